@@ -1,0 +1,934 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/*
+ * embeng: what a program and the embedding engine say to each other.
+ *
+ * The same bytes hold for hardware, for the emulator and for the soft device.
+ * Unstable until the driver has lived on it.
+ *
+ * DOC: Rules of this header
+ *
+ * - Little-endian, fixed-width integers, naturally aligned, explicit padding.
+ *   Every field named reserved must be zero; the engine refuses anything else
+ *   with EMBENG_STATUS_RESERVED, so that the field can get a meaning later.
+ * - Floats cross as their bit patterns in __u32 (the kernel has no floats).
+ * - Structures grow at the end. Arrays of structures carry their stride.
+ * - Opcodes, statuses and record types are never renumbered or reused.
+ *
+ * DOC: Memory is named by key
+ *
+ * A program names memory as &struct embeng_mem: a key (index and generation in
+ * its context's region table), an offset and a length, in bytes. Only the
+ * kernel (or the soft device's host part) writes that table. The engine checks
+ * generation, rights and bounds at every command; a key of another context, a
+ * stale one or a guessed one fails that command with EMBENG_STATUS_KEY.
+ *
+ * DOC: Shared memory is hostile
+ *
+ * The engine copies a command, its descriptor and every peer-written index
+ * once, and checks and uses the copy. Row offsets and ids are copied while
+ * they are checked. Floats are read in place. Who writes into a buffer that
+ * the engine reads gets wrong numbers in its own output, nothing else.
+ *
+ * DOC: Queues
+ *
+ * A queue is &struct embeng_ring_header (device-written), a submission ring of
+ * &struct embeng_cmd (program-written), a completion ring of &struct embeng_cqe
+ * (device-written), and &struct embeng_doorbell (program-written, a page of its
+ * own). Data flows one way in each. Entry counts are powers of two; indices are
+ * free-running __u32, an entry stands at index & (entries - 1).
+ *
+ * Kind fixes what a queue takes (else EMBENG_STATUS_QUEUE_KIND):
+ *   INPUT      LOOKUP for training, one replica
+ *   INFERENCE  LOOKUP for inference, one replica
+ *   GRADIENT   UPDATE, one replica
+ *   TRANSFER   MODEL_*, ROWS_*, STATE_*, STATS, PARTITION, DRAIN, no replica
+ * NOP and FENCE go on all of them. Commands of one queue complete in order; a
+ * wait for a step blocks only its own queue.
+ *
+ * Overflow: a submission tail more than the entry count ahead of the head is
+ * EMBENG_STATUS_RING_INDEX, as is a completion head beyond the tail: the queue
+ * stops with state ERROR and takes nothing until it is reset. A full completion
+ * ring stops the queue with state CQ_FULL; nothing is dropped, and it goes on
+ * when the completion head moves.
+ *
+ * DOC: Steps
+ *
+ * Training steps count from 1 at MODEL_LOAD, by one. LOOKUP(n) of training sees
+ * the tables after update n - 1 of all replicas; with pipelining after n - 2,
+ * exactly: update n - 1 is held until LOOKUP(n) of every replica has read the
+ * tables, or until a DRAIN. A LOOKUP is checked and copied before any step wait
+ * and posts ACCEPTED (its ids may be reused) or its error, then DONE. A refused
+ * one consumes nothing: the same step may be given again. Up to
+ * &embeng_caps.step_depth steps may be ahead of the last applied update; a
+ * LOOKUP beyond that waits unfetched. An UPDATE for an unknown, repeated or not
+ * completed step is EMBENG_STATUS_STEP_ORDER at once.
+ *
+ * &embeng_cmd.after is exact: the command sees all tables as they are after
+ * that step's update. Waiting for a step that passed is STEP_PASSED.
+ *
+ * DOC: Blocked on the program
+ *
+ * When nothing of a context can go on before its program submits more, the
+ * engine writes a report into every queue of it: what the queue waits for, from
+ * which replica, and up to which tail it has looked. That is a state, not a
+ * hang. A program whose tails all equal the reported ones, in one epoch, knows
+ * that its wait cannot end by itself (&struct embeng_queue_report).
+ */
+#ifndef _EMBENG_ENGINE_H_
+#define _EMBENG_ENGINE_H_
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface: a device with another major is not usable. */
+#define EMBENG_INTERFACE_MAJOR 0
+#define EMBENG_INTERFACE_MINOR 1
+
+/**
+ * EMBENG_STATUS_TABLE - every status, once
+ *
+ * X(name, value, class, errno name, exit code of the command, sentence).
+ * Classes: NONE, PROGRAM (the caller's fault), MODEL (the model's or the
+ * tables'), DEVICE (a fault of the device), LINK (the device is gone).
+ * Documentation, the command and the tests are made from this table.
+ */
+#define EMBENG_STATUS_TABLE(X)                                                                     \
+	X(OK, 0, NONE, 0, 0, "done")                                                               \
+	X(OPCODE, 1, PROGRAM, ENOTSUP, 3, "the opcode is not known to this device")                \
+	X(QUEUE_KIND, 2, PROGRAM, EINVAL, 2, "the command does not belong on this kind of queue")  \
+	X(RESERVED, 3, PROGRAM, EINVAL, 2, "a reserved field or flag is not zero")                 \
+	X(KEY, 4, PROGRAM, EACCES, 4, "the key names no region of this context")                   \
+	X(RIGHTS, 5, PROGRAM, EACCES, 4, "the region does not allow this access")                  \
+	X(BOUNDS, 6, PROGRAM, ERANGE, 2, "the access reaches beyond the region")                   \
+	X(ALIGNMENT, 7, PROGRAM, EINVAL, 2, "the offset is not a multiple of the element width")   \
+	X(LENGTH, 8, PROGRAM, EINVAL, 2, "the length does not fit the count and width")            \
+	X(STRIDE, 9, PROGRAM, EINVAL, 2, "the stride is smaller than the structure")               \
+	X(WIDTH, 10, PROGRAM, EINVAL, 2, "the element width is neither 4 nor 8")                   \
+	X(COUNT, 11, PROGRAM, ERANGE, 2, "a count is beyond its limit")                            \
+	X(FORM, 12, PROGRAM, EINVAL, 2, "the form of the input is not known or does not fit")      \
+	X(FEATURE, 13, PROGRAM, EINVAL, 2, "the features do not stand in model order")             \
+	X(OFFSETS, 14, PROGRAM, EINVAL, 2, "the row offsets do not run from 0 up to the id count") \
+	X(ID, 15, PROGRAM, ERANGE, 2, "the id is outside its table")                               \
+	X(WEIGHT, 16, PROGRAM, ERANGE, 2, "the weight is not finite")                              \
+	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2, "the step is unknown, repeated or not completed")    \
+	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2, "the tables have passed the step asked for")        \
+	X(RATE, 19, PROGRAM, EINVAL, 2, "the learning rates do not fit the model or the replicas") \
+	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded")                                  \
+	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5, "a model is loaded already, or still in use")         \
+	X(MODEL_HASH, 22, PROGRAM, EINVAL, 2, "the batch was made for another model")              \
+	X(BLOB_FRAME, 23, MODEL, EBADMSG, 11, "the model blob's frame is broken")                  \
+	X(BLOB_CRC, 24, MODEL, EBADMSG, 11, "the model blob's checksum does not match")            \
+	X(BLOB_RECORD, 25, MODEL, ENOTSUP, 3, "a mandatory record is not known to this device")    \
+	X(BLOB_VALUE, 26, MODEL, ERANGE, 2, "a value of the model is outside its limits")          \
+	X(TABLE, 27, PROGRAM, ENOENT, 2, "there is no such table")                                 \
+	X(SLOT, 28, PROGRAM, ENOENT, 2, "the table has no such slot")                              \
+	X(ROW, 29, PROGRAM, ERANGE, 2, "the row is outside its table")                             \
+	X(NO_SPACE, 30, MODEL, ENOSPC, 5, "the table memory does not hold the model")              \
+	X(NO_MEMORY, 31, DEVICE, ENOMEM, 7, "the host has no memory left for the engine")          \
+	X(RING_INDEX, 32, PROGRAM, EINVAL, 2, "a ring index ran outside the ring")                 \
+	X(FENCE, 33, PROGRAM, EINVAL, 2, "the fence names a queue that it cannot wait for")        \
+	X(TRAINING, 34, PROGRAM, EINVAL, 2, "a table of this batch has no optimizer")              \
+	X(ABORTED, 35, DEVICE, ECANCELED, 7, "aborted by a reset or an unbinding")                 \
+	X(LOST, 36, DEVICE, ESHUTDOWN, 7, "the context was lost in a reset")                       \
+	X(INTERNAL, 37, DEVICE, EIO, 7, "the engine failed")                                       \
+	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")
+
+enum embeng_status {
+#define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
+	EMBENG_STATUS_TABLE(EMBENG_STATUS_ENUM)
+#undef EMBENG_STATUS_ENUM
+};
+
+/**
+ * EMBENG_FIELD_TABLE - which field of a command or descriptor was at fault
+ *
+ * X(name, value, words). Stands in &embeng_cqe.field.
+ */
+#define EMBENG_FIELD_TABLE(X)                        \
+	X(NONE, 0, "")                               \
+	X(OPCODE, 1, "opcode")                       \
+	X(FLAGS, 2, "flags")                         \
+	X(STEP, 3, "step")                           \
+	X(AFTER, 4, "after")                         \
+	X(DESC, 5, "descriptor")                     \
+	X(ARG, 6, "argument")                        \
+	X(FEATURE_COUNT, 7, "feature count")         \
+	X(FEATURE_STRIDE, 8, "feature stride")       \
+	X(FEATURE_INDEX, 9, "feature index")         \
+	X(SAMPLES, 10, "sample count")               \
+	X(IDS, 11, "ids")                            \
+	X(ROW_OFFSETS, 12, "row offsets")            \
+	X(WEIGHTS, 13, "weights")                    \
+	X(ACTIVATIONS, 14, "activations")            \
+	X(GRADIENTS, 15, "gradients")                \
+	X(RATES, 16, "learning rates")               \
+	X(TABLE, 17, "table")                        \
+	X(SLOT, 18, "slot")                          \
+	X(ROWS, 19, "rows")                          \
+	X(DATA, 20, "data")                          \
+	X(BLOB, 21, "model blob")                    \
+	X(RESERVED, 22, "reserved")                  \
+	X(MODEL_HASH, 23, "model hash")              \
+	X(FILL, 24, "fill")
+
+enum embeng_field {
+#define EMBENG_FIELD_ENUM(name, value, words) EMBENG_FIELD_##name = value,
+	EMBENG_FIELD_TABLE(EMBENG_FIELD_ENUM)
+#undef EMBENG_FIELD_ENUM
+};
+
+/**
+ * struct embeng_mem - a piece of the context's memory
+ * @index: place in the region table
+ * @generation: must equal the entry's, never 0
+ * @offset: bytes from the start of the region
+ * @length: bytes; 0 with all other fields 0 means "not given"
+ */
+struct embeng_mem {
+	__u32 index;
+	__u32 generation;
+	__u64 offset;
+	__u64 length;
+};
+
+#define EMBENG_REGION_DEVICE_READ (1u << 0)
+#define EMBENG_REGION_DEVICE_WRITE (1u << 1)
+
+/* -- commands ------------------------------------------------------------ */
+
+/**
+ * EMBENG_OPCODE_TABLE - X(name, value, kinds of queue, words)
+ *
+ * The kinds are a mask of 1 << enum embeng_queue_kind.
+ */
+#define EMBENG_OPCODE_TABLE(X)                                  \
+	X(NOP, 0, 0x1e, "NOP")                                  \
+	X(FENCE, 1, 0x1e, "FENCE")                              \
+	X(LOOKUP, 2, 0x06, "LOOKUP")                            \
+	X(UPDATE, 3, 0x08, "UPDATE")                            \
+	X(DRAIN, 4, 0x10, "DRAIN")                              \
+	X(MODEL_LOAD, 5, 0x10, "MODEL_LOAD")                    \
+	X(MODEL_UNLOAD, 6, 0x10, "MODEL_UNLOAD")                \
+	X(ROWS_WRITE, 7, 0x10, "ROWS_WRITE")                    \
+	X(ROWS_READ, 8, 0x10, "ROWS_READ")                      \
+	X(ROWS_FILL, 9, 0x10, "ROWS_FILL")                      \
+	X(STATS, 10, 0x10, "STATS")                             \
+	X(STATE_READ, 11, 0x10, "STATE_READ")                   \
+	X(STATE_WRITE, 12, 0x10, "STATE_WRITE")                 \
+	X(PARTITION, 13, 0x10, "PARTITION")
+
+enum embeng_opcode {
+#define EMBENG_OPCODE_ENUM(name, value, kinds, words) EMBENG_OP_##name = value,
+	EMBENG_OPCODE_TABLE(EMBENG_OPCODE_ENUM)
+#undef EMBENG_OPCODE_ENUM
+};
+
+enum embeng_queue_kind {
+	EMBENG_QUEUE_ADMIN = 0, /* the driver's own; embeng_regs.h */
+	EMBENG_QUEUE_INPUT = 1,
+	EMBENG_QUEUE_INFERENCE = 2,
+	EMBENG_QUEUE_GRADIENT = 3,
+	EMBENG_QUEUE_TRANSFER = 4,
+};
+
+/**
+ * struct embeng_cmd - one submission, 64 bytes
+ * @opcode: enum embeng_opcode
+ * @flags: none yet, 0
+ * @reserved0: 0
+ * @reserved1: 0
+ * @cookie: comes back in every completion of this command
+ * @step: LOOKUP for training, UPDATE: the step, from 1. DRAIN: apply complete
+ *	updates up to this one. Else 0
+ * @after: LOOKUP for inference, ROWS_*, STATS, STATE_*, MODEL_UNLOAD: run on the
+ *	tables as they are after this step's update (0: before any). Else 0
+ * @desc: LOOKUP &struct embeng_batch; UPDATE &struct embeng_update; MODEL_LOAD
+ *	the blob; ROWS_* &struct embeng_rows; STATS where &struct embeng_stats
+ *	goes; STATE_* one __u64, the optimizer's step count; FENCE an array of
+ *	&struct embeng_fence_point. Read access, but for STATS and STATE_READ,
+ *	which need write access
+ * @arg: NOP: status to complete with in bits 0..15, delay in microseconds in
+ *	bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
+ *	read. Else 0
+ */
+struct embeng_cmd {
+	__u16 opcode;
+	__u16 flags;
+	__u32 reserved0;
+	__u64 cookie;
+	__u64 step;
+	__u64 after;
+	struct embeng_mem desc;
+	__u64 arg;
+};
+
+#define EMBENG_STATS_CLEAR (1ull << 32)
+#define EMBENG_NOP_DELAY_SHIFT 32
+
+/* Completion flags: exactly one of the two is set. */
+#define EMBENG_CQE_ACCEPTED (1u << 0) /* LOOKUP only: ids may be reused, DONE follows */
+#define EMBENG_CQE_DONE (1u << 1)     /* the command's last completion */
+
+/* &embeng_cqe.feature when the fault is not one feature's (or table's). */
+#define EMBENG_NO_INDEX 0xffffffffu
+
+/**
+ * struct embeng_cqe - one completion, 64 bytes
+ * @cookie: the command's
+ * @status: enum embeng_status
+ * @flags: EMBENG_CQE_ACCEPTED or EMBENG_CQE_DONE
+ * @field: enum embeng_field at fault
+ * @feature: feature index (LOOKUP, UPDATE) or table index (others) at fault, or
+ *	EMBENG_NO_INDEX
+ * @element: index of the element at fault in its array; byte offset in a blob
+ * @value: the offending value (an id as a sign-extended 64-bit number); NO_SPACE:
+ *	bytes needed. On success: UPDATE distinct rows, ROWS_* rows, STATS bytes
+ * @limit: the bound that @value broke; NO_SPACE: bytes there are
+ * @timestamp: device time in ns, monotonic
+ * @step: the command's step or after
+ */
+struct embeng_cqe {
+	__u64 cookie;
+	__u16 status;
+	__u16 flags;
+	__u32 field;
+	__u32 feature;
+	__u32 reserved;
+	__u64 element;
+	__u64 value;
+	__u64 limit;
+	__u64 timestamp;
+	__u64 step;
+};
+
+/* -- rings --------------------------------------------------------------- */
+
+enum embeng_queue_state {
+	EMBENG_QUEUE_RUNNING = 0,
+	EMBENG_QUEUE_BLOCKED = 1, /* on the program, see the report */
+	EMBENG_QUEUE_CQ_FULL = 2, /* waits for cq_head to move */
+	EMBENG_QUEUE_ERROR = 3,   /* a ring index was wrong; reset the queue */
+};
+
+enum embeng_wait {
+	EMBENG_WAIT_NOTHING = 0,
+	EMBENG_WAIT_LOOKUP = 1,	/* the LOOKUP of @step by @replica */
+	EMBENG_WAIT_UPDATE = 2,	/* the UPDATE of @step by @replica */
+	EMBENG_WAIT_QUEUE = 3,	/* a FENCE: queue number @replica */
+	EMBENG_WAIT_SPACE = 4,	/* cq_head of this queue */
+};
+
+/**
+ * struct embeng_queue_report - why a queue stands still, device-written
+ * @epoch: number of the report, even, grows; odd while being written
+ * @state: enum embeng_queue_state
+ * @wait: enum embeng_wait
+ * @replica: whose part is missing
+ * @step: of which step
+ * @tail: submission tail that the device had seen when it wrote this
+ * @cq_head: completion head that it had seen
+ *
+ * All queues of a context are reported together, with the same epoch, when none
+ * of them can go on. Read it with embeng_report_read_begin()/_retry().
+ */
+struct embeng_queue_report {
+	__u32 epoch;
+	__u32 state;
+	__u32 wait;
+	__u32 replica;
+	__u64 step;
+	__u32 tail;
+	__u32 cq_head;
+	__u32 reserved[8];
+};
+
+/**
+ * struct embeng_ring_header - the device's side of a queue, 256 bytes
+ * @sq_head: commands below it have been copied, their slots are free
+ * @cq_tail: completions below it are there
+ * @dead: 0; 1 once the device is gone or the context lost: nothing will move
+ *	any more, ENODEV. Stays readable after a hot-unplug
+ * @report: why the queue stands still
+ *
+ * Only the device writes here. Each line of 64 bytes holds one word that moves.
+ */
+struct embeng_ring_header {
+	__u32 sq_head;
+	__u32 reserved0[15];
+	__u32 cq_tail;
+	__u32 reserved1[15];
+	__u32 dead;
+	__u32 reserved2[15];
+	struct embeng_queue_report report;
+};
+
+/**
+ * struct embeng_doorbell - the program's side of a queue, 192 bytes
+ * @sq_tail: commands below it are there; writing it rings
+ * @cq_head: completions below it have been read
+ * @arm: interrupt when cq_tail moves past this free-running index; read with
+ *	@armed
+ * @armed: a number that the program changes each time it arms
+ *
+ * One stride of BAR 2 (embeng_regs.h), so that it can be mapped into one
+ * process. Only the program writes here. Plain memory: a reader has no effect.
+ */
+struct embeng_doorbell {
+	__u32 sq_tail;
+	__u32 reserved0[15];
+	__u32 cq_head;
+	__u32 reserved1[15];
+	__u32 arm;
+	__u32 armed;
+	__u32 reserved2[14];
+};
+
+/**
+ * struct embeng_queue_layout - where the parts of a queue's ring memory stand
+ * @features: EMBENG_RING_*
+ * @sq_entries: power of two
+ * @cq_entries: power of two, at least twice @sq_entries on an INPUT queue
+ * @header: byte offset of &struct embeng_ring_header
+ * @sq: byte offset of the submission ring
+ * @cq: byte offset of the completion ring
+ * @size: bytes in all
+ *
+ * Returned when a queue is made. A program goes by the offsets, never by a
+ * layout of its own.
+ */
+struct embeng_queue_layout {
+	__u32 features;
+	__u32 sq_entries;
+	__u32 cq_entries;
+	__u32 reserved;
+	__u64 header;
+	__u64 sq;
+	__u64 cq;
+	__u64 size;
+};
+
+#define EMBENG_RING_MAPPED (1u << 0)  /* the program writes the rings itself */
+#define EMBENG_RING_REPORTS (1u << 1) /* &struct embeng_queue_report is written */
+
+#define EMBENG_SQ_ENTRIES_MAX 4096u
+
+/* -- LOOKUP -------------------------------------------------------------- */
+
+enum embeng_form {
+	EMBENG_FORM_CSR = 0,   /* row offsets, ids, optional weights */
+	EMBENG_FORM_DENSE = 1, /* one id per sample, no offsets, no weights */
+};
+
+/**
+ * struct embeng_batch - descriptor of a LOOKUP
+ * @feature_count: must be the model's
+ * @feature_stride: bytes from one &struct embeng_batch_feature to the next,
+ *	which follow this header
+ * @model_hash: &embeng_blob_header.hash of the loaded model
+ * @reserved: 0
+ */
+struct embeng_batch {
+	__u32 feature_count;
+	__u32 feature_stride;
+	__u64 model_hash;
+	__u64 reserved[2];
+};
+
+/**
+ * struct embeng_batch_feature - one feature's input and where its output goes
+ * @feature: index; features stand in model order, all of them
+ * @form: enum embeng_form
+ * @id_width: 4 or 8 bytes, signed
+ * @offset_width: 4 or 8 bytes, signed; 0 for DENSE
+ * @reserved: 0
+ * @sample_count: samples, S
+ * @id_count: ids, N; equal to S for DENSE
+ * @offsets: [S + 1], from 0 to N, never falling
+ * @ids: [N]
+ * @weights: [N] f32, or not given: 1
+ * @activations: [S][dim] f32; [S][max_sequence_length][dim] for a sequence
+ *	feature; needs write access. Every element is written
+ *
+ * Offsets are multiples of the element width, lengths exactly count x width.
+ */
+struct embeng_batch_feature {
+	__u32 feature;
+	__u8 form;
+	__u8 id_width;
+	__u8 offset_width;
+	__u8 reserved;
+	__u64 sample_count;
+	__u64 id_count;
+	struct embeng_mem offsets;
+	struct embeng_mem ids;
+	struct embeng_mem weights;
+	struct embeng_mem activations;
+	__u64 reserved1;
+};
+
+/* -- UPDATE -------------------------------------------------------------- */
+
+/**
+ * struct embeng_update - descriptor of an UPDATE
+ * @feature_count: must be the model's
+ * @feature_stride: as in &struct embeng_batch
+ * @rate_count: must be the model's number of dynamic learning rates
+ * @reserved: 0
+ * @model_hash: as in &struct embeng_batch
+ * @rates: [rate_count] f32; not given when there are none. Replicas of one step
+ *	must give the same bits
+ * @multiplier: f32 bits; a row's summed gradient is multiplied by it before it is
+ *	clipped; 0 bits mean 1.0
+ * @reserved1: 0
+ */
+struct embeng_update {
+	__u32 feature_count;
+	__u32 feature_stride;
+	__u32 rate_count;
+	__u32 reserved;
+	__u64 model_hash;
+	struct embeng_mem rates;
+	__u32 multiplier;
+	__u32 reserved1[3];
+};
+
+/**
+ * struct embeng_update_feature - one feature's gradients
+ * @feature: index, in model order
+ * @reserved: 0
+ * @gradients: as the activations of the step's LOOKUP; not given: zeros, and the
+ *	rows are touched all the same
+ */
+struct embeng_update_feature {
+	__u32 feature;
+	__u32 reserved;
+	struct embeng_mem gradients;
+};
+
+/* -- ROWS_* -------------------------------------------------------------- */
+
+enum embeng_fill {
+	EMBENG_FILL_CONSTANT = 0,	  /* a */
+	EMBENG_FILL_UNIFORM = 1,	  /* [a, b) */
+	EMBENG_FILL_TRUNCATED_NORMAL = 2, /* mean a, deviation b, within two */
+};
+
+/* &embeng_rows.slot: the parameters; slot k of the optimizer is k + 1. */
+#define EMBENG_SLOT_PARAMETERS 0u
+
+/**
+ * struct embeng_rows - descriptor of ROWS_WRITE, ROWS_READ and ROWS_FILL
+ * @table: table index
+ * @slot: EMBENG_SLOT_PARAMETERS or 1 + slot
+ * @first: first row of the range; 0 with an id list
+ * @count: rows; 0 is allowed and does nothing
+ * @ids: [count] __u64 row numbers instead of the range, or not given
+ * @data: [count][dim] f32; read by ROWS_WRITE, written by ROWS_READ; not given
+ *	for ROWS_FILL
+ * @fill: enum embeng_fill, ROWS_FILL only
+ * @a: f32 bits
+ * @b: f32 bits
+ * @reserved: 0
+ * @seed: ROWS_FILL: key of the counter-based generator (Philox4x32-10, counter
+ *	from row, column and slot): row r is the same for any core count
+ *
+ * A ROWS_WRITE with a row twice ends with the later one. Nothing is written
+ * when any row is outside the table.
+ */
+struct embeng_rows {
+	__u32 table;
+	__u32 slot;
+	__u64 first;
+	__u64 count;
+	struct embeng_mem ids;
+	struct embeng_mem data;
+	__u32 fill;
+	__u32 a;
+	__u32 b;
+	__u32 reserved;
+	__u64 seed;
+};
+
+/* -- STATS --------------------------------------------------------------- */
+
+#define EMBENG_STATS_HOT 32
+#define EMBENG_STATS_CORES 64
+
+/**
+ * struct embeng_hot_row - one entry of the hottest rows
+ * @row: row
+ * @count: occurrences seen; at most the true count, and short of it by no more
+ *	than &embeng_stats.hot_error
+ */
+struct embeng_hot_row {
+	__u64 row;
+	__u64 count;
+};
+
+/**
+ * struct embeng_stats - counts of one table since the last clearing read
+ * @table: index
+ * @core_count: entries of @core_ids that are used
+ * @ids: ids that training batches asked for, dropped ones too, those beyond a
+ *	sequence's length not
+ * @unique_ids: distinct rows per step, summed over steps
+ * @dropped_ids: dropped by policy
+ * @clamped_ids: clamped by policy
+ * @zeroed_ids: read as zeros by policy
+ * @steps: steps counted
+ * @updated_rows: rows that updates wrote
+ * @hot_count: entries of @hot that are used
+ * @hot_error: bound on how much a count of @hot may be short
+ * @hot: hottest rows, most frequent first; ties by row
+ * @core_ids: ids by the core that holds the row
+ */
+struct embeng_stats {
+	__u32 table;
+	__u32 core_count;
+	__u64 ids;
+	__u64 unique_ids;
+	__u64 dropped_ids;
+	__u64 clamped_ids;
+	__u64 zeroed_ids;
+	__u64 steps;
+	__u64 updated_rows;
+	__u64 hot_count;
+	__u64 hot_error;
+	struct embeng_hot_row hot[EMBENG_STATS_HOT];
+	__u64 core_ids[EMBENG_STATS_CORES];
+};
+
+/* -- FENCE --------------------------------------------------------------- */
+
+/**
+ * struct embeng_fence_point - one queue of a FENCE
+ * @queue: device queue number, of the same context
+ * @index: the fence completes when this free-running command index of that
+ *	queue, and all before it, have completed. Must be below that queue's
+ *	tail as the engine has seen it, or it waits for it
+ */
+struct embeng_fence_point {
+	__u32 queue;
+	__u32 index;
+};
+
+#define EMBENG_FENCE_POINTS_MAX 64
+
+/* -- model blob ---------------------------------------------------------- */
+
+#define EMBENG_BLOB_MAGIC 0x4d424d45u /* "EMBM" */
+#define EMBENG_BLOB_VERSION 1u
+
+/**
+ * struct embeng_blob_header - start of a model blob
+ * @magic: EMBENG_BLOB_MAGIC
+ * @version: EMBENG_BLOB_VERSION
+ * @length: bytes of the whole blob, this header too; a multiple of 8
+ * @record_count: records that follow
+ * @crc32c: CRC-32C of the whole blob with this field 0
+ * @hash: identifies the model: FNV-1a 64 of all mandatory records
+ *
+ * The records fill the blob to its end. The whole blob is checked before any of
+ * it acts.
+ */
+struct embeng_blob_header {
+	__u32 magic;
+	__u32 version;
+	__u64 length;
+	__u32 record_count;
+	__u32 crc32c;
+	__u64 hash;
+};
+
+enum embeng_record_type {
+	EMBENG_RECORD_ENGINE = 1,  /* once, first */
+	EMBENG_RECORD_TABLE = 2,   /* in table order */
+	EMBENG_RECORD_FEATURE = 3, /* in feature order, after the tables */
+	EMBENG_RECORD_RATE = 4,	   /* a dynamic learning rate, in tag order; reserved payload */
+	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; refused until they exist */
+	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
+};
+
+#define EMBENG_RECORD_MANDATORY (1u << 0)
+
+/**
+ * struct embeng_record - head of every record
+ * @type: enum embeng_record_type
+ * @flags: EMBENG_RECORD_MANDATORY: a device that does not know the type refuses
+ *	the blob; without it, it skips the record
+ * @length: bytes of the whole record, this head too; a multiple of 8
+ */
+struct embeng_record {
+	__u16 type;
+	__u16 flags;
+	__u32 length;
+};
+
+#define EMBENG_ENGINE_PIPELINING (1u << 0)
+
+/**
+ * struct embeng_record_engine - options of the whole model
+ * @head: type ENGINE
+ * @replicas: 1 .. caps.replicas
+ * @flags: EMBENG_ENGINE_*
+ * @table_count: TABLE records
+ * @feature_count: FEATURE records
+ * @rate_count: RATE records
+ * @step_depth: steps ahead that this model wants, 0 for the device's
+ */
+struct embeng_record_engine {
+	struct embeng_record head;
+	__u32 replicas;
+	__u32 flags;
+	__u32 table_count;
+	__u32 feature_count;
+	__u32 rate_count;
+	__u32 step_depth;
+};
+
+enum embeng_combiner {
+	EMBENG_COMBINER_SUM = 0,
+	EMBENG_COMBINER_MEAN = 1,
+	EMBENG_COMBINER_SQRTN = 2,
+};
+
+enum embeng_out_of_range {
+	EMBENG_OUT_OF_RANGE_ERROR = 0,
+	EMBENG_OUT_OF_RANGE_CLAMP = 1,
+	EMBENG_OUT_OF_RANGE_DROP = 2,
+	EMBENG_OUT_OF_RANGE_ZERO = 3,
+};
+
+enum embeng_optimizer_kind {
+	EMBENG_OPTIMIZER_NONE = 0, /* inference only, no slots */
+	EMBENG_OPTIMIZER_SGD = 1,
+	EMBENG_OPTIMIZER_ADAGRAD = 2,
+	EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM = 3,
+	EMBENG_OPTIMIZER_FTRL = 4,
+	EMBENG_OPTIMIZER_ADAM = 5,
+};
+
+#define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum per row, then one application */
+#define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* decay is multiplied by the rate */
+#define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
+
+#define EMBENG_SLOTS_MAX 7
+#define EMBENG_HYPERPARAMETERS_MAX 16
+
+/**
+ * struct embeng_record_table - one table
+ * @head: type TABLE
+ * @rows: vocabulary size, from 1
+ * @dim: columns, 1 .. caps.dim
+ * @flags: EMBENG_TABLE_*
+ * @combiner: enum embeng_combiner
+ * @out_of_range: enum embeng_out_of_range
+ * @optimizer: enum embeng_optimizer_kind
+ * @slot_count: must be the optimizer's
+ * @rate: learning rate, f32 bits or an index of RATE
+ * @weight_decay: f32 bits, 0 for none
+ * @clip_gradient_min: f32 bits, -inf for none
+ * @clip_gradient_max: f32 bits, +inf for none
+ * @clip_weight_min: f32 bits
+ * @clip_weight_max: f32 bits
+ * @slot_start: f32 bits each slot is filled with at MODEL_LOAD; parameters start
+ *	at 0
+ * @reserved: 0
+ * @hyperparameter: f32 bits, in the order of the optimizer's description
+ */
+struct embeng_record_table {
+	struct embeng_record head;
+	__u64 rows;
+	__u32 dim;
+	__u32 flags;
+	__u8 combiner;
+	__u8 out_of_range;
+	__u8 optimizer;
+	__u8 slot_count;
+	__u32 rate;
+	__u32 weight_decay;
+	__u32 clip_gradient_min;
+	__u32 clip_gradient_max;
+	__u32 clip_weight_min;
+	__u32 clip_weight_max;
+	__u32 slot_start[EMBENG_SLOTS_MAX];
+	__u32 hyperparameter[EMBENG_HYPERPARAMETERS_MAX];
+	__u32 reserved[2];
+};
+
+#define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* refuse weights that are not finite */
+
+/**
+ * struct embeng_record_feature - one feature
+ * @head: type FEATURE
+ * @table: index of its table
+ * @flags: EMBENG_FEATURE_*
+ * @max_sequence_length: 0 pools each sample; else position j of a sample is the
+ *	row of its j-th id, ids beyond are ignored, missing ones are zeros
+ * @reserved: 0
+ * @max_samples: samples a batch may have; 0: the device's limit
+ * @max_ids: ids a batch may have; 0: the device's limit. The private copies of
+ *	ids are reserved at MODEL_LOAD from these; with 0 they grow to the
+ *	largest batch seen
+ */
+struct embeng_record_feature {
+	struct embeng_record head;
+	__u32 table;
+	__u32 flags;
+	__u32 max_sequence_length;
+	__u32 reserved;
+	__u64 max_samples;
+	__u64 max_ids;
+};
+
+/**
+ * struct embeng_record_name - what people call a table, feature or rate
+ * @head: type NAME, not mandatory
+ * @of: enum embeng_record_type of what is named
+ * @index: which one
+ * @name: UTF-8, ended by a zero byte, padded to a multiple of 8
+ */
+struct embeng_record_name {
+	struct embeng_record head;
+	__u32 of;
+	__u32 index;
+	char name[64];
+};
+
+/* -- capabilities -------------------------------------------------------- */
+
+#define EMBENG_CAP_MAPPED_QUEUES (1u << 0)
+#define EMBENG_CAP_VALIDATED_QUEUES (1u << 1)
+#define EMBENG_CAP_PIPELINING (1u << 2)
+#define EMBENG_CAP_PROGRAMS (1u << 3)
+#define EMBENG_CAP_STATISTICS (1u << 4)
+#define EMBENG_CAP_MINIBATCHING (1u << 5)
+#define EMBENG_CAP_SIGNATURE_UNCHECKED (1u << 6)
+
+/**
+ * struct embeng_caps - what a device can do
+ * @interface_major: EMBENG_INTERFACE_MAJOR
+ * @interface_minor: EMBENG_INTERFACE_MINOR
+ * @features: EMBENG_CAP_*
+ * @cores: engine cores; rows are spread over them, results never depend on it
+ * @queues: queues, the admin queue too
+ * @vectors: interrupt vectors
+ * @contexts: contexts at once
+ * @regions: entries of a context's region table
+ * @table_memory: bytes for tables and slots
+ * @dim: largest dim
+ * @tables: tables of a model
+ * @model_features: features of a model
+ * @replicas: replicas of a model
+ * @step_depth: training steps that may be ahead of the last applied update
+ * @ids: ids of one feature of one batch
+ * @samples: samples of one feature of one batch
+ * @row_dtypes: mask, bit 0 f32
+ * @combiners: mask of 1 << enum embeng_combiner
+ * @optimizers: mask of 1 << enum embeng_optimizer_kind
+ * @reserved: 0
+ */
+struct embeng_caps {
+	__u32 interface_major;
+	__u32 interface_minor;
+	__u32 features;
+	__u32 cores;
+	__u32 queues;
+	__u32 vectors;
+	__u32 contexts;
+	__u32 regions;
+	__u64 table_memory;
+	__u32 dim;
+	__u32 tables;
+	__u32 model_features;
+	__u32 replicas;
+	__u32 step_depth;
+	__u32 row_dtypes;
+	__u64 ids;
+	__u64 samples;
+	__u32 combiners;
+	__u32 optimizers;
+	__u32 reserved[8];
+};
+
+#ifdef __cplusplus
+}
+#define EMBENG_ASSERT(cond) static_assert(cond, #cond)
+#else
+#define EMBENG_ASSERT(cond) _Static_assert(cond, #cond)
+#endif
+
+#define EMBENG_ASSERT_AT(type, member, at) \
+	EMBENG_ASSERT(__builtin_offsetof(struct type, member) == (at))
+
+EMBENG_ASSERT(sizeof(struct embeng_mem) == 24);
+EMBENG_ASSERT(sizeof(struct embeng_cmd) == 64);
+EMBENG_ASSERT_AT(embeng_cmd, cookie, 8);
+EMBENG_ASSERT_AT(embeng_cmd, step, 16);
+EMBENG_ASSERT_AT(embeng_cmd, after, 24);
+EMBENG_ASSERT_AT(embeng_cmd, desc, 32);
+EMBENG_ASSERT_AT(embeng_cmd, arg, 56);
+EMBENG_ASSERT(sizeof(struct embeng_cqe) == 64);
+EMBENG_ASSERT_AT(embeng_cqe, status, 8);
+EMBENG_ASSERT_AT(embeng_cqe, field, 12);
+EMBENG_ASSERT_AT(embeng_cqe, feature, 16);
+EMBENG_ASSERT_AT(embeng_cqe, element, 24);
+EMBENG_ASSERT_AT(embeng_cqe, timestamp, 48);
+EMBENG_ASSERT_AT(embeng_cqe, step, 56);
+EMBENG_ASSERT(sizeof(struct embeng_queue_report) == 64);
+EMBENG_ASSERT_AT(embeng_queue_report, step, 16);
+EMBENG_ASSERT(sizeof(struct embeng_ring_header) == 256);
+EMBENG_ASSERT_AT(embeng_ring_header, cq_tail, 64);
+EMBENG_ASSERT_AT(embeng_ring_header, dead, 128);
+EMBENG_ASSERT_AT(embeng_ring_header, report, 192);
+EMBENG_ASSERT(sizeof(struct embeng_doorbell) == 192);
+EMBENG_ASSERT_AT(embeng_doorbell, cq_head, 64);
+EMBENG_ASSERT_AT(embeng_doorbell, arm, 128);
+EMBENG_ASSERT(sizeof(struct embeng_queue_layout) == 48);
+EMBENG_ASSERT_AT(embeng_queue_layout, header, 16);
+EMBENG_ASSERT(sizeof(struct embeng_batch) == 32);
+EMBENG_ASSERT_AT(embeng_batch, model_hash, 8);
+EMBENG_ASSERT(sizeof(struct embeng_batch_feature) == 128);
+EMBENG_ASSERT_AT(embeng_batch_feature, sample_count, 8);
+EMBENG_ASSERT_AT(embeng_batch_feature, offsets, 24);
+EMBENG_ASSERT_AT(embeng_batch_feature, ids, 48);
+EMBENG_ASSERT_AT(embeng_batch_feature, weights, 72);
+EMBENG_ASSERT_AT(embeng_batch_feature, activations, 96);
+EMBENG_ASSERT(sizeof(struct embeng_update) == 64);
+EMBENG_ASSERT_AT(embeng_update, model_hash, 16);
+EMBENG_ASSERT_AT(embeng_update, rates, 24);
+EMBENG_ASSERT_AT(embeng_update, multiplier, 48);
+EMBENG_ASSERT(sizeof(struct embeng_update_feature) == 32);
+EMBENG_ASSERT_AT(embeng_update_feature, gradients, 8);
+EMBENG_ASSERT(sizeof(struct embeng_rows) == 96);
+EMBENG_ASSERT_AT(embeng_rows, ids, 24);
+EMBENG_ASSERT_AT(embeng_rows, data, 48);
+EMBENG_ASSERT_AT(embeng_rows, fill, 72);
+EMBENG_ASSERT_AT(embeng_rows, seed, 88);
+EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
+EMBENG_ASSERT(sizeof(struct embeng_stats) == 80 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
+EMBENG_ASSERT_AT(embeng_stats, ids, 8);
+EMBENG_ASSERT_AT(embeng_stats, hot, 80);
+EMBENG_ASSERT(sizeof(struct embeng_fence_point) == 8);
+EMBENG_ASSERT(sizeof(struct embeng_blob_header) == 32);
+EMBENG_ASSERT_AT(embeng_blob_header, length, 8);
+EMBENG_ASSERT_AT(embeng_blob_header, hash, 24);
+EMBENG_ASSERT(sizeof(struct embeng_record) == 8);
+EMBENG_ASSERT(sizeof(struct embeng_record_engine) == 32);
+EMBENG_ASSERT(sizeof(struct embeng_record_table) == 152);
+EMBENG_ASSERT_AT(embeng_record_table, rows, 8);
+EMBENG_ASSERT_AT(embeng_record_table, combiner, 24);
+EMBENG_ASSERT_AT(embeng_record_table, rate, 28);
+EMBENG_ASSERT_AT(embeng_record_table, slot_start, 52);
+EMBENG_ASSERT_AT(embeng_record_table, hyperparameter, 80);
+EMBENG_ASSERT(sizeof(struct embeng_record_feature) == 40);
+EMBENG_ASSERT_AT(embeng_record_feature, max_samples, 24);
+EMBENG_ASSERT(sizeof(struct embeng_record_name) == 80);
+EMBENG_ASSERT(sizeof(struct embeng_caps) == 120);
+EMBENG_ASSERT_AT(embeng_caps, table_memory, 32);
+EMBENG_ASSERT_AT(embeng_caps, ids, 64);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/*
+ * embeng: what the driver and the device say to each other.
+ *
+ * Unstable until the driver has lived on it.
+ *
+ * DOC: The function
+ *
+ * A PCI Express function of class 0x1200. BAR 0 holds the registers below, BAR 2
+ * the doorbells (&struct embeng_doorbell, one stride per queue, queue 0 is the
+ * admin queue), BAR 4 the MSI-X table. Registers are plain memory: no read has
+ * an effect, no bit clears itself, each register has one writer. What one side
+ * asks is numbered by a sequence register of its own, and the other side answers
+ * by copying that number when it is done, so that an emulator that polls memory
+ * and a chip that decodes writes behave alike.
+ *
+ * DOC: Boot
+ *
+ *   reset       BOOT_STATE = ROM once the device answers
+ *   driver      writes BOOT_ADDRESS, BOOT_LENGTH, then BOOT_SEQUENCE + 1
+ *   device      BOOT_STATE = LOADING, checks the whole image (embeng_firmware.h),
+ *               then RUNNING or FAILED with BOOT_ERROR and BOOT_ERROR_OFFSET,
+ *               then copies BOOT_SEQUENCE into BOOT_DONE
+ *   running     HEARTBEAT grows; FIRMWARE_VERSION and the capabilities are valid
+ *
+ * A refused image leaves the device in FAILED; the same driver may try another.
+ * CONTROL_SEQUENCE + 1 with CONTROL = RESET is the warm reset: everything is
+ * lost, BOOT_STATE is ROM again. Function-level reset does the same.
+ *
+ * DOC: Admin queue
+ *
+ * The driver writes ADMIN_RING, ADMIN_SQ_ENTRIES and ADMIN_CQ_ENTRIES before
+ * boot. Its ring has the layout of every other (embeng_ring_layout()), entries of
+ * &struct embeng_admin_cmd, completions of &struct embeng_cqe, doorbell
+ * stride 0, vector 0. Completions come in any order: an INVALIDATE may wait for
+ * accesses that are in flight.
+ *
+ * DOC: Region table
+ *
+ * One array of &struct embeng_region per context in host memory, written by the
+ * driver alone. To bind: fill everything but @generation, then publish
+ * @generation (release). To unbind: set @generation to 0, send INVALIDATE, and
+ * free the memory only after its completion; no completion, no freeing, but a
+ * reset first. An index whose generation would wrap is retired.
+ */
+#ifndef _EMBENG_REGS_H_
+#define _EMBENG_REGS_H_
+
+#include <linux/types.h>
+
+#include "embeng_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMBENG_DEVICE_MAGIC 0x474e424du /* "MBNG" */
+
+/*
+ * No vendor gave these out: they are the emulator's, and the driver binds
+ * nothing else.
+ */
+#define EMBENG_PCI_VENDOR 0x0eb0
+#define EMBENG_PCI_DEVICE 0x0001
+#define EMBENG_PCI_CLASS 0x120000
+
+#define EMBENG_BAR_REGISTERS 0
+#define EMBENG_BAR_DOORBELLS 2
+#define EMBENG_BAR_MSIX 4
+
+#define EMBENG_REGISTERS_SIZE 4096u
+
+/**
+ * EMBENG_REGISTER_TABLE - every register
+ *
+ * X(name, offset, bytes, writer, reset value, words). The writer is DEVICE or
+ * DRIVER; the other side reads. Registers of 8 bytes are read whole or low word
+ * first. Capability registers hold after boot what &struct embeng_caps says.
+ */
+#define EMBENG_REGISTER_TABLE(X)                                                              \
+	X(MAGIC, 0x000, 4, DEVICE, EMBENG_DEVICE_MAGIC, "says that this is an embeng device") \
+	X(INTERFACE, 0x004, 4, DEVICE, 0x1, "interface major << 16 | minor")                  \
+	X(FEATURES, 0x008, 4, DEVICE, 0, "capability bits")                                   \
+	X(CORES, 0x00c, 4, DEVICE, 0, "engine cores")                                         \
+	X(QUEUES, 0x010, 4, DEVICE, 0, "queues, the admin queue too")                         \
+	X(VECTORS, 0x014, 4, DEVICE, 0, "interrupt vectors")                                  \
+	X(CONTEXTS, 0x018, 4, DEVICE, 0, "contexts at once")                                  \
+	X(REGIONS, 0x01c, 4, DEVICE, 0, "entries of a region table")                          \
+	X(TABLE_MEMORY, 0x020, 8, DEVICE, 0, "bytes for tables and slots")                    \
+	X(DIM, 0x028, 4, DEVICE, 0, "largest dim")                                            \
+	X(TABLES, 0x02c, 4, DEVICE, 0, "tables of a model")                                   \
+	X(MODEL_FEATURES, 0x030, 4, DEVICE, 0, "features of a model")                         \
+	X(REPLICAS, 0x034, 4, DEVICE, 0, "replicas of a model")                               \
+	X(STEP_DEPTH, 0x038, 4, DEVICE, 0, "training steps ahead")                            \
+	X(ROW_DTYPES, 0x03c, 4, DEVICE, 0, "row dtypes, bit 0 f32")                           \
+	X(IDS, 0x040, 8, DEVICE, 0, "ids of one feature of one batch")                        \
+	X(SAMPLES, 0x048, 8, DEVICE, 0, "samples of one feature of one batch")                \
+	X(COMBINERS, 0x050, 4, DEVICE, 0, "mask of combiners")                                \
+	X(OPTIMIZERS, 0x054, 4, DEVICE, 0, "mask of optimizers")                              \
+	X(DOORBELL_STRIDE, 0x058, 4, DEVICE, 4096, "bytes from one doorbell to the next")     \
+	X(BOOT_STATE, 0x080, 4, DEVICE, 0, "enum embeng_boot_state")                          \
+	X(BOOT_DONE, 0x084, 4, DEVICE, 0, "BOOT_SEQUENCE that was answered")                  \
+	X(BOOT_ERROR, 0x088, 4, DEVICE, 0, "enum embeng_boot_error")                          \
+	X(HEARTBEAT, 0x08c, 4, DEVICE, 0, "grows while the device lives")                     \
+	X(BOOT_ERROR_OFFSET, 0x090, 8, DEVICE, 0, "byte of the image at fault")               \
+	X(FIRMWARE_VERSION, 0x098, 8, DEVICE, 0, "of the running image")                      \
+	X(FIRMWARE_MINIMUM, 0x0a0, 8, DEVICE, 0, "lowest version that it boots")              \
+	X(CONTROL_DONE, 0x0a8, 4, DEVICE, 0, "CONTROL_SEQUENCE that was answered")            \
+	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
+	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
+	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
+	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
+	X(CONTROL, 0x114, 4, DRIVER, 0, "enum embeng_control")                                \
+	X(CONTROL_SEQUENCE, 0x118, 4, DRIVER, 0, "adding one does what CONTROL says")         \
+	X(ADMIN_SQ_ENTRIES, 0x11c, 4, DRIVER, 0, "power of two")                              \
+	X(ADMIN_RING, 0x120, 8, DRIVER, 0, "DMA address of the admin ring memory")            \
+	X(ADMIN_CQ_ENTRIES, 0x128, 4, DRIVER, 0, "power of two")                              \
+	X(COUNT_COMMANDS, 0x180, 8, DEVICE, 0, "commands completed")                          \
+	X(COUNT_BATCHES, 0x188, 8, DEVICE, 0, "lookups completed")                            \
+	X(COUNT_UPDATES, 0x190, 8, DEVICE, 0, "steps applied")                                \
+	X(COUNT_IDS, 0x198, 8, DEVICE, 0, "ids looked up")                                    \
+	X(COUNT_UNIQUE_ROWS, 0x1a0, 8, DEVICE, 0, "distinct rows updated")                    \
+	X(COUNT_BYTES_READ, 0x1a8, 8, DEVICE, 0, "bytes read from host memory")               \
+	X(COUNT_BYTES_WRITTEN, 0x1b0, 8, DEVICE, 0, "bytes written to host memory")           \
+	X(COUNT_ERRORS_PROGRAM, 0x1b8, 8, DEVICE, 0, "commands failed: program's fault")      \
+	X(COUNT_ERRORS_MODEL, 0x1c0, 8, DEVICE, 0, "commands failed: model's fault")          \
+	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault")          \
+	X(TIME_CHECK, 0x1d0, 8, DEVICE, 0, "ns in checking and copying batches")              \
+	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns in lookups")                                  \
+	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns in sorting ids by row")                    \
+	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns in updates")                                  \
+	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")
+
+enum embeng_register {
+#define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,
+	EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ENUM)
+#undef EMBENG_REGISTER_ENUM
+};
+
+enum embeng_boot_state {
+	EMBENG_BOOT_RESET = 0, /* not there yet */
+	EMBENG_BOOT_ROM = 1,   /* waits for an image */
+	EMBENG_BOOT_LOADING = 2,
+	EMBENG_BOOT_RUNNING = 3,
+	EMBENG_BOOT_FAILED = 4,
+};
+
+/**
+ * EMBENG_BOOT_ERROR_TABLE - X(name, value, sentence)
+ */
+#define EMBENG_BOOT_ERROR_TABLE(X)                                                      \
+	X(NONE, 0, "no error")                                                          \
+	X(ADDRESS, 1, "the image is not in memory that the device was given")           \
+	X(LENGTH, 2, "the image is shorter than it says, or than its header")           \
+	X(MAGIC, 3, "this is not a firmware image")                                     \
+	X(FORMAT, 4, "the image has another format version")                            \
+	X(INTERFACE, 5, "the image is for another interface version")                   \
+	X(VERSION, 6, "the image is older than the lowest version that the device boots") \
+	X(SECTION, 7, "a section lies outside the image, overlaps or leaves a gap")     \
+	X(SECTION_TYPE, 8, "a mandatory section is not known to this device")           \
+	X(HASH, 9, "a section's hash does not match")                                   \
+	X(PARAMETER, 10, "a boot parameter is outside its limits")                      \
+	X(SELF_TEST, 11, "a self-test failed")                                          \
+	X(RESERVED, 12, "a reserved field is not zero")
+
+enum embeng_boot_error {
+#define EMBENG_BOOT_ERROR_ENUM(name, value, text) EMBENG_BOOT_ERROR_##name = value,
+	EMBENG_BOOT_ERROR_TABLE(EMBENG_BOOT_ERROR_ENUM)
+#undef EMBENG_BOOT_ERROR_ENUM
+};
+
+enum embeng_control {
+	EMBENG_CONTROL_NONE = 0,
+	EMBENG_CONTROL_RESET = 1, /* warm reset: back to ROM, nothing kept */
+};
+
+enum embeng_device_status {
+	EMBENG_DEVICE_OK = 0,
+	EMBENG_DEVICE_FAULT = 1,
+};
+
+/**
+ * struct embeng_region - entry of a context's region table, 64 bytes
+ * @generation: 0: free or dead. Published last when binding
+ * @rights: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE
+ * @length: bytes
+ * @segments: DMA address of @segment_count &struct embeng_segment
+ * @segment_count: segments; their lengths add up to at least @length
+ * @reserved: 0
+ */
+struct embeng_region {
+	__u32 generation;
+	__u32 rights;
+	__u64 length;
+	__u64 segments;
+	__u32 segment_count;
+	__u32 reserved[9];
+};
+
+/**
+ * struct embeng_segment - contiguous piece of a region
+ * @address: DMA address
+ * @length: bytes
+ */
+struct embeng_segment {
+	__u64 address;
+	__u64 length;
+};
+
+/**
+ * embeng_ring_layout() - the layout of ring memory, the same for driver and device
+ * @sq_entries: power of two
+ * @cq_entries: power of two
+ * @features: EMBENG_RING_*
+ *
+ * Return: header first, then submissions, then completions, all 64-byte aligned.
+ */
+static inline struct embeng_queue_layout embeng_ring_layout(__u32 sq_entries, __u32 cq_entries,
+							    __u32 features)
+{
+	struct embeng_queue_layout layout;
+
+	layout.features = features;
+	layout.sq_entries = sq_entries;
+	layout.cq_entries = cq_entries;
+	layout.reserved = 0;
+	layout.header = 0;
+	layout.sq = sizeof(struct embeng_ring_header);
+	layout.cq = layout.sq + (__u64)sq_entries * sizeof(struct embeng_cmd);
+	layout.size = layout.cq + (__u64)cq_entries * sizeof(struct embeng_cqe);
+	return layout;
+}
+
+enum embeng_admin_opcode {
+	EMBENG_ADMIN_NOP = 0,
+	EMBENG_ADMIN_CONTEXT_CREATE = 1,  /* @context, @address/@count: region table */
+	EMBENG_ADMIN_CONTEXT_DESTROY = 2, /* completes when nothing of it is in flight */
+	EMBENG_ADMIN_QUEUE_CREATE = 3,	  /* @queue and all below it */
+	EMBENG_ADMIN_QUEUE_DESTROY = 4,	  /* completes when it touches no memory any more */
+	EMBENG_ADMIN_INVALIDATE = 5,	  /* @context, @index */
+};
+
+/**
+ * struct embeng_admin_cmd - one admin submission, 64 bytes
+ * @opcode: enum embeng_admin_opcode
+ * @kind: QUEUE_CREATE: enum embeng_queue_kind, not ADMIN
+ * @priority: QUEUE_CREATE: 0 (low) to 3
+ * @replica: QUEUE_CREATE: of INPUT, INFERENCE and GRADIENT queues
+ * @cookie: comes back in the completion
+ * @context: number the driver gave, below caps.contexts
+ * @queue: device queue number, 1 .. caps.queues - 1
+ * @index: INVALIDATE: entry of the region table
+ * @count: CONTEXT_CREATE: entries of the region table
+ * @address: CONTEXT_CREATE: DMA address of the region table. QUEUE_CREATE: of the
+ *	ring memory, embeng_ring_layout() says how large
+ * @sq_entries: QUEUE_CREATE
+ * @cq_entries: QUEUE_CREATE
+ * @vector: QUEUE_CREATE: interrupt vector
+ * @reserved: 0
+ */
+struct embeng_admin_cmd {
+	__u8 opcode;
+	__u8 kind;
+	__u8 priority;
+	__u8 reserved0;
+	__u32 replica;
+	__u64 cookie;
+	__u32 context;
+	__u32 queue;
+	__u32 index;
+	__u32 count;
+	__u64 address;
+	__u32 sq_entries;
+	__u32 cq_entries;
+	__u32 vector;
+	__u32 reserved[3];
+};
+
+#ifdef __cplusplus
+}
+#define EMBENG_REGS_ASSERT(cond) static_assert(cond, #cond)
+#else
+#define EMBENG_REGS_ASSERT(cond) _Static_assert(cond, #cond)
+#endif
+
+#define EMBENG_REGISTER_ASSERT(name, offset, bytes, writer, reset, words)     \
+	EMBENG_REGS_ASSERT(((bytes) == 4 || (bytes) == 8) &&                  \
+			   (offset) % (bytes) == 0 &&                         \
+			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE);
+EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ASSERT)
+#undef EMBENG_REGISTER_ASSERT
+
+EMBENG_REGS_ASSERT(sizeof(struct embeng_region) == 64);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, length) == 8);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, segments) == 16);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, segment_count) == 24);
+EMBENG_REGS_ASSERT(sizeof(struct embeng_segment) == 16);
+EMBENG_REGS_ASSERT(sizeof(struct embeng_admin_cmd) == 64);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_admin_cmd, cookie) == 8);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_admin_cmd, context) == 16);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_admin_cmd, address) == 32);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_admin_cmd, vector) == 48);
+
+#endif
