@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Plain f64 reference of an embedding engine: queues, steps, replicas, pipelining.
+
+It follows semantics.md and decisions.md and shares no code with the engine.  A
+call that must fail raises RefError and leaves the state as it was.
+"""
+
+import math
+
+from refinput import Lookup
+from refmodel import Model
+from referror import require
+
+
+def flatten(nested, shape, where):
+    """A nested list of this shape as a flat list of its innermost rows."""
+    require(isinstance(nested, list) and len(nested) == shape[0], "EINVAL",
+            f"{where}: a gradient of another shape")
+    if len(shape) == 1:
+        return [[float(x) for x in nested]]
+    return [row for part in nested for row in flatten(part, shape[1:], where)]
+
+
+def nest(rows, shape):
+    """The inverse of flatten() for the leading dimensions."""
+    if len(shape) <= 1:
+        return list(rows)
+    part = math.prod(shape[1:])
+    return [nest(rows[i * part:(i + 1) * part], shape[1:]) for i in range(shape[0])]
+
+
+class Batch:
+    def __init__(self, lookups, step):
+        self.lookups = lookups
+        self.step = step          # 0 for inference
+        self.out = None           # activations, once read
+
+    def read(self):
+        self.out = {name: nest(lookup.activations(), lookup.shape)
+                    for name, lookup in self.lookups.items()}
+
+
+class Replica:
+    def __init__(self):
+        self.queue = []           # enqueued, not dequeued, oldest first
+        self.training = {}        # step -> Batch, until its update applied
+        self.dequeued = []        # training steps without gradients
+        self.enqueued = 0         # last training step given
+        self.looked_up = 0        # last training step that has read the tables
+
+
+class Engine:
+    def __init__(self, tables, features, replicas=1, pipelining=False, **_):
+        self.model = Model(tables, features)
+        self.replicas = [Replica() for _ in range(replicas)]
+        self.pipelining = pipelining
+        self.applied = 0
+        self.given = {}           # step -> {replica: (gradients, rates)}
+
+    def _replica(self, r):
+        require(0 <= r < len(self.replicas), "ERANGE", f"no replica {r}")
+        return self.replicas[r]
+
+    # -- batches ---------------------------------------------------------
+
+    def enqueue(self, features, replica=0, training=True):
+        rep = self._replica(replica)
+        for name in features:
+            require(name in self.model.features, "ENOENT", f"no feature {name}")
+        for name in self.model.features:
+            require(name in features, "EINVAL", f"feature {name} is missing")
+        lookups = {name: Lookup(feature, features[name])
+                   for name, feature in self.model.features.items()}
+        if training:
+            for table in self.model.tables.values():
+                require(table.optimizer, "EINVAL", f"table {table.name} has no optimizer")
+        else:
+            self._drain()
+        for lookup in lookups.values():
+            lookup.feature.shape = lookup.shape
+            for key in lookup.counts:
+                lookup.feature.table.count(key)
+        batch = Batch(lookups, rep.enqueued + 1 if training else 0)
+        rep.queue.append(batch)
+        if training:
+            rep.enqueued += 1
+            rep.training[batch.step] = batch
+            self._progress()
+        else:
+            batch.read()
+
+    def dequeue(self, replica=0):
+        rep = self._replica(replica)
+        require(rep.queue, "ETIME", f"replica {replica} has no batch")
+        batch = rep.queue[0]
+        require(batch.out is not None, "ETIME",
+                f"replica {replica}: step {batch.step} waits for an earlier update")
+        rep.queue.pop(0)
+        if batch.step:
+            rep.dequeued.append(batch.step)
+        return batch.out
+
+    # -- gradients -------------------------------------------------------
+
+    def _gradients(self, batch, gradients):
+        for name in gradients:
+            require(name in self.model.features, "ENOENT", f"no feature {name}")
+        flat = {}
+        for name, lookup in batch.lookups.items():
+            shape = lookup.shape + [lookup.feature.table.dim]
+            g = gradients.get(name)
+            if g is None or isinstance(g, dict):
+                fill = 0.0 if g is None else float(g["fill"])
+                flat[name] = [[fill] * shape[-1]] * math.prod(lookup.shape)
+            else:
+                flat[name] = flatten(g, shape, f"feature {name}")
+        return flat
+
+    def _rates(self, step, rates):
+        names = self.model.dynamic_rates()
+        for name in rates:
+            require(name in names, "ENOENT", f"no learning rate {name}")
+        for name in names:
+            require(name in rates, "EINVAL", f"learning rate {name} has no value")
+        for other, (_, agreed) in self.given.get(step, {}).items():
+            require(agreed == rates, "EINVAL",
+                    f"learning rates {rates} are not those of replica {other}")
+        return rates
+
+    def apply_gradients(self, gradients, replica=0, learning_rates=None):
+        rep = self._replica(replica)
+        require(rep.dequeued, "EPROTO",
+                f"replica {replica} has no dequeued training step without gradients")
+        step = rep.dequeued[0]
+        flat = self._gradients(rep.training[step], gradients)
+        rates = self._rates(step, learning_rates or {})
+        rep.dequeued.pop(0)
+        self.given.setdefault(step, {})[replica] = (flat, rates)
+        self._progress()
+
+    # -- steps -----------------------------------------------------------
+
+    def _complete(self, step):
+        return len(self.given.get(step, {})) == len(self.replicas)
+
+    def _progress(self):
+        """Let every lookup read and every update apply that may, in step order."""
+        lag = 2 if self.pipelining else 1
+        moved = True
+        while moved:
+            moved = False
+            for rep in self.replicas:
+                n = rep.looked_up + 1
+                if n <= rep.enqueued and self.applied >= n - lag:
+                    rep.training[n].read()
+                    rep.looked_up = n
+                    moved = True
+            n = self.applied + 1
+            if self._complete(n) and (not self.pipelining or all(
+                    rep.looked_up > n for rep in self.replicas)):
+                self._update(n)
+                moved = True
+
+    def _drain(self):
+        while self._complete(self.applied + 1):
+            seen = {rep.looked_up for rep in self.replicas}
+            require(len(seen) == 1, "ETIME", "a drain while a step is looked up in part")
+            self._update(self.applied + 1)
+            self._progress()
+
+    def _occurrences(self, step):
+        """table -> row -> gradients in (replica, feature, sample, position) order."""
+        rows = {name: {} for name in self.model.tables}
+        for r, rep in enumerate(self.replicas):
+            flat = self.given[step][r][0]
+            for name, lookup in rep.training[step].lookups.items():
+                table = rows[lookup.feature.table.name]
+                for row, g in lookup.occurrences(flat[name]):
+                    table.setdefault(row, []).append(g)
+        return rows
+
+    def _update(self, step):
+        rates = self.given[step][0][1]
+        for name, rows in self._occurrences(step).items():
+            table = self.model.tables[name]
+            for row, gradients in rows.items():
+                slots = {slot: m.row(row) for slot, m in table.slots.items()}
+                table.optimizer.touch(rates, table.parameters.row(row), slots, gradients)
+            table.count("unique_ids", len(rows))
+        for rep in self.replicas:
+            for lookup in rep.training.pop(step).lookups.values():
+                lookup.feature.table.count("ids", lookup.ids)
+        del self.given[step]
+        self.applied = step
+
+    # -- tables ----------------------------------------------------------
+
+    def read_table(self, table, slot="parameters", rows=None):
+        found = self.model.table(table)
+        matrix = found.matrix(slot)
+        self._drain()
+        if rows is None:
+            rows = range(found.vocabulary_size)
+        for r in rows:
+            require(0 <= r < found.vocabulary_size, "ERANGE",
+                    f"table {table} has no row {r}")
+        return [list(matrix.row(r)) for r in rows]
+
+    def read_stats(self, table):
+        found = self.model.table(table)
+        stats, found.stats = found.stats, {}
+        return {key: stats.get(key, 0) for key in (
+            "ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids")}

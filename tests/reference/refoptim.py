@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Optimizers and the gradient pipeline (semantics.md 2.2, 2.5) in plain f64.
+
+An optimizer is a class with DEFAULTS, SLOTS (name -> hyperparameter or number
+that the slot starts with), check() and update() of one element.  A new one is
+added to KINDS; nothing else needs to know it.
+"""
+
+import math
+
+from referror import require
+
+COMMON = {
+    "clip_weight_min": None,
+    "clip_weight_max": None,
+    "clipvalue": None,
+    "weight_decay_factor": None,
+    "multiply_weight_decay_factor_by_learning_rate": None,
+    "use_gradient_accumulation": True,
+    "low_dimensional_packing_status": False,
+}
+
+
+class Sgd:
+    DEFAULTS = {"learning_rate": 0.01}
+    SLOTS = {}
+
+    @staticmethod
+    def check(h, where):
+        pass
+
+    @staticmethod
+    def update(h, lr, w, g, slots):
+        return w - lr * g, {}
+
+
+class Adagrad:
+    DEFAULTS = {"learning_rate": 0.001, "initial_accumulator_value": 0.1}
+    SLOTS = {"accumulators": "initial_accumulator_value"}
+
+    @staticmethod
+    def check(h, where):
+        value = h["initial_accumulator_value"]
+        require(value > 0, "ERANGE",
+                f"{where}: initial_accumulator_value {value} must be above 0")
+
+    @staticmethod
+    def update(h, lr, w, g, slots):
+        a = slots["accumulators"] + g * g
+        return w - lr * g / math.sqrt(a), {"accumulators": a}
+
+
+KINDS = {"sgd": Sgd, "adagrad": Adagrad}
+
+
+def clip_limits(clipvalue):
+    """clipvalue as (low, high): one number c stands for (-c, c)."""
+    if clipvalue is None:
+        return None, None
+    if isinstance(clipvalue, (list, tuple)):
+        return clipvalue[0], clipvalue[1]
+    return -clipvalue, clipvalue
+
+
+def clamp(x, low, high):
+    if low is not None and x < low:
+        return low
+    if high is not None and x > high:
+        return high
+    return x
+
+
+class Optimizer:
+    """One table's optimizer: its kind, its numbers, its pipeline."""
+
+    def __init__(self, spec, where):
+        kind = spec.get("kind")
+        require(kind in KINDS, "EINVAL", f"{where}: unknown optimizer {kind}")
+        self.rule = KINDS[kind]
+        self.h = {**COMMON, **self.rule.DEFAULTS}
+        for key, value in spec.items():
+            if key == "kind":
+                continue
+            require(key in self.h, "EINVAL", f"{where}: {kind} has no {key}")
+            self.h[key] = value
+        self.rule.check(self.h, where)
+        self._check_limits(where)
+
+    def _check_limits(self, where):
+        h = self.h
+        for name, (low, high) in (
+                ("clip_weight", (h["clip_weight_min"], h["clip_weight_max"])),
+                ("clipvalue", clip_limits(h["clipvalue"]))):
+            require(low is None or high is None or low <= high, "ERANGE",
+                    f"{where}: {name} {low} above {high}")
+        require(h["clipvalue"] is None or h["use_gradient_accumulation"], "EINVAL",
+                f"{where}: clipvalue needs gradient accumulation")
+
+    def dynamic_rate(self):
+        """Name of the learning rate that each step must give, or None."""
+        rate = self.h["learning_rate"]
+        return rate["dynamic"] if isinstance(rate, dict) else None
+
+    def rate(self, rates):
+        name = self.dynamic_rate()
+        return self.h["learning_rate"] if name is None else rates[name]
+
+    def slot_start(self, slot):
+        start = self.rule.SLOTS[slot]
+        return self.h[start] if isinstance(start, str) else start
+
+    def _element(self, lr, w, g, slots):
+        h = self.h
+        g = clamp(g, *clip_limits(h["clipvalue"]))
+        factor = h["weight_decay_factor"]
+        if factor:
+            by_rate = h["multiply_weight_decay_factor_by_learning_rate"]
+            w = w - factor * (lr if by_rate else 1.0) * w
+        w, slots = self.rule.update(h, lr, w, g, slots)
+        return clamp(w, h["clip_weight_min"], h["clip_weight_max"]), slots
+
+    def _row(self, lr, row, slots, gradient):
+        for i, g in enumerate(gradient):
+            old = {name: values[i] for name, values in slots.items()}
+            row[i], new = self._element(lr, row[i], g, old)
+            for name, value in new.items():
+                slots[name][i] = value
+
+    def touch(self, rates, row, slots, occurrences):
+        """Update one row in place from its gradients, in their fixed order."""
+        lr = self.rate(rates)
+        if not self.h["use_gradient_accumulation"]:
+            for gradient in occurrences:
+                self._row(lr, row, slots, gradient)
+            return
+        total = [0.0] * len(row)
+        for gradient in occurrences:
+            total = [t + g for t, g in zip(total, gradient)]
+        self._row(lr, row, slots, total)
