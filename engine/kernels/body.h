@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernels of one variant. A variant's file includes its vec_*.h, then this, and
+ * defines a kernel_ops with KERNEL_OPS(). Vector and single-float code give the same bits,
+ * since every column is computed alone.
+ */
+#ifndef ENGINE_KERNELS_BODY_H
+#define ENGINE_KERNELS_BODY_H
+
+#include "kernels.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 8")
+#define LINE_FLOATS 16u /* of a cache line */
+
+INLINE vec vec_load(const float *p)
+{
+	return *(const vec_memory *)p;
+}
+
+INLINE void vec_store(float *p, vec v)
+{
+	*(vec_memory *)p = v;
+}
+
+INLINE vec vec_all(float x)
+{
+	return x - (vec){ 0 };
+}
+
+/* Into L2: measured better than L1 for rows that come from memory. */
+INLINE void prefetch_floats(const float *p, u32 count)
+{
+	UNROLL
+	for (u32 i = 0; i < count; i += LINE_FLOATS)
+		__builtin_prefetch(p + i, 0, 2);
+}
+
+#include "body_lookup.h"
+#include "body_gradient.h"
+#include "body_update.h"
+
+#define KERNEL_OPS(variable, title) \
+	const struct kernel_ops variable = { \
+		.name = title, \
+		.lookup = lookup, \
+		.scales = scales, \
+		.update_rows = update_rows, \
+		.row_gradient = row_gradient, \
+		.run_gradient = run_gradient, \
+		.add_row = add_row, \
+		.update_row = update_row, \
+	}
+
+#endif

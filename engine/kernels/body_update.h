@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Part of body.h: what happens to a row after its gradient is known. */
+
+#include "optimizers.h"
+
+/* How the gradient reaches the optimizer. */
+enum gradient_form {
+	GRADIENT_SUM,      /* summed already */
+	GRADIENT_ONE,      /* a single occurrence with coefficient 1 */
+	GRADIENT_WEIGHTED, /* a single occurrence with a coefficient */
+};
+
+INLINE vec vec_clip(vec x, float low, float high)
+{
+	vec l = vec_all(low), h = vec_all(high);
+	vec_mask m = x < l;
+
+	x = (vec)(((vec_mask)l & m) | ((vec_mask)x & ~m));
+	m = x > h;
+	return (vec)(((vec_mask)h & m) | ((vec_mask)x & ~m));
+}
+
+INLINE float one_clip(float x, float low, float high)
+{
+	x = x < low ? low : x;
+	return x > high ? high : x;
+}
+
+INLINE vec vec_gradient(vec x, float coef, const enum gradient_form form)
+{
+	vec zero = { 0 };
+
+	if (form == GRADIENT_SUM)
+		return x;
+	return form == GRADIENT_ONE ? zero + x : vec_fma(vec_all(coef), x, zero);
+}
+
+INLINE float one_gradient(float x, float coef, const enum gradient_form form)
+{
+	if (form == GRADIENT_SUM)
+		return x;
+	return form == GRADIENT_ONE ? 0.0f + x : one_fma(coef, x, 0.0f);
+}
+
+INLINE float decay_factor(const struct kernel_update *u)
+{
+	return u->flags & KERNEL_DECAY_TIMES_LR ? u->decay * u->lr : u->decay;
+}
+
+#define CLIP(x, low, high) _Generic((x), vec: vec_clip, float: one_clip)(x, low, high)
+#define SQRT(x) _Generic((x), vec: vec_sqrt, float: one_sqrt)(x)
+
+/* One optimizer on one vector or one float, written alike for both. */
+#define DEFINE_STEP(KIND, TYPE) \
+	INLINE void TYPE##_##KIND(const struct kernel_update *u, TYPE *row, TYPE g, TYPE *s, \
+				  const bool plain) \
+	{ \
+		const float lr = u->lr; \
+		const float *h = u->hyper; \
+		TYPE w = *row; \
+		(void)lr; \
+		(void)h; \
+		(void)s; \
+		if (!plain && u->flags & KERNEL_GRADIENT_SCALE) \
+			g = g * u->gradient_multiplier; \
+		if (!plain && u->flags & KERNEL_GRADIENT_CLIP) \
+			g = CLIP(g, u->gradient_min, u->gradient_max); \
+		if (!plain && u->flags & KERNEL_DECAY) \
+			w = w - decay_factor(u) * w; \
+		KERNEL_##KIND##_STEP \
+		if (!plain && u->flags & KERNEL_WEIGHT_CLIP) \
+			w = CLIP(w, u->weight_min, u->weight_max); \
+		*row = w; \
+	}
+
+#define ONE_MORE(name, value) +1
+
+/* All columns of one row. */
+#define DEFINE_COLUMNS(KIND) \
+	INLINE void columns_##KIND(const struct kernel_update *u, u64 row, const float *g, \
+				   float coef, const enum gradient_form form, const bool plain) \
+	{ \
+		const u32 count = 0 KERNEL_##KIND##_SLOTS(ONE_MORE); \
+		const u64 dim = u->dim; \
+		float *w = u->table + row * u->stride; \
+		float *slot[KERNEL_MAX_SLOTS]; \
+		u64 c = 0; \
+		for (u32 i = 0; i < count; i++) \
+			slot[i] = u->slots[i] + row * u->stride; \
+		for (; dim - c >= VEC; c += VEC) { \
+			vec x = vec_load(w + c), s[KERNEL_MAX_SLOTS]; \
+			for (u32 i = 0; i < count; i++) \
+				s[i] = vec_load(slot[i] + c); \
+			vec_##KIND(u, &x, vec_gradient(vec_load(g + c), coef, form), s, plain); \
+			for (u32 i = 0; i < count; i++) \
+				vec_store(slot[i] + c, s[i]); \
+			vec_store(w + c, x); \
+		} \
+		for (; c < dim; c++) { \
+			float x = w[c], s[KERNEL_MAX_SLOTS]; \
+			for (u32 i = 0; i < count; i++) \
+				s[i] = slot[i][c]; \
+			float_##KIND(u, &x, one_gradient(g[c], coef, form), s, plain); \
+			for (u32 i = 0; i < count; i++) \
+				slot[i][c] = s[i]; \
+			w[c] = x; \
+		} \
+	}
+
+/* The common case, no flags, is compiled apart. */
+#define DEFINE_UPDATE(KIND) \
+	DEFINE_STEP(KIND, vec) \
+	DEFINE_STEP(KIND, float) \
+	DEFINE_COLUMNS(KIND) \
+	static void update_##KIND(const struct kernel_update *u, u64 row, const float *g, \
+				  float coef, enum gradient_form form) \
+	{ \
+		bool plain = !(u->flags & ~KERNEL_EACH_OCCURRENCE); \
+		if (form == GRADIENT_SUM && plain) \
+			columns_##KIND(u, row, g, coef, GRADIENT_SUM, true); \
+		else if (form == GRADIENT_ONE && plain) \
+			columns_##KIND(u, row, g, coef, GRADIENT_ONE, true); \
+		else if (plain) \
+			columns_##KIND(u, row, g, coef, GRADIENT_WEIGHTED, true); \
+		else if (form == GRADIENT_SUM) \
+			columns_##KIND(u, row, g, coef, GRADIENT_SUM, false); \
+		else \
+			columns_##KIND(u, row, g, coef, GRADIENT_WEIGHTED, false); \
+	}
+
+KERNEL_OPTIMIZERS(DEFINE_UPDATE)
+
+typedef void (*update_fn)(const struct kernel_update *u, u64 row, const float *g, float coef,
+			  enum gradient_form form);
+
+#define UPDATE_ENTRY(KIND) [KERNEL_##KIND] = update_##KIND,
+
+static const update_fn update_functions[KERNEL_OPTIMIZER_COUNT] = {
+	KERNEL_OPTIMIZERS(UPDATE_ENTRY)
+};
+
+/* A single occurrence goes from its gradient to the optimizer in registers. */
+INLINE void update_occurrence(const struct kernel_update *u, update_fn update, u64 row, u32 occ)
+{
+	const struct kernel_segment *s = kernel_find_segment(u->segments, u->segment_count, occ);
+	const float *coef;
+	const float *g = occurrence_gradient(s, occ, &coef);
+
+	update(u, row, g, *coef, s->coef ? GRADIENT_WEIGHTED : GRADIENT_ONE);
+}
+
+INLINE void update_group(const struct kernel_update *u, update_fn update,
+			 const struct kernel_group *group, const u32 *occ, void *scratch)
+{
+	float *sum = kernel_scratch_sum(scratch, u->dim);
+
+	if (group->count == 1 || u->flags & KERNEL_EACH_OCCURRENCE) {
+		for (u64 i = 0; i < group->count; i++)
+			update_occurrence(u, update, group->row, occ[group->first + i]);
+		return;
+	}
+	row_gradient(u, sum, occ + group->first, group->count, scratch);
+	update(u, group->row, sum, 1.0f, GRADIENT_SUM);
+}
+
+INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
+			 const u32 *occ, u32 slot_count)
+{
+	const struct kernel_segment *s;
+	const float *coef;
+	u32 first = occ[group->first];
+
+	prefetch_floats(u->table + group->row * u->stride, u->dim);
+	for (u32 i = 0; i < slot_count; i++)
+		prefetch_floats(u->slots[i] + group->row * u->stride, u->dim);
+	s = kernel_find_segment(u->segments, u->segment_count, first);
+	prefetch_floats(occurrence_gradient(s, first, &coef), u->dim);
+}
+
+static void update_rows(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+			u64 ahead, const u32 *occ, void *scratch)
+{
+	const update_fn update = update_functions[u->optimizer];
+	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
+
+	for (u64 i = 0; i < n; i++) {
+		if (u->prefetch && n + ahead - i > u->prefetch)
+			update_ahead(u, &groups[i + u->prefetch], occ, slot_count);
+		update_group(u, update, &groups[i], occ, scratch);
+	}
+}
+
+static void update_row(const struct kernel_update *u, u64 row, const float *sum)
+{
+	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM);
+}

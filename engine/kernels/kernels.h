@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only entries to the floating-point code of the engine. Floats travel through
+ * memory, never by value, so that control code can be built without FP registers. The
+ * caller sets the FP environment (round to nearest, denormals kept, nothing trapped) and
+ * has checked every index: kernels trust their arguments.
+ */
+#ifndef ENGINE_KERNELS_KERNELS_H
+#define ENGINE_KERNELS_KERNELS_H
+
+#include "../types.h"
+
+#define KERNEL_RUN 256u          /* occurrences summed as one run (decisions: numbers) */
+#define KERNEL_MAX_SLOTS 7u
+#define KERNEL_MAX_HYPER 16u
+#define KERNEL_ROW_ZERO (~(u64)0) /* in rows[]: read zero_row instead of the table */
+
+enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
+
+/**
+ * struct kernel_bag_work - pooled or sequence samples to look up
+ * @table: row 0; row r begins at table + r * stride
+ * @stride: floats between rows
+ * @dim: floats of a row
+ * @prefetch: how many occurrences ahead rows are prefetched; 0 = not at all
+ * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
+ * @rows_count: of @rows; prefetching goes on past a call's last sample up to here
+ * @zero_row: dim zeros, read for KERNEL_ROW_ZERO; NULL when @rows has none
+ * @weights: per occurrence; NULL = all 1
+ * @scales: per sample; NULL = all 1
+ * @bag: occurrences of sample s are [bag[s], bag[s + 1])
+ * @out: row of sample s is written at out + s * out_stride
+ * @out_stride: floats
+ */
+struct kernel_bag_work {
+	const float *table;
+	u64 stride;
+	u32 dim;
+	u32 prefetch;
+	const u64 *rows;
+	u64 rows_count;
+	const float *zero_row;
+	const float *weights;
+	const float *scales;
+	const u64 *bag;
+	float *out;
+	u64 out_stride;
+};
+
+/**
+ * struct kernel_scale_work - scales and gradient coefficients of samples
+ * @combiner: enum kernel_combiner
+ * @weights: per occurrence; NULL = all 1
+ * @bag: occurrences of sample s are [bag[s], bag[s + 1])
+ * @scales: out, per sample; NULL = not wanted
+ * @coef: out, per occurrence, (float)(scale * weight); NULL = not wanted
+ */
+struct kernel_scale_work {
+	u32 combiner;
+	const float *weights;
+	const u64 *bag;
+	float *scales;
+	float *coef;
+};
+
+/**
+ * struct kernel_segment - occurrences of one feature in one replica
+ * @first: number of the segment's first occurrence
+ * @end: one past its last; the next segment begins there or later
+ * @gradients: row of occurrence k is gradients + grad_row[k - first] * stride.
+ *	A null gradient is a row of dim zeros with stride 0
+ * @stride: floats
+ * @grad_row: per occurrence of the segment; NULL = k - first itself
+ * @coef: per occurrence of the segment; NULL = all 1
+ * @replica: segments are in (replica, feature) order
+ */
+struct kernel_segment {
+	u64 first;
+	u64 end;
+	const float *gradients;
+	u64 stride;
+	const u32 *grad_row;
+	const float *coef;
+	u32 replica;
+};
+
+/**
+ * struct kernel_group - one touched row
+ * @row: row of the table
+ * @first: where its occurrence numbers begin in the sorted array
+ * @count: how many they are, at least 1, ascending
+ */
+struct kernel_group {
+	u64 row;
+	u64 first;
+	u64 count;
+};
+
+#define KERNEL_GRADIENT_SCALE (1u << 0) /* multiply sums by gradient_multiplier */
+#define KERNEL_GRADIENT_CLIP (1u << 1)
+#define KERNEL_DECAY (1u << 2)
+#define KERNEL_DECAY_TIMES_LR (1u << 3)
+#define KERNEL_WEIGHT_CLIP (1u << 4)
+#define KERNEL_EACH_OCCURRENCE (1u << 5) /* gradient accumulation off */
+
+/**
+ * struct kernel_update - how to update rows of one table in one step
+ * @optimizer: enum kernel_optimizer_kind
+ * @flags: KERNEL_*; a field below counts only with its flag
+ * @dim: floats of a row
+ * @prefetch: how many groups ahead row, slots and gradient are prefetched; 0 = none
+ * @stride: floats between rows, of the table and of every slot
+ * @table: row 0
+ * @slots: row 0 of each slot
+ * @segment_count: of @segments, at least 1
+ * @segments: where gradients are, in occurrence order
+ * @lr: learning rate of this step
+ * @gradient_multiplier: applied to the sum of a row, before clipping
+ * @gradient_min: lower limit of a gradient sum; NaN passes
+ * @gradient_max: upper limit
+ * @decay: w = w - d * w before the optimizer, d = decay or (float)(decay * lr)
+ * @weight_min: lower limit of a weight after the optimizer; NaN passes
+ * @weight_max: upper limit
+ * @hyper: as the optimizer's description names them
+ */
+struct kernel_update {
+	u32 optimizer;
+	u32 flags;
+	u32 dim;
+	u32 prefetch;
+	u64 stride;
+	float *table;
+	float *slots[KERNEL_MAX_SLOTS];
+	u64 segment_count;
+	const struct kernel_segment *segments;
+	float lr;
+	float gradient_multiplier;
+	float gradient_min;
+	float gradient_max;
+	float decay;
+	float weight_min;
+	float weight_max;
+	float hyper[KERNEL_MAX_HYPER];
+};
+
+/**
+ * struct kernel_ops - one variant of the kernels; all variants give the same bits
+ * @name: "portable", "avx2"
+ * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
+ *	+0, then one multiplication by the scale. An empty bag gives zeros
+ * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of
+ *	squares (sqrtn), in f64 in occurrence order; scale = (float)(1 / D), 0 when D is 0,
+ *	1 for sum
+ * @update_rows: sums the gradient of each of n rows and updates it; with
+ *	KERNEL_EACH_OCCURRENCE applies its occurrences one after another. @ahead groups
+ *	after the n may be read too, for prefetching. @occ is the sorted array that the
+ *	groups index. @scratch: kernel_scratch_bytes(dim), 64-byte aligned
+ * @row_gradient: sum of the n occurrences of one row into @sum
+ * @run_gradient: sum of one run alone (n as kernel_run_length() gives it) into @sum.
+ *	Lets a hot row be cut into bounded calls: runs of a replica are then added left to
+ *	right with @add_row, then the replicas' totals, which is what @row_gradient does
+ * @add_row: dst += src
+ * @update_row: everything after the sum for one row; @slots as in kernel_update
+ */
+struct kernel_ops {
+	const char *name;
+	void (*lookup)(const struct kernel_bag_work *w, u64 first, u64 last);
+	void (*scales)(const struct kernel_scale_work *w, u64 first, u64 last);
+	void (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups,
+			    u64 n, u64 ahead, const u32 *occ, void *scratch);
+	void (*row_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
+			     void *scratch);
+	void (*run_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
+			     void *scratch);
+	void (*add_row)(float *dst, const float *src, u32 dim);
+	void (*update_row)(const struct kernel_update *u, u64 row, const float *sum);
+};
+
+/**
+ * kernel_select() - find a variant
+ * @force: its name, or NULL for the best that this processor runs
+ *
+ * Return: the variant, or NULL when the name is unknown or not runnable here.
+ */
+const struct kernel_ops *kernel_select(const char *force);
+
+/**
+ * kernel_scratch_bytes() - what update_rows, row_gradient and run_gradient need
+ * @dim: floats of a row
+ *
+ * Return: bytes of scratch memory, to be aligned to 64.
+ */
+u64 kernel_scratch_bytes(u32 dim);
+
+/**
+ * kernel_run_length() - where the first run of a row's occurrences ends
+ * @segments: in occurrence order
+ * @segment_count: how many
+ * @occ: remaining occurrences of one row
+ * @n: how many, at least 1
+ * @replica: out, the run's replica
+ *
+ * Return: occurrences in the run: at most KERNEL_RUN, all of one replica.
+ */
+u64 kernel_run_length(const struct kernel_segment *segments, u64 segment_count, const u32 *occ,
+		      u64 n, u32 *replica);
+
+#endif

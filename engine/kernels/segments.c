@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "segments.h"
+
+u64 kernel_run_length(const struct kernel_segment *segments, u64 segment_count, const u32 *occ,
+		      u64 n, u32 *replica)
+{
+	const struct kernel_segment *end = segments + segment_count;
+	const struct kernel_segment *s = kernel_find_segment(segments, segment_count, occ[0]);
+	u64 low = 1, high = n < KERNEL_RUN ? n : KERNEL_RUN;
+	u64 limit;
+
+	*replica = s->replica;
+	while (s + 1 < end && s[1].replica == *replica)
+		s++;
+	limit = s->end;
+	while (low < high) {
+		u64 middle = low + (high - low) / 2;
+
+		if (occ[middle] < limit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

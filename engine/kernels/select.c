@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* Which variant runs here. No FP code: callers may be outside an FP section. */
+#include "scratch.h"
+#include "variants.h"
+
+#ifdef __x86_64__
+#define CPUID_1_ECX_FMA (1u << 12)
+#define CPUID_1_ECX_OSXSAVE (1u << 27)
+#define CPUID_7_EBX_AVX2 (1u << 5)
+#define XCR0_SSE_AVX 6u
+
+static void cpuid(u32 leaf, u32 subleaf, u32 *eax, u32 *ebx, u32 *ecx)
+{
+	u32 edx;
+
+	__asm__ volatile("cpuid"
+			 : "=a"(*eax), "=b"(*ebx), "=c"(*ecx), "=d"(edx)
+			 : "a"(leaf), "c"(subleaf));
+}
+
+static u32 xcr0(void)
+{
+	u32 eax, edx;
+
+	__asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+	return eax;
+}
+
+static bool runs_avx2(void)
+{
+	u32 eax, ebx, ecx, leaves;
+
+	cpuid(0, 0, &leaves, &ebx, &ecx);
+	if (leaves < 7)
+		return false;
+	cpuid(1, 0, &eax, &ebx, &ecx);
+	if (!(ecx & CPUID_1_ECX_FMA) || !(ecx & CPUID_1_ECX_OSXSAVE))
+		return false;
+	/* The processor has them; does the system keep their registers? */
+	if ((xcr0() & XCR0_SSE_AVX) != XCR0_SSE_AVX)
+		return false;
+	cpuid(7, 0, &eax, &ebx, &ecx);
+	return ebx & CPUID_7_EBX_AVX2;
+}
+#endif
+
+static bool runs_anywhere(void)
+{
+	return true;
+}
+
+/* Best first. */
+static const struct variant {
+	const struct kernel_ops *ops;
+	bool (*runs)(void);
+} variants[] = {
+#ifdef __x86_64__
+	{ &kernel_ops_avx2, runs_avx2 },
+#endif
+	{ &kernel_ops_portable, runs_anywhere },
+};
+
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+const struct kernel_ops *kernel_select(const char *force)
+{
+	for (u32 i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+		if (force && !same_name(force, variants[i].ops->name))
+			continue;
+		if (variants[i].runs())
+			return variants[i].ops;
+	}
+	return NULL;
+}
+
+u64 kernel_scratch_bytes(u32 dim)
+{
+	return sizeof(struct kernel_scratch) + 3 * kernel_scratch_stride(dim) * sizeof(float);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <math.h>
+
+#include "../../engine/kernels/fma_exact.h"
+#include "../../engine/kernels/math64.h"
+#include "test_kernels.h"
+
+static void expect_fma(float a, float b, float c)
+{
+	float got = fma_exact(a, b, c), want = fmaf(a, b, c);
+
+	if (!same_float(got, want))
+		ck_abort_msg("fma(%a, %a, %a) = %a, fmaf gives %a", a, b, c, got, want);
+}
+
+START_TEST(test_fma_special_classes)
+{
+	static const u32 magnitudes[] = {
+		0x00000000, 0x00000001, 0x00000002, 0x00000003, 0x003fffff, 0x00400000, 0x007ffffe,
+		0x007fffff, 0x00800000, 0x00800001, 0x00ffffff, 0x0b800000, 0x0bffffff, 0x1f800000,
+		0x1fffffff, 0x20000000, 0x33800000, 0x33800001, 0x34000000, 0x3f000000, 0x3f7fffff,
+		0x3f800000, 0x3f800001, 0x3fc00000, 0x3fffffff, 0x40000000, 0x40400000, 0x4b7fffff,
+		0x4b800000, 0x4b800001, 0x5f7fffff, 0x5f800000, 0x7e800000, 0x7effffff, 0x7f000000,
+		0x7f7ffffe, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000,
+	};
+	const u32 n = 2 * sizeof(magnitudes) / sizeof(magnitudes[0]);
+
+	for (u32 i = 0; i < n * n * n; i++) {
+		u32 a = i % n, b = i / n % n, c = i / n / n;
+
+		expect_fma(float_of(magnitudes[a / 2] | (a & 1) << 31),
+			   float_of(magnitudes[b / 2] | (b & 1) << 31),
+			   float_of(magnitudes[c / 2] | (c & 1) << 31));
+	}
+}
+END_TEST
+
+START_TEST(test_fma_random_bits)
+{
+	for (u32 i = 0; i < 10000000; i++) {
+		u64 r = random_u64();
+
+		expect_fma(float_of((u32)r), float_of((u32)(r >> 32)), float_of((u32)random_u64()));
+	}
+}
+END_TEST
+
+/* The addend near the product, or half an ulp of it: where rounding twice goes wrong. */
+START_TEST(test_fma_random_close_exponents)
+{
+	for (u32 i = 0; i < 5000000; i++) {
+		u64 r = random_u64();
+		float a = float_of(((u32)r & 0x807fffff) | 0x3f800000);
+		float b = float_of(((u32)(r >> 32) & 0x80fff000) | 0x3f000000);
+		u32 exponent = 64 + (u32)random_below(127);
+		float c = float_of(((u32)random_u64() & 0x80700003) | exponent << 23);
+
+		expect_fma(a, b, c);
+		expect_fma(a, b, -(a * b));
+		expect_fma(a * 0x1p-70f, b * 0x1p-70f, float_of((u32)random_below(0x01000000)));
+	}
+}
+END_TEST
+
+static double ulps(double got, long double want)
+{
+	int exponent;
+
+	frexpl(want, &exponent);
+	return (double)(fabsl(got - want) / ldexpl(1.0L, (exponent < -1021 ? -1021 : exponent) - 53));
+}
+
+START_TEST(test_log_within_2_ulp)
+{
+	for (u32 i = 0; i < 500000; i++) {
+		u64 bits = random_below(0x7ff0000000000000);
+		double x = i % 2 ? 0.5 + (double)(random_u64() >> 11) * 0x1p-53 :
+				   math64_of_bits(bits);
+
+		ck_assert_msg(ulps(math64_log(x), logl(x)) <= 2.0, "log(%a) = %a", x, math64_log(x));
+	}
+	ck_assert(math64_log(1.0) == 0.0);
+	ck_assert(math64_log(0.0) == -INFINITY);
+	ck_assert(math64_log(INFINITY) == INFINITY);
+	ck_assert(isnan(math64_log(-1.0)));
+	ck_assert(isnan(math64_log(NAN)));
+}
+END_TEST
+
+START_TEST(test_exp_within_2_ulp)
+{
+	for (u32 i = 0; i < 500000; i++) {
+		double x = (double)(s64)random_u64() * 0x1p-63 * (i % 2 ? 1.0 : 745.0);
+
+		if (x > 709.7)
+			continue;
+		ck_assert_msg(ulps(math64_exp(x), expl(x)) <= 2.0, "exp(%a) = %a", x, math64_exp(x));
+	}
+	ck_assert(math64_exp(0.0) == 1.0);
+	ck_assert(math64_exp(-INFINITY) == 0.0);
+	ck_assert(math64_exp(INFINITY) == INFINITY);
+	ck_assert(isnan(math64_exp(NAN)));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kernels_fma");
+	TCase *tests = tcase_create("numbers");
+	SRunner *runner;
+	int failed;
+
+	random_start();
+	tcase_set_timeout(tests, 120);
+	tcase_add_test(tests, test_fma_special_classes);
+	tcase_add_test(tests, test_fma_random_bits);
+	tcase_add_test(tests, test_fma_random_close_exponents);
+	tcase_add_test(tests, test_log_within_2_ulp);
+	tcase_add_test(tests, test_exp_within_2_ulp);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

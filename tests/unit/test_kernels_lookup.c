@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+#include <math.h>
+
+#include "../../engine/kernels/kernels.h"
+#include "test_kernels.h"
+
+#define ROWS 50u
+#define SAMPLES 24u
+#define GUARD 0x7fc0dead
+
+static const char *const variant_names[] = { "portable", "avx2" };
+#define VARIANTS 2
+
+struct batch {
+	u64 bag[SAMPLES + 1];
+	u64 *rows;
+	float *weights;
+	float *scales;
+};
+
+/* Every third sample or so is empty. */
+static struct batch batch_random(void)
+{
+	struct batch b = { .bag = { 0 } };
+
+	for (u32 s = 0; s < SAMPLES; s++)
+		b.bag[s + 1] = b.bag[s] + random_below(3) * random_below(12);
+	b.rows = malloc((b.bag[SAMPLES] + 1) * sizeof(*b.rows));
+	for (u64 k = 0; k < b.bag[SAMPLES]; k++)
+		b.rows[k] = random_below(10) ? random_below(ROWS) : KERNEL_ROW_ZERO;
+	b.weights = random_values(b.bag[SAMPLES]);
+	b.scales = random_values(SAMPLES);
+	return b;
+}
+
+static void batch_free(struct batch *b)
+{
+	free(b->rows);
+	free(b->weights);
+	free(b->scales);
+}
+
+static float expected(const struct kernel_bag_work *w, u64 sample, u32 column)
+{
+	float acc = 0.0f;
+
+	for (u64 k = w->bag[sample]; k < w->bag[sample + 1]; k++) {
+		float weight = w->weights ? w->weights[k] : 1.0f;
+		float x = w->rows[k] == KERNEL_ROW_ZERO ? 0.0f :
+							  w->table[w->rows[k] * w->stride + column];
+
+		acc = fmaf(weight, x, acc);
+	}
+	return w->scales ? acc * w->scales[sample] : acc;
+}
+
+static void expect_samples(const struct kernel_bag_work *w, u64 first, u64 last)
+{
+	for (u64 s = 0; s < SAMPLES; s++) {
+		for (u32 c = 0; c < w->out_stride; c++) {
+			float got = w->out[s * w->out_stride + c];
+
+			if (s < first || s >= last || c >= w->dim)
+				ck_assert_uint_eq(bits_of(got), GUARD);
+			else
+				ck_assert_msg(same_float(got, expected(w, s, c)),
+					      "dim %u sample %u column %u: %a instead of %a",
+					      w->dim, (u32)s, c, got, expected(w, s, c));
+		}
+	}
+}
+
+static void check_dim(const struct kernel_ops *ops, u32 dim)
+{
+	u64 stride = dim + random_below(9), out_stride = dim + random_below(5);
+	float *table = random_values(ROWS * stride), *zero = calloc(dim, sizeof(*zero));
+	float *out = malloc(SAMPLES * out_stride * sizeof(*out));
+
+	for (u32 form = 0; form < 4; form++) {
+		struct batch b = batch_random();
+		struct kernel_bag_work w = {
+			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (form & 1),
+			.rows = b.rows, .rows_count = b.bag[SAMPLES], .zero_row = zero,
+			.weights = form & 1 ? b.weights : NULL, .bag = b.bag,
+			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,
+		};
+		u64 first = random_below(SAMPLES / 2);
+		u64 last = first + random_below(SAMPLES / 2);
+
+		for (u64 i = 0; i < SAMPLES * out_stride; i++)
+			out[i] = float_of(GUARD);
+		ops->lookup(&w, first, last);
+		expect_samples(&w, first, last);
+		batch_free(&b);
+	}
+	free(table);
+	free(zero);
+	free(out);
+}
+
+START_TEST(test_lookup_equals_the_rule)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+
+	for (u32 dim = 1; ops && dim <= 130; dim++)
+		check_dim(ops, dim);
+}
+END_TEST
+
+static float expected_scale(u32 combiner, const float *weights, u64 n)
+{
+	double sum = 0.0;
+
+	if (combiner == KERNEL_SUM)
+		return 1.0f;
+	for (u64 k = 0; k < n; k++) {
+		double w = weights ? weights[k] : 1.0;
+
+		sum += combiner == KERNEL_MEAN ? w : w * w;
+	}
+	if (combiner == KERNEL_SQRTN)
+		sum = sqrt(sum);
+	return sum == 0.0 ? 0.0f : (float)(1.0 / sum);
+}
+
+static void check_scales(const struct kernel_ops *ops, u32 combiner, bool weighted)
+{
+	struct batch b = batch_random();
+	float scales[SAMPLES], *coef = malloc((b.bag[SAMPLES] + 1) * sizeof(*coef));
+	struct kernel_scale_work w = { .combiner = combiner, .bag = b.bag, .scales = scales,
+				       .weights = weighted ? b.weights : NULL, .coef = coef };
+
+	ops->scales(&w, 0, SAMPLES);
+	for (u32 s = 0; s < SAMPLES; s++) {
+		u64 first = b.bag[s], n = b.bag[s + 1] - first;
+		float scale = expected_scale(combiner, weighted ? b.weights + first : NULL, n);
+
+		ck_assert(same_float(scales[s], scale));
+		for (u64 k = first; k < first + n; k++)
+			ck_assert(same_float(coef[k], scale * (weighted ? b.weights[k] : 1.0f)));
+	}
+	free(coef);
+	batch_free(&b);
+}
+
+START_TEST(test_scales_equal_the_rule)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+
+	for (u32 round = 0; ops && round < 200; round++)
+		check_scales(ops, round % 3, round & 1);
+}
+END_TEST
+
+/* mean of weights 2 and -2, sqrtn of zeros, no ids; 1/3 rounds once, from f64 */
+START_TEST(test_zero_denominator_gives_scale_zero)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	const float weights[] = { 2.0f, -2.0f, 0.0f, -0.0f, 1.0f, 2.0f };
+	const u64 bag[] = { 0, 2, 4, 4, 6 };
+	struct kernel_scale_work w = { .combiner = KERNEL_MEAN, .weights = weights, .bag = bag };
+	float scales[4] = { 9.0f, 9.0f, 9.0f, 9.0f };
+
+	if (!ops)
+		return;
+	w.scales = scales;
+	ops->scales(&w, 0, 4);
+	ck_assert(scales[0] == 0.0f && scales[1] == 0.0f && scales[2] == 0.0f);
+	ck_assert(scales[3] == (float)(1.0 / 3.0));
+	w.combiner = KERNEL_SQRTN;
+	ops->scales(&w, 0, 4);
+	ck_assert(scales[0] == (float)(1.0 / sqrt(8.0)));
+	ck_assert(scales[1] == 0.0f && scales[2] == 0.0f);
+}
+END_TEST
+
+START_TEST(test_select_by_name)
+{
+	ck_assert_str_eq(kernel_select("portable")->name, "portable");
+	ck_assert_ptr_nonnull(kernel_select(NULL));
+	ck_assert_ptr_eq(kernel_select(kernel_select(NULL)->name), kernel_select(NULL));
+	ck_assert_ptr_null(kernel_select("portabl"));
+	ck_assert_ptr_null(kernel_select("portable2"));
+	ck_assert_ptr_null(kernel_select(""));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kernels_lookup");
+	TCase *tests = tcase_create("lookup");
+	SRunner *runner;
+	int failed;
+
+	random_start();
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, test_lookup_equals_the_rule, 0, VARIANTS);
+	tcase_add_loop_test(tests, test_scales_equal_the_rule, 0, VARIANTS);
+	tcase_add_loop_test(tests, test_zero_denominator_gives_scale_zero, 0, VARIANTS);
+	tcase_add_test(tests, test_select_by_name);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* What an update means, said as plainly as it can be: one float at a time. */
+#ifndef TEST_KERNELS_RULES_H
+#define TEST_KERNELS_RULES_H
+
+#include <math.h>
+
+#include "../../engine/kernels/kernels.h"
+#include "../../engine/kernels/optimizers.h"
+#include "test_kernels.h"
+
+#define ROWS 6u
+#define SEGMENTS 7u
+#define SAMPLES 40u
+
+/* Occurrences of ROWS rows in SEGMENTS (replica, feature) parts, as an engine sorts them. */
+struct step {
+	u32 dim;
+	u64 stride;
+	struct kernel_segment segments[SEGMENTS];
+	float *gradients[SEGMENTS];
+	u32 *grad_rows[SEGMENTS];
+	float *coefs[SEGMENTS];
+	u32 *occ;
+	struct kernel_group groups[ROWS];
+	float *table;
+	float *slots[KERNEL_MAX_SLOTS];
+};
+
+static inline const struct kernel_segment *segment_of(const struct step *s, u32 occurrence)
+{
+	for (u32 i = 0;; i++)
+		if (occurrence >= s->segments[i].first && occurrence < s->segments[i].end)
+			return &s->segments[i];
+}
+
+static inline float gradient_of(const struct step *s, u32 occurrence, u32 column, float *coef)
+{
+	const struct kernel_segment *seg = segment_of(s, occurrence);
+	u64 k = occurrence - seg->first;
+
+	*coef = seg->coef ? seg->coef[k] : 1.0f;
+	return seg->gradients[(seg->grad_row ? seg->grad_row[k] : k) * seg->stride + column];
+}
+
+static inline float expected_sum(const struct step *s, const struct kernel_group *group, u32 column)
+{
+	const u32 *occ = s->occ + group->first;
+	float sum = 0.0f;
+	bool any = false;
+
+	for (u32 replica = 0; replica <= SEGMENTS / 3; replica++) {
+		float total = 0.0f, acc = 0.0f, coef;
+		u64 n = 0;
+
+		for (u64 k = 0; k < group->count; k++) {
+			float g = gradient_of(s, occ[k], column, &coef);
+
+			if (segment_of(s, occ[k])->replica != replica)
+				continue;
+			if (n && n % 256 == 0) {
+				total = n == 256 ? acc : total + acc;
+				acc = 0.0f;
+			}
+			acc = fmaf(coef, g, acc);
+			n++;
+		}
+		if (!n)
+			continue;
+		total = n > 256 ? total + acc : acc;
+		sum = any ? sum + total : total;
+		any = true;
+	}
+	return sum;
+}
+
+static inline float optimize(const struct kernel_update *u, float w, float g, float *slot)
+{
+	const float *h = u->hyper;
+	volatile float t;
+
+	switch (u->optimizer) {
+	case KERNEL_SGD:
+		t = u->lr * g;
+		return w - t;
+	case KERNEL_ADAGRAD:
+		t = g * g;
+		slot[0] += t;
+		t = u->lr * g;
+		t = t / sqrtf(slot[0]);
+		return w - t;
+	case KERNEL_MOMENTUM:
+		t = h[0] * slot[0];
+		slot[0] = t + g;
+		if (h[1] == 0.0f) {
+			t = u->lr * slot[0];
+			return w - t;
+		}
+		t = u->lr * h[0];
+		t = t * slot[0];
+		t = u->lr * g + t;
+		return w - t;
+	default:
+		t = (1.0f - h[0]) * g;
+		slot[0] = h[0] * slot[0] + t;
+		t = g * g;
+		t = (1.0f - h[1]) * t;
+		slot[1] = h[1] * slot[1] + t;
+		t = h[2] * h[2];
+		t = h[3] != 0.0f ? sqrtf(slot[1] + t) : sqrtf(slot[1]) + h[2];
+		return w - u->lr * slot[0] / t;
+	}
+}
+
+static inline float limit(float x, float low, float high)
+{
+	if (x < low)
+		return low;
+	return x > high ? high : x;
+}
+
+static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot)
+{
+	if (u->flags & KERNEL_GRADIENT_SCALE)
+		g *= u->gradient_multiplier;
+	if (u->flags & KERNEL_GRADIENT_CLIP)
+		g = limit(g, u->gradient_min, u->gradient_max);
+	if (u->flags & KERNEL_DECAY) {
+		volatile float d = u->flags & KERNEL_DECAY_TIMES_LR ? u->decay * u->lr : u->decay;
+
+		d = d * *w;
+		*w -= d;
+	}
+	*w = optimize(u, *w, g, slot);
+	if (u->flags & KERNEL_WEIGHT_CLIP)
+		*w = limit(*w, u->weight_min, u->weight_max);
+}
+
+static inline void expected_column(const struct kernel_update *u, const struct step *s,
+			    const struct kernel_group *group, u32 column, float *w, float *slot)
+{
+	float coef;
+
+	if (!(u->flags & KERNEL_EACH_OCCURRENCE)) {
+		expected_update(u, w, expected_sum(s, group, column), slot);
+		return;
+	}
+	for (u64 k = 0; k < group->count; k++) {
+		float g = gradient_of(s, s->occ[group->first + k], column, &coef);
+
+		expected_update(u, w, fmaf(coef, g, 0.0f), slot);
+	}
+}
+
+#endif

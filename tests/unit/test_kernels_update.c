@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include <check.h>
+
+#include "test_kernels_rules.h"
+
+#define VARIANTS 2
+
+static const char *const variant_names[VARIANTS] = { "portable", "avx2" };
+
+static void segment_random(struct step *s, u32 i, u64 first, u64 count)
+{
+	struct kernel_segment *seg = &s->segments[i];
+	bool null = random_below(5) == 0, direct = !null && random_below(3) == 0;
+	u64 stride = s->dim + random_below(4);
+
+	s->gradients[i] = null ? calloc(s->dim, sizeof(float)) :
+				 random_values((direct ? count : SAMPLES) * stride);
+	s->coefs[i] = random_values(count);
+	s->grad_rows[i] = malloc((count + 1) * sizeof(u32));
+	for (u64 k = 0; k < count; k++)
+		s->grad_rows[i][k] = (u32)random_below(SAMPLES);
+	*seg = (struct kernel_segment){ .first = first, .end = first + count, .replica = i / 3,
+					.gradients = s->gradients[i], .stride = null ? 0 : stride,
+					.grad_row = direct ? NULL : s->grad_rows[i],
+					.coef = random_below(2) ? s->coefs[i] : NULL };
+}
+
+/* Row 0 is hot: it fills several runs per replica. The last row occurs once. */
+static void step_random(struct step *s, u32 dim, u64 hot)
+{
+	u64 total = 0, at = 0;
+
+	s->dim = dim;
+	s->stride = dim + random_below(5);
+	for (u32 i = 0; i < SEGMENTS; i++) {
+		u64 count = i == 1 ? 0 : 20 + random_below(hot);
+
+		segment_random(s, i, total, count);
+		total += count;
+	}
+	s->occ = malloc(total * sizeof(*s->occ));
+	for (u32 row = 0; row < ROWS; row++) {
+		s->groups[row] = (struct kernel_group){ .row = row, .first = at };
+		for (u32 k = 0; k < total; k++)
+			if (row == (k % 10 || k > 40 ? 0 : 1 + k / 10))
+				s->occ[at++] = k;
+		s->groups[row].count = at - s->groups[row].first;
+	}
+	ck_assert_uint_eq(at, total);
+	s->table = random_values(ROWS * s->stride);
+	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++) {
+		s->slots[i] = random_values(ROWS * s->stride);
+		for (u64 k = 0; k < ROWS * s->stride; k++)
+			s->slots[i][k] = fabsf(s->slots[i][k]);
+	}
+}
+
+static void step_free(struct step *s)
+{
+	for (u32 i = 0; i < SEGMENTS; i++) {
+		free(s->gradients[i]);
+		free(s->coefs[i]);
+		free(s->grad_rows[i]);
+	}
+	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++)
+		free(s->slots[i]);
+	free(s->occ);
+	free(s->table);
+}
+
+static float *copy_rows(const struct step *s, const float *rows)
+{
+	float *copy = malloc(ROWS * s->stride * sizeof(*copy));
+
+	return memcpy(copy, rows, ROWS * s->stride * sizeof(*copy));
+}
+
+static struct kernel_update update_random(const struct step *s, u32 optimizer)
+{
+	struct kernel_update u = {
+		.optimizer = optimizer, .flags = (u32)random_below(3) ? (u32)random_below(64) : 0,
+		.dim = s->dim, .prefetch = (u32)random_below(3), .stride = s->stride,
+		.segment_count = SEGMENTS, .segments = s->segments, .lr = 0.0625f + random_unit() / 32,
+		.gradient_multiplier = 0.75f, .gradient_min = -0.5f, .gradient_max = 0.375f,
+		.decay = 0.01f, .weight_min = -0.4f, .weight_max = 0.5f,
+	};
+
+	for (u32 i = 0; i < kernel_optimizers[optimizer].hyper_count; i++)
+		u.hyper[i] = kernel_optimizers[optimizer].hyper[i].value;
+	if (optimizer == KERNEL_MOMENTUM)
+		u.hyper[1] = (float)random_below(2);
+	if (optimizer == KERNEL_ADAM)
+		u.hyper[3] = (float)random_below(2);
+	return u;
+}
+
+static void expect_column(const struct kernel_update *u, const struct step *s, u32 row, u32 column)
+{
+	u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
+	u64 at = row * s->stride + column;
+	float w = s->table[at], slot[KERNEL_MAX_SLOTS];
+
+	for (u32 i = 0; i < slot_count; i++)
+		slot[i] = s->slots[i][at];
+	if (column < s->dim)
+		expected_column(u, s, &s->groups[row], column, &w, slot);
+	ck_assert_msg(same_float(u->table[at], w),
+		      "optimizer %u flags %#x dim %u row %u column %u: %a instead of %a",
+		      u->optimizer, u->flags, s->dim, row, column, u->table[at], w);
+	for (u32 i = 0; i < slot_count; i++)
+		ck_assert(same_float(u->slots[i][at], slot[i]));
+}
+
+static void check_update(const struct kernel_ops *ops, const struct step *s, u32 optimizer)
+{
+	struct kernel_update u = update_random(s, optimizer);
+	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(s->dim) + 63) / 64 * 64);
+
+	u.table = copy_rows(s, s->table);
+	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++)
+		u.slots[i] = copy_rows(s, s->slots[i]);
+	ops->update_rows(&u, s->groups, 2, ROWS - 2, s->occ, scratch);
+	ops->update_rows(&u, s->groups + 2, ROWS - 2, 0, s->occ, scratch);
+	for (u32 row = 0; row < ROWS; row++)
+		for (u32 c = 0; c < s->stride; c++)
+			expect_column(&u, s, row, c);
+	free(u.table);
+	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++)
+		free(u.slots[i]);
+	free(scratch);
+}
+
+START_TEST(test_update_equals_the_rule)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+
+	for (u32 dim = 1; ops && dim <= 130; dim++) {
+		struct step s;
+
+		step_random(&s, dim, dim % 16 == 1 ? 600 : 30);
+		for (u32 optimizer = 0; optimizer < KERNEL_OPTIMIZER_COUNT; optimizer++)
+			check_update(ops, &s, optimizer);
+		step_free(&s);
+	}
+}
+END_TEST
+
+/* Sums alone; NaN and infinity hide order, so these gradients are finite. */
+static void check_sums(const struct kernel_ops *ops, struct step *s)
+{
+	struct kernel_update u = { .dim = s->dim, .segments = s->segments,
+				   .segment_count = SEGMENTS };
+	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(s->dim) + 63) / 64 * 64);
+	float *sum = malloc(s->dim * sizeof(*sum));
+
+	for (u32 i = 0; i < SEGMENTS; i++) {
+		struct kernel_segment *seg = &s->segments[i];
+		u64 rows = seg->grad_row ? SAMPLES : seg->end - seg->first;
+
+		for (u64 k = 0; k < rows * seg->stride; k++)
+			s->gradients[i][k] = random_unit();
+		for (u64 k = 0; k < seg->end - seg->first; k++)
+			s->coefs[i][k] = random_unit();
+	}
+	for (u32 row = 0; row < ROWS; row++) {
+		const struct kernel_group *group = &s->groups[row];
+
+		ops->row_gradient(&u, sum, s->occ + group->first, group->count, scratch);
+		for (u32 c = 0; c < s->dim; c++)
+			ck_assert(same_float(sum[c], expected_sum(s, group, c)));
+	}
+	free(sum);
+	free(scratch);
+}
+
+START_TEST(test_row_gradient_equals_the_rule)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+
+	for (u32 dim = 1; ops && dim <= 130; dim += 3) {
+		struct step s;
+
+		step_random(&s, dim, 900);
+		check_sums(ops, &s);
+		step_free(&s);
+	}
+}
+END_TEST
+
+/* 255, 256, 257, 512 and 513 occurrences in one replica, then one in the next. */
+START_TEST(test_runs_end_at_256_and_at_replicas)
+{
+	static const u32 counts[] = { 1, 255, 256, 257, 512, 513 };
+	u32 occ[600];
+
+	for (u32 i = 0; i < 600; i++)
+		occ[i] = i;
+	for (u32 k = 0; k < 6; k++) {
+		u32 n = counts[k], replica = 9;
+		struct kernel_segment segments[] = {
+			{ .first = 0, .end = n / 2 }, { .first = n / 2, .end = n },
+			{ .first = n, .end = n + 1, .replica = 1 },
+		};
+
+		for (u32 at = 0; at < n; at += 256) {
+			u32 want = n - at < 256 ? n - at : 256;
+
+			ck_assert_uint_eq(kernel_run_length(segments, 3, occ + at, n + 1 - at,
+							    &replica), want);
+			ck_assert_uint_eq(replica, 0);
+		}
+		ck_assert_uint_eq(kernel_run_length(segments, 3, occ + n, 1, &replica), 1);
+		ck_assert_uint_eq(replica, 1);
+	}
+}
+END_TEST
+
+/* A hot row may be summed run by run elsewhere and finished with update_row. */
+START_TEST(test_cut_row_equals_whole_row)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	float gradient[900], coef[900], whole[1], part[1], scratch[2048] __attribute__((aligned(64)));
+	struct kernel_segment segment = { .end = 900, .gradients = gradient, .stride = 1,
+					  .coef = coef };
+	float table[2] = { 1.0f, 2.0f };
+	struct kernel_update u = { .dim = 1, .stride = 1, .segments = &segment, .segment_count = 1,
+				   .optimizer = KERNEL_SGD, .lr = 0.5f, .table = table };
+	u32 occ[900];
+
+	if (!ops)
+		return;
+	ck_assert_uint_le(kernel_scratch_bytes(1), sizeof(scratch));
+	for (u32 i = 0; i < 900; i++) {
+		occ[i] = i;
+		gradient[i] = random_unit();
+		coef[i] = random_unit();
+	}
+	ops->row_gradient(&u, whole, occ, 900, scratch);
+	for (u32 at = 0; at < 900; at += KERNEL_RUN) {
+		float run;
+
+		ops->run_gradient(&u, at ? &run : part, occ + at, at + 256 < 900 ? 256 : 900 - at,
+				  scratch);
+		if (at)
+			ops->add_row(part, &run, 1);
+	}
+	ck_assert(whole[0] == part[0]);
+	ops->update_row(&u, 1, part);
+	ck_assert(table[1] == 2.0f - 0.5f * whole[0]);
+	ck_assert(table[0] == 1.0f);
+}
+END_TEST
+
+/* +0 is where a sum begins, so a lone gradient of -0 arrives as +0; -0 - +0 keeps its sign. */
+START_TEST(test_lone_negative_zero_is_summed_from_zero)
+{
+	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	float gradient[17], table[17], scratch[2048] __attribute__((aligned(64)));
+	const struct kernel_segment segment = { .end = 1, .gradients = gradient, .stride = 17 };
+	const struct kernel_group group = { .count = 1 };
+	struct kernel_update u = { .dim = 17, .stride = 17, .segments = &segment,
+				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
+				   .table = table };
+	const u32 occ = 0;
+
+	for (u32 c = 0; c < 17; c++)
+		gradient[c] = table[c] = -0.0f;
+	if (!ops)
+		return;
+	ops->update_rows(&u, &group, 1, 0, &occ, scratch);
+	for (u32 c = 0; c < 17; c++)
+		ck_assert_uint_eq(bits_of(table[c]), 0x80000000);
+}
+END_TEST
+
+START_TEST(test_descriptions)
+{
+	ck_assert_str_eq(kernel_optimizers[KERNEL_SGD].name, "sgd");
+	ck_assert_uint_eq(kernel_optimizers[KERNEL_SGD].slot_count, 0);
+	ck_assert_str_eq(kernel_optimizers[KERNEL_ADAGRAD].slots[0].name, "accumulators");
+	ck_assert(kernel_optimizers[KERNEL_ADAGRAD].slots[0].value == 0.1f);
+	ck_assert_uint_eq(kernel_optimizers[KERNEL_ADAM].slot_count, 2);
+	ck_assert_str_eq(kernel_optimizers[KERNEL_ADAM].slots[1].name, "velocities");
+	ck_assert_uint_eq(kernel_optimizers[KERNEL_ADAM].hyper_count, 4);
+	ck_assert(kernel_optimizers[KERNEL_ADAM].hyper[1].value == 0.999f);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kernels_update");
+	TCase *tests = tcase_create("update");
+	SRunner *runner;
+	int failed;
+
+	random_start();
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, test_update_equals_the_rule, 0, VARIANTS);
+	tcase_add_loop_test(tests, test_row_gradient_equals_the_rule, 0, VARIANTS);
+	tcase_add_test(tests, test_runs_end_at_256_and_at_replicas);
+	tcase_add_loop_test(tests, test_cut_row_equals_whole_row, 0, VARIANTS);
+	tcase_add_loop_test(tests, test_lone_negative_zero_is_summed_from_zero, 0, VARIANTS);
+	tcase_add_test(tests, test_descriptions);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
