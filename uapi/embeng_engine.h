@@ -43,7 +43,10 @@
  *   GRADIENT   UPDATE, one replica
  *   TRANSFER   MODEL_*, ROWS_*, STATE_*, STATS, PARTITION, DRAIN, no replica
  * NOP and FENCE go on all of them. Commands of one queue complete in order; a
- * wait for a step blocks only its own queue.
+ * wait for a step blocks only its own queue. What is refused when it is checked
+ * completes at once, ahead of older commands that wait. INFERENCE needs a
+ * completion ring of at least 2 entries. A queue begins at the indices that its
+ * doorbell holds when it is made; the header then shows them.
  *
  * Overflow: a submission tail more than the entry count ahead of the head is
  * EMBENG_STATUS_RING_INDEX, as is a completion head beyond the tail: the queue
@@ -72,7 +75,9 @@
  * engine writes a report into every queue of it: what the queue waits for, from
  * which replica, and up to which tail it has looked. That is a state, not a
  * hang. A program whose tails all equal the reported ones, in one epoch, knows
- * that its wait cannot end by itself (&struct embeng_queue_report).
+ * that its wait cannot end by itself (&struct embeng_queue_report). Each new report
+ * interrupts the armed queues that it calls BLOCKED, CQ_FULL or ERROR, whatever the
+ * index they are armed for: a sleeper arms, looks at cq_tail and the reports, sleeps.
  */
 #ifndef _EMBENG_ENGINE_H_
 #define _EMBENG_ENGINE_H_
@@ -420,6 +425,7 @@ struct embeng_queue_layout {
 enum embeng_form {
 	EMBENG_FORM_CSR = 0,   /* row offsets, ids, optional weights */
 	EMBENG_FORM_DENSE = 1, /* one id per sample, no offsets, no weights */
+	EMBENG_FORM_POOLED = 2, /* CSR, pooled even where the feature is a sequence */
 };
 
 /**
@@ -450,7 +456,7 @@ struct embeng_batch {
  * @ids: [N]
  * @weights: [N] f32, or not given: 1
  * @activations: [S][dim] f32; [S][max_sequence_length][dim] for a sequence
- *	feature; needs write access. Every element is written
+ *	feature in CSR form; needs write access. Every element is written
  *
  * Offsets are multiples of the element width, lengths exactly count x width.
  */

@@ -9,7 +9,7 @@
  *   struct embeng_fw_header
  *   struct embeng_fw_section [section_count]
  *   the sections, in table order, each at a multiple of EMBENG_FW_ALIGN, filled
- *   up with zeros to the next, without any other gap or overlap
+ *   up with zeros to the next (the last one too), no other gap, no overlap
  *
  * Sizes and offsets are 64-bit little-endian. The header says how long the whole
  * image is; bytes beyond that belong to nobody and are refused. A detached

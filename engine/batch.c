@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "batch.h"
+
+static void feature_free(struct batch_feature *f)
+{
+	port_free(f->rows.data);
+	port_free(f->bag.data);
+	port_free(f->outputs_of.data);
+	port_free(f->weights.data);
+	port_free(f->scales.data);
+	port_free(f->coef.data);
+	port_free(f->offsets.data);
+}
+
+struct batch *batch_new(struct model *model)
+{
+	struct batch *batch = port_alloc(sizeof(*batch));
+	u32 count = model->blob.engine.feature_count;
+
+	if (!batch)
+		return NULL;
+	batch->feature_count = count;
+	batch->features = port_alloc(((u64)count + 1) * sizeof(*batch->features));
+	if (batch->features)
+		return batch;
+	port_free(batch);
+	return NULL;
+}
+
+void batch_free(struct batch *batch)
+{
+	if (!batch)
+		return;
+	for (u32 i = 0; i < batch->feature_count; i++)
+		feature_free(&batch->features[i]);
+	port_free(batch->tasks.data);
+	port_free(batch->features);
+	port_free(batch);
+}
+
+static int reserve_feature(const struct embeng_record_feature *record, struct batch_feature *f,
+			   bool training)
+{
+	u64 length = record->max_sequence_length, outputs = record->max_samples;
+
+	if (length && __builtin_mul_overflow(outputs, length, &outputs))
+		return -1;
+	if (outputs && (buffer_need(&f->bag, outputs + 1, 8) ||
+			(length && buffer_need(&f->offsets, record->max_samples + 1, 8))))
+		return -1;
+	if (buffer_need(&f->rows, record->max_ids, 8) ||
+	    (training && buffer_need(&f->outputs_of, record->max_ids, 4)))
+		return -1;
+	return 0;
+}
+
+int batch_reserve(struct model *model, struct batch *batch, bool training)
+{
+	for (u32 i = 0; i < batch->feature_count; i++) {
+		if (reserve_feature(&model->blob.features[i], &batch->features[i], training))
+			return -1;
+	}
+	return 0;
+}
+
+static u16 check_header(const struct model *model, const struct embeng_batch *header,
+			const struct embeng_mem *desc, struct fault *fault)
+{
+	u32 count = model->blob.engine.feature_count;
+
+	if (header->reserved[0] | header->reserved[1])
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+				 EMBENG_NO_INDEX, offsetof(struct embeng_batch, reserved),
+				 header->reserved[0] | header->reserved[1], 0);
+	if (header->model_hash != model->blob.hash)
+		return fault_set(fault, EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH,
+				 EMBENG_NO_INDEX, 0, header->model_hash, model->blob.hash);
+	if (header->feature_count != count)
+		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT,
+				 EMBENG_NO_INDEX, 0, header->feature_count, count);
+	return check_records(header->feature_count, header->feature_stride,
+			     sizeof(struct embeng_batch_feature), sizeof(*header), desc, fault);
+}
+
+static u16 fetch(struct command *command, struct batch *batch)
+{
+	const struct embeng_mem *desc = &command->cmd.desc;
+	const struct model *model = command->context->model;
+	struct embeng_batch header;
+	struct view view;
+	u16 status = desc_get(command, sizeof(header), EMBENG_REGION_DEVICE_READ, &view);
+
+	if (status)
+		return status;
+	memcpy(&header, view.data, sizeof(header));
+	COPIED();
+	status = check_header(model, &header, desc, &command->fault);
+	for (u64 i = 0; !status && i < header.feature_count; i++)
+		memcpy(&batch->features[i].given,
+		       (const u8 *)view.data + sizeof(header) + i * header.feature_stride,
+		       sizeof(batch->features[i].given));
+	COPIED();
+	region_put(command->context, &view);
+	return status;
+}
+
+static u16 check_form(const struct embeng_batch_feature *g, u32 index, bool sequence,
+		      struct fault *fault)
+{
+	bool dense = g->form == EMBENG_FORM_DENSE;
+	bool width = g->offset_width == 4 || g->offset_width == 8;
+
+	if (g->feature != index)
+		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, index, 0,
+				 g->feature, index);
+	if (g->reserved || g->reserved1)
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
+				 g->reserved | g->reserved1, 0);
+	if (g->form > EMBENG_FORM_POOLED)
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, index, 0, g->form,
+				 EMBENG_FORM_POOLED);
+	if (g->id_width != 4 && g->id_width != 8)
+		return fault_set(fault, EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, index, 0,
+				 g->id_width, 8);
+	if (dense ? g->offset_width != 0 : !width)
+		return fault_set(fault, EMBENG_STATUS_WIDTH, EMBENG_FIELD_ROW_OFFSETS, index, 0,
+				 g->offset_width, dense ? 0 : 8);
+	if (dense && mem_given(&g->offsets))
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_ROW_OFFSETS, index, 0, 0,
+				 0);
+	if ((dense || sequence) && mem_given(&g->weights))
+		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, index, 0, 0, 0);
+	return 0;
+}
+
+static u16 above(u64 value, u64 limit, u32 field, u32 feature, struct fault *fault)
+{
+	if (value <= limit)
+		return 0;
+	return fault_set(fault, EMBENG_STATUS_COUNT, field, feature, 0, value, limit);
+}
+
+static u16 check_counts(const struct model *model, struct batch_feature *f, u32 index,
+			struct fault *fault)
+{
+	const struct embeng_record_feature *record = &model->blob.features[index];
+	const struct embeng_caps *caps = &model->engine->caps;
+	const struct embeng_batch_feature *g = &f->given;
+	u64 sequence = batch_sequence(model, index, f), length = sequence ? sequence : 1;
+	u16 status = above(g->sample_count, record->max_samples ? record->max_samples : caps->samples,
+			   EMBENG_FIELD_SAMPLES, index, fault);
+
+	if (!status)
+		status = above(g->id_count, record->max_ids ? record->max_ids : caps->ids,
+			       EMBENG_FIELD_IDS, index, fault);
+	/* Gradient rows are numbered in 32 bits. */
+	if (!status)
+		status = above(g->sample_count, U32_MAX / length, EMBENG_FIELD_SAMPLES, index, fault);
+	if (!status && g->form == EMBENG_FORM_DENSE && g->id_count != g->sample_count)
+		status = fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, index, 0,
+				   g->id_count, g->sample_count);
+	f->outputs = g->sample_count * length;
+	return status;
+}
+
+static u16 check_lengths(const struct model *model, const struct batch_feature *f, u32 index,
+			 struct fault *fault)
+{
+	const struct embeng_batch_feature *g = &f->given;
+	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
+	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index, fault);
+
+	if (!status && g->form != EMBENG_FORM_DENSE)
+		status = check_length(&g->offsets, g->sample_count + 1, g->offset_width,
+				      EMBENG_FIELD_ROW_OFFSETS, index, fault);
+	if (!status && f->weighted)
+		status = check_length(&g->weights, g->id_count, 4, EMBENG_FIELD_WEIGHTS, index,
+				      fault);
+	if (!status)
+		status = check_length(&g->activations, f->outputs, row, EMBENG_FIELD_ACTIVATIONS,
+				      index, fault);
+	return status;
+}
+
+static u16 get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width,
+	       u32 field, u32 feature, struct view *view)
+{
+	if (!mem_given(mem))
+		return 0;
+	return region_get(command->context, mem, rights, width, field, feature, view,
+			  &command->fault);
+}
+
+static u16 copy_feature(struct command *command, struct batch_feature *f, u32 index, bool training)
+{
+	const struct embeng_batch_feature *g = &f->given;
+	struct context *context = command->context;
+	struct view ids = { 0 }, offsets = { 0 }, weights = { 0 }, out = { 0 };
+	struct batch_input in;
+	u16 status = get(command, &g->offsets, EMBENG_REGION_DEVICE_READ, g->offset_width,
+			 EMBENG_FIELD_ROW_OFFSETS, index, &offsets);
+
+	if (!status)
+		status = get(command, &g->ids, EMBENG_REGION_DEVICE_READ, g->id_width,
+			     EMBENG_FIELD_IDS, index, &ids);
+	if (!status)
+		status = get(command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
+			     EMBENG_FIELD_WEIGHTS, index, &weights);
+	if (!status)
+		status = get(command, &g->activations, EMBENG_REGION_DEVICE_WRITE, 4,
+			     EMBENG_FIELD_ACTIVATIONS, index, &out);
+	in = (struct batch_input){ ids.data, offsets.data, weights.data };
+	if (!status)
+		status = ids_copy(context->model, index, f, &in, training, &command->fault);
+	region_put(context, &out);
+	region_put(context, &weights);
+	region_put(context, &ids);
+	region_put(context, &offsets);
+	return status;
+}
+
+static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index,
+			  bool training)
+{
+	const struct model *model = command->context->model;
+	struct fault *fault = &command->fault;
+	u16 status = check_form(&f->given, index, batch_sequence(model, index, f), fault);
+
+	f->weighted = mem_given(&f->given.weights);
+	if (!status)
+		status = check_counts(model, f, index, fault);
+	if (!status)
+		status = check_lengths(model, f, index, fault);
+	if (!status)
+		status = copy_feature(command, f, index, training);
+	if (!status)
+		status = scales_make(model, index, f, training, fault);
+	return status;
+}
+
+/* Occurrences of a step are numbered in 32 bits, those of all replicas together. */
+static u16 check_total(const struct model *model, const struct batch *batch, struct fault *fault)
+{
+	u64 total = 0, limit = U32_MAX / model->blob.engine.replicas;
+
+	for (u32 i = 0; i < batch->feature_count; i++) {
+		total += batch->features[i].occurrences;
+		if (total > limit)
+			return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, i, 0, total,
+					 limit);
+	}
+	return 0;
+}
+
+u16 batch_accept(struct command *command, struct batch *batch, bool training)
+{
+	struct model *model = command->context->model;
+	u16 status = fetch(command, batch);
+
+	for (u32 i = 0; !status && i < batch->feature_count; i++)
+		status = accept_feature(command, &batch->features[i], i, training);
+	if (!status)
+		status = check_total(model, batch, &command->fault);
+	if (!status && batch_cut(model, batch))
+		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
+				   EMBENG_NO_INDEX, 0, 0, 0);
+	return status;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+#include "blob.h"
+#include "crc32c.h"
+#include "kernels/optimizers.h"
+
+#define BLOB_ALIGN 8u
+#define AT(offset, record, member) ((offset) + offsetof(struct record, member))
+
+struct parser {
+	const u8 *data;
+	u64 length;
+	const struct embeng_caps *caps;
+	struct blob *blob;
+	struct fault *fault;
+	u64 hash;
+	u32 tables, features, rates;
+	bool begun; /* the ENGINE record was there */
+};
+
+static u16 broken(struct parser *p, u16 status, u64 offset, u64 value, u64 limit)
+{
+	return fault_set(p->fault, status, EMBENG_FIELD_BLOB, EMBENG_NO_INDEX, offset, value, limit);
+}
+
+/* A value beyond what this device can do, at its place in the blob. */
+static u16 value_above(struct parser *p, u64 offset, u64 value, u64 limit)
+{
+	return value > limit ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, limit) : 0;
+}
+
+static u16 value_within(struct parser *p, u64 offset, u64 value, u64 low, u64 high)
+{
+	if (value < low)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, low);
+	return value_above(p, offset, value, high);
+}
+
+u64 fnv1a(u64 hash, const void *data, u64 length)
+{
+	const u8 *p = data;
+
+	for (u64 i = 0; i < length; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+u32 optimizer_kernel(u32 optimizer)
+{
+	static const char *const names[] = {
+		[EMBENG_OPTIMIZER_SGD] = "sgd",
+		[EMBENG_OPTIMIZER_ADAGRAD] = "adagrad",
+		[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = "adagrad_momentum",
+		[EMBENG_OPTIMIZER_FTRL] = "ftrl",
+		[EMBENG_OPTIMIZER_ADAM] = "adam",
+	};
+
+	if (optimizer >= sizeof(names) / sizeof(names[0]) || !names[optimizer])
+		return U32_MAX;
+	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
+		if (!strcmp(kernel_optimizers[k].name, names[optimizer]))
+			return k;
+	}
+	return U32_MAX;
+}
+
+static bool f32_nan(u32 bits)
+{
+	return (bits & 0x7fffffffu) > 0x7f800000u;
+}
+
+/* Order of floats as order of integers; both zeros are one. */
+static s64 f32_order(u32 bits)
+{
+	s64 magnitude = bits & 0x7fffffffu;
+
+	return bits >> 31 ? -magnitude : magnitude;
+}
+
+static u16 check_number(struct parser *p, u64 offset, u32 bits)
+{
+	return f32_nan(bits) ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, 0) : 0;
+}
+
+static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
+{
+	u16 status = check_number(p, offset, low);
+
+	if (!status)
+		status = check_number(p, offset + 4, high);
+	if (!status && f32_order(low) > f32_order(high))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, high);
+	return status;
+}
+
+static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t)
+{
+	u16 status = 0;
+
+	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
+		status = check_number(p, AT(at, embeng_record_table, rate), t->rate);
+	if (!status)
+		status = check_number(p, AT(at, embeng_record_table, weight_decay), t->weight_decay);
+	if (!status)
+		status = check_clip(p, AT(at, embeng_record_table, clip_gradient_min),
+				    t->clip_gradient_min, t->clip_gradient_max);
+	if (!status)
+		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
+				    t->clip_weight_min, t->clip_weight_max);
+	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++)
+		status = check_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
+				      t->slot_start[i]);
+	for (u32 i = 0; !status && i < EMBENG_HYPERPARAMETERS_MAX; i++)
+		status = check_number(p, AT(at, embeng_record_table, hyperparameter) + i * 4,
+				      t->hyperparameter[i]);
+	return status;
+}
+
+static u16 check_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
+{
+	u64 offset = AT(at, embeng_record_table, optimizer);
+	u32 slots = 0;
+
+	*kind = U32_MAX;
+	if (t->optimizer >= 32 || !(p->caps->optimizers & 1u << t->optimizer))
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer, p->caps->optimizers);
+	if (t->optimizer != EMBENG_OPTIMIZER_NONE) {
+		*kind = optimizer_kernel(t->optimizer);
+		if (*kind == U32_MAX)
+			return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer,
+				      p->caps->optimizers);
+		slots = kernel_optimizers[*kind].slot_count;
+	}
+	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots, slots);
+}
+
+static u16 check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
+{
+	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
+	u16 status;
+
+	/* Ids are signed, so no row beyond could be asked for. */
+	status = value_within(p, AT(at, embeng_record_table, rows), t->rows, 1, U64_MAX >> 1);
+	if (!status)
+		status = value_within(p, AT(at, embeng_record_table, dim), t->dim, 1, p->caps->dim);
+	if (!status && t->flags & ~flags)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),
+				t->flags, flags);
+	if (!status && (t->combiner >= 32 || !(p->caps->combiners & 1u << t->combiner)))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, combiner),
+				t->combiner, p->caps->combiners);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_table, out_of_range), t->out_of_range,
+				     EMBENG_OUT_OF_RANGE_ZERO);
+	if (!status)
+		status = check_optimizer(p, at, t, kind);
+	if (!status && t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= p->blob->engine.rate_count)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
+				t->rate, p->blob->engine.rate_count);
+	if (!status)
+		status = check_numbers(p, at, t);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_table, reserved),
+				     t->reserved[0] | t->reserved[1], 0);
+	return status;
+}
+
+static u16 take_table(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_table *t;
+	u16 status;
+
+	if (p->features || p->rates || p->tables == p->blob->engine.table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
+			      p->blob->engine.table_count);
+	if (length < sizeof(*t))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*t));
+	t = &p->blob->tables[p->tables];
+	memcpy(t, p->data + at, sizeof(*t));
+	status = check_table(p, at, t, &p->blob->kernels[p->tables]);
+	p->tables++;
+	return status;
+}
+
+static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature *f)
+{
+	u16 status = value_above(p, AT(at, embeng_record_feature, table), f->table,
+				 (u64)p->blob->engine.table_count - 1);
+
+	if (!status && f->flags & ~EMBENG_FEATURE_FINITE_WEIGHTS)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_feature, flags),
+				f->flags, EMBENG_FEATURE_FINITE_WEIGHTS);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_sequence_length),
+				     f->max_sequence_length, p->caps->samples);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, reserved), f->reserved, 0);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_samples), f->max_samples,
+				     p->caps->samples);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_ids), f->max_ids,
+				     p->caps->ids);
+	return status;
+}
+
+static u16 take_feature(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_feature *f;
+
+	if (p->tables != p->blob->engine.table_count || p->rates ||
+	    p->features == p->blob->engine.feature_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->features,
+			      p->blob->engine.feature_count);
+	if (length < sizeof(*f))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*f));
+	f = &p->blob->features[p->features];
+	memcpy(f, p->data + at, sizeof(*f));
+	p->features++;
+	return check_feature(p, at, f);
+}
+
+static u16 take_rate(struct parser *p, u64 at, u64 length)
+{
+	if (p->tables != p->blob->engine.table_count ||
+	    p->features != p->blob->engine.feature_count ||
+	    p->rates == p->blob->engine.rate_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->rates, p->blob->engine.rate_count);
+	p->rates++;
+	for (u64 i = sizeof(struct embeng_record); i < length; i++) {
+		if (p->data[at + i])
+			return broken(p, EMBENG_STATUS_BLOB_VALUE, at + i, p->data[at + i], 0);
+	}
+	return 0;
+}
+
+static u16 check_engine(struct parser *p, u64 at, const struct embeng_record_engine *e)
+{
+	u32 flags = p->caps->features & EMBENG_CAP_PIPELINING ? EMBENG_ENGINE_PIPELINING : 0;
+	u16 status;
+
+	status = value_within(p, AT(at, embeng_record_engine, replicas), e->replicas, 1,
+			      p->caps->replicas);
+	if (!status && e->flags & ~flags)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_engine, flags),
+				e->flags, flags);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, table_count), e->table_count,
+				     p->caps->tables);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, feature_count),
+				     e->feature_count, p->caps->model_features);
+	/* A rate that no table uses would be pointless, and this bounds the count. */
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, rate_count), e->rate_count,
+				     p->caps->tables);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, step_depth), e->step_depth,
+				     p->caps->step_depth);
+	return status;
+}
+
+static u16 take_engine(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_engine *e = &p->blob->engine;
+	u16 status;
+
+	if (p->begun || length < sizeof(*e))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*e));
+	memcpy(e, p->data + at, sizeof(*e));
+	status = check_engine(p, at, e);
+	if (status)
+		return status;
+	if (!e->step_depth)
+		e->step_depth = p->caps->step_depth;
+	p->blob->tables = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->tables));
+	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
+	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
+	if (!p->blob->tables || !p->blob->kernels || !p->blob->features)
+		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
+	p->begun = true;
+	return 0;
+}
+
+static u16 take_record(struct parser *p, u64 at, const struct embeng_record *head)
+{
+	if (head->flags & ~EMBENG_RECORD_MANDATORY)
+		return broken(p, EMBENG_STATUS_RESERVED, at, head->flags, EMBENG_RECORD_MANDATORY);
+	if (!(head->flags & EMBENG_RECORD_MANDATORY))
+		return 0;
+	p->hash = fnv1a(p->hash, p->data + at, head->length);
+	if (head->type == EMBENG_RECORD_ENGINE)
+		return take_engine(p, at, head->length);
+	if (!p->begun)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, head->type, EMBENG_RECORD_ENGINE);
+	switch (head->type) {
+	case EMBENG_RECORD_TABLE:
+		return take_table(p, at, head->length);
+	case EMBENG_RECORD_FEATURE:
+		return take_feature(p, at, head->length);
+	case EMBENG_RECORD_RATE:
+		return take_rate(p, at, head->length);
+	}
+	return broken(p, EMBENG_STATUS_BLOB_RECORD, at, head->type, 0);
+}
+
+static u16 take_records(struct parser *p, u32 count)
+{
+	struct embeng_record head;
+	u64 at = sizeof(struct embeng_blob_header);
+	u16 status;
+
+	for (u32 i = 0; i < count; i++, at += head.length) {
+		if (p->length - at < sizeof(head))
+			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->length - at, sizeof(head));
+		memcpy(&head, p->data + at, sizeof(head));
+		if (head.length < sizeof(head) || head.length % BLOB_ALIGN ||
+		    head.length > p->length - at)
+			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, head.length, p->length - at);
+		status = take_record(p, at, &head);
+		if (status)
+			return status;
+	}
+	if (at != p->length)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, at, p->length);
+	return 0;
+}
+
+static u16 check_counts(struct parser *p)
+{
+	const struct embeng_record_engine *e = &p->blob->engine;
+
+	if (!p->begun)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, 0, 1);
+	if (p->tables != e->table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->tables, e->table_count);
+	if (p->features != e->feature_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->features, e->feature_count);
+	if (p->rates != e->rate_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->rates, e->rate_count);
+	return 0;
+}
+
+static u16 check_frame(struct parser *p, struct embeng_blob_header *header)
+{
+	u32 crc;
+
+	if (p->length < sizeof(*header))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, 0, p->length, sizeof(*header));
+	memcpy(header, p->data, sizeof(*header));
+	if (header->magic != EMBENG_BLOB_MAGIC)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, 0, header->magic, EMBENG_BLOB_MAGIC);
+	if (header->version != EMBENG_BLOB_VERSION)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME,
+			      offsetof(struct embeng_blob_header, version), header->version,
+			      EMBENG_BLOB_VERSION);
+	if (header->length != p->length || p->length % BLOB_ALIGN)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME,
+			      offsetof(struct embeng_blob_header, length), header->length, p->length);
+	crc = header->crc32c;
+	header->crc32c = 0;
+	crc ^= crc32c(crc32c(0, header, sizeof(*header)), p->data + sizeof(*header),
+		      p->length - sizeof(*header));
+	if (crc)
+		return broken(p, EMBENG_STATUS_BLOB_CRC, offsetof(struct embeng_blob_header, crc32c),
+			      0, 0);
+	return 0;
+}
+
+u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
+	       struct fault *fault)
+{
+	struct parser p = { .data = data, .length = length, .caps = caps, .blob = blob,
+			    .fault = fault, .hash = FNV1A_START };
+	struct embeng_blob_header header;
+	u16 status;
+
+	memset(blob, 0, sizeof(*blob));
+	status = check_frame(&p, &header);
+	if (!status)
+		status = take_records(&p, header.record_count);
+	if (!status)
+		status = check_counts(&p);
+	if (!status && p.hash != header.hash)
+		status = broken(&p, EMBENG_STATUS_BLOB_FRAME,
+				offsetof(struct embeng_blob_header, hash), header.hash, p.hash);
+	blob->hash = header.hash;
+	return status;
+}
+
+void blob_free(struct blob *blob)
+{
+	port_free(blob->tables);
+	port_free(blob->kernels);
+	port_free(blob->features);
+	memset(blob, 0, sizeof(*blob));
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* What holds for a command by its opcode alone, and the two that need no model. */
+#include "internal.h"
+
+#define USES_STEP (1u << 0)
+#define USES_AFTER (1u << 1)
+#define USES_DESC (1u << 2)
+#define USES_ARG (1u << 3)
+
+struct rule {
+	u32 kinds; /* mask of 1 << enum embeng_queue_kind */
+	u32 uses;
+};
+
+static const struct rule rules[] = {
+#define RULE(name, value, mask, words) [EMBENG_OP_##name] = {.kinds = mask, .uses = USES_##name},
+#define USES_NOP USES_ARG
+#define USES_FENCE USES_DESC
+#define USES_LOOKUP (USES_STEP | USES_AFTER | USES_DESC)
+#define USES_UPDATE (USES_STEP | USES_DESC)
+#define USES_DRAIN USES_STEP
+#define USES_MODEL_LOAD USES_DESC
+#define USES_MODEL_UNLOAD USES_AFTER
+#define USES_ROWS_WRITE (USES_AFTER | USES_DESC)
+#define USES_ROWS_READ (USES_AFTER | USES_DESC)
+#define USES_ROWS_FILL (USES_AFTER | USES_DESC)
+#define USES_STATS (USES_AFTER | USES_DESC | USES_ARG)
+#define USES_STATE_READ (USES_AFTER | USES_DESC)
+#define USES_STATE_WRITE (USES_AFTER | USES_DESC)
+#define USES_PARTITION 0
+	EMBENG_OPCODE_TABLE(RULE)
+};
+
+#define STATUS_LAST EMBENG_STATUS_GONE
+#define NOP_ARG_RESERVED 0xffff0000ull
+#define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
+
+static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+{
+	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
+}
+
+static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
+{
+	u32 uses = rules[cmd->opcode].uses;
+
+	/* A training lookup has a step of its own, an inference lookup comes after one. */
+	if (cmd->opcode == EMBENG_OP_LOOKUP)
+		uses &= ~(q->kind == EMBENG_QUEUE_INPUT ? USES_AFTER : USES_STEP);
+	return uses;
+}
+
+static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fault)
+{
+	if (cmd->flags)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags, 0);
+	if (cmd->reserved0)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, cmd->reserved0, 0);
+	if (!(uses & USES_STEP) && cmd->step)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_STEP, cmd->step, 0);
+	if (!(uses & USES_AFTER) && cmd->after)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_AFTER, cmd->after, 0);
+	if (!(uses & USES_DESC) && mem_given(&cmd->desc))
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_DESC, cmd->desc.index, 0);
+	if (!(uses & USES_ARG) && cmd->arg)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, cmd->arg, 0);
+	return EMBENG_STATUS_OK;
+}
+
+static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
+{
+	u64 reserved = 0;
+
+	if (cmd->opcode == EMBENG_OP_NOP)
+		reserved = NOP_ARG_RESERVED;
+	else if (cmd->opcode == EMBENG_OP_STATS)
+		reserved = STATS_ARG_RESERVED;
+	if (cmd->arg & reserved)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, cmd->arg & reserved, 0);
+	if (cmd->opcode == EMBENG_OP_NOP && (u16)cmd->arg > STATUS_LAST)
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, (u16)cmd->arg,
+			   STATUS_LAST);
+	return EMBENG_STATUS_OK;
+}
+
+u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fault *fault)
+{
+	u16 status;
+
+	/* PARTITION has no descriptor yet; a device without it does not know it. */
+	if (cmd->opcode >= EMBENG_OP_PARTITION)
+		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
+			   EMBENG_OP_PARTITION - 1);
+	if (!(rules[cmd->opcode].kinds & 1u << q->kind))
+		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE, cmd->opcode,
+			   q->kind);
+	status = check_unused(cmd, used_fields(q, cmd), fault);
+	return status ? status : check_arg(cmd, fault);
+}
+
+bool command_is_ours(const struct command *command)
+{
+	return command->cmd.opcode == EMBENG_OP_NOP || command->cmd.opcode == EMBENG_OP_FENCE;
+}
+
+struct fence {
+	u32 count;
+	struct embeng_fence_point points[];
+};
+
+static u16 check_fence(struct command *command)
+{
+	const u64 each = sizeof(struct embeng_fence_point);
+	u64 length = command->cmd.desc.length;
+
+	if (!length || length % each)
+		return bad(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, length, each);
+	if (length / each > EMBENG_FENCE_POINTS_MAX)
+		return bad(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DESC, length / each,
+			   EMBENG_FENCE_POINTS_MAX);
+	return EMBENG_STATUS_OK;
+}
+
+static u16 copy_fence(struct command *command)
+{
+	const struct embeng_mem *desc = &command->cmd.desc;
+	struct fence *fence;
+	struct view view;
+	u16 status = check_fence(command);
+
+	if (!status)
+		status = region_get(command->context, desc, EMBENG_REGION_DEVICE_READ, 4,
+				    EMBENG_FIELD_DESC, EMBENG_NO_INDEX, &view, &command->fault);
+	if (status)
+		return status;
+	fence = port_alloc(sizeof(*fence) + desc->length);
+	if (fence) {
+		fence->count = (u32)(desc->length / sizeof(fence->points[0]));
+		memcpy(fence->points, view.data, desc->length);
+	} else {
+		bad(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, desc->length, 0);
+	}
+	region_put(command->context, &view);
+	command->state = fence;
+	return command->fault.status;
+}
+
+u16 command_accept(struct command *command)
+{
+	if (command->cmd.opcode == EMBENG_OP_FENCE)
+		return copy_fence(command);
+	command->ready_ns =
+		port_now_ns() + (command->cmd.arg >> EMBENG_NOP_DELAY_SHIFT) * 1000;
+	return EMBENG_STATUS_OK;
+}
+
+/* The queue that point @i names, or NULL with the fault set. */
+static struct queue *fenced(struct command *command, const struct fence *fence, u32 i)
+{
+	struct engine *e = command->queue->engine;
+	u32 number = fence->points[i].queue;
+	struct queue *q = number < e->caps.queues ? e->queues[number] : NULL;
+
+	if (q && q->context == command->context && q != command->queue)
+		return q;
+	fault_set(&command->fault, EMBENG_STATUS_FENCE, EMBENG_FIELD_DESC, EMBENG_NO_INDEX, i,
+		  number, e->caps.queues);
+	return NULL;
+}
+
+static enum verdict fence_ready(struct command *command, struct wait *wait)
+{
+	const struct fence *fence = command->state;
+	enum verdict verdict = VERDICT_READY;
+	struct queue *q;
+	u32 i;
+
+	for (i = 0; i < fence->count; i++) {
+		q = fenced(command, fence, i);
+		if (!q)
+			return VERDICT_FAILED;
+		if (verdict == VERDICT_WAIT || (s32)(q->completed - fence->points[i].index) > 0)
+			continue;
+		wait->what = EMBENG_WAIT_QUEUE;
+		wait->replica = q->number;
+		wait->step = fence->points[i].index;
+		verdict = VERDICT_WAIT;
+	}
+	return verdict;
+}
+
+u16 command_commit(struct command *command)
+{
+	struct wait ignored;
+
+	if (command->cmd.opcode == EMBENG_OP_FENCE &&
+	    fence_ready(command, &ignored) == VERDICT_FAILED)
+		return command->fault.status;
+	return EMBENG_STATUS_OK;
+}
+
+enum verdict command_ready(struct command *command, struct wait *wait)
+{
+	if (command->cmd.opcode == EMBENG_OP_FENCE)
+		return fence_ready(command, wait);
+	if (port_now_ns() < command->ready_ns)
+		return VERDICT_WAIT;
+	if (!(u16)command->cmd.arg)
+		return VERDICT_READY;
+	bad(&command->fault, (u16)command->cmd.arg, EMBENG_FIELD_NONE, 0, 0);
+	return VERDICT_FAILED;
+}
+
+void command_release(struct command *command)
+{
+	if (command_is_ours(command))
+		port_free(command->state);
+	else
+		model_release(command);
+	command->state = NULL;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "internal.h"
+#include "kernels/kernels.h"
+
+static bool config_fits(const struct engine_config *c)
+{
+	return c->registers && c->doorbells && !((u64)(size_t)c->registers & 4095) &&
+	       c->doorbell_stride >= 4096 && !(c->doorbell_stride & (c->doorbell_stride - 1)) &&
+	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores && c->cores <= 64;
+}
+
+static bool allocate(struct engine *e)
+{
+	e->lock = port_mutex_new();
+	e->bell = port_event_new();
+	e->queues = port_alloc(e->config.queues * sizeof(struct queue *));
+	e->order = port_alloc(e->config.queues * sizeof(struct queue *));
+	e->workers = workers_new(e, e->config.cores);
+	return e->lock && e->bell && e->queues && e->order && e->workers;
+}
+
+int engine_create(const struct engine_config *config, struct engine **out)
+{
+	const struct kernel_ops *kernels = kernel_select(config->variant);
+	struct engine *e;
+
+	if (!kernels || !config_fits(config))
+		return -EINVAL;
+	e = port_alloc(sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	e->config = *config;
+	e->kernels = kernels;
+	e->wake_ns = U64_MAX;
+	if (!allocate(e)) {
+		engine_destroy(e);
+		return -ENOMEM;
+	}
+	registers_reset(e);
+	if (config->service && service_start(e)) {
+		engine_destroy(e);
+		return -ENOMEM;
+	}
+	*out = e;
+	return 0;
+}
+
+void engine_destroy(struct engine *engine)
+{
+	if (!engine)
+		return;
+	service_stop(engine);
+	if (engine->lock && engine->queues) {
+		port_lock(engine->lock);
+		boot_power_off(engine);
+		port_unlock(engine->lock);
+	}
+	workers_free(engine->workers);
+	port_free(engine->order);
+	port_free(engine->queues);
+	if (engine->bell)
+		port_event_free(engine->bell);
+	if (engine->lock)
+		port_mutex_free(engine->lock);
+	port_free(engine);
+}
+
+const char *engine_variant(const struct engine *engine)
+{
+	return engine->kernels->name;
+}
+
+static int step(struct engine *e, enum engine_run_mode mode)
+{
+	int moved = registers_step(e);
+
+	moved |= admin_step(e);
+	moved |= accept_step(e);
+	return moved | execute_step(e, mode);
+}
+
+int engine_run(struct engine *engine, enum engine_run_mode mode)
+{
+	u64 began = port_now_ns(), spent;
+	int moved = 0;
+
+	port_lock(engine->lock);
+	engine->away_ns = 0;
+	while (step(engine, mode))
+		moved = 1;
+	report_all(engine);
+	registers_heartbeat(engine, moved);
+	spent = port_now_ns() - began;
+	/* Several threads at once share away_ns; then a share of it is missing here. */
+	if (moved && spent > engine->away_ns)
+		reg_count(engine, EMBENG_REG_TIME_RING, spent - engine->away_ns);
+	port_unlock(engine->lock);
+	return moved;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The device model as its hosts see it: memory to map as BARs, and calls that
+ * make it run. All contracts with drivers and programs are in uapi/.
+ */
+#ifndef EMBENG_ENGINE_ENGINE_H
+#define EMBENG_ENGINE_ENGINE_H
+
+#include "../uapi/embeng_regs.h"
+#include "port.h"
+
+struct engine;
+
+/**
+ * struct engine_config - what a host decides about its device
+ * @host: handed back to the port's calls
+ * @registers: EMBENG_REGISTERS_SIZE bytes, zeroed, 4 KiB aligned; BAR 0
+ * @doorbells: @queues strides of @doorbell_stride bytes, zeroed; BAR 2
+ * @doorbell_stride: at least the host's page size
+ * @queues: most queues there can be, the admin queue too
+ * @vectors: interrupt vectors
+ * @cores: 1 .. 64; rows are spread over them
+ * @table_memory: bytes for tables and slots
+ * @variant: name of the kernel variant to force, or NULL
+ * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
+ *	engine_run()
+ */
+struct engine_config {
+	void *host;
+	void *registers;
+	void *doorbells;
+	u32 doorbell_stride;
+	u32 queues;
+	u32 vectors;
+	u32 cores;
+	u64 table_memory;
+	const char *variant;
+	u32 service;
+};
+
+/**
+ * engine_create() - a device in ROM, waiting for firmware
+ *
+ * Return: 0, -ENOMEM, or -EINVAL for a config outside its limits or an unknown
+ * @variant. Threads start with it.
+ */
+int engine_create(const struct engine_config *config, struct engine **out);
+
+/** engine_destroy() - power off: joins the threads, frees all. NULL is fine. */
+void engine_destroy(struct engine *engine);
+
+/**
+ * enum engine_run_mode - how far one call goes
+ * @ENGINE_RUN_ACCEPT: registers, admin, and fetching, checking and copying
+ *	commands; nothing that computes. What a submitter does to learn at once
+ *	whether its batch was accepted
+ * @ENGINE_RUN_ALL: everything that can go on
+ */
+enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_ALL };
+
+/**
+ * engine_run() - do what there is to do, on the calling thread
+ *
+ * Any number of threads may call it, at the same time as the service thread.
+ * What one of them has taken on the others leave alone. Returns when there is
+ * nothing left for this thread: reports are written then, if all stands still.
+ * After ENGINE_RUN_ACCEPT the host kicks, or comes back with ENGINE_RUN_ALL: nobody
+ * else may have seen what was accepted.
+ *
+ * Return: 1 when something moved, else 0.
+ */
+int engine_run(struct engine *engine, enum engine_run_mode mode);
+
+/**
+ * engine_kick() - wake the service thread after a doorbell or register write
+ *
+ * Costs a load when it is awake.
+ */
+void engine_kick(struct engine *engine);
+
+/** engine_variant() - name of the kernel variant in use */
+const char *engine_variant(const struct engine *engine);
+
+#endif

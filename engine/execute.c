@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "internal.h"
+
+static void blocked(struct queue *q, const struct wait *wait)
+{
+	if (q->state == EMBENG_QUEUE_CQ_FULL || q->state == EMBENG_QUEUE_ERROR)
+		return;
+	q->state = EMBENG_QUEUE_BLOCKED;
+	q->wait = *wait;
+}
+
+/* Time alone ends this wait: the queue is not blocked on its program. */
+static void delayed(struct queue *q, const struct command *command)
+{
+	q->context->moving = true;
+	if (command->ready_ns < q->engine->wake_ns)
+		q->engine->wake_ns = command->ready_ns;
+}
+
+/* Looks at a queue's oldest command; true when the model layer can run it. */
+static bool look(struct queue *q, int *moved)
+{
+	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
+	struct command *command = q->oldest;
+	bool ours = command_is_ours(command);
+	enum verdict verdict;
+
+	verdict = ours ? command_ready(command, &wait) : model_ready(command, &wait);
+	if (verdict == VERDICT_WAIT) {
+		if (command->cmd.opcode == EMBENG_OP_NOP)
+			delayed(q, command);
+		else
+			blocked(q, &wait);
+		return false;
+	}
+	if (verdict == VERDICT_READY && !ours) {
+		q->context->moving = true;
+		return true;
+	}
+	complete(command);
+	*moved = 1;
+	return false;
+}
+
+/* Priority first, then whoever has waited longest. The order is by priority already. */
+static bool better(const struct queue *q, const struct queue *best)
+{
+	return !best || (q->priority == best->priority && q->turn < best->turn);
+}
+
+static struct queue *choose(struct engine *e, int *moved)
+{
+	struct queue *best = NULL, *q;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++)
+		e->order[i]->context->moving = false;
+	e->wake_ns = U64_MAX;
+	for (i = 0; i < e->order_count; i++) {
+		q = e->order[i];
+		if (q->dying || q->running || !q->oldest || !q->oldest->committed)
+			continue;
+		if (look(q, moved) && better(q, best))
+			best = q;
+	}
+	return best;
+}
+
+static void run(struct engine *e, struct queue *q)
+{
+	struct command *command = q->oldest;
+	u64 began;
+
+	e->busy = true;
+	q->running = true;
+	q->turn = ++e->turn;
+	port_unlock(e->lock);
+	began = port_now_ns();
+	model_run(command);
+	began = port_now_ns() - began;
+	port_lock(e->lock);
+	e->away_ns += began;
+	q->running = false;
+	e->busy = false;
+	complete(command);
+}
+
+int execute_step(struct engine *e, enum engine_run_mode mode)
+{
+	int moved = 0;
+	struct queue *q = choose(e, &moved);
+
+	if (!q || mode != ENGINE_RUN_ALL || e->busy)
+		return moved;
+	run(e, q);
+	return 1;
+}

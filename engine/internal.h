@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between the parts of the queue layer. All of it with engine->lock held, but where a
+ * comment says otherwise.
+ */
+#ifndef EMBENG_ENGINE_INTERNAL_H
+#define EMBENG_ENGINE_INTERNAL_H
+
+#include <linux/errno.h>
+
+#include "device.h"
+
+/* An admin command that waits for accesses in flight. */
+struct pending {
+	struct pending *next;
+	struct embeng_admin_cmd cmd;
+};
+
+/* registers.c */
+void registers_reset(struct engine *e);
+int registers_step(struct engine *e); /* boot and control requests; 1 when something moved */
+void registers_heartbeat(struct engine *e, bool moved);
+
+/* boot.c */
+void boot_load(struct engine *e);
+void boot_reset_begin(struct engine *e);
+int boot_reset_step(struct engine *e);
+void boot_power_off(struct engine *e); /* nothing runs; everything is freed */
+
+/* context.c */
+u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
+void context_kill(struct context *c);
+bool context_reap(struct context *c); /* true: gone */
+
+/* region.c */
+u16 region_table_map(struct context *c, u64 address, u32 count);
+void region_table_unmap(struct context *c);
+bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
+
+/* queue.c */
+struct queue *queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries);
+void queue_free(struct queue *q);
+u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
+void queue_kill(struct queue *q, bool lost);
+bool queue_reap(struct queue *q); /* true: gone */
+struct embeng_ring_header *queue_header(struct queue *q);
+struct command *queue_take(struct queue *q);
+void queue_drop(struct queue *q, struct command *command); /* from anywhere in the list */
+
+/* ring.c */
+enum ring_look { RING_EMPTY, RING_COMMAND, RING_STOPPED };
+enum ring_look ring_look(struct queue *q);
+void ring_copy(struct queue *q, void *command);
+void ring_consume(struct queue *q);
+u32 ring_space(struct queue *q);
+void ring_post(struct queue *q, const struct embeng_cqe *cqe);
+void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
+
+/* command.c */
+u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fault *fault);
+bool command_is_ours(const struct command *command); /* NOP and FENCE */
+u16 command_accept(struct command *command);	      /* no lock held */
+u16 command_commit(struct command *command);
+enum verdict command_ready(struct command *command, struct wait *wait);
+void command_release(struct command *command);
+
+/* accept.c */
+int accept_step(struct engine *e); /* lets go of the lock inside */
+void complete(struct command *command);
+
+/* execute.c */
+int execute_step(struct engine *e, enum engine_run_mode mode); /* lets go of the lock inside */
+
+/* report.c */
+void report_all(struct engine *e);
+
+/* admin.c */
+int admin_step(struct engine *e);
+
+/* service.c; without the lock */
+int service_start(struct engine *e);
+void service_stop(struct engine *e);
+
+#endif

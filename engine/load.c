@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/fill.h"
+#include "update.h"
+
+u16 load_accept(struct command *command)
+{
+	struct model *model = command->context->model;
+	u64 length = command->cmd.desc.length;
+	struct view view;
+	void *copy;
+	u16 status = desc_get(command, sizeof(struct embeng_blob_header), EMBENG_REGION_DEVICE_READ,
+			      &view);
+
+	if (status)
+		return status;
+	copy = port_alloc(length);
+	if (copy)
+		memcpy(copy, view.data, length);
+	region_put(command->context, &view);
+	if (!copy)
+		return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
+				 EMBENG_NO_INDEX, 0, length, 0);
+	status = blob_parse(copy, length, &model->engine->caps, &model->blob, &command->fault);
+	port_free(copy);
+	return status;
+}
+
+/* Bytes of a table or of one of its slots; U64_MAX when no number says it. */
+static u64 table_bytes(const struct embeng_record_table *record)
+{
+	u64 bytes;
+
+	if (__builtin_mul_overflow(record->rows, 4ull * record->dim, &bytes))
+		return U64_MAX;
+	return bytes;
+}
+
+static u64 model_bytes(const struct blob *blob)
+{
+	u64 sum = 0;
+
+	for (u32 t = 0; t < blob->engine.table_count; t++) {
+		u64 bytes = table_bytes(&blob->tables[t]);
+
+		if (__builtin_mul_overflow(bytes, 1ull + blob->tables[t].slot_count, &bytes) ||
+		    __builtin_add_overflow(sum, bytes, &sum))
+			return U64_MAX;
+	}
+	return sum;
+}
+
+static u16 take_space(struct command *command)
+{
+	struct model *model = command->context->model;
+	struct engine *engine = model->engine;
+	u64 need = model_bytes(&model->blob), left;
+
+	port_lock(engine->lock);
+	left = engine->caps.table_memory - engine->table_memory_used;
+	if (need <= left) {
+		engine->table_memory_used += need;
+		model->table_bytes = need;
+	}
+	port_unlock(engine->lock);
+	if (need <= left)
+		return 0;
+	return fault_set(&command->fault, EMBENG_STATUS_NO_SPACE, EMBENG_FIELD_BLOB,
+			 EMBENG_NO_INDEX, 0, need, left);
+}
+
+struct fill_work {
+	struct kernel_fill fill;
+	u64 rows, chunk;
+};
+
+static void fill_task(void *arg, u64 task, u32 worker)
+{
+	const struct fill_work *work = arg;
+	u64 first = task * work->chunk, last = first + work->chunk;
+	struct port_fpu fpu;
+
+	(void)worker;
+	port_fpu_begin(&fpu);
+	kernel_fill_rows(&work->fill, first, last < work->rows ? last : work->rows);
+	port_fpu_end(&fpu);
+}
+
+void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows)
+{
+	struct fill_work work = { *fill, rows, chunk_rows(fill->dim) };
+
+	workers_run(model->engine->workers, fill_task, &work,
+		    rows / work.chunk + (rows % work.chunk != 0), rows * fill->dim * 4);
+}
+
+static void start_slot(struct model *model, struct table *table, u32 slot)
+{
+	u32 start = table->record.slot_start[slot];
+	struct kernel_fill fill = { .kind = KERNEL_FILL_CONSTANT, .slot = slot + 1 };
+
+	if (!start)
+		return; /* new memory is zero already, untouched pages cost nothing */
+	fill.dim = table->record.dim;
+	fill.stride = fill.dim;
+	fill.row_step = 1;
+	fill.out = (float *)table->slots[slot];
+	memcpy(&fill.a, &start, sizeof(start));
+	fill_range(model, &fill, table->record.rows);
+}
+
+static int make_table(struct model *model, u32 index)
+{
+	struct table *table = &model->tables[index];
+
+	table->index = index;
+	table->record = model->blob.tables[index];
+	table->kernel = model->blob.kernels[index];
+	table->bytes = table_bytes(&table->record);
+	if (table->record.dim > model->largest_dim)
+		model->largest_dim = table->record.dim;
+	table->stats.hot.rows = port_alloc((2 * HOT_ROWS + 1) * sizeof(*table->stats.hot.rows));
+	table->data = port_alloc_table(table->bytes);
+	if (!table->data || !table->stats.hot.rows)
+		return -1;
+	for (u32 s = 0; s < table->record.slot_count; s++) {
+		table->slots[s] = port_alloc_table(table->bytes);
+		if (!table->slots[s])
+			return -1;
+		start_slot(model, table, s);
+	}
+	return 0;
+}
+
+static int make_step(struct model *model, struct step *step)
+{
+	u32 replicas = model_replicas(model);
+
+	step->parts = port_alloc(replicas * sizeof(*step->parts));
+	step->rates = port_alloc(((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
+	if (!step->parts || !step->rates)
+		return -1;
+	for (u32 r = 0; r < replicas; r++) {
+		step->parts[r].batch = batch_new(model);
+		step->parts[r].gradients = update_new(model);
+		if (!step->parts[r].batch || !step->parts[r].gradients ||
+		    batch_reserve(model, step->parts[r].batch, true))
+			return -1;
+	}
+	return 0;
+}
+
+static int make_steps(struct model *model)
+{
+	model->depth = model->blob.engine.step_depth;
+	model->pipelining = model->blob.engine.flags & EMBENG_ENGINE_PIPELINING;
+	model->replicas = port_alloc(model_replicas(model) * sizeof(*model->replicas));
+	model->steps = port_alloc(model->depth * sizeof(*model->steps));
+	if (!model->replicas || !model->steps)
+		return -1;
+	model->trains = true;
+	for (u32 f = 0; f < model->blob.engine.feature_count; f++)
+		model->trains &= model->blob.kernels[model->blob.features[f].table] != U32_MAX;
+	for (u32 s = 0; model->trains && s < model->depth; s++) {
+		if (make_step(model, &model->steps[s]))
+			return -1;
+	}
+	return 0;
+}
+
+static int make_work(struct model *model)
+{
+	u64 parts = (u64)model_replicas(model) * model->blob.engine.feature_count + 1;
+
+	model->scratch_stride = (kernel_scratch_bytes(model->largest_dim) + 63) & ~63ull;
+	model->zeros = port_alloc(4ull * model->largest_dim + 4);
+	model->segments = port_alloc(parts * sizeof(*model->segments));
+	model->gradients = port_alloc(parts * sizeof(*model->gradients));
+	/* Three more rows for what a hot row sums up in pieces. */
+	model->scratch_stride += (12ull * model->largest_dim + 63) & ~63ull;
+	model->scratch = port_alloc_table(model->scratch_stride * model->engine->caps.cores);
+	if (grow((void **)&model->partition.sources, &model->partition.sources_bytes,
+		 parts * sizeof(*model->partition.sources)))
+		return -1;
+	return model->zeros && model->segments && model->gradients && model->scratch ? 0 : -1;
+}
+
+u16 load_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	u32 tables = model->blob.engine.table_count;
+	u16 status = take_space(command);
+	bool made = true;
+
+	if (status)
+		return status;
+	model->tables = port_alloc(((u64)tables + 1) * sizeof(*model->tables));
+	made = model->tables;
+	for (u32 t = 0; made && t < tables; t++)
+		made = !make_table(model, t);
+	if (made && !make_steps(model) && !make_work(model))
+		return 0;
+	return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
+			 EMBENG_NO_INDEX, 0, model->table_bytes, 0);
+}
+
+void model_free_tables(struct model *model)
+{
+	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
+		struct table *table = &model->tables[t];
+
+		if (table->data)
+			port_free_table(table->data, table->bytes);
+		for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++) {
+			if (table->slots[s])
+				port_free_table(table->slots[s], table->bytes);
+		}
+		port_free(table->stats.hot.rows);
+	}
+	port_free(model->tables);
+	model->tables = NULL;
+}
+
+static void free_step(struct model *model, struct step *step)
+{
+	for (u32 r = 0; step->parts && r < model_replicas(model); r++) {
+		batch_free(step->parts[r].batch);
+		update_free(step->parts[r].gradients);
+	}
+	port_free(step->parts);
+	port_free(step->rates);
+}
+
+void model_free(struct model *model)
+{
+	while (model->spare) {
+		struct batch *batch = model->spare;
+
+		model->spare = batch->next;
+		batch_free(batch);
+	}
+	for (u32 s = 0; model->steps && s < model->depth; s++)
+		free_step(model, &model->steps[s]);
+	port_free(model->steps);
+	port_free(model->replicas);
+	port_free(model->zeros);
+	port_free(model->segments);
+	port_free(model->gradients);
+	port_free(model->cuts);
+	if (model->scratch)
+		port_free_table(model->scratch, model->scratch_stride * model->engine->caps.cores);
+	partition_free(&model->partition);
+	blob_free(&model->blob);
+	port_free(model);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "batch.h"
+
+struct lookup {
+	const struct model *model;
+	const struct batch *batch;
+	struct view *out; /* [features] */
+};
+
+static void lookup_task(void *arg, u64 number, u32 worker)
+{
+	const struct lookup *lookup = arg;
+	const struct model *model = lookup->model;
+	const struct batch_task *task = (struct batch_task *)lookup->batch->tasks.data + number;
+	const struct batch_feature *f = &lookup->batch->features[task->feature];
+	const struct table *table = &model->tables[model->blob.features[task->feature].table];
+	u32 dim = table->record.dim;
+	struct kernel_bag_work work = {
+		.table = (const float *)table->data,
+		.stride = dim,
+		.dim = dim,
+		.prefetch = prefetch_rows(dim),
+		.rows = f->rows.data,
+		.rows_count = f->occurrences,
+		.zero_row = (const float *)model->zeros,
+		.weights = f->weighted ? f->weights.data : NULL,
+		.scales = f->scaled ? f->scales.data : NULL,
+		.bag = f->bag.data,
+		.out = lookup->out[task->feature].data,
+		.out_stride = dim,
+	};
+	struct port_fpu fpu;
+
+	(void)worker;
+	port_fpu_begin(&fpu);
+	model->engine->kernels->lookup(&work, task->first, task->last);
+	port_fpu_end(&fpu);
+}
+
+static u16 get_outputs(struct command *command, const struct batch *batch, struct view *out)
+{
+	u16 status = 0;
+
+	for (u32 i = 0; !status && i < batch->feature_count; i++) {
+		const struct embeng_mem *mem = &batch->features[i].given.activations;
+
+		if (mem_given(mem))
+			status = region_get(command->context, mem, EMBENG_REGION_DEVICE_WRITE, 4,
+					    EMBENG_FIELD_ACTIVATIONS, i, &out[i], &command->fault);
+	}
+	return status;
+}
+
+u16 lookup_run(struct command *command, const struct batch *batch)
+{
+	struct model *model = command->context->model;
+	struct lookup lookup = { model, batch, model->gradients };
+	struct engine *engine = model->engine;
+	u64 begun = port_now_ns(), written = 0;
+	u16 status;
+
+	memset(lookup.out, 0, batch->feature_count * sizeof(*lookup.out));
+	status = get_outputs(command, batch, lookup.out);
+	if (!status)
+		workers_run(engine->workers, lookup_task, &lookup, batch->task_count, batch->bytes);
+	for (u32 i = 0; i < batch->feature_count; i++) {
+		written += lookup.out[i].length;
+		region_put(command->context, &lookup.out[i]);
+	}
+	if (status)
+		return status;
+	reg_count(engine, EMBENG_REG_COUNT_BATCHES, 1);
+	reg_count(engine, EMBENG_REG_COUNT_IDS, batch->occurrences);
+	reg_count(engine, EMBENG_REG_COUNT_BYTES_WRITTEN, written);
+	reg_count(engine, EMBENG_REG_TIME_LOOKUP, port_now_ns() - begun);
+	return 0;
+}

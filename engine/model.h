@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the model layer: a loaded model, its tables, its steps.
+ *
+ * What engine->lock guards and what belongs to the running command is said at
+ * each part. One command of a device runs at a time, so what only running
+ * commands touch needs no lock.
+ */
+#ifndef EMBENG_ENGINE_MODEL_H
+#define EMBENG_ENGINE_MODEL_H
+
+#include "blob.h"
+#include "hot.h"
+#include "kernels/kernels.h"
+#include "partition.h"
+
+struct batch;
+struct update;
+
+/*
+ * struct table_stats - the sums behind struct embeng_stats
+ *
+ * Written by running commands, but for the policies' counts: engine->lock.
+ */
+struct table_stats {
+	u64 ids, unique_ids, steps, updated_rows;
+	u64 dropped, clamped, zeroed;
+	u64 core_ids[EMBENG_STATS_CORES];
+	struct hot hot;
+};
+
+struct table {
+	struct embeng_record_table record;
+	u32 index;
+	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
+	u64 bytes;  /* of data and of each slot */
+	u32 *data;
+	u32 *slots[EMBENG_SLOTS_MAX];
+	struct table_stats stats;
+	u64 counted; /* training steps up to here are in the statistics */
+};
+
+/* What one replica gave to one step; engine->lock until the step is applied. */
+struct part {
+	struct command *lookup; /* accepted */
+	struct command *update;
+	struct batch *batch;    /* private copies of the lookup's ids */
+	struct update *gradients;
+};
+
+struct step {
+	u64 number;
+	u64 unique_rows; /* of the applied update */
+	u32 rates_given; /* parts whose rates were taken: all have these bits */
+	u32 multiplier;
+	u32 *rates;
+	struct part *parts; /* [replicas] */
+};
+
+/* Steps of a replica; engine->lock. */
+struct replica {
+	u64 accepted; /* last LOOKUP that was accepted */
+	u64 looked;   /* last LOOKUP that has read the tables */
+	u64 updated;  /* last UPDATE that was accepted */
+	bool accepting_lookup, accepting_update;
+};
+
+enum model_state { MODEL_LOADING, MODEL_READY, MODEL_UNLOADING };
+
+struct model {
+	struct engine *engine;
+	struct context *context;
+	struct blob blob;
+	u32 state; /* enum model_state; engine->lock, as all up to @steps */
+	u64 users; /* commands with holds_model */
+	struct command *unload; /* accepted and not finished */
+	u64 applied;            /* last step whose update is in the tables */
+	u64 optimizer_steps;
+	struct replica *replicas;
+	struct step *steps;  /* [depth], step n at n % depth */
+	struct batch *spare; /* for inference, linked by next */
+	u32 depth;
+	bool pipelining;
+	bool trains; /* every table of a feature has an optimizer */
+	struct table *tables;
+	u64 table_bytes; /* taken of the engine's table memory */
+	u32 *zeros;      /* a row of zeros, of the largest dim */
+	u32 largest_dim;
+	/* The running command's. */
+	struct partition partition;
+	struct kernel_segment *segments; /* [replicas * features] */
+	struct view *gradients;          /* [replicas * features]; activations, too */
+	u8 *scratch;                     /* [cores][scratch_stride], for the update kernels */
+	u64 scratch_stride;
+	u64 *cuts; /* first group of each task of an update */
+	u64 cuts_bytes;
+};
+
+static inline struct step *model_step(struct model *model, u64 number)
+{
+	return &model->steps[number % model->depth];
+}
+
+static inline struct part *model_part(struct model *model, u64 number, u32 replica)
+{
+	return &model_step(model, number)->parts[replica];
+}
+
+static inline u32 model_replicas(const struct model *model)
+{
+	return model->blob.engine.replicas;
+}
+
+/* load.c */
+u16 load_accept(struct command *command);
+u16 load_run(struct command *command);
+void model_free_tables(struct model *model);
+void model_free(struct model *model);
+
+struct kernel_fill;
+void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
+
+/* lookup.c, rows.c, stats.c: what the verbs do; as model_accept() and model_run(). */
+u16 lookup_run(struct command *command, const struct batch *batch);
+u16 rows_accept(struct command *command);
+u16 rows_run(struct command *command);
+void rows_release(struct command *command);
+u16 stats_accept(struct command *command);
+u16 stats_run(struct command *command);
+u16 state_accept(struct command *command);
+u16 state_run(struct command *command);
+
+/* Samples, rows or groups of one kernel call: bounds the time without preemption. */
+static inline u64 chunk_rows(u32 dim)
+{
+	u64 rows = (1u << 18) / dim;
+
+	return rows > 4096 ? 4096 : rows ? rows : 1;
+}
+
+/* Rows ahead that kernels prefetch: about the lines that a core can have in flight. */
+static inline u32 prefetch_rows(u32 dim)
+{
+	return dim <= 64 ? 32 : dim <= 256 ? 16 : 8;
+}
+
+static inline u64 model_core(u64 row, u32 table, u32 cores)
+{
+	return (row % cores + table % cores) % cores;
+}
+
+/* Compilers may read shared memory again instead of the copy; not across this. */
+#define COPIED() __asm__ __volatile__("" ::: "memory")
+
+/* A command's memory that must be as long as what it is to hold. */
+u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, u32 feature,
+		 struct fault *fault);
+
+/* Records of @size behind a header, @stride apart, that fill the descriptor. */
+u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embeng_mem *desc,
+		  struct fault *fault);
+
+/* The command's descriptor, of at least @least bytes; region_put() it. */
+u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view);
+
+/* Memory of at least @bytes in *p; what it held is lost when it has to grow. */
+int grow(void **p, u64 *have, u64 bytes);
+
+#endif

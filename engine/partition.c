@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "model.h"
+
+#define DIGIT_BITS_MAX 11u
+#define SLICE_ITEMS 32768u /* below that another slice costs more than it gains */
+#define ROW_SHIFT 32u      /* of an item of one word: row above, occurrence below */
+
+/*
+ * Items are one word (row, occurrence) while rows fit 32 bits, else two. Each
+ * slice of a pass has its own counts, so that slices can be scattered at once
+ * and the order is still that of one slice.
+ */
+struct pass {
+	struct partition *p;
+	const u64 *from;
+	u64 *to;
+	u64 *starts; /* of slice s: [s << bits] */
+	u64 count;   /* items, those left out too */
+	u64 rows;
+	u32 sources, slices, shift, bits;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE u64 item_row(const u64 *items, u64 i, const bool wide)
+{
+	return wide ? items[2 * i] : items[i] >> ROW_SHIFT;
+}
+
+INLINE u32 item_occurrence(const u64 *items, u64 i, const bool wide)
+{
+	return (u32)items[wide ? 2 * i + 1 : i];
+}
+
+static u64 slice_at(const struct pass *pass, u64 count, u64 slice)
+{
+	return count / pass->slices * slice + count % pass->slices * slice / pass->slices;
+}
+
+INLINE void collect_range(const struct pass *pass, const struct partition_source *source, u64 first,
+			  u64 last, const bool wide)
+{
+	for (u64 i = first; i < last; i++) {
+		u64 row = source->rows[i - source->first];
+
+		if (row == KERNEL_ROW_ZERO)
+			row = pass->rows;
+		if (wide) {
+			pass->to[2 * i] = row;
+			pass->to[2 * i + 1] = i;
+		} else {
+			pass->to[i] = row << ROW_SHIFT | i;
+		}
+	}
+}
+
+INLINE void collect(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 first = slice_at(pass, pass->count, slice);
+	u64 last = slice_at(pass, pass->count, slice + 1);
+
+	for (u32 s = 0; s < pass->sources && first < last; s++) {
+		const struct partition_source *source = &pass->p->sources[s];
+		u64 end = source->first + source->count;
+
+		if (end <= first)
+			continue;
+		if (end > last)
+			end = last;
+		collect_range(pass, source, first, end, wide);
+		first = end;
+	}
+}
+
+INLINE void histogram(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 last = slice_at(pass, pass->count, slice + 1), mask = (1ull << pass->bits) - 1;
+	u64 *counts = pass->starts + (slice << pass->bits);
+
+	memset(counts, 0, sizeof(*counts) << pass->bits);
+	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
+		counts[item_row(pass->from, i, wide) >> pass->shift & mask]++;
+}
+
+INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 last = slice_at(pass, pass->count, slice + 1), mask = (1ull << pass->bits) - 1;
+	u64 *starts = pass->starts + (slice << pass->bits);
+
+	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++) {
+		u64 to = starts[item_row(pass->from, i, wide) >> pass->shift & mask]++;
+
+		if (wide) {
+			pass->to[2 * to] = pass->from[2 * i];
+			pass->to[2 * to + 1] = pass->from[2 * i + 1];
+		} else {
+			pass->to[to] = pass->from[i];
+		}
+	}
+}
+
+INLINE bool begins(const struct pass *pass, u64 i, const bool wide)
+{
+	return !i || item_row(pass->from, i, wide) != item_row(pass->from, i - 1, wide);
+}
+
+/* How many groups begin in a slice; the order goes out on the way. */
+INLINE void count_groups(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 last = slice_at(pass, pass->p->count, slice + 1), groups = 0;
+
+	for (u64 i = slice_at(pass, pass->p->count, slice); i < last; i++) {
+		pass->p->order[i] = item_occurrence(pass->from, i, wide);
+		groups += begins(pass, i, wide);
+	}
+	pass->starts[slice] = groups;
+}
+
+INLINE void write_groups(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 last = slice_at(pass, pass->p->count, slice + 1);
+	struct kernel_group *group = pass->p->groups + pass->starts[slice];
+
+	for (u64 i = slice_at(pass, pass->p->count, slice); i < last; i++) {
+		if (!begins(pass, i, wide))
+			continue;
+		group->row = item_row(pass->from, i, wide);
+		group->first = i;
+		group++;
+	}
+}
+
+/* Both widths of a stage as tasks. */
+#define DEFINE_TASKS(STAGE) \
+	static void STAGE##_narrow(void *arg, u64 slice, u32 worker) \
+	{ \
+		(void)worker; \
+		STAGE(arg, slice, false); \
+	} \
+	static void STAGE##_wide(void *arg, u64 slice, u32 worker) \
+	{ \
+		(void)worker; \
+		STAGE(arg, slice, true); \
+	}
+
+DEFINE_TASKS(collect)
+DEFINE_TASKS(histogram)
+DEFINE_TASKS(scatter)
+DEFINE_TASKS(count_groups)
+DEFINE_TASKS(write_groups)
+
+struct sorter {
+	struct pass pass;
+	struct workers *workers;
+	bool wide;
+};
+
+static void run(struct sorter *s, void (*narrow)(void *, u64, u32), void (*wide)(void *, u64, u32))
+{
+	void (*stage)(void *, u64, u32) = s->wide ? wide : narrow;
+
+	if (s->workers)
+		workers_run(s->workers, stage, &s->pass, s->pass.slices, s->pass.count * 16);
+	else
+		for (u64 slice = 0; slice < s->pass.slices; slice++)
+			stage(&s->pass, slice, 0);
+}
+
+/* Counts become places. Return: false when the pass would move nothing. */
+static bool prefix(struct pass *pass)
+{
+	u64 sum = 0;
+
+	for (u64 digit = 0; digit < 1ull << pass->bits; digit++) {
+		u64 before = sum;
+
+		for (u64 slice = 0; slice < pass->slices; slice++) {
+			u64 *count = &pass->starts[(slice << pass->bits) + digit];
+			u64 c = *count;
+
+			*count = sum;
+			sum += c;
+		}
+		if (sum - before == pass->count)
+			return false;
+	}
+	return true;
+}
+
+static u32 significant_bits(u64 value)
+{
+	u32 bits = 0;
+
+	for (; value; value >>= 1)
+		bits++;
+	return bits;
+}
+
+static void sort(struct sorter *s, u64 largest)
+{
+	u32 all = significant_bits(largest);
+	u32 passes = (all + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
+	struct pass *pass = &s->pass;
+
+	pass->bits = passes ? (all + passes - 1) / passes : 0;
+	for (u32 i = 0; i < passes; i++) {
+		u64 *to;
+
+		pass->shift = i * pass->bits;
+		run(s, histogram_narrow, histogram_wide);
+		if (!prefix(pass))
+			continue;
+		run(s, scatter_narrow, scatter_wide);
+		to = pass->to;
+		pass->to = (u64 *)pass->from;
+		pass->from = to;
+	}
+}
+
+/* Those left out have the highest row of all: they stand last. */
+static u64 without_zeros(const struct sorter *s)
+{
+	u64 low = 0, high = s->pass.count;
+
+	while (low < high) {
+		u64 middle = low + (high - low) / 2;
+
+		if (item_row(s->pass.from, middle, s->wide) < s->pass.rows)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void make_groups(struct sorter *s)
+{
+	struct pass *pass = &s->pass;
+	struct partition *p = pass->p;
+	u64 groups = 0;
+
+	run(s, count_groups_narrow, count_groups_wide);
+	for (u64 slice = 0; slice < pass->slices; slice++) {
+		u64 begun = pass->starts[slice];
+
+		pass->starts[slice] = groups;
+		groups += begun;
+	}
+	p->group_count = groups;
+	run(s, write_groups_narrow, write_groups_wide);
+	for (u64 i = 0; i < groups; i++)
+		p->groups[i].count = (i + 1 < groups ? p->groups[i + 1].first : p->count) -
+				     p->groups[i].first;
+}
+
+static u32 slices_of(u64 count, u32 cores)
+{
+	u64 slices = count / SLICE_ITEMS;
+
+	return slices < 1 ? 1 : slices < cores ? (u32)slices : cores;
+}
+
+int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores)
+{
+	u64 item = rows > U32_MAX ? 16 : 8;
+	u64 groups = count < rows ? count : rows;
+
+	if (grow(&p->items[0], &p->items_bytes[0], count * item) ||
+	    grow(&p->items[1], &p->items_bytes[1], count * item) ||
+	    grow((void **)&p->order, &p->order_bytes, count * sizeof(*p->order)) ||
+	    grow((void **)&p->groups, &p->groups_bytes, groups * sizeof(*p->groups)) ||
+	    grow((void **)&p->histograms, &p->histograms_bytes,
+		 ((u64)slices_of(count, cores) * sizeof(u64)) << DIGIT_BITS_MAX))
+		return -1;
+	return 0;
+}
+
+int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
+		   u32 cores)
+{
+	u64 count = sources ? p->sources[sources - 1].first + p->sources[sources - 1].count : 0;
+	u64 largest = zeros ? rows : rows - 1;
+	struct sorter s = { .workers = workers, .wide = rows > U32_MAX };
+
+	p->step = 0;
+	if (partition_reserve(p, count, rows, cores))
+		return -1;
+	s.pass = (struct pass){ .p = p, .count = count, .rows = rows, .sources = sources };
+	s.pass.slices = slices_of(count, cores);
+	s.pass.starts = p->histograms;
+	s.pass.to = p->items[0];
+	run(&s, collect_narrow, collect_wide);
+	s.pass.from = p->items[0];
+	s.pass.to = p->items[1];
+	sort(&s, largest);
+	p->count = zeros ? without_zeros(&s) : count;
+	make_groups(&s);
+	return 0;
+}
+
+void partition_free(struct partition *p)
+{
+	port_free(p->groups);
+	port_free(p->order);
+	port_free(p->items[0]);
+	port_free(p->items[1]);
+	port_free(p->histograms);
+	port_free(p->sources);
+	memset(p, 0, sizeof(*p));
+}

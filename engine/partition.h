@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The occurrences of one table in one step, by row. */
+#ifndef EMBENG_ENGINE_PARTITION_H
+#define EMBENG_ENGINE_PARTITION_H
+
+#include "types.h"
+
+struct kernel_group;
+struct workers;
+
+/**
+ * struct partition_source - rows of a stretch of occurrences
+ * @rows: [count], KERNEL_ROW_ZERO is left out
+ * @first: number of its first occurrence; sources follow each other without gap
+ * @count: occurrences
+ */
+struct partition_source {
+	const u64 *rows;
+	u64 first;
+	u64 count;
+};
+
+/**
+ * struct partition - the result, and memory that is kept for the next
+ * @step: what it is of, 0: nothing
+ * @table: ditto
+ * @groups: [group_count], rows ascend
+ * @group_count: distinct rows
+ * @order: [count] occurrence numbers, ascending within a row
+ * @count: occurrences
+ */
+struct partition {
+	u64 step;
+	u32 table;
+	struct kernel_group *groups;
+	u64 group_count;
+	u32 *order;
+	u64 count;
+	void *items[2];
+	u64 *histograms;
+	struct partition_source *sources;
+	u64 groups_bytes, order_bytes, items_bytes[2], histograms_bytes, sources_bytes;
+};
+
+/**
+ * partition_make() - sort occurrences stably by row
+ * @p: @p->sources are given, ordered, below 2^32 occurrences in all
+ * @sources: how many of them
+ * @rows: of the table; every row is below, or KERNEL_ROW_ZERO
+ * @zeros: whether there are KERNEL_ROW_ZERO
+ * @workers: NULL: the caller alone
+ * @cores: most slices to work on at once; the result never depends on it
+ *
+ * Return: 0 or -1 without memory; then @p holds nothing.
+ */
+int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
+		   u32 cores);
+
+/* Memory for @count occurrences: partition_make() of them cannot fail then. */
+int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores);
+void partition_free(struct partition *p);
+
+#endif

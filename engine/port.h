@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the engine needs of its host, and nothing else: the one file between
+ * engine/ and the world. Each host (process, kernel module) implements it once.
+ */
+#ifndef EMBENG_ENGINE_PORT_H
+#define EMBENG_ENGINE_PORT_H
+
+#include "types.h"
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
+struct port_mutex;
+struct port_event;
+struct port_thread;
+
+/* Memory, zeroed. NULL when there is none. Small things and per-step copies. */
+void *port_alloc(u64 bytes);
+void port_free(void *p);
+
+/*
+ * Memory for tables and slots, zeroed, page-aligned, huge pages where the host
+ * has them. Pages that are never touched cost nothing.
+ */
+void *port_alloc_table(u64 bytes);
+void port_free_table(void *p, u64 bytes);
+
+struct port_mutex *port_mutex_new(void);
+void port_mutex_free(struct port_mutex *m);
+void port_lock(struct port_mutex *m);
+void port_unlock(struct port_mutex *m);
+
+/*
+ * An event is a counter that can be waited for. port_event_wait() returns when
+ * the counter is no longer @seen, or after @timeout_ns (U64_MAX: no limit), or
+ * for no reason.
+ */
+struct port_event *port_event_new(void);
+void port_event_free(struct port_event *e);
+u32 port_event_read(struct port_event *e);
+void port_event_wait(struct port_event *e, u32 seen, u64 timeout_ns);
+void port_event_signal(struct port_event *e);
+
+/* @cpu: preferred processor, or -1. Joined by port_thread_join(). */
+struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const char *name, int cpu);
+void port_thread_join(struct port_thread *t);
+void port_relax(void); /* inside a spin */
+
+u64 port_now_ns(void); /* monotonic */
+
+/*
+ * DMA. The engine reaches memory that the driver gave it by DMA address.
+ * port_dma_map() makes one contiguous view of segments, or NULL when any of it
+ * is not memory that the device was given.
+ */
+struct embeng_segment;
+void *port_dma_map(void *host, const struct embeng_segment *segments, u32 count, u64 length);
+void port_dma_unmap(void *host, void *view, u64 length);
+
+void port_interrupt(void *host, u32 vector);
+
+/*
+ * Brackets every call into engine/kernels/: default rounding, denormals kept,
+ * whatever the caller's environment. Not nested, no sleeping inside.
+ */
+struct port_fpu {
+	u32 saved;
+};
+void port_fpu_begin(struct port_fpu *fpu);
+void port_fpu_end(struct port_fpu *fpu);
+
+enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
+void port_log(void *host, enum port_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "internal.h"
+
+struct embeng_ring_header *queue_header(struct queue *q)
+{
+	return (struct embeng_ring_header *)((u8 *)q->ring + q->layout.header);
+}
+
+static void *doorbell_of(struct engine *e, u32 number)
+{
+	return (u8 *)e->config.doorbells + (u64)number * e->config.doorbell_stride;
+}
+
+static bool map_ring(struct engine *e, struct queue *q, u64 address)
+{
+	struct embeng_segment segment = {address, q->layout.size};
+
+	if (address % 64)
+		return false;
+	q->ring = port_dma_map(e->config.host, &segment, 1, segment.length);
+	if (q->ring)
+		memset(q->ring, 0, sizeof(struct embeng_ring_header));
+	return q->ring;
+}
+
+/* A new queue begins where its doorbell stands, so that a doorbell can be used again. */
+static void start_indices(struct queue *q)
+{
+	q->sq_head = embeng_observe_tail(&q->doorbell->sq_tail);
+	q->cq_tail = embeng_observe_cq_head(&q->doorbell->cq_head);
+	q->armed = EMBENG_LOAD_ACQUIRE(&q->doorbell->armed);
+	q->completed = q->sq_head;
+	q->tail_seen = q->sq_head;
+	q->cq_head_seen = q->cq_tail;
+	embeng_publish_sq_head(&queue_header(q)->sq_head, q->sq_head);
+	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
+}
+
+struct queue *queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries)
+{
+	struct queue *q = port_alloc(sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->engine = e;
+	q->number = number;
+	q->layout = embeng_ring_layout(sq_entries, cq_entries,
+				       EMBENG_RING_MAPPED | EMBENG_RING_REPORTS);
+	q->doorbell = doorbell_of(e, number);
+	if (!map_ring(e, q, ring)) {
+		queue_free(q);
+		return NULL;
+	}
+	start_indices(q);
+	return q;
+}
+
+void queue_free(struct queue *q)
+{
+	if (q->ring)
+		port_dma_unmap(q->engine->config.host, q->ring, q->layout.size);
+	port_free(q->pool);
+	port_free(q);
+}
+
+static bool make_pool(struct queue *q, u32 count)
+{
+	u32 i;
+
+	q->pool = port_alloc(count * sizeof(struct command));
+	if (!q->pool)
+		return false;
+	for (i = 0; i < count; i++) {
+		q->pool[i].next = q->free;
+		q->free = &q->pool[i];
+	}
+	q->accept_limit = count;
+	return true;
+}
+
+static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+{
+	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
+}
+
+static bool is_ring_size(u32 entries, u32 least, u32 most)
+{
+	return entries && !(entries & (entries - 1)) && entries >= least && entries <= most;
+}
+
+/* A LOOKUP posts two completions, so a ring that could never hold both is refused. */
+static u32 least_completions(const struct embeng_admin_cmd *cmd)
+{
+	if (cmd->kind == EMBENG_QUEUE_INPUT)
+		return 2 * cmd->sq_entries;
+	return cmd->kind == EMBENG_QUEUE_INFERENCE ? 2 : 1;
+}
+
+static u16 check_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
+{
+	u32 most = EMBENG_SQ_ENTRIES_MAX;
+
+	if (cmd->context >= e->caps.contexts || !e->contexts[cmd->context] ||
+	    e->contexts[cmd->context]->dying)
+		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->context, 0);
+	if (!cmd->queue || cmd->queue >= e->caps.queues)
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, cmd->queue,
+			   e->caps.queues);
+	if (e->queues[cmd->queue])
+		return bad(fault, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_ARG, cmd->queue, 0);
+	if (cmd->kind < EMBENG_QUEUE_INPUT || cmd->kind > EMBENG_QUEUE_TRANSFER)
+		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_FLAGS, cmd->kind,
+			   EMBENG_QUEUE_TRANSFER);
+	if (cmd->priority > 3)
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->priority, 3);
+	if (cmd->vector >= e->caps.vectors)
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->vector,
+			   e->caps.vectors);
+	if (cmd->replica >= e->caps.replicas ||
+	    (cmd->kind == EMBENG_QUEUE_TRANSFER && cmd->replica))
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->replica,
+			   cmd->kind == EMBENG_QUEUE_TRANSFER ? 0 : e->caps.replicas - 1);
+	if (!is_ring_size(cmd->sq_entries, 1, most))
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->sq_entries, most);
+	if (!is_ring_size(cmd->cq_entries, least_completions(cmd), 2 * most))
+		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->cq_entries,
+			   2 * most);
+	return EMBENG_STATUS_OK;
+}
+
+static bool comes_before(const struct queue *a, const struct queue *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	return a->number < b->number;
+}
+
+static void enter_order(struct engine *e, struct queue *q)
+{
+	u32 at = e->order_count++;
+
+	for (; at && comes_before(q, e->order[at - 1]); at--)
+		e->order[at] = e->order[at - 1];
+	e->order[at] = q;
+}
+
+static void leave_order(struct engine *e, struct queue *q)
+{
+	u32 at = 0;
+
+	while (e->order[at] != q)
+		at++;
+	for (e->order_count--; at < e->order_count; at++)
+		e->order[at] = e->order[at + 1];
+}
+
+u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
+{
+	u16 status = check_create(e, cmd, fault);
+	bool ahead = cmd->kind == EMBENG_QUEUE_INPUT || cmd->kind == EMBENG_QUEUE_GRADIENT;
+	struct queue *q;
+
+	if (status)
+		return status;
+	q = queue_new(e, cmd->queue, cmd->address, cmd->sq_entries, cmd->cq_entries);
+	if (!q)
+		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_DATA, cmd->address, 0);
+	if (!make_pool(q, ahead ? e->caps.step_depth : 1)) {
+		queue_free(q);
+		return bad(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, 0, 0);
+	}
+	q->context = e->contexts[cmd->context];
+	q->kind = cmd->kind;
+	q->priority = cmd->priority;
+	q->replica = cmd->replica;
+	q->vector = cmd->vector;
+	e->queues[q->number] = q;
+	enter_order(e, q);
+	return EMBENG_STATUS_OK;
+}
+
+void queue_kill(struct queue *q, bool lost)
+{
+	q->dying = true;
+	if (!lost)
+		return;
+	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
+	ring_interrupt_if_armed(q);
+}
+
+bool queue_reap(struct queue *q)
+{
+	struct engine *e = q->engine;
+
+	if (q->accepting || q->running)
+		return false;
+	while (q->oldest) {
+		fault_set(&q->oldest->fault, EMBENG_STATUS_ABORTED, EMBENG_FIELD_NONE,
+			  EMBENG_NO_INDEX, 0, 0, 0);
+		complete(q->oldest);
+	}
+	leave_order(e, q);
+	e->queues[q->number] = NULL;
+	queue_free(q);
+	return true;
+}
+
+struct command *queue_take(struct queue *q)
+{
+	struct command *command = q->free;
+
+	q->free = command->next;
+	command->next = NULL;
+	if (q->newest)
+		q->newest->next = command;
+	else
+		q->oldest = command;
+	q->newest = command;
+	q->accepted++;
+	q->context->in_flight++;
+	return command;
+}
+
+void queue_drop(struct queue *q, struct command *command)
+{
+	struct command **link = &q->oldest, *before = NULL;
+
+	while (*link != command) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = command->next;
+	if (q->newest == command)
+		q->newest = before;
+	command->next = q->free;
+	q->free = command;
+	q->accepted--;
+	q->context->in_flight--;
+	q->completed = q->oldest ? q->oldest->index : q->sq_head;
+}

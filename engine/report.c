@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A report says why the queues of a context stand still. It is only true when the last look
+ * at all of them, under one hold of the lock, found nothing to do.
+ */
+#include "internal.h"
+
+static void describe(const struct queue *q, struct embeng_queue_report *report)
+{
+	memset(report, 0, sizeof(*report));
+	report->epoch = q->reported.epoch;
+	report->state = q->state;
+	report->wait = q->wait.what;
+	report->replica = q->wait.replica;
+	report->step = q->wait.step;
+	report->tail = q->tail_seen;
+	report->cq_head = q->cq_head_seen;
+}
+
+static void publish(struct queue *q, u32 epoch)
+{
+	struct embeng_queue_report *shared = &queue_header(q)->report;
+
+	describe(q, &q->reported);
+	q->reported.epoch = epoch;
+	embeng_report_begin(&shared->epoch, epoch);
+	EMBENG_STORE_RELEASE(&shared->state, q->reported.state);
+	EMBENG_STORE_RELEASE(&shared->wait, q->reported.wait);
+	EMBENG_STORE_RELEASE(&shared->replica, q->reported.replica);
+	EMBENG_STORE_RELEASE(&shared->step, q->reported.step);
+	EMBENG_STORE_RELEASE(&shared->tail, q->reported.tail);
+	EMBENG_STORE_RELEASE(&shared->cq_head, q->reported.cq_head);
+	embeng_report_end(&shared->epoch, epoch);
+}
+
+static bool changed(struct context *c)
+{
+	struct engine *e = c->engine;
+	struct embeng_queue_report now;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->context != c)
+			continue;
+		describe(e->order[i], &now);
+		if (now.epoch != c->report_epoch || !now.epoch ||
+		    memcmp(&now, &e->order[i]->reported, sizeof(now)))
+			return true;
+	}
+	return false;
+}
+
+/* All are written before anyone is woken: a sleeper compares them with one another. */
+static void report(struct context *c)
+{
+	struct engine *e = c->engine;
+	u32 i;
+
+	c->report_epoch += 2;
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->context == c)
+			publish(e->order[i], c->report_epoch);
+	}
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->context == c && e->order[i]->state != EMBENG_QUEUE_RUNNING)
+			ring_interrupt_if_armed(e->order[i]);
+	}
+}
+
+/* Somebody works for it, or nothing will again. */
+static bool moves(struct context *c)
+{
+	struct engine *e = c->engine;
+	u32 i;
+
+	if (c->moving || c->dying)
+		return true;
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->context == c &&
+		    (e->order[i]->accepting || e->order[i]->running || e->order[i]->dying))
+			return true;
+	}
+	return false;
+}
+
+void report_all(struct engine *e)
+{
+	struct context *c;
+	u32 i;
+
+	for (i = 0; e->contexts && i < e->caps.contexts; i++) {
+		c = e->contexts[i];
+		if (c && !moves(c) && changed(c))
+			report(c);
+	}
+}

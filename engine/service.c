@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* A thread that serves the queues: awake while there is work, then on the bell. */
+#include "internal.h"
+
+#define SPIN_NS 20000u
+
+static bool is_stopping(struct engine *e)
+{
+	return __atomic_load_n(&e->stopping, __ATOMIC_ACQUIRE);
+}
+
+/* Until the next delayed NOP or heartbeat. */
+static u64 patience(struct engine *e)
+{
+	u64 now = port_now_ns(), wake, most = U64_MAX;
+
+	port_lock(e->lock);
+	wake = e->wake_ns;
+	if (e->heartbeat_ms && e->queues[0])
+		most = (u64)e->heartbeat_ms * 1000000;
+	port_unlock(e->lock);
+	if (wake == U64_MAX)
+		return most;
+	if (wake <= now)
+		return 0;
+	return wake - now < most ? wake - now : most;
+}
+
+/*
+ * The last look comes after @sleeping is up, and engine_kick() looks at @sleeping after what
+ * it was called for: one of the two sees the other.
+ */
+static void sleep_on_bell(struct engine *e)
+{
+	u32 seen = port_event_read(e->bell);
+	u64 timeout;
+
+	__atomic_store_n(&e->sleeping, true, __ATOMIC_SEQ_CST);
+	EMBENG_FULL_BARRIER();
+	if (!engine_run(e, ENGINE_RUN_ALL) && !is_stopping(e)) {
+		timeout = patience(e);
+		if (timeout)
+			port_event_wait(e->bell, seen, timeout);
+	}
+	__atomic_store_n(&e->sleeping, false, __ATOMIC_SEQ_CST);
+}
+
+static void serve(void *arg)
+{
+	struct engine *e = arg;
+	u64 moved_ns = port_now_ns();
+
+	while (!is_stopping(e)) {
+		if (engine_run(e, ENGINE_RUN_ALL)) {
+			moved_ns = port_now_ns();
+		} else if (port_now_ns() - moved_ns < SPIN_NS) {
+			port_relax();
+		} else {
+			sleep_on_bell(e);
+			moved_ns = port_now_ns();
+		}
+	}
+}
+
+int service_start(struct engine *e)
+{
+	e->service = port_thread_start(serve, e, "embeng-service", -1);
+	return e->service ? 0 : -ENOMEM;
+}
+
+void service_stop(struct engine *e)
+{
+	if (!e->service)
+		return;
+	__atomic_store_n(&e->stopping, true, __ATOMIC_RELEASE);
+	port_event_signal(e->bell);
+	port_thread_join(e->service);
+	e->service = NULL;
+}
+
+void engine_kick(struct engine *engine)
+{
+	EMBENG_FULL_BARRIER();
+	if (__atomic_load_n(&engine->sleeping, __ATOMIC_SEQ_CST))
+		port_event_signal(engine->bell);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "update.h"
+
+struct update *update_new(const struct model *model)
+{
+	struct update *update = port_alloc(sizeof(*update));
+
+	if (!update)
+		return NULL;
+	update->features = port_alloc(((u64)model->blob.engine.feature_count + 1) *
+				      sizeof(*update->features));
+	update->rates = port_alloc(((u64)model->blob.engine.rate_count + 1) *
+				   sizeof(*update->rates));
+	if (update->features && update->rates)
+		return update;
+	update_free(update);
+	return NULL;
+}
+
+void update_free(struct update *update)
+{
+	if (!update)
+		return;
+	port_free(update->features);
+	port_free(update->rates);
+	port_free(update);
+}
+
+static u16 check_header(const struct model *model, const struct embeng_update *header,
+			const struct embeng_mem *desc, struct fault *fault)
+{
+	u32 reserved = header->reserved | header->reserved1[0] | header->reserved1[1] |
+		       header->reserved1[2];
+	u32 features = model->blob.engine.feature_count, rates = model->blob.engine.rate_count;
+
+	if (reserved)
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+				 EMBENG_NO_INDEX, 0, reserved, 0);
+	if (header->model_hash != model->blob.hash)
+		return fault_set(fault, EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH,
+				 EMBENG_NO_INDEX, 0, header->model_hash, model->blob.hash);
+	if (header->feature_count != features)
+		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT,
+				 EMBENG_NO_INDEX, 0, header->feature_count, features);
+	if (header->rate_count != rates)
+		return fault_set(fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, EMBENG_NO_INDEX, 0,
+				 header->rate_count, rates);
+	return check_records(header->feature_count, header->feature_stride,
+			     sizeof(struct embeng_update_feature), sizeof(*header), desc, fault);
+}
+
+static u16 fetch(struct command *command, struct update *update)
+{
+	struct embeng_update *header = &update->header;
+	struct view view;
+	u16 status = desc_get(command, sizeof(*header), EMBENG_REGION_DEVICE_READ, &view);
+
+	if (status)
+		return status;
+	memcpy(header, view.data, sizeof(*header));
+	COPIED();
+	status = check_header(command->context->model, header, &command->cmd.desc,
+			      &command->fault);
+	for (u64 i = 0; !status && i < header->feature_count; i++)
+		memcpy(&update->features[i],
+		       (const u8 *)view.data + sizeof(*header) + i * header->feature_stride,
+		       sizeof(update->features[i]));
+	COPIED();
+	region_put(command->context, &view);
+	return status;
+}
+
+static u16 fetch_rates(struct command *command, struct update *update)
+{
+	const struct embeng_mem *mem = &update->header.rates;
+	u32 count = update->header.rate_count;
+	struct view view;
+	u16 status = check_length(mem, count, 4, EMBENG_FIELD_RATES, EMBENG_NO_INDEX,
+				  &command->fault);
+
+	if (status || !count)
+		return status;
+	status = region_get(command->context, mem, EMBENG_REGION_DEVICE_READ, 4, EMBENG_FIELD_RATES,
+			    EMBENG_NO_INDEX, &view, &command->fault);
+	if (status)
+		return status;
+	memcpy(update->rates, view.data, count * sizeof(*update->rates));
+	COPIED();
+	region_put(command->context, &view);
+	return 0;
+}
+
+static u16 check_gradients(struct command *command, const struct embeng_update_feature *given,
+			   u32 index, u64 outputs)
+{
+	const struct model *model = command->context->model;
+	const struct embeng_record_table *table =
+		&model->tables[model->blob.features[index].table].record;
+	struct fault *fault = &command->fault;
+	struct view view;
+	u16 status;
+
+	if (given->feature != index)
+		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, index, 0,
+				 given->feature, index);
+	if (given->reserved)
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
+				 given->reserved, 0);
+	if (!mem_given(&given->gradients))
+		return 0;
+	status = check_length(&given->gradients, outputs, 4ull * table->dim, EMBENG_FIELD_GRADIENTS,
+			      index, fault);
+	if (!status)
+		status = region_get(command->context, &given->gradients, EMBENG_REGION_DEVICE_READ,
+				    4, EMBENG_FIELD_GRADIENTS, index, &view, fault);
+	if (!status)
+		region_put(command->context, &view);
+	return status;
+}
+
+static u16 rates_differ(struct command *command, const struct step *step,
+			const struct update *update)
+{
+	u32 count = update->header.rate_count;
+
+	for (u32 i = 0; i < count; i++) {
+		if (step->rates[i] != update->rates[i])
+			return fault_set(&command->fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES,
+					 EMBENG_NO_INDEX, i, update->rates[i], step->rates[i]);
+	}
+	if (step->multiplier == update->header.multiplier)
+		return 0;
+	return fault_set(&command->fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, EMBENG_NO_INDEX,
+			 count, update->header.multiplier, step->multiplier);
+}
+
+/* The first replica of a step says its rates, the others say the same. */
+static u16 give_rates(struct command *command, const struct update *update)
+{
+	struct model *model = command->context->model;
+	struct step *step = model_step(model, command->cmd.step);
+	u16 status = 0;
+
+	port_lock(model->engine->lock);
+	if (step->rates_given) {
+		status = rates_differ(command, step, update);
+	} else {
+		memcpy(step->rates, update->rates,
+		       update->header.rate_count * sizeof(*step->rates));
+		step->multiplier = update->header.multiplier;
+	}
+	if (!status)
+		step->rates_given++;
+	port_unlock(model->engine->lock);
+	return status;
+}
+
+u16 update_accept(struct command *command)
+{
+	struct model *model = command->context->model;
+	struct part *part = model_part(model, command->cmd.step, command->queue->replica);
+	struct update *update = part->gradients;
+	u16 status = fetch(command, update);
+
+	if (!status)
+		status = fetch_rates(command, update);
+	for (u32 i = 0; !status && i < model->blob.engine.feature_count; i++)
+		status = check_gradients(command, &update->features[i], i,
+					 part->batch->features[i].outputs);
+	if (!status)
+		status = give_rates(command, update);
+	return status;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One job at a time. Helpers count themselves in before they look whether the job is open,
+ * and the caller closes it and waits until all have counted themselves out: so nobody ever
+ * works on a job that is over.
+ */
+#include "device.h"
+
+#define SPIN_NS 10000u
+
+struct worker {
+	struct workers *workers;
+	struct port_thread *thread;
+	u32 number;
+};
+
+struct workers {
+	struct engine *engine;
+	u32 cores;
+	u32 taken; /* a caller has the helpers */
+	bool stopping;
+	struct port_event *work; /* there is a job */
+	struct port_event *left; /* the last helper counted itself out */
+	u32 open, inside, waiting;
+	void (*fn)(void *arg, u64 task, u32 worker);
+	void *arg;
+	u64 tasks, next;
+	struct worker helpers[]; /* [cores - 1] */
+};
+
+#define LOAD(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
+#define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+
+static void do_tasks(struct workers *w, u32 worker)
+{
+	u64 task;
+
+	while ((task = ADD(&w->next, 1)) < w->tasks)
+		w->fn(w->arg, task, worker);
+}
+
+static void help(struct workers *w, u32 worker)
+{
+	ADD(&w->inside, 1);
+	if (LOAD(&w->open))
+		do_tasks(w, worker);
+	if (ADD(&w->inside, -1u) == 1 && LOAD(&w->waiting))
+		port_event_signal(w->left);
+}
+
+static bool await_work(struct workers *w, u32 seen)
+{
+	u64 until = port_now_ns() + SPIN_NS;
+
+	while (port_event_read(w->work) == seen) {
+		if (LOAD(&w->stopping))
+			return false;
+		if (port_now_ns() < until)
+			port_relax();
+		else
+			port_event_wait(w->work, seen, U64_MAX);
+	}
+	return !LOAD(&w->stopping);
+}
+
+static void serve(void *arg)
+{
+	struct worker *me = arg;
+	u32 seen = 0, now;
+
+	while (await_work(me->workers, seen)) {
+		now = port_event_read(me->workers->work);
+		help(me->workers, me->number);
+		seen = now;
+	}
+}
+
+static bool start(struct workers *w)
+{
+	u32 i;
+
+	w->work = port_event_new();
+	w->left = port_event_new();
+	if (!w->work || !w->left)
+		return false;
+	for (i = 0; i + 1 < w->cores; i++) {
+		w->helpers[i].workers = w;
+		w->helpers[i].number = i + 1;
+		w->helpers[i].thread =
+			port_thread_start(serve, &w->helpers[i], "embeng-core", (int)i + 1);
+		if (!w->helpers[i].thread)
+			return false;
+	}
+	return true;
+}
+
+struct workers *workers_new(struct engine *engine, u32 cores)
+{
+	struct workers *w = port_alloc(sizeof(*w) + (cores - 1) * sizeof(w->helpers[0]));
+
+	if (!w)
+		return NULL;
+	w->engine = engine;
+	w->cores = cores;
+	if (!start(w)) {
+		workers_free(w);
+		return NULL;
+	}
+	return w;
+}
+
+void workers_free(struct workers *workers)
+{
+	u32 i;
+
+	if (!workers)
+		return;
+	STORE(&workers->stopping, true);
+	if (workers->work)
+		port_event_signal(workers->work);
+	for (i = 0; i + 1 < workers->cores && workers->helpers[i].thread; i++)
+		port_thread_join(workers->helpers[i].thread);
+	if (workers->work)
+		port_event_free(workers->work);
+	if (workers->left)
+		port_event_free(workers->left);
+	port_free(workers);
+}
+
+static void await_helpers(struct workers *w)
+{
+	u64 until = port_now_ns() + SPIN_NS;
+	u32 seen;
+
+	while (LOAD(&w->inside) && port_now_ns() < until)
+		port_relax();
+	STORE(&w->waiting, 1);
+	for (;;) {
+		seen = port_event_read(w->left);
+		if (!LOAD(&w->inside))
+			break;
+		port_event_wait(w->left, seen, U64_MAX);
+	}
+	STORE(&w->waiting, 0);
+}
+
+static void run_together(struct workers *w)
+{
+	STORE(&w->next, 0);
+	STORE(&w->open, 1);
+	port_event_signal(w->work);
+	do_tasks(w, 0);
+	STORE(&w->open, 0);
+	await_helpers(w);
+}
+
+/* Two commands may be accepted at once: the second does its tasks alone. */
+void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+		 u64 tasks, u64 bytes)
+{
+	u64 task;
+
+	if (workers->cores > 1 && tasks > 1 && bytes >= workers->engine->inline_bytes &&
+	    !__atomic_exchange_n(&workers->taken, 1, __ATOMIC_SEQ_CST)) {
+		workers->fn = fn;
+		workers->arg = arg;
+		workers->tasks = tasks;
+		run_together(workers);
+		STORE(&workers->taken, 0);
+		return;
+	}
+	for (task = 0; task < tasks; task++)
+		fn(arg, task, 0);
+}

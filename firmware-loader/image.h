@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EMBENG_FIRMWARE_IMAGE_H
+#define EMBENG_FIRMWARE_IMAGE_H
+
+#include <stddef.h>
+
+#include "../uapi/embeng_firmware.h"
+
+/**
+ * struct image_section - what goes into a section
+ * @type: enum embeng_fw_section_type
+ * @flags: EMBENG_FW_SECTION_*
+ * @data: its bytes
+ * @length: how many
+ */
+struct image_section {
+	__u32 type;
+	__u32 flags;
+	const void *data;
+	size_t length;
+};
+
+/**
+ * image_pack() - make a firmware image
+ * @version: as in &struct embeng_fw_header
+ * @build_id: text, at most 32 bytes of it are used
+ * @sections: in the order they shall have
+ * @count: 1 .. EMBENG_FW_SECTIONS_MAX
+ * @out: the image, to be freed with free()
+ * @length: its bytes
+ *
+ * Return: 0, -EINVAL for a count outside its limits, -ENOMEM.
+ */
+int image_pack(__u64 version, const char *build_id, const struct image_section *sections,
+	       size_t count, void **out, size_t *length);
+
+#endif
