@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libembeng: embedding tables that train and serve on an embedding engine.
+ *
+ * DOC: Rules of this interface
+ *
+ * - Functions return 0 or a negative errno and leave their outputs untouched on
+ *   failure. The sentence that goes with the errno is in the caller's
+ *   &struct embeng_error where one is passed, and always in the thread's own,
+ *   embeng_last_error().
+ *     EINVAL shape, type or combination   ERANGE a number outside its interval
+ *     ENOENT unknown name                 EEXIST name used twice
+ *     EPROTO steps out of order           ETIME deadline passed
+ *     EBUSY all buffers in use            ENOSPC table memory is full
+ *     ENOTSUP not in this device or build, or a call in the child of a fork
+ *     ENODEV no such device, or gone      ESHUTDOWN context lost in a reset
+ * - Structures that callers fill begin with @size = sizeof(struct ...), so that
+ *   they can grow; what is zero means the default.
+ * - Arrays come with their count and element type. Shapes exclude the trailing
+ *   dim unless said otherwise. Activations, gradients and rows are f32,
+ *   row-major. Times are nanoseconds; a timeout of 0 asks without waiting, a
+ *   negative one has no limit.
+ * - A &struct embeng may be used from several threads, one thread per replica at
+ *   a time; a model or a batch by one thread at a time. Nothing is printed.
+ * - After fork() every call in the child fails with ENOTSUP, but for closing and
+ *   freeing, which do nothing there.
+ *
+ * Unstable until its first release: symbols are versioned from then on.
+ */
+#ifndef EMBENG_H
+#define EMBENG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMBENG_API __attribute__((visibility("default")))
+
+/** embeng_version() - "MAJOR.MINOR.PATCH" of the library */
+EMBENG_API const char *embeng_version(void);
+
+/* -- errors and log ------------------------------------------------------ */
+
+#define EMBENG_ERROR_TEXT 512
+
+/**
+ * struct embeng_error - what went wrong, in words
+ * @size: sizeof(struct embeng_error)
+ * @code: negative errno, as returned
+ * @status: enum embeng_status of the device, 0 when the library refused it
+ * @text: one sentence: what was wrong, where, what was allowed, what to do
+ */
+struct embeng_error {
+	size_t size;
+	int code;
+	unsigned int status;
+	char text[EMBENG_ERROR_TEXT];
+};
+
+/** embeng_last_error() - copy the calling thread's last error to @error */
+EMBENG_API void embeng_last_error(struct embeng_error *error);
+
+enum embeng_log_level {
+	EMBENG_LOG_ERROR,
+	EMBENG_LOG_WARNING,
+	EMBENG_LOG_INFO,
+	EMBENG_LOG_DEBUG,
+};
+
+typedef void (*embeng_log_fn)(void *arg, enum embeng_log_level level, const char *text);
+
+/* -- models -------------------------------------------------------------- */
+
+struct embeng_model;
+
+enum embeng_combiner_name { EMBENG_MEAN, EMBENG_SUM, EMBENG_SQRTN };
+
+enum embeng_policy {
+	EMBENG_POLICY_ERROR, /* an id outside its table is an error */
+	EMBENG_POLICY_CLAMP, /* nearest row */
+	EMBENG_POLICY_DROP,  /* as if absent */
+	EMBENG_POLICY_ZERO,  /* counts in the denominator, reads zeros */
+};
+
+enum embeng_optimizer_name {
+	EMBENG_OPTIMIZER_NO = 0, /* inference only, no slots */
+	EMBENG_SGD,
+	EMBENG_ADAGRAD,
+};
+
+enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
+
+/**
+ * struct embeng_optimizer - an optimizer and its settings
+ * @size: sizeof(struct embeng_optimizer)
+ * @kind: enum embeng_optimizer_name
+ * @learning_rate: constant rate; ignored with @rate_name
+ * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
+ *	tables that name the same share it. NULL: constant
+ * @initial_accumulator_value: adagrad, above 0
+ * @use_gradient_accumulation: default on
+ * @has_clip_weight_min: @clip_weight_min counts
+ * @has_clip_weight_max: @clip_weight_max counts
+ * @clip_weight_min: lower limit of parameters after an update
+ * @clip_weight_max: upper limit
+ * @has_clip_min: @clip_min counts
+ * @has_clip_max: @clip_max counts
+ * @clip_min: lower limit of a row's summed gradient
+ * @clip_max: upper limit
+ * @weight_decay_factor: 0: none
+ * @multiply_weight_decay_by_rate: decay by factor times rate
+ *
+ * Make it with embeng_sgd() or embeng_adagrad(), then set what differs.
+ */
+struct embeng_optimizer {
+	size_t size;
+	enum embeng_optimizer_name kind;
+	float learning_rate;
+	const char *rate_name;
+	float initial_accumulator_value;
+	enum embeng_tristate use_gradient_accumulation;
+	unsigned char has_clip_weight_min;
+	unsigned char has_clip_weight_max;
+	unsigned char has_clip_min;
+	unsigned char has_clip_max;
+	float clip_weight_min;
+	float clip_weight_max;
+	float clip_min;
+	float clip_max;
+	float weight_decay_factor;
+	int multiply_weight_decay_by_rate;
+};
+
+/** embeng_sgd() - w -= learning_rate * g */
+EMBENG_API struct embeng_optimizer embeng_sgd(float learning_rate);
+
+/**
+ * embeng_adagrad() - a += g * g; w -= learning_rate * g / sqrt(a)
+ *
+ * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default.
+ * Source: Duchi, Hazan, Singer 2011, as TPUEmbedding has it (no epsilon).
+ */
+EMBENG_API struct embeng_optimizer embeng_adagrad(float learning_rate);
+
+enum embeng_initializer_name {
+	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim) */
+	EMBENG_INIT_CONSTANT,	      /* a */
+	EMBENG_INIT_UNIFORM,	      /* [a, b) */
+	EMBENG_INIT_TRUNCATED_NORMAL, /* mean a, deviation b, within two deviations */
+};
+
+/**
+ * struct embeng_initializer - how rows start
+ * @kind: enum embeng_initializer_name
+ * @a: see the kinds
+ * @b: see the kinds
+ * @seed: row r starts the same for every core and host count. 0: made from the
+ *	table's index
+ */
+struct embeng_initializer {
+	enum embeng_initializer_name kind;
+	float a, b;
+	uint64_t seed;
+};
+
+/**
+ * struct embeng_table_config - one table
+ * @size: sizeof(struct embeng_table_config)
+ * @name: unique; NULL: "table_" and its index
+ * @vocabulary_size: rows, from 1
+ * @dim: columns, from 1
+ * @combiner: of pooled features; 0 is mean
+ * @optimizer: zeroed: none, the model is for inference alone
+ * @initializer: how rows start
+ * @out_of_range: what an id outside the table does
+ */
+struct embeng_table_config {
+	size_t size;
+	const char *name;
+	int64_t vocabulary_size;
+	int64_t dim;
+	enum embeng_combiner_name combiner;
+	struct embeng_optimizer optimizer;
+	struct embeng_initializer initializer;
+	enum embeng_policy out_of_range;
+};
+
+#define EMBENG_MAX_RANK 8
+
+/**
+ * struct embeng_feature_config - one feature
+ * @size: sizeof(struct embeng_feature_config)
+ * @name: unique; NULL: "feature_" and its index
+ * @table: index that embeng_model_add_table() returned
+ * @max_sequence_length: 0 pools; L > 0 keeps the first L ids in order, output
+ *	[samples, L, dim], unless an output shape is given
+ * @output_rank: entries of @output_shape; 0: from the first batch
+ * @output_shape: shape of the output without the trailing dim
+ * @check_weights: refuse weights that are not finite
+ * @max_samples: most samples of a batch, 0: any. A hint that reserves memory
+ * @max_ids: most ids of a batch, 0: any
+ */
+struct embeng_feature_config {
+	size_t size;
+	const char *name;
+	int table;
+	int64_t max_sequence_length;
+	size_t output_rank;
+	int64_t output_shape[EMBENG_MAX_RANK];
+	int check_weights;
+	uint64_t max_samples;
+	uint64_t max_ids;
+};
+
+/**
+ * struct embeng_engine_config - options of the whole model
+ * @size: sizeof(struct embeng_engine_config)
+ * @replicas: 0 is 1
+ * @pipelining: lookup n + 1 may run before update n is applied: activations are
+ *	stale by exactly one step
+ * @step_depth: steps ahead, 0: the device's
+ */
+struct embeng_engine_config {
+	size_t size;
+	uint32_t replicas;
+	int pipelining;
+	uint32_t step_depth;
+};
+
+/** embeng_model_new() - an empty model, NULL when out of memory */
+EMBENG_API struct embeng_model *embeng_model_new(void);
+/** embeng_model_free() - NULL is fine; an open &struct embeng keeps its own copy */
+EMBENG_API void embeng_model_free(struct embeng_model *model);
+
+/**
+ * embeng_model_add_table() - add a table; its order is the order of addition
+ *
+ * Return: its index, or -EINVAL, -ERANGE, -EEXIST, -ENOMEM.
+ */
+EMBENG_API int embeng_model_add_table(struct embeng_model *model,
+				      const struct embeng_table_config *config);
+
+/**
+ * embeng_model_add_feature() - add a feature of a table
+ *
+ * Return: its index, or -EINVAL, -ERANGE, -ENOENT (no such table), -EEXIST, -ENOMEM.
+ */
+EMBENG_API int embeng_model_add_feature(struct embeng_model *model,
+					const struct embeng_feature_config *config);
+
+EMBENG_API int embeng_model_set_engine(struct embeng_model *model,
+				       const struct embeng_engine_config *config);
+
+/** embeng_model_table() / _feature() - index of a name, or -ENOENT */
+EMBENG_API int embeng_model_table(const struct embeng_model *model, const char *name);
+EMBENG_API int embeng_model_feature(const struct embeng_model *model, const char *name);
+EMBENG_API size_t embeng_model_table_count(const struct embeng_model *model);
+EMBENG_API size_t embeng_model_feature_count(const struct embeng_model *model);
+/** names by index, NULL beyond the count; valid as long as the model */
+EMBENG_API const char *embeng_model_table_name(const struct embeng_model *model, size_t table);
+EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *model, size_t feature);
+/** dynamic rates, in the order in which tables first named them */
+EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
+EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
+/** embeng_model_hash() - equal for models that mean the same; batches carry it */
+EMBENG_API uint64_t embeng_model_hash(const struct embeng_model *model);
+
+/**
+ * embeng_model_blob() - the model as the engine takes it (embeng_engine.h)
+ * @bytes: out, malloc'd, the caller frees it
+ * @length: out
+ */
+EMBENG_API int embeng_model_blob(const struct embeng_model *model, void **bytes, size_t *length);
+
+/* -- devices ------------------------------------------------------------- */
+
+struct embeng;
+
+/**
+ * struct embeng_device_info - a device, open or not
+ * @size: sizeof(struct embeng_device_info)
+ * @name: what embeng_open() takes
+ * @kind: "soft"
+ * @variant: kernel variant in use, "" where the device does not tell
+ * @interface_major: of the device
+ * @interface_minor: of the device
+ * @firmware_version: major << 48 | minor << 32 | patch << 16 | build
+ * @cores: rows are spread over them; results never depend on it
+ * @step_depth: training steps ahead
+ * @replicas: most replicas
+ * @dim: largest dim
+ * @tables: most tables
+ * @features: EMBENG_CAP_* of embeng_engine.h
+ * @table_memory: bytes for tables and slots
+ */
+struct embeng_device_info {
+	size_t size;
+	char name[128];
+	char kind[16];
+	char variant[16];
+	uint32_t interface_major, interface_minor;
+	uint64_t firmware_version;
+	uint32_t cores, step_depth, replicas, dim, tables, features;
+	uint64_t table_memory;
+};
+
+/**
+ * embeng_device_list() - call @fn for each device that can be opened by name
+ *
+ * @fn returns 0 to go on, anything else stops and is returned.
+ */
+EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info),
+				  void *arg);
+
+/**
+ * embeng_open() - open a device and load a model
+ * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
+ *	EMBENG_DEVICE, else the soft device
+ * @model: copied; may be freed or changed afterwards
+ * @out: the handle
+ * @error: NULL or where the sentence goes
+ *
+ * Tables start as their initializers say, slots at their starts. Return: 0, or
+ * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP, -ENOMEM.
+ */
+EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
+			   struct embeng_error *error);
+
+/** embeng_close() - apply what was handed in, then free all. NULL is fine. */
+EMBENG_API void embeng_close(struct embeng *e);
+
+EMBENG_API int embeng_info(struct embeng *e, struct embeng_device_info *info);
+EMBENG_API const struct embeng_model *embeng_get_model(const struct embeng *e);
+
+/** embeng_log() - sentences of this handle go to @fn; NULL (the default): nowhere */
+EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
+			   enum embeng_log_level most);
+
+/**
+ * embeng_fd() - readable when a lookup or an update completed since the last wait
+ *
+ * Owned by @e. For poll(); the calls below say what completed.
+ */
+EMBENG_API int embeng_fd(struct embeng *e);
+
+/** embeng_export() / embeng_attach() - share a context by descriptor; soft: -ENOTSUP */
+EMBENG_API int embeng_export(struct embeng *e);
+EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
+			     struct embeng_error *error);
+
+/* -- buffers ------------------------------------------------------------- */
+
+/**
+ * embeng_buffer_alloc() - memory that the engine reaches without a copy
+ * @bytes: at least one
+ *
+ * Ids, weights, offsets, gradients and rows that lie wholly inside such a
+ * buffer, at a multiple of their element width, are used in place; any other
+ * pointer is accepted and copied, which embeng_counters() counts. Thread-safe.
+ * Return: zeroed, 4 KiB-aligned memory, or NULL (embeng_last_error()).
+ */
+EMBENG_API void *embeng_buffer_alloc(struct embeng *e, size_t bytes);
+
+/** embeng_buffer_free() - -EBUSY while a batch or an update still uses it */
+EMBENG_API int embeng_buffer_free(struct embeng *e, void *buffer);
+
+/* -- batches ------------------------------------------------------------- */
+
+struct embeng_batch;
+
+enum embeng_mode { EMBENG_TRAIN, EMBENG_INFERENCE };
+enum embeng_id_type { EMBENG_I32, EMBENG_I64 };
+
+/** embeng_batch_new() - an empty batch for @replica; holds pointers, not copies */
+EMBENG_API struct embeng_batch *embeng_batch_new(struct embeng *e, enum embeng_mode mode,
+						 uint32_t replica);
+/** embeng_batch_reset() - forget the inputs, keep the memory */
+EMBENG_API void embeng_batch_reset(struct embeng_batch *b, enum embeng_mode mode);
+EMBENG_API void embeng_batch_free(struct embeng_batch *b);
+
+/**
+ * embeng_batch_dense() - one id per position
+ * @ids: [product of shape]
+ * @shape: [rank], rank from 1; from rank 2 on the last dimension must be 1 and is
+ *	dropped
+ *
+ * A sequence feature's positions are then single ids, output [shape, dim].
+ * Return: 0, -EINVAL, -ENOENT (feature).
+ */
+EMBENG_API int embeng_batch_dense(struct embeng_batch *b, int feature, enum embeng_id_type type,
+				  const void *ids, size_t id_count, const int64_t *shape,
+				  size_t rank);
+
+/**
+ * embeng_batch_sparse() - COO: value k belongs to the sample at indices[k]
+ * @indices: [value_count][rank]; samples (all but the last index) never fall in
+ *	row-major order, ids of a bag are summed in the order given
+ * @values: [value_count] ids
+ * @shape: [rank], rank from 2; the last dimension is the bag, the others are the
+ *	output's. From rank 3 on a sequence feature's bags are combined, too
+ * @weights: [value_count] or NULL: 1
+ * @weight_count: must equal @value_count when @weights is given
+ */
+EMBENG_API int embeng_batch_sparse(struct embeng_batch *b, int feature, enum embeng_id_type type,
+				   const int64_t *indices, const void *values, size_t value_count,
+				   const int64_t *shape, size_t rank, const float *weights,
+				   size_t weight_count);
+
+/**
+ * embeng_batch_ragged() - bags one after another, by length
+ * @ids: [id_count]
+ * @row_lengths: [row_count], none negative, adding up to @id_count
+ * @weights: [id_count] or NULL: 1
+ */
+EMBENG_API int embeng_batch_ragged(struct embeng_batch *b, int feature, enum embeng_id_type type,
+				   const void *ids, size_t id_count, const int64_t *row_lengths,
+				   size_t row_count, const float *weights, size_t weight_count);
+
+/**
+ * embeng_batch_ragged_splits() - bags one after another, by row splits
+ * @row_splits: [split_count], from 0 up to @id_count, never falling;
+ *	split_count - 1 samples. Used in place when it lies in a buffer
+ */
+EMBENG_API int embeng_batch_ragged_splits(struct embeng_batch *b, int feature,
+					  enum embeng_id_type type, const void *ids,
+					  size_t id_count, const int64_t *row_splits,
+					  size_t split_count, const float *weights,
+					  size_t weight_count);
+
+/* -- steps --------------------------------------------------------------- */
+
+/**
+ * embeng_enqueue() - look a batch up
+ * @timeout_ns: how long to wait for a place, beyond the step depth
+ *
+ * Every feature must have its input. All that is wrong with the batch is
+ * reported here, naming feature, sample and id, and the batch is then as if never
+ * enqueued. On return the ids may be reused. Return: 0, -EINVAL, -ERANGE,
+ * -EPROTO, -ETIME naming what is missing, -EBUSY, -ENODEV.
+ */
+EMBENG_API int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns);
+
+/**
+ * struct embeng_view - one feature's activations
+ * @data: f32, row-major, [shape]
+ * @rank: entries of @shape
+ * @shape: output shape, then dim
+ * @lengths: sequence features: ids per sample, at most max_sequence_length;
+ *	[lengths_count], else NULL
+ * @lengths_count: samples
+ */
+struct embeng_view {
+	const float *data;
+	size_t rank;
+	int64_t shape[EMBENG_MAX_RANK + 1];
+	const int64_t *lengths;
+	size_t lengths_count;
+};
+
+/**
+ * struct embeng_activations - what a lookup gave
+ * @size: sizeof(struct embeng_activations), set by the caller
+ * @replica: of the batch
+ * @mode: enum embeng_mode
+ * @step: training step, 0 for inference
+ * @count: features
+ * @features: [count], in feature order; not a copy
+ * @token: for embeng_release()
+ *
+ * A view is valid until the matching embeng_apply_gradients() (training) or
+ * embeng_release() (inference).
+ */
+struct embeng_activations {
+	size_t size;
+	uint32_t replica;
+	enum embeng_mode mode;
+	uint64_t step;
+	size_t count;
+	const struct embeng_view *features;
+	void *token;
+};
+
+/**
+ * embeng_dequeue() - the replica's oldest batch that was not dequeued
+ *
+ * Return: 0, -EPROTO when nothing is enqueued, -ETIME naming what is missing
+ * ("step 12: gradients of replica 1").
+ */
+EMBENG_API int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+			      struct embeng_activations *activations);
+
+/** embeng_release() - give an inference view back */
+EMBENG_API int embeng_release(struct embeng *e, struct embeng_activations *activations);
+
+/**
+ * struct embeng_rate - value of a dynamic learning rate
+ */
+struct embeng_rate {
+	const char *name;
+	float value;
+};
+
+/**
+ * struct embeng_gradients - what embeng_apply_gradients() takes
+ * @size: sizeof(struct embeng_gradients)
+ * @replica: whose oldest dequeued training batch without gradients this is for
+ * @count: features
+ * @features: [count] f32 of the activations' shapes; NULL: zeros, the rows are
+ *	touched all the same
+ * @elements: [count] floats behind each pointer, checked against the shape; NULL:
+ *	not checked
+ * @rates: [rate_count], every dynamic rate of the model once
+ * @rate_count: how many
+ * @multiplier: all row sums are multiplied by it before clipping; 0 is 1
+ */
+struct embeng_gradients {
+	size_t size;
+	uint32_t replica;
+	size_t count;
+	const float *const *features;
+	const size_t *elements;
+	const struct embeng_rate *rates;
+	size_t rate_count;
+	float multiplier;
+};
+
+/**
+ * embeng_apply_gradients() - hand in the gradients of a step
+ * @timeout_ns: how long to wait for a place
+ *
+ * Returns once they are handed in; pointers outside buffers have been copied,
+ * those inside are in use until the update completed (embeng_flush()). Replicas
+ * must give the same rates, to the bit. Return: 0, -EPROTO (nothing dequeued, or
+ * only inference), -EINVAL (rate missing, shape), -ENOENT (rate unknown), -ETIME.
+ */
+EMBENG_API int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *gradients,
+				      int64_t timeout_ns);
+
+/**
+ * embeng_gradient_buffer() - where the oldest dequeued batch's gradients may be written
+ *
+ * Memory of the activations' shape, in place for embeng_apply_gradients().
+ * Return: NULL when nothing is dequeued.
+ */
+EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature);
+
+/** embeng_flush() - wait until every complete update that was handed in is applied */
+EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
+
+/* -- rows ---------------------------------------------------------------- */
+
+/*
+ * Row access sees every complete update that was handed in. @slot: NULL or
+ * "parameters", or a slot's name ("accumulators"). All rows are checked before
+ * any is written.
+ */
+
+/** embeng_rows_read() - data[k] = row ids[k], or rows 0.. when @ids is NULL */
+EMBENG_API int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_t *ids,
+				size_t count, float *data);
+EMBENG_API int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
+				 size_t count, const float *data);
+/** embeng_rows_fill() - rows [first, first + count) from an initializer */
+EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first,
+				size_t count, const struct embeng_initializer *initializer);
+
+/* -- statistics ---------------------------------------------------------- */
+
+#define EMBENG_HOT_ROWS 32
+#define EMBENG_MAX_CORES 64
+
+/**
+ * struct embeng_table_stats - counts since they were last cleared
+ *
+ * Meaning of the fields: &struct embeng_stats of embeng_engine.h.
+ */
+struct embeng_table_stats {
+	size_t size;
+	uint64_t ids, unique_ids, dropped_ids, clamped_ids, zeroed_ids, steps, updated_rows;
+	size_t hot_count;
+	uint64_t hot_error;
+	struct {
+		int64_t row;
+		uint64_t count;
+	} hot[EMBENG_HOT_ROWS];
+	size_t core_count;
+	uint64_t core_ids[EMBENG_MAX_CORES];
+};
+
+/** embeng_stats() - read a table's counts, and clear them when @clear */
+EMBENG_API int embeng_stats(struct embeng *e, int table, int clear,
+			    struct embeng_table_stats *stats);
+
+/**
+ * struct embeng_counter_values - what this handle did
+ * @size: sizeof(struct embeng_counter_values)
+ * @lookups: batches looked up
+ * @updates: updates handed in
+ * @bytes_copied: bytes of ids, weights, gradients and rows that lay outside buffers
+ * @time_check_ns: engine: checking and copying ids
+ * @time_lookup_ns: engine: lookups
+ * @time_partition_ns: engine: sorting ids by row
+ * @time_update_ns: engine: updates
+ * @time_ring_ns: engine: fetching and completing commands
+ * @time_copy_ns: library: the copies counted in @bytes_copied
+ */
+struct embeng_counter_values {
+	size_t size;
+	uint64_t lookups, updates, bytes_copied;
+	uint64_t time_check_ns, time_lookup_ns, time_partition_ns, time_update_ns, time_ring_ns;
+	uint64_t time_copy_ns;
+};
+
+EMBENG_API int embeng_counters(struct embeng *e, struct embeng_counter_values *values);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "input.h"
+
+/* Ranks a shape may have, when its last dimension goes away from rank 2 on. */
+static int check_shape(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank)
+{
+	char text[SHAPE_TEXT];
+	int64_t positions;
+
+	if (!shape || !rank || rank > EMBENG_MAX_RANK + 1)
+		return fail(-EINVAL,
+			    "feature %s: a dense input needs a shape of rank 1 to %d; rank "
+			    "%zu was given",
+			    f->name, EMBENG_MAX_RANK + 1, shape ? rank : 0);
+	shape_text(text, shape, rank, false);
+	positions = shape_product(shape, rank, false);
+	if (positions < 0)
+		return fail(-EINVAL,
+			    "feature %s: the dense shape %s has a negative length or more "
+			    "positions than 64 bits count",
+			    f->name, text);
+	if (rank > 1 && shape[rank - 1] != 1)
+		return fail(-EINVAL,
+			    "feature %s: the dense shape %s must end in 1; bags of several ids "
+			    "are sparse or ragged",
+			    f->name, text);
+	if ((uint64_t)positions != id_count)
+		return fail(-EINVAL, "feature %s: %zu ids for the dense shape %s of %lld positions",
+			    f->name, id_count, text, (long long)positions);
+	return 0;
+}
+
+static int dense(struct input *input, const struct feature *f, const struct ids *ids,
+		 const int64_t *shape, size_t rank)
+{
+	int code = input_ids(input, f, ids);
+
+	if (!code)
+		code = check_shape(f, ids->id_count, shape, rank);
+	if (code)
+		return code;
+	input->form = INPUT_DENSE;
+	input->samples = ids->id_count;
+	input->rank = rank > 1 ? rank - 1 : 1;
+	memcpy(input->shape, shape, input->rank * sizeof(*shape));
+	return 0;
+}
+
+int embeng_batch_dense(struct embeng_batch *b, int feature, enum embeng_id_type type,
+		       const void *ids, size_t id_count, const int64_t *shape, size_t rank)
+{
+	struct ids in = {.type = type, .ids = ids, .id_count = id_count};
+	const struct feature *f;
+	int code;
+	struct input *input = input_begin(b, feature, &f, &code);
+
+	return input ? input_end(input, dense(input, f, &in, shape, rank)) : code;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "buffer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+int region_alloc(struct device *d, struct region *region, uint64_t bytes)
+{
+	struct region made = {.length = bytes};
+	void *data;
+	int ret;
+
+	if (bytes > SIZE_MAX - 4096 || posix_memalign(&data, 4096, bytes))
+		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
+			    (unsigned long long)bytes);
+	made.data = memset(data, 0, bytes);
+	ret = d->ops->region_bind(d, data, bytes,
+				  EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE,
+				  &made.key);
+	if (ret) {
+		free(data);
+		return ret;
+	}
+	*region = made;
+	return 0;
+}
+
+int region_grow(struct device *d, struct region *region, uint64_t bytes)
+{
+	struct region larger;
+	int ret;
+
+	if (region->length >= bytes && region->data)
+		return 0;
+	/* By half more than asked for, so that batches that creep up do not rebind each time. */
+	ret = region_alloc(d, &larger, (bytes + bytes / 2 + 4095) & ~4095ull);
+	if (ret)
+		return ret;
+	ret = region_free(d, region);
+	if (ret) {
+		region_free(d, &larger);
+		return ret;
+	}
+	*region = larger;
+	return 0;
+}
+
+int region_free(struct device *d, struct region *region)
+{
+	int ret;
+
+	if (!region->data)
+		return 0;
+	ret = d->ops->region_unbind(d, region->key.index);
+	if (ret)
+		return ret;
+	free(region->data);
+	*region = (struct region){0};
+	return 0;
+}
+
+struct embeng_mem region_part(const struct region *region, uint64_t offset, uint64_t length)
+{
+	return (struct embeng_mem){.index = region->key.index,
+				   .generation = region->key.generation,
+				   .offset = offset,
+				   .length = length};
+}
+
+/* First place whose buffer starts behind @p. */
+static size_t place_behind(const struct buffers *buffers, uintptr_t p)
+{
+	size_t low = 0, high = buffers->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)buffers->list[middle]->region.data <= p)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct buffer *buffers_find(const struct buffers *buffers, const void *p, uint64_t bytes,
+			    uint64_t align, struct embeng_mem *mem)
+{
+	size_t behind = place_behind(buffers, (uintptr_t)p);
+	struct buffer *buffer;
+	uint64_t offset;
+
+	if (!behind)
+		return NULL;
+	buffer = buffers->list[behind - 1];
+	offset = (uintptr_t)p - (uintptr_t)buffer->region.data;
+	if (offset >= buffer->region.length || bytes > buffer->region.length - offset ||
+	    offset % align)
+		return NULL;
+	*mem = region_part(&buffer->region, offset, bytes);
+	return buffer;
+}
+
+static int grow_list(struct buffer ***list, size_t count, size_t *capacity)
+{
+	size_t wanted = *capacity ? 2 * *capacity : 8;
+	struct buffer **larger;
+
+	if (count < *capacity)
+		return 0;
+	larger = realloc(*list, wanted * sizeof(*larger));
+	if (!larger)
+		return fail(-ENOMEM, "no memory to keep track of buffers");
+	*list = larger;
+	*capacity = wanted;
+	return 0;
+}
+
+static int add(struct buffers *buffers, struct buffer *buffer)
+{
+	size_t at = place_behind(buffers, (uintptr_t)buffer->region.data);
+	int ret = grow_list(&buffers->list, buffers->count, &buffers->capacity);
+
+	if (ret)
+		return ret;
+	memmove(buffers->list + at + 1, buffers->list + at,
+		(buffers->count - at) * sizeof(*buffers->list));
+	buffers->list[at] = buffer;
+	buffers->count++;
+	return 0;
+}
+
+static void forget(struct buffers *buffers, size_t at)
+{
+	buffers->count--;
+	memmove(buffers->list + at, buffers->list + at + 1,
+		(buffers->count - at) * sizeof(*buffers->list));
+}
+
+void buffers_free(struct device *d, struct buffers *buffers)
+{
+	for (size_t i = 0; i < buffers->count; i++) {
+		region_free(d, &buffers->list[i]->region);
+		free(buffers->list[i]);
+	}
+	free(buffers->list);
+	*buffers = (struct buffers){0};
+}
+
+int pin(struct pins *pins, struct buffer *buffer)
+{
+	int ret = grow_list(&pins->list, pins->count, &pins->capacity);
+
+	if (ret)
+		return ret;
+	pins->list[pins->count++] = buffer;
+	buffer->users++;
+	return 0;
+}
+
+void unpin_all(struct pins *pins)
+{
+	while (pins->count)
+		pins->list[--pins->count]->users--;
+}
+
+void pins_free(struct pins *pins)
+{
+	free(pins->list);
+	*pins = (struct pins){0};
+}
+
+void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
+{
+	struct buffer *buffer;
+	int ret;
+
+	if (session_check(e, "embeng_buffer_alloc"))
+		return NULL;
+	if (!bytes) {
+		fail(-EINVAL, "embeng_buffer_alloc: a buffer of 0 bytes; ask for one at least");
+		return NULL;
+	}
+	buffer = calloc(1, sizeof(*buffer));
+	if (!buffer) {
+		fail(-ENOMEM, "no memory for a buffer");
+		return NULL;
+	}
+	ret = region_alloc(e->device, &buffer->region, bytes);
+	if (!ret) {
+		pthread_mutex_lock(&e->lock);
+		ret = add(&e->buffers, buffer);
+		pthread_mutex_unlock(&e->lock);
+		if (ret)
+			region_free(e->device, &buffer->region);
+	}
+	if (ret) {
+		free(buffer);
+		return NULL;
+	}
+	return buffer->region.data;
+}
+
+static int take_out(struct embeng *e, void *p, struct buffer **out)
+{
+	size_t behind = place_behind(&e->buffers, (uintptr_t)p);
+	struct buffer *buffer = behind ? e->buffers.list[behind - 1] : NULL;
+
+	if (!buffer || buffer->region.data != p)
+		return fail(-EINVAL, "embeng_buffer_free: %p is not the start of a buffer of this "
+				     "handle", p);
+	session_reap(e);
+	if (buffer->users)
+		return fail(-EBUSY,
+			    "embeng_buffer_free: %u batches or updates still use the buffer; "
+			    "embeng_flush() waits for updates", buffer->users);
+	forget(&e->buffers, behind - 1);
+	*out = buffer;
+	return 0;
+}
+
+int embeng_buffer_free(struct embeng *e, void *p)
+{
+	struct buffer *buffer;
+	int ret;
+
+	if (!e || fork_generation() != e->fork || !p)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	ret = take_out(e, p, &buffer);
+	pthread_mutex_unlock(&e->lock);
+	if (ret)
+		return ret;
+	ret = region_free(e->device, &buffer->region);
+	/* Memory that the device may still write to is better lost than reused. */
+	free(ret ? NULL : buffer);
+	return ret;
+}

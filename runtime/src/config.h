@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of what callers configure. @where starts the sentence, as "table users". */
+#ifndef EMBENG_CONFIG_H
+#define EMBENG_CONFIG_H
+
+#include "error.h"
+
+/* Longest name, without the zero byte: it must fit struct embeng_record_name. */
+#define NAME_MAX_BYTES 63
+
+/*
+ * config_take() - copy a caller's structure that begins with its size
+ * @known: size of the structure in this library
+ *
+ * A larger one of a newer caller is fine as long as it asks for nothing more.
+ */
+int config_take(void *to, const void *from, size_t known, const char *what);
+
+/* A name that people gave to a @what. */
+int name_check(const char *what, const char *name);
+
+int optimizer_check(const char *where, const struct embeng_optimizer *optimizer);
+int initializer_check(const char *where, const struct embeng_initializer *initializer);
+
+#endif

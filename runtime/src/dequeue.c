@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/* Dequeue and release: views of activations. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session.h"
+#include "wait.h"
+
+static struct slot *older(struct slot *a, struct slot *b)
+{
+	return !a || b->order < a->order ? b : a;
+}
+
+static struct slot *oldest(struct embeng *e, uint32_t replica, enum slot_state state, bool serving)
+{
+	struct replica *r = &e->replicas[replica];
+	struct slot *found = NULL;
+
+	for (uint32_t i = 0; i < e->slot_count; i++) {
+		if (r->training[i].state == state)
+			found = older(found, &r->training[i]);
+		if (serving && r->serving[i].state == state)
+			found = older(found, &r->serving[i]);
+	}
+	return found;
+}
+
+struct slot *session_view(struct embeng *e, uint32_t replica)
+{
+	return oldest(e, replica, SLOT_VIEW, false);
+}
+
+/* What the device's report says this lookup waits for; else what the steps say. */
+static int late(struct embeng *e, const struct slot *slot)
+{
+	struct replica *r = &e->replicas[slot->replica];
+	struct embeng_queue_report report;
+	char missing[128];
+
+	if (slot->mode == EMBENG_TRAIN && ring_report(&r->input, &report) &&
+	    report.state == EMBENG_QUEUE_BLOCKED &&
+	    (report.wait == EMBENG_WAIT_LOOKUP || report.wait == EMBENG_WAIT_UPDATE))
+		snprintf(missing, sizeof(missing), "step %" PRIu64 ": %s of replica %u",
+			 (uint64_t)report.step,
+			 report.wait == EMBENG_WAIT_LOOKUP ? "lookup" : "gradients",
+			 report.replica);
+	else
+		missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
+	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
+}
+
+static void make_views(struct embeng *e, struct slot *slot)
+{
+	const struct embeng_model *m = e->model;
+
+	for (size_t f = 0; f < m->feature_count; f++) {
+		const struct output *o = &slot->resolved[f];
+		struct embeng_view *v = &slot->views[f];
+
+		v->data = (const float *)(slot->activations.data + slot->at[f]);
+		v->rank = o->rank + 1;
+		memcpy(v->shape, o->shape, o->rank * sizeof(*v->shape));
+		v->shape[o->rank] = m->tables[m->features[f].table].dim;
+	}
+}
+
+static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline deadline,
+			  struct slot **out)
+{
+	struct slot *slot = oldest(e, replica, SLOT_ACCEPTED, true);
+	int ret;
+
+	if (!slot)
+		return fail(-EPROTO, "replica %u: nothing is enqueued to dequeue", replica);
+	/* Before the look, so that what completes after it makes the descriptor readable. */
+	if (e->wants_fd)
+		e->device->ops->fd_clear(e->device);
+	ret = wait_done(e, &slot->lookup, deadline);
+	if (ret == -ETIME)
+		return late(e, slot);
+	if (ret)
+		return ret;
+	if (slot->lookup.status) {
+		slot->state = SLOT_FREE;
+		return command_error("lookup", &slot->lookup.answer);
+	}
+	slot->state = SLOT_VIEW;
+	make_views(e, slot);
+	*out = slot;
+	return 0;
+}
+
+int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+		   struct embeng_activations *activations)
+{
+	int ret = session_check_replica(e, replica, "embeng_dequeue");
+	struct slot *slot = NULL;
+
+	if (ret)
+		return ret;
+	if (!activations || activations->size < sizeof(*activations))
+		return fail(-EINVAL, "embeng_dequeue: activations must be given, with their size");
+	pthread_mutex_lock(&e->lock);
+	ret = dequeue_locked(e, replica, deadline_in(timeout_ns), &slot);
+	pthread_mutex_unlock(&e->lock);
+	if (ret)
+		return ret;
+	activations->replica = replica;
+	activations->mode = slot->mode;
+	activations->step = slot->step;
+	activations->count = e->model->feature_count;
+	activations->features = slot->views;
+	activations->token = slot;
+	return 0;
+}
+
+static struct slot *serving_view(struct embeng *e, const struct embeng_activations *a)
+{
+	struct replica *r;
+
+	if (a->replica >= e->replica_count)
+		return NULL;
+	r = &e->replicas[a->replica];
+	for (uint32_t i = 0; i < e->slot_count; i++)
+		if (a->token == &r->serving[i] && r->serving[i].state == SLOT_VIEW)
+			return &r->serving[i];
+	return NULL;
+}
+
+int embeng_release(struct embeng *e, struct embeng_activations *activations)
+{
+	int ret = session_check(e, "embeng_release");
+	struct slot *slot;
+
+	if (ret)
+		return ret;
+	if (!activations)
+		return fail(-EINVAL, "embeng_release: no activations given");
+	pthread_mutex_lock(&e->lock);
+	slot = serving_view(e, activations);
+	if (slot)
+		slot->state = SLOT_FREE;
+	pthread_mutex_unlock(&e->lock);
+	if (!slot)
+		return fail(-EPROTO, "embeng_release: this is no inference view, or it was "
+				     "released; training views end with embeng_apply_gradients()");
+	activations->token = NULL;
+	return 0;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include "device.h"
+
+#include "error.h"
+#include "name.h"
+#include "soft.h"
+
+int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+		struct device **out)
+{
+	struct name parsed;
+	int ret = name_parse(name, &parsed);
+
+	if (ret)
+		return ret;
+	return soft_open(&parsed, replicas, log, out);
+}
+
+int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg)
+{
+	const struct device_log nowhere = {0};
+	struct embeng_device_info info;
+	struct device *device;
+	int ret;
+
+	if (!fn)
+		return fail(-EINVAL, "embeng_device_list: no function given");
+	ret = device_open("soft", 1, &nowhere, &device);
+	if (ret)
+		return ret;
+	info = device->info;
+	device->ops->close(device);
+	return fn(arg, &info);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A device as the session sees it: regions, queues, registers, and a way to
+ * wait. One table of operations for each way to reach an engine.
+ */
+#ifndef EMBENG_DEVICE_H
+#define EMBENG_DEVICE_H
+
+#include <stdbool.h>
+
+#include "embeng.h"
+#include "wire.h"
+
+struct device;
+
+/* Where sentences of the device go; called from any thread. */
+struct device_log {
+	void (*fn)(void *arg, enum embeng_log_level level, const char *text);
+	void *arg;
+};
+
+/* A queue as mapped into the process. */
+struct device_queue {
+	struct embeng_queue_layout layout;
+	char *ring;
+	struct embeng_doorbell *doorbell;
+	uint32_t number;
+};
+
+struct queue_config {
+	enum embeng_queue_kind kind;
+	uint32_t replica;
+	uint32_t sq_entries, cq_entries;
+};
+
+/**
+ * struct device_ops - what every kind of device can do
+ * @close: power off or let go; nothing of it is used afterwards
+ * @region_bind: let the device reach @length bytes at @data; fills @key with
+ *	index, generation and length
+ * @region_unbind: returns when the device no longer touches the region
+ * @queue_create: make a queue and map it
+ * @run: do the device's work on this thread where the device is in this
+ *	process. True when something moved
+ * @kick: a doorbell was written
+ * @event_read: number of events so far
+ * @event_wait: sleep while the number is @seen, at most @timeout_ns
+ * @event_signal: wake the sleepers: the program's own state changed
+ * @fd: descriptor that is readable after interrupts
+ * @fd_clear: make it unreadable
+ * @read_register: any register of embeng_regs.h
+ */
+struct device_ops {
+	void (*close)(struct device *d);
+	int (*region_bind)(struct device *d, void *data, uint64_t length, uint32_t rights,
+			   struct embeng_mem *key);
+	int (*region_unbind)(struct device *d, uint32_t index);
+	int (*queue_create)(struct device *d, const struct queue_config *config,
+			    struct device_queue *out);
+	bool (*run)(struct device *d, bool all);
+	void (*kick)(struct device *d);
+	uint32_t (*event_read)(struct device *d);
+	void (*event_wait)(struct device *d, uint32_t seen, uint64_t timeout_ns);
+	void (*event_signal)(struct device *d);
+	int (*fd)(struct device *d);
+	void (*fd_clear)(struct device *d);
+	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
+};
+
+struct device {
+	const struct device_ops *ops;
+	struct embeng_device_info info;
+	uint32_t queues; /* the device's, the admin queue too */
+};
+
+/*
+ * device_open() - open by name
+ * @name: see embeng_open()
+ * @replicas: queues are wanted for so many
+ */
+int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+		struct device **out);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* The gate: commands that read the tables as they are after a step. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "session.h"
+#include "wait.h"
+
+static bool has_room(struct embeng *e, void *arg)
+{
+	struct ring *ring = arg;
+
+	(void)e;
+	return ring->in_flight < ring->queue.layout.sq_entries;
+}
+
+int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request)
+{
+	for (;;) {
+		int ret = ring_submit(ring, cmd, request);
+
+		if (ret != -EAGAIN)
+			return ret;
+		/* Full by commands in flight or by ones not fetched yet: both end by themselves. */
+		ret = wait_until(e, has_room, ring, deadline_never());
+		if (ret)
+			return ret;
+		pthread_mutex_unlock(&e->lock);
+		e->device->ops->run(e->device, false);
+		pthread_mutex_lock(&e->lock);
+	}
+}
+
+static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request *request,
+			struct deadline deadline)
+{
+	int ret = submit(e, &e->transfer, cmd, request);
+
+	if (ret)
+		return ret;
+	e->device->ops->kick(e->device);
+	ret = wait_done(e, request, deadline);
+	if (ret)
+		ring_abandon(&e->transfer, request);
+	return ret;
+}
+
+int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer)
+{
+	struct request request = {0};
+	int ret = run_transfer(e, cmd, &request, deadline_never());
+
+	if (ret)
+		return ret;
+	if (request.status)
+		return command_error(what, &request.answer);
+	if (answer)
+		*answer = request.answer;
+	return 0;
+}
+
+/*
+ * With pipelining an update is held until all replicas have looked up the step
+ * behind it. Once some have, a drain would have to wait for the others.
+ */
+static bool lookups_agree(struct embeng *e, void *arg)
+{
+	uint64_t next = session_complete(e) + 1;
+	uint32_t ahead = 0;
+
+	(void)arg;
+	if (!e->model->engine.pipelining)
+		return true;
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		ahead += e->replicas[i].looked_up >= next;
+	return !ahead || ahead == e->replica_count;
+}
+
+static int drain(struct embeng *e, uint64_t step, struct deadline deadline, const char *call)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .step = step};
+	struct request request = {0};
+	int ret = run_transfer(e, &cmd, &request, deadline);
+
+	if (ret == -ETIME)
+		return fail(ret, "%s: deadline passed while step %" PRIu64 " is applied", call,
+			    step);
+	if (!ret && request.status)
+		ret = command_error(call, &request.answer);
+	return ret;
+}
+
+int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step)
+{
+	char missing[128];
+	int ret = wait_until(e, lookups_agree, NULL, deadline);
+
+	if (ret == -ETIME) {
+		missing_part(e, session_complete(e) + 1, missing, sizeof(missing));
+		return fail(ret, "%s: %s is missing, some replicas looked that step up already",
+			    call, missing);
+	}
+	if (ret)
+		return ret;
+	e->gate++;
+	*step = session_complete(e);
+	if (session_applied(e) < *step) {
+		/* It ends by itself, so that a deadline of 0 has nothing to report. */
+		if (deadline.poll)
+			deadline = deadline_never();
+		ret = drain(e, *step, deadline, call);
+	}
+	if (ret)
+		gate_leave(e);
+	return ret;
+}
+
+void gate_leave(struct embeng *e)
+{
+	e->gate--;
+	e->device->ops->event_signal(e->device);
+}
+
+int embeng_flush(struct embeng *e, int64_t timeout_ns)
+{
+	uint64_t step;
+	int ret = session_check(e, "embeng_flush");
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	if (e->wants_fd)
+		e->device->ops->fd_clear(e->device);
+	ret = gate_enter(e, deadline_in(timeout_ns), "embeng_flush", &step);
+	if (!ret) {
+		gate_leave(e);
+		if (e->failed)
+			ret = fail(e->failed, "%s", e->failed_text);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include "fork.h"
+
+#include <pthread.h>
+
+static uint32_t generation;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+uint32_t fork_generation(void)
+{
+	pthread_once(&once, watch);
+	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
+}

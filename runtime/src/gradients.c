@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+/* Gradients of a step become an UPDATE. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session.h"
+#include "wait.h"
+
+static uint32_t bits(float value)
+{
+	uint32_t u;
+
+	memcpy(&u, &value, sizeof(u));
+	return u;
+}
+
+static int check_features(const struct embeng *e, const struct slot *slot,
+			  const struct embeng_gradients *g)
+{
+	if (g->count != e->model->feature_count)
+		return fail(-EINVAL,
+			    "step %" PRIu64 ": gradients of %zu features, the model has %zu",
+			    slot->step, g->count, e->model->feature_count);
+	if (g->count && !g->features)
+		return fail(-EINVAL, "step %" PRIu64 ": no gradients given", slot->step);
+	for (size_t f = 0; g->elements && f < g->count; f++)
+		if (g->features[f] && g->elements[f] != slot->elements[f])
+			return fail(-EINVAL,
+				    "step %" PRIu64 ": feature %s has gradients of %zu elements, "
+				    "its activations have %" PRIu64,
+				    slot->step, e->model->features[f].name, g->elements[f],
+				    slot->elements[f]);
+	return 0;
+}
+
+static int find_rate(const struct embeng_model *m, const char *name, size_t *out)
+{
+	for (size_t r = 0; name && r < m->rate_count; r++) {
+		if (!strcmp(m->rates[r], name)) {
+			*out = r;
+			return 0;
+		}
+	}
+	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
+}
+
+/* A name that is given once, or a sentence. */
+static int take_rate(const struct embeng_model *m, const struct embeng_gradients *g, size_t i,
+		     uint32_t *rates)
+{
+	size_t r;
+	int ret = find_rate(m, g->rates[i].name, &r);
+
+	if (ret)
+		return ret;
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(g->rates[j].name, g->rates[i].name))
+			return fail(-EINVAL, "learning rate %s is given twice", m->rates[r]);
+	rates[r] = bits(g->rates[i].value);
+	return 0;
+}
+
+static int take_rates(const struct embeng_model *m, const struct embeng_gradients *g,
+		      uint32_t *rates)
+{
+	for (size_t i = 0; i < g->rate_count; i++) {
+		int ret =
+			g->rates ? take_rate(m, g, i, rates)
+				 : fail(-EINVAL, "rate_count is %zu, rates is NULL", g->rate_count);
+
+		if (ret)
+			return ret;
+	}
+	for (size_t r = 0; r < m->rate_count; r++) {
+		bool given = false;
+
+		for (size_t i = 0; i < g->rate_count; i++)
+			given |= !strcmp(g->rates[i].name, m->rates[r]);
+		if (!given)
+			return fail(-EINVAL, "learning rate %s is missing", m->rates[r]);
+	}
+	return 0;
+}
+
+/* The device would refuse it too, but only when it fetches the update. */
+static int check_agreed(struct embeng *e, const struct slot *slot, const uint32_t *rates,
+			uint32_t multiplier)
+{
+	struct agreed *agreed = &e->agreed[slot->step % e->depth];
+
+	if (agreed->step != slot->step) {
+		agreed->step = slot->step;
+		agreed->multiplier = multiplier;
+		memcpy(agreed->rates, rates, e->model->rate_count * sizeof(*rates));
+		return 0;
+	}
+	for (size_t r = 0; r < e->model->rate_count; r++)
+		if (agreed->rates[r] != rates[r])
+			return error_set(-EINVAL, EMBENG_STATUS_RATE,
+					 "step %" PRIu64
+					 ": replica %u gives learning rate %s another "
+					 "value than the others; they must be equal to the bit",
+					 slot->step, slot->replica, e->model->rates[r]);
+	if (agreed->multiplier != multiplier)
+		return error_set(-EINVAL, EMBENG_STATUS_RATE,
+				 "step %" PRIu64 ": replica %u gives another multiplier than the "
+				 "others; they must be equal to the bit",
+				 slot->step, slot->replica);
+	return 0;
+}
+
+static uint64_t rates_at(const struct slot *slot)
+{
+	return slot->bytes;
+}
+
+static uint64_t update_at(const struct embeng *e, const struct slot *slot)
+{
+	return (rates_at(slot) + 4 * e->model->rate_count + 63) & ~63ull;
+}
+
+static uint64_t update_bytes(const struct embeng *e)
+{
+	return sizeof(struct embeng_update) +
+	       e->model->feature_count * sizeof(struct embeng_update_feature);
+}
+
+static int need_gradients(struct embeng *e, struct slot *slot)
+{
+	return region_grow(e->device, &slot->gradients, update_at(e, slot) + update_bytes(e));
+}
+
+/* Where a feature's gradients are: in a buffer, in our own, or copied there. */
+static int place_gradient(struct embeng *e, struct slot *slot, size_t f, const float *from,
+			  struct embeng_mem *mem)
+{
+	uint64_t bytes = 4 * slot->elements[f];
+	char *own = slot->gradients.data + slot->at[f];
+	struct buffer *buffer;
+	int ret = 0;
+
+	*mem = region_part(&slot->gradients, slot->at[f], bytes);
+	if ((const char *)from == own)
+		return 0;
+	pthread_mutex_lock(&e->lock);
+	buffer = buffers_find(&e->buffers, from, bytes, 4, mem);
+	if (buffer)
+		ret = pin(&slot->gradient_pins, buffer);
+	pthread_mutex_unlock(&e->lock);
+	if (!buffer)
+		copy_counted(e, own, from, bytes);
+	return ret;
+}
+
+static void say_null(struct embeng *e, size_t f)
+{
+	bool said;
+
+	pthread_mutex_lock(&e->lock);
+	said = e->null_gradient_said[f];
+	e->null_gradient_said[f] = true;
+	pthread_mutex_unlock(&e->lock);
+	if (!said)
+		log_say(&e->log, EMBENG_LOG_WARNING,
+			"feature %s: no gradient given, taken as zeros; its rows are touched all "
+			"the "
+			"same",
+			e->model->features[f].name);
+}
+
+static int describe_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+			   const uint32_t *rates, uint32_t multiplier)
+{
+	uint64_t rate_bytes = 4 * e->model->rate_count;
+	char *to = slot->gradients.data + update_at(e, slot);
+	struct embeng_update head = {
+		.feature_count = (uint32_t)g->count,
+		.feature_stride = sizeof(struct embeng_update_feature),
+		.rate_count = (uint32_t)e->model->rate_count,
+		.model_hash = e->model_hash,
+		.multiplier = multiplier,
+	};
+
+	if (rate_bytes)
+		head.rates = region_part(&slot->gradients, rates_at(slot), rate_bytes);
+	memcpy(slot->gradients.data + rates_at(slot), rates, rate_bytes);
+	memcpy(to, &head, sizeof(head));
+	for (size_t f = 0; f < g->count; f++) {
+		struct embeng_update_feature feature = {.feature = (uint32_t)f};
+		int ret = 0;
+
+		if (g->features[f])
+			ret = place_gradient(e, slot, f, g->features[f], &feature.gradients);
+		else
+			say_null(e, f);
+		if (ret)
+			return ret;
+		memcpy(to + sizeof(head) + f * sizeof(feature), &feature, sizeof(feature));
+	}
+	return 0;
+}
+
+static void update_done(struct request *request, void *arg)
+{
+	struct slot *slot = arg;
+	struct embeng *e = slot->e;
+
+	unpin_all(&slot->gradient_pins);
+	slot->state = SLOT_FREE;
+	e->replicas[slot->replica].applied = slot->step;
+	if (request->status && !e->failed) {
+		struct embeng_error error = {.size = sizeof(error)};
+
+		e->failed = command_error("update", &request->answer);
+		embeng_last_error(&error);
+		snprintf(e->failed_text, sizeof(e->failed_text), "step %" PRIu64 ": %.400s",
+			 slot->step, error.text);
+	}
+}
+
+static bool gate_open(struct embeng *e, void *arg)
+{
+	(void)arg;
+	return !e->gate;
+}
+
+static int submit_update(struct embeng *e, struct slot *slot)
+{
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_UPDATE,
+		.step = slot->step,
+		.desc = region_part(&slot->gradients, update_at(e, slot), update_bytes(e)),
+	};
+	int ret = wait_until(e, gate_open, NULL, deadline_never());
+
+	if (ret)
+		return ret;
+	slot->update.complete = update_done;
+	slot->update.arg = slot;
+	ret = submit(e, &e->replicas[slot->replica].gradient, &cmd, &slot->update);
+	if (ret)
+		return ret;
+	slot->state = SLOT_UPDATE;
+	e->replicas[slot->replica].handed_in = slot->step;
+	e->counters.updates++;
+	pthread_mutex_unlock(&e->lock);
+	e->device->ops->run(e->device, false);
+	e->device->ops->kick(e->device);
+	e->device->ops->event_signal(e->device);
+	pthread_mutex_lock(&e->lock);
+	session_reap(e);
+	return e->failed ? fail(e->failed, "%s", e->failed_text) : 0;
+}
+
+static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		 uint32_t *rates)
+{
+	uint32_t multiplier = bits(g->multiplier == 0 ? 1.0f : g->multiplier);
+	int ret = check_features(e, slot, g);
+
+	ret = ret ? ret : take_rates(e->model, g, rates);
+	ret = ret ? ret : need_gradients(e, slot);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	ret = check_agreed(e, slot, rates, multiplier);
+	pthread_mutex_unlock(&e->lock);
+	if (ret)
+		return ret;
+	ret = describe_update(e, slot, g, rates, multiplier);
+	pthread_mutex_lock(&e->lock);
+	if (!ret)
+		ret = submit_update(e, slot);
+	else
+		unpin_all(&slot->gradient_pins);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static struct slot *dequeued(struct embeng *e, uint32_t replica)
+{
+	const struct replica *r = &e->replicas[replica];
+	struct slot *slot;
+
+	pthread_mutex_lock(&e->lock);
+	slot = session_view(e, replica);
+	if (!slot && r->looked_up > r->handed_in)
+		fail(-EPROTO, "step %" PRIu64 ": its activations of replica %u were not dequeued",
+		     r->handed_in + 1, replica);
+	else if (!slot)
+		fail(-EPROTO,
+		     "step %" PRIu64 ": replica %u has no training batch that waits for gradients",
+		     r->handed_in + 1, replica);
+	pthread_mutex_unlock(&e->lock);
+	return slot;
+}
+
+int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, int64_t timeout_ns)
+{
+	int ret = session_check(e, "embeng_apply_gradients");
+	uint32_t *rates;
+	struct slot *slot;
+
+	/* A place is there: the ring has one for every step in flight. */
+	(void)timeout_ns;
+	if (ret)
+		return ret;
+	if (!g || g->size < sizeof(*g))
+		return fail(-EINVAL, "embeng_apply_gradients: gradients must be given, with their "
+				     "size");
+	ret = session_check_replica(e, g->replica, "embeng_apply_gradients");
+	if (ret)
+		return ret;
+	slot = dequeued(e, g->replica);
+	if (!slot)
+		return -EPROTO;
+	rates = calloc(e->model->rate_count + 1, sizeof(*rates));
+	if (!rates)
+		return fail(-ENOMEM, "no memory for learning rates");
+	ret = apply(e, slot, g, rates);
+	free(rates);
+	return ret;
+}
+
+float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature)
+{
+	struct slot *slot;
+
+	if (session_check_replica(e, replica, "embeng_gradient_buffer"))
+		return NULL;
+	if (feature < 0 || (size_t)feature >= e->model->feature_count) {
+		fail(-ENOENT, "embeng_gradient_buffer: feature %d, the model has %zu", feature,
+		     e->model->feature_count);
+		return NULL;
+	}
+	slot = dequeued(e, replica);
+	if (!slot || need_gradients(e, slot))
+		return NULL;
+	return (float *)(slot->gradients.data + slot->at[feature]);
+}

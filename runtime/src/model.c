@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "model.h"
+#include "shape.h"
+
+struct embeng_model *embeng_model_new(void)
+{
+	struct embeng_model *model = calloc(1, sizeof(*model));
+
+	if (!model) {
+		fail(-ENOMEM, "no memory for a model");
+		return NULL;
+	}
+	model->engine.size = sizeof(model->engine);
+	model->engine.replicas = 1;
+	return model;
+}
+
+static void table_free(struct table *t)
+{
+	free(t->name);
+	free((char *)t->optimizer.rate_name);
+}
+
+void embeng_model_free(struct embeng_model *model)
+{
+	if (!model)
+		return;
+	for (size_t i = 0; i < model->table_count; i++)
+		table_free(&model->tables[i]);
+	for (size_t i = 0; i < model->feature_count; i++)
+		free(model->features[i].name);
+	for (size_t i = 0; i < model->rate_count; i++)
+		free(model->rates[i]);
+	free(model->tables);
+	free(model->features);
+	free(model->rates);
+	free(model);
+}
+
+/* The array with room for one more element, or NULL: the array is as before. */
+static void *grow(void *array, size_t count, size_t width)
+{
+	void *grown = reallocarray(array, count + 1, width);
+
+	if (!grown)
+		fail(-ENOMEM, "no memory to add to the model");
+	return grown;
+}
+
+/* A copy of the given name, or the name that an unnamed one gets. */
+static int name_make(const char *what, const char *given, size_t index, char **name)
+{
+	char made[NAME_MAX_BYTES + 1];
+	int code = given ? name_check(what, given) : 0;
+
+	if (code)
+		return code;
+	if (!given)
+		snprintf(made, sizeof(made), "%s_%zu", what, index);
+	*name = strdup(given ? given : made);
+	return *name ? 0 : fail(-ENOMEM, "no memory for the name of a %s", what);
+}
+
+/* Index of a dynamic rate, which is added when no table named it before. */
+static int rate_index(struct embeng_model *model, const char *name)
+{
+	char **rates;
+
+	for (size_t i = 0; i < model->rate_count; i++) {
+		if (!strcmp(model->rates[i], name))
+			return (int)i;
+	}
+	rates = grow(model->rates, model->rate_count, sizeof(*rates));
+	if (!rates)
+		return -ENOMEM;
+	model->rates = rates;
+	model->rates[model->rate_count] = strdup(name);
+	if (!model->rates[model->rate_count])
+		return fail(-ENOMEM, "no memory for the name of a learning rate");
+	return (int)model->rate_count++;
+}
+
+static int table_check(const char *where, const struct embeng_table_config *c)
+{
+	int code;
+
+	if (c->vocabulary_size < 1)
+		return fail(-ERANGE, "%s: vocabulary_size %lld is below 1", where,
+			    (long long)c->vocabulary_size);
+	if (c->dim < 1 || c->dim > UINT32_MAX)
+		return fail(-ERANGE, "%s: dim %lld is not within 1 and %llu", where,
+			    (long long)c->dim, (unsigned long long)UINT32_MAX);
+	if ((unsigned int)c->combiner > EMBENG_SQRTN)
+		return fail(-EINVAL,
+			    "%s: combiner %d is unknown; there are EMBENG_MEAN, EMBENG_SUM "
+			    "and EMBENG_SQRTN",
+			    where, (int)c->combiner);
+	if ((unsigned int)c->out_of_range > EMBENG_POLICY_ZERO)
+		return fail(-EINVAL,
+			    "%s: out_of_range %d is unknown; there are EMBENG_POLICY_ERROR, "
+			    "_CLAMP, _DROP and _ZERO",
+			    where, (int)c->out_of_range);
+	code = optimizer_check(where, &c->optimizer);
+	return code ? code : initializer_check(where, &c->initializer);
+}
+
+/* What the table holds of its configuration; @t owns nothing but its name yet. */
+static void table_fill(struct table *t, const struct embeng_table_config *c)
+{
+	t->rows = c->vocabulary_size;
+	t->dim = c->dim;
+	t->combiner = c->combiner;
+	t->rate = -1;
+	t->initializer = c->initializer;
+	t->policy = c->out_of_range;
+	t->slot_count = c->optimizer.kind == EMBENG_ADAGRAD;
+	if (c->optimizer.kind != EMBENG_OPTIMIZER_NO)
+		t->optimizer = c->optimizer;
+	t->optimizer.rate_name = NULL;
+	if (t->optimizer.use_gradient_accumulation == EMBENG_DEFAULT)
+		t->optimizer.use_gradient_accumulation = EMBENG_ON;
+}
+
+static int table_rate(struct embeng_model *model, struct table *t,
+		      const struct embeng_optimizer *optimizer)
+{
+	if (optimizer->kind == EMBENG_OPTIMIZER_NO || !optimizer->rate_name)
+		return 0;
+	t->optimizer.rate_name = strdup(optimizer->rate_name);
+	if (!t->optimizer.rate_name)
+		return fail(-ENOMEM, "no memory for the name of a learning rate");
+	t->rate = rate_index(model, optimizer->rate_name);
+	return t->rate < 0 ? t->rate : 0;
+}
+
+static int table_add(struct embeng_model *model, struct table *t,
+		     const struct embeng_table_config *c)
+{
+	char where[NAME_MAX_BYTES + 16];
+	struct table *tables;
+	int code;
+
+	snprintf(where, sizeof(where), "table %s", t->name);
+	for (size_t i = 0; i < model->table_count; i++) {
+		if (!strcmp(model->tables[i].name, t->name))
+			return fail(-EEXIST,
+				    "%s: table %zu has this name already; names are unique", where,
+				    i);
+	}
+	code = table_check(where, c);
+	if (code)
+		return code;
+	table_fill(t, c);
+	tables = grow(model->tables, model->table_count, sizeof(*t));
+	if (!tables)
+		return -ENOMEM;
+	model->tables = tables;
+	code = table_rate(model, t, &c->optimizer);
+	if (code)
+		return code;
+	model->tables[model->table_count] = *t;
+	return (int)model->table_count++;
+}
+
+int embeng_model_add_table(struct embeng_model *model, const struct embeng_table_config *config)
+{
+	struct embeng_table_config c;
+	struct table t = {0};
+	int code;
+
+	if (!model)
+		return fail(-EINVAL, "a table is added to no model: NULL was given");
+	code = config_take(&c, config, sizeof(c), "embeng_table_config");
+	if (!code)
+		code = name_make("table", c.name, model->table_count, &t.name);
+	if (!code)
+		code = table_add(model, &t, &c);
+	if (code < 0)
+		table_free(&t);
+	return code;
+}
+
+static int output_check(const char *where, const struct embeng_feature_config *c)
+{
+	char text[SHAPE_TEXT];
+
+	if (c->output_rank > EMBENG_MAX_RANK)
+		return fail(-ERANGE, "%s: output_rank %zu is above %d", where, c->output_rank,
+			    EMBENG_MAX_RANK);
+	shape_text(text, c->output_shape, c->output_rank, true);
+	for (size_t i = 0; i < c->output_rank; i++) {
+		if (c->output_shape[i] < 0)
+			return fail(-ERANGE,
+				    "%s: entry %zu of the output_shape %s is negative; give a "
+				    "length from 1, or 0 for unknown",
+				    where, i, text);
+	}
+	if (shape_product(c->output_shape, c->output_rank, true) < 0)
+		return fail(-ERANGE, "%s: output_shape %s has more positions than 64 bits count",
+			    where, text);
+	return 0;
+}
+
+static int feature_check(const struct embeng_model *model, const char *where,
+			 const struct embeng_feature_config *c)
+{
+	if (c->table < 0 || (size_t)c->table >= model->table_count)
+		return fail(-ENOENT, "%s: there is no table %d; the model has %zu tables", where,
+			    c->table, model->table_count);
+	if (c->max_sequence_length < 0 || c->max_sequence_length > UINT32_MAX)
+		return fail(-ERANGE,
+			    "%s: max_sequence_length %lld is not within 0 (pooled) and %llu", where,
+			    (long long)c->max_sequence_length, (unsigned long long)UINT32_MAX);
+	return output_check(where, c);
+}
+
+static void feature_fill(struct feature *f, const struct embeng_feature_config *c)
+{
+	f->table = c->table;
+	/* an output shape makes a feature pooled whatever length it has */
+	f->max_sequence_length = c->output_rank ? 0 : c->max_sequence_length;
+	f->output_rank = c->output_rank;
+	memcpy(f->output_shape, c->output_shape, c->output_rank * sizeof(f->output_shape[0]));
+	f->check_weights = c->check_weights;
+	f->max_samples = c->max_samples;
+	f->max_ids = c->max_ids;
+}
+
+static int feature_add(struct embeng_model *model, struct feature *f,
+		       const struct embeng_feature_config *c)
+{
+	char where[NAME_MAX_BYTES + 16];
+	struct feature *features;
+	int code;
+
+	snprintf(where, sizeof(where), "feature %s", f->name);
+	for (size_t i = 0; i < model->feature_count; i++) {
+		if (!strcmp(model->features[i].name, f->name))
+			return fail(-EEXIST,
+				    "%s: feature %zu has this name already; names are unique",
+				    where, i);
+	}
+	code = feature_check(model, where, c);
+	if (code)
+		return code;
+	features = grow(model->features, model->feature_count, sizeof(*f));
+	if (!features)
+		return -ENOMEM;
+	model->features = features;
+	feature_fill(f, c);
+	model->features[model->feature_count] = *f;
+	return (int)model->feature_count++;
+}
+
+int embeng_model_add_feature(struct embeng_model *model, const struct embeng_feature_config *config)
+{
+	struct embeng_feature_config c;
+	struct feature f = {0};
+	int code;
+
+	if (!model)
+		return fail(-EINVAL, "a feature is added to no model: NULL was given");
+	code = config_take(&c, config, sizeof(c), "embeng_feature_config");
+	if (!code)
+		code = name_make("feature", c.name, model->feature_count, &f.name);
+	if (!code)
+		code = feature_add(model, &f, &c);
+	if (code < 0)
+		free(f.name);
+	return code;
+}
+
+int embeng_model_set_engine(struct embeng_model *model, const struct embeng_engine_config *config)
+{
+	struct embeng_engine_config c;
+	int code;
+
+	if (!model)
+		return fail(-EINVAL, "engine options are set on no model: NULL was given");
+	code = config_take(&c, config, sizeof(c), "embeng_engine_config");
+	if (code)
+		return code;
+	model->engine = c;
+	model->engine.size = sizeof(c);
+	if (!c.replicas)
+		model->engine.replicas = 1;
+	return 0;
+}

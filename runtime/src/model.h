@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* A model as the library holds it. */
+#ifndef EMBENG_MODEL_H
+#define EMBENG_MODEL_H
+
+#include <stdbool.h>
+
+#include "embeng.h"
+
+struct table {
+	char *name;
+	int64_t rows, dim;
+	enum embeng_combiner_name combiner;
+	struct embeng_optimizer optimizer; /* rate_name owned, or NULL */
+	int rate;			   /* index of its dynamic rate, -1: constant */
+	struct embeng_initializer initializer;
+	enum embeng_policy policy;
+	size_t slot_count;
+};
+
+struct feature {
+	char *name;
+	int table;
+	int64_t max_sequence_length;
+	size_t output_rank; /* 0: open */
+	int64_t output_shape[EMBENG_MAX_RANK];
+	bool check_weights;
+	uint64_t max_samples, max_ids;
+};
+
+struct embeng_model {
+	struct table *tables;
+	size_t table_count;
+	struct feature *features;
+	size_t feature_count;
+	char **rates; /* names, owned */
+	size_t rate_count;
+	struct embeng_engine_config engine; /* replicas never 0 */
+};
+
+struct embeng_model *model_copy(const struct embeng_model *model);
+
+/* Slot of a table by name: 0 parameters, 1 + k slot k; -ENOENT with a sentence. */
+int model_slot(const struct embeng_model *model, int table, const char *slot);
+const char *model_slot_name(const struct embeng_model *model, int table, size_t slot);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "ring.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY_BYTES 64
+
+/* What stands in the table for a command that nobody waits for. */
+static struct request nobody;
+
+static struct embeng_ring_header *header(const struct ring *ring)
+{
+	return (struct embeng_ring_header *)(ring->queue.ring + ring->queue.layout.header);
+}
+
+int ring_open(struct ring *ring, const struct device_queue *queue)
+{
+	struct request **requests = calloc(queue->layout.sq_entries, sizeof(*requests));
+
+	if (!requests)
+		return -ENOMEM;
+	*ring = (struct ring){.queue = *queue, .requests = requests};
+	return 0;
+}
+
+void ring_close(struct ring *ring)
+{
+	free(ring->requests);
+	*ring = (struct ring){0};
+}
+
+static int free_cookie(const struct ring *ring, uint64_t *cookie)
+{
+	uint32_t entries = ring->queue.layout.sq_entries;
+	uint32_t used = ring->sq_tail - embeng_observe_sq_head(&header(ring)->sq_head);
+
+	if (used >= entries || ring->in_flight >= entries)
+		return -EAGAIN;
+	for (uint32_t i = 0; i < entries; i++) {
+		if (!ring->requests[i]) {
+			*cookie = i;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+static void push(struct ring *ring, const void *entry, uint64_t cookie, struct request *request)
+{
+	const struct embeng_queue_layout *layout = &ring->queue.layout;
+	uint32_t at = ring->sq_tail & (layout->sq_entries - 1);
+
+	memcpy(ring->queue.ring + layout->sq + (uint64_t)at * ENTRY_BYTES, entry, ENTRY_BYTES);
+	request->accepted = false;
+	request->done = false;
+	request->status = 0;
+	ring->requests[cookie] = request;
+	ring->in_flight++;
+	ring->sq_tail++;
+	embeng_doorbell_tail(&ring->queue.doorbell->sq_tail, ring->sq_tail);
+}
+
+int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request)
+{
+	uint64_t cookie;
+	int ret = free_cookie(ring, &cookie);
+
+	if (ret)
+		return ret;
+	entry->cookie = cookie;
+	push(ring, entry, cookie, request);
+	return 0;
+}
+
+int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request)
+{
+	uint64_t cookie;
+	int ret = free_cookie(ring, &cookie);
+
+	if (ret)
+		return ret;
+	entry->cookie = cookie;
+	push(ring, entry, cookie, request);
+	return 0;
+}
+
+static void take(struct ring *ring, const struct embeng_cqe *cqe)
+{
+	struct request *request;
+
+	if (cqe->cookie >= ring->queue.layout.sq_entries || !ring->requests[cqe->cookie])
+		return;
+	request = ring->requests[cqe->cookie];
+	if (cqe->flags & EMBENG_CQE_DONE) {
+		ring->requests[cqe->cookie] = NULL;
+		ring->in_flight--;
+	}
+	if (request == &nobody)
+		return;
+	request->answer = *cqe;
+	request->status = cqe->status;
+	if (cqe->flags & EMBENG_CQE_ACCEPTED)
+		request->accepted = true;
+	if (!(cqe->flags & EMBENG_CQE_DONE))
+		return;
+	request->done = true;
+	if (request->complete)
+		request->complete(request, request->arg);
+}
+
+bool ring_reap(struct ring *ring)
+{
+	const struct embeng_queue_layout *layout = &ring->queue.layout;
+	uint32_t tail = embeng_observe_cq_tail(&header(ring)->cq_tail);
+	bool any = tail != ring->cq_head;
+
+	while (ring->cq_head != tail) {
+		uint32_t at = ring->cq_head & (layout->cq_entries - 1);
+		struct embeng_cqe cqe;
+
+		memcpy(&cqe, ring->queue.ring + layout->cq + (uint64_t)at * ENTRY_BYTES,
+		       sizeof(cqe));
+		ring->cq_head++;
+		take(ring, &cqe);
+	}
+	if (any)
+		embeng_doorbell_cq_head(&ring->queue.doorbell->cq_head, ring->cq_head);
+	return any;
+}
+
+void ring_abandon(struct ring *ring, struct request *request)
+{
+	for (uint32_t i = 0; i < ring->queue.layout.sq_entries; i++)
+		if (ring->requests[i] == request)
+			ring->requests[i] = &nobody;
+}
+
+void ring_arm(struct ring *ring)
+{
+	struct embeng_doorbell *doorbell = ring->queue.doorbell;
+
+	__atomic_store_n(&doorbell->arm, ring->cq_head, __ATOMIC_RELAXED);
+	EMBENG_STORE_RELEASE(&doorbell->armed, doorbell->armed + 1);
+}
+
+bool ring_dead(const struct ring *ring)
+{
+	return EMBENG_LOAD_ACQUIRE(&header(ring)->dead) != 0;
+}
+
+#define COPY(to, from) __atomic_load(&(from), &(to), __ATOMIC_RELAXED)
+
+bool ring_report(const struct ring *ring, struct embeng_queue_report *out)
+{
+	struct embeng_queue_report *report = &header(ring)->report;
+	uint32_t begun = embeng_report_read_begin(&report->epoch);
+
+	if (!begun)
+		return false;
+	out->epoch = begun;
+	COPY(out->state, report->state);
+	COPY(out->wait, report->wait);
+	COPY(out->replica, report->replica);
+	COPY(out->step, report->step);
+	COPY(out->tail, report->tail);
+	COPY(out->cq_head, report->cq_head);
+	return !embeng_report_read_retry(&report->epoch, begun);
+}

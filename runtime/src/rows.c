@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+/* Rows and slots, read, written and filled: in chunks through staging, or in place. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "rows.h"
+#include "wait.h"
+
+#define STAGING_BYTES (1u << 20)
+#define HEAD_BYTES 128u /* the descriptor stands first */
+
+struct rows_call {
+	struct embeng *e;
+	const char *what;
+	enum embeng_opcode op;
+	int table;
+	int slot;
+	uint64_t after;
+	const int64_t *ids;
+	uint64_t first, count;
+	char *data; /* the caller's */
+	struct embeng_mem in_place; /* of all of it, when it lies in a buffer */
+	struct buffer *buffer;
+};
+
+int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg)
+{
+	uint64_t after;
+	int ret;
+
+	pthread_mutex_lock(&e->rows);
+	pthread_mutex_lock(&e->lock);
+	ret = gate_enter(e, deadline_in(0), what, &after);
+	if (!ret) {
+		pthread_mutex_unlock(&e->lock);
+		ret = region_grow(e->device, &e->staging, STAGING_BYTES);
+		ret = ret ? ret : body(e, arg, after);
+		pthread_mutex_lock(&e->lock);
+		gate_leave(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->rows);
+	return ret;
+}
+
+struct rows_fill {
+	const char *what;
+	struct embeng_rows rows;
+};
+
+static int check_rows(const struct rows_call *c)
+{
+	const struct table *t = &c->e->model->tables[c->table];
+	uint64_t rows = (uint64_t)t->rows;
+
+	if (!c->ids && (c->first > rows || c->count > rows - c->first))
+		return fail(-ERANGE,
+			    "%s: rows %" PRIu64 " to %" PRIu64 " of table %s, which has %" PRIu64,
+			    c->what, c->first, c->first + c->count - 1, t->name, rows);
+	for (uint64_t k = 0; c->ids && k < c->count; k++)
+		if (c->ids[k] < 0 || c->ids[k] >= t->rows)
+			return fail(-ERANGE,
+				    "%s: position %" PRIu64 ": row %" PRId64
+				    " is outside table %s, "
+				    "which has rows 0 to %" PRId64,
+				    c->what, k, c->ids[k], t->name, t->rows - 1);
+	return 0;
+}
+
+static int check_call(struct rows_call *c, int table, const char *slot)
+{
+	int ret = session_check(c->e, c->what);
+
+	if (ret)
+		return ret;
+	if (table < 0 || (size_t)table >= c->e->model->table_count)
+		return fail(-ENOENT, "%s: table %d, the model has %zu", c->what, table,
+			    c->e->model->table_count);
+	c->table = table;
+	c->slot = model_slot(c->e->model, table, slot ? slot : "parameters");
+	if (c->slot < 0)
+		return c->slot;
+	return check_rows(c);
+}
+
+static int submit_rows(struct rows_call *c, const struct embeng_rows *rows)
+{
+	struct embeng *e = c->e;
+	struct embeng_cmd cmd = {
+		.opcode = (uint16_t)c->op,
+		.after = c->after,
+		.desc = region_part(&e->staging, 0, sizeof(*rows)),
+	};
+	int ret;
+
+	memcpy(e->staging.data, rows, sizeof(*rows));
+	pthread_mutex_lock(&e->lock);
+	ret = transfer(e, &cmd, c->what, NULL);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static uint64_t row_bytes(const struct rows_call *c)
+{
+	return 4 * (uint64_t)c->e->model->tables[c->table].dim;
+}
+
+/* Rows [at, at + n) of the call. */
+static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
+{
+	struct embeng *e = c->e;
+	uint64_t bytes = n * row_bytes(c), data_at = HEAD_BYTES + (c->ids ? 8 * n : 0);
+	struct embeng_rows rows = {.table = (uint32_t)c->table,
+				   .slot = (uint32_t)c->slot,
+				   .first = c->ids ? 0 : c->first + at,
+				   .count = n};
+	int ret;
+
+	if (c->ids) {
+		rows.ids = region_part(&e->staging, HEAD_BYTES, 8 * n);
+		copy_counted(e, e->staging.data + HEAD_BYTES, c->ids + at, 8 * n);
+	}
+	rows.data = region_part(&e->staging, data_at, bytes);
+	if (c->buffer) {
+		rows.data = c->in_place;
+		rows.data.offset += at * row_bytes(c);
+		rows.data.length = bytes;
+	} else if (c->op == EMBENG_OP_ROWS_WRITE) {
+		copy_counted(e, e->staging.data + data_at, c->data + at * row_bytes(c), bytes);
+	}
+	ret = submit_rows(c, &rows);
+	if (!ret && !c->buffer && c->op == EMBENG_OP_ROWS_READ)
+		copy_counted(e, c->data + at * row_bytes(c), e->staging.data + data_at, bytes);
+	return ret;
+}
+
+static uint64_t chunk_rows(const struct rows_call *c)
+{
+	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + (c->ids ? 8 : 0), n;
+
+	if (!row)
+		return c->count;
+	n = (STAGING_BYTES - HEAD_BYTES) / row;
+	return n ? n : 1;
+}
+
+static int all_chunks(struct rows_call *c)
+{
+	uint64_t most = chunk_rows(c);
+	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + 8;
+	int ret = region_grow(c->e->device, &c->e->staging,
+			      row > STAGING_BYTES - HEAD_BYTES ? HEAD_BYTES + row : STAGING_BYTES);
+
+	for (uint64_t at = 0; !ret && at < c->count; at += most)
+		ret = chunk(c, at, c->count - at < most ? c->count - at : most);
+	return ret;
+}
+
+static void find_buffer(struct rows_call *c)
+{
+	struct embeng *e = c->e;
+
+	pthread_mutex_lock(&e->lock);
+	c->buffer = buffers_find(&e->buffers, c->data, c->count * row_bytes(c), 4, &c->in_place);
+	if (c->buffer)
+		c->buffer->users++;
+	pthread_mutex_unlock(&e->lock);
+}
+
+static int move_all(struct embeng *e, void *arg, uint64_t after)
+{
+	struct rows_call *c = arg;
+	int ret;
+
+	c->after = after;
+	find_buffer(c);
+	ret = all_chunks(c);
+	pthread_mutex_lock(&e->lock);
+	if (c->buffer)
+		c->buffer->users--;
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static int move_rows(struct rows_call *c, int table, const char *slot)
+{
+	int ret = check_call(c, table, slot);
+
+	if (ret || !c->count)
+		return ret;
+	if (!c->data)
+		return fail(-EINVAL, "%s: no data given for %" PRIu64 " rows", c->what, c->count);
+	return rows_behind_gate(c->e, c->what, move_all, c);
+}
+
+int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_t *ids,
+		     size_t count, float *data)
+{
+	struct rows_call c = {.e = e,
+			      .what = "embeng_rows_read",
+			      .op = EMBENG_OP_ROWS_READ,
+			      .ids = ids,
+			      .count = count,
+			      .data = (char *)data};
+
+	return move_rows(&c, table, slot);
+}
+
+int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
+		      size_t count, const float *data)
+{
+	/* Only copied from, or read by the engine, since the opcode says so. */
+	struct rows_call c = {.e = e,
+			      .what = "embeng_rows_write",
+			      .op = EMBENG_OP_ROWS_WRITE,
+			      .ids = ids,
+			      .count = count,
+			      .data = (char *)(uintptr_t)data};
+
+	return move_rows(&c, table, slot);
+}
+
+static int fill(struct embeng *e, void *arg, uint64_t after)
+{
+	struct rows_fill *f = arg;
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_ROWS_FILL,
+		.after = after,
+		.desc = region_part(&e->staging, 0, sizeof(f->rows)),
+	};
+	int ret;
+
+	memcpy(e->staging.data, &f->rows, sizeof(f->rows));
+	pthread_mutex_lock(&e->lock);
+	ret = transfer(e, &cmd, f->what, NULL);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static uint32_t bits(float value)
+{
+	uint32_t u;
+
+	memcpy(&u, &value, sizeof(u));
+	return u;
+}
+
+static void set_initializer(const struct table *t, const struct embeng_initializer *i,
+			    struct embeng_rows *rows)
+{
+	float a = i->a, b = i->b;
+
+	switch (i->kind) {
+	case EMBENG_INIT_CONSTANT:
+		rows->fill = EMBENG_FILL_CONSTANT;
+		b = 0;
+		break;
+	case EMBENG_INIT_UNIFORM:
+		rows->fill = EMBENG_FILL_UNIFORM;
+		break;
+	case EMBENG_INIT_DEFAULT:
+		a = 0;
+		b = (float)(1.0 / sqrt((double)t->dim));
+		/* fall through */
+	case EMBENG_INIT_TRUNCATED_NORMAL:
+		rows->fill = EMBENG_FILL_TRUNCATED_NORMAL;
+		break;
+	}
+	rows->a = bits(a);
+	rows->b = bits(b);
+	rows->seed = i->seed ? i->seed : rows->table + 1;
+}
+
+int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first, size_t count,
+		     const struct embeng_initializer *initializer)
+{
+	struct rows_call c = {
+		.e = e, .what = "embeng_rows_fill", .first = (uint64_t)first, .count = count};
+	struct rows_fill f = {.what = c.what};
+	int ret = check_call(&c, table, slot);
+
+	if (ret)
+		return ret;
+	if (!initializer)
+		return fail(-EINVAL, "embeng_rows_fill: no initializer given");
+	ret = initializer_check(c.what, initializer);
+	if (ret || !count)
+		return ret;
+	f.rows.table = (uint32_t)table;
+	f.rows.slot = (uint32_t)c.slot;
+	f.rows.first = c.first;
+	f.rows.count = c.count;
+	set_initializer(&e->model->tables[table], initializer, &f.rows);
+	return rows_behind_gate(e, c.what, fill, &f);
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "session.h"
+
+#include <stdlib.h>
+
+#define RING_LEAST 16u
+
+int session_check(const struct embeng *e, const char *call)
+{
+	if (!e)
+		return fail(-EINVAL, "%s: no handle given", call);
+	if (fork_generation() != e->fork)
+		return fail(-ENOTSUP,
+			    "%s: this process was forked from the one that opened the device; "
+			    "open it again here", call);
+	return 0;
+}
+
+int session_check_replica(const struct embeng *e, uint32_t replica, const char *call)
+{
+	int ret = session_check(e, call);
+
+	if (!ret && replica >= e->replica_count)
+		ret = fail(-ERANGE, "%s: replica %u, the model has %u", call, replica,
+			   e->replica_count);
+	return ret;
+}
+
+struct ring *session_ring(struct embeng *e, uint32_t index)
+{
+	struct replica *r;
+
+	if (!index)
+		return e->transfer.requests ? &e->transfer : NULL;
+	if ((index - 1) / 3 >= e->replica_count)
+		return NULL;
+	r = &e->replicas[(index - 1) / 3];
+	switch ((index - 1) % 3) {
+	case 0:
+		return &r->input;
+	case 1:
+		return &r->inference;
+	default:
+		return &r->gradient;
+	}
+}
+
+void session_reap(struct embeng *e)
+{
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_reap(ring);
+	if (!e->wants_fd)
+		return;
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_arm(ring);
+	embeng_arm_then_recheck();
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_reap(ring);
+}
+
+static uint32_t power_of_two(uint32_t least)
+{
+	uint32_t n = RING_LEAST;
+
+	while (n < least)
+		n *= 2;
+	return n;
+}
+
+static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind kind,
+		     uint32_t replica)
+{
+	struct queue_config config = {
+		.kind = kind,
+		.replica = replica,
+		.sq_entries = power_of_two(e->slot_count),
+	};
+	struct device_queue queue;
+	int ret;
+
+	/* Room for both completions of every command, so that no queue ever waits for us. */
+	config.cq_entries = 2 * config.sq_entries;
+	ret = e->device->ops->queue_create(e->device, &config, &queue);
+	if (ret)
+		return ret;
+	if (ring_open(ring, &queue))
+		return fail(-ENOMEM, "no memory for a queue");
+	return 0;
+}
+
+static int start_replica(struct embeng *e, uint32_t index)
+{
+	struct replica *r = &e->replicas[index];
+	int ret;
+
+	r->training = calloc(e->slot_count, sizeof(*r->training));
+	r->serving = calloc(e->slot_count, sizeof(*r->serving));
+	if (!r->training || !r->serving)
+		return fail(-ENOMEM, "no memory for the steps in flight");
+	for (uint32_t i = 0; i < e->slot_count; i++) {
+		ret = slot_init(e, &r->training[i]);
+		ret = ret ? ret : slot_init(e, &r->serving[i]);
+		if (ret)
+			return ret;
+	}
+	ret = open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
+	ret = ret ? ret : open_ring(e, &r->inference, EMBENG_QUEUE_INFERENCE, index);
+	return ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
+}
+
+static int start_features(struct embeng *e)
+{
+	const struct embeng_model *m = e->model;
+
+	e->outputs = calloc(m->feature_count + 1, sizeof(*e->outputs));
+	e->null_gradient_said = calloc(m->feature_count + 1, sizeof(*e->null_gradient_said));
+	e->agreed = calloc(e->depth, sizeof(*e->agreed));
+	if (!e->outputs || !e->null_gradient_said || !e->agreed)
+		return fail(-ENOMEM, "no memory for the model");
+	for (uint32_t i = 0; i < e->depth; i++) {
+		e->agreed[i].rates = calloc(m->rate_count + 1, sizeof(*e->agreed[i].rates));
+		if (!e->agreed[i].rates)
+			return fail(-ENOMEM, "no memory for the model");
+	}
+	return 0;
+}
+
+int session_start(struct embeng *e)
+{
+	uint32_t wanted = e->model->engine.step_depth;
+	int ret;
+
+	if (wanted > e->device->info.step_depth)
+		return fail(-ERANGE, "model: step_depth %u, the device has %u", wanted,
+			    e->device->info.step_depth);
+	e->depth = wanted ? wanted : e->device->info.step_depth;
+	e->slot_count = e->depth + 1;
+	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
+	if (!e->replicas)
+		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
+	ret = start_features(e);
+	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
+	for (uint32_t i = 0; !ret && i < e->replica_count; i++)
+		ret = start_replica(e, i);
+	return ret;
+}
+
+static void stop_replica(struct embeng *e, struct replica *r)
+{
+	for (uint32_t i = 0; i < e->slot_count; i++) {
+		if (r->training)
+			slot_free(&r->training[i]);
+		if (r->serving)
+			slot_free(&r->serving[i]);
+	}
+	free(r->training);
+	free(r->serving);
+	ring_close(&r->input);
+	ring_close(&r->inference);
+	ring_close(&r->gradient);
+}
+
+void session_stop(struct embeng *e)
+{
+	region_free(e->device, &e->staging);
+	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
+		stop_replica(e, &e->replicas[i]);
+	free(e->replicas);
+	buffers_free(e->device, &e->buffers);
+	ring_close(&e->transfer);
+	free(e->outputs);
+	free(e->null_gradient_said);
+	for (uint32_t i = 0; e->agreed && i < e->depth; i++)
+		free(e->agreed[i].rates);
+	free(e->agreed);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An open device with a model: replicas, the steps in flight, their buffers.
+ *
+ * e->lock guards all of it but what a comment excepts. It is never held while
+ * waiting for the engine: wait_until() lets go of it.
+ */
+#ifndef EMBENG_SESSION_H
+#define EMBENG_SESSION_H
+
+#include <pthread.h>
+
+#include "buffer.h"
+#include "device.h"
+#include "error.h"
+#include "fork.h"
+#include "log.h"
+#include "model.h"
+#include "ring.h"
+
+#include "batch.h"
+
+/* An array that a descriptor names. */
+struct array {
+	const void *data; /* the caller's; NULL: not given */
+	uint64_t count, width;
+	uint64_t at; /* of its copy */
+	bool in_place;
+	struct embeng_mem mem;
+};
+
+enum slot_state {
+	SLOT_FREE,
+	SLOT_LOOKUP,   /* submitted, not accepted */
+	SLOT_ACCEPTED, /* may be dequeued */
+	SLOT_VIEW,     /* dequeued, the program has the activations */
+	SLOT_UPDATE,   /* gradients handed in, not applied */
+};
+
+/* One batch from enqueue to its end: memory, commands, views. */
+struct slot {
+	struct embeng *e;
+	enum slot_state state;
+	enum embeng_mode mode;
+	uint32_t replica;
+	uint64_t step;	/* training */
+	uint64_t order; /* of enqueue, within the replica */
+	struct request lookup, update;
+	struct region input;	   /* descriptor and copies of ids */
+	struct region activations; /* all features, one after another */
+	struct region gradients;   /* the same shapes, then rates and descriptor */
+	uint64_t *at;		   /* [features] byte offset in activations */
+	uint64_t *elements;	   /* [features] */
+	uint64_t bytes;		   /* of activations */
+	struct embeng_view *views; /* [features] */
+	int64_t **lengths;	   /* [features], sequence features */
+	struct output *resolved;   /* [features] */
+	struct array *arrays;	   /* [3 * features]: offsets, ids, weights */
+	struct pins input_pins, gradient_pins;
+};
+
+struct replica {
+	struct ring input, inference, gradient;
+	struct slot *training, *serving; /* [slot_count] each */
+	uint64_t looked_up;		 /* last training step that was accepted */
+	uint64_t handed_in;		 /* last step with gradients */
+	uint64_t applied;		 /* last step whose update is done */
+	uint64_t order;
+};
+
+/* What the replicas of a step must agree on: f32 bits. */
+struct agreed {
+	uint64_t step; /* 0: nobody gave anything yet */
+	uint32_t multiplier;
+	uint32_t *rates;
+};
+
+struct embeng {
+	pthread_mutex_t lock;
+	uint32_t fork; /* constant, as all up to @slot_count */
+	struct embeng_model *model;
+	uint64_t model_hash;
+	struct device *device;
+	uint32_t replica_count, depth, slot_count;
+	struct ring transfer;
+	struct replica *replicas;
+	struct output *outputs; /* [features] */
+	struct agreed *agreed;	/* [depth], step n at n % depth */
+	uint32_t gate;		/* commands that still read the tables: no update may pass */
+	struct buffers buffers;
+	bool *null_gradient_said; /* [features] */
+	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
+	int failed;		  /* an update failed after it was taken */
+	char failed_text[EMBENG_ERROR_TEXT];
+	struct embeng_counter_values counters;
+	struct log log;		  /* has its own lock */
+	pthread_mutex_t rows;	  /* one row transfer at a time; taken before e->lock */
+	struct region staging;	  /* its memory */
+};
+
+/* 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
+int session_check(const struct embeng *e, const char *call);
+int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
+
+int session_start(struct embeng *e);
+void session_stop(struct embeng *e);
+
+/* Takes all completions of all queues. */
+void session_reap(struct embeng *e);
+
+/* Each ring of the session, in a fixed order; false behind the last. */
+struct ring *session_ring(struct embeng *e, uint32_t index);
+
+/* descriptor.c: what the engine reads. Without e->lock. */
+int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+		    struct embeng_mem *descriptor);
+/* Copies @bytes and counts them. */
+void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
+
+/* completion.c: the sentence of a failed command. Returns the negative errno. */
+int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c);
+int command_error(const char *what, const struct embeng_cqe *c);
+
+/*
+ * drain.c: the tables stand as they are after @step until gate_leave(). e->lock
+ * held, but not while waiting.
+ */
+struct deadline;
+int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step);
+void gate_leave(struct embeng *e);
+/* Submits when the ring has room, waits for that. */
+int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
+/* A transfer command from submission to its end. */
+int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
+
+/* slot.c */
+int slot_init(struct embeng *e, struct slot *slot);
+void slot_free(struct slot *slot);
+
+/* step.c: what a step still needs, in words: "step 12: gradients of replica 1". */
+void missing_part(const struct embeng *e, uint64_t step, char *text, size_t size);
+
+/* Step that all replicas handed in gradients for. */
+uint64_t session_complete(const struct embeng *e);
+uint64_t session_applied(const struct embeng *e);
+
+/* The oldest dequeued training batch without gradients, or NULL. */
+struct slot *session_view(struct embeng *e, uint32_t replica);
+
+/* api.c: the thread's last error, for a caller's own. */
+void give_error(struct embeng_error *error);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "builtin_image.h"
+#include "error.h"
+#include "soft.h"
+
+#include "../../engine/engine.h" /* after soft.h: see wire.h */
+
+static const char *boot_error_text(uint32_t error)
+{
+	switch (error) {
+#define TEXT(name, value, text) \
+	case value:             \
+		return text;
+		EMBENG_BOOT_ERROR_TABLE(TEXT)
+#undef TEXT
+	}
+	return "an error that this library does not know";
+}
+
+static int boot_failed(struct soft *s)
+{
+	return fail(-EIO, "soft device: firmware did not boot: %s (byte %" PRIu64 " of the image)",
+		    boot_error_text(soft_read32(s, EMBENG_REG_BOOT_ERROR)),
+		    soft_read64(s, EMBENG_REG_BOOT_ERROR_OFFSET));
+}
+
+static void read_info(struct soft *s)
+{
+	struct embeng_device_info *info = &s->device.info;
+
+	info->interface_major = soft_read32(s, EMBENG_REG_INTERFACE) >> 16;
+	info->interface_minor = soft_read32(s, EMBENG_REG_INTERFACE) & 0xffff;
+	info->firmware_version = soft_read64(s, EMBENG_REG_FIRMWARE_VERSION);
+	info->cores = soft_read32(s, EMBENG_REG_CORES);
+	info->step_depth = soft_read32(s, EMBENG_REG_STEP_DEPTH);
+	info->replicas = soft_read32(s, EMBENG_REG_REPLICAS);
+	info->dim = soft_read32(s, EMBENG_REG_DIM);
+	info->tables = soft_read32(s, EMBENG_REG_TABLES);
+	info->features = soft_read32(s, EMBENG_REG_FEATURES);
+	info->table_memory = soft_read64(s, EMBENG_REG_TABLE_MEMORY);
+	snprintf(info->variant, sizeof(info->variant), "%s", engine_variant(s->engine));
+	s->device.queues = soft_read32(s, EMBENG_REG_QUEUES);
+}
+
+int soft_boot(struct soft *s)
+{
+	uint32_t sequence = soft_read32(s, EMBENG_REG_BOOT_SEQUENCE) + 1;
+	int ret = soft_grant(s, embeng_builtin_image, sizeof(embeng_builtin_image));
+
+	if (ret)
+		return ret;
+	soft_write64(s, EMBENG_REG_BOOT_ADDRESS, (uintptr_t)embeng_builtin_image);
+	soft_write64(s, EMBENG_REG_BOOT_LENGTH, sizeof(embeng_builtin_image));
+	soft_write32(s, EMBENG_REG_BOOT_SEQUENCE, sequence);
+	engine_kick(s->engine);
+	while (soft_read32(s, EMBENG_REG_BOOT_DONE) != sequence)
+		if (!engine_run(s->engine, ENGINE_RUN_ALL))
+			port_relax();
+	if (soft_read32(s, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
+		return boot_failed(s);
+	read_info(s);
+	return 0;
+}

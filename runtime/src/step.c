@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/* Enqueue: a batch becomes a LOOKUP. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "session.h"
+#include "wait.h"
+
+uint64_t session_complete(const struct embeng *e)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		if (e->replicas[i].handed_in < least)
+			least = e->replicas[i].handed_in;
+	return least;
+}
+
+uint64_t session_applied(const struct embeng *e)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		if (e->replicas[i].applied < least)
+			least = e->replicas[i].applied;
+	return least;
+}
+
+static bool say_part(const struct embeng *e, uint64_t step, bool lookup, char *text, size_t size)
+{
+	for (uint32_t i = 0; i < e->replica_count; i++) {
+		const struct replica *r = &e->replicas[i];
+
+		if ((lookup ? r->looked_up : r->handed_in) >= step)
+			continue;
+		snprintf(text, size, "step %" PRIu64 ": %s of replica %u", step,
+			 lookup ? "lookup" : "gradients", i);
+		return true;
+	}
+	return false;
+}
+
+void missing_part(const struct embeng *e, uint64_t step, char *text, size_t size)
+{
+	if (!say_part(e, step, true, text, size) && !say_part(e, step, false, text, size))
+		snprintf(text, size, "step %" PRIu64 ": its update", step);
+}
+
+static int check_trains(const struct embeng_model *m)
+{
+	for (size_t f = 0; f < m->feature_count; f++) {
+		const struct table *t = &m->tables[m->features[f].table];
+
+		if (t->optimizer.kind == EMBENG_OPTIMIZER_NO)
+			return error_set(
+				-EINVAL, EMBENG_STATUS_TRAINING,
+				"feature %s: table %s has no optimizer, so it cannot train; "
+				"enqueue for inference, or give it one",
+				m->features[f].name, t->name);
+	}
+	return 0;
+}
+
+static struct slot *free_slot(struct embeng *e, const struct embeng_batch *b)
+{
+	struct replica *r = &e->replicas[b->replica];
+	struct slot *slots = b->mode == EMBENG_TRAIN ? r->training : r->serving;
+
+	session_reap(e);
+	for (uint32_t i = 0; i < e->slot_count; i++)
+		if (slots[i].state == SLOT_FREE)
+			return &slots[i];
+	fail(-EBUSY, "replica %u: all %u activation buffers are in use; dequeue and %s first",
+	     b->replica, e->slot_count,
+	     b->mode == EMBENG_TRAIN ? "apply gradients" : "release views");
+	return NULL;
+}
+
+static bool step_has_room(struct embeng *e, void *arg)
+{
+	const struct slot *slot = arg;
+
+	return slot->step <= session_applied(e) + e->depth;
+}
+
+static int wait_for_depth(struct embeng *e, struct slot *slot, struct deadline deadline)
+{
+	char missing[128];
+	int ret = wait_until(e, step_has_room, slot, deadline);
+
+	if (ret != -ETIME)
+		return ret;
+	missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
+	return fail(ret,
+		    "step %" PRIu64 " of replica %u is more than %u steps ahead; missing is %s",
+		    slot->step, slot->replica, e->depth, missing);
+}
+
+static void lookup_done(struct request *request, void *arg)
+{
+	struct slot *slot = arg;
+
+	(void)request;
+	if (slot->mode == EMBENG_INFERENCE)
+		gate_leave(slot->e);
+}
+
+static bool is_accepted(struct embeng *e, void *arg)
+{
+	const struct request *request = arg;
+
+	(void)e;
+	return request->accepted || request->done;
+}
+
+/* The first accepted batch fixes what was open. */
+static void fix_outputs(struct embeng *e, const struct slot *slot)
+{
+	for (size_t f = 0; f < e->model->feature_count; f++)
+		if (!e->outputs[f].fixed)
+			e->outputs[f] = slot->resolved[f];
+}
+
+static int submit_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+			 const struct embeng_mem *descriptor, uint64_t after)
+{
+	struct replica *r = &e->replicas[b->replica];
+	bool train = b->mode == EMBENG_TRAIN;
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_LOOKUP,
+		.step = train ? slot->step : 0,
+		.after = train ? 0 : after,
+		.desc = *descriptor,
+	};
+	int ret;
+
+	slot->lookup.complete = lookup_done;
+	slot->lookup.arg = slot;
+	ret = submit(e, train ? &r->input : &r->inference, &cmd, &slot->lookup);
+	if (ret)
+		return ret;
+	if (train)
+		r->looked_up = slot->step;
+	pthread_mutex_unlock(&e->lock);
+	e->device->ops->run(e->device, false);
+	e->device->ops->kick(e->device);
+	pthread_mutex_lock(&e->lock);
+	/* The depth has room, so acceptance waits for nothing that a program does. */
+	ret = wait_until(e, is_accepted, &slot->lookup, deadline_never());
+	if (!ret && slot->lookup.status)
+		ret = lookup_error(e, b, &slot->lookup.answer);
+	if (ret && train)
+		r->looked_up = slot->step - 1;
+	return ret;
+}
+
+/* The lock is held, but for the copies. */
+static int enqueue_into(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+			struct deadline deadline)
+{
+	struct embeng_mem descriptor;
+	uint64_t after = 0;
+	int ret;
+
+	ret = batch_check(b, e->outputs, slot->resolved);
+	if (!ret && b->mode == EMBENG_TRAIN)
+		ret = wait_for_depth(e, slot, deadline);
+	if (ret)
+		return ret;
+	pthread_mutex_unlock(&e->lock);
+	ret = describe_lookup(e, slot, b, &descriptor);
+	pthread_mutex_lock(&e->lock);
+	if (ret)
+		return ret;
+	if (b->mode == EMBENG_INFERENCE) {
+		ret = gate_enter(e, deadline, "embeng_enqueue", &after);
+		if (ret)
+			return ret;
+	}
+	return submit_lookup(e, slot, b, &descriptor, after);
+}
+
+static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct deadline deadline)
+{
+	struct replica *r = &e->replicas[b->replica];
+	struct slot *slot;
+	int ret;
+
+	if (e->failed)
+		return fail(e->failed, "%s", e->failed_text);
+	slot = free_slot(e, b);
+	if (!slot)
+		return -EBUSY;
+	slot->mode = b->mode;
+	slot->replica = b->replica;
+	slot->step = b->mode == EMBENG_TRAIN ? r->looked_up + 1 : 0;
+	slot->state = SLOT_LOOKUP;
+	ret = enqueue_into(e, slot, b, deadline);
+	unpin_all(&slot->input_pins);
+	slot->state = ret ? SLOT_FREE : SLOT_ACCEPTED;
+	if (ret)
+		return ret;
+	slot->order = ++r->order;
+	fix_outputs(e, slot);
+	e->counters.lookups++;
+	return 0;
+}
+
+int embeng_enqueue(struct embeng *e, struct embeng_batch *b, int64_t timeout_ns)
+{
+	int ret = session_check(e, "embeng_enqueue");
+
+	if (ret)
+		return ret;
+	if (!b || b->e != e)
+		return fail(-EINVAL, "embeng_enqueue: %s",
+			    b ? "the batch was made for another handle" : "no batch given");
+	ret = session_check_replica(e, b->replica, "embeng_enqueue");
+	if (!ret && b->mode == EMBENG_TRAIN)
+		ret = check_trains(e->model);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	ret = enqueue_locked(e, b, deadline_in(timeout_ns));
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}

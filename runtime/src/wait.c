@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "wait.h"
+
+#include <time.h>
+
+#include "port.h"
+
+/* Rounds without movement before sleeping: a completion is often microseconds away. */
+#define SPINS 64
+/* Reports come without an interrupt, so sleepers look at them now and then. */
+#define NAP_NS 2000000ull
+
+uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct deadline deadline_in(int64_t timeout_ns)
+{
+	uint64_t at;
+
+	if (!timeout_ns)
+		return (struct deadline){.poll = true, .at = UINT64_MAX};
+	if (timeout_ns < 0 || __builtin_add_overflow(now_ns(), (uint64_t)timeout_ns, &at))
+		return deadline_never();
+	return (struct deadline){.at = at};
+}
+
+struct deadline deadline_never(void)
+{
+	return (struct deadline){.at = UINT64_MAX};
+}
+
+/*
+ * Nothing can move before the program does something: all queues are reported
+ * in one epoch that has seen everything, or nothing is in flight at all.
+ */
+static bool stands_still(struct embeng *e)
+{
+	struct embeng_queue_report report;
+	uint32_t epoch = 0, in_flight = 0;
+	bool reported = true;
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++) {
+		in_flight += ring->in_flight;
+		if (!reported || !ring_report(ring, &report) || report.tail != ring->sq_tail ||
+		    (epoch && report.epoch != epoch) || report.state == EMBENG_QUEUE_CQ_FULL)
+			reported = false;
+		else
+			epoch = report.epoch;
+	}
+	return reported || !in_flight;
+}
+
+static bool any_dead(struct embeng *e)
+{
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		if (ring_dead(ring))
+			return true;
+	return false;
+}
+
+static void arm_all(struct embeng *e)
+{
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_arm(ring);
+	embeng_arm_then_recheck();
+}
+
+/* One round without the lock: work, or sleep when @armed and nothing happens. */
+static bool move(struct embeng *e, uint32_t seen, bool armed, struct deadline deadline)
+{
+	const struct device_ops *ops = e->device->ops;
+	uint64_t now, nap = NAP_NS;
+
+	if (ops->run(e->device, true))
+		return true;
+	if (!armed) {
+		port_relax();
+		return false;
+	}
+	now = now_ns();
+	if (deadline.at > now) {
+		nap = deadline.at - now < nap ? deadline.at - now : nap;
+		ops->event_wait(e->device, seen, nap);
+	}
+	return false;
+}
+
+static int late(bool still, struct deadline deadline)
+{
+	if (deadline.poll)
+		return still ? -ETIME : 0;
+	return deadline.at != UINT64_MAX && now_ns() >= deadline.at ? -ETIME : 0;
+}
+
+int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
+	       struct deadline deadline)
+{
+	uint32_t idle = 0;
+
+	for (;;) {
+		uint32_t seen = e->device->ops->event_read(e->device);
+		bool armed = idle > SPINS, moved, still;
+		int ret;
+
+		if (armed)
+			arm_all(e);
+		/* Before the look: what completed before the report must be seen. */
+		still = stands_still(e);
+		session_reap(e);
+		if (ready(e, arg))
+			return 0;
+		if (any_dead(e))
+			return fail(-ENODEV, "the device is gone");
+		ret = late(still, deadline);
+		if (ret)
+			return ret;
+		pthread_mutex_unlock(&e->lock);
+		moved = move(e, seen, armed, deadline);
+		pthread_mutex_lock(&e->lock);
+		idle = moved ? 0 : idle + 1;
+	}
+}
+
+static bool is_done(struct embeng *e, void *arg)
+{
+	const struct request *request = arg;
+
+	(void)e;
+	return request->done;
+}
+
+int wait_done(struct embeng *e, struct request *request, struct deadline deadline)
+{
+	return wait_until(e, is_done, request, deadline);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Deadlines, and waiting for the engine. */
+#ifndef EMBENG_WAIT_H
+#define EMBENG_WAIT_H
+
+#include "session.h"
+
+struct deadline {
+	bool poll;  /* end when the engine reports that nothing can move */
+	uint64_t at; /* monotonic ns; UINT64_MAX: never */
+};
+
+/* From a timeout of the interface: 0 polls, negative has no limit. */
+struct deadline deadline_in(int64_t timeout_ns);
+/* For what ends by itself, without the program. */
+struct deadline deadline_never(void);
+
+uint64_t now_ns(void);
+
+/*
+ * wait_until() - run and wait until @ready says so
+ *
+ * e->lock held at the call and at the return, not in between; @ready is called
+ * with it. Return: 0, -ETIME (no sentence: the caller knows what is missing), or
+ * -ENODEV with one.
+ */
+int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
+	       struct deadline deadline);
+
+/* wait_until() for one request. */
+int wait_done(struct embeng *e, struct request *request, struct deadline deadline);
+
+#endif
