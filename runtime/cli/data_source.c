@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+/* Lines of a stream. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_source.h"
+
+static void sentence(struct source *s, const char *format, va_list args)
+{
+	char what[400];
+
+	vsnprintf(what, sizeof(what), format, args);
+	snprintf(s->error, sizeof(s->error), "%.80s:%llu: %s", s->name,
+		 (unsigned long long)s->line, what);
+}
+
+int source_malformed(struct source *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	sentence(s, format, args);
+	va_end(args);
+	return -EBADMSG;
+}
+
+int source_line(struct source *s)
+{
+	ssize_t length;
+
+	if (s->again) {
+		s->again = false;
+		return 1;
+	}
+	errno = 0;
+	length = getline(&s->text, &s->capacity, s->stream);
+	if (length < 0) {
+		int err = errno;
+
+		if (feof(s->stream) && !err)
+			return 0;
+		err = err ? err : EIO;
+		snprintf(s->error, sizeof(s->error), "%.80s: %s", s->name, strerror(err));
+		return -err;
+	}
+	s->line++;
+	if (memchr(s->text, '\0', (size_t)length))
+		return source_malformed(s, "a NUL byte; this is no text");
+	if (length && s->text[length - 1] == '\n')
+		length--;
+	if (length && s->text[length - 1] == '\r')
+		length--;
+	s->text[length] = '\0';
+	s->length = (size_t)length;
+	return 1;
+}
+
+void source_free(struct source *s)
+{
+	free(s->text);
+	s->text = NULL;
+	s->capacity = 0;
+}

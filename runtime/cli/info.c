@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* embeng info */
+#include <errno.h>
+
+#include "command.h"
+#include "device.h"
+
+static const char doc[] =
+	"Open a device and show what it is and can do.\v"
+	"Examples:\n"
+	"  embeng info                            the device that is used by default\n"
+	"  embeng info -d soft:cores=4            the soft device with four cores\n"
+	"  embeng info -d soft:variant=portable   without vector instructions\n"
+	"  embeng info --json                     for scripts\n\n"
+	"The default is the environment's EMBENG_DEVICE, else soft.";
+
+static const struct argp_option options[] = {
+	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	const char **device = state->input;
+
+	switch (key) {
+	case 'd':
+		*device = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "info takes no argument, given '%s'; a device goes after -d", arg);
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void print_capabilities(uint32_t features)
+{
+	const char *name, *separator = "";
+	uint32_t bit;
+
+	printf("capabilities  ");
+	for (size_t k = 0; (name = device_capability(k, &bit)); k++) {
+		if (features & bit) {
+			printf("%s%s", separator, name);
+			separator = ", ";
+		}
+	}
+	putchar('\n');
+}
+
+static void print_info(const struct embeng_device_info *info)
+{
+	char firmware[64];
+
+	device_firmware(info, firmware, sizeof(firmware));
+	printf("name          %s\n", info->name);
+	printf("kind          %s\n", info->kind);
+	printf("variant       %s\n", *info->variant ? info->variant : "-");
+	printf("firmware      %s\n", firmware);
+	printf("interface     %u.%u\n", info->interface_major, info->interface_minor);
+	printf("cores         %u\n", info->cores);
+	printf("table memory  %llu MiB\n", (unsigned long long)(info->table_memory >> 20));
+	printf("step depth    %u\n", info->step_depth);
+	printf("replicas      up to %u\n", info->replicas);
+	printf("tables        up to %u\n", info->tables);
+	printf("dim           up to %u\n", info->dim);
+	print_capabilities(info->features);
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	struct embeng_device_info info = {.size = sizeof(info)};
+	struct output out = {.verb = "info"};
+	struct json_object *document;
+	const char *device = NULL;
+	int code = command_parse(&argp, argc, argv, &out, &device), err;
+
+	if (code)
+		return code;
+	err = device_probe(device_choose(device), &info);
+	if (err)
+		return output_library_failure(&out, err, "`embeng list` shows the devices there are");
+	if (!out.json) {
+		print_info(&info);
+		return CLI_OK;
+	}
+	document = json_document(&out);
+	json_object_object_add(document, "device", device_document(&info));
+	return json_emit(document);
+}

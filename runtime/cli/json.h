@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a verb says: a text for people, or with --json exactly one document on
+ * stdout, {"schema": "embeng.VERB/1", ...}, also when it failed.
+ */
+#ifndef CLI_JSON_H
+#define CLI_JSON_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <json-c/json.h>
+
+struct output {
+	const char *verb;
+	bool json;
+};
+
+/* A new document with its schema member. */
+struct json_object *json_document(const struct output *out);
+
+/* Prints the document on stdout and frees it. 0, or CLI_DEVICE: stdout could not be written. */
+int json_emit(struct json_object *document);
+
+/* A number, or the strings "nan", "inf", "-inf": JSON has no such numbers. */
+struct json_object *json_float(double value);
+
+/**
+ * output_fail() - report a failure, as a sentence on stderr or as the document
+ * @err: errno, either sign
+ * @hint: what to do about it, or NULL
+ *
+ * Return: @exit_code, for the verb to return.
+ */
+int output_fail(const struct output *out, int exit_code, int err, const char *hint,
+		const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* output_fail() for a libembeng call that returned @err: sentence and exit code are its own. */
+int output_library_failure(const struct output *out, int err, const char *hint);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/* embeng list */
+#include <errno.h>
+
+#include "command.h"
+#include "device.h"
+
+static const char doc[] =
+	"List the devices that can be opened by name.\v"
+	"Examples:\n"
+	"  embeng list            a table for people\n"
+	"  embeng list --json     for scripts: .devices[].name is what -d takes\n"
+	"  embeng info -d NAME    more about one of them";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	if (key == ARGP_KEY_ARG)
+		argp_error(state, "list takes no argument, given '%s'", arg);
+	return key == ARGP_KEY_ARG ? EINVAL : ARGP_ERR_UNKNOWN;
+}
+
+struct listing {
+	struct json_object *devices; /* NULL: as text */
+	size_t shown;
+};
+
+static int show(void *arg, const struct embeng_device_info *info)
+{
+	struct listing *listing = arg;
+
+	if (listing->devices) {
+		json_object_array_add(listing->devices, device_document(info));
+		return 0;
+	}
+	if (!listing->shown++)
+		printf("%-34s %-6s %-9s %5s %10s\n", "NAME", "KIND", "VARIANT", "CORES", "MEMORY");
+	printf("%-34s %-6s %-9s %5u %6llu MiB\n", info->name, info->kind,
+	       *info->variant ? info->variant : "-", info->cores,
+	       (unsigned long long)(info->table_memory >> 20));
+	return 0;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct argp argp = {.parser = parse, .doc = doc};
+	struct output out = {.verb = "list"};
+	struct listing listing = {0};
+	struct json_object *document;
+	int code = command_parse(&argp, argc, argv, &out, NULL), err;
+
+	if (code)
+		return code;
+	if (out.json)
+		listing.devices = json_object_new_array();
+	err = embeng_device_list(show, &listing);
+	if (err) {
+		json_object_put(listing.devices);
+		return output_library_failure(&out, err, NULL);
+	}
+	if (!out.json) {
+		if (!listing.shown)
+			puts("no devices");
+		return CLI_OK;
+	}
+	document = json_document(&out);
+	json_object_object_add(document, "devices", listing.devices);
+	return json_emit(document);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/* The progress line. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+#define SHOW_EVERY_NS 100000000u
+
+static bool is_terminal(FILE *stream)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool terminal_colors(FILE *stream)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return is_terminal(stream) && !(no && no[0]);
+}
+
+struct progress progress_start(bool wanted)
+{
+	return (struct progress){.on = wanted && is_terminal(stderr)};
+}
+
+void progress_line(struct progress *p, const char *format, ...)
+{
+	uint64_t now;
+	va_list args;
+
+	if (!p->on)
+		return;
+	now = now_ns();
+	if (p->shown && now - p->last_ns < SHOW_EVERY_NS)
+		return;
+	fputs("\r", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\x1b[K", stderr);
+	fflush(stderr);
+	p->shown = true;
+	p->last_ns = now;
+}
+
+void progress_clear(struct progress *p)
+{
+	if (!p->shown)
+		return;
+	fputs("\r\x1b[K", stderr);
+	fflush(stderr);
+	p->shown = false;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/* embeng train: item embeddings from the user's own data. */
+#include <errno.h>
+#include <string.h>
+
+#include "command.h"
+#include "data_basket.h"
+#include "data_csv.h"
+#include "learn.h"
+
+enum { KEY_FORMAT = KEY_FREE };
+
+enum format { FORMAT_DETECT, FORMAT_CSV, FORMAT_BASKETS };
+
+struct arguments {
+	struct learn learn;
+	const char *path;
+	enum format format;
+};
+
+static const struct argp_option options[] = {
+	{"device", 'd', "DEVICE", 0, "What embeng list shows; default $EMBENG_DEVICE, else soft",
+	 1},
+	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; default: as the first line looks", 1},
+	{"query", KEY_QUERY, "ITEM", 0, "Show what goes with ITEM; may be repeated", 1},
+	{"split", KEY_SPLIT, "BY", 0,
+	 "Hold one item of each basket out: seed (any one, default) or time (the newest)", 2},
+	{"min-count", KEY_MIN_COUNT, "N", 0, "Leave items out that are in fewer baskets (5)", 2},
+	{"min-basket", KEY_MIN_BASKET, "N", 0, "Then leave baskets out of fewer items (3)", 2},
+	{"dim", KEY_DIM, "N", 0, "Columns of the tables (32)", 3},
+	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6, more for little data)", 3},
+	{"negatives", KEY_NEGATIVES, "N", 0, "Items drawn against each one (5)", 3},
+	{"learning-rate", KEY_RATE, "X", 0, "0.2", 3},
+	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default) or sgd", 3},
+	{"batch", KEY_BATCH, "N", 0, "Examples a step (512)", 3},
+	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 3},
+	{0},
+};
+
+static error_t parse_format(struct arguments *a, const char *arg, struct argp_state *state)
+{
+	if (!strcmp(arg, "csv"))
+		a->format = FORMAT_CSV;
+	else if (!strcmp(arg, "baskets"))
+		a->format = FORMAT_BASKETS;
+	else {
+		argp_error(state, "--format takes csv or baskets, not '%s'", arg);
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case KEY_FORMAT:
+		return parse_format(a, arg, state);
+	case ARGP_KEY_ARG:
+		if (a->path) {
+			argp_error(state, "one FILE is read, '%s' is a second", arg);
+			return EINVAL;
+		}
+		a->path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "FILE is missing: a CSV of user,item or a basket per line");
+		return EINVAL;
+	default:
+		return learn_option(&a->learn, key, arg, state);
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FILE",
+	.doc = "Learn item embeddings from what occurs together.\v"
+	       "FILE (- is stdin) holds user,item[,rating,timestamp] a line, with or without a\n"
+	       "header that names the columns (MovieLens' ratings.csv as it comes; other columns\n"
+	       "are passed over), or one basket a line, its items separated by spaces. A user's\n"
+	       "items are a basket. The loss of each epoch is shown, then hit@10: how often the\n"
+	       "item that was held out of a basket ranks in the first 10 of 100, the 99 others\n"
+	       "drawn by popularity; beside it what ranking by popularity alone reaches.\n\n"
+	       "  embeng train ratings.csv --split time\n"
+	       "  embeng train orders.txt --query bread --query milk\n\n"
+	       "Exit status: 0 learned, 1 no better than popularity, 2 usage, 11 a malformed line\n"
+	       "(it is named).",
+};
+
+/* Stays on the first line that has text. */
+static int detect(struct source *s, enum format *format)
+{
+	int rc;
+
+	do {
+		rc = source_line(s);
+		if (rc <= 0)
+			return rc;
+	} while (!s->length);
+	s->again = true;
+	*format = strchr(s->text, ',') ? FORMAT_CSV : FORMAT_BASKETS;
+	return 0;
+}
+
+static int read_data(struct source *s, enum format format, struct collector *c)
+{
+	int rc = 0;
+
+	if (format == FORMAT_DETECT)
+		rc = detect(s, &format);
+	if (rc)
+		return rc;
+	return format == FORMAT_CSV ? csv_read(s, c) : basket_read(s, c);
+}
+
+static int read_file(const struct output *out, const struct arguments *a, struct collector *c)
+{
+	bool is_stdin = !strcmp(a->path, "-");
+	struct source s = {
+		.stream = is_stdin ? stdin : fopen(a->path, "r"),
+		.name = is_stdin ? "stdin" : a->path,
+	};
+	int rc, err = errno;
+
+	if (!s.stream)
+		return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", a->path,
+				   strerror(err));
+	rc = read_data(&s, a->format, c);
+	if (!is_stdin)
+		fclose(s.stream);
+	source_free(&s);
+	return rc ? learn_read_failed(out, &s, rc) : CLI_OK;
+}
+
+int cmd_train(int argc, char **argv)
+{
+	struct output out = {.verb = "train"};
+	struct arguments a = {.learn.settings = settings_default};
+	struct collector c = {0};
+	uint64_t started = clock_ns();
+	int code = command_parse(&argp, argc, argv, &out, &a);
+
+	if (code)
+		return code;
+	code = read_file(&out, &a, &c);
+	if (!code)
+		code = learn_run(&out, &a.learn, &c, a.path, NULL, started);
+	collector_free(&c);
+	return code;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Vector files: strict JSON, then every key and type as the format says. */
+#ifndef CLI_VECTOR_FILE_H
+#define CLI_VECTOR_FILE_H
+
+#include <stddef.h>
+
+#include <json-c/json.h>
+
+#define VECTOR_ERROR_TEXT 512
+
+/**
+ * vector_parse() - read one vector out of memory
+ * @text: [length], need not end in a zero byte
+ * @error: [VECTOR_ERROR_TEXT], filled on failure: which key, what was wrong
+ *
+ * What this accepts has every key that must be there, no others, and the JSON
+ * types of the format; values are the model's business.
+ *
+ * Return: the file's object, owned by the caller, or NULL.
+ */
+struct json_object *vector_parse(const char *text, size_t length, char *error);
+
+/* vector_parse() of a file. */
+struct json_object *vector_read(const char *path, char *error);
+
+/* vector_schema.c: 0, or -1 with @error filled. */
+int vector_check(struct json_object *vector, char *error);
+
+/* vector_lexis.c: what the JSON parser lets pass and JSON does not. 0 or -1. */
+int vector_lexis_check(const char *text, size_t length, size_t *members, char *error);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Inputs of a vector's enqueue. A nested form holds what flat arrays cannot say
+ * (weights row by row, indices of differing rank): such faults are found here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "vector_run.h"
+#include "vector_value.h"
+
+/* Arrays of one input. */
+struct arrays {
+	struct arrays *next;
+	int64_t *ids, *places, *shape;
+	float *weights;
+	size_t id_count, place_count, rank, weight_count;
+};
+
+void inputs_free(struct arrays *inputs)
+{
+	while (inputs) {
+		struct arrays *next = inputs->next;
+
+		free(inputs->ids);
+		free(inputs->places);
+		free(inputs->shape);
+		free(inputs->weights);
+		free(inputs);
+		inputs = next;
+	}
+}
+
+static int from_library(struct run *r, int err)
+{
+	return err ? run_library(r, err) : 0;
+}
+
+static int out_of_memory(struct run *r)
+{
+	return run_fail(r, -ENOMEM, "out of memory");
+}
+
+static bool is_nested(struct json_object *list)
+{
+	return list_length(list) &&
+	       json_object_is_type(json_object_array_get_idx(list, 0), json_type_array);
+}
+
+static int64_t *flatten_integers(struct json_object *lists)
+{
+	int64_t *out = malloc((nested_count(lists) + 1) * sizeof(*out)), *at = out;
+
+	for (size_t i = 0; out && i < list_length(lists); i++) {
+		struct json_object *list = json_object_array_get_idx(lists, i);
+
+		for (size_t j = 0; j < list_length(list); j++)
+			*at++ = json_object_get_int64(json_object_array_get_idx(list, j));
+	}
+	return out;
+}
+
+static int take_flat_weights(struct run *r, struct json_object *weights, const char *name,
+			     struct arrays *a)
+{
+	if (!weights)
+		return 0;
+	if (is_nested(weights))
+		return run_fail(r, -EINVAL,
+				"feature '%s': the weights are nested, the ids are flat", name);
+	a->weights = list_floats(weights);
+	a->weight_count = list_length(weights);
+	return a->weights ? 0 : out_of_memory(r);
+}
+
+static int add_dense(struct run *r, struct embeng_batch *b, int feature, const char *name,
+		     struct json_object *input, struct arrays *a)
+{
+	struct json_object *ids = member(input, "dense"), *shape = member(input, "shape");
+	int64_t count = (int64_t)list_length(ids);
+
+	if (member(input, "weights"))
+		return run_fail(r, -EINVAL,
+				"feature '%s': dense takes no weights; give ragged or sparse",
+				name);
+	a->ids = list_integers(ids);
+	a->shape = list_integers(shape);
+	if (!a->ids || !a->shape)
+		return out_of_memory(r);
+	return from_library(
+		r, embeng_batch_dense(b, feature, EMBENG_I64, a->ids, (size_t)count,
+		    shape ? a->shape : &count, shape ? list_length(shape) : 1));
+}
+
+static int check_index_ranks(struct run *r, struct json_object *indices, size_t rank,
+			     const char *name)
+{
+	for (size_t i = 0; i < list_length(indices); i++) {
+		size_t given = list_length(json_object_array_get_idx(indices, i));
+
+		if (given != rank)
+			return run_fail(r, -EINVAL,
+					"feature '%s': index %zu has %zu numbers for rank %zu",
+					name, i, given, rank);
+	}
+	return 0;
+}
+
+static int add_sparse(struct run *r, struct embeng_batch *b, int feature, const char *name,
+		      struct json_object *input, struct arrays *a)
+{
+	struct json_object *coo = member(input, "sparse");
+	struct json_object *indices = member(coo, "indices"), *values = member(coo, "values");
+	int err;
+
+	a->rank = list_length(member(coo, "shape"));
+	a->id_count = list_length(values);
+	err = check_index_ranks(r, indices, a->rank, name);
+	if (!err)
+		err = take_flat_weights(r, member(input, "weights"), name, a);
+	if (err)
+		return err;
+	if (list_length(indices) != a->id_count)
+		return run_fail(r, -EINVAL, "feature '%s': %zu indices for %zu values", name,
+				list_length(indices), a->id_count);
+	a->ids = list_integers(values);
+	a->shape = list_integers(member(coo, "shape"));
+	a->places = flatten_integers(indices);
+	if (!a->ids || !a->shape || !a->places)
+		return out_of_memory(r);
+	return from_library(
+		r, embeng_batch_sparse(b, feature, EMBENG_I64, a->places, a->ids, a->id_count,
+		    a->shape, a->rank, a->weights, a->weight_count));
+}
+
+static int add_splits(struct run *r, struct embeng_batch *b, int feature, const char *name,
+		      struct json_object *input, struct arrays *a)
+{
+	struct json_object *ragged = member(input, "ragged");
+	struct json_object *values = member(ragged, "values");
+	struct json_object *splits = member(ragged, "row_splits");
+	int err = take_flat_weights(r, member(input, "weights"), name, a);
+
+	if (err)
+		return err;
+	a->ids = list_integers(values);
+	a->places = list_integers(splits);
+	if (!a->ids || !a->places)
+		return out_of_memory(r);
+	return from_library(
+		r, embeng_batch_ragged_splits(b, feature, EMBENG_I64, a->ids,
+		    list_length(values), a->places, list_length(splits), a->weights,
+		    a->weight_count));
+}
+
+/* Weights of ragged rows: as many rows, each as long. */
+static int check_row_weights(struct run *r, struct json_object *rows, struct json_object *weights,
+			     const char *name)
+{
+	if (list_length(weights) != list_length(rows))
+		return run_fail(r, -EINVAL, "feature '%s': %zu rows of weights for %zu rows of ids",
+				name, list_length(weights), list_length(rows));
+	for (size_t i = 0; i < list_length(rows); i++) {
+		size_t ids = list_length(json_object_array_get_idx(rows, i));
+		struct json_object *row = json_object_array_get_idx(weights, i);
+
+		if (!json_object_is_type(row, json_type_array))
+			return run_fail(r, -EINVAL,
+					"feature '%s': weights must be nested like the rows",
+					name);
+		if (list_length(row) != ids)
+			return run_fail(r, -EINVAL,
+					"feature '%s': row %zu has %zu weights for %zu ids", name,
+					i, list_length(row), ids);
+	}
+	return 0;
+}
+
+static int add_rows(struct run *r, struct embeng_batch *b, int feature, const char *name,
+		    struct json_object *input, struct arrays *a)
+{
+	struct json_object *rows = member(member(input, "ragged"), "rows");
+	struct json_object *weights = member(input, "weights");
+	int err = weights ? check_row_weights(r, rows, weights, name) : 0;
+
+	if (err)
+		return err;
+	a->place_count = list_length(rows);
+	a->places = malloc((a->place_count + 1) * sizeof(*a->places));
+	a->ids = flatten_integers(rows);
+	if (weights)
+		a->weights = list_floats(weights);
+	if (!a->places || !a->ids || (weights && !a->weights))
+		return out_of_memory(r);
+	for (size_t i = 0; i < a->place_count; i++) {
+		size_t length = list_length(json_object_array_get_idx(rows, i));
+
+		a->places[i] = (int64_t)length;
+		a->id_count += length;
+	}
+	return from_library(
+		r, embeng_batch_ragged(b, feature, EMBENG_I64, a->ids, a->id_count, a->places,
+		    a->place_count, a->weights, weights ? a->id_count : 0));
+}
+
+int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
+	      struct arrays **kept)
+{
+	int feature = embeng_model_feature(r->model, name);
+	struct arrays *a;
+
+	if (feature < 0)
+		return run_fail(r, -ENOENT, "there is no feature '%s'", name);
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return out_of_memory(r);
+	a->next = *kept;
+	*kept = a;
+	if (member(input, "dense"))
+		return add_dense(r, b, feature, name, input, a);
+	if (member(input, "sparse"))
+		return add_sparse(r, b, feature, name, input, a);
+	if (member(member(input, "ragged"), "rows"))
+		return add_rows(r, b, feature, name, input, a);
+	return add_splits(r, b, feature, name, input, a);
+}

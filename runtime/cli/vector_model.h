@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_VECTOR_MODEL_H
+#define CLI_VECTOR_MODEL_H
+
+#include "vector_run.h"
+
+/* Adds the vector's tables and features to an empty @model. 0 or a negative errno. */
+int model_build(struct run *r, struct json_object *engine, bool optimizer,
+		struct embeng_model *model);
+
+#endif

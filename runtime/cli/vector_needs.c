@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+/* Which capabilities a vector needs, by its list and by what is in it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "vector_run.h"
+#include "vector_schema.h"
+#include "vector_value.h"
+
+static const char *const present[] = {
+	"optimizer:sgd", "optimizer:adagrad", "options", "policies", "slots",
+};
+
+static const struct {
+	const char *verb, *capability;
+} verb_needs[] = {
+	{"lookup", "serving"},	 {"save", "checkpoint"},  {"restore", "checkpoint"},
+	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
+};
+
+static void need(struct json_object *lacks, const char *name)
+{
+	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
+		if (!strcmp(present[i], name))
+			return;
+	}
+	for (size_t i = 0; i < json_object_array_length(lacks); i++) {
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(lacks, i)), name))
+			return;
+	}
+	json_object_array_add(lacks, json_object_new_string(name));
+}
+
+static void engine_needs(struct json_object *lacks, struct json_object *engine)
+{
+	if (integer_member(engine, "hosts", 1) > 1)
+		need(lacks, "hosts");
+}
+
+static void table_needs(struct json_object *lacks, struct json_object *table)
+{
+	const char *kind = text_member(member(table, "optimizer"), "kind", NULL);
+	char name[64];
+
+	/* A kind that nobody knows is the model's to refuse. */
+	if (kind && optimizer_is_known(kind)) {
+		snprintf(name, sizeof(name), "optimizer:%s", kind);
+		need(lacks, name);
+		if (!strcmp(kind, "program"))
+			need(lacks, "program");
+	}
+	if (member(table, "quantization"))
+		need(lacks, "quantization");
+}
+
+static void step_needs(struct json_object *lacks, struct json_object *step)
+{
+	for (size_t i = 0; i < sizeof(verb_needs) / sizeof(verb_needs[0]); i++) {
+		if (member(step, verb_needs[i].verb))
+			need(lacks, verb_needs[i].capability);
+	}
+	engine_needs(lacks, member(member(step, "reopen"), "engine"));
+}
+
+static void each(struct json_object *lacks, struct json_object *list,
+		 void (*needs)(struct json_object *lacks, struct json_object *element))
+{
+	for (size_t i = 0; i < list_length(list); i++)
+		needs(lacks, json_object_array_get_idx(list, i));
+}
+
+static void named(struct json_object *lacks, struct json_object *name)
+{
+	need(lacks, json_object_get_string(name));
+}
+
+struct json_object *vector_lacks(struct json_object *vector)
+{
+	struct json_object *lacks = json_object_new_array();
+
+	each(lacks, member(vector, "requires"), named);
+	engine_needs(lacks, member(vector, "engine"));
+	each(lacks, member(vector, "tables"), table_needs);
+	each(lacks, member(vector, "steps"), step_needs);
+	return lacks;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/* A vector from its model to its last step, and what was expected to fail. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "vector_run.h"
+#include "vector_value.h"
+
+int run_fail(struct run *r, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->text, sizeof(r->text), format, args);
+	va_end(args);
+	return err;
+}
+
+int run_library(struct run *r, int err)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return run_fail(r, err, "%s", error.text);
+}
+
+static struct json_object *new_failure(struct run *r)
+{
+	json_object_put(r->failure);
+	r->failure = json_object_new_object();
+	json_object_object_add(r->failure, "message", json_object_new_string(r->text));
+	return r->failure;
+}
+
+int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->text, sizeof(r->text), format, args);
+	va_end(args);
+	json_object_object_add(new_failure(r), where, json_object_new_string(name));
+	return STEP_MISMATCH;
+}
+
+static bool contains_all(struct json_object *texts, const char *message)
+{
+	for (size_t i = 0; i < list_length(texts); i++) {
+		const char *text = json_object_get_string(json_object_array_get_idx(texts, i));
+
+		if (!strcasestr(message, text))
+			return false;
+	}
+	return true;
+}
+
+/* A call must fail, and its errno and sentence must be those expected. */
+static int check_expected_error(struct run *r, int result, struct json_object *error)
+{
+	const char *name = text_member(error, "errno", NULL);
+	char said[RUN_TEXT];
+
+	if (result > 0)
+		return result;
+	if (result == 0) {
+		run_fail(r, 0, "it must fail%s%s, and did not", name ? " with " : "",
+			 name ? name : "");
+	} else {
+		if ((!name || -result == errno_by_name(name)) &&
+		    contains_all(member(error, "contains"), r->text))
+			return 0;
+		memcpy(said, r->text, sizeof(said));
+		run_fail(r, 0, "it must fail with %s, but %s: %.*s",
+			 json_object_to_json_string_ext(error, JSON_C_TO_STRING_PLAIN),
+			 errno_name(result), EMBENG_ERROR_TEXT, said);
+	}
+	new_failure(r);
+	return STEP_MISMATCH;
+}
+
+static int check_unexpected_error(struct run *r, int result)
+{
+	if (result < 0) {
+		json_object_object_add(new_failure(r), "errno",
+				       json_object_new_string(errno_name(result)));
+		return STEP_MISMATCH;
+	}
+	return result;
+}
+
+static int settle(struct run *r, int result, struct json_object *error)
+{
+	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
+}
+
+static void note_failure(struct run *r, struct json_object *failures, size_t step,
+			 const char *verb)
+{
+	json_object_object_add(r->failure, "step", json_object_new_int64((int64_t)step));
+	json_object_object_add(r->failure, "verb", json_object_new_string(verb));
+	json_object_array_add(failures, r->failure);
+	r->failure = NULL;
+}
+
+static int run_step(struct run *r, struct json_object *step, const char **verb)
+{
+	int result = 0;
+
+	json_object_object_foreach(step, name, body) {
+		if (strcmp(name, "error") != 0) {
+			*verb = name;
+			result = step_run(r, name, body);
+		}
+	}
+	return settle(r, result, member(step, "error"));
+}
+
+static void run_steps(struct run *r, struct json_object *failures)
+{
+	struct json_object *steps = member(r->vector, "steps");
+
+	for (size_t i = 0; i < list_length(steps); i++) {
+		const char *verb = "";
+
+		if (!run_step(r, json_object_array_get_idx(steps, i), &verb))
+			continue;
+		note_failure(r, failures, i + 1, verb);
+		if (!r->options->keep_going)
+			return;
+	}
+}
+
+struct json_object *vector_run(struct json_object *vector, const struct run_options *options)
+{
+	struct json_object *failures = json_object_new_array();
+	struct json_object *model_error = member(vector, "model_error");
+	struct run r = {.options = options, .vector = vector};
+
+	if (settle(&r, run_open(&r, member(vector, "engine"), true), model_error))
+		note_failure(&r, failures, 0, "model");
+	else if (!model_error)
+		run_steps(&r, failures);
+	run_close(&r);
+	json_object_put(r.failure);
+	return failures;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* Running one checked vector against a device. */
+#ifndef CLI_VECTOR_RUN_H
+#define CLI_VECTOR_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <json-c/json.h>
+
+#include "embeng.h"
+
+#define RUN_TEXT (EMBENG_ERROR_TEXT + 256)
+
+/**
+ * struct run_options - of the whole call
+ * @device: as given, without the cores of a vector
+ * @cores: for vectors that leave it open; 0: the device's
+ * @fixed_cores: the device's cores cannot be chosen: neither do vectors
+ * @keep_going: go on after a failed step
+ */
+struct run_options {
+	const char *device;
+	int64_t cores;
+	bool fixed_cores;
+	bool keep_going;
+};
+
+/* Shape of a feature's activations, dim and all; rank 0 before the first dequeue. */
+struct output_shape {
+	size_t rank;
+	int64_t shape[EMBENG_MAX_RANK + 1];
+};
+
+/**
+ * struct run - a vector under way
+ * @text: what the last call that failed said
+ * @failure: of the last step that came out wrong: feature, element, numbers
+ */
+struct run {
+	const struct run_options *options;
+	struct json_object *vector;
+	struct embeng_model *model;
+	struct embeng *e;
+	struct output_shape *shapes;
+	char text[RUN_TEXT];
+	struct json_object *failure;
+};
+
+/* What a step returns when nothing failed and the numbers are wrong. */
+#define STEP_MISMATCH 1
+
+/* Both return @err: the runner's own sentence, and the library's. */
+int run_fail(struct run *r, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int run_library(struct run *r, int err);
+
+/* A mismatch that is no number: returns STEP_MISMATCH. @where: "feature" or "table". */
+int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/**
+ * run_open() - the vector's model on the device, rows at their start
+ * @engine: engine options, or NULL
+ * @optimizer: with the vector's optimizers, or for inference alone
+ *
+ * Return: 0 with the new handle in @r in place of the old, or a negative errno
+ * with @r as it was.
+ */
+int run_open(struct run *r, struct json_object *engine, bool optimizer);
+void run_close(struct run *r);
+
+struct arrays;
+
+/*
+ * vector_input.c: one feature's input into a batch, which keeps pointers to what
+ * is added to @kept, for inputs_free() after the enqueue.
+ */
+int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
+	      struct arrays **kept);
+void inputs_free(struct arrays *inputs);
+
+/* 0, a negative errno, or STEP_MISMATCH. */
+int step_run(struct run *r, const char *verb, struct json_object *body);
+int step_apply_gradients(struct run *r, struct json_object *body);
+
+/* Replica of a step's body. 0 or -ERANGE. */
+int step_replica(struct run *r, struct json_object *body, uint32_t *replica);
+
+/**
+ * vector_lacks() - the capabilities that a vector needs and this build has not
+ *
+ * Return: a list of names, owned by the caller, empty when it can run.
+ */
+struct json_object *vector_lacks(struct json_object *vector);
+
+/**
+ * vector_run() - run all steps
+ *
+ * Return: the failures, a list owned by the caller, empty when it passed. Each
+ * has "step" (from 1, 0: the model), "verb", "message", and where numbers
+ * differ "feature" or "table", "at", "got", "expected", "largest_error".
+ */
+struct json_object *vector_run(struct json_object *vector, const struct run_options *options);
+
+#endif

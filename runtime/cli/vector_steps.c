@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/* The steps of a vector, one function a verb. Nothing waits: every deadline is 0. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vector_compare.h"
+#include "vector_run.h"
+#include "vector_value.h"
+
+/* Rows are read in pieces of about this many floats. */
+#define PIECE 65536
+
+int step_replica(struct run *r, struct json_object *body, uint32_t *replica)
+{
+	int64_t given = integer_member(body, "replica", 0);
+
+	if (given < 0 || given > UINT32_MAX)
+		return run_fail(r, -ERANGE, "there is no replica %lld", (long long)given);
+	*replica = (uint32_t)given;
+	return 0;
+}
+
+static int fill_batch(struct run *r, struct embeng_batch *b, struct json_object *features,
+		      struct arrays **kept)
+{
+	json_object_object_foreach(features, name, input) {
+		int err = input_add(r, b, name, input, kept);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int step_enqueue(struct run *r, struct json_object *body)
+{
+	enum embeng_mode mode = bool_member(body, "training", true) ? EMBENG_TRAIN
+								    : EMBENG_INFERENCE;
+	struct arrays *kept = NULL;
+	struct embeng_batch *b;
+	uint32_t replica = 0;
+	int err = step_replica(r, body, &replica);
+
+	if (err)
+		return err;
+	b = embeng_batch_new(r->e, mode, replica);
+	if (!b) {
+		struct embeng_error error = {.size = sizeof(error)};
+
+		embeng_last_error(&error);
+		return run_fail(r, error.code, "%s", error.text);
+	}
+	err = fill_batch(r, b, member(body, "features"), &kept);
+	if (!err) {
+		err = embeng_enqueue(r->e, b, 0);
+		if (err)
+			run_library(r, err);
+	}
+	embeng_batch_free(b);
+	inputs_free(kept);
+	return err;
+}
+
+static int compare_view(struct run *r, const char *name, const struct embeng_view *view,
+			struct json_object *body, struct json_object *expected)
+{
+	struct comparison comparison = comparison_start(body);
+	float *numbers;
+
+	if (!nested_has_shape(expected, view->shape, view->rank))
+		return run_mismatch(r, "feature", name,
+				    "feature '%s': the activations have another shape",
+				    name);
+	numbers = list_floats(expected);
+	if (!numbers)
+		return run_fail(r, -ENOMEM, "out of memory");
+	compare_floats(&comparison, view->data, numbers, nested_count(expected));
+	free(numbers);
+	return comparison_end(&comparison, r, "feature", name, view->shape, view->rank);
+}
+
+static void remember_shapes(struct run *r, const struct embeng_activations *a)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		r->shapes[i].rank = a->features[i].rank;
+		memcpy(r->shapes[i].shape, a->features[i].shape, sizeof(r->shapes[i].shape));
+	}
+}
+
+static int compare_views(struct run *r, struct json_object *body, struct json_object *expect,
+			 const struct embeng_activations *a)
+{
+	json_object_object_foreach(expect, name, expected) {
+		int feature = embeng_model_feature(r->model, name);
+		int result = compare_view(r, name, &a->features[feature], body, expected);
+
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+/* A misspelt name must not cost the batch. */
+static int check_names(struct run *r, struct json_object *expect)
+{
+	json_object_object_foreach(expect, name, expected) {
+		(void)expected;
+		if (embeng_model_feature(r->model, name) < 0)
+			return run_fail(r, -ENOENT, "there is no feature '%s'", name);
+	}
+	return 0;
+}
+
+static int step_dequeue(struct run *r, struct json_object *body)
+{
+	struct embeng_activations activations = {.size = sizeof(activations)};
+	struct json_object *expect = member(body, "expect");
+	int result, err;
+	uint32_t replica = 0;
+
+	err = step_replica(r, body, &replica);
+	if (!err)
+		err = check_names(r, expect);
+	if (err)
+		return err;
+	err = embeng_dequeue(r->e, replica, 0, &activations);
+	if (err)
+		return run_library(r, err);
+	remember_shapes(r, &activations);
+	result = compare_views(r, body, expect, &activations);
+	if (activations.mode == EMBENG_INFERENCE) {
+		err = embeng_release(r->e, &activations);
+		if (err && !result)
+			return run_library(r, err);
+	}
+	return result;
+}
+
+/* What an expect_table step reads. */
+struct reading {
+	int table;
+	const char *name, *slot;
+	int64_t *ids; /* NULL: all */
+	size_t count, dim;
+	struct json_object *values;
+};
+
+static int compare_piece(struct run *r, const struct reading *what, size_t first, size_t count,
+			 float *got, float *expected, struct comparison *comparison)
+{
+	int64_t *all = malloc((count + 1) * sizeof(*all));
+	const int64_t *ids = what->ids ? what->ids + first : all;
+	int err;
+
+	if (!all)
+		return run_fail(r, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++)
+		all[i] = (int64_t)(first + i);
+	err = embeng_rows_read(r->e, what->table, what->slot, ids, count, got);
+	if (err) {
+		run_library(r, err);
+	} else {
+		matrix_rows(what->values, ids, (int64_t)first, count, what->dim, expected);
+		compare_floats(comparison, got, expected, count * what->dim);
+	}
+	free(all);
+	return err;
+}
+
+static int compare_rows(struct run *r, const struct reading *what, struct json_object *body)
+{
+	int64_t shape[] = {(int64_t)what->count, (int64_t)what->dim};
+	struct comparison comparison = comparison_start(body);
+	size_t piece = what->dim < PIECE ? PIECE / what->dim : 1;
+	float *got = malloc(piece * what->dim * sizeof(*got));
+	float *expected = malloc(piece * what->dim * sizeof(*expected));
+	int err = got && expected ? 0 : run_fail(r, -ENOMEM, "out of memory");
+
+	/* An empty list of rows is read too: table and slot are still checked. */
+	for (size_t first = 0; !err && (first < what->count || !first); first += piece) {
+		size_t left = what->count - first;
+
+		err = compare_piece(r, what, first, left < piece ? left : piece, got, expected,
+				    &comparison);
+	}
+	free(got);
+	free(expected);
+	return err ? err : comparison_end(&comparison, r, "table", what->name, shape, 2);
+}
+
+/* The vector's own entry of a table: the library has the names in the same order. */
+static struct json_object *table_spec(struct run *r, int table)
+{
+	return json_object_array_get_idx(member(r->vector, "tables"), (size_t)table);
+}
+
+static int find_table(struct run *r, const char *name)
+{
+	int table = embeng_model_table(r->model, name);
+
+	return table < 0 ? run_fail(r, -ENOENT, "there is no table '%s'", name) : table;
+}
+
+static int step_expect_table(struct run *r, struct json_object *body)
+{
+	struct json_object *rows = member(body, "rows"), *spec;
+	struct reading what = {
+		.name = text_member(body, "table", ""),
+		.slot = text_member(body, "slot", "parameters"),
+		.values = member(body, "values"),
+	};
+	int64_t shape[2];
+	int result;
+
+	what.table = find_table(r, what.name);
+	if (what.table < 0)
+		return what.table;
+	spec = table_spec(r, what.table);
+	what.dim = (size_t)integer_member(spec, "dim", 0);
+	what.count = rows ? list_length(rows) : (size_t)integer_member(spec, "vocabulary_size", 0);
+	shape[0] = (int64_t)what.count;
+	shape[1] = (int64_t)what.dim;
+	if (json_object_is_type(what.values, json_type_array) &&
+	    !nested_has_shape(what.values, shape, 2))
+		return run_mismatch(r, "table", what.name,
+				    "table '%s': %zu x %zu numbers are read, not so many given",
+				    what.name, what.count, what.dim);
+	if (rows) {
+		what.ids = list_integers(rows);
+		if (!what.ids)
+			return run_fail(r, -ENOMEM, "out of memory");
+	}
+	result = compare_rows(r, &what, body);
+	free(what.ids);
+	return result;
+}
+
+static int check_count(struct run *r, struct json_object *body, const char *table,
+		       const char *key, uint64_t got)
+{
+	struct json_object *expected = member(body, key);
+
+	if (!expected || (uint64_t)json_object_get_int64(expected) == got)
+		return 0;
+	run_mismatch(r, "table", table, "table '%s': %s is %llu, expected %lld", table, key,
+		     (unsigned long long)got, (long long)json_object_get_int64(expected));
+	json_object_object_add(r->failure, "at", json_object_new_string(key));
+	json_object_object_add(r->failure, "got", json_object_new_uint64(got));
+	json_object_object_add(r->failure, "expected", json_object_get(expected));
+	return STEP_MISMATCH;
+}
+
+static int step_expect_stats(struct run *r, struct json_object *body)
+{
+	struct embeng_table_stats stats = {.size = sizeof(stats)};
+	const char *name = text_member(body, "table", "");
+	int table = find_table(r, name), result;
+
+	if (table < 0)
+		return table;
+	result = embeng_stats(r->e, table, 1, &stats);
+	if (result)
+		return run_library(r, result);
+	result = check_count(r, body, name, "ids", stats.ids);
+	if (!result)
+		result = check_count(r, body, name, "unique_ids", stats.unique_ids);
+	if (!result)
+		result = check_count(r, body, name, "dropped_ids", stats.dropped_ids);
+	if (!result)
+		result = check_count(r, body, name, "clamped_ids", stats.clamped_ids);
+	if (!result)
+		result = check_count(r, body, name, "zeroed_ids", stats.zeroed_ids);
+	return result;
+}
+
+static int step_reopen(struct run *r, struct json_object *body)
+{
+	return run_open(r, member(body, "engine"), bool_member(body, "optimizer", true));
+}
+
+static const struct {
+	const char *verb;
+	int (*run)(struct run *r, struct json_object *body);
+} steps[] = {
+	{"enqueue", step_enqueue},
+	{"dequeue", step_dequeue},
+	{"apply_gradients", step_apply_gradients},
+	{"expect_table", step_expect_table},
+	{"expect_stats", step_expect_stats},
+	{"reopen", step_reopen},
+};
+
+int step_run(struct run *r, const char *verb, struct json_object *body)
+{
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (!strcmp(steps[i].verb, verb))
+			return steps[i].run(r, body);
+	}
+	return run_fail(r, -ENOTSUP, "this build has no step '%s'", verb);
+}
