@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds and tests embeng: plain, under ASan+UBSan, and under TSan.
+
+Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
+TAP) those are what is counted; any other test counts as one. A test that crashes, hangs,
+or could not run counts as failed, and so does a build that did not build.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+CHECK_SUMMARY = re.compile(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", re.M)
+TAP_LINE = re.compile(r"^(ok|not ok)\b([^\n]*)", re.M)
+TAP_SKIP = re.compile(r"#\s*SKIP", re.I)
+
+
+class Stage(NamedTuple):
+    title: str
+    directory: str
+    options: list
+    suites: list  # empty: all
+    multiplier: int  # sanitizers are slow, and a slow test is not a hung one
+    environment: dict
+
+
+class Count(NamedTuple):
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def plus(self, other):
+        return Count(*(a + b for a, b in zip(self, other)))
+
+
+# -O1 keeps the reports readable; b_lundef must be off for a shared library under sanitizers.
+SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Db_lundef=false"]
+
+STAGES = [
+    Stage("plain", "build", [], [], 1, {}),
+    Stage("ASan+UBSan", "build-asan", SANITIZED + ["-Db_sanitize=address,undefined"],
+          ["unit", "conform", "example", "cli"], 4,
+          {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
+           "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
+    Stage("TSan", "build-tsan", SANITIZED + ["-Db_sanitize=thread"],
+          ["thread"], 6, {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
+]
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def build(stage):
+    """Configures once and compiles. True when everything built."""
+    directory = os.path.join(TOP, stage.directory)
+    if not os.path.exists(os.path.join(directory, "build.ninja")):
+        shutil.rmtree(directory, ignore_errors=True)
+        if subprocess.call(["meson", "setup", directory, *stage.options], cwd=TOP):
+            return False
+    return subprocess.call(["ninja", "-C", directory]) == 0
+
+
+def fixed_addresses():
+    """TSan of gcc 12 cannot place its shadow on hosts that randomize 32 bits of an address."""
+    prefix = ["setarch", os.uname().machine, "-R"]
+    works = shutil.which("setarch") and not subprocess.call(
+        [*prefix, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return prefix if works else []
+
+
+def run_tests(stage):
+    """Runs the stage's suites, returns meson's record of each test."""
+    directory = os.path.join(TOP, stage.directory)
+    log = os.path.join(directory, "meson-logs", "testlog.json")
+    if os.path.exists(log):
+        os.remove(log)  # a run that dies early must not be judged by the one before
+    command = ["meson", "test", "-C", directory, "--no-rebuild", "--print-errorlogs",
+               "-t", str(stage.multiplier)]
+    for suite in stage.suites:
+        command += ["--suite", suite]
+    if "-Db_sanitize=thread" in stage.options:
+        command = fixed_addresses() + command
+    environment = {**os.environ, **stage.environment,
+                   "CK_TIMEOUT_MULTIPLIER": str(stage.multiplier)}
+    subprocess.call(command, cwd=TOP, env=environment)
+    if not os.path.exists(log):
+        return []
+    with open(log, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def cases(output):
+    """What the program said about its own cases: Check's summaries, else TAP's lines."""
+    count = Count()
+    for checks, failures, errors in CHECK_SUMMARY.findall(output):
+        bad = int(failures) + int(errors)
+        count = count.plus(Count(int(checks) - bad, bad))
+    if count != Count():
+        return count
+    for verdict, rest in TAP_LINE.findall(output):
+        if verdict == "not ok":
+            count = count.plus(Count(failed=1))
+        elif TAP_SKIP.search(rest):
+            count = count.plus(Count(skipped=1))
+        else:
+            count = count.plus(Count(passed=1))
+    return count
+
+
+def judge(record):
+    """One test's cases, with meson's verdict on the whole program as the last word."""
+    count = cases(record.get("stdout") or "")
+    if record["result"] == "OK":
+        return count if count.passed + count.failed else count._replace(passed=1)
+    return count._replace(failed=max(count.failed, 1))
+
+
+def run_stage(stage):
+    say(f"\n== {stage.title}: build in {stage.directory}/")
+    if not build(stage):
+        say(f"== {stage.title}: the build failed")
+        return Count(failed=1)
+    say(f"== {stage.title}: test {', '.join(stage.suites) or 'everything'}")
+    records = run_tests(stage)
+    total = Count()
+    for record in records:
+        count = judge(record)
+        total = total.plus(count)
+        if count.failed:
+            say(f"FAILED {stage.title}: {record['name']} ({record['result']}, "
+                f"{count.failed} of {count.passed + count.failed} cases)")
+    if not records:
+        say(f"FAILED {stage.title}: no test ran")
+        total = Count(failed=1)
+    skipped = f", {total.skipped} skipped by capability" if total.skipped else ""
+    say(f"== {stage.title}: {total.passed} of {total.passed + total.failed} cases pass{skipped}")
+    return total
+
+
+def main():
+    total = Count()
+    for stage in STAGES:
+        total = total.plus(run_stage(stage))
+    say(f"\n{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs the packages of packages.txt that are missing, saying which first.
+# Runs before anything else is there: POSIX sh, dpkg and apt-get only.
+set -eu
+
+cd "$(dirname "$0")/.."
+
+arch()
+{
+	if command -v dpkg >/dev/null; then
+		dpkg --print-architecture
+	elif [ "$(uname -m)" = x86_64 ]; then
+		echo amd64
+	else
+		uname -m
+	fi
+}
+
+# "package probe purpose" per line, for this architecture
+wanted()
+{
+	awk -v arch="$(arch)" '
+		/^#/ || NF == 0 { next }
+		$2 ~ /^\[/ { if ($2 != "[" arch "]") next; $2 = "" }
+		{ $1 = $1; gsub(/  +/, " "); print }' packages.txt
+}
+
+installed()
+{
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+compiles()
+{
+	printf '#include <%s>\n' "$2" | $1 -fsyntax-only - 2>/dev/null
+}
+
+probe()
+{
+	case $1 in
+	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
+	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
+	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;
+	m32:g++) compiles "g++ -m32 -x c++" cstdint ;;
+	*) echo "packages.txt: unknown probe $1" >&2; return 1 ;;
+	esac
+}
+
+missing_packages()
+{
+	wanted | while read -r package _; do
+		installed "$package" || printf ' %s' "$package"
+	done
+}
+
+# Where there is no dpkg the names mean little: say what each is for.
+other_distribution()
+{
+	lacking=$(wanted | while read -r package test purpose; do
+		probe "$test" || printf '  %-36s (Debian: %s)\n' "$purpose" "$package"
+	done)
+	[ -z "$lacking" ] && exit 0
+	printf 'This is not a Debian system. Please install, by purpose:\n%s\n' "$lacking" >&2
+	exit 1
+}
+
+# Prints how to become root ("" when we are), fails when there is no way without asking a person.
+elevate()
+{
+	if [ "$(id -u)" = 0 ]; then
+		return 0
+	elif ! command -v sudo >/dev/null; then
+		return 1
+	elif [ -t 0 ] || sudo -n true 2>/dev/null; then
+		echo sudo
+	else
+		return 1
+	fi
+}
+
+apt()
+{
+	$root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+have_lists()
+{
+	ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1
+}
+
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || other_distribution
+
+missing=$(missing_packages)
+[ -z "$missing" ] && exit 0
+
+line="apt-get install -y --no-install-recommends$missing"
+if ! root=$(elevate); then
+	printf 'embeng needs these Debian packages:%s\n' "$missing" >&2
+	printf 'Install them as root, then run this again:\n  %s\n' "$line" >&2
+	exit 1
+fi
+
+printf 'embeng needs these Debian packages:%s\n' "$missing"
+printf 'Installing them with:\n  %s%s\n' "${root:+$root }" "$line"
+have_lists || apt update
+# Old lists name versions that the mirror no longer has: refresh them once before giving up.
+# shellcheck disable=SC2086
+if ! apt install -y --no-install-recommends $missing; then
+	echo "Refreshing the package lists and trying again."
+	apt update
+	apt install -y --no-install-recommends $missing
+fi
