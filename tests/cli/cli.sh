@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What list, info and conform print and exit with. Speaks TAP.
+# usage: cli.sh EMBENG-COMMAND
+set -u
+
+embeng=$1
+number=0
+failed=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+unset EMBENG_DEVICE
+
+report()
+{
+	number=$((number + 1))
+	if [ "$1" = ok ]; then
+		echo "ok $number - $2"
+	else
+		failed=1
+		echo "not ok $number - $2"
+		sed 's/^/# /' "$folder/out" "$folder/err"
+	fi
+}
+
+# expect NAME CODE ARGUMENT...: the command exits with the code
+expect()
+{
+	name=$1 code=$2
+	shift 2
+	"$embeng" "$@" >"$folder/out" 2>"$folder/err"
+	[ $? -eq "$code" ] && report ok "$name" || report no "$name"
+}
+
+# says FILE NAME PATTERN: out or err of the last call has a line like it
+says()
+{
+	grep -q -e "$3" "$folder/$1" && report ok "$2" || report no "$2"
+}
+
+# document NAME EXPRESSION: stdout is one JSON document d, and the expression holds
+document()
+{
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(not eval(sys.argv[2]))' "$folder/out" "$2" 2>>"$folder/err" &&
+		report ok "$1" || report no "$1"
+}
+
+# A vector: $1 file, $2 what one lookup must give, $3 more keys of the file, $4 steps after it
+vector()
+{
+	cat >"$folder/$1" <<END
+{"schema": "embeng.vector/1", "name": "v #1", $3
+ "tables": [{"name": "t", "vocabulary_size": 4, "dim": 1, "combiner": "sum",
+             "initial": {"row_id": 0.5}}],
+ "features": [{"name": "f", "table": "t"}],
+ "steps": [{"enqueue": {"training": false, "features": {"f": {"dense": [2, 0]}}}},
+           {"dequeue": {"expect": {"f": $2}}}$4]}
+END
+}
+
+expect 'no verb' 2
+expect 'help' 0 --help
+says out 'help lists conform' '^  conform '
+expect 'verbs' 0 --list-cmds
+says out 'a verb a line' '^info$'
+expect 'version' 0 --version
+says out 'version has three numbers' '^embeng [0-9]*\.[0-9]*\.[0-9]*$'
+expect 'misspelt verb' 2 confrom
+says err 'misspelt verb is corrected' 'embeng conform'
+expect 'unknown option' 2 info --frob
+says err 'unknown option is named' "'--frob'"
+expect 'unknown option, JSON' 2 info --frob --json
+document 'unknown option, document' 'd["schema"] == "embeng.info/1" and d["error"]["code"] == 2'
+
+expect 'list' 0 list
+says out 'list has the soft device' '^soft'
+expect 'list, JSON' 0 list --json
+document 'list, document' 'd["schema"] == "embeng.list/1" and d["devices"][0]["kind"] == "soft"'
+expect 'list with an argument' 2 list x
+expect 'info' 0 info -d soft:cores=3
+says out 'info has the cores' '^cores  *3$'
+expect 'info, JSON' 0 info -d soft:cores=3 --json
+document 'info, document' 'd["device"]["cores"] == 3 and "pipelining" in d["device"]["capabilities"]'
+expect 'no such device' 6 info -d nowhere
+says err 'no such device is named' 'nowhere'
+expect 'no such device, JSON' 6 info -d nowhere --json
+document 'no such device, document' 'd["error"]["code"] == 6 and d["error"]["name"] == "ENODEV"'
+
+vector good.json '[[2.5], [0.5]]' '' ''
+expect 'vector passes' 0 conform "$folder/good.json"
+says out 'TAP version' '^TAP version 14$'
+says out 'TAP plan' '^1\.\.1$'
+says out 'TAP result' '^ok 1 - v \\#1$'
+expect 'vector passes, JSON' 0 conform --json "$folder/good.json"
+document 'vector passes, document' \
+	'(d["passed"], d["failed"], d["skipped"], d["vectors"][0]["result"]) == (1, 0, 0, "passed")'
+expect 'on chosen cores' 0 conform -d soft --cores 3 "$folder/good.json"
+expect 'no cores' 2 conform --cores 0 "$folder/good.json"
+expect 'fixed cores' 0 conform -d soft:cores=2 --cores 3 "$folder/good.json"
+says out 'fixed cores, comment' '^# cores'
+expect 'conform without the device' 6 conform -d nowhere "$folder/good.json"
+
+expect 'no path' 2 conform
+expect 'path that is not there' 2 conform "$folder/nothing"
+mkdir "$folder/empty"
+expect 'folder without vectors' 2 conform "$folder/empty"
+
+more=', {"expect_stats": {"table": "t", "ids": 7}}, {"expect_stats": {"table": "u"}}'
+vector wrong.json '[[2.5], [0.75]]' '' "$more"
+expect 'wrong number' 1 conform "$folder/wrong.json"
+says out 'wrong number, not ok' '^not ok 1 - v \\#1$'
+says out 'wrong number, feature' 'feature: "f"$'
+says out 'wrong number, place' 'at: "\[1\]\[0\]"$'
+says out 'wrong number, got' 'got: 0.5$'
+says out 'wrong number, expected' 'expected: 0.75$'
+says out 'wrong number, largest error' 'largest_error: 0.25$'
+says out 'wrong number, step' 'step: 2$'
+expect 'stops at the first' 1 conform --json "$folder/wrong.json"
+document 'one failure' 'len(d["vectors"][0]["failures"]) == 1'
+expect 'keeps going' 1 conform --json --keep-going "$folder/wrong.json"
+document 'three failures' '[f["step"] for f in d["vectors"][0]["failures"]] == [2, 3, 4]'
+
+vector shape.json '[[2.5]]' '' ''
+expect 'wrong shape' 1 conform "$folder/shape.json"
+says out 'wrong shape is said' 'another shape'
+
+error=', {"dequeue": {"expect": {}}, "error": {"errno": "EPROTO", "contains": ["FrOb"]}}'
+vector error.json '[[2.5], [0.5]]' '' "$error"
+expect 'another error' 1 conform "$folder/error.json"
+error=', {"expect_stats": {"table": "t"}, "error": {}}'
+vector error.json '[[2.5], [0.5]]' '' "$error"
+expect 'an error that does not come' 1 conform "$folder/error.json"
+says out 'an error that does not come is said' 'must fail'
+error=', {"expect_stats": {"table": "Uu"}, "error": {"errno": "ENOENT", "contains": ["uU"]}}'
+vector error.json '[[2.5], [0.5]]' '' "$error"
+expect 'an error that comes' 0 conform "$folder/error.json"
+
+vector skip.json '[[1]]' '"requires": ["quantum"],' ', {"save": {"dir": "d"}}'
+expect 'skipped' 0 conform "$folder/skip.json"
+says out 'skipped, by capability' '^ok 1 - v \\#1 # SKIP quantum checkpoint$'
+expect 'skipped, JSON' 0 conform --json "$folder/skip.json"
+document 'skipped, document' 'd["vectors"][0]["lacks"] == ["quantum", "checkpoint"]'
+
+vector bad.json '[[1]]' '"frob": 1, "requires": ["quantum"],' ''
+expect 'malformed, though it would be skipped' 2 conform "$folder/bad.json"
+says err 'malformed, file and key' "bad.json: unknown key 'frob'"
+expect 'malformed, JSON' 2 conform --json "$folder/bad.json"
+document 'malformed, document' 'd["error"]["name"] == "EBADMSG" and "frob" in d["error"]["message"]'
+
+echo "1..$number"
+exit $failed

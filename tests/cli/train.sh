@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What train and demo learn, print and exit with. Speaks TAP.
+# usage: train.sh EMBENG-COMMAND
+set -u
+
+embeng=$1
+number=0
+failed=0
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+unset EMBENG_DEVICE
+
+report()
+{
+	number=$((number + 1))
+	if [ "$1" = ok ]; then
+		echo "ok $number - $2"
+	else
+		failed=1
+		echo "not ok $number - $2"
+		sed 's/^/# /' "$folder/out" "$folder/err"
+	fi
+}
+
+# expect NAME CODE ARGUMENT...: the command exits with the code
+expect()
+{
+	name=$1 code=$2
+	shift 2
+	"$embeng" "$@" >"$folder/out" 2>"$folder/err"
+	[ $? -eq "$code" ] && report ok "$name" || report no "$name"
+}
+
+# says FILE NAME PATTERN: out or err of the last call has a line like it
+says()
+{
+	grep -q -e "$3" "$folder/$1" && report ok "$2" || report no "$2"
+}
+
+# document NAME EXPRESSION: stdout is one JSON document d, and the expression holds
+document()
+{
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(not eval(sys.argv[2]))' "$folder/out" "$2" 2>>"$folder/err" &&
+		report ok "$1" || report no "$1"
+}
+
+without_times()
+{
+	grep -v -e 'seconds' -e '"\(check\|lookup\|partition\|update\|rings\|copies\|dense\)":' \
+		"$folder/out"
+}
+
+same_loss="('\"loss\": %.9g' % d['loss']) in open('$folder/first').read()"
+
+# Twelve groups of ten items; a basket is five of one group, so its rest tells the group.
+python3 - "$folder" <<'END'
+import random, sys
+
+draw = random.Random(1)
+folder = sys.argv[1]
+baskets = [draw.sample(["g%d-%d" % (b % 12, k) for k in range(10)], 5) for b in range(600)]
+with open(folder + "/baskets.txt", "w") as out:
+    for items in baskets:
+        print(*items, file=out)
+with open(folder + "/ratings.csv", "w") as out:
+    print("userId,movieId,rating,timestamp", file=out)
+    for user, items in enumerate(baskets):
+        for when, item in enumerate(items):
+            print(user, item, 4.5, 1000 + when, sep=",", file=out)
+with open(folder + "/status", "w") as out:
+    for user, items in enumerate(baskets):
+        print("Package: p%d\nDepends: %s\n" % (user, ", ".join(items)), file=out)
+with open(folder + "/noise.txt", "w") as out:
+    for _ in range(100):
+        print("common", "usual", *draw.sample(range(40), 2), file=out)
+END
+
+learned='d["hit_at_10"] > 0.9 and d["popularity_hit_at_10"] < 0.4'
+counts='d["baskets"] == 600 and d["items"] == 120 and d["lookups"] == d["updates"] > 0'
+times='d["seconds"] > 0 and set(d["stage_seconds"]) == {"check", "lookup", "partition",
+	"update", "rings", "copies", "dense"} and d["bytes_copied"] == 0'
+mates='all(i["item"].startswith("g3-") for i in d["goes_with"]["g3-7"])'
+
+expect "baskets are learned" 0 train "$folder/baskets.txt" --query g3-7 --json
+document "schema" 'd["schema"] == "embeng.train/1"'
+document "far above popularity" "$learned"
+document "counts" "$counts"
+document "times" "$times"
+document "neighbors are of the group" "$mates"
+document "hot rows have names" 'all(r["item"][0] == "g" and r["count"] > 0 for r in d["hot_rows"])'
+without_times >"$folder/first"
+expect "again" 0 train "$folder/baskets.txt" --query g3-7 --json
+without_times >"$folder/second"
+cmp -s "$folder/first" "$folder/second" && report ok "same seed, same result" ||
+	report no "same seed, same result"
+expect "one core" 0 train "$folder/baskets.txt" -d soft:cores=1 --json
+document "any cores, same loss" "d['cores'] == 1 and $same_loss"
+expect "other seed" 0 train "$folder/baskets.txt" --seed 2 --json
+document "other seed learns, otherwise" "d['hit_at_10'] > 0.9 and not $same_loss"
+expect "ratings by time" 0 train "$folder/ratings.csv" --split time --json
+document "ratings are learned" "$learned and $counts"
+expect "sgd" 0 train "$folder/ratings.csv" --optimizer sgd --learning-rate 0.1 --epochs 60 \
+	--dim 16 --negatives 3 --batch 64 --json
+document "sgd learns" "d['hit_at_10'] > 0.7 and d['epochs'] == 60"
+expect "text" 0 train - --query g3-7 <"$folder/baskets.txt"
+says out "losses" '^epoch 6: loss '
+says out "quality" '^hit@10     0\.9\|^hit@10     1\.0'
+says out "answer" '^What goes with g3-7: g3-'
+expect "demo" 0 demo --source "$folder/status" --json
+document "demo learns" "d['schema'] == 'embeng.demo/1' and $learned and $counts"
+document "dpkg's status is said to be little" '"little data" in d["note"]'
+
+expect "noise is not learned" 1 train "$folder/noise.txt" --epochs 1 --learning-rate 1e-9 --json
+document "noise has its document" 'd["hit_at_10"] <= d["popularity_hit_at_10"]'
+expect "nothing to learn" 1 train "$folder/baskets.txt" --min-count 1000
+says err "nothing to learn is said" 'no basket has 3 items that are each in 1000 baskets'
+echo "Package: adduser" >"$folder/tiny"
+expect "a tiny system" 1 demo --source "$folder/tiny" --json
+document "a tiny system has its document" 'd["error"]["name"] == "ENODATA"'
+
+printf 'user,item\n1,2\n1\n' >"$folder/short.csv"
+expect "malformed csv" 11 train "$folder/short.csv"
+says err "csv line named" 'short.csv:3: 1 columns where the first line has 2'
+printf 'a b\n\001\n' >"$folder/control.txt"
+expect "malformed basket" 11 train "$folder/control.txt" --json
+document "basket line named" '"control.txt:2: control character" in d["error"]["message"]'
+printf 'Package: a\nnonsense\n' >"$folder/bad"
+expect "malformed package list" 11 demo --source "$folder/bad"
+says err "package line named" 'bad:2: neither'
+
+expect "no file" 2 train
+expect "two files" 2 train "$folder/baskets.txt" "$folder/baskets.txt"
+expect "file not there" 2 train "$folder/none"
+expect "source not there" 2 demo --source "$folder/none"
+expect "argument of demo" 2 demo "$folder/status"
+expect "time without times" 2 train "$folder/baskets.txt" --split time
+says err "time without times is said" 'needs a timestamp'
+expect "unknown item" 2 train "$folder/baskets.txt" --query nothing
+says err "unknown item named" "'nothing' is not among the 120 items"
+expect "no such device" 6 train "$folder/baskets.txt" -d nothing
+for wrong in dim=0 dim=x epochs=0 negatives=0 learning-rate=0 learning-rate=x \
+	optimizer=adam batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml; do
+	expect "refused: --$wrong" 2 train "$folder/baskets.txt" "--$wrong"
+	says err "explained: --$wrong" "--${wrong%%=*} takes"
+done
+
+echo "1..$number"
+exit $failed

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Shows that the tests catch mistakes: makes named ones in a copy of the engine.
+
+usage: mutate.py SOURCE-ROOT [NAME...]
+
+Each mutation replaces one place of the source, which must be there exactly once, so that a
+mutation that no longer applies fails instead of passing silently. The copy is built, and the
+vectors and then the unit tests of the engine run until something fails: then it is caught.
+Speaks TAP. Exit status 0 when the unchanged copy passes and every mutation is caught.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from mutations import MUTATIONS
+
+UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_fma", "test_step",
+         "test_partition", "test_batch", "test_rows", "test_differential"]
+COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
+          "tests"]
+TIMEOUT_S = 120
+
+
+def copy_tree(root, to):
+    for name in COPIED:
+        path = os.path.join(root, name)
+        if os.path.isdir(path):
+            shutil.copytree(path, os.path.join(to, name),
+                            ignore=shutil.ignore_patterns("__pycache__", "*.o"))
+        elif os.path.exists(path):
+            shutil.copy(path, to)
+
+
+def run(command, cwd):
+    """Exit status and output; None for one that ran too long."""
+    try:
+        done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return None, ""
+    return done.returncode, done.stdout
+
+
+def build(tree, units):
+    targets = ["runtime/embeng"] + [f"tests/unit-{unit}" for unit in units]
+    return run(["ninja", "-C", "build", *targets], tree)
+
+
+def verdict(tree, units):
+    """Name of the first thing that fails, or None when all pass."""
+    status, _ = run(["build/runtime/embeng", "conform", "-d", "soft", "--cores", "3",
+                     "tests/vectors"], tree)
+    if status != 0:
+        return "vectors" if status is not None else "vectors (hang)"
+    for unit in units:
+        status, _ = run([f"build/tests/unit-{unit}"], tree)
+        if status != 0:
+            return unit if status is not None else f"{unit} (hang)"
+    return None
+
+
+def mutate(tree, mutation, units):
+    """Returns (caught, words)."""
+    path = os.path.join(tree, mutation.file)
+    with open(path, encoding="utf-8") as source:
+        text = source.read()
+    found = text.count(mutation.old)
+    if found != 1:
+        return False, f"its place in {mutation.file} is there {found} times, not once"
+    with open(path, "w", encoding="utf-8") as source:
+        source.write(text.replace(mutation.old, mutation.new))
+    try:
+        status, output = build(tree, units)
+        if status != 0:
+            return False, "it does not build:\n" + output[-2000:]
+        caught = verdict(tree, units)
+        return caught is not None, f"caught by {caught}" if caught else "nothing fails"
+    finally:
+        with open(path, "w", encoding="utf-8") as source:
+            source.write(text)
+
+
+def say(number, passed, name, words):
+    print(f"{'ok' if passed else 'not ok'} {number} - {name}", flush=True)
+    for line in words.splitlines():
+        print(f"# {line}", flush=True)
+    return passed
+
+
+def main():
+    root = os.path.abspath(sys.argv[1])
+    wanted = [m for m in MUTATIONS if not sys.argv[2:] or m.name in sys.argv[2:]]
+    units = [u for u in UNITS if os.path.exists(os.path.join(root, "tests/unit", u + ".c"))]
+    print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="embeng-mutation-") as tree:
+        copy_tree(root, tree)
+        status, output = run(["meson", "setup", "build", "-Doptimization=1"], tree)
+        if status == 0:
+            status, output = build(tree, units)
+        failing = output[-2000:] if status != 0 else verdict(tree, units)
+        if not say(1, failing is None, "unchanged engine", failing or "all pass"):
+            return 1
+        good = True
+        for number, mutation in enumerate(wanted, 2):
+            passed, words = mutate(tree, mutation, units)
+            good &= say(number, passed, mutation.name, words)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

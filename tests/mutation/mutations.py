@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""The mistakes that mutate.py makes. Each is one that somebody could make."""
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+LOOKUP = "engine/kernels/body_lookup.h"
+GRADIENT = "engine/kernels/body_gradient.h"
+UPDATE = "engine/kernels/body_update.h"
+OPTIMIZERS = "engine/kernels/optimizers.h"
+FMA = "engine/kernels/fma_exact.h"
+
+MUTATIONS = [
+    Mutation("runs of 255 instead of 256", "engine/kernels/kernels.h",
+             "#define KERNEL_RUN 256u", "#define KERNEL_RUN 255u"),
+    Mutation("runs added from the right", GRADIENT,
+             "\t\t\tadd_row(target, run, u->dim);\n\t\t\tcontinue;",
+             "\t\t\tadd_row(run, target, u->dim);\n"
+             "\t\t\tfor (u32 c = 0; c < u->dim; c++)\n"
+             "\t\t\t\ttarget[c] = done + length < n ? target[c] : run[c];\n"
+             "\t\t\tcontinue;"),
+    Mutation("missing scale in the lookup", LOOKUP,
+             "\t\tif (w->scales)\n\t\t\tacc[i] *= w->scales[sample];\n", ""),
+    Mutation("missing scale in the gradient", LOOKUP,
+             "scale * w->weights[k] : scale;", "w->weights[k] : scale;"),
+    Mutation("sqrtn without the root", LOOKUP,
+             "KERNEL_SQRTN ? root64(sum) : sum;", "KERNEL_SQRTN ? sum : sum;"),
+    Mutation("division by a zero denominator", LOOKUP,
+             "d == 0.0 ? 0.0f : (float)(1.0 / d)", "(float)(1.0 / d)"),
+    Mutation("weight left out of the lookup", LOOKUP,
+             "weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x",
+             "acc[i] + x"),
+    Mutation("last duplicate lost", GRADIENT,
+             "for (u64 k = 0; k < n; k++)\n\t\tacc = one_fma(",
+             "for (u64 k = 0; k < n - (n > 1); k++)\n\t\tacc = one_fma("),
+    Mutation("coefficient left out of a single gradient", UPDATE,
+             "form == GRADIENT_ONE ? 0.0f + x : one_fma(coef, x, 0.0f)", "0.0f + x"),
+    Mutation("accumulator used before it grew", OPTIMIZERS,
+             "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / SQRT(s[0]);",
+             "\tw = w - lr * g / SQRT(s[0]); \\\n\ts[0] = s[0] + g * g;"),
+    Mutation("gradient ascent", OPTIMIZERS, "\tw = w - lr * g;", "\tw = w + lr * g;"),
+    Mutation("decay after the optimizer's rate", UPDATE,
+             "u->decay * u->lr : u->decay", "u->decay : u->decay"),
+]

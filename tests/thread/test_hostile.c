@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Another thread flips ids, offsets and the library's own descriptors while the
+ * engine reads them: lookups succeed or fail, nothing else happens.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "../../runtime/src/session.h"
+#include "../unit/session_help.h"
+
+#define IDS 256
+#define ROUNDS 300
+
+struct target {
+	uint64_t *words;
+	size_t count;
+	uint64_t seed;
+};
+
+static int stop;
+
+static void *flip(void *arg)
+{
+	struct target *t = arg;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		uint64_t old;
+
+		t->seed = t->seed * 6364136223846793005u + 1442695040888963407u;
+		old = __atomic_load_n(&t->words[(t->seed >> 40) % t->count], __ATOMIC_RELAXED);
+		__atomic_store_n(&t->words[(t->seed >> 40) % t->count],
+				 t->seed & 1 ? t->seed : old & 3, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void lookups(struct embeng *e, const int64_t *ids, const int64_t *splits)
+{
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct embeng_activations a = {.size = sizeof(a)};
+
+		embeng_batch_reset(b, EMBENG_INFERENCE);
+		if (embeng_batch_ragged_splits(b, 0, EMBENG_I64, ids, IDS, splits, IDS + 1, NULL,
+					       0))
+			continue;
+		if (embeng_enqueue(e, b, -1))
+			continue;
+		ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+		ck_assert_int_eq(embeng_release(e, &a), 0);
+	}
+	embeng_batch_free(b);
+}
+
+static void attack(struct embeng *e, uint64_t *words, size_t count, const int64_t *ids,
+		   const int64_t *splits)
+{
+	struct target target = {.words = words, .count = count, .seed = 12345};
+	pthread_t thread;
+
+	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flip, &target), 0);
+	lookups(e, ids, splits);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
+START_TEST(flipped_memory)
+{
+	const float want[] = {20, 21, 10, 11};
+	struct embeng *e = open_small(&(struct shape){.combiner = EMBENG_SUM});
+	int64_t *ids = embeng_buffer_alloc(e, IDS * 8);
+	int64_t *splits = embeng_buffer_alloc(e, (IDS + 1) * 8);
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct slot *slot = &e->replicas[0].serving[0];
+	struct embeng_batch *b;
+
+	for (int i = 0; i <= IDS; i++)
+		splits[i] = i;
+	attack(e, (uint64_t *)ids, IDS, ids, splits);
+	memset(ids, 0, IDS * 8);
+	attack(e, (uint64_t *)splits, IDS + 1, ids, splits);
+	for (int i = 0; i <= IDS; i++)
+		splits[i] = i;
+	lookups(e, ids, splits);
+	ck_assert_ptr_nonnull(slot->input.data);
+	attack(e, (uint64_t *)slot->input.data, 20, ids, splits);
+	for (int i = 0; i < IDS; i++)
+		ids[i] = i ? 1 : 2;
+	b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+	ck_assert_int_eq(
+		embeng_batch_ragged_splits(b, 0, EMBENG_I64, ids, IDS, splits, IDS + 1, NULL, 0),
+		0);
+	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
+	embeng_batch_free(b);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	expect_floats(a.features[0].data, want, 4);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("hostile", flipped_memory)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "fake_model.h"
+
+struct fake_model fake;
+
+static enum verdict wait_for(const struct command *command, struct wait *wait)
+{
+	wait->what = EMBENG_WAIT_UPDATE;
+	wait->replica = command->queue->replica;
+	wait->step = command->cmd.step - 1;
+	return VERDICT_WAIT;
+}
+
+enum verdict model_admit(struct command *command, struct wait *wait)
+{
+	return command->cmd.step > fake.admitted ? wait_for(command, wait) : VERDICT_READY;
+}
+
+u16 model_accept(struct command *command)
+{
+	const struct embeng_mem *mem = &command->cmd.desc;
+	struct view view;
+	u16 status;
+
+	if (fake.accept_status)
+		return fault_set(&command->fault, fake.accept_status, EMBENG_FIELD_IDS, 3, 4, 5, 6);
+	if (!mem_given(mem))
+		return EMBENG_STATUS_OK;
+	status = region_get(command->context, mem, EMBENG_REGION_DEVICE_READ, 8, EMBENG_FIELD_DESC,
+			    7, &view, &command->fault);
+	if (!status)
+		region_put(command->context, &view);
+	return status;
+}
+
+void model_commit(struct command *command, u16 status)
+{
+	(void)command;
+	(void)status;
+	fake.commits++;
+}
+
+enum verdict model_ready(struct command *command, struct wait *wait)
+{
+	return command->cmd.step > fake.ready ? wait_for(command, wait) : VERDICT_READY;
+}
+
+void model_run(struct command *command)
+{
+	fake.log[fake.runs++ % FAKE_LOG] = command->cmd.cookie;
+	if (fake.running)
+		fake.running(command);
+}
+
+void model_finish(struct command *command)
+{
+	(void)command;
+	fake.finishes++;
+}
+
+void model_release(struct command *command)
+{
+	(void)command;
+	fake.releases++;
+}
+
+void model_destroy(struct context *context)
+{
+	(void)context;
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What gets installed serves a program from outside: pkg-config, header, library. Speaks TAP.
+# usage: install.sh SOURCE-ROOT BUILD-ROOT
+set -u
+
+source=$1
+build=$2
+number=0
+failed=0
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+
+# verdict NAME COMMAND...
+verdict()
+{
+	name=$1
+	shift
+	number=$((number + 1))
+	if message=$("$@" 2>&1); then
+		echo "ok $number - $name"
+	else
+		failed=1
+		echo "not ok $number - $name"
+		echo "$message" | sed 's/^/# /'
+	fi
+}
+
+compile()
+{
+	flags=$(pkg-config --cflags --libs embeng) || return 1
+	# shellcheck disable=SC2086
+	cc -std=c11 -Wall -Wextra -Werror "$source/runtime/examples/lookup.c" $flags -o "$stage/lookup"
+}
+
+run()
+{
+	LD_LIBRARY_PATH=$(dirname "$(find "$stage" -name libembeng.so.0)") "$stage/lookup"
+}
+
+# Everything exported is part of the API by its name.
+exports()
+{
+	symbols=$(nm -D --defined-only "$(find "$stage" -name 'libembeng.so.0.*')" |
+		awk '$2 != "A" { print $3 }')
+	[ -n "$symbols" ] || { echo "nothing is exported"; return 1; }
+	strangers=$(echo "$symbols" | grep -v '^embeng_')
+	[ -z "$strangers" ] || { echo "$strangers"; return 1; }
+}
+
+verdict "meson install" env DESTDIR="$stage" meson install -C "$build" --no-rebuild --quiet
+PKG_CONFIG_SYSROOT_DIR=$stage
+PKG_CONFIG_PATH=$(dirname "$(find "$stage" -name embeng.pc)")
+export PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_PATH
+verdict "a program compiles with pkg-config's flags" compile
+verdict "and runs with the installed library" run
+verdict "only embeng_ names are exported" exports
+echo "1..$number"
+exit $failed

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sources are listed by name in meson.build: a test that nobody listed would never run.
+# usage: listed.sh SOURCE-ROOT
+set -eu
+
+cd "$1"
+lists=$(cat meson.build */meson.build */*/meson.build)
+missing=$(find engine firmware-loader runtime tests -name '*.c' | sort | while read -r source; do
+	name=${source##*/}
+	case $source in runtime/examples/*) name=${name%.c} ;; esac
+	case $lists in *["'/"]"$name'"*) ;; *) echo "$source" ;; esac
+done)
+if [ -n "$missing" ]; then
+	printf 'in no meson.build:\n%s\n' "$missing" >&2
+	exit 1
+fi

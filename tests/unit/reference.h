@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a model computes, as plainly as it can be said: one loop per rule, in
+ * the order that the numbers are defined in. Shares nothing with the engine.
+ */
+#ifndef EMBENG_TESTS_REFERENCE_H
+#define EMBENG_TESTS_REFERENCE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct ref_table {
+	int64_t rows;
+	int dim;
+	int combiner; /* 0 sum, 1 mean, 2 sqrtn */
+	int policy;   /* 0 error, 1 clamp, 2 drop, 3 zero */
+	bool adagrad, accumulate, decay_by_rate, dynamic;
+	float rate, decay, gradient_min, gradient_max, weight_min, weight_max;
+	float *weights, *slot; /* [rows][dim] */
+};
+
+struct ref_occurrence {
+	int64_t row; /* -1: reads zeros */
+	float weight;
+	int output;
+};
+
+/* One feature of one replica, ids resolved. */
+struct ref_batch {
+	int table, outputs, count, length;
+	bool weighted;
+	struct ref_occurrence *occurrences;
+	float *scales; /* [outputs] */
+};
+
+static inline void ref_add(struct ref_batch *b, const struct ref_table *t, int64_t id, float weight,
+			   int output, int *position)
+{
+	int64_t row = id;
+
+	if (b->length && *position >= b->length)
+		return;
+	if (id < 0 || id >= t->rows) {
+		if (t->policy == 2)
+			return;
+		row = t->policy == 3 ? -1 : id < 0 ? 0 : t->rows - 1;
+	}
+	b->occurrences[b->count++] = (struct ref_occurrence){
+		row, weight, b->length ? output * b->length + *position : output
+	};
+	++*position;
+}
+
+static inline float ref_scale(const struct ref_batch *b, const struct ref_table *t, int output)
+{
+	double d = 0.0;
+
+	if (t->combiner == 0 || b->length)
+		return 1.0f;
+	for (int k = 0; k < b->count; k++) {
+		double w = b->occurrences[k].weight;
+
+		if (b->occurrences[k].output == output)
+			d += t->combiner == 1 ? w : w * w;
+	}
+	if (t->combiner == 2)
+		d = sqrt(d);
+	return d == 0.0 ? 0.0f : (float)(1.0 / d);
+}
+
+static inline void ref_resolve(struct ref_batch *b, const struct ref_table *t, int samples,
+			       const int64_t *offsets, const int64_t *ids, const float *weights)
+{
+	b->outputs = samples * (b->length ? b->length : 1);
+	b->count = 0;
+	b->weighted = weights;
+	b->occurrences = malloc((offsets[samples] + 1) * sizeof(*b->occurrences));
+	b->scales = malloc((b->outputs + 1) * sizeof(float));
+	for (int s = 0; s < samples; s++) {
+		int position = 0;
+
+		for (int64_t i = offsets[s]; i < offsets[s + 1]; i++)
+			ref_add(b, t, ids[i], weights ? weights[i] : 1.0f, s, &position);
+	}
+	for (int o = 0; o < b->outputs; o++)
+		b->scales[o] = ref_scale(b, t, o);
+}
+
+static inline void ref_release(struct ref_batch *b)
+{
+	free(b->occurrences);
+	free(b->scales);
+}
+
+static inline void ref_lookup(const struct ref_batch *b, const struct ref_table *t, float *out)
+{
+	for (int o = 0; o < b->outputs; o++) {
+		for (int c = 0; c < t->dim; c++) {
+			float acc = 0.0f;
+
+			for (int k = 0; k < b->count; k++) {
+				const struct ref_occurrence *occ = &b->occurrences[k];
+
+				if (occ->output == o)
+					acc = fmaf(occ->weight,
+						   occ->row < 0 ? 0.0f :
+								  t->weights[occ->row * t->dim + c],
+						   acc);
+			}
+			out[o * t->dim + c] = acc * b->scales[o];
+		}
+	}
+}
+
+static inline float ref_clip(float x, float low, float high)
+{
+	x = x < low ? low : x;
+	return x > high ? high : x;
+}
+
+/* One application of the optimizer to one float. */
+static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float rate,
+				float multiplier)
+{
+	float *w = &t->weights[at];
+
+	g = ref_clip(g * multiplier, t->gradient_min, t->gradient_max);
+	if (t->decay != 0.0f)
+		*w = *w - (t->decay_by_rate ? t->decay * rate : t->decay) * *w;
+	if (t->adagrad) {
+		t->slot[at] = t->slot[at] + g * g;
+		*w = *w - rate * g / sqrtf(t->slot[at]);
+	} else {
+		*w = *w - rate * g;
+	}
+	*w = ref_clip(*w, t->weight_min, t->weight_max);
+}
+
+struct ref_sum {
+	float total, replica, run;
+	int in_run;
+	bool any, runs, touched;
+};
+
+static inline void ref_end_run(struct ref_sum *s)
+{
+	if (s->in_run)
+		s->replica = s->runs ? s->replica + s->run : s->run;
+	s->runs |= s->in_run > 0;
+	s->in_run = 0;
+	s->run = 0.0f;
+}
+
+static inline void ref_end_replica(struct ref_sum *s)
+{
+	ref_end_run(s);
+	if (s->runs)
+		s->total = s->any ? s->total + s->replica : s->replica;
+	s->any |= s->runs;
+	s->runs = false;
+}
+
+/* @batches, @gradients: [replicas * features], replica by replica. NULL: zeros. */
+static inline void ref_update_float(struct ref_table *t, int table, int64_t row, int column,
+				    const struct ref_batch *batches, float *const *gradients,
+				    int replicas, int features, float rate, float multiplier)
+{
+	struct ref_sum sum = { 0 };
+
+	for (int i = 0; i < replicas * features; i++) {
+		const struct ref_batch *b = &batches[i];
+
+		if (i % features == 0)
+			ref_end_replica(&sum);
+		for (int k = 0; b->table == table && k < b->count; k++) {
+			const struct ref_occurrence *occ = &b->occurrences[k];
+			float c = b->scales[occ->output] * occ->weight, g = 0.0f;
+
+			if (occ->row != row)
+				continue;
+			if (gradients[i])
+				g = gradients[i][(int64_t)occ->output * t->dim + column];
+			sum.touched = true;
+			sum.run = fmaf(c, g, sum.run);
+			if (!t->accumulate) {
+				ref_optimize(t, row * t->dim + column, sum.run, rate, multiplier);
+				sum.run = 0.0f;
+			} else if (++sum.in_run == 256) {
+				ref_end_run(&sum);
+			}
+		}
+	}
+	ref_end_replica(&sum);
+	if (sum.touched && t->accumulate)
+		ref_optimize(t, row * t->dim + column, sum.total, rate, multiplier);
+}
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <string.h>
+
+#include "builtin_image.h"
+#include "fake_model.h"
+#include "rig.h"
+#include "suite.h"
+
+static u8 copy[sizeof(embeng_builtin_image)];
+
+static u32 reg(struct rig *rig, u32 which)
+{
+	return reg_read32(rig->engine, which);
+}
+
+START_TEST(boots_and_says_what_it_can_do)
+{
+	struct rig *rig = rig_power_on(3, 0);
+
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_MAGIC), EMBENG_DEVICE_MAGIC);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 0);
+	memcpy(copy, embeng_builtin_image, sizeof(copy));
+	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_NONE);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 3);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_QUEUES), RIG_QUEUES);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_DIM), 4096);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_STEP_DEPTH), 8);
+	ck_assert(reg(rig, EMBENG_REG_FEATURES) & EMBENG_CAP_SIGNATURE_UNCHECKED);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_IDS), 1ull << 31);
+	ck_assert_uint_gt(reg_read64(rig->engine, EMBENG_REG_FIRMWARE_VERSION), 0);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_refused_image_leaves_it_without_firmware)
+{
+	struct rig *rig = rig_power_on(1, 0);
+
+	memcpy(copy, embeng_builtin_image, sizeof(copy));
+	copy[4] = 9;
+	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_FORMAT);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_BOOT_ERROR_OFFSET), 4);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 0);
+	copy[4] = EMBENG_FW_FORMAT;
+	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_RUNNING);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(an_image_outside_the_given_memory_is_refused)
+{
+	struct rig *rig = rig_power_on(1, 0);
+	struct engine *e = rig->engine;
+
+	reg_write64(e, EMBENG_REG_BOOT_ADDRESS, (u64)(size_t)copy);
+	reg_write64(e, EMBENG_REG_BOOT_LENGTH, sizeof(copy));
+	reg_write32(e, EMBENG_REG_BOOT_SEQUENCE, 1);
+	rig_run(rig);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_DONE), 1);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_ADDRESS);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_bad_admin_ring_is_refused)
+{
+	struct rig *rig = rig_power_on(1, 0);
+
+	reg_write32(rig->engine, EMBENG_REG_ADMIN_SQ_ENTRIES, 12);
+	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
+			  EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_PARAMETER);
+	reg_write32(rig->engine, EMBENG_REG_ADMIN_SQ_ENTRIES, 16);
+	reg_write64(rig->engine, EMBENG_REG_ADMIN_RING, 64);
+	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
+			  EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_ADDRESS);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_boot_while_running_changes_nothing)
+{
+	struct rig *rig = rig_new(1, 0);
+
+	memset(copy, 0, sizeof(copy));
+	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 1);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_warm_reset_keeps_nothing)
+{
+	struct rig *rig;
+	struct rig_queue *q;
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .step = 1};
+
+	fake = (struct fake_model){.admitted = U64_MAX};
+	rig = rig_new(2, _i != 0);
+	q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	rig_submit(q, &cmd);
+	rig_run(rig);
+	rig_warm_reset(rig);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_QUEUES), 0);
+	ck_assert_uint_eq(EMBENG_LOAD_ACQUIRE(&rig_header(q)->dead), 1);
+	ck_assert_uint_eq(EMBENG_LOAD_ACQUIRE(&rig_header(&rig->admin)->dead), 1);
+	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
+			  EMBENG_BOOT_RUNNING);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(rollback_is_refused_after_a_newer_minimum)
+{
+	struct rig *rig = rig_new(1, 0);
+	u64 version = 0;
+
+	rig_warm_reset(rig);
+	memcpy(copy, embeng_builtin_image, sizeof(copy));
+	memcpy(copy + offsetof(struct embeng_fw_header, version), &version, sizeof(version));
+	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_VERSION);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(the_heart_beats)
+{
+	struct rig *rig = rig_new(1, 1);
+	u32 before = reg(rig, EMBENG_REG_HEARTBEAT);
+
+	while (reg(rig, EMBENG_REG_HEARTBEAT) == before)
+		rig_run(rig);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_config_outside_its_limits_is_refused)
+{
+	static u8 memory[2 * 4096] __attribute__((aligned(4096)));
+	const struct engine_config good = {.registers = memory, .doorbells = memory,
+					   .doorbell_stride = 4096, .queues = 2,
+					   .vectors = 1, .cores = 1};
+	struct engine_config bad[8];
+	struct engine *e = NULL;
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		bad[i] = good;
+	bad[0].registers = memory + 8;
+	bad[1].doorbells = NULL;
+	bad[2].doorbell_stride = 64;
+	bad[3].queues = 1;
+	bad[4].vectors = 0;
+	bad[5].cores = 0;
+	bad[6].cores = 65;
+	bad[7].variant = "no such";
+	for (i = 0; i < 8; i++)
+		ck_assert_int_eq(engine_create(&bad[i], &e), -EINVAL);
+	ck_assert_ptr_null(e);
+	engine_destroy(e);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, boots_and_says_what_it_can_do);
+	tcase_add_test(t, a_refused_image_leaves_it_without_firmware);
+	tcase_add_test(t, an_image_outside_the_given_memory_is_refused);
+	tcase_add_test(t, a_bad_admin_ring_is_refused);
+	tcase_add_test(t, a_boot_while_running_changes_nothing);
+	tcase_add_loop_test(t, a_warm_reset_keeps_nothing, 0, 2);
+	tcase_add_test(t, rollback_is_refused_after_a_newer_minimum);
+	tcase_add_test(t, the_heart_beats);
+	tcase_add_test(t, a_config_outside_its_limits_is_refused);
+}
+
+int main(void)
+{
+	return suite_main("boot", add);
+}

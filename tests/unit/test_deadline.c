@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/* What waits for the program ends with ETIME and says what is missing. */
+#include "session_help.h"
+
+START_TEST(dequeue_names_missing_gradients)
+{
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&(struct shape){.optimizer = embeng_sgd(1)});
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), -ETIME);
+	expect_text("step 1: gradients of replica 0");
+	ck_assert_int_eq(embeng_dequeue(e, 0, 1000000, &a), -ETIME);
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	ck_assert_uint_eq(a.step, 2);
+	embeng_close(e);
+}
+END_TEST
+
+START_TEST(enqueue_beyond_depth)
+{
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&(struct shape){.optimizer = embeng_sgd(1), .depth = 2});
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), -ETIME);
+	expect_text("step 1: gradients of replica 0");
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	embeng_close(e);
+}
+END_TEST
+
+START_TEST(other_replica_is_named)
+{
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(
+		&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2});
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), -ETIME);
+	expect_text("of replica 1");
+	embeng_close(e);
+}
+END_TEST
+
+START_TEST(drain_between_lookups_of_one_step)
+{
+	float rows[8];
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&(struct shape){
+		.optimizer = embeng_sgd(1), .replicas = 2, .pipelining = 1});
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), -ETIME);
+	expect_text("step 1: lookup of replica 1");
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 1, 0), 0);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	embeng_close(e);
+}
+END_TEST
+
+/* Step 2 reads before update 1; after a drain step 3 sees both. */
+START_TEST(pipelining_is_stale_by_one)
+{
+	const float first[] = {30, 32, 0, 0, 30, 31}, third[] = {26, 28, 0, 0, 28, 29};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&(struct shape){
+		.optimizer = embeng_sgd(1), .pipelining = 1, .combiner = EMBENG_SUM});
+
+	for (int step = 1; step <= 2; step++) {
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+		ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+		expect_floats(a.features[0].data, first, 6);
+		ck_assert_int_eq(apply_ones(e, 0), 0);
+	}
+	ck_assert_int_eq(embeng_flush(e, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	expect_floats(a.features[0].data, third, 6);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("deadline", dequeue_names_missing_gradients, enqueue_beyond_depth,
+	  other_replica_is_named, drain_between_lookups_of_one_step, pipelining_is_stale_by_one)

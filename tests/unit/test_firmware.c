@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../engine/firmware.h"
+#include "../../engine/sha256.h"
+#include "../../firmware-loader/builtin/parameters.h"
+#include "../../firmware-loader/image.h"
+#include "../../uapi/embeng_regs.h"
+#include "suite.h"
+
+#define HEADER(field) offsetof(struct embeng_fw_header, field)
+#define TABLE sizeof(struct embeng_fw_header)
+#define ENTRY(n, field)                                  \
+	(TABLE + (n) * sizeof(struct embeng_fw_section) + \
+	 offsetof(struct embeng_fw_section, field))
+#define PARAMETERS 256u /* 128 header, two entries of 64 */
+#define PARAMETER(field) (PARAMETERS + offsetof(struct embeng_fw_parameters, field))
+#define STRINGS (PARAMETERS + 64u)
+
+static u8 *image;
+static size_t length;
+
+static void pack(void)
+{
+	const struct image_section sections[] = {
+		{EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &builtin_parameters,
+		 sizeof(builtin_parameters)},
+		{EMBENG_FW_STRINGS, 0, builtin_strings, sizeof(builtin_strings)},
+	};
+	void *out;
+
+	ck_assert_int_eq(image_pack(BUILTIN_VERSION, "test", sections, 2, &out, &length), 0);
+	image = out;
+}
+
+static void rehash(u32 section)
+{
+	struct embeng_fw_section s;
+
+	memcpy(&s, image + ENTRY(section, type), sizeof(s));
+	if (s.offset <= length && s.length <= length - s.offset)
+		sha256_digest(image + s.offset, s.length, image + ENTRY(section, sha256));
+}
+
+static void expect(u64 minimum, u32 error, u64 offset)
+{
+	struct firmware out = {.version = 99};
+	u64 at = 0;
+
+	ck_assert_uint_eq(firmware_check(image, length, minimum, &out, &at), error);
+	ck_assert_uint_eq(at, offset);
+	ck_assert_uint_eq(out.version, error ? 99 : BUILTIN_VERSION);
+	free(image);
+}
+
+START_TEST(the_packed_image_is_good)
+{
+	pack();
+	ck_assert_uint_eq(length, STRINGS + 64);
+	expect(BUILTIN_VERSION, EMBENG_BOOT_ERROR_NONE, 0);
+}
+END_TEST
+
+/* One value changed; hashes of sections are made right again unless the hash is the point. */
+static const struct {
+	u64 at;
+	u32 bytes;
+	u64 value;
+	u32 error;
+	u64 offset;
+} broken[] = {
+	{HEADER(magic), 4, 1, EMBENG_BOOT_ERROR_MAGIC, HEADER(magic)},
+	{HEADER(format), 4, 2, EMBENG_BOOT_ERROR_FORMAT, HEADER(format)},
+	{HEADER(interface_major), 4, 9, EMBENG_BOOT_ERROR_INTERFACE, HEADER(interface_major)},
+	{HEADER(interface_minor), 4, 9, EMBENG_BOOT_ERROR_INTERFACE, HEADER(interface_minor)},
+	{HEADER(length), 8, STRINGS, EMBENG_BOOT_ERROR_LENGTH, HEADER(length)},
+	{HEADER(length), 8, STRINGS + 128, EMBENG_BOOT_ERROR_LENGTH, HEADER(length)},
+	{HEADER(section_count), 4, 0, EMBENG_BOOT_ERROR_SECTION, HEADER(section_count)},
+	{HEADER(section_count), 4, 65, EMBENG_BOOT_ERROR_SECTION, HEADER(section_count)},
+	{HEADER(section_count), 4, 60, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
+	{HEADER(section_stride), 4, 56, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
+	{HEADER(section_stride), 4, 68, EMBENG_BOOT_ERROR_SECTION, HEADER(section_stride)},
+	{HEADER(reserved) + 3, 1, 1, EMBENG_BOOT_ERROR_RESERVED, HEADER(reserved) + 3},
+	{ENTRY(0, offset), 8, PARAMETERS + 64, EMBENG_BOOT_ERROR_SECTION, ENTRY(0, offset)},
+	{ENTRY(1, offset), 8, PARAMETERS, EMBENG_BOOT_ERROR_SECTION, ENTRY(1, offset)},
+	{ENTRY(1, length), 8, U64_MAX - 63, EMBENG_BOOT_ERROR_SECTION, ENTRY(1, length)},
+	{ENTRY(1, length), 8, 0, EMBENG_BOOT_ERROR_SECTION, STRINGS},
+	{ENTRY(1, flags), 4, 2, EMBENG_BOOT_ERROR_RESERVED, ENTRY(1, flags)},
+	{ENTRY(1, reserved), 8, 1, EMBENG_BOOT_ERROR_RESERVED, ENTRY(1, reserved)},
+	{ENTRY(0, type), 4, 77, EMBENG_BOOT_ERROR_SECTION_TYPE, ENTRY(0, type)},
+	{ENTRY(1, type), 4, EMBENG_FW_PARAMETERS, EMBENG_BOOT_ERROR_SECTION_TYPE, ENTRY(1, type)},
+	{ENTRY(0, length), 8, 63, EMBENG_BOOT_ERROR_PARAMETER, PARAMETERS},
+	{PARAMETER(step_depth), 4, 3, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(step_depth)},
+	{PARAMETER(step_depth), 4, 65, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(step_depth)},
+	{PARAMETER(contexts), 4, 0, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(contexts)},
+	{PARAMETER(contexts), 4, 257, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(contexts)},
+	{PARAMETER(queues), 4, 1, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(queues)},
+	{PARAMETER(queues), 4, 1025, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(queues)},
+	{PARAMETER(regions), 4, 15, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(regions)},
+	{PARAMETER(regions), 4, 65537, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(regions)},
+	{PARAMETER(heartbeat_ms), 4, 0, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(heartbeat_ms)},
+	{PARAMETER(heartbeat_ms), 4, 10001, EMBENG_BOOT_ERROR_PARAMETER, PARAMETER(heartbeat_ms)},
+	{PARAMETER(minimum_version), 8, BUILTIN_VERSION + 1, EMBENG_BOOT_ERROR_PARAMETER,
+	 PARAMETER(minimum_version)},
+	{PARAMETER(reserved) + 5, 1, 1, EMBENG_BOOT_ERROR_RESERVED, PARAMETER(reserved) + 5},
+};
+
+START_TEST(a_broken_image_is_refused_where_it_is_broken)
+{
+	pack();
+	memcpy(image + broken[_i].at, &broken[_i].value, broken[_i].bytes);
+	rehash(0);
+	if (broken[_i].at >= TABLE)
+		rehash(1);
+	expect(0, broken[_i].error, broken[_i].offset);
+}
+END_TEST
+
+START_TEST(a_wrong_hash_is_refused)
+{
+	pack();
+	image[STRINGS] ^= 1;
+	expect(0, EMBENG_BOOT_ERROR_HASH, STRINGS);
+}
+END_TEST
+
+START_TEST(filling_must_be_zero)
+{
+	pack();
+	image[length - 1] = 1;
+	expect(0, EMBENG_BOOT_ERROR_SECTION, length - 1);
+}
+END_TEST
+
+START_TEST(an_old_image_is_refused)
+{
+	pack();
+	expect(BUILTIN_VERSION + 1, EMBENG_BOOT_ERROR_VERSION, HEADER(version));
+}
+END_TEST
+
+START_TEST(a_piece_of_a_header_is_refused)
+{
+	pack();
+	length = 127;
+	expect(0, EMBENG_BOOT_ERROR_LENGTH, 127);
+}
+END_TEST
+
+START_TEST(an_unknown_optional_section_is_skipped)
+{
+	u32 type = 77;
+
+	pack();
+	memcpy(image + ENTRY(1, type), &type, sizeof(type));
+	expect(0, EMBENG_BOOT_ERROR_NONE, 0);
+}
+END_TEST
+
+START_TEST(parameters_must_be_there)
+{
+	const struct image_section only = {EMBENG_FW_STRINGS, 0, "x", 2};
+	void *out;
+
+	ck_assert_int_eq(image_pack(BUILTIN_VERSION, "test", &only, 1, &out, &length), 0);
+	image = out;
+	expect(0, EMBENG_BOOT_ERROR_PARAMETER, HEADER(section_count));
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, the_packed_image_is_good);
+	tcase_add_loop_test(t, a_broken_image_is_refused_where_it_is_broken, 0,
+			    (int)(sizeof(broken) / sizeof(broken[0])));
+	tcase_add_test(t, a_wrong_hash_is_refused);
+	tcase_add_test(t, filling_must_be_zero);
+	tcase_add_test(t, an_old_image_is_refused);
+	tcase_add_test(t, a_piece_of_a_header_is_refused);
+	tcase_add_test(t, an_unknown_optional_section_is_skipped);
+	tcase_add_test(t, parameters_must_be_there);
+}
+
+int main(void)
+{
+	return suite_main("firmware", add);
+}

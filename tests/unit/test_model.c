@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+#include <math.h>
+#include <stdio.h>
+
+#include "config.h"
+#include "test_model.h"
+
+/* Refuses a change of an otherwise valid table, and leaves the model as it was. */
+#define ASSERT_TABLE_REFUSED(change, errno_, ...)                                                  \
+	do {                                                                                       \
+		struct embeng_model *m_ = embeng_model_new();                                      \
+		struct embeng_table_config c = table_config("users");                              \
+                                                                                                   \
+		c.optimizer = embeng_adagrad(0.5f);                                                \
+		change;                                                                            \
+		ASSERT_REFUSED(embeng_model_add_table(m_, &c), errno_, __VA_ARGS__);               \
+		ck_assert_uint_eq(embeng_model_table_count(m_), 0);                                \
+		ck_assert_uint_eq(embeng_model_rate_count(m_), 0);                                 \
+		embeng_model_free(m_);                                                             \
+	} while (0)
+
+#define ASSERT_FEATURE_REFUSED(change, errno_, ...)                                                \
+	do {                                                                                       \
+		struct embeng_model *m_ = embeng_model_new();                                      \
+		struct embeng_table_config t_ = table_config("users");                             \
+		struct embeng_feature_config c = feature_config("clicks");                         \
+                                                                                                   \
+		ck_assert_int_eq(embeng_model_add_table(m_, &t_), 0);                              \
+		change;                                                                            \
+		ASSERT_REFUSED(embeng_model_add_feature(m_, &c), errno_, __VA_ARGS__);             \
+		ck_assert_uint_eq(embeng_model_feature_count(m_), 0);                              \
+		embeng_model_free(m_);                                                             \
+	} while (0)
+
+static const char *const long_name =
+	"0123456789012345678901234567890123456789012345678901234567890123";
+
+START_TEST(test_optimizers_start_as_documented)
+{
+	struct embeng_optimizer sgd = embeng_sgd(0.25f), adagrad = embeng_adagrad(0.125f);
+
+	ck_assert_uint_eq(sgd.size, sizeof(sgd));
+	ck_assert_int_eq(sgd.kind, EMBENG_SGD);
+	ck_assert(sgd.learning_rate == 0.25f);
+	ck_assert_ptr_null(sgd.rate_name);
+	ck_assert_int_eq(adagrad.kind, EMBENG_ADAGRAD);
+	ck_assert(adagrad.learning_rate == 0.125f);
+	ck_assert(adagrad.initial_accumulator_value == 0.1f);
+	ck_assert_int_eq(adagrad.use_gradient_accumulation, EMBENG_DEFAULT);
+	ck_assert(!adagrad.has_clip_min && !adagrad.has_clip_weight_max);
+}
+END_TEST
+
+START_TEST(test_order_and_names)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config t = table_config(NULL);
+	struct embeng_feature_config f = feature_config(NULL);
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	t.name = "b";
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
+	t.name = NULL;
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 2);
+	f.table = 2;
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
+	f.name = long_name + 1;
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 1);
+	ck_assert_str_eq(embeng_model_table_name(m, 0), "table_0");
+	ck_assert_str_eq(embeng_model_table_name(m, 2), "table_2");
+	ck_assert_ptr_null(embeng_model_table_name(m, 3));
+	ck_assert_str_eq(embeng_model_feature_name(m, 0), "feature_0");
+	ck_assert_str_eq(embeng_model_feature_name(m, 1), long_name + 1);
+	ck_assert_ptr_null(embeng_model_feature_name(m, 2));
+	ck_assert_int_eq(embeng_model_table(m, "b"), 1);
+	ck_assert_int_eq(embeng_model_feature(m, "feature_0"), 0);
+	ASSERT_REFUSED(embeng_model_table(m, "feature_0"), ENOENT, "feature_0");
+	ASSERT_REFUSED(embeng_model_feature(m, "b"), ENOENT, "feature b");
+	ASSERT_REFUSED(embeng_model_feature(m, NULL), ENOENT, "NULL");
+	t.name = "b";
+	ASSERT_REFUSED(embeng_model_add_table(m, &t), EEXIST, "table b", "table 1");
+	t.name = "table_3";
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 3);
+	f.name = "feature_0";
+	ASSERT_REFUSED(embeng_model_add_feature(m, &f), EEXIST, "feature feature_0", "feature 0");
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(test_rates_in_table_order_once)
+{
+	static const char *const names[] = {"slow", NULL, "fast", "slow", "unused"};
+	struct embeng_model *m = embeng_model_new();
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct embeng_table_config t = table_config(NULL);
+		char name[8];
+
+		if (names[i])
+			t.optimizer.rate_name = strcpy(name, names[i]);
+		if (i == 4)
+			t.optimizer.kind = EMBENG_OPTIMIZER_NO;
+		ck_assert_int_eq(embeng_model_add_table(m, &t), (int)i);
+		memset(name, 'z', sizeof(name));
+	}
+	ck_assert_uint_eq(embeng_model_rate_count(m), 2);
+	ck_assert_str_eq(embeng_model_rate_name(m, 0), "slow");
+	ck_assert_str_eq(embeng_model_rate_name(m, 1), "fast");
+	ck_assert_ptr_null(embeng_model_rate_name(m, 2));
+	ck_assert_int_eq(m->tables[1].rate, -1);
+	ck_assert_int_eq(m->tables[2].rate, 1);
+	ck_assert_int_eq(m->tables[3].rate, 0);
+	ck_assert_str_eq(m->tables[3].optimizer.rate_name, "slow");
+	ck_assert_int_eq(m->tables[4].rate, -1);
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(test_slots)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config t = table_config("plain");
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	t.name = "adaptive";
+	t.optimizer = embeng_adagrad(0.5f);
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
+	ck_assert_int_eq(model_slot(m, 0, NULL), 0);
+	ck_assert_int_eq(model_slot(m, 0, "parameters"), 0);
+	ck_assert_int_eq(model_slot(m, 1, "accumulators"), 1);
+	ck_assert_str_eq(model_slot_name(m, 1, 0), "parameters");
+	ck_assert_str_eq(model_slot_name(m, 1, 1), "accumulators");
+	ck_assert_ptr_null(model_slot_name(m, 0, 1));
+	ck_assert_ptr_null(model_slot_name(m, 2, 0));
+	ASSERT_REFUSED(model_slot(m, 0, "accumulators"), ENOENT, "plain", "accumulators", "alone");
+	ASSERT_REFUSED(model_slot(m, 1, "momenta"), ENOENT, "adaptive", "momenta");
+	ASSERT_REFUSED(model_slot(m, 2, NULL), ENOENT, "table 2", "2 tables");
+	ASSERT_REFUSED(model_slot(m, -1, NULL), ENOENT, "table -1");
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(test_copy_means_the_same)
+{
+	struct embeng_model *m = embeng_model_new(), *copy;
+	struct embeng_table_config t = table_config("t");
+	struct embeng_feature_config f = feature_config("f");
+	struct embeng_engine_config e = {sizeof(e), 3, 1, 4};
+
+	t.optimizer.rate_name = "slow";
+	t.initializer = (struct embeng_initializer){EMBENG_INIT_UNIFORM, -1.0f, 2.0f, 77};
+	f.output_rank = 2;
+	f.output_shape[0] = 4;
+	f.max_sequence_length = 5;
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
+	f.name = "g";
+	f.output_rank = 0;
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 1);
+	ck_assert_int_eq(embeng_model_set_engine(m, &e), 0);
+	copy = model_copy(m);
+	ck_assert_uint_eq(embeng_model_hash(copy), embeng_model_hash(m));
+	embeng_model_free(m);
+	ck_assert_str_eq(copy->tables[0].name, "t");
+	ck_assert_uint_eq(copy->tables[0].initializer.seed, 77);
+	ck_assert_str_eq(copy->rates[0], "slow");
+	ck_assert_uint_eq(copy->features[0].output_rank, 2);
+	ck_assert_int_eq(copy->features[0].output_shape[0], 4);
+	ck_assert_int_eq(copy->features[0].max_sequence_length, 0);
+	ck_assert_int_eq(copy->features[1].max_sequence_length, 5);
+	ck_assert_uint_eq(copy->engine.replicas, 3);
+	embeng_model_free(copy);
+	embeng_model_free(NULL);
+}
+END_TEST
+
+START_TEST(test_structures_of_other_sizes)
+{
+	struct {
+		struct embeng_table_config c;
+		unsigned char newer[8];
+	} large = {.c = table_config("t")};
+	struct embeng_model *m = embeng_model_new();
+
+	large.c.size = sizeof(large);
+	ck_assert_int_eq(embeng_model_add_table(m, &large.c), 0);
+	large.c.name = "u";
+	large.newer[3] = 1;
+	ASSERT_REFUSED(embeng_model_add_table(m, &large.c), EINVAL, "embeng_table_config",
+		       "does not know");
+	large.c.size = sizeof(large.c) - 1;
+	ASSERT_REFUSED(embeng_model_add_table(m, &large.c), EINVAL, "embeng_table_config",
+		       "sizeof");
+	large.c.size = (size_t)1 << 40;
+	ASSERT_REFUSED(embeng_model_add_table(m, &large.c), EINVAL, "not possible");
+	ASSERT_REFUSED(embeng_model_add_table(m, NULL), EINVAL, "NULL");
+	ASSERT_REFUSED(embeng_model_add_table(NULL, &large.c), EINVAL, "NULL");
+	ASSERT_REFUSED(embeng_model_add_feature(NULL, NULL), EINVAL, "NULL");
+	ASSERT_REFUSED(embeng_model_add_feature(m, NULL), EINVAL, "embeng_feature_config");
+	ASSERT_REFUSED(embeng_model_set_engine(m, NULL), EINVAL, "embeng_engine_config");
+	ASSERT_REFUSED(embeng_model_set_engine(NULL, NULL), EINVAL, "NULL");
+	ck_assert_uint_eq(embeng_model_table_count(m), 1);
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(test_tables_refused)
+{
+	ASSERT_TABLE_REFUSED(c.name = "", EINVAL, "table", "empty");
+	ASSERT_TABLE_REFUSED(c.name = long_name, EINVAL, "63", "longer");
+	ASSERT_TABLE_REFUSED(c.vocabulary_size = 0, ERANGE, "users", "vocabulary_size 0");
+	ASSERT_TABLE_REFUSED(c.dim = 0, ERANGE, "users", "dim 0");
+	ASSERT_TABLE_REFUSED(c.dim = (int64_t)1 << 32, ERANGE, "users", "dim 4294967296");
+	ASSERT_TABLE_REFUSED(c.combiner = 3, EINVAL, "users", "combiner 3");
+	ASSERT_TABLE_REFUSED(c.combiner = -1, EINVAL, "users", "combiner -1");
+	ASSERT_TABLE_REFUSED(c.out_of_range = 4, EINVAL, "users", "out_of_range 4");
+	ASSERT_TABLE_REFUSED(c.initializer.kind = 4, EINVAL, "users", "initializer kind 4");
+	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_CONSTANT, c.initializer.a = NAN),
+			     ERANGE, "users", "initializer a");
+	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_UNIFORM, c.initializer.b = INFINITY),
+			     ERANGE, "users", "initializer b");
+	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_UNIFORM, c.initializer.b = -1.0f),
+			     ERANGE, "users", "above its b");
+	ASSERT_TABLE_REFUSED(
+		(c.initializer.kind = EMBENG_INIT_TRUNCATED_NORMAL, c.initializer.b = -1.0f),
+		ERANGE, "users", "deviation");
+}
+END_TEST
+
+START_TEST(test_optimizers_refused)
+{
+	ASSERT_TABLE_REFUSED(c.optimizer.kind = 3, EINVAL, "users", "kind 3");
+	ASSERT_TABLE_REFUSED(c.optimizer.size = 0, EINVAL, "users", "embeng_sgd()");
+	ASSERT_TABLE_REFUSED(c.optimizer.use_gradient_accumulation = 3, EINVAL, "users",
+			     "use_gradient_accumulation 3");
+	ASSERT_TABLE_REFUSED(c.optimizer.learning_rate = NAN, ERANGE, "users", "learning_rate");
+	ASSERT_TABLE_REFUSED(c.optimizer.learning_rate = INFINITY, ERANGE, "learning_rate", "inf");
+	ASSERT_TABLE_REFUSED(c.optimizer.rate_name = "", EINVAL, "learning rate", "empty");
+	ASSERT_TABLE_REFUSED(c.optimizer.rate_name = long_name, EINVAL, "learning rate", "63");
+	ASSERT_TABLE_REFUSED(c.optimizer.initial_accumulator_value = 0.0f, ERANGE,
+			     "initial_accumulator_value 0", "above 0");
+	ASSERT_TABLE_REFUSED(c.optimizer.initial_accumulator_value = NAN, ERANGE,
+			     "initial_accumulator_value");
+	ASSERT_TABLE_REFUSED(c.optimizer.weight_decay_factor = -1.0f, ERANGE,
+			     "weight_decay_factor -1");
+	ASSERT_TABLE_REFUSED(c.optimizer.weight_decay_factor = NAN, ERANGE, "weight_decay_factor");
+}
+END_TEST
+
+START_TEST(test_clips_refused)
+{
+	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_weight_min = 1,
+			      c.optimizer.clip_weight_min = 2.0f,
+			      c.optimizer.has_clip_weight_max = 1),
+			     ERANGE, "users", "clip_weight_min 2", "clip_weight_max 0");
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer.has_clip_weight_max = 1, c.optimizer.clip_weight_max = NAN), ERANGE,
+		"clip_weight", "nan");
+	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_min = 1, c.optimizer.clip_min = 1.0f,
+			      c.optimizer.has_clip_max = 1, c.optimizer.clip_max = 0.5f),
+			     ERANGE, "clip_min 1", "clip_max 0.5");
+	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_min = 1, c.optimizer.clip_min = NAN), ERANGE,
+			     "clip", "nan");
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer.has_clip_max = 1, c.optimizer.use_gradient_accumulation = EMBENG_OFF),
+		EINVAL, "users", "clipping", "accumulation");
+}
+END_TEST
+
+START_TEST(test_features_refused)
+{
+	ASSERT_FEATURE_REFUSED(c.name = "", EINVAL, "feature", "empty");
+	ASSERT_FEATURE_REFUSED(c.name = long_name, EINVAL, "feature", "63");
+	ASSERT_FEATURE_REFUSED(c.table = 1, ENOENT, "clicks", "table 1", "1 tables");
+	ASSERT_FEATURE_REFUSED(c.table = -1, ENOENT, "clicks", "table -1");
+	ASSERT_FEATURE_REFUSED(c.max_sequence_length = -1, ERANGE, "clicks",
+			       "max_sequence_length -1");
+	ASSERT_FEATURE_REFUSED(c.max_sequence_length = (int64_t)1 << 32, ERANGE, "clicks",
+			       "4294967296");
+	ASSERT_FEATURE_REFUSED(c.output_rank = EMBENG_MAX_RANK + 1, ERANGE, "output_rank 9");
+	ASSERT_FEATURE_REFUSED((c.output_rank = 2, c.output_shape[1] = -3), ERANGE, "clicks",
+			       "entry 1", "[?, -3]");
+	ASSERT_FEATURE_REFUSED((c.output_rank = 2, c.output_shape[0] = (int64_t)1 << 32,
+				c.output_shape[1] = (int64_t)1 << 31),
+			       ERANGE, "clicks", "[4294967296, 2147483648]");
+}
+END_TEST
+
+START_TEST(test_optimizer_none_is_not_looked_at)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config t = table_config("t");
+
+	memset(&t.optimizer, 0, sizeof(t.optimizer));
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_uint_eq(m->tables[0].slot_count, 0);
+	ck_assert_int_eq(m->tables[0].optimizer.kind, EMBENG_OPTIMIZER_NO);
+	embeng_model_free(m);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		test_optimizers_start_as_documented,
+		test_order_and_names,
+		test_rates_in_table_order_once,
+		test_slots,
+		test_copy_means_the_same,
+		test_structures_of_other_sizes,
+		test_tables_refused,
+		test_optimizers_refused,
+		test_clips_refused,
+		test_features_refused,
+		test_optimizer_none_is_not_looked_at,
+	};
+
+	return run_tests("model", tests, COUNT(tests));
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "direct_main.h"
+#include "direct.h"
+
+static u64 state;
+
+static u64 draw(u64 below)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 16 ^ state << 40) % below;
+}
+
+/* Groups ascend, hold every occurrence once, in order, under its own row. */
+static void check(const struct partition *p, const u64 *rows, u64 count)
+{
+	u64 seen = 0, kept = 0;
+
+	for (u64 i = 0; i < count; i++)
+		kept += rows[i] != KERNEL_ROW_ZERO;
+	ck_assert_uint_eq(p->count, kept);
+	for (u64 g = 0; g < p->group_count; g++) {
+		const struct kernel_group *group = &p->groups[g];
+
+		ck_assert(!g || group[-1].row < group->row);
+		ck_assert_uint_eq(group->first, seen);
+		ck_assert_uint_ge(group->count, 1);
+		for (u64 k = 0; k < group->count; k++) {
+			u32 occurrence = p->order[seen + k];
+
+			ck_assert(!k || p->order[seen + k - 1] < occurrence);
+			ck_assert_uint_eq(rows[occurrence], group->row);
+		}
+		seen += group->count;
+	}
+	ck_assert_uint_eq(seen, kept);
+}
+
+static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
+{
+	struct partition p = { 0 };
+	u64 *rows = malloc((count + 1) * 8);
+
+	p.sources = calloc(2, sizeof(*p.sources));
+	for (u64 i = 0; i < count; i++) {
+		rows[i] = draw(3) ? draw(limit) : draw(limit < 9 ? limit : 9);
+		if (zeros && !draw(5))
+			rows[i] = KERNEL_ROW_ZERO;
+	}
+	if (count)
+		rows[count / 2] = limit - 1;
+	p.sources[0] = (struct partition_source){ rows, 0, count / 3 };
+	p.sources[1] = (struct partition_source){ rows + count / 3, count / 3, count - count / 3 };
+	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
+	check(&p, rows, count);
+	partition_free(&p);
+	free(rows);
+}
+
+START_TEST(test_sorts_for_any_size_and_core_count)
+{
+	static const u64 limits[] = { 1, 2, 2047, 2048, 1000000, U32_MAX, 1ull << 32, 1ull << 33,
+				      1ull << 40, U64_MAX >> 1 };
+
+	for (u64 i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		for (u32 cores = 1; cores <= 7; cores += 3) {
+			partition_of(limits[i], 0, false, cores);
+			partition_of(limits[i], 1, false, cores);
+			partition_of(limits[i], 3000, true, cores);
+			partition_of(limits[i], 150000, i % 2, cores);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_core_of_a_row_beyond_32_bits)
+{
+	ck_assert_uint_eq(model_core(1ull << 40, 0, 7), 2);
+	ck_assert_uint_eq(model_core((1ull << 40) + 5, 3, 7), 3);
+	ck_assert_uint_eq(model_core((1ull << 63) - 1, 1, 4), 0);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { test_sorts_for_any_size_and_core_count,
+				       test_core_of_a_row_beyond_32_bits, NULL };
+
+	return direct_main("partition", tests);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <poll.h>
+
+#include "session_help.h"
+
+static int one(void *arg, const struct embeng_device_info *info)
+{
+	*(struct embeng_device_info *)arg = *info;
+	return 7;
+}
+
+START_TEST(lists_itself)
+{
+	struct embeng_device_info info = {0};
+
+	ck_assert_int_eq(embeng_device_list(one, &info), 7);
+	ck_assert_str_eq(info.kind, "soft");
+	ck_assert_uint_ge(info.step_depth, 4);
+	ck_assert_int_eq(embeng_device_list(NULL, NULL), -EINVAL);
+}
+END_TEST
+
+START_TEST(says_what_it_is)
+{
+	struct embeng_device_info info = {.size = sizeof(info)};
+	struct embeng *e = open_small(&(struct shape){0});
+
+	ck_assert_int_eq(embeng_info(e, &info), 0);
+	ck_assert_uint_eq(info.cores, 2);
+	ck_assert_uint_eq(info.table_memory, 64u << 20);
+	ck_assert_int_eq(embeng_export(e), -ENOTSUP);
+	embeng_close(e);
+}
+END_TEST
+
+START_TEST(memory_runs_out)
+{
+	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 1 << 20, .dim = 64};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng *e = NULL;
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_open("soft:memory=1M", m, &e, &error), -ENOSPC);
+	ck_assert_ptr_null(e);
+	ck_assert_ptr_nonnull(strstr(error.text, "268435456 bytes are needed"));
+	ck_assert_int_eq(embeng_open("soft:variant=none", m, &e, &error), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(error.text, "\"none\""));
+	embeng_model_free(m);
+}
+END_TEST
+
+START_TEST(descriptor_is_readable)
+{
+	struct embeng *e = open_small(&(struct shape){0});
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct pollfd p = {.fd = embeng_fd(e), .events = POLLIN};
+
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_INFERENCE, 0, -1), 0);
+	ck_assert_int_ge(p.fd, 0);
+	ck_assert_int_eq(poll(&p, 1, -1), 1);
+	ck_assert_int_eq(embeng_dequeue(e, 0, 0, &a), 0);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("soft", lists_itself, says_what_it_is, memory_runs_out, descriptor_is_readable)

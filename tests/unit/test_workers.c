@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include <pthread.h>
+
+#include "../../engine/device.h"
+#include "suite.h"
+
+#define TASKS 200u
+#define JOBS 300u
+
+struct job {
+	u32 done[TASKS];
+	u32 cores;
+};
+
+static void task(void *arg, u64 number, u32 worker)
+{
+	struct job *job = arg;
+
+	ck_assert_uint_lt(worker, job->cores);
+	__atomic_fetch_add(&job->done[number], 1, __ATOMIC_RELAXED);
+}
+
+static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
+{
+	u32 i, j;
+
+	for (j = 0; j < JOBS; j++) {
+		struct job job = {.cores = cores};
+		u64 tasks = j % TASKS;
+
+		workers_run(workers, task, &job, tasks, bytes);
+		for (i = 0; i < TASKS; i++)
+			ck_assert_uint_eq(job.done[i], i < tasks);
+	}
+}
+
+START_TEST(every_task_is_done_once)
+{
+	struct engine engine = {.inline_bytes = 100};
+	struct workers *workers = workers_new(&engine, (u32)_i);
+
+	ck_assert_ptr_nonnull(workers);
+	run_jobs(workers, (u32)_i, 99);
+	run_jobs(workers, (u32)_i, 100);
+	workers_free(workers);
+}
+END_TEST
+
+static void *second_caller(void *arg)
+{
+	run_jobs(arg, 4, 100);
+	return NULL;
+}
+
+START_TEST(two_callers_at_once)
+{
+	struct engine engine = {.inline_bytes = 100};
+	struct workers *workers = workers_new(&engine, 4);
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, second_caller, workers), 0);
+	run_jobs(workers, 4, 100);
+	pthread_join(thread, NULL);
+	workers_free(workers);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_loop_test(t, every_task_is_done_once, 1, 8);
+	tcase_add_test(t, two_callers_at_once);
+}
+
+int main(void)
+{
+	return suite_main("workers", add);
+}
