@@ -78,7 +78,7 @@ static void block(struct queue *q, u32 state, const struct wait *wait)
 	q->wait = *wait;
 }
 
-static void accept(struct queue *q, struct command *command)
+static void accept(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
 	bool ours = command_is_ours(command);
@@ -89,9 +89,8 @@ static void accept(struct queue *q, struct command *command)
 	port_unlock(e->lock);
 	began = port_now_ns();
 	status = ours ? command_accept(command) : model_accept(command);
-	began = port_now_ns() - began;
 	port_lock(e->lock);
-	e->away_ns += began;
+	*away_ns += port_now_ns() - began;
 	q->accepting = false;
 	if (!ours)
 		model_commit(command, status);
@@ -127,7 +126,7 @@ static void copy(struct queue *q, struct command *command)
 	ring_copy(q, &command->cmd);
 }
 
-static int take(struct queue *q)
+static int take(struct queue *q, u64 *away_ns)
 {
 	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
 	struct command *command = q->free;
@@ -149,11 +148,11 @@ static int take(struct queue *q)
 	if (verdict == VERDICT_FAILED)
 		retire(command);
 	else
-		accept(q, command);
+		accept(q, command, away_ns);
 	return 1;
 }
 
-static int accept_one(struct queue *q)
+static int accept_one(struct queue *q, u64 *away_ns)
 {
 	static const struct wait nothing;
 	enum ring_look look;
@@ -167,16 +166,16 @@ static int accept_one(struct queue *q)
 		return 1;
 	}
 	block(q, EMBENG_QUEUE_RUNNING, &nothing);
-	return look == RING_COMMAND && q->free ? take(q) : 0;
+	return look == RING_COMMAND && q->free ? take(q, away_ns) : 0;
 }
 
 /* One command of each queue, so that a full queue cannot shut out the others. */
-int accept_step(struct engine *e)
+int accept_step(struct engine *e, u64 *away_ns)
 {
 	int moved = 0;
 	u32 i;
 
 	for (i = 0; i < e->order_count; i++)
-		moved |= accept_one(e->order[i]);
+		moved |= accept_one(e->order[i], away_ns);
 	return moved;
 }

@@ -206,7 +206,6 @@ struct engine {
 	bool resetting; /* a warm reset waits for what is in flight */
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
-	u64 away_ns; /* spent in the model layer since this was last taken */
 };
 
 static inline void *reg_at(struct engine *e, u32 offset)

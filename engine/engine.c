@@ -70,30 +70,28 @@ const char *engine_variant(const struct engine *engine)
 	return engine->kernels->name;
 }
 
-static int step(struct engine *e, enum engine_run_mode mode)
+static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = registers_step(e);
 
 	moved |= admin_step(e);
-	moved |= accept_step(e);
-	return moved | execute_step(e, mode);
+	moved |= accept_step(e, away_ns);
+	return moved | execute_step(e, mode, away_ns);
 }
 
 int engine_run(struct engine *engine, enum engine_run_mode mode)
 {
-	u64 began = port_now_ns(), spent;
+	u64 began, away_ns = 0;
 	int moved = 0;
 
 	port_lock(engine->lock);
-	engine->away_ns = 0;
-	while (step(engine, mode))
+	began = port_now_ns();
+	while (step(engine, mode, &away_ns))
 		moved = 1;
 	report_all(engine);
 	registers_heartbeat(engine, moved);
-	spent = port_now_ns() - began;
-	/* Several threads at once share away_ns; then a share of it is missing here. */
-	if (moved && spent > engine->away_ns)
-		reg_count(engine, EMBENG_REG_TIME_RING, spent - engine->away_ns);
+	if (moved)
+		reg_count(engine, EMBENG_REG_TIME_RING, port_now_ns() - began - away_ns);
 	port_unlock(engine->lock);
 	return moved;
 }

@@ -66,7 +66,7 @@ static struct queue *choose(struct engine *e, int *moved)
 	return best;
 }
 
-static void run(struct engine *e, struct queue *q)
+static void run(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
 	u64 began;
@@ -77,21 +77,20 @@ static void run(struct engine *e, struct queue *q)
 	port_unlock(e->lock);
 	began = port_now_ns();
 	model_run(command);
-	began = port_now_ns() - began;
 	port_lock(e->lock);
-	e->away_ns += began;
+	*away_ns += port_now_ns() - began;
 	q->running = false;
 	e->busy = false;
 	complete(command);
 }
 
-int execute_step(struct engine *e, enum engine_run_mode mode)
+int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = 0;
 	struct queue *q = choose(e, &moved);
 
 	if (!q || mode != ENGINE_RUN_ALL || e->busy)
 		return moved;
-	run(e, q);
+	run(e, q, away_ns);
 	return 1;
 }

@@ -65,11 +65,13 @@ enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);
 
 /* accept.c */
-int accept_step(struct engine *e); /* lets go of the lock inside */
+/* Lets go of the lock inside; adds the time it was without it to *away_ns. */
+int accept_step(struct engine *e, u64 *away_ns);
 void complete(struct command *command);
 
 /* execute.c */
-int execute_step(struct engine *e, enum engine_run_mode mode); /* lets go of the lock inside */
+/* As accept_step(). */
+int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns);
 
 /* report.c */
 void report_all(struct engine *e);

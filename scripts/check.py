@@ -45,7 +45,7 @@ SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Db_lundef=false"]
 STAGES = [
     Stage("plain", "build", [], [], 1, {}),
     Stage("ASan+UBSan", "build-asan", SANITIZED + ["-Db_sanitize=address,undefined"],
-          ["unit", "conform", "example", "cli"], 4,
+          ["unit", "hostile", "conform", "example", "cli"], 4,
           {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
     Stage("TSan", "build-tsan", SANITIZED + ["-Db_sanitize=thread"],

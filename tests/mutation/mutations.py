@@ -14,7 +14,8 @@ LOOKUP = "engine/kernels/body_lookup.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
 OPTIMIZERS = "engine/kernels/optimizers.h"
-FMA = "engine/kernels/fma_exact.h"
+STEP = "engine/step.c"
+IDS = "engine/ids.c"
 
 MUTATIONS = [
     Mutation("runs of 255 instead of 256", "engine/kernels/kernels.h",
@@ -47,4 +48,21 @@ MUTATIONS = [
     Mutation("gradient ascent", OPTIMIZERS, "\tw = w - lr * g;", "\tw = w + lr * g;"),
     Mutation("decay after the optimizer's rate", UPDATE,
              "u->decay * u->lr : u->decay", "u->decay : u->decay"),
+    Mutation("stale step without pipelining", STEP,
+             "lag = model->pipelining ? 2 : 1;", "lag = 2;"),
+    Mutation("fresh step with pipelining", STEP,
+             "lag = model->pipelining ? 2 : 1;", "lag = 1;"),
+    Mutation("update not held for the next lookup", STEP,
+             "if (model->pipelining && step_looked(model) <= step)",
+             "if (model->pipelining && step_looked(model) <= step - 1)"),
+    Mutation("repeated update accepted", STEP,
+             "if (step != replica->updated + 1 || step > replica->looked)",
+             "if (step > replica->looked)"),
+    Mutation("id equal to the vocabulary accepted", IDS,
+             "check_ids(f->rows.data, ids, table->record.rows, feature, fault)",
+             "check_ids(f->rows.data, ids, table->record.rows + 1, feature, fault)"),
+    Mutation("negative id clamped to the last row", IDS,
+             "*row = (s64)*row < 0 ? 0 : rows - 1;", "*row = rows - 1;"),
+    Mutation("last occurrence of the last row lost", "engine/partition.c",
+             "p->groups[i + 1].first : p->count)", "p->groups[i + 1].first : p->count - 1)"),
 ]
