@@ -78,6 +78,23 @@ static void block(struct queue *q, u32 state, const struct wait *wait)
 	q->wait = *wait;
 }
 
+/*
+ * A DRAIN covers what was submitted before it, on any queue of its context. Queues are
+ * looked at one after another, so what came just before it may not have been fetched yet.
+ */
+static void note_tails(struct context *c)
+{
+	struct engine *e = c->engine;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		struct queue *q = e->order[i];
+
+		if (q->context == c)
+			q->tail_at_drain = embeng_observe_tail(&q->doorbell->sq_tail);
+	}
+}
+
 static void accept(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
@@ -102,6 +119,8 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 		return;
 	}
 	command->committed = true;
+	if (command->cmd.opcode == EMBENG_OP_DRAIN)
+		note_tails(q->context);
 	if (command->cmd.opcode == EMBENG_OP_LOOKUP)
 		post(command, EMBENG_CQE_ACCEPTED);
 }
@@ -135,11 +154,13 @@ static int take(struct queue *q, u64 *away_ns)
 	copy(q, command);
 	if (ring_space(q) < q->accepted + completions_of(&command->cmd)) {
 		wait.what = EMBENG_WAIT_SPACE;
+		q->stuck = true;
 		block(q, EMBENG_QUEUE_CQ_FULL, &wait);
 		return 0;
 	}
 	verdict = admit(q, command, &wait);
 	if (verdict == VERDICT_WAIT) {
+		q->stuck = true;
 		block(q, EMBENG_QUEUE_BLOCKED, &wait);
 		return 0;
 	}
@@ -165,6 +186,7 @@ static int accept_one(struct queue *q, u64 *away_ns)
 		q->wait = nothing;
 		return 1;
 	}
+	q->stuck = false;
 	block(q, EMBENG_QUEUE_RUNNING, &nothing);
 	return look == RING_COMMAND && q->free ? take(q, away_ns) : 0;
 }

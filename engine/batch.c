@@ -63,14 +63,14 @@ int batch_reserve(struct model *model, struct batch *batch, bool training)
 	return 0;
 }
 
-static u16 check_header(const struct model *model, const struct embeng_batch *header,
+static u16 check_header(const struct model *model, const struct embeng_lookup *header,
 			const struct embeng_mem *desc, struct fault *fault)
 {
 	u32 count = model->blob.engine.feature_count;
 
 	if (header->reserved[0] | header->reserved[1])
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
-				 EMBENG_NO_INDEX, offsetof(struct embeng_batch, reserved),
+				 EMBENG_NO_INDEX, offsetof(struct embeng_lookup, reserved),
 				 header->reserved[0] | header->reserved[1], 0);
 	if (header->model_hash != model->blob.hash)
 		return fault_set(fault, EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH,
@@ -79,14 +79,14 @@ static u16 check_header(const struct model *model, const struct embeng_batch *he
 		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT,
 				 EMBENG_NO_INDEX, 0, header->feature_count, count);
 	return check_records(header->feature_count, header->feature_stride,
-			     sizeof(struct embeng_batch_feature), sizeof(*header), desc, fault);
+			     sizeof(struct embeng_lookup_feature), sizeof(*header), desc, fault);
 }
 
 static u16 fetch(struct command *command, struct batch *batch)
 {
 	const struct embeng_mem *desc = &command->cmd.desc;
 	const struct model *model = command->context->model;
-	struct embeng_batch header;
+	struct embeng_lookup header;
 	struct view view;
 	u16 status = desc_get(command, sizeof(header), EMBENG_REGION_DEVICE_READ, &view);
 
@@ -104,7 +104,7 @@ static u16 fetch(struct command *command, struct batch *batch)
 	return status;
 }
 
-static u16 check_form(const struct embeng_batch_feature *g, u32 index, bool sequence,
+static u16 check_form(const struct embeng_lookup_feature *g, u32 index, bool sequence,
 		      struct fault *fault)
 {
 	bool dense = g->form == EMBENG_FORM_DENSE;
@@ -145,7 +145,7 @@ static u16 check_counts(const struct model *model, struct batch_feature *f, u32 
 {
 	const struct embeng_record_feature *record = &model->blob.features[index];
 	const struct embeng_caps *caps = &model->engine->caps;
-	const struct embeng_batch_feature *g = &f->given;
+	const struct embeng_lookup_feature *g = &f->given;
 	u64 sequence = batch_sequence(model, index, f), length = sequence ? sequence : 1;
 	u16 status = above(g->sample_count, record->max_samples ? record->max_samples : caps->samples,
 			   EMBENG_FIELD_SAMPLES, index, fault);
@@ -166,7 +166,7 @@ static u16 check_counts(const struct model *model, struct batch_feature *f, u32 
 static u16 check_lengths(const struct model *model, const struct batch_feature *f, u32 index,
 			 struct fault *fault)
 {
-	const struct embeng_batch_feature *g = &f->given;
+	const struct embeng_lookup_feature *g = &f->given;
 	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
 	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index, fault);
 
@@ -193,7 +193,7 @@ static u16 get(struct command *command, const struct embeng_mem *mem, u32 rights
 
 static u16 copy_feature(struct command *command, struct batch_feature *f, u32 index, bool training)
 {
-	const struct embeng_batch_feature *g = &f->given;
+	const struct embeng_lookup_feature *g = &f->given;
 	struct context *context = command->context;
 	struct view ids = { 0 }, offsets = { 0 }, weights = { 0 }, out = { 0 };
 	struct batch_input in;

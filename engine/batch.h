@@ -26,7 +26,7 @@ struct buffer {
  * @offsets: [samples + 1] u64, where @bag is made from them
  */
 struct batch_feature {
-	struct embeng_batch_feature given;
+	struct embeng_lookup_feature given;
 	u64 outputs, occurrences, asked;
 	u64 dropped, clamped, zeroed;
 	bool weighted, scaled, identity;

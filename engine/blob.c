@@ -183,9 +183,11 @@ static u16 take_table(struct parser *p, u64 at, u64 length)
 
 static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature *f)
 {
-	u16 status = value_above(p, AT(at, embeng_record_feature, table), f->table,
-				 (u64)p->blob->engine.table_count - 1);
+	u16 status = 0;
 
+	if (f->table >= p->blob->engine.table_count)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_feature, table),
+				f->table, p->blob->engine.table_count);
 	if (!status && f->flags & ~EMBENG_FEATURE_FINITE_WEIGHTS)
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_feature, flags),
 				f->flags, EMBENG_FEATURE_FINITE_WEIGHTS);

@@ -168,6 +168,7 @@ struct queue {
 	u32 state; /* enum embeng_queue_state */
 	u32 completed; /* free-running index below which all commands are done */
 	bool accepting; /* a thread is fetching from it */
+	bool stuck;	/* its next command cannot be taken before something else moves */
 	bool running;	/* a thread is running its oldest command */
 	bool dying;	/* being destroyed: what waits is aborted, nothing more is taken */
 	struct wait wait;
@@ -176,6 +177,7 @@ struct queue {
 	u32 accept_limit;
 	struct command *pool, *free; /* [accept_limit], and those not in use */
 	u32 tail_seen, cq_head_seen; /* as of the last look */
+	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
 	u64 turn;		     /* engine->turn when it last ran a command */
 	struct embeng_queue_report reported;
 };

@@ -17,6 +17,24 @@ static void delayed(struct queue *q, const struct command *command)
 		q->engine->wake_ns = command->ready_ns;
 }
 
+/* What was submitted before the DRAIN and can be fetched has been. */
+static bool is_fetched(const struct context *c)
+{
+	const struct engine *e = c->engine;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		const struct queue *q = e->order[i];
+
+		if (q->context != c || q->dying || q->stuck || !q->free ||
+		    q->state == EMBENG_QUEUE_ERROR)
+			continue;
+		if (q->accepting || (s32)(q->tail_at_drain - q->sq_head) > 0)
+			return false;
+	}
+	return true;
+}
+
 /* Looks at a queue's oldest command; true when the model layer can run it. */
 static bool look(struct queue *q, int *moved)
 {
@@ -25,6 +43,10 @@ static bool look(struct queue *q, int *moved)
 	bool ours = command_is_ours(command);
 	enum verdict verdict;
 
+	if (command->cmd.opcode == EMBENG_OP_DRAIN && !is_fetched(q->context)) {
+		q->context->moving = true;
+		return false;
+	}
 	verdict = ours ? command_ready(command, &wait) : model_ready(command, &wait);
 	if (verdict == VERDICT_WAIT) {
 		if (command->cmd.opcode == EMBENG_OP_NOP)

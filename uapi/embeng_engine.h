@@ -250,7 +250,7 @@ enum embeng_queue_kind {
  *	updates up to this one. Else 0
  * @after: LOOKUP for inference, ROWS_*, STATS, STATE_*, MODEL_UNLOAD: run on the
  *	tables as they are after this step's update (0: before any). Else 0
- * @desc: LOOKUP &struct embeng_batch; UPDATE &struct embeng_update; MODEL_LOAD
+ * @desc: LOOKUP &struct embeng_lookup; UPDATE &struct embeng_update; MODEL_LOAD
  *	the blob; ROWS_* &struct embeng_rows; STATS where &struct embeng_stats
  *	goes; STATE_* one __u64, the optimizer's step count; FENCE an array of
  *	&struct embeng_fence_point. Read access, but for STATS and STATE_READ,
@@ -429,14 +429,14 @@ enum embeng_form {
 };
 
 /**
- * struct embeng_batch - descriptor of a LOOKUP
+ * struct embeng_lookup - descriptor of a LOOKUP
  * @feature_count: must be the model's
- * @feature_stride: bytes from one &struct embeng_batch_feature to the next,
+ * @feature_stride: bytes from one &struct embeng_lookup_feature to the next,
  *	which follow this header
  * @model_hash: &embeng_blob_header.hash of the loaded model
  * @reserved: 0
  */
-struct embeng_batch {
+struct embeng_lookup {
 	__u32 feature_count;
 	__u32 feature_stride;
 	__u64 model_hash;
@@ -444,7 +444,7 @@ struct embeng_batch {
 };
 
 /**
- * struct embeng_batch_feature - one feature's input and where its output goes
+ * struct embeng_lookup_feature - one feature's input and where its output goes
  * @feature: index; features stand in model order, all of them
  * @form: enum embeng_form
  * @id_width: 4 or 8 bytes, signed
@@ -460,7 +460,7 @@ struct embeng_batch {
  *
  * Offsets are multiples of the element width, lengths exactly count x width.
  */
-struct embeng_batch_feature {
+struct embeng_lookup_feature {
 	__u32 feature;
 	__u8 form;
 	__u8 id_width;
@@ -480,10 +480,10 @@ struct embeng_batch_feature {
 /**
  * struct embeng_update - descriptor of an UPDATE
  * @feature_count: must be the model's
- * @feature_stride: as in &struct embeng_batch
+ * @feature_stride: as in &struct embeng_lookup
  * @rate_count: must be the model's number of dynamic learning rates
  * @reserved: 0
- * @model_hash: as in &struct embeng_batch
+ * @model_hash: as in &struct embeng_lookup
  * @rates: [rate_count] f32; not given when there are none. Replicas of one step
  *	must give the same bits
  * @multiplier: f32 bits; a row's summed gradient is multiplied by it before it is
@@ -895,14 +895,14 @@ EMBENG_ASSERT_AT(embeng_doorbell, cq_head, 64);
 EMBENG_ASSERT_AT(embeng_doorbell, arm, 128);
 EMBENG_ASSERT(sizeof(struct embeng_queue_layout) == 48);
 EMBENG_ASSERT_AT(embeng_queue_layout, header, 16);
-EMBENG_ASSERT(sizeof(struct embeng_batch) == 32);
-EMBENG_ASSERT_AT(embeng_batch, model_hash, 8);
-EMBENG_ASSERT(sizeof(struct embeng_batch_feature) == 128);
-EMBENG_ASSERT_AT(embeng_batch_feature, sample_count, 8);
-EMBENG_ASSERT_AT(embeng_batch_feature, offsets, 24);
-EMBENG_ASSERT_AT(embeng_batch_feature, ids, 48);
-EMBENG_ASSERT_AT(embeng_batch_feature, weights, 72);
-EMBENG_ASSERT_AT(embeng_batch_feature, activations, 96);
+EMBENG_ASSERT(sizeof(struct embeng_lookup) == 32);
+EMBENG_ASSERT_AT(embeng_lookup, model_hash, 8);
+EMBENG_ASSERT(sizeof(struct embeng_lookup_feature) == 128);
+EMBENG_ASSERT_AT(embeng_lookup_feature, sample_count, 8);
+EMBENG_ASSERT_AT(embeng_lookup_feature, offsets, 24);
+EMBENG_ASSERT_AT(embeng_lookup_feature, ids, 48);
+EMBENG_ASSERT_AT(embeng_lookup_feature, weights, 72);
+EMBENG_ASSERT_AT(embeng_lookup_feature, activations, 96);
 EMBENG_ASSERT(sizeof(struct embeng_update) == 64);
 EMBENG_ASSERT_AT(embeng_update, model_hash, 16);
 EMBENG_ASSERT_AT(embeng_update, rates, 24);

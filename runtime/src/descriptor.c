@@ -63,7 +63,7 @@ static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
 
 static uint64_t place_copies(struct slot *slot, size_t count)
 {
-	uint64_t at = sizeof(struct wire_batch) + count * sizeof(struct embeng_batch_feature);
+	uint64_t at = sizeof(struct embeng_lookup) + count * sizeof(struct embeng_lookup_feature);
 
 	for (size_t i = 0; i < ARRAYS * count; i++) {
 		struct array *a = &slot->arrays[i];
@@ -116,9 +116,9 @@ static int place_outputs(struct embeng *e, struct slot *slot)
 
 static void write_features(struct embeng *e, struct slot *slot, const struct embeng_batch *b)
 {
-	struct wire_batch head = {
+	struct embeng_lookup head = {
 		.feature_count = (uint32_t)b->count,
-		.feature_stride = sizeof(struct embeng_batch_feature),
+		.feature_stride = sizeof(struct embeng_lookup_feature),
 		.model_hash = e->model_hash,
 	};
 	char *to = slot->input.data;
@@ -127,7 +127,7 @@ static void write_features(struct embeng *e, struct slot *slot, const struct emb
 	for (size_t f = 0; f < b->count; f++) {
 		const struct input *in = &b->inputs[f];
 		const struct array *a = &slot->arrays[ARRAYS * f];
-		struct embeng_batch_feature feature = {
+		struct embeng_lookup_feature feature = {
 			.feature = (uint32_t)f,
 			.form = in->form == INPUT_DENSE ? EMBENG_FORM_DENSE :
 				in->pooled ? EMBENG_FORM_POOLED : EMBENG_FORM_CSR,
@@ -180,7 +180,7 @@ static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng
 int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		    struct embeng_mem *descriptor)
 {
-	uint64_t head = sizeof(struct wire_batch) + b->count * sizeof(struct embeng_batch_feature);
+	uint64_t head = sizeof(struct embeng_lookup) + b->count * sizeof(struct embeng_lookup_feature);
 	int ret;
 
 	list_arrays(slot, b);

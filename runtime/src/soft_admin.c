@@ -5,7 +5,7 @@
 #include "error.h"
 #include "soft.h"
 
-#include "../../engine/engine.h" /* after soft.h: see wire.h */
+#include "../../engine/engine.h"
 
 #define ADMIN_ENTRIES 16u
 #define CONTEXT 0u

@@ -7,7 +7,7 @@
 #include "error.h"
 #include "soft.h"
 
-#include "../../engine/engine.h" /* after soft.h: see wire.h */
+#include "../../engine/engine.h"
 
 static const char *boot_error_text(uint32_t error)
 {

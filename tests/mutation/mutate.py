@@ -18,7 +18,8 @@ import tempfile
 from mutations import MUTATIONS
 
 UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_fma", "test_step",
-         "test_partition", "test_batch", "test_rows", "test_differential"]
+         "test_partition", "test_batch", "test_update", "test_hot_row", "test_rows",
+         "test_differential"]
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
           "tests"]
 TIMEOUT_S = 120

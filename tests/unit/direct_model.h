@@ -44,8 +44,8 @@ static inline struct direct *small_open(const struct small_model *m, u32 cores)
 
 struct small_lookup {
 	struct command *command;
-	struct embeng_batch *header;
-	struct embeng_batch_feature *feature;
+	struct embeng_lookup *header;
+	struct embeng_lookup_feature *feature;
 	float *out;
 };
 
@@ -58,9 +58,9 @@ static inline struct small_lookup small_lookup(struct direct *d, struct queue *q
 
 	l.command->cmd.step = step;
 	l.header = direct_memory(d, sizeof(*l.header) + sizeof(*l.feature), &l.command->cmd.desc);
-	l.feature = (struct embeng_batch_feature *)(l.header + 1);
-	*l.header = (struct embeng_batch){ 1, sizeof(*l.feature), model->blob.hash, { 0 } };
-	*l.feature = (struct embeng_batch_feature){ .form = EMBENG_FORM_DENSE, .id_width = 8,
+	l.feature = (struct embeng_lookup_feature *)(l.header + 1);
+	*l.header = (struct embeng_lookup){ 1, sizeof(*l.feature), model->blob.hash, { 0 } };
+	*l.feature = (struct embeng_lookup_feature){ .form = EMBENG_FORM_DENSE, .id_width = 8,
 						    .sample_count = count, .id_count = count };
 	memcpy(direct_memory(d, count * 8, &l.feature->ids), ids, count * 8);
 	l.out = direct_memory(d, count * model->tables[0].record.dim * 4, &l.feature->activations);

@@ -149,7 +149,7 @@ static void put_number(void *to, u64 at, u32 width, s64 value)
 }
 
 /* Writes one feature's input where the engine reads it, and resolves it here. */
-static void draw_input(struct random_model *m, int f, struct embeng_batch_feature *g,
+static void draw_input(struct random_model *m, int f, struct embeng_lookup_feature *g,
 		       struct ref_batch *batch)
 {
 	const struct ref_table *t = &m->table[m->table_of[f]];
@@ -163,7 +163,7 @@ static void draw_input(struct random_model *m, int f, struct embeng_batch_featur
 	for (u32 s = 0; s < samples; s++)
 		offsets[s + 1] = offsets[s] + (dense ? 1 : draw(m, 4) ? (s64)draw(m, most + 1) : 0);
 	ids = calloc(offsets[samples] + 1, 8);
-	*g = (struct embeng_batch_feature){ .feature = f,
+	*g = (struct embeng_lookup_feature){ .feature = f,
 					    .form = dense ? EMBENG_FORM_DENSE :
 						    pooled ? EMBENG_FORM_POOLED :
 							     EMBENG_FORM_CSR,
@@ -209,9 +209,9 @@ static void same(const float *got, const float *expected, u64 count, const char 
 static void lookup(struct random_model *m, int replica, u64 step, struct ref_batch *batches)
 {
 	struct command *command = direct_command(&m->d->input[replica], EMBENG_OP_LOOKUP);
-	u64 bytes = sizeof(struct embeng_batch) + m->features * sizeof(struct embeng_batch_feature);
-	struct embeng_batch *header = direct_memory(m->d, bytes, &command->cmd.desc);
-	struct embeng_batch_feature *given = (struct embeng_batch_feature *)(header + 1);
+	u64 bytes = sizeof(struct embeng_lookup) + m->features * sizeof(struct embeng_lookup_feature);
+	struct embeng_lookup *header = direct_memory(m->d, bytes, &command->cmd.desc);
+	struct embeng_lookup_feature *given = (struct embeng_lookup_feature *)(header + 1);
 
 	command->cmd.step = step;
 	header->feature_count = m->features;

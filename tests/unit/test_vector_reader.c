@@ -98,6 +98,9 @@ static const struct {
 	 "'row_splits' is missing"},
 	{STEP("{\"enqueue\": {\"features\": {\"f\": {\"dense\": [], \"weights\": [[[1]]]}}}}"),
 	 "lists of numbers"},
+	{STEP("{\"enqueue\": {\"features\": {\"f\": {\"ragged\": {\"rows\": [[1], [2]]}, "
+	      "\"weights\": [[1], [[1]]]}}}}"),
+	 "lists of numbers"},
 	{STEP("{\"dequeue\": {\"expect\": {\"f\": [1, [2]]}}}"), "f[1]: must be a number"},
 	{STEP("{\"dequeue\": {\"expect\": {\"f\": null}}}"), "must be a list"},
 	{STEP("{\"apply_gradients\": {\"gradients\": {\"f\": {\"row_id\": 1}}}}"), "'row_id'"},
