@@ -318,7 +318,9 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
 /**
  * embeng_open() - open a device and load a model
  * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
- *	EMBENG_DEVICE, else the soft device
+ *	EMBENG_DEVICE, else the soft device. Without variant= the environment's
+ *	EMBENG_KERNEL names the kernel variant ("portable", "avx2"), else the best
+ *	that the processor runs; all give the same bits
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes

@@ -6,11 +6,9 @@
 #include "rows.h"
 #include "wait.h"
 
-#define VERSION "0.1.0"
-
 const char *embeng_version(void)
 {
-	return VERSION;
+	return EMBENG_VERSION;
 }
 
 void give_error(struct embeng_error *error)

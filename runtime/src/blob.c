@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "blob.h"
 #include "crc32c.h"
 #include "error.h"
@@ -30,14 +31,6 @@ static void put(struct sink *sink, struct embeng_record *record, uint16_t type, 
 		memcpy(sink->bytes + sink->length, record, length);
 	sink->length += length;
 	sink->records++;
-}
-
-static uint32_t bits(float value)
-{
-	uint32_t out;
-
-	memcpy(&out, &value, sizeof(out));
-	return out;
 }
 
 static uint8_t combiner_of(enum embeng_combiner_name name)

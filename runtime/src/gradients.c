@@ -5,16 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bits.h"
 #include "session.h"
 #include "wait.h"
-
-static uint32_t bits(float value)
-{
-	uint32_t u;
-
-	memcpy(&u, &value, sizeof(u));
-	return u;
-}
 
 static int check_features(const struct embeng *e, const struct slot *slot,
 			  const struct embeng_gradients *g)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bits.h"
 #include "config.h"
 #include "rows.h"
 #include "wait.h"
@@ -238,14 +239,6 @@ static int fill(struct embeng *e, void *arg, uint64_t after)
 	ret = transfer(e, &cmd, f->what, NULL);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
-}
-
-static uint32_t bits(float value)
-{
-	uint32_t u;
-
-	memcpy(&u, &value, sizeof(u));
-	return u;
 }
 
 static void set_initializer(const struct table *t, const struct embeng_initializer *i,

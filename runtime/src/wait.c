@@ -7,7 +7,7 @@
 
 /* Rounds without movement before sleeping: a completion is often microseconds away. */
 #define SPINS 64
-/* Reports come without an interrupt, so sleepers look at them now and then. */
+/* What another thread of ours changed interrupts nobody, so sleepers look now and then. */
 #define NAP_NS 2000000ull
 
 uint64_t now_ns(void)
