@@ -42,9 +42,11 @@ static int unknown(const char *verb, int argc, char **argv)
 	struct output out = {.verb = "error"};
 	char hint[80] = "embeng --help lists the verbs";
 
-	for (int i = 2; i < argc; i++)
+	for (int i = 1; i < argc; i++)
 		out.json |= !strcmp(argv[i], "--json");
-	if (nearest)
+	if (!strcmp(verb, "--json"))
+		snprintf(hint, sizeof(hint), "A verb goes first: embeng list --json");
+	else if (nearest)
 		snprintf(hint, sizeof(hint), "Did you mean: embeng %s", nearest->name);
 	if (out.json)
 		return output_fail(&out, CLI_USAGE, EINVAL, hint, "there is no verb '%s'", verb);

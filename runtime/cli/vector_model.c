@@ -136,6 +136,20 @@ static int add_feature(struct run *r, struct embeng_model *model, struct json_ob
 	return err < 0 ? run_library(r, err) : 0;
 }
 
+/* Hosts and their sharding change no result; wrong ones are refused all the same. */
+static int check_hosts(struct run *r, struct json_object *engine)
+{
+	static const char *const shardings[] = {"div", "mod"};
+	const char *sharding = text_member(engine, "sharding", "div");
+	int64_t hosts = integer_member(engine, "hosts", 1);
+
+	if (choose(sharding, shardings, 2) < 0)
+		return run_fail(r, -EINVAL, "sharding '%s' is none of div, mod", sharding);
+	if (hosts < 1)
+		return run_fail(r, -ERANGE, "%lld hosts, not from 1", (long long)hosts);
+	return 0;
+}
+
 static int set_engine(struct run *r, struct embeng_model *model, struct json_object *engine)
 {
 	int64_t replicas = integer_member(engine, "replicas", 1);
@@ -158,8 +172,10 @@ int model_build(struct run *r, struct json_object *engine, bool optimizer,
 {
 	struct json_object *tables = member(r->vector, "tables");
 	struct json_object *features = member(r->vector, "features");
-	int err = set_engine(r, model, engine);
+	int err = check_hosts(r, engine);
 
+	if (!err)
+		err = set_engine(r, model, engine);
 	for (size_t i = 0; !err && i < list_length(tables); i++)
 		err = add_table(r, model, json_object_array_get_idx(tables, i), optimizer);
 	for (size_t i = 0; !err && i < list_length(features); i++)

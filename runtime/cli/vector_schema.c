@@ -216,14 +216,16 @@ static int check_clip(struct json_object *value, const struct place *place)
 
 static int check_weights(struct json_object *value, const struct place *place)
 {
-	struct json_object *first;
-
 	if (check_nested(value, place))
 		return -1;
-	first = json_object_array_get_idx(value, 0);
-	if (json_object_is_type(first, json_type_array) &&
-	    json_object_is_type(json_object_array_get_idx(first, 0), json_type_array))
-		return malformed(place, "must be a list of numbers, or of lists of numbers");
+	for (size_t i = 0; i < json_object_array_length(value); i++) {
+		struct json_object *row = json_object_array_get_idx(value, i);
+
+		if (json_object_is_type(row, json_type_array) &&
+		    json_object_is_type(json_object_array_get_idx(row, 0), json_type_array))
+			return malformed(place,
+					 "must be a list of numbers, or of lists of numbers");
+	}
 	return 0;
 }
 

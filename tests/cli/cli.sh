@@ -69,6 +69,8 @@ expect 'version' 0 --version
 says out 'version has three numbers' '^embeng [0-9]*\.[0-9]*\.[0-9]*$'
 expect 'misspelt verb' 2 confrom
 says err 'misspelt verb is corrected' 'embeng conform'
+expect 'option before the verb' 2 --json list
+document 'option before the verb, document' 'd["schema"] == "embeng.error/1" and "embeng list --json" in d["error"]["hint"]'
 expect 'unknown option' 2 info --frob
 says err 'unknown option is named' "'--frob'"
 expect 'unknown option, JSON' 2 info --frob --json

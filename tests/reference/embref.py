@@ -50,7 +50,10 @@ class Replica:
 
 
 class Engine:
-    def __init__(self, tables, features, replicas=1, pipelining=False, **_):
+    def __init__(self, tables, features, replicas=1, pipelining=False, hosts=1,
+                 sharding="div", **_):
+        require(sharding in ("div", "mod"), "EINVAL", f"there is no sharding {sharding}")
+        require(hosts >= 1, "ERANGE", f"{hosts} hosts")
         self.model = Model(tables, features)
         self.replicas = [Replica() for _ in range(replicas)]
         self.pipelining = pipelining

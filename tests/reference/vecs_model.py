@@ -4,10 +4,11 @@
 from vecbuild import Vector, adagrad, feature, sgd, table
 
 
-def refused(name, about, errno=None, contains=(), tables=None, features=None, requires=None):
+def refused(name, about, errno=None, contains=(), tables=None, features=None, requires=None,
+            engine=None):
     v = Vector("model_" + name, about, tables or [table("items")],
                features if features is not None else [feature("clicks", "items")],
-               requires=requires)
+               engine=engine, requires=requires)
     return v.refused(errno, contains)
 
 
@@ -57,7 +58,16 @@ def options():
                    optimizer=adagrad(0.1, clipvalue=0.0, use_gradient_accumulation=False))
 
 
+def hosts():
+    yield refused("unknown_sharding", "A sharding that is neither div nor mod.", "EINVAL",
+                  ["shuffle"], engine={"sharding": "shuffle"})
+    for value, word in ((0, "zero"), (-2, "negative")):
+        yield refused(f"hosts_{word}", "There is at least one host.", "ERANGE", [str(value)],
+                      engine={"hosts": value})
+
+
 def vectors():
+    yield from hosts()
     yield from sizes()
     yield from names()
     yield from numbers()
