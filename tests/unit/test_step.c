@@ -76,6 +76,28 @@ START_TEST(test_a_lookup_waits_for_what_is_missing)
 }
 END_TEST
 
+/* The one that was taken first waits for its replica's sibling, and keeps its gradients. */
+START_TEST(test_a_repeated_update_leaves_the_first_alone)
+{
+	struct direct *d = open_model(2, false);
+	struct command *first, *again;
+
+	look(d, 0, 1);
+	look(d, 1, 1);
+	first = small_update(d, 0, 1, 2, -1);
+	ck_assert_int_eq(direct_submit(d, first), VERDICT_READY);
+	again = small_update(d, 0, 1, 2, -100);
+	ck_assert_int_eq(direct_submit(d, again), VERDICT_FAILED);
+	ck_assert_uint_eq(again->fault.status, EMBENG_STATUS_STEP_ORDER);
+	ck_assert_uint_eq(direct_do(d, small_update(d, 1, 1, 2, -2)), 0);
+	ck_assert_int_eq(direct_try(d, first), VERDICT_READY);
+	ck_assert(look(d, 0, 2) == 3.0f);
+	free(first);
+	free(again);
+	direct_free(d);
+}
+END_TEST
+
 START_TEST(test_beyond_the_depth_a_lookup_waits_unfetched)
 {
 	struct direct *d = open_model(1, false);
@@ -201,6 +223,7 @@ int main(void)
 {
 	const TTest *const tests[] = { test_steps_out_of_order_fail_at_once,
 				       test_a_lookup_waits_for_what_is_missing,
+				       test_a_repeated_update_leaves_the_first_alone,
 				       test_beyond_the_depth_a_lookup_waits_unfetched,
 				       test_pipelining_lags_exactly_one_update,
 				       test_a_drain_waits_for_the_other_replicas,
