@@ -28,10 +28,11 @@ static const struct rule rules[] = {
 #define USES_STATE_READ (USES_AFTER | USES_DESC)
 #define USES_STATE_WRITE (USES_AFTER | USES_DESC)
 #define USES_PARTITION 0
+#define USES_STAGE (USES_AFTER | USES_ARG)
 	EMBENG_OPCODE_TABLE(RULE)
 };
 
-#define STATUS_LAST EMBENG_STATUS_GONE
+#define STATUS_LAST EMBENG_STATUS_STAGE
 #define NOP_ARG_RESERVED 0xffff0000ull
 #define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
 
@@ -52,8 +53,10 @@ static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
 
 static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fault)
 {
-	if (cmd->flags)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags, 0);
+	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
+
+	if (cmd->flags & ~flags)
+		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags, flags);
 	if (cmd->reserved0)
 		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, cmd->reserved0, 0);
 	if (!(uses & USES_STEP) && cmd->step)

@@ -49,23 +49,31 @@ static u64 model_bytes(const struct blob *blob)
 	return sum;
 }
 
-static u16 take_space(struct command *command)
+u16 table_memory_take(struct command *command, u64 need, u32 field)
 {
 	struct model *model = command->context->model;
 	struct engine *engine = model->engine;
-	u64 need = model_bytes(&model->blob), left;
+	u64 left;
 
 	port_lock(engine->lock);
 	left = engine->caps.table_memory - engine->table_memory_used;
 	if (need <= left) {
 		engine->table_memory_used += need;
-		model->table_bytes = need;
+		model->table_bytes += need;
 	}
 	port_unlock(engine->lock);
 	if (need <= left)
 		return 0;
-	return fault_set(&command->fault, EMBENG_STATUS_NO_SPACE, EMBENG_FIELD_BLOB,
-			 EMBENG_NO_INDEX, 0, need, left);
+	return fault_set(&command->fault, EMBENG_STATUS_NO_SPACE, field, EMBENG_NO_INDEX, 0, need,
+			 left);
+}
+
+void table_memory_give(struct model *model, u64 bytes)
+{
+	port_lock(model->engine->lock);
+	model->engine->table_memory_used -= bytes;
+	model->table_bytes -= bytes;
+	port_unlock(model->engine->lock);
 }
 
 struct fill_work {
@@ -188,7 +196,7 @@ u16 load_run(struct command *command)
 {
 	struct model *model = command->context->model;
 	u32 tables = model->blob.engine.table_count;
-	u16 status = take_space(command);
+	u16 status = table_memory_take(command, model_bytes(&model->blob), EMBENG_FIELD_BLOB);
 	bool made = true;
 
 	if (status)
@@ -205,6 +213,8 @@ u16 load_run(struct command *command)
 
 void model_free_tables(struct model *model)
 {
+	if (model->tables)
+		stage_drop(model);
 	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
 

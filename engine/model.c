@@ -186,6 +186,8 @@ u16 model_accept(struct command *command)
 	case EMBENG_OP_ROWS_READ:
 	case EMBENG_OP_ROWS_FILL:
 		return rows_accept(command);
+	case EMBENG_OP_STAGE:
+		return stage_accept(command);
 	case EMBENG_OP_STATS:
 		return stats_accept(command);
 	case EMBENG_OP_STATE_READ:
@@ -293,6 +295,9 @@ void model_run(struct command *command)
 	case EMBENG_OP_ROWS_READ:
 	case EMBENG_OP_ROWS_FILL:
 		rows_run(command);
+		break;
+	case EMBENG_OP_STAGE:
+		stage_run(command);
 		break;
 	case EMBENG_OP_STATS:
 		stats_run(command);

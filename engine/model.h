@@ -36,6 +36,7 @@ struct table {
 	u64 bytes;  /* of data and of each slot */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
+	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
 	struct table_stats stats;
 	u64 counted; /* training steps up to here are in the statistics */
 };
@@ -106,6 +107,12 @@ static inline struct part *model_part(struct model *model, u64 number, u32 repli
 	return &model_step(model, number)->parts[replica];
 }
 
+/* Where a table or slot lies; @slot as rows name it. */
+static inline u32 **table_array(struct table *table, u32 slot)
+{
+	return slot ? &table->slots[slot - 1] : &table->data;
+}
+
 static inline u32 model_replicas(const struct model *model)
 {
 	return model->blob.engine.replicas;
@@ -115,16 +122,23 @@ static inline u32 model_replicas(const struct model *model)
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
 void model_free_tables(struct model *model);
+void stage_drop(struct model *model);
+
+/* Of the engine's table memory; NO_SPACE with @field at fault. */
+u16 table_memory_take(struct command *command, u64 bytes, u32 field);
+void table_memory_give(struct model *model, u64 bytes);
 void model_free(struct model *model);
 
 struct kernel_fill;
 void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
-/* lookup.c, rows.c, stats.c: what the verbs do; as model_accept() and model_run(). */
+/* lookup.c, rows.c, stage.c, stats.c: what the verbs do; as model_accept() and model_run(). */
 u16 lookup_run(struct command *command, const struct batch *batch);
 u16 rows_accept(struct command *command);
 u16 rows_run(struct command *command);
 void rows_release(struct command *command);
+u16 stage_accept(struct command *command);
+u16 stage_run(struct command *command);
 u16 stats_accept(struct command *command);
 u16 stats_run(struct command *command);
 u16 state_accept(struct command *command);

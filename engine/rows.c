@@ -243,13 +243,18 @@ u16 rows_run(struct command *command)
 {
 	struct model *model = command->context->model;
 	const struct rows *rows = command->state;
-	const struct table *table = &model->tables[rows->given.table];
-	u32 *stored = rows->given.slot ? table->slots[rows->given.slot - 1] : table->data;
+	struct table *table = &model->tables[rows->given.table];
+	bool staged = command->cmd.flags & EMBENG_CMD_STAGED;
+	u32 *stored = staged ? table->staged[rows->given.slot] :
+			       *table_array(table, rows->given.slot);
 	bool reads = command->cmd.opcode == EMBENG_OP_ROWS_READ;
 	struct rows_work work = { .rows = rows, .table = stored, .reads = reads };
 	struct view view;
-	u16 status = data_get(command, &view);
+	u16 status;
 
+	if (!stored)
+		return bad(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, 0, rows->given.slot, 0);
+	status = data_get(command, &view);
 	if (status)
 		return status;
 	work.data = view.data;

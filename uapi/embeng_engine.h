@@ -41,7 +41,7 @@
  *   INPUT      LOOKUP for training, one replica
  *   INFERENCE  LOOKUP for inference, one replica
  *   GRADIENT   UPDATE, one replica
- *   TRANSFER   MODEL_*, ROWS_*, STATE_*, STATS, PARTITION, DRAIN, no replica
+ *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN, no replica
  * NOP and FENCE go on all of them. Commands of one queue complete in order; a
  * wait for a step blocks only its own queue. What is refused when it is checked
  * completes at once, ahead of older commands that wait. INFERENCE needs a
@@ -139,7 +139,8 @@ extern "C" {
 	X(ABORTED, 35, DEVICE, ECANCELED, 7, "aborted by a reset or an unbinding")                 \
 	X(LOST, 36, DEVICE, ESHUTDOWN, 7, "the context was lost in a reset")                       \
 	X(INTERNAL, 37, DEVICE, EIO, 7, "the engine failed")                                       \
-	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")
+	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")                                         \
+	X(STAGE, 39, PROGRAM, EINVAL, 2, "the table or slot has no staged copy, or has one")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
@@ -223,7 +224,8 @@ struct embeng_mem {
 	X(STATS, 10, 0x10, "STATS")                             \
 	X(STATE_READ, 11, 0x10, "STATE_READ")                   \
 	X(STATE_WRITE, 12, 0x10, "STATE_WRITE")                 \
-	X(PARTITION, 13, 0x10, "PARTITION")
+	X(PARTITION, 13, 0x10, "PARTITION")                     \
+	X(STAGE, 14, 0x10, "STAGE")
 
 enum embeng_opcode {
 #define EMBENG_OPCODE_ENUM(name, value, kinds, words) EMBENG_OP_##name = value,
@@ -242,13 +244,13 @@ enum embeng_queue_kind {
 /**
  * struct embeng_cmd - one submission, 64 bytes
  * @opcode: enum embeng_opcode
- * @flags: none yet, 0
+ * @flags: EMBENG_CMD_STAGED on ROWS_WRITE, else 0
  * @reserved0: 0
  * @reserved1: 0
  * @cookie: comes back in every completion of this command
  * @step: LOOKUP for training, UPDATE: the step, from 1. DRAIN: apply complete
  *	updates up to this one. Else 0
- * @after: LOOKUP for inference, ROWS_*, STATS, STATE_*, MODEL_UNLOAD: run on the
+ * @after: LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_*, MODEL_UNLOAD: run on the
  *	tables as they are after this step's update (0: before any). Else 0
  * @desc: LOOKUP &struct embeng_lookup; UPDATE &struct embeng_update; MODEL_LOAD
  *	the blob; ROWS_* &struct embeng_rows; STATS where &struct embeng_stats
@@ -257,7 +259,9 @@ enum embeng_queue_kind {
  *	which need write access
  * @arg: NOP: status to complete with in bits 0..15, delay in microseconds in
  *	bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
- *	read. Else 0
+ *	read. STAGE: table index in bits 0..31, slot in bits 32..47 (as
+ *	&embeng_rows.slot), enum embeng_stage in bits 48..63; both indices 0 but
+ *	for BEGIN. Else 0
  */
 struct embeng_cmd {
 	__u16 opcode;
@@ -270,7 +274,11 @@ struct embeng_cmd {
 	__u64 arg;
 };
 
+#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE goes to the staged copy */
+
 #define EMBENG_STATS_CLEAR (1ull << 32)
+#define EMBENG_STAGE_SLOT_SHIFT 32
+#define EMBENG_STAGE_ACTION_SHIFT 48
 #define EMBENG_NOP_DELAY_SHIFT 32
 
 /* Completion flags: exactly one of the two is set. */
@@ -558,6 +566,20 @@ struct embeng_rows {
 	__u64 seed;
 };
 
+/* -- STAGE --------------------------------------------------------------- */
+
+/*
+ * Tables and slots can be replaced as one: each gets a staged copy, which ROWS_WRITE
+ * with EMBENG_CMD_STAGED fills and nothing else sees, then all of them are swapped in
+ * at once. A failure before that leaves the tables as they were.
+ */
+enum embeng_stage {
+	EMBENG_STAGE_BEGIN = 0,	 /* a staged copy of one table or slot, all zero; NO_SPACE
+				  * when the table memory does not hold it beside the rest */
+	EMBENG_STAGE_COMMIT = 1, /* all staged copies become the tables' own */
+	EMBENG_STAGE_DROP = 2,	 /* all staged copies are given back */
+};
+
 /* -- STATS --------------------------------------------------------------- */
 
 #define EMBENG_STATS_HOT 32
@@ -585,7 +607,8 @@ struct embeng_hot_row {
  * @clamped_ids: clamped by policy
  * @zeroed_ids: read as zeros by policy
  * @steps: steps counted
- * @updated_rows: rows that updates wrote
+ * @updated_rows: rows that updates wrote because a batch touched them
+ * @untouched_rows: rows that a non-lazy optimizer ran over with a gradient of 0
  * @hot_count: entries of @hot that are used
  * @hot_error: bound on how much a count of @hot may be short
  * @hot: hottest rows, most frequent first; ties by row
@@ -601,6 +624,7 @@ struct embeng_stats {
 	__u64 zeroed_ids;
 	__u64 steps;
 	__u64 updated_rows;
+	__u64 untouched_rows;
 	__u64 hot_count;
 	__u64 hot_error;
 	struct embeng_hot_row hot[EMBENG_STATS_HOT];
@@ -708,6 +732,20 @@ enum embeng_out_of_range {
 	EMBENG_OUT_OF_RANGE_ZERO = 3,
 };
 
+/*
+ * Hyperparameters in the order of &embeng_record_table.hyperparameter, switches as 0.0
+ * or 1.0, and slots in the order of @slot_start:
+ *   SGD               -; -
+ *   ADAGRAD           -; accumulators
+ *   ADAGRAD_MOMENTUM  momentum, use_nesterov, exponent (> 0), beta2 (0..1),
+ *                     epsilon (> 0); accumulators, momenta
+ *   FTRL              learning_rate_power (<= 0), l1_regularization_strength (>= 0),
+ *                     l2_regularization_strength (>= 0), beta (>= 0),
+ *                     multiply_linear_by_learning_rate; accumulators, linears
+ *   ADAM              beta_1 (0..1), beta_2 (0..1), epsilon (> 0), sum_inside_sqrt,
+ *                     bias_correction; momenta, velocities
+ * The others of the 16 are 0.
+ */
 enum embeng_optimizer_kind {
 	EMBENG_OPTIMIZER_NONE = 0, /* inference only, no slots */
 	EMBENG_OPTIMIZER_SGD = 1,
@@ -720,6 +758,8 @@ enum embeng_optimizer_kind {
 #define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum per row, then one application */
 #define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* decay is multiplied by the rate */
 #define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
+#define EMBENG_TABLE_NON_LAZY (1u << 3)	     /* ADAM, with ACCUMULATE: every step runs over
+					      * all rows, untouched ones with gradient 0 */
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16
@@ -915,9 +955,9 @@ EMBENG_ASSERT_AT(embeng_rows, data, 48);
 EMBENG_ASSERT_AT(embeng_rows, fill, 72);
 EMBENG_ASSERT_AT(embeng_rows, seed, 88);
 EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
-EMBENG_ASSERT(sizeof(struct embeng_stats) == 80 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
+EMBENG_ASSERT(sizeof(struct embeng_stats) == 88 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
 EMBENG_ASSERT_AT(embeng_stats, ids, 8);
-EMBENG_ASSERT_AT(embeng_stats, hot, 80);
+EMBENG_ASSERT_AT(embeng_stats, hot, 88);
 EMBENG_ASSERT(sizeof(struct embeng_fence_point) == 8);
 EMBENG_ASSERT(sizeof(struct embeng_blob_header) == 32);
 EMBENG_ASSERT_AT(embeng_blob_header, length, 8);

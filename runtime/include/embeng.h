@@ -25,255 +25,24 @@
  * - After fork() every call in the child fails with ENOTSUP, but for closing and
  *   freeing, which do nothing there.
  *
+ * This header includes all of them: embeng/error.h (errors, log), embeng/model.h
+ * (tables, optimizers, features), embeng/plan.h (memory), embeng/checkpoint.h (save, restore,
+ * inspect), embeng/serving.h (lookups without an engine). Devices, batches and
+ * steps are here.
+ *
  * Unstable until its first release: symbols are versioned from then on.
  */
 #ifndef EMBENG_H
 #define EMBENG_H
-
-#include <stddef.h>
-#include <stdint.h>
+#include "embeng/checkpoint.h"
+#include "embeng/error.h"
+#include "embeng/model.h"
+#include "embeng/plan.h"
+#include "embeng/serving.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define EMBENG_API __attribute__((visibility("default")))
-
-/** embeng_version() - "MAJOR.MINOR.PATCH" of the library */
-EMBENG_API const char *embeng_version(void);
-
-/* -- errors and log ------------------------------------------------------ */
-
-#define EMBENG_ERROR_TEXT 512
-
-/**
- * struct embeng_error - what went wrong, in words
- * @size: sizeof(struct embeng_error)
- * @code: negative errno, as returned
- * @status: enum embeng_status of the device, 0 when the library refused it
- * @text: one sentence: what was wrong, where, what was allowed, what to do
- */
-struct embeng_error {
-	size_t size;
-	int code;
-	unsigned int status;
-	char text[EMBENG_ERROR_TEXT];
-};
-
-/** embeng_last_error() - copy the calling thread's last error to @error */
-EMBENG_API void embeng_last_error(struct embeng_error *error);
-
-enum embeng_log_level {
-	EMBENG_LOG_ERROR,
-	EMBENG_LOG_WARNING,
-	EMBENG_LOG_INFO,
-	EMBENG_LOG_DEBUG,
-};
-
-typedef void (*embeng_log_fn)(void *arg, enum embeng_log_level level, const char *text);
-
-/* -- models -------------------------------------------------------------- */
-
-struct embeng_model;
-
-enum embeng_combiner_name { EMBENG_MEAN, EMBENG_SUM, EMBENG_SQRTN };
-
-enum embeng_policy {
-	EMBENG_POLICY_ERROR, /* an id outside its table is an error */
-	EMBENG_POLICY_CLAMP, /* nearest row */
-	EMBENG_POLICY_DROP,  /* as if absent */
-	EMBENG_POLICY_ZERO,  /* counts in the denominator, reads zeros */
-};
-
-enum embeng_optimizer_name {
-	EMBENG_OPTIMIZER_NO = 0, /* inference only, no slots */
-	EMBENG_SGD,
-	EMBENG_ADAGRAD,
-};
-
-enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
-
-/**
- * struct embeng_optimizer - an optimizer and its settings
- * @size: sizeof(struct embeng_optimizer)
- * @kind: enum embeng_optimizer_name
- * @learning_rate: constant rate; ignored with @rate_name
- * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
- *	tables that name the same share it. NULL: constant
- * @initial_accumulator_value: adagrad, above 0
- * @use_gradient_accumulation: default on
- * @has_clip_weight_min: @clip_weight_min counts
- * @has_clip_weight_max: @clip_weight_max counts
- * @clip_weight_min: lower limit of parameters after an update
- * @clip_weight_max: upper limit
- * @has_clip_min: @clip_min counts
- * @has_clip_max: @clip_max counts
- * @clip_min: lower limit of a row's summed gradient
- * @clip_max: upper limit
- * @weight_decay_factor: 0: none
- * @multiply_weight_decay_by_rate: decay by factor times rate
- *
- * Make it with embeng_sgd() or embeng_adagrad(), then set what differs.
- */
-struct embeng_optimizer {
-	size_t size;
-	enum embeng_optimizer_name kind;
-	float learning_rate;
-	const char *rate_name;
-	float initial_accumulator_value;
-	enum embeng_tristate use_gradient_accumulation;
-	unsigned char has_clip_weight_min;
-	unsigned char has_clip_weight_max;
-	unsigned char has_clip_min;
-	unsigned char has_clip_max;
-	float clip_weight_min;
-	float clip_weight_max;
-	float clip_min;
-	float clip_max;
-	float weight_decay_factor;
-	int multiply_weight_decay_by_rate;
-};
-
-/** embeng_sgd() - w -= learning_rate * g */
-EMBENG_API struct embeng_optimizer embeng_sgd(float learning_rate);
-
-/**
- * embeng_adagrad() - a += g * g; w -= learning_rate * g / sqrt(a)
- *
- * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default.
- * Source: Duchi, Hazan, Singer 2011, as TPUEmbedding has it (no epsilon).
- */
-EMBENG_API struct embeng_optimizer embeng_adagrad(float learning_rate);
-
-enum embeng_initializer_name {
-	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim) */
-	EMBENG_INIT_CONSTANT,	      /* a */
-	EMBENG_INIT_UNIFORM,	      /* [a, b) */
-	EMBENG_INIT_TRUNCATED_NORMAL, /* mean a, deviation b, within two deviations */
-};
-
-/**
- * struct embeng_initializer - how rows start
- * @kind: enum embeng_initializer_name
- * @a: see the kinds
- * @b: see the kinds
- * @seed: row r starts the same for every core and host count. 0: made from the
- *	table's index
- */
-struct embeng_initializer {
-	enum embeng_initializer_name kind;
-	float a, b;
-	uint64_t seed;
-};
-
-/**
- * struct embeng_table_config - one table
- * @size: sizeof(struct embeng_table_config)
- * @name: unique; NULL: "table_" and its index
- * @vocabulary_size: rows, from 1
- * @dim: columns, from 1
- * @combiner: of pooled features; 0 is mean
- * @optimizer: zeroed: none, the model is for inference alone
- * @initializer: how rows start
- * @out_of_range: what an id outside the table does
- */
-struct embeng_table_config {
-	size_t size;
-	const char *name;
-	int64_t vocabulary_size;
-	int64_t dim;
-	enum embeng_combiner_name combiner;
-	struct embeng_optimizer optimizer;
-	struct embeng_initializer initializer;
-	enum embeng_policy out_of_range;
-};
-
-#define EMBENG_MAX_RANK 8
-
-/**
- * struct embeng_feature_config - one feature
- * @size: sizeof(struct embeng_feature_config)
- * @name: unique; NULL: "feature_" and its index
- * @table: index that embeng_model_add_table() returned
- * @max_sequence_length: 0 pools; L > 0 keeps the first L ids in order, output
- *	[samples, L, dim], unless an output shape is given
- * @output_rank: entries of @output_shape; 0: from the first batch
- * @output_shape: shape of the output without the trailing dim
- * @check_weights: refuse weights that are not finite
- * @max_samples: most samples of a batch, 0: any. A hint that reserves memory
- * @max_ids: most ids of a batch, 0: any
- */
-struct embeng_feature_config {
-	size_t size;
-	const char *name;
-	int table;
-	int64_t max_sequence_length;
-	size_t output_rank;
-	int64_t output_shape[EMBENG_MAX_RANK];
-	int check_weights;
-	uint64_t max_samples;
-	uint64_t max_ids;
-};
-
-/**
- * struct embeng_engine_config - options of the whole model
- * @size: sizeof(struct embeng_engine_config)
- * @replicas: 0 is 1
- * @pipelining: lookup n + 1 may run before update n is applied: activations are
- *	stale by exactly one step
- * @step_depth: steps ahead, 0: the device's
- */
-struct embeng_engine_config {
-	size_t size;
-	uint32_t replicas;
-	int pipelining;
-	uint32_t step_depth;
-};
-
-/** embeng_model_new() - an empty model, NULL when out of memory */
-EMBENG_API struct embeng_model *embeng_model_new(void);
-/** embeng_model_free() - NULL is fine; an open &struct embeng keeps its own copy */
-EMBENG_API void embeng_model_free(struct embeng_model *model);
-
-/**
- * embeng_model_add_table() - add a table; its order is the order of addition
- *
- * Return: its index, or -EINVAL, -ERANGE, -EEXIST, -ENOMEM.
- */
-EMBENG_API int embeng_model_add_table(struct embeng_model *model,
-				      const struct embeng_table_config *config);
-
-/**
- * embeng_model_add_feature() - add a feature of a table
- *
- * Return: its index, or -EINVAL, -ERANGE, -ENOENT (no such table), -EEXIST, -ENOMEM.
- */
-EMBENG_API int embeng_model_add_feature(struct embeng_model *model,
-					const struct embeng_feature_config *config);
-
-EMBENG_API int embeng_model_set_engine(struct embeng_model *model,
-				       const struct embeng_engine_config *config);
-
-/** embeng_model_table() / _feature() - index of a name, or -ENOENT */
-EMBENG_API int embeng_model_table(const struct embeng_model *model, const char *name);
-EMBENG_API int embeng_model_feature(const struct embeng_model *model, const char *name);
-EMBENG_API size_t embeng_model_table_count(const struct embeng_model *model);
-EMBENG_API size_t embeng_model_feature_count(const struct embeng_model *model);
-/** names by index, NULL beyond the count; valid as long as the model */
-EMBENG_API const char *embeng_model_table_name(const struct embeng_model *model, size_t table);
-EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *model, size_t feature);
-/** dynamic rates, in the order in which tables first named them */
-EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
-EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
-/** embeng_model_hash() - equal for models that mean the same; batches carry it */
-EMBENG_API uint64_t embeng_model_hash(const struct embeng_model *model);
-
-/**
- * embeng_model_blob() - the model as the engine takes it (embeng_engine.h)
- * @bytes: out, malloc'd, the caller frees it
- * @length: out
- */
-EMBENG_API int embeng_model_blob(const struct embeng_model *model, void **bytes, size_t *length);
 
 /* -- devices ------------------------------------------------------------- */
 
@@ -582,6 +351,7 @@ EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, i
 struct embeng_table_stats {
 	size_t size;
 	uint64_t ids, unique_ids, dropped_ids, clamped_ids, zeroed_ids, steps, updated_rows;
+	uint64_t untouched_rows;
 	size_t hot_count;
 	uint64_t hot_error;
 	struct {
@@ -615,6 +385,20 @@ struct embeng_counter_values {
 	uint64_t time_check_ns, time_lookup_ns, time_partition_ns, time_update_ns, time_ring_ns;
 	uint64_t time_copy_ns;
 };
+
+/**
+ * struct embeng_usage - bytes that a handle holds now, as a plan counts them
+ * @size: sizeof(struct embeng_usage)
+ * @table_bytes: tables and slots
+ * @buffer_bytes: shared memory, without the program's own embeng_buffer_alloc()
+ * @engine_bytes: the engine's own, beside tables; 0 where the device does not tell
+ */
+struct embeng_usage {
+	size_t size;
+	uint64_t table_bytes, buffer_bytes, engine_bytes;
+};
+
+EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
 EMBENG_API int embeng_counters(struct embeng *e, struct embeng_counter_values *values);
 

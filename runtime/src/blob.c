@@ -68,6 +68,12 @@ static uint8_t optimizer_of(enum embeng_optimizer_name name)
 		return EMBENG_OPTIMIZER_SGD;
 	case EMBENG_ADAGRAD:
 		return EMBENG_OPTIMIZER_ADAGRAD;
+	case EMBENG_ADAGRAD_MOMENTUM:
+		return EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM;
+	case EMBENG_FTRL:
+		return EMBENG_OPTIMIZER_FTRL;
+	case EMBENG_ADAM:
+		return EMBENG_OPTIMIZER_ADAM;
 	case EMBENG_OPTIMIZER_NO:
 		break;
 	}

@@ -36,6 +36,7 @@ static void give(const struct embeng_stats *from, struct embeng_table_stats *to)
 	to->zeroed_ids = from->zeroed_ids;
 	to->steps = from->steps;
 	to->updated_rows = from->updated_rows;
+	to->untouched_rows = from->untouched_rows;
 	to->hot_error = from->hot_error;
 	to->hot_count = from->hot_count < EMBENG_HOT_ROWS ? from->hot_count : EMBENG_HOT_ROWS;
 	for (size_t i = 0; i < to->hot_count; i++) {

@@ -37,7 +37,7 @@ try()
 widths=-O0
 [ "$(uname -m)" = x86_64 ] && widths="-O0 -m32"
 
-headers=$(ls "$root"/uapi/*.h "$root"/runtime/include/embeng.h) || exit 1
+headers=$(ls "$root"/uapi/*.h "$root"/runtime/include/embeng.h "$root"/runtime/include/embeng/*.h) || exit 1
 for header in $headers; do
 	for width in $widths; do
 		label="${header##*/}$([ "$width" = -m32 ] && echo ' for 32 bits')"

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Staged copies of tables and slots: written aside, swapped in together. */
+#include "model.h"
+
+#define ARRAYS (1 + EMBENG_SLOTS_MAX)
+
+static u32 action_of(const struct command *command)
+{
+	return (u32)(command->cmd.arg >> EMBENG_STAGE_ACTION_SHIFT);
+}
+
+static u32 slot_of(const struct command *command)
+{
+	return (u16)(command->cmd.arg >> EMBENG_STAGE_SLOT_SHIFT);
+}
+
+static u16 bad(struct command *command, u16 status, u32 field, u64 value, u64 limit)
+{
+	u32 table = (u32)command->cmd.arg;
+
+	return fault_set(&command->fault, status, field, table, 0, value, limit);
+}
+
+u16 stage_accept(struct command *command)
+{
+	const struct model *model = command->context->model;
+	u32 table = (u32)command->cmd.arg, slot = slot_of(command), action = action_of(command);
+
+	if (action > EMBENG_STAGE_DROP)
+		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, action,
+			   EMBENG_STAGE_DROP);
+	if (action != EMBENG_STAGE_BEGIN && (table || slot))
+		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, command->cmd.arg, 0);
+	if (table >= model->blob.engine.table_count)
+		return action == EMBENG_STAGE_BEGIN ?
+			       bad(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table,
+				   model->blob.engine.table_count) :
+			       0;
+	if (slot > model->tables[table].record.slot_count)
+		return bad(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, slot,
+			   model->tables[table].record.slot_count);
+	return 0;
+}
+
+static u16 begin(struct command *command)
+{
+	struct model *model = command->context->model;
+	struct table *table = &model->tables[(u32)command->cmd.arg];
+	u32 **staged = &table->staged[slot_of(command)];
+	u16 status;
+
+	if (*staged)
+		return bad(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, slot_of(command), 0);
+	status = table_memory_take(command, table->bytes, EMBENG_FIELD_TABLE);
+	if (status)
+		return status;
+	*staged = port_alloc_table(table->bytes);
+	if (*staged)
+		return 0;
+	table_memory_give(model, table->bytes);
+	return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_TABLE, table->bytes, 0);
+}
+
+static void release(struct model *model, struct table *table, u32 slot)
+{
+	port_free_table(table->staged[slot], table->bytes);
+	table->staged[slot] = NULL;
+	table_memory_give(model, table->bytes);
+}
+
+static void commit(struct model *model)
+{
+	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
+		struct table *table = &model->tables[t];
+
+		for (u32 slot = 0; slot < ARRAYS; slot++) {
+			u32 **array = table_array(table, slot), *fresh = table->staged[slot];
+
+			if (!fresh)
+				continue;
+			table->staged[slot] = *array;
+			*array = fresh;
+			release(model, table, slot);
+		}
+	}
+}
+
+void stage_drop(struct model *model)
+{
+	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
+		for (u32 slot = 0; slot < ARRAYS; slot++) {
+			if (model->tables[t].staged[slot])
+				release(model, &model->tables[t], slot);
+		}
+	}
+}
+
+u16 stage_run(struct command *command)
+{
+	struct model *model = command->context->model;
+
+	switch (action_of(command)) {
+	case EMBENG_STAGE_BEGIN:
+		return begin(command);
+	case EMBENG_STAGE_COMMIT:
+		commit(model);
+		break;
+	case EMBENG_STAGE_DROP:
+		stage_drop(model);
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checkpoints: a folder of safetensors shards and an index.json that commits them.
+ * Included by embeng.h, whose rules hold; the format is in embeng-checkpoint(5).
+ *
+ * A save becomes visible by one atomic rename and is on disk when the call returns:
+ * after a crash at any point the folder holds the old checkpoint or the new one,
+ * whole. Every 4 MiB of a shard have a CRC-32C, the table of them a SHA-256.
+ */
+#ifndef EMBENG_CHECKPOINT_API_H
+#define EMBENG_CHECKPOINT_API_H
+
+#include "error.h"
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct embeng;
+
+/**
+ * struct embeng_save_options - how to save; all zero: defaults
+ * @size: sizeof(struct embeng_save_options)
+ * @progress: NULL or told about bytes written
+ * @progress_arg: for @progress
+ * @shard_bytes: most bytes of rows in one shard, at least one row; 0: 1 GiB
+ * @program_state: NULL or UTF-8 text that the program wants back with exactly these
+ *	tables (its own step, seeds, dense parameters); up to 64 MiB
+ */
+struct embeng_save_options {
+	size_t size;
+	embeng_progress_fn progress;
+	void *progress_arg;
+	uint64_t shard_bytes;
+	const char *program_state;
+};
+
+/**
+ * embeng_save() - save tables, slots and the optimizer's step count
+ * @dir: made when it is not there; a checkpoint in it is replaced by this one
+ * @options: NULL: defaults
+ *
+ * Sees every complete update that was handed in. Needs memory for one chunk of rows
+ * only. Return: 0, -ECANCELED, -ENOSPC, -EDQUOT, -EIO, ...: then the folder's old
+ * checkpoint is untouched; -EBADMSG when the folder's index is not one of ours.
+ */
+EMBENG_API int embeng_save(struct embeng *e, const char *dir,
+			   const struct embeng_save_options *options);
+
+#define EMBENG_RESTORE_MISSING_TABLES (1u << 0) /* tables not in the checkpoint stay */
+#define EMBENG_RESTORE_MISSING_SLOTS (1u << 1)	/* slots not in it stay */
+#define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	/* tables of another shape stay */
+
+/**
+ * struct embeng_restore_options - how to restore; all zero: defaults
+ * @size: sizeof(struct embeng_restore_options)
+ * @progress: NULL or told about bytes read
+ * @progress_arg: for @progress
+ * @flags: EMBENG_RESTORE_*
+ */
+struct embeng_restore_options {
+	size_t size;
+	embeng_progress_fn progress;
+	void *progress_arg;
+	uint32_t flags;
+};
+
+/**
+ * embeng_restore() - load tables, slots and the optimizer's step count
+ * @dir: of a checkpoint that any number of cores or hosts saved
+ * @options: NULL: defaults
+ *
+ * Tables are found by name. Every chunk is checked as it streams into fresh tables,
+ * which are swapped in at the end; where the device has no room for both, all chunks
+ * are checked first. On failure the tables are as they were, but for a read error
+ * in that second pass, which the message says. A model without slots takes the
+ * parameters alone. Steps in flight stay in flight. Return: 0, -ENOENT (no
+ * checkpoint, table, slot), -EINVAL (shape, optimizer), -EBADMSG (corrupt: file and
+ * offset), -ECANCELED, -EIO.
+ */
+EMBENG_API int embeng_restore(struct embeng *e, const char *dir,
+			      const struct embeng_restore_options *options);
+
+/* -- looking into a checkpoint ------------------------------------------- */
+
+struct embeng_checkpoint;
+
+/**
+ * embeng_checkpoint_open() - open for reading, without a device
+ *
+ * Reads and checks the index and every shard's header; rows are read later. Later
+ * saves into the folder do not change what is open. Return: 0, -ENOENT, -EBADMSG,
+ * -ENOTSUP (a newer schema), -EIO, -ENOMEM.
+ */
+EMBENG_API int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
+				      struct embeng_error *error);
+EMBENG_API void embeng_checkpoint_close(struct embeng_checkpoint *checkpoint);
+
+/**
+ * struct embeng_checkpoint_info - what a checkpoint says of itself
+ * @size: sizeof(struct embeng_checkpoint_info)
+ * @step: the optimizer's count of updates
+ * @model_hash: of the model that was saved
+ * @table_count: tables
+ * @file_count: shards
+ * @bytes: of all shards
+ * @chunk_count: checksummed pieces
+ * @program_state: as saved, or NULL; the checkpoint's
+ */
+struct embeng_checkpoint_info {
+	size_t size;
+	uint64_t step;
+	uint64_t model_hash;
+	size_t table_count;
+	size_t file_count;
+	uint64_t bytes;
+	uint64_t chunk_count;
+	const char *program_state;
+};
+
+EMBENG_API int embeng_checkpoint_info(const struct embeng_checkpoint *checkpoint,
+				      struct embeng_checkpoint_info *info);
+
+/**
+ * embeng_checkpoint_model() - tables, optimizers and features as they were saved
+ *
+ * The checkpoint's own; initializers and rates' values are not saved.
+ */
+EMBENG_API const struct embeng_model *
+embeng_checkpoint_model(const struct embeng_checkpoint *checkpoint);
+
+/**
+ * embeng_checkpoint_read() - rows [first, first + count) of a table or slot
+ * @slot: NULL or "parameters", or a slot's name
+ * @data: [count][dim]
+ *
+ * Checks the chunks that it reads. Thread-safe. Return: 0, -ENOENT, -ERANGE,
+ * -EBADMSG naming file and offset, -EIO.
+ */
+EMBENG_API int embeng_checkpoint_read(const struct embeng_checkpoint *checkpoint, int table,
+				      const char *slot, int64_t first, size_t count, float *data);
+
+/** embeng_checkpoint_verify() - read and check everything; the first fault is reported */
+EMBENG_API int embeng_checkpoint_verify(const struct embeng_checkpoint *checkpoint,
+					embeng_progress_fn progress, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables, optimizers, features: what a model is. Included by embeng.h, whose rules hold. */
+#ifndef EMBENG_MODEL_API_H
+#define EMBENG_MODEL_API_H
+
+#include "error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct embeng_model;
+
+enum embeng_combiner_name { EMBENG_MEAN, EMBENG_SUM, EMBENG_SQRTN };
+
+enum embeng_policy {
+	EMBENG_POLICY_ERROR, /* an id outside its table is an error */
+	EMBENG_POLICY_CLAMP, /* nearest row */
+	EMBENG_POLICY_DROP,  /* as if absent */
+	EMBENG_POLICY_ZERO,  /* counts in the denominator, reads zeros */
+};
+
+enum embeng_optimizer_name {
+	EMBENG_OPTIMIZER_NO = 0, /* inference only, no slots */
+	EMBENG_SGD,
+	EMBENG_ADAGRAD,
+	EMBENG_ADAGRAD_MOMENTUM,
+	EMBENG_FTRL,
+	EMBENG_ADAM,
+};
+
+enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
+
+/**
+ * struct embeng_optimizer - an optimizer and its settings
+ * @size: sizeof(struct embeng_optimizer)
+ * @kind: enum embeng_optimizer_name
+ * @learning_rate: constant rate; ignored with @rate_name
+ * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
+ *	tables that name the same share it. NULL: constant
+ * @initial_accumulator_value: adagrad, ftrl: above 0; start of "accumulators"
+ * @momentum: adagrad_momentum
+ * @use_nesterov: adagrad_momentum
+ * @exponent: adagrad_momentum, above 0
+ * @beta2: adagrad_momentum, within [0, 1]; 1 sums squares without decay
+ * @epsilon: adagrad_momentum, adam: above 0
+ * @learning_rate_power: ftrl, at most 0
+ * @l1_regularization_strength: ftrl, at least 0
+ * @l2_regularization_strength: ftrl, at least 0
+ * @beta: ftrl, at least 0
+ * @multiply_linear_by_learning_rate: ftrl
+ * @allow_zero_accumulator: ftrl; kept, without effect
+ * @beta_1: adam, within [0, 1)
+ * @beta_2: adam, within [0, 1)
+ * @lazy_adam: default on: only touched rows; off: every row of the table decays at
+ *	every step, untouched ones with a gradient of 0. Off needs accumulation
+ * @sum_inside_sqrt: adam, default on; without meaning under @bias_correction
+ * @bias_correction: adam: the form with bias correction
+ * @use_gradient_accumulation: default on
+ * @low_dimensional_packing: kept for the protobuf; rows of small dim are packed
+ *	always. Only for dims 1, 2, 4 and optimizers for which a gradient of 0
+ *	changes nothing (sgd, adagrad)
+ * @has_clip_weight_min: @clip_weight_min counts
+ * @has_clip_weight_max: @clip_weight_max counts
+ * @clip_weight_min: lower limit of parameters after an update
+ * @clip_weight_max: upper limit
+ * @has_clip_min: @clip_min counts
+ * @has_clip_max: @clip_max counts
+ * @clip_min: lower limit of a row's summed gradient
+ * @clip_max: upper limit
+ * @weight_decay_factor: 0: none
+ * @multiply_weight_decay_by_rate: decay by factor times rate
+ *
+ * Make it with the function of its kind, which sets the defaults, then set what
+ * differs. embeng-optimizers(7) has all keys, defaults, slots and formulas.
+ */
+struct embeng_optimizer {
+	size_t size;
+	enum embeng_optimizer_name kind;
+	float learning_rate;
+	const char *rate_name;
+	float initial_accumulator_value;
+	float momentum;
+	unsigned char use_nesterov;
+	float exponent;
+	float beta2;
+	float epsilon;
+	float learning_rate_power;
+	float l1_regularization_strength;
+	float l2_regularization_strength;
+	float beta;
+	unsigned char multiply_linear_by_learning_rate;
+	unsigned char allow_zero_accumulator;
+	float beta_1;
+	float beta_2;
+	enum embeng_tristate lazy_adam;
+	enum embeng_tristate sum_inside_sqrt;
+	unsigned char bias_correction;
+	enum embeng_tristate use_gradient_accumulation;
+	unsigned char low_dimensional_packing;
+	unsigned char has_clip_weight_min;
+	unsigned char has_clip_weight_max;
+	unsigned char has_clip_min;
+	unsigned char has_clip_max;
+	float clip_weight_min;
+	float clip_weight_max;
+	float clip_min;
+	float clip_max;
+	float weight_decay_factor;
+	int multiply_weight_decay_by_rate;
+};
+
+/** embeng_sgd() - w -= learning_rate * g */
+EMBENG_API struct embeng_optimizer embeng_sgd(float learning_rate);
+
+/**
+ * embeng_adagrad() - a += g * g; w -= learning_rate * g / sqrt(a)
+ *
+ * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default.
+ * Source: Duchi, Hazan, Singer 2011, as TPUEmbedding has it (no epsilon).
+ */
+EMBENG_API struct embeng_optimizer embeng_adagrad(float learning_rate);
+
+/**
+ * embeng_adagrad_momentum() - Adagrad's preconditioner, then momentum
+ *
+ * a = beta2 == 1 ? a + g * g : beta2 * a + (1 - beta2) * g * g;
+ * s = g * (a + epsilon) ^ (-1 / exponent); m = momentum * m + s;
+ * w -= learning_rate * (use_nesterov ? momentum * m + s : m).
+ * Slots "accumulators" and "momenta", from 0. Defaults: momentum 0, no nesterov,
+ * exponent 2, beta2 1, epsilon 1e-10. Source: TPUEmbedding (SparseCore op).
+ */
+EMBENG_API struct embeng_optimizer embeng_adagrad_momentum(float learning_rate);
+
+/**
+ * embeng_ftrl() - follow the regularized leader
+ *
+ * Slots "accumulators", from initial_accumulator_value (0.1), and "linears", from
+ * 0. Rows are recomputed from "linears": a gradient of 0 changes them, too.
+ * Defaults: power -0.5, l1 = l2 = beta = 0. Source: McMahan et al. 2013, as
+ * TPUEmbedding has it.
+ */
+EMBENG_API struct embeng_optimizer embeng_ftrl(float learning_rate);
+
+/**
+ * embeng_adam() - m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g g; then
+ *	w -= learning_rate * m / sqrt(v + epsilon * epsilon), or
+ *	w -= learning_rate * m / (sqrt(v) + epsilon) without sum_inside_sqrt
+ *
+ * Slots "momenta" and "velocities", from 0. Defaults: 0.9, 0.999, 1e-7, lazy.
+ * Source: Kingma, Ba 2015 without bias correction, as TPUEmbedding has it.
+ */
+EMBENG_API struct embeng_optimizer embeng_adam(float learning_rate);
+
+/**
+ * embeng_adam_corrected() - Adam with bias correction, epsilon 1e-8
+ *
+ * t counts updates from 1; w -= learning_rate * sqrt(1 - b2^t) / (1 - b1^t) * m /
+ * (sqrt(v) + epsilon * sqrt(1 - b2^t)). The count is the engine's and in the
+ * checkpoint. Source: Kingma, Ba 2015, as jax-tpu-embedding has it.
+ */
+EMBENG_API struct embeng_optimizer embeng_adam_corrected(float learning_rate);
+
+/** embeng_optimizer_text() - "sgd", "adagrad_momentum", ...; NULL for no kind */
+EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);
+
+enum embeng_initializer_name {
+	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim); of a
+				       * slot: what the optimizer starts it with */
+	EMBENG_INIT_CONSTANT,	      /* a */
+	EMBENG_INIT_UNIFORM,	      /* [a, b) */
+	EMBENG_INIT_TRUNCATED_NORMAL, /* mean a, deviation b, within two deviations */
+};
+
+/**
+ * struct embeng_initializer - how rows start
+ * @kind: enum embeng_initializer_name
+ * @a: see the kinds
+ * @b: see the kinds
+ * @seed: row r starts the same for every core and host count. 0: made from the
+ *	table's index
+ */
+struct embeng_initializer {
+	enum embeng_initializer_name kind;
+	float a, b;
+	uint64_t seed;
+};
+
+/**
+ * struct embeng_slot_start - how one slot starts, instead of as its optimizer says
+ * @slot: name, as "accumulators"
+ * @initializer: as of parameters
+ */
+struct embeng_slot_start {
+	const char *slot;
+	struct embeng_initializer initializer;
+};
+
+/**
+ * struct embeng_table_config - one table
+ * @size: sizeof(struct embeng_table_config)
+ * @name: unique; NULL: "table_" and its index
+ * @vocabulary_size: rows, from 1
+ * @dim: columns, from 1
+ * @combiner: of pooled features; 0 is mean
+ * @optimizer: zeroed: none, the model is for inference alone
+ * @initializer: how rows start
+ * @out_of_range: what an id outside the table does
+ * @slot_starts: [slot_start_count], each slot at most once; copied
+ * @slot_start_count: how many
+ */
+struct embeng_table_config {
+	size_t size;
+	const char *name;
+	int64_t vocabulary_size;
+	int64_t dim;
+	enum embeng_combiner_name combiner;
+	struct embeng_optimizer optimizer;
+	struct embeng_initializer initializer;
+	enum embeng_policy out_of_range;
+	const struct embeng_slot_start *slot_starts;
+	size_t slot_start_count;
+};
+
+#define EMBENG_MAX_RANK 8
+
+/**
+ * struct embeng_feature_config - one feature
+ * @size: sizeof(struct embeng_feature_config)
+ * @name: unique; NULL: "feature_" and its index
+ * @table: index that embeng_model_add_table() returned
+ * @max_sequence_length: 0 pools; L > 0 keeps the first L ids in order, output
+ *	[samples, L, dim], unless an output shape is given
+ * @output_rank: entries of @output_shape; 0: from the first batch
+ * @output_shape: shape of the output without the trailing dim
+ * @check_weights: refuse weights that are not finite
+ * @unchecked_serving: serving lookups take weights and ids as they are
+ *	(validate_weights_and_indices off; embeng/serving.h)
+ * @max_samples: most samples of a batch, 0: any. A hint that reserves memory
+ * @max_ids: most ids of a batch, 0: any
+ */
+struct embeng_feature_config {
+	size_t size;
+	const char *name;
+	int table;
+	int64_t max_sequence_length;
+	size_t output_rank;
+	int64_t output_shape[EMBENG_MAX_RANK];
+	int check_weights;
+	uint64_t max_samples;
+	uint64_t max_ids;
+	int unchecked_serving;
+};
+
+/**
+ * struct embeng_engine_config - options of the whole model
+ * @size: sizeof(struct embeng_engine_config)
+ * @replicas: 0 is 1
+ * @pipelining: lookup n + 1 may run before update n is applied: activations are
+ *	stale by exactly one step
+ * @step_depth: steps ahead, 0: the device's
+ */
+struct embeng_engine_config {
+	size_t size;
+	uint32_t replicas;
+	int pipelining;
+	uint32_t step_depth;
+};
+
+/** embeng_model_new() - an empty model, NULL when out of memory */
+EMBENG_API struct embeng_model *embeng_model_new(void);
+/** embeng_model_free() - NULL is fine; an open &struct embeng keeps its own copy */
+EMBENG_API void embeng_model_free(struct embeng_model *model);
+
+/**
+ * embeng_model_add_table() - add a table; its order is the order of addition
+ *
+ * Return: its index, or -EINVAL, -ERANGE, -EEXIST, -ENOMEM.
+ */
+EMBENG_API int embeng_model_add_table(struct embeng_model *model,
+				      const struct embeng_table_config *config);
+
+/**
+ * embeng_model_add_feature() - add a feature of a table
+ *
+ * Return: its index, or -EINVAL, -ERANGE, -ENOENT (no such table), -EEXIST, -ENOMEM.
+ */
+EMBENG_API int embeng_model_add_feature(struct embeng_model *model,
+					const struct embeng_feature_config *config);
+
+EMBENG_API int embeng_model_set_engine(struct embeng_model *model,
+				       const struct embeng_engine_config *config);
+
+/** embeng_model_table() / _feature() - index of a name, or -ENOENT */
+EMBENG_API int embeng_model_table(const struct embeng_model *model, const char *name);
+EMBENG_API int embeng_model_feature(const struct embeng_model *model, const char *name);
+EMBENG_API size_t embeng_model_table_count(const struct embeng_model *model);
+EMBENG_API size_t embeng_model_feature_count(const struct embeng_model *model);
+/** names by index, NULL beyond the count; valid as long as the model */
+EMBENG_API const char *embeng_model_table_name(const struct embeng_model *model, size_t table);
+EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *model, size_t feature);
+/** dynamic rates, in the order in which tables first named them */
+EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
+EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
+/** slots of a table, in checkpoint order; without the parameters */
+EMBENG_API size_t embeng_model_slot_count(const struct embeng_model *model, size_t table);
+EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, size_t table,
+					      size_t slot);
+
+/**
+ * embeng_model_get_table() - what a table was made from, defaults filled in
+ * @config: its size set by the caller; names and arrays are the model's
+ *
+ * Return: 0, -EINVAL, -ENOENT.
+ */
+EMBENG_API int embeng_model_get_table(const struct embeng_model *model, size_t table,
+				      struct embeng_table_config *config);
+EMBENG_API int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
+					struct embeng_feature_config *config);
+
+/** embeng_model_hash() - equal for models that mean the same; batches carry it */
+EMBENG_API uint64_t embeng_model_hash(const struct embeng_model *model);
+
+/**
+ * embeng_model_blob() - the model as the engine takes it (embeng_engine.h)
+ * @bytes: out, malloc'd, the caller frees it
+ * @length: out
+ */
+EMBENG_API int embeng_model_blob(const struct embeng_model *model, void **bytes, size_t *length);
+
+/* -- output shapes before the first batch -------------------------------- */
+
+/**
+ * struct embeng_shape - a shape without the trailing dim
+ * @rank: entries of @dims; 0: unknown
+ * @dims: 0 where a length is unknown
+ */
+struct embeng_shape {
+	size_t rank;
+	int64_t dims[EMBENG_MAX_RANK];
+};
+
+/**
+ * embeng_model_build() - fix the output shapes that are open, from a batch size
+ * @batch_size: samples of each feature, from 1
+ *
+ * A feature's shape becomes [batch_size], or [batch_size, max_sequence_length] of a
+ * sequence feature. What output_shape says stays; a feature that is built already
+ * stays, so that a second call does nothing. What is left open is fixed by the
+ * first batch. Source: TPUEmbedding.build(), semantics of an integer argument.
+ *
+ * Return: 0, -EINVAL, -ERANGE; on failure no feature changed.
+ */
+EMBENG_API int embeng_model_build(struct embeng_model *model, int64_t batch_size);
+
+/**
+ * embeng_model_build_shapes() - fix the output shapes from the shapes of inputs
+ * @shapes: [count], one a feature in feature order; rank 0: leave this one open
+ *
+ * A rank of 1 is the output's shape itself; of more, the last dimension is dropped;
+ * [B, L] of a sequence feature gives [B, max_sequence_length]. A length of 0 stays
+ * open when output_shape fills it in, else it is -EINVAL ("not fully defined").
+ *
+ * Return: 0, -EINVAL naming the feature; on failure no feature changed.
+ */
+EMBENG_API int embeng_model_build_shapes(struct embeng_model *model,
+					 const struct embeng_shape *shapes, size_t count);
+
+/**
+ * embeng_model_output_shape() - a feature's output shape as far as it is known
+ * @shape: out; rank 0 when it is open
+ */
+EMBENG_API int embeng_model_output_shape(const struct embeng_model *model, size_t feature,
+					 struct embeng_shape *shape);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* The bytes that a model will need. Included by embeng.h, whose rules hold. */
+#ifndef EMBENG_PLAN_API_H
+#define EMBENG_PLAN_API_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum embeng_plan_kind {
+	EMBENG_PLAN_TABLE,	 /* parameters of a table, in the device's table memory */
+	EMBENG_PLAN_SLOT,	 /* a slot of a table, there too */
+	EMBENG_PLAN_ENGINE,	 /* the engine's private copies of ids, weights and scales */
+	EMBENG_PLAN_INPUT,	 /* ids, weights and offsets, shared memory */
+	EMBENG_PLAN_ACTIVATIONS, /* of all steps that may be in flight, shared memory */
+	EMBENG_PLAN_GRADIENTS,	 /* of as many steps, shared memory */
+};
+
+/**
+ * struct embeng_plan_item - one thing that takes memory
+ * @kind: enum embeng_plan_kind
+ * @table: index, -1 when it is no table's
+ * @feature: index, -1 when it is no feature's
+ * @slot: slot name, "parameters", or NULL
+ * @bytes: in all steps, replicas and cores together
+ */
+struct embeng_plan_item {
+	enum embeng_plan_kind kind;
+	int table, feature;
+	const char *slot;
+	uint64_t bytes;
+};
+
+/**
+ * struct embeng_plan_options - what a plan supposes; all zero: defaults
+ * @size: sizeof(struct embeng_plan_options)
+ * @batch_size: samples of features whose shape and max_samples are open; 0: 1024
+ * @ids_per_sample: of pooled features whose max_ids is open; 0: 1
+ * @id_type: enum embeng_id_type of the ids, EMBENG_I64 is 1
+ * @weights: ids have weights
+ * @buffers: the program's arrays lie in embeng_buffer_alloc() memory: no copies of
+ *	its ids, weights and gradients
+ * @step_depth: of the device when the model leaves it open; 0: the soft device's
+ * @cores: of the device; 0: one
+ */
+struct embeng_plan_options {
+	size_t size;
+	int64_t batch_size;
+	int64_t ids_per_sample;
+	int id_type;
+	int weights;
+	int buffers;
+	uint32_t step_depth;
+	uint32_t cores;
+};
+
+/**
+ * struct embeng_plan - the bytes a model will need
+ * @item_count: of @items
+ * @items: tables and slots in table order, then the rest in feature order
+ * @table_bytes: tables and slots: what the device's table memory must hold
+ * @buffer_bytes: shared memory
+ * @engine_bytes: the engine's own, beside tables
+ * @total_bytes: all of them
+ *
+ * Freed by embeng_plan_free(). Names are the model's.
+ */
+struct embeng_plan {
+	size_t item_count;
+	struct embeng_plan_item *items;
+	uint64_t table_bytes, buffer_bytes, engine_bytes, total_bytes;
+};
+
+/**
+ * embeng_model_plan() - what a model will need, before anything is allocated
+ * @options: NULL: defaults
+ *
+ * Return: 0, -EINVAL, -ERANGE (more bytes than a uint64_t counts, naming the table),
+ * -ENOMEM.
+ */
+EMBENG_API int embeng_model_plan(const struct embeng_model *model,
+				 const struct embeng_plan_options *options,
+				 struct embeng_plan **plan);
+EMBENG_API void embeng_plan_free(struct embeng_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside an open checkpoint: what serving needs of it beyond the public calls. */
+#ifndef EMBENG_CHECKPOINT_H
+#define EMBENG_CHECKPOINT_H
+
+#include "embeng/checkpoint.h"
+
+/*
+ * struct checkpoint_piece - rows of a table or slot that lie in one shard
+ * @first: first row
+ * @count: rows
+ * @rows: [count][dim], memory-mapped, 4-byte aligned at least
+ * @file: index of the shard
+ * @offset: of @rows in the shard, in bytes
+ */
+struct checkpoint_piece {
+	int64_t first, count;
+	const float *rows;
+	size_t file;
+	uint64_t offset;
+};
+
+/*
+ * checkpoint_pieces() - where the rows of a table or slot lie
+ * @slot: 0 parameters, 1 + k slot k of the saved optimizer
+ * @pieces: out, in row order without gaps; the checkpoint's, until it is closed
+ *
+ * Return: how many, or -ENOENT.
+ */
+int checkpoint_pieces(const struct embeng_checkpoint *checkpoint, int table, int slot,
+		      const struct checkpoint_piece **pieces);
+
+/*
+ * checkpoint_check() - check the chunks behind bytes of a piece, each once
+ *
+ * Thread-safe: allocates nothing and takes no lock; a chunk that was checked before
+ * costs one atomic load. Return: 0, or -EBADMSG naming file and offset.
+ */
+int checkpoint_check(const struct embeng_checkpoint *checkpoint,
+		     const struct checkpoint_piece *piece, uint64_t offset, uint64_t bytes);
+
+#endif
