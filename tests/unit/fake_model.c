@@ -22,6 +22,8 @@ u16 model_accept(struct command *command)
 	struct view view;
 	u16 status;
 
+	if (fake.accepting)
+		fake.accepting(command);
 	if (fake.accept_status)
 		return fault_set(&command->fault, fake.accept_status, EMBENG_FIELD_IDS, 3, 4, 5, 6);
 	if (!mem_given(mem))

@@ -312,6 +312,44 @@ START_TEST(a_refused_lookup_answers_at_once)
 }
 END_TEST
 
+static struct rig_queue *gradient, *transfer;
+
+/* The gradient queue was looked at just before, the transfer queue comes next. */
+static void ring_two(struct command *command)
+{
+	struct embeng_cmd update = {
+		.opcode = EMBENG_OP_UPDATE, .cookie = 70, .step = 1, .desc = mem};
+	struct embeng_cmd drain = {.opcode = EMBENG_OP_DRAIN, .cookie = 71, .step = 1};
+
+	if (command->cmd.opcode != EMBENG_OP_LOOKUP)
+		return;
+	rig_submit(gradient, &update);
+	rig_submit(transfer, &drain);
+}
+
+START_TEST(a_drain_covers_what_was_rung_before_it)
+{
+	struct rig_queue *input;
+	struct embeng_cmd cmd;
+	struct embeng_cqe cqe;
+
+	start();
+	gradient = rig_queue(rig, 0, EMBENG_QUEUE_GRADIENT, 0);
+	input = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	transfer = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	fake.ready = 1; /* the lookup itself waits */
+	fake.accepting = ring_two;
+	cmd = lookup(2);
+	rig_submit(input, &cmd);
+	cqe = rig_wait(transfer);
+	rig_assert_cqe(&cqe, 71, EMBENG_STATUS_OK, EMBENG_FIELD_NONE);
+	ck_assert_uint_eq(fake.runs, 2);
+	ck_assert_uint_eq(fake.log[0], 70);
+	ck_assert_uint_eq(fake.log[1], 71);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(accepting_computes_nothing)
 {
 	struct rig_queue *q;
@@ -346,6 +384,7 @@ static void add(TCase *t)
 	tcase_add_loop_test(t, a_nop_waits_its_delay_and_holds_back_its_queue, 0, 2);
 	tcase_add_test(t, lookups_are_accepted_ahead_and_done_in_order);
 	tcase_add_test(t, a_refused_lookup_answers_at_once);
+	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
 	tcase_add_test(t, accepting_computes_nothing);
 }
 
