@@ -103,7 +103,15 @@ EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, s
 /** embeng_close() - apply what was handed in, then free all. NULL is fine. */
 EMBENG_API void embeng_close(struct embeng *e);
 
+/**
+ * embeng_info() - the device behind a handle
+ * @info: out, its size set by the caller
+ *
+ * Return: 0, -EINVAL.
+ */
 EMBENG_API int embeng_info(struct embeng *e, struct embeng_device_info *info);
+
+/** embeng_get_model() - the handle's own copy of its model, valid until it is closed */
 EMBENG_API const struct embeng_model *embeng_get_model(const struct embeng *e);
 
 /** embeng_log() - sentences of this handle go to @fn; NULL (the default): nowhere */
@@ -323,18 +331,26 @@ EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
 
 /* -- rows ---------------------------------------------------------------- */
 
-/*
- * Row access sees every complete update that was handed in. @slot: NULL or
- * "parameters", or a slot's name ("accumulators"). All rows are checked before
- * any is written.
+/**
+ * embeng_rows_read() / embeng_rows_write() - rows of a table or slot
+ * @slot: NULL or "parameters", or a slot's name ("accumulators")
+ * @ids: [count] row numbers; NULL: rows 0 to count - 1. Of a row written twice
+ *	the later one stays
+ * @data: [count][dim]
+ *
+ * Sees every complete update that was handed in. All rows are checked before any
+ * is written. Return: 0, -EINVAL, -ENOENT (table, slot), -ERANGE (row), -ETIME when
+ * some replicas alone have looked up a pipelined step, naming what is missing.
  */
-
-/** embeng_rows_read() - data[k] = row ids[k], or rows 0.. when @ids is NULL */
 EMBENG_API int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_t *ids,
 				size_t count, float *data);
 EMBENG_API int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
 				 size_t count, const float *data);
-/** embeng_rows_fill() - rows [first, first + count) from an initializer */
+/**
+ * embeng_rows_fill() - rows [first, first + count) from an initializer
+ *
+ * Otherwise as embeng_rows_write().
+ */
 EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first,
 				size_t count, const struct embeng_initializer *initializer);
 
@@ -398,8 +414,10 @@ struct embeng_usage {
 	uint64_t table_bytes, buffer_bytes, engine_bytes;
 };
 
+/** embeng_usage() - the bytes that a handle holds. Thread-safe */
 EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
+/** embeng_counters() - what a handle did since it was opened. Thread-safe */
 EMBENG_API int embeng_counters(struct embeng *e, struct embeng_counter_values *values);
 
 #ifdef __cplusplus

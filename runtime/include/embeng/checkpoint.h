@@ -95,6 +95,7 @@ struct embeng_checkpoint;
  */
 EMBENG_API int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
 				      struct embeng_error *error);
+/** embeng_checkpoint_close() - unmap everything. NULL is fine */
 EMBENG_API void embeng_checkpoint_close(struct embeng_checkpoint *checkpoint);
 
 /**
@@ -119,6 +120,10 @@ struct embeng_checkpoint_info {
 	const char *program_state;
 };
 
+/**
+ * embeng_checkpoint_info() - what a checkpoint says of itself
+ * @info: out, its size set by the caller
+ */
 EMBENG_API int embeng_checkpoint_info(const struct embeng_checkpoint *checkpoint,
 				      struct embeng_checkpoint_info *info);
 

@@ -143,10 +143,11 @@ EMBENG_API struct embeng_optimizer embeng_adagrad_momentum(float learning_rate);
 EMBENG_API struct embeng_optimizer embeng_ftrl(float learning_rate);
 
 /**
- * embeng_adam() - m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g g; then
- *	w -= learning_rate * m / sqrt(v + epsilon * epsilon), or
- *	w -= learning_rate * m / (sqrt(v) + epsilon) without sum_inside_sqrt
+ * embeng_adam() - Adam without bias correction
  *
+ * m = b1 * m + (1 - b1) * g; v = b2 * v + (1 - b2) * g * g; then
+ * w -= learning_rate * m / sqrt(v + epsilon * epsilon), or without sum_inside_sqrt
+ * w -= learning_rate * m / (sqrt(v) + epsilon).
  * Slots "momenta" and "velocities", from 0. Defaults: 0.9, 0.999, 1e-7, lazy.
  * Source: Kingma, Ba 2015 without bias correction, as TPUEmbedding has it.
  */
@@ -288,6 +289,12 @@ EMBENG_API int embeng_model_add_table(struct embeng_model *model,
 EMBENG_API int embeng_model_add_feature(struct embeng_model *model,
 					const struct embeng_feature_config *config);
 
+/**
+ * embeng_model_set_engine() - set the options of the whole model
+ * @config: copied
+ *
+ * Return: 0, -EINVAL, -ERANGE.
+ */
 EMBENG_API int embeng_model_set_engine(struct embeng_model *model,
 				       const struct embeng_engine_config *config);
 

@@ -47,6 +47,7 @@ EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *f
 EMBENG_API int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
 				   struct embeng_serving **out, struct embeng_error *error);
 
+/** embeng_serving_close() - unmap everything. NULL is fine */
 EMBENG_API void embeng_serving_close(struct embeng_serving *serving);
 
 /** embeng_serving_model() - the features that are served; the handle's own */
