@@ -19,7 +19,7 @@ verdict()
 	fi
 }
 
-for page in "$root"/docs/man/*.[157] "$build"/docs/*.3; do
+for page in "$root"/docs/man/*.[0-9] "$build"/docs/*.3; do
 	head -c 4 "$page" | grep -q '^\.so ' || mandoc -Tlint -W warning "$page"
 done >"$scratch/bad" 2>&1
 verdict "no page has a fault"
@@ -41,6 +41,34 @@ for page in "$build"/docs/*.3; do
 	done
 done >"$scratch/bad"
 verdict "references lead somewhere"
+
+# Options that all verbs share stand in the page once, before the verbs.
+page_options()
+{
+	awk -v verb="$1" '/^\.S[sh]/ { on = $1 == ".Ss" && $3 == verb }
+		on && /^\.It .*Fl -[a-z]/ { sub(/.*Fl -/, ""); sub(/ .*/, ""); print }' \
+		"$root/docs/man/embeng.1" | sort -u
+}
+
+help_options()
+{
+	"$build/runtime/embeng" "$1" --help |
+		sed -n 's/^ \{2,6\}\(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p' |
+		grep -vxE 'help|json|device' | sort -u
+}
+
+: >"$scratch/bad"
+"$build/runtime/embeng" --list-cmds >"$scratch/verbs"
+[ -s "$scratch/verbs" ] || echo "no verbs" >"$scratch/bad"
+while read -r verb; do
+	grep -q "^\.Ss embeng $verb\( \|$\)" "$root/docs/man/embeng.1" ||
+		echo "embeng(1) does not have the verb $verb"
+	page_options "$verb" >"$scratch/page"
+	help_options "$verb" >"$scratch/help"
+	diff "$scratch/page" "$scratch/help" | sed -n "s/^</$verb, in the page alone:/p
+s/^>/$verb, in --help alone:/p"
+done <"$scratch/verbs" >>"$scratch/bad"
+verdict "embeng(1) and --help name the same verbs and options"
 
 echo "1..$number"
 exit $failed
