@@ -43,7 +43,6 @@ probe()
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
 	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;
-	m32:g++) compiles "g++ -m32 -x c++" cstdint ;;
 	*) echo "packages.txt: unknown probe $1" >&2; return 1 ;;
 	esac
 }
@@ -95,7 +94,7 @@ command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || other_distr
 missing=$(missing_packages)
 [ -z "$missing" ] && exit 0
 
-line="apt-get install -y --no-install-recommends$missing"
+line="apt-get install -y --no-remove --no-install-recommends$missing"
 if ! root=$(elevate); then
 	printf 'embeng needs these Debian packages:%s\n' "$missing" >&2
 	printf 'Install them as root, then run this again:\n  %s\n' "$line" >&2
@@ -107,8 +106,8 @@ printf 'Installing them with:\n  %s%s\n' "${root:+$root }" "$line"
 have_lists || apt update
 # Old lists name versions that the mirror no longer has: refresh them once before giving up.
 # shellcheck disable=SC2086
-if ! apt install -y --no-install-recommends $missing; then
+if ! apt install -y --no-remove --no-install-recommends $missing; then
 	echo "Refreshing the package lists and trying again."
 	apt update
-	apt install -y --no-install-recommends $missing
+	apt install -y --no-remove --no-install-recommends $missing
 fi

@@ -33,17 +33,24 @@ try()
 	fi
 }
 
-# Only the compilers of x86 know -m32.
+# Only the compilers of x86 know -m32. The kernel's asm/ is where they look for 64 bits alone.
 widths=-O0
 [ "$(uname -m)" = x86_64 ] && widths="-O0 -m32"
+include="-idirafter /usr/include/$(gcc -print-multiarch) $(pkg-config --cflags libdrm)"
 
 headers=$(ls "$root"/uapi/*.h "$root"/runtime/include/embeng.h "$root"/runtime/include/embeng/*.h) || exit 1
 for header in $headers; do
 	for width in $widths; do
 		label="${header##*/}$([ "$width" = -m32 ] && echo ' for 32 bits')"
-		try "$label as C11" "$header" gcc "$width" -std=c11 -pedantic -x c
-		try "$label as C++17" "$header" g++ "$width" -std=c++17 -x c++
+		try "$label as C11" "$header" gcc $include "$width" -std=c11 -pedantic -x c
+		try "$label as C++17" "$header" g++ $include "$width" -std=c++17 -x c++
 	done
 done
+# A program that drives the rings itself has both sides' headers in one file.
+printf '#include <embeng.h>\n#include "embeng_accel.h"\n#include "embeng_regs.h"\n' \
+	>"${both:=$(mktemp)}"
+try "all together as C11" "$both" gcc $include -std=c11 -pedantic -x c
+try "all together as C++17" "$both" g++ $include -std=c++17 -x c++
+rm -f "$both"
 echo "1..$number"
 exit $failed

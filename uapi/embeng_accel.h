@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/*
+ * embeng: what a program and the kernel driver say to each other, on /dev/accel/accelN.
+ *
+ * Unstable until its first release. What goes over the rings, once a queue is there, is in
+ * embeng_engine.h and is none of the kernel's business.
+ *
+ * DOC: Extension rules
+ *
+ * - Fixed-width integers, naturally aligned, 64-bit members on 8 bytes, explicit padding.
+ * - Pads and reserved fields must be zero: -EINVAL.
+ * - Fields are only appended; a kernel that does not know a tail wants it zero, a program
+ *   that does not know one gets it zeroed. Zero means what was before the field was there.
+ * - Arrays of structures carry their stride, queries their size. No unions.
+ * - Ioctl numbers, query and flag values are never reordered or used again.
+ * - Each visible change adds a line to the version history and to DRIVER_MINOR.
+ *
+ * DOC: Errno contract
+ *
+ *	ENOTTY		the ioctl is not known
+ *	E2BIG		a tail that this kernel does not know is not zero
+ *	EOPNOTSUPP	a known field asks for something that this device or kernel lacks
+ *	EINVAL		a field's value is wrong, or a pad is not zero
+ *	EFAULT		a pointer cannot be read or written
+ *	ENOENT		no such handle, region or queue of this file
+ *	EOVERFLOW	arithmetic on sizes or offsets
+ *	ENOSPC		a table is full, or the query's buffer is too small
+ *	EBUSY		in use; or, of a context, made already
+ *	EAGAIN		a fence's predecessor was not submitted yet
+ *	EACCES		not with this file's rights
+ *	EDQUOT		the context's memory limit
+ *	ENOMEM		no memory, or beyond RLIMIT_MEMLOCK
+ *	ETIME		the deadline passed
+ *	EINTR		a signal; give the call again, deadlines are absolute
+ *	ECANCELED	aborted by a reset
+ *	ESHUTDOWN	the context was lost in a reset: close the file
+ *	ENODEV		the device is gone
+ * Outputs are untouched on failure, but where a field says otherwise.
+ *
+ * DOC: Version history
+ *
+ *	0.1	everything here
+ *
+ * DOC: Who may do what
+ *
+ * A context belongs to an open file description: whoever has the descriptor, by fork() or
+ * SCM_RIGHTS, may map its buffers, make queues and submit. Handles, region keys and queue
+ * numbers of other files are ENOENT, existing or not. Mappings are not inherited by fork.
+ *
+ * DOC: Mappings
+ *
+ * mmap() offsets are returned by the ioctls and mean something on this file alone. Rings,
+ * doorbells and registers take MAP_SHARED only. After the device is gone accesses go to a
+ * scratch page of the file: no SIGBUS. embeng_ring_header.dead then is 1.
+ *
+ * DOC: Polling
+ *
+ * poll() on the file: POLLIN while an event of this context was not taken by WAIT: an armed
+ * queue interrupted, a queue stopped. POLLERR once the context is lost, POLLHUP once the
+ * device is gone.
+ */
+#ifndef _EMBENG_ACCEL_H_
+#define _EMBENG_ACCEL_H_
+
+#include "drm.h" /* libdrm-dev, or include/uapi/drm of a kernel */
+
+#include "embeng_engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMBENG_ACCEL_MAJOR 0
+#define EMBENG_ACCEL_MINOR 1
+
+/* -- queries ------------------------------------------------------------- */
+
+enum embeng_accel_query_what {
+	EMBENG_ACCEL_QUERY_DEVICE = 0,	/* struct embeng_accel_device */
+	EMBENG_ACCEL_QUERY_CAPS = 1,	/* struct embeng_caps, as the device's registers say */
+	EMBENG_ACCEL_QUERY_CONTEXT = 2, /* struct embeng_accel_context_state, of this file */
+	EMBENG_ACCEL_QUERY_RESETS = 3,	/* struct embeng_accel_resets, of the device */
+	EMBENG_ACCEL_QUERY_COUNTERS = 4, /* __u64 per counter register, in register order */
+};
+
+/**
+ * struct embeng_accel_query - sized query
+ * @what: in: enum embeng_accel_query_what
+ * @size: in: bytes behind @data; out: bytes there are. ENOSPC, with @size, when too small
+ * @data: in: pointer, or 0 to learn the size alone
+ */
+struct embeng_accel_query {
+	__u32 what;
+	__u32 size;
+	__u64 data;
+};
+
+#define EMBENG_ACCEL_CAN_MAP_QUEUES (1u << 0) /* mapped submission is not forbidden */
+#define EMBENG_ACCEL_CAN_USERPTR (1u << 1)
+#define EMBENG_ACCEL_CAN_SYNCOBJ (1u << 2)
+
+/**
+ * struct embeng_accel_device - the device as the driver sees it
+ * @flags: EMBENG_ACCEL_CAN_*
+ * @boot_state: enum embeng_boot_state
+ * @boot_error: enum embeng_boot_error
+ * @doorbell_stride: bytes
+ * @boot_error_offset: byte of the image at fault
+ * @firmware_version: major << 48 | minor << 32 | patch << 16 | build
+ * @pci_domain: PCI address
+ * @pci_bus: PCI address
+ * @pci_device: PCI address
+ * @pci_function: PCI address
+ * @registers: mmap offset of the read-only register page; 0: not allowed to this file
+ *	(needs CAP_SYS_RAWIO)
+ */
+struct embeng_accel_device {
+	__u32 flags;
+	__u32 boot_state;
+	__u32 boot_error;
+	__u32 doorbell_stride;
+	__u64 boot_error_offset;
+	__u64 firmware_version;
+	__u32 pci_domain;
+	__u32 pci_bus;
+	__u32 pci_device;
+	__u32 pci_function;
+	__u64 registers;
+};
+
+enum embeng_accel_context_status {
+	EMBENG_ACCEL_CONTEXT_NONE = 0, /* not made yet */
+	EMBENG_ACCEL_CONTEXT_ALIVE = 1,
+	EMBENG_ACCEL_CONTEXT_LOST = 2, /* in a reset: tables are gone */
+};
+
+/**
+ * struct embeng_accel_context_state - what this file's context holds
+ * @status: enum embeng_accel_context_status
+ * @regions: bound
+ * @queues: made
+ * @reserved: 0
+ * @memory: bytes charged to the context: buffers, pinned pages, rings
+ * @memory_limit: most bytes
+ * @events: as &embeng_accel_wait.events
+ * @reset_sequence: &embeng_accel_resets.sequence when it was lost
+ */
+struct embeng_accel_context_state {
+	__u32 status;
+	__u32 regions;
+	__u32 queues;
+	__u32 reserved;
+	__u64 memory;
+	__u64 memory_limit;
+	__u64 events;
+	__u64 reset_sequence;
+};
+
+/**
+ * struct embeng_accel_resets - how often each rung of the ladder was taken
+ * @sequence: resets that lost contexts
+ * @commands: failed by their timeout
+ * @queues: reset
+ * @engines: warm resets
+ * @functions: function-level resets
+ * @wedged: 1: given up, everything is ENODEV until the driver binds anew
+ * @reserved: 0
+ */
+struct embeng_accel_resets {
+	__u64 sequence;
+	__u64 commands;
+	__u64 queues;
+	__u64 engines;
+	__u64 functions;
+	__u32 wedged;
+	__u32 reserved;
+};
+
+/* -- buffer objects ------------------------------------------------------ */
+
+/**
+ * struct embeng_accel_bo_create - zeroed, shareable memory that the device can reach
+ * @size: in: bytes, from 1; rounded up to pages
+ * @flags: 0
+ * @handle: out: GEM handle of this file
+ * @offset: out: for mmap()
+ *
+ * Freed by DRM_IOCTL_GEM_CLOSE once unbound and unmapped. DRM_IOCTL_PRIME_* shares it.
+ * Charged to the context's limit when it is bound.
+ */
+struct embeng_accel_bo_create {
+	__u64 size;
+	__u32 flags;
+	__u32 handle;
+	__u64 offset;
+};
+
+/**
+ * struct embeng_accel_bo_info - about a handle, also an imported one
+ * @handle: in
+ * @reserved: 0
+ * @size: out: bytes
+ * @offset: out: for mmap(); 0 when it cannot be mapped here (userptr)
+ */
+struct embeng_accel_bo_info {
+	__u32 handle;
+	__u32 reserved;
+	__u64 size;
+	__u64 offset;
+};
+
+#define EMBENG_ACCEL_USERPTR_READ_ONLY (1u << 0) /* the device will only read */
+
+/**
+ * struct embeng_accel_userptr - a handle for memory that the program has already
+ * @address: in: page-aligned
+ * @size: in: bytes, a multiple of the page size
+ * @flags: in: EMBENG_ACCEL_USERPTR_*
+ * @handle: out
+ *
+ * Pages are pinned long-term and charged to RLIMIT_MEMLOCK.
+ */
+struct embeng_accel_userptr {
+	__u64 address;
+	__u64 size;
+	__u32 flags;
+	__u32 handle;
+};
+
+/* -- context and regions ------------------------------------------------- */
+
+/**
+ * struct embeng_accel_context_create - make this file's context
+ * @regions: in: entries of its region table, 0: 1024
+ * @flags: 0
+ * @memory_limit: in: bytes, 0: the driver's default
+ *
+ * EBUSY when there is one. It ends with the file.
+ */
+struct embeng_accel_context_create {
+	__u32 regions;
+	__u32 flags;
+	__u64 memory_limit;
+};
+
+/**
+ * struct embeng_accel_bind - let the device reach a buffer
+ * @handle: in
+ * @rights: in: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE
+ * @offset: in: bytes into the buffer, page-aligned
+ * @length: in: bytes, from 1; 0: to the end
+ * @index: out: &embeng_mem.index
+ * @generation: out: &embeng_mem.generation
+ */
+struct embeng_accel_bind {
+	__u32 handle;
+	__u32 rights;
+	__u64 offset;
+	__u64 length;
+	__u32 index;
+	__u32 generation;
+};
+
+/**
+ * struct embeng_accel_unbind - end a key
+ * @index: in
+ * @generation: in
+ *
+ * Returns once the device touches the memory no more under this key.
+ */
+struct embeng_accel_unbind {
+	__u32 index;
+	__u32 generation;
+};
+
+/* -- queues -------------------------------------------------------------- */
+
+#define EMBENG_ACCEL_QUEUE_MAPPED (1u << 0) /* the program writes rings and doorbell */
+
+/**
+ * struct embeng_accel_queue_create - make a queue
+ * @kind: in: enum embeng_queue_kind, not ADMIN
+ * @flags: in: EMBENG_ACCEL_QUEUE_MAPPED, else validated. All of a context's INPUT and
+ *	GRADIENT queues have the same (EINVAL)
+ * @replica: in: of INPUT, INFERENCE and GRADIENT queues
+ * @priority: in: 0 (low) to 3; above 1 needs CAP_SYS_NICE (EACCES)
+ * @sq_entries: in: power of two up to EMBENG_SQ_ENTRIES_MAX
+ * @cq_entries: in: power of two; at least twice @sq_entries on INPUT
+ * @coalesce_count: in: completions per interrupt, 0: each
+ * @coalesce_us: in: and at the latest after so many microseconds
+ * @queue: out: number, also in &embeng_fence_point
+ * @reserved: 0
+ * @layout: out
+ * @ring: out: mmap offset of @layout.size bytes; writable for MAPPED, else read-only
+ * @doorbell: out: mmap offset of a page with &struct embeng_doorbell; 0 unless MAPPED
+ */
+struct embeng_accel_queue_create {
+	__u32 kind;
+	__u32 flags;
+	__u32 replica;
+	__u32 priority;
+	__u32 sq_entries;
+	__u32 cq_entries;
+	__u32 coalesce_count;
+	__u32 coalesce_us;
+	__u32 queue;
+	__u32 reserved;
+	struct embeng_queue_layout layout;
+	__u64 ring;
+	__u64 doorbell;
+};
+
+/**
+ * struct embeng_accel_queue_destroy - end a queue; what waits on it is ABORTED
+ * @queue: in
+ * @reserved: 0
+ */
+struct embeng_accel_queue_destroy {
+	__u32 queue;
+	__u32 reserved;
+};
+
+/**
+ * struct embeng_accel_sync - a point of a syncobj
+ * @handle: syncobj
+ * @reserved: 0
+ * @point: timeline point, 0: a binary syncobj
+ */
+struct embeng_accel_sync {
+	__u32 handle;
+	__u32 reserved;
+	__u64 point;
+};
+
+/**
+ * struct embeng_accel_submit - hand commands to a validated queue
+ * @queue: in
+ * @flags: 0
+ * @count: in: commands, from 1 to the queue's entries
+ * @stride: in: bytes from one command to the next, at least 64
+ * @commands: in: pointer to &struct embeng_cmd
+ * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first
+ * @out_syncs: in: pointer to [@out_count], signalled when the last command completed.
+ *	EOPNOTSUPP when a predecessor went through a mapped queue or the command is a
+ *	pipelined UPDATE; EAGAIN when a predecessor was not submitted yet
+ * @in_count: in
+ * @out_count: in
+ * @cq_head: in: completions below it have been read
+ * @index: out: free-running index of the first command
+ *
+ * All commands are checked before any is submitted. ENOSPC: no room for all of them.
+ */
+struct embeng_accel_submit {
+	__u32 queue;
+	__u32 flags;
+	__u32 count;
+	__u32 stride;
+	__u64 commands;
+	__u64 in_syncs;
+	__u64 out_syncs;
+	__u32 in_count;
+	__u32 out_count;
+	__u32 cq_head;
+	__u32 index;
+};
+
+#define EMBENG_ACCEL_ANY_QUEUE 0xffffffffu
+
+/**
+ * struct embeng_accel_wait - sleep until completions are there
+ * @queue: in: number, or EMBENG_ACCEL_ANY_QUEUE: any event of the context
+ * @cq_head: in: completions below it have been read; with ANY_QUEUE 0
+ * @count: in: return once so many are unread; with ANY_QUEUE 0
+ * @least: in: with @least_ns: so many are enough by then; 0: not used
+ * @deadline_ns: in: absolute, CLOCK_MONOTONIC; 0: do not wait
+ * @least_ns: in: absolute
+ * @events: in: with ANY_QUEUE, the last value seen; out: the context's event count. Returns
+ *	at once when it differs
+ * @cq_tail: out: the queue's completion tail
+ * @state: out: enum embeng_queue_state
+ *
+ * Arms the queue and looks again before it sleeps. ETIME also writes the outputs.
+ */
+struct embeng_accel_wait {
+	__u32 queue;
+	__u32 cq_head;
+	__u32 count;
+	__u32 least;
+	__s64 deadline_ns;
+	__s64 least_ns;
+	__u64 events;
+	__u32 cq_tail;
+	__u32 state;
+};
+
+/**
+ * struct embeng_accel_model_load - load a model
+ * @queue: in: a TRANSFER queue of this file, validated
+ * @reserved: 0
+ * @blob: in: pointer to the model blob
+ * @length: in: bytes, up to 64 MiB
+ * @cookie: in: of the completion
+ * @index: out: free-running index of the MODEL_LOAD
+ * @reserved1: 0
+ *
+ * Copies the blob and checks its frame (EBADMSG); the engine checks its content. On a
+ * mapped queue MODEL_LOAD is a command like others.
+ */
+struct embeng_accel_model_load {
+	__u32 queue;
+	__u32 reserved;
+	__u64 blob;
+	__u64 length;
+	__u64 cookie;
+	__u32 index;
+	__u32 reserved1;
+};
+
+enum embeng_accel_rung {
+	EMBENG_ACCEL_RESET_QUEUE = 1,	/* one queue of this file */
+	EMBENG_ACCEL_RESET_ENGINE = 2,	/* CAP_SYS_ADMIN: every context is lost */
+	EMBENG_ACCEL_RESET_FUNCTION = 3, /* CAP_SYS_ADMIN: the same, by FLR */
+};
+
+/**
+ * struct embeng_accel_reset - take a rung of the recovery ladder
+ * @rung: in: enum embeng_accel_rung
+ * @queue: in: for QUEUE, else 0
+ */
+struct embeng_accel_reset {
+	__u32 rung;
+	__u32 queue;
+};
+
+/* -- numbers ------------------------------------------------------------- */
+
+#define DRM_EMBENG_QUERY 0x00
+#define DRM_EMBENG_BO_CREATE 0x01
+#define DRM_EMBENG_BO_INFO 0x02
+#define DRM_EMBENG_USERPTR 0x03
+#define DRM_EMBENG_CONTEXT_CREATE 0x04
+#define DRM_EMBENG_BIND 0x05
+#define DRM_EMBENG_UNBIND 0x06
+#define DRM_EMBENG_QUEUE_CREATE 0x07
+#define DRM_EMBENG_QUEUE_DESTROY 0x08
+#define DRM_EMBENG_SUBMIT 0x09
+#define DRM_EMBENG_WAIT 0x0a
+#define DRM_EMBENG_MODEL_LOAD 0x0b
+#define DRM_EMBENG_RESET 0x0c
+
+#define DRM_IOCTL_EMBENG_QUERY \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_QUERY, struct embeng_accel_query)
+#define DRM_IOCTL_EMBENG_BO_CREATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_BO_CREATE, struct embeng_accel_bo_create)
+#define DRM_IOCTL_EMBENG_BO_INFO \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_BO_INFO, struct embeng_accel_bo_info)
+#define DRM_IOCTL_EMBENG_USERPTR \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_USERPTR, struct embeng_accel_userptr)
+#define DRM_IOCTL_EMBENG_CONTEXT_CREATE \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_EMBENG_CONTEXT_CREATE, struct embeng_accel_context_create)
+#define DRM_IOCTL_EMBENG_BIND \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_BIND, struct embeng_accel_bind)
+#define DRM_IOCTL_EMBENG_UNBIND \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_EMBENG_UNBIND, struct embeng_accel_unbind)
+#define DRM_IOCTL_EMBENG_QUEUE_CREATE \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_QUEUE_CREATE, struct embeng_accel_queue_create)
+#define DRM_IOCTL_EMBENG_QUEUE_DESTROY \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_EMBENG_QUEUE_DESTROY, struct embeng_accel_queue_destroy)
+#define DRM_IOCTL_EMBENG_SUBMIT \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_SUBMIT, struct embeng_accel_submit)
+#define DRM_IOCTL_EMBENG_WAIT \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_WAIT, struct embeng_accel_wait)
+#define DRM_IOCTL_EMBENG_MODEL_LOAD \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_MODEL_LOAD, struct embeng_accel_model_load)
+#define DRM_IOCTL_EMBENG_RESET \
+	DRM_IOW(DRM_COMMAND_BASE + DRM_EMBENG_RESET, struct embeng_accel_reset)
+
+#ifdef __cplusplus
+}
+#endif
+
+EMBENG_ASSERT(sizeof(struct embeng_accel_query) == 16);
+EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 56);
+EMBENG_ASSERT(sizeof(struct embeng_accel_context_state) == 48);
+EMBENG_ASSERT(sizeof(struct embeng_accel_resets) == 48);
+EMBENG_ASSERT(sizeof(struct embeng_accel_bo_create) == 24);
+EMBENG_ASSERT(sizeof(struct embeng_accel_bo_info) == 24);
+EMBENG_ASSERT(sizeof(struct embeng_accel_userptr) == 24);
+EMBENG_ASSERT(sizeof(struct embeng_accel_context_create) == 16);
+EMBENG_ASSERT(sizeof(struct embeng_accel_bind) == 32);
+EMBENG_ASSERT(sizeof(struct embeng_accel_unbind) == 8);
+EMBENG_ASSERT(sizeof(struct embeng_accel_queue_create) == 104);
+EMBENG_ASSERT_AT(embeng_accel_queue_create, layout, 40);
+EMBENG_ASSERT(sizeof(struct embeng_accel_queue_destroy) == 8);
+EMBENG_ASSERT(sizeof(struct embeng_accel_sync) == 16);
+EMBENG_ASSERT(sizeof(struct embeng_accel_submit) == 56);
+EMBENG_ASSERT(sizeof(struct embeng_accel_wait) == 48);
+EMBENG_ASSERT(sizeof(struct embeng_accel_model_load) == 40);
+EMBENG_ASSERT(sizeof(struct embeng_accel_reset) == 8);
+
+#endif
