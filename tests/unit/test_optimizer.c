@@ -2,6 +2,8 @@
 /* Optimizers as they are configured: defaults, and each way to be refused. */
 #include <math.h>
 
+#include "blob.h"
+#include "kernels/optimizers.h"
 #include "test_model.h"
 
 static const char *const long_name =
@@ -257,6 +259,61 @@ START_TEST(test_none_is_not_looked_at)
 }
 END_TEST
 
+static void expect_hyper(const struct optimizer_key *key, float value,
+			 const struct kernel_parameter *hyper)
+{
+	static const uint32_t ranges[] = {
+		[RANGE_FINITE] = KERNEL_FINITE,	    [RANGE_ABOVE_0] = KERNEL_ABOVE_ZERO,
+		[RANGE_FROM_0] = KERNEL_FROM_ZERO,  [RANGE_TO_0] = KERNEL_UP_TO_ZERO,
+		[RANGE_0_TO_1] = KERNEL_UP_TO_ONE,  [RANGE_0_BELOW_1] = KERNEL_BELOW_ONE,
+	};
+
+	ck_assert_str_eq(key->name, hyper->name);
+	ck_assert_msg(value == hyper->value, "%s: %g", key->name, (double)value);
+	ck_assert_uint_eq(hyper->range,
+			  key->type == KEY_NUMBER ? ranges[key->range] : KERNEL_SWITCH);
+}
+
+static void expect_described(const struct embeng_optimizer *o)
+{
+	const struct optimizer_info *info = optimizer_info(o->kind);
+	uint32_t number = optimizer_kernel(info->engine_kind), hyper = 0;
+	const struct kernel_optimizer *kernel;
+
+	ck_assert_uint_lt(number, KERNEL_OPTIMIZER_COUNT);
+	kernel = &kernel_optimizers[number];
+	ck_assert_str_eq(info->name, kernel->name);
+	ck_assert_uint_eq(info->slot_count, kernel->slot_count);
+	for (size_t s = 0; s < info->slot_count; s++) {
+		ck_assert_str_eq(info->slots[s].name, kernel->slots[s].name);
+		ck_assert(optimizer_slot_start(o, s) == kernel->slots[s].value);
+	}
+	for (size_t k = 0; k < info->key_count; k++) {
+		if (!info->keys[k].hyper)
+			continue;
+		ck_assert_uint_lt(hyper, kernel->hyper_count);
+		expect_hyper(&info->keys[k], optimizer_value(o, &info->keys[k]),
+			     &kernel->hyper[hyper++]);
+	}
+	ck_assert_uint_eq(hyper, kernel->hyper_count);
+}
+
+/* Names, defaults, ranges and order: the library's description of a kind is the engine's. */
+START_TEST(test_described_as_the_engine_does)
+{
+	struct embeng_optimizer starts[] = {embeng_sgd(1.0f), embeng_adagrad(1.0f),
+					    embeng_adagrad_momentum(1.0f), embeng_ftrl(1.0f),
+					    embeng_adam(1.0f)};
+
+	for (size_t i = 0; i < COUNT(starts); i++) {
+		ck_assert_int_eq(starts[i].kind, EMBENG_SGD + (int)i);
+		optimizer_resolve(&starts[i]);
+		expect_described(&starts[i]);
+	}
+	ck_assert_uint_eq(COUNT(starts), EMBENG_ADAM);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -272,6 +329,7 @@ int main(void)
 		test_clips_refused,
 		test_packing,
 		test_none_is_not_looked_at,
+		test_described_as_the_engine_does,
 	};
 
 	return run_tests("optimizer", tests, COUNT(tests));
