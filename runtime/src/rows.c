@@ -7,6 +7,7 @@
 
 #include "bits.h"
 #include "config.h"
+#include "port.h"
 #include "rows.h"
 #include "wait.h"
 
@@ -241,6 +242,23 @@ static int fill(struct embeng *e, void *arg, uint64_t after)
 	return ret;
 }
 
+/*
+ * In the engine's mode, whatever the caller's is. Volatile, since the compiler knows no mode
+ * and might compute before it is set.
+ */
+static float default_deviation(const struct table *t)
+{
+	volatile double dim;
+	volatile float deviation;
+	struct port_fpu fpu;
+
+	port_fpu_begin(&fpu);
+	dim = (double)t->dim;
+	deviation = (float)(1.0 / sqrt(dim));
+	port_fpu_end(&fpu);
+	return deviation;
+}
+
 static void set_initializer(const struct table *t, const struct embeng_initializer *i,
 			    struct embeng_rows *rows)
 {
@@ -256,7 +274,7 @@ static void set_initializer(const struct table *t, const struct embeng_initializ
 		break;
 	case EMBENG_INIT_DEFAULT:
 		a = 0;
-		b = (float)(1.0 / sqrt((double)t->dim));
+		b = default_deviation(t);
 		/* fall through */
 	case EMBENG_INIT_TRUNCATED_NORMAL:
 		rows->fill = EMBENG_FILL_TRUNCATED_NORMAL;
