@@ -89,15 +89,16 @@ static void draw_inputs(struct inputs *in)
 	struct ref_table *t = &in->table;
 	u64 floats = (u64)ROWS * in->is.dim;
 
-	*t = (struct ref_table){ .rows = ROWS, .dim = in->is.dim, .combiner = 1, .adagrad = true,
-				 .accumulate = in->is.accumulate, .rate = 0.125f,
-				 .gradient_min = -INFINITY, .gradient_max = INFINITY,
+	*t = (struct ref_table){ .rows = ROWS, .dim = in->is.dim, .combiner = 1,
+				 .optimizer = REF_ADAGRAD, .accumulate = in->is.accumulate,
+				 .rate = 0.125f, .gradient_min = -INFINITY, .gradient_max = INFINITY,
 				 .weight_min = -INFINITY, .weight_max = INFINITY };
 	t->weights = calloc(floats, 4);
-	t->slot = calloc(floats, 4);
+	t->slot[0] = calloc(floats, 4);
+	t->slot[1] = calloc(floats, 4);
 	for (u64 i = 0; i < floats; i++) {
 		t->weights[i] = draw_float(in);
-		t->slot[i] = 0.1f;
+		t->slot[0][i] = 0.1f;
 	}
 	for (int part = 0; part < FEATURES * in->is.replicas; part++)
 		draw_part(in, part);
@@ -113,7 +114,8 @@ static void free_inputs(struct inputs *in)
 		free(in->gradients[part]);
 	}
 	free(in->table.weights);
-	free(in->table.slot);
+	free(in->table.slot[0]);
+	free(in->table.slot[1]);
 }
 
 static struct direct *open_model(const struct inputs *in, u32 cores, const char *variant)
@@ -205,7 +207,7 @@ static void reference(struct inputs *in)
 	for (int row = 0; row < ROWS; row++) {
 		for (int c = 0; c < in->is.dim; c++)
 			ref_update_float(&in->table, 0, row, c, in->batch, in->gradients,
-					 in->is.replicas, FEATURES, in->table.rate, 1.0f);
+					 in->is.replicas, FEATURES, in->table.rate, 1.0f, 1);
 	}
 }
 
@@ -234,7 +236,7 @@ static void train(const struct inputs *in, const struct ref_table *after, u32 co
 	ck_assert_uint_eq(d->context.model->partition.groups[HOT].row, HOT);
 	ck_assert_uint_gt(d->context.model->partition.groups[HOT].count, 20000);
 	same(table->data, after->weights, floats, "weights");
-	same(table->slots[0], after->slot, floats, "slots");
+	same(table->slots[0], after->slot[0], floats, "slots");
 	for (int r = 0; r < in->is.replicas; r++)
 		free(updates[r]);
 	direct_free(d);
@@ -261,9 +263,9 @@ START_TEST(test_a_hot_row_in_pieces)
 	draw_inputs(&in);
 	before = in.table;
 	in.table.weights = malloc(bytes);
-	in.table.slot = malloc(bytes);
+	in.table.slot[0] = malloc(bytes);
 	memcpy(in.table.weights, before.weights, bytes);
-	memcpy(in.table.slot, before.slot, bytes);
+	memcpy(in.table.slot[0], before.slot[0], bytes);
 	reference(&in);
 	after = in.table;
 	in.table = before;
@@ -271,7 +273,7 @@ START_TEST(test_a_hot_row_in_pieces)
 	train(&in, &after, 3, variant);
 	in.table = after;
 	free(before.weights);
-	free(before.slot);
+	free(before.slot[0]);
 	free_inputs(&in);
 }
 END_TEST
