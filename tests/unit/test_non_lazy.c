@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "direct_main.h"
-#include "variants.h"
 #include "direct_model.h"
 #include "random_table.h"
+#include "variants.h"
 
 #define TABLES 3 /* with a feature; without; without, and lazy */
 #define STEPS 3
