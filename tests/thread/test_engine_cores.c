@@ -8,7 +8,7 @@
 
 #include "../unit/session_help.h"
 
-#define MODELS 8
+#define MODELS 4
 #define STEPS 3
 #define FEATURES 3
 #define TABLES 2
@@ -50,7 +50,7 @@ static void record(struct trace *t, const void *data, size_t bytes)
 	t->length += bytes;
 }
 
-/* Each of the four in turn: eight tables of four models have each twice. */
+/* Each of the four in turn: the tables of four models have each twice. */
 static struct embeng_optimizer draw_optimizer(struct drawing *d, uint64_t turn)
 {
 	struct embeng_optimizer o;
