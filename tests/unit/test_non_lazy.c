@@ -8,6 +8,7 @@
 #include "direct_main.h"
 #include "direct_model.h"
 #include "random_table.h"
+#include "variants.h"
 
 #define TABLES 3 /* with a feature; without; without, and lazy */
 #define STEPS 3
@@ -23,7 +24,6 @@ struct run {
 };
 
 static const u32 all_cores[] = { 1, 2, 3, 4, 7 };
-static const char *const variants[] = { "portable", "avx2" };
 
 static void draw_tables(struct run *r, bool bias_correction)
 {
@@ -179,26 +179,33 @@ static void check_stats(struct run *r)
 	ck_assert_uint_eq(s.untouched_rows, 0);
 }
 
+static void train_all_rows(u32 i, u32 cores, const char *variant)
+{
+	struct run r = { .draw = { 60 + i } };
+
+	printf("seed %u, %s, %u cores\n", 60 + i, variant, cores);
+	r.d = direct_new(cores, variant);
+	draw_tables(&r, i % 2);
+	load(&r);
+	if (i % 3)
+		r.step = state(&r, EMBENG_OP_STATE_WRITE, 1000 * i);
+	for (u64 step = 1; step <= STEPS; step++)
+		train_step(&r, step);
+	ck_assert_uint_eq(state(&r, EMBENG_OP_STATE_READ, 0), r.step);
+	check_stats(&r);
+	for (int t = 0; t < TABLES; t++)
+		free_table(&r.table[t]);
+	direct_free(r.d);
+}
+
 START_TEST(test_all_rows_at_every_step)
 {
-	for (u32 i = 0; i < 10; i++) {
-		struct run r = { .draw = { 60 + i } };
-		const char *variant = kernel_select(variants[i / 5]) ? variants[i / 5] : "portable";
+	const struct kernel_ops *ops;
+	u32 seed = 0;
 
-		printf("seed %u, %s, %u cores\n", 60 + i, variant, all_cores[i % 5]);
-		r.d = direct_new(all_cores[i % 5], variant);
-		draw_tables(&r, i % 2);
-		load(&r);
-		if (i % 3)
-			r.step = state(&r, EMBENG_OP_STATE_WRITE, 1000 * i);
-		for (u64 step = 1; step <= STEPS; step++)
-			train_step(&r, step);
-		ck_assert_uint_eq(state(&r, EMBENG_OP_STATE_READ, 0), r.step);
-		check_stats(&r);
-		for (int t = 0; t < TABLES; t++)
-			free_table(&r.table[t]);
-		direct_free(r.d);
-	}
+	for_each_variant(ops)
+		for (u32 c = 0; c < sizeof(all_cores) / sizeof(all_cores[0]); c++)
+			train_all_rows(seed++, all_cores[c], ops->name);
 }
 END_TEST
 
