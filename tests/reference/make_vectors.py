@@ -19,13 +19,16 @@ import vecs_lookup
 import vecs_model
 import vecs_optimizers
 import vecs_options
+import vecs_policies
 import vecs_replicas
+import vecs_settings
 import vecs_steps
 import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds)
+           vecs_replicas, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds,
+           vecs_settings, vecs_policies)
 HERE = pathlib.Path(__file__).resolve().parent
 
 
