@@ -65,7 +65,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.gradients = view->data,
 		.stride = table->record.dim,
 		.grad_row = f->identity ? NULL : f->outputs_of.data,
-		.coef = batch_coef(model, feature, f),
+		.coef = batch_coef(f),
 		.replica = replica,
 	};
 
@@ -139,11 +139,16 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 }
 
 /* Two tasks that follow each other have more than @most occurrences together. */
+u64 update_cuts(u64 occurrences, u64 most)
+{
+	return occurrences / most * 2 + 3;
+}
+
 static int cut_reserve(struct model *model, u64 occurrences, u64 most)
 {
-	u64 cuts = occurrences / most * 2 + 3;
+	u64 cuts = update_cuts(occurrences, most);
 
-	return grow((void **)&model->cuts, &model->cuts_bytes, cuts * sizeof(*model->cuts));
+	return grow(model, (void **)&model->cuts, &model->cuts_bytes, cuts * sizeof(*model->cuts));
 }
 
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */

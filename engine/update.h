@@ -11,7 +11,7 @@ struct update {
 	u32 *rates;				/* [rate_count] f32 */
 };
 
-struct update *update_new(const struct model *model);
+struct update *update_new(struct model *model);
 void update_free(struct update *update);
 
 u16 update_accept(struct command *command);
@@ -31,6 +31,9 @@ u16 update_apply(struct command *command, u64 number);
  * Return: 0, or -1 without memory. The result stays in model->partition.
  */
 int update_partition(struct model *model, u64 number, u32 table);
+
+/* Tasks, and one more, that so many occurrences make at @most in each. */
+u64 update_cuts(u64 occurrences, u64 most);
 
 /* stats.c: counts a step in a table's statistics, once. partition is of it. */
 void stats_count(struct model *model, struct table *table, u64 number);
