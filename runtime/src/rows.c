@@ -10,9 +10,6 @@
 #include "rows.h"
 #include "wait.h"
 
-#define STAGING_BYTES (1u << 20)
-#define HEAD_BYTES 128u /* the descriptor stands first */
-
 struct rows_call {
 	struct embeng *e;
 	const char *what;
@@ -37,7 +34,7 @@ int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *a
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		pthread_mutex_unlock(&e->lock);
-		ret = region_grow(e->device, &e->staging, STAGING_BYTES);
+		ret = region_grow(e->device, &e->staging, layout_staging(0));
 		ret = ret ? ret : body(e, arg, after);
 		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
@@ -113,7 +110,7 @@ static uint64_t row_bytes(const struct rows_call *c)
 static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 {
 	struct embeng *e = c->e;
-	uint64_t bytes = n * row_bytes(c), data_at = HEAD_BYTES + (c->ids ? 8 * n : 0);
+	uint64_t bytes = n * row_bytes(c), data_at = STAGING_HEAD + (c->ids ? 8 * n : 0);
 	struct embeng_rows rows = {.table = (uint32_t)c->table,
 				   .slot = (uint32_t)c->slot,
 				   .first = c->ids ? 0 : c->first + at,
@@ -121,8 +118,8 @@ static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 	int ret;
 
 	if (c->ids) {
-		rows.ids = region_part(&e->staging, HEAD_BYTES, 8 * n);
-		copy_counted(e, e->staging.data + HEAD_BYTES, c->ids + at, 8 * n);
+		rows.ids = region_part(&e->staging, STAGING_HEAD, 8 * n);
+		copy_counted(e, e->staging.data + STAGING_HEAD, c->ids + at, 8 * n);
 	}
 	rows.data = region_part(&e->staging, data_at, bytes);
 	if (c->buffer) {
@@ -144,16 +141,15 @@ static uint64_t chunk_rows(const struct rows_call *c)
 
 	if (!row)
 		return c->count;
-	n = (STAGING_BYTES - HEAD_BYTES) / row;
+	n = (layout_staging(0) - STAGING_HEAD) / row;
 	return n ? n : 1;
 }
 
 static int all_chunks(struct rows_call *c)
 {
 	uint64_t most = chunk_rows(c);
-	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + 8;
 	int ret = region_grow(c->e->device, &c->e->staging,
-			      row > STAGING_BYTES - HEAD_BYTES ? HEAD_BYTES + row : STAGING_BYTES);
+			      layout_staging(c->buffer ? 0 : row_bytes(c)));
 
 	for (uint64_t at = 0; !ret && at < c->count; at += most)
 		ret = chunk(c, at, c->count - at < most ? c->count - at : most);
