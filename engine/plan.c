@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "apply.h"
 #include "plan.h"
 #include "update.h"
 
@@ -164,7 +165,7 @@ static u64 sorting_bytes(const struct planner *p)
 		have.order = grow_to(have.order, need.order);
 		have.groups = grow_to(have.groups, need.groups);
 		have.histograms = grow_to(have.histograms, need.histograms);
-		cuts = grow_to(cuts, update_cuts(count, chunk_rows(record->dim)) * sizeof(u64));
+		cuts = grow_to(cuts, apply_cuts_bytes(count, chunk_rows(record->dim)));
 	}
 	return 2 * have.items + have.order + have.groups + have.histograms + cuts;
 }

@@ -32,9 +32,6 @@ u16 update_apply(struct command *command, u64 number);
  */
 int update_partition(struct model *model, u64 number, u32 table);
 
-/* Tasks, and one more, that so many occurrences make at @most in each. */
-u64 update_cuts(u64 occurrences, u64 most);
-
 /* stats.c: counts a step in a table's statistics, once. partition is of it. */
 void stats_count(struct model *model, struct table *table, u64 number);
 
