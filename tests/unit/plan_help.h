@@ -26,6 +26,24 @@ static inline uint32_t draw(struct load *l, uint32_t below)
 	return (l->state >> 8) % below;
 }
 
+static inline struct embeng_optimizer draw_optimizer(struct load *l)
+{
+	switch (draw(l, 6)) {
+	case 0:
+		return embeng_sgd(0.1f);
+	case 1:
+		return embeng_adagrad(0.1f);
+	case 2:
+		return embeng_adagrad_momentum(0.1f);
+	case 3:
+		return embeng_ftrl(0.1f);
+	case 4:
+		return embeng_adam(0.1f);
+	default:
+		return embeng_adam_corrected(0.1f);
+	}
+}
+
 static inline void load_tables(struct load *l, bool trains)
 {
 	for (uint32_t t = 1 + draw(l, 3); t; t--) {
@@ -34,8 +52,9 @@ static inline void load_tables(struct load *l, bool trains)
 		c.vocabulary_size = 1 + draw(l, 2000);
 		c.dim = 1 + draw(l, 40);
 		c.combiner = (enum embeng_combiner_name)draw(l, 3);
-		c.optimizer = draw(l, 2) ? embeng_adagrad(0.1f) : embeng_sgd(0.1f);
-		if (!trains)
+		if (trains)
+			c.optimizer = draw_optimizer(l);
+		else
 			c.optimizer = (struct embeng_optimizer){0};
 		ck_assert_int_ge(embeng_model_add_table(l->model, &c), 0);
 	}

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Plans against what is then held, and by hand. */
 #include "plan_help.h"
-
-#include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "resident.h"
 
 static struct embeng_plan *plan_of(const struct load *l)
 {
@@ -118,17 +115,6 @@ START_TEST(test_smaller_batches_take_no_more)
 	}
 }
 END_TEST
-
-static uint64_t resident(void)
-{
-	unsigned long size, pages = 0;
-	FILE *f = fopen("/proc/self/statm", "r");
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fscanf(f, "%lu %lu", &size, &pages), 2);
-	fclose(f);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 static struct load large_load(void)
 {
