@@ -194,6 +194,22 @@ START_TEST(refuses_the_first_id_behind)
 }
 END_TEST
 
+/* Rows start by their whole number: not by its low 32 bits. */
+START_TEST(starts_by_all_64_bits)
+{
+	const struct embeng_initializer random = {.kind = EMBENG_INIT_UNIFORM, .b = 1, .seed = 5};
+	const int64_t far[] = {((int64_t)1 << 40) - 1, (1ll << 32) - 1};
+	struct embeng *e = open_far(embeng_sgd(0.5f), 1, (int64_t)1 << 40);
+	float got[2];
+
+	for (size_t k = 0; k < 2; k++)
+		ck_assert_int_eq(embeng_rows_fill(e, 0, NULL, far[k], 1, &random), 0);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, far, 2, got), 0);
+	ck_assert(got[0] > 0 && got[1] > 0 && got[0] != got[1]);
+	embeng_close(e);
+}
+END_TEST
+
 /* 12 TiB of address space. */
 START_TEST(trains_at_2_to_the_40)
 {
@@ -220,4 +236,5 @@ START_TEST(trains_at_2_to_the_40)
 END_TEST
 
 RUN_SUITE("far rows", trains_with_sgd, trains_with_adagrad, counts_hot_rows,
-	  fills_and_reads_a_far_range, refuses_the_first_id_behind, trains_at_2_to_the_40)
+	  fills_and_reads_a_far_range, refuses_the_first_id_behind, starts_by_all_64_bits,
+	  trains_at_2_to_the_40)
