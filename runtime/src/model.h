@@ -24,7 +24,7 @@ struct feature {
 	int64_t max_sequence_length;
 	size_t output_rank; /* 0: open */
 	int64_t output_shape[EMBENG_MAX_RANK];
-	bool check_weights;
+	bool check_weights, unchecked_serving;
 	uint64_t max_samples, max_ids;
 };
 

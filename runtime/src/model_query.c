@@ -104,6 +104,7 @@ static int copy_feature(struct embeng_model *copy, const struct feature *f)
 		.check_weights = f->check_weights,
 		.max_samples = f->max_samples,
 		.max_ids = f->max_ids,
+		.unchecked_serving = f->unchecked_serving,
 	};
 
 	memcpy(c.output_shape, f->output_shape, sizeof(c.output_shape));
