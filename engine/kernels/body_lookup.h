@@ -24,9 +24,9 @@ INLINE bool lookup_resumes(const struct kernel_bag_work *w, u64 sample)
 	return w->resume && !sample;
 }
 
-/* Columns [column, column + count * VEC) of one sample, accumulated in registers. */
+/* count vectors of one sample, the last of n floats, accumulated in registers. */
 INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column, const u32 count,
-			 const bool weighted)
+			 const u64 n, const bool weighted)
 {
 	float *out = w->out + sample * w->out_stride + column;
 	u64 end = w->bag[sample + 1];
@@ -35,16 +35,16 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 	if (lookup_resumes(w, sample)) {
 		UNROLL
 		for (u32 i = 0; i < count; i++)
-			acc[i] = vec_load(out + i * VEC);
+			acc[i] = vec_get(out + i * VEC, i + 1 < count ? VEC : n);
 	}
 	for (u64 k = w->bag[sample]; k < end; k++) {
 		const float *row = lookup_row(w, k) + column;
 
 		if (w->prefetch)
-			lookup_ahead(w, k, column, count * VEC);
+			lookup_ahead(w, k, column, (count - 1) * VEC + (u32)n);
 		UNROLL
 		for (u32 i = 0; i < count; i++) {
-			vec x = vec_load(row + i * VEC);
+			vec x = vec_get(row + i * VEC, i + 1 < count ? VEC : n);
 
 			acc[i] = weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x;
 		}
@@ -53,7 +53,23 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 	for (u32 i = 0; i < count; i++) {
 		if (w->scales)
 			acc[i] *= w->scales[sample];
-		vec_store(out + i * VEC, acc[i]);
+		vec_put(out + i * VEC, acc[i], i + 1 < count ? VEC : n);
+	}
+}
+
+/* Fewer vectors than a full block; one pass over the bag, however many they are. */
+INLINE void lookup_rest(const struct kernel_bag_work *w, u64 sample, u64 column, const u64 count,
+			const u64 n, const bool weighted)
+{
+	switch (count) {
+	case 1: return lookup_block(w, sample, column, 1, n, weighted);
+	case 2: return lookup_block(w, sample, column, 2, n, weighted);
+	case 3: return lookup_block(w, sample, column, 3, n, weighted);
+	case 4: return lookup_block(w, sample, column, 4, n, weighted);
+	case 5: return lookup_block(w, sample, column, 5, n, weighted);
+	case 6: return lookup_block(w, sample, column, 6, n, weighted);
+	case 7: return lookup_block(w, sample, column, 7, n, weighted);
+	case 8: return lookup_block(w, sample, column, 8, n, weighted);
 	}
 }
 
@@ -77,17 +93,17 @@ INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 			   const bool weighted)
 {
 	for (u64 s = first; s < last; s++) {
-		u64 c = 0;
+		u64 c = 0, left;
 
 		for (; w->dim - c >= 8 * VEC; c += 8 * VEC)
-			lookup_block(w, s, c, 8, weighted);
-		if (w->dim - c >= 4 * VEC) {
-			lookup_block(w, s, c, 4, weighted);
-			c += 4 * VEC;
+			lookup_block(w, s, c, 8, VEC, weighted);
+		left = w->dim - c;
+		if (VEC_PARTS && left % VEC) {
+			lookup_rest(w, s, c, left / VEC + 1, left % VEC, weighted);
+			continue;
 		}
-		for (; w->dim - c >= VEC; c += VEC)
-			lookup_block(w, s, c, 1, weighted);
-		for (; c < w->dim; c++)
+		lookup_rest(w, s, c, left / VEC, VEC, weighted);
+		for (c += left / VEC * VEC; c < w->dim; c++)
 			lookup_column(w, s, c);
 	}
 }

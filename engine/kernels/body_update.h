@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Part of body.h: what happens to a row after its gradient is known. */
 
+#include "math64.h"
 #include "optimizers.h"
 
 /* How the gradient reaches the optimizer. */
@@ -47,8 +48,33 @@ INLINE float decay_factor(const struct kernel_update *u)
 	return u->flags & KERNEL_DECAY_TIMES_LR ? u->decay * u->lr : u->decay;
 }
 
+/* Not inlined: it is long, rare, and called once per float. */
+static __attribute__((noinline)) float any_pow(float x, double power)
+{
+	return (float)math64_pow(x, power);
+}
+
+INLINE float one_pow(float x, double power)
+{
+	if (power == 0.5)
+		return one_sqrt(x);
+	return power == -0.5 ? 1.0f / one_sqrt(x) : any_pow(x, power);
+}
+
+INLINE vec vec_pow(vec x, double power)
+{
+	if (power == 0.5)
+		return vec_sqrt(x);
+	if (power == -0.5)
+		return 1.0f / vec_sqrt(x);
+	for (u32 i = 0; i < VEC; i++)
+		x[i] = any_pow(x[i], power);
+	return x;
+}
+
 #define CLIP(x, low, high) _Generic((x), vec: vec_clip, float: one_clip)(x, low, high)
 #define SQRT(x) _Generic((x), vec: vec_sqrt, float: one_sqrt)(x)
+#define POW(x) _Generic((x), vec: vec_pow, float: one_pow)(x, u->power)
 
 /* One optimizer on one vector or one float, written alike for both. */
 #define DEFINE_STEP(KIND, TYPE) \
@@ -56,11 +82,9 @@ INLINE float decay_factor(const struct kernel_update *u)
 				  const bool plain) \
 	{ \
 		const float lr = u->lr; \
-		const float *h = u->hyper; \
+		const float *h = u->hyper, *p = u->prepared; \
 		TYPE w = *row; \
-		(void)lr; \
-		(void)h; \
-		(void)s; \
+		(void)lr, (void)h, (void)p, (void)s; \
 		if (!plain && u->flags & KERNEL_GRADIENT_SCALE) \
 			g = g * u->gradient_multiplier; \
 		if (!plain && u->flags & KERNEL_GRADIENT_CLIP) \
@@ -73,7 +97,23 @@ INLINE float decay_factor(const struct kernel_update *u)
 		*row = w; \
 	}
 
-#define ONE_MORE(name, value) +1
+#define ONE_MORE(...) +1
+
+/* Columns [c, c + n), a vector or a part of one. */
+#define DEFINE_PART(KIND) \
+	INLINE void part_##KIND(const struct kernel_update *u, float *w, float *const *slot, \
+				const float *g, float coef, u64 c, u64 n, \
+				const enum gradient_form form, const bool plain) \
+	{ \
+		const u32 count = 0 KERNEL_##KIND##_SLOTS(ONE_MORE); \
+		vec x = vec_get(w + c, n), s[KERNEL_MAX_SLOTS]; \
+		for (u32 i = 0; i < count; i++) \
+			s[i] = vec_get(slot[i] + c, n); \
+		vec_##KIND(u, &x, vec_gradient(vec_get(g + c, n), coef, form), s, plain); \
+		for (u32 i = 0; i < count; i++) \
+			vec_put(slot[i] + c, s[i], n); \
+		vec_put(w + c, x, n); \
+	}
 
 /* All columns of one row. */
 #define DEFINE_COLUMNS(KIND) \
@@ -87,15 +127,10 @@ INLINE float decay_factor(const struct kernel_update *u)
 		u64 c = 0; \
 		for (u32 i = 0; i < count; i++) \
 			slot[i] = u->slots[i] + row * u->stride; \
-		for (; dim - c >= VEC; c += VEC) { \
-			vec x = vec_load(w + c), s[KERNEL_MAX_SLOTS]; \
-			for (u32 i = 0; i < count; i++) \
-				s[i] = vec_load(slot[i] + c); \
-			vec_##KIND(u, &x, vec_gradient(vec_load(g + c), coef, form), s, plain); \
-			for (u32 i = 0; i < count; i++) \
-				vec_store(slot[i] + c, s[i]); \
-			vec_store(w + c, x); \
-		} \
+		for (; dim - c >= VEC; c += VEC) \
+			part_##KIND(u, w, slot, g, coef, c, VEC, form, plain); \
+		if (VEC_PARTS && c < dim) \
+			return part_##KIND(u, w, slot, g, coef, c, dim - c, form, plain); \
 		for (; c < dim; c++) { \
 			float x = w[c], s[KERNEL_MAX_SLOTS]; \
 			for (u32 i = 0; i < count; i++) \
@@ -111,6 +146,7 @@ INLINE float decay_factor(const struct kernel_update *u)
 #define DEFINE_UPDATE(KIND) \
 	DEFINE_STEP(KIND, vec) \
 	DEFINE_STEP(KIND, float) \
+	DEFINE_PART(KIND) \
 	DEFINE_COLUMNS(KIND) \
 	static void update_##KIND(const struct kernel_update *u, u64 row, const float *g, \
 				  float coef, enum gradient_form form) \
