@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A complete step goes into the tables. */
+#include "apply.h"
 #include "step.h"
 #include "update.h"
 
 #define F32_ONE 0x3f800000u
 #define F32_INFINITY 0x7f800000u
 #define F32_MINUS_INFINITY 0xff800000u
-#define HOT_RUNS 16u /* runs of one hot row in one call */
-
-struct apply {
-	struct model *model;
-	struct kernel_update update;
-	u64 most; /* occurrences of one call */
-};
 
 static const struct batch_feature *feature_of(struct model *model, u64 number, u32 replica,
 					      u32 feature)
@@ -103,9 +97,9 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 	    record->clip_gradient_max != F32_INFINITY)
 		flags |= KERNEL_GRADIENT_CLIP;
 	if (record->weight_decay << 1)
-		flags |= KERNEL_DECAY;
-	if (record->flags & EMBENG_TABLE_DECAY_BY_RATE)
-		flags |= KERNEL_DECAY_TIMES_LR;
+		flags |= record->flags & EMBENG_TABLE_DECAY_BY_RATE ?
+				 KERNEL_DECAY | KERNEL_DECAY_TIMES_LR :
+				 KERNEL_DECAY;
 	if (record->clip_weight_min != F32_MINUS_INFINITY ||
 	    record->clip_weight_max != F32_INFINITY)
 		flags |= KERNEL_WEIGHT_CLIP;
@@ -114,11 +108,13 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 	return flags;
 }
 
-static void describe(struct kernel_update *u, const struct table *table, const struct step *step)
+static void describe(struct kernel_update *u, const struct table *table, const struct step *step,
+		     u64 optimizer_step)
 {
 	const struct embeng_record_table *record = &table->record;
 	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
 								       &record->rate;
+	struct port_fpu fpu;
 
 	u->optimizer = table->kernel;
 	u->flags = flags_of(record, step->multiplier);
@@ -136,141 +132,27 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 	memcpy(&u->weight_min, &record->clip_weight_min, sizeof(u->weight_min));
 	memcpy(&u->weight_max, &record->clip_weight_max, sizeof(u->weight_max));
 	memcpy(u->hyper, record->hyperparameter, sizeof(u->hyper));
-}
-
-/* Two tasks that follow each other have more than @most occurrences together. */
-static int cut_reserve(struct model *model, u64 occurrences, u64 most)
-{
-	u64 cuts = occurrences / most * 2 + 3;
-
-	return grow((void **)&model->cuts, &model->cuts_bytes, cuts * sizeof(*model->cuts));
-}
-
-/* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */
-static u64 cut(struct model *model, u64 most)
-{
-	const struct partition *p = &model->partition;
-	u64 first = 0, count = 0;
-
-	while (first < p->group_count) {
-		u64 low = first + 1, high = p->group_count;
-
-		model->cuts[count++] = first;
-		while (low < high) {
-			u64 middle = low + (high - low + 1) / 2;
-			u64 end = p->groups[middle - 1].first + p->groups[middle - 1].count;
-
-			if (end - p->groups[first].first <= most)
-				low = middle;
-			else
-				high = middle - 1;
-		}
-		first = low;
-	}
-	model->cuts[count] = p->group_count;
-	return count;
-}
-
-/* kernel_ops.row_gradient, in bounded calls: runs are summed and added one by one. */
-static void hot_row(const struct apply *apply, const struct kernel_group *group, u8 *scratch)
-{
-	const struct kernel_ops *kernels = apply->model->engine->kernels;
-	const struct kernel_update *u = &apply->update;
-	const u32 *order = apply->model->partition.order + group->first;
-	float *rows = (float *)(scratch + kernel_scratch_bytes(u->dim)), *sum = rows;
-	float *total = rows + u->dim, *run = total + u->dim, *target = sum;
-	u32 previous = 0, runs = 0, replica;
-	struct port_fpu fpu;
-
+	u->step = optimizer_step;
 	port_fpu_begin(&fpu);
-	for (u64 done = 0, length; done < group->count; done += length) {
-		length = kernel_run_length(u->segments, u->segment_count, order + done,
-					   group->count - done, &replica);
-		if (++runs % HOT_RUNS == 0) {
-			port_fpu_end(&fpu);
-			port_fpu_begin(&fpu);
-		}
-		if (done && replica == previous) {
-			kernels->run_gradient(u, run, order + done, length, scratch);
-			kernels->add_row(target, run, u->dim);
-			continue;
-		}
-		if (target == total)
-			kernels->add_row(sum, total, u->dim);
-		target = done ? total : sum;
-		kernels->run_gradient(u, target, order + done, length, scratch);
-		previous = replica;
-	}
-	if (target == total)
-		kernels->add_row(sum, total, u->dim);
-	kernels->update_row(u, group->row, sum);
+	kernel_prepare(u);
 	port_fpu_end(&fpu);
-}
-
-/* Without accumulation a row's occurrences are applied one by one: any cut will do. */
-static void hot_row_each(const struct apply *apply, const struct kernel_group *group, u8 *scratch)
-{
-	struct kernel_group piece = *group;
-	struct port_fpu fpu;
-
-	for (u64 done = 0; done < group->count; done += piece.count) {
-		piece.first = group->first + done;
-		piece.count = group->count - done;
-		if (piece.count > apply->most)
-			piece.count = apply->most;
-		port_fpu_begin(&fpu);
-		apply->model->engine->kernels->update_rows(&apply->update, &piece, 1, 0,
-							   apply->model->partition.order, scratch);
-		port_fpu_end(&fpu);
-	}
-}
-
-static void update_task(void *arg, u64 task, u32 worker)
-{
-	const struct apply *apply = arg;
-	const struct model *model = apply->model;
-	const struct partition *p = &model->partition;
-	u64 first = model->cuts[task], last = model->cuts[task + 1], ahead = p->group_count - last;
-	u8 *scratch = model->scratch + worker * model->scratch_stride;
-	struct port_fpu fpu;
-
-	if (p->groups[first].count > apply->most) {
-		if (apply->update.flags & KERNEL_EACH_OCCURRENCE)
-			hot_row_each(apply, &p->groups[first], scratch);
-		else
-			hot_row(apply, &p->groups[first], scratch);
-		return;
-	}
-	if (ahead > apply->update.prefetch)
-		ahead = apply->update.prefetch;
-	port_fpu_begin(&fpu);
-	model->engine->kernels->update_rows(&apply->update, p->groups + first, last - first, ahead,
-					    p->order, scratch);
-	port_fpu_end(&fpu);
-}
-
-static u64 bytes_touched(const struct model *model, const struct table *table)
-{
-	u64 row = 4ull * table->record.dim;
-
-	return model->partition.group_count * 2 * row * (1 + table->record.slot_count) +
-	       model->partition.count * row;
 }
 
 static void apply_table(struct model *model, u64 number, struct table *table)
 {
-	struct apply apply = { .model = model, .most = chunk_rows(table->record.dim) };
-	u64 tasks, begun;
+	struct apply apply = { .model = model, .table = table,
+			       .most = chunk_rows(table->record.dim) };
+	u64 begun;
 
 	update_partition(model, number, table->index); /* memory is reserved, it cannot fail */
-	tasks = cut(model, apply.most);
 	begun = port_now_ns();
-	describe(&apply.update, table, model_step(model, number));
-	apply.update.segment_count = make_segments(model, number, table->index);
-	apply.update.segments = model->segments;
-	if (tasks)
-		workers_run(model->engine->workers, update_task, &apply, tasks,
-			    bytes_touched(model, table));
+	if (table->kernel != U32_MAX) {
+		describe(&apply.update, table, model_step(model, number),
+			 model->optimizer_steps + 1);
+		apply.update.segment_count = make_segments(model, number, table->index);
+		apply.update.segments = model->segments;
+		apply_rows(&apply);
+	}
 	stats_count(model, table, number);
 	table->stats.updated_rows += model->partition.group_count;
 	reg_count(model->engine, EMBENG_REG_TIME_UPDATE, port_now_ns() - begun);
@@ -331,7 +213,7 @@ static int reserve(struct model *model, u64 number)
 
 		if (partition_reserve(&model->partition, count, record->rows,
 				      model->engine->caps.cores) ||
-		    cut_reserve(model, count, chunk_rows(record->dim)))
+		    apply_reserve(model, count, chunk_rows(record->dim)))
 			return -1;
 	}
 	return 0;

@@ -1,39 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "blob.h"
+#include "blob_parser.h"
 #include "crc32c.h"
-#include "kernels/optimizers.h"
 
 #define BLOB_ALIGN 8u
-#define AT(offset, record, member) ((offset) + offsetof(struct record, member))
-
-struct parser {
-	const u8 *data;
-	u64 length;
-	const struct embeng_caps *caps;
-	struct blob *blob;
-	struct fault *fault;
-	u64 hash;
-	u32 tables, features, rates;
-	bool begun; /* the ENGINE record was there */
-};
-
-static u16 broken(struct parser *p, u16 status, u64 offset, u64 value, u64 limit)
-{
-	return fault_set(p->fault, status, EMBENG_FIELD_BLOB, EMBENG_NO_INDEX, offset, value, limit);
-}
-
-/* A value beyond what this device can do, at its place in the blob. */
-static u16 value_above(struct parser *p, u64 offset, u64 value, u64 limit)
-{
-	return value > limit ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, limit) : 0;
-}
-
-static u16 value_within(struct parser *p, u64 offset, u64 value, u64 low, u64 high)
-{
-	if (value < low)
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, low);
-	return value_above(p, offset, value, high);
-}
 
 u64 fnv1a(u64 hash, const void *data, u64 length)
 {
@@ -44,139 +13,19 @@ u64 fnv1a(u64 hash, const void *data, u64 length)
 	return hash;
 }
 
-u32 optimizer_kernel(u32 optimizer)
-{
-	static const char *const names[] = {
-		[EMBENG_OPTIMIZER_SGD] = "sgd",
-		[EMBENG_OPTIMIZER_ADAGRAD] = "adagrad",
-		[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = "adagrad_momentum",
-		[EMBENG_OPTIMIZER_FTRL] = "ftrl",
-		[EMBENG_OPTIMIZER_ADAM] = "adam",
-	};
-
-	if (optimizer >= sizeof(names) / sizeof(names[0]) || !names[optimizer])
-		return U32_MAX;
-	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
-		if (!strcmp(kernel_optimizers[k].name, names[optimizer]))
-			return k;
-	}
-	return U32_MAX;
-}
-
-static bool f32_nan(u32 bits)
-{
-	return (bits & 0x7fffffffu) > 0x7f800000u;
-}
-
-/* Order of floats as order of integers; both zeros are one. */
-static s64 f32_order(u32 bits)
-{
-	s64 magnitude = bits & 0x7fffffffu;
-
-	return bits >> 31 ? -magnitude : magnitude;
-}
-
-static u16 check_number(struct parser *p, u64 offset, u32 bits)
-{
-	return f32_nan(bits) ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, 0) : 0;
-}
-
-static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
-{
-	u16 status = check_number(p, offset, low);
-
-	if (!status)
-		status = check_number(p, offset + 4, high);
-	if (!status && f32_order(low) > f32_order(high))
-		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, high);
-	return status;
-}
-
-static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t)
-{
-	u16 status = 0;
-
-	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
-		status = check_number(p, AT(at, embeng_record_table, rate), t->rate);
-	if (!status)
-		status = check_number(p, AT(at, embeng_record_table, weight_decay), t->weight_decay);
-	if (!status)
-		status = check_clip(p, AT(at, embeng_record_table, clip_gradient_min),
-				    t->clip_gradient_min, t->clip_gradient_max);
-	if (!status)
-		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
-				    t->clip_weight_min, t->clip_weight_max);
-	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++)
-		status = check_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
-				      t->slot_start[i]);
-	for (u32 i = 0; !status && i < EMBENG_HYPERPARAMETERS_MAX; i++)
-		status = check_number(p, AT(at, embeng_record_table, hyperparameter) + i * 4,
-				      t->hyperparameter[i]);
-	return status;
-}
-
-static u16 check_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
-{
-	u64 offset = AT(at, embeng_record_table, optimizer);
-	u32 slots = 0;
-
-	*kind = U32_MAX;
-	if (t->optimizer >= 32 || !(p->caps->optimizers & 1u << t->optimizer))
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer, p->caps->optimizers);
-	if (t->optimizer != EMBENG_OPTIMIZER_NONE) {
-		*kind = optimizer_kernel(t->optimizer);
-		if (*kind == U32_MAX)
-			return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer,
-				      p->caps->optimizers);
-		slots = kernel_optimizers[*kind].slot_count;
-	}
-	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots, slots);
-}
-
-static u16 check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
-{
-	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
-	u16 status;
-
-	/* Ids are signed, so no row beyond could be asked for. */
-	status = value_within(p, AT(at, embeng_record_table, rows), t->rows, 1, U64_MAX >> 1);
-	if (!status)
-		status = value_within(p, AT(at, embeng_record_table, dim), t->dim, 1, p->caps->dim);
-	if (!status && t->flags & ~flags)
-		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),
-				t->flags, flags);
-	if (!status && (t->combiner >= 32 || !(p->caps->combiners & 1u << t->combiner)))
-		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, combiner),
-				t->combiner, p->caps->combiners);
-	if (!status)
-		status = value_above(p, AT(at, embeng_record_table, out_of_range), t->out_of_range,
-				     EMBENG_OUT_OF_RANGE_ZERO);
-	if (!status)
-		status = check_optimizer(p, at, t, kind);
-	if (!status && t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= p->blob->engine.rate_count)
-		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
-				t->rate, p->blob->engine.rate_count);
-	if (!status)
-		status = check_numbers(p, at, t);
-	if (!status)
-		status = value_above(p, AT(at, embeng_record_table, reserved),
-				     t->reserved[0] | t->reserved[1], 0);
-	return status;
-}
-
 static u16 take_table(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_table *t;
 	u16 status;
 
-	if (p->features || p->rates || p->tables == p->blob->engine.table_count)
+	if (p->tables == p->blob->engine.table_count)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
 			      p->blob->engine.table_count);
 	if (length < sizeof(*t))
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*t));
 	t = &p->blob->tables[p->tables];
 	memcpy(t, p->data + at, sizeof(*t));
-	status = check_table(p, at, t, &p->blob->kernels[p->tables]);
+	status = blob_check_table(p, at, t, &p->blob->kernels[p->tables]);
 	p->tables++;
 	return status;
 }
@@ -209,7 +58,7 @@ static u16 take_feature(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_feature *f;
 
-	if (p->tables != p->blob->engine.table_count || p->rates ||
+	if (p->tables != p->blob->engine.table_count ||
 	    p->features == p->blob->engine.feature_count)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->features,
 			      p->blob->engine.feature_count);

@@ -23,7 +23,7 @@ struct update;
  * Written by running commands, but for the policies' counts: engine->lock.
  */
 struct table_stats {
-	u64 ids, unique_ids, steps, updated_rows;
+	u64 ids, unique_ids, steps, updated_rows, untouched_rows;
 	u64 dropped, clamped, zeroed;
 	u64 core_ids[EMBENG_STATS_CORES];
 	struct hot hot;

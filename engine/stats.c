@@ -77,6 +77,7 @@ static void report(const struct table *table, const struct table_stats *policies
 	out->zeroed_ids = policies->zeroed;
 	out->steps = stats->steps;
 	out->updated_rows = stats->updated_rows;
+	out->untouched_rows = stats->untouched_rows;
 	out->hot_count = hot_top(&stats->hot, out->hot, EMBENG_STATS_HOT);
 	out->hot_error = stats->hot.error;
 	memcpy(out->core_ids, stats->core_ids, sizeof(out->core_ids));
@@ -87,7 +88,8 @@ static void clear(struct model *model, struct table *table, const struct table_s
 {
 	struct table_stats *stats = &table->stats;
 
-	stats->ids = stats->unique_ids = stats->steps = stats->updated_rows = 0;
+	stats->ids = stats->unique_ids = stats->steps = 0;
+	stats->updated_rows = stats->untouched_rows = 0;
 	memset(stats->core_ids, 0, sizeof(stats->core_ids));
 	hot_clear(&stats->hot);
 	port_lock(model->engine->lock);

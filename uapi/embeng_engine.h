@@ -733,8 +733,8 @@ enum embeng_out_of_range {
 };
 
 /*
- * Hyperparameters in the order of &embeng_record_table.hyperparameter, switches as 0.0
- * or 1.0, and slots in the order of @slot_start:
+ * Hyperparameters in the order of &embeng_record_table.hyperparameter, all finite,
+ * switches as 0.0 or 1.0, and slots in the order of @slot_start:
  *   SGD               -; -
  *   ADAGRAD           -; accumulators
  *   ADAGRAD_MOMENTUM  momentum, use_nesterov, exponent (> 0), beta2 (0..1),
@@ -742,9 +742,11 @@ enum embeng_out_of_range {
  *   FTRL              learning_rate_power (<= 0), l1_regularization_strength (>= 0),
  *                     l2_regularization_strength (>= 0), beta (>= 0),
  *                     multiply_linear_by_learning_rate; accumulators, linears
- *   ADAM              beta_1 (0..1), beta_2 (0..1), epsilon (> 0), sum_inside_sqrt,
+ *   ADAM              beta_1 (0 up to below 1), beta_2 (so), epsilon (> 0),
+ *                     sum_inside_sqrt (without meaning under bias_correction),
  *                     bias_correction; momenta, velocities
- * The others of the 16 are 0.
+ * The others of the 16 are 0. What bias_correction calls the step is the optimizer's
+ * step count (STATE_READ) + 1.
  */
 enum embeng_optimizer_kind {
 	EMBENG_OPTIMIZER_NONE = 0, /* inference only, no slots */

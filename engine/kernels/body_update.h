@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Part of body.h: what happens to a row after its gradient is known. */
 
+#include "math64.h"
 #include "optimizers.h"
 
 /* How the gradient reaches the optimizer. */
@@ -47,8 +48,33 @@ INLINE float decay_factor(const struct kernel_update *u)
 	return u->flags & KERNEL_DECAY_TIMES_LR ? u->decay * u->lr : u->decay;
 }
 
+/* Not inlined: it is long, rare, and called once per float. */
+static __attribute__((noinline)) float any_pow(float x, double power)
+{
+	return (float)math64_pow(x, power);
+}
+
+INLINE float one_pow(float x, double power)
+{
+	if (power == 0.5)
+		return one_sqrt(x);
+	return power == -0.5 ? 1.0f / one_sqrt(x) : any_pow(x, power);
+}
+
+INLINE vec vec_pow(vec x, double power)
+{
+	if (power == 0.5)
+		return vec_sqrt(x);
+	if (power == -0.5)
+		return 1.0f / vec_sqrt(x);
+	for (u32 i = 0; i < VEC; i++)
+		x[i] = any_pow(x[i], power);
+	return x;
+}
+
 #define CLIP(x, low, high) _Generic((x), vec: vec_clip, float: one_clip)(x, low, high)
 #define SQRT(x) _Generic((x), vec: vec_sqrt, float: one_sqrt)(x)
+#define POW(x) _Generic((x), vec: vec_pow, float: one_pow)(x, u->power)
 
 /* One optimizer on one vector or one float, written alike for both. */
 #define DEFINE_STEP(KIND, TYPE) \
@@ -56,11 +82,9 @@ INLINE float decay_factor(const struct kernel_update *u)
 				  const bool plain) \
 	{ \
 		const float lr = u->lr; \
-		const float *h = u->hyper; \
+		const float *h = u->hyper, *p = u->prepared; \
 		TYPE w = *row; \
-		(void)lr; \
-		(void)h; \
-		(void)s; \
+		(void)lr, (void)h, (void)p, (void)s; \
 		if (!plain && u->flags & KERNEL_GRADIENT_SCALE) \
 			g = g * u->gradient_multiplier; \
 		if (!plain && u->flags & KERNEL_GRADIENT_CLIP) \
@@ -73,7 +97,7 @@ INLINE float decay_factor(const struct kernel_update *u)
 		*row = w; \
 	}
 
-#define ONE_MORE(name, value) +1
+#define ONE_MORE(...) +1
 
 /* All columns of one row. */
 #define DEFINE_COLUMNS(KIND) \

@@ -13,6 +13,7 @@
 #define KERNEL_RUN 256u          /* occurrences summed as one run (decisions: numbers) */
 #define KERNEL_MAX_SLOTS 7u
 #define KERNEL_MAX_HYPER 16u
+#define KERNEL_MAX_PREPARED 2u
 #define KERNEL_ROW_ZERO (~(u64)0) /* in rows[]: read zero_row instead of the table */
 
 enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
@@ -122,6 +123,9 @@ struct kernel_group {
  * @weight_min: lower limit of a weight after the optimizer; NaN passes
  * @weight_max: upper limit
  * @hyper: as the optimizer's description names them
+ * @step: of the optimizer, from 1
+ * @prepared: kernel_prepare() sets it, as the optimizer's description says
+ * @power: so
  */
 struct kernel_update {
 	u32 optimizer;
@@ -141,6 +145,9 @@ struct kernel_update {
 	float weight_min;
 	float weight_max;
 	float hyper[KERNEL_MAX_HYPER];
+	u64 step;
+	float prepared[KERNEL_MAX_PREPARED];
+	double power;
 };
 
 /**
@@ -183,6 +190,13 @@ struct kernel_ops {
  * Return: the variant, or NULL when the name is unknown or not runnable here.
  */
 const struct kernel_ops *kernel_select(const char *force);
+
+/**
+ * kernel_prepare() - what all elements of an update share
+ * @u: with optimizer, lr, hyper and step; prepared and power are set. The rest may
+ *	change afterwards
+ */
+void kernel_prepare(struct kernel_update *u);
 
 /**
  * kernel_scratch_bytes() - what update_rows, row_gradient and run_gradient need

@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: MIT
+#include "math64.h"
 #include "optimizers.h"
 
-#define ONE_MORE(name, value) +1
-#define PARAMETER(name, value) { name, value },
+#define ONE_MORE(...) +1
+#define SLOT(name, value) { name, value, KERNEL_FINITE },
+#define HYPER(name, value, range) { name, value, range },
 #define DESCRIPTION(KIND) \
 	[KERNEL_##KIND] = { \
 		.name = KERNEL_##KIND##_NAME, \
 		.slot_count = 0 KERNEL_##KIND##_SLOTS(ONE_MORE), \
 		.hyper_count = 0 KERNEL_##KIND##_HYPER(ONE_MORE), \
-		.slots = { KERNEL_##KIND##_SLOTS(PARAMETER) }, \
-		.hyper = { KERNEL_##KIND##_HYPER(PARAMETER) }, \
+		.slots = { KERNEL_##KIND##_SLOTS(SLOT) }, \
+		.hyper = { KERNEL_##KIND##_HYPER(HYPER) }, \
 	},
 
 const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = {
 	KERNEL_OPTIMIZERS(DESCRIPTION)
 };
+
+#define DEFINE_PREPARE(KIND) \
+	static void prepare_##KIND(float lr, const float *h, u64 step, float *p, double *power) \
+	{ \
+		(void)lr, (void)h, (void)step, (void)p, (void)power; \
+		KERNEL_##KIND##_PREPARE \
+	}
+
+KERNEL_OPTIMIZERS(DEFINE_PREPARE)
+
+#define PREPARE_ENTRY(KIND) [KERNEL_##KIND] = prepare_##KIND,
+
+void kernel_prepare(struct kernel_update *u)
+{
+	static void (*const functions[KERNEL_OPTIMIZER_COUNT])(float, const float *, u64, float *,
+							       double *) = {
+		KERNEL_OPTIMIZERS(PREPARE_ENTRY)
+	};
+
+	functions[u->optimizer](u->lr, u->hyper, u->step, u->prepared, &u->power);
+}

@@ -3,10 +3,16 @@
  * Every optimizer, once. KERNEL_OPTIMIZERS lists them; for each KIND there are
  *	KERNEL_KIND_NAME	its name
  *	KERNEL_KIND_SLOTS(S)	S(name, start value) per slot, in checkpoint order
- *	KERNEL_KIND_HYPER(H)	H(name, default) per hyperparameter, in kernel_update.hyper order
- *	KERNEL_KIND_STEP	statements over w, g, s[], lr, h[], SQRT(): the update
- * The statements are compiled for vectors and for single floats. C's order of evaluation is
- * the order of the numbers: every multiplication and addition rounds by itself.
+ *	KERNEL_KIND_HYPER(H)	H(name, default, enum kernel_range) per hyperparameter, in
+ *				kernel_update.hyper order
+ *	KERNEL_KIND_PREPARE	statements over lr, h[], step, p[], power: what the elements
+ *				share, once per step and table, with f64 between
+ *	KERNEL_KIND_STEP	statements over w, g, s[], lr, h[], p[], SQRT(), POW(), CLIP():
+ *				the update. POW() raises to power
+ * The statements of STEP are compiled for vectors and for single floats. C's order of
+ * evaluation is the order of the numbers: every multiplication and addition rounds by itself.
+ *
+ * Nothing guards a division: a rate of 0 gives FTRL what IEEE says of x / 0.
  */
 #ifndef ENGINE_KERNELS_OPTIMIZERS_H
 #define ENGINE_KERNELS_OPTIMIZERS_H
@@ -19,24 +25,31 @@
 	X(SGD) \
 	X(ADAGRAD) \
 	X(MOMENTUM) \
-	X(ADAM)
+	X(ADAM) \
+	X(ADAGRAD_MOMENTUM) \
+	X(FTRL)
 
 #define KERNEL_SGD_NAME "sgd"
 #define KERNEL_SGD_SLOTS(S)
 #define KERNEL_SGD_HYPER(H)
+#define KERNEL_SGD_PREPARE
 #define KERNEL_SGD_STEP \
 	w = w - lr * g;
 
 #define KERNEL_ADAGRAD_NAME "adagrad"
 #define KERNEL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f)
 #define KERNEL_ADAGRAD_HYPER(H)
+#define KERNEL_ADAGRAD_PREPARE
 #define KERNEL_ADAGRAD_STEP \
 	s[0] = s[0] + g * g; \
 	w = w - lr * g / SQRT(s[0]);
 
 #define KERNEL_MOMENTUM_NAME "momentum"
 #define KERNEL_MOMENTUM_SLOTS(S) S("momenta", 0.0f)
-#define KERNEL_MOMENTUM_HYPER(H) H("momentum", 0.9f) H("use_nesterov", 0.0f)
+#define KERNEL_MOMENTUM_HYPER(H) \
+	H("momentum", 0.9f, KERNEL_FINITE) \
+	H("use_nesterov", 0.0f, KERNEL_SWITCH)
+#define KERNEL_MOMENTUM_PREPARE
 #define KERNEL_MOMENTUM_STEP \
 	s[0] = h[0] * s[0] + g; \
 	if (h[1] != 0.0f) \
@@ -44,18 +57,85 @@
 	else \
 		w = w - lr * s[0];
 
-/* Without bias correction; the caller may fold that into lr. */
+/*
+ * p[0] is the rate and p[1] what is added beside the root. With bias correction both
+ * follow the step, and where the sum stands is no question any more.
+ */
 #define KERNEL_ADAM_NAME "adam"
 #define KERNEL_ADAM_SLOTS(S) S("momenta", 0.0f) S("velocities", 0.0f)
 #define KERNEL_ADAM_HYPER(H) \
-	H("beta_1", 0.9f) H("beta_2", 0.999f) H("epsilon", 1e-7f) H("sum_inside_sqrt", 1.0f)
+	H("beta_1", 0.9f, KERNEL_BELOW_ONE) \
+	H("beta_2", 0.999f, KERNEL_BELOW_ONE) \
+	H("epsilon", 1e-7f, KERNEL_ABOVE_ZERO) \
+	H("sum_inside_sqrt", 1.0f, KERNEL_SWITCH) \
+	H("bias_correction", 0.0f, KERNEL_SWITCH)
+#define KERNEL_ADAM_PREPARE \
+	if (h[4] != 0.0f) { \
+		double root = root64(1.0 - math64_power(h[1], step)); \
+		p[0] = (float)(lr * root / (1.0 - math64_power(h[0], step))); \
+		p[1] = (float)(h[2] * root); \
+	} else { \
+		p[0] = lr; \
+		p[1] = h[3] != 0.0f ? h[2] * h[2] : h[2]; \
+	}
 #define KERNEL_ADAM_STEP \
 	s[0] = h[0] * s[0] + (1.0f - h[0]) * g; \
 	s[1] = h[1] * s[1] + (1.0f - h[1]) * (g * g); \
-	if (h[3] != 0.0f) \
-		w = w - lr * s[0] / SQRT(s[1] + h[2] * h[2]); \
+	if (h[3] != 0.0f && h[4] == 0.0f) \
+		w = w - p[0] * s[0] / SQRT(s[1] + p[1]); \
 	else \
-		w = w - lr * s[0] / (SQRT(s[1]) + h[2]);
+		w = w - p[0] * s[0] / (SQRT(s[1]) + p[1]);
+
+#define KERNEL_ADAGRAD_MOMENTUM_NAME "adagrad_momentum"
+#define KERNEL_ADAGRAD_MOMENTUM_SLOTS(S) S("accumulators", 0.0f) S("momenta", 0.0f)
+#define KERNEL_ADAGRAD_MOMENTUM_HYPER(H) \
+	H("momentum", 0.0f, KERNEL_FINITE) \
+	H("use_nesterov", 0.0f, KERNEL_SWITCH) \
+	H("exponent", 2.0f, KERNEL_ABOVE_ZERO) \
+	H("beta2", 1.0f, KERNEL_UP_TO_ONE) \
+	H("epsilon", 1e-10f, KERNEL_ABOVE_ZERO)
+#define KERNEL_ADAGRAD_MOMENTUM_PREPARE \
+	*power = -1.0 / h[2];
+#define KERNEL_ADAGRAD_MOMENTUM_STEP \
+	if (h[3] == 1.0f) \
+		s[0] = s[0] + g * g; \
+	else \
+		s[0] = h[3] * s[0] + (1.0f - h[3]) * (g * g); \
+	g = g * POW(s[0] + h[4]); \
+	s[1] = h[0] * s[1] + g; \
+	if (h[1] != 0.0f) \
+		w = w - lr * (h[0] * s[1] + g); \
+	else \
+		w = w - lr * s[1];
+
+/* Without l1 the clamp to [-0, 0] must not be taken: it would lose the zero's sign. */
+#define KERNEL_FTRL_NAME "ftrl"
+#define KERNEL_FTRL_SLOTS(S) S("accumulators", 0.1f) S("linears", 0.0f)
+#define KERNEL_FTRL_HYPER(H) \
+	H("learning_rate_power", -0.5f, KERNEL_UP_TO_ZERO) \
+	H("l1_regularization_strength", 0.0f, KERNEL_FROM_ZERO) \
+	H("l2_regularization_strength", 0.0f, KERNEL_FROM_ZERO) \
+	H("beta", 0.0f, KERNEL_FROM_ZERO) \
+	H("multiply_linear_by_learning_rate", 0.0f, KERNEL_SWITCH)
+#define KERNEL_FTRL_PREPARE \
+	p[0] = h[4] != 0.0f ? lr * h[1] : h[1]; \
+	p[1] = 2.0f * (h[4] != 0.0f ? lr * h[2] : h[2]); \
+	*power = -h[0];
+#define KERNEL_FTRL_STEP \
+	__typeof__(w) before = POW(s[0]), after; \
+	s[0] = s[0] + g * g; \
+	after = POW(s[0]); \
+	if (h[4] != 0.0f) { \
+		s[1] = s[1] + lr * g - (after - before) * w; \
+		after = after + h[3] + p[1]; \
+	} else { \
+		s[1] = s[1] + g - (after - before) * w / lr; \
+		after = (after + h[3]) / lr + p[1]; \
+	} \
+	if (h[1] != 0.0f) \
+		w = (CLIP(s[1], -p[0], p[0]) - s[1]) / after; \
+	else \
+		w = -s[1] / after;
 
 enum kernel_optimizer_kind {
 #define KERNEL_KIND(KIND) KERNEL_##KIND,
@@ -64,14 +144,27 @@ enum kernel_optimizer_kind {
 	KERNEL_OPTIMIZER_COUNT
 };
 
+/* What a hyperparameter may be; all are finite. */
+enum kernel_range {
+	KERNEL_FINITE,
+	KERNEL_SWITCH,     /* +0 or 1 */
+	KERNEL_ABOVE_ZERO,
+	KERNEL_FROM_ZERO,  /* zero or more */
+	KERNEL_UP_TO_ZERO, /* zero or less */
+	KERNEL_UP_TO_ONE,  /* [0, 1] */
+	KERNEL_BELOW_ONE,  /* [0, 1) */
+};
+
 /**
  * struct kernel_parameter - a slot or a hyperparameter of an optimizer
  * @name: as users and checkpoints know it
  * @value: start value of the slot, default of the hyperparameter
+ * @range: enum kernel_range of a hyperparameter
  */
 struct kernel_parameter {
 	const char *name;
 	float value;
+	u32 range;
 };
 
 /**

@@ -13,12 +13,6 @@ static const char *const policies[] = {[EMBENG_POLICY_ERROR] = "error",
 				       [EMBENG_POLICY_CLAMP] = "clamp",
 				       [EMBENG_POLICY_DROP] = "drop",
 				       [EMBENG_POLICY_ZERO] = "zero"};
-static const char *const kinds[] = {[EMBENG_SGD] = "sgd",
-				    [EMBENG_ADAGRAD] = "adagrad",
-				    [EMBENG_ADAGRAD_MOMENTUM] = "adagrad_momentum",
-				    [EMBENG_FTRL] = "ftrl",
-				    [EMBENG_ADAM] = "adam"};
-
 struct key {
 	const char *name;
 	size_t at;  /* in struct embeng_optimizer */
@@ -70,6 +64,19 @@ static int word(struct json_object *o, const struct place *at, const char *key,
 		    at->file, at->list, at->index, key, text);
 }
 
+static int read_kind(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
+{
+	const char *words[EMBENG_ADAM + 1] = {0};
+	int kind, ret;
+
+	for (int i = EMBENG_SGD; i <= EMBENG_ADAM; i++)
+		words[i] = embeng_optimizer_text((enum embeng_optimizer_name)i);
+	ret = word(o, at, "kind", words, COUNT(words), &kind);
+	if (!ret)
+		out->kind = (enum embeng_optimizer_name)kind;
+	return ret;
+}
+
 static int read_settings(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
 {
 	int ret = 0;
@@ -105,19 +112,18 @@ static int read_optimizer(struct json_object *table, const struct place *at,
 	struct json_object *o = json_object_object_get(table, "optimizer");
 	struct embeng_optimizer made = {.size = sizeof(made)};
 	bool decay_by_rate = false;
-	int kind, ret;
+	int ret;
 
 	if (!o)
 		return 0;
 	ret = json_member(table, at, "optimizer", json_type_object, &o);
-	ret = ret ? ret : word(o, at, "kind", kinds, COUNT(kinds), &kind);
+	ret = ret ? ret : read_kind(o, at, &made);
 	if (!ret && json_object_object_get_ex(o, "rate_name", NULL))
 		ret = json_text(o, at, "rate_name", &made.rate_name);
 	ret = ret ? ret : read_settings(o, at, &made);
 	ret = ret ? ret : json_flag(o, at, "multiply_weight_decay_by_rate", &decay_by_rate);
 	if (ret)
 		return ret;
-	made.kind = (enum embeng_optimizer_name)kind;
 	made.multiply_weight_decay_by_rate = decay_by_rate;
 	*out = made;
 	return 0;
@@ -296,7 +302,7 @@ static struct json_object *of_optimizer(const struct embeng_optimizer *optimizer
 {
 	struct json_object *o = json_object_new_object();
 
-	add_text(o, "kind", kinds[optimizer->kind]);
+	add_text(o, "kind", embeng_optimizer_text(optimizer->kind));
 	if (optimizer->rate_name)
 		add_text(o, "rate_name", optimizer->rate_name);
 	for (size_t i = 0; i < COUNT(floats); i++) {
@@ -356,6 +362,7 @@ static struct json_object *of_feature(const struct feature *f)
 		json_object_array_add(shape, json_object_new_int64(f->output_shape[i]));
 	json_object_object_add(o, "output_shape", shape);
 	add_flag(o, "check_weights", f->check_weights);
+	add_flag(o, "unchecked_serving", f->unchecked_serving);
 	add_number(o, "max_samples", f->max_samples);
 	add_number(o, "max_ids", f->max_ids);
 	return o;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Rows and slots, read, written and filled: in chunks through staging, or in place. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bits.h"
-#include "config.h"
+#include "initializer.h"
 #include "rows.h"
 #include "wait.h"
 
@@ -267,30 +266,27 @@ static int fill(struct embeng *e, void *arg, uint64_t after)
 	return run_rows(e, &cmd, f->what, &f->rows);
 }
 
-static void set_initializer(const struct table *t, const struct embeng_initializer *i,
+static void set_initializer(const struct table *t, const struct embeng_initializer *given,
 			    struct embeng_rows *rows)
 {
-	float a = i->a, b = i->b;
+	struct embeng_initializer i = initializer_resolve(t, rows->slot, given);
 
-	switch (i->kind) {
+	switch (i.kind) {
 	case EMBENG_INIT_CONSTANT:
 		rows->fill = EMBENG_FILL_CONSTANT;
-		b = 0;
+		i.b = 0;
 		break;
 	case EMBENG_INIT_UNIFORM:
 		rows->fill = EMBENG_FILL_UNIFORM;
 		break;
-	case EMBENG_INIT_DEFAULT:
-		a = 0;
-		b = (float)(1.0 / sqrt((double)t->dim));
-		/* fall through */
+	case EMBENG_INIT_DEFAULT: /* resolved above */
 	case EMBENG_INIT_TRUNCATED_NORMAL:
 		rows->fill = EMBENG_FILL_TRUNCATED_NORMAL;
 		break;
 	}
-	rows->a = bits(a);
-	rows->b = bits(b);
-	rows->seed = i->seed ? i->seed : rows->table + 1;
+	rows->a = bits(i.a);
+	rows->b = bits(i.b);
+	rows->seed = i.seed ? i.seed : rows->table + 1;
 }
 
 int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first, size_t count,

@@ -44,7 +44,9 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 		.dim = 4096, .tables = 64, .model_features = 64, .replicas = DIRECT_REPLICAS,
 		.step_depth = 4, .ids = 1u << 24, .samples = 1u << 24, .combiners = 7,
 		.optimizers = 1u << EMBENG_OPTIMIZER_NONE | 1u << EMBENG_OPTIMIZER_SGD |
-			      1u << EMBENG_OPTIMIZER_ADAGRAD | 1u << EMBENG_OPTIMIZER_ADAM,
+			      1u << EMBENG_OPTIMIZER_ADAGRAD |
+			      1u << EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM |
+			      1u << EMBENG_OPTIMIZER_FTRL | 1u << EMBENG_OPTIMIZER_ADAM,
 	};
 	d->engine.workers = workers_new(&d->engine, cores);
 	d->context.engine = &d->engine;

@@ -1,98 +1,264 @@
 /* SPDX-License-Identifier: MIT */
+/* The frame of a model blob: its header, its records' heads, their order and number. */
+#include "blob_refused.h"
 #include "direct_main.h"
-#include "direct_model.h"
 
-#define TABLE_AT (sizeof(struct embeng_blob_header) + sizeof(struct embeng_record_engine))
-
-static void refused(const struct direct_blob *b, u16 status, u64 element)
-{
-	struct direct *d = direct_new(1, NULL);
-	struct command *command = direct_command(&d->transfer, EMBENG_OP_MODEL_LOAD);
-
-	memcpy(direct_memory(d, b->length, &command->cmd.desc), b->data, b->length);
-	ck_assert_int_eq(direct_submit(d, command), VERDICT_FAILED);
-	ck_assert_uint_eq(command->fault.status, status);
-	ck_assert_uint_eq(command->fault.element, element);
-	ck_assert_ptr_null(d->context.model);
-	free(command);
-	direct_free(d);
-}
-
-#define REFUSE_VALUE(set, at)                                            \
-	do {                                                             \
-		struct small_model m = small_model(10, 4);               \
-		set;                                                     \
-		small_blob(&m, &blob);                                   \
-		refused(&blob, EMBENG_STATUS_BLOB_VALUE, at);            \
-	} while (0)
-#define IN_TABLE(member) (TABLE_AT + offsetof(struct embeng_record_table, member))
+#define ENGINE_AT sizeof(struct embeng_blob_header)
+#define TABLE_AT (ENGINE_AT + sizeof(struct embeng_record_engine))
+#define FEATURE_AT (TABLE_AT + sizeof(struct embeng_record_table))
+#define END_AT (FEATURE_AT + sizeof(struct embeng_record_feature))
+#define IN_HEADER(member) offsetof(struct embeng_blob_header, member)
 
 static struct direct_blob blob;
 
-START_TEST(test_values_outside_their_limits)
-{
-	REFUSE_VALUE(m.table.rows = 0, IN_TABLE(rows));
-	REFUSE_VALUE(m.table.dim = 4097, IN_TABLE(dim));
-	REFUSE_VALUE(m.table.flags = 8, IN_TABLE(flags));
-	REFUSE_VALUE(m.table.combiner = 3, IN_TABLE(combiner));
-	REFUSE_VALUE(m.table.out_of_range = 4, IN_TABLE(out_of_range));
-	REFUSE_VALUE(m.table.optimizer = 9, IN_TABLE(optimizer));
-	REFUSE_VALUE(m.table.slot_count = 1, IN_TABLE(slot_count));
-	REFUSE_VALUE(m.table.rate = 0x7fc00000, IN_TABLE(rate));
-	REFUSE_VALUE(m.table.flags = EMBENG_TABLE_RATE_DYNAMIC, IN_TABLE(rate));
-	REFUSE_VALUE(m.table.clip_weight_min = 0x7f800000; m.table.clip_weight_max = 0,
-		     IN_TABLE(clip_weight_min));
-	REFUSE_VALUE(m.table.hyperparameter[2] = 0xffc00001, IN_TABLE(hyperparameter) + 8);
-	REFUSE_VALUE(m.engine.replicas = 0, 32 + 8);
-	REFUSE_VALUE(m.feature.table = 1, TABLE_AT + sizeof(struct embeng_record_table) + 8);
-}
-END_TEST
-
-START_TEST(test_a_broken_frame)
+static struct direct_blob *fresh(void)
 {
 	struct small_model m = small_model(10, 4);
 
 	small_blob(&m, &blob);
-	blob.data[0] ^= 1;
-	refused(&blob, EMBENG_STATUS_BLOB_FRAME, 0);
-	small_blob(&m, &blob);
-	blob.data[blob.length - 1] ^= 1;
-	refused(&blob, EMBENG_STATUS_BLOB_CRC, offsetof(struct embeng_blob_header, crc32c));
-	small_blob(&m, &blob);
-	blob.length -= 8;
-	refused(&blob, EMBENG_STATUS_BLOB_FRAME, offsetof(struct embeng_blob_header, length));
+	return &blob;
+}
+
+static struct embeng_record *head_at(u64 at)
+{
+	return (struct embeng_record *)(blob.data + at);
+}
+
+/* The CRC alone made right. */
+static void checksum(struct direct_blob *b)
+{
+	memset(b->data + IN_HEADER(crc32c), 0, 4);
+	b->header.crc32c = crc32c(0, b->data, b->length);
+	memcpy(b->data + IN_HEADER(crc32c), &b->header.crc32c, 4);
+}
+
+static void broken_frame(u64 element, u64 value, u64 limit)
+{
+	struct embeng_caps caps = blob_caps();
+
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_FRAME, element, value, limit });
+}
+
+START_TEST(test_header)
+{
+	struct embeng_caps caps = blob_caps();
+	u64 length = fresh()->length;
+
+	blob.length = 24;
+	broken_frame(0, 24, sizeof(struct embeng_blob_header));
+	fresh()->data[0] ^= 1;
+	broken_frame(0, EMBENG_BLOB_MAGIC ^ 1, EMBENG_BLOB_MAGIC);
+	fresh()->data[IN_HEADER(version)] = 2;
+	broken_frame(IN_HEADER(version), 2, 1);
+	fresh()->length -= 8;
+	broken_frame(IN_HEADER(length), length, length - 8);
+	fresh()->length += 4;
+	blob.data[IN_HEADER(length)] += 4;
+	broken_frame(IN_HEADER(length), length + 4, length + 4);
+	fresh()->data[length - 1] ^= 1;
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0 });
+	fresh()->data[IN_HEADER(crc32c)] ^= 1;
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0 });
+}
+END_TEST
+
+START_TEST(test_hash)
+{
+	u64 hash = fresh()->header.hash;
+
+	blob.data[IN_HEADER(hash)] ^= 1;
+	checksum(&blob);
+	broken_frame(IN_HEADER(hash), hash ^ 1, hash);
+	blob_taken(fresh());
+}
+END_TEST
+
+START_TEST(test_heads)
+{
+	struct embeng_caps caps = blob_caps();
+
+	fresh()->header.record_count++;
+	blob_seal(&blob);
+	broken_frame(END_AT, 0, sizeof(struct embeng_record));
+	head_at(fresh()->length - sizeof(struct embeng_record_feature))->length = 0;
+	blob_seal(&blob);
+	broken_frame(FEATURE_AT, 0, sizeof(struct embeng_record_feature));
+	fresh();
+	head_at(FEATURE_AT)->length -= 4;
+	blob_seal(&blob);
+	broken_frame(FEATURE_AT, sizeof(struct embeng_record_feature) - 4,
+		     sizeof(struct embeng_record_feature));
+	fresh();
+	head_at(FEATURE_AT)->length += 8;
+	blob_seal(&blob);
+	broken_frame(FEATURE_AT, sizeof(struct embeng_record_feature) + 8,
+		     sizeof(struct embeng_record_feature));
+	fresh()->length += 8;
+	blob_seal(&blob);
+	broken_frame(END_AT, END_AT, END_AT + 8);
+	fresh();
+	head_at(TABLE_AT)->flags |= 4;
+	blob_seal(&blob);
+	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_RESERVED, TABLE_AT,
+						     EMBENG_RECORD_MANDATORY | 4,
+						     EMBENG_RECORD_MANDATORY });
+}
+END_TEST
+
+/* Records in this order: e, t, f, r as in their names, T, F, R, E cut short by 8 bytes. */
+static void records(const char *order, u32 tables, u32 features, u32 rates)
+{
+	struct small_model m = small_model(10, 4);
+	struct embeng_record rate = { 0 };
+
+	m.engine.table_count = tables;
+	m.engine.feature_count = features;
+	m.engine.rate_count = rates;
+	memset(&blob, 0, sizeof(blob));
+	blob.length = sizeof(blob.header);
+	for (; *order; order++) {
+		u32 cut = *order < 'a' ? 8 : 0;
+
+		switch (*order | 0x20) {
+		case 'e':
+			blob_record(&blob, EMBENG_RECORD_ENGINE, &m.engine, sizeof(m.engine) - cut);
+			break;
+		case 't':
+			blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table) - cut);
+			break;
+		case 'f':
+			blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature,
+				    sizeof(m.feature) - cut);
+			break;
+		case 'r':
+			blob_record(&blob, EMBENG_RECORD_RATE, &rate, sizeof(rate));
+			break;
+		}
+	}
+	blob_seal(&blob);
+}
+
+#define TABLE sizeof(struct embeng_record_table)
+#define FEATURE sizeof(struct embeng_record_feature)
+
+START_TEST(test_engine_record)
+{
+	records("tf", 1, 1, 0);
+	broken_frame(ENGINE_AT, EMBENG_RECORD_TABLE, EMBENG_RECORD_ENGINE);
+	records("etef", 1, 1, 0);
+	broken_frame(TABLE_AT + TABLE, TABLE_AT - ENGINE_AT, TABLE_AT - ENGINE_AT);
+	records("Etf", 1, 1, 0);
+	broken_frame(ENGINE_AT, TABLE_AT - ENGINE_AT - 8, TABLE_AT - ENGINE_AT);
+	records("", 0, 0, 0);
+	broken_frame(ENGINE_AT, 0, 1);
+}
+END_TEST
+
+START_TEST(test_order_and_number_of_records)
+{
+	records("etfr", 1, 1, 1);
+	blob_taken(&blob);
+	records("etft", 2, 1, 0);
+	broken_frame(FEATURE_AT, 0, 1);
+	records("etrt", 2, 0, 1);
+	broken_frame(FEATURE_AT, 0, 1);
+	records("ett", 1, 0, 0);
+	broken_frame(FEATURE_AT, 1, 1);
+	records("etft", 1, 1, 0);
+	broken_frame(END_AT, 1, 1);
+	records("eT", 1, 0, 0);
+	broken_frame(TABLE_AT, TABLE - 8, TABLE);
+	records("eft", 1, 1, 0);
+	broken_frame(TABLE_AT, 0, 1);
+	records("etffr", 1, 1, 1);
+	broken_frame(FEATURE_AT + FEATURE, 1, 1);
+	records("etF", 1, 1, 0);
+	broken_frame(FEATURE_AT, FEATURE - 8, FEATURE);
+	records("er", 0, 0, 0);
+	broken_frame(TABLE_AT, 0, 0);
+	records("erf", 1, 0, 1);
+	broken_frame(TABLE_AT, 0, 1);
+	records("etrf", 1, 1, 1);
+	broken_frame(FEATURE_AT, 0, 1);
+	records("etfrr", 1, 1, 1);
+	broken_frame(END_AT + 8, 1, 1);
+}
+END_TEST
+
+START_TEST(test_missing_records)
+{
+	records("et", 2, 0, 0);
+	broken_frame(FEATURE_AT, 1, 2);
+	records("etf", 1, 2, 0);
+	broken_frame(END_AT, 1, 2);
+	records("etfr", 1, 1, 2);
+	broken_frame(END_AT + 8, 1, 2);
+}
+END_TEST
+
+START_TEST(test_rate_with_a_payload)
+{
+	struct embeng_caps caps = blob_caps();
+	u64 rate[3] = { 0 };
+
+	records("etf", 1, 1, 1);
+	rate[2] = 7ull << 8;
+	blob_record(&blob, EMBENG_RECORD_RATE, rate, sizeof(rate));
+	blob_seal(&blob);
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, END_AT + 17, 7, 0 });
 }
 END_TEST
 
 START_TEST(test_unknown_records)
 {
-	struct small_model m = small_model(10, 4);
+	static const u16 types[] = { 0, EMBENG_RECORD_PROGRAM, 77 };
 	struct embeng_record unknown[2] = { { 0 } };
-	struct direct *d;
-	u64 at;
+	struct embeng_caps caps = blob_caps();
 
-	small_blob(&m, &blob);
-	at = blob.length;
-	blob_record(&blob, 77, unknown, sizeof(unknown));
-	blob_seal(&blob);
-	refused(&blob, EMBENG_STATUS_BLOB_RECORD, at);
-	blob.data[at + offsetof(struct embeng_record, flags)] = 0;
-	blob.header.crc32c = 0;
-	blob.header.hash = fnv1a(FNV1A_START, blob.data + sizeof(blob.header),
-				 at - sizeof(blob.header));
-	memcpy(blob.data, &blob.header, sizeof(blob.header));
-	blob.header.crc32c = crc32c(0, blob.data, blob.length);
-	memcpy(blob.data, &blob.header, sizeof(blob.header));
-	d = direct_new(1, NULL);
-	ck_assert_uint_eq(direct_load(d, &blob), 0);
+	for (u32 i = 0; i < 3; i++) {
+		u64 hash = fresh()->header.hash;
+
+		blob_record(&blob, types[i], unknown, sizeof(unknown));
+		blob_seal(&blob);
+		blob_refused(&blob, &caps,
+			     (struct refusal){ EMBENG_STATUS_BLOB_RECORD, END_AT, types[i], 0 });
+		head_at(END_AT)->flags = 0;
+		blob.header.hash = hash;
+		memcpy(blob.data + IN_HEADER(hash), &hash, sizeof(hash));
+		checksum(&blob);
+		blob_taken(&blob);
+	}
+}
+END_TEST
+
+START_TEST(test_a_refused_model_is_gone)
+{
+	struct direct *d = direct_new(1, NULL);
+	struct command *command = direct_command(&d->transfer, EMBENG_OP_MODEL_LOAD);
+
+	fresh()->data[0] ^= 1;
+	memcpy(direct_memory(d, blob.length, &command->cmd.desc), blob.data, blob.length);
+	ck_assert_int_eq(direct_submit(d, command), VERDICT_FAILED);
+	ck_assert_uint_eq(command->fault.status, EMBENG_STATUS_BLOB_FRAME);
+	ck_assert_uint_eq(command->fault.field, EMBENG_FIELD_BLOB);
+	ck_assert_uint_eq(command->fault.feature, EMBENG_NO_INDEX);
+	ck_assert_ptr_null(d->context.model);
+	free(command);
+	ck_assert_uint_eq(direct_load(d, fresh()), 0);
 	direct_free(d);
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_values_outside_their_limits, test_a_broken_frame,
-				       test_unknown_records, NULL };
+	const TTest *const tests[] = { test_header, test_hash, test_heads, test_engine_record,
+				       test_order_and_number_of_records, test_missing_records,
+				       test_rate_with_a_payload, test_unknown_records,
+				       test_a_refused_model_is_gone, NULL };
 
 	return direct_main("blob", tests);
 }

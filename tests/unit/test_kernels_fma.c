@@ -104,6 +104,53 @@ START_TEST(test_exp_within_2_ulp)
 }
 END_TEST
 
+/* Of f32 numbers; the greatest below 1 still counts after 2^33 factors. */
+START_TEST(test_power_within_1_ulp)
+{
+	for (u32 i = 0; i < 200000; i++) {
+		float x = float_of(i % 2 ? 0x3f800000 - 1 - (u32)random_below(1u << 20) :
+					   (u32)random_below(0x3f800000));
+		u64 n = random_below(i % 3 ? (u64)1 << random_below(36) : 20);
+		long double want = powl(x, n);
+
+		if (want < 0x1p-900L)
+			continue;
+		ck_assert_msg(ulps(math64_power(x, n), want) <= 1.0, "%a ^ %llu = %a", x,
+			      (unsigned long long)n, math64_power(x, n));
+	}
+	ck_assert(math64_power(0.75, 0) == 1.0);
+	ck_assert(math64_power(0.75, 1) == 0.75);
+	ck_assert(math64_power(0.75, 5) == 0.2373046875);
+	ck_assert(math64_power(0.0, 0) == 1.0);
+	ck_assert(math64_power(0.0, 9) == 0.0);
+	ck_assert(math64_power(1.0, ~(u64)0) == 1.0);
+	ck_assert(math64_power(float_of(0x3f7fffff), ~(u64)0) == 0.0);
+}
+END_TEST
+
+START_TEST(test_pow_of_floats)
+{
+	for (u32 i = 0; i < 300000; i++) {
+		float x = float_of((u32)random_below(0x7f800000));
+		double y = random_unit() * (i % 2 ? 4.0 : 1.0 / 8);
+		long double want = powl(x, y);
+
+		if (want < 0x1p-149L || want > 0x1p128L)
+			continue;
+		ck_assert_msg(fabsl(math64_pow(x, y) - want) <= 0x1p-43L * want, "%a ^ %a = %a", x,
+			      y, math64_pow(x, y));
+	}
+	ck_assert(math64_pow(NAN, 0.0) == 1.0);
+	ck_assert(math64_pow(0.0f, 0.25) == 0.0);
+	ck_assert(math64_pow(-0.0f, -0.25) == INFINITY);
+	ck_assert(math64_pow(INFINITY, 0.25) == INFINITY);
+	ck_assert(math64_pow(INFINITY, -0.25) == 0.0);
+	ck_assert(isnan(math64_pow(-2.0f, 2.0)));
+	ck_assert(isnan(math64_pow(NAN, 1.0)));
+	ck_assert((float)math64_pow(16.0f, -0.25) == 0.5f);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernels_fma");
@@ -118,6 +165,8 @@ int main(void)
 	tcase_add_test(tests, test_fma_random_close_exponents);
 	tcase_add_test(tests, test_log_within_2_ulp);
 	tcase_add_test(tests, test_exp_within_2_ulp);
+	tcase_add_test(tests, test_power_within_1_ulp);
+	tcase_add_test(tests, test_pow_of_floats);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -3,9 +3,11 @@
 #ifndef TEST_KERNELS_RULES_H
 #define TEST_KERNELS_RULES_H
 
+#include <check.h>
 #include <math.h>
 
 #include "../../engine/kernels/kernels.h"
+#include "../../engine/kernels/math64.h"
 #include "../../engine/kernels/optimizers.h"
 #include "test_kernels.h"
 
@@ -74,9 +76,100 @@ static inline float expected_sum(const struct step *s, const struct kernel_group
 	return sum;
 }
 
-static inline float optimize(const struct kernel_update *u, float w, float g, float *slot)
+static inline float limit(float x, float low, float high)
+{
+	if (x < low)
+		return low;
+	return x > high ? high : x;
+}
+
+/* The root where it is one; test_kernels_fma.c has the rest. */
+static inline float to_the(float x, double power)
+{
+	if (power == 0.5)
+		return sqrtf(x);
+	return power == -0.5 ? 1.0f / sqrtf(x) : (float)math64_pow(x, power);
+}
+
+/* The volatile ones keep the compiler from fusing, whatever its flags. */
+static inline float rule_momentum(const struct kernel_update *u, float w, float g, float *slot)
 {
 	const float *h = u->hyper;
+	volatile float t = h[0] * slot[0];
+
+	slot[0] = t + g;
+	if (h[1] == 0.0f) {
+		t = u->lr * slot[0];
+		return w - t;
+	}
+	t = u->lr * h[0];
+	t = t * slot[0];
+	t = u->lr * g + t;
+	return w - t;
+}
+
+static inline float rule_adam(const struct kernel_update *u, float w, float g, float *slot)
+{
+	const float *h = u->hyper;
+	float rate = u->lr, epsilon = h[2];
+	volatile float t = (1.0f - h[0]) * g;
+
+	slot[0] = h[0] * slot[0] + t;
+	t = g * g;
+	t = (1.0f - h[1]) * t;
+	slot[1] = h[1] * slot[1] + t;
+	if (h[4] != 0.0f) {
+		double root = sqrt(1.0 - math64_power(h[1], u->step));
+
+		rate = (float)(u->lr * root / (1.0 - math64_power(h[0], u->step)));
+		epsilon = (float)(h[2] * root);
+	}
+	t = h[2] * h[2];
+	t = h[3] != 0.0f && h[4] == 0.0f ? sqrtf(slot[1] + t) : sqrtf(slot[1]) + epsilon;
+	return w - rate * slot[0] / t;
+}
+
+static inline float rule_adagrad_momentum(const struct kernel_update *u, float w, float g,
+					  float *slot)
+{
+	const float *h = u->hyper;
+	volatile float square = g * g, t = (1.0f - h[3]) * square;
+
+	slot[0] = h[3] == 1.0f ? slot[0] + square : h[3] * slot[0] + t;
+	g *= to_the(slot[0] + h[4], -1.0 / h[2]);
+	t = h[0] * slot[1];
+	slot[1] = t + g;
+	t = h[0] * slot[1];
+	t = u->lr * (h[1] != 0.0f ? t + g : slot[1]);
+	return w - t;
+}
+
+static inline float rule_ftrl(const struct kernel_update *u, float w, float g, float *slot)
+{
+	const float *h = u->hyper;
+	bool multiplied = h[4] != 0.0f;
+	volatile float square = g * g, before = to_the(slot[0], -(double)h[0]), after, t, l1;
+
+	slot[0] = slot[0] + square;
+	after = to_the(slot[0], -(double)h[0]);
+	t = (after - before) * w;
+	l1 = multiplied ? u->lr * h[1] : h[1];
+	if (multiplied) {
+		volatile float step = u->lr * g;
+
+		slot[1] = slot[1] + step - t;
+		t = 2.0f * u->lr * h[2];
+		t = after + h[3] + t;
+	} else {
+		slot[1] = slot[1] + g - t / u->lr;
+		t = 2.0f * h[2];
+		t = (after + h[3]) / u->lr + t;
+	}
+	return (h[1] == 0.0f ? -slot[1] : limit(slot[1], -l1, l1) - slot[1]) / t;
+}
+
+static inline float optimize(const struct kernel_update *u, float w, float g, float *slot)
+{
 	volatile float t;
 
 	switch (u->optimizer) {
@@ -90,33 +183,16 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 		t = t / sqrtf(slot[0]);
 		return w - t;
 	case KERNEL_MOMENTUM:
-		t = h[0] * slot[0];
-		slot[0] = t + g;
-		if (h[1] == 0.0f) {
-			t = u->lr * slot[0];
-			return w - t;
-		}
-		t = u->lr * h[0];
-		t = t * slot[0];
-		t = u->lr * g + t;
-		return w - t;
-	default:
-		t = (1.0f - h[0]) * g;
-		slot[0] = h[0] * slot[0] + t;
-		t = g * g;
-		t = (1.0f - h[1]) * t;
-		slot[1] = h[1] * slot[1] + t;
-		t = h[2] * h[2];
-		t = h[3] != 0.0f ? sqrtf(slot[1] + t) : sqrtf(slot[1]) + h[2];
-		return w - u->lr * slot[0] / t;
+		return rule_momentum(u, w, g, slot);
+	case KERNEL_ADAM:
+		return rule_adam(u, w, g, slot);
+	case KERNEL_ADAGRAD_MOMENTUM:
+		return rule_adagrad_momentum(u, w, g, slot);
+	case KERNEL_FTRL:
+		return rule_ftrl(u, w, g, slot);
 	}
-}
-
-static inline float limit(float x, float low, float high)
-{
-	if (x < low)
-		return low;
-	return x > high ? high : x;
+	ck_abort_msg("no rule for optimizer %u", u->optimizer);
+	return 0.0f;
 }
 
 static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Between the files that check a blob. */
+#ifndef EMBENG_ENGINE_BLOB_PARSER_H
+#define EMBENG_ENGINE_BLOB_PARSER_H
+
+#include "blob.h"
+
+#define AT(offset, record, member) ((offset) + offsetof(struct record, member))
+
+struct parser {
+	const u8 *data;
+	u64 length;
+	const struct embeng_caps *caps;
+	struct blob *blob;
+	struct fault *fault;
+	u64 hash;
+	u32 tables, features, rates;
+	bool begun; /* the ENGINE record was there */
+};
+
+static inline u16 broken(struct parser *p, u16 status, u64 offset, u64 value, u64 limit)
+{
+	return fault_set(p->fault, status, EMBENG_FIELD_BLOB, EMBENG_NO_INDEX, offset, value, limit);
+}
+
+/* A value beyond what this device can do, at its place in the blob. */
+static inline u16 value_above(struct parser *p, u64 offset, u64 value, u64 limit)
+{
+	return value > limit ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, limit) : 0;
+}
+
+static inline u16 value_within(struct parser *p, u64 offset, u64 value, u64 low, u64 high)
+{
+	if (value < low)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, value, low);
+	return value_above(p, offset, value, high);
+}
+
+/**
+ * blob_check_table() - the values of a TABLE record
+ * @at: where it begins
+ * @t: copy of it
+ * @kind: out, enum kernel_optimizer_kind, U32_MAX without optimizer
+ *
+ * Return: 0 or a status, with the fault set.
+ */
+u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* Every value of a model blob outside its limits, in a blob that is otherwise good. */
+#include "blob_refused.h"
+#include "direct_main.h"
+
+#define ENGINE_AT sizeof(struct embeng_blob_header)
+#define TABLE_AT (ENGINE_AT + sizeof(struct embeng_record_engine))
+#define FEATURE_AT (TABLE_AT + sizeof(struct embeng_record_table))
+
+#define F32_ONE 0x3f800000u
+#define F32_HALF 0x3f000000u
+#define F32_TINY 0x00000001u
+#define F32_MINUS 0x80000000u
+#define F32_MAX 0x7f7fffffu
+#define F32_INF 0x7f800000u
+#define F32_NAN 0x7fc00000u
+
+static struct direct_blob blob;
+
+/* One with a slot, a hyperparameter of each sort, and both switches of a table. */
+static struct small_model adam(void)
+{
+	struct small_model m = small_model(10, 4);
+
+	m.table.optimizer = EMBENG_OPTIMIZER_ADAM;
+	m.table.slot_count = 2;
+	m.table.hyperparameter[0] = m.table.hyperparameter[1] = F32_HALF;
+	m.table.hyperparameter[2] = F32_TINY;
+	m.table.flags |= EMBENG_TABLE_NON_LAZY;
+	return m;
+}
+
+static void refused(const struct small_model *m, u64 at, u64 value, u64 limit)
+{
+	struct embeng_caps caps = blob_caps();
+
+	small_blob(m, &blob);
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, at, value, limit });
+}
+
+static void taken(const struct small_model *m)
+{
+	small_blob(m, &blob);
+	blob_taken(&blob);
+}
+
+#define REFUSE(record, start, member, number, limit)                                          \
+	do {                                                                                  \
+		struct small_model m = adam();                                                \
+		m.record.member = number;                                                     \
+		refused(&m, start + offsetof(struct embeng_record_##record, member), number,  \
+			limit);                                                               \
+	} while (0)
+#define REFUSE_ENGINE(member, number, limit) REFUSE(engine, ENGINE_AT, member, number, limit)
+#define REFUSE_TABLE(member, number, limit) REFUSE(table, TABLE_AT, member, number, limit)
+#define REFUSE_FEATURE(member, number, limit) REFUSE(feature, FEATURE_AT, member, number, limit)
+
+START_TEST(test_engine)
+{
+	struct embeng_caps caps = blob_caps();
+	struct small_model m = adam();
+
+	REFUSE_ENGINE(replicas, 0, 1);
+	REFUSE_ENGINE(replicas, caps.replicas + 1, caps.replicas);
+	REFUSE_ENGINE(flags, 2, EMBENG_ENGINE_PIPELINING);
+	REFUSE_ENGINE(table_count, caps.tables + 1, caps.tables);
+	REFUSE_ENGINE(feature_count, caps.model_features + 1, caps.model_features);
+	REFUSE_ENGINE(rate_count, caps.tables + 1, caps.tables);
+	REFUSE_ENGINE(step_depth, caps.step_depth + 1, caps.step_depth);
+	caps.features = 0;
+	m.engine.flags = EMBENG_ENGINE_PIPELINING;
+	taken(&m);
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE,
+				       ENGINE_AT + offsetof(struct embeng_record_engine, flags),
+				       EMBENG_ENGINE_PIPELINING, 0 });
+}
+END_TEST
+
+START_TEST(test_table)
+{
+	struct embeng_caps caps = blob_caps();
+	struct small_model m = adam();
+
+	taken(&m);
+	REFUSE_TABLE(rows, 0, 1);
+	REFUSE_TABLE(rows, 1ull << 63, U64_MAX >> 1);
+	REFUSE_TABLE(dim, 0, 1);
+	REFUSE_TABLE(dim, caps.dim + 1, caps.dim);
+	REFUSE_TABLE(combiner, 3, caps.combiners);
+	REFUSE_TABLE(combiner, 33, caps.combiners);
+	REFUSE_TABLE(out_of_range, 4, EMBENG_OUT_OF_RANGE_ZERO);
+	REFUSE_TABLE(reserved[0], 1, 0);
+	m.table.reserved[1] = 2;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, reserved), 2, 0);
+}
+END_TEST
+
+/* Only Adam that accumulates can run over all rows. */
+START_TEST(test_flags)
+{
+	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
+	struct small_model m = small_model(10, 4);
+
+	REFUSE_TABLE(flags, 16, flags);
+	REFUSE_TABLE(flags, EMBENG_TABLE_NON_LAZY, flags);
+	REFUSE_TABLE(flags, 16 | EMBENG_TABLE_ACCUMULATE, flags | EMBENG_TABLE_NON_LAZY);
+	m.table.flags |= EMBENG_TABLE_NON_LAZY;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, flags);
+}
+END_TEST
+
+START_TEST(test_optimizer)
+{
+	struct embeng_caps caps = blob_caps();
+	struct small_model m = small_model(10, 4);
+
+	m.table.optimizer = 9;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 9, caps.optimizers);
+	m.table.optimizer = 32 + EMBENG_OPTIMIZER_SGD;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 33,
+		caps.optimizers);
+	m.table.optimizer = 9;
+	small_blob(&m, &blob);
+	caps.optimizers |= 1u << 9;
+	blob_refused(&blob, &caps,
+		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE,
+				       TABLE_AT + offsetof(struct embeng_record_table, optimizer), 9,
+				       caps.optimizers });
+	m.table.optimizer = EMBENG_OPTIMIZER_NONE;
+	taken(&m);
+	m.table.slot_count = 1;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, slot_count), 1, 0);
+	REFUSE_TABLE(slot_count, 1, 2);
+	REFUSE_TABLE(slot_count, 3, 2);
+}
+END_TEST
+
+START_TEST(test_numbers_of_a_table)
+{
+	struct small_model m = adam();
+
+	REFUSE_TABLE(rate, F32_NAN, 0);
+	REFUSE_TABLE(weight_decay, F32_NAN, 0);
+	REFUSE_TABLE(clip_gradient_min, F32_NAN, 0);
+	REFUSE_TABLE(clip_gradient_max, F32_NAN, 0);
+	REFUSE_TABLE(clip_weight_min, F32_NAN | F32_MINUS, 0);
+	REFUSE_TABLE(clip_weight_max, F32_NAN, 0);
+	for (u32 i = 0; i < EMBENG_SLOTS_MAX; i++)
+		REFUSE_TABLE(slot_start[i], F32_INF + 1, 0);
+	m.table.clip_gradient_min = F32_TINY;
+	m.table.clip_gradient_max = F32_MINUS;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_gradient_min), F32_TINY,
+		F32_MINUS);
+	m.table.clip_gradient_min = 0;
+	m.table.clip_weight_min = F32_HALF | F32_MINUS;
+	m.table.clip_weight_max = F32_ONE | F32_MINUS;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_weight_min),
+		F32_HALF | F32_MINUS, F32_ONE | F32_MINUS);
+	m.table.clip_weight_max = F32_HALF | F32_MINUS;
+	taken(&m);
+}
+END_TEST
+
+START_TEST(test_dynamic_rate)
+{
+	struct small_model m = adam();
+
+	m.table.flags |= EMBENG_TABLE_RATE_DYNAMIC;
+	m.table.rate = 1;
+	m.engine.rate_count = 1;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, rate), 1, 1);
+	m.table.rate = 0;
+	m.engine.rate_count = 0;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, rate), 0, 0);
+}
+END_TEST
+
+struct range {
+	u32 low, high;         /* bits of the ends, which are taken */
+	u32 below, above;      /* bits that are not */
+};
+
+#define ANY { F32_MAX | F32_MINUS, F32_MAX, F32_INF | F32_MINUS, F32_INF }
+#define SWITCH { 0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1 }
+#define ABOVE_ZERO { F32_TINY, F32_MAX, 0, F32_NAN }
+#define FROM_ZERO { 0, F32_MAX, F32_MINUS | F32_TINY, F32_INF }
+#define UP_TO_ZERO { F32_MAX | F32_MINUS, 0, F32_INF | F32_MINUS, F32_TINY }
+#define UP_TO_ONE { 0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1 }
+#define BELOW_ONE { 0, F32_ONE - 1, F32_MINUS | F32_TINY, F32_ONE }
+
+static const struct kind {
+	u32 optimizer, slots, count;
+	struct range range[5];
+} kinds[] = {
+	{ EMBENG_OPTIMIZER_NONE, 0, 0, { ANY } },
+	{ EMBENG_OPTIMIZER_SGD, 0, 0, { ANY } },
+	{ EMBENG_OPTIMIZER_ADAGRAD, 1, 0, { ANY } },
+	{ EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, 2, 5, { ANY, SWITCH, ABOVE_ZERO, UP_TO_ONE, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_FTRL, 2, 5, { UP_TO_ZERO, FROM_ZERO, FROM_ZERO, FROM_ZERO, SWITCH } },
+	{ EMBENG_OPTIMIZER_ADAM, 2, 5, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO, SWITCH, SWITCH } },
+};
+
+static struct small_model of_kind(const struct kind *kind)
+{
+	struct small_model m = small_model(10, 4);
+
+	m.table.optimizer = kind->optimizer;
+	m.table.slot_count = kind->slots;
+	for (u32 i = 0; i < kind->count; i++)
+		m.table.hyperparameter[i] = kind->range[i].low;
+	return m;
+}
+
+START_TEST(test_hyperparameters)
+{
+	for (u32 k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		for (u32 i = 0; i < kinds[k].count; i++) {
+			u64 at = TABLE_AT + offsetof(struct embeng_record_table, hyperparameter[i]);
+			const struct range *r = &kinds[k].range[i];
+			struct small_model m = of_kind(&kinds[k]);
+
+			taken(&m);
+			m.table.hyperparameter[i] = r->high;
+			taken(&m);
+			m.table.hyperparameter[i] = r->below;
+			refused(&m, at, r->below, r->low);
+			m.table.hyperparameter[i] = r->above;
+			refused(&m, at, r->above, r->high);
+		}
+	}
+}
+END_TEST
+
+/* Neither between the two, nor the other zero. */
+START_TEST(test_switches)
+{
+	u64 at = TABLE_AT + offsetof(struct embeng_record_table, hyperparameter[3]);
+	struct small_model m = adam();
+
+	m.table.hyperparameter[3] = F32_HALF;
+	refused(&m, at, F32_HALF, F32_ONE);
+	m.table.hyperparameter[3] = F32_MINUS;
+	refused(&m, at, F32_MINUS, F32_ONE);
+}
+END_TEST
+
+START_TEST(test_unused_hyperparameters)
+{
+	for (u32 k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		for (u32 i = kinds[k].count; i < EMBENG_HYPERPARAMETERS_MAX; i++) {
+			struct small_model m = of_kind(&kinds[k]);
+
+			m.table.hyperparameter[i] = F32_MINUS;
+			refused(&m,
+				TABLE_AT + offsetof(struct embeng_record_table, hyperparameter[i]),
+				F32_MINUS, 0);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_feature)
+{
+	struct embeng_caps caps = blob_caps();
+
+	REFUSE_FEATURE(table, 1, 1);
+	REFUSE_FEATURE(flags, 2, EMBENG_FEATURE_FINITE_WEIGHTS);
+	REFUSE_FEATURE(max_sequence_length, caps.samples + 1, caps.samples);
+	REFUSE_FEATURE(reserved, 5, 0);
+	REFUSE_FEATURE(max_samples, caps.samples + 1, caps.samples);
+	REFUSE_FEATURE(max_ids, caps.ids + 1, caps.ids);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { test_engine, test_table, test_flags, test_optimizer,
+				       test_numbers_of_a_table, test_dynamic_rate,
+				       test_hyperparameters, test_switches,
+				       test_unused_hyperparameters, test_feature, NULL };
+
+	return direct_main("blob_values", tests);
+}
