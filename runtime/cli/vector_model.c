@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vector_model.h"
+#include "vector_settings.h"
 #include "vector_value.h"
 
 /* Index of @name among @names, -1 when it is none. */
@@ -14,56 +15,6 @@ static int choose(const char *name, const char *const *names, int count)
 			return i;
 	}
 	return -1;
-}
-
-static void set_limit(struct json_object *limit, unsigned char *has, float *value)
-{
-	*has = limit != NULL;
-	if (limit)
-		*value = (float)value_number(limit);
-}
-
-static void set_clips(struct json_object *spec, struct embeng_optimizer *o)
-{
-	struct json_object *clip = member(spec, "clipvalue");
-
-	set_limit(member(spec, "clip_weight_min"), &o->has_clip_weight_min, &o->clip_weight_min);
-	set_limit(member(spec, "clip_weight_max"), &o->has_clip_weight_max, &o->clip_weight_max);
-	if (json_object_is_type(clip, json_type_array)) {
-		set_limit(json_object_array_get_idx(clip, 0), &o->has_clip_min, &o->clip_min);
-		set_limit(json_object_array_get_idx(clip, 1), &o->has_clip_max, &o->clip_max);
-		return;
-	}
-	set_limit(clip, &o->has_clip_min, &o->clip_min);
-	set_limit(clip, &o->has_clip_max, &o->clip_max);
-	o->clip_min = -o->clip_min;
-}
-
-static int set_optimizer(struct run *r, const char *table, struct json_object *spec,
-			 struct embeng_optimizer *o)
-{
-	const char *kind = text_member(spec, "kind", "");
-	struct json_object *rate = member(spec, "learning_rate");
-
-	if (!strcmp(kind, "sgd"))
-		*o = embeng_sgd(0.01f);
-	else if (!strcmp(kind, "adagrad"))
-		*o = embeng_adagrad(0.001f);
-	else
-		return run_fail(r, -EINVAL, "table '%s': there is no optimizer '%s'", table, kind);
-
-	o->rate_name = text_member(rate, "dynamic", NULL);
-	if (rate && !o->rate_name)
-		o->learning_rate = (float)value_number(rate);
-	o->initial_accumulator_value = (float)number_member(spec, "initial_accumulator_value",
-							    o->initial_accumulator_value);
-	o->use_gradient_accumulation =
-		bool_member(spec, "use_gradient_accumulation", true) ? EMBENG_ON : EMBENG_OFF;
-	o->weight_decay_factor = (float)number_member(spec, "weight_decay_factor", 0);
-	o->multiply_weight_decay_by_rate =
-		bool_member(spec, "multiply_weight_decay_factor_by_learning_rate", false);
-	set_clips(spec, o);
-	return 0;
 }
 
 static int add_table(struct run *r, struct embeng_model *model, struct json_object *spec,
@@ -91,9 +42,10 @@ static int add_table(struct run *r, struct embeng_model *model, struct json_obje
 				"table '%s': out_of_range '%s' is none of error, clamp, drop, zero",
 				config.name, policy);
 	if (optimizer && member(spec, "optimizer")) {
-		err = set_optimizer(r, config.name, member(spec, "optimizer"), &config.optimizer);
-		if (err)
-			return err;
+		if (!optimizer_read(member(spec, "optimizer"), &config.optimizer))
+			return run_fail(r, -EINVAL, "table '%s': there is no optimizer '%s'",
+					config.name,
+					text_member(member(spec, "optimizer"), "kind", ""));
 	}
 	err = embeng_model_add_table(model, &config);
 	return err < 0 ? run_library(r, err) : 0;

@@ -8,7 +8,8 @@
 #include "vector_value.h"
 
 static const char *const present[] = {
-	"optimizer:sgd", "optimizer:adagrad", "options", "policies", "slots",
+	"optimizer:sgd", "optimizer:adagrad", "optimizer:adagrad_momentum", "optimizer:ftrl",
+	"optimizer:adam", "options", "policies", "slots",
 };
 
 static const struct {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "initializer.h"
 #include "rows.h"
 #include "wait.h"
 
@@ -35,6 +36,23 @@ static int load_blob(struct embeng *e, const void *blob, size_t length)
 	return ret;
 }
 
+/* What the model's records cannot say: parameters, and slots that do not start with a number. */
+static int fill_table(struct embeng *e, int table)
+{
+	const struct table *t = &e->model->tables[table];
+	size_t rows = (size_t)t->rows;
+	int ret = embeng_rows_fill(e, table, NULL, 0, rows, &t->initializer);
+
+	for (size_t s = 0; !ret && s < t->slot_count; s++) {
+		struct embeng_initializer start = slot_start(t, s);
+
+		if (start.kind != EMBENG_INIT_CONSTANT)
+			ret = embeng_rows_fill(e, table, model_slot_name(e->model, table, s + 1), 0,
+					       rows, &start);
+	}
+	return ret;
+}
+
 static int load_model(struct embeng *e)
 {
 	size_t length;
@@ -48,8 +66,7 @@ static int load_model(struct embeng *e)
 	ret = load_blob(e, blob, length);
 	free(blob);
 	for (size_t t = 0; !ret && t < e->model->table_count; t++)
-		ret = embeng_rows_fill(e, (int)t, NULL, 0, (size_t)e->model->tables[t].rows,
-				       &e->model->tables[t].initializer);
+		ret = fill_table(e, (int)t);
 	return ret;
 }
 

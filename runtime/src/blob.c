@@ -8,7 +8,7 @@
 #include "blob.h"
 #include "crc32c.h"
 #include "error.h"
-#include "model.h"
+#include "initializer.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
 
@@ -61,23 +61,29 @@ static uint8_t policy_of(enum embeng_policy policy)
 	return EMBENG_OUT_OF_RANGE_ZERO;
 }
 
-static uint8_t optimizer_of(enum embeng_optimizer_name name)
+/* A slot that starts with anything but a number is filled once the model is there. */
+static void put_slots(struct embeng_record_table *r, const struct table *t)
 {
-	switch (name) {
-	case EMBENG_SGD:
-		return EMBENG_OPTIMIZER_SGD;
-	case EMBENG_ADAGRAD:
-		return EMBENG_OPTIMIZER_ADAGRAD;
-	case EMBENG_ADAGRAD_MOMENTUM:
-		return EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM;
-	case EMBENG_FTRL:
-		return EMBENG_OPTIMIZER_FTRL;
-	case EMBENG_ADAM:
-		return EMBENG_OPTIMIZER_ADAM;
-	case EMBENG_OPTIMIZER_NO:
-		break;
+	r->slot_count = (uint8_t)t->slot_count;
+	for (size_t s = 0; s < t->slot_count; s++) {
+		struct embeng_initializer start = slot_start(t, s);
+
+		r->slot_start[s] = start.kind == EMBENG_INIT_CONSTANT ? bits(start.a) : 0;
 	}
-	return EMBENG_OPTIMIZER_NONE;
+}
+
+static void put_hyperparameters(struct embeng_record_table *r, const struct embeng_optimizer *o)
+{
+	const struct optimizer_info *info = optimizer_info(o->kind);
+	size_t n = 0;
+
+	for (size_t i = 0; i < info->key_count; i++) {
+		/* + 0: both zeros mean the same */
+		if (info->keys[i].hyper)
+			r->hyperparameter[n++] = bits(optimizer_value(o, &info->keys[i]) + 0.0f);
+	}
+	if (o->kind == EMBENG_ADAM && o->lazy_adam == EMBENG_OFF)
+		r->flags |= EMBENG_TABLE_NON_LAZY;
 }
 
 /* What means the same is written the same, for the hash: decay 0 has no mode. */
@@ -85,8 +91,7 @@ static void put_optimizer(struct embeng_record_table *r, const struct table *t)
 {
 	const struct embeng_optimizer *o = &t->optimizer;
 
-	r->optimizer = optimizer_of(o->kind);
-	r->slot_count = (uint8_t)t->slot_count;
+	r->optimizer = optimizer_info(o->kind)->engine_kind;
 	r->clip_gradient_min = bits(o->has_clip_min ? o->clip_min : -INFINITY);
 	r->clip_gradient_max = bits(o->has_clip_max ? o->clip_max : INFINITY);
 	r->clip_weight_min = bits(o->has_clip_weight_min ? o->clip_weight_min : -INFINITY);
@@ -101,8 +106,8 @@ static void put_optimizer(struct embeng_record_table *r, const struct table *t)
 		if (o->multiply_weight_decay_by_rate)
 			r->flags |= EMBENG_TABLE_DECAY_BY_RATE;
 	}
-	if (o->kind == EMBENG_ADAGRAD)
-		r->slot_start[0] = bits(o->initial_accumulator_value);
+	put_slots(r, t);
+	put_hyperparameters(r, o);
 }
 
 static void put_table(struct sink *sink, const struct table *t)

@@ -30,6 +30,11 @@ int config_take(void *to, const void *from, size_t known, const char *what)
 	return 0;
 }
 
+int number_check(bool ok, const char *where, const char *what, float value, const char *allowed)
+{
+	return ok ? 0 : fail(-ERANGE, "%s: %s %g must be %s", where, what, (double)value, allowed);
+}
+
 int name_check(const char *what, const char *name)
 {
 	size_t length = strnlen(name, NAME_MAX_BYTES + 1);

@@ -3,6 +3,8 @@
 #ifndef EMBENG_CONFIG_H
 #define EMBENG_CONFIG_H
 
+#include <stdbool.h>
+
 #include "error.h"
 
 /* Longest name, without the zero byte: it must fit struct embeng_record_name. */
@@ -19,7 +21,7 @@ int config_take(void *to, const void *from, size_t known, const char *what);
 /* A name that people gave to a @what. */
 int name_check(const char *what, const char *name);
 
-int optimizer_check(const char *where, const struct embeng_optimizer *optimizer);
-int initializer_check(const char *where, const struct embeng_initializer *initializer);
+/* A number of which @ok says whether it is @allowed; else -ERANGE. */
+int number_check(bool ok, const char *where, const char *what, float value, const char *allowed);
 
 #endif

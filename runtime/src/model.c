@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "initializer.h"
 #include "model.h"
 #include "shape.h"
 
@@ -24,6 +25,7 @@ static void table_free(struct table *t)
 {
 	free(t->name);
 	free((char *)t->optimizer.rate_name);
+	free(t->slot_starts);
 }
 
 void embeng_model_free(struct embeng_model *model)
@@ -105,8 +107,10 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 			    "%s: out_of_range %d is unknown; there are EMBENG_POLICY_ERROR, "
 			    "_CLAMP, _DROP and _ZERO",
 			    where, (int)c->out_of_range);
-	code = optimizer_check(where, &c->optimizer);
-	return code ? code : initializer_check(where, &c->initializer);
+	code = optimizer_check(where, &c->optimizer, c->dim);
+	if (!code)
+		code = initializer_check(where, &c->initializer);
+	return code ? code : slot_starts_check(where, c);
 }
 
 /* What the table holds of its configuration; @t owns nothing but its name yet. */
@@ -116,14 +120,13 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 	t->dim = c->dim;
 	t->combiner = c->combiner;
 	t->rate = -1;
-	t->initializer = c->initializer;
 	t->policy = c->out_of_range;
-	t->slot_count = c->optimizer.kind == EMBENG_ADAGRAD;
+	t->slot_count = optimizer_info(c->optimizer.kind)->slot_count;
 	if (c->optimizer.kind != EMBENG_OPTIMIZER_NO)
 		t->optimizer = c->optimizer;
 	t->optimizer.rate_name = NULL;
-	if (t->optimizer.use_gradient_accumulation == EMBENG_DEFAULT)
-		t->optimizer.use_gradient_accumulation = EMBENG_ON;
+	optimizer_resolve(&t->optimizer);
+	t->initializer = initializer_resolve(t, 0, &c->initializer);
 }
 
 static int table_rate(struct embeng_model *model, struct table *t,
@@ -156,6 +159,9 @@ static int table_add(struct embeng_model *model, struct table *t,
 	if (code)
 		return code;
 	table_fill(t, c);
+	code = slot_starts_copy(t, c);
+	if (code)
+		return code;
 	tables = grow(model->tables, model->table_count, sizeof(*t));
 	if (!tables)
 		return -ENOMEM;
@@ -227,6 +233,7 @@ static void feature_fill(struct feature *f, const struct embeng_feature_config *
 	f->output_rank = c->output_rank;
 	memcpy(f->output_shape, c->output_shape, c->output_rank * sizeof(f->output_shape[0]));
 	f->check_weights = c->check_weights;
+	f->unchecked_serving = c->unchecked_serving;
 	f->max_samples = c->max_samples;
 	f->max_ids = c->max_ids;
 	f->unchecked_serving = c->unchecked_serving;

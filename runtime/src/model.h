@@ -5,17 +5,19 @@
 
 #include <stdbool.h>
 
-#include "embeng.h"
+#include "optimizer.h"
 
 struct table {
 	char *name;
 	int64_t rows, dim;
 	enum embeng_combiner_name combiner;
-	struct embeng_optimizer optimizer; /* rate_name owned, or NULL */
+	struct embeng_optimizer optimizer; /* resolved; rate_name owned, or NULL */
 	int rate;			   /* index of its dynamic rate, -1: constant */
-	struct embeng_initializer initializer;
+	struct embeng_initializer initializer; /* resolved */
 	enum embeng_policy policy;
 	size_t slot_count;
+	struct embeng_slot_start *slot_starts; /* those that were given; names not owned */
+	size_t slot_start_count;
 };
 
 struct feature {
@@ -43,5 +45,10 @@ struct embeng_model *model_copy(const struct embeng_model *model);
 /* Slot of a table by name: 0 parameters, 1 + k slot k; -ENOENT with a sentence. */
 int model_slot(const struct embeng_model *model, int table, const char *slot);
 const char *model_slot_name(const struct embeng_model *model, int table, size_t slot);
+
+/* The names of a kind's slots as people list them, or @none; written to @text. */
+#define SLOT_NAMES_TEXT 128
+const char *slot_names(enum embeng_optimizer_name kind, const char *none,
+		       char text[SLOT_NAMES_TEXT]);
 
 #endif

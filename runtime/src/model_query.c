@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a model tells: names, indices, slots, and a copy of itself. */
+/* What a model tells: names, indices, configurations, and a copy of itself. */
 #include <string.h>
 
 #include "model.h"
@@ -53,34 +53,20 @@ const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate
 	return rate < embeng_model_rate_count(model) ? model->rates[rate] : NULL;
 }
 
-const char *model_slot_name(const struct embeng_model *model, int table, size_t slot)
+int embeng_model_get_table(const struct embeng_model *model, size_t table,
+			   struct embeng_table_config *config)
 {
-	if (table < 0 || (size_t)table >= model->table_count ||
-	    slot > model->tables[table].slot_count)
-		return NULL;
-	return slot ? "accumulators" : "parameters";
-}
+	const struct table *t;
 
-int model_slot(const struct embeng_model *model, int table, const char *slot)
-{
-	const char *name;
-
-	if (table < 0 || (size_t)table >= model->table_count)
-		return fail(-ENOENT, "there is no table %d; the model has %zu tables", table,
+	if (!model || !config || config->size < sizeof(*config))
+		return fail(-EINVAL, "embeng_model_get_table: the model, and config with its size, "
+				     "must be given");
+	if (table >= model->table_count)
+		return fail(-ENOENT, "there is no table %zu; the model has %zu tables", table,
 			    model->table_count);
-	for (size_t i = 0; (name = model_slot_name(model, table, i)); i++) {
-		if (!slot || !strcmp(slot, name))
-			return (int)i;
-	}
-	return fail(-ENOENT, "table %s: there is no slot %s; it has parameters%s",
-		    model->tables[table].name, slot,
-		    model->tables[table].slot_count ? " and accumulators" : " alone");
-}
-
-static int copy_table(struct embeng_model *copy, const struct table *t)
-{
-	struct embeng_table_config c = {
-		.size = sizeof(c),
+	t = &model->tables[table];
+	*config = (struct embeng_table_config){
+		.size = sizeof(*config),
 		.name = t->name,
 		.vocabulary_size = t->rows,
 		.dim = t->dim,
@@ -88,15 +74,28 @@ static int copy_table(struct embeng_model *copy, const struct table *t)
 		.optimizer = t->optimizer,
 		.initializer = t->initializer,
 		.out_of_range = t->policy,
+		.slot_starts = t->slot_starts,
+		.slot_start_count = t->slot_start_count,
 	};
-
-	return embeng_model_add_table(copy, &c);
+	if (!config->initializer.seed)
+		config->initializer.seed = table + 1;
+	return 0;
 }
 
-static int copy_feature(struct embeng_model *copy, const struct feature *f)
+int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
+			     struct embeng_feature_config *config)
 {
-	struct embeng_feature_config c = {
-		.size = sizeof(c),
+	const struct feature *f;
+
+	if (!model || !config || config->size < sizeof(*config))
+		return fail(-EINVAL, "embeng_model_get_feature: the model, and config with its "
+				     "size, must be given");
+	if (feature >= model->feature_count)
+		return fail(-ENOENT, "there is no feature %zu; the model has %zu features", feature,
+			    model->feature_count);
+	f = &model->features[feature];
+	*config = (struct embeng_feature_config){
+		.size = sizeof(*config),
 		.name = f->name,
 		.table = f->table,
 		.max_sequence_length = f->max_sequence_length,
@@ -106,9 +105,25 @@ static int copy_feature(struct embeng_model *copy, const struct feature *f)
 		.max_ids = f->max_ids,
 		.unchecked_serving = f->unchecked_serving,
 	};
+	memcpy(config->output_shape, f->output_shape, sizeof(config->output_shape));
+	return 0;
+}
 
-	memcpy(c.output_shape, f->output_shape, sizeof(c.output_shape));
-	return embeng_model_add_feature(copy, &c);
+static int copy_table(struct embeng_model *copy, const struct embeng_model *model, size_t table)
+{
+	struct embeng_table_config c = {.size = sizeof(c)};
+	int code = embeng_model_get_table(model, table, &c);
+
+	return code ? code : embeng_model_add_table(copy, &c);
+}
+
+static int copy_feature(struct embeng_model *copy, const struct embeng_model *model,
+			size_t feature)
+{
+	struct embeng_feature_config c = {.size = sizeof(c)};
+	int code = embeng_model_get_feature(model, feature, &c);
+
+	return code ? code : embeng_model_add_feature(copy, &c);
 }
 
 struct embeng_model *model_copy(const struct embeng_model *model)
@@ -117,9 +132,9 @@ struct embeng_model *model_copy(const struct embeng_model *model)
 	int code = copy ? 0 : -ENOMEM;
 
 	for (size_t i = 0; code >= 0 && i < model->table_count; i++)
-		code = copy_table(copy, &model->tables[i]);
+		code = copy_table(copy, model, i);
 	for (size_t i = 0; code >= 0 && i < model->feature_count; i++)
-		code = copy_feature(copy, &model->features[i]);
+		code = copy_feature(copy, model, i);
 	if (code < 0) {
 		embeng_model_free(copy);
 		return NULL;

@@ -1,134 +1,183 @@
 // SPDX-License-Identifier: MIT
-#include <math.h>
-#include <stdbool.h>
+/* Kinds of optimizers: their defaults, keys and slots. */
+#include <stddef.h>
 
-#include "config.h"
+#include "embeng_engine.h"
+#include "optimizer.h"
 
-struct embeng_optimizer embeng_sgd(float learning_rate)
+#define AT(member) offsetof(struct embeng_optimizer, member)
+#define HYPER(member, type, range) {#member, AT(member), type, range, true}
+#define OTHER(member, type, range) {#member, AT(member), type, range, false}
+#define COUNTED(array) sizeof(array) / sizeof((array)[0]), array
+
+static const struct optimizer_slot adagrad_slots[] = {
+	{"accumulators", AT(initial_accumulator_value)},
+};
+static const struct optimizer_key adagrad_keys[] = {
+	OTHER(initial_accumulator_value, KEY_NUMBER, RANGE_ABOVE_0),
+};
+
+static const struct optimizer_slot adagrad_momentum_slots[] = {
+	{"accumulators", 0},
+	{"momenta", 0},
+};
+static const struct optimizer_key adagrad_momentum_keys[] = {
+	HYPER(momentum, KEY_NUMBER, RANGE_FINITE),
+	HYPER(use_nesterov, KEY_SWITCH, RANGE_FINITE),
+	HYPER(exponent, KEY_NUMBER, RANGE_ABOVE_0),
+	HYPER(beta2, KEY_NUMBER, RANGE_0_TO_1),
+	HYPER(epsilon, KEY_NUMBER, RANGE_ABOVE_0),
+};
+
+static const struct optimizer_slot ftrl_slots[] = {
+	{"accumulators", AT(initial_accumulator_value)},
+	{"linears", 0},
+};
+static const struct optimizer_key ftrl_keys[] = {
+	HYPER(learning_rate_power, KEY_NUMBER, RANGE_TO_0),
+	HYPER(l1_regularization_strength, KEY_NUMBER, RANGE_FROM_0),
+	HYPER(l2_regularization_strength, KEY_NUMBER, RANGE_FROM_0),
+	HYPER(beta, KEY_NUMBER, RANGE_FROM_0),
+	HYPER(multiply_linear_by_learning_rate, KEY_SWITCH, RANGE_FINITE),
+	OTHER(initial_accumulator_value, KEY_NUMBER, RANGE_ABOVE_0),
+	OTHER(allow_zero_accumulator, KEY_SWITCH, RANGE_FINITE),
+};
+
+static const struct optimizer_slot adam_slots[] = {
+	{"momenta", 0},
+	{"velocities", 0},
+};
+static const struct optimizer_key adam_keys[] = {
+	HYPER(beta_1, KEY_NUMBER, RANGE_0_BELOW_1),
+	HYPER(beta_2, KEY_NUMBER, RANGE_0_BELOW_1),
+	HYPER(epsilon, KEY_NUMBER, RANGE_ABOVE_0),
+	HYPER(sum_inside_sqrt, KEY_TRISTATE, RANGE_FINITE),
+	HYPER(bias_correction, KEY_SWITCH, RANGE_FINITE),
+	OTHER(lazy_adam, KEY_TRISTATE, RANGE_FINITE),
+};
+
+static const struct optimizer_info infos[] = {
+	[EMBENG_OPTIMIZER_NO] = {NULL, EMBENG_OPTIMIZER_NONE, false, 0, NULL, 0, NULL},
+	[EMBENG_SGD] = {"sgd", EMBENG_OPTIMIZER_SGD, true, 0, NULL, 0, NULL},
+	[EMBENG_ADAGRAD] = {"adagrad", EMBENG_OPTIMIZER_ADAGRAD, true, COUNTED(adagrad_slots),
+			    COUNTED(adagrad_keys)},
+	[EMBENG_ADAGRAD_MOMENTUM] = {"adagrad_momentum", EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, false,
+				     COUNTED(adagrad_momentum_slots),
+				     COUNTED(adagrad_momentum_keys)},
+	[EMBENG_FTRL] = {"ftrl", EMBENG_OPTIMIZER_FTRL, false, COUNTED(ftrl_slots),
+			 COUNTED(ftrl_keys)},
+	[EMBENG_ADAM] = {"adam", EMBENG_OPTIMIZER_ADAM, false, COUNTED(adam_slots),
+			 COUNTED(adam_keys)},
+};
+
+const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind)
+{
+	return (size_t)kind < sizeof(infos) / sizeof(infos[0]) ? &infos[kind] : NULL;
+}
+
+const char *embeng_optimizer_text(enum embeng_optimizer_name kind)
+{
+	const struct optimizer_info *info = optimizer_info(kind);
+
+	return info ? info->name : NULL;
+}
+
+static struct embeng_optimizer start(enum embeng_optimizer_name kind, float learning_rate)
 {
 	return (struct embeng_optimizer){
 		.size = sizeof(struct embeng_optimizer),
-		.kind = EMBENG_SGD,
+		.kind = kind,
 		.learning_rate = learning_rate,
 	};
+}
+
+struct embeng_optimizer embeng_sgd(float learning_rate)
+{
+	return start(EMBENG_SGD, learning_rate);
 }
 
 struct embeng_optimizer embeng_adagrad(float learning_rate)
 {
-	return (struct embeng_optimizer){
-		.size = sizeof(struct embeng_optimizer),
-		.kind = EMBENG_ADAGRAD,
-		.learning_rate = learning_rate,
-		.initial_accumulator_value = 0.1f,
-	};
+	struct embeng_optimizer o = start(EMBENG_ADAGRAD, learning_rate);
+
+	o.initial_accumulator_value = 0.1f;
+	return o;
 }
 
-static int number_check(bool ok, const char *where, const char *what, float value,
-			const char *allowed)
+struct embeng_optimizer embeng_adagrad_momentum(float learning_rate)
 {
-	return ok ? 0 : fail(-ERANGE, "%s: %s %g must be %s", where, what, (double)value, allowed);
+	struct embeng_optimizer o = start(EMBENG_ADAGRAD_MOMENTUM, learning_rate);
+
+	o.exponent = 2.0f;
+	o.beta2 = 1.0f;
+	o.epsilon = 1e-10f;
+	return o;
 }
 
-/* A pair of limits, either of which may be missing. */
-static int limits_check(const char *where, const char *what, bool has_min, float min, bool has_max,
-			float max)
+struct embeng_optimizer embeng_ftrl(float learning_rate)
 {
-	if ((has_min && isnan(min)) || (has_max && isnan(max)))
-		return fail(-ERANGE, "%s: %s [%g, %g] must be numbers", where, what, (double)min,
-			    (double)max);
-	if (has_min && has_max && min > max)
-		return fail(-ERANGE, "%s: %s_min %g is above %s_max %g", where, what, (double)min,
-			    what, (double)max);
-	return 0;
+	struct embeng_optimizer o = start(EMBENG_FTRL, learning_rate);
+
+	o.learning_rate_power = -0.5f;
+	o.initial_accumulator_value = 0.1f;
+	return o;
 }
 
-static int clips_check(const char *where, const struct embeng_optimizer *o)
+struct embeng_optimizer embeng_adam(float learning_rate)
 {
-	int code = limits_check(where, "clip_weight", o->has_clip_weight_min, o->clip_weight_min,
-				o->has_clip_weight_max, o->clip_weight_max);
+	struct embeng_optimizer o = start(EMBENG_ADAM, learning_rate);
 
-	if (!code)
-		code = limits_check(where, "clip", o->has_clip_min, o->clip_min, o->has_clip_max,
-				    o->clip_max);
-	if (!code && (o->has_clip_min || o->has_clip_max) &&
-	    o->use_gradient_accumulation == EMBENG_OFF)
-		code = fail(-EINVAL,
-			    "%s: gradient clipping needs gradient accumulation, which is off; "
-			    "clip_min and clip_max limit a row's summed gradient",
-			    where);
-	return code;
+	o.beta_1 = 0.9f;
+	o.beta_2 = 0.999f;
+	o.epsilon = 1e-7f;
+	return o;
 }
 
-static int rate_check(const char *where, const struct embeng_optimizer *o)
+struct embeng_optimizer embeng_adam_corrected(float learning_rate)
 {
-	if (!o->rate_name)
-		return number_check(isfinite(o->learning_rate), where, "learning_rate",
-				    o->learning_rate, "finite");
-	return name_check("learning rate", o->rate_name);
+	struct embeng_optimizer o = embeng_adam(learning_rate);
+
+	o.epsilon = 1e-8f;
+	o.bias_correction = 1;
+	return o;
 }
 
-static int form_check(const char *where, const struct embeng_optimizer *o)
+static void resolve(enum embeng_tristate *choice)
 {
-	if (o->kind != EMBENG_SGD && o->kind != EMBENG_ADAGRAD)
-		return fail(-EINVAL,
-			    "%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO, "
-			    "EMBENG_SGD and EMBENG_ADAGRAD",
-			    where, (int)o->kind);
-	if (o->size != sizeof(*o))
-		return fail(-EINVAL,
-			    "%s: the optimizer's size %zu is not %zu; start from embeng_sgd() "
-			    "or embeng_adagrad()",
-			    where, o->size, sizeof(*o));
-	if ((unsigned int)o->use_gradient_accumulation > EMBENG_ON)
-		return fail(-EINVAL,
-			    "%s: use_gradient_accumulation %d is not EMBENG_DEFAULT, "
-			    "EMBENG_OFF or EMBENG_ON",
-			    where, (int)o->use_gradient_accumulation);
-	return 0;
+	if (*choice == EMBENG_DEFAULT)
+		*choice = EMBENG_ON;
 }
 
-int optimizer_check(const char *where, const struct embeng_optimizer *o)
+void optimizer_resolve(struct embeng_optimizer *o)
 {
-	int code;
-
-	if (o->kind == EMBENG_OPTIMIZER_NO)
-		return 0;
-	code = form_check(where, o);
-	if (!code)
-		code = rate_check(where, o);
-	if (!code && o->kind == EMBENG_ADAGRAD)
-		code = number_check(o->initial_accumulator_value > 0.0f &&
-					    isfinite(o->initial_accumulator_value),
-				    where, "initial_accumulator_value",
-				    o->initial_accumulator_value, "above 0 and finite");
-	if (!code)
-		code = clips_check(where, o);
-	if (!code)
-		code = number_check(o->weight_decay_factor >= 0.0f &&
-					    isfinite(o->weight_decay_factor),
-				    where, "weight_decay_factor", o->weight_decay_factor,
-				    "0 (none) or above, and finite");
-	return code;
+	resolve(&o->use_gradient_accumulation);
+	if (o->kind != EMBENG_ADAM)
+		return;
+	resolve(&o->lazy_adam);
+	resolve(&o->sum_inside_sqrt);
+	/* The corrected form has but one place for epsilon. */
+	if (o->bias_correction)
+		o->sum_inside_sqrt = EMBENG_OFF;
 }
 
-int initializer_check(const char *where, const struct embeng_initializer *i)
+float optimizer_value(const struct embeng_optimizer *o, const struct optimizer_key *key)
 {
-	int code;
+	const void *member = (const char *)o + key->at;
 
-	if ((unsigned int)i->kind > EMBENG_INIT_TRUNCATED_NORMAL)
-		return fail(-EINVAL, "%s: initializer kind %d is unknown; 0 to %d are known", where,
-			    (int)i->kind, EMBENG_INIT_TRUNCATED_NORMAL);
-	if (i->kind == EMBENG_INIT_DEFAULT)
-		return 0;
-	code = number_check(isfinite(i->a), where, "initializer a", i->a, "finite");
-	if (code || i->kind == EMBENG_INIT_CONSTANT)
-		return code;
-	code = number_check(isfinite(i->b), where, "initializer b", i->b, "finite");
-	if (!code && i->kind == EMBENG_INIT_UNIFORM && i->a > i->b)
-		code = fail(-ERANGE, "%s: the uniform initializer's a %g is above its b %g", where,
-			    (double)i->a, (double)i->b);
-	if (!code && i->kind == EMBENG_INIT_TRUNCATED_NORMAL)
-		code = number_check(i->b >= 0.0f, where, "initializer's deviation b", i->b,
-				    "0 or above");
-	return code;
+	switch (key->type) {
+	case KEY_SWITCH:
+		return *(const unsigned char *)member ? 1.0f : 0.0f;
+	case KEY_TRISTATE:
+		return *(const enum embeng_tristate *)member == EMBENG_ON ? 1.0f : 0.0f;
+	case KEY_NUMBER:
+		break;
+	}
+	return *(const float *)member;
+}
+
+float optimizer_slot_start(const struct embeng_optimizer *o, size_t slot)
+{
+	size_t at = optimizer_info(o->kind)->slots[slot].start_at;
+
+	return at ? *(const float *)((const char *)o + at) : 0.0f;
 }

@@ -186,9 +186,11 @@ class Engine:
         rates = self.given[step][0][1]
         for name, rows in self._occurrences(step).items():
             table = self.model.tables[name]
-            for row, gradients in rows.items():
+            everywhere = table.optimizer.runs_over_all_rows()
+            for row in range(table.vocabulary_size) if everywhere else rows:
                 slots = {slot: m.row(row) for slot, m in table.slots.items()}
-                table.optimizer.touch(rates, table.parameters.row(row), slots, gradients)
+                table.optimizer.touch(rates, table.parameters.row(row), slots,
+                                      rows.get(row, []), step)
             table.count("unique_ids", len(rows))
         for rep in self.replicas:
             for lookup in rep.training.pop(step).lookups.values():

@@ -14,8 +14,10 @@ import sys
 
 import vecs_errors
 import vecs_inputs
+import vecs_kinds
 import vecs_lookup
 import vecs_model
+import vecs_optimizers
 import vecs_options
 import vecs_replicas
 import vecs_steps
@@ -23,7 +25,7 @@ import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_errors, vecs_model)
+           vecs_replicas, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -44,7 +44,7 @@ class Table:
         self.optimizer = None
         self._check()
         if "optimizer" in spec:
-            self.optimizer = Optimizer(spec["optimizer"], f"table {self.name}")
+            self.optimizer = Optimizer(spec["optimizer"], f"table {self.name}", self.dim)
         self.parameters = Matrix(self.dim, spec.get("initial"))
         self.slots = self._slots(spec.get("slots", {}))
         self.stats = {}

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers and the gradient pipeline (semantics.md 2.2, 2.5) in plain f64.
-
-An optimizer is a class with DEFAULTS, SLOTS (name -> hyperparameter or number
-that the slot starts with), check() and update() of one element.  A new one is
-added to KINDS; nothing else needs to know it.
-"""
+"""Optimizers of tables: common keys and the gradient pipeline (semantics.md 2.1, 2.5)."""
 
 import math
 
 from referror import require
+from refkinds import KINDS, from_0
 
 COMMON = {
     "clip_weight_min": None,
@@ -19,38 +15,6 @@ COMMON = {
     "use_gradient_accumulation": True,
     "low_dimensional_packing_status": False,
 }
-
-
-class Sgd:
-    DEFAULTS = {"learning_rate": 0.01}
-    SLOTS = {}
-
-    @staticmethod
-    def check(h, where):
-        pass
-
-    @staticmethod
-    def update(h, lr, w, g, slots):
-        return w - lr * g, {}
-
-
-class Adagrad:
-    DEFAULTS = {"learning_rate": 0.001, "initial_accumulator_value": 0.1}
-    SLOTS = {"accumulators": "initial_accumulator_value"}
-
-    @staticmethod
-    def check(h, where):
-        value = h["initial_accumulator_value"]
-        require(value > 0, "ERANGE",
-                f"{where}: initial_accumulator_value {value} must be above 0")
-
-    @staticmethod
-    def update(h, lr, w, g, slots):
-        a = slots["accumulators"] + g * g
-        return w - lr * g / math.sqrt(a), {"accumulators": a}
-
-
-KINDS = {"sgd": Sgd, "adagrad": Adagrad}
 
 
 def clip_limits(clipvalue):
@@ -73,7 +37,7 @@ def clamp(x, low, high):
 class Optimizer:
     """One table's optimizer: its kind, its numbers, its pipeline."""
 
-    def __init__(self, spec, where):
+    def __init__(self, spec, where, dim):
         kind = spec.get("kind")
         require(kind in KINDS, "EINVAL", f"{where}: unknown optimizer {kind}")
         self.rule = KINDS[kind]
@@ -84,7 +48,22 @@ class Optimizer:
             require(key in self.h, "EINVAL", f"{where}: {kind} has no {key}")
             self.h[key] = value
         self.rule.check(self.h, where)
+        self._check_numbers(where)
         self._check_limits(where)
+        self._check_packing(where, kind, dim)
+
+    def _check_numbers(self, where):
+        h = self.h
+        require(self.dynamic_rate() is not None or math.isfinite(h["learning_rate"]), "ERANGE",
+                f"{where}: learning_rate {h['learning_rate']} must be finite")
+        if h["weight_decay_factor"] is not None:
+            from_0(h, "weight_decay_factor", where)
+
+    def _check_packing(self, where, kind, dim):
+        if not self.h["low_dimensional_packing_status"]:
+            return
+        require(self.rule.IDLE, "EINVAL", f"{where}: low_dimensional_packing with {kind}")
+        require(dim in (1, 2, 4), "EINVAL", f"{where}: low_dimensional_packing with dim {dim}")
 
     def _check_limits(self, where):
         h = self.h
@@ -109,31 +88,36 @@ class Optimizer:
         start = self.rule.SLOTS[slot]
         return self.h[start] if isinstance(start, str) else start
 
-    def _element(self, lr, w, g, slots):
+    def runs_over_all_rows(self):
+        return not self.h.get("lazy_adam", True)
+
+    def _element(self, lr, w, g, slots, step):
         h = self.h
         g = clamp(g, *clip_limits(h["clipvalue"]))
         factor = h["weight_decay_factor"]
         if factor:
             by_rate = h["multiply_weight_decay_factor_by_learning_rate"]
             w = w - factor * (lr if by_rate else 1.0) * w
-        w, slots = self.rule.update(h, lr, w, g, slots)
+        w, slots = self.rule.update(h, lr, w, g, slots, step)
         return clamp(w, h["clip_weight_min"], h["clip_weight_max"]), slots
 
-    def _row(self, lr, row, slots, gradient):
+    def _row(self, lr, row, slots, gradient, step):
         for i, g in enumerate(gradient):
             old = {name: values[i] for name, values in slots.items()}
-            row[i], new = self._element(lr, row[i], g, old)
+            row[i], new = self._element(lr, row[i], g, old, step)
             for name, value in new.items():
                 slots[name][i] = value
 
-    def touch(self, rates, row, slots, occurrences):
-        """Update one row in place from its gradients, in their fixed order."""
+    def touch(self, rates, row, slots, occurrences, step):
+        """Update one row in place from its gradients, in their fixed order.
+
+        step counts updates from 1; a row without gradients has one of zeros."""
         lr = self.rate(rates)
         if not self.h["use_gradient_accumulation"]:
             for gradient in occurrences:
-                self._row(lr, row, slots, gradient)
+                self._row(lr, row, slots, gradient, step)
             return
         total = [0.0] * len(row)
         for gradient in occurrences:
             total = [t + g for t, g in zip(total, gradient)]
-        self._row(lr, row, slots, total)
+        self._row(lr, row, slots, total, step)

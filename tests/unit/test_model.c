@@ -5,20 +5,6 @@
 #include "config.h"
 #include "test_model.h"
 
-/* Refuses a change of an otherwise valid table, and leaves the model as it was. */
-#define ASSERT_TABLE_REFUSED(change, errno_, ...)                                                  \
-	do {                                                                                       \
-		struct embeng_model *m_ = embeng_model_new();                                      \
-		struct embeng_table_config c = table_config("users");                              \
-                                                                                                   \
-		c.optimizer = embeng_adagrad(0.5f);                                                \
-		change;                                                                            \
-		ASSERT_REFUSED(embeng_model_add_table(m_, &c), errno_, __VA_ARGS__);               \
-		ck_assert_uint_eq(embeng_model_table_count(m_), 0);                                \
-		ck_assert_uint_eq(embeng_model_rate_count(m_), 0);                                 \
-		embeng_model_free(m_);                                                             \
-	} while (0)
-
 #define ASSERT_FEATURE_REFUSED(change, errno_, ...)                                                \
 	do {                                                                                       \
 		struct embeng_model *m_ = embeng_model_new();                                      \
@@ -34,22 +20,6 @@
 
 static const char *const long_name =
 	"0123456789012345678901234567890123456789012345678901234567890123";
-
-START_TEST(test_optimizers_start_as_documented)
-{
-	struct embeng_optimizer sgd = embeng_sgd(0.25f), adagrad = embeng_adagrad(0.125f);
-
-	ck_assert_uint_eq(sgd.size, sizeof(sgd));
-	ck_assert_int_eq(sgd.kind, EMBENG_SGD);
-	ck_assert(sgd.learning_rate == 0.25f);
-	ck_assert_ptr_null(sgd.rate_name);
-	ck_assert_int_eq(adagrad.kind, EMBENG_ADAGRAD);
-	ck_assert(adagrad.learning_rate == 0.125f);
-	ck_assert(adagrad.initial_accumulator_value == 0.1f);
-	ck_assert_int_eq(adagrad.use_gradient_accumulation, EMBENG_DEFAULT);
-	ck_assert(!adagrad.has_clip_min && !adagrad.has_clip_weight_max);
-}
-END_TEST
 
 START_TEST(test_order_and_names)
 {
@@ -116,30 +86,6 @@ START_TEST(test_rates_in_table_order_once)
 }
 END_TEST
 
-START_TEST(test_slots)
-{
-	struct embeng_model *m = embeng_model_new();
-	struct embeng_table_config t = table_config("plain");
-
-	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	t.name = "adaptive";
-	t.optimizer = embeng_adagrad(0.5f);
-	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
-	ck_assert_int_eq(model_slot(m, 0, NULL), 0);
-	ck_assert_int_eq(model_slot(m, 0, "parameters"), 0);
-	ck_assert_int_eq(model_slot(m, 1, "accumulators"), 1);
-	ck_assert_str_eq(model_slot_name(m, 1, 0), "parameters");
-	ck_assert_str_eq(model_slot_name(m, 1, 1), "accumulators");
-	ck_assert_ptr_null(model_slot_name(m, 0, 1));
-	ck_assert_ptr_null(model_slot_name(m, 2, 0));
-	ASSERT_REFUSED(model_slot(m, 0, "accumulators"), ENOENT, "plain", "accumulators", "alone");
-	ASSERT_REFUSED(model_slot(m, 1, "momenta"), ENOENT, "adaptive", "momenta");
-	ASSERT_REFUSED(model_slot(m, 2, NULL), ENOENT, "table 2", "2 tables");
-	ASSERT_REFUSED(model_slot(m, -1, NULL), ENOENT, "table -1");
-	embeng_model_free(m);
-}
-END_TEST
-
 START_TEST(test_copy_means_the_same)
 {
 	struct embeng_model *m = embeng_model_new(), *copy;
@@ -171,6 +117,57 @@ START_TEST(test_copy_means_the_same)
 	ck_assert_uint_eq(copy->engine.replicas, 3);
 	embeng_model_free(copy);
 	embeng_model_free(NULL);
+}
+END_TEST
+
+START_TEST(test_tells_what_it_was_made_from)
+{
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_table_config t = table_config(NULL), got = {.size = sizeof(got)};
+	struct embeng_feature_config f = feature_config(NULL), had = {.size = sizeof(had)};
+
+	t.optimizer = embeng_adam(0.5f);
+	t.optimizer.rate_name = "slow";
+	t.combiner = EMBENG_SQRTN;
+	t.out_of_range = EMBENG_POLICY_ZERO;
+	t.dim = 4;
+	f.max_sequence_length = 5;
+	f.unchecked_serving = 1;
+	f.check_weights = 1;
+	f.max_samples = 6;
+	f.max_ids = 7;
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
+	ck_assert_int_eq(embeng_model_get_table(m, 0, &got), 0);
+	ck_assert_str_eq(got.name, "table_0");
+	ck_assert_int_eq(got.vocabulary_size, 8);
+	ck_assert_int_eq(got.dim, 4);
+	ck_assert_int_eq(got.combiner, EMBENG_SQRTN);
+	ck_assert_int_eq(got.out_of_range, EMBENG_POLICY_ZERO);
+	ck_assert_str_eq(got.optimizer.rate_name, "slow");
+	ck_assert_int_eq(got.optimizer.use_gradient_accumulation, EMBENG_ON);
+	ck_assert_int_eq(got.optimizer.lazy_adam, EMBENG_ON);
+	ck_assert_int_eq(got.optimizer.sum_inside_sqrt, EMBENG_ON);
+	ck_assert_int_eq(got.initializer.kind, EMBENG_INIT_TRUNCATED_NORMAL);
+	ck_assert(got.initializer.a == 0.0f && got.initializer.b == 0.5f);
+	ck_assert_uint_eq(got.initializer.seed, 1);
+	ck_assert_int_eq(embeng_model_get_feature(m, 0, &had), 0);
+	ck_assert_str_eq(had.name, "feature_0");
+	ck_assert_int_eq(had.max_sequence_length, 5);
+	ck_assert(had.unchecked_serving && had.check_weights);
+	ck_assert_uint_eq(had.max_samples, 6);
+	ck_assert_uint_eq(had.max_ids, 7);
+	ASSERT_REFUSED(embeng_model_get_table(m, 1, &got), ENOENT, "table 1", "1 tables");
+	ASSERT_REFUSED(embeng_model_get_feature(m, 1, &had), ENOENT, "feature 1", "1 features");
+	ASSERT_REFUSED(embeng_model_get_table(NULL, 0, &got), EINVAL, "model");
+	ASSERT_REFUSED(embeng_model_get_feature(NULL, 0, &had), EINVAL, "model");
+	ASSERT_REFUSED(embeng_model_get_table(m, 0, NULL), EINVAL, "config");
+	ASSERT_REFUSED(embeng_model_get_feature(m, 0, NULL), EINVAL, "config");
+	got.size = had.size = 8;
+	ASSERT_REFUSED(embeng_model_get_table(m, 0, &got), EINVAL, "size");
+	ASSERT_REFUSED(embeng_model_get_feature(m, 0, &had), EINVAL, "size");
+	ck_assert_str_eq(got.name, "table_0");
+	embeng_model_free(m);
 }
 END_TEST
 
@@ -227,46 +224,6 @@ START_TEST(test_tables_refused)
 }
 END_TEST
 
-START_TEST(test_optimizers_refused)
-{
-	ASSERT_TABLE_REFUSED(c.optimizer.kind = 3, EINVAL, "users", "kind 3");
-	ASSERT_TABLE_REFUSED(c.optimizer.size = 0, EINVAL, "users", "embeng_sgd()");
-	ASSERT_TABLE_REFUSED(c.optimizer.use_gradient_accumulation = 3, EINVAL, "users",
-			     "use_gradient_accumulation 3");
-	ASSERT_TABLE_REFUSED(c.optimizer.learning_rate = NAN, ERANGE, "users", "learning_rate");
-	ASSERT_TABLE_REFUSED(c.optimizer.learning_rate = INFINITY, ERANGE, "learning_rate", "inf");
-	ASSERT_TABLE_REFUSED(c.optimizer.rate_name = "", EINVAL, "learning rate", "empty");
-	ASSERT_TABLE_REFUSED(c.optimizer.rate_name = long_name, EINVAL, "learning rate", "63");
-	ASSERT_TABLE_REFUSED(c.optimizer.initial_accumulator_value = 0.0f, ERANGE,
-			     "initial_accumulator_value 0", "above 0");
-	ASSERT_TABLE_REFUSED(c.optimizer.initial_accumulator_value = NAN, ERANGE,
-			     "initial_accumulator_value");
-	ASSERT_TABLE_REFUSED(c.optimizer.weight_decay_factor = -1.0f, ERANGE,
-			     "weight_decay_factor -1");
-	ASSERT_TABLE_REFUSED(c.optimizer.weight_decay_factor = NAN, ERANGE, "weight_decay_factor");
-}
-END_TEST
-
-START_TEST(test_clips_refused)
-{
-	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_weight_min = 1,
-			      c.optimizer.clip_weight_min = 2.0f,
-			      c.optimizer.has_clip_weight_max = 1),
-			     ERANGE, "users", "clip_weight_min 2", "clip_weight_max 0");
-	ASSERT_TABLE_REFUSED(
-		(c.optimizer.has_clip_weight_max = 1, c.optimizer.clip_weight_max = NAN), ERANGE,
-		"clip_weight", "nan");
-	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_min = 1, c.optimizer.clip_min = 1.0f,
-			      c.optimizer.has_clip_max = 1, c.optimizer.clip_max = 0.5f),
-			     ERANGE, "clip_min 1", "clip_max 0.5");
-	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_min = 1, c.optimizer.clip_min = NAN), ERANGE,
-			     "clip", "nan");
-	ASSERT_TABLE_REFUSED(
-		(c.optimizer.has_clip_max = 1, c.optimizer.use_gradient_accumulation = EMBENG_OFF),
-		EINVAL, "users", "clipping", "accumulation");
-}
-END_TEST
-
 START_TEST(test_features_refused)
 {
 	ASSERT_FEATURE_REFUSED(c.name = "", EINVAL, "feature", "empty");
@@ -286,33 +243,16 @@ START_TEST(test_features_refused)
 }
 END_TEST
 
-START_TEST(test_optimizer_none_is_not_looked_at)
-{
-	struct embeng_model *m = embeng_model_new();
-	struct embeng_table_config t = table_config("t");
-
-	memset(&t.optimizer, 0, sizeof(t.optimizer));
-	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	ck_assert_uint_eq(m->tables[0].slot_count, 0);
-	ck_assert_int_eq(m->tables[0].optimizer.kind, EMBENG_OPTIMIZER_NO);
-	embeng_model_free(m);
-}
-END_TEST
-
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_optimizers_start_as_documented,
 		test_order_and_names,
 		test_rates_in_table_order_once,
-		test_slots,
 		test_copy_means_the_same,
+		test_tells_what_it_was_made_from,
 		test_structures_of_other_sizes,
 		test_tables_refused,
-		test_optimizers_refused,
-		test_clips_refused,
 		test_features_refused,
-		test_optimizer_none_is_not_looked_at,
 	};
 
 	return run_tests("model", tests, COUNT(tests));

@@ -29,6 +29,20 @@
 				      words_[i_], error_.text);                                    \
 	} while (0)
 
+/* Refuses a change of an otherwise valid table, and leaves the model as it was. */
+#define ASSERT_TABLE_REFUSED(change, errno_, ...)                                                  \
+	do {                                                                                       \
+		struct embeng_model *m_ = embeng_model_new();                                      \
+		struct embeng_table_config c = table_config("users");                              \
+                                                                                                   \
+		c.optimizer = embeng_adagrad(0.5f);                                                \
+		change;                                                                            \
+		ASSERT_REFUSED(embeng_model_add_table(m_, &c), errno_, __VA_ARGS__);               \
+		ck_assert_uint_eq(embeng_model_table_count(m_), 0);                                \
+		ck_assert_uint_eq(embeng_model_rate_count(m_), 0);                                 \
+		embeng_model_free(m_);                                                             \
+	} while (0)
+
 static inline struct embeng_table_config table_config(const char *name)
 {
 	return (struct embeng_table_config){

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "vector_settings.h"
+#include "vector_value.h"
+
+#define SETTING(key, type, member) {key, SETTING_##type, offsetof(struct embeng_optimizer, member)}
+
+/* A key means the same in every kind that has it. */
+static const struct setting settings[] = {
+	SETTING("initial_accumulator_value", NUMBER, initial_accumulator_value),
+	SETTING("momentum", NUMBER, momentum),
+	SETTING("use_nesterov", SWITCH, use_nesterov),
+	SETTING("exponent", NUMBER, exponent),
+	SETTING("beta2", NUMBER, beta2),
+	SETTING("epsilon", NUMBER, epsilon),
+	SETTING("learning_rate_power", NUMBER, learning_rate_power),
+	SETTING("l1_regularization_strength", NUMBER, l1_regularization_strength),
+	SETTING("l2_regularization_strength", NUMBER, l2_regularization_strength),
+	SETTING("beta", NUMBER, beta),
+	SETTING("multiply_linear_by_learning_rate", SWITCH, multiply_linear_by_learning_rate),
+	SETTING("allow_zero_accumulator", SWITCH, allow_zero_accumulator),
+	SETTING("beta_1", NUMBER, beta_1),
+	SETTING("beta_2", NUMBER, beta_2),
+	SETTING("lazy_adam", TRISTATE, lazy_adam),
+	SETTING("sum_inside_sqrt", TRISTATE, sum_inside_sqrt),
+	SETTING("bias_correction", SWITCH, bias_correction),
+	SETTING("weight_decay_factor", NUMBER, weight_decay_factor),
+	SETTING("multiply_weight_decay_factor_by_learning_rate", INT,
+		multiply_weight_decay_by_rate),
+	SETTING("use_gradient_accumulation", TRISTATE, use_gradient_accumulation),
+	SETTING("low_dimensional_packing_status", SWITCH, low_dimensional_packing),
+};
+
+const struct setting *setting_find(const char *key)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		if (!strcmp(settings[i].key, key))
+			return &settings[i];
+	}
+	return NULL;
+}
+
+static void set(struct embeng_optimizer *o, const struct setting *setting,
+		struct json_object *value)
+{
+	void *at = (char *)o + setting->at;
+
+	switch (setting->type) {
+	case SETTING_NUMBER:
+		*(float *)at = (float)value_number(value);
+		break;
+	case SETTING_SWITCH:
+		*(unsigned char *)at = json_object_get_boolean(value);
+		break;
+	case SETTING_INT:
+		*(int *)at = json_object_get_boolean(value);
+		break;
+	case SETTING_TRISTATE:
+		*(enum embeng_tristate *)at =
+			json_object_get_boolean(value) ? EMBENG_ON : EMBENG_OFF;
+		break;
+	}
+}
+
+static bool start(struct json_object *spec, struct embeng_optimizer *o)
+{
+	static const struct {
+		const char *kind;
+		struct embeng_optimizer (*make)(float learning_rate);
+		float learning_rate;
+	} kinds[] = {
+		{"sgd", embeng_sgd, 0.01f},
+		{"adagrad", embeng_adagrad, 0.001f},
+		{"adagrad_momentum", embeng_adagrad_momentum, 0.001f},
+		{"ftrl", embeng_ftrl, 0.001f},
+		{"adam", embeng_adam, 0.001f},
+	};
+	const char *kind = text_member(spec, "kind", "");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].kind, kind))
+			continue;
+		*o = kinds[i].make(kinds[i].learning_rate);
+		if (o->kind == EMBENG_ADAM && bool_member(spec, "bias_correction", false))
+			*o = embeng_adam_corrected(kinds[i].learning_rate);
+		return true;
+	}
+	return false;
+}
+
+static void set_limit(struct json_object *limit, unsigned char *has, float *value)
+{
+	*has = limit != NULL;
+	if (limit)
+		*value = (float)value_number(limit);
+}
+
+static void set_clips(struct json_object *spec, struct embeng_optimizer *o)
+{
+	struct json_object *clip = member(spec, "clipvalue");
+
+	set_limit(member(spec, "clip_weight_min"), &o->has_clip_weight_min, &o->clip_weight_min);
+	set_limit(member(spec, "clip_weight_max"), &o->has_clip_weight_max, &o->clip_weight_max);
+	if (json_object_is_type(clip, json_type_array)) {
+		set_limit(json_object_array_get_idx(clip, 0), &o->has_clip_min, &o->clip_min);
+		set_limit(json_object_array_get_idx(clip, 1), &o->has_clip_max, &o->clip_max);
+		return;
+	}
+	set_limit(clip, &o->has_clip_min, &o->clip_min);
+	set_limit(clip, &o->has_clip_max, &o->clip_max);
+	o->clip_min = -o->clip_min;
+}
+
+bool optimizer_read(struct json_object *spec, struct embeng_optimizer *o)
+{
+	struct json_object *rate = member(spec, "learning_rate");
+
+	if (!start(spec, o))
+		return false;
+	o->rate_name = text_member(rate, "dynamic", NULL);
+	if (rate && !o->rate_name)
+		o->learning_rate = (float)value_number(rate);
+	set_clips(spec, o);
+	json_object_object_foreach(spec, key, value) {
+		const struct setting *setting = setting_find(key);
+
+		if (setting && value)
+			set(o, setting, value);
+	}
+	return true;
+}
