@@ -10,6 +10,7 @@
 static const char *const present[] = {
 	"optimizer:sgd", "optimizer:adagrad", "optimizer:adagrad_momentum", "optimizer:ftrl",
 	"optimizer:adam", "options", "policies", "slots",
+	"serving",
 };
 
 static const struct {

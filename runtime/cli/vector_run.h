@@ -74,16 +74,16 @@ void run_close(struct run *r);
 struct arrays;
 
 /*
- * vector_input.c: one feature's input into a batch, which keeps pointers to what
+ * vector_batch.c: one feature's input into a batch, which keeps pointers to what
  * is added to @kept, for inputs_free() after the enqueue.
  */
 int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
 	      struct arrays **kept);
-void inputs_free(struct arrays *inputs);
 
 /* 0, a negative errno, or STEP_MISMATCH. */
 int step_run(struct run *r, const char *verb, struct json_object *body);
 int step_apply_gradients(struct run *r, struct json_object *body);
+int step_lookup(struct run *r, struct json_object *body);
 
 /* Replica of a step's body. 0 or -ERANGE. */
 int step_replica(struct run *r, struct json_object *body, uint32_t *replica);

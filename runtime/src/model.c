@@ -236,7 +236,6 @@ static void feature_fill(struct feature *f, const struct embeng_feature_config *
 	f->unchecked_serving = c->unchecked_serving;
 	f->max_samples = c->max_samples;
 	f->max_ids = c->max_ids;
-	f->unchecked_serving = c->unchecked_serving;
 }
 
 static int feature_add(struct embeng_model *model, struct feature *f,

@@ -244,6 +244,43 @@ int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_
 	return move_rows(&c, table, slot);
 }
 
+struct reading_list {
+	const char *what;
+	const struct rows_reading *readings;
+	size_t count;
+};
+
+static int read_each(struct embeng *e, void *arg, uint64_t after)
+{
+	const struct reading_list *list = arg;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		const struct rows_reading *reading = &list->readings[i];
+		struct rows_call c = {.e = e,
+				      .what = list->what,
+				      .op = EMBENG_OP_ROWS_READ,
+				      .ids = reading->ids,
+				      .count = reading->count,
+				      .data = (char *)reading->data};
+
+		if (!reading->count)
+			continue;
+		ret = check_call(&c, reading->table, NULL);
+		ret = ret ? ret : move_all(e, &c, after);
+	}
+	return ret;
+}
+
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count)
+{
+	struct reading_list list = {what, readings, count};
+	int ret = session_check(e, what);
+
+	return ret ? ret : rows_behind_gate(e, what, read_each, &list);
+}
+
 int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
 		      size_t count, const float *data)
 {

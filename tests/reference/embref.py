@@ -198,6 +198,10 @@ class Engine:
         del self.given[step]
         self.applied = step
 
+    def settle(self):
+        """Apply every update that was handed in."""
+        self._drain()
+
     # -- tables ----------------------------------------------------------
 
     def read_table(self, table, slot="parameters", rows=None):
