@@ -35,12 +35,18 @@ static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u
 				       zero, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
+/*
+ * The barrier keeps the compiler from storing by a masked vextractf32x8, which faults on what
+ * it does not write.
+ */
 static inline __attribute__((always_inline)) void vec_store_part(float *p, vec v, u64 n)
 {
+	vec_half low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+
 	if (n > VEC / 2)
 		return __builtin_ia32_storeups512_mask(p, v, vec_lanes(n));
-	__builtin_ia32_storeups256_mask(p, __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
-					(u8)vec_lanes(n));
+	__asm__("" : "+v"(low));
+	__builtin_ia32_storeups256_mask(p, low, (u8)vec_lanes(n));
 }
 
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
