@@ -274,11 +274,6 @@ static int step_expect_stats(struct run *r, struct json_object *body)
 	return result;
 }
 
-static int step_reopen(struct run *r, struct json_object *body)
-{
-	return run_open(r, member(body, "engine"), bool_member(body, "optimizer", true));
-}
-
 static const struct {
 	const char *verb;
 	int (*run)(struct run *r, struct json_object *body);
@@ -288,6 +283,8 @@ static const struct {
 	{"apply_gradients", step_apply_gradients},
 	{"expect_table", step_expect_table},
 	{"expect_stats", step_expect_stats},
+	{"save", step_save},
+	{"restore", step_restore},
 	{"reopen", step_reopen},
 };
 

@@ -130,6 +130,17 @@ class Vector:
                             lambda: self.engine.read_stats(table), None)
         body.update((key, counts[key]) for key in keys or counts)
 
+    def save(self, folder="a", error=None):
+        self._step("save", {"dir": folder}, lambda: self.engine.save(folder), error)
+
+    def restore(self, folder="a", error=None):
+        self._step("restore", {"dir": folder}, lambda: self.engine.restore(folder), error)
+
+    def reopen(self, optimizer=True, error=None, **engine):
+        body = {**({"engine": engine} if engine else {}),
+                **({} if optimizer else {"optimizer": False})}
+        self._step("reopen", body, lambda: self.engine.reopen(engine, optimizer), error)
+
     def grads(self, seed, *names):
         """Gradients of these features (default all), shaped as the first batch fixed them."""
         features = self.engine.model.features
