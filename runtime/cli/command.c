@@ -11,6 +11,7 @@ const struct command commands[] = {
 	{"info", "show what a device is and can do", cmd_info},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
+	{"checkpoint", "list, verify or dump what a checkpoint holds", cmd_checkpoint},
 	{"conform", "run conformance vectors against a device", cmd_conform},
 };
 

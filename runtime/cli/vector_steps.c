@@ -258,11 +258,6 @@ static int step_expect_stats(struct run *r, struct json_object *body)
 	return result;
 }
 
-static int step_reopen(struct run *r, struct json_object *body)
-{
-	return run_open(r, member(body, "engine"), bool_member(body, "optimizer", true));
-}
-
 static const struct {
 	const char *verb;
 	int (*run)(struct run *r, struct json_object *body);
@@ -273,6 +268,8 @@ static const struct {
 	{"expect_table", step_expect_table},
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
+	{"save", step_save},
+	{"restore", step_restore},
 	{"reopen", step_reopen},
 };
 

@@ -12,6 +12,7 @@ import argparse
 import pathlib
 import sys
 
+import vecs_checkpoint
 import vecs_errors
 import vecs_inputs
 import vecs_kinds
@@ -26,7 +27,7 @@ import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds,
+           vecs_replicas, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers, vecs_kinds,
            vecs_serving)
 HERE = pathlib.Path(__file__).resolve().parent
 

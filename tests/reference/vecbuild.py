@@ -141,6 +141,17 @@ class Vector:
             body["expect"][name] = rounded(out[name])
         body.update(tolerance)
 
+    def save(self, folder="a", error=None):
+        self._step("save", {"dir": folder}, lambda: self.engine.save(folder), error)
+
+    def restore(self, folder="a", error=None):
+        self._step("restore", {"dir": folder}, lambda: self.engine.restore(folder), error)
+
+    def reopen(self, optimizer=True, error=None, **engine):
+        body = {**({"engine": engine} if engine else {}),
+                **({} if optimizer else {"optimizer": False})}
+        self._step("reopen", body, lambda: self.engine.reopen(engine, optimizer), error)
+
     def grads(self, seed, *names):
         """Gradients of these features (default all), shaped as the first batch fixed them."""
         features = self.engine.model.features

@@ -228,6 +228,25 @@ def training():
     yield v
 
 
+def checkpoints():
+    v = serving("of_a_restored_model", "A model opened for serving alone, without slots, serves "
+                "what a training one saved, and a later one's values once they are restored.",
+                [feature()], [table(combiner="mean", optimizer=adagrad())])
+    bags = {"f": ragged([[1, 2], [2, 2, 5], []])}
+    v.train(bags, seed=1)
+    v.save()
+    v.train(bags, seed=2)
+    v.serve(bags)
+    v.save("b")
+    v.reopen(optimizer=False)
+    v.serve(bags)
+    v.restore()
+    v.serve(bags)
+    v.restore("b")
+    v.serve(bags)
+    yield v
+
+
 def sizes():
     v = serving("long_bags", "Bags longer than any chunk that they may be walked in.",
                 [feature("f", "m"), feature("g", "q"), feature("h", "s")])
@@ -246,5 +265,6 @@ def sizes():
 
 
 def vectors():
-    for group in (forms, pruning, sequences, output_shapes, errors, configs, training, sizes):
+    for group in (forms, pruning, sequences, output_shapes, errors, configs, training, checkpoints,
+                  sizes):
         yield from group()
