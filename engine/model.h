@@ -161,12 +161,6 @@ static inline u64 chunk_rows(u32 dim)
 	return rows > 4096 ? 4096 : rows ? rows : 1;
 }
 
-/* Rows ahead that kernels prefetch: about the lines that a core can have in flight. */
-static inline u32 prefetch_rows(u32 dim)
-{
-	return dim <= 64 ? 32 : dim <= 256 ? 16 : 8;
-}
-
 static inline u64 model_core(u64 row, u32 table, u32 cores)
 {
 	return (row % cores + table % cores) % cores;

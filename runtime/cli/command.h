@@ -44,7 +44,9 @@ int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_lookup(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 
 #endif

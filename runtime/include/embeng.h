@@ -88,14 +88,15 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
  * embeng_open() - open a device and load a model
  * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
  *	EMBENG_DEVICE, else the soft device. Without variant= the environment's
- *	EMBENG_KERNEL names the kernel variant ("portable", "avx2"), else the best
- *	that the processor runs; all give the same bits
+ *	EMBENG_KERNEL names the kernel variant ("portable", on x86-64 also "avx2" and
+ *	"avx512"), else the best that the processor runs; all give the same bits
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes
  *
  * Tables start as their initializers say, slots at their starts. Return: 0, or
- * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP, -ENOMEM.
+ * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP (among others: a kernel
+ * variant that the processor lacks), -ENOMEM.
  */
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);

@@ -81,6 +81,5 @@ uint64_t layout_region(uint64_t bytes)
 
 uint64_t layout_staging(uint64_t row)
 {
-	/* Room for a row and its number at least. */
-	return row + 8 > STAGING_BYTES - STAGING_HEAD ? STAGING_HEAD + row + 8 : STAGING_BYTES;
+	return row > STAGING_BYTES - STAGING_HEAD ? STAGING_HEAD + row : STAGING_BYTES;
 }

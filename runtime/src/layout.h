@@ -53,7 +53,7 @@ uint64_t layout_update_head(const struct embeng_model *model);
 /* Bytes that region_grow() takes for so many: a half more, so that batches may creep up. */
 uint64_t layout_region(uint64_t bytes);
 
-/* Bytes of the staging memory that moves rows of so many bytes. */
+/* Bytes of the staging memory that moves rows of so many bytes, with their numbers. */
 #define STAGING_HEAD 128u /* the descriptor stands first */
 uint64_t layout_staging(uint64_t row);
 

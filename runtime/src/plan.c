@@ -197,7 +197,7 @@ static int plan_buffers(struct planner *p, uint64_t outputs)
 	int ret;
 
 	for (size_t t = 0; t < p->model->table_count; t++) {
-		uint64_t row = layout_staging(4 * (uint64_t)p->model->tables[t].dim);
+		uint64_t row = layout_staging(4 * (uint64_t)p->model->tables[t].dim + 8);
 
 		staging = row > staging ? row : staging;
 	}

@@ -98,11 +98,11 @@ error=', {"expect_stats": {"table": "Uu"}, "error": {"errno": "ENOENT", "contain
 vector error.json '[[2.5], [0.5]]' '' "$error"
 expect 'an error that comes' 0 conform "$folder/error.json"
 
-vector skip.json '[[1]]' '"requires": ["quantum"],' ', {"save": {"dir": "d"}}'
+vector skip.json '[[1]]' '"requires": ["quantum"],' ', {"expect_config": {"hex": "00"}}'
 expect 'skipped' 0 conform "$folder/skip.json"
-says out 'skipped, by capability' '^ok 1 - v \\#1 # SKIP quantum checkpoint$'
+says out 'skipped, by capability' '^ok 1 - v \\#1 # SKIP quantum config$'
 expect 'skipped, JSON' 0 conform --json "$folder/skip.json"
-document 'skipped, document' 'd["vectors"][0]["lacks"] == ["quantum", "checkpoint"]'
+document 'skipped, document' 'd["vectors"][0]["lacks"] == ["quantum", "config"]'
 
 vector bad.json '[[1]]' '"frob": 1, "requires": ["quantum"],' ''
 expect 'malformed, though it would be skipped' 2 conform "$folder/bad.json"

@@ -12,6 +12,7 @@ import argparse
 import pathlib
 import sys
 
+import vecs_checkpoint
 import vecs_errors
 import vecs_inputs
 import vecs_kinds
@@ -20,13 +21,15 @@ import vecs_model
 import vecs_optimizers
 import vecs_options
 import vecs_replicas
+import vecs_serving
 import vecs_shapes
 import vecs_steps
 import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds)
+           vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint,
+           vecs_optimizers, vecs_kinds, vecs_serving)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -8,6 +8,7 @@
 
 #include "direct.h"
 #include "reference.h"
+#include "variants.h"
 
 #define ROWS 5
 #define HOT 2
@@ -245,14 +246,17 @@ static const struct hot_case cases[] = {
 	{ 70, 1, false }, { 1, 3, false }, { 64, 3, false }, { 70, 3, false },
 };
 
+#define CASES ((int)(sizeof(cases) / sizeof(cases[0])))
+
 START_TEST(test_a_hot_row_in_pieces)
 {
-	static const char *const variants[] = { "portable", "avx2" };
-	struct inputs in = { .is = cases[_i], .state = 400 + _i };
-	struct ref_table before;
-	u64 bytes = (u64)ROWS * cases[_i].dim * 4;
+	const int which = _i % CASES;
+	const char *variant = kernel_variant(_i / CASES);
+	struct inputs in = { .is = cases[which], .state = 400 + which };
+	struct ref_table before, after;
+	u64 bytes = (u64)ROWS * cases[which].dim * 4;
 
-	printf("seed %d: dim %d, %d replicas, accumulation %d\n", 400 + _i, in.is.dim,
+	printf("seed %d: dim %d, %d replicas, accumulation %d\n", 400 + which, in.is.dim,
 	       in.is.replicas, in.is.accumulate);
 	draw_inputs(&in);
 	before = in.table;
@@ -261,15 +265,11 @@ START_TEST(test_a_hot_row_in_pieces)
 	memcpy(in.table.weights, before.weights, bytes);
 	memcpy(in.table.slot, before.slot, bytes);
 	reference(&in);
-	for (u32 v = 0; v < 2; v++) {
-		struct inputs from = in;
-
-		from.table = before;
-		if (!kernel_select(variants[v]))
-			continue; /* not a variant of this processor */
-		train(&from, &in.table, 1, variants[v]);
-		train(&from, &in.table, 3, variants[v]);
-	}
+	after = in.table;
+	in.table = before;
+	train(&in, &after, 1, variant);
+	train(&in, &after, 3, variant);
+	in.table = after;
 	free(before.weights);
 	free(before.slot);
 	free_inputs(&in);
@@ -283,7 +283,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(tcase, test_a_hot_row_in_pieces, 0, sizeof(cases) / sizeof(cases[0]));
+	add_variant_tests(tcase, test_a_hot_row_in_pieces, CASES);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
