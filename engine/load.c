@@ -238,7 +238,7 @@ void model_free_tables(struct model *model)
 			if (table->slots[s])
 				port_free_table(table->slots[s], table->bytes);
 		}
-		/* What they took of the table memory goes back with all the model's. */
+		/* Their bytes are in the model's, which are given back as one. */
 		for (u32 s = 0; s <= EMBENG_SLOTS_MAX; s++) {
 			if (table->staged[s])
 				port_free_table(table->staged[s], table->bytes);

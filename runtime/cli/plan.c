@@ -15,7 +15,8 @@ static const char doc[] =
 	"Tell the bytes that a model will need, by table, slot and buffer, before anything is "
 	"allocated, and whether they fit.\v"
 	"MODEL is a JSON file with the tables, features and engine of a conformance vector; its "
-	"steps are not needed. Without one, --table and --feature say the model. OPTIMIZER is "
+	"steps are not needed. Without one, --checkpoint, or --table and --feature, say the model. "
+	"OPTIMIZER is "
 	"none, sgd (the default), adagrad, adagrad_momentum, ftrl or adam: each slot of it is as "
 	"large as its table. A table without --feature gets one of its name. Counts may end in k, "
 	"M or G, thousands each.\n\n"
@@ -23,14 +24,16 @@ static const char doc[] =
 	"  embeng plan --table users:10Mx64:adagrad\n"
 	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 \\\n"
 	"      --batch 4k --ids 20\n"
-	"  embeng plan model.json --replicas 4 --json\n\n"
+	"  embeng plan model.json --replicas 4 --json\n"
+	"  embeng plan --checkpoint saved --inference\n\n"
 	"The plan supposes bags of 64-bit ids, as many steps ahead as the device takes, and a "
 	"training step of the largest batch in each: what then is used is at most what was "
 	"planned. Tables and slots must fit the device's table memory, all of it the machine's.\n\n"
 	"Exit status: 0 fits, 1 does not fit, 2 usage or no model.";
 
 enum {
-	KEY_TABLE = 0x100,
+	KEY_CHECKPOINT = 0x100,
+	KEY_TABLE,
 	KEY_FEATURE,
 	KEY_IDS,
 	KEY_WEIGHTS,
@@ -42,6 +45,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
+	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "The model that a checkpoint is of", 0},
 	{"table", KEY_TABLE, "NAME:ROWSxDIM[:OPTIMIZER]", 0, "A table; may be repeated", 0},
 	{"feature", KEY_FEATURE, "NAME:TABLE[:LENGTH]", 0,
 	 "A feature of a table, LENGTH for sequences; may be repeated", 0},
@@ -107,6 +111,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct embeng_plan_options *o = &call->options;
 
 	switch (key) {
+	case KEY_CHECKPOINT:
+		call->checkpoint = arg;
+		return 0;
 	case KEY_TABLE:
 		call->tables[call->table_count++] = arg;
 		return 0;

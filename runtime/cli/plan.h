@@ -9,6 +9,7 @@
 /**
  * struct plan_call - a verb's arguments
  * @path: model file, or NULL
+ * @checkpoint: folder of a checkpoint, or NULL
  * @tables: [table_count] NAME:ROWSxDIM[:OPTIMIZER]
  * @features: [feature_count] NAME:TABLE[:LENGTH]
  * @device: name, or NULL
@@ -16,7 +17,7 @@
  * @options: of the plan; cores and step depth 0: the device's
  */
 struct plan_call {
-	const char *path;
+	const char *path, *checkpoint;
 	const char **tables, **features;
 	size_t table_count, feature_count;
 	const char *device;

@@ -125,6 +125,36 @@ static int add_feature(const struct output *out, const char *text, struct embeng
 	return code;
 }
 
+static int copy_model(const struct embeng_model *from, struct embeng_model *to)
+{
+	struct embeng_feature_config feature = {.size = sizeof(feature)};
+	struct embeng_table_config table = {.size = sizeof(table)};
+	int err = 0;
+
+	for (size_t t = 0; err >= 0 && t < embeng_model_table_count(from); t++) {
+		err = embeng_model_get_table(from, t, &table);
+		err = err ? err : embeng_model_add_table(to, &table);
+	}
+	for (size_t f = 0; err >= 0 && f < embeng_model_feature_count(from); f++) {
+		err = embeng_model_get_feature(from, f, &feature);
+		err = err ? err : embeng_model_add_feature(to, &feature);
+	}
+	return err < 0 ? err : 0;
+}
+
+static int from_checkpoint(const struct plan_call *call, const struct output *out,
+			   struct embeng_model *model)
+{
+	struct embeng_checkpoint *checkpoint;
+	int err = embeng_checkpoint_open(call->checkpoint, &checkpoint, NULL);
+
+	if (err)
+		return output_library_failure(out, err, NULL);
+	err = copy_model(embeng_checkpoint_model(checkpoint), model);
+	embeng_checkpoint_close(checkpoint);
+	return err ? output_library_failure(out, err, NULL) : 0;
+}
+
 /* Tables that no feature was given for get one. */
 static int add_missing(const struct output *out, struct embeng_model *model)
 {
@@ -191,7 +221,9 @@ static int fill(struct plan_call *call, const struct output *out, struct embeng_
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine),
 					      .replicas = (uint32_t)call->replicas};
-	int code = call->path ? from_file(call, out, model) : from_call(call, out, model);
+	int code = call->path	      ? from_file(call, out, model)
+		   : call->checkpoint ? from_checkpoint(call, out, model)
+				      : from_call(call, out, model);
 
 	if (!code && call->replicas)
 		code = embeng_model_set_engine(model, &engine)
@@ -201,15 +233,17 @@ static int fill(struct plan_call *call, const struct output *out, struct embeng_
 
 int plan_model(struct plan_call *call, const struct output *out, struct embeng_model **model)
 {
+	const char *given = call->path ? call->path : call->checkpoint;
 	int code;
 
-	if (!call->path && !call->table_count)
+	if (!given && !call->table_count)
 		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
-				   "there is no model: give a file, or --table " TABLE_FORM);
-	if (call->path && (call->table_count || call->feature_count))
+				   "there is no model: give a file, --checkpoint, or --table "
+				   TABLE_FORM);
+	if (given && (call->table_count || call->feature_count ||
+		      (call->path && call->checkpoint)))
 		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
-				   "the model is in %s; --table and --feature go without a file",
-				   call->path);
+				   "the model is in %s; nothing else may say one", given);
 	*model = embeng_model_new();
 	if (!*model)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");

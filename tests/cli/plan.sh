@@ -49,6 +49,9 @@ expect 'a file and the call' 0 plan "$folder/model.json" --depth 4 --replicas 1 
 document 'the call comes first' 'd["cores"] == 1 and [i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [3200]'
 expect 'a vector' 0 plan "$(dirname "$0")/../vectors/slots_given.json"
 
+expect 'no checkpoint' 2 plan --checkpoint "$folder/nothing"
+says err 'no checkpoint, said' 'nothing'
+
 expect 'more than the device has' 1 plan -d soft:memory=1M --table t:1Mx1
 says out 'more than the device has, said' '^table memory of the device: 3.8 MiB of 1.0 MiB, does NOT fit$'
 says out 'what else fits, said' '^available memory of the machine: .*, fits$'
@@ -58,10 +61,11 @@ expect 'more than 64 bits' 2 plan --table t:1000000Gx4294967295
 says err 'more than 64 bits, table' 'table t'
 
 expect 'no model' 2 plan
-says err 'no model, said' 'give a file, or --table'
+says err 'no model, said' 'give a file, --checkpoint, or --table'
 expect 'no model, JSON' 2 plan --json
 document 'no model, document' 'd["schema"] == "embeng.plan/1" and d["error"]["code"] == 2'
 expect 'two models' 2 plan "$folder/model.json" --table t:1x1
+expect 'a file and a checkpoint' 2 plan "$folder/model.json" --checkpoint "$folder"
 expect 'two files' 2 plan "$folder/model.json" "$folder/model.json"
 for table in t t:1 t:x1 t:1x t:0x1 t:1x0 t:1x1:frob t:1x1:sgd:1 t:1zx1 t:9999999999999999999x1 :1x1; do
 	expect "table $table" 2 plan --table "$table"
