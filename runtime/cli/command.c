@@ -12,6 +12,7 @@ const struct command commands[] = {
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
 	{"checkpoint", "list, verify or dump what a checkpoint holds", cmd_checkpoint},
+	{"lookup", "look ids up in a checkpoint, without a device", cmd_lookup},
 	{"conform", "run conformance vectors against a device", cmd_conform},
 };
 
