@@ -49,6 +49,13 @@ expect 'a file and the call' 0 plan "$folder/model.json" --depth 4 --replicas 1 
 document 'the call comes first' 'd["cores"] == 1 and [i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [3200]'
 expect 'a vector' 0 plan "$(dirname "$0")/../vectors/slots_given.json"
 
+for i in $(seq 60); do
+	echo "w$((i % 6)) w$(((i + 1) % 6)) w$(((i + 2) % 6)) w$(((i + 3) % 6))"
+done >"$folder/baskets.txt"
+expect 'a training is saved' 0 train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 8 \
+	--save "$folder/saved"
+expect 'a checkpoint' 0 plan --checkpoint "$folder/saved" -b 10 --depth 4 --json
+document 'a checkpoint, its tables' '{i["bytes"] for i in d["items"] if i["kind"] in ("table", "slot")} == {6 * 8 * 4} and d["table_bytes"] == 4 * 192'
 expect 'no checkpoint' 2 plan --checkpoint "$folder/nothing"
 says err 'no checkpoint, said' 'nothing'
 
