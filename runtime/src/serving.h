@@ -14,7 +14,7 @@
  * struct row_source - where the rows of one table lie
  * @base: offsets are counted in floats from here
  * @dim: floats of a row
- * @checkpoint: whose chunks are checked before they are read, or NULL
+ * @checkpoint: whose chunks are checked before they are read; NULL: they are good
  * @pieces: in row order without gaps; NULL: @ids
  * @piece_count: of @pieces
  * @ids: rising; row ids[k] is the k-th of those at @base
@@ -155,8 +155,8 @@ int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t di
 uint64_t source_offset(const struct row_source *source, int64_t row);
 /* The chunks of a row. Return: 0, or -EBADMSG. */
 int source_check(const struct row_source *source, int64_t row);
-/* All of a table's chunks. */
-int source_check_all(const struct row_source *source);
+/* All of a table's chunks, so that none need be checked later. */
+int source_check_all(struct row_source *source);
 
 /* serving_live.c: @plans are checked. */
 int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,

@@ -57,7 +57,7 @@ int source_check(const struct row_source *source, int64_t row)
 				bytes);
 }
 
-int source_check_all(const struct row_source *source)
+int source_check_all(struct row_source *source)
 {
 	int ret = 0;
 
@@ -65,5 +65,7 @@ int source_check_all(const struct row_source *source)
 		ret = checkpoint_check(source->checkpoint, &source->pieces[i], 0,
 				       (uint64_t)source->pieces[i].count * source->dim *
 					       sizeof(float));
+	if (!ret)
+		source->checkpoint = NULL;
 	return ret;
 }
