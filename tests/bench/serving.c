@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 
 	b.rows = argc > 2 ? atoll(argv[2]) : 1000000;
 	if (argc < 2 || runs < 1 || runs > MAX_RUNS || b.rows < 8) {
-		fprintf(stderr, "usage: bench-serving FOLDER [ROWS from 8] [RUNS 1-%d]\n", MAX_RUNS);
+		fprintf(stderr, "usage: bench-serving FOLDER [ROWS from 8] [RUNS 1-%d]\n",
+			MAX_RUNS);
 		return 2;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
