@@ -213,8 +213,6 @@ u16 load_run(struct command *command)
 
 void model_free_tables(struct model *model)
 {
-	if (model->tables)
-		stage_drop(model);
 	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
 
@@ -223,6 +221,11 @@ void model_free_tables(struct model *model)
 		for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++) {
 			if (table->slots[s])
 				port_free_table(table->slots[s], table->bytes);
+		}
+		/* Their bytes are in the model's, which are given back as one. */
+		for (u32 s = 0; s <= EMBENG_SLOTS_MAX; s++) {
+			if (table->staged[s])
+				port_free_table(table->staged[s], table->bytes);
 		}
 		port_free(table->stats.hot.rows);
 	}

@@ -122,7 +122,6 @@ static inline u32 model_replicas(const struct model *model)
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
 void model_free_tables(struct model *model);
-void stage_drop(struct model *model);
 
 /* Of the engine's table memory; NO_SPACE with @field at fault. */
 u16 table_memory_take(struct command *command, u64 bytes, u32 field);
