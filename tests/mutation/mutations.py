@@ -19,6 +19,7 @@ STEP = "engine/step.c"
 IDS = "engine/ids.c"
 SERVING = "runtime/src/serving.h"
 SERVING_SUM = "runtime/src/serving_sum.c"
+ROWS = "engine/apply_rows.c"
 
 MUTATIONS = [
     Mutation("runs of 255 instead of 256", "engine/kernels/kernels.h",
@@ -50,6 +51,49 @@ MUTATIONS = [
              "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / SQRT(s[0]);",
              "\tw = w - lr * g / SQRT(s[0]); \\\n\ts[0] = s[0] + g * g;"),
     Mutation("gradient ascent", OPTIMIZERS, "\tw = w - lr * g;", "\tw = w + lr * g;"),
+    Mutation("nesterov left out of AdagradMomentum", OPTIMIZERS,
+             "w = w - lr * (h[0] * s[1] + g);", "w = w - lr * s[1];"),
+    Mutation("momentum of AdagradMomentum before the preconditioner", OPTIMIZERS,
+             "\tg = g * POW(s[0] + h[4]); \\\n\ts[1] = h[0] * s[1] + g;",
+             "\ts[1] = h[0] * s[1] + g; \\\n\tg = g * POW(s[0] + h[4]);"),
+    Mutation("beta2 of 1 taken for a mean", OPTIMIZERS, "if (h[3] == 1.0f)", "if (h[3] > 1.0f)"),
+    Mutation("power rounded to f32", OPTIMIZERS,
+             "*power = -1.0 / h[2];", "*power = -1.0f / h[2];"),
+    Mutation("l1 pulls the other way", OPTIMIZERS,
+             "CLIP(s[1], -p[0], p[0]) - s[1]", "s[1] - CLIP(s[1], -p[0], p[0])"),
+    Mutation("l2 counted once", OPTIMIZERS, "p[1] = 2.0f * (", "p[1] = ("),
+    Mutation("linear with the power of the old accumulator", OPTIMIZERS,
+             "s[1] = s[1] + g - (after - before) * w / lr;",
+             "s[1] = s[1] + g - before * w / lr;"),
+    Mutation("epsilon not corrected", OPTIMIZERS,
+             "p[1] = (float)(h[2] * root);", "p[1] = h[2];"),
+    Mutation("bias step off by one", "engine/apply.c",
+             "model->optimizer_steps + 1);", "model->optimizer_steps);"),
+    Mutation("steps of the optimizer not counted", STEP, "\tmodel->optimizer_steps++;\n", ""),
+    Mutation("power loses its low part", "engine/kernels/math64.h",
+             "return (struct math64_pair){ sum, rest - (sum - product) };",
+             "return (struct math64_pair){ sum, 0.0 };"),
+    Mutation("last untouched row skipped", ROWS,
+             "for (; row < last; row++) {", "for (; row + 1 < last; row++) {"),
+    Mutation("touched rows updated again", ROWS,
+             "p->groups[group].row == row)", "false)"),
+    Mutation("chunks of untouched rows overlap", ROWS,
+             "u64 row = task * apply->most, last = row + apply->most, ",
+             "u64 row = task * apply->most, last = row + apply->most + 1, "),
+    Mutation("decay after the optimizer", UPDATE,
+             """\t\tif (!plain && u->flags & KERNEL_DECAY) \\
+\t\t\tw = w - decay_factor(u) * w; \\
+\t\tKERNEL_##KIND##_STEP \\
+""",
+             """\t\tKERNEL_##KIND##_STEP \\
+\t\tif (!plain && u->flags & KERNEL_DECAY) \\
+\t\t\tw = w - decay_factor(u) * w; \\
+"""),
+    Mutation("decay by the corrected rate", UPDATE,
+             "u->decay * u->lr : u->decay", "u->decay * u->prepared[0] : u->decay"),
+    Mutation("switch of one half accepted", "engine/blob_table.c",
+             "order > high || (range == KERNEL_SWITCH && bits && bits != F32_ONE)",
+             "order > high"),
     Mutation("decay after the optimizer's rate", UPDATE,
              "u->decay * u->lr : u->decay", "u->decay : u->decay"),
     Mutation("stale step without pipelining", STEP,

@@ -127,13 +127,12 @@ class Lookup:
         sequence = (length > 0 and feature.output_shape is None and len(lead) == 1
                     and forms[0] != "dense")
         if sequence:
-            bags = [bag[:length] for bag in bags]
             lead = lead + [length]
         self.feature = feature
-        self.ids = sum(len(bag) for bag in bags)
+        self.ids = 0
         self.counts = []
         self.shape = self._shape(lead)
-        bags = [[kept for entry in bag for kept in _limit(feature, s, entry, self.counts)]
+        bags = [self._take(s, bag, length if sequence else math.inf)
                 for s, bag in enumerate(bags)]
         if sequence:
             self.samples = [Sample(bag[j:j + 1], 1.0) for bag in bags for j in range(length)]
@@ -141,6 +140,16 @@ class Lookup:
             combiner = feature.table.combiner
             self.samples = [Sample(bag, scale_of(combiner, [w for _, w in bag]))
                             for bag in bags]
+
+    def _take(self, sample, bag, most):
+        """The ids of a bag that count: up to a sequence's length, dropped ones as if absent."""
+        kept = []
+        for entry in bag:
+            if len(kept) == most:
+                break
+            self.ids += 1
+            kept += _limit(self.feature, sample, entry, self.counts)
+        return kept
 
     def _shape(self, lead):
         fixed, name = self.feature.shape, self.feature.name

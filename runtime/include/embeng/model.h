@@ -35,7 +35,8 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  * struct embeng_optimizer - an optimizer and its settings
  * @size: sizeof(struct embeng_optimizer)
  * @kind: enum embeng_optimizer_name
- * @learning_rate: constant rate; ignored with @rate_name
+ * @learning_rate: constant rate; ignored with @rate_name. ftrl: above 0, for it divides
+ *	by it; 0 too with @multiply_linear_by_learning_rate
  * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
  *	tables that name the same share it. NULL: constant
  * @initial_accumulator_value: adagrad, ftrl: above 0; start of "accumulators"
@@ -275,7 +276,7 @@ EMBENG_API void embeng_model_free(struct embeng_model *model);
 /**
  * embeng_model_add_table() - add a table; its order is the order of addition
  *
- * Return: its index, or -EINVAL, -ERANGE, -EEXIST, -ENOMEM.
+ * Return: its index, or -EINVAL, -ERANGE, -EEXIST, -ENOENT (slot of a start), -ENOMEM.
  */
 EMBENG_API int embeng_model_add_table(struct embeng_model *model,
 				      const struct embeng_table_config *config);
@@ -311,10 +312,15 @@ EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, 
  * embeng_model_get_table() - what a table was made from, defaults filled in
  * @config: its size set by the caller; names and arrays are the model's
  *
- * Return: 0, -EINVAL, -ENOENT.
+ * Only the slot starts that were given are in it. Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_model_get_table(const struct embeng_model *model, size_t table,
 				      struct embeng_table_config *config);
+/**
+ * embeng_model_get_feature() - likewise of a feature
+ *
+ * The max_sequence_length of one with an output shape, which pools it, is 0.
+ */
 EMBENG_API int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
 					struct embeng_feature_config *config);
 
