@@ -48,6 +48,8 @@ says out 'dump tells of rows' '--rows=A:B'
 expect 'no command' 2 checkpoint
 expect 'unknown command' 2 checkpoint frob --json
 document 'unknown command, document' 'd["schema"] == "embeng.checkpoint/1" and "frob" in d["error"]["message"]'
+expect 'option before the command' 2 checkpoint --json ls whole
+document 'option before the command, document' '"goes before" in d["error"]["message"]'
 for verb in ls verify; do
 	expect "$verb of nothing" 2 checkpoint $verb
 	expect "$verb of two" 2 checkpoint $verb a b
@@ -242,7 +244,16 @@ expect 'a file to save in' 2 train baskets.txt --save other.txt
 expect 'every step, but where' 2 train baskets.txt --save-every 3
 expect 'no steps' 2 train baskets.txt --max-steps 0
 
-# damaged FILE OFFSET: a byte of the first shard of a copy of the checkpoint is another
+# No room for a second checkpoint: the first stays.
+(ulimit -f 20; trap '' XFSZ
+"$embeng" train baskets.txt --resume kept --epochs 20 --json) >out 2>err
+[ $? -eq 5 ] && report ok 'no room to save' || report no 'no room to save'
+document 'no room to save, document' 'd["error"]["name"] == "EFBIG" and "kept" in d["error"]["message"]'
+contents kept >a
+contents parts1 >b
+same 'the old checkpoint stays'
+
+# A byte of the first shard of a copy of the checkpoint is another
 shard=$(cd whole && ls | grep safetensors | head -1)
 cp -r whole hurt
 python3 -c 'import sys
