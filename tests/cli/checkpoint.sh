@@ -272,6 +272,37 @@ expect 'corrupt is not resumed' 11 train baskets.txt --resume hurt
 echo '{}' >hurt/index.json
 expect 'corrupt index' 11 checkpoint ls hurt
 
+# -- killed at any moment, often while it saves: what is there goes on to the same end --
+
+"$embeng" train baskets.txt --epochs 20 --save unharmed >out 2>err
+contents unharmed >a
+python3 - "$embeng" <<'END' >kills 2>&1 && report ok 'killed' || report no 'killed'
+import os, random, subprocess, sys, time
+
+seed = time.time_ns()
+print("seed", seed)
+draw = random.Random(seed)
+embeng = sys.argv[1]
+for kill in range(12):
+    begun = os.path.exists("killed/index.json")
+    child = subprocess.Popen([embeng, "train", "baskets.txt", "--epochs", "100000",
+                              "--resume" if begun else "--save", "killed",
+                              "--save-every", "1", "--max-steps", "20"],
+                             stdout=subprocess.DEVNULL)
+    time.sleep(draw.random() * 0.15)
+    child.kill()
+    ended = child.wait()
+    assert ended in (0, -9), ended
+    if os.path.exists("killed/index.json"):
+        subprocess.check_call([embeng, "checkpoint", "verify", "killed"])
+END
+sed 's/^/# /' kills
+expect 'goes on after kills' 0 train baskets.txt --resume killed --epochs 20
+contents killed >b
+same 'as if it had never been killed'
+[ "$(ls killed | grep -c safetensors)" -eq "$(ls unharmed | grep -c safetensors)" ] &&
+	report ok 'no shards are left behind' || report no 'no shards are left behind'
+
 # -- a signal ends the step, saves, and ends the program --
 
 python3 - "$embeng" <<'END' >signals 2>&1 && report ok 'signals' || report no 'signals'
