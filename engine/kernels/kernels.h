@@ -155,7 +155,7 @@ struct kernel_update {
 
 /**
  * struct kernel_ops - one variant of the kernels; all variants give the same bits
- * @name: "portable", "avx2"
+ * @name: "portable", "avx2", "avx512"
  * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
  *	+0, then one multiplication by the scale. An empty bag gives zeros
  * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of

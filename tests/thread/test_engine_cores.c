@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Work that is large enough for all cores: the same bits for any number of them, any variant. */
+/*
+ * Work that is large enough for all cores: the same bits for any number of them, any variant.
+ * A model runs on two of the numbers, the models of a variant on all of them.
+ */
 #include "../unit/suite.h"
 #include "../unit/trace.h"
 #include "../unit/variants.h"
 
-#define MODELS 6
+#define MODELS 8
 
 START_TEST(same_bits_on_any_cores)
 {
@@ -14,12 +17,13 @@ START_TEST(same_bits_on_any_cores)
 	struct trace first = trace_run(seed, 1, "portable");
 
 	printf("seed %d: %zu bytes\n", (int)seed, first.length);
-	for (int i = 0; i < 5; i++) {
-		struct trace t = trace_run(seed, cores[i], variant);
+	for (int i = 0; i < 2; i++) {
+		int count = cores[(_i + 2 * i) % 5];
+		struct trace t = trace_run(seed, count, variant);
 
 		ck_assert_uint_eq(t.length, first.length);
 		ck_assert_msg(!memcmp(t.bytes, first.bytes, t.length),
-			      "seed %d: %d cores, %s differ", (int)seed, cores[i], variant);
+			      "seed %d: %d cores, %s differ", (int)seed, count, variant);
 		free(t.bytes);
 	}
 	free(first.bytes);

@@ -32,8 +32,8 @@ static void *read_rows(void *arg)
 			ids[k] = (int64_t)((round * 8 + k + r->salt) * 7919 % ROWS);
 		r->failed |= embeng_serving_lookup(r->s, &in, 1);
 		for (uint64_t i = 0; i < 8 * DIM; i++)
-			r->failed |= out[i] != help_value(0, 0, (uint64_t)ids[i / DIM] * DIM + i % DIM,
-							  3);
+			r->failed |= out[i] !=
+				     help_value(0, 0, (uint64_t)ids[i / DIM] * DIM + i % DIM, 3);
 	}
 	return NULL;
 }

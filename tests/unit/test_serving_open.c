@@ -137,14 +137,16 @@ START_TEST(refused_opens)
 	embeng_model_free(m);
 	m = embeng_model_new();
 	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	expect_refused_open(m, 0, -EINVAL, "table sum is 4 x 3 in the features to serve, and 4 x 2");
+	expect_refused_open(m, 0, -EINVAL,
+			    "table sum is 4 x 3 in the features to serve, and 4 x 2");
 	ck_assert_int_eq(embeng_serving_live(e, m, &s, &error), -EINVAL);
 	embeng_model_free(m);
 	m = embeng_model_new();
 	t.vocabulary_size = 5;
 	t.dim = 2;
 	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	expect_refused_open(m, 0, -EINVAL, "table sum is 5 x 2 in the features to serve, and 4 x 2");
+	expect_refused_open(m, 0, -EINVAL,
+			    "table sum is 5 x 2 in the features to serve, and 4 x 2");
 	embeng_model_free(m);
 	expect_refused_open(NULL, 2, -EINVAL, "flags 0x2");
 	ck_assert_int_eq(embeng_serving_open(NULL, NULL, 0, &s, &error), -EINVAL);

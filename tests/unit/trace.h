@@ -29,7 +29,7 @@ static inline void must_fail(const char *condition, int line)
 #define TABLES 2
 #define SAMPLES 1500
 #define BAG 12 /* most ids of a sample */
-#define ROWS 3000
+#define ROWS 6000 /* more than a chunk of those that a batch does not touch */
 
 /* Everything that a run shows, one piece after another. */
 struct trace {
@@ -40,6 +40,7 @@ struct trace {
 struct drawing {
 	uint64_t state;
 	int64_t dim[TABLES];
+	enum embeng_optimizer_name optimizer[TABLES];
 };
 
 static inline uint32_t draw(struct drawing *d, uint32_t below)
@@ -80,8 +81,38 @@ static inline void record(struct trace *t, const void *data, size_t bytes)
 	t->length += bytes;
 }
 
+/* Each of the four in turn: eight tables of four models have each twice. */
+static inline struct embeng_optimizer draw_optimizer(struct drawing *d, uint64_t turn)
+{
+	struct embeng_optimizer o;
+
+	switch (turn % 4) {
+	case 0:
+		o = embeng_adagrad(0.05f);
+		break;
+	case 1:
+		o = embeng_adagrad_momentum(0.05f);
+		o.momentum = 0.9f;
+		o.exponent = draw(d, 2) ? 2.0f : 3.0f;
+		break;
+	case 2:
+		o = embeng_ftrl(0.05f);
+		o.l1_regularization_strength = 0.01f;
+		o.learning_rate_power = draw(d, 2) ? -0.5f : -0.75f;
+		break;
+	default:
+		o = draw(d, 2) ? embeng_adam(0.05f) : embeng_adam_corrected(0.05f);
+		o.lazy_adam = draw(d, 3) ? EMBENG_OFF : EMBENG_ON;
+	}
+	o.use_gradient_accumulation = o.lazy_adam == EMBENG_OFF || draw(d, 3) ? EMBENG_ON :
+										EMBENG_OFF;
+	o.weight_decay_factor = draw(d, 2) ? 0.01f : 0.0f;
+	return o;
+}
+
 static inline struct embeng_model *draw_model(struct drawing *d)
 {
+	uint64_t turn = d->state;
 	struct embeng_engine_config c = {.size = sizeof(c), .pipelining = draw(d, 2)};
 	struct embeng_model *m = embeng_model_new();
 
@@ -90,9 +121,8 @@ static inline struct embeng_model *draw_model(struct drawing *d)
 						.combiner = draw(d, 3)};
 
 		d->dim[i] = t.dim = 17 + draw(d, 60);
-		t.optimizer = embeng_adagrad(0.05f);
-		t.optimizer.use_gradient_accumulation = draw(d, 3) ? EMBENG_ON : EMBENG_OFF;
-		t.optimizer.weight_decay_factor = draw(d, 2) ? 0.01f : 0.0f;
+		t.optimizer = draw_optimizer(d, turn + 3 * i);
+		d->optimizer[i] = t.optimizer.kind;
 		t.out_of_range = draw(d, 2) ? EMBENG_POLICY_DROP : EMBENG_POLICY_ZERO;
 		must(embeng_model_add_table(m, &t) == i);
 	}
@@ -177,13 +207,22 @@ static inline void infer(struct drawing *d, struct embeng *e, struct trace *t)
 
 static inline void record_tables(struct drawing *d, struct embeng *e, struct trace *t)
 {
-	static const char *const slots[] = {"parameters", "accumulators"};
+	static const char *const slots[][3] = {
+		[EMBENG_ADAGRAD] = {"parameters", "accumulators"},
+		[EMBENG_ADAGRAD_MOMENTUM] = {"parameters", "accumulators", "momenta"},
+		[EMBENG_FTRL] = {"parameters", "accumulators", "linears"},
+		[EMBENG_ADAM] = {"parameters", "momenta", "velocities"},
+	};
 
-	for (int i = 0; i < TABLES * 2; i++) {
-		size_t bytes = ROWS * d->dim[i / 2] * sizeof(float);
-		float *rows = malloc(bytes);
+	for (int i = 0; i < TABLES * 3; i++) {
+		const char *slot = slots[d->optimizer[i / 3]][i % 3];
+		size_t bytes = ROWS * d->dim[i / 3] * sizeof(float);
+		float *rows;
 
-		must(!embeng_rows_read(e, i / 2, slots[i % 2], NULL, ROWS, rows));
+		if (!slot)
+			continue;
+		rows = malloc(bytes);
+		must(!embeng_rows_read(e, i / 3, slot, NULL, ROWS, rows));
 		record(t, rows, bytes);
 		free(rows);
 	}
