@@ -237,7 +237,81 @@ START_TEST(a_verification_is_canceled_at_each_call)
 }
 END_TEST
 
+/* The model of the checkpoint in the tree, as it was when that was written. */
+static void expect_golden_model(const struct embeng_model *m)
+{
+	struct embeng_table_config c = {.size = sizeof(c)};
+	struct embeng_feature_config f = {.size = sizeof(f)};
+
+	ck_assert_uint_eq(embeng_model_table_count(m), 3);
+	ck_assert_int_eq(embeng_model_get_table(m, 0, &c), 0);
+	ck_assert_str_eq(c.name, "words/\xc3\xa9");
+	ck_assert(c.vocabulary_size == 5 && c.dim == 3);
+	ck_assert_int_eq(c.optimizer.kind, EMBENG_ADAM);
+	ck_assert(c.optimizer.bias_correction && c.optimizer.learning_rate == 0.1f);
+	ck_assert(c.optimizer.epsilon == 1e-8f && c.optimizer.beta_2 == 0.999f);
+	ck_assert(c.optimizer.has_clip_weight_min && c.optimizer.clip_weight_min < -3e38f);
+	ck_assert(!c.optimizer.has_clip_weight_max);
+	ck_assert_int_eq(embeng_model_get_table(m, 1, &c), 0);
+	ck_assert_str_eq(c.optimizer.rate_name, "rate");
+	ck_assert_int_eq(embeng_model_get_table(m, 2, &c), 0);
+	ck_assert_int_eq(c.optimizer.kind, EMBENG_OPTIMIZER_NO);
+	ck_assert_int_eq(embeng_model_get_feature(m, 0, &f), 0);
+	ck_assert_str_eq(f.name, "f");
+	ck_assert(f.max_sequence_length == 4 && f.check_weights && !f.unchecked_serving);
+}
+
+START_TEST(an_old_checkpoint_stays_readable)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	const char *root = getenv("EMBENG_SOURCE_ROOT");
+	struct embeng_checkpoint *c;
+	const struct embeng_model *m;
+	char *folder;
+	float data[15];
+
+	ck_assert_msg(root != NULL, "EMBENG_SOURCE_ROOT must name the source tree");
+	folder = file_path(root, "tests/golden/checkpoint");
+	c = help_checkpoint(folder);
+	m = embeng_checkpoint_model(c);
+	expect_golden_model(m);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_uint_eq(info.step, 2);
+	ck_assert_str_eq(info.program_state, "{\"epoch\": 3}\n");
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	for (size_t t = 0; t < 3; t++) {
+		for (size_t a = 0; a <= embeng_model_slot_count(m, t); a++) {
+			help_expect_ok(embeng_checkpoint_read(c, (int)t, help_slot(m, t, a), 0,
+							      help_rows(m, t), data));
+			for (size_t i = 0; i < help_elements(m, t); i++)
+				ck_assert(data[i] == (float)(1000 * t + 100 * a + i) + 0.5f);
+		}
+	}
+	embeng_checkpoint_close(c);
+	free(folder);
+}
+END_TEST
+
+/* The index says all of a model that its hash covers. */
+START_TEST(the_model_comes_back_as_it_was)
+{
+	struct embeng *e = open_all(SMALL);
+	struct embeng_checkpoint *c;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	c = help_checkpoint(folder);
+	ck_assert_uint_eq(embeng_model_hash(embeng_checkpoint_model(c)),
+			  embeng_model_hash(embeng_get_model(e)));
+	embeng_checkpoint_close(c);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 RUN_SUITE("checkpoint", reads_back_what_was_saved, reads_ranges_over_shards,
 	  says_what_is_wrong_with_a_read, a_corrupt_chunk_spares_the_others,
 	  pieces_are_the_mapped_rows, a_shard_cut_while_open,
-	  a_verification_is_canceled_at_each_call)
+	  a_verification_is_canceled_at_each_call, an_old_checkpoint_stays_readable,
+	  the_model_comes_back_as_it_was)
