@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Saves: canceled, beside others, into folders with strange things in them. */
 #include "../../runtime/src/checkpoint_index.h"
+#include "../../runtime/src/session.h"
 #include "checkpoint_help.h"
 
 START_TEST(a_save_is_canceled_at_each_call)
@@ -249,7 +250,31 @@ START_TEST(says_what_is_wrong_with_a_save)
 }
 END_TEST
 
+START_TEST(tables_that_lack_an_update_are_not_saved)
+{
+	static char names[HELP_FILES][256];
+	struct embeng *e = open_all(SMALL);
+	struct embeng_checkpoint *c;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_fill(e, 1);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_fill(e, 2);
+	/* As the library keeps it in mind when the engine has no memory for an update. */
+	e->failed = -ENOMEM;
+	strcpy(e->failed_text, "step 3: no memory");
+	help_expect(embeng_save(e, folder, NULL), -ENOMEM, "lack an update: step 3: no memory");
+	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 9);
+	c = help_checkpoint(folder);
+	help_expect_checkpoint(c, 1);
+	embeng_checkpoint_close(c);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 RUN_SUITE("save", a_save_is_canceled_at_each_call, what_is_open_stays_what_it_was,
 	  one_save_at_a_time, a_reader_overtaken_by_a_save_looks_again,
 	  only_our_own_leftovers_are_removed, a_foreign_index_is_left_alone, names_must_be_utf8,
-	  says_what_is_wrong_with_a_save)
+	  says_what_is_wrong_with_a_save, tables_that_lack_an_update_are_not_saved)
