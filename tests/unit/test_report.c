@@ -131,7 +131,7 @@ START_TEST(served)
 	l.serve_ns = 3000000;
 	capture_start(&c);
 	report_result(&text, &l, &query, 1);
-	capture_expect_in(&c, "Saved in a temporary folder, 100 bytes in 12 ms (--save DIR keeps "
+	capture_expect_in(&c, "Saved in a temporary folder, 100 B in 12 ms (--save DIR keeps "
 			  "it).\nThe engine is closed; the answers are looked up in that "
 			  "checkpoint, 3 ms:\n\nWhat goes with b: a, c\n", "");
 }
