@@ -166,6 +166,16 @@ EMBENG_API struct embeng_optimizer embeng_adam_corrected(float learning_rate);
 /** embeng_optimizer_text() - "sgd", "adagrad_momentum", ...; NULL for no kind */
 EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);
 
+/**
+ * embeng_optimizer_by_name() - what the function of a kind makes, by its name
+ * @name: as embeng_optimizer_text() gives it
+ * @optimizer: out
+ *
+ * Return: 0, -EINVAL, or -ENOENT naming those that there are.
+ */
+EMBENG_API int embeng_optimizer_by_name(const char *name, float learning_rate,
+					struct embeng_optimizer *optimizer);
+
 enum embeng_initializer_name {
 	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim); of a
 				       * slot: what the optimizer starts it with */
