@@ -169,6 +169,26 @@ START_TEST(tables_that_the_model_lacks_are_left_out)
 }
 END_TEST
 
+START_TEST(a_model_without_tables)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng *e = help_open(SMALL, NULL, 0);
+	struct embeng_checkpoint *c;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_expect_ok(embeng_restore(e, folder, NULL));
+	c = help_checkpoint(folder);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert(!info.table_count && !info.file_count && !info.bytes && !info.chunk_count);
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	embeng_checkpoint_close(c);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_the_call)
 {
 	struct embeng *e = open_one(SMALL, "t", 64, 4, embeng_sgd(0.1f));
@@ -346,6 +366,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_missing_table_is_named_or_left);
 	tcase_add_test(tcase, another_shape_is_named_or_left);
 	tcase_add_test(tcase, tables_that_the_model_lacks_are_left_out);
+	tcase_add_test(tcase, a_model_without_tables);
 	tcase_add_test(tcase, says_what_is_wrong_with_the_call);
 	tcase_add_test(tcase, cancels_at_each_call_when_staged);
 	tcase_add_test(tcase, cancels_in_the_first_of_two_passes);
