@@ -294,8 +294,9 @@ static int copy_then_fail(void *to, const void *from, uint64_t bytes)
 /* Fails each copy out of the shard in turn; true when the restore needed fewer. */
 static bool fail_copy(struct embeng *e, const char *folder, int number, int *ret)
 {
-	struct file_ops ops = file_ops_system;
+	static struct file_ops ops;
 
+	ops = file_ops_system;
 	ops.copy = copy_then_fail;
 	copies_left = number;
 	file_ops = &ops;

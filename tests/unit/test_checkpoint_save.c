@@ -109,7 +109,7 @@ static int map_after_a_save(int fd, uint64_t bytes, const void **map)
 
 START_TEST(a_reader_overtaken_by_a_save_looks_again)
 {
-	struct file_ops ops = file_ops_system;
+	static struct file_ops ops;
 	struct embeng *e = open_all(SMALL);
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -120,6 +120,7 @@ START_TEST(a_reader_overtaken_by_a_save_looks_again)
 	help_fill(e, 2);
 	saver = e;
 	saved_folder = folder;
+	ops = file_ops_system;
 	ops.map = map_after_a_save;
 	file_ops = &ops;
 	c = help_checkpoint(folder);
@@ -170,6 +171,33 @@ START_TEST(only_our_own_leftovers_are_removed)
 		ck_assert(has_file(folder, others[i]));
 	for (size_t i = 0; i < 2; i++)
 		ck_assert(!has_file(folder, ours[i]));
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+#define LEFTOVER "embeng-1-0123456789abcdef-00000001.safetensors"
+
+static int expect_no_leftover(void *arg, const struct embeng_progress *p)
+{
+	(void)p;
+	ck_assert(!has_file(arg, LEFTOVER));
+	return 0;
+}
+
+/* A disk that a dead save filled has room again before the next one writes. */
+START_TEST(leftovers_go_before_anything_is_written)
+{
+	struct embeng *e = open_all(SMALL);
+	char folder[HELP_PATH];
+	struct embeng_save_options o = {.size = sizeof(o), .progress = expect_no_leftover,
+					.progress_arg = folder};
+
+	folder_new(folder);
+	for (int i = 0; i < 2; i++) {
+		put_file(folder, LEFTOVER, "left");
+		help_expect_ok(embeng_save(e, folder, &o));
+	}
 	embeng_close(e);
 	folder_remove(folder);
 }
@@ -276,5 +304,6 @@ END_TEST
 
 RUN_SUITE("save", a_save_is_canceled_at_each_call, what_is_open_stays_what_it_was,
 	  one_save_at_a_time, a_reader_overtaken_by_a_save_looks_again,
-	  only_our_own_leftovers_are_removed, a_foreign_index_is_left_alone, names_must_be_utf8,
-	  says_what_is_wrong_with_a_save, tables_that_lack_an_update_are_not_saved)
+	  only_our_own_leftovers_are_removed, leftovers_go_before_anything_is_written,
+	  a_foreign_index_is_left_alone, names_must_be_utf8, says_what_is_wrong_with_a_save,
+	  tables_that_lack_an_update_are_not_saved)
