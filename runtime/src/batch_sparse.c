@@ -35,6 +35,7 @@ static int check_shape(const struct feature *f, const struct coo *coo)
 static int check_index(const struct feature *f, const struct coo *coo, size_t k)
 {
 	const int64_t *index = coo->indices + k * coo->rank;
+	const int64_t *before = k ? index - coo->rank : index;
 
 	for (size_t d = 0; d < coo->rank; d++) {
 		if (index[d] < 0 || index[d] >= coo->shape[d])
@@ -45,9 +46,9 @@ static int check_index(const struct feature *f, const struct coo *coo, size_t k)
 	}
 	/* Within a bag any order is an order: sums follow it as given. */
 	for (size_t d = 0; k && d + 1 < coo->rank; d++) {
-		if (index[d] > index[d - coo->rank])
+		if (index[d] > before[d])
 			return 0;
-		if (index[d] < index[d - coo->rank])
+		if (index[d] < before[d])
 			return fail(-EINVAL,
 				    "feature %s: indices[%zu] comes after indices[%zu], which "
 				    "is of a later sample; sort indices, values and weights by sample",
