@@ -47,6 +47,7 @@ probe()
 	case $1 in
 	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+	file:*) [ -e "${1#file:}" ] ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
 	fuzzer:clang) links_fuzzer ;;
 	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;

@@ -22,6 +22,8 @@ struct json_object *json_document(const struct output *out)
 
 	snprintf(schema, sizeof(schema), "embeng.%s/1", out->verb);
 	json_object_object_add(document, "schema", json_object_new_string(schema));
+	if (out->command)
+		json_object_object_add(document, "command", json_object_new_string(out->command));
 	return document;
 }
 
@@ -74,7 +76,8 @@ int output_fail(const struct output *out, int exit_code, int err, const char *hi
 	if (out->json) {
 		emit_failure(out, exit_code, err, hint, message ? message : "out of memory");
 	} else {
-		fprintf(stderr, "embeng %s: %s\n", out->verb, message ? message : "out of memory");
+		fprintf(stderr, "embeng %s%s%s: %s\n", out->verb, out->command ? " " : "",
+			out->command ? out->command : "", message ? message : "out of memory");
 		if (hint)
 			fprintf(stderr, "  %s\n", hint);
 	}

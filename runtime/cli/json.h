@@ -11,8 +11,13 @@
 
 #include <json-c/json.h>
 
+/**
+ * struct output - whose output, and how
+ * @verb: as typed; names the schema
+ * @command: of a verb that has several, or NULL; a member of the document
+ */
 struct output {
-	const char *verb;
+	const char *verb, *command;
 	bool json;
 };
 
