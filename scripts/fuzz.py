@@ -36,14 +36,14 @@ class Target(NamedTuple):
 
 TARGETS = {
     "batch": Target(5000, ["runtime/src/batch*.c", "runtime/src/shape.c"]),
-    "blob": Target(30000, ["engine/blob.c", "engine/load.c"]),
+    "blob": Target(30000, ["engine/blob*.c", "engine/load.c"]),
     "checkpoint": Target(15000, [
         "runtime/src/checkpoint.c", "runtime/src/checkpoint_files.c",
         "runtime/src/checkpoint_index.c", "runtime/src/checkpoint_model.c",
         "runtime/src/checkpoint_name.c", "runtime/src/checkpoint_read.c",
         "runtime/src/json_strict.c", "runtime/src/safetensors.c"], 4096),
     "commands": Target(8000, [
-        "engine/accept.c", "engine/batch.c", "engine/command.c", "engine/ids.c",
+        "engine/accept.c", "engine/batch*.c", "engine/command.c", "engine/ids.c",
         "engine/lookup.c", "engine/model.c", "engine/rows.c", "engine/scales.c",
         "engine/stage.c", "engine/stats.c", "engine/step.c", "engine/update.c"]),
     "data": Target(100000, ["runtime/cli/data_*.c", "runtime/cli/dataset.c"]),

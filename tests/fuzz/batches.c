@@ -38,7 +38,8 @@ static struct embeng_mem ids(struct session *s, struct fuzz *f, u64 count, u32 w
 }
 
 /* @count ids spread over @samples. */
-static struct embeng_mem offsets(struct session *s, struct fuzz *f, u64 samples, u64 count, u32 width)
+static struct embeng_mem offsets(struct session *s, struct fuzz *f, u64 samples, u64 count,
+				 u32 width)
 {
 	u8 data[(SAMPLES + 1) * 8] = {0};
 	u64 at = 0;
@@ -133,12 +134,13 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 
 	if (rates)
 		d.header.rates = put(s, f, rate, rates * sizeof(rate[0]));
-	if (fuzz_rarely(f, 16))
+	if (fuzz_rarely(f, 8))
 		d.header.multiplier = model_bits(2);
 	for (u32 i = 0; i < features; i++) {
 		u32 dim = s->model.tables[s->model.features[i].table].dim;
 
-		d.features[i].feature = i;
+		d.features[i].feature = (u32)fuzz_near(f, i);
+		d.features[i].reserved = (u32)fuzz_near(f, 0);
 		if (!fuzz_rarely(f, 8))
 			d.features[i].gradients =
 				floats(s, f, outputs_of(s, replica, step, i) * dim);

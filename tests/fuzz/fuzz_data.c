@@ -70,6 +70,19 @@ static void check_dataset(const struct dataset *d)
 	free(uses);
 }
 
+/* Says whether it is the same data: another item is another hash. */
+static void check_hash(struct dataset *d)
+{
+	uint64_t hash = dataset_hash(d);
+
+	if (!d->start[d->basket_count])
+		return;
+	d->item[0] ^= 1;
+	fuzz_check(dataset_hash(d) != hash, "%llx", (unsigned long long)hash);
+	d->item[0] ^= 1;
+	fuzz_check(dataset_hash(d) == hash, "%llx", (unsigned long long)hash);
+}
+
 static void build(struct collector *c, uint32_t scarce, size_t least)
 {
 	struct dataset d = {0};
@@ -83,6 +96,7 @@ static void build(struct collector *c, uint32_t scarce, size_t least)
 	if (result)
 		return;
 	check_dataset(&d);
+	check_hash(&d);
 	dataset_free(&d);
 }
 

@@ -99,6 +99,9 @@ static struct json_object *read_both(const uint8_t *data, size_t size)
 	fuzz_check(vector || error[0], "a refusal without a reason");
 	fuzz_check(!vector == !other && !strcmp(error, same), "'%s' and '%s'", error, same);
 	json_object_put(other);
+	other = vector_read_model(path, same);
+	fuzz_check(other || same[0], "a refusal without a reason");
+	json_object_put(other);
 	scarce_begin(1 + (uint32_t)size % 2);
 	json_object_put(vector_read(path, same));
 	scarce_end();
