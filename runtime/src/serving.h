@@ -150,6 +150,8 @@ static inline bool plan_reads(const struct plan *p, const struct bag *bag)
 
 /* serving_rows.c */
 
+/* Of good pieces, at least one. */
+struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim);
 /* Of a table of the checkpoint. Return: 0, -ENOENT. */
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source);

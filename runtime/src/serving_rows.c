@@ -22,18 +22,27 @@ static int64_t even(const struct checkpoint_piece *pieces, size_t count)
 	return pieces[count - 1].count <= pieces[0].count ? pieces[0].count : 0;
 }
 
+struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim)
+{
+	return (struct row_source){
+		.base = lowest(pieces, count),
+		.dim = dim,
+		.pieces = pieces,
+		.piece_count = count,
+		.piece_rows = even(pieces, count),
+	};
+}
+
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source)
 {
-	int count = checkpoint_pieces(checkpoint, table, 0, &source->pieces);
+	const struct checkpoint_piece *pieces;
+	int count = checkpoint_pieces(checkpoint, table, 0, &pieces);
 
 	if (count < 0)
 		return count;
+	*source = source_of(pieces, (size_t)count, dim);
 	source->checkpoint = checkpoint;
-	source->dim = dim;
-	source->piece_count = (size_t)count;
-	source->base = lowest(source->pieces, source->piece_count);
-	source->piece_rows = even(source->pieces, source->piece_count);
 	return 0;
 }
 

@@ -88,5 +88,22 @@ done
 refuses 'a corrupt chunk' 11 'do not match their checksum' "$dir" words 1
 refuses 'a corrupt chunk at open' 11 'do not match their checksum' "$dir" words 1 --verify
 
+# step NAME PATTERN EXPECT: a vector whose lookup expects this fails and says so
+step()
+{
+	cat >"$folder/v.json" <<-END
+	{"schema": "embeng.vector/1", "name": "v", "tables": [{"name": "t",
+	 "vocabulary_size": 2, "dim": 1, "initial": {"row_id": 0}}],
+	 "features": [{"name": "f", "table": "t"}, {"name": "g", "table": "t"}],
+	 "steps": [{"lookup": {"features": {"f": {"dense": [0, 1]}}, "expect": $3}}]}
+	END
+	"$embeng" conform -d soft "$folder/v.json" >"$folder/out" 2>"$folder/err"
+	[ $? -eq 1 ] && grep -q -e "$2" "$folder/out" && report ok "$1" || report no "$1"
+}
+
+step 'other numbers fail a vector' 'at \[1\]\[0\]: got 1, expected 3' '{"f": [[0], [3]]}'
+step 'another shape fails a vector' 'another shape' '{"f": [0, 1]}'
+step 'an answer that nobody asked for' "'g' is not looked up" '{"g": [[0], [1]]}'
+
 echo "1..$number"
 exit $failed

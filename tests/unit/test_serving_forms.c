@@ -229,6 +229,8 @@ START_TEST(ragged_fills_an_output_shape)
 	expect_refusal(s, in, -EINVAL, no_factor);
 	in = ragged_input(SHAPED, NULL, I(0), 1);
 	expect_refusal(s, in, -EINVAL, no_factor);
+	in = ragged_input(FLAT, I(1, 3, 2), I(0, 2, 3), 3);
+	expect_lookup(s, in, SHAPE(2, 2), WANT(20, 21, 20, 21));
 	in = ragged_input(OPEN_SHAPE, I(1, 3), I(0, 1, 2), 3);
 	expect_refusal(s, in, -EINVAL, "output shape [?, 2] is not fully defined");
 }
@@ -263,8 +265,8 @@ START_TEST(calls_that_are_no_lookup)
 	float out[4];
 	size_t rank;
 
-	bad.feature = 7;
-	expect_refusal(s, bad, -ENOENT, "there is no feature 7; the model has 7 features");
+	bad.feature = 8;
+	expect_refusal(s, bad, -ENOENT, "there is no feature 8; the model has 8 features");
 	bad = in;
 	bad.form = (enum embeng_input_form)3;
 	expect_refusal(s, bad, -EINVAL, "form 3 is none of EMBENG_DENSE");

@@ -64,7 +64,7 @@ START_TEST(serves_what_was_saved)
 		save(e, shard_bytes[i]);
 		embeng_close(e);
 		s = serve(NULL, i ? EMBENG_SERVING_VERIFY : 0);
-		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 7);
+		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 8);
 		expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4),
 			      SHAPE(3, 2), WANT(20, 21, 0, 0, 20, 21));
 		expect_lookup(s, ragged_input(SUM_BAG, I(3, 0, 2), I(0, 2, 3), 3), SHAPE(2, 2),
