@@ -254,7 +254,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 {
 	/* A line that moves, between lines of rows, is no help. */
 	bool shown = !out->json && (d->path || !isatty(STDOUT_FILENO)), reading = false;
-	struct transfer transfer = {.line = progress_start(shown), .cancels = true};
+	struct transfer transfer = {.line = progress_start_slowly(shown), .cancels = true};
 	struct outfile file;
 	int rc = outfile_open(&file, d->path);
 

@@ -29,9 +29,12 @@ static int width(const char *text)
 	return columns;
 }
 
+/* A stranger's checkpoint must not speak to the terminal. */
 static void print_name(const char *name, int columns)
 {
-	printf("%s%*s  ", name, columns - width(name), "");
+	for (const char *c = name; *c; c++)
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	printf("%*s  ", columns - width(name), "");
 }
 
 static void print_table(const struct embeng_model *model, size_t t, int columns)

@@ -37,7 +37,7 @@ static int report(const struct output *out, const char *dir,
 static int verify(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
 		  const struct embeng_checkpoint_info *info)
 {
-	struct transfer transfer = {.line = progress_start(!out->json), .cancels = true};
+	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	int err, code;
 
 	interrupt_catch();

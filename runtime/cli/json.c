@@ -49,6 +49,16 @@ struct json_object *json_float(double value)
 	return json_object_new_double_s(value, digits);
 }
 
+void json_add_text(struct json_object *to, const char *key, const char *text)
+{
+	json_object_object_add(to, key, text ? json_object_new_string(text) : NULL);
+}
+
+void json_add_number(struct json_object *to, const char *key, uint64_t number)
+{
+	json_object_object_add(to, key, json_object_new_uint64(number));
+}
+
 static void emit_failure(const struct output *out, int exit_code, int err, const char *hint,
 			 const char *message)
 {

@@ -87,26 +87,16 @@ static void print_plan(const struct plan_report *r)
 		fits_machine(r));
 }
 
-static void add_number(struct json_object *to, const char *key, uint64_t number)
-{
-	json_object_object_add(to, key, json_object_new_uint64(number));
-}
-
-static void add_text(struct json_object *to, const char *key, const char *text)
-{
-	json_object_object_add(to, key, text ? json_object_new_string(text) : NULL);
-}
-
 static struct json_object *item_document(const struct plan_report *r,
 					 const struct embeng_plan_item *item)
 {
 	struct json_object *document = json_object_new_object();
 
-	add_text(document, "kind", kinds[item->kind]);
-	add_text(document, "table", item->table >= 0 ? owner(r, item) : NULL);
-	add_text(document, "feature", item->feature >= 0 ? owner(r, item) : NULL);
-	add_text(document, "slot", item->slot);
-	add_number(document, "bytes", item->bytes);
+	json_add_text(document, "kind", kinds[item->kind]);
+	json_add_text(document, "table", item->table >= 0 ? owner(r, item) : NULL);
+	json_add_text(document, "feature", item->feature >= 0 ? owner(r, item) : NULL);
+	json_add_text(document, "slot", item->slot);
+	json_add_number(document, "bytes", item->bytes);
 	return document;
 }
 
@@ -119,16 +109,16 @@ static int emit_plan(const struct plan_report *r, const struct output *out)
 	for (size_t i = 0; i < r->plan->item_count; i++)
 		json_object_array_add(items, item_document(r, &r->plan->items[i]));
 	json_object_object_add(document, "items", items);
-	add_number(document, "table_bytes", r->plan->table_bytes);
-	add_number(document, "buffer_bytes", r->plan->buffer_bytes);
-	add_number(document, "engine_bytes", r->plan->engine_bytes);
-	add_number(document, "total_bytes", r->plan->total_bytes);
-	add_number(document, "cores", o->cores);
-	add_number(document, "step_depth", o->step_depth);
-	add_text(document, "device", r->device->name);
-	add_number(document, "table_memory", r->device->table_memory);
-	add_number(document, "machine_memory", r->memory);
-	add_number(document, "available_memory", r->available);
+	json_add_number(document, "table_bytes", r->plan->table_bytes);
+	json_add_number(document, "buffer_bytes", r->plan->buffer_bytes);
+	json_add_number(document, "engine_bytes", r->plan->engine_bytes);
+	json_add_number(document, "total_bytes", r->plan->total_bytes);
+	json_add_number(document, "cores", o->cores);
+	json_add_number(document, "step_depth", o->step_depth);
+	json_add_text(document, "device", r->device->name);
+	json_add_number(document, "table_memory", r->device->table_memory);
+	json_add_number(document, "machine_memory", r->memory);
+	json_add_number(document, "available_memory", r->available);
 	json_object_object_add(document, "fits_device", json_object_new_boolean(fits_device(r)));
 	json_object_object_add(document, "fits_machine", json_object_new_boolean(fits_machine(r)));
 	json_object_object_add(document, "fits", json_object_new_boolean(fits));

@@ -124,8 +124,10 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 {
 	printf("\nhit@10     %.3f  the item held out ranks in the first 10 of 100\n", l->hit_at_10);
 	printf("popularity %.3f  the same draw, ranked by use alone\n\n", l->popularity_hit_at_10);
-	text_hot_rows(l);
-	text_stages(l);
+	if (l->steps) {
+		text_hot_rows(l);
+		text_stages(l);
+	}
 	printf("%.2f s on %s, %u cores: %" PRIu64 " lookups, %" PRIu64 " updates, %" PRIu64
 	       " bytes copied\n\n",
 	       l->seconds, l->device.name, l->device.cores, l->counters.lookups,

@@ -48,6 +48,8 @@ says out 'dump tells of rows' '--rows=A:B'
 expect 'no command' 2 checkpoint
 expect 'unknown command' 2 checkpoint frob --json
 document 'unknown command, document' 'd["schema"] == "embeng.checkpoint/1" and "frob" in d["error"]["message"]'
+expect 'option before the command' 2 checkpoint --json ls whole
+document 'option before the command, document' '"goes before" in d["error"]["message"]'
 for verb in ls verify; do
 	expect "$verb of nothing" 2 checkpoint $verb
 	expect "$verb of two" 2 checkpoint $verb a b
@@ -242,7 +244,16 @@ expect 'a file to save in' 2 train baskets.txt --save other.txt
 expect 'every step, but where' 2 train baskets.txt --save-every 3
 expect 'no steps' 2 train baskets.txt --max-steps 0
 
-# damaged FILE OFFSET: a byte of the first shard of a copy of the checkpoint is another
+# No room for a second checkpoint: the first stays.
+(ulimit -f 20; trap '' XFSZ
+"$embeng" train baskets.txt --resume kept --epochs 20 --json) >out 2>err
+[ $? -eq 5 ] && report ok 'no room to save' || report no 'no room to save'
+document 'no room to save, document' 'd["error"]["name"] == "EFBIG" and "kept" in d["error"]["message"]'
+contents kept >a
+contents parts1 >b
+same 'the old checkpoint stays'
+
+# A byte of the first shard of a copy of the checkpoint is another
 shard=$(cd whole && ls | grep safetensors | head -1)
 cp -r whole hurt
 python3 -c 'import sys
@@ -260,6 +271,37 @@ expect 'a corrupt table is not dumped' 11 checkpoint dump hurt $table -o room/fi
 expect 'corrupt is not resumed' 11 train baskets.txt --resume hurt
 echo '{}' >hurt/index.json
 expect 'corrupt index' 11 checkpoint ls hurt
+
+# -- killed at any moment, often while it saves: what is there goes on to the same end --
+
+"$embeng" train baskets.txt --epochs 20 --save unharmed >out 2>err
+contents unharmed >a
+python3 - "$embeng" <<'END' >kills 2>&1 && report ok 'killed' || report no 'killed'
+import os, random, subprocess, sys, time
+
+seed = time.time_ns()
+print("seed", seed)
+draw = random.Random(seed)
+embeng = sys.argv[1]
+for kill in range(12):
+    begun = os.path.exists("killed/index.json")
+    child = subprocess.Popen([embeng, "train", "baskets.txt", "--epochs", "100000",
+                              "--resume" if begun else "--save", "killed",
+                              "--save-every", "1", "--max-steps", "20"],
+                             stdout=subprocess.DEVNULL)
+    time.sleep(draw.random() * 0.15)
+    child.kill()
+    ended = child.wait()
+    assert ended in (0, -9), ended
+    if os.path.exists("killed/index.json"):
+        subprocess.check_call([embeng, "checkpoint", "verify", "killed"])
+END
+sed 's/^/# /' kills
+expect 'goes on after kills' 0 train baskets.txt --resume killed --epochs 20
+contents killed >b
+same 'as if it had never been killed'
+[ "$(ls killed | grep -c safetensors)" -eq "$(ls unharmed | grep -c safetensors)" ] &&
+	report ok 'no shards are left behind' || report no 'no shards are left behind'
 
 # -- a signal ends the step, saves, and ends the program --
 

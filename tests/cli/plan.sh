@@ -6,7 +6,7 @@ set -u
 
 . "$(dirname "$0")/checks.sh"
 
-# bytes KIND: what the last document says of a kind, in Python
+# In Python: bytes of the last document, by kind
 kinds='{k: sum(i["bytes"] for i in d["items"] if i["kind"] == k) for k in ("table", "slot", "input", "activations", "gradients", "engine", "row access")}'
 
 expect 'a table' 0 plan --table users:1000x4:adagrad -b 100 --depth 4 --cores 1

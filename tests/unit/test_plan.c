@@ -183,7 +183,8 @@ static struct embeng_model *one_table(int64_t rows, int64_t dim, struct embeng_o
 START_TEST(test_by_hand)
 {
 	/* head 64 + feature 128 -> 192; offsets 101 * 8 at 192, 200 ids * 4 at 1024; in all 1824 */
-	const uint64_t input = (1824 + 912 + 4095) & ~4095ull, activations = (1600 + 800 + 4095) & ~4095ull;
+	const uint64_t input = (1824 + 912 + 4095) & ~4095ull;
+	const uint64_t activations = (1600 + 800 + 4095) & ~4095ull;
 	struct embeng_model *m = one_table(1000, 4, embeng_adagrad(0.1f));
 	struct embeng_plan_options o = {.size = sizeof(o), .batch_size = 100, .ids_per_sample = 2,
 					.id_type = EMBENG_I32, .step_depth = 4};

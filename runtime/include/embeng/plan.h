@@ -79,8 +79,9 @@ struct embeng_plan_options {
  * A plan supposes bags: every place in flight taken (step depth + 1 a replica) by
  * batches of the size that the model or the options say, from the first batch on. Then
  * table and buffer bytes are what embeng_usage() says, to the byte, and so are engine
- * bytes of models that train, as long as a batch is little work (64 pieces of 2^18
- * floats); smaller or dense batches and fewer ahead take less, never more. Not planned:
+ * bytes of models that train, as long as a batch is little work (64 pieces of up to
+ * 4096 rows or 2^18 floats; beyond, the list of pieces is planned for its worst);
+ * smaller or dense batches and fewer ahead take less, never more. Not planned:
  * queues, the table of regions, threads and the library's own lists, which no batch
  * makes grow. Freed by embeng_plan_free(). Names are the model's.
  */
