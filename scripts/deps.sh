@@ -36,12 +36,20 @@ compiles()
 	printf '#include <%s>\n' "$2" | $1 -fsyntax-only - 2>/dev/null
 }
 
+links_fuzzer()
+{
+	echo 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }' |
+		clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
+}
+
 probe()
 {
 	case $1 in
 	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+	file:*) [ -e "${1#file:}" ] ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
+	fuzzer:clang) links_fuzzer ;;
 	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;
 	m32:g++) compiles "g++ -m32 -x c++" cstdint ;;
 	*) echo "packages.txt: unknown probe $1" >&2; return 1 ;;

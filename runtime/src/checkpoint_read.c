@@ -105,8 +105,8 @@ static int read_piece(const struct embeng_checkpoint *c, const struct checkpoint
 		   : copy_bytes(c, piece->file, piece->offset + offset, count * row_bytes, to);
 }
 
-/* The piece that holds a row; there is one. */
-static size_t piece_of(const struct checkpoint_piece *pieces, size_t count, int64_t row)
+const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece *pieces,
+						   size_t count, int64_t row)
 {
 	size_t low = 0, high = count - 1;
 
@@ -118,20 +118,21 @@ static size_t piece_of(const struct checkpoint_piece *pieces, size_t count, int6
 		else
 			low = middle + 1;
 	}
-	return low;
+	return &pieces[low];
 }
 
 static int read_rows(const struct embeng_checkpoint *c, const struct checkpoint_piece *pieces,
 		     size_t piece_count, uint64_t row_bytes, int64_t first, uint64_t count,
 		     char *to)
 {
+	const struct checkpoint_piece *piece = checkpoint_piece_of(pieces, piece_count, first);
 	int ret = 0;
 
-	for (size_t i = piece_of(pieces, piece_count, first); !ret && count; i++) {
-		uint64_t left = (uint64_t)(pieces[i].first + pieces[i].count - first);
+	for (; !ret && count; piece++) {
+		uint64_t left = (uint64_t)(piece->first + piece->count - first);
 		uint64_t n = count < left ? count : left;
 
-		ret = read_piece(c, &pieces[i], row_bytes, first, n, to);
+		ret = read_piece(c, piece, row_bytes, first, n, to);
 		to += n * row_bytes;
 		first += (int64_t)n;
 		count -= n;

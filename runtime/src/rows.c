@@ -9,9 +9,6 @@
 #include "rows.h"
 #include "wait.h"
 
-#define STAGING_BYTES (1u << 20)
-#define HEAD_BYTES 128u /* the descriptor stands first */
-
 struct rows_call {
 	struct embeng *e;
 	const char *what;
@@ -36,7 +33,7 @@ int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *a
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		pthread_mutex_unlock(&e->lock);
-		ret = region_grow(e->device, &e->staging, STAGING_BYTES);
+		ret = region_grow(e->device, &e->staging, layout_staging(0));
 		ret = ret ? ret : body(e, arg, after);
 		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
@@ -102,15 +99,14 @@ static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
 
 static uint64_t staged_rows(uint64_t row)
 {
-	uint64_t n = (STAGING_BYTES - HEAD_BYTES) / row;
+	uint64_t n = (layout_staging(0) - STAGING_HEAD) / row;
 
 	return n ? n : 1;
 }
 
 static int staging_for(struct embeng *e, uint64_t row)
 {
-	return region_grow(e->device, &e->staging,
-			   row > STAGING_BYTES - HEAD_BYTES ? HEAD_BYTES + row : STAGING_BYTES);
+	return region_grow(e->device, &e->staging, layout_staging(row));
 }
 
 int rows_chunk_room(struct embeng *e, int table, uint64_t *most)
@@ -125,7 +121,7 @@ int rows_chunk_room(struct embeng *e, int table, uint64_t *most)
 
 char *rows_chunk_data(const struct embeng *e)
 {
-	return e->staging.data + HEAD_BYTES;
+	return e->staging.data + STAGING_HEAD;
 }
 
 int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
@@ -135,7 +131,7 @@ int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
 					 .slot = (uint32_t)c->slot,
 					 .first = c->first,
 					 .count = c->count,
-					 .data = region_part(&e->staging, HEAD_BYTES, bytes)};
+					 .data = region_part(&e->staging, STAGING_HEAD, bytes)};
 	struct embeng_cmd cmd = {
 		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
 
@@ -151,7 +147,7 @@ static uint64_t row_bytes(const struct rows_call *c)
 static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 {
 	struct embeng *e = c->e;
-	uint64_t bytes = n * row_bytes(c), data_at = HEAD_BYTES + (c->ids ? 8 * n : 0);
+	uint64_t bytes = n * row_bytes(c), data_at = STAGING_HEAD + (c->ids ? 8 * n : 0);
 	struct embeng_rows rows = {.table = (uint32_t)c->table,
 				   .slot = (uint32_t)c->slot,
 				   .first = c->ids ? 0 : c->first + at,
@@ -160,8 +156,8 @@ static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 	int ret;
 
 	if (c->ids) {
-		rows.ids = region_part(&e->staging, HEAD_BYTES, 8 * n);
-		copy_counted(e, e->staging.data + HEAD_BYTES, c->ids + at, 8 * n);
+		rows.ids = region_part(&e->staging, STAGING_HEAD, 8 * n);
+		copy_counted(e, e->staging.data + STAGING_HEAD, c->ids + at, 8 * n);
 	}
 	rows.data = region_part(&e->staging, data_at, bytes);
 	if (c->buffer) {
@@ -242,6 +238,43 @@ int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_
 			      .data = (char *)data};
 
 	return move_rows(&c, table, slot);
+}
+
+struct reading_list {
+	const char *what;
+	const struct rows_reading *readings;
+	size_t count;
+};
+
+static int read_each(struct embeng *e, void *arg, uint64_t after)
+{
+	const struct reading_list *list = arg;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		const struct rows_reading *reading = &list->readings[i];
+		struct rows_call c = {.e = e,
+				      .what = list->what,
+				      .op = EMBENG_OP_ROWS_READ,
+				      .ids = reading->ids,
+				      .count = reading->count,
+				      .data = (char *)reading->data};
+
+		if (!reading->count)
+			continue;
+		ret = check_call(&c, reading->table, NULL);
+		ret = ret ? ret : move_all(e, &c, after);
+	}
+	return ret;
+}
+
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count)
+{
+	struct reading_list list = {what, readings, count};
+	int ret = session_check(e, what);
+
+	return ret ? ret : rows_behind_gate(e, what, read_each, &list);
 }
 
 int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,

@@ -25,4 +25,16 @@ int rows_chunk_room(struct embeng *e, int table, uint64_t *most);
 char *rows_chunk_data(const struct embeng *e);
 int rows_chunk_run(struct embeng *e, const struct rows_chunk *chunk);
 
+/* Rows of a table's parameters. */
+struct rows_reading {
+	int table;
+	const int64_t *ids;
+	size_t count; /* 0: none */
+	float *data;
+};
+
+/* Reads all of them as the tables are at one moment. */
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count);
+
 #endif

@@ -17,11 +17,11 @@ import tempfile
 
 from mutations import MUTATIONS
 
-UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_fma", "test_step",
-         "test_partition", "test_batch", "test_update", "test_hot_row", "test_rows",
-         "test_differential"]
+UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_optimizers",
+         "test_kernels_fma", "test_step", "test_partition", "test_batch", "test_blob_values",
+         "test_update", "test_hot_row", "test_non_lazy", "test_rows", "test_differential"]
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
-          "tests"]
+          "docs", "tests"]
 TIMEOUT_S = 120
 
 

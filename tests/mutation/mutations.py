@@ -11,11 +11,15 @@ class Mutation(NamedTuple):
 
 
 LOOKUP = "engine/kernels/body_lookup.h"
+SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
 OPTIMIZERS = "engine/kernels/optimizers.h"
 STEP = "engine/step.c"
 IDS = "engine/ids.c"
+SERVING = "runtime/src/serving.h"
+SERVING_SUM = "runtime/src/serving_sum.c"
+ROWS = "engine/apply_rows.c"
 
 MUTATIONS = [
     Mutation("runs of 255 instead of 256", "engine/kernels/kernels.h",
@@ -29,11 +33,12 @@ MUTATIONS = [
     Mutation("missing scale in the lookup", LOOKUP,
              "\t\tif (w->scales)\n\t\t\tacc[i] *= w->scales[sample];\n", ""),
     Mutation("missing scale in the gradient", LOOKUP,
-             "scale * w->weights[k] : scale;", "w->weights[k] : scale;"),
-    Mutation("sqrtn without the root", LOOKUP,
+             "all * w->weights[k] : all;", "w->weights[k] : all;"),
+    Mutation("sqrtn without the root", SCALE,
              "KERNEL_SQRTN ? root64(sum) : sum;", "KERNEL_SQRTN ? sum : sum;"),
-    Mutation("division by a zero denominator", LOOKUP,
-             "d == 0.0 ? 0.0f : (float)(1.0 / d)", "(float)(1.0 / d)"),
+    Mutation("division by a zero denominator", SCALE,
+             "denominator == 0.0 ? 0.0f : (float)(1.0 / denominator)",
+             "(float)(1.0 / denominator)"),
     Mutation("weight left out of the lookup", LOOKUP,
              "weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x",
              "acc[i] + x"),
@@ -46,6 +51,49 @@ MUTATIONS = [
              "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / SQRT(s[0]);",
              "\tw = w - lr * g / SQRT(s[0]); \\\n\ts[0] = s[0] + g * g;"),
     Mutation("gradient ascent", OPTIMIZERS, "\tw = w - lr * g;", "\tw = w + lr * g;"),
+    Mutation("nesterov left out of AdagradMomentum", OPTIMIZERS,
+             "w = w - lr * (h[0] * s[1] + g);", "w = w - lr * s[1];"),
+    Mutation("momentum of AdagradMomentum before the preconditioner", OPTIMIZERS,
+             "\tg = g * POW(s[0] + h[4]); \\\n\ts[1] = h[0] * s[1] + g;",
+             "\ts[1] = h[0] * s[1] + g; \\\n\tg = g * POW(s[0] + h[4]);"),
+    Mutation("beta2 of 1 taken for a mean", OPTIMIZERS, "if (h[3] == 1.0f)", "if (h[3] > 1.0f)"),
+    Mutation("power rounded to f32", OPTIMIZERS,
+             "*power = -1.0 / h[2];", "*power = -1.0f / h[2];"),
+    Mutation("l1 pulls the other way", OPTIMIZERS,
+             "CLIP(s[1], -p[0], p[0]) - s[1]", "s[1] - CLIP(s[1], -p[0], p[0])"),
+    Mutation("l2 counted once", OPTIMIZERS, "p[1] = 2.0f * (", "p[1] = ("),
+    Mutation("linear with the power of the old accumulator", OPTIMIZERS,
+             "s[1] = s[1] + g - (after - before) * w / lr;",
+             "s[1] = s[1] + g - before * w / lr;"),
+    Mutation("epsilon not corrected", OPTIMIZERS,
+             "p[1] = (float)(h[2] * root);", "p[1] = h[2];"),
+    Mutation("bias step off by one", "engine/apply.c",
+             "model->optimizer_steps + 1);", "model->optimizer_steps);"),
+    Mutation("steps of the optimizer not counted", STEP, "\tmodel->optimizer_steps++;\n", ""),
+    Mutation("power loses its low part", "engine/kernels/math64.h",
+             "return (struct math64_pair){ sum, rest - (sum - product) };",
+             "return (struct math64_pair){ sum, 0.0 };"),
+    Mutation("last untouched row skipped", ROWS,
+             "for (; row < last; row++) {", "for (; row + 1 < last; row++) {"),
+    Mutation("touched rows updated again", ROWS,
+             "p->groups[group].row == row)", "false)"),
+    Mutation("chunks of untouched rows overlap", ROWS,
+             "u64 row = task * apply->most, last = row + apply->most, ",
+             "u64 row = task * apply->most, last = row + apply->most + 1, "),
+    Mutation("decay after the optimizer", UPDATE,
+             """\t\tif (!plain && u->flags & KERNEL_DECAY) \\
+\t\t\tw = w - decay_factor(u) * w; \\
+\t\tKERNEL_##KIND##_STEP \\
+""",
+             """\t\tKERNEL_##KIND##_STEP \\
+\t\tif (!plain && u->flags & KERNEL_DECAY) \\
+\t\t\tw = w - decay_factor(u) * w; \\
+"""),
+    Mutation("decay by the corrected rate", UPDATE,
+             "u->decay * u->lr : u->decay", "u->decay * u->prepared[0] : u->decay"),
+    Mutation("switch of one half accepted", "engine/blob_table.c",
+             "order > high || (range == KERNEL_SWITCH && bits && bits != F32_ONE)",
+             "order > high"),
     Mutation("decay after the optimizer's rate", UPDATE,
              "u->decay * u->lr : u->decay", "u->decay : u->decay"),
     Mutation("stale step without pipelining", STEP,
@@ -65,4 +113,19 @@ MUTATIONS = [
              "*row = (s64)*row < 0 ? 0 : rows - 1;", "*row = rows - 1;"),
     Mutation("last occurrence of the last row lost", "engine/partition.c",
              "p->groups[i + 1].first : p->count)", "p->groups[i + 1].first : p->count - 1)"),
+    Mutation("serving keeps weights of 0", SERVING,
+             "!(bag->weight > 0)", "!(bag->weight >= 0)"),
+    Mutation("serving leaves negative weights out of sums", SERVING,
+             "(p->table->combiner != EMBENG_SUM && ", "("),
+    Mutation("serving validates rank 3 by request only", "runtime/src/serving_plan.c",
+             "!p->f->unchecked_serving || coo.rank > 2", "!p->f->unchecked_serving"),
+    Mutation("serving forgets the first part of a long bag", SERVING_SUM,
+             "c->work.resume = open;", "c->work.resume = false;"),
+    Mutation("serving scales a long bag twice", SERVING_SUM,
+             "c->scales[c->samples] = 1.0f;",
+             "c->scales[c->samples] = scale_of(c->combiner, c->denominator);"),
+    Mutation("serving takes the denominator of the bag before", SERVING_SUM,
+             "\tc->denominator = 0;\n\tc->bag[++", "\tc->bag[++"),
+    Mutation("serving weighs a sequence of an output shape", "runtime/src/serving_plan.c",
+             "\tp->weights = NULL;\n", ""),
 ]

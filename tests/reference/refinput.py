@@ -127,13 +127,12 @@ class Lookup:
         sequence = (length > 0 and feature.output_shape is None and len(lead) == 1
                     and forms[0] != "dense")
         if sequence:
-            bags = [bag[:length] for bag in bags]
             lead = lead + [length]
         self.feature = feature
-        self.ids = sum(len(bag) for bag in bags)
+        self.ids = 0
         self.counts = []
         self.shape = self._shape(lead)
-        bags = [[kept for entry in bag for kept in _limit(feature, s, entry, self.counts)]
+        bags = [self._take(s, bag, length if sequence else math.inf)
                 for s, bag in enumerate(bags)]
         if sequence:
             self.samples = [Sample(bag[j:j + 1], 1.0) for bag in bags for j in range(length)]
@@ -142,14 +141,32 @@ class Lookup:
             self.samples = [Sample(bag, scale_of(combiner, [w for _, w in bag]))
                             for bag in bags]
 
+    def _take(self, sample, bag, most):
+        """The ids of a bag that count: up to a sequence's length, dropped ones as if absent."""
+        kept = []
+        for entry in bag:
+            if len(kept) == most:
+                break
+            self.ids += 1
+            kept += _limit(self.feature, sample, entry, self.counts)
+        return kept
+
     def _shape(self, lead):
+        """An input of rank 1 or 2 fills a shape of higher rank; else 0 matches any length."""
         fixed, name = self.feature.shape, self.feature.name
+        require(all(lead), "EINVAL", f"feature {name}: the input is empty")
         if fixed is None:
             return lead
-        reshaped = self.feature.output_shape is not None
-        same = math.prod(fixed) == math.prod(lead) if reshaped else fixed == lead
-        require(same, "EINVAL", f"feature {name}: shape {lead} does not fit {fixed}")
-        return fixed
+        if len(lead) <= 2 and len(lead) < len(fixed):
+            require(all(fixed), "EINVAL",
+                    f"feature {name}: shape {fixed} is not fully defined")
+            require(math.prod(fixed) == math.prod(lead), "EINVAL",
+                    f"feature {name}: {math.prod(lead)} samples do not fill shape {fixed}")
+            return fixed
+        same = len(lead) == len(fixed) and all(w in (0, n) for w, n in zip(fixed, lead))
+        require(same, "EINVAL",
+                f"feature {name}: inconsistent shape: {lead} does not fit {fixed}")
+        return lead
 
     def activations(self):
         table = self.feature.table

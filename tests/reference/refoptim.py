@@ -46,7 +46,7 @@ class Optimizer:
             if key == "kind":
                 continue
             require(key in self.h, "EINVAL", f"{where}: {kind} has no {key}")
-            self.h[key] = value
+            self.h[key] = float(value) if isinstance(value, str) else value  # "inf", "nan"
         self.rule.check(self.h, where)
         self._check_numbers(where)
         self._check_limits(where)

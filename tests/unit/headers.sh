@@ -37,12 +37,16 @@ try()
 widths=-O0
 [ "$(uname -m)" = x86_64 ] && widths="-O0 -m32"
 
+# The kernel's headers for -m32 are those of x86_64: gcc-multilib links them to where gcc looks,
+# but it cannot be installed beside a cross compiler.
+kernel=/usr/include/x86_64-linux-gnu
+
 headers=$(ls "$root"/uapi/*.h "$root"/runtime/include/embeng.h "$root"/runtime/include/embeng/*.h) || exit 1
 for header in $headers; do
 	for width in $widths; do
 		label="${header##*/}$([ "$width" = -m32 ] && echo ' for 32 bits')"
-		try "$label as C11" "$header" gcc "$width" -std=c11 -pedantic -x c
-		try "$label as C++17" "$header" g++ "$width" -std=c++17 -x c++
+		try "$label as C11" "$header" gcc "$width" -idirafter "$kernel" -std=c11 -pedantic -x c
+		try "$label as C++17" "$header" g++ "$width" -idirafter "$kernel" -std=c++17 -x c++
 	done
 done
 echo "1..$number"

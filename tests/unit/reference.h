@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a model computes, as plainly as it can be said: one loop per rule, in
- * the order that the numbers are defined in. Shares nothing with the engine.
+ * the order that the numbers are defined in. Shares with the engine only powers
+ * that are no roots, which test_kernels_fma.c compares with libm.
  */
 #ifndef EMBENG_TESTS_REFERENCE_H
 #define EMBENG_TESTS_REFERENCE_H
@@ -11,14 +12,20 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "../../engine/kernels/math64.h"
+
+enum ref_optimizer { REF_SGD, REF_ADAGRAD, REF_ADAGRAD_MOMENTUM, REF_FTRL, REF_ADAM };
+
 struct ref_table {
 	int64_t rows;
 	int dim;
 	int combiner; /* 0 sum, 1 mean, 2 sqrtn */
 	int policy;   /* 0 error, 1 clamp, 2 drop, 3 zero */
-	bool adagrad, accumulate, decay_by_rate, dynamic;
+	enum ref_optimizer optimizer;
+	bool accumulate, decay_by_rate, dynamic, non_lazy;
 	float rate, decay, gradient_min, gradient_max, weight_min, weight_max;
-	float *weights, *slot; /* [rows][dim] */
+	float hyper[5]; /* as embeng_engine.h lists them */
+	float *weights, *slot[2]; /* [rows][dim] */
 };
 
 struct ref_occurrence {
@@ -120,20 +127,88 @@ static inline float ref_clip(float x, float low, float high)
 	return x > high ? high : x;
 }
 
-/* One application of the optimizer to one float. */
-static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float rate,
-				float multiplier)
+static inline float ref_power(float x, double power)
 {
-	float *w = &t->weights[at];
+	if (power == 0.5)
+		return sqrtf(x);
+	return power == -0.5 ? 1.0f / sqrtf(x) : (float)math64_pow(x, power);
+}
+
+static inline void ref_adagrad_momentum(const struct ref_table *t, float *w, float *a, float *m,
+					float g, float rate)
+{
+	float momentum = t->hyper[0], beta2 = t->hyper[3], s;
+
+	*a = beta2 == 1.0f ? *a + g * g : beta2 * *a + (1.0f - beta2) * (g * g);
+	s = g * ref_power(*a + t->hyper[4], -1.0 / t->hyper[2]);
+	*m = momentum * *m + s;
+	*w = *w - rate * (t->hyper[1] != 0.0f ? momentum * *m + s : *m);
+}
+
+static inline void ref_ftrl(const struct ref_table *t, float *w, float *a, float *l, float g,
+			    float rate)
+{
+	float l1 = t->hyper[1], l2 = t->hyper[2], beta = t->hyper[3];
+	float was = ref_power(*a, -t->hyper[0]), is, below;
+
+	*a = *a + g * g;
+	is = ref_power(*a, -t->hyper[0]);
+	if (t->hyper[4] == 0.0f) {
+		*l = *l + g - (is - was) * *w / rate;
+		below = (is + beta) / rate + 2.0f * l2;
+	} else {
+		*l = *l + rate * g - (is - was) * *w;
+		below = is + beta + 2.0f * rate * l2;
+		l1 = rate * l1;
+	}
+	*w = (t->hyper[1] == 0.0f ? -*l : ref_clip(*l, -l1, l1) - *l) / below;
+}
+
+static inline void ref_adam(const struct ref_table *t, float *w, float *m, float *v, float g,
+			    float rate, int64_t step)
+{
+	float beta_1 = t->hyper[0], beta_2 = t->hyper[1], epsilon = t->hyper[2];
+
+	*m = beta_1 * *m + (1.0f - beta_1) * g;
+	*v = beta_2 * *v + (1.0f - beta_2) * (g * g);
+	if (t->hyper[4] != 0.0f) {
+		double root = sqrt(1.0 - (double)powl(beta_2, step));
+
+		rate = (float)(rate * root / (1.0 - (double)powl(beta_1, step)));
+		epsilon = (float)(epsilon * root);
+	} else if (t->hyper[3] != 0.0f) {
+		*w = *w - rate * *m / sqrtf(*v + epsilon * epsilon);
+		return;
+	}
+	*w = *w - rate * *m / (sqrtf(*v) + epsilon);
+}
+
+/* One application of the optimizer to one float. @step: its step, from 1. */
+static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float rate,
+				float multiplier, int64_t step)
+{
+	float *w = &t->weights[at], *first = &t->slot[0][at], *second = &t->slot[1][at];
 
 	g = ref_clip(g * multiplier, t->gradient_min, t->gradient_max);
 	if (t->decay != 0.0f)
 		*w = *w - (t->decay_by_rate ? t->decay * rate : t->decay) * *w;
-	if (t->adagrad) {
-		t->slot[at] = t->slot[at] + g * g;
-		*w = *w - rate * g / sqrtf(t->slot[at]);
-	} else {
+	switch (t->optimizer) {
+	case REF_SGD:
 		*w = *w - rate * g;
+		break;
+	case REF_ADAGRAD:
+		*first = *first + g * g;
+		*w = *w - rate * g / sqrtf(*first);
+		break;
+	case REF_ADAGRAD_MOMENTUM:
+		ref_adagrad_momentum(t, w, first, second, g, rate);
+		break;
+	case REF_FTRL:
+		ref_ftrl(t, w, first, second, g, rate);
+		break;
+	case REF_ADAM:
+		ref_adam(t, w, first, second, g, rate, step);
+		break;
 	}
 	*w = ref_clip(*w, t->weight_min, t->weight_max);
 }
@@ -165,7 +240,8 @@ static inline void ref_end_replica(struct ref_sum *s)
 /* @batches, @gradients: [replicas * features], replica by replica. NULL: zeros. */
 static inline void ref_update_float(struct ref_table *t, int table, int64_t row, int column,
 				    const struct ref_batch *batches, float *const *gradients,
-				    int replicas, int features, float rate, float multiplier)
+				    int replicas, int features, float rate, float multiplier,
+				    int64_t step)
 {
 	struct ref_sum sum = { 0 };
 
@@ -185,7 +261,8 @@ static inline void ref_update_float(struct ref_table *t, int table, int64_t row,
 			sum.touched = true;
 			sum.run = fmaf(c, g, sum.run);
 			if (!t->accumulate) {
-				ref_optimize(t, row * t->dim + column, sum.run, rate, multiplier);
+				ref_optimize(t, row * t->dim + column, sum.run, rate, multiplier,
+					     step);
 				sum.run = 0.0f;
 			} else if (++sum.in_run == 256) {
 				ref_end_run(&sum);
@@ -193,8 +270,8 @@ static inline void ref_update_float(struct ref_table *t, int table, int64_t row,
 		}
 	}
 	ref_end_replica(&sum);
-	if (sum.touched && t->accumulate)
-		ref_optimize(t, row * t->dim + column, sum.total, rate, multiplier);
+	if ((sum.touched && t->accumulate) || t->non_lazy)
+		ref_optimize(t, row * t->dim + column, sum.total, rate, multiplier, step);
 }
 
 #endif

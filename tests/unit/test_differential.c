@@ -2,15 +2,16 @@
 /*
  * Random models through raw commands, bit for bit against tests/unit/reference.h:
  * activations, tables and slots, for core counts, kernel variants, replicas,
- * policies and pipelining.
+ * optimizers with all their options, policies and pipelining.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "direct.h"
-#include "reference.h"
+#include "random_table.h"
+#include "variants.h"
 
-#define MODELS 300
+#define MODELS 100 /* for each variant */
 #define TABLES 4
 #define FEATURES 5
 #define REPLICAS 3
@@ -18,7 +19,7 @@
 
 struct random_model {
 	struct direct *d;
-	u64 state;
+	struct drawing draw;
 	int tables, features, replicas, steps;
 	bool pipelining, same_bits;
 	struct ref_table table[TABLES];
@@ -31,58 +32,12 @@ struct random_model {
 
 static u32 draw(struct random_model *m, u32 below)
 {
-	m->state = m->state * 6364136223846793005ull + 1442695040888963407ull;
-	return (u32)((m->state >> 33) % below);
+	return draw_below(&m->draw, below);
 }
 
 static float draw_float(struct random_model *m)
 {
-	return (float)((int)draw(m, 20001) - 10000) / 7919.0f;
-}
-
-static u32 bits_of(float x)
-{
-	u32 bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static void draw_table(struct random_model *m, struct ref_table *t, struct embeng_record_table *r)
-{
-	*t = (struct ref_table){
-		.rows = draw(m, 4) ? 1 + draw(m, 90) : 1 + draw(m, 3),
-		.dim = 1 + draw(m, 70),
-		.combiner = draw(m, 3),
-		.policy = draw(m, 4),
-		.adagrad = draw(m, 2),
-		.accumulate = draw(m, 5) > 0,
-		.decay_by_rate = draw(m, 2),
-		.dynamic = draw(m, 3) == 0,
-		.rate = 0.05f + draw(m, 100) / 311.0f,
-		.decay = draw(m, 3) ? 0.0f : 0.01f,
-		.gradient_min = draw(m, 3) ? -INFINITY : -0.7f,
-		.gradient_max = draw(m, 3) ? INFINITY : 0.9f,
-		.weight_min = draw(m, 3) ? -INFINITY : -1.1f,
-		.weight_max = draw(m, 3) ? INFINITY : 1.2f,
-	};
-	*r = (struct embeng_record_table){
-		.rows = t->rows, .dim = t->dim, .combiner = t->combiner, .out_of_range = t->policy,
-		.optimizer = t->adagrad ? EMBENG_OPTIMIZER_ADAGRAD : EMBENG_OPTIMIZER_SGD,
-		.slot_count = t->adagrad, .rate = t->dynamic ? 0 : bits_of(t->rate),
-		.weight_decay = bits_of(t->decay),
-		.clip_gradient_min = bits_of(t->gradient_min),
-		.clip_gradient_max = bits_of(t->gradient_max),
-		.clip_weight_min = bits_of(t->weight_min), .clip_weight_max = bits_of(t->weight_max),
-		.slot_start = { t->adagrad ? bits_of(0.1f) : 0 },
-		.flags = (t->accumulate ? EMBENG_TABLE_ACCUMULATE : 0) |
-			 (t->decay_by_rate ? EMBENG_TABLE_DECAY_BY_RATE : 0) |
-			 (t->dynamic ? EMBENG_TABLE_RATE_DYNAMIC : 0),
-	};
-	t->weights = calloc(t->rows * t->dim, sizeof(float));
-	t->slot = malloc(t->rows * t->dim * sizeof(float));
-	for (int i = 0; i < t->rows * t->dim; i++)
-		t->slot[i] = 0.1f;
+	return draw_gradient(&m->draw);
 }
 
 static void draw_model(struct random_model *m)
@@ -99,7 +54,7 @@ static void draw_model(struct random_model *m)
 	e.flags = m->pipelining ? EMBENG_ENGINE_PIPELINING : 0;
 	blob_record(b, EMBENG_RECORD_ENGINE, &e, sizeof(e));
 	for (int t = 0; t < m->tables; t++) {
-		draw_table(m, &m->table[t], &records[t]);
+		draw_table(&m->draw, &m->table[t], &records[t]);
 		blob_record(b, EMBENG_RECORD_TABLE, &records[t], sizeof(records[t]));
 	}
 	for (int f = 0; f < m->features; f++) {
@@ -271,22 +226,23 @@ static void reference_update(struct random_model *m, u64 step, float rate, float
 			for (int c = 0; c < table->dim; c++)
 				ref_update_float(table, t, row, c, m->batch[step % 2], m->gradients,
 						 m->replicas, m->features,
-						 table->dynamic ? rate : table->rate, multiplier);
+						 table->dynamic ? rate : table->rate, multiplier,
+						 step);
 		}
 	}
 	for (int i = 0; i < m->replicas * m->features; i++)
 		ref_release(&m->batch[step % 2][i]);
 }
 
-static void compare_tables(struct random_model *m)
+static void compare_tables(const struct random_model *m)
 {
 	for (int t = 0; t < m->tables; t++) {
 		const struct ref_table *table = &m->table[t];
 		const struct table *got = &m->d->context.model->tables[t];
 
 		same((float *)got->data, table->weights, table->rows * table->dim, "table", t);
-		if (table->adagrad)
-			same((float *)got->slots[0], table->slot, table->rows * table->dim,
+		for (u32 s = 0; s < got->record.slot_count; s++)
+			same((float *)got->slots[s], table->slot[s], table->rows * table->dim,
 			     "slot of", t);
 	}
 }
@@ -345,20 +301,17 @@ static void train(struct random_model *m)
 START_TEST(test_random_model)
 {
 	static const u32 cores[] = { 1, 2, 3, 4, 7 };
-	static const char *const variants[] = { "portable", "avx2" };
-	const char *variant = kernel_select(variants[_i % 2]) ? variants[_i % 2] : "portable";
-	struct random_model m = { .state = 1000 + _i };
+	const char *variant = kernel_variant(_i / MODELS);
+	struct random_model m = { .draw = { 1000 + _i } };
 
 	printf("seed %d, %s\n", 1000 + _i, variant);
-	m.d = direct_new(cores[_i / 2 % 5], variant);
+	m.d = direct_new(cores[_i % 5], variant);
 	m.steps = 1 + draw(&m, 4);
 	draw_model(&m);
 	fill_tables(&m);
 	train(&m);
-	for (int t = 0; t < m.tables; t++) {
-		free(m.table[t].weights);
-		free(m.table[t].slot);
-	}
+	for (int t = 0; t < m.tables; t++)
+		free_table(&m.table[t]);
 	direct_free(m.d);
 }
 END_TEST
@@ -370,7 +323,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(models, test_random_model, 0, MODELS);
+	add_variant_tests(models, test_random_model, MODELS);
 	suite_add_tcase(suite, models);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
