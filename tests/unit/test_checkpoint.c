@@ -215,7 +215,7 @@ END_TEST
 START_TEST(a_verification_is_canceled_at_each_call)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
-	struct watch w = {.what = "verify"};
+	struct help_watch w = {.what = "verify"};
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
 	unsigned int calls;
@@ -224,14 +224,14 @@ START_TEST(a_verification_is_canceled_at_each_call)
 	embeng_close(open_large(folder));
 	c = help_checkpoint(folder);
 	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
-	help_expect_ok(embeng_checkpoint_verify(c, watch, &w));
+	help_expect_ok(embeng_checkpoint_verify(c, help_watch, &w));
 	ck_assert_uint_eq(w.done, info.bytes);
 	ck_assert_uint_eq(w.total, info.bytes);
 	ck_assert_uint_eq(w.calls, 1 + info.chunk_count);
 	calls = w.calls;
 	for (unsigned int at = 1; at <= calls; at++) {
-		w = (struct watch){.what = "verify", .cancel_at = at};
-		help_expect(embeng_checkpoint_verify(c, watch, &w), -ECANCELED, "canceled after");
+		w = (struct help_watch){.what = "verify", .cancel_at = at};
+		help_expect(embeng_checkpoint_verify(c, help_watch, &w), -ECANCELED, "canceled after");
 		ck_assert_uint_eq(w.calls, at);
 	}
 	embeng_checkpoint_close(c);

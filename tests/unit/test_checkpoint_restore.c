@@ -211,10 +211,10 @@ END_TEST
 /* Room for the tables, 6 MB with their slots, and not for a copy of each. */
 #define TIGHT "soft:cores=2,memory=5M"
 
-static int restore_watched(struct embeng *e, const char *folder, struct watch *w)
+static int restore_watched(struct embeng *e, const char *folder, struct help_watch *w)
 {
 	struct embeng_restore_options o = {
-		.size = sizeof(o), .progress = watch, .progress_arg = w};
+		.size = sizeof(o), .progress = help_watch, .progress_arg = w};
 
 	return embeng_restore(e, folder, &o);
 }
@@ -223,7 +223,7 @@ static void cancel_everywhere(const char *device, unsigned int passes)
 {
 	const struct help_table t = {"t", 4000, 130, embeng_adagrad(0.1f)};
 	struct embeng *e = help_open("soft:cores=1,memory=64M", &t, 1);
-	struct watch w = {.what = "restore"};
+	struct help_watch w = {.what = "restore"};
 	char folder[HELP_PATH];
 	unsigned int calls, taken;
 
@@ -240,14 +240,14 @@ static void cancel_everywhere(const char *device, unsigned int passes)
 	ck_assert_uint_gt(taken, 4);
 	for (unsigned int at = 1; at <= taken; at++) {
 		help_fill(e, 2);
-		w = (struct watch){.what = "restore", .cancel_at = at};
+		w = (struct help_watch){.what = "restore", .cancel_at = at};
 		help_expect(restore_watched(e, folder, &w), -ECANCELED, "as they were");
 		ck_assert_uint_eq(w.calls, at);
 		help_expect_tables(e, 2);
 	}
 	/* In place, with rows overwritten already, there is no way back. */
 	for (unsigned int at = taken + 1; at <= calls; at++) {
-		w = (struct watch){.what = "restore", .cancel_at = at};
+		w = (struct help_watch){.what = "restore", .cancel_at = at};
 		help_fill(e, 2);
 		help_expect_ok(restore_watched(e, folder, &w));
 		help_expect_tables(e, 1);

@@ -7,9 +7,9 @@
 START_TEST(a_save_is_canceled_at_each_call)
 {
 	static char names[HELP_FILES][256];
-	struct watch w = {.what = "save"};
+	struct help_watch w = {.what = "save"};
 	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 20000,
-					.progress = watch, .progress_arg = &w};
+					.progress = help_watch, .progress_arg = &w};
 	struct embeng *e = open_all(SMALL);
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -26,7 +26,7 @@ START_TEST(a_save_is_canceled_at_each_call)
 	files = folder_files(folder, names, HELP_FILES);
 	help_fill(e, 2);
 	for (unsigned int at = 1; at <= calls; at++) {
-		w = (struct watch){.what = "save", .cancel_at = at};
+		w = (struct help_watch){.what = "save", .cancel_at = at};
 		help_expect(embeng_save(e, folder, &o), -ECANCELED, "is as it was");
 		ck_assert_uint_eq(w.calls, at);
 		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), files);
@@ -292,7 +292,7 @@ START_TEST(tables_that_lack_an_update_are_not_saved)
 	/* As the library keeps it in mind when the engine has no memory for an update. */
 	e->failed = -ENOMEM;
 	strcpy(e->failed_text, "step 3: no memory");
-	help_expect(embeng_save(e, folder, NULL), -ENOMEM, "lack an update: step 3: no memory");
+	help_expect(embeng_save(e, folder, NULL), -ENOMEM, "step 3: no memory");
 	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 9);
 	c = help_checkpoint(folder);
 	help_expect_checkpoint(c, 1);
