@@ -77,7 +77,8 @@ static int read_kind(struct json_object *o, const struct place *at, struct emben
 	return ret;
 }
 
-static int read_settings(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
+static int read_settings(struct json_object *o, const struct place *at,
+			 struct embeng_optimizer *out)
 {
 	int ret = 0;
 
