@@ -35,7 +35,7 @@ def bail(text):
 def compile_one(source, directory, flags):
     name = hashlib.sha256(source.encode()).hexdigest()[:16] + ".o"
     target = os.path.join(directory, name)
-    status, output = run([CC, *flags, "-c", source, "-o", target])
+    status, output = run([CC, *flags, "-ffunction-sections", "-c", source, "-o", target])
     return target, f"{source}:\n{output}" if status else ""
 
 

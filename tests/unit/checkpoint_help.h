@@ -250,15 +250,15 @@ static inline void help_expect_checkpoint(const struct embeng_checkpoint *c, uin
 }
 
 /* A progress function that looks at what it is told, and cancels when it was told to. */
-struct watch {
+struct help_watch {
 	unsigned int calls, cancel_at; /* 0: never */
 	uint64_t done, total;
 	const char *what;
 };
 
-static inline int watch(void *arg, const struct embeng_progress *p)
+static inline int help_watch(void *arg, const struct embeng_progress *p)
 {
-	struct watch *w = arg;
+	struct help_watch *w = arg;
 
 	ck_assert_str_eq(p->what, w->what);
 	ck_assert(!w->calls || (p->done >= w->done && p->total == w->total));

@@ -169,6 +169,26 @@ START_TEST(tables_that_the_model_lacks_are_left_out)
 }
 END_TEST
 
+START_TEST(a_model_without_tables)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng *e = help_open(SMALL, NULL, 0);
+	struct embeng_checkpoint *c;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_expect_ok(embeng_restore(e, folder, NULL));
+	c = help_checkpoint(folder);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert(!info.table_count && !info.file_count && !info.bytes && !info.chunk_count);
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	embeng_checkpoint_close(c);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_the_call)
 {
 	struct embeng *e = open_one(SMALL, "t", 64, 4, embeng_sgd(0.1f));
@@ -191,10 +211,10 @@ END_TEST
 /* Room for the tables, 6 MB with their slots, and not for a copy of each. */
 #define TIGHT "soft:cores=2,memory=5M"
 
-static int restore_watched(struct embeng *e, const char *folder, struct watch *w)
+static int restore_watched(struct embeng *e, const char *folder, struct help_watch *w)
 {
 	struct embeng_restore_options o = {
-		.size = sizeof(o), .progress = watch, .progress_arg = w};
+		.size = sizeof(o), .progress = help_watch, .progress_arg = w};
 
 	return embeng_restore(e, folder, &o);
 }
@@ -203,7 +223,7 @@ static void cancel_everywhere(const char *device, unsigned int passes)
 {
 	const struct help_table t = {"t", 4000, 130, embeng_adagrad(0.1f)};
 	struct embeng *e = help_open("soft:cores=1,memory=64M", &t, 1);
-	struct watch w = {.what = "restore"};
+	struct help_watch w = {.what = "restore"};
 	char folder[HELP_PATH];
 	unsigned int calls, taken;
 
@@ -220,14 +240,14 @@ static void cancel_everywhere(const char *device, unsigned int passes)
 	ck_assert_uint_gt(taken, 4);
 	for (unsigned int at = 1; at <= taken; at++) {
 		help_fill(e, 2);
-		w = (struct watch){.what = "restore", .cancel_at = at};
+		w = (struct help_watch){.what = "restore", .cancel_at = at};
 		help_expect(restore_watched(e, folder, &w), -ECANCELED, "as they were");
 		ck_assert_uint_eq(w.calls, at);
 		help_expect_tables(e, 2);
 	}
 	/* In place, with rows overwritten already, there is no way back. */
 	for (unsigned int at = taken + 1; at <= calls; at++) {
-		w = (struct watch){.what = "restore", .cancel_at = at};
+		w = (struct help_watch){.what = "restore", .cancel_at = at};
 		help_fill(e, 2);
 		help_expect_ok(restore_watched(e, folder, &w));
 		help_expect_tables(e, 1);
@@ -274,8 +294,9 @@ static int copy_then_fail(void *to, const void *from, uint64_t bytes)
 /* Fails each copy out of the shard in turn; true when the restore needed fewer. */
 static bool fail_copy(struct embeng *e, const char *folder, int number, int *ret)
 {
-	struct file_ops ops = file_ops_system;
+	static struct file_ops ops;
 
+	ops = file_ops_system;
 	ops.copy = copy_then_fail;
 	copies_left = number;
 	file_ops = &ops;
@@ -346,6 +367,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_missing_table_is_named_or_left);
 	tcase_add_test(tcase, another_shape_is_named_or_left);
 	tcase_add_test(tcase, tables_that_the_model_lacks_are_left_out);
+	tcase_add_test(tcase, a_model_without_tables);
 	tcase_add_test(tcase, says_what_is_wrong_with_the_call);
 	tcase_add_test(tcase, cancels_at_each_call_when_staged);
 	tcase_add_test(tcase, cancels_in_the_first_of_two_passes);

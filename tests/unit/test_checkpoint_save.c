@@ -7,9 +7,9 @@
 START_TEST(a_save_is_canceled_at_each_call)
 {
 	static char names[HELP_FILES][256];
-	struct watch w = {.what = "save"};
+	struct help_watch w = {.what = "save"};
 	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 20000,
-					.progress = watch, .progress_arg = &w};
+					.progress = help_watch, .progress_arg = &w};
 	struct embeng *e = open_all(SMALL);
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -26,7 +26,7 @@ START_TEST(a_save_is_canceled_at_each_call)
 	files = folder_files(folder, names, HELP_FILES);
 	help_fill(e, 2);
 	for (unsigned int at = 1; at <= calls; at++) {
-		w = (struct watch){.what = "save", .cancel_at = at};
+		w = (struct help_watch){.what = "save", .cancel_at = at};
 		help_expect(embeng_save(e, folder, &o), -ECANCELED, "is as it was");
 		ck_assert_uint_eq(w.calls, at);
 		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), files);
@@ -109,7 +109,7 @@ static int map_after_a_save(int fd, uint64_t bytes, const void **map)
 
 START_TEST(a_reader_overtaken_by_a_save_looks_again)
 {
-	struct file_ops ops = file_ops_system;
+	static struct file_ops ops;
 	struct embeng *e = open_all(SMALL);
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -120,6 +120,7 @@ START_TEST(a_reader_overtaken_by_a_save_looks_again)
 	help_fill(e, 2);
 	saver = e;
 	saved_folder = folder;
+	ops = file_ops_system;
 	ops.map = map_after_a_save;
 	file_ops = &ops;
 	c = help_checkpoint(folder);
@@ -170,6 +171,33 @@ START_TEST(only_our_own_leftovers_are_removed)
 		ck_assert(has_file(folder, others[i]));
 	for (size_t i = 0; i < 2; i++)
 		ck_assert(!has_file(folder, ours[i]));
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+#define LEFTOVER "embeng-1-0123456789abcdef-00000001.safetensors"
+
+static int expect_no_leftover(void *arg, const struct embeng_progress *p)
+{
+	(void)p;
+	ck_assert(!has_file(arg, LEFTOVER));
+	return 0;
+}
+
+/* A disk that a dead save filled has room again before the next one writes. */
+START_TEST(leftovers_go_before_anything_is_written)
+{
+	struct embeng *e = open_all(SMALL);
+	char folder[HELP_PATH];
+	struct embeng_save_options o = {.size = sizeof(o), .progress = expect_no_leftover,
+					.progress_arg = folder};
+
+	folder_new(folder);
+	for (int i = 0; i < 2; i++) {
+		put_file(folder, LEFTOVER, "left");
+		help_expect_ok(embeng_save(e, folder, &o));
+	}
 	embeng_close(e);
 	folder_remove(folder);
 }
@@ -264,7 +292,7 @@ START_TEST(tables_that_lack_an_update_are_not_saved)
 	/* As the library keeps it in mind when the engine has no memory for an update. */
 	e->failed = -ENOMEM;
 	strcpy(e->failed_text, "step 3: no memory");
-	help_expect(embeng_save(e, folder, NULL), -ENOMEM, "lack an update: step 3: no memory");
+	help_expect(embeng_save(e, folder, NULL), -ENOMEM, "step 3: no memory");
 	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 9);
 	c = help_checkpoint(folder);
 	help_expect_checkpoint(c, 1);
@@ -276,5 +304,6 @@ END_TEST
 
 RUN_SUITE("save", a_save_is_canceled_at_each_call, what_is_open_stays_what_it_was,
 	  one_save_at_a_time, a_reader_overtaken_by_a_save_looks_again,
-	  only_our_own_leftovers_are_removed, a_foreign_index_is_left_alone, names_must_be_utf8,
-	  says_what_is_wrong_with_a_save, tables_that_lack_an_update_are_not_saved)
+	  only_our_own_leftovers_are_removed, leftovers_go_before_anything_is_written,
+	  a_foreign_index_is_left_alone, names_must_be_utf8, says_what_is_wrong_with_a_save,
+	  tables_that_lack_an_update_are_not_saved)
