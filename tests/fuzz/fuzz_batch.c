@@ -50,8 +50,9 @@ static int add_sparse(struct target *t, struct fuzz *f, int feature)
 	for (size_t i = 0; indices && i < count * rank; i++)
 		indices[i] = (int64_t)fuzz_near(f, i < rank ? 0 : (uint64_t)indices[i - rank] +
 									  fuzz_rarely(f, 3));
-	return embeng_batch_sparse(t->batch, feature, type, indices, ids(&t->arrays, f, type, count), count,
-				   shape, rank, w, weight_count);
+	return embeng_batch_sparse(t->batch, feature, type, indices,
+				   ids(&t->arrays, f, type, count), count, shape, rank, w,
+				   weight_count);
 }
 
 static int add_ragged(struct target *t, struct fuzz *f, int feature)
@@ -70,8 +71,8 @@ static int add_ragged(struct target *t, struct fuzz *f, int feature)
 	}
 	count = fuzz_near(f, count) % 64;
 	w = weights(&t->arrays, f, count, &weight_count);
-	return embeng_batch_ragged(t->batch, feature, type, ids(&t->arrays, f, type, count), count, lengths,
-				   rows, w, weight_count);
+	return embeng_batch_ragged(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
+				   lengths, rows, w, weight_count);
 }
 
 static int add_splits(struct target *t, struct fuzz *f, int feature)
