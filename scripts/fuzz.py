@@ -51,6 +51,7 @@ TARGETS = {
     "rings": Target(8000, [
         "engine/admin.c", "engine/context.c", "engine/queue.c", "engine/region.c",
         "engine/ring.c"]),
+    "serving": Target(5000, ["runtime/src/serving_check.c", "runtime/src/serving_plan.c"]),
     "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
 }
 

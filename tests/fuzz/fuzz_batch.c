@@ -6,18 +6,9 @@
 #include <errno.h>
 
 #include "../unit/scarce.h"
-#include "batch_model.h"
-#include "fuzz.h"
+#include "arrays.h"
 
-#define ARRAYS 256
 #define ACTIONS 24
-#define LIMIT ((size_t)16 << 20) /* bytes; shapes may ask for any number of samples */
-
-/* What a batch holds pointers to lives until the batch has gone. */
-struct arrays {
-	void *list[ARRAYS];
-	size_t count;
-};
 
 struct target {
 	struct embeng *e;
@@ -27,70 +18,11 @@ struct target {
 	volatile float sum;
 };
 
-/* Memory that nothing but this array is in, or NULL. */
-static void *array(struct target *t, struct fuzz *f, size_t bytes)
-{
-	if (t->arrays.count == ARRAYS || fuzz_rarely(f, 32))
-		return NULL;
-	return t->arrays.list[t->arrays.count++] = fuzz_memory(bytes);
-}
-
-static void forget(struct target *t)
-{
-	while (t->arrays.count)
-		free(t->arrays.list[--t->arrays.count]);
-}
-
-/* A call that fails says why, of something that has a name. */
-static int said(int result)
-{
-	struct embeng_error error = {.size = sizeof(error)};
-
-	if (result >= 0)
-		return result;
-	embeng_last_error(&error);
-	fuzz_check(error.code == result, "%d, but the error is %d", result, error.code);
-	fuzz_check(strlen(error.text) > 8, "'%s'", error.text);
-	return result;
-}
-
-static const void *ids(struct target *t, struct fuzz *f, enum embeng_id_type type, size_t count)
-{
-	size_t width = type == EMBENG_I32 ? 4 : 8;
-	uint8_t *out = array(t, f, count * width);
-
-	for (size_t i = 0; out && i < count; i++) {
-		uint64_t id = fuzz_near(f, fuzz_below(f, BATCH_ROWS));
-
-		memcpy(out + i * width, &id, width);
-	}
-	return out;
-}
-
-static const float *weights(struct target *t, struct fuzz *f, size_t ids_count, size_t *count)
-{
-	float *out;
-
-	*count = 0;
-	if (fuzz_rarely(f, 2))
-		return NULL;
-	*count = fuzz_near(f, ids_count) % 64;
-	out = array(t, f, *count * sizeof(*out));
-	for (size_t i = 0; out && i < *count; i++)
-		out[i] = (float)(int8_t)fuzz_take(f, 1) / 8;
-	return out;
-}
-
-static enum embeng_id_type type_of(struct fuzz *f)
-{
-	return (enum embeng_id_type)(fuzz_near(f, fuzz_below(f, 2)) & 3);
-}
-
 static int add_dense(struct target *t, struct fuzz *f, int feature)
 {
 	enum embeng_id_type type = type_of(f);
 	size_t rank = fuzz_near(f, 1 + fuzz_below(f, 3)) % (EMBENG_MAX_RANK + 3), count = 1;
-	int64_t *shape = array(t, f, rank * sizeof(*shape));
+	int64_t *shape = array(&t->arrays, f, rank * sizeof(*shape));
 
 	for (size_t i = 0; i < rank; i++) {
 		uint64_t length = fuzz_near(f, i && i + 1 == rank ? 1 : fuzz_below(f, 4));
@@ -100,7 +32,7 @@ static int add_dense(struct target *t, struct fuzz *f, int feature)
 		count = count * length % 64;
 	}
 	count = fuzz_near(f, count) % 64;
-	return embeng_batch_dense(t->batch, feature, type, ids(t, f, type, count), count, shape,
+	return embeng_batch_dense(t->batch, feature, type, ids(&t->arrays, f, type, count), count, shape,
 				  rank);
 }
 
@@ -109,24 +41,25 @@ static int add_sparse(struct target *t, struct fuzz *f, int feature)
 	enum embeng_id_type type = type_of(f);
 	size_t rank = fuzz_near(f, 2 + fuzz_below(f, 2)) % (EMBENG_MAX_RANK + 3);
 	size_t count = fuzz_below(f, 8), weight_count;
-	int64_t *shape = array(t, f, rank * sizeof(*shape));
-	int64_t *indices = array(t, f, count * rank * sizeof(*indices));
-	const float *w = weights(t, f, count, &weight_count);
+	int64_t *shape = array(&t->arrays, f, rank * sizeof(*shape));
+	int64_t *indices = array(&t->arrays, f, count * rank * sizeof(*indices));
+	const float *w = weights(&t->arrays, f, count, &weight_count);
 
 	for (size_t i = 0; shape && i < rank; i++)
 		shape[i] = (int64_t)fuzz_near(f, 1 + fuzz_below(f, 4));
 	for (size_t i = 0; indices && i < count * rank; i++)
 		indices[i] = (int64_t)fuzz_near(f, i < rank ? 0 : (uint64_t)indices[i - rank] +
 									  fuzz_rarely(f, 3));
-	return embeng_batch_sparse(t->batch, feature, type, indices, ids(t, f, type, count), count,
-				   shape, rank, w, weight_count);
+	return embeng_batch_sparse(t->batch, feature, type, indices,
+				   ids(&t->arrays, f, type, count), count, shape, rank, w,
+				   weight_count);
 }
 
 static int add_ragged(struct target *t, struct fuzz *f, int feature)
 {
 	enum embeng_id_type type = type_of(f);
 	size_t rows = fuzz_below(f, 6), count = 0, weight_count;
-	int64_t *lengths = array(t, f, rows * sizeof(*lengths));
+	int64_t *lengths = array(&t->arrays, f, rows * sizeof(*lengths));
 	const float *w;
 
 	for (size_t i = 0; i < rows; i++) {
@@ -137,16 +70,16 @@ static int add_ragged(struct target *t, struct fuzz *f, int feature)
 		count = (count + length) % 64;
 	}
 	count = fuzz_near(f, count) % 64;
-	w = weights(t, f, count, &weight_count);
-	return embeng_batch_ragged(t->batch, feature, type, ids(t, f, type, count), count, lengths,
-				   rows, w, weight_count);
+	w = weights(&t->arrays, f, count, &weight_count);
+	return embeng_batch_ragged(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
+				   lengths, rows, w, weight_count);
 }
 
 static int add_splits(struct target *t, struct fuzz *f, int feature)
 {
 	enum embeng_id_type type = type_of(f);
 	size_t rows = fuzz_below(f, 6), weight_count;
-	int64_t *splits = array(t, f, rows * sizeof(*splits));
+	int64_t *splits = array(&t->arrays, f, rows * sizeof(*splits));
 	uint64_t at = fuzz_near(f, 0), count;
 	const float *w;
 
@@ -156,8 +89,8 @@ static int add_splits(struct target *t, struct fuzz *f, int feature)
 			at += fuzz_near(f, fuzz_below(f, 4));
 	}
 	count = fuzz_near(f, at) % 64;
-	w = weights(t, f, count, &weight_count);
-	return embeng_batch_ragged_splits(t->batch, feature, type, ids(t, f, type, count), count,
+	w = weights(&t->arrays, f, count, &weight_count);
+	return embeng_batch_ragged_splits(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
 					  splits, rows, w, weight_count);
 }
 
@@ -184,7 +117,7 @@ static void make_batch(struct target *t, struct fuzz *f)
 		if (!t->batch)
 			said(-errno_of_last());
 	}
-	forget(t);
+	forget(&t->arrays);
 	for (size_t i = 0; i < features && !fuzz_rarely(f, 16); i++)
 		add_input(t, f, (int)i);
 	if (t->batch)
@@ -236,7 +169,7 @@ static void apply(struct target *t, struct fuzz *f)
 	for (size_t i = 0; i < g.count; i++) {
 		elements[i] = fuzz_take(f, 1);
 		if (!fuzz_rarely(f, 4))
-			features[i] = array(t, f, elements[i] * sizeof(float));
+			features[i] = array(&t->arrays, f, elements[i] * sizeof(float));
 	}
 	said(embeng_apply_gradients(t->e, &g, 0));
 }
@@ -247,8 +180,8 @@ static void rows(struct target *t, struct fuzz *f)
 	const char *slot = slots[fuzz_below(f, 4)];
 	int table = (int)fuzz_near(f, fuzz_below(f, 2));
 	size_t count = fuzz_below(f, BATCH_ROWS + 1);
-	const int64_t *which = fuzz_rarely(f, 2) ? NULL : ids(t, f, EMBENG_I64, count);
-	float *data = array(t, f, count * BATCH_DIM * sizeof(float));
+	const int64_t *which = fuzz_rarely(f, 2) ? NULL : ids(&t->arrays, f, EMBENG_I64, count);
+	float *data = array(&t->arrays, f, count * BATCH_DIM * sizeof(float));
 	const struct embeng_initializer fill = {.kind = EMBENG_INIT_UNIFORM, .b = 1};
 
 	switch (fuzz_below(f, 3)) {
@@ -290,13 +223,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct target t = {0};
 
 	scarce_begin(scarce);
-	scarce_limit(LIMIT);
+	scarce_limit(ARRAYS_LIMIT);
 	t.e = batch_open(&f);
 	for (int i = 0; t.e && i < ACTIONS && f.left; i++)
 		act(&t, &f);
 	embeng_batch_free(t.batch);
 	embeng_close(t.e);
 	scarce_end();
-	forget(&t);
+	forget(&t.arrays);
 	return 0;
 }

@@ -69,5 +69,6 @@ WRAP(void *, reallocarray, NULL, count, n, (void *p, size_t count, size_t n), (p
 WRAP(char *, strdup, NULL, 1, 1, (const char *text), (text))
 WRAP(char *, strndup, NULL, 1, n, (const char *text, size_t n), (text, n))
 WRAP(int, posix_memalign, ENOMEM, 1, n, (void **p, size_t align, size_t n), (p, align, n))
-WRAP(void *, mmap, MAP_FAILED, 1, n, (void *at, size_t n, int prot, int flags, int fd, off_t offset),
+WRAP(void *, mmap, MAP_FAILED, 1, n,
+     (void *at, size_t n, int prot, int flags, int fd, off_t offset),
      (at, n, prot, flags, fd, offset))
