@@ -55,6 +55,7 @@ EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *f
  * @features: as embeng_serving_open(); NULL: the engine's own
  *
  * A lookup reads the rows that it needs, of all its inputs as they are at one moment.
+ * Return: as embeng_serving_open().
  */
 EMBENG_API int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
 				   struct embeng_serving **out, struct embeng_error *error);
