@@ -31,7 +31,7 @@ static void print_help(void)
 	      "Exit status: 0 ok, 2 usage or no checkpoint there, 4 permission, 11 corrupt.\n", stdout);
 }
 
-error_t checkpoint_parse_dir(int key, char *arg, struct argp_state *state)
+static error_t parse_dir(int key, char *arg, struct argp_state *state)
 {
 	const char **dir = state->input;
 
@@ -65,6 +65,24 @@ int checkpoint_open(const struct output *out, const char *dir, struct embeng_che
 		return output_library_failure(out, err, NULL);
 	}
 	return CLI_OK;
+}
+
+int checkpoint_run(const struct checkpoint_command *command, int argc, char **argv)
+{
+	const struct argp argp = {.parser = parse_dir, .args_doc = "DIR", .doc = command->doc};
+	struct output out = {.verb = "checkpoint", .command = command->name};
+	struct embeng_checkpoint_info info;
+	struct embeng_checkpoint *c;
+	const char *dir = NULL;
+	int code = command_parse(&argp, argc, argv, &out, &dir);
+
+	if (!code)
+		code = checkpoint_open(&out, dir, &c, &info);
+	if (code)
+		return code;
+	code = command->run(&out, dir, c, &info);
+	embeng_checkpoint_close(c);
+	return code;
 }
 
 const char *checkpoint_optimizer(const struct embeng_table_config *table)

@@ -10,8 +10,19 @@ int checkpoint_ls(int argc, char **argv);
 int checkpoint_verify(int argc, char **argv);
 int checkpoint_dump(int argc, char **argv);
 
-/* An argp parser of one argument, DIR; its input is a const char *. */
-error_t checkpoint_parse_dir(int key, char *arg, struct argp_state *state);
+/**
+ * struct checkpoint_command - a command whose one argument is DIR
+ * @name: of the command
+ * @doc: of its --help
+ * @run: with the open checkpoint; returns the exit code
+ */
+struct checkpoint_command {
+	const char *name, *doc;
+	int (*run)(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
+		   const struct embeng_checkpoint_info *info);
+};
+
+int checkpoint_run(const struct checkpoint_command *command, int argc, char **argv);
 
 /* 0, or the exit code of a failure that is reported. */
 int checkpoint_open(const struct output *out, const char *dir, struct embeng_checkpoint **c,

@@ -115,24 +115,17 @@ static int emit(const struct output *out, const char *dir, const struct embeng_m
 	return json_emit(d);
 }
 
+static int list(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
+		const struct embeng_checkpoint_info *info)
+{
+	const struct embeng_model *model = embeng_checkpoint_model(c);
+
+	return out->json ? emit(out, dir, model, info) : print_all(dir, model, info);
+}
+
 int checkpoint_ls(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.parser = checkpoint_parse_dir, .args_doc = "DIR", .doc = doc};
-	struct output out = {.verb = "checkpoint", .command = "ls"};
-	struct embeng_checkpoint_info info;
-	struct embeng_checkpoint *c;
-	const char *dir = NULL;
-	int code = command_parse(&argp, argc, argv, &out, &dir);
+	static const struct checkpoint_command command = {"ls", doc, list};
 
-	if (!code)
-		code = checkpoint_open(&out, dir, &c, &info);
-	if (code)
-		return code;
-	if (out.json)
-		code = emit(&out, dir, embeng_checkpoint_model(c), &info);
-	else
-		code = print_all(dir, embeng_checkpoint_model(c), &info);
-	embeng_checkpoint_close(c);
-	return code;
+	return checkpoint_run(&command, argc, argv);
 }

@@ -50,19 +50,7 @@ static int verify(const struct output *out, const char *dir, const struct embeng
 
 int checkpoint_verify(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.parser = checkpoint_parse_dir, .args_doc = "DIR", .doc = doc};
-	struct output out = {.verb = "checkpoint", .command = "verify"};
-	struct embeng_checkpoint_info info;
-	struct embeng_checkpoint *c;
-	const char *dir = NULL;
-	int code = command_parse(&argp, argc, argv, &out, &dir);
+	static const struct checkpoint_command command = {"verify", doc, verify};
 
-	if (!code)
-		code = checkpoint_open(&out, dir, &c, &info);
-	if (code)
-		return code;
-	code = verify(&out, dir, c, &info);
-	embeng_checkpoint_close(c);
-	return code;
+	return checkpoint_run(&command, argc, argv);
 }

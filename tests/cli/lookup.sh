@@ -4,26 +4,10 @@
 # usage: lookup.sh EMBENG-COMMAND EXAMPLE-SERVE
 set -u
 
-embeng=$1
-example=$2
-number=0
-failed=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-unset EMBENG_DEVICE
-dir=$folder/words.ckpt
+. "$(dirname "$0")/checks.sh"
 
-report()
-{
-	number=$((number + 1))
-	if [ "$1" = ok ]; then
-		echo "ok $number - $2"
-	else
-		failed=1
-		echo "not ok $number - $2"
-		sed 's/^/# /' "$folder/out" "$folder/err"
-	fi
-}
+example=$2
+dir=$folder/words.ckpt
 
 # prints NAME EXPECTED ARGUMENT...: lookup exits with 0 and prints exactly this
 prints()
