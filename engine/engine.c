@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "internal.h"
 #include "kernels/kernels.h"
+#include "kernels/variants.h"
 
 static bool config_fits(const struct engine_config *c)
 {
@@ -24,8 +25,10 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	const struct kernel_ops *kernels = kernel_select(config->variant);
 	struct engine *e;
 
-	if (!kernels || !config_fits(config))
+	if (!config_fits(config))
 		return -EINVAL;
+	if (!kernels)
+		return kernel_variant_exists(config->variant) ? -EOPNOTSUPP : -EINVAL;
 	e = port_alloc(sizeof(*e));
 	if (!e)
 		return -ENOMEM;

@@ -41,8 +41,8 @@ struct engine_config {
 /**
  * engine_create() - a device in ROM, waiting for firmware
  *
- * Return: 0, -ENOMEM, or -EINVAL for a config outside its limits or an unknown
- * @variant. Threads start with it.
+ * Return: 0, -ENOMEM, -EOPNOTSUPP for a @variant that the processor lacks, or -EINVAL for
+ * an unknown one or a config outside its limits. Threads start with it.
  */
 int engine_create(const struct engine_config *config, struct engine **out);
 

@@ -41,6 +41,7 @@ probe()
 	case $1 in
 	cmd:*) command -v "${1#cmd:}" >/dev/null ;;
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
+	file:*) [ -e "${1#file:}" ] ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
 	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;
 	*) echo "packages.txt: unknown probe $1" >&2; return 1 ;;

@@ -7,7 +7,7 @@
 #ifndef ENGINE_KERNELS_BODY_H
 #define ENGINE_KERNELS_BODY_H
 
-#include "kernels.h"
+#include "scale.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
@@ -22,6 +22,39 @@ INLINE void vec_store(float *p, vec v)
 {
 	*(vec_memory *)p = v;
 }
+
+/*
+ * The first n floats of a vector, n from 1 to VEC. Where a vector cannot be had in part
+ * (VEC_PARTS 0) n is VEC, and the columns that are left over are computed one by one.
+ */
+#ifdef VEC_PARTS
+INLINE vec vec_get(const float *p, u64 n)
+{
+	return n < VEC ? vec_load_part(p, n) : vec_load(p);
+}
+
+INLINE void vec_put(float *p, vec v, u64 n)
+{
+	if (n < VEC)
+		vec_store_part(p, v, n);
+	else
+		vec_store(p, v);
+}
+#else
+#define VEC_PARTS 0
+
+INLINE vec vec_get(const float *p, u64 n)
+{
+	(void)n;
+	return vec_load(p);
+}
+
+INLINE void vec_put(float *p, vec v, u64 n)
+{
+	(void)n;
+	vec_store(p, v);
+}
+#endif
 
 INLINE vec vec_all(float x)
 {

@@ -35,8 +35,9 @@ INLINE bool run_resolve(const struct kernel_update *u, const u32 *occ, u64 n,
 	return weighted;
 }
 
+/* count vectors of floats floats: one may be a part. */
 INLINE void run_block(const struct kernel_scratch *scratch, u64 n, float *sum, u64 column,
-		      const u32 count, const bool weighted)
+		      const u32 count, const u64 floats, const bool weighted)
 {
 	vec acc[8] = { { 0 } };
 
@@ -45,7 +46,7 @@ INLINE void run_block(const struct kernel_scratch *scratch, u64 n, float *sum, u
 
 		UNROLL
 		for (u32 i = 0; i < count; i++) {
-			vec x = vec_load(g + i * VEC);
+			vec x = vec_get(g + i * VEC, floats);
 
 			acc[i] = weighted ? vec_fma(vec_all(scratch->coef[k]), x, acc[i]) :
 					    acc[i] + x;
@@ -53,7 +54,7 @@ INLINE void run_block(const struct kernel_scratch *scratch, u64 n, float *sum, u
 	}
 	UNROLL
 	for (u32 i = 0; i < count; i++)
-		vec_store(sum + column + i * VEC, acc[i]);
+		vec_put(sum + column + i * VEC, acc[i], floats);
 }
 
 INLINE float run_column(const struct kernel_scratch *scratch, u64 n, u64 column)
@@ -71,13 +72,15 @@ INLINE void run_sum(const struct kernel_scratch *scratch, u64 n, float *sum, u32
 	u64 c = 0;
 
 	for (; dim - c >= 8 * VEC; c += 8 * VEC)
-		run_block(scratch, n, sum, c, 8, weighted);
+		run_block(scratch, n, sum, c, 8, VEC, weighted);
 	if (dim - c >= 4 * VEC) {
-		run_block(scratch, n, sum, c, 4, weighted);
+		run_block(scratch, n, sum, c, 4, VEC, weighted);
 		c += 4 * VEC;
 	}
 	for (; dim - c >= VEC; c += VEC)
-		run_block(scratch, n, sum, c, 1, weighted);
+		run_block(scratch, n, sum, c, 1, VEC, weighted);
+	if (VEC_PARTS && c < dim)
+		return run_block(scratch, n, sum, c, 1, dim - c, weighted);
 	for (; c < dim; c++)
 		sum[c] = run_column(scratch, n, c);
 }
@@ -99,6 +102,9 @@ static void add_row(float *dst, const float *src, u32 dim)
 
 	for (; dim - c >= VEC; c += VEC)
 		vec_store(dst + c, vec_load(dst + c) + vec_load(src + c));
+	if (VEC_PARTS && c < dim)
+		return vec_put(dst + c, vec_get(dst + c, dim - c) + vec_get(src + c, dim - c),
+			       dim - c);
 	for (; c < dim; c++)
 		dst[c] += src[c];
 }

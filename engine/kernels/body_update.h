@@ -99,6 +99,22 @@ INLINE vec vec_pow(vec x, double power)
 
 #define ONE_MORE(...) +1
 
+/* Columns [c, c + n), a vector or a part of one. */
+#define DEFINE_PART(KIND) \
+	INLINE void part_##KIND(const struct kernel_update *u, float *w, float *const *slot, \
+				const float *g, float coef, u64 c, u64 n, \
+				const enum gradient_form form, const bool plain) \
+	{ \
+		const u32 count = 0 KERNEL_##KIND##_SLOTS(ONE_MORE); \
+		vec x = vec_get(w + c, n), s[KERNEL_MAX_SLOTS]; \
+		for (u32 i = 0; i < count; i++) \
+			s[i] = vec_get(slot[i] + c, n); \
+		vec_##KIND(u, &x, vec_gradient(vec_get(g + c, n), coef, form), s, plain); \
+		for (u32 i = 0; i < count; i++) \
+			vec_put(slot[i] + c, s[i], n); \
+		vec_put(w + c, x, n); \
+	}
+
 /* All columns of one row. */
 #define DEFINE_COLUMNS(KIND) \
 	INLINE void columns_##KIND(const struct kernel_update *u, u64 row, const float *g, \
@@ -111,15 +127,10 @@ INLINE vec vec_pow(vec x, double power)
 		u64 c = 0; \
 		for (u32 i = 0; i < count; i++) \
 			slot[i] = u->slots[i] + row * u->stride; \
-		for (; dim - c >= VEC; c += VEC) { \
-			vec x = vec_load(w + c), s[KERNEL_MAX_SLOTS]; \
-			for (u32 i = 0; i < count; i++) \
-				s[i] = vec_load(slot[i] + c); \
-			vec_##KIND(u, &x, vec_gradient(vec_load(g + c), coef, form), s, plain); \
-			for (u32 i = 0; i < count; i++) \
-				vec_store(slot[i] + c, s[i]); \
-			vec_store(w + c, x); \
-		} \
+		for (; dim - c >= VEC; c += VEC) \
+			part_##KIND(u, w, slot, g, coef, c, VEC, form, plain); \
+		if (VEC_PARTS && c < dim) \
+			return part_##KIND(u, w, slot, g, coef, c, dim - c, form, plain); \
 		for (; c < dim; c++) { \
 			float x = w[c], s[KERNEL_MAX_SLOTS]; \
 			for (u32 i = 0; i < count; i++) \
@@ -135,6 +146,7 @@ INLINE vec vec_pow(vec x, double power)
 #define DEFINE_UPDATE(KIND) \
 	DEFINE_STEP(KIND, vec) \
 	DEFINE_STEP(KIND, float) \
+	DEFINE_PART(KIND) \
 	DEFINE_COLUMNS(KIND) \
 	static void update_##KIND(const struct kernel_update *u, u64 row, const float *g, \
 				  float coef, enum gradient_form form) \

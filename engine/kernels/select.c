@@ -7,7 +7,9 @@
 #define CPUID_1_ECX_FMA (1u << 12)
 #define CPUID_1_ECX_OSXSAVE (1u << 27)
 #define CPUID_7_EBX_AVX2 (1u << 5)
-#define XCR0_SSE_AVX 6u
+#define CPUID_7_EBX_AVX512 (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31) /* F, DQ, BW, VL */
+#define XCR0_SSE_AVX 0x06u
+#define XCR0_AVX512 0xe6u /* and opmask, upper halves, upper sixteen registers */
 
 static void cpuid(u32 leaf, u32 subleaf, u32 *eax, u32 *ebx, u32 *ecx)
 {
@@ -26,7 +28,8 @@ static u32 xcr0(void)
 	return eax;
 }
 
-static bool runs_avx2(void)
+/* The processor has the extensions, and the system keeps their registers. */
+static bool has(u32 extensions, u32 registers)
 {
 	u32 eax, ebx, ecx, leaves;
 
@@ -36,11 +39,20 @@ static bool runs_avx2(void)
 	cpuid(1, 0, &eax, &ebx, &ecx);
 	if (!(ecx & CPUID_1_ECX_FMA) || !(ecx & CPUID_1_ECX_OSXSAVE))
 		return false;
-	/* The processor has them; does the system keep their registers? */
-	if ((xcr0() & XCR0_SSE_AVX) != XCR0_SSE_AVX)
+	if ((xcr0() & registers) != registers)
 		return false;
 	cpuid(7, 0, &eax, &ebx, &ecx);
-	return ebx & CPUID_7_EBX_AVX2;
+	return (ebx & extensions) == extensions;
+}
+
+static bool runs_avx2(void)
+{
+	return has(CPUID_7_EBX_AVX2, XCR0_SSE_AVX);
+}
+
+static bool runs_avx512(void)
+{
+	return has(CPUID_7_EBX_AVX2 | CPUID_7_EBX_AVX512, XCR0_AVX512);
 }
 #endif
 
@@ -55,10 +67,18 @@ static const struct variant {
 	bool (*runs)(void);
 } variants[] = {
 #ifdef __x86_64__
+	{ &kernel_ops_avx512, runs_avx512 },
 	{ &kernel_ops_avx2, runs_avx2 },
 #endif
 	{ &kernel_ops_portable, runs_anywhere },
 };
+
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+const char *kernel_variant(u32 index)
+{
+	return index < VARIANTS ? variants[index].ops->name : NULL;
+}
 
 static bool same_name(const char *a, const char *b)
 {
@@ -71,13 +91,21 @@ static bool same_name(const char *a, const char *b)
 
 const struct kernel_ops *kernel_select(const char *force)
 {
-	for (u32 i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+	for (u32 i = 0; i < VARIANTS; i++) {
 		if (force && !same_name(force, variants[i].ops->name))
 			continue;
 		if (variants[i].runs())
 			return variants[i].ops;
 	}
 	return NULL;
+}
+
+bool kernel_variant_exists(const char *name)
+{
+	for (u32 i = 0; i < VARIANTS; i++)
+		if (same_name(name, variants[i].ops->name))
+			return true;
+	return false;
 }
 
 u64 kernel_scratch_bytes(u32 dim)

@@ -4,7 +4,7 @@
 #define ENGINE_KERNELS_VEC_AVX2_H
 
 #include "../types.h"
-#include "root.h"
+#include "vec_fused.h"
 
 #define VEC 8u
 
@@ -12,19 +12,9 @@ typedef float vec __attribute__((vector_size(32)));
 typedef s32 vec_mask __attribute__((vector_size(32)));
 typedef float vec_memory __attribute__((vector_size(32), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) float one_fma(float a, float b, float c)
-{
-	return __builtin_fmaf(a, b, c);
-}
-
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps256(a, b, c);
-}
-
-static inline __attribute__((always_inline)) float one_sqrt(float x)
-{
-	return root32(x);
 }
 
 static inline __attribute__((always_inline)) vec vec_sqrt(vec x)

@@ -88,14 +88,15 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
  * embeng_open() - open a device and load a model
  * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
  *	EMBENG_DEVICE, else the soft device. Without variant= the environment's
- *	EMBENG_KERNEL names the kernel variant ("portable", "avx2"), else the best
- *	that the processor runs; all give the same bits
+ *	EMBENG_KERNEL names the kernel variant ("portable", on x86-64 also "avx2" and
+ *	"avx512"), else the best that the processor runs; all give the same bits
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes
  *
  * Tables start as their initializers say, slots at their starts. Return: 0, or
- * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP, -ENOMEM.
+ * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP (among others: a kernel
+ * variant that the processor lacks), -ENOMEM.
  */
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);
@@ -407,14 +408,19 @@ struct embeng_counter_values {
  * @size: sizeof(struct embeng_usage)
  * @table_bytes: tables and slots
  * @buffer_bytes: shared memory, without the program's own embeng_buffer_alloc()
- * @engine_bytes: the engine's own, beside tables; 0 where the device does not tell
+ * @engine_bytes: the engine's own for the model, beside tables; 0 where the device does
+ *	not tell
  */
 struct embeng_usage {
 	size_t size;
 	uint64_t table_bytes, buffer_bytes, engine_bytes;
 };
 
-/** embeng_usage() - the bytes that a handle holds. Thread-safe */
+/**
+ * embeng_usage() - what is held at this moment
+ *
+ * Table and engine bytes are the device's: of all its contexts. Thread-safe.
+ */
 EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
 /** embeng_counters() - what a handle did since it was opened. Thread-safe */

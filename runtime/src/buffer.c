@@ -27,6 +27,11 @@ int region_alloc(struct device *d, struct region *region, uint64_t bytes)
 	return 0;
 }
 
+static void count_region(struct device *d, uint64_t bytes)
+{
+	__atomic_add_fetch(&d->region_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 int region_grow(struct device *d, struct region *region, uint64_t bytes)
 {
 	struct region larger;
@@ -34,10 +39,11 @@ int region_grow(struct device *d, struct region *region, uint64_t bytes)
 
 	if (region->length >= bytes && region->data)
 		return 0;
-	/* By half more than asked for, so that batches that creep up do not rebind each time. */
-	ret = region_alloc(d, &larger, (bytes + bytes / 2 + 4095) & ~4095ull);
+	ret = region_alloc(d, &larger, layout_region(bytes));
 	if (ret)
 		return ret;
+	larger.counted = true;
+	count_region(d, larger.length);
 	ret = region_free(d, region);
 	if (ret) {
 		region_free(d, &larger);
@@ -56,6 +62,8 @@ int region_free(struct device *d, struct region *region)
 	ret = d->ops->region_unbind(d, region->key.index);
 	if (ret)
 		return ret;
+	if (region->counted)
+		count_region(d, -region->length);
 	free(region->data);
 	*region = (struct region){0};
 	return 0;

@@ -10,6 +10,7 @@ struct region {
 	char *data;
 	uint64_t length;
 	struct embeng_mem key;
+	bool counted; /* in device.region_bytes: the library's own */
 };
 
 /* Zeroed, 4 KiB-aligned, bound with both rights. 0, -ENOMEM, -ENOSPC with a sentence. */

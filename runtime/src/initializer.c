@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "initializer.h"
+#include "port.h"
 
 int initializer_check(const char *where, const struct embeng_initializer *i)
 {
@@ -30,6 +31,23 @@ int initializer_check(const char *where, const struct embeng_initializer *i)
 	return code;
 }
 
+/*
+ * In the engine's mode, whatever the caller's is. Volatile, since the compiler knows no mode
+ * and might compute before it is set.
+ */
+static float default_deviation(const struct table *t)
+{
+	volatile double dim;
+	volatile float deviation;
+	struct port_fpu fpu;
+
+	port_fpu_begin(&fpu);
+	dim = (double)t->dim;
+	deviation = (float)(1.0 / sqrt(dim));
+	port_fpu_end(&fpu);
+	return deviation;
+}
+
 struct embeng_initializer initializer_resolve(const struct table *t, size_t slot,
 					      const struct embeng_initializer *given)
 {
@@ -44,7 +62,7 @@ struct embeng_initializer initializer_resolve(const struct table *t, size_t slot
 	} else {
 		i.kind = EMBENG_INIT_TRUNCATED_NORMAL;
 		i.a = 0.0f;
-		i.b = (float)(1.0 / sqrt((double)t->dim));
+		i.b = default_deviation(t);
 	}
 	return i;
 }

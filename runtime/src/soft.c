@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../engine/engine.h"
+#include "../../engine/kernels/variants.h"
 #include "error.h"
 
 #define QUEUES_LEAST 64u
@@ -167,6 +168,19 @@ static int make_host(struct soft *s, uint32_t queues)
 	return 0;
 }
 
+static int no_such_variant(const char *name)
+{
+	char known[64] = "";
+
+	for (uint32_t i = 0; kernel_variant(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s\"%s\"",
+			 i ? ", " : "", kernel_variant(i));
+	return fail(-EINVAL,
+		    "soft device: \"%s\" is not a kernel variant; there are %s. Without variant= "
+		    "and EMBENG_KERNEL it is the best that this processor runs",
+		    name, known);
+}
+
 static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 {
 	struct engine_config config = {
@@ -183,11 +197,13 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 	};
 	int ret = engine_create(&config, &s->engine);
 
-	if (ret == -EINVAL && config.variant)
+	if (ret == -ENOTSUP)
 		return fail(ret,
-			    "soft device: this machine has no kernel variant \"%s\"; leave "
-			    "variant= and EMBENG_KERNEL out, or say \"portable\"",
-			    config.variant);
+			    "soft device: this processor lacks what the kernel variant \"%s\" needs; "
+			    "leave variant= and EMBENG_KERNEL out for the best that it runs, \"%s\"",
+			    config.variant, kernel_select(NULL)->name);
+	if (ret == -EINVAL && config.variant)
+		return no_such_variant(config.variant);
 	if (ret)
 		return fail(ret, "soft device: the engine did not start: %s", strerror(-ret));
 	return 0;

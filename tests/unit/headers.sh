@@ -33,7 +33,8 @@ try()
 	fi
 }
 
-# Only the compilers of x86 know -m32. The kernel's asm/ is where they look for 64 bits alone.
+# Only the compilers of x86 know -m32, and the kernel's asm/ lies where they look for 64 bits
+# alone: gcc-multilib links it, but that cannot be installed beside a cross compiler.
 widths=-O0
 [ "$(uname -m)" = x86_64 ] && widths="-O0 -m32"
 include="-idirafter /usr/include/$(gcc -print-multiarch) $(pkg-config --cflags libdrm)"

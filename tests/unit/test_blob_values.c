@@ -178,8 +178,8 @@ START_TEST(test_dynamic_rate)
 END_TEST
 
 struct range {
-	u32 low, high;         /* bits of the ends, which are taken */
-	u32 below, above;      /* bits that are not */
+	u32 low, high;    /* bits of the ends, which are taken */
+	u32 below, above; /* bits that are not */
 };
 
 #define ANY { F32_MAX | F32_MINUS, F32_MAX, F32_INF | F32_MINUS, F32_INF }
@@ -197,7 +197,8 @@ static const struct kind {
 	{ EMBENG_OPTIMIZER_NONE, 0, 0, { ANY } },
 	{ EMBENG_OPTIMIZER_SGD, 0, 0, { ANY } },
 	{ EMBENG_OPTIMIZER_ADAGRAD, 1, 0, { ANY } },
-	{ EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, 2, 5, { ANY, SWITCH, ABOVE_ZERO, UP_TO_ONE, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, 2, 5,
+	  { ANY, SWITCH, ABOVE_ZERO, UP_TO_ONE, ABOVE_ZERO } },
 	{ EMBENG_OPTIMIZER_FTRL, 2, 5, { UP_TO_ZERO, FROM_ZERO, FROM_ZERO, FROM_ZERO, SWITCH } },
 	{ EMBENG_OPTIMIZER_ADAM, 2, 5, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO, SWITCH, SWITCH } },
 };

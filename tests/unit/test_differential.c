@@ -9,8 +9,9 @@
 
 #include "direct.h"
 #include "random_table.h"
+#include "variants.h"
 
-#define MODELS 300
+#define MODELS 100 /* for each variant */
 #define TABLES 4
 #define FEATURES 5
 #define REPLICAS 3
@@ -300,12 +301,11 @@ static void train(struct random_model *m)
 START_TEST(test_random_model)
 {
 	static const u32 cores[] = { 1, 2, 3, 4, 7 };
-	static const char *const variants[] = { "portable", "avx2" };
-	const char *variant = kernel_select(variants[_i % 2]) ? variants[_i % 2] : "portable";
+	const char *variant = kernel_variant(_i / MODELS);
 	struct random_model m = { .draw = { 1000 + _i } };
 
 	printf("seed %d, %s\n", 1000 + _i, variant);
-	m.d = direct_new(cores[_i / 2 % 5], variant);
+	m.d = direct_new(cores[_i % 5], variant);
 	m.steps = 1 + draw(&m, 4);
 	draw_model(&m);
 	fill_tables(&m);
@@ -323,7 +323,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(models, test_random_model, 0, MODELS);
+	add_variant_tests(models, test_random_model, MODELS);
 	suite_add_tcase(suite, models);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

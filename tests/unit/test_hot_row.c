@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "direct.h"
-#include "reference.h"
+#include "random_table.h"
+#include "variants.h"
 
 #define ROWS 5
 #define HOT 2
@@ -20,12 +21,13 @@
 struct hot_case {
 	int dim, replicas;
 	bool accumulate;
+	enum ref_optimizer optimizer;
 };
 
 /* The same for each variant and core count. */
 struct inputs {
 	struct hot_case is;
-	u64 state;
+	struct drawing state;
 	u64 counts[FEATURES * REPLICAS], samples[FEATURES * REPLICAS];
 	int64_t *offsets[FEATURES * REPLICAS], *ids[FEATURES * REPLICAS];
 	float *weights[FEATURES * REPLICAS], *gradients[FEATURES * REPLICAS];
@@ -35,21 +37,7 @@ struct inputs {
 
 static u32 draw(struct inputs *in, u32 below)
 {
-	in->state = in->state * 6364136223846793005ull + 1442695040888963407ull;
-	return (u32)((in->state >> 33) % below);
-}
-
-static float draw_float(struct inputs *in)
-{
-	return (float)((int)draw(in, 20001) - 10000) / 7919.0f;
-}
-
-static u32 bits_of(float x)
-{
-	u32 bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
+	return draw_below(&in->state, below);
 }
 
 /* Part 0 of a replica: weighted bags; part 1: single ids. One gradient is not given. */
@@ -66,14 +54,14 @@ static void draw_part(struct inputs *in, int part)
 		for (; count < end; count++) {
 			ids[count] = !bags || draw(in, 90) ? HOT : draw(in, ROWS);
 			if (bags)
-				weights[count] = draw_float(in);
+				weights[count] = draw_gradient(&in->state);
 		}
 		offsets[s + 1] = count;
 	}
 	if (part != FEATURES + 1) {
 		in->gradients[part] = malloc(floats * 4);
 		for (u64 i = 0; i < floats; i++)
-			in->gradients[part][i] = draw_float(in);
+			in->gradients[part][i] = draw_gradient(&in->state);
 	}
 	in->counts[part] = count;
 	in->samples[part] = samples;
@@ -89,16 +77,15 @@ static void draw_inputs(struct inputs *in)
 	u64 floats = (u64)ROWS * in->is.dim;
 
 	*t = (struct ref_table){ .rows = ROWS, .dim = in->is.dim, .combiner = 1,
-				 .optimizer = REF_ADAGRAD, .accumulate = in->is.accumulate,
-				 .rate = 0.125f, .gradient_min = -INFINITY, .gradient_max = INFINITY,
-				 .weight_min = -INFINITY, .weight_max = INFINITY };
-	t->weights = calloc(floats, 4);
-	t->slot[0] = calloc(floats, 4);
-	t->slot[1] = calloc(floats, 4);
-	for (u64 i = 0; i < floats; i++) {
-		t->weights[i] = draw_float(in);
-		t->slot[0][i] = 0.1f;
-	}
+				 .optimizer = in->is.optimizer, .accumulate = in->is.accumulate,
+				 .rate = 0.125f, .gradient_min = -INFINITY,
+				 .gradient_max = INFINITY, .weight_min = -INFINITY,
+				 .weight_max = INFINITY };
+	for (int i = 0; i < 5; i++)
+		t->hyper[i] = random_optimizers[t->optimizer].hyper[i][1];
+	make_table(t);
+	for (u64 i = 0; i < floats; i++)
+		t->weights[i] = draw_gradient(&in->state);
 	for (int part = 0; part < FEATURES * in->is.replicas; part++)
 		draw_part(in, part);
 }
@@ -112,23 +99,14 @@ static void free_inputs(struct inputs *in)
 		free(in->weights[part]);
 		free(in->gradients[part]);
 	}
-	free(in->table.weights);
-	free(in->table.slot[0]);
-	free(in->table.slot[1]);
+	free_table(&in->table);
 }
 
 static struct direct *open_model(const struct inputs *in, u32 cores, const char *variant)
 {
 	struct embeng_record_engine e = { .replicas = in->is.replicas, .table_count = 1,
 					  .feature_count = FEATURES };
-	struct embeng_record_table t = {
-		.rows = ROWS, .dim = in->is.dim, .combiner = EMBENG_COMBINER_MEAN,
-		.optimizer = EMBENG_OPTIMIZER_ADAGRAD, .slot_count = 1,
-		.flags = in->is.accumulate ? EMBENG_TABLE_ACCUMULATE : 0,
-		.rate = bits_of(0.125f), .slot_start = { bits_of(0.1f) },
-		.clip_gradient_min = bits_of(-INFINITY), .clip_gradient_max = bits_of(INFINITY),
-		.clip_weight_min = bits_of(-INFINITY), .clip_weight_max = bits_of(INFINITY),
-	};
+	struct embeng_record_table t = table_record(&in->table);
 	struct embeng_record_feature f = { .table = 0 };
 	struct direct_blob *b = calloc(1, sizeof(*b));
 	struct direct *d = direct_new(cores, variant);
@@ -235,45 +213,44 @@ static void train(const struct inputs *in, const struct ref_table *after, u32 co
 	ck_assert_uint_eq(d->context.model->partition.groups[HOT].row, HOT);
 	ck_assert_uint_gt(d->context.model->partition.groups[HOT].count, 20000);
 	same(table->data, after->weights, floats, "weights");
-	same(table->slots[0], after->slot[0], floats, "slots");
+	for (u32 s = 0; s < table->record.slot_count; s++)
+		same(table->slots[s], after->slot[s], floats, "slots");
 	for (int r = 0; r < in->is.replicas; r++)
 		free(updates[r]);
 	direct_free(d);
 }
 
 static const struct hot_case cases[] = {
-	{ 1, 1, true },	 { 64, 1, true },  { 70, 1, true },  { 1, 3, true },
-	{ 64, 3, true }, { 70, 3, true },  { 1, 1, false },  { 64, 1, false },
-	{ 70, 1, false }, { 1, 3, false }, { 64, 3, false }, { 70, 3, false },
+	{ 1, 1, true, REF_ADAGRAD },   { 64, 1, true, REF_SGD },
+	{ 70, 1, true, REF_ADAM },     { 1, 3, true, REF_FTRL },
+	{ 64, 3, true, REF_ADAGRAD },  { 70, 3, true, REF_ADAGRAD_MOMENTUM },
+	{ 1, 1, false, REF_ADAGRAD },  { 64, 1, false, REF_ADAM },
+	{ 70, 1, false, REF_SGD },     { 1, 3, false, REF_ADAGRAD_MOMENTUM },
+	{ 64, 3, false, REF_ADAGRAD }, { 70, 3, false, REF_FTRL },
 };
+
+#define CASES ((int)(sizeof(cases) / sizeof(cases[0])))
 
 START_TEST(test_a_hot_row_in_pieces)
 {
-	static const char *const variants[] = { "portable", "avx2" };
-	struct inputs in = { .is = cases[_i], .state = 400 + _i };
-	struct ref_table before;
-	u64 bytes = (u64)ROWS * cases[_i].dim * 4;
+	const int which = _i % CASES;
+	const char *variant = kernel_variant(_i / CASES);
+	struct inputs in = { .is = cases[which], .state = { 400 + which } };
+	struct ref_table before, after;
 
-	printf("seed %d: dim %d, %d replicas, accumulation %d\n", 400 + _i, in.is.dim,
-	       in.is.replicas, in.is.accumulate);
+	printf("seed %d: dim %d, %d replicas, accumulation %d, optimizer %d\n", 400 + which,
+	       in.is.dim, in.is.replicas, in.is.accumulate, in.is.optimizer);
 	draw_inputs(&in);
 	before = in.table;
-	in.table.weights = malloc(bytes);
-	in.table.slot[0] = malloc(bytes);
-	memcpy(in.table.weights, before.weights, bytes);
-	memcpy(in.table.slot[0], before.slot[0], bytes);
+	make_table(&in.table);
+	memcpy(in.table.weights, before.weights, (u64)ROWS * in.is.dim * 4);
 	reference(&in);
-	for (u32 v = 0; v < 2; v++) {
-		struct inputs from = in;
-
-		from.table = before;
-		if (!kernel_select(variants[v]))
-			continue; /* not a variant of this processor */
-		train(&from, &in.table, 1, variants[v]);
-		train(&from, &in.table, 3, variants[v]);
-	}
-	free(before.weights);
-	free(before.slot[0]);
+	after = in.table;
+	in.table = before;
+	train(&in, &after, 1, variant);
+	train(&in, &after, 3, variant);
+	in.table = after;
+	free_table(&before);
 	free_inputs(&in);
 }
 END_TEST
@@ -285,7 +262,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_loop_test(tcase, test_a_hot_row_in_pieces, 0, sizeof(cases) / sizeof(cases[0]));
+	add_variant_tests(tcase, test_a_hot_row_in_pieces, CASES);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -6,11 +6,9 @@
 #include "../../engine/kernels/optimizers.h"
 #include "direct_main.h"
 #include "test_kernels.h"
+#include "variants.h"
 
-#define VARIANTS 2
 #define DIM 19u /* more than one vector, and floats left over, whatever the variant */
-
-static const char *const variant_names[VARIANTS] = { "portable", "avx2" };
 
 /* A row whose elements are all alike. */
 struct element {
@@ -48,13 +46,11 @@ static struct element apply(const struct kernel_ops *ops, const struct kernel_up
 static void expect(const struct kernel_update *u, struct element before, float g,
 		   struct element after)
 {
-	for (u32 v = 0; v < VARIANTS; v++) {
-		const struct kernel_ops *ops = kernel_select(variant_names[v]);
-		struct element got;
+	const struct kernel_ops *ops;
 
-		if (!ops)
-			continue;
-		got = apply(ops, u, before, g);
+	for_each_variant(ops) {
+		struct element got = apply(ops, u, before, g);
+
 		ck_assert_msg(same_float(got.w, after.w) && same_float(got.slot[0], after.slot[0]) &&
 			      same_float(got.slot[1], after.slot[1]),
 			      "%s: %a (%a, %a), not %a (%a, %a)", ops->name, got.w, got.slot[0],

@@ -6,28 +6,8 @@
 #include <check.h>
 #include <math.h>
 
-#include "../../engine/kernels/kernels.h"
 #include "../../engine/kernels/math64.h"
-#include "../../engine/kernels/optimizers.h"
-#include "test_kernels.h"
-
-#define ROWS 6u
-#define SEGMENTS 7u
-#define SAMPLES 40u
-
-/* Occurrences of ROWS rows in SEGMENTS (replica, feature) parts, as an engine sorts them. */
-struct step {
-	u32 dim;
-	u64 stride;
-	struct kernel_segment segments[SEGMENTS];
-	float *gradients[SEGMENTS];
-	u32 *grad_rows[SEGMENTS];
-	float *coefs[SEGMENTS];
-	u32 *occ;
-	struct kernel_group groups[ROWS];
-	float *table;
-	float *slots[KERNEL_MAX_SLOTS];
-};
+#include "test_kernels_step.h"
 
 static inline const struct kernel_segment *segment_of(const struct step *s, u32 occurrence)
 {

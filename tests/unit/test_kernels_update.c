@@ -1,111 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "test_kernels_rules.h"
-
-#define VARIANTS 2
-
-static const char *const variant_names[VARIANTS] = { "portable", "avx2" };
-
-static void segment_random(struct step *s, u32 i, u64 first, u64 count)
-{
-	struct kernel_segment *seg = &s->segments[i];
-	bool null = random_below(5) == 0, direct = !null && random_below(3) == 0;
-	u64 stride = s->dim + random_below(4);
-
-	s->gradients[i] = null ? calloc(s->dim, sizeof(float)) :
-				 random_values((direct ? count : SAMPLES) * stride);
-	s->coefs[i] = random_values(count);
-	s->grad_rows[i] = malloc((count + 1) * sizeof(u32));
-	for (u64 k = 0; k < count; k++)
-		s->grad_rows[i][k] = (u32)random_below(SAMPLES);
-	*seg = (struct kernel_segment){ .first = first, .end = first + count, .replica = i / 3,
-					.gradients = s->gradients[i], .stride = null ? 0 : stride,
-					.grad_row = direct ? NULL : s->grad_rows[i],
-					.coef = random_below(2) ? s->coefs[i] : NULL };
-}
-
-/* Row 0 is hot: it fills several runs per replica. The last row occurs once. */
-static void step_random(struct step *s, u32 dim, u64 hot)
-{
-	u64 total = 0, at = 0;
-
-	s->dim = dim;
-	s->stride = dim + random_below(5);
-	for (u32 i = 0; i < SEGMENTS; i++) {
-		u64 count = i == 1 ? 0 : 20 + random_below(hot);
-
-		segment_random(s, i, total, count);
-		total += count;
-	}
-	s->occ = malloc(total * sizeof(*s->occ));
-	for (u32 row = 0; row < ROWS; row++) {
-		s->groups[row] = (struct kernel_group){ .row = row, .first = at };
-		for (u32 k = 0; k < total; k++)
-			if (row == (k % 10 || k > 40 ? 0 : 1 + k / 10))
-				s->occ[at++] = k;
-		s->groups[row].count = at - s->groups[row].first;
-	}
-	ck_assert_uint_eq(at, total);
-	s->table = random_values(ROWS * s->stride);
-	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++) {
-		s->slots[i] = random_values(ROWS * s->stride);
-		for (u64 k = 0; k < ROWS * s->stride; k++)
-			s->slots[i][k] = fabsf(s->slots[i][k]);
-	}
-}
-
-static void step_free(struct step *s)
-{
-	for (u32 i = 0; i < SEGMENTS; i++) {
-		free(s->gradients[i]);
-		free(s->coefs[i]);
-		free(s->grad_rows[i]);
-	}
-	for (u32 i = 0; i < KERNEL_MAX_SLOTS; i++)
-		free(s->slots[i]);
-	free(s->occ);
-	free(s->table);
-}
-
-static float *copy_rows(const struct step *s, const float *rows)
-{
-	float *copy = malloc(ROWS * s->stride * sizeof(*copy));
-
-	return memcpy(copy, rows, ROWS * s->stride * sizeof(*copy));
-}
-
-static float hyper_random(const struct kernel_parameter *parameter)
-{
-	static const float choices[][4] = {
-		[KERNEL_FINITE] = { 0.9f, 0.0f, 0.5f, -0.3f },
-		[KERNEL_SWITCH] = { 0.0f, 1.0f, 0.0f, 1.0f },
-		[KERNEL_ABOVE_ZERO] = { 1e-7f, 2.0f, 3.0f, 0.7f },
-		[KERNEL_FROM_ZERO] = { 0.0f, 0.01f, 0.0f, 0.3f },
-		[KERNEL_UP_TO_ZERO] = { -0.5f, 0.0f, -1.0f, -0.7f },
-		[KERNEL_UP_TO_ONE] = { 1.0f, 0.999f, 0.5f, 0.0f },
-		[KERNEL_BELOW_ONE] = { 0.9f, 0.999f, 0.5f, 0.0f },
-	};
-
-	return random_below(3) ? choices[parameter->range][random_below(4)] : parameter->value;
-}
-
-static struct kernel_update update_random(const struct step *s, u32 optimizer)
-{
-	struct kernel_update u = {
-		.optimizer = optimizer, .flags = (u32)random_below(3) ? (u32)random_below(64) : 0,
-		.dim = s->dim, .prefetch = (u32)random_below(3), .stride = s->stride,
-		.segment_count = SEGMENTS, .segments = s->segments, .lr = 0.0625f + random_unit() / 32,
-		.gradient_multiplier = 0.75f, .gradient_min = -0.5f, .gradient_max = 0.375f,
-		.decay = 0.01f, .weight_min = -0.4f, .weight_max = 0.5f,
-	};
-
-	for (u32 i = 0; i < kernel_optimizers[optimizer].hyper_count; i++)
-		u.hyper[i] = hyper_random(&kernel_optimizers[optimizer].hyper[i]);
-	u.step = 1 + random_below(random_below(2) ? 4 : 100000);
-	if (random_below(20) == 0)
-		u.lr = 0.0f;
-	kernel_prepare(&u);
-	return u;
-}
+#include "variants.h"
 
 static void expect_column(const struct kernel_update *u, const struct step *s, u32 row, u32 column)
 {
@@ -145,9 +40,9 @@ static void check_update(const struct kernel_ops *ops, const struct step *s, u32
 
 START_TEST(test_update_equals_the_rule)
 {
-	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
-	for (u32 dim = 1; ops && dim <= 130; dim++) {
+	for (u32 dim = 1; dim <= 130; dim++) {
 		struct step s;
 
 		step_random(&s, dim, dim % 16 == 1 ? 600 : 30);
@@ -188,9 +83,9 @@ static void check_sums(const struct kernel_ops *ops, struct step *s)
 
 START_TEST(test_row_gradient_equals_the_rule)
 {
-	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
-	for (u32 dim = 1; ops && dim <= 130; dim += 3) {
+	for (u32 dim = 1; dim <= 130; dim += 3) {
 		struct step s;
 
 		step_random(&s, dim, 900);
@@ -231,7 +126,7 @@ END_TEST
 /* A hot row may be summed run by run elsewhere and finished with update_row. */
 START_TEST(test_cut_row_equals_whole_row)
 {
-	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 	float gradient[900], coef[900], whole[1], part[1], scratch[2048] __attribute__((aligned(64)));
 	struct kernel_segment segment = { .end = 900, .gradients = gradient, .stride = 1,
 					  .coef = coef };
@@ -240,8 +135,6 @@ START_TEST(test_cut_row_equals_whole_row)
 				   .optimizer = KERNEL_SGD, .lr = 0.5f, .table = table };
 	u32 occ[900];
 
-	if (!ops)
-		return;
 	ck_assert_uint_le(kernel_scratch_bytes(1), sizeof(scratch));
 	for (u32 i = 0; i < 900; i++) {
 		occ[i] = i;
@@ -267,7 +160,7 @@ END_TEST
 /* +0 is where a sum begins, so a lone gradient of -0 arrives as +0; -0 - +0 keeps its sign. */
 START_TEST(test_lone_negative_zero_is_summed_from_zero)
 {
-	const struct kernel_ops *ops = kernel_select(variant_names[_i]);
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 	float gradient[17], table[17], scratch[2048] __attribute__((aligned(64)));
 	const struct kernel_segment segment = { .end = 1, .gradients = gradient, .stride = 17 };
 	const struct kernel_group group = { .count = 1 };
@@ -278,8 +171,6 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 
 	for (u32 c = 0; c < 17; c++)
 		gradient[c] = table[c] = -0.0f;
-	if (!ops)
-		return;
 	ops->update_rows(&u, &group, 1, 0, &occ, scratch);
 	for (u32 c = 0; c < 17; c++)
 		ck_assert_uint_eq(bits_of(table[c]), 0x80000000);
@@ -295,11 +186,11 @@ int main(void)
 
 	random_start();
 	tcase_set_timeout(tests, 120);
-	tcase_add_loop_test(tests, test_update_equals_the_rule, 0, VARIANTS);
-	tcase_add_loop_test(tests, test_row_gradient_equals_the_rule, 0, VARIANTS);
+	add_variant_tests(tests, test_update_equals_the_rule, 1);
+	add_variant_tests(tests, test_row_gradient_equals_the_rule, 1);
 	tcase_add_test(tests, test_runs_end_at_256_and_at_replicas);
-	tcase_add_loop_test(tests, test_cut_row_equals_whole_row, 0, VARIANTS);
-	tcase_add_loop_test(tests, test_lone_negative_zero_is_summed_from_zero, 0, VARIANTS);
+	add_variant_tests(tests, test_cut_row_equals_whole_row, 1);
+	add_variant_tests(tests, test_lone_negative_zero_is_summed_from_zero, 1);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

@@ -8,6 +8,7 @@
 #include "direct_main.h"
 #include "direct_model.h"
 #include "random_table.h"
+#include "variants.h"
 
 #define TABLES 3 /* with a feature; without; without, and lazy */
 #define STEPS 3
@@ -23,7 +24,6 @@ struct run {
 };
 
 static const u32 all_cores[] = { 1, 2, 3, 4, 7 };
-static const char *const variants[] = { "portable", "avx2" };
 
 static void draw_tables(struct run *r, bool bias_correction)
 {
@@ -126,19 +126,25 @@ static void reference(struct run *r, const s64 *ids, float gradient)
 	}
 }
 
+static void same(const u32 *got, const float *want, u64 count, const char *what, int table)
+{
+	for (u64 i = 0; i < count; i++) {
+		if (got[i] != bits_of(want[i]))
+			ck_abort_msg("%s of table %d, element %llu: %#x, not %a", what, table,
+				     (unsigned long long)i, got[i], (double)want[i]);
+	}
+}
+
 static void compare(const struct run *r)
 {
 	for (int t = 0; t < TABLES; t++) {
 		const struct table *got = &r->d->context.model->tables[t];
 		const struct ref_table *want = &r->table[t];
+		u64 count = (u64)want->rows * want->dim;
 
-		for (u64 i = 0; i < (u64)want->rows * want->dim; i++) {
-			ck_assert_msg(got->data[i] == bits_of(want->weights[i]),
-				      "table %d, element %llu: %#x, not %a", t,
-				      (unsigned long long)i, got->data[i], want->weights[i]);
-			ck_assert_uint_eq(got->slots[0][i], bits_of(want->slot[0][i]));
-			ck_assert_uint_eq(got->slots[1][i], bits_of(want->slot[1][i]));
-		}
+		same(got->data, want->weights, count, "weights", t);
+		same(got->slots[0], want->slot[0], count, "momenta", t);
+		same(got->slots[1], want->slot[1], count, "velocities", t);
 	}
 }
 
@@ -173,26 +179,33 @@ static void check_stats(struct run *r)
 	ck_assert_uint_eq(s.untouched_rows, 0);
 }
 
+static void train_all_rows(u32 i, u32 cores, const char *variant)
+{
+	struct run r = { .draw = { 60 + i } };
+
+	printf("seed %u, %s, %u cores\n", 60 + i, variant, cores);
+	r.d = direct_new(cores, variant);
+	draw_tables(&r, i % 2);
+	load(&r);
+	if (i % 3)
+		r.step = state(&r, EMBENG_OP_STATE_WRITE, 1000 * i);
+	for (u64 step = 1; step <= STEPS; step++)
+		train_step(&r, step);
+	ck_assert_uint_eq(state(&r, EMBENG_OP_STATE_READ, 0), r.step);
+	check_stats(&r);
+	for (int t = 0; t < TABLES; t++)
+		free_table(&r.table[t]);
+	direct_free(r.d);
+}
+
 START_TEST(test_all_rows_at_every_step)
 {
-	for (u32 i = 0; i < 10; i++) {
-		struct run r = { .draw = { 60 + i } };
-		const char *variant = kernel_select(variants[i / 5]) ? variants[i / 5] : "portable";
+	const struct kernel_ops *ops;
+	u32 seed = 0;
 
-		printf("seed %u, %s, %u cores\n", 60 + i, variant, all_cores[i % 5]);
-		r.d = direct_new(all_cores[i % 5], variant);
-		draw_tables(&r, i % 2);
-		load(&r);
-		if (i % 3)
-			r.step = state(&r, EMBENG_OP_STATE_WRITE, 1000 * i);
-		for (u64 step = 1; step <= STEPS; step++)
-			train_step(&r, step);
-		ck_assert_uint_eq(state(&r, EMBENG_OP_STATE_READ, 0), r.step);
-		check_stats(&r);
-		for (int t = 0; t < TABLES; t++)
-			free_table(&r.table[t]);
-		direct_free(r.d);
-	}
+	for_each_variant(ops)
+		for (u32 c = 0; c < sizeof(all_cores) / sizeof(all_cores[0]); c++)
+			train_all_rows(seed++, all_cores[c], ops->name);
 }
 END_TEST
 

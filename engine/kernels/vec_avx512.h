@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of sixteen floats, whole or in part, for files built with -mavx512f -mfma. */
+#ifndef ENGINE_KERNELS_VEC_AVX512_H
+#define ENGINE_KERNELS_VEC_AVX512_H
+
+#include "../types.h"
+#include "vec_fused.h"
+
+#define VEC 16u
+#define VEC_PARTS 1
+
+typedef float vec __attribute__((vector_size(64)));
+typedef s32 vec_mask __attribute__((vector_size(64)));
+typedef float vec_memory __attribute__((vector_size(64), aligned(4), may_alias));
+
+#define VEC_ALL_LANES ((u16)0xffff)
+#define VEC_ROUNDING 4 /* as MXCSR says */
+
+typedef float vec_half __attribute__((vector_size(32)));
+
+/* The first n lanes; the processor does not touch what the others would be in memory. */
+static inline __attribute__((always_inline)) u16 vec_lanes(u64 n)
+{
+	return (u16)((1u << n) - 1);
+}
+
+/* Half a vector where that is enough: a whole one may touch one more line, masked or not. */
+static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u64 n)
+{
+	const vec_half zero = { 0 };
+
+	if (n > VEC / 2)
+		return __builtin_ia32_loadups512_mask(p, (vec){ 0 }, vec_lanes(n));
+	return __builtin_shufflevector(__builtin_ia32_loadups256_mask(p, zero, (u8)vec_lanes(n)),
+				       zero, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/*
+ * The barrier keeps the compiler from storing by a masked vextractf32x8, which faults on what
+ * it does not write.
+ */
+static inline __attribute__((always_inline)) void vec_store_part(float *p, vec v, u64 n)
+{
+	vec_half low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+
+	if (n > VEC / 2)
+		return __builtin_ia32_storeups512_mask(p, v, vec_lanes(n));
+	__asm__("" : "+v"(low));
+	__builtin_ia32_storeups256_mask(p, low, (u8)vec_lanes(n));
+}
+
+static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
+{
+	return __builtin_ia32_vfmaddps512_mask(a, b, c, VEC_ALL_LANES, VEC_ROUNDING);
+}
+
+static inline __attribute__((always_inline)) vec vec_sqrt(vec x)
+{
+	return __builtin_ia32_sqrtps512_mask(x, x, VEC_ALL_LANES, VEC_ROUNDING);
+}
+
+#endif
