@@ -77,6 +77,7 @@ static void nap(struct emu *emu, u64 idle_ns)
 
 static bool look(struct emu *emu)
 {
+	emu_msix_replay(emu);
 	if (xchg(&emu->reset_wanted, false)) {
 		power_cycle(emu);
 		return true;
