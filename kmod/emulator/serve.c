@@ -12,7 +12,7 @@
 
 #define SPIN_NS (50 * NSEC_PER_USEC)
 #define SLEEP_LEAST_NS (20 * NSEC_PER_USEC)
-#define SLEEP_MOST_NS (10 * NSEC_PER_MSEC)
+#define SLEEP_MOST_NS (40 * NSEC_PER_MSEC)
 #define IDLE_SHARE 16 /* of the time that nothing happened */
 
 static int power_on(struct emu *emu)
