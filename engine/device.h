@@ -178,6 +178,8 @@ struct queue {
 	struct command *pool, *free; /* [accept_limit], and those not in use */
 	u32 tail_seen, cq_head_seen; /* as of the last look */
 	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
+	u64 publish_ns; /* completions wait until then to be seen, 0: they do not */
+	bool stalled;	/* a fault: it takes nothing more */
 	u64 turn;		     /* engine->turn when it last ran a command */
 	struct embeng_queue_report reported;
 };

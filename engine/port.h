@@ -73,6 +73,25 @@ struct port_fpu {
 void port_fpu_begin(struct port_fpu *fpu);
 void port_fpu_end(struct port_fpu *fpu);
 
+/*
+ * Faults that a host injects to see how others bear them. port_fault() is asked at each
+ * occasion and is not 0 when the fault strikes now; what the number says stands here, with
+ * the target that it is asked for. A host without faults answers 0.
+ */
+enum port_fault {
+	PORT_FAULT_DROP_COMPLETION,    /* queue */
+	PORT_FAULT_DELAY_COMPLETION,   /* queue; ns */
+	PORT_FAULT_CORRUPT_COMPLETION, /* queue */
+	PORT_FAULT_STALL_QUEUE,	       /* queue: takes nothing more until it is destroyed */
+	PORT_FAULT_REFUSE_REGION,      /* context */
+	PORT_FAULT_DMA_ERROR,	       /* queue whose command meets it */
+	PORT_FAULT_ECC_CORRECTABLE,    /* queue whose command meets it */
+	PORT_FAULT_ECC_UNCORRECTABLE,  /* queue whose command meets it */
+	PORT_FAULT_FIRMWARE_REFUSES,   /* enum embeng_boot_error */
+	PORT_FAULT_HEARTBEAT_STOPS,
+};
+u64 port_fault(void *host, enum port_fault fault, u32 target);
+
 enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
