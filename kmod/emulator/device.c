@@ -73,6 +73,7 @@ struct emu *emu_create(const struct emu_options *options)
 	emu->number = number;
 	emu->options = *options;
 	xa_init_flags(&emu->pages, XA_FLAGS_LOCK_IRQ);
+	emu_debugfs_add(emu);
 	ret = register_platform(emu);
 	if (ret)
 		goto free_number;
@@ -83,6 +84,7 @@ struct emu *emu_create(const struct emu_options *options)
 unregister:
 	platform_device_unregister(emu->platform);
 free_number:
+	emu_debugfs_remove(emu);
 	ida_free(&numbers, number);
 	return ERR_PTR(ret);
 }
@@ -90,6 +92,7 @@ free_number:
 void emu_destroy(struct emu *emu)
 {
 	emu_bridge_remove(emu);
+	emu_debugfs_remove(emu);
 	emu_serve_stop(emu);
 	emu_msix_exit(emu);
 	emu_window_release(emu);

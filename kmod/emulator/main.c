@@ -94,17 +94,23 @@ static int __init emu_init(void)
 
 	if (ret)
 		return ret;
+	if (memmap && donor) {
+		pr_err(EMU_NAME ": donor=%s and memmap=%s exclude each other\n", donor, memmap);
+		return -EINVAL;
+	}
 	ret = emu_backing_open(memmap, donor);
 	if (ret)
 		return ret;
 	ret = emu_bridge_init();
 	if (ret)
 		goto close_backing;
+	emu_debugfs_init();
 	ret = create_all(&options);
 	if (ret)
-		goto exit_bridge;
+		goto exit_debugfs;
 	return 0;
-exit_bridge:
+exit_debugfs:
+	emu_debugfs_exit();
 	emu_bridge_exit();
 close_backing:
 	emu_backing_close();
@@ -115,6 +121,7 @@ module_init(emu_init);
 static void __exit emu_exit(void)
 {
 	destroy_all();
+	emu_debugfs_exit();
 	emu_bridge_exit();
 	emu_backing_close();
 }
