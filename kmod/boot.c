@@ -11,16 +11,15 @@
 
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
 
-static const char *boot_error_text(u32 error)
-{
-	switch (error) {
-#define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
-	case value:                               \
-		return text;
+static const char *const boot_errors[] = {
+#define EMBENG_BOOT_ERROR_TEXT(name, value, text) [value] = text,
 	EMBENG_BOOT_ERROR_TABLE(EMBENG_BOOT_ERROR_TEXT)
 #undef EMBENG_BOOT_ERROR_TEXT
-	}
-	return "an error that this driver does not know";
+};
+
+static const char *boot_error_text(u32 error)
+{
+	return error < ARRAY_SIZE(boot_errors) ? boot_errors[error] : "not known to this driver";
 }
 
 static void free_image(struct drm_device *drm, void *image)
@@ -42,8 +41,7 @@ int embeng_boot_request(struct embeng_device *ed)
 	int ret = request_firmware(&file, EMBENG_FIRMWARE, dev);
 
 	if (ret)
-		return dev_err_probe(dev, ret, "firmware %s is missing; install it and bind again\n",
-				     EMBENG_FIRMWARE);
+		return dev_err_probe(dev, ret, "cannot read firmware %s\n", EMBENG_FIRMWARE);
 	if (!file->size || file->size > EMBENG_FW_LENGTH_MAX) {
 		ret = dev_err_probe(dev, -EINVAL, "firmware %s has %zu bytes, at most %llu fit\n",
 				    EMBENG_FIRMWARE, file->size, EMBENG_FW_LENGTH_MAX);

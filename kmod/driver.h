@@ -4,8 +4,10 @@
  *
  * DOC: Locks, outermost first
  *
+ *	device->contexts_mutex	no context goes away
  *	context->lock		regions and queues of one context: made, ended
  *	device->reset_lock	read: talks to a booted device. write: resets it
+ *	device->contexts_lock	list of contexts
  *	queue->lock		one submitter at a time
  *	device->bo_lock		list of buffers
  *	context->map_lock	what a fault may put into a mapping
@@ -14,12 +16,13 @@
  * DOC: Memory and the device
  *
  * Nothing that the device may reach is freed before it said that it is done with it
- * (embeng_admin_end()), or was reset, or may no longer master the bus.
+ * (embeng_context_end_command()), or was reset, or may no longer master the bus.
  */
 #ifndef EMBENG_DRIVER_H
 #define EMBENG_DRIVER_H
 
 #include <linux/completion.h>
+#include <linux/io.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
@@ -99,6 +102,14 @@ struct embeng_vector {
  * @vectors: interrupts
  * @vector_count: of @vectors
  * @reset_lock: see above
+ * @bo_lock: guards @bos
+ * @bos: buffers that the device may be given
+ * @contexts_mutex: no context goes away
+ * @contexts_lock: guards @contexts
+ * @contexts: of open files
+ * @numbers: contexts that the device knows
+ * @queues: by number
+ * @resets: counters, under @reset_lock
  * @gone: unplugged, or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -117,6 +128,14 @@ struct embeng_device {
 	struct embeng_vector *vectors;
 	u32 vector_count;
 	struct rw_semaphore reset_lock;
+	struct mutex bo_lock;
+	struct list_head bos;
+	struct mutex contexts_mutex;
+	struct mutex contexts_lock;
+	struct list_head contexts;
+	struct xarray numbers;
+	struct xarray queues;
+	struct embeng_accel_resets resets;
 	bool gone;
 };
 
@@ -170,6 +189,10 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
 
 /* irq.c */
 int embeng_irq_init(struct embeng_device *ed);
+
+/* reset.c */
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
+void embeng_reset_give_up(struct embeng_device *ed);
 
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

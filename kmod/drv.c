@@ -9,12 +9,21 @@
 #include <drm/drm_managed.h>
 
 #include "compat.h"
-#include "driver.h"
+#include "context.h"
 
 #define IOCTL(name, fn) DRM_IOCTL_DEF_DRV(EMBENG_##name, fn, 0)
 
 static const struct drm_ioctl_desc ioctls[] = {
 	IOCTL(QUERY, embeng_query_ioctl),
+	IOCTL(BO_CREATE, embeng_bo_create_ioctl),
+	IOCTL(BO_INFO, embeng_bo_info_ioctl),
+	IOCTL(USERPTR, embeng_userptr_ioctl),
+	IOCTL(CONTEXT_CREATE, embeng_context_create_ioctl),
+	IOCTL(BIND, embeng_region_bind_ioctl),
+	IOCTL(UNBIND, embeng_region_unbind_ioctl),
+	IOCTL(QUEUE_CREATE, embeng_queue_create_ioctl),
+	IOCTL(QUEUE_DESTROY, embeng_queue_destroy_ioctl),
+	IOCTL(WAIT, embeng_wait_ioctl),
 };
 
 /* A tail beyond what this kernel knows must be zero; the core would drop it unseen. */
@@ -53,19 +62,34 @@ static int filter(unsigned int cmd, unsigned long arg)
 	return 0;
 }
 
+/* The driver's own calls keep the device from being unplugged under them. */
+static long run(struct file *file, unsigned int cmd, unsigned long arg,
+		long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
+{
+	struct drm_file *drm_file = file->private_data;
+	struct drm_device *drm = drm_file->minor->dev;
+	int index, ret = filter(cmd, arg);
+
+	if (ret)
+		return ret;
+	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
+		return call(file, cmd, arg);
+	if (!drm_dev_enter(drm, &index))
+		return -ENODEV;
+	ret = embeng_gone(to_embeng(drm)) ? -ENODEV : call(file, cmd, arg);
+	drm_dev_exit(index);
+	return ret;
+}
+
 static long embeng_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	int ret = filter(cmd, arg);
-
-	return ret ?: drm_ioctl(file, cmd, arg);
+	return run(file, cmd, arg, drm_ioctl);
 }
 
 #ifdef CONFIG_COMPAT
 static long embeng_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	int ret = filter(cmd, arg);
-
-	return ret ?: drm_compat_ioctl(file, cmd, arg);
+	return run(file, cmd, arg, drm_compat_ioctl);
 }
 #else
 #define embeng_compat_ioctl NULL
@@ -77,16 +101,18 @@ static const struct file_operations fops = {
 	.release = drm_release,
 	.unlocked_ioctl = embeng_ioctl,
 	.compat_ioctl = embeng_compat_ioctl,
-	.poll = drm_poll,
-	.read = drm_read,
+	.poll = embeng_wait_poll,
 	.llseek = noop_llseek,
-	.mmap = drm_gem_mmap,
+	.mmap = embeng_mmap,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
 static const struct drm_driver driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM,
 	.fops = &fops,
+	.open = embeng_context_open,
+	.postclose = embeng_context_close,
+	.gem_prime_import_sg_table = embeng_import_table,
 	.ioctls = ioctls,
 	.num_ioctls = ARRAY_SIZE(ioctls),
 	.name = EMBENG_NAME,
@@ -95,6 +121,27 @@ static const struct drm_driver driver = {
 	.major = EMBENG_ACCEL_MAJOR,
 	.minor = EMBENG_ACCEL_MINOR,
 };
+
+static void free_lists(struct drm_device *drm, void *arg)
+{
+	struct embeng_device *ed = arg;
+
+	xa_destroy(&ed->numbers);
+	xa_destroy(&ed->queues);
+}
+
+static int init_lists(struct embeng_device *ed)
+{
+	init_rwsem(&ed->reset_lock);
+	INIT_LIST_HEAD(&ed->bos);
+	INIT_LIST_HEAD(&ed->contexts);
+	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
+	xa_init_flags(&ed->queues, XA_FLAGS_ALLOC1);
+	return drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
+	       drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
+	       drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
+	       drmm_add_action_or_reset(&ed->drm, free_lists, ed);
+}
 
 static int bring_up(struct embeng_device *ed)
 {
@@ -123,9 +170,10 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	if (IS_ERR(ed))
 		return PTR_ERR(ed);
 	ed->pci = pci;
-	init_rwsem(&ed->reset_lock);
 	pci_set_drvdata(pci, ed);
-	ret = bring_up(ed);
+	ret = init_lists(ed);
+	if (!ret)
+		ret = bring_up(ed);
 	if (ret)
 		return ret;
 	ret = drm_dev_register(&ed->drm, 0);
@@ -138,8 +186,11 @@ static void embeng_remove(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
+	/* Silent first: what rings hold is kept for those who have them mapped. */
+	embeng_reset_give_up(ed);
 	drm_dev_unplug(&ed->drm);
-	embeng_device_silence(ed);
+	embeng_context_release_all(ed);
+	embeng_bo_release_all(ed);
 }
 
 static const struct pci_device_id ids[] = {

@@ -3,7 +3,7 @@
 #include <linux/cleanup.h>
 #include <linux/interrupt.h>
 
-#include "driver.h"
+#include "context.h"
 
 static irqreturn_t on_interrupt(int irq, void *arg)
 {
@@ -11,6 +11,7 @@ static irqreturn_t on_interrupt(int irq, void *arg)
 
 	if (!vector->index)
 		embeng_admin_poll(vector->device);
+	embeng_arm_interrupt(vector);
 	return IRQ_HANDLED;
 }
 
