@@ -85,31 +85,46 @@ void emu_bridge_remove(struct emu *emu)
 }
 
 /*
- * Claims the BARs where config space has them, before the kernel tries to place
- * them: it keeps clear of reserved memory. Also after a rescan.
+ * Where config space has them, before the kernel tries to place them: it keeps
+ * clear of reserved memory.
  */
-static int claim_bars(struct notifier_block *block, unsigned long action, void *data)
+static void claim_bars(struct pci_dev *dev)
 {
-	struct pci_dev *dev = to_pci_dev(data);
 	struct resource *bar;
 
-	if (action != BUS_NOTIFY_ADD_DEVICE || dev->bus->ops != &emu_pci_ops)
-		return NOTIFY_DONE;
 	pci_dev_for_each_resource(dev, bar) {
 		if (bar->flags && pci_claim_resource(dev, bar - dev->resource))
 			pci_err(dev, "cannot claim %pR\n", bar);
 	}
+}
+
+/* Each time that the function appears, also after a rescan. */
+static int notify(struct notifier_block *block, unsigned long action, void *data)
+{
+	struct pci_dev *dev = to_pci_dev(data);
+
+	if (dev->bus->ops != &emu_pci_ops)
+		return NOTIFY_DONE;
+	switch (action) {
+	case BUS_NOTIFY_ADD_DEVICE:
+		claim_bars(dev);
+		emu_iommu_attach(emu_of_bus(dev->bus), &dev->dev);
+		break;
+	case BUS_NOTIFY_REMOVED_DEVICE:
+		emu_iommu_detach(&dev->dev);
+		break;
+	}
 	return NOTIFY_OK;
 }
 
-static struct notifier_block claim_block = { .notifier_call = claim_bars };
+static struct notifier_block block = { .notifier_call = notify };
 
 int emu_bridge_init(void)
 {
-	return bus_register_notifier(&pci_bus_type, &claim_block);
+	return bus_register_notifier(&pci_bus_type, &block);
 }
 
 void emu_bridge_exit(void)
 {
-	bus_unregister_notifier(&pci_bus_type, &claim_block);
+	bus_unregister_notifier(&pci_bus_type, &block);
 }

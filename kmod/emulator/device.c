@@ -72,6 +72,7 @@ struct emu *emu_create(const struct emu_options *options)
 		return ERR_PTR(number);
 	emu->number = number;
 	emu->options = *options;
+	xa_init_flags(&emu->pages, XA_FLAGS_LOCK_IRQ);
 	ret = register_platform(emu);
 	if (ret)
 		goto free_number;
@@ -94,5 +95,6 @@ void emu_destroy(struct emu *emu)
 	emu_window_release(emu);
 	platform_device_unregister(emu->platform);
 	ida_free(&numbers, emu->number);
+	xa_destroy(&emu->pages);
 	kvfree(emu);
 }

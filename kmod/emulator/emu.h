@@ -16,6 +16,7 @@
 #include <linux/msi.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
+#include <linux/xarray.h>
 
 #include "../../engine/engine.h"
 
@@ -35,6 +36,7 @@ struct emu;
  * @vectors: 1 to EMU_VECTORS_MAX
  * @memory: bytes for tables and slots
  * @d3_keeps: D3hot keeps the engine's state (No_Soft_Reset)
+ * @iommu: an IOMMU stands before the function
  */
 struct emu_options {
 	u32 cores;
@@ -42,6 +44,7 @@ struct emu_options {
 	u32 vectors;
 	u64 memory;
 	bool d3_keeps;
+	bool iommu;
 };
 
 /**
@@ -103,6 +106,8 @@ struct emu_msix {
  * @msix: interrupts
  * @engine: behind the BARs; the service thread's alone
  * @thread: serves registers and doorbells
+ * @pages: with an IOMMU, by page frame: mappings, and views that the device has
+ * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
  * @absent: config space answers all ones until the reset is over
  */
@@ -118,6 +123,8 @@ struct emu {
 	struct emu_msix msix;
 	struct engine *engine;
 	struct task_struct *thread;
+	struct xarray pages;
+	u64 unmapped_in_use;
 	bool reset_wanted;
 	bool absent;
 };
@@ -183,6 +190,14 @@ void emu_msix_exit(struct emu *emu);
 void emu_msix_raise(struct emu *emu, u32 vector);
 void emu_msix_replay(struct emu *emu);
 void emu_msix_reset(struct emu *emu);
+
+/* iommu.c */
+void emu_iommu_attach(struct emu *emu, struct device *dev);
+void emu_iommu_detach(struct device *dev);
+bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length);
+int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size);
+void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size);
+u64 emu_iommu_pages(struct emu *emu);
 
 /* serve.c */
 int emu_serve_start(struct emu *emu);

@@ -28,6 +28,10 @@ static bool d3_keeps;
 module_param(d3_keeps, bool, 0444);
 MODULE_PARM_DESC(d3_keeps, "keep the device's state in D3hot (no)");
 
+static bool iommu;
+module_param(iommu, bool, 0444);
+MODULE_PARM_DESC(iommu, "put an IOMMU before each function (no)");
+
 static char *memmap;
 module_param(memmap, charp, 0444);
 MODULE_PARM_DESC(memmap, "SIZE@ADDRESS of memory that the boot parameter memmap= keeps free");
@@ -48,6 +52,7 @@ static int options_of_parameters(struct emu_options *options)
 		.vectors = vectors,
 		.memory = memparse(memory, &rest),
 		.d3_keeps = d3_keeps,
+		.iommu = iommu,
 	};
 	if (*rest || !options->memory) {
 		pr_err(EMU_NAME ": memory=%s is not a number of bytes\n", memory);

@@ -2,9 +2,9 @@
 /*
  * MSI-X from an interrupt domain of our own. A message is its vector's number:
  * raising one queues hard irq_work, which runs the driver's handler in the
- * context that a processor would run it in. The vector table is memory that the
- * kernel writes without our notice, but for the mask bits: unmasking goes
- * through our irq_chip, which then delivers what is pending.
+ * context that a processor would run it in. The vector table is memory that is
+ * written without our notice: a pending vector is delivered when the kernel
+ * unmasks it through our irq_chip, or when the service thread sees it unmasked.
  */
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
@@ -65,10 +65,10 @@ void emu_msix_replay(struct emu *emu)
 	unsigned long pending;
 	u32 vector;
 
-	guard(raw_spinlock_irqsave)(&msix->lock);
-	pending = READ_ONCE(*msix->pending);
-	if (!pending || !emu_config_msix_enabled(emu))
+	if (!READ_ONCE(*msix->pending) || !emu_config_msix_enabled(emu))
 		return;
+	guard(raw_spinlock_irqsave)(&msix->lock);
+	pending = *msix->pending;
 	for_each_set_bit(vector, &pending, emu->options.vectors) {
 		if (is_masked(emu, vector))
 			continue;

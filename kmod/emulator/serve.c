@@ -12,7 +12,7 @@
 
 #define SPIN_NS (50 * NSEC_PER_USEC)
 #define SLEEP_LEAST_NS (20 * NSEC_PER_USEC)
-#define SLEEP_MOST_NS (10 * NSEC_PER_MSEC)
+#define SLEEP_MOST_NS (40 * NSEC_PER_MSEC)
 #define IDLE_SHARE 16 /* of the time that nothing happened */
 
 static int power_on(struct emu *emu)
@@ -77,6 +77,7 @@ static void nap(struct emu *emu, u64 idle_ns)
 
 static bool look(struct emu *emu)
 {
+	emu_msix_replay(emu);
 	if (xchg(&emu->reset_wanted, false)) {
 		power_cycle(emu);
 		return true;
