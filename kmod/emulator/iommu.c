@@ -139,8 +139,8 @@ static int map_sg(struct device *dev, struct scatterlist *list, int count,
 	return count;
 }
 
-static void *alloc(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
-		   unsigned long attrs)
+static struct page *alloc_page_range(struct device *dev, size_t size, dma_addr_t *iova,
+				     enum dma_data_direction dir, gfp_t gfp)
 {
 	struct page *page = alloc_pages(gfp | __GFP_ZERO, get_order(size));
 
@@ -151,14 +151,28 @@ static void *alloc(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
 		__free_pages(page, get_order(size));
 		return NULL;
 	}
-	return page_address(page);
+	return page;
+}
+
+static void free_page_range(struct device *dev, size_t size, struct page *page, dma_addr_t iova,
+			    enum dma_data_direction dir)
+{
+	unmap_page(dev, iova, size, dir, 0);
+	__free_pages(page, get_order(size));
+}
+
+static void *alloc(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
+		   unsigned long attrs)
+{
+	struct page *page = alloc_page_range(dev, size, iova, DMA_BIDIRECTIONAL, gfp);
+
+	return page ? page_address(page) : NULL;
 }
 
 static void release(struct device *dev, size_t size, void *memory, dma_addr_t iova,
 		    unsigned long attrs)
 {
-	unmap_page(dev, iova, size, DMA_BIDIRECTIONAL, attrs);
-	__free_pages(virt_to_page(memory), get_order(size));
+	free_page_range(dev, size, virt_to_page(memory), iova, DMA_BIDIRECTIONAL);
 }
 
 static int map_to_user(struct device *dev, struct vm_area_struct *vma, void *memory,
@@ -185,6 +199,8 @@ static u64 required_mask(struct device *dev)
 static const struct dma_map_ops ops = {
 	.alloc = alloc,
 	.free = release,
+	.alloc_pages_op = alloc_page_range,
+	.free_pages = free_page_range,
 	.mmap = map_to_user,
 	.map_page = map_page,
 	.unmap_page = unmap_page,

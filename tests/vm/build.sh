@@ -26,7 +26,9 @@ build_load()
 {
 	work=$1/build/kmod-$2/kmod
 	if [ -f "$work/embeng.ko" ]; then
-		echo "modprobe -a drm_shmem_helper gpu-sched"
+		echo "mkdir -p /lib/firmware/embeng"
+		echo "cp '$1/build/firmware-loader/embeng.fw' /lib/firmware/embeng/"
+		echo "modprobe drm"
 	fi
 	for module in "$work/emulator/embeng_emu.ko" "$work/embeng.ko"; do
 		[ ! -f "$module" ] || echo "insmod '$module' $(build_parameters "$module")"
