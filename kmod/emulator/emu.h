@@ -221,6 +221,10 @@ void emu_debugfs_exit(void);
 void emu_debugfs_add(struct emu *emu);
 void emu_debugfs_remove(struct emu *emu);
 
+/* configfs.c */
+int emu_configfs_init(const struct emu_options *options);
+void emu_configfs_exit(void);
+
 /* serve.c */
 int emu_serve_start(struct emu *emu);
 void emu_serve_stop(struct emu *emu);

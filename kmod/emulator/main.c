@@ -54,7 +54,7 @@ static int options_of_parameters(struct emu_options *options)
 		.d3_keeps = d3_keeps,
 		.iommu = iommu,
 	};
-	if (*rest || !options->memory) {
+	if (*rest) {
 		pr_err(EMU_NAME ": memory=%s is not a number of bytes\n", memory);
 		return -EINVAL;
 	}
@@ -108,7 +108,12 @@ static int __init emu_init(void)
 	ret = create_all(&options);
 	if (ret)
 		goto exit_debugfs;
+	ret = emu_configfs_init(&options);
+	if (ret)
+		goto destroy_devices;
 	return 0;
+destroy_devices:
+	destroy_all();
 exit_debugfs:
 	emu_debugfs_exit();
 	emu_bridge_exit();
@@ -120,6 +125,7 @@ module_init(emu_init);
 
 static void __exit emu_exit(void)
 {
+	emu_configfs_exit();
 	destroy_all();
 	emu_debugfs_exit();
 	emu_bridge_exit();
