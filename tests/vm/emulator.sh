@@ -117,42 +117,12 @@ idle()
 }
 
 make=/sys/kernel/config/embeng_emu
-faults=/sys/kernel/debug/embeng_emu/0/faults
 driver=$build/kmod-$(uname -r)/kmod/embeng.ko
 
-# Interrupts of the emulator's so far, on both processors.
-interrupts()
-{
-	awk '/EMBENG-MSIX/ { sum += $2 + $3 } END { print sum + 0 }' /proc/interrupts
-}
-
-# A context of the driver comes and goes: a few commands on the admin queue.
+# Opens the driver's node and closes it.
 use_driver()
 {
 	(exec 3<>/dev/accel/accel0)
-}
-
-interrupts_of_use()
-{
-	before=$(interrupts)
-	use_driver
-	sleep 0.2
-	echo $(($(interrupts) - before))
-}
-
-more_by()
-{
-	usual=$(interrupts_of_use)
-	echo "$3" >"$faults/$2/value" && echo 1 >"$faults/$2/count" || return 1
-	now=$(interrupts_of_use)
-	echo "usually $usual, now $now"
-	[ "$usual" -gt 0 ] && [ $((now - usual)) -eq "$1" ]
-}
-
-lost()
-{
-	echo 1 >"$faults/lose_interrupt/count"
-	use_driver && [ "$(cat "$faults/lose_interrupt/hits")" -eq 1 ] && [ -e /dev/accel/accel0 ]
 }
 
 bound()
@@ -245,8 +215,7 @@ for mode in iommu=0 iommu=1; do
 	load $mode
 	check "$mode: the driver loads" insmod "$driver"
 	check "$mode: it binds" bound
-	check "$mode: an interrupt comes again" more_by 5 repeat_interrupt 5
-	check "$mode: an interrupt is lost" lost
+	program vm-interrupts
 	check "$mode: unbind and bind" unbind_and_bind
 	check "$mode: remove and rescan" remove_under_driver
 	check "$mode: function-level reset" reset_under_driver

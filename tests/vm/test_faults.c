@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Each fault of the emulator, as it shows at its BARs and rings. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../unit/suite.h"
 #include "bare.h"
+#include "fault_file.h"
 
-#define FAULTS "/sys/kernel/debug/embeng_emu/0/faults"
 #define SHORT_US 200000 /* long enough to see that nothing comes */
 
 static struct bare *b;
-
-static void fault_set(const char *fault, const char *word, uint64_t value)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), FAULTS "/%s/%s", fault, word);
-	file = fopen(path, "w");
-	ck_assert_msg(file, "%s", path);
-	fprintf(file, "%llu", (unsigned long long)value);
-	ck_assert_int_eq(fclose(file), 0);
-}
-
-static uint64_t fault_get(const char *fault, const char *word)
-{
-	unsigned long long value;
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), FAULTS "/%s/%s", fault, word);
-	file = fopen(path, "r");
-	ck_assert_msg(file, "%s", path);
-	ck_assert_int_eq(fscanf(file, "%llu", &value), 1);
-	fclose(file);
-	return value;
-}
-
-/* Leaves the fault as it was found: tests share the device. */
-static void arm(const char *fault, uint32_t count)
-{
-	fault_set(fault, "target", UINT32_MAX);
-	fault_set(fault, "per_mille", 1000);
-	fault_set(fault, "tries", 0);
-	fault_set(fault, "count", count);
-}
 
 static void start(void)
 {
@@ -77,7 +38,7 @@ static void nop_unanswered(void)
 START_TEST(a_dropped_completion_never_comes)
 {
 	start();
-	arm("drop_completion", 1);
+	fault_arm("drop_completion", 1);
 	nop_unanswered();
 	ck_assert_uint_eq(nop(2).cookie, 2);
 	ck_assert_uint_eq(fault_get("drop_completion", "count"), 0);
@@ -91,7 +52,7 @@ START_TEST(a_delayed_completion_comes_late)
 
 	start();
 	fault_set("delay_completion", "value", 2000000000);
-	arm("delay_completion", 1);
+	fault_arm("delay_completion", 1);
 	nop_unanswered();
 	while (!bare_reap(&b->queues[1], &cqe))
 		usleep(1000);
@@ -104,7 +65,7 @@ END_TEST
 START_TEST(a_corrupt_completion_has_another_cookie)
 {
 	start();
-	arm("corrupt_completion", 1);
+	fault_arm("corrupt_completion", 1);
 	ck_assert_uint_eq(nop(5).cookie, ~5ull);
 	ck_assert_uint_eq(nop(5).cookie, 5);
 	bare_close(b);
@@ -116,7 +77,7 @@ START_TEST(a_fault_strikes_its_target_alone)
 	struct embeng_admin_cmd admin = {.opcode = EMBENG_ADMIN_NOP, .cookie = 5};
 
 	start();
-	arm("corrupt_completion", 1);
+	fault_arm("corrupt_completion", 1);
 	fault_set("corrupt_completion", "target", 1);
 	ck_assert_uint_eq(bare_admin(b, admin).cookie, 5);
 	ck_assert_uint_eq(nop(5).cookie, ~5ull);
@@ -129,13 +90,13 @@ static uint64_t struck(uint64_t seed)
 {
 	uint64_t hits = 0;
 
-	arm("corrupt_completion", UINT32_MAX);
+	fault_arm("corrupt_completion", UINT32_MAX);
 	fault_set("corrupt_completion", "target", 1);
 	fault_set("corrupt_completion", "per_mille", 300);
 	fault_set("corrupt_completion", "seed", seed);
 	for (int i = 0; i < 64; i++)
 		hits |= (uint64_t)(nop(7).cookie != 7) << i;
-	arm("corrupt_completion", 0);
+	fault_arm("corrupt_completion", 0);
 	return hits;
 }
 
@@ -160,7 +121,7 @@ START_TEST(a_stalled_queue_takes_nothing_until_it_is_made_anew)
 	struct embeng_admin_cmd admin = {.opcode = EMBENG_ADMIN_NOP};
 
 	start();
-	arm("stall_queue", 1);
+	fault_arm("stall_queue", 1);
 	fault_set("stall_queue", "target", 1);
 	nop_unanswered();
 	ck_assert_uint_eq(((struct embeng_ring_header *)b->queues[1].ring)->sq_head, 0);
@@ -183,7 +144,7 @@ static uint16_t load_nonsense(void)
 START_TEST(a_refused_region_is_no_key)
 {
 	start();
-	arm("refuse_region", 1);
+	fault_arm("refuse_region", 1);
 	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_KEY);
 	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_BLOB_FRAME);
 	bare_close(b);
@@ -193,7 +154,7 @@ END_TEST
 START_TEST(a_dma_error_fails_the_command)
 {
 	start();
-	arm("dma_error", 1);
+	fault_arm("dma_error", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
@@ -204,7 +165,7 @@ END_TEST
 START_TEST(a_correctable_memory_error_is_counted)
 {
 	start();
-	arm("ecc_correctable", 1);
+	fault_arm("ecc_correctable", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
 	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_CORRECTABLE), 1);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
@@ -215,7 +176,7 @@ END_TEST
 START_TEST(an_uncorrectable_memory_error_asks_for_a_reset)
 {
 	start();
-	arm("ecc_uncorrectable", 1);
+	fault_arm("ecc_uncorrectable", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
 	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_UNCORRECTABLE), 1);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_FAULT);
@@ -228,7 +189,7 @@ START_TEST(firmware_refuses)
 	b = bare_open();
 	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
 	fault_set("firmware_refuses", "value", EMBENG_BOOT_ERROR_HASH);
-	arm("firmware_refuses", 1);
+	fault_arm("firmware_refuses", 1);
 	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_FAILED);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_HASH);
 	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
@@ -249,7 +210,7 @@ static void boot_unanswered(void)
 START_TEST(firmware_is_slow)
 {
 	fault_set("firmware_slow", "value", 2000000000);
-	arm("firmware_slow", 1);
+	fault_arm("firmware_slow", 1);
 	boot_unanswered();
 	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED); /* there was no image */
 	bare_close(b);
@@ -258,7 +219,7 @@ END_TEST
 
 START_TEST(firmware_dies_until_the_function_is_reset)
 {
-	arm("firmware_dies", 1);
+	fault_arm("firmware_dies", 1);
 	boot_unanswered();
 	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
 	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
@@ -270,7 +231,7 @@ END_TEST
 START_TEST(a_dead_engine_lives_after_a_function_reset)
 {
 	start();
-	arm("engine_dies", 1);
+	fault_arm("engine_dies", 1);
 	while (fault_get("engine_dies", "count"))
 		usleep(1000);
 	nop_unanswered();
@@ -289,13 +250,13 @@ START_TEST(the_heartbeat_stops_and_work_goes_on)
 	uint32_t beats;
 
 	start();
-	arm("heartbeat_stops", UINT32_MAX);
+	fault_arm("heartbeat_stops", UINT32_MAX);
 	nop(1);
 	beats = bare_read32(b, EMBENG_REG_HEARTBEAT);
 	usleep(SHORT_US);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), beats);
-	arm("heartbeat_stops", 0);
+	fault_arm("heartbeat_stops", 0);
 	while (bare_read32(b, EMBENG_REG_HEARTBEAT) == beats)
 		usleep(1000);
 	bare_close(b);
@@ -306,7 +267,7 @@ START_TEST(the_link_goes_down_and_comes_back_reset)
 {
 	start();
 	fault_set("link_down", "value", 500000000);
-	arm("link_down", 1);
+	fault_arm("link_down", 1);
 	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
 	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
 	bare_await(b, EMBENG_REG_MAGIC, EMBENG_DEVICE_MAGIC);
@@ -322,7 +283,7 @@ END_TEST
 START_TEST(surprise_removal_leaves_all_ones)
 {
 	start();
-	arm("config_all_ones", 1);
+	fault_arm("config_all_ones", 1);
 	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
 	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), 0xffffffff);
