@@ -74,6 +74,7 @@ struct command {
 	u32 index;	      /* free-running submission index */
 	u64 result;	      /* embeng_cqe.value on success */
 	u64 ready_ns;	      /* NOP: not before */
+	u64 accepted_ns;      /* when it was fetched */
 	void *state;	      /* the model layer's; released by model_release() */
 	bool holds_model;     /* the model layer counts it as a user of the model */
 	bool committed;	      /* checked and copied; may run when its turn comes */
@@ -210,6 +211,9 @@ struct engine {
 	bool resetting; /* a warm reset waits for what is in flight */
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
+	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
+	u64 free_ns;		     /* when what was charged is over */
+	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
 };
 
 static inline void *reg_at(struct engine *e, u32 offset)

@@ -92,6 +92,20 @@ enum port_fault {
 };
 u64 port_fault(void *host, enum port_fault fault, u32 target);
 
+/*
+ * How fast the device is to look, when the host models one: what a command costs, beginning
+ * when it was accepted and the one before it was over. Its completion is seen no earlier and
+ * carries that time. With @virtual_time nothing waits, and completions carry what the clock
+ * of such a device would show. False: as fast as it goes, at the host's time.
+ */
+struct port_speed {
+	u64 fixed_ns;
+	u64 ns_per_kib; /* of table rows and gradients to and from the host */
+	u64 ns_per_row; /* looked up or updated */
+	bool virtual_time;
+};
+bool port_speed(void *host, struct port_speed *speed);
+
 enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -87,7 +87,7 @@ void ring_interrupt_if_armed(struct queue *q)
 	interrupt(q, true);
 }
 
-void ring_post(struct queue *q, const struct embeng_cqe *cqe)
+void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 {
 	u32 slot = q->cq_tail & (q->layout.cq_entries - 1);
 	struct embeng_cqe copy = *cqe;
@@ -99,7 +99,9 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe)
 		copy.cookie = ~copy.cookie;
 	delay = strikes(q, PORT_FAULT_DELAY_COMPLETION);
 	if (delay)
-		q->publish_ns = port_now_ns() + delay;
+		seen_ns = port_now_ns() + delay;
+	if (seen_ns > q->publish_ns)
+		q->publish_ns = seen_ns;
 	memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy, sizeof(copy));
 	q->cq_tail++;
 	publish(q);

@@ -217,8 +217,8 @@ static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int s
 		PCI_SET_ERROR_RESPONSE(value);
 		return PCIBIOS_DEVICE_NOT_FOUND;
 	}
-	scoped_guard(raw_spinlock_irqsave, &emu->config.lock)
-		*value = emu_config_get(emu, where, size);
+	guard(raw_spinlock_irqsave)(&emu->config.lock);
+	*value = emu_config_get(emu, where, size);
 	return PCIBIOS_SUCCESSFUL;
 }
 

@@ -19,7 +19,7 @@
  */
 struct emu_item {
 	struct config_group group;
-	struct mutex lock;
+	struct mutex lock; /* guards the rest */
 	struct emu_options options;
 	struct emu *emu;
 };
@@ -31,33 +31,39 @@ static struct emu_item *to_item(struct config_item *item)
 	return container_of(to_config_group(item), struct emu_item, group);
 }
 
-#define OPTION(name, type, format, parse)                                                      \
-	static ssize_t emu_##name##_show(struct config_item *item, char *page)                \
-	{                                                                                     \
-		return sysfs_emit(page, format "\n", to_item(item)->options.name);            \
-	}                                                                                     \
-	static ssize_t emu_##name##_store(struct config_item *item, const char *page,         \
+/* @changed: the options with one word of them written anew */
+static ssize_t store(struct emu_item *it, const struct emu_options *changed, size_t length)
+{
+	int ret = it->emu ? -EBUSY : emu_options_check(changed);
+
+	if (ret)
+		return ret;
+	it->options = *changed;
+	return length;
+}
+
+#define STORE(word, type, parse)                                                              \
+	static ssize_t emu_##word##_store(struct config_item *item, const char *page,         \
 					  size_t length)                                      \
 	{                                                                                     \
 		struct emu_item *it = to_item(item);                                          \
 		struct emu_options changed;                                                   \
 		type value;                                                                   \
 		int ret = parse(page, &value);                                                \
-                                                                                              \
+											      \
 		if (ret)                                                                      \
 			return ret;                                                           \
 		guard(mutex)(&it->lock);                                                      \
-		if (it->emu)                                                                  \
-			return -EBUSY;                                                        \
 		changed = it->options;                                                        \
-		changed.name = value;                                                         \
-		ret = emu_options_check(&changed);                                            \
-		if (ret)                                                                      \
-			return ret;                                                           \
-		it->options = changed;                                                        \
-		return length;                                                                \
-	}                                                                                     \
-	CONFIGFS_ATTR(emu_, name)
+		changed.word = value;                                                         \
+		return store(it, &changed, length);                                           \
+	}
+
+#define SHOW(word, format)                                                                    \
+	static ssize_t emu_##word##_show(struct config_item *item, char *page)                \
+	{                                                                                     \
+		return sysfs_emit(page, format "\n", to_item(item)->options.word);            \
+	}
 
 static int parse_u32(const char *text, u32 *value)
 {
@@ -72,16 +78,28 @@ static int parse_bytes(const char *text, u64 *value)
 	return *skip_spaces(rest) ? -EINVAL : 0;
 }
 
-OPTION(cores, u32, "%u", parse_u32);
-OPTION(queues, u32, "%u", parse_u32);
-OPTION(vectors, u32, "%u", parse_u32);
-OPTION(memory, u64, "%llu", parse_bytes);
-OPTION(d3_keeps, bool, "%d", kstrtobool);
-OPTION(iommu, bool, "%d", kstrtobool);
+SHOW(cores, "%u")
+STORE(cores, u32, parse_u32)
+CONFIGFS_ATTR(emu_, cores);
+SHOW(queues, "%u")
+STORE(queues, u32, parse_u32)
+CONFIGFS_ATTR(emu_, queues);
+SHOW(vectors, "%u")
+STORE(vectors, u32, parse_u32)
+CONFIGFS_ATTR(emu_, vectors);
+SHOW(memory, "%llu")
+STORE(memory, u64, parse_bytes)
+CONFIGFS_ATTR(emu_, memory);
+SHOW(d3_keeps, "%d")
+STORE(d3_keeps, bool, kstrtobool)
+CONFIGFS_ATTR(emu_, d3_keeps);
+SHOW(iommu, "%d")
+STORE(iommu, bool, kstrtobool)
+CONFIGFS_ATTR(emu_, iommu);
 
 static ssize_t emu_power_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", to_item(item)->emu != NULL);
+	return sysfs_emit(page, "%d\n", !!to_item(item)->emu);
 }
 
 static void power_off(struct emu_item *it)

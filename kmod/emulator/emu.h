@@ -116,6 +116,7 @@ struct emu_msix {
  * @absent: config space answers all ones until the reset is over
  * @faults: that are armed, and when they strike
  * @debugfs: its folder
+ * @speed: what the device is modelled as; all 0: it is not
  * @dead: a fault: the engine does nothing until the function is reset
  * @gone: a fault: the function answers all ones and its engine is off
  * @back_ns: a fault: the link is down until then, 0: it is not
@@ -139,6 +140,7 @@ struct emu {
 	bool absent;
 	struct emu_faults faults;
 	struct dentry *debugfs;
+	struct port_speed speed;
 	bool dead;
 	bool gone;
 	u64 back_ns;

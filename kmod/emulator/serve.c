@@ -73,7 +73,7 @@ void emu_serve_reset(struct emu *emu, bool absent)
 		WRITE_ONCE(emu->absent, true);
 	WRITE_ONCE(*(u32 *)(emu_bar(emu, EMBENG_BAR_REGISTERS) + EMBENG_REG_BOOT_STATE),
 		   EMBENG_BOOT_RESET);
-	smp_store_release(&emu->reset_wanted, true);
+	WRITE_ONCE(emu->reset_wanted, true);
 	wake_up_process(emu->thread);
 }
 

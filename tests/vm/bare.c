@@ -254,34 +254,41 @@ static void bind_data(struct bare *b)
 {
 	struct embeng_segment *segment = bare_alloc(b, 4096);
 
-	b->data = bare_alloc(b, 4096);
+	b->data = bare_alloc(b, BARE_DATA);
 	segment->address = bare_address(b, b->data);
-	segment->length = 4096;
-	b->regions->rights = EMBENG_REGION_DEVICE_READ;
-	b->regions->length = 4096;
+	segment->length = BARE_DATA;
+	b->regions->rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE;
+	b->regions->length = BARE_DATA;
 	b->regions->segments = bare_address(b, segment);
 	b->regions->segment_count = 1;
 	EMBENG_STORE_RELEASE(&b->regions->generation, 1);
 }
 
-void bare_context(struct bare *b)
+static void make_queue(struct bare *b, uint32_t number, uint8_t kind)
 {
-	struct embeng_admin_cmd context = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = 1};
-	struct embeng_admin_cmd queue = {
+	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
-		.kind = EMBENG_QUEUE_TRANSFER,
-		.queue = 1,
+		.kind = kind,
+		.queue = number,
 		.sq_entries = BARE_ENTRIES,
 		.cq_entries = BARE_ENTRIES,
 	};
+
+	open_queue(b, number);
+	cmd.address = bare_address(b, b->queues[number].ring);
+	ck_assert_uint_eq(bare_admin(b, cmd).status, EMBENG_STATUS_OK);
+}
+
+void bare_context(struct bare *b)
+{
+	struct embeng_admin_cmd context = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = 1};
 
 	b->regions = bare_alloc(b, 4096);
 	bind_data(b);
 	context.address = bare_address(b, b->regions);
 	ck_assert_uint_eq(bare_admin(b, context).status, EMBENG_STATUS_OK);
-	open_queue(b, 1);
-	queue.address = bare_address(b, b->queues[1].ring);
-	ck_assert_uint_eq(bare_admin(b, queue).status, EMBENG_STATUS_OK);
+	make_queue(b, 1, EMBENG_QUEUE_TRANSFER);
+	make_queue(b, 2, EMBENG_QUEUE_INFERENCE);
 }
 
 static int open_config(struct bare *b)

@@ -13,7 +13,8 @@
 
 #define BARE_MEMORY (2u << 20)
 #define BARE_ENTRIES 16u /* of either ring of a queue */
-#define BARE_QUEUES 2u
+#define BARE_QUEUES 3u
+#define BARE_DATA 65536u
 
 struct bare_queue {
 	uint8_t *ring;
@@ -29,7 +30,7 @@ struct bare {
 	uint64_t used;	      /* bytes of @memory given out */
 	struct bare_queue queues[BARE_QUEUES]; /* the admin queue first */
 	struct embeng_region *regions;	       /* one entry */
-	uint8_t *data;			       /* 4096 bytes behind it */
+	uint8_t *data;			       /* BARE_DATA bytes behind it */
 };
 
 /* Opens the first function of ours, enables it and its bus mastering. NULL: fails the test. */
@@ -60,7 +61,7 @@ bool bare_reap(struct bare_queue *q, struct embeng_cqe *cqe);
 struct embeng_cqe bare_call(struct bare_queue *q, const void *cmd);
 struct embeng_cqe bare_admin(struct bare *b, struct embeng_admin_cmd cmd);
 
-/* A context with one region of one page, key (0, 1), and a TRANSFER queue, number 1. */
+/* A context with one region, key (0, 1), and queues 1, TRANSFER, and 2, INFERENCE. */
 void bare_context(struct bare *b);
 
 /* Config space, @size bytes at @where. */

@@ -179,6 +179,7 @@ check 'lspci says what it should' lspci_is
 check 'a removed function is found again, at its place' removed_and_found
 program vm-function
 load
+program vm-work
 program vm-faults
 load devices=3 cores=1
 check 'devices=3 makes three functions' [ "$(functions)" -eq 3 ]
