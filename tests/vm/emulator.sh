@@ -85,7 +85,7 @@ functions()
 lspci_is()
 {
 	lspci -vvv -nn -s "$function" | sed 's/Memory at [0-9a-f]*/Memory at ADDRESS/' >"$folder/lspci"
-	diff "$here/function.lspci" "$folder/lspci"
+	sed 1d "$here/function.lspci" | diff - "$folder/lspci"
 }
 
 removed_and_found()
