@@ -193,6 +193,7 @@ int embeng_irq_init(struct embeng_device *ed);
 /* reset.c */
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
 void embeng_reset_give_up(struct embeng_device *ed);
+int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -23,7 +23,10 @@ static const struct drm_ioctl_desc ioctls[] = {
 	IOCTL(UNBIND, embeng_region_unbind_ioctl),
 	IOCTL(QUEUE_CREATE, embeng_queue_create_ioctl),
 	IOCTL(QUEUE_DESTROY, embeng_queue_destroy_ioctl),
+	IOCTL(SUBMIT, embeng_submit_ioctl),
 	IOCTL(WAIT, embeng_wait_ioctl),
+	IOCTL(MODEL_LOAD, embeng_model_load_ioctl),
+	IOCTL(RESET, embeng_reset_ioctl),
 };
 
 /* A tail beyond what this kernel knows must be zero; the core would drop it unseen. */

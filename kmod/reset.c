@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The recovery ladder: engine, function, given up. Contexts are told that they are lost. */
+#include <linux/capability.h>
 #include <linux/cleanup.h>
 
 #include "context.h"
@@ -111,4 +112,46 @@ void embeng_reset_give_up(struct embeng_device *ed)
 		embeng_device_silence(ed);
 	WRITE_ONCE(ed->gone, true);
 	lose_all(ed);
+}
+
+static int reset_queue(struct embeng_context *ctx, u32 number)
+{
+	int ret = embeng_queue_reset(ctx, number);
+
+	if (ret)
+		return ret;
+	guard(rwsem_write)(&ctx->device->reset_lock);
+	ctx->device->resets.queues++;
+	return 0;
+}
+
+static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung)
+{
+	if (!capable(CAP_SYS_ADMIN))
+		return -EACCES;
+	embeng_reset(ed, rung, READ_ONCE(ed->resets.sequence));
+	return embeng_gone(ed) ? -ENODEV : 0;
+}
+
+/**
+ * embeng_reset_ioctl() - DRM_IOCTL_EMBENG_RESET
+ * @drm: device
+ * @data: &struct embeng_accel_reset
+ * @file: whose queue
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	const struct embeng_accel_reset *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+
+	switch (arg->rung) {
+	case EMBENG_ACCEL_RESET_QUEUE:
+		return reset_queue(ctx, arg->queue);
+	case EMBENG_ACCEL_RESET_ENGINE:
+	case EMBENG_ACCEL_RESET_FUNCTION:
+		return arg->queue ? -EINVAL : reset_device(ctx->device, arg->rung);
+	}
+	return -EINVAL;
 }

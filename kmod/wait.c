@@ -149,11 +149,26 @@ static int check(const struct embeng_accel_wait *arg, const struct embeng_queue 
 	return arg->events ? -EINVAL : 0;
 }
 
+/* The device gets the slots back that the program says it has read. */
+static int consume(struct embeng_queue *q, u32 head)
+{
+	int ret;
+
+	guard(rwsem_read)(&q->context->device->reset_lock);
+	ret = embeng_context_usable(q->context);
+	if (ret)
+		return ret;
+	guard(mutex)(&q->lock);
+	return q->destroyed ? -ENOENT : embeng_submit_consume(q, head);
+}
+
 static int wait(struct embeng_context *ctx, struct embeng_queue *q, struct embeng_accel_wait *arg)
 {
 	struct sleep s = { .ctx = ctx, .q = q, .arg = arg };
 	int ret = check(arg, q);
 
+	if (!ret && q && !q->mapped)
+		ret = consume(q, arg->cq_head);
 	if (ret)
 		return ret;
 	ret = sleep(&s);
