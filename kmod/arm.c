@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 
 #include "context.h"
+#include "trace.h"
 
 /* Counts an event when the queue moved since the last look. Under vector->lock. */
 static bool note(struct embeng_queue *q)
@@ -19,12 +20,16 @@ static bool note(struct embeng_queue *q)
 		return false;
 	q->noted_tail = tail;
 	q->noted_epoch = epoch;
+	trace_embeng_event(q->context->number, q->number, tail, epoch);
 	embeng_context_event(q->context);
 	return true;
 }
 
 static void arm_locked(struct embeng_queue *q, u32 index)
 {
+	/* Ended: its doorbell may be another's. */
+	if (list_empty(&q->vector_link))
+		return;
 	if (q->pending_arm && (s32)(index - q->arm) > 0)
 		index = q->arm;
 	q->arm = index;
@@ -100,8 +105,6 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
 	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);
 
 	guard(spinlock_irqsave)(&q->vector->lock);
-	if (list_empty(&q->vector_link))
-		return HRTIMER_NORESTART;
 	arm_locked(q, q->noted_tail);
 	embeng_arm_then_recheck();
 	note(q);

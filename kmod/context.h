@@ -47,6 +47,7 @@ struct embeng_binding {
  * @region_count: bound
  * @queues: &embeng_queue by number
  * @queue_count: made
+ * @blob: key of the last model blob that the driver loaded
  * @training: 1 + flags that INPUT and GRADIENT queues have, 0: none yet
  * @memory: bytes charged
  * @memory_limit: most
@@ -73,6 +74,7 @@ struct embeng_context {
 	u32 region_count;
 	struct xarray queues;
 	u32 queue_count;
+	struct embeng_mem blob;
 	u32 training;
 	u64 memory;
 	u64 memory_limit;
@@ -91,6 +93,8 @@ struct embeng_context {
  * @vector_link: in &embeng_vector.queues
  * @number: the device's
  * @kind: enum embeng_queue_kind
+ * @priority: 0 to 3
+ * @replica: of what
  * @mapped: the program writes rings and doorbell
  * @coalesce: completions per interrupt
  * @coalesce_us: and at the latest after so long
@@ -100,7 +104,7 @@ struct embeng_context {
  * @dma: the same
  * @grave: what the ring held when the device was unplugged
  * @doorbell: in BAR 2
- * @lock: one submitter at a time; guards @sq_tail, @cq_head, @owed, @in_flight
+ * @lock: one submitter at a time; guards @sq_tail to @in_flight, @destroyed
  * @sq_tail: free-running, validated queues
  * @cq_head: free-running, what the device was told
  * @walked: completions below it are in the account
@@ -121,6 +125,8 @@ struct embeng_queue {
 	struct list_head vector_link;
 	u32 number;
 	u32 kind;
+	u32 priority;
+	u32 replica;
 	bool mapped;
 	u32 coalesce;
 	u32 coalesce_us;
@@ -155,6 +161,16 @@ static inline struct embeng_ring_header *embeng_queue_header(const struct embeng
 	return q->ring + q->layout.header;
 }
 
+static inline u32 embeng_doorbell_tail_of(const struct embeng_queue *q)
+{
+	return readl(q->doorbell + offsetof(struct embeng_doorbell, sq_tail));
+}
+
+static inline u32 embeng_doorbell_head_of(const struct embeng_queue *q)
+{
+	return readl(q->doorbell + offsetof(struct embeng_doorbell, cq_head));
+}
+
 /* context.c */
 int embeng_context_open(struct drm_device *drm, struct drm_file *file);
 void embeng_context_close(struct drm_device *drm, struct drm_file *file);
@@ -170,6 +186,8 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 /* region.c */
 int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 		       struct embeng_accel_bind *arg);
+int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation);
+bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation);
 void embeng_region_release_all(struct embeng_context *ctx);
 int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
@@ -182,6 +200,16 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing);
 bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+int embeng_queue_reset(struct embeng_context *ctx, u32 number);
+
+/* submit.c */
+int embeng_submit_consume(struct embeng_queue *q, u32 head);
+int embeng_submit_one(struct embeng_queue *q, struct embeng_cmd *cmd, u32 *index);
+int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* model.c */
+int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 /* arm.c: interrupts of queues */
 void embeng_arm_init(struct embeng_queue *q);

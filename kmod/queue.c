@@ -104,30 +104,28 @@ static struct embeng_vector *vector_of(struct embeng_device *ed, u32 number)
 	return &ed->vectors[count > 1 ? 1 + (number - 1) % (count - 1) : 0];
 }
 
-static int tell_device(struct embeng_queue *q, const struct embeng_accel_queue_create *arg)
+/* The queue begins where its doorbell stands. */
+static int tell_device(struct embeng_queue *q, u32 sq_tail, u32 cq_head)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
-		.kind = arg->kind,
-		.priority = arg->priority,
-		.replica = arg->replica,
+		.kind = q->kind,
+		.priority = q->priority,
+		.replica = q->replica,
 		.context = q->context->number,
 		.queue = q->number,
 		.address = q->dma,
-		.sq_entries = arg->sq_entries,
-		.cq_entries = arg->cq_entries,
+		.sq_entries = q->layout.sq_entries,
+		.cq_entries = q->layout.cq_entries,
 		.vector = q->vector->index,
 	};
 
-	/* The queue begins where its doorbell stands. */
-	embeng_doorbell_write(q->doorbell, sq_tail, 0);
-	embeng_doorbell_write(q->doorbell, cq_head, 0);
-	embeng_doorbell_write(q->doorbell, arm, 0);
-	embeng_doorbell_write(q->doorbell, armed, 0);
+	embeng_doorbell_write(q->doorbell, sq_tail, sq_tail);
+	embeng_doorbell_write(q->doorbell, cq_head, cq_head);
 	return embeng_context_run_command(q->context, &cmd);
 }
 
-static int start(struct embeng_queue *q, const struct embeng_accel_queue_create *arg)
+static int start(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
 	int ret = number(q);
@@ -136,8 +134,10 @@ static int start(struct embeng_queue *q, const struct embeng_accel_queue_create 
 		return ret;
 	q->vector = vector_of(ed, q->number);
 	q->doorbell = embeng_doorbell(ed, q->number);
+	embeng_doorbell_write(q->doorbell, arm, 0);
+	embeng_doorbell_write(q->doorbell, armed, 0);
 	embeng_arm_init(q);
-	ret = tell_device(q, arg);
+	ret = tell_device(q, 0, 0);
 	if (ret) {
 		embeng_arm_exit(q);
 		xa_erase(&ed->queues, q->number);
@@ -157,6 +157,8 @@ static struct embeng_queue *queue_new(struct embeng_context *ctx,
 	INIT_LIST_HEAD(&q->vector_link);
 	q->context = ctx;
 	q->kind = arg->kind;
+	q->priority = arg->priority;
+	q->replica = arg->replica;
 	q->mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
 	q->coalesce = arg->coalesce_count ?: 1;
 	q->coalesce_us = arg->coalesce_us;
@@ -174,7 +176,7 @@ static int enter(struct embeng_queue *q)
 	return xa_err(xa_store(&ctx->queues, q->number, q, GFP_KERNEL_ACCOUNT));
 }
 
-static void stop(struct embeng_queue *q)
+static void end_on_device(struct embeng_queue *q)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
@@ -182,11 +184,16 @@ static void stop(struct embeng_queue *q)
 	};
 
 	embeng_context_end_command(q->context, &cmd);
+}
+
+static void stop(struct embeng_queue *q)
+{
+	end_on_device(q);
 	embeng_arm_exit(q);
 	xa_erase(&q->context->device->queues, q->number);
 }
 
-static int make(struct embeng_queue *q, const struct embeng_accel_queue_create *arg)
+static int make(struct embeng_queue *q)
 {
 	int ret = embeng_context_charge(q->context, q->layout.size);
 
@@ -194,7 +201,7 @@ static int make(struct embeng_queue *q, const struct embeng_accel_queue_create *
 		return ret;
 	ret = allocate(q);
 	if (!ret)
-		ret = start(q, arg);
+		ret = start(q);
 	if (!ret) {
 		ret = enter(q);
 		if (ret)
@@ -301,7 +308,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	q = queue_new(ctx, arg);
 	if (!q)
 		return -ENOMEM;
-	ret = make(q, arg);
+	ret = make(q);
 	if (ret) {
 		embeng_queue_put(q);
 		return ret;
@@ -324,10 +331,13 @@ static struct embeng_queue *leave(struct embeng_context *ctx, u32 number)
 {
 	struct embeng_queue *q;
 
-	guard(mutex)(&ctx->map_lock);
-	q = xa_erase(&ctx->queues, number);
-	if (q)
-		WRITE_ONCE(q->destroyed, true);
+	scoped_guard(mutex, &ctx->map_lock)
+		q = xa_erase(&ctx->queues, number);
+	if (!q)
+		return NULL;
+	/* Who got hold of it before rings no more, the doorbell may be another's soon. */
+	guard(mutex)(&q->lock);
+	WRITE_ONCE(q->destroyed, true);
 	return q;
 }
 
@@ -359,6 +369,46 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx->queue_count--;
 	embeng_queue_put(q);
 	return 0;
+}
+
+/* The program's own words say where a mapped queue goes on, the driver's account elsewhere. */
+static int begin_again(struct embeng_queue *q)
+{
+	u32 tail = q->sq_tail, head;
+
+	guard(mutex)(&q->lock);
+	head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
+	if (q->mapped) {
+		tail = embeng_doorbell_tail_of(q);
+		head = embeng_doorbell_head_of(q);
+	}
+	return tell_device(q, tail, head);
+}
+
+/**
+ * embeng_queue_reset() - abort what waits on a queue, and let it begin again
+ * @ctx: context
+ * @number: of the queue
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_reset(struct embeng_context *ctx, u32 number)
+{
+	struct embeng_queue *q;
+	int ret;
+
+	guard(mutex)(&ctx->lock);
+	ret = embeng_context_usable(ctx);
+	if (ret)
+		return ret;
+	/* Ended under ctx->lock only, so that it stays. */
+	q = xa_load(&ctx->queues, number);
+	if (!q)
+		return -ENOENT;
+	end_on_device(q);
+	ret = begin_again(q);
+	embeng_context_event(ctx);
+	return ret;
 }
 
 /**

@@ -178,6 +178,47 @@ static void leave(struct embeng_context *ctx, u32 index)
 }
 
 /**
+ * embeng_region_exists() - does a key name a region now
+ * @ctx: context
+ * @index: of the key
+ * @generation: of the key
+ */
+bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
+{
+	guard(spinlock)(&ctx->regions.xa_lock);
+	return find(ctx, index, generation);
+}
+
+/**
+ * embeng_region_unbind() - end a key
+ * @ctx: context, under its lock
+ * @index: of the key
+ * @generation: of the key
+ *
+ * Return: 0 once the device touches the memory no more under this key, or -ENOENT.
+ */
+int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_INVALIDATE,
+		.context = ctx->number,
+		.index = index,
+	};
+	struct embeng_binding *b = find(ctx, index, generation);
+
+	if (!b)
+		return -ENOENT;
+	/* Before the command: whoever resolves the key after it must find it dead. */
+	smp_store_release(&ctx->table[index].generation, 0);
+	embeng_context_end_command(ctx, &cmd);
+	leave(ctx, index);
+	ctx->region_count--;
+	embeng_context_uncharge(ctx, b->length);
+	free_binding(ctx, b);
+	return 0;
+}
+
+/**
  * embeng_region_unbind_ioctl() - DRM_IOCTL_EMBENG_UNBIND
  * @drm: device
  * @data: &struct embeng_accel_unbind
@@ -189,25 +230,9 @@ int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fi
 {
 	const struct embeng_accel_unbind *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
-	struct embeng_admin_cmd cmd = {
-		.opcode = EMBENG_ADMIN_INVALIDATE,
-		.context = ctx->number,
-		.index = arg->index,
-	};
-	struct embeng_binding *b;
 
 	guard(mutex)(&ctx->lock);
-	b = find(ctx, arg->index, arg->generation);
-	if (!b)
-		return -ENOENT;
-	/* Before the command: whoever resolves the key after it must find it dead. */
-	smp_store_release(&ctx->table[arg->index].generation, 0);
-	embeng_context_end_command(ctx, &cmd);
-	leave(ctx, arg->index);
-	ctx->region_count--;
-	embeng_context_uncharge(ctx, b->length);
-	free_binding(ctx, b);
-	return 0;
+	return embeng_region_unbind(ctx, arg->index, arg->generation);
 }
 
 /**

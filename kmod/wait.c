@@ -32,11 +32,9 @@ static u32 queue_state(const struct embeng_queue *q)
 	} while (embeng_report_read_retry(&report->epoch, epoch) && !(epoch & 1));
 	if (epoch & 1)
 		return EMBENG_QUEUE_RUNNING;
-	if (state == EMBENG_QUEUE_BLOCKED &&
-	    tail != readl(q->doorbell + offsetof(struct embeng_doorbell, sq_tail)))
+	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
-	if (state == EMBENG_QUEUE_CQ_FULL &&
-	    head != readl(q->doorbell + offsetof(struct embeng_doorbell, cq_head)))
+	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
 		return EMBENG_QUEUE_RUNNING;
 	return state;
 }
@@ -149,11 +147,26 @@ static int check(const struct embeng_accel_wait *arg, const struct embeng_queue 
 	return arg->events ? -EINVAL : 0;
 }
 
+/* The device gets the slots back that the program says it has read. */
+static int consume(struct embeng_queue *q, u32 head)
+{
+	int ret;
+
+	guard(rwsem_read)(&q->context->device->reset_lock);
+	ret = embeng_context_usable(q->context);
+	if (ret)
+		return ret;
+	guard(mutex)(&q->lock);
+	return q->destroyed ? -ENOENT : embeng_submit_consume(q, head);
+}
+
 static int wait(struct embeng_context *ctx, struct embeng_queue *q, struct embeng_accel_wait *arg)
 {
 	struct sleep s = { .ctx = ctx, .q = q, .arg = arg };
 	int ret = check(arg, q);
 
+	if (!ret && q && !q->mapped)
+		ret = consume(q, arg->cq_head);
 	if (ret)
 		return ret;
 	ret = sleep(&s);
