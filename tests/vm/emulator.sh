@@ -182,6 +182,8 @@ program vm-function
 load
 program vm-work
 program vm-faults
+load d3_keeps=1
+program vm-keeper
 load devices=3 cores=1
 check 'devices=3 makes three functions' [ "$(functions)" -eq 3 ]
 load iommu=1
