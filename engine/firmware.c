@@ -3,6 +3,7 @@
 
 #include "../uapi/embeng_regs.h"
 #include "port.h"
+#include "selftest.h"
 #include "sha256.h"
 
 struct check {
@@ -10,7 +11,7 @@ struct check {
 	u64 length;
 	struct embeng_fw_header header;
 	struct firmware found;
-	bool have_parameters;
+	u32 seen; /* bit of each type that was there */
 	u64 end; /* of what has been accounted for */
 	u64 *offset;
 };
@@ -112,32 +113,42 @@ static u32 check_place(struct check *c, const struct embeng_fw_section *s, u64 e
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-#define PARAMETER(name, low, high) \
-	{offsetof(struct embeng_fw_parameters, name), low, high}
-
 static const struct {
-	u64 offset;
-	u32 low, high;
+	u32 offset, bytes;
+	u64 low, high;
 } limits[] = {
-	PARAMETER(step_depth, 4, 64), PARAMETER(contexts, 1, 256),
-	PARAMETER(queues, 2, 1024),   PARAMETER(regions, 16, 65536),
-	PARAMETER(heartbeat_ms, 1, 10000),
+#define LIMIT(name, bytes, low, high, words) \
+	{offsetof(struct embeng_fw_parameters, name), bytes, low, high},
+	EMBENG_FW_PARAMETER_TABLE(LIMIT)
+#undef LIMIT
 };
+
+static u32 check_limits(struct check *c, const struct embeng_fw_section *s)
+{
+	u32 i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		u64 value = 0;
+
+		memcpy(&value, (u8 *)&c->found.parameters + limits[i].offset, limits[i].bytes);
+		if (value < limits[i].low || value > limits[i].high)
+			return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset + limits[i].offset);
+	}
+	return EMBENG_BOOT_ERROR_NONE;
+}
 
 static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 {
 	struct embeng_fw_parameters *p = &c->found.parameters;
-	u32 i, value;
+	u32 error;
 	u64 at;
 
 	if (s->length < sizeof(*p))
-		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset);
+		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset);
 	memcpy(p, c->image + s->offset, sizeof(*p));
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		memcpy(&value, (u8 *)p + limits[i].offset, sizeof(value));
-		if (value < limits[i].low || value > limits[i].high)
-			return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset + limits[i].offset);
-	}
+	error = check_limits(c, s);
+	if (error)
+		return error;
 	/* An image that shuts itself out could never be booted again. */
 	if (p->minimum_version > c->header.version)
 		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
@@ -146,8 +157,61 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	if (at < sizeof(p->reserved))
 		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
 			      s->offset + offsetof(struct embeng_fw_parameters, reserved) + at);
-	c->have_parameters = true;
 	return EMBENG_BOOT_ERROR_NONE;
+}
+
+/* Each is NAME=VALUE with a name. What goes to people must not speak to their terminals. */
+static u32 check_strings(struct check *c, const struct embeng_fw_section *s)
+{
+	const u8 *text = c->image + s->offset;
+	bool named = false;
+	u64 i, start = 0;
+
+	for (i = 0; i < s->length; i++) {
+		if (text[i] && (text[i] < ' ' || text[i] == 0x7f))
+			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + i);
+		named |= text[i] == '=' && i > start;
+		if (text[i])
+			continue;
+		if (!named || text[start] == '=')
+			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + start);
+		named = false;
+		start = i + 1;
+	}
+	if (!s->length || start != s->length)
+		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + start);
+	return EMBENG_BOOT_ERROR_NONE;
+}
+
+static u32 check_tests(struct check *c, const struct embeng_fw_section *s)
+{
+	u64 at = 0;
+	u32 error = selftest_check(c->image + s->offset, s->length, &c->found.test_count, &at);
+
+	c->found.tests = s->offset;
+	c->found.tests_length = s->length;
+	return error ? refuse(c, error, s->offset + at) : EMBENG_BOOT_ERROR_NONE;
+}
+
+static u32 check_content(struct check *c, const struct embeng_fw_section *s, u64 entry)
+{
+	if (s->type >= EMBENG_FW_PARAMETERS && s->type <= EMBENG_FW_PROGRAMS) {
+		if (c->seen & 1u << s->type)
+			return refuse(c, EMBENG_BOOT_ERROR_DUPLICATE, entry);
+		c->seen |= 1u << s->type;
+	}
+	switch (s->type) {
+	case EMBENG_FW_PARAMETERS:
+		return check_parameters(c, s);
+	case EMBENG_FW_SELF_TEST:
+		return check_tests(c, s);
+	case EMBENG_FW_STRINGS:
+		return check_strings(c, s);
+	default:
+		return s->flags & EMBENG_FW_SECTION_MANDATORY ?
+			       refuse(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry) :
+			       EMBENG_BOOT_ERROR_NONE;
+	}
 }
 
 static u32 check_section(struct check *c, u32 number)
@@ -164,13 +228,7 @@ static u32 check_section(struct check *c, u32 number)
 	sha256_digest(c->image + s.offset, s.length, digest);
 	if (memcmp(digest, s.sha256, sizeof(digest)))
 		return refuse(c, EMBENG_BOOT_ERROR_HASH, s.offset);
-	if (s.type == EMBENG_FW_STRINGS)
-		return EMBENG_BOOT_ERROR_NONE;
-	if (s.type == EMBENG_FW_PARAMETERS && !c->have_parameters)
-		return check_parameters(c, &s);
-	if (s.type == EMBENG_FW_PARAMETERS || s.flags & EMBENG_FW_SECTION_MANDATORY)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry);
-	return EMBENG_BOOT_ERROR_NONE;
+	return check_content(c, &s, entry);
 }
 
 static u32 check_sections(struct check *c)
@@ -187,7 +245,7 @@ static u32 check_sections(struct check *c)
 		return error;
 	if (c->end != c->length)
 		return refuse(c, EMBENG_BOOT_ERROR_SECTION, c->end);
-	if (!c->have_parameters)
+	if (!(c->seen & 1u << EMBENG_FW_PARAMETERS))
 		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
 			      offsetof(struct embeng_fw_header, section_count));
 	return EMBENG_BOOT_ERROR_NONE;
