@@ -5,6 +5,7 @@
 #include "port.h"
 #include "selftest.h"
 #include "sha256.h"
+#include "utf8.h"
 
 struct check {
 	const u8 *image;
@@ -160,26 +161,37 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-/* Each is NAME=VALUE with a name. What goes to people must not speak to their terminals. */
+/* "NAME=VALUE" in UTF-8. What goes to people must not speak to their terminals. */
+static bool string_good(const u8 *text, u64 *at)
+{
+	const u8 *p = text;
+	bool named = false;
+	u32 length;
+
+	for (; *p; p += length) {
+		length = utf8_sequence(p);
+		if (!length || *p < ' ' || *p == 0x7f) {
+			*at += (u64)(p - text);
+			return false;
+		}
+		named |= *p == '=';
+	}
+	return named && *text != '=';
+}
+
 static u32 check_strings(struct check *c, const struct embeng_fw_section *s)
 {
 	const u8 *text = c->image + s->offset;
-	bool named = false;
-	u64 i, start = 0;
+	u64 at = 0, last = s->length ? s->length - 1 : 0;
 
-	for (i = 0; i < s->length; i++) {
-		if (text[i] && (text[i] < ' ' || text[i] == 0x7f))
-			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + i);
-		named |= text[i] == '=' && i > start;
-		if (text[i])
-			continue;
-		if (!named || text[start] == '=')
-			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + start);
-		named = false;
-		start = i + 1;
+	if (!s->length || text[last])
+		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + last);
+	for (; at < s->length; at++) {
+		if (!string_good(text + at, &at))
+			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + at);
+		while (text[at])
+			at++;
 	}
-	if (!s->length || start != s->length)
-		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + start);
 	return EMBENG_BOOT_ERROR_NONE;
 }
 

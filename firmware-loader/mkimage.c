@@ -45,7 +45,7 @@ static int write_file(const char *path, const unsigned char *image, size_t lengt
 	return 0;
 }
 
-static int read_source(struct source *s, const char *path)
+static int read_source(struct fw_source *s, const char *path)
 {
 	static char text[1 << 20];
 	FILE *in = fopen(path, "r");
@@ -60,7 +60,7 @@ static int read_source(struct source *s, const char *path)
 		fprintf(stderr, "%s: not read to its end\n", path);
 		return 1;
 	}
-	if (source_read(s, path, text, length)) {
+	if (fw_source_read(s, path, text, length)) {
 		fprintf(stderr, "%s\n", s->error);
 		return 1;
 	}
@@ -69,7 +69,7 @@ static int read_source(struct source *s, const char *path)
 
 int main(int argc, char **argv)
 {
-	struct source source = {0};
+	struct fw_source source = {0};
 	void *image = NULL;
 	size_t length;
 	int failed = 0;
@@ -80,13 +80,13 @@ int main(int argc, char **argv)
 	}
 	for (int i = 3; !failed && i < argc; i++)
 		failed = read_source(&source, argv[i]);
-	if (!failed && source_pack(&source, &image, &length)) {
+	if (!failed && fw_source_pack(&source, &image, &length)) {
 		fprintf(stderr, "%s\n", source.error);
 		failed = 1;
 	}
 	failed = failed || write_file(argv[1], image, length, write_header) ||
 		 write_file(argv[2], image, length, write_plain);
 	free(image);
-	source_free(&source);
+	fw_source_free(&source);
 	return failed;
 }

@@ -49,7 +49,7 @@ static const struct {
 	{"minibatching", EMBENG_CAP_MINIBATCHING},
 };
 
-int source_fail(struct source *s, const char *format, ...)
+int fw_source_fail(struct fw_source *s, const char *format, ...)
 {
 	int used = s->line ? snprintf(s->error, sizeof(s->error), "%s:%u: ", s->name, s->line) :
 			     snprintf(s->error, sizeof(s->error), "%s: ", s->name);
@@ -63,13 +63,13 @@ int source_fail(struct source *s, const char *format, ...)
 	return -EINVAL;
 }
 
-static int out_of_memory(struct source *s)
+static int out_of_memory(struct fw_source *s)
 {
-	source_fail(s, "out of memory");
+	fw_source_fail(s, "out of memory");
 	return -ENOMEM;
 }
 
-int source_append(struct source *s, struct source_bytes *to, const void *data, size_t length)
+int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data, size_t length)
 {
 	unsigned char *larger = realloc(to->data, to->length + length + 1);
 
@@ -82,7 +82,7 @@ int source_append(struct source *s, struct source_bytes *to, const void *data, s
 	return 0;
 }
 
-int source_number(struct source *s, const char *key, const char *text, __u64 low, __u64 high,
+int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
 		  __u64 *value)
 {
 	char *end;
@@ -91,45 +91,52 @@ int source_number(struct source *s, const char *key, const char *text, __u64 low
 	errno = 0;
 	n = strtoull(text, &end, 0);
 	if (*text < '0' || *text > '9' || *end)
-		return source_fail(s, "%s is '%s', not a whole number", key, text);
+		return fw_source_fail(s, "%s is '%s', not a whole number", key, text);
 	if (errno || n < low || n > high)
-		return source_fail(s, "%s is %s, allowed are %llu to %llu", key, text,
+		return fw_source_fail(s, "%s is %s, allowed are %llu to %llu", key, text,
 				   (unsigned long long)low, (unsigned long long)high);
 	*value = n;
 	return 0;
 }
 
-int source_float(struct source *s, const char *key, const char *text, __u32 *bits)
+int fw_source_float(struct fw_source *s, const char *key, const char *text, __u32 *bits)
 {
 	float value;
 	char *end;
 
 	value = strtof(text, &end);
 	if (end == text || *end)
-		return source_fail(s, "%s: '%s' is no number", key, text);
+		return fw_source_fail(s, "%s: '%s' is no number", key, text);
 	memcpy(bits, &value, sizeof(*bits));
 	return 0;
 }
 
-/* "0.2.0" or "0.2.0.17" */
-static int read_version(struct source *s, const char *key, const char *text, __u64 *version)
+int version_read(const char *text, __u64 *version)
 {
 	unsigned int part[4] = {0};
+	__u64 packed = 0;
 	int used = 0, parts = sscanf(text, "%5u.%5u.%5u%n.%5u%n", &part[0], &part[1], &part[2], &used,
 				     &part[3], &used);
 
 	if (parts < 3 || text[used] || text[strspn(text, "0123456789.")])
-		return source_fail(s, "%s is '%s', not like 1.2.3 or 1.2.3.4", key, text);
-	*version = 0;
+		return -EINVAL;
 	for (int i = 0; i < 4; i++) {
 		if (part[i] > 0xffff)
-			return source_fail(s, "%s is %s, each part is at most 65535", key, text);
-		*version = *version << 16 | part[i];
+			return -EINVAL;
+		packed = packed << 16 | part[i];
 	}
+	*version = packed;
 	return 0;
 }
 
-static int read_features(struct source *s, char *text, __u64 *features)
+static int read_version(struct fw_source *s, const char *key, const char *text, __u64 *version)
+{
+	if (!version_read(text, version))
+		return 0;
+	return fw_source_fail(s, "%s is '%s', not like 1.2.3 or 1.2.3.4, each at most 65535", key, text);
+}
+
+static int read_features(struct fw_source *s, char *text, __u64 *features)
 {
 	char *rest = NULL;
 
@@ -140,22 +147,22 @@ static int read_features(struct source *s, char *text, __u64 *features)
 		while (i < count && strcmp(capabilities[i].name, name) != 0)
 			i++;
 		if (i == count)
-			return source_fail(s, "features: there is no '%s'", name);
+			return fw_source_fail(s, "features: there is no '%s'", name);
 		*features |= capabilities[i].bit;
 	}
 	return 0;
 }
 
 /* Says once for all that a key was there. */
-static int take_once(struct source *s, const char *key, unsigned int bit)
+static int take_once(struct fw_source *s, const char *key, unsigned int bit)
 {
 	if (s->given & bit)
-		return source_fail(s, "%s is given a second time", key);
+		return fw_source_fail(s, "%s is given a second time", key);
 	s->given |= bit;
 	return 0;
 }
 
-static int image_key(struct source *s, const char *key, const char *value)
+static int image_key(struct fw_source *s, const char *key, const char *value)
 {
 	size_t length = strlen(value);
 	int ret;
@@ -165,17 +172,17 @@ static int image_key(struct source *s, const char *key, const char *value)
 		return ret ? ret : read_version(s, key, value, &s->version);
 	}
 	if (strcmp(key, "build_id") != 0)
-		return source_fail(s, "an image has version and build_id, no %s", key);
+		return fw_source_fail(s, "an image has version and build_id, no %s", key);
 	ret = take_once(s, key, GIVEN_BUILD_ID);
 	if (!ret && length >= sizeof(s->build_id))
-		return source_fail(s, "build_id has %zu bytes, at most %zu fit", length,
+		return fw_source_fail(s, "build_id has %zu bytes, at most %zu fit", length,
 				   sizeof(s->build_id) - 1);
 	if (!ret)
 		memcpy(s->build_id, value, length + 1);
 	return ret;
 }
 
-static int parameter_value(struct source *s, size_t i, char *value, __u64 *number)
+static int parameter_value(struct fw_source *s, size_t i, char *value, __u64 *number)
 {
 	const char *key = parameters[i].name;
 
@@ -183,10 +190,10 @@ static int parameter_value(struct source *s, size_t i, char *value, __u64 *numbe
 		return read_features(s, value, number);
 	if (!strcmp(key, "minimum_version"))
 		return read_version(s, key, value, number);
-	return source_number(s, key, value, parameters[i].low, parameters[i].high, number);
+	return fw_source_number(s, key, value, parameters[i].low, parameters[i].high, number);
 }
 
-static int parameter_key(struct source *s, const char *key, char *value)
+static int parameter_key(struct fw_source *s, const char *key, char *value)
 {
 	__u64 number;
 	size_t i = 0;
@@ -195,7 +202,7 @@ static int parameter_key(struct source *s, const char *key, char *value)
 	while (i < PARAMETERS && strcmp(parameters[i].name, key) != 0)
 		i++;
 	if (i == PARAMETERS)
-		return source_fail(s, "there is no boot parameter %s", key);
+		return fw_source_fail(s, "there is no boot parameter %s", key);
 	ret = take_once(s, key, 1u << i);
 	if (!ret)
 		ret = parameter_value(s, i, value, &number);
@@ -204,16 +211,16 @@ static int parameter_key(struct source *s, const char *key, char *value)
 	return ret;
 }
 
-static int string_key(struct source *s, const char *key, const char *value)
+static int string_key(struct fw_source *s, const char *key, const char *value)
 {
-	int ret = source_append(s, &s->strings, key, strlen(key));
+	int ret = fw_source_append(s, &s->strings, key, strlen(key));
 
 	if (!ret)
-		ret = source_append(s, &s->strings, "=", 1);
-	return ret ? ret : source_append(s, &s->strings, value, strlen(value) + 1);
+		ret = fw_source_append(s, &s->strings, "=", 1);
+	return ret ? ret : fw_source_append(s, &s->strings, value, strlen(value) + 1);
 }
 
-static int put(struct source *s, const char *key, char *value)
+static int put(struct fw_source *s, const char *key, char *value)
 {
 	switch (s->section) {
 	case SECTION_IMAGE:
@@ -223,21 +230,21 @@ static int put(struct source *s, const char *key, char *value)
 	case SECTION_STRINGS:
 		return string_key(s, key, value);
 	case SECTION_TEST:
-		return source_test_key(s, key, value);
+		return fw_source_test_key(s, key, value);
 	default:
-		return source_fail(s, "%s stands before any section", key);
+		return fw_source_fail(s, "%s stands before any section", key);
 	}
 }
 
-static int end_section(struct source *s)
+static int end_section(struct fw_source *s)
 {
-	int ret = s->section == SECTION_TEST ? source_test_end(s) : 0;
+	int ret = s->section == SECTION_TEST ? fw_source_test_end(s) : 0;
 
 	s->section = SECTION_NONE;
 	return ret;
 }
 
-static int begin_section(struct source *s, char *line)
+static int begin_section(struct fw_source *s, char *line)
 {
 	char *end = strchr(line, ']');
 	int ret = end_section(s);
@@ -245,14 +252,14 @@ static int begin_section(struct source *s, char *line)
 	if (ret)
 		return ret;
 	if (!end || end[1])
-		return source_fail(s, "a section is written [name], not %s", line);
+		return fw_source_fail(s, "a section is written [name], not %s", line);
 	*end = '\0';
 	for (int i = SECTION_IMAGE; i <= SECTION_TEST; i++) {
 		if (!strcmp(section_names[i], line + 1))
 			s->section = i;
 	}
 	s->test.line = s->line;
-	return s->section ? 0 : source_fail(s, "there is no section %s", line + 1);
+	return s->section ? 0 : fw_source_fail(s, "there is no section %s", line + 1);
 }
 
 static void strip(char *text)
@@ -263,7 +270,7 @@ static void strip(char *text)
 		text[--length] = '\0';
 }
 
-static int read_entry(struct source *s, char *text)
+static int read_entry(struct fw_source *s, char *text)
 {
 	char *equals;
 
@@ -274,7 +281,7 @@ static int read_entry(struct source *s, char *text)
 		return begin_section(s, text);
 	equals = strchr(text, '=');
 	if (!equals || equals == text)
-		return source_fail(s, "'%s' is neither [section] nor key = value", text);
+		return fw_source_fail(s, "'%s' is neither [section] nor key = value", text);
 	*equals = '\0';
 	strip(text);
 	return put(s, text, equals + 1 + strspn(equals + 1, BLANK));
@@ -297,7 +304,7 @@ static char *cut_entry(char *text, unsigned int *lines)
 	return end + 1;
 }
 
-int source_read(struct source *s, const char *name, const char *text, size_t length)
+int fw_source_read(struct fw_source *s, const char *name, const char *text, size_t length)
 {
 	char *copy = malloc(length + 1), *next;
 	unsigned int lines;
@@ -311,7 +318,7 @@ int source_read(struct source *s, const char *name, const char *text, size_t len
 	memcpy(copy, text, length);
 	copy[length] = '\0';
 	if (memchr(copy, '\0', length))
-		ret = source_fail(s, "this is no text: it has a zero byte");
+		ret = fw_source_fail(s, "this is no text: it has a zero byte");
 	for (char *entry = copy; !ret && entry; entry = next, s->line += lines) {
 		next = cut_entry(entry, &lines);
 		ret = read_entry(s, entry);
@@ -322,21 +329,21 @@ int source_read(struct source *s, const char *name, const char *text, size_t len
 	return ret;
 }
 
-static int all_given(struct source *s)
+static int all_given(struct fw_source *s)
 {
 	s->line = 0;
 	if (!(s->given & GIVEN_VERSION))
-		return source_fail(s, "the [image] has no version");
+		return fw_source_fail(s, "the [image] has no version");
 	for (size_t i = 0; i < PARAMETERS; i++) {
 		if (!(s->given & 1u << i))
-			return source_fail(s, "the boot parameter %s is missing", parameters[i].name);
+			return fw_source_fail(s, "the boot parameter %s is missing", parameters[i].name);
 	}
 	if (s->parameters.minimum_version > s->version)
-		return source_fail(s, "minimum_version is above the image's own version");
+		return fw_source_fail(s, "minimum_version is above the image's own version");
 	return 0;
 }
 
-int source_pack(struct source *s, void **image, size_t *length)
+int fw_source_pack(struct fw_source *s, void **image, size_t *length)
 {
 	struct image_section sections[3] = {
 		{EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &s->parameters,
@@ -357,9 +364,9 @@ int source_pack(struct source *s, void **image, size_t *length)
 	return ret;
 }
 
-void source_free(struct source *s)
+void fw_source_free(struct fw_source *s)
 {
 	free(s->strings.data);
 	free(s->tests.data);
-	source_test_free(&s->test);
+	fw_source_test_free(&s->test);
 }

@@ -11,21 +11,21 @@
 #define SOURCE_ERROR 256
 
 /* Bytes that grow. */
-struct source_bytes {
+struct fw_source_bytes {
 	unsigned char *data;
 	size_t length;
 };
 
 /* A self-test under way: its numbers, and each array as words. */
-struct source_test {
+struct fw_source_test {
 	struct embeng_fw_self_test test;
-	struct source_bytes arrays[EMBENG_FW_TEST_ARRAYS];
+	struct fw_source_bytes arrays[EMBENG_FW_TEST_ARRAYS];
 	unsigned int line;  /* where it begins */
 	unsigned int given; /* keys of numbers that were there */
 };
 
 /**
- * struct source - what sources said so far
+ * struct fw_source - what sources said so far
  * @version: of the image
  * @build_id: as text, may be empty
  * @parameters: boot parameters
@@ -34,22 +34,22 @@ struct source_test {
  * @tests: content of the section
  * @error: sentence of the last failure, with file and line
  */
-struct source {
+struct fw_source {
 	__u64 version;
 	char build_id[sizeof(((struct embeng_fw_header *)0)->build_id) + 1];
 	struct embeng_fw_parameters parameters;
 	unsigned int given;
-	struct source_bytes strings, tests;
+	struct fw_source_bytes strings, tests;
 	char error[SOURCE_ERROR];
 	/* while reading */
 	const char *name;
 	unsigned int line;
 	int section;
-	struct source_test test;
+	struct fw_source_test test;
 };
 
 /**
- * source_read() - read one source; several add up to one image
+ * fw_source_read() - read one source; several add up to one image
  * @s: zeroed before the first
  * @name: of the file, for messages
  * @text: its bytes
@@ -57,36 +57,44 @@ struct source {
  *
  * Return: 0, -EINVAL with a sentence in @s->error, or -ENOMEM with one.
  */
-int source_read(struct source *s, const char *name, const char *text, size_t length);
+int fw_source_read(struct fw_source *s, const char *name, const char *text, size_t length);
 
 /**
- * source_pack() - make the image of all that was read
+ * fw_source_pack() - make the image of all that was read
  * @s: as read
  * @image: out, to be freed with free()
  * @length: out, its bytes
  *
- * Return: as source_read(): -EINVAL when something that must be there was not.
+ * Return: as fw_source_read(): -EINVAL when something that must be there was not.
  */
-int source_pack(struct source *s, void **image, size_t *length);
+int fw_source_pack(struct fw_source *s, void **image, size_t *length);
 
-void source_free(struct source *s);
+void fw_source_free(struct fw_source *s);
 
 /* Sets the sentence, after file and line. Return: -EINVAL. */
-int source_fail(struct source *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int fw_source_fail(struct fw_source *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* 0, or -ENOMEM with a sentence. */
-int source_append(struct source *s, struct source_bytes *to, const void *data, size_t length);
+int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data, size_t length);
 
 /* A whole number of @key within limits. 0 or -EINVAL with a sentence. */
-int source_number(struct source *s, const char *key, const char *text, __u64 low, __u64 high,
+int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
 		  __u64 *value);
 
 /* The f32 bits of a number, as strtof() reads it. 0 or -EINVAL with a sentence. */
-int source_float(struct source *s, const char *key, const char *text, __u32 *bits);
+int fw_source_float(struct fw_source *s, const char *key, const char *text, __u32 *bits);
+
+/* "0.2.0" or "0.2.0.17" as in &struct embeng_fw_header. 0 or -EINVAL. */
+int version_read(const char *text, __u64 *version);
 
 /* One line of a self-test, and its end. 0 or a negative errno with a sentence. */
-int source_test_key(struct source *s, const char *key, char *value);
-int source_test_end(struct source *s);
-void source_test_free(struct source_test *t);
+int fw_source_test_key(struct fw_source *s, const char *key, char *value);
+int fw_source_test_end(struct fw_source *s);
+
+/* As a source writes them; NULL for a number that is none. */
+const char *fw_source_optimizer_name(__u32 optimizer);
+const char *fw_source_combiner_name(__u32 combiner);
+
+void fw_source_test_free(struct fw_source_test *t);
 
 #endif

@@ -48,7 +48,21 @@ static const char *const number_names[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static int read_combiner(struct source *s, const char *value)
+const char *fw_source_combiner_name(__u32 combiner)
+{
+	return combiner < COUNT(combiners) ? combiners[combiner] : NULL;
+}
+
+const char *fw_source_optimizer_name(__u32 optimizer)
+{
+	for (size_t i = 0; i < COUNT(optimizers); i++) {
+		if (optimizers[i].kind == optimizer)
+			return optimizers[i].name;
+	}
+	return NULL;
+}
+
+static int read_combiner(struct fw_source *s, const char *value)
 {
 	for (__u32 i = 0; i < COUNT(combiners); i++) {
 		if (!strcmp(combiners[i], value)) {
@@ -56,7 +70,7 @@ static int read_combiner(struct source *s, const char *value)
 			return 0;
 		}
 	}
-	return source_fail(s, "combiner is '%s', allowed are sum, mean and sqrtn", value);
+	return fw_source_fail(s, "combiner is '%s', allowed are sum, mean and sqrtn", value);
 }
 
 static const struct kernel_optimizer *optimizer_of(const struct embeng_fw_self_test *t)
@@ -69,7 +83,7 @@ static const struct kernel_optimizer *optimizer_of(const struct embeng_fw_self_t
 }
 
 /* Hyperparameters that a test does not give have their defaults. */
-static int read_optimizer(struct source *s, const char *value)
+static int read_optimizer(struct fw_source *s, const char *value)
 {
 	struct embeng_fw_self_test *t = &s->test.test;
 	const struct kernel_optimizer *o;
@@ -80,31 +94,31 @@ static int read_optimizer(struct source *s, const char *value)
 	}
 	o = optimizer_of(t);
 	if (!o)
-		return source_fail(s, "there is no optimizer '%s'", value);
+		return fw_source_fail(s, "there is no optimizer '%s'", value);
 	t->slot_count = o->slot_count;
 	for (__u32 i = 0; i < o->hyper_count; i++)
 		memcpy(&t->hyperparameter[i], &o->hyper[i].value, sizeof(t->hyperparameter[i]));
 	return 0;
 }
 
-static int read_size(struct source *s, const char *key, const char *value, __u32 *size)
+static int read_size(struct fw_source *s, const char *key, const char *value, __u32 *size)
 {
 	__u64 number;
-	int ret = source_number(s, key, value, 1, EMBENG_FW_TEST_VALUES_MAX, &number);
+	int ret = fw_source_number(s, key, value, 1, EMBENG_FW_TEST_VALUES_MAX, &number);
 
 	if (!ret)
 		*size = (__u32)number;
 	return ret;
 }
 
-static int read_number(struct source *s, enum number which, const char *key, const char *value)
+static int read_number(struct fw_source *s, enum number which, const char *key, const char *value)
 {
 	struct embeng_fw_self_test *t = &s->test.test;
 	__u64 step;
 	int ret;
 
 	if (s->test.given & 1u << which)
-		return source_fail(s, "%s is given a second time", key);
+		return fw_source_fail(s, "%s is given a second time", key);
 	s->test.given |= 1u << which;
 	switch (which) {
 	case NUMBER_COMBINER:
@@ -112,58 +126,58 @@ static int read_number(struct source *s, enum number which, const char *key, con
 	case NUMBER_OPTIMIZER:
 		return read_optimizer(s, value);
 	case NUMBER_RATE:
-		return source_float(s, key, value, &t->learning_rate);
+		return fw_source_float(s, key, value, &t->learning_rate);
 	case NUMBER_ROWS:
 		return read_size(s, key, value, &t->rows);
 	case NUMBER_DIM:
 		return read_size(s, key, value, &t->dim);
 	default:
-		ret = source_number(s, key, value, 1, ~0ull, &step);
+		ret = fw_source_number(s, key, value, 1, ~0ull, &step);
 		t->step = ret ? t->step : step;
 		return ret;
 	}
 }
 
-static int read_array(struct source *s, __u32 which, char *value)
+static int read_array(struct fw_source *s, __u32 which, char *value)
 {
 	const char *key = array_names[which];
 	char *rest = NULL;
 	int ret = 0;
 
 	if (s->test.arrays[which].data)
-		return source_fail(s, "%s is given a second time", key);
+		return fw_source_fail(s, "%s is given a second time", key);
 	for (char *word = strtok_r(value, BLANK, &rest); !ret && word;
 	     word = strtok_r(NULL, BLANK, &rest)) {
 		__u64 number = 0;
 		__u32 bits = 0;
 
 		if (which == EMBENG_FW_TEST_OFFSETS || which == EMBENG_FW_TEST_IDS) {
-			ret = source_number(s, key, word, 0, EMBENG_FW_TEST_VALUES_MAX, &number);
+			ret = fw_source_number(s, key, word, 0, EMBENG_FW_TEST_VALUES_MAX, &number);
 			bits = (__u32)number;
 		} else {
-			ret = source_float(s, key, word, &bits);
+			ret = fw_source_float(s, key, word, &bits);
 		}
 		if (!ret)
-			ret = source_append(s, &s->test.arrays[which], &bits, sizeof(bits));
+			ret = fw_source_append(s, &s->test.arrays[which], &bits, sizeof(bits));
 	}
 	return ret;
 }
 
-static int read_hyperparameter(struct source *s, const char *key, const char *value)
+static int read_hyperparameter(struct fw_source *s, const char *key, const char *value)
 {
 	struct embeng_fw_self_test *t = &s->test.test;
 	const struct kernel_optimizer *o = optimizer_of(t);
 
 	if (!o)
-		return source_fail(s, "%s: the optimizer goes first", key);
+		return fw_source_fail(s, "%s: the optimizer goes first", key);
 	for (__u32 i = 0; i < o->hyper_count; i++) {
 		if (!strcmp(o->hyper[i].name, key))
-			return source_float(s, key, value, &t->hyperparameter[i]);
+			return fw_source_float(s, key, value, &t->hyperparameter[i]);
 	}
-	return source_fail(s, "neither a self-test nor %s has a %s", o->name, key);
+	return fw_source_fail(s, "neither a self-test nor %s has a %s", o->name, key);
 }
 
-int source_test_key(struct source *s, const char *key, char *value)
+int fw_source_test_key(struct fw_source *s, const char *key, char *value)
 {
 	for (__u32 i = 0; i < COUNT(number_names); i++) {
 		if (!strcmp(number_names[i], key))
@@ -177,16 +191,16 @@ int source_test_key(struct source *s, const char *key, char *value)
 }
 
 /* What the arrays say, and whether all of them have the length that follows. */
-static int complete(struct source *s)
+static int complete(struct fw_source *s)
 {
-	struct source_test *t = &s->test;
+	struct fw_source_test *t = &s->test;
 
 	for (__u32 i = 0; i < COUNT(number_names); i++) {
 		if (!(t->given & 1u << i))
-			return source_fail(s, "this self-test has no %s", number_names[i]);
+			return fw_source_fail(s, "this self-test has no %s", number_names[i]);
 	}
 	if (t->arrays[EMBENG_FW_TEST_OFFSETS].length < 8)
-		return source_fail(s, "this self-test has no samples: offsets are one more");
+		return fw_source_fail(s, "this self-test has no samples: offsets are one more");
 	t->test.samples = (__u32)(t->arrays[EMBENG_FW_TEST_OFFSETS].length / 4 - 1);
 	t->test.ids = (__u32)(t->arrays[EMBENG_FW_TEST_IDS].length / 4);
 	t->test.kind = EMBENG_FW_TEST_STEP;
@@ -195,29 +209,29 @@ static int complete(struct source *s)
 		__u64 wanted = embeng_fw_test_words(&t->test, i);
 
 		if (t->arrays[i].length != 4 * wanted)
-			return source_fail(s, "this self-test has %zu %s, %llu follow from its sizes",
+			return fw_source_fail(s, "this self-test has %zu %s, %llu follow from its sizes",
 					   t->arrays[i].length / 4, array_names[i],
 					   (unsigned long long)wanted);
 	}
 	return 0;
 }
 
-static int write_test(struct source *s)
+static int write_test(struct fw_source *s)
 {
 	static const unsigned char zeros[EMBENG_FW_ALIGN];
-	struct source_test *t = &s->test;
+	struct fw_source_test *t = &s->test;
 	__u64 end = embeng_fw_test_offset(&t->test, EMBENG_FW_TEST_ARRAYS);
 	__u64 filling = -end & (EMBENG_FW_ALIGN - 1);
 	int ret;
 
 	t->test.length = end + filling;
-	ret = source_append(s, &s->tests, &t->test, sizeof(t->test));
+	ret = fw_source_append(s, &s->tests, &t->test, sizeof(t->test));
 	for (__u32 i = 0; !ret && i < EMBENG_FW_TEST_ARRAYS; i++)
-		ret = source_append(s, &s->tests, t->arrays[i].data, t->arrays[i].length);
-	return ret ? ret : source_append(s, &s->tests, zeros, filling);
+		ret = fw_source_append(s, &s->tests, t->arrays[i].data, t->arrays[i].length);
+	return ret ? ret : fw_source_append(s, &s->tests, zeros, filling);
 }
 
-int source_test_end(struct source *s)
+int fw_source_test_end(struct fw_source *s)
 {
 	unsigned int line = s->line;
 	int ret;
@@ -228,11 +242,11 @@ int source_test_end(struct source *s)
 		ret = write_test(s);
 	if (!ret)
 		s->line = line;
-	source_test_free(&s->test);
+	fw_source_test_free(&s->test);
 	return ret;
 }
 
-void source_test_free(struct source_test *t)
+void fw_source_test_free(struct fw_source_test *t)
 {
 	for (__u32 i = 0; i < EMBENG_FW_TEST_ARRAYS; i++)
 		free(t->arrays[i].data);
