@@ -69,7 +69,8 @@ static int out_of_memory(struct fw_source *s)
 	return -ENOMEM;
 }
 
-int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data, size_t length)
+int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data,
+		     size_t length)
 {
 	unsigned char *larger = realloc(to->data, to->length + length + 1);
 

@@ -72,10 +72,12 @@ int fw_source_pack(struct fw_source *s, void **image, size_t *length);
 void fw_source_free(struct fw_source *s);
 
 /* Sets the sentence, after file and line. Return: -EINVAL. */
-int fw_source_fail(struct fw_source *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int fw_source_fail(struct fw_source *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* 0, or -ENOMEM with a sentence. */
-int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data, size_t length);
+int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data,
+		     size_t length);
 
 /* A whole number of @key within limits. 0 or -EINVAL with a sentence. */
 int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,

@@ -38,7 +38,14 @@ static const struct {
 	{"adam", EMBENG_OPTIMIZER_ADAM, KERNEL_ADAM},
 };
 
-enum number { NUMBER_COMBINER, NUMBER_OPTIMIZER, NUMBER_RATE, NUMBER_STEP, NUMBER_ROWS, NUMBER_DIM };
+enum number {
+	NUMBER_COMBINER,
+	NUMBER_OPTIMIZER,
+	NUMBER_RATE,
+	NUMBER_STEP,
+	NUMBER_ROWS,
+	NUMBER_DIM,
+};
 
 static const char *const number_names[] = {
 	[NUMBER_COMBINER] = "combiner",	 [NUMBER_OPTIMIZER] = "optimizer",
