@@ -76,5 +76,6 @@ void soft_write64(struct soft *s, enum embeng_register reg, uint64_t value);
 
 /* soft_boot.c: the built-in image, by the registers. */
 int soft_boot(struct soft *s);
+uint32_t soft_step_depth(void); /* that every soft device has */
 
 #endif
