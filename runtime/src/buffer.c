@@ -8,23 +8,7 @@
 
 int region_alloc(struct device *d, struct region *region, uint64_t bytes)
 {
-	struct region made = {.length = bytes};
-	void *data;
-	int ret;
-
-	if (bytes > SIZE_MAX - 4096 || posix_memalign(&data, 4096, bytes))
-		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
-			    (unsigned long long)bytes);
-	made.data = memset(data, 0, bytes);
-	ret = d->ops->region_bind(d, data, bytes,
-				  EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE,
-				  &made.key);
-	if (ret) {
-		free(data);
-		return ret;
-	}
-	*region = made;
-	return 0;
+	return d->ops->region_alloc(d, bytes, region);
 }
 
 int region_grow(struct device *d, struct region *region, uint64_t bytes)
@@ -53,10 +37,9 @@ int region_free(struct device *d, struct region *region)
 
 	if (!region->data)
 		return 0;
-	ret = d->ops->region_unbind(d, region->key.index);
+	ret = d->ops->region_free(d, region);
 	if (ret)
 		return ret;
-	free(region->data);
 	*region = (struct region){0};
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "wire.h"
 
 struct device;
+struct region;
 
 /* Where sentences of the device go; called from any thread. */
 struct device_log {
@@ -36,9 +37,9 @@ struct queue_config {
 /**
  * struct device_ops - what every kind of device can do
  * @close: power off or let go; nothing of it is used afterwards
- * @region_bind: let the device reach @length bytes at @data; fills @key with
- *	index, generation and length
- * @region_unbind: returns when the device no longer touches the region
+ * @region_alloc: zeroed memory of @bytes that the device reaches with both rights
+ * @region_free: take it back; returns when the device no longer touches it. On failure
+ *	the memory stays where it is
  * @queue_create: make a queue and map it
  * @run: do the device's work on this thread where the device is in this
  *	process. True when something moved
@@ -52,9 +53,8 @@ struct queue_config {
  */
 struct device_ops {
 	void (*close)(struct device *d);
-	int (*region_bind)(struct device *d, void *data, uint64_t length, uint32_t rights,
-			   struct embeng_mem *key);
-	int (*region_unbind)(struct device *d, uint32_t index);
+	int (*region_alloc)(struct device *d, uint64_t bytes, struct region *out);
+	int (*region_free)(struct device *d, struct region *region);
 	int (*queue_create)(struct device *d, const struct queue_config *config,
 			    struct device_queue *out);
 	bool (*run)(struct device *d, bool all);

@@ -113,8 +113,8 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 
 static const struct device_ops soft_ops = {
 	.close = soft_close,
-	.region_bind = soft_region_bind,
-	.region_unbind = soft_region_unbind,
+	.region_alloc = soft_region_alloc,
+	.region_free = soft_region_free,
 	.queue_create = soft_queue_create,
 	.run = soft_run,
 	.kick = soft_kick,
