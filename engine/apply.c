@@ -59,7 +59,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.gradients = view->data,
 		.stride = table->record.dim,
 		.grad_row = f->identity ? NULL : f->outputs_of.data,
-		.coef = batch_coef(model, feature, f),
+		.coef = batch_coef(f),
 		.replica = replica,
 	};
 

@@ -30,6 +30,9 @@ struct apply {
  */
 int apply_reserve(struct model *model, u64 occurrences, u64 most);
 
+/* What that needs. */
+u64 apply_cuts_bytes(u64 occurrences, u64 most);
+
 /**
  * apply_rows() - update the touched rows, and the others when the optimizer is not lazy
  * @apply: after an apply_reserve() of as many occurrences

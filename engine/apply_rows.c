@@ -6,11 +6,15 @@
 #define HOT_RUNS 16u /* runs of one hot row in one call */
 
 /* Two tasks that follow each other have more than @most occurrences together. */
+u64 apply_cuts_bytes(u64 occurrences, u64 most)
+{
+	return (occurrences / most * 2 + 3) * sizeof(u64);
+}
+
 int apply_reserve(struct model *model, u64 occurrences, u64 most)
 {
-	u64 cuts = occurrences / most * 2 + 3;
-
-	return grow((void **)&model->cuts, &model->cuts_bytes, cuts * sizeof(*model->cuts));
+	return grow(model, (void **)&model->cuts, &model->cuts_bytes,
+		    apply_cuts_bytes(occurrences, most));
 }
 
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */

@@ -14,15 +14,16 @@ static void feature_free(struct batch_feature *f)
 
 struct batch *batch_new(struct model *model)
 {
-	struct batch *batch = port_alloc(sizeof(*batch));
+	struct batch *batch = model_alloc(model, sizeof(*batch));
 	u32 count = model->blob.engine.feature_count;
 
 	if (!batch)
 		return NULL;
 	batch->feature_count = count;
-	batch->features = port_alloc(((u64)count + 1) * sizeof(*batch->features));
+	batch->features = model_alloc(model, ((u64)count + 1) * sizeof(*batch->features));
 	if (batch->features)
 		return batch;
+	model_count(model, -(u64)sizeof(*batch));
 	port_free(batch);
 	return NULL;
 }
@@ -38,26 +39,12 @@ void batch_free(struct batch *batch)
 	port_free(batch);
 }
 
-static int reserve_feature(const struct embeng_record_feature *record, struct batch_feature *f,
-			   bool training)
-{
-	u64 length = record->max_sequence_length, outputs = record->max_samples;
-
-	if (length && __builtin_mul_overflow(outputs, length, &outputs))
-		return -1;
-	if (outputs && (buffer_need(&f->bag, outputs + 1, 8) ||
-			(length && buffer_need(&f->offsets, record->max_samples + 1, 8))))
-		return -1;
-	if (buffer_need(&f->rows, record->max_ids, 8) ||
-	    (training && buffer_need(&f->outputs_of, record->max_ids, 4)))
-		return -1;
-	return 0;
-}
-
 int batch_reserve(struct model *model, struct batch *batch, bool training)
 {
 	for (u32 i = 0; i < batch->feature_count; i++) {
-		if (reserve_feature(&model->blob.features[i], &batch->features[i], training))
+		struct batch_size size = batch_largest(&model->blob, i, training);
+
+		if (batch_fit(model, &batch->features[i], &size))
 			return -1;
 	}
 	return 0;
@@ -234,7 +221,7 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 	if (!status)
 		status = copy_feature(command, f, index, training);
 	if (!status)
-		status = scales_make(model, index, f, training, fault);
+		scales_make(model, index, f, training);
 	return status;
 }
 

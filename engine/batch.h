@@ -56,6 +56,48 @@ static inline u64 batch_sequence(const struct model *model, u32 feature,
 		       model->blob.features[feature].max_sequence_length : 0;
 }
 
+/* Buffers of a feature, in the order of its members. */
+enum batch_buffer {
+	BATCH_ROWS,
+	BATCH_BAG,
+	BATCH_OUTPUTS_OF,
+	BATCH_WEIGHTS,
+	BATCH_SCALES,
+	BATCH_COEF,
+	BATCH_OFFSETS,
+	BATCH_BUFFERS,
+};
+
+/**
+ * struct batch_size - how large one feature's input is
+ * @samples: as given
+ * @ids: as given
+ * @length: positions kept of each sample, 0: its ids are combined
+ * @weighted: with weights
+ * @scaled: outputs have scales
+ * @identity: id k is output k
+ * @training: gradients will come
+ */
+struct batch_size {
+	u64 samples, ids, length;
+	bool weighted, scaled, identity, training;
+};
+
+/* Bytes of each buffer that such an input needs; 0: none. -1 when no number says it. */
+int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS]);
+
+/* The scales that the combiner of @feature's table asks for, if its ids are combined. */
+static inline bool batch_scaled(u32 combiner, u32 form, u64 length)
+{
+	return combiner != EMBENG_COMBINER_SUM && form != EMBENG_FORM_DENSE && !length;
+}
+
+/* Memory for such an input. 0, or -1 without memory. */
+int batch_fit(struct model *model, struct batch_feature *f, const struct batch_size *size);
+
+/* The largest input that the model allows a feature, where it says. */
+struct batch_size batch_largest(const struct blob *blob, u32 feature, bool training);
+
 struct batch *batch_new(struct model *model);
 void batch_free(struct batch *batch);
 
@@ -76,26 +118,22 @@ struct batch_input {
 	const void *ids, *offsets, *weights;
 };
 
-u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, bool training, struct fault *fault);
 
 /* scales.c: what weights and combiner mean for outputs and gradients. */
-u16 scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training,
-		struct fault *fault);
+void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training);
 
 /* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
-int batch_cut(const struct model *model, struct batch *batch);
+int batch_cut(struct model *model, struct batch *batch);
+
+/* Room in the list of tasks after it had @room. */
+static inline u64 batch_task_room(u64 room)
+{
+	return room * 2 + 64;
+}
 
 /* Coefficients of gradients: f32 per occurrence, or NULL for all 1. */
-const void *batch_coef(const struct model *model, u32 feature, const struct batch_feature *f);
-
-static inline int buffer_need(struct buffer *b, u64 count, u64 width)
-{
-	u64 bytes;
-
-	if (__builtin_mul_overflow(count, width, &bytes))
-		return -1;
-	return grow(&b->data, &b->bytes, bytes);
-}
+const void *batch_coef(const struct batch_feature *f);
 
 #endif

@@ -35,6 +35,23 @@ u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, str
 	       struct fault *fault);
 void blob_free(struct blob *blob);
 
+static inline u32 blob_largest_dim(const struct blob *blob)
+{
+	u32 largest = 0;
+
+	for (u32 t = 0; t < blob->engine.table_count; t++)
+		largest = blob->tables[t].dim > largest ? blob->tables[t].dim : largest;
+	return largest;
+}
+
+/* What a parsed blob takes, beside itself. */
+static inline u64 blob_bytes(const struct blob *blob)
+{
+	return ((u64)blob->engine.table_count + 1) *
+		       (sizeof(*blob->tables) + sizeof(*blob->kernels)) +
+	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
+}
+
 /* FNV-1a 64; @hash of what came before, FNV1A_START at first. */
 #define FNV1A_START 0xcbf29ce484222325ull
 u64 fnv1a(u64 hash, const void *data, u64 length);

@@ -91,9 +91,9 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 	u16 status;
 
 	/* PARTITION has no descriptor yet; a device without it does not know it. */
-	if (cmd->opcode >= EMBENG_OP_PARTITION)
+	if (cmd->opcode > EMBENG_OP_STAGE || cmd->opcode == EMBENG_OP_PARTITION)
 		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
-			   EMBENG_OP_PARTITION - 1);
+			   EMBENG_OP_STAGE);
 	if (!(rules[cmd->opcode].kinds & 1u << q->kind))
 		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE, cmd->opcode,
 			   q->kind);

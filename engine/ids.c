@@ -168,16 +168,20 @@ static void identity(u64 *offsets, u64 samples)
 		offsets[i] = i;
 }
 
-static int need_all(struct batch_feature *f, u64 length, bool training)
+static int need_all(struct model *model, u32 combiner, struct batch_feature *f, u64 length,
+		    bool training)
 {
-	u64 ids = f->given.id_count;
+	struct batch_size size = {
+		.samples = f->given.sample_count,
+		.ids = f->given.id_count,
+		.length = length,
+		.weighted = f->weighted,
+		.scaled = f->scaled = batch_scaled(combiner, f->given.form, length),
+		.identity = f->identity,
+		.training = training,
+	};
 
-	if (buffer_need(&f->rows, ids, 8) || buffer_need(&f->bag, f->outputs + 1, 8) ||
-	    (length && buffer_need(&f->offsets, f->given.sample_count + 1, 8)) ||
-	    (f->weighted && buffer_need(&f->weights, ids, 4)) ||
-	    (training && !f->identity && buffer_need(&f->outputs_of, ids, 4)))
-		return -1;
-	return 0;
+	return batch_fit(model, f, &size);
 }
 
 static void number_outputs(struct batch_feature *f)
@@ -219,7 +223,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	return status;
 }
 
-u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, bool training, struct fault *fault)
 {
 	const struct embeng_record_feature *record = &model->blob.features[feature];
@@ -230,7 +234,7 @@ u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
 	f->dropped = f->clamped = f->zeroed = 0;
 	f->identity = f->given.form == EMBENG_FORM_DENSE && !length &&
 		      table->record.out_of_range != EMBENG_OUT_OF_RANGE_DROP;
-	if (need_all(f, length, training))
+	if (need_all(model, table->record.combiner, f, length, training))
 		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
 				 f->given.id_count, 0);
 	status = copy(model, feature, f, length ? f->offsets.data : f->bag.data, in, fault);

@@ -22,6 +22,8 @@ u16 load_accept(struct command *command)
 				 EMBENG_NO_INDEX, 0, length, 0);
 	status = blob_parse(copy, length, &model->engine->caps, &model->blob, &command->fault);
 	port_free(copy);
+	if (!status)
+		model_count(model, blob_bytes(&model->blob));
 	return status;
 }
 
@@ -49,6 +51,15 @@ static u64 model_bytes(const struct blob *blob)
 	return sum;
 }
 
+void table_memory_change(struct model *model, u64 bytes)
+{
+	struct engine *engine = model->engine;
+
+	model->table_bytes += bytes;
+	engine->table_memory_used += bytes;
+	reg_write64(engine, EMBENG_REG_TABLE_MEMORY_USED, engine->table_memory_used);
+}
+
 u16 table_memory_take(struct command *command, u64 need, u32 field)
 {
 	struct model *model = command->context->model;
@@ -58,8 +69,7 @@ u16 table_memory_take(struct command *command, u64 need, u32 field)
 	port_lock(engine->lock);
 	left = engine->caps.table_memory - engine->table_memory_used;
 	if (need <= left) {
-		engine->table_memory_used += need;
-		model->table_bytes += need;
+		table_memory_change(model, need);
 	}
 	port_unlock(engine->lock);
 	if (need <= left)
@@ -71,8 +81,7 @@ u16 table_memory_take(struct command *command, u64 need, u32 field)
 void table_memory_give(struct model *model, u64 bytes)
 {
 	port_lock(model->engine->lock);
-	model->engine->table_memory_used -= bytes;
-	model->table_bytes -= bytes;
+	table_memory_change(model, -bytes);
 	port_unlock(model->engine->lock);
 }
 
@@ -124,9 +133,7 @@ static int make_table(struct model *model, u32 index)
 	table->record = model->blob.tables[index];
 	table->kernel = model->blob.kernels[index];
 	table->bytes = table_bytes(&table->record);
-	if (table->record.dim > model->largest_dim)
-		model->largest_dim = table->record.dim;
-	table->stats.hot.rows = port_alloc((2 * HOT_ROWS + 1) * sizeof(*table->stats.hot.rows));
+	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
 	table->data = port_alloc_table(table->bytes);
 	if (!table->data || !table->stats.hot.rows)
 		return -1;
@@ -143,8 +150,8 @@ static int make_step(struct model *model, struct step *step)
 {
 	u32 replicas = model_replicas(model);
 
-	step->parts = port_alloc(replicas * sizeof(*step->parts));
-	step->rates = port_alloc(((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
+	step->parts = model_alloc(model, replicas * sizeof(*step->parts));
+	step->rates = model_alloc(model, ((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
 	if (!step->parts || !step->rates)
 		return -1;
 	for (u32 r = 0; r < replicas; r++) {
@@ -161,8 +168,8 @@ static int make_steps(struct model *model)
 {
 	model->depth = model->blob.engine.step_depth;
 	model->pipelining = model->blob.engine.flags & EMBENG_ENGINE_PIPELINING;
-	model->replicas = port_alloc(model_replicas(model) * sizeof(*model->replicas));
-	model->steps = port_alloc(model->depth * sizeof(*model->steps));
+	model->replicas = model_alloc(model, model_replicas(model) * sizeof(*model->replicas));
+	model->steps = model_alloc(model, model->depth * sizeof(*model->steps));
 	if (!model->replicas || !model->steps)
 		return -1;
 	model->trains = true;
@@ -175,21 +182,29 @@ static int make_steps(struct model *model)
 	return 0;
 }
 
+u64 model_scratch_stride(u32 dim)
+{
+	/* Three more rows for what a hot row sums up in pieces. */
+	return ((kernel_scratch_bytes(dim) + 63) & ~63ull) + ((12ull * dim + 63) & ~63ull);
+}
+
 static int make_work(struct model *model)
 {
 	u64 parts = (u64)model_replicas(model) * model->blob.engine.feature_count + 1;
 
-	model->scratch_stride = (kernel_scratch_bytes(model->largest_dim) + 63) & ~63ull;
-	model->zeros = port_alloc(4ull * model->largest_dim + 4);
-	model->segments = port_alloc(parts * sizeof(*model->segments));
-	model->gradients = port_alloc(parts * sizeof(*model->gradients));
-	/* Three more rows for what a hot row sums up in pieces. */
-	model->scratch_stride += (12ull * model->largest_dim + 63) & ~63ull;
+	model->scratch_stride = model_scratch_stride(model->largest_dim);
+	model->zeros = model_alloc(model, model_zeros_bytes(model->largest_dim));
+	model->segments = model_alloc(model, parts * sizeof(*model->segments));
+	model->gradients = model_alloc(model, parts * sizeof(*model->gradients));
 	model->scratch = port_alloc_table(model->scratch_stride * model->engine->caps.cores);
-	if (grow((void **)&model->partition.sources, &model->partition.sources_bytes,
+	if (!model->scratch)
+		return -1;
+	model_count(model, model->scratch_stride * model->engine->caps.cores);
+	model->partition.model = model;
+	if (grow(model, (void **)&model->partition.sources, &model->partition.sources_bytes,
 		 parts * sizeof(*model->partition.sources)))
 		return -1;
-	return model->zeros && model->segments && model->gradients && model->scratch ? 0 : -1;
+	return model->zeros && model->segments && model->gradients ? 0 : -1;
 }
 
 u16 load_run(struct command *command)
@@ -201,7 +216,8 @@ u16 load_run(struct command *command)
 
 	if (status)
 		return status;
-	model->tables = port_alloc(((u64)tables + 1) * sizeof(*model->tables));
+	model->largest_dim = blob_largest_dim(&model->blob);
+	model->tables = model_alloc(model, ((u64)tables + 1) * sizeof(*model->tables));
 	made = model->tables;
 	for (u32 t = 0; made && t < tables; t++)
 		made = !make_table(model, t);
@@ -213,8 +229,6 @@ u16 load_run(struct command *command)
 
 void model_free_tables(struct model *model)
 {
-	if (model->tables)
-		stage_drop(model);
 	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
 
@@ -223,6 +237,11 @@ void model_free_tables(struct model *model)
 		for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++) {
 			if (table->slots[s])
 				port_free_table(table->slots[s], table->bytes);
+		}
+		/* Their bytes are in the model's, which are given back as one. */
+		for (u32 s = 0; s <= EMBENG_SLOTS_MAX; s++) {
+			if (table->staged[s])
+				port_free_table(table->staged[s], table->bytes);
 		}
 		port_free(table->stats.hot.rows);
 	}
@@ -260,5 +279,6 @@ void model_free(struct model *model)
 		port_free_table(model->scratch, model->scratch_stride * model->engine->caps.cores);
 	partition_free(&model->partition);
 	blob_free(&model->blob);
+	model_count(model, -model->memory);
 	port_free(model);
 }

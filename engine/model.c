@@ -39,23 +39,6 @@ u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view)
 			  view, &command->fault);
 }
 
-int grow(void **p, u64 *have, u64 bytes)
-{
-	void *larger;
-
-	if (*p && bytes <= *have)
-		return 0;
-	if (bytes < U64_MAX / 2)
-		bytes += bytes / 4 + 8; /* batches that creep up are no reason to allocate each time */
-	larger = port_alloc(bytes);
-	if (!larger)
-		return -1;
-	port_free(*p);
-	*p = larger;
-	*have = bytes;
-	return 0;
-}
-
 static enum verdict fail(struct command *command, u16 status, u32 field, u64 value, u64 limit)
 {
 	fault_set(&command->fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
@@ -84,6 +67,7 @@ static enum verdict admit_load(struct command *command, struct wait *wait)
 	model->engine = context->engine;
 	model->context = context;
 	model->state = MODEL_LOADING;
+	model_count(model, sizeof(*model));
 	context->model = model;
 	return VERDICT_READY;
 }
@@ -369,7 +353,7 @@ void model_destroy(struct context *context)
 	if (!model)
 		return;
 	context->model = NULL;
-	model->engine->table_memory_used -= model->table_bytes;
+	table_memory_change(model, -model->table_bytes);
 	model_free_tables(model);
 	model_free(model);
 }

@@ -85,6 +85,7 @@ struct model {
 	bool trains; /* every table of a feature has an optimizer */
 	struct table *tables;
 	u64 table_bytes; /* taken of the engine's table memory */
+	u64 memory;	 /* bytes of all that model_alloc() and grow() gave; atomic */
 	u32 *zeros;      /* a row of zeros, of the largest dim */
 	u32 largest_dim;
 	/* The running command's. */
@@ -122,12 +123,20 @@ static inline u32 model_replicas(const struct model *model)
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
 void model_free_tables(struct model *model);
-void stage_drop(struct model *model);
 
 /* Of the engine's table memory; NO_SPACE with @field at fault. */
 u16 table_memory_take(struct command *command, u64 bytes, u32 field);
 void table_memory_give(struct model *model, u64 bytes);
+/* @bytes more, or less; engine->lock held. */
+void table_memory_change(struct model *model, u64 bytes);
 void model_free(struct model *model);
+
+/* Bytes of one core's scratch and of a row of zeros, for rows of up to @dim. */
+u64 model_scratch_stride(u32 dim);
+static inline u64 model_zeros_bytes(u32 dim)
+{
+	return 4ull * dim + 4;
+}
 
 struct kernel_fill;
 void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
@@ -152,12 +161,6 @@ static inline u64 chunk_rows(u32 dim)
 	return rows > 4096 ? 4096 : rows ? rows : 1;
 }
 
-/* Rows ahead that kernels prefetch: about the lines that a core can have in flight. */
-static inline u32 prefetch_rows(u32 dim)
-{
-	return dim <= 64 ? 32 : dim <= 256 ? 16 : 8;
-}
-
 static inline u64 model_core(u64 row, u32 table, u32 cores)
 {
 	return (row % cores + table % cores) % cores;
@@ -177,7 +180,18 @@ u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embe
 /* The command's descriptor, of at least @least bytes; region_put() it. */
 u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view);
 
-/* Memory of at least @bytes in *p; what it held is lost when it has to grow. */
-int grow(void **p, u64 *have, u64 bytes);
+/* memory.c: what a model holds beside its tables. Counted until model_free(). */
+
+/* Zeroed memory that stays as long as the model. */
+void *model_alloc(struct model *model, u64 bytes);
+/* @bytes more, or less, that are the model's. */
+void model_count(struct model *model, u64 bytes);
+/*
+ * Memory of at least @bytes in *p; what it held is lost when it has to grow.
+ * @model: whose it is; NULL: nobody counts it
+ */
+int grow(struct model *model, void **p, u64 *have, u64 bytes);
+/* What grow() makes of memory of @have bytes. */
+u64 grow_to(u64 have, u64 bytes);
 
 #endif

@@ -260,17 +260,25 @@ static u32 slices_of(u64 count, u32 cores)
 	return slices < 1 ? 1 : slices < cores ? (u32)slices : cores;
 }
 
+struct partition_needs partition_needs(u64 count, u64 rows, u32 cores)
+{
+	return (struct partition_needs){
+		.items = count * (rows > U32_MAX ? 16 : 8),
+		.order = count * sizeof(u32),
+		.groups = (count < rows ? count : rows) * sizeof(struct kernel_group),
+		.histograms = ((u64)slices_of(count, cores) * sizeof(u64)) << DIGIT_BITS_MAX,
+	};
+}
+
 int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores)
 {
-	u64 item = rows > U32_MAX ? 16 : 8;
-	u64 groups = count < rows ? count : rows;
+	struct partition_needs need = partition_needs(count, rows, cores);
 
-	if (grow(&p->items[0], &p->items_bytes[0], count * item) ||
-	    grow(&p->items[1], &p->items_bytes[1], count * item) ||
-	    grow((void **)&p->order, &p->order_bytes, count * sizeof(*p->order)) ||
-	    grow((void **)&p->groups, &p->groups_bytes, groups * sizeof(*p->groups)) ||
-	    grow((void **)&p->histograms, &p->histograms_bytes,
-		 ((u64)slices_of(count, cores) * sizeof(u64)) << DIGIT_BITS_MAX))
+	if (grow(p->model, &p->items[0], &p->items_bytes[0], need.items) ||
+	    grow(p->model, &p->items[1], &p->items_bytes[1], need.items) ||
+	    grow(p->model, (void **)&p->order, &p->order_bytes, need.order) ||
+	    grow(p->model, (void **)&p->groups, &p->groups_bytes, need.groups) ||
+	    grow(p->model, (void **)&p->histograms, &p->histograms_bytes, need.histograms))
 		return -1;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "types.h"
 
 struct kernel_group;
+struct model;
 struct workers;
 
 /**
@@ -22,6 +23,7 @@ struct partition_source {
 
 /**
  * struct partition - the result, and memory that is kept for the next
+ * @model: whose memory it is, or NULL
  * @step: what it is of, 0: nothing
  * @table: ditto
  * @groups: [group_count], rows ascend
@@ -30,6 +32,7 @@ struct partition_source {
  * @count: occurrences
  */
 struct partition {
+	struct model *model;
 	u64 step;
 	u32 table;
 	struct kernel_group *groups;
@@ -55,6 +58,12 @@ struct partition {
  */
 int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
 		   u32 cores);
+
+/* Bytes of each part of struct partition that @count occurrences need. */
+struct partition_needs {
+	u64 items, order, groups, histograms;
+};
+struct partition_needs partition_needs(u64 count, u64 rows, u32 cores);
 
 /* Memory for @count occurrences: partition_make() of them cannot fail then. */
 int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores);

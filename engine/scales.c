@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "batch.h"
 
-/* A single unweighted row is its own sum, mean and sqrtn. */
-static u32 combiner_of(const struct model *model, u32 feature, const struct batch_feature *f)
-{
-	u32 table = model->blob.features[feature].table;
-
-	if (f->given.form == EMBENG_FORM_DENSE || batch_sequence(model, feature, f))
-		return EMBENG_COMBINER_SUM;
-	return model->tables[table].record.combiner;
-}
-
 /* First sample that does not belong to a call of bounded work any more. */
 static u64 bounded(const u64 *bag, u64 first, u64 samples, u64 most)
 {
@@ -27,19 +17,16 @@ static u64 bounded(const u64 *bag, u64 first, u64 samples, u64 most)
 	return low;
 }
 
-u16 scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training,
-		struct fault *fault)
+/* A single unweighted row is its own sum, mean and sqrtn: then nothing is scaled. */
+void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training)
 {
-	struct kernel_scale_work work = { .combiner = combiner_of(model, feature, f) };
+	struct kernel_scale_work work = {
+		.combiner = model->tables[model->blob.features[feature].table].record.combiner,
+	};
 	struct port_fpu fpu;
 
-	f->scaled = work.combiner != EMBENG_COMBINER_SUM;
 	if (!f->scaled)
-		return 0;
-	if (buffer_need(&f->scales, f->outputs, 4) ||
-	    (training && buffer_need(&f->coef, f->occurrences, 4)))
-		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
-				 f->occurrences, 0);
+		return;
 	work.weights = f->weighted ? f->weights.data : NULL;
 	work.bag = f->bag.data;
 	work.scales = f->scales.data;
@@ -50,38 +37,45 @@ u16 scales_make(const struct model *model, u32 feature, struct batch_feature *f,
 		model->engine->kernels->scales(&work, first, last);
 		port_fpu_end(&fpu);
 	}
-	return 0;
 }
 
 /* With the sum a coefficient is the weight itself. */
-const void *batch_coef(const struct model *model, u32 feature, const struct batch_feature *f)
+const void *batch_coef(const struct batch_feature *f)
 {
-	if (combiner_of(model, feature, f) != EMBENG_COMBINER_SUM)
+	if (f->scaled)
 		return f->coef.data;
 	return f->weighted ? f->weights.data : NULL;
 }
 
-static int add_task(struct batch *batch, u64 *room, u32 feature, u64 first, u64 last)
+static int more_tasks(struct model *model, struct batch *batch, u64 *room)
 {
-	struct batch_task *tasks = batch->tasks.data;
+	u64 more = batch_task_room(*room), bytes = more * sizeof(struct batch_task);
+	void *larger = model_alloc(model, bytes);
 
-	if (batch->task_count == *room) {
-		struct buffer larger = { 0 };
+	if (!larger)
+		return -1;
+	if (batch->tasks.data)
+		memcpy(larger, batch->tasks.data, batch->task_count * sizeof(struct batch_task));
+	model_count(model, -batch->tasks.bytes);
+	port_free(batch->tasks.data);
+	batch->tasks = (struct buffer){ larger, bytes };
+	*room = more;
+	return 0;
+}
 
-		if (buffer_need(&larger, *room * 2 + 64, sizeof(*tasks)))
-			return -1;
-		if (tasks)
-			memcpy(larger.data, tasks, batch->task_count * sizeof(*tasks));
-		port_free(tasks);
-		batch->tasks = larger;
-		tasks = larger.data;
-		*room = larger.bytes / sizeof(*tasks);
-	}
+static int add_task(struct model *model, struct batch *batch, u64 *room, u32 feature, u64 first,
+		    u64 last)
+{
+	struct batch_task *tasks;
+
+	if (batch->task_count == *room && more_tasks(model, batch, room))
+		return -1;
+	tasks = batch->tasks.data;
 	tasks[batch->task_count++] = (struct batch_task){ feature, first, last };
 	return 0;
 }
 
-int batch_cut(const struct model *model, struct batch *batch)
+int batch_cut(struct model *model, struct batch *batch)
 {
 	u64 room = batch->tasks.bytes / sizeof(struct batch_task);
 
@@ -93,7 +87,7 @@ int batch_cut(const struct model *model, struct batch *batch)
 
 		for (u64 first = 0, last; first < f->outputs; first = last) {
 			last = bounded(f->bag.data, first, f->outputs, most);
-			if (add_task(batch, &room, i, first, last))
+			if (add_task(model, batch, &room, i, first, last))
 				return -1;
 		}
 		batch->occurrences += f->occurrences;

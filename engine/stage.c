@@ -85,7 +85,7 @@ static void commit(struct model *model)
 	}
 }
 
-void stage_drop(struct model *model)
+static void drop(struct model *model)
 {
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
 		for (u32 slot = 0; slot < ARRAYS; slot++) {
@@ -106,7 +106,7 @@ u16 stage_run(struct command *command)
 		commit(model);
 		break;
 	case EMBENG_STAGE_DROP:
-		stage_drop(model);
+		drop(model);
 		break;
 	}
 	return 0;

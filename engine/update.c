@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "update.h"
 
-struct update *update_new(const struct model *model)
+struct update *update_new(struct model *model)
 {
-	struct update *update = port_alloc(sizeof(*update));
+	struct update *update = model_alloc(model, sizeof(*update));
 
 	if (!update)
 		return NULL;
-	update->features = port_alloc(((u64)model->blob.engine.feature_count + 1) *
-				      sizeof(*update->features));
-	update->rates = port_alloc(((u64)model->blob.engine.rate_count + 1) *
-				   sizeof(*update->rates));
+	update->features = model_alloc(model, ((u64)model->blob.engine.feature_count + 1) *
+						      sizeof(*update->features));
+	update->rates = model_alloc(model, ((u64)model->blob.engine.rate_count + 1) *
+						   sizeof(*update->rates));
 	if (update->features && update->rates)
 		return update;
 	update_free(update);

@@ -11,7 +11,7 @@ struct update {
 	u32 *rates;				/* [rate_count] f32 */
 };
 
-struct update *update_new(const struct model *model);
+struct update *update_new(struct model *model);
 void update_free(struct update *update);
 
 u16 update_accept(struct command *command);

@@ -132,7 +132,9 @@ extern "C" {
 	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns in lookups")                                  \
 	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns in sorting ids by row")                    \
 	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns in updates")                                  \
-	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")
+	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")           \
+	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY taken")              \
+	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,

@@ -7,7 +7,7 @@
 #ifndef ENGINE_KERNELS_BODY_H
 #define ENGINE_KERNELS_BODY_H
 
-#include "kernels.h"
+#include "scale.h"
 
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")

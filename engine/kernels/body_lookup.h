@@ -19,6 +19,11 @@ INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32
 		prefetch_floats(w->table + row * w->stride + column, floats);
 }
 
+INLINE bool lookup_resumes(const struct kernel_bag_work *w, u64 sample)
+{
+	return w->resume && !sample;
+}
+
 /* count vectors of one sample, the last of n floats, accumulated in registers. */
 INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column, const u32 count,
 			 const u64 n, const bool weighted)
@@ -27,6 +32,11 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 	u64 end = w->bag[sample + 1];
 	vec acc[8] = { { 0 } };
 
+	if (lookup_resumes(w, sample)) {
+		UNROLL
+		for (u32 i = 0; i < count; i++)
+			acc[i] = vec_get(out + i * VEC, i + 1 < count ? VEC : n);
+	}
 	for (u64 k = w->bag[sample]; k < end; k++) {
 		const float *row = lookup_row(w, k) + column;
 
@@ -65,8 +75,9 @@ INLINE void lookup_rest(const struct kernel_bag_work *w, u64 sample, u64 column,
 
 INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 column)
 {
+	float *out = w->out + sample * w->out_stride + column;
 	u64 end = w->bag[sample + 1];
-	float acc = 0.0f;
+	float acc = lookup_resumes(w, sample) ? *out : 0.0f;
 
 	for (u64 k = w->bag[sample]; k < end; k++) {
 		float x = lookup_row(w, k)[column];
@@ -75,7 +86,7 @@ INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 colum
 	}
 	if (w->scales)
 		acc *= w->scales[sample];
-	w->out[sample * w->out_stride + column] = acc;
+	*out = acc;
 }
 
 INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
@@ -105,37 +116,26 @@ static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 		lookup_samples(w, first, last, false);
 }
 
-/* Denominator of a sample, in f64 and in order: the order is part of the result. */
-INLINE double denominator(const struct kernel_scale_work *w, u64 first, u64 end)
+INLINE float scale(const struct kernel_scale_work *w, u64 first, u64 end)
 {
-	double sum = 0.0;
+	double sum = w->weights ? 0.0 : (double)(end - first);
 
-	if (!w->weights) {
-		sum = (double)(end - first);
-	} else if (w->combiner == KERNEL_MEAN) {
-		for (u64 k = first; k < end; k++)
-			sum += w->weights[k];
-	} else {
-		for (u64 k = first; k < end; k++)
-			sum += (double)w->weights[k] * w->weights[k];
-	}
-	return w->combiner == KERNEL_SQRTN ? root64(sum) : sum;
+	if (w->combiner == KERNEL_SUM)
+		return 1.0f;
+	for (u64 k = first; w->weights && k < end; k++)
+		sum = scale_add(w->combiner, sum, w->weights[k]);
+	return scale_of(w->combiner, sum);
 }
 
 static void scales(const struct kernel_scale_work *w, u64 first, u64 last)
 {
 	for (u64 s = first; s < last; s++) {
 		u64 begin = w->bag[s], end = w->bag[s + 1];
-		float scale = 1.0f;
+		float all = scale(w, begin, end);
 
-		if (w->combiner != KERNEL_SUM) {
-			double d = denominator(w, begin, end);
-
-			scale = d == 0.0 ? 0.0f : (float)(1.0 / d);
-		}
 		if (w->scales)
-			w->scales[s] = scale;
+			w->scales[s] = all;
 		for (u64 k = begin; w->coef && k < end; k++)
-			w->coef[k] = w->weights ? scale * w->weights[k] : scale;
+			w->coef[k] = w->weights ? all * w->weights[k] : all;
 	}
 }

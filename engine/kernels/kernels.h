@@ -32,6 +32,8 @@ enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
  * @bag: occurrences of sample s are [bag[s], bag[s + 1])
  * @out: row of sample s is written at out + s * out_stride
  * @out_stride: floats
+ * @resume: the sum of sample 0 goes on from what is at @out, unscaled, instead of +0:
+ *	a bag may come in parts
  */
 struct kernel_bag_work {
 	const float *table;
@@ -46,6 +48,7 @@ struct kernel_bag_work {
 	const u64 *bag;
 	float *out;
 	u64 out_stride;
+	bool resume;
 };
 
 /**
@@ -190,6 +193,12 @@ struct kernel_ops {
  * Return: the variant, or NULL when the name is unknown or not runnable here.
  */
 const struct kernel_ops *kernel_select(const char *force);
+
+/* Rows ahead that kernels prefetch: about the lines that a core can have in flight. */
+static inline u32 prefetch_rows(u32 dim)
+{
+	return dim <= 64 ? 32 : dim <= 256 ? 16 : 8;
+}
 
 /**
  * kernel_prepare() - what all elements of an update share

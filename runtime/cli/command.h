@@ -42,8 +42,11 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
 int cmd_train(int argc, char **argv);
+int cmd_lookup(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 
 #endif

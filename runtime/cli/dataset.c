@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset.h"
+#include "hash.h"
 
 int collector_add(struct collector *c, struct piece basket, struct piece item, const int64_t *time)
 {
@@ -178,6 +179,30 @@ bool dataset_basket_has(const struct dataset *data, size_t basket, uint32_t item
 
 	return bsearch(&item, data->sorted + first, data->start[basket + 1] - first,
 		       sizeof(item), by_number);
+}
+
+static uint64_t hash_number(uint64_t h, uint64_t number)
+{
+	unsigned char bytes[8];
+
+	for (int k = 0; k < 8; k++)
+		bytes[k] = (unsigned char)(number >> 8 * k);
+	return hash_more(h, bytes, sizeof(bytes));
+}
+
+uint64_t dataset_hash(const struct dataset *data)
+{
+	uint64_t h = hash_number(HASH_START, data->items.count);
+
+	for (size_t i = 0; i < data->items.count; i++)
+		h = hash_more(h, data->items.text[i], strlen(data->items.text[i]) + 1);
+	h = hash_number(h, data->basket_count);
+	for (size_t b = 0; b < data->basket_count; b++) {
+		h = hash_number(h, data->start[b + 1]);
+		for (size_t k = data->start[b]; k < data->start[b + 1]; k++)
+			h = hash_number(h, data->item[k]);
+	}
+	return h;
 }
 
 void dataset_free(struct dataset *data)

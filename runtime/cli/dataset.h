@@ -73,6 +73,9 @@ int dataset_build(struct dataset *data, struct collector *c, size_t min_count, s
 
 bool dataset_basket_has(const struct dataset *data, size_t basket, uint32_t item);
 
+/* Equal for the same items in the same baskets in the same order, on any machine. */
+uint64_t dataset_hash(const struct dataset *data);
+
 void dataset_free(struct dataset *data);
 
 #endif

@@ -29,6 +29,7 @@ static const struct argp_option options[] = {
 	 1},
 	{"query", KEY_QUERY, "PACKAGE", 0, "Show what goes with PACKAGE; may be repeated", 1},
 	{"source", KEY_SOURCE, "FILE", 0, "A Packages file, dumpavail or dpkg status to read", 1},
+	{"save", KEY_SAVE, "DIR", 0, "Keep the checkpoint in DIR; default: a temporary folder", 1},
 	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6, more for little data)", 2},
 	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 2},
 	{0},
@@ -59,8 +60,10 @@ static const struct argp argp = {
 	       "(apt-get update fetches them), else the packages installed. Shown are the loss of\n"
 	       "each epoch; hit@10, the share of baskets whose held-out package ranks in the first\n"
 	       "10 of 100, beside what ranking by popularity reaches; the hottest rows; the time\n"
-	       "per stage; and what goes with some packages.\n\n"
-	       "  embeng demo --query libgtk-3-0\n\n"
+	       "per stage; and what goes with some packages. For that the tables are saved as a\n"
+	       "checkpoint, the engine is closed, and the answers are looked up in the checkpoint.\n\n"
+	       "  embeng demo --query libgtk-3-0\n"
+	       "  embeng demo --save demo.ckpt; embeng checkpoint ls demo.ckpt\n\n"
 	       "Exit status: 0 learned, 1 no better than popularity, 2 usage, 11 malformed data.",
 };
 
@@ -163,7 +166,9 @@ int cmd_demo(int argc, char **argv)
 	static const char *const usual[] = {"libgtk-3-0", "python3-numpy", "ruby", "libssl3",
 					    "zlib1g", NULL};
 	struct output out = {.verb = "demo"};
-	struct arguments a = {.learn = {.settings = settings_default, .usual = usual}};
+	struct arguments a = {
+		.learn = {.settings = settings_default, .usual = usual, .serve = true},
+	};
 	struct found f = {0};
 	uint64_t started = clock_ns();
 	int code = command_parse(&argp, argc, argv, &out, &a);

@@ -7,6 +7,7 @@
 #include "embeng_engine.h"
 
 #include "device.h"
+#include "json.h"
 
 static const struct {
 	uint32_t bit;
@@ -81,16 +82,6 @@ void device_firmware(const struct embeng_device_info *info, char *out, size_t si
 		 (unsigned int)(version & 0xffff));
 }
 
-static void add_text(struct json_object *to, const char *key, const char *text)
-{
-	json_object_object_add(to, key, json_object_new_string(text));
-}
-
-static void add_number(struct json_object *to, const char *key, uint64_t number)
-{
-	json_object_object_add(to, key, json_object_new_uint64(number));
-}
-
 struct json_object *device_document(const struct embeng_device_info *info)
 {
 	struct json_object *device = json_object_new_object();
@@ -99,19 +90,19 @@ struct json_object *device_document(const struct embeng_device_info *info)
 	const char *name;
 	uint32_t bit;
 
-	add_text(device, "name", info->name);
-	add_text(device, "kind", info->kind);
-	add_text(device, "variant", info->variant);
+	json_add_text(device, "name", info->name);
+	json_add_text(device, "kind", info->kind);
+	json_add_text(device, "variant", info->variant);
 	device_firmware(info, text, sizeof(text));
-	add_text(device, "firmware", text);
+	json_add_text(device, "firmware", text);
 	snprintf(text, sizeof(text), "%u.%u", info->interface_major, info->interface_minor);
-	add_text(device, "interface", text);
-	add_number(device, "cores", info->cores);
-	add_number(device, "step_depth", info->step_depth);
-	add_number(device, "replicas", info->replicas);
-	add_number(device, "dim", info->dim);
-	add_number(device, "tables", info->tables);
-	add_number(device, "table_memory", info->table_memory);
+	json_add_text(device, "interface", text);
+	json_add_number(device, "cores", info->cores);
+	json_add_number(device, "step_depth", info->step_depth);
+	json_add_number(device, "replicas", info->replicas);
+	json_add_number(device, "dim", info->dim);
+	json_add_number(device, "tables", info->tables);
+	json_add_number(device, "table_memory", info->table_memory);
 	for (size_t k = 0; (name = device_capability(k, &bit)); k++) {
 		if (info->features & bit)
 			json_object_array_add(names, json_object_new_string(name));

@@ -22,6 +22,8 @@ struct json_object *json_document(const struct output *out)
 
 	snprintf(schema, sizeof(schema), "embeng.%s/1", out->verb);
 	json_object_object_add(document, "schema", json_object_new_string(schema));
+	if (out->command)
+		json_object_object_add(document, "command", json_object_new_string(out->command));
 	return document;
 }
 
@@ -45,6 +47,16 @@ struct json_object *json_float(double value)
 		return json_object_new_string(value < 0 ? "-inf" : "inf");
 	snprintf(digits, sizeof(digits), "%.9g", value);
 	return json_object_new_double_s(value, digits);
+}
+
+void json_add_text(struct json_object *to, const char *key, const char *text)
+{
+	json_object_object_add(to, key, text ? json_object_new_string(text) : NULL);
+}
+
+void json_add_number(struct json_object *to, const char *key, uint64_t number)
+{
+	json_object_object_add(to, key, json_object_new_uint64(number));
 }
 
 static void emit_failure(const struct output *out, int exit_code, int err, const char *hint,
@@ -74,7 +86,8 @@ int output_fail(const struct output *out, int exit_code, int err, const char *hi
 	if (out->json) {
 		emit_failure(out, exit_code, err, hint, message ? message : "out of memory");
 	} else {
-		fprintf(stderr, "embeng %s: %s\n", out->verb, message ? message : "out of memory");
+		fprintf(stderr, "embeng %s%s%s: %s\n", out->verb, out->command ? " " : "",
+			out->command ? out->command : "", message ? message : "out of memory");
 		if (hint)
 			fprintf(stderr, "  %s\n", hint);
 	}

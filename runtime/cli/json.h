@@ -7,12 +7,18 @@
 #define CLI_JSON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <json-c/json.h>
 
+/**
+ * struct output - whose output, and how
+ * @verb: as typed; names the schema
+ * @command: of a verb that has several, or NULL; a member of the document
+ */
 struct output {
-	const char *verb;
+	const char *verb, *command;
 	bool json;
 };
 
@@ -24,6 +30,10 @@ int json_emit(struct json_object *document);
 
 /* A number, or the strings "nan", "inf", "-inf": JSON has no such numbers. */
 struct json_object *json_float(double value);
+
+/* Members; NULL as a text is null. */
+void json_add_text(struct json_object *to, const char *key, const char *text);
+void json_add_number(struct json_object *to, const char *key, uint64_t number);
 
 /**
  * output_fail() - report a failure, as a sentence on stderr or as the document

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "exit.h"
-#include "learn.h"
-#include "progress.h"
+#include "interrupt.h"
+#include "learn_steps.h"
+#include "scratch.h"
+#include "served.h"
 
 int learn_read_failed(const struct output *out, const struct source *s, int rc)
 {
@@ -50,25 +52,6 @@ static int find_queries(const struct output *out, const struct learn *learn,
 	return CLI_OK;
 }
 
-static int train_epochs(const struct output *out, struct trainer *t, struct learned *l)
-{
-	struct progress progress = progress_start(!out->json);
-	int rc = 0;
-
-	for (int64_t epoch = 1; epoch <= l->epochs && !rc; epoch++) {
-		progress_line(&progress, "epoch %" PRId64 " of %" PRId64 ", %zu steps", epoch,
-			      l->epochs, trainer_steps(t));
-		rc = trainer_epoch(t, &l->loss);
-		if (rc || out->json)
-			continue;
-		progress_clear(&progress);
-		/* Many short epochs are told of in ten lines. */
-		if (epoch == l->epochs || l->epochs <= 20 || epoch % (l->epochs / 10) == 1)
-			printf("epoch %" PRId64 ": loss %.4f\n", epoch, l->loss);
-	}
-	return rc;
-}
-
 static int read_back(struct trainer *t, struct learned *l)
 {
 	struct vectors *v = &l->vectors;
@@ -91,27 +74,55 @@ static int read_back(struct trainer *t, struct learned *l)
 	return v->in && v->out && v->mean ? 0 : -ENOMEM;
 }
 
-static int train(const struct output *out, const struct split *split, struct learned *l)
+/* A training that ended: its numbers, and with serves a checkpoint to answer from. */
+static int finish(const struct output *out, struct trainer *t, struct learned *l)
+{
+	int rc = embeng_flush(t->e, -1);
+
+	if (!rc)
+		rc = read_back(t, l);
+	if (!rc && l->serves)
+		rc = save_now(out, t, l, l->checkpoint);
+	return rc;
+}
+
+static int train_on(const struct output *out, const struct learn *learn, struct trainer *t,
+		    struct learned *l)
+{
+	int rc;
+
+	l->epochs = trainer_epochs(t);
+	l->examples = t->sampler.count;
+	l->epoch_steps = trainer_steps(t);
+	rc = learn->resume ? resume_apply(out, learn, t, l) : CLI_OK;
+	if (rc)
+		return rc;
+	report_start(out, l);
+	rc = learn_steps(out, learn, t, l);
+	if (!rc && !l->stopped)
+		rc = finish(out, t, l);
+	l->dense_ns = t->dense_ns;
+	/* What a signal cancelled is no failure. */
+	if (rc == -ECANCELED && interrupted()) {
+		l->stopped = STOP_SIGNAL;
+		return CLI_OK;
+	}
+	return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
+}
+
+static int train(const struct output *out, const struct learn *learn, const struct split *split,
+		 struct learned *l)
 {
 	struct trainer t;
-	int rc = trainer_open(&t, l->data, split, l->settings);
+	int rc = trainer_open(&t, l->data, split, l->settings), code;
 
 	if (rc == -ENODATA)
 		return no_data(out, l->settings);
 	if (rc)
 		return output_library_failure(out, rc, NULL);
-	l->epochs = trainer_epochs(&t);
-	l->examples = t.sampler.count;
-	rc = train_epochs(out, &t, l);
-	if (!rc)
-		rc = embeng_flush(t.e, -1);
-	if (!rc)
-		rc = read_back(&t, l);
-	l->dense_ns = t.dense_ns;
-	if (rc)
-		output_library_failure(out, rc, NULL);
+	code = train_on(out, learn, &t, l);
 	trainer_close(&t);
-	return rc ? exit_of_errno(rc) : CLI_OK;
+	return code;
 }
 
 static void judge(const struct split *split, struct learned *l)
@@ -120,10 +131,43 @@ static void judge(const struct split *split, struct learned *l)
 	double hits[2];
 
 	l->vectors.split = split;
-	evaluate(l->data, split, l->settings->seed, scorers, 2, hits);
+	evaluate(l->data, split, (uint64_t)l->settings->seed, scorers, 2, hits);
 	l->hit_at_10 = hits[0];
 	l->popularity_hit_at_10 = hits[1];
+}
+
+static uint64_t checkpoint_bytes(const char *dir)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *checkpoint;
+
+	if (embeng_checkpoint_open(dir, &checkpoint, NULL))
+		return 0;
+	embeng_checkpoint_info(checkpoint, &info);
+	embeng_checkpoint_close(checkpoint);
+	return info.bytes;
+}
+
+static int answer(const struct output *out, const struct split *split, struct learned *l,
+		  const uint32_t *queries, size_t count)
+{
+	uint64_t began;
+	int rc;
+
+	if (l->saves)
+		l->checkpoint_bytes = checkpoint_bytes(l->checkpoint);
+	if (l->stopped)
+		return report_stopped(out, l);
+	judge(split, l);
+	if (l->serves) {
+		began = clock_ns();
+		rc = served_vectors(l->checkpoint, l->data->items.count, &l->served);
+		if (rc)
+			return output_library_failure(out, rc, NULL);
+		l->serve_ns = clock_ns() - began;
+	}
 	l->seconds = (double)(clock_ns() - l->started_ns) / 1e9;
+	return report_result(out, l, queries, count);
 }
 
 static int learn_from(const struct output *out, const struct learn *learn, struct learned *l)
@@ -136,20 +180,53 @@ static int learn_from(const struct output *out, const struct learn *learn, struc
 	code = find_queries(out, learn, l->data, queries, &count);
 	if (code)
 		return code;
-	rc = split_baskets(&split, l->data, learn->settings.split, learn->settings.seed);
+	rc = split_baskets(&split, l->data, learn->settings.by_time ? SPLIT_TIME : SPLIT_SEED,
+			   (uint64_t)learn->settings.seed);
 	if (rc == -ENODATA)
 		return output_fail(out, CLI_USAGE, rc, "Use --split seed",
 				   "--split time needs a timestamp with every interaction");
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
 	report_data(out, l);
-	code = train(out, &split, l);
-	if (!code) {
-		judge(&split, l);
-		code = report_result(out, l, queries, count);
-	}
+	code = train(out, learn, &split, l);
+	if (!code)
+		code = answer(out, &split, l, queries, count);
 	split_free(&split);
 	return code;
+}
+
+/* With a folder to save in, where one is wanted; a temporary one goes in every case. */
+static int learn_saving(const struct output *out, const struct learn *learn, struct learned *l)
+{
+	char *scratch = NULL;
+	int code = CLI_OK, rc;
+
+	if (!learn->save && !learn->serve)
+		return learn_from(out, learn, l);
+	interrupt_catch();
+	if (learn->save) {
+		l->checkpoint = learn->save;
+		code = save_prepare(out, learn);
+	} else {
+		rc = scratch_make(&scratch);
+		if (rc)
+			code = output_fail(out, exit_of_errno(rc), rc, "$TMPDIR can name another place",
+					   "no temporary folder: %s", strerror(-rc));
+		l->checkpoint = scratch;
+		l->temporary = true;
+	}
+	if (!code)
+		code = learn_from(out, learn, l);
+	scratch_remove(scratch);
+	interrupt_release();
+	return code;
+}
+
+static void vectors_free(struct vectors *v)
+{
+	free(v->in);
+	free(v->out);
+	free(v->mean);
 }
 
 int learn_run(const struct output *out, const struct learn *learn, struct collector *c,
@@ -162,6 +239,7 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 		.data = &data,
 		.settings = &learn->settings,
 		.started_ns = started_ns,
+		.serves = learn->serve,
 	};
 	int rc, code;
 
@@ -170,10 +248,10 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 	collector_free(c);
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
-	code = data.basket_count ? learn_from(out, learn, &l) : no_data(out, &learn->settings);
-	free(l.vectors.in);
-	free(l.vectors.out);
-	free(l.vectors.mean);
+	l.data_hash = dataset_hash(&data);
+	code = data.basket_count ? learn_saving(out, learn, &l) : no_data(out, &learn->settings);
+	vectors_free(&l.vectors);
+	vectors_free(&l.served);
 	dataset_free(&data);
 	return code;
 }

@@ -8,6 +8,7 @@
 #include "data_source.h"
 #include "json.h"
 #include "report.h"
+#include "training.h"
 
 #define QUERIES_MAX 16
 
@@ -15,15 +16,25 @@
  * struct learn - a verb's arguments
  * @queries: [query_count] items to answer for, by name
  * @usual: when there are none: those of these that there are; NULL-terminated or NULL
+ * @save: folder for checkpoints, or NULL
+ * @save_every: steps between them, 0: after every epoch
+ * @resume: folder of the checkpoint to go on from, or NULL
+ * @from: what that says
+ * @max_steps: of this run, 0: any
+ * @serve: save once, at the end, and answer from there, without the engine
  */
 struct learn {
 	struct settings settings;
 	const char *queries[QUERIES_MAX];
 	size_t query_count;
 	const char *const *usual;
+	const char *save, *resume;
+	int64_t save_every, max_steps;
+	struct training from;
+	bool serve;
 };
 
-/* Keys of options that have no letter. */
+/* Keys of options that have no letter; the settings first, in the order of setting_at(). */
 enum learn_key {
 	KEY_DIM = 0x100,
 	KEY_EPOCHS,
@@ -36,10 +47,14 @@ enum learn_key {
 	KEY_MIN_COUNT,
 	KEY_MIN_BASKET,
 	KEY_QUERY,
+	KEY_SAVE,
+	KEY_SAVE_EVERY,
+	KEY_RESUME,
+	KEY_MAX_STEPS,
 	KEY_FREE, /* a verb's own from here */
 };
 
-/* Takes any of these keys and 'd'; ARGP_ERR_UNKNOWN for others. */
+/* Takes any of these keys, 'd' and ARGP_KEY_END; ARGP_ERR_UNKNOWN for others. */
 error_t learn_option(struct learn *learn, int key, char *arg, struct argp_state *state);
 
 /* The exit code of a reader's failure, reported; @rc as it returned. */

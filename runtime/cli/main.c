@@ -14,7 +14,7 @@ static void print_help(void)
 	     "Embedding tables that train and serve on an embedding engine.\n\n"
 	     "Verbs:");
 	for (size_t i = 0; i < command_count; i++)
-		printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+		printf("  %-11s %s\n", commands[i].name, commands[i].summary);
 	puts("\nOptions:\n"
 	     "  --help       show this and exit\n"
 	     "  --version    show the version and exit\n"

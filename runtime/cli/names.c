@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
 #include "names.h"
 
 static uint64_t hash(const char *text, size_t length)
 {
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+	uint64_t h = hash_more(HASH_START, text, length);
 
-	for (size_t i = 0; i < length; i++)
-		h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
 	return h ^ h >> 32;
 }
 

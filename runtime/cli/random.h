@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum random_purpose { RANDOM_SPLIT = 1, RANDOM_SAMPLES, RANDOM_CANDIDATES };
+enum random_purpose { RANDOM_SPLIT = 1, RANDOM_SAMPLES, RANDOM_CANDIDATES, RANDOM_ORDER };
 
 struct random {
 	uint64_t state;

@@ -4,6 +4,7 @@
 
 #include "exit.h"
 #include "report.h"
+#include "transfer.h"
 
 #define HOT_SHOWN 5
 
@@ -42,6 +43,25 @@ void report_data(const struct output *out, const struct learned *l)
 	fflush(stdout);
 }
 
+static void place_text(const struct learned *l, const struct place *at)
+{
+	if (at->step)
+		printf("epoch %" PRId64 " of %" PRId64 ", step %zu of %zu", at->epoch + 1, l->epochs,
+		       at->step, l->epoch_steps);
+	else
+		printf("epoch %" PRId64 " of %" PRId64, at->epoch, l->epochs);
+}
+
+void report_start(const struct output *out, const struct learned *l)
+{
+	if (out->json || !l->resumed)
+		return;
+	printf("Resumed after ");
+	place_text(l, &l->from);
+	printf(l->from.epoch == l->epochs ? ": the last\n" : "\n");
+	fflush(stdout);
+}
+
 static void text_stages(const struct learned *l)
 {
 	struct stage stages[STAGES];
@@ -62,11 +82,36 @@ static void text_hot_rows(const struct learned *l)
 	printf("\n");
 }
 
+/* What answers: the checkpoint where there is one to serve, else the tables themselves. */
+static const struct vectors *answering(const struct learned *l)
+{
+	return l->serves ? &l->served : &l->vectors;
+}
+
+static void text_checkpoint(const struct learned *l)
+{
+	char size[BYTES_TEXT];
+
+	if (!l->saves)
+		return;
+	bytes_text(l->checkpoint_bytes, size);
+	if (!l->serves) {
+		printf("Saved in %s, %s: embeng checkpoint ls shows it, embeng train --resume goes "
+		       "on with it\n\n", l->checkpoint, size);
+		return;
+	}
+	printf("Saved in %s, %s in %.0f ms%s.\n",
+	       l->temporary ? "a temporary folder" : l->checkpoint, size,
+	       (double)l->save_ns / 1e6, l->temporary ? " (--save DIR keeps it)" : "");
+	printf("The engine is closed; the answers are looked up in that checkpoint, %.0f ms:\n\n",
+	       (double)l->serve_ns / 1e6);
+}
+
 static void text_answers(const struct learned *l, const uint32_t *queries, size_t count)
 {
 	for (size_t q = 0; q < count; q++) {
 		struct neighbor found[NEIGHBORS];
-		size_t n = neighbors_of(&l->vectors, l->data->items.count, queries[q], found);
+		size_t n = neighbors_of(answering(l), l->data->items.count, queries[q], found);
 
 		printf("What goes with %s:", l->data->items.text[queries[q]]);
 		for (size_t k = 0; k < n; k++)
@@ -85,6 +130,7 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 	       " bytes copied\n\n",
 	       l->seconds, l->device.name, l->device.cores, l->counters.lookups,
 	       l->counters.updates, l->counters.bytes_copied);
+	text_checkpoint(l);
 	text_answers(l, queries, count);
 	if (!(l->hit_at_10 > l->popularity_hit_at_10))
 		printf("Nothing was learned: hit@10 is not above popularity.\n");
@@ -140,7 +186,7 @@ static struct json_object *json_answers(const struct learned *l, const uint32_t 
 	for (size_t q = 0; q < count; q++) {
 		struct json_object *items = json_object_new_array();
 		struct neighbor found[NEIGHBORS];
-		size_t n = neighbors_of(&l->vectors, l->data->items.count, queries[q], found);
+		size_t n = neighbors_of(answering(l), l->data->items.count, queries[q], found);
 
 		for (size_t k = 0; k < n; k++) {
 			struct json_object *item = json_object_new_object();
@@ -154,21 +200,79 @@ static struct json_object *json_answers(const struct learned *l, const uint32_t 
 	return answers;
 }
 
-static int json_result(const struct output *out, const struct learned *l, const uint32_t *queries,
-		       size_t count)
+static struct json_object *json_place(const struct place *at)
+{
+	struct json_object *place = json_object_new_object();
+
+	add_count(place, "epoch", (uint64_t)at->epoch);
+	add_count(place, "step", at->step);
+	return place;
+}
+
+static struct json_object *json_checkpoint(const struct learned *l)
+{
+	struct json_object *checkpoint = json_object_new_object();
+
+	add_text(checkpoint, "dir", l->temporary ? NULL : l->checkpoint);
+	json_object_object_add(checkpoint, "temporary", json_object_new_boolean(l->temporary));
+	add_count(checkpoint, "bytes", l->checkpoint_bytes);
+	add_count(checkpoint, "saves", l->saves);
+	add_number(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
+	json_object_object_add(checkpoint, "answers", json_object_new_boolean(l->serves));
+	if (l->serves)
+		add_number(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);
+	return checkpoint;
+}
+
+static struct json_object *json_stop(const struct learned *l)
+{
+	struct json_object *stopped = json_place(&l->place);
+
+	add_text(stopped, "by", l->stopped == STOP_SIGNAL ? "signal" : "max-steps");
+	return stopped;
+}
+
+/* What a training says whether it ended or not. */
+static struct json_object *json_training(const struct output *out, const struct learned *l)
 {
 	struct json_object *d = json_document(out);
 
 	add_text(d, "source", l->source);
 	add_text(d, "note", l->note);
-	add_number(d, "hit_at_10", l->hit_at_10);
-	add_number(d, "popularity_hit_at_10", l->popularity_hit_at_10);
 	add_count(d, "baskets", l->data->basket_count);
 	add_count(d, "items", l->data->items.count);
 	add_count(d, "examples", l->examples);
 	add_count(d, "epochs", (uint64_t)l->epochs);
-	add_count(d, "seed", l->settings->seed);
+	add_count(d, "seed", (uint64_t)l->settings->seed);
+	add_count(d, "steps", (uint64_t)l->steps);
 	add_number(d, "loss", l->loss);
+	json_object_object_add(d, "resumed", l->resumed ? json_place(&l->from) : NULL);
+	json_object_object_add(d, "stopped", l->stopped ? json_stop(l) : NULL);
+	json_object_object_add(d, "checkpoint", l->saves ? json_checkpoint(l) : NULL);
+	return d;
+}
+
+int report_stopped(const struct output *out, const struct learned *l)
+{
+	if (out->json)
+		return json_emit(json_training(out, l));
+	printf("Stopped by %s after ", l->stopped == STOP_SIGNAL ? "a signal" : "--max-steps");
+	place_text(l, &l->place);
+	if (l->checkpoint && !l->serves)
+		printf("\nSaved in %s; to go on: embeng train %s --resume %s\n", l->checkpoint,
+		       l->source, l->checkpoint);
+	else
+		printf("; nothing is saved\n");
+	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
+}
+
+static int json_result(const struct output *out, const struct learned *l, const uint32_t *queries,
+		       size_t count)
+{
+	struct json_object *d = json_training(out, l);
+
+	add_number(d, "hit_at_10", l->hit_at_10);
+	add_number(d, "popularity_hit_at_10", l->popularity_hit_at_10);
 	add_number(d, "seconds", l->seconds);
 	add_count(d, "lookups", l->counters.lookups);
 	add_count(d, "updates", l->counters.updates);

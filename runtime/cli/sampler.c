@@ -8,12 +8,27 @@
 /* A basket may hold nearly every item: then a draw gives up, and may be one of its own. */
 #define TRIES 64
 
+static void list_examples(struct sampler *s)
+{
+	const struct split *split = s->split;
+
+	s->count = 0;
+	for (size_t b = 0; b < s->data->basket_count; b++) {
+		for (size_t k = split->start[b]; k < split->start[b + 1]; k++) {
+			s->basket_of[k] = (uint32_t)b;
+			if (split->start[b + 1] - split->start[b] > 1)
+				s->examples[s->count++] = (uint32_t)k;
+		}
+	}
+}
+
 int sampler_init(struct sampler *s, const struct dataset *data, const struct split *split,
 		 uint64_t seed)
 {
 	struct sampler made = {
 		.data = data,
 		.split = split,
+		.seed = seed,
 		.random = random_seeded(seed, RANDOM_SAMPLES),
 	};
 
@@ -23,13 +38,7 @@ int sampler_init(struct sampler *s, const struct dataset *data, const struct spl
 		sampler_free(&made);
 		return -ENOMEM;
 	}
-	for (size_t b = 0; b < data->basket_count; b++) {
-		for (size_t k = split->start[b]; k < split->start[b + 1]; k++) {
-			made.basket_of[k] = (uint32_t)b;
-			if (split->start[b + 1] - split->start[b] > 1)
-				made.examples[made.count++] = (uint32_t)k;
-		}
-	}
+	list_examples(&made);
 	if (!made.count) {
 		sampler_free(&made);
 		return -ENODATA;
@@ -38,10 +47,14 @@ int sampler_init(struct sampler *s, const struct dataset *data, const struct spl
 	return 0;
 }
 
-void sampler_epoch(struct sampler *s)
+void sampler_epoch(struct sampler *s, int64_t epoch)
 {
+	struct random order = random_seeded(s->seed, RANDOM_ORDER);
+
+	order = random_seeded(random_next(&order) ^ (uint64_t)epoch, RANDOM_ORDER);
+	list_examples(s);
 	for (size_t k = s->count; k > 1; k--) {
-		size_t other = random_below(&s->random, k);
+		size_t other = random_below(&order, k);
 		uint32_t swapped = s->examples[k - 1];
 
 		s->examples[k - 1] = s->examples[other];

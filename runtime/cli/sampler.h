@@ -11,6 +11,7 @@
 
 /**
  * struct sampler - examples in an order that is new every epoch
+ * @random: of the draws; not of the order, so that @random and @next say it all
  * @examples: [count] places in split->train whose basket has another item
  * @basket_of: [split->train_count]
  * @next: in @examples
@@ -18,6 +19,7 @@
 struct sampler {
 	const struct dataset *data;
 	const struct split *split;
+	uint64_t seed;
 	struct random random;
 	uint32_t *examples, *basket_of;
 	size_t count, next;
@@ -40,8 +42,8 @@ struct samples {
 int sampler_init(struct sampler *s, const struct dataset *data, const struct split *split,
 		 uint64_t seed);
 
-/* Starts over, in a new order. */
-void sampler_epoch(struct sampler *s);
+/* Starts over, in the order of this epoch, which no draw before it changes. */
+void sampler_epoch(struct sampler *s, int64_t epoch);
 
 /* The next @out->count examples; the caller asks for no more than there are in an epoch. */
 void sampler_fill(struct sampler *s, struct samples *out);

@@ -6,7 +6,7 @@
 #include "command.h"
 #include "data_basket.h"
 #include "data_csv.h"
-#include "learn.h"
+#include "learn_steps.h"
 
 enum { KEY_FORMAT = KEY_FREE };
 
@@ -34,6 +34,12 @@ static const struct argp_option options[] = {
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default) or sgd", 3},
 	{"batch", KEY_BATCH, "N", 0, "Examples a step (512)", 3},
 	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 3},
+	{"save", KEY_SAVE, "DIR", 0,
+	 "Save checkpoints in DIR: after each epoch, at the end, when interrupted", 4},
+	{"save-every", KEY_SAVE_EVERY, "N", 0, "Save after every N steps instead of each epoch", 4},
+	{"resume", KEY_RESUME, "DIR", 0,
+	 "Go on with the checkpoint in DIR, and save there; its options hold", 4},
+	{"max-steps", KEY_MAX_STEPS, "N", 0, "Stop after N steps of this run", 4},
 	{0},
 };
 
@@ -85,8 +91,14 @@ static const struct argp argp = {
 	       "drawn by popularity; beside it what ranking by popularity alone reaches.\n\n"
 	       "  embeng train ratings.csv --split time\n"
 	       "  embeng train orders.txt --query bread --query milk\n\n"
-	       "Exit status: 0 learned, 1 no better than popularity, 2 usage, 11 a malformed line\n"
-	       "(it is named).",
+	       "With --save a training can be stopped and resumed: a resumed one gives the bits\n"
+	       "of one that was never stopped, on any number of cores. Ctrl-C ends the step, saves,\n"
+	       "and stops. --epochs may be raised to train longer; other options must stay.\n\n"
+	       "  embeng train orders.txt --save orders.ckpt --save-every 1000\n"
+	       "  embeng train orders.txt --resume orders.ckpt --query bread\n"
+	       "  embeng checkpoint ls orders.ckpt\n\n"
+	       "Exit status: 0 learned, or stopped by --max-steps; 1 no better than popularity,\n"
+	       "2 usage, 5 disk full, 11 a malformed line or a corrupt checkpoint (it is named).",
 };
 
 /* Stays on the first line that has text. */
@@ -144,7 +156,10 @@ int cmd_train(int argc, char **argv)
 
 	if (code)
 		return code;
-	code = read_file(&out, &a, &c);
+	if (a.learn.resume)
+		code = resume_read(&out, &a.learn);
+	if (!code)
+		code = read_file(&out, &a, &c);
 	if (!code)
 		code = learn_run(&out, &a.learn, &c, a.path, NULL, started);
 	collector_free(&c);

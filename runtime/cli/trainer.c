@@ -10,17 +10,6 @@
 /* An epoch of few examples has smaller batches, so that it still takes this many steps or so. */
 #define LEAST_STEPS 16
 
-const struct settings settings_default = {
-	.dim = 32,
-	.negatives = 5,
-	.batch = 512,
-	.learning_rate = 0.2,
-	.adagrad = true,
-	.seed = 1,
-	.min_count = 5,
-	.min_basket = 3,
-};
-
 uint64_t clock_ns(void)
 {
 	struct timespec now;
@@ -43,7 +32,7 @@ static int add_table(struct embeng_model *model, const struct settings *settings
 	};
 	struct embeng_feature_config config = {.size = sizeof(config), .name = feature};
 
-	table.initializer.seed = settings->seed * 2 + embeng_model_table_count(model) + 1;
+	table.initializer.seed = (uint64_t)settings->seed * 2 + embeng_model_table_count(model) + 1;
 	config.table = embeng_model_add_table(model, &table);
 	if (config.table < 0)
 		return config.table;
@@ -88,7 +77,7 @@ int trainer_open(struct trainer *t, const struct dataset *data, const struct spl
 	int rc;
 
 	*t = (struct trainer){.settings = settings};
-	rc = sampler_init(&t->sampler, data, split, settings->seed);
+	rc = sampler_init(&t->sampler, data, split, (uint64_t)settings->seed);
 	if (!rc)
 		rc = open_model(t, data->items.count);
 	if (!rc)
@@ -192,18 +181,46 @@ size_t trainer_steps(const struct trainer *t)
 	return t->sampler.count / t->samples.count;
 }
 
-int trainer_epoch(struct trainer *t, double *loss)
+int trainer_step(struct trainer *t)
 {
-	size_t steps = trainer_steps(t);
-	double sum = 0;
-	int rc = 0;
+	struct place *at = &t->at;
+	int rc;
 
-	sampler_epoch(&t->sampler);
-	for (size_t k = 0; k < steps && !rc; k++)
-		rc = step(t, &sum);
-	if (!rc)
-		*loss = sum / (double)(steps * t->samples.count);
-	return rc;
+	if (!at->step) {
+		sampler_epoch(&t->sampler, at->epoch);
+		at->loss_sum = 0;
+	}
+	rc = step(t, &at->loss_sum);
+	if (rc)
+		return rc;
+	at->step++;
+	if (at->step == trainer_steps(t)) {
+		at->loss = at->loss_sum / (double)(at->step * t->samples.count);
+		at->step = 0;
+		at->epoch++;
+	}
+	return 0;
+}
+
+struct place trainer_place(const struct trainer *t)
+{
+	struct place at = t->at;
+
+	at.random = t->sampler.random.state;
+	return at;
+}
+
+int trainer_go_to(struct trainer *t, const struct place *place)
+{
+	if (place->epoch < 0 || place->step >= trainer_steps(t))
+		return -ERANGE;
+	t->at = *place;
+	if (place->step) {
+		sampler_epoch(&t->sampler, place->epoch);
+		t->sampler.next = place->step * t->samples.count;
+	}
+	t->sampler.random.state = place->random;
+	return 0;
 }
 
 float *trainer_rows(struct trainer *t, enum trainer_table table)

@@ -7,31 +7,30 @@
 #ifndef CLI_TRAINER_H
 #define CLI_TRAINER_H
 
-#include <stdbool.h>
-
 #include "embeng.h"
 
 #include "sampler.h"
+#include "settings.h"
 
 /**
- * struct settings - how to learn
- * @epochs: 0: chosen by the size of the data
+ * struct place - where a training is, between two steps
+ * @epoch: epochs finished
+ * @step: steps taken of the next
+ * @random: state of the draws
+ * @loss_sum: of the steps taken of the epoch
+ * @loss: mean over the examples of the last epoch that was finished
  */
-struct settings {
-	const char *device;
-	int64_t dim, epochs, negatives, batch;
-	double learning_rate;
-	bool adagrad;
-	uint64_t seed;
-	enum split_by split;
-	int64_t min_count, min_basket;
+struct place {
+	int64_t epoch;
+	size_t step;
+	uint64_t random;
+	double loss_sum, loss;
 };
-
-extern const struct settings settings_default;
 
 /**
  * struct trainer - an open device with the two tables
  * @out: the batch's examples; arrays in memory that the engine reads in place
+ * @at: but for its random, which the sampler has
  * @dense_ns: time in the program's own arithmetic
  */
 struct trainer {
@@ -40,6 +39,7 @@ struct trainer {
 	struct embeng_batch *batch;
 	struct sampler sampler;
 	struct samples samples;
+	struct place at;
 	uint64_t dense_ns;
 };
 
@@ -47,8 +47,17 @@ struct trainer {
 int trainer_open(struct trainer *t, const struct dataset *data, const struct split *split,
 		 const struct settings *settings);
 
-/* @loss: mean over the epoch's examples. 0 or what libembeng failed with. */
-int trainer_epoch(struct trainer *t, double *loss);
+/* One step; @t->at has moved on when it returns. 0 or what libembeng failed with. */
+int trainer_step(struct trainer *t);
+
+struct place trainer_place(const struct trainer *t);
+
+/**
+ * trainer_go_to() - go on from a place as if the trainer had come to it itself
+ *
+ * The tables are the caller's to restore. Return: 0, or -ERANGE: there is no such place.
+ */
+int trainer_go_to(struct trainer *t, const struct place *place);
 
 /* The settings' epochs, or what suits the size of the data. */
 int64_t trainer_epochs(const struct trainer *t);

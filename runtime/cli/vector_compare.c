@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* |got - expected| <= atol + rtol * |expected|; NaN equals NaN, an infinity only itself. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "json.h"
 #include "vector_compare.h"
@@ -79,4 +81,22 @@ int comparison_end(const struct comparison *c, struct run *r, const char *where,
 	json_object_object_add(r->failure, "expected", json_float(c->expected));
 	json_object_object_add(r->failure, "largest_error", json_float(c->largest));
 	return result;
+}
+
+int compare_output(struct run *r, const char *name, const float *data, const int64_t *shape,
+		   size_t rank, struct json_object *body, struct json_object *expected)
+{
+	struct comparison comparison = comparison_start(body);
+	float *numbers;
+
+	if (!nested_has_shape(expected, shape, rank))
+		return run_mismatch(r, "feature", name,
+				    "feature '%s': the activations have another shape",
+				    name);
+	numbers = list_floats(expected);
+	if (!numbers)
+		return run_fail(r, -ENOMEM, "out of memory");
+	compare_floats(&comparison, data, numbers, nested_count(expected));
+	free(numbers);
+	return comparison_end(&comparison, r, "feature", name, shape, rank);
 }

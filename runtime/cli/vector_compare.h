@@ -26,4 +26,8 @@ void compare_floats(struct comparison *c, const float *got, const float *expecte
 int comparison_end(const struct comparison *c, struct run *r, const char *where, const char *name,
 		   const int64_t *shape, size_t rank);
 
+/* A feature's activations with the nested list @expected; tolerances of the step's @body. */
+int compare_output(struct run *r, const char *name, const float *data, const int64_t *shape,
+		   size_t rank, struct json_object *body, struct json_object *expected);
+
 #endif

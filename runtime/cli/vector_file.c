@@ -2,6 +2,7 @@
 /* Reading and parsing of vector files. */
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,20 @@ static size_t count_members(struct json_object *value)
 	return count;
 }
 
-struct json_object *vector_parse(const char *text, size_t length, char *error)
+/* What a model needs no more than a name does, so that one check holds for all. */
+static void add_missing(struct json_object *root)
+{
+	if (!json_object_is_type(root, json_type_object))
+		return;
+	if (!json_object_object_get_ex(root, "schema", NULL))
+		json_object_object_add(root, "schema", json_object_new_string("embeng.vector/1"));
+	if (!json_object_object_get_ex(root, "name", NULL))
+		json_object_object_add(root, "name", json_object_new_string("model"));
+	if (!json_object_object_get_ex(root, "steps", NULL))
+		json_object_object_add(root, "steps", json_object_new_array());
+}
+
+static struct json_object *parse(const char *text, size_t length, bool model, char *error)
 {
 	struct json_object *root;
 	size_t members;
@@ -71,12 +85,22 @@ struct json_object *vector_parse(const char *text, size_t length, char *error)
 	if (!root)
 		return NULL;
 	/* The parser keeps the last of two equal keys, so fewer members than the text has. */
-	if (count_members(root) != members)
+	if (count_members(root) != members) {
 		snprintf(error, VECTOR_ERROR_TEXT, "a key stands twice in one object");
-	else if (!vector_check(root, error))
+		json_object_put(root);
+		return NULL;
+	}
+	if (model)
+		add_missing(root);
+	if (!vector_check(root, error))
 		return root;
 	json_object_put(root);
 	return NULL;
+}
+
+struct json_object *vector_parse(const char *text, size_t length, char *error)
+{
+	return parse(text, length, false, error);
 }
 
 static char *read_all(FILE *file, size_t *length)
@@ -105,7 +129,7 @@ static char *read_all(FILE *file, size_t *length)
 	return text;
 }
 
-struct json_object *vector_read(const char *path, char *error)
+static struct json_object *read_file(const char *path, bool model, char *error)
 {
 	struct json_object *root = NULL;
 	FILE *file = fopen(path, "rb");
@@ -116,11 +140,21 @@ struct json_object *vector_read(const char *path, char *error)
 	if (file)
 		text = read_all(file, &length);
 	if (text)
-		root = vector_parse(text, length, error);
+		root = parse(text, length, model, error);
 	else
 		snprintf(error, VECTOR_ERROR_TEXT, "cannot be read: %s", strerror(errno));
 	if (file)
 		fclose(file);
 	free(text);
 	return root;
+}
+
+struct json_object *vector_read(const char *path, char *error)
+{
+	return read_file(path, false, error);
+}
+
+struct json_object *vector_read_model(const char *path, char *error)
+{
+	return read_file(path, true, error);
 }

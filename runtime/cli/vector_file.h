@@ -24,6 +24,13 @@ struct json_object *vector_parse(const char *text, size_t length, char *error);
 /* vector_parse() of a file. */
 struct json_object *vector_read(const char *path, char *error);
 
+/*
+ * vector_read_model() - the model of a file alone
+ *
+ * As vector_read(), but schema, name and steps may be left out.
+ */
+struct json_object *vector_read_model(const char *path, char *error);
+
 /* vector_schema.c: 0, or -1 with @error filled. */
 int vector_check(struct json_object *vector, char *error);
 

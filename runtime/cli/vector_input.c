@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inputs of a vector's enqueue. A nested form holds what flat arrays cannot say
+ * Inputs of a vector's steps. A nested form holds what flat arrays cannot say
  * (weights row by row, indices of differing rank): such faults are found here.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vector_run.h"
+#include "vector_input.h"
 #include "vector_value.h"
-
-/* Arrays of one input. */
-struct arrays {
-	struct arrays *next;
-	int64_t *ids, *places, *shape;
-	float *weights;
-	size_t id_count, place_count, rank, weight_count;
-};
 
 void inputs_free(struct arrays *inputs)
 {
@@ -29,11 +21,6 @@ void inputs_free(struct arrays *inputs)
 		free(inputs);
 		inputs = next;
 	}
-}
-
-static int from_library(struct run *r, int err)
-{
-	return err ? run_library(r, err) : 0;
 }
 
 static int out_of_memory(struct run *r)
@@ -73,23 +60,21 @@ static int take_flat_weights(struct run *r, struct json_object *weights, const c
 	return a->weights ? 0 : out_of_memory(r);
 }
 
-static int add_dense(struct run *r, struct embeng_batch *b, int feature, const char *name,
-		     struct json_object *input, struct arrays *a)
+static int read_dense(struct run *r, const char *name, struct json_object *input,
+		      struct arrays *a)
 {
 	struct json_object *ids = member(input, "dense"), *shape = member(input, "shape");
-	int64_t count = (int64_t)list_length(ids);
 
-	if (member(input, "weights"))
-		return run_fail(r, -EINVAL,
-				"feature '%s': dense takes no weights; give ragged or sparse",
-				name);
+	a->form = INPUT_DENSE;
+	a->id_count = list_length(ids);
 	a->ids = list_integers(ids);
+	a->rank = shape ? list_length(shape) : 1;
 	a->shape = list_integers(shape);
 	if (!a->ids || !a->shape)
 		return out_of_memory(r);
-	return from_library(
-		r, embeng_batch_dense(b, feature, EMBENG_I64, a->ids, (size_t)count,
-		    shape ? a->shape : &count, shape ? list_length(shape) : 1));
+	if (!shape)
+		a->shape[0] = (int64_t)a->id_count;
+	return take_flat_weights(r, member(input, "weights"), name, a);
 }
 
 static int check_index_ranks(struct run *r, struct json_object *indices, size_t rank,
@@ -106,13 +91,14 @@ static int check_index_ranks(struct run *r, struct json_object *indices, size_t 
 	return 0;
 }
 
-static int add_sparse(struct run *r, struct embeng_batch *b, int feature, const char *name,
-		      struct json_object *input, struct arrays *a)
+static int read_sparse(struct run *r, const char *name, struct json_object *input,
+		       struct arrays *a)
 {
 	struct json_object *coo = member(input, "sparse");
 	struct json_object *indices = member(coo, "indices"), *values = member(coo, "values");
 	int err;
 
+	a->form = INPUT_SPARSE;
 	a->rank = list_length(member(coo, "shape"));
 	a->id_count = list_length(values);
 	err = check_index_ranks(r, indices, a->rank, name);
@@ -126,31 +112,24 @@ static int add_sparse(struct run *r, struct embeng_batch *b, int feature, const 
 	a->ids = list_integers(values);
 	a->shape = list_integers(member(coo, "shape"));
 	a->places = flatten_integers(indices);
-	if (!a->ids || !a->shape || !a->places)
-		return out_of_memory(r);
-	return from_library(
-		r, embeng_batch_sparse(b, feature, EMBENG_I64, a->places, a->ids, a->id_count,
-		    a->shape, a->rank, a->weights, a->weight_count));
+	return a->ids && a->shape && a->places ? 0 : out_of_memory(r);
 }
 
-static int add_splits(struct run *r, struct embeng_batch *b, int feature, const char *name,
-		      struct json_object *input, struct arrays *a)
+static int read_splits(struct run *r, const char *name, struct json_object *input,
+		       struct arrays *a)
 {
 	struct json_object *ragged = member(input, "ragged");
 	struct json_object *values = member(ragged, "values");
 	struct json_object *splits = member(ragged, "row_splits");
-	int err = take_flat_weights(r, member(input, "weights"), name, a);
 
-	if (err)
-		return err;
+	a->form = INPUT_SPLITS;
+	a->id_count = list_length(values);
+	a->place_count = list_length(splits);
 	a->ids = list_integers(values);
 	a->places = list_integers(splits);
 	if (!a->ids || !a->places)
 		return out_of_memory(r);
-	return from_library(
-		r, embeng_batch_ragged_splits(b, feature, EMBENG_I64, a->ids,
-		    list_length(values), a->places, list_length(splits), a->weights,
-		    a->weight_count));
+	return take_flat_weights(r, member(input, "weights"), name, a);
 }
 
 /* Weights of ragged rows: as many rows, each as long. */
@@ -176,8 +155,8 @@ static int check_row_weights(struct run *r, struct json_object *rows, struct jso
 	return 0;
 }
 
-static int add_rows(struct run *r, struct embeng_batch *b, int feature, const char *name,
-		    struct json_object *input, struct arrays *a)
+static int read_rows(struct run *r, const char *name, struct json_object *input,
+		     struct arrays *a)
 {
 	struct json_object *rows = member(member(input, "ragged"), "rows");
 	struct json_object *weights = member(input, "weights");
@@ -185,6 +164,7 @@ static int add_rows(struct run *r, struct embeng_batch *b, int feature, const ch
 
 	if (err)
 		return err;
+	a->form = INPUT_LENGTHS;
 	a->place_count = list_length(rows);
 	a->places = malloc((a->place_count + 1) * sizeof(*a->places));
 	a->ids = flatten_integers(rows);
@@ -198,29 +178,23 @@ static int add_rows(struct run *r, struct embeng_batch *b, int feature, const ch
 		a->places[i] = (int64_t)length;
 		a->id_count += length;
 	}
-	return from_library(
-		r, embeng_batch_ragged(b, feature, EMBENG_I64, a->ids, a->id_count, a->places,
-		    a->place_count, a->weights, weights ? a->id_count : 0));
+	a->weight_count = weights ? a->id_count : 0;
+	return 0;
 }
 
-int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
-	      struct arrays **kept)
+int input_read(struct run *r, const char *name, struct json_object *input, struct arrays **kept)
 {
-	int feature = embeng_model_feature(r->model, name);
-	struct arrays *a;
+	struct arrays *a = calloc(1, sizeof(*a));
 
-	if (feature < 0)
-		return run_fail(r, -ENOENT, "there is no feature '%s'", name);
-	a = calloc(1, sizeof(*a));
 	if (!a)
 		return out_of_memory(r);
 	a->next = *kept;
 	*kept = a;
 	if (member(input, "dense"))
-		return add_dense(r, b, feature, name, input, a);
+		return read_dense(r, name, input, a);
 	if (member(input, "sparse"))
-		return add_sparse(r, b, feature, name, input, a);
+		return read_sparse(r, name, input, a);
 	if (member(member(input, "ragged"), "rows"))
-		return add_rows(r, b, feature, name, input, a);
-	return add_splits(r, b, feature, name, input, a);
+		return read_rows(r, name, input, a);
+	return read_splits(r, name, input, a);
 }

@@ -75,6 +75,7 @@ static int add_feature(struct run *r, struct embeng_model *model, struct json_ob
 		.table = embeng_model_table(model, table),
 		.max_sequence_length = integer_member(spec, "max_sequence_length", 0),
 		.check_weights = bool_member(spec, "validate_weights_and_indices", true),
+		.unchecked_serving = !bool_member(spec, "validate_weights_and_indices", true),
 	};
 	int err;
 
@@ -119,18 +120,25 @@ static int set_engine(struct run *r, struct embeng_model *model, struct json_obj
 	return err ? run_library(r, err) : 0;
 }
 
-int model_build(struct run *r, struct json_object *engine, bool optimizer,
-		struct embeng_model *model)
+int model_fill(struct run *r, struct json_object *features, bool optimizer,
+	       struct embeng_model *model)
 {
 	struct json_object *tables = member(r->vector, "tables");
-	struct json_object *features = member(r->vector, "features");
-	int err = check_hosts(r, engine);
+	int err = 0;
 
-	if (!err)
-		err = set_engine(r, model, engine);
 	for (size_t i = 0; !err && i < list_length(tables); i++)
 		err = add_table(r, model, json_object_array_get_idx(tables, i), optimizer);
 	for (size_t i = 0; !err && i < list_length(features); i++)
 		err = add_feature(r, model, json_object_array_get_idx(features, i));
 	return err;
+}
+
+int model_build(struct run *r, struct json_object *engine, bool optimizer,
+		struct embeng_model *model)
+{
+	int err = check_hosts(r, engine);
+
+	if (!err)
+		err = set_engine(r, model, engine);
+	return err ? err : model_fill(r, member(r->vector, "features"), optimizer, model);
 }

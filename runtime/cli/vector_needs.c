@@ -9,7 +9,8 @@
 
 static const char *const present[] = {
 	"optimizer:sgd", "optimizer:adagrad", "optimizer:adagrad_momentum", "optimizer:ftrl",
-	"optimizer:adam", "options", "policies", "slots",
+	"optimizer:adam", "options", "policies", "slots", "checkpoint",
+	"serving",
 };
 
 static const struct {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "exit.h"
+#include "scratch.h"
 #include "vector_run.h"
 #include "vector_value.h"
 
@@ -146,6 +147,7 @@ struct json_object *vector_run(struct json_object *vector, const struct run_opti
 	else if (!model_error)
 		run_steps(&r, failures);
 	run_close(&r);
+	scratch_remove(r.scratch);
 	json_object_put(r.failure);
 	return failures;
 }

@@ -35,6 +35,7 @@ struct output_shape {
 
 /**
  * struct run - a vector under way
+ * @scratch: folder for checkpoints, made when it is first needed, or NULL
  * @text: what the last call that failed said
  * @failure: of the last step that came out wrong: feature, element, numbers
  */
@@ -44,6 +45,7 @@ struct run {
 	struct embeng_model *model;
 	struct embeng *e;
 	struct output_shape *shapes;
+	char *scratch;
 	char text[RUN_TEXT];
 	struct json_object *failure;
 };
@@ -74,16 +76,19 @@ void run_close(struct run *r);
 struct arrays;
 
 /*
- * vector_input.c: one feature's input into a batch, which keeps pointers to what
+ * vector_batch.c: one feature's input into a batch, which keeps pointers to what
  * is added to @kept, for inputs_free() after the enqueue.
  */
 int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
 	      struct arrays **kept);
-void inputs_free(struct arrays *inputs);
 
 /* 0, a negative errno, or STEP_MISMATCH. */
 int step_run(struct run *r, const char *verb, struct json_object *body);
 int step_apply_gradients(struct run *r, struct json_object *body);
+int step_lookup(struct run *r, struct json_object *body);
+int step_save(struct run *r, struct json_object *body);
+int step_restore(struct run *r, struct json_object *body);
+int step_reopen(struct run *r, struct json_object *body);
 
 /* Replica of a step's body. 0 or -ERANGE. */
 int step_replica(struct run *r, struct json_object *body, uint32_t *replica);

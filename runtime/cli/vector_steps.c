@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "vector_compare.h"
-#include "vector_run.h"
+#include "vector_input.h"
 #include "vector_value.h"
 
 /* Rows are read in pieces of about this many floats. */
@@ -62,24 +62,6 @@ static int step_enqueue(struct run *r, struct json_object *body)
 	return err;
 }
 
-static int compare_view(struct run *r, const char *name, const struct embeng_view *view,
-			struct json_object *body, struct json_object *expected)
-{
-	struct comparison comparison = comparison_start(body);
-	float *numbers;
-
-	if (!nested_has_shape(expected, view->shape, view->rank))
-		return run_mismatch(r, "feature", name,
-				    "feature '%s': the activations have another shape",
-				    name);
-	numbers = list_floats(expected);
-	if (!numbers)
-		return run_fail(r, -ENOMEM, "out of memory");
-	compare_floats(&comparison, view->data, numbers, nested_count(expected));
-	free(numbers);
-	return comparison_end(&comparison, r, "feature", name, view->shape, view->rank);
-}
-
 static void remember_shapes(struct run *r, const struct embeng_activations *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -93,7 +75,9 @@ static int compare_views(struct run *r, struct json_object *body, struct json_ob
 {
 	json_object_object_foreach(expect, name, expected) {
 		int feature = embeng_model_feature(r->model, name);
-		int result = compare_view(r, name, &a->features[feature], body, expected);
+		const struct embeng_view *view = &a->features[feature];
+		int result = compare_output(r, name, view->data, view->shape, view->rank, body,
+					    expected);
 
 		if (result)
 			return result;
@@ -274,11 +258,6 @@ static int step_expect_stats(struct run *r, struct json_object *body)
 	return result;
 }
 
-static int step_reopen(struct run *r, struct json_object *body)
-{
-	return run_open(r, member(body, "engine"), bool_member(body, "optimizer", true));
-}
-
 static const struct {
 	const char *verb;
 	int (*run)(struct run *r, struct json_object *body);
@@ -287,7 +266,10 @@ static const struct {
 	{"dequeue", step_dequeue},
 	{"apply_gradients", step_apply_gradients},
 	{"expect_table", step_expect_table},
+	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
+	{"save", step_save},
+	{"restore", step_restore},
 	{"reopen", step_reopen},
 };
 

@@ -408,14 +408,19 @@ struct embeng_counter_values {
  * @size: sizeof(struct embeng_usage)
  * @table_bytes: tables and slots
  * @buffer_bytes: shared memory, without the program's own embeng_buffer_alloc()
- * @engine_bytes: the engine's own, beside tables; 0 where the device does not tell
+ * @engine_bytes: the engine's own for the model, beside tables; 0 where the device does
+ *	not tell
  */
 struct embeng_usage {
 	size_t size;
 	uint64_t table_bytes, buffer_bytes, engine_bytes;
 };
 
-/** embeng_usage() - the bytes that a handle holds. Thread-safe */
+/**
+ * embeng_usage() - what is held at this moment
+ *
+ * Table and engine bytes are the device's: of all its contexts. Thread-safe.
+ */
 EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
 /** embeng_counters() - what a handle did since it was opened. Thread-safe */

@@ -76,18 +76,24 @@ void embeng_batch_free(struct embeng_batch *b)
 	free(b);
 }
 
+int input_feature(const struct embeng_model *model, int feature, const struct feature **f)
+{
+	if (feature < 0 || (size_t)feature >= model->feature_count)
+		return fail(-ENOENT, "there is no feature %d; the model has %zu features", feature,
+			    model->feature_count);
+	*f = &model->features[feature];
+	return 0;
+}
+
 struct input *input_begin(struct embeng_batch *b, int feature, const struct feature **f, int *code)
 {
 	if (!b) {
 		*code = fail(-EINVAL, "an input needs a batch; NULL was given");
 		return NULL;
 	}
-	if (feature < 0 || (size_t)feature >= b->count) {
-		*code = fail(-ENOENT, "there is no feature %d; the model has %zu features", feature,
-			     b->count);
+	*code = input_feature(embeng_get_model(b->e), feature, f);
+	if (*code)
 		return NULL;
-	}
-	*f = &embeng_get_model(b->e)->features[feature];
 	input_clear(&b->inputs[feature]);
 	return &b->inputs[feature];
 }
@@ -124,10 +130,8 @@ static int check_weights(const struct feature *f, const struct ids *in)
 	return 0;
 }
 
-int input_ids(struct input *input, const struct feature *f, const struct ids *in)
+int input_check_ids(const struct feature *f, const struct ids *in)
 {
-	int code;
-
 	if (in->type != EMBENG_I32 && in->type != EMBENG_I64)
 		return fail(-EINVAL, "feature %s: id type %d is neither EMBENG_I32 nor EMBENG_I64",
 			    f->name, (int)in->type);
@@ -137,7 +141,13 @@ int input_ids(struct input *input, const struct feature *f, const struct ids *in
 	if (in->id_count > INT64_MAX / sizeof(int64_t))
 		return fail(-ERANGE, "feature %s: %zu ids are more than memory holds", f->name,
 			    in->id_count);
-	code = check_weights(f, in);
+	return check_weights(f, in);
+}
+
+int input_ids(struct input *input, const struct feature *f, const struct ids *in)
+{
+	int code = input_check_ids(f, in);
+
 	if (code)
 		return code;
 	input->type = in->type;

@@ -3,17 +3,12 @@
 
 #include "input.h"
 
-/* Ranks a shape may have, when its last dimension goes away from rank 2 on. */
-static int check_shape(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank)
+int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape,
+		      size_t rank)
 {
 	char text[SHAPE_TEXT];
 	int64_t positions;
 
-	if (!shape || !rank || rank > EMBENG_MAX_RANK + 1)
-		return fail(-EINVAL,
-			    "feature %s: a dense input needs a shape of rank 1 to %d; rank "
-			    "%zu was given",
-			    f->name, EMBENG_MAX_RANK + 1, shape ? rank : 0);
 	shape_text(text, shape, rank, false);
 	positions = shape_product(shape, rank, false);
 	if (positions < 0)
@@ -21,15 +16,29 @@ static int check_shape(const struct feature *f, size_t id_count, const int64_t *
 			    "feature %s: the dense shape %s has a negative length or more "
 			    "positions than 64 bits count",
 			    f->name, text);
-	if (rank > 1 && shape[rank - 1] != 1)
-		return fail(-EINVAL,
-			    "feature %s: the dense shape %s must end in 1; bags of several ids "
-			    "are sparse or ragged",
-			    f->name, text);
 	if ((uint64_t)positions != id_count)
 		return fail(-EINVAL, "feature %s: %zu ids for the dense shape %s of %lld positions",
 			    f->name, id_count, text, (long long)positions);
 	return 0;
+}
+
+/* Ranks a shape may have, when its last dimension goes away from rank 2 on. */
+static int check_rank(const struct feature *f, const int64_t *shape, size_t rank)
+{
+	char text[SHAPE_TEXT];
+
+	if (!shape || !rank || rank > EMBENG_MAX_RANK + 1)
+		return fail(-EINVAL,
+			    "feature %s: a dense input needs a shape of rank 1 to %d; rank "
+			    "%zu was given",
+			    f->name, EMBENG_MAX_RANK + 1, shape ? rank : 0);
+	if (rank == 1 || shape[rank - 1] == 1)
+		return 0;
+	shape_text(text, shape, rank, false);
+	return fail(-EINVAL,
+		    "feature %s: the dense shape %s must end in 1; bags of several ids "
+		    "are sparse or ragged",
+		    f->name, text);
 }
 
 static int dense(struct input *input, const struct feature *f, const struct ids *ids,
@@ -38,7 +47,9 @@ static int dense(struct input *input, const struct feature *f, const struct ids 
 	int code = input_ids(input, f, ids);
 
 	if (!code)
-		code = check_shape(f, ids->id_count, shape, rank);
+		code = check_rank(f, shape, rank);
+	if (!code)
+		code = input_check_dense(f, ids->id_count, shape, rank);
 	if (code)
 		return code;
 	input->form = INPUT_DENSE;

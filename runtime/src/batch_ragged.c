@@ -57,8 +57,8 @@ int embeng_batch_ragged(struct embeng_batch *b, int feature, enum embeng_id_type
 	return input ? input_end(input, ragged(input, f, &in, row_lengths, row_count)) : code;
 }
 
-static int check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,
-			size_t split_count)
+int input_check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,
+		       size_t split_count)
 {
 	if (!row_splits || !split_count)
 		return fail(-EINVAL,
@@ -91,7 +91,7 @@ static int splits(struct input *input, const struct feature *f, const struct ids
 	int code = input_ids(input, f, ids);
 
 	if (!code)
-		code = check_splits(f, ids->id_count, row_splits, split_count);
+		code = input_check_splits(f, ids->id_count, row_splits, split_count);
 	if (!code)
 		input_rows(input, f, row_splits, split_count - 1);
 	return code;

@@ -4,14 +4,7 @@
 
 #include "input.h"
 
-struct coo {
-	const int64_t *indices; /* [count][rank] */
-	size_t count;
-	const int64_t *shape;
-	size_t rank;
-};
-
-static int check_shape(const struct feature *f, const struct coo *coo)
+int input_check_coo(const struct feature *f, const struct coo *coo)
 {
 	char text[SHAPE_TEXT];
 
@@ -32,7 +25,7 @@ static int check_shape(const struct feature *f, const struct coo *coo)
 	return 0;
 }
 
-static int check_index(const struct feature *f, const struct coo *coo, size_t k)
+int input_check_place(const struct feature *f, const struct coo *coo, size_t k)
 {
 	const int64_t *index = coo->indices + k * coo->rank;
 
@@ -64,15 +57,10 @@ static int add_offsets(struct input *input, const struct feature *f, const struc
 
 	input->own_offsets[0] = 0;
 	for (size_t k = 0; k < coo->count; k++) {
-		const int64_t *index = coo->indices + k * coo->rank;
-		size_t at = 0;
-
-		code = check_index(f, coo, k);
+		code = input_check_place(f, coo, k);
 		if (code)
 			return code;
-		for (size_t d = 0; d + 1 < coo->rank; d++)
-			at = at * (size_t)coo->shape[d] + (size_t)index[d];
-		while (sample < at)
+		while (sample < coo_sample(coo, k))
 			input->own_offsets[++sample] = (int64_t)k;
 	}
 	while (sample < input->samples)
@@ -86,7 +74,7 @@ static int sparse(struct input *input, const struct feature *f, const struct ids
 	int code = input_ids(input, f, ids);
 
 	if (!code)
-		code = check_shape(f, coo);
+		code = input_check_coo(f, coo);
 	if (code)
 		return code;
 	input->samples = (size_t)shape_product(coo->shape, coo->rank - 1, false);

@@ -11,6 +11,11 @@ int region_alloc(struct device *d, struct region *region, uint64_t bytes)
 	return d->ops->region_alloc(d, bytes, region);
 }
 
+static void count_region(struct device *d, uint64_t bytes)
+{
+	__atomic_add_fetch(&d->region_bytes, bytes, __ATOMIC_RELAXED);
+}
+
 int region_grow(struct device *d, struct region *region, uint64_t bytes)
 {
 	struct region larger;
@@ -18,10 +23,11 @@ int region_grow(struct device *d, struct region *region, uint64_t bytes)
 
 	if (region->length >= bytes && region->data)
 		return 0;
-	/* By half more than asked for, so that batches that creep up do not rebind each time. */
-	ret = region_alloc(d, &larger, (bytes + bytes / 2 + 4095) & ~4095ull);
+	ret = region_alloc(d, &larger, layout_region(bytes));
 	if (ret)
 		return ret;
+	larger.counted = true;
+	count_region(d, larger.length);
 	ret = region_free(d, region);
 	if (ret) {
 		region_free(d, &larger);
@@ -33,6 +39,7 @@ int region_grow(struct device *d, struct region *region, uint64_t bytes)
 
 int region_free(struct device *d, struct region *region)
 {
+	uint64_t counted = region->counted ? region->length : 0;
 	int ret;
 
 	if (!region->data)
@@ -40,6 +47,7 @@ int region_free(struct device *d, struct region *region)
 	ret = d->ops->region_free(d, region);
 	if (ret)
 		return ret;
+	count_region(d, -counted);
 	*region = (struct region){0};
 	return 0;
 }

@@ -30,6 +30,10 @@ struct checkpoint_piece {
 int checkpoint_pieces(const struct embeng_checkpoint *checkpoint, int table, int slot,
 		      const struct checkpoint_piece **pieces);
 
+/* The one of @count pieces, at least one, that holds @row. */
+const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece *pieces,
+						   size_t count, int64_t row);
+
 /*
  * checkpoint_check() - check the chunks behind bytes of a piece, each once
  *

@@ -6,10 +6,6 @@
 #include "session.h"
 #include "wait.h"
 
-#define COPY_ALIGN 64u
-
-enum { OFFSETS, IDS, WEIGHTS, ARRAYS };
-
 void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes)
 {
 	uint64_t start = now_ns();
@@ -19,24 +15,17 @@ void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes)
 	__atomic_add_fetch(&e->counters.bytes_copied, bytes, __ATOMIC_RELAXED);
 }
 
-static struct array array_of(const void *data, uint64_t count, uint64_t width)
-{
-	return (struct array){.data = data, .count = count, .width = width};
-}
-
 static void list_arrays(struct slot *slot, const struct embeng_batch *b)
 {
 	for (size_t f = 0; f < b->count; f++) {
 		const struct input *in = &b->inputs[f];
 		struct array *a = &slot->arrays[ARRAYS * f];
-		bool csr = in->form == INPUT_CSR;
 
-		a[OFFSETS] = array_of(csr ? in->offsets : NULL, in->samples + 1, 8);
-		a[IDS] = array_of(in->ids, in->id_count, in->type == EMBENG_I32 ? 4 : 8);
-		a[WEIGHTS] = array_of(in->weights, in->id_count, 4);
+		layout_arrays(a, in->samples, in->id_count, in->type);
+		a[OFFSETS].data = in->form == INPUT_CSR ? in->offsets : NULL;
 		/* An empty array is not read, so it needs no memory. */
-		if (!in->id_count)
-			a[IDS].data = a[WEIGHTS].data = NULL;
+		a[IDS].data = in->id_count ? in->ids : NULL;
+		a[WEIGHTS].data = in->id_count ? in->weights : NULL;
 	}
 }
 
@@ -61,22 +50,6 @@ static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
 	return ret;
 }
 
-static uint64_t place_copies(struct slot *slot, size_t count)
-{
-	uint64_t at = sizeof(struct embeng_lookup) + count * sizeof(struct embeng_lookup_feature);
-
-	for (size_t i = 0; i < ARRAYS * count; i++) {
-		struct array *a = &slot->arrays[i];
-
-		if (!a->data || a->in_place)
-			continue;
-		at = (at + COPY_ALIGN - 1) & ~(uint64_t)(COPY_ALIGN - 1);
-		a->at = at;
-		at += a->count * a->width;
-	}
-	return at;
-}
-
 static void make_copies(struct embeng *e, struct slot *slot, size_t count)
 {
 	for (size_t i = 0; i < ARRAYS * count; i++) {
@@ -87,31 +60,6 @@ static void make_copies(struct embeng *e, struct slot *slot, size_t count)
 		copy_counted(e, slot->input.data + a->at, a->data, a->count * a->width);
 		a->mem = region_part(&slot->input, a->at, a->count * a->width);
 	}
-}
-
-/* Where each feature's activations stand, and how large they are. */
-static int place_outputs(struct embeng *e, struct slot *slot)
-{
-	const struct embeng_model *m = e->model;
-	uint64_t at = 0;
-
-	for (size_t f = 0; f < m->feature_count; f++) {
-		const struct output *o = &slot->resolved[f];
-		uint64_t elements = (uint64_t)m->tables[m->features[f].table].dim, bytes;
-
-		for (size_t i = 0; i < o->rank; i++)
-			if (__builtin_mul_overflow(elements, (uint64_t)o->shape[i], &elements))
-				elements = UINT64_MAX;
-		if (__builtin_mul_overflow(elements, 4, &bytes) ||
-		    __builtin_add_overflow(at, bytes, &bytes) || bytes > UINT64_MAX / 4)
-			return fail(-ERANGE, "feature %s: its activations are too large for memory",
-				    m->features[f].name);
-		slot->at[f] = at;
-		slot->elements[f] = elements;
-		at = (bytes + COPY_ALIGN - 1) & ~(uint64_t)(COPY_ALIGN - 1);
-	}
-	slot->bytes = at;
-	return 0;
 }
 
 static void write_features(struct embeng *e, struct slot *slot, const struct embeng_batch *b)
@@ -180,19 +128,19 @@ static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng
 int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		    struct embeng_mem *descriptor)
 {
-	uint64_t head = sizeof(struct embeng_lookup) + b->count * sizeof(struct embeng_lookup_feature);
 	int ret;
 
 	list_arrays(slot, b);
-	ret = place_outputs(e, slot);
+	ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
 	ret = ret ? ret : find_in_place(e, slot, b->count);
-	ret = ret ? ret : region_grow(e->device, &slot->input, place_copies(slot, b->count));
-	ret = ret ? ret : region_grow(e->device, &slot->activations, slot->bytes + COPY_ALIGN);
+	ret = ret ? ret : region_grow(e->device, &slot->input,
+				      layout_input(slot->arrays, b->count));
+	ret = ret ? ret : region_grow(e->device, &slot->activations, slot->bytes);
 	ret = ret ? ret : note_lengths(e, slot, b);
 	if (ret)
 		return ret;
 	make_copies(e, slot, b->count);
 	write_features(e, slot, b);
-	*descriptor = region_part(&slot->input, 0, head);
+	*descriptor = region_part(&slot->input, 0, layout_input_head(b->count));
 	return 0;
 }

@@ -71,6 +71,7 @@ struct device {
 	const struct device_ops *ops;
 	struct embeng_device_info info;
 	uint32_t queues; /* the device's, the admin queue too */
+	uint64_t region_bytes; /* of region_grow(); atomic */
 };
 
 /*

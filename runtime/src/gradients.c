@@ -104,25 +104,40 @@ static int check_agreed(struct embeng *e, const struct slot *slot, const uint32_
 	return 0;
 }
 
-static uint64_t rates_at(const struct slot *slot)
+static char *own_gradient(const struct embeng *e, const struct slot *slot, size_t f)
 {
-	return slot->bytes;
+	return slot->gradients.data + layout_update_head(e->model) + slot->at[f];
 }
 
-static uint64_t update_at(const struct embeng *e, const struct slot *slot)
+/* There may be no more than the descriptor. */
+static bool has_own(const struct embeng *e, const struct slot *slot)
 {
-	return (rates_at(slot) + 4 * e->model->rate_count + 63) & ~63ull;
+	return slot->gradients.length >= layout_update_head(e->model) + slot->bytes;
 }
 
-static uint64_t update_bytes(const struct embeng *e)
+static bool in_buffer(struct embeng *e, const float *from, uint64_t bytes)
 {
-	return sizeof(struct embeng_update) +
-	       e->model->feature_count * sizeof(struct embeng_update_feature);
+	struct embeng_mem mem;
+	bool found;
+
+	pthread_mutex_lock(&e->lock);
+	found = buffers_find(&e->buffers, from, bytes, 4, &mem) != NULL;
+	pthread_mutex_unlock(&e->lock);
+	return found;
 }
 
-static int need_gradients(struct embeng *e, struct slot *slot)
+/*
+ * Memory of the update: with room for gradients when any has to be copied. Who has
+ * written into it was given all of it by embeng_gradient_buffer(), so it stays then.
+ */
+static int need_gradients(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
-	return region_grow(e->device, &slot->gradients, update_at(e, slot) + update_bytes(e));
+	uint64_t bytes = layout_update_head(e->model);
+	bool copies = !g;
+
+	for (size_t f = 0; !copies && f < g->count; f++)
+		copies = g->features[f] && !in_buffer(e, g->features[f], 4 * slot->elements[f]);
+	return region_grow(e->device, &slot->gradients, copies ? bytes + slot->bytes : bytes);
 }
 
 /* Where a feature's gradients are: in a buffer, in our own, or copied there. */
@@ -130,21 +145,27 @@ static int place_gradient(struct embeng *e, struct slot *slot, size_t f, const f
 			  struct embeng_mem *mem)
 {
 	uint64_t bytes = 4 * slot->elements[f];
-	char *own = slot->gradients.data + slot->at[f];
-	struct buffer *buffer;
+	struct buffer *buffer = NULL;
 	int ret = 0;
 
-	*mem = region_part(&slot->gradients, slot->at[f], bytes);
-	if ((const char *)from == own)
-		return 0;
-	pthread_mutex_lock(&e->lock);
-	buffer = buffers_find(&e->buffers, from, bytes, 4, mem);
+	if (!has_own(e, slot) || (const char *)from != own_gradient(e, slot, f)) {
+		pthread_mutex_lock(&e->lock);
+		buffer = buffers_find(&e->buffers, from, bytes, 4, mem);
+		if (buffer)
+			ret = pin(&slot->gradient_pins, buffer);
+		pthread_mutex_unlock(&e->lock);
+	}
 	if (buffer)
-		ret = pin(&slot->gradient_pins, buffer);
-	pthread_mutex_unlock(&e->lock);
-	if (!buffer)
-		copy_counted(e, own, from, bytes);
-	return ret;
+		return ret;
+	if (!has_own(e, slot))
+		return fail(-EINVAL,
+			    "step %" PRIu64 ": the buffer with the gradients of feature %s was "
+			    "freed meanwhile",
+			    slot->step, e->model->features[f].name);
+	if ((const char *)from != own_gradient(e, slot, f))
+		copy_counted(e, own_gradient(e, slot, f), from, bytes);
+	*mem = region_part(&slot->gradients, layout_update_head(e->model) + slot->at[f], bytes);
+	return 0;
 }
 
 static void say_null(struct embeng *e, size_t f)
@@ -166,8 +187,8 @@ static void say_null(struct embeng *e, size_t f)
 static int describe_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 			   const uint32_t *rates, uint32_t multiplier)
 {
-	uint64_t rate_bytes = 4 * e->model->rate_count;
-	char *to = slot->gradients.data + update_at(e, slot);
+	uint64_t rate_bytes = 4 * e->model->rate_count, rates_at = layout_update(e->model);
+	char *to = slot->gradients.data;
 	struct embeng_update head = {
 		.feature_count = (uint32_t)g->count,
 		.feature_stride = sizeof(struct embeng_update_feature),
@@ -177,8 +198,8 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 	};
 
 	if (rate_bytes)
-		head.rates = region_part(&slot->gradients, rates_at(slot), rate_bytes);
-	memcpy(slot->gradients.data + rates_at(slot), rates, rate_bytes);
+		head.rates = region_part(&slot->gradients, rates_at, rate_bytes);
+	memcpy(to + rates_at, rates, rate_bytes);
 	memcpy(to, &head, sizeof(head));
 	for (size_t f = 0; f < g->count; f++) {
 		struct embeng_update_feature feature = {.feature = (uint32_t)f};
@@ -224,7 +245,7 @@ static int submit_update(struct embeng *e, struct slot *slot)
 	struct embeng_cmd cmd = {
 		.opcode = EMBENG_OP_UPDATE,
 		.step = slot->step,
-		.desc = region_part(&slot->gradients, update_at(e, slot), update_bytes(e)),
+		.desc = region_part(&slot->gradients, 0, layout_update(e->model)),
 	};
 	int ret = wait_until(e, gate_open, NULL, deadline_never());
 
@@ -254,7 +275,7 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 	int ret = check_features(e, slot, g);
 
 	ret = ret ? ret : take_rates(e->model, g, rates);
-	ret = ret ? ret : need_gradients(e, slot);
+	ret = ret ? ret : need_gradients(e, slot, g);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&e->lock);
@@ -329,7 +350,7 @@ float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature)
 		return NULL;
 	}
 	slot = dequeued(e, replica);
-	if (!slot || need_gradients(e, slot))
+	if (!slot || need_gradients(e, slot, NULL))
 		return NULL;
-	return (float *)(slot->gradients.data + slot->at[feature]);
+	return (float *)own_gradient(e, slot, (size_t)feature);
 }

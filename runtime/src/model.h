@@ -28,6 +28,7 @@ struct feature {
 	int64_t output_shape[EMBENG_MAX_RANK];
 	bool check_weights, unchecked_serving;
 	uint64_t max_samples, max_ids;
+	struct embeng_shape built; /* embeng_model_build(); rank 0: was not */
 };
 
 struct embeng_model {

@@ -139,6 +139,8 @@ struct embeng_model *model_copy(const struct embeng_model *model)
 		embeng_model_free(copy);
 		return NULL;
 	}
+	for (size_t i = 0; i < model->feature_count; i++)
+		copy->features[i].built = model->features[i].built;
 	copy->engine = model->engine;
 	return copy;
 }

@@ -107,6 +107,13 @@ static int unknown_name(const char *text)
 	return fail(-ENODEV, "device \"%s\" is not known; open \"soft\" or \"soft:cores=4\"", text);
 }
 
+const char *name_kernel(void)
+{
+	const char *variant = secure_getenv("EMBENG_KERNEL");
+
+	return variant && *variant ? variant : NULL;
+}
+
 int name_parse(const char *text, struct name *out)
 {
 	struct name name = {.kind = NAME_SOFT};
@@ -123,8 +130,8 @@ int name_parse(const char *text, struct name *out)
 		ret = unknown_name(text);
 	if (ret)
 		return ret;
-	variant = secure_getenv("EMBENG_KERNEL");
-	if (!name.variant[0] && variant && *variant) {
+	variant = name_kernel();
+	if (!name.variant[0] && variant) {
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
 		if (ret)
 			return ret;

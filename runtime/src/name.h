@@ -23,4 +23,7 @@ struct name {
  */
 int name_parse(const char *text, struct name *out);
 
+/* The environment's EMBENG_KERNEL, or NULL: the best variant. */
+const char *name_kernel(void);
+
 #endif

@@ -9,9 +9,6 @@
 #include "rows.h"
 #include "wait.h"
 
-#define STAGING_BYTES (1u << 20)
-#define HEAD_BYTES 128u /* the descriptor stands first */
-
 struct rows_call {
 	struct embeng *e;
 	const char *what;
@@ -36,7 +33,7 @@ int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *a
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		pthread_mutex_unlock(&e->lock);
-		ret = region_grow(e->device, &e->staging, STAGING_BYTES);
+		ret = region_grow(e->device, &e->staging, layout_staging(0));
 		ret = ret ? ret : body(e, arg, after);
 		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
@@ -86,21 +83,59 @@ static int check_call(struct rows_call *c, int table, const char *slot)
 	return check_rows(c);
 }
 
-static int submit_rows(struct rows_call *c, const struct embeng_rows *rows)
+/* The command of a descriptor, from submission to its end. */
+static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
+		    const struct embeng_rows *rows)
 {
-	struct embeng *e = c->e;
-	struct embeng_cmd cmd = {
-		.opcode = (uint16_t)c->op,
-		.after = c->after,
-		.desc = region_part(&e->staging, 0, sizeof(*rows)),
-	};
 	int ret;
 
 	memcpy(e->staging.data, rows, sizeof(*rows));
+	cmd->desc = region_part(&e->staging, 0, sizeof(*rows));
 	pthread_mutex_lock(&e->lock);
-	ret = transfer(e, &cmd, c->what, NULL);
+	ret = transfer(e, cmd, what, NULL);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
+}
+
+static uint64_t staged_rows(uint64_t row)
+{
+	uint64_t n = (layout_staging(0) - STAGING_HEAD) / row;
+
+	return n ? n : 1;
+}
+
+static int staging_for(struct embeng *e, uint64_t row)
+{
+	return region_grow(e->device, &e->staging, layout_staging(row));
+}
+
+int rows_chunk_room(struct embeng *e, int table, uint64_t *most)
+{
+	uint64_t row = 4 * (uint64_t)e->model->tables[table].dim;
+	int ret = staging_for(e, row);
+
+	if (!ret)
+		*most = staged_rows(row);
+	return ret;
+}
+
+char *rows_chunk_data(const struct embeng *e)
+{
+	return e->staging.data + STAGING_HEAD;
+}
+
+int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
+{
+	uint64_t bytes = 4 * c->count * (uint64_t)e->model->tables[c->table].dim;
+	const struct embeng_rows rows = {.table = (uint32_t)c->table,
+					 .slot = (uint32_t)c->slot,
+					 .first = c->first,
+					 .count = c->count,
+					 .data = region_part(&e->staging, STAGING_HEAD, bytes)};
+	struct embeng_cmd cmd = {
+		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
+
+	return run_rows(e, &cmd, c->what, &rows);
 }
 
 static uint64_t row_bytes(const struct rows_call *c)
@@ -112,16 +147,17 @@ static uint64_t row_bytes(const struct rows_call *c)
 static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 {
 	struct embeng *e = c->e;
-	uint64_t bytes = n * row_bytes(c), data_at = HEAD_BYTES + (c->ids ? 8 * n : 0);
+	uint64_t bytes = n * row_bytes(c), data_at = STAGING_HEAD + (c->ids ? 8 * n : 0);
 	struct embeng_rows rows = {.table = (uint32_t)c->table,
 				   .slot = (uint32_t)c->slot,
 				   .first = c->ids ? 0 : c->first + at,
 				   .count = n};
+	struct embeng_cmd cmd = {.opcode = (uint16_t)c->op, .after = c->after};
 	int ret;
 
 	if (c->ids) {
-		rows.ids = region_part(&e->staging, HEAD_BYTES, 8 * n);
-		copy_counted(e, e->staging.data + HEAD_BYTES, c->ids + at, 8 * n);
+		rows.ids = region_part(&e->staging, STAGING_HEAD, 8 * n);
+		copy_counted(e, e->staging.data + STAGING_HEAD, c->ids + at, 8 * n);
 	}
 	rows.data = region_part(&e->staging, data_at, bytes);
 	if (c->buffer) {
@@ -131,7 +167,7 @@ static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 	} else if (c->op == EMBENG_OP_ROWS_WRITE) {
 		copy_counted(e, e->staging.data + data_at, c->data + at * row_bytes(c), bytes);
 	}
-	ret = submit_rows(c, &rows);
+	ret = run_rows(e, &cmd, c->what, &rows);
 	if (!ret && !c->buffer && c->op == EMBENG_OP_ROWS_READ)
 		copy_counted(e, c->data + at * row_bytes(c), e->staging.data + data_at, bytes);
 	return ret;
@@ -139,20 +175,15 @@ static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
 
 static uint64_t chunk_rows(const struct rows_call *c)
 {
-	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + (c->ids ? 8 : 0), n;
+	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + (c->ids ? 8 : 0);
 
-	if (!row)
-		return c->count;
-	n = (STAGING_BYTES - HEAD_BYTES) / row;
-	return n ? n : 1;
+	return row ? staged_rows(row) : c->count;
 }
 
 static int all_chunks(struct rows_call *c)
 {
 	uint64_t most = chunk_rows(c);
-	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + 8;
-	int ret = region_grow(c->e->device, &c->e->staging,
-			      row > STAGING_BYTES - HEAD_BYTES ? HEAD_BYTES + row : STAGING_BYTES);
+	int ret = staging_for(c->e, (c->buffer ? 0 : row_bytes(c)) + 8);
 
 	for (uint64_t at = 0; !ret && at < c->count; at += most)
 		ret = chunk(c, at, c->count - at < most ? c->count - at : most);
@@ -209,6 +240,43 @@ int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_
 	return move_rows(&c, table, slot);
 }
 
+struct reading_list {
+	const char *what;
+	const struct rows_reading *readings;
+	size_t count;
+};
+
+static int read_each(struct embeng *e, void *arg, uint64_t after)
+{
+	const struct reading_list *list = arg;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		const struct rows_reading *reading = &list->readings[i];
+		struct rows_call c = {.e = e,
+				      .what = list->what,
+				      .op = EMBENG_OP_ROWS_READ,
+				      .ids = reading->ids,
+				      .count = reading->count,
+				      .data = (char *)reading->data};
+
+		if (!reading->count)
+			continue;
+		ret = check_call(&c, reading->table, NULL);
+		ret = ret ? ret : move_all(e, &c, after);
+	}
+	return ret;
+}
+
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count)
+{
+	struct reading_list list = {what, readings, count};
+	int ret = session_check(e, what);
+
+	return ret ? ret : rows_behind_gate(e, what, read_each, &list);
+}
+
 int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
 		      size_t count, const float *data)
 {
@@ -226,18 +294,9 @@ int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64
 static int fill(struct embeng *e, void *arg, uint64_t after)
 {
 	struct rows_fill *f = arg;
-	struct embeng_cmd cmd = {
-		.opcode = EMBENG_OP_ROWS_FILL,
-		.after = after,
-		.desc = region_part(&e->staging, 0, sizeof(f->rows)),
-	};
-	int ret;
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_ROWS_FILL, .after = after};
 
-	memcpy(e->staging.data, &f->rows, sizeof(f->rows));
-	pthread_mutex_lock(&e->lock);
-	ret = transfer(e, &cmd, f->what, NULL);
-	pthread_mutex_unlock(&e->lock);
-	return ret;
+	return run_rows(e, &cmd, f->what, &f->rows);
 }
 
 static void set_initializer(const struct table *t, const struct embeng_initializer *given,

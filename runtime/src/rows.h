@@ -10,4 +10,31 @@ typedef int (*rows_body)(struct embeng *e, void *arg, uint64_t after);
 /* @body behind the gate: all its commands see one state of the tables. */
 int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg);
 
+/* Rows [first, first + count) of a table or slot, for a command of such a body. */
+struct rows_chunk {
+	const char *what;
+	enum embeng_opcode op;
+	uint16_t flags;
+	int table, slot;
+	uint64_t after, first, count;
+};
+
+/* Makes room for one row at least. Return: 0, and how many fit in *@most. */
+int rows_chunk_room(struct embeng *e, int table, uint64_t *most);
+/* Where the rows of a chunk are written to, or read from. */
+char *rows_chunk_data(const struct embeng *e);
+int rows_chunk_run(struct embeng *e, const struct rows_chunk *chunk);
+
+/* Rows of a table's parameters. */
+struct rows_reading {
+	int table;
+	const int64_t *ids;
+	size_t count; /* 0: none */
+	float *data;
+};
+
+/* Reads all of them as the tables are at one moment. */
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count);
+
 #endif

@@ -14,20 +14,12 @@
 #include "device.h"
 #include "error.h"
 #include "fork.h"
+#include "layout.h"
 #include "log.h"
 #include "model.h"
 #include "ring.h"
 
 #include "batch.h"
-
-/* An array that a descriptor names. */
-struct array {
-	const void *data; /* the caller's; NULL: not given */
-	uint64_t count, width;
-	uint64_t at; /* of its copy */
-	bool in_place;
-	struct embeng_mem mem;
-};
 
 enum slot_state {
 	SLOT_FREE,
@@ -48,7 +40,7 @@ struct slot {
 	struct request lookup, update;
 	struct region input;	   /* descriptor and copies of ids */
 	struct region activations; /* all features, one after another */
-	struct region gradients;   /* the same shapes, then rates and descriptor */
+	struct region gradients;   /* descriptor and rates, then the same shapes */
 	uint64_t *at;		   /* [features] byte offset in activations */
 	uint64_t *elements;	   /* [features] */
 	uint64_t bytes;		   /* of activations */

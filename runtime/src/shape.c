@@ -37,14 +37,25 @@ int64_t shape_product(const int64_t *shape, size_t rank, bool open)
 	return empty ? 0 : product;
 }
 
-/* What is asked of the output: remembered, or configured, or nothing (rank 0). */
+struct embeng_shape shape_known(const struct feature *f)
+{
+	struct embeng_shape known = {.rank = f->output_rank};
+
+	if (f->built.rank)
+		return f->built;
+	memcpy(known.dims, f->output_shape, known.rank * sizeof(known.dims[0]));
+	return known;
+}
+
+/* What is asked of the output: remembered, or of the model, or nothing (rank 0). */
 static struct output expected(const struct feature *f, const struct output *output)
 {
+	struct embeng_shape known = shape_known(f);
 	struct output want = *output;
 
-	if (!want.rank && f->output_rank) {
-		want.rank = f->output_rank;
-		memcpy(want.shape, f->output_shape, sizeof(want.shape));
+	if (!want.rank) {
+		want.rank = known.rank;
+		memcpy(want.shape, known.dims, sizeof(want.shape));
 	}
 	return want;
 }
@@ -90,7 +101,7 @@ static int compare(const struct feature *f, const struct input *in, const struct
 	shape_text(allowed, want->shape, want->rank, true);
 	return fail(-EINVAL,
 		    "feature %s: inconsistent shape: the input's is %s, expected is %s, from "
-		    "the model or the first batch",
+		    "the model, its build or the first batch",
 		    f->name, got, allowed);
 }
 

@@ -20,6 +20,9 @@ void shape_text(char text[static SHAPE_TEXT], const int64_t *shape, size_t rank,
  */
 int64_t shape_product(const int64_t *shape, size_t rank, bool open);
 
+/* The output's shape as far as the model has it, built or configured; rank 0: open. */
+struct embeng_shape shape_known(const struct feature *feature);
+
 /*
  * shape_resolve() - the output shape that an input gets
  * @output: what is known of it; rank 0: what the feature says, else the input's

@@ -4,48 +4,7 @@
 # usage: cli.sh EMBENG-COMMAND
 set -u
 
-embeng=$1
-number=0
-failed=0
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-unset EMBENG_DEVICE
-
-report()
-{
-	number=$((number + 1))
-	if [ "$1" = ok ]; then
-		echo "ok $number - $2"
-	else
-		failed=1
-		echo "not ok $number - $2"
-		sed 's/^/# /' "$folder/out" "$folder/err"
-	fi
-}
-
-# expect NAME CODE ARGUMENT...: the command exits with the code
-expect()
-{
-	name=$1 code=$2
-	shift 2
-	"$embeng" "$@" >"$folder/out" 2>"$folder/err"
-	[ $? -eq "$code" ] && report ok "$name" || report no "$name"
-}
-
-# says FILE NAME PATTERN: out or err of the last call has a line like it
-says()
-{
-	grep -q -e "$3" "$folder/$1" && report ok "$2" || report no "$2"
-}
-
-# document NAME EXPRESSION: stdout is one JSON document d, and the expression holds
-document()
-{
-	python3 -c 'import json, sys
-d = json.load(open(sys.argv[1]))
-sys.exit(not eval(sys.argv[2]))' "$folder/out" "$2" 2>>"$folder/err" &&
-		report ok "$1" || report no "$1"
-}
+. "$(dirname "$0")/checks.sh"
 
 # A vector: $1 file, $2 what one lookup must give, $3 more keys of the file, $4 steps after it
 vector()
@@ -139,11 +98,11 @@ error=', {"expect_stats": {"table": "Uu"}, "error": {"errno": "ENOENT", "contain
 vector error.json '[[2.5], [0.5]]' '' "$error"
 expect 'an error that comes' 0 conform "$folder/error.json"
 
-vector skip.json '[[1]]' '"requires": ["quantum"],' ', {"save": {"dir": "d"}}'
+vector skip.json '[[1]]' '"requires": ["quantum"],' ', {"expect_config": {"hex": "00"}}'
 expect 'skipped' 0 conform "$folder/skip.json"
-says out 'skipped, by capability' '^ok 1 - v \\#1 # SKIP quantum checkpoint$'
+says out 'skipped, by capability' '^ok 1 - v \\#1 # SKIP quantum config$'
 expect 'skipped, JSON' 0 conform --json "$folder/skip.json"
-document 'skipped, document' 'd["vectors"][0]["lacks"] == ["quantum", "checkpoint"]'
+document 'skipped, document' 'd["vectors"][0]["lacks"] == ["quantum", "config"]'
 
 vector bad.json '[[1]]' '"frob": 1, "requires": ["quantum"],' ''
 expect 'malformed, though it would be skipped' 2 conform "$folder/bad.json"

@@ -5,6 +5,7 @@ It follows semantics.md and decisions.md and shares no code with the engine.  A
 call that must fail raises RefError and leaves the state as it was.
 """
 
+import copy
 import math
 
 from refinput import Lookup
@@ -54,10 +55,13 @@ class Engine:
                  sharding="div", **_):
         require(sharding in ("div", "mod"), "EINVAL", f"there is no sharding {sharding}")
         require(hosts >= 1, "ERANGE", f"{hosts} hosts")
+        self.specs = copy.deepcopy((tables, features))
         self.model = Model(tables, features)
         self.replicas = [Replica() for _ in range(replicas)]
         self.pipelining = pipelining
         self.applied = 0
+        self.updates = 0          # as optimizers count them; a restore sets it
+        self.folders = {}         # of checkpoints, by name
         self.given = {}           # step -> {replica: (gradients, rates)}
 
     def _replica(self, r):
@@ -190,13 +194,18 @@ class Engine:
             for row in range(table.vocabulary_size) if everywhere else rows:
                 slots = {slot: m.row(row) for slot, m in table.slots.items()}
                 table.optimizer.touch(rates, table.parameters.row(row), slots,
-                                      rows.get(row, []), step)
+                                      rows.get(row, []), self.updates + 1)
             table.count("unique_ids", len(rows))
         for rep in self.replicas:
             for lookup in rep.training.pop(step).lookups.values():
                 lookup.feature.table.count("ids", lookup.ids)
         del self.given[step]
         self.applied = step
+        self.updates += 1
+
+    def settle(self):
+        """Apply every update that was handed in."""
+        self._drain()
 
     # -- tables ----------------------------------------------------------
 
@@ -216,3 +225,42 @@ class Engine:
         stats, found.stats = found.stats, {}
         return {key: stats.get(key, 0) for key in (
             "ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids")}
+
+    # -- checkpoints -----------------------------------------------------
+
+    @staticmethod
+    def _check_folder(folder):
+        require(folder and not folder.startswith("/") and ".." not in folder.split("/"),
+                "EINVAL", f"dir {folder} is not inside the folder of the run")
+
+    def save(self, folder):
+        self._check_folder(folder)
+        self._drain()
+        tables = {name: {"parameters": table.parameters, **table.slots}
+                  for name, table in self.model.tables.items()}
+        self.folders[folder] = copy.deepcopy((tables, self.updates))
+
+    def restore(self, folder):
+        self._check_folder(folder)
+        require(folder in self.folders, "ENOENT", f"no checkpoint in {folder}")
+        tables, updates = copy.deepcopy(self.folders[folder])
+        for name, table in self.model.tables.items():
+            for slot in table.slots:
+                require(slot in tables[name], "ENOENT",
+                        f"table {name}: the checkpoint has no slot {slot}")
+        self._drain()
+        for name, table in self.model.tables.items():
+            table.parameters = tables[name]["parameters"]
+            table.slots = {slot: tables[name][slot] for slot in table.slots}
+        self.updates = updates
+
+    def reopen(self, engine, optimizer=True):
+        """The same model, from its start; checkpoints stay."""
+        tables, features = copy.deepcopy(self.specs)
+        for spec in tables:
+            if not optimizer:
+                spec.pop("optimizer", None)
+                spec.pop("slots", None)
+        opened = Engine(tables, features, **engine)
+        opened.specs, opened.folders = self.specs, self.folders
+        self.__dict__ = opened.__dict__

@@ -12,6 +12,7 @@ import argparse
 import pathlib
 import sys
 
+import vecs_checkpoint
 import vecs_errors
 import vecs_inputs
 import vecs_kinds
@@ -22,13 +23,15 @@ import vecs_options
 import vecs_policies
 import vecs_replicas
 import vecs_settings
+import vecs_serving
+import vecs_shapes
 import vecs_steps
 import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_errors, vecs_model, vecs_optimizers, vecs_kinds,
-           vecs_settings, vecs_policies)
+           vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint,
+           vecs_optimizers, vecs_kinds, vecs_settings, vecs_policies, vecs_serving)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

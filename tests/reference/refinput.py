@@ -152,13 +152,21 @@ class Lookup:
         return kept
 
     def _shape(self, lead):
+        """An input of rank 1 or 2 fills a shape of higher rank; else 0 matches any length."""
         fixed, name = self.feature.shape, self.feature.name
+        require(all(lead), "EINVAL", f"feature {name}: the input is empty")
         if fixed is None:
             return lead
-        reshaped = self.feature.output_shape is not None
-        same = math.prod(fixed) == math.prod(lead) if reshaped else fixed == lead
-        require(same, "EINVAL", f"feature {name}: shape {lead} does not fit {fixed}")
-        return fixed
+        if len(lead) <= 2 and len(lead) < len(fixed):
+            require(all(fixed), "EINVAL",
+                    f"feature {name}: shape {fixed} is not fully defined")
+            require(math.prod(fixed) == math.prod(lead), "EINVAL",
+                    f"feature {name}: {math.prod(lead)} samples do not fill shape {fixed}")
+            return fixed
+        same = len(lead) == len(fixed) and all(w in (0, n) for w, n in zip(fixed, lead))
+        require(same, "EINVAL",
+                f"feature {name}: inconsistent shape: {lead} does not fit {fixed}")
+        return lead
 
     def activations(self):
         table = self.feature.table

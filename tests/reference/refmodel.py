@@ -86,6 +86,7 @@ class Feature:
                 f"feature {self.name}: max_sequence_length {self.max_sequence_length}")
         self.output_shape = spec.get("output_shape")
         self.shape = self.output_shape
+        self.validate = spec.get("validate_weights_and_indices", True)
 
 
 class Model:

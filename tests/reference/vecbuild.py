@@ -7,6 +7,7 @@ import math
 
 from embref import Engine
 from referror import RefError
+from refserving import serve
 
 WIDTH = 100
 
@@ -129,6 +130,27 @@ class Vector:
         counts = self._step("expect_stats", body,
                             lambda: self.engine.read_stats(table), None)
         body.update((key, counts[key]) for key in keys or counts)
+
+    def serve(self, features, config=None, error=None, **tolerance):
+        """Look up on the CPU; config: other features over the same tables."""
+        body = {"features": features, "expect": {}}
+        if config is not None:
+            body["config"] = config
+        out = self._step("lookup", body, lambda: serve(self.engine, features, config), error)
+        for name in (out or {}):
+            body["expect"][name] = rounded(out[name])
+        body.update(tolerance)
+
+    def save(self, folder="a", error=None):
+        self._step("save", {"dir": folder}, lambda: self.engine.save(folder), error)
+
+    def restore(self, folder="a", error=None):
+        self._step("restore", {"dir": folder}, lambda: self.engine.restore(folder), error)
+
+    def reopen(self, optimizer=True, error=None, **engine):
+        body = {**({"engine": engine} if engine else {}),
+                **({} if optimizer else {"optimizer": False})}
+        self._step("reopen", body, lambda: self.engine.reopen(engine, optimizer), error)
 
     def grads(self, seed, *names):
         """Gradients of these features (default all), shaped as the first batch fixed them."""

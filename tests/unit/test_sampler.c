@@ -40,7 +40,7 @@ START_TEST(an_epoch_has_each_example_once)
 
 	world_init(&w);
 	ck_assert_uint_eq(w.sampler.count, EXAMPLES);
-	sampler_epoch(&w.sampler);
+	sampler_epoch(&w.sampler, 0);
 	sampler_fill(&w.sampler, &w.samples);
 	for (int k = 0; k < EXAMPLES; k++)
 		seen[w.targets[k * (1 + NEGATIVES)]]++;
@@ -55,7 +55,7 @@ START_TEST(context_is_the_rest_of_the_basket)
 	struct world w;
 
 	world_init(&w);
-	sampler_epoch(&w.sampler);
+	sampler_epoch(&w.sampler, 0);
 	sampler_fill(&w.sampler, &w.samples);
 	for (int k = 0; k < EXAMPLES; k++) {
 		uint32_t b = w.sampler.basket_of[w.sampler.examples[k]];
@@ -77,7 +77,7 @@ START_TEST(negatives_are_strangers)
 	struct world w;
 
 	world_init(&w);
-	sampler_epoch(&w.sampler);
+	sampler_epoch(&w.sampler, 0);
 	sampler_fill(&w.sampler, &w.samples);
 	for (int k = 0; k < EXAMPLES; k++) {
 		uint32_t b = w.sampler.basket_of[w.sampler.examples[k]];
@@ -98,9 +98,9 @@ START_TEST(same_seed_same_examples)
 
 	world_init(&a);
 	world_init(&b);
-	for (int epoch = 0; epoch < 3; epoch++) {
-		sampler_epoch(&a.sampler);
-		sampler_epoch(&b.sampler);
+	for (int64_t epoch = 0; epoch < 3; epoch++) {
+		sampler_epoch(&a.sampler, epoch);
+		sampler_epoch(&b.sampler, epoch);
 		sampler_fill(&a.sampler, &a.samples);
 		sampler_fill(&b.sampler, &b.samples);
 		ck_assert_mem_eq(a.targets, b.targets, sizeof(a.targets));
@@ -126,7 +126,7 @@ START_TEST(large_baskets_give_a_draw)
 	data = baskets(basket_read, text, 1, 3);
 	ck_assert_int_eq(split_baskets(&split, &data, SPLIT_SEED, 1), 0);
 	ck_assert_int_eq(sampler_init(&s, &data, &split, 1), 0);
-	sampler_epoch(&s);
+	sampler_epoch(&s, 0);
 	sampler_fill(&s, &one);
 	ck_assert_int_eq(splits[1], CONTEXT_MAX);
 	for (int k = 1; k < CONTEXT_MAX; k++)

@@ -38,12 +38,18 @@ struct embeng_save_options {
 
 /**
  * embeng_save() - save tables, slots and the optimizer's step count
- * @dir: made when it is not there; a checkpoint in it is replaced by this one
+ * @dir: made when it is not there, not its parents; a checkpoint in it is replaced by
+ *	this one, other files are left alone
  * @options: NULL: defaults
  *
- * Sees every complete update that was handed in. Needs memory for one chunk of rows
- * only. Return: 0, -ECANCELED, -ENOSPC, -EDQUOT, -EIO, ...: then the folder's old
- * checkpoint is untouched; -EBADMSG when the folder's index is not one of ours.
+ * Sees every complete update that was handed in; later ones wait until the rows are
+ * read. Needs memory for one chunk of rows only. One save into a folder at a time;
+ * readers need not care. @progress may not use @e.
+ *
+ * Return: 0, -ECANCELED, -EBUSY (another save), -EBADMSG (the folder's index.json is
+ * not one of ours), -EINVAL (a name is not UTF-8), -ENOSPC, -EDQUOT, -EIO, ...: then
+ * the folder's old checkpoint is untouched, unless the sentence names index.json or
+ * the folder's last sync: the new one may then be in place, whole.
  */
 EMBENG_API int embeng_save(struct embeng *e, const char *dir,
 			   const struct embeng_save_options *options);
@@ -71,13 +77,20 @@ struct embeng_restore_options {
  * @dir: of a checkpoint that any number of cores or hosts saved
  * @options: NULL: defaults
  *
- * Tables are found by name. Every chunk is checked as it streams into fresh tables,
- * which are swapped in at the end; where the device has no room for both, all chunks
- * are checked first. On failure the tables are as they were, but for a read error
- * in that second pass, which the message says. A model without slots takes the
- * parameters alone. Steps in flight stay in flight. Return: 0, -ENOENT (no
- * checkpoint, table, slot), -EINVAL (shape, optimizer), -EBADMSG (corrupt: file and
- * offset), -ECANCELED, -EIO.
+ * Tables are found by name, and so are their slots: whatever optimizer saved
+ * "accumulators", one that has "accumulators" takes them. Tables and slots that the
+ * model does not have are left out, so that a model without optimizers takes the
+ * parameters alone. Settings and rates are the model's own.
+ *
+ * Every chunk that is loaded is checked as it streams into fresh tables, which are
+ * swapped in as one at the end; where the device has no room for both, those chunks
+ * are all checked first and the rows are then replaced in place, which cannot be
+ * canceled. On failure the tables are as they were, but for a read error in that
+ * second pass, which the message says. Steps in flight stay in flight, updates wait.
+ * @progress may not use @e; it counts bytes twice when there are two passes.
+ *
+ * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape), -EBADMSG (corrupt:
+ * file and offset), -ENOTSUP (newer schema), -ECANCELED, -EIO.
  */
 EMBENG_API int embeng_restore(struct embeng *e, const char *dir,
 			      const struct embeng_restore_options *options);
@@ -89,9 +102,12 @@ struct embeng_checkpoint;
 /**
  * embeng_checkpoint_open() - open for reading, without a device
  *
- * Reads and checks the index and every shard's header; rows are read later. Later
- * saves into the folder do not change what is open. Return: 0, -ENOENT, -EBADMSG,
- * -ENOTSUP (a newer schema), -EIO, -ENOMEM.
+ * Reads and checks the index and every shard's size and header, and maps the shards
+ * into memory; rows are read later. Later saves into the folder do not change what is
+ * open. Who cuts a shard while it is open gets -EIO from the calls below; a serving
+ * lookup reads rows that were checked before straight from the mapping, and there the
+ * system ends the process (SIGBUS). Return: 0, -ENOENT, -EBADMSG, -ENOTSUP (a newer
+ * schema), -EIO, -ENOMEM.
  */
 EMBENG_API int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
 				      struct embeng_error *error);

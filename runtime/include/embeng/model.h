@@ -358,11 +358,15 @@ struct embeng_shape {
  * @batch_size: samples of each feature, from 1
  *
  * A feature's shape becomes [batch_size], or [batch_size, max_sequence_length] of a
- * sequence feature. What output_shape says stays; a feature that is built already
- * stays, so that a second call does nothing. What is left open is fixed by the
- * first batch. Source: TPUEmbedding.build(), semantics of an integer argument.
+ * sequence feature. What output_shape says stays, its unknown lengths are filled in;
+ * a known length that differs is -EINVAL ("inconsistent shape"), and so is one that
+ * stays unknown ("not fully defined"). An output_shape of higher rank is not
+ * compared: the batch fills it in row-major order. A feature that is built already
+ * stays, so that a second call does nothing. Devices that are open keep what they
+ * have. Source: TPUEmbedding.build(), semantics of an integer argument.
  *
- * Return: 0, -EINVAL, -ERANGE; on failure no feature changed.
+ * Return: 0, -EINVAL, -ERANGE (below 1, or more positions than 64 bits count) naming
+ * the feature; on failure no feature changed.
  */
 EMBENG_API int embeng_model_build(struct embeng_model *model, int64_t batch_size);
 
@@ -371,17 +375,24 @@ EMBENG_API int embeng_model_build(struct embeng_model *model, int64_t batch_size
  * @shapes: [count], one a feature in feature order; rank 0: leave this one open
  *
  * A rank of 1 is the output's shape itself; of more, the last dimension is dropped;
- * [B, L] of a sequence feature gives [B, max_sequence_length]. A length of 0 stays
- * open when output_shape fills it in, else it is -EINVAL ("not fully defined").
+ * [B, L] of a sequence feature gives [B, max_sequence_length], but [B, 1] is one id a
+ * position, so [B]. What comes out is compared with output_shape as
+ * embeng_model_build() does; a rank of 1 or 2 below output_shape's is not. A length of
+ * 0 is unknown: fine when output_shape has it, else -EINVAL ("not fully defined").
  *
- * Return: 0, -EINVAL naming the feature; on failure no feature changed.
+ * Return: 0, -EINVAL (count, a rank above EMBENG_MAX_RANK, see above), -ERANGE (a
+ * negative length, more positions than 64 bits count) naming the feature; on failure no
+ * feature changed.
  */
 EMBENG_API int embeng_model_build_shapes(struct embeng_model *model,
 					 const struct embeng_shape *shapes, size_t count);
 
 /**
  * embeng_model_output_shape() - a feature's output shape as far as it is known
- * @shape: out; rank 0 when it is open
+ * @shape: out; rank 0 when it is open, a length of 0 where that is. What a device's
+ *	first batch fixed is the device's, not the model's
+ *
+ * Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_model_output_shape(const struct embeng_model *model, size_t feature,
 					 struct embeng_shape *shape);

@@ -12,10 +12,12 @@ extern "C" {
 enum embeng_plan_kind {
 	EMBENG_PLAN_TABLE,	 /* parameters of a table, in the device's table memory */
 	EMBENG_PLAN_SLOT,	 /* a slot of a table, there too */
-	EMBENG_PLAN_ENGINE,	 /* the engine's private copies of ids, weights and scales */
+	EMBENG_PLAN_ENGINE,	 /* the engine's private copies of ids, weights and scales;
+				  * without feature: sorting, scratch, descriptors */
 	EMBENG_PLAN_INPUT,	 /* ids, weights and offsets, shared memory */
 	EMBENG_PLAN_ACTIVATIONS, /* of all steps that may be in flight, shared memory */
 	EMBENG_PLAN_GRADIENTS,	 /* of as many steps, shared memory */
+	EMBENG_PLAN_ROWS,	 /* staging of row access, shared memory */
 };
 
 /**
@@ -25,6 +27,9 @@ enum embeng_plan_kind {
  * @feature: index, -1 when it is no feature's
  * @slot: slot name, "parameters", or NULL
  * @bytes: in all steps, replicas and cores together
+ *
+ * Inputs, activations and gradients have an item of no feature, too: descriptors,
+ * alignment, and the half that each buffer is larger than its first batch needs.
  */
 struct embeng_plan_item {
 	enum embeng_plan_kind kind;
@@ -36,12 +41,16 @@ struct embeng_plan_item {
 /**
  * struct embeng_plan_options - what a plan supposes; all zero: defaults
  * @size: sizeof(struct embeng_plan_options)
- * @batch_size: samples of features whose shape and max_samples are open; 0: 1024
+ * @batch_size: samples of features whose shape and max_samples are open, and the
+ *	first unknown length of a shape; 0: 1024
  * @ids_per_sample: of pooled features whose max_ids is open; 0: 1
- * @id_type: enum embeng_id_type of the ids, EMBENG_I64 is 1
- * @weights: ids have weights
+ * @id_type: enum embeng_id_type of the ids: EMBENG_I32 is 0, EMBENG_I64 is 1 (and what
+ *	holds without options)
+ * @weights: ids of pooled features have weights
  * @buffers: the program's arrays lie in embeng_buffer_alloc() memory: no copies of
- *	its ids, weights and gradients
+ *	its ids, weights and gradients (offsets are made from lengths, so they stay)
+ * @inference: inference batches are in flight, too, as many as training steps. Models
+ *	that cannot train have no others
  * @step_depth: of the device when the model leaves it open; 0: the soft device's
  * @cores: of the device; 0: one
  */
@@ -52,6 +61,7 @@ struct embeng_plan_options {
 	int id_type;
 	int weights;
 	int buffers;
+	int inference;
 	uint32_t step_depth;
 	uint32_t cores;
 };
@@ -59,13 +69,21 @@ struct embeng_plan_options {
 /**
  * struct embeng_plan - the bytes a model will need
  * @item_count: of @items
- * @items: tables and slots in table order, then the rest in feature order
+ * @items: tables and slots in table order, then the rest in feature order, then what
+ *	belongs to no feature
  * @table_bytes: tables and slots: what the device's table memory must hold
  * @buffer_bytes: shared memory
  * @engine_bytes: the engine's own, beside tables
  * @total_bytes: all of them
  *
- * Freed by embeng_plan_free(). Names are the model's.
+ * A plan supposes bags: every place in flight taken (step depth + 1 a replica) by
+ * batches of the size that the model or the options say, from the first batch on. Then
+ * table and buffer bytes are what embeng_usage() says, to the byte, and so are engine
+ * bytes of models that train, as long as a batch is little work (64 pieces of up to
+ * 4096 rows or 2^18 floats; beyond, the list of pieces is planned for its worst);
+ * smaller or dense batches and fewer ahead take less, never more. Not planned:
+ * queues, the table of regions, threads and the library's own lists, which no batch
+ * makes grow. Freed by embeng_plan_free(). Names are the model's.
  */
 struct embeng_plan {
 	size_t item_count;
@@ -77,7 +95,8 @@ struct embeng_plan {
  * embeng_model_plan() - what a model will need, before anything is allocated
  * @options: NULL: defaults
  *
- * Return: 0, -EINVAL, -ERANGE (more bytes than a uint64_t counts, naming the table),
+ * Return: 0, -EINVAL, -ERANGE (more bytes than a uint64_t counts, more ids than a batch
+ * has, naming table or feature), -ENOTSUP (no engine of this build takes the model),
  * -ENOMEM.
  */
 EMBENG_API int embeng_model_plan(const struct embeng_model *model,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scale of a bag from its weights, in f64 and in order: the order is part of the result.
+ * For bags that lie in memory, and for those whose weights come one by one.
+ */
+#ifndef ENGINE_KERNELS_SCALE_H
+#define ENGINE_KERNELS_SCALE_H
+
+#include "kernels.h"
+#include "root.h"
+
+/* What a weight adds to the denominator (mean) or to its square (sqrtn). */
+static inline __attribute__((always_inline)) double scale_add(u32 combiner, double sum,
+							      float weight)
+{
+	return sum + (combiner == KERNEL_MEAN ? weight : (double)weight * weight);
+}
+
+static inline __attribute__((always_inline)) float scale_of(u32 combiner, double sum)
+{
+	double denominator = combiner == KERNEL_SQRTN ? root64(sum) : sum;
+
+	return denominator == 0.0 ? 0.0f : (float)(1.0 / denominator);
+}
+
+#endif

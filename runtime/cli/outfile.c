@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* Written aside, then renamed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "outfile.h"
+
+static int in_place(struct outfile *f, const char *path)
+{
+	*f = (struct outfile){.stream = path ? fopen(path, "w") : stdout};
+	return f->stream ? 0 : -errno;
+}
+
+/* mkstemp() makes files for their owner alone; this one is to be like any other. */
+static void open_to_others(int fd)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	fchmod(fd, 0666 & ~mask);
+}
+
+static int open_aside(struct outfile *f)
+{
+	int fd;
+
+	if (asprintf(&f->aside, "%s.XXXXXX", f->path) < 0) {
+		f->aside = NULL;
+		return -ENOMEM;
+	}
+	fd = mkstemp(f->aside);
+	if (fd < 0)
+		return -errno;
+	open_to_others(fd);
+	f->stream = fdopen(fd, "w");
+	if (f->stream)
+		return 0;
+	close(fd);
+	unlink(f->aside);
+	return -ENOMEM;
+}
+
+static void forget(struct outfile *f)
+{
+	free(f->path);
+	free(f->aside);
+	*f = (struct outfile){0};
+}
+
+int outfile_open(struct outfile *f, const char *path)
+{
+	struct stat there;
+	int rc;
+
+	if (!path || !strcmp(path, "-"))
+		return in_place(f, NULL);
+	rc = stat(path, &there);
+	if (!rc && !S_ISREG(there.st_mode))
+		return in_place(f, path);
+	*f = (struct outfile){.path = rc ? strdup(path) : realpath(path, NULL)};
+	rc = f->path ? open_aside(f) : -ENOMEM;
+	if (rc)
+		forget(f);
+	return rc;
+}
+
+static int close_stream(struct outfile *f)
+{
+	int rc = ferror(f->stream) ? -EIO : 0;
+
+	errno = 0;
+	if (fflush(f->stream))
+		rc = errno ? -errno : -EIO;
+	if (!rc && f->aside && fsync(fileno(f->stream)))
+		rc = -errno;
+	if (f->stream != stdout && fclose(f->stream) && !rc)
+		rc = -errno;
+	return rc;
+}
+
+int outfile_commit(struct outfile *f)
+{
+	int rc = close_stream(f);
+
+	if (!rc && f->aside && rename(f->aside, f->path))
+		rc = -errno;
+	if (rc && f->aside)
+		unlink(f->aside);
+	forget(f);
+	return rc;
+}
+
+void outfile_abort(struct outfile *f)
+{
+	if (!f->stream)
+		return;
+	if (f->stream != stdout)
+		fclose(f->stream);
+	if (f->aside)
+		unlink(f->aside);
+	forget(f);
+}

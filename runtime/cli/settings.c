@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/* The settings as a table: names, limits, and how each is read and written. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "settings.h"
+
+const struct settings settings_default = {
+	.dim = 32,
+	.negatives = 5,
+	.batch = 512,
+	.learning_rate = 0.2,
+	.adagrad = true,
+	.seed = 1,
+	.min_count = 5,
+	.min_basket = 3,
+};
+
+/**
+ * struct setting - one of them
+ * @kind: WHOLE: int64_t from @least to @most; RATE: double; EITHER: bool, whether @words[1]
+ * @free: a training that goes on may have another
+ */
+struct setting {
+	const char *name;
+	enum { WHOLE, RATE, EITHER } kind;
+	size_t offset;
+	int64_t least, most;
+	const char *words[2];
+	bool free;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct setting all[] = {
+	{"dim", WHOLE, AT(dim), 1, 1024, {0}, false},
+	{"epochs", WHOLE, AT(epochs), 1, 1000000, {0}, true},
+	{"negatives", WHOLE, AT(negatives), 1, 1000, {0}, false},
+	{"learning-rate", RATE, AT(learning_rate), 0, 1000, {0}, false},
+	{"optimizer", EITHER, AT(adagrad), 0, 0, {"sgd", "adagrad"}, false},
+	{"batch", WHOLE, AT(batch), 1, 65536, {0}, false},
+	{"seed", WHOLE, AT(seed), 0, INT64_MAX, {0}, false},
+	{"split", EITHER, AT(by_time), 0, 0, {"seed", "time"}, false},
+	{"min-count", WHOLE, AT(min_count), 1, 1000000000, {0}, false},
+	{"min-basket", WHOLE, AT(min_basket), 3, 1000000000, {0}, false},
+};
+
+#define COUNT (sizeof(all) / sizeof(all[0]))
+
+const char *setting_at(size_t k)
+{
+	return k < COUNT ? all[k].name : NULL;
+}
+
+static void write_whole(const struct setting *what, int64_t value, char text[SETTING_TEXT])
+{
+	text[0] = '\0';
+	if (value >= what->least)
+		snprintf(text, SETTING_TEXT, "%lld", (long long)value);
+}
+
+/* As short as gives the same bits back. */
+static void write_rate(double value, char text[SETTING_TEXT])
+{
+	snprintf(text, SETTING_TEXT, "%.15g", value);
+	if (strtod(text, NULL) != value)
+		snprintf(text, SETTING_TEXT, "%.17g", value);
+}
+
+void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT])
+{
+	const void *value = (const char *)s + all[k].offset;
+
+	switch (all[k].kind) {
+	case WHOLE:
+		write_whole(&all[k], *(const int64_t *)value, text);
+		break;
+	case RATE:
+		write_rate(*(const double *)value, text);
+		break;
+	case EITHER:
+		snprintf(text, SETTING_TEXT, "%s", all[k].words[*(const bool *)value]);
+		break;
+	}
+}
+
+int whole_read(const char *name, const char *text, int64_t least, int64_t most, int64_t *value,
+	       char error[SETTING_ERROR])
+{
+	long long given;
+	char *end;
+
+	errno = 0;
+	given = strtoll(text, &end, 10);
+	if (errno || end == text || *end || given < least || given > most) {
+		snprintf(error, SETTING_ERROR,
+			 "--%s takes a whole number from %lld to %lld, not '%.40s'", name,
+			 (long long)least, (long long)most, text);
+		return -EINVAL;
+	}
+	*value = given;
+	return 0;
+}
+
+static int read_rate(const struct setting *what, const char *text, double *value,
+		     char error[SETTING_ERROR])
+{
+	char *end;
+	double given = strtod(text, &end);
+
+	if (end == text || *end || !(given > 0) || !(given <= (double)what->most)) {
+		snprintf(error, SETTING_ERROR, "--%s takes a number above 0, up to %lld, not '%.40s'",
+			 what->name, (long long)what->most, text);
+		return -EINVAL;
+	}
+	*value = given;
+	return 0;
+}
+
+static int read_either(const struct setting *what, const char *text, bool *value,
+		       char error[SETTING_ERROR])
+{
+	bool second = !strcmp(text, what->words[1]);
+
+	if (!second && strcmp(text, what->words[0]) != 0) {
+		snprintf(error, SETTING_ERROR, "--%s takes %s or %s, not '%.40s'", what->name,
+			 what->words[0], what->words[1], text);
+		return -EINVAL;
+	}
+	*value = second;
+	return 0;
+}
+
+static int read_one(struct settings *s, const struct setting *what, const char *text,
+		    char error[SETTING_ERROR])
+{
+	void *value = (char *)s + what->offset;
+
+	switch (what->kind) {
+	case WHOLE:
+		return whole_read(what->name, text, what->least, what->most, value, error);
+	case RATE:
+		return read_rate(what, text, value, error);
+	default:
+		return read_either(what, text, value, error);
+	}
+}
+
+int setting_read(struct settings *s, const char *name, const char *text,
+		 char error[SETTING_ERROR])
+{
+	for (size_t k = 0; k < COUNT; k++) {
+		int rc;
+
+		if (strcmp(all[k].name, name) != 0)
+			continue;
+		rc = read_one(s, &all[k], text, error);
+		if (!rc)
+			s->given |= 1u << k;
+		return rc;
+	}
+	snprintf(error, SETTING_ERROR, "there is no setting '%.40s'", name);
+	return -EINVAL;
+}
+
+int settings_continue(struct settings *s, const struct settings *saved,
+		      char error[SETTING_ERROR])
+{
+	struct settings merged = *saved;
+	char asked[SETTING_TEXT], had[SETTING_TEXT];
+
+	merged.device = s->device;
+	merged.given = s->given;
+	for (size_t k = 0; k < COUNT; k++) {
+		if (!(s->given >> k & 1))
+			continue;
+		setting_write(s, k, asked);
+		setting_write(saved, k, had);
+		if (!all[k].free && strcmp(asked, had) != 0) {
+			snprintf(error, SETTING_ERROR, "it was trained with --%s %s, not %s",
+				 all[k].name, had, asked);
+			return -EINVAL;
+		}
+		if (all[k].free)
+			read_one(&merged, &all[k], asked, error);
+	}
+	*s = merged;
+	return 0;
+}
+
+const char *settings_missing(const struct settings *s)
+{
+	for (size_t k = 0; k < COUNT; k++) {
+		if (!all[k].free && !(s->given >> k & 1))
+			return all[k].name;
+	}
+	return NULL;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/* Inputs of a vector's enqueue, into a batch. */
+#include <errno.h>
+
+#include "vector_input.h"
+
+static int add(struct embeng_batch *b, int feature, const struct arrays *a)
+{
+	switch (a->form) {
+	case INPUT_DENSE:
+		return embeng_batch_dense(b, feature, EMBENG_I64, a->ids, a->id_count, a->shape,
+					  a->rank);
+	case INPUT_SPARSE:
+		return embeng_batch_sparse(b, feature, EMBENG_I64, a->places, a->ids, a->id_count,
+					   a->shape, a->rank, a->weights, a->weight_count);
+	case INPUT_LENGTHS:
+		return embeng_batch_ragged(b, feature, EMBENG_I64, a->ids, a->id_count, a->places,
+					   a->place_count, a->weights, a->weight_count);
+	default:
+		return embeng_batch_ragged_splits(b, feature, EMBENG_I64, a->ids, a->id_count,
+						  a->places, a->place_count, a->weights,
+						  a->weight_count);
+	}
+}
+
+int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
+	      struct arrays **kept)
+{
+	int feature = embeng_model_feature(r->model, name), err;
+
+	if (feature < 0)
+		return run_fail(r, -ENOENT, "there is no feature '%s'", name);
+	err = input_read(r, name, input, kept);
+	if (err)
+		return err;
+	if ((*kept)->form == INPUT_DENSE && (*kept)->weights)
+		return run_fail(r, -EINVAL,
+				"feature '%s': dense takes no weights; give ragged or sparse",
+				name);
+	err = add(b, feature, *kept);
+	return err ? run_library(r, err) : 0;
+}

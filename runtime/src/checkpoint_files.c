@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/* Shards in the index: which rows they hold, where, and their checksums. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint_index.h"
+#include "error.h"
+#include "sha256.h"
+
+#define CRC_DIGITS 8
+
+/* The next row that no file has had yet. */
+struct cursor {
+	size_t table;
+	int64_t row;
+};
+
+static int read_name(struct json_object *o, const struct place *at, struct index_file *file)
+{
+	const char *name;
+	int ret = json_text(o, at, "name", &name);
+
+	if (ret)
+		return ret;
+	if (!is_shard_name(name) || strlen(name) >= sizeof(file->name))
+		return json_bad(at, "\"%.80s\" is not the name of a shard", name);
+	strcpy(file->name, name);
+	return 0;
+}
+
+/* Files stand in the order of tables and rows, without gaps. */
+static int read_rows(struct json_object *o, const struct place *at,
+		     const struct embeng_model *model, struct cursor *next, struct index_file *file)
+{
+	uint64_t table, first, rows;
+	int ret = json_number(o, at, "table", 0, INT32_MAX, &table);
+
+	ret = ret ? ret : json_number(o, at, "first_row", 0, INT64_MAX, &first);
+	ret = ret ? ret : json_number(o, at, "rows", 1, INT64_MAX, &rows);
+	if (ret)
+		return ret;
+	if (next->table >= model->table_count)
+		return json_bad(at, "all rows of all tables stand in the files before it");
+	if (table != next->table || first != (uint64_t)next->row)
+		return json_bad(at, "has table %" PRIu64 " from row %" PRIu64
+				    ", expected is table %zu from row %" PRId64,
+				table, first, next->table, next->row);
+	if (rows > (uint64_t)(model->tables[table].rows - next->row))
+		return json_bad(at, "has rows %" PRIu64 " to %" PRIu64 " of table %s, which has "
+				    "%" PRId64, first, first + rows - 1,
+				model->tables[table].name, model->tables[table].rows);
+	file->table = table;
+	file->first = (int64_t)first;
+	file->rows = (int64_t)rows;
+	next->row += (int64_t)rows;
+	if (next->row == model->tables[table].rows)
+		*next = (struct cursor){.table = next->table + 1};
+	return 0;
+}
+
+/* Bytes of one tensor; false when no file can hold it. */
+static bool tensor_bytes(const struct embeng_model *model, const struct index_file *file,
+			 uint64_t *bytes)
+{
+	uint64_t dim = (uint64_t)model->tables[file->table].dim;
+
+	return !__builtin_mul_overflow((uint64_t)file->rows, 4 * dim, bytes) &&
+	       *bytes <= INT64_MAX;
+}
+
+static int read_tensors(struct json_object *o, const struct place *at,
+			const struct embeng_model *model, struct index_file *file)
+{
+	size_t count = 1 + model->tables[file->table].slot_count;
+	struct json_object *tensors;
+	char name[TENSOR_NAME_SIZE];
+	uint64_t bytes;
+	int ret = json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
+
+	if (!ret && (!tensor_bytes(model, file, &bytes) || bytes > file->bytes))
+		ret = json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
+	ret = ret ? ret : json_member(o, at, "tensors", json_type_object, &tensors);
+	if (!ret && (size_t)json_object_object_length(tensors) != count)
+		ret = json_bad(at, "has %d tensors, its table has %zu",
+			       json_object_object_length(tensors), count);
+	for (size_t i = 0; !ret && i < count; i++) {
+		tensor_name(model, file->table, i, name);
+		ret = json_number(tensors, at, name, 8, file->bytes - bytes, &file->at[i]);
+		if (!ret && file->at[i] % sizeof(float))
+			ret = json_bad(at, "\"%s\" is not at a multiple of 4 bytes", name);
+	}
+	return ret;
+}
+
+/* Room for the checksums of one more file. */
+static int grow_crcs(struct index *index, const struct place *at, uint64_t chunks)
+{
+	uint32_t *crcs = reallocarray(index->crcs, index->chunk_count + chunks + 1,
+				      sizeof(*crcs));
+
+	if (!crcs)
+		return fail(-ENOMEM, "%s: no memory for the checksums", at->file);
+	index->crcs = crcs;
+	return 0;
+}
+
+static int read_chunks(struct json_object *o, const struct place *at, struct index *index,
+		       struct index_file *file)
+{
+	uint64_t chunks = chunks_of(file->bytes), crc;
+	const char *text;
+	int ret = json_text(o, at, "chunks", &text);
+
+	/* Compared before any memory is taken for them. */
+	if (!ret && (strlen(text) % CRC_DIGITS || strlen(text) / CRC_DIGITS != chunks))
+		ret = json_bad(at, "\"chunks\" has %zu digits, %" PRIu64 " checksums have %u each",
+			       strlen(text), chunks, CRC_DIGITS);
+	ret = ret ? ret : grow_crcs(index, at, chunks);
+	for (uint64_t i = 0; !ret && i < chunks; i++) {
+		if (!hex_number(text + CRC_DIGITS * i, CRC_DIGITS, &crc))
+			ret = json_bad(at, "\"chunks\": checksum %" PRIu64
+					   " is not hexadecimal digits in lower case", i);
+		else
+			index->crcs[index->chunk_count + i] = (uint32_t)crc;
+	}
+	if (ret)
+		return ret;
+	file->first_chunk = index->chunk_count;
+	index->chunk_count += chunks;
+	return 0;
+}
+
+static int read_file(struct json_object *o, const struct place *at, struct index *index,
+		     struct cursor *next)
+{
+	struct index_file *file = &index->files[index->file_count];
+	int ret = json_object_is_type(o, json_type_object) ? read_name(o, at, file)
+							   : json_bad(at, "is not an object");
+
+	ret = ret ? ret : read_rows(o, at, index->model, next, file);
+	ret = ret ? ret : read_tensors(o, at, index->model, file);
+	ret = ret ? ret : read_chunks(o, at, index, file);
+	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
+		ret = json_bad(at, "the files have more bytes than 64 bits count");
+	if (!ret)
+		index->file_count++;
+	return ret;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_names(const struct place *at, const struct index *index)
+{
+	const char **names = calloc(index->file_count + 1, sizeof(*names));
+	int ret = names ? 0 : fail(-ENOMEM, "%s: no memory for the names of files", at->file);
+
+	for (size_t i = 0; !ret && i < index->file_count; i++)
+		names[i] = index->files[i].name;
+	if (!ret)
+		qsort(names, index->file_count, sizeof(*names), by_name);
+	for (size_t i = 1; !ret && i < index->file_count; i++) {
+		if (!strcmp(names[i - 1], names[i]))
+			ret = json_bad(at, "names the file %s twice", names[i]);
+	}
+	free(names);
+	return ret;
+}
+
+int index_read_files(struct json_object *o, const struct place *at, struct index *index)
+{
+	struct cursor next = {0};
+	struct json_object *files;
+	size_t count;
+	int ret = json_member(o, at, "files", json_type_array, &files);
+
+	if (ret)
+		return ret;
+	count = json_object_array_length(files);
+	index->files = calloc(count + 1, sizeof(*index->files));
+	if (!index->files || count > INT32_MAX)
+		return fail(-ENOMEM, "%s: no memory for %zu files", at->file, count);
+	for (size_t i = 0; !ret && i < count; i++) {
+		const struct place place = {.file = at->file, .list = "files", .index = i};
+
+		ret = read_file(json_object_array_get_idx(files, i), &place, index, &next);
+	}
+	if (!ret && next.table < index->model->table_count)
+		ret = json_bad(at, "table %s: no file has row %" PRId64,
+			       index->model->tables[next.table].name, next.row);
+	return ret ? ret : check_names(at, index);
+}
+
+static void digits_of(const struct index *index, const struct index_file *file, uint64_t chunk,
+		      char *digits)
+{
+	snprintf(digits, CRC_DIGITS + 1, "%08" PRIx32, index->crcs[file->first_chunk + chunk]);
+}
+
+void index_digest(const struct index *index, char *digits)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+	char crc[CRC_DIGITS + 1];
+
+	sha256_init(&sha);
+	for (size_t i = 0; i < index->file_count; i++) {
+		for (uint64_t k = 0; k < chunks_of(index->files[i].bytes); k++) {
+			digits_of(index, &index->files[i], k, crc);
+			sha256_update(&sha, crc, CRC_DIGITS);
+		}
+	}
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* NULL when there is no memory. */
+static struct json_object *of_chunks(const struct index *index, const struct index_file *file)
+{
+	uint64_t chunks = chunks_of(file->bytes);
+	char *text = malloc(CRC_DIGITS * chunks + 1);
+	struct json_object *o = NULL;
+
+	if (!text)
+		return NULL;
+	for (uint64_t i = 0; i < chunks; i++)
+		digits_of(index, file, i, text + CRC_DIGITS * i);
+	o = json_object_new_string(text);
+	free(text);
+	return o;
+}
+
+static struct json_object *of_file(const struct index *index, const struct index_file *file)
+{
+	struct json_object *o = json_object_new_object(), *tensors = json_object_new_object();
+	size_t count = 1 + index->model->tables[file->table].slot_count;
+	char name[TENSOR_NAME_SIZE];
+
+	for (size_t i = 0; i < count; i++) {
+		tensor_name(index->model, file->table, i, name);
+		json_object_object_add(tensors, name, json_object_new_uint64(file->at[i]));
+	}
+	json_object_object_add(o, "name", json_object_new_string(file->name));
+	json_object_object_add(o, "bytes", json_object_new_uint64(file->bytes));
+	json_object_object_add(o, "table", json_object_new_uint64(file->table));
+	json_object_object_add(o, "first_row", json_object_new_int64(file->first));
+	json_object_object_add(o, "rows", json_object_new_int64(file->rows));
+	json_object_object_add(o, "tensors", tensors);
+	json_object_object_add(o, "chunks", of_chunks(index, file));
+	return o;
+}
+
+struct json_object *index_of_files(const struct index *index)
+{
+	struct json_object *files = json_object_new_array();
+
+	for (size_t i = 0; i < index->file_count; i++)
+		json_object_array_add(files, of_file(index, &index->files[i]));
+	return files;
+}

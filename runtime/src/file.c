@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE /* asprintf */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "file.h"
+
+static int failed(int code, const char *path, const char *what)
+{
+	errno = -code;
+	return fail(code, "%s: %s: %m", path, what);
+}
+
+int file_open(const char *path, int flags)
+{
+	int fd = file_ops->open(path, flags);
+
+	return fd < 0 ? failed(fd, path, flags & O_CREAT ? "cannot be made" : "cannot be opened")
+		      : fd;
+}
+
+int file_write(int fd, const char *path, const void *data, uint64_t bytes)
+{
+	const char *p = data;
+
+	while (bytes) {
+		int64_t n = file_ops->write(fd, p, bytes);
+
+		if (n <= 0)
+			return failed(n ? (int)n : -EIO, path, "cannot be written");
+		p += n;
+		bytes -= (uint64_t)n;
+	}
+	return 0;
+}
+
+int file_sync(int fd, const char *path)
+{
+	int ret = file_ops->sync(fd);
+
+	return ret ? failed(ret, path, "cannot be synced to disk") : 0;
+}
+
+int file_sync_folder(const char *path)
+{
+	int fd = file_open(path, O_RDONLY | O_DIRECTORY), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = file_ops->sync(fd);
+	file_ops->close(fd);
+	/* A file system that does not sync folders says so; others keep their order. */
+	return ret && ret != -EINVAL ? failed(ret, path, "cannot be synced to disk") : 0;
+}
+
+int file_rename(const char *from, const char *to)
+{
+	int ret = file_ops->rename(from, to);
+
+	return ret ? failed(ret, to, "cannot be replaced") : 0;
+}
+
+int file_remove(const char *path)
+{
+	int ret = file_ops->remove(path);
+
+	return ret ? failed(ret, path, "cannot be removed") : 0;
+}
+
+static int read_all(int fd, const char *path, char *to, uint64_t bytes)
+{
+	while (bytes) {
+		int64_t n = file_ops->read(fd, to, bytes);
+
+		if (n < 0)
+			return failed((int)n, path, "cannot be read");
+		if (!n)
+			return fail(-EBADMSG, "%s: ended %" PRIu64 " bytes early", path, bytes);
+		to += n;
+		bytes -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int read_open(int fd, const char *path, uint64_t most, char **text, size_t *length)
+{
+	uint64_t bytes;
+	char *made;
+	int ret = file_ops->size(fd, &bytes);
+
+	if (ret)
+		return failed(ret, path, "cannot be read");
+	if (bytes > most)
+		return fail(-EBADMSG, "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are allowed",
+			    path, bytes, most);
+	made = malloc(bytes + 1);
+	if (!made)
+		return fail(-ENOMEM, "%s: no memory for %" PRIu64 " bytes", path, bytes);
+	ret = read_all(fd, path, made, bytes);
+	if (ret) {
+		free(made);
+		return ret;
+	}
+	made[bytes] = '\0';
+	*text = made;
+	*length = bytes;
+	return 0;
+}
+
+int file_read_whole(const char *path, uint64_t most, char **text, size_t *length)
+{
+	int fd = file_open(path, O_RDONLY), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = read_open(fd, path, most, text, length);
+	file_ops->close(fd);
+	return ret;
+}
+
+static int map_open(int fd, const char *path, uint64_t bytes, const char **map)
+{
+	const void *mapped;
+	uint64_t there;
+	int ret = file_ops->size(fd, &there);
+
+	if (ret)
+		return failed(ret, path, "cannot be read");
+	if (there != bytes)
+		return fail(-EBADMSG, "%s: has %" PRIu64 " bytes, the index says %" PRIu64, path,
+			    there, bytes);
+	ret = file_ops->map(fd, bytes, &mapped);
+	if (ret)
+		return failed(ret, path, "cannot be mapped into memory");
+	*map = mapped;
+	return 0;
+}
+
+int file_map(const char *path, uint64_t bytes, const char **map)
+{
+	int fd = file_open(path, O_RDONLY), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = map_open(fd, path, bytes, map);
+	file_ops->close(fd);
+	return ret;
+}
+
+char *file_path(const char *folder, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", folder, name) >= 0)
+		return path;
+	fail(-ENOMEM, "no memory for the name of a file");
+	return NULL;
+}
+
+char *file_parent(const char *path)
+{
+	size_t length = strlen(path);
+	char *parent;
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	while (length && path[length - 1] != '/')
+		length--;
+	parent = length ? strndup(path, length) : strdup(".");
+	if (!parent)
+		fail(-ENOMEM, "no memory for the name of a folder");
+	return parent;
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A save, in the order that makes it survive a crash at any point:
+ *   shards under names that never were, each written and synced; the folder synced;
+ *   the index under a temporary name, written and synced; renamed over index.json,
+ *   which is the commit; the folder synced; only then shards of the old index removed.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "config.h"
+#include "error.h"
+#include "file.h"
+#include "save.h"
+
+/* How a failed save leaves the folder. */
+enum outcome { NOT_COMMITTED, MAYBE_COMMITTED, COMMITTED };
+
+static int make_folder(const char *dir)
+{
+	int ret = file_ops->make_folder(dir);
+	char *parent;
+
+	if (ret == -EEXIST)
+		return 0;
+	if (ret)
+		return fail(ret, "%s: cannot be made: %s", dir, strerror(-ret));
+	parent = file_parent(dir);
+	ret = parent ? file_sync_folder(parent) : -ENOMEM;
+	free(parent);
+	return ret;
+}
+
+static int lock_path(const char *dir, const char *path, int *lock)
+{
+	int fd = file_open(path, O_RDWR | O_CREAT), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = file_ops->lock(fd);
+	if (!ret) {
+		*lock = fd;
+		return 0;
+	}
+	file_ops->close(fd);
+	if (ret == -EWOULDBLOCK)
+		return fail(-EBUSY, "%s: another save into this folder is under way", dir);
+	return fail(ret, "%s: cannot be locked: %s", path, strerror(-ret));
+}
+
+static int lock_folder(const char *dir, int *lock)
+{
+	char *path = file_path(dir, LOCK_NAME);
+	int ret = path ? lock_path(dir, path, lock) : -ENOMEM;
+
+	free(path);
+	return ret;
+}
+
+/* Leftovers of a save that died; what cannot be removed now is in nobody's way. */
+static void clean(struct save *s, const struct index *keep)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	if (!clean_folder(s->dir, keep))
+		return;
+	embeng_last_error(&error);
+	log_say(&s->e->log, EMBENG_LOG_WARNING, "embeng_save: %s", error.text);
+}
+
+static int check_old(struct save *s, const char *path, const char *text, size_t length)
+{
+	struct index old;
+
+	if (!index_is_ours(text, length))
+		return fail(-EBADMSG,
+			    "%s: is not the index of a checkpoint; it and what belongs to it are "
+			    "left alone, save into another folder", path);
+	/* Of an index that cannot be read in full nobody knows which shards it names. */
+	if (index_parse(text, length, path, &old))
+		return 0;
+	clean(s, &old);
+	index_free(&old);
+	return 0;
+}
+
+static int look_at_old(struct save *s, const char *path)
+{
+	size_t length;
+	char *text;
+	int ret = file_read_whole(path, INDEX_BYTES_MAX, &text, &length);
+
+	if (ret == -ENOENT) {
+		clean(s, NULL);
+		return 0;
+	}
+	if (ret)
+		return ret;
+	ret = check_old(s, path, text, length);
+	free(text);
+	return ret;
+}
+
+static int write_temporary(const char *path, const char *text, size_t length)
+{
+	int fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = file_write(fd, path, text, length);
+	ret = ret ? ret : file_sync(fd, path);
+	file_ops->close(fd);
+	if (ret)
+		file_ops->remove(path);
+	return ret;
+}
+
+static int commit_text(struct save *s, const char *path, const char *temporary, const char *text,
+		       size_t length, enum outcome *outcome)
+{
+	int ret = file_sync_folder(s->dir);
+
+	ret = ret ? ret : write_temporary(temporary, text, length);
+	if (ret)
+		return ret;
+	*outcome = MAYBE_COMMITTED;
+	ret = file_rename(temporary, path);
+	ret = ret ? ret : file_sync_folder(s->dir);
+	if (!ret)
+		*outcome = COMMITTED;
+	return ret;
+}
+
+static int commit(struct save *s, const char *path, enum outcome *outcome)
+{
+	char name[SHARD_NAME_SIZE], *temporary, *text;
+	size_t length;
+	int ret = index_write(&s->index, &text, &length);
+
+	if (ret)
+		return ret;
+	index_temporary_name(name, s->nonce);
+	temporary = file_path(s->dir, name);
+	ret = temporary ? commit_text(s, path, temporary, text, length, outcome) : -ENOMEM;
+	free(temporary);
+	free(text);
+	return ret;
+}
+
+/* The sentence of the failure stays the last one. */
+static void remove_own(struct save *s)
+{
+	for (size_t i = 0; i < s->begun; i++) {
+		char *path = file_path(s->dir, s->index.files[i].name);
+
+		if (path)
+			file_ops->remove(path);
+		free(path);
+	}
+}
+
+static int save_locked(struct save *s, const char *path)
+{
+	enum outcome outcome = NOT_COMMITTED;
+	int ret = look_at_old(s, path);
+
+	ret = ret ? ret : rows_behind_gate(s->e, "embeng_save", save_rows, s);
+	ret = ret ? ret : commit(s, path, &outcome);
+	/* Where the rename may have happened, its shards are worth more than their room. */
+	if (outcome == NOT_COMMITTED)
+		remove_own(s);
+	if (outcome == COMMITTED)
+		clean(s, &s->index);
+	return ret;
+}
+
+static int save_into(struct save *s)
+{
+	char *path = file_path(s->dir, INDEX_NAME);
+	int lock, ret = path ? make_folder(s->dir) : -ENOMEM;
+
+	ret = ret ? ret : lock_folder(s->dir, &lock);
+	if (!ret) {
+		ret = save_locked(s, path);
+		file_ops->close(lock);
+	}
+	free(path);
+	return ret;
+}
+
+/* Length of a well-formed sequence; 0 when it is none. RFC 3629. */
+static size_t sequence(const unsigned char *p)
+{
+	size_t length = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+
+	if ((p[0] >= 0x80 && p[0] < 0xc2) || p[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < length; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return length;
+}
+
+static int check_text(const char *what, size_t index, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t length;
+
+	for (; text && *p; p += length) {
+		length = sequence(p);
+		if (!length)
+			return fail(-EINVAL,
+				    "embeng_save: %s %zu: byte %zu is not UTF-8, which files are "
+				    "written in", what, index,
+				    (size_t)(p - (const unsigned char *)text));
+	}
+	return 0;
+}
+
+static int check_texts(const struct embeng_model *m, const char *program_state)
+{
+	int ret = check_text("program_state", 0, program_state);
+
+	if (!ret && program_state && strlen(program_state) > PROGRAM_STATE_MAX)
+		ret = fail(-ERANGE, "embeng_save: program_state has %zu bytes, at most %u are "
+				    "allowed", strlen(program_state), PROGRAM_STATE_MAX);
+	for (size_t i = 0; !ret && i < m->table_count; i++)
+		ret = check_text("name of table", i, m->tables[i].name);
+	for (size_t i = 0; !ret && i < m->feature_count; i++)
+		ret = check_text("name of feature", i, m->features[i].name);
+	for (size_t i = 0; !ret && i < m->rate_count; i++)
+		ret = check_text("name of learning rate", i, m->rates[i]);
+	return ret;
+}
+
+static int prepare(struct save *s, const struct embeng_save_options *options)
+{
+	int ret = session_check(s->e, "embeng_save");
+
+	if (!ret && !s->dir)
+		ret = fail(-EINVAL, "embeng_save: no folder given");
+	if (!ret && options)
+		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
+	ret = ret ? ret : check_texts(s->e->model, s->options.program_state);
+	if (!ret && getrandom(&s->nonce, sizeof(s->nonce), 0) != sizeof(s->nonce))
+		ret = fail(-EIO, "embeng_save: no random number for names of files");
+	return ret;
+}
+
+int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_options *options)
+{
+	struct save s = {.e = e, .dir = dir};
+	int ret = prepare(&s, options);
+
+	if (ret)
+		return ret;
+	s.index.model = e->model;
+	s.index.model_hash = e->model_hash;
+	s.index.program_state = (char *)(uintptr_t)s.options.program_state;
+	ret = save_into(&s);
+	s.index.model = NULL;
+	s.index.program_state = NULL;
+	index_free(&s.index);
+	return ret;
+}

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What plan prints and exits with. Speaks TAP.
+# usage: plan.sh EMBENG-COMMAND
+set -u
+
+. "$(dirname "$0")/checks.sh"
+
+# In Python: bytes of the last document, by kind
+kinds='{k: sum(i["bytes"] for i in d["items"] if i["kind"] == k) for k in ("table", "slot", "input", "activations", "gradients", "engine", "row access")}'
+
+expect 'a table' 0 plan --table users:1000x4:adagrad -b 100 --depth 4 --cores 1
+says out 'a table, its bytes' '^table  *users parameters  *16000  *15.6 KiB$'
+says out 'a table, its slot' '^slot  *users accumulators  *16000  *15.6 KiB$'
+says out 'a table, its feature' '^gradients  *users  *8000  *7.8 KiB$'
+says out 'fits' '^table memory of the device: 31.2 KiB of .*, fits$'
+says out 'fits the machine' '^available memory of the machine: .*, fits$'
+
+expect 'a table, JSON' 0 plan --table users:1000x4:adagrad -b 100 --depth 4 --cores 1 --json
+document 'a table, document' 'd["schema"] == "embeng.plan/1" and d["fits"] and d["table_bytes"] == 32000'
+document 'items are the totals' "(lambda k: k['table'] + k['slot'] == d['table_bytes'] and k['engine'] == d['engine_bytes'] and sum(k.values()) == d['total_bytes'])($kinds)"
+document 'activations by hand' "($kinds)['activations'] == 5 * 4096"
+document 'what was supposed' 'd["cores"] == 1 and d["step_depth"] == 4'
+
+expect 'optimizers' 0 plan --table a:10x1 --table b:10x1:none --table c:10x1:adam --table d:1kx1:ftrl --json
+document 'optimizers, slots' '[(i["table"], i["slot"], i["bytes"]) for i in d["items"] if i["kind"] == "slot"] == [("c", "momenta", 40), ("c", "velocities", 40), ("d", "accumulators", 4000), ("d", "linears", 4000)]'
+document 'a feature each' '{i["feature"] for i in d["items"]} == {"a", "b", "c", "d", None}'
+expect 'features' 0 plan --table a:10x2 --feature f:a --feature s:a:5 -b 100 --depth 4 --json
+document 'features, sequences' '[(i["feature"], i["bytes"]) for i in d["items"] if i["kind"] == "gradients"][:2] == [("f", 4000), ("s", 20000)]'
+expect 'buffers' 0 plan --table a:10x2 -b 100 --depth 4 --buffers --json
+document 'buffers, no copies' '[i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [0]'
+expect 'twice the replicas' 0 plan --table a:10x2 -b 100 --depth 4 --replicas 2 --json
+document 'twice the replicas, twice the gradients' '[i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [8000]'
+expect 'inference alone' 0 plan --table a:10x2:none -b 100 --depth 4 --json
+document 'inference alone, no gradients' "($kinds)['gradients'] == 0 and ($kinds)['activations'] > 0"
+expect 'thirty cores' 0 plan --table a:10x2 --cores 30 --json
+document 'thirty cores' 'd["cores"] == 30'
+
+cat >"$folder/model.json" <<'END'
+{"engine": {"replicas": 2, "cores": 3},
+ "tables": [{"name": "t", "vocabulary_size": 100, "dim": 8, "optimizer": {"kind": "adam"}}],
+ "features": [{"name": "f", "table": "t", "output_shape": [4, 5]}]}
+END
+expect 'a file' 0 plan "$folder/model.json" --depth 4 --json
+document 'a file, its table' '[i["bytes"] for i in d["items"] if i["kind"] == "table"] == [3200]'
+document 'a file, its shape and replicas' '[i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [10 * 20 * 8 * 4]'
+document 'a file, its cores' 'd["cores"] == 3'
+expect 'a file and the call' 0 plan "$folder/model.json" --depth 4 --replicas 1 --cores 1 --json
+document 'the call comes first' 'd["cores"] == 1 and [i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [3200]'
+expect 'a vector' 0 plan "$(dirname "$0")/../vectors/slots_given.json"
+
+for i in $(seq 60); do
+	echo "w$((i % 6)) w$(((i + 1) % 6)) w$(((i + 2) % 6)) w$(((i + 3) % 6))"
+done >"$folder/baskets.txt"
+expect 'a training is saved' 0 train "$folder/baskets.txt" --min-count 1 --epochs 1 --dim 8 \
+	--save "$folder/saved"
+expect 'a checkpoint' 0 plan --checkpoint "$folder/saved" -b 10 --depth 4 --json
+document 'a checkpoint, its tables' '{i["bytes"] for i in d["items"] if i["kind"] in ("table", "slot")} == {6 * 8 * 4} and d["table_bytes"] == 4 * 192'
+expect 'no checkpoint' 2 plan --checkpoint "$folder/nothing"
+says err 'no checkpoint, said' 'nothing'
+
+expect 'more than the device has' 1 plan -d soft:memory=1M --table t:1Mx1
+says out 'more than the device has, said' '^table memory of the device: 3.8 MiB of 1.0 MiB, does NOT fit$'
+says out 'what else fits, said' '^available memory of the machine: .*, fits$'
+expect 'more than the machine has' 1 plan -d soft:memory=4G --table t:1000Gx1 --json
+document 'more than the machine has, document' 'not d["fits"] and not d["fits_machine"] and not d["fits_device"]'
+expect 'more than 64 bits' 2 plan --table t:1000000Gx4294967295
+says err 'more than 64 bits, table' 'table t'
+
+expect 'no model' 2 plan
+says err 'no model, said' 'give a file, --checkpoint, or --table'
+expect 'no model, JSON' 2 plan --json
+document 'no model, document' 'd["schema"] == "embeng.plan/1" and d["error"]["code"] == 2'
+expect 'two models' 2 plan "$folder/model.json" --table t:1x1
+expect 'a file and a checkpoint' 2 plan "$folder/model.json" --checkpoint "$folder"
+expect 'two files' 2 plan "$folder/model.json" "$folder/model.json"
+for table in t t:1 t:x1 t:1x t:0x1 t:1x0 t:1x1:frob t:1x1:sgd:1 t:1zx1 t:9999999999999999999x1 :1x1; do
+	expect "table $table" 2 plan --table "$table"
+done
+for feature in f f: f:u f:t:0 f:t:x f:t:1:1 :t; do
+	expect "feature $feature" 2 plan --table t:1x1 --feature "$feature"
+done
+expect 'a name twice' 2 plan --table t:1x1 --table t:1x1
+expect 'a batch of none' 2 plan --table t:1x1 --batch 0
+says err 'a batch of none, said' '--batch takes a count from 1'
+expect 'a batch too large' 2 plan --table t:1x1 --batch 4G --ids 4G
+expect 'too many cores' 2 plan --table t:1x1 --cores 65
+expect 'no file' 2 plan "$folder/nothing.json"
+says err 'no file, said' 'nothing.json: cannot be read'
+echo '{"tables": [], "features": [], "frob": 1}' >"$folder/bad.json"
+expect 'an unknown key' 2 plan "$folder/bad.json"
+says err 'an unknown key, said' "unknown key 'frob'"
+echo '[]' >"$folder/bad.json"
+expect 'a list' 2 plan "$folder/bad.json"
+echo '{"tables": [{"name": "t", "vocabulary_size": 0, "dim": 1}], "features": []}' >"$folder/bad.json"
+expect 'a model that is none' 2 plan "$folder/bad.json"
+says err 'a model that is none, said' 'vocabulary_size 0'
+echo '{"tables": [], "features": [], "engine": {"cores": 99}}' >"$folder/bad.json"
+expect 'cores of a file' 2 plan "$folder/bad.json"
+expect 'no such device' 6 plan -d nowhere --table t:1x1
+
+echo "1..$number"
+exit $failed

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Each file operation fails in turn: the call says so, naming the file, the old checkpoint
+ * is whole, no descriptor is left open; and the next save finds nothing in its way.
+ */
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "checkpoint_edit.h"
+
+enum fault_op { FAULT_OPEN, FAULT_SIZE, FAULT_READ, FAULT_WRITE, FAULT_SYNC, FAULT_MAP, FAULT_COPY,
+		FAULT_LOCK, FAULT_RENAME, FAULT_REMOVE, FAULT_FOLDER, FAULT_LIST };
+
+static struct {
+	int left;  /* operations that still succeed */
+	int code;  /* what the one behind them fails with */
+	bool keeps; /* and all that follow, as a full disk does for writes */
+	enum fault_op hit;
+	bool done;
+} fault;
+
+static bool fails(enum fault_op op)
+{
+	if (fault.done && fault.keeps && op == FAULT_WRITE)
+		return true;
+	if (fault.done || fault.left--)
+		return false;
+	fault.done = true;
+	fault.hit = op;
+	return true;
+}
+
+static int fault_open(const char *path, int flags)
+{
+	return fails(FAULT_OPEN) ? fault.code : file_ops_system.open(path, flags);
+}
+
+static int fault_size(int fd, uint64_t *bytes)
+{
+	return fails(FAULT_SIZE) ? fault.code : file_ops_system.size(fd, bytes);
+}
+
+static int64_t fault_read(int fd, void *data, uint64_t bytes)
+{
+	return fails(FAULT_READ) ? fault.code : file_ops_system.read(fd, data, bytes);
+}
+
+/* A disk that fills up takes a part first. */
+static int64_t fault_write(int fd, const void *data, uint64_t bytes)
+{
+	if (!fails(FAULT_WRITE))
+		return file_ops_system.write(fd, data, bytes > 7 ? bytes - 7 : bytes);
+	return fault.code;
+}
+
+static int fault_sync(int fd)
+{
+	(void)fd;
+	return fails(FAULT_SYNC) ? fault.code : 0;
+}
+
+static int fault_map(int fd, uint64_t bytes, const void **map)
+{
+	return fails(FAULT_MAP) ? fault.code : file_ops_system.map(fd, bytes, map);
+}
+
+static int fault_copy(void *to, const void *from, uint64_t bytes)
+{
+	return fails(FAULT_COPY) ? -EFAULT : file_ops_system.copy(to, from, bytes);
+}
+
+static int fault_lock(int fd)
+{
+	return fails(FAULT_LOCK) ? fault.code : file_ops_system.lock(fd);
+}
+
+static int fault_rename(const char *from, const char *to)
+{
+	return fails(FAULT_RENAME) ? fault.code : file_ops_system.rename(from, to);
+}
+
+static int fault_remove(const char *path)
+{
+	return fails(FAULT_REMOVE) ? fault.code : file_ops_system.remove(path);
+}
+
+static int fault_folder(const char *path)
+{
+	return fails(FAULT_FOLDER) ? fault.code : file_ops_system.make_folder(path);
+}
+
+static int fault_list(const char *path, int (*fn)(void *arg, const char *name), void *arg)
+{
+	return fails(FAULT_LIST) ? fault.code : file_ops_system.list(path, fn, arg);
+}
+
+static const struct file_ops faulty = {
+	.open = fault_open, .close = NULL, .size = fault_size, .read = fault_read,
+	.write = fault_write, .sync = fault_sync, .map = fault_map, .copy = fault_copy,
+	.lock = fault_lock, .rename = fault_rename, .remove = fault_remove,
+	.make_folder = fault_folder, .list = fault_list,
+};
+
+static struct file_ops faulty_ops;
+
+static void arm(int left, int code, bool keeps)
+{
+	fault.left = left;
+	fault.code = code;
+	fault.keeps = keeps;
+	fault.done = false;
+	faulty_ops = faulty;
+	faulty_ops.close = file_ops_system.close;
+	file_ops = &faulty_ops;
+}
+
+static void disarm(void)
+{
+	help_never_sync();
+}
+
+static size_t descriptors(void)
+{
+	static char names[HELP_FILES][256];
+
+	return folder_files("/proc/self/fd", names, HELP_FILES);
+}
+
+static struct embeng *open_two(void)
+{
+	const struct help_table tables[] = {{"t", 6, 2, embeng_adagrad(0.1f)},
+					    {"u", 3, 2, embeng_sgd(0.1f)}};
+
+	return help_open("soft:cores=1,memory=1M", tables, 2);
+}
+
+static int save_salt(struct embeng *e, const char *folder, uint32_t salt)
+{
+	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
+					.program_state = salt == 1 ? "1" : "2"};
+
+	help_fill(e, salt);
+	return embeng_save(e, folder, &o);
+}
+
+static uint32_t salt_of(const char *folder)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *c = help_checkpoint(folder);
+	uint32_t salt;
+
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	salt = (uint32_t)atoi(info.program_state);
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	help_expect_checkpoint(c, salt);
+	embeng_checkpoint_close(c);
+	return salt;
+}
+
+static const int codes[] = {-EIO, -ENOSPC, -EDQUOT};
+
+/* After the commit nothing is told but a warning; after the rename the new one is there. */
+static void check_failed_save(struct embeng *e, const char *folder, int ret)
+{
+	bool committed = fault.hit == FAULT_REMOVE || fault.hit == FAULT_LIST;
+	uint32_t salt;
+
+	if (ret) {
+		ck_assert_int_eq(ret, fault.code);
+		expect_text(folder);
+	} else {
+		ck_assert(committed);
+	}
+	disarm();
+	salt = salt_of(folder);
+	ck_assert_msg(salt == (ret ? 1u : 2u) || (ret && salt == 2 && fault.hit == FAULT_SYNC) ||
+			      (ret && salt == 2 && fault.hit == FAULT_OPEN),
+		      "operation of kind %d: the checkpoint is number %u", (int)fault.hit, salt);
+	help_expect_ok(save_salt(e, folder, 1));
+}
+
+START_TEST(each_operation_of_a_save_fails)
+{
+	static char names[HELP_FILES][256];
+	struct embeng *e = open_two();
+	char folder[HELP_PATH];
+	size_t open_before;
+	int ret, left;
+
+	folder_new(folder);
+	disarm();
+	help_expect_ok(save_salt(e, folder, 1));
+	open_before = descriptors();
+	for (left = 0;; left++) {
+		arm(left, codes[_i % 3], _i >= 3);
+		ret = save_salt(e, folder, 2);
+		ck_assert_uint_eq(descriptors(), open_before);
+		if (!fault.done)
+			break;
+		check_failed_save(e, folder, ret);
+		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 5);
+	}
+	help_expect_ok(ret);
+	disarm();
+	ck_assert_uint_eq(salt_of(folder), 2);
+	printf("%d operations of a save failed with %s%s\n", left, strerror(-codes[_i % 3]),
+	       _i >= 3 ? ", writes from there on" : "");
+	ck_assert_int_gt(left, 30);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(each_operation_of_a_restore_fails)
+{
+	struct embeng *e = open_two();
+	char folder[HELP_PATH];
+	size_t open_before;
+	int ret, left;
+
+	folder_new(folder);
+	disarm();
+	help_expect_ok(save_salt(e, folder, 1));
+	help_fill(e, 2);
+	open_before = descriptors();
+	for (left = 0;; left++) {
+		arm(left, -EIO, false);
+		ret = embeng_restore(e, folder, NULL);
+		ck_assert_uint_eq(descriptors(), open_before);
+		if (!fault.done)
+			break;
+		ck_assert_int_eq(ret, -EIO);
+		expect_text(folder);
+		help_expect_tables(e, 2);
+	}
+	help_expect_ok(ret);
+	help_expect_tables(e, 1);
+	ck_assert_int_gt(left, 20);
+	disarm();
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(each_operation_of_reading_fails)
+{
+	struct embeng *e = open_two();
+	struct embeng_checkpoint *c = NULL;
+	char folder[HELP_PATH];
+	size_t open_before;
+	int ret, left;
+
+	folder_new(folder);
+	disarm();
+	help_expect_ok(save_salt(e, folder, 1));
+	embeng_close(e);
+	open_before = descriptors();
+	for (left = 0;; left++) {
+		arm(left, -EIO, false);
+		c = NULL;
+		ret = embeng_checkpoint_open(folder, &c, NULL);
+		ck_assert_int_eq(!ret, c != NULL);
+		ret = ret ? ret : embeng_checkpoint_verify(c, NULL, NULL);
+		embeng_checkpoint_close(c);
+		ck_assert_uint_eq(descriptors(), open_before);
+		if (!fault.done)
+			break;
+		ck_assert_int_eq(ret, -EIO);
+		expect_text(folder);
+	}
+	help_expect_ok(ret);
+	disarm();
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(a_new_folder_may_fail)
+{
+	struct embeng *e = open_two();
+	char parent[HELP_PATH], folder[HELP_PATH + 8];
+	int left;
+
+	folder_new(parent);
+	snprintf(folder, sizeof(folder), "%s/new", parent);
+	for (left = 0; left < 3; left++) {
+		arm(left, -ENOSPC, false);
+		ck_assert_int_eq(save_salt(e, folder, 1), -ENOSPC);
+		ck_assert(fault.hit == (left == 0 ? FAULT_FOLDER :
+					left == 1 ? FAULT_OPEN : FAULT_SYNC));
+		expect_text(parent);
+		rmdir(folder);
+	}
+	disarm();
+	help_expect_ok(save_salt(e, folder, 1));
+	ck_assert_uint_eq(salt_of(folder), 1);
+	snprintf(folder, sizeof(folder), "%s/new/", parent);
+	help_expect_ok(save_salt(e, folder, 2));
+	embeng_close(e);
+	folder_remove(folder);
+	folder_remove(parent);
+}
+END_TEST
+
+/* A disk that is really full: a small file system of our own, else a limit of file sizes. */
+static bool mount_small(const char *folder)
+{
+	return !mount("none", folder, "tmpfs", 0, "size=256k");
+}
+
+static void save_too_much(const char *folder, int code)
+{
+	const struct help_table small = {"t", 64, 4, embeng_sgd(0.1f)};
+	const struct help_table large = {"t", 64000, 4, embeng_sgd(0.1f)};
+	struct embeng *e = help_open(SMALL, &small, 1), *f = help_open(SMALL, &large, 1);
+	struct embeng_save_options o = {.size = sizeof(o), .program_state = "1"};
+
+	help_fill(e, 1);
+	help_expect_ok(embeng_save(e, folder, &o));
+	for (int i = 0; i < 3; i++) {
+		help_expect(embeng_save(f, folder, NULL), code, ".safetensors: cannot be written");
+		ck_assert_uint_eq(salt_of(folder), 1);
+	}
+	/* What the failed ones wrote is gone, so there is room again. */
+	help_expect_ok(embeng_save(e, folder, &o));
+	embeng_close(e);
+	embeng_close(f);
+}
+
+START_TEST(a_full_disk)
+{
+	const struct rlimit limit = {.rlim_cur = 256 << 10, .rlim_max = RLIM_INFINITY};
+	char folder[HELP_PATH];
+	bool mounted;
+
+	folder_new(folder);
+	disarm();
+	mounted = mount_small(folder);
+	printf("a full disk: %s\n", mounted ? "a tmpfs of 256 KiB" : "RLIMIT_FSIZE, no mount here");
+	if (mounted) {
+		save_too_much(folder, -ENOSPC);
+		ck_assert_int_eq(umount(folder), 0);
+	} else {
+		signal(SIGXFSZ, SIG_IGN);
+		ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		save_too_much(folder, -EFBIG);
+	}
+	folder_remove(folder);
+}
+END_TEST
+
+/* The limit is there for everybody, so it is tried also where a mount works. */
+START_TEST(a_limit_of_file_sizes)
+{
+	const struct rlimit limit = {.rlim_cur = 256 << 10, .rlim_max = RLIM_INFINITY};
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	disarm();
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	save_too_much(folder, -EFBIG);
+	folder_remove(folder);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("checkpoint faults");
+	TCase *tcase = tcase_create("checkpoint faults");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tcase, each_operation_of_a_save_fails, 0, 6);
+	tcase_add_test(tcase, each_operation_of_a_restore_fails);
+	tcase_add_test(tcase, each_operation_of_reading_fails);
+	tcase_add_test(tcase, a_new_folder_may_fail);
+	tcase_add_test(tcase, a_full_disk);
+	tcase_add_test(tcase, a_limit_of_file_sizes);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+/* Each check of an index fails by itself, on an index that is right otherwise. */
+#include "checkpoint_edit.h"
+
+struct edit {
+	const char *old, *new;
+	int code;
+	const char *text;
+};
+
+/* Shards' names by the save are not known here; theirs are edited below. */
+static const struct edit edits[] = {
+	{"checkpoint/1", "checkpoint/2", -ENOTSUP, "its schema is embeng.checkpoint/2"},
+	{"embeng.checkpoint/1", "another/1", -EBADMSG, "\"schema\" is not \"embeng.checkpoint/1\""},
+	{"\"schema\": \"embeng.checkpoint/1\"", "\"schema\": 1", -EBADMSG, "\"schema\" is not"},
+	{"\"requires\": [\n  ]", "\"requires\": [\"encryption\"]", -ENOTSUP,
+	 "requires \"encryption\""},
+	{"\"requires\": [\n  ]", "\"requires\": {}", -EBADMSG, "\"requires\" is not an array"},
+	{"  \"requires\": [\n  ],\n", "", -EBADMSG, "\"requires\" is not an array"},
+	{"\"model_hash\": \"", "\"model_hash\": \"0", -EBADMSG, "\"model_hash\" is not 16"},
+	{"\"model_hash\": \"", "\"model_hash\": 1, \"x\": \"", -EBADMSG,
+	 "\"model_hash\" is not a text"},
+	{"\"step\": 0", "\"step\": -1", -EBADMSG, "\"step\" is not a whole number"},
+	{"\"step\": 0", "\"step\": 1.5", -EBADMSG, "\"step\" is not a whole number"},
+	{"\"step\": 0", "\"step\": 9223372036854775808", -EBADMSG, "\"step\" is not a whole"},
+	{"\"step\": 0", "\"step\": 99999999999999999999999", -EBADMSG, "\"step\" is not a whole"},
+	{"\"step\": 0", "\"step\": \"0\"", -EBADMSG, "\"step\" is not a whole number"},
+	{"\"step\": 0,", "\"step\": 0, \"step\": 0,", -EBADMSG, "two members of the same name"},
+	{"\"step\": 0,", "", -EBADMSG, "\"step\" is not a whole number"},
+	{"\"chunk_bytes\": 4194304", "\"chunk_bytes\": 4194305", -EBADMSG, "\"chunk_bytes\""},
+	{"\"program_state\": \"x\"", "\"program_state\": 1", -EBADMSG, "\"program_state\" is not"},
+	{"\"program_state\": \"x\"", "\"program_state\": \"a\\u0000b\"", -EBADMSG,
+	 "\"program_state\" has a zero byte"},
+	{"\"program_state\": \"x\"", "\"program_state\": \"\xc3\"", -EBADMSG, "no JSON at byte"},
+	{"\"engine\": {", "\"engine\": 1, \"x\": {", -EBADMSG, "\"engine\" is not an object"},
+	{"\"replicas\": 1", "\"replicas\": 0", -EBADMSG, "\"replicas\" is not a whole number"},
+	{"\"step_depth\": 0", "\"step_depth\": 4294967296", -EBADMSG, "\"step_depth\" is not"},
+	{"\"step_depth\": 0", "\"step_depth\": 0, \"pipelining\": 1", -EBADMSG,
+	 "\"pipelining\" is neither"},
+	{"\"tables\": [", "\"tables\": 1, \"x\": [", -EBADMSG, "\"tables\" is not an array"},
+	{"\"tables\": [", "\"tables\": [1, ", -EBADMSG, "tables 0: is not an object"},
+	{"\"name\": \"t\"", "\"name\": 1", -EBADMSG, "tables 0: \"name\" is not a text"},
+	{"\"name\": \"t\"", "\"name\": \"\"", -EBADMSG, "tables 0: table: the name is empty"},
+	{"\"name\": \"u\"", "\"name\": \"t\"", -EBADMSG, "tables 1: table t: table 0 has this"},
+	{"\"name\": \"t\"", "\"name\": \"v\"", -EBADMSG, "files 0: \"v/parameters\" is not"},
+	{"\"rows\": 6", "\"rows\": 0", -EBADMSG, "tables 0: \"rows\" is not a whole number"},
+	{"\"rows\": 6", "\"rows\": 7", -EBADMSG, "files 2: has table 1 from row 0, expected is "
+						"table 0 from row 6"},
+	{"\"rows\": 6", "\"rows\": 5", -EBADMSG, "files 1: has rows 4 to 5 of table t"},
+	{"\"dim\": 2", "\"dim\": 0", -EBADMSG, "tables 0: \"dim\" is not a whole number"},
+	{"\"dim\": 2", "\"dim\": 4294967296", -EBADMSG, "tables 0: \"dim\" is not a whole number"},
+	{"\"dim\": 2", "\"dim\": 2147483648", -EBADMSG, "files 0: 320 bytes do not hold its rows"},
+	{"\"dim\": 2", "\"dim\": 1", -EBADMSG, "\"t/accumulators\" is [4, 2]"},
+	{"\"combiner\": \"sum\"", "\"combiner\": \"max\"", -ENOTSUP, "\"combiner\" is \"max\""},
+	{"\"combiner\": \"sum\"", "\"combiner\": 1", -EBADMSG, "\"combiner\" is not a text"},
+	{"\"out_of_range\": \"error\"", "\"out_of_range\": \"wrap\"", -ENOTSUP,
+	 "\"out_of_range\" is \"wrap\""},
+	{"\"optimizer\": {", "\"optimizer\": 1, \"x\": {", -EBADMSG,
+	 "\"optimizer\" is not an object"},
+	{"\"kind\": \"adagrad\"", "\"kind\": \"lamb\"", -ENOTSUP, "\"kind\" is \"lamb\""},
+	{"\"kind\": \"adagrad\"", "\"kind\": \"sgd\"", -EBADMSG, "tables 0: 1 slots"},
+	{"\"kind\": \"adagrad\"", "\"kind\": \"adagrad\", \"rate_name\": 1", -EBADMSG,
+	 "\"rate_name\" is not a text"},
+	{"\"learning_rate\": 0.1", "\"learning_rate\": 0.3", -EBADMSG,
+	 "\"learning_rate\" is not the value of a 32-bit float"},
+	{"\"learning_rate\": 0.10000000149011612", "\"learning_rate\": \"nan\"", -EBADMSG,
+	 "\"learning_rate\" is not the value"},
+	{"\"learning_rate\": 0.10000000149011612", "\"learning_rate\": 1e39", -EBADMSG,
+	 "\"learning_rate\" is not the value"},
+	{"\"learning_rate\": 0.10000000149011612", "\"learning_rate\": null", -EBADMSG,
+	 "\"learning_rate\" is not the value"},
+	{"\"initial_accumulator_value\": 0.1", "\"initial_accumulator_value\": -1, \"x\": 0.1",
+	 -EBADMSG, "tables 0: table t: initial_accumulator_value"},
+	{"\"learning_rate\": ", "\"clip_min\": [], \"learning_rate\": ", -EBADMSG,
+	 "\"clip_min\" is not the value"},
+	{"\"learning_rate\": ", "\"use_nesterov\": 1, \"learning_rate\": ", -EBADMSG,
+	 "\"use_nesterov\" is neither"},
+	{"\"learning_rate\": ", "\"lazy_adam\": 1, \"learning_rate\": ", -EBADMSG,
+	 "\"lazy_adam\" is neither"},
+	{"\"learning_rate\": ", "\"multiply_weight_decay_by_rate\": 1, \"learning_rate\": ",
+	 -EBADMSG, "\"multiply_weight_decay_by_rate\" is neither"},
+	{"\"slots\": [", "\"slots\": 1, \"x\": [", -EBADMSG, "\"slots\" is not an array"},
+	{"\"accumulators\"\n", "\"momenta\"\n", -EBADMSG, "slot 0 is not \"accumulators\""},
+	{"\"accumulators\"\n", "1\n", -EBADMSG, "slot 0 is not \"accumulators\""},
+	{"\"features\": [", "\"features\": {}, \"x\": [", -EBADMSG, "\"features\" is not an array"},
+	{"\"features\": [", "\"features\": [[],", -EBADMSG, "features 0: is not an object"},
+	{"\"name\": \"feature_0\"", "\"name\": null", -EBADMSG, "features 0: \"name\" is not"},
+	{"\"table\": 1,\n      \"max", "\"table\": 2,\n      \"max", -EBADMSG,
+	 "features 1: feature feature_1: there is no table 2"},
+	{"\"max_sequence_length\": 0", "\"max_sequence_length\": 4294967296", -EBADMSG,
+	 "features 0: \"max_sequence_length\" is not"},
+	{"\"output_shape\": [", "\"output_shape\": 1, \"x\": [", -EBADMSG,
+	 "\"output_shape\" is not an array"},
+	{"\"output_shape\": [", "\"output_shape\": [1,1,1,1,1,1,1,1,1], \"x\": [", -EBADMSG,
+	 "\"output_shape\" has 9 lengths"},
+	{"\"output_shape\": [", "\"output_shape\": [-1], \"x\": [", -EBADMSG,
+	 "\"output_shape\" is not whole numbers"},
+	{"\"max_samples\": 0", "\"max_samples\": -1", -EBADMSG, "\"max_samples\" is not"},
+	{"\"max_samples\": 0", "\"max_samples\": 0, \"check_weights\": 1", -EBADMSG,
+	 "\"check_weights\" is neither"},
+	{"\"max_samples\": 0", "\"max_samples\": 0, \"unchecked_serving\": 1", -EBADMSG,
+	 "\"unchecked_serving\" is neither"},
+	{"\"max_ids\": 0", "\"max_ids\": {}", -EBADMSG, "\"max_ids\" is not"},
+	{"\"files\": [", "\"files\": null, \"x\": [", -EBADMSG, "\"files\" is not an array"},
+	{"\"files\": [", "\"files\": [1,", -EBADMSG, "files 0: is not an object"},
+	{"\"files\": [", "\"files\": [], \"x\": [", -EBADMSG, "table t: no file has row 0"},
+	{"\"name\": \"embeng-0", "\"name\": \"../embeng-0", -EBADMSG, "is not the name of a shard"},
+	{"\"name\": \"embeng-0", "\"name\": 1, \"x\": \"embeng-0", -EBADMSG,
+	 "files 0: \"name\" is not a text"},
+	{"\"name\": \"embeng-0-", "\"name\": \"embeng--", -EBADMSG, "is not the name of a shard"},
+	{"\"name\": \"embeng-0-", "\"name\": \"embeng-123456789012345678901-", -EBADMSG,
+	 "is not the name of a shard"},
+	{"-00000000.safetensors", "-0000000.safetensors", -EBADMSG, "is not the name of a shard"},
+	{"-00000000.safetensors", "-00000000.safetensor", -EBADMSG, "is not the name of a shard"},
+	{"-00000001.safetensors", "-00000000.safetensors", -EBADMSG, "twice"},
+	{"-00000001.safetensors", "-00000009.safetensors", -EBADMSG,
+	 "names a shard that is not there"},
+	{"\"bytes\": 320", "\"bytes\": 0", -EBADMSG, "files 0: \"bytes\" is not a whole number"},
+	{"\"bytes\": 320", "\"bytes\": 31", -EBADMSG, "files 0: 31 bytes do not hold its rows"},
+	{"\"bytes\": 320", "\"bytes\": 324", -EBADMSG, "has 320 bytes, the index says 324"},
+	{"\"bytes\": 320", "\"bytes\": 9223372036854775807", -EBADMSG,
+	 "files 0: \"chunks\" has 8 digits"},
+	{"\"table\": 0,\n      \"first", "\"table\": 1,\n      \"first", -EBADMSG,
+	 "files 0: has table 1 from row 0, expected is table 0 from row 0"},
+	{"\"table\": 0,\n      \"first", "\"table\": -1,\n      \"first", -EBADMSG,
+	 "files 0: \"table\" is not"},
+	{"\"first_row\": 4", "\"first_row\": 3", -EBADMSG, "expected is table 0 from row 4"},
+	{"\"first_row\": 4", "\"first_row\": -4", -EBADMSG, "files 1: \"first_row\" is not"},
+	{"\"rows\": 4", "\"rows\": 0", -EBADMSG, "files 0: \"rows\" is not"},
+	{"\"rows\": 4", "\"rows\": 3", -EBADMSG, "files 1: has table 0 from row 4, expected"},
+	{"\"tensors\": {", "\"tensors\": [], \"x\": {", -EBADMSG, "\"tensors\" is not an object"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 256, \"t/momenta\": 256", -EBADMSG,
+	 "files 0: has 3 tensors"},
+	{"\"t/accumulators\": 256", "\"t/momenta\": 256", -EBADMSG,
+	 "files 0: \"t/accumulators\" is not"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 258", -EBADMSG, "not at a multiple of 4"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 4", -EBADMSG,
+	 "files 0: \"t/accumulators\" is not"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 292", -EBADMSG,
+	 "files 0: \"t/accumulators\" is not"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 288", -EBADMSG,
+	 "\"t/accumulators\" lies at 0 to 32"},
+	{"\"t/accumulators\": 256", "\"t/accumulators\": 8", -EBADMSG,
+	 "\"t/accumulators\" lies at 0 to 32"},
+	{"\"chunks\": \"", "\"chunks\": 1, \"x\": \"", -EBADMSG, "\"chunks\" is not a text"},
+	{"\"chunks\": \"", "\"chunks\": \"00000000", -EBADMSG, "\"chunks\" has 16 digits"},
+	{"\"chunks\": \"", "\"chunks\": \"0", -EBADMSG, "\"chunks\" has 9 digits"},
+	{"\"chunks_sha256\": \"", "\"chunks_sha256\": \"0", -EBADMSG,
+	 "\"chunks_sha256\" is not that of"},
+	{"\"chunks_sha256\": \"", "\"chunks_sha256\": 1, \"x\": \"", -EBADMSG,
+	 "\"chunks_sha256\" is not a text"},
+	{"\"index_crc32c\": \"", "\"index_crc32c\": 1, \"x\": \"", -EBADMSG,
+	 "\"index_crc32c\" is not a text"},
+	{"\"index_crc32c\": \"", "\"index_crc32c\": \"0", -EBADMSG, "\"index_crc32c\" is not 8"},
+	{"{\n", "[{\n", -EBADMSG, "no JSON at byte"},
+};
+
+static char text[EDIT_BYTES];
+
+START_TEST(refuses_what_is_wrong)
+{
+	const struct edit *edit = &edits[_i];
+	char folder[HELP_PATH];
+	int ret;
+
+	folder_new(folder);
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	edit_replace(text, edit->old, edit->new);
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	ret = edit_open(folder);
+	folder_remove(folder);
+	ck_assert_msg(ret == edit->code, "%s -> %s: %d, expected %d", edit->old, edit->new, ret,
+		      edit->code);
+	expect_text(edit->text);
+	expect_text(folder);
+}
+END_TEST
+
+/* The same save, with what an edit may put in and a reader must not mind. */
+static void expect_fine(const char *old, const char *new)
+{
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	edit_replace(text, old, new);
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect_ok(edit_open(folder));
+	folder_remove(folder);
+}
+
+START_TEST(takes_what_is_fine)
+{
+	expect_fine("{\n", "{\n");
+	expect_fine("\"step\": 0", "\"step\": 9223372036854775807");
+	expect_fine("\"step\": 0,", "\"step\": 0, \"a_later_addition\": [{\"x\": 1}],");
+	expect_fine("\"program_state\": \"x\"", "\"program_state\": \"\\\"a: {\\\\\"");
+	expect_fine("  \"program_state\": \"x\",\n", "");
+	expect_fine("\"optimizer\": null,", "");
+	expect_fine("\"learning_rate\": ", "\"clip_weight_min\": \"-inf\", \"learning_rate\": ");
+	expect_fine("\"learning_rate\": 0.10000000149011612", "\"learning_rate\": 1");
+	expect_fine("\"index_crc32c\"", "\"x\": 1,\n  \"index_crc32c\"");
+}
+END_TEST
+
+/* Any byte of the index, every bit of it: never taken for what was saved. */
+START_TEST(sees_each_flipped_bit)
+{
+	char folder[HELP_PATH];
+	size_t length, taken = 0;
+
+	folder_new(folder);
+	edit_save(folder);
+	length = edit_read(folder, INDEX_NAME, text);
+	for (size_t i = 0; i < length; i++) {
+		text[i] ^= (char)(1 << i % 8);
+		edit_write(folder, INDEX_NAME, text, length);
+		taken += !edit_open(folder);
+		text[i] ^= (char)(1 << i % 8);
+	}
+	edit_write(folder, INDEX_NAME, text, length);
+	help_expect_ok(edit_open(folder));
+	folder_remove(folder);
+	ck_assert_uint_eq(taken, 0);
+}
+END_TEST
+
+START_TEST(sees_each_cut)
+{
+	char folder[HELP_PATH];
+	size_t length;
+
+	folder_new(folder);
+	edit_save(folder);
+	length = edit_read(folder, INDEX_NAME, text);
+	for (size_t i = 0; i < length; i++) {
+		edit_write(folder, INDEX_NAME, text, i);
+		ck_assert_int_eq(edit_open(folder), -EBADMSG);
+	}
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(a_wrong_own_checksum_is_told)
+{
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	edit_replace(text, "\"step\": 0", "\"step\": 1");
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect(edit_open(folder), -EBADMSG, "the index is corrupt");
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(the_own_checksum_stands_last)
+{
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	strcpy(strstr(text, ",\n  \"index_crc32c\""), ",\n  \"x\": \"00000000\"\n}\n");
+	edit_replace(text, "\"step\"", "\"index_crc32c\": \"12345678\", \"step\"");
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect(edit_open(folder), -EBADMSG, "\"index_crc32c\" is not its last member");
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(a_wrong_checksum_of_a_chunk_is_seen_twice)
+{
+	char folder[HELP_PATH], *digits;
+	struct embeng_checkpoint *c;
+
+	folder_new(folder);
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	digits = strstr(text, "\"chunks\": \"") + strlen("\"chunks\": \"");
+	*digits = *digits == '0' ? '1' : '0';
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect(edit_open(folder), -EBADMSG, "\"chunks_sha256\" is not that of the chunks");
+	edit_seal_chunks(text);
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	c = help_checkpoint(folder);
+	help_expect(embeng_checkpoint_verify(c, NULL, NULL), -EBADMSG, "-00000000.safetensors: "
+								       "offset 0:");
+	embeng_checkpoint_close(c);
+	*digits = 'A';
+	edit_seal_chunks(text);
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect(edit_open(folder), -EBADMSG, "checksum 0 is not hexadecimal digits");
+	folder_remove(folder);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("checkpoint index");
+	TCase *tcase = tcase_create("checkpoint index");
+	SRunner *runner;
+	int failed;
+
+	help_never_sync();
+	tcase_add_loop_test(tcase, refuses_what_is_wrong, 0, sizeof(edits) / sizeof(*edits));
+	tcase_add_test(tcase, takes_what_is_fine);
+	tcase_add_test(tcase, sees_each_flipped_bit);
+	tcase_add_test(tcase, sees_each_cut);
+	tcase_add_test(tcase, a_wrong_own_checksum_is_told);
+	tcase_add_test(tcase, the_own_checksum_stands_last);
+	tcase_add_test(tcase, a_wrong_checksum_of_a_chunk_is_seen_twice);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A save is cut at every operation, and the disk forgets what was not synced: the folder
+ * then holds the old checkpoint or the new one, whole.
+ */
+#include "replay.h"
+
+static const char *const states[] = {"old", "new"};
+
+/* What an open checkpoint is: 0 the old, 1 the new; it is checked to the last bit. */
+static int which(const struct embeng_checkpoint *c)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	int state;
+
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_ptr_nonnull(info.program_state);
+	state = strcmp(info.program_state, states[0]) != 0;
+	ck_assert_str_eq(info.program_state, states[state]);
+	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+	help_expect_checkpoint(c, (uint32_t)state + 1);
+	return state;
+}
+
+static struct embeng *open_two(void)
+{
+	const struct help_table tables[] = {{"t", 6, 2, embeng_adagrad(0.1f)},
+					    {"u", 3, 2, embeng_sgd(0.1f)}};
+
+	return help_open("soft:cores=1,memory=1M", tables, 2);
+}
+
+static void save_state(struct embeng *e, const char *folder, int state)
+{
+	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
+					.program_state = states[state]};
+
+	help_fill(e, (uint32_t)state + 1);
+	help_expect_ok(embeng_save(e, folder, &o));
+}
+
+/* From here on the rename has been asked for. */
+static size_t rename_at(void)
+{
+	for (size_t i = 0; i < replay.op_count; i++) {
+		if (replay.ops[i].kind == OP_RENAME)
+			return i;
+	}
+	ck_abort_msg("nothing was renamed");
+	return 0;
+}
+
+/* The operation that makes the rename last. */
+static size_t commit_at(void)
+{
+	for (size_t i = rename_at(); i < replay.op_count; i++) {
+		if (replay.ops[i].kind == OP_SYNC_FOLDER)
+			return i;
+	}
+	ck_abort_msg("the rename is never synced");
+	return 0;
+}
+
+/* What must be in the folder: 0 the old (or none), 1 the new, -1 either. */
+static int expected(size_t prefix)
+{
+	return prefix <= rename_at() ? 0 : prefix > commit_at() ? 1 : -1;
+}
+
+static void check_crash(const struct replay_disk *disk, const struct replay_crash *crash,
+			const char *folder, bool had_old)
+{
+	struct embeng_checkpoint *c = NULL;
+	int want = expected(crash->prefix), got, ret;
+
+	replay_lay_out(disk, crash, folder);
+	ret = embeng_checkpoint_open(folder, &c, NULL);
+	if (!had_old && want != 1 && ret == -ENOENT)
+		return;
+	if (ret)
+		fprintf(stderr, "prefix %zu, loss %d of %zu, keep %zu, drop %zu\n",
+			crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one);
+	help_expect_ok(ret);
+	got = which(c);
+	embeng_checkpoint_close(c);
+	ck_assert_msg(want < 0 || got == want, "prefix %zu, loss %d of %zu, keep %zu, drop %zu: %s",
+		      crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one, states[got]);
+}
+
+/* All that a crash behind @prefix operations may leave. Returns how many states. */
+static size_t crash_behind(size_t prefix, const char *folder, bool had_old)
+{
+	static struct replay_disk disk;
+	struct replay_crash crash = {.prefix = prefix};
+	size_t count = 0;
+
+	replay_run(&disk, prefix);
+	for (size_t k = 0; k < LOSS_KINDS * REPLAY_CUTS; k++) {
+		crash.loss = (enum replay_loss)(k / REPLAY_CUTS);
+		crash.eighths = k % REPLAY_CUTS;
+		crash.drop_one = 0;
+		for (crash.keep = 0; crash.keep <= disk.pending_count; crash.keep++, count++)
+			check_crash(&disk, &crash, folder, had_old);
+		for (crash.drop_one = 1; crash.drop_one < disk.pending_count;
+		     crash.drop_one++, count++)
+			check_crash(&disk, &crash, folder, had_old);
+	}
+	return count;
+}
+
+/* The next save works in what a crash left, and leaves nothing of it behind. */
+static void save_again(struct embeng *e, size_t prefix, const char *folder)
+{
+	static struct replay_disk disk;
+	static char names[HELP_FILES][256];
+	struct replay_crash crash = {.prefix = prefix, .eighths = 4};
+	struct embeng_checkpoint *c;
+
+	replay_run(&disk, prefix);
+	crash.keep = disk.pending_count;
+	replay_lay_out(&disk, &crash, folder);
+	save_state(e, folder, 1);
+	c = help_checkpoint(folder);
+	ck_assert_int_eq(which(c), 1);
+	embeng_checkpoint_close(c);
+	/* Three shards, the index and the lock. */
+	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 5);
+}
+
+static void replay_all(bool had_old)
+{
+	struct embeng *e = open_two();
+	char folder[HELP_PATH], crash[HELP_PATH];
+	size_t count = 0;
+
+	folder_new(folder);
+	folder_new(crash);
+	help_never_sync();
+	if (had_old)
+		save_state(e, folder, 0);
+	replay_begin(folder);
+	save_state(e, folder, 1);
+	help_never_sync();
+	ck_assert_uint_gt(replay.op_count, 10);
+	for (size_t prefix = 0; prefix <= replay.op_count; prefix++) {
+		count += crash_behind(prefix, crash, had_old);
+		save_again(e, prefix, crash);
+	}
+	replay_end();
+	printf("%zu states of a disk after a crash behind each of %zu operations, %s\n", count,
+	       replay.op_count, had_old ? "over an old checkpoint" : "in an empty folder");
+	ck_assert_uint_gt(count, 1500);
+	embeng_close(e);
+	folder_remove(folder);
+	folder_remove(crash);
+}
+
+START_TEST(each_prefix_over_an_old_checkpoint)
+{
+	replay_all(true);
+}
+END_TEST
+
+START_TEST(each_prefix_in_an_empty_folder)
+{
+	replay_all(false);
+}
+END_TEST
+
+/* A forgetful disk is one that the test itself can see. */
+START_TEST(the_disk_forgets)
+{
+	static struct replay_disk disk;
+	const struct replay_crash crash = {.prefix = 2, .keep = 1};
+	static char text[EDIT_BYTES];
+	char folder[HELP_PATH], *path;
+	int fd;
+
+	folder_new(folder);
+	replay_begin(folder);
+	path = file_path(folder, "a");
+	fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL);
+	help_expect_ok(file_write(fd, path, "text", 4));
+	help_expect_ok(file_sync(fd, path));
+	file_ops->close(fd);
+	replay_end();
+	free(path);
+	ck_assert_uint_eq(replay.op_count, 3);
+	replay_run(&disk, 2);
+	replay_lay_out(&disk, &crash, folder);
+	ck_assert_uint_eq(edit_read(folder, "a", text), 0);
+	replay_run(&disk, 3);
+	replay_lay_out(&disk, &crash, folder);
+	ck_assert_uint_eq(edit_read(folder, "a", text), 4);
+	folder_remove(folder);
+}
+END_TEST
+
+RUN_SUITE("checkpoint replay", the_disk_forgets, each_prefix_over_an_old_checkpoint,
+	  each_prefix_in_an_empty_folder)

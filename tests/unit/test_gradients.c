@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* Gradients of two features, from wherever the program has them. */
+#include "session_help.h"
+
+#include <stdlib.h>
+
+#define DIM 3
+
+enum place { PLAIN, BUFFER, OWN, NOWHERE, PLACES };
+
+/* Row r starts at 100 * (r + 1) in all columns; feature f reads row f. */
+static struct embeng *open_two(void)
+{
+	const float start[2 * DIM] = {100, 100, 100, 200, 200, 200};
+	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 2, .dim = DIM,
+					.combiner = EMBENG_SUM, .optimizer = embeng_sgd(1)};
+	struct embeng_feature_config f = {.size = sizeof(f)};
+	struct embeng_engine_config c = {.size = sizeof(c), .step_depth = 1};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng *e = NULL;
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 1);
+	ck_assert_int_eq(embeng_model_set_engine(m, &c), 0);
+	ck_assert_int_eq(embeng_open(SMALL, m, &e, NULL), 0);
+	embeng_model_free(m);
+	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, NULL, 2, start), 0);
+	return e;
+}
+
+static void look_up(struct embeng *e)
+{
+	const int64_t ids[] = {0, 1}, shape[] = {1};
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0);
+	struct embeng_activations a = {.size = sizeof(a)};
+
+	for (int f = 0; f < 2; f++)
+		ck_assert_int_eq(embeng_batch_dense(b, f, EMBENG_I64, &ids[f], 1, shape, 1), 0);
+	ck_assert_int_eq(embeng_enqueue(e, b, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	embeng_batch_free(b);
+}
+
+struct source {
+	float *plain[2], *buffer[2];
+};
+
+/* Where feature @f's gradients are; all of them are @value. */
+static const float *put(struct embeng *e, const struct source *s, enum place place, int f,
+			float value)
+{
+	float *at = place == PLAIN ? s->plain[f]
+		    : place == BUFFER ? s->buffer[f]
+		    : place == OWN    ? embeng_gradient_buffer(e, 0, f)
+				      : NULL;
+
+	for (int i = 0; at && i < DIM; i++)
+		at[i] = value;
+	return at;
+}
+
+/* Every pair of places after every other pair of the place before: memory is kept between. */
+START_TEST(from_all_places)
+{
+	struct embeng *e = open_two();
+	float rows[2 * DIM], want[2] = {100, 200};
+	struct source s;
+
+	for (int f = 0; f < 2; f++) {
+		s.plain[f] = malloc(DIM * sizeof(float));
+		s.buffer[f] = embeng_buffer_alloc(e, DIM * sizeof(float));
+	}
+	for (int step = 0; step < 3 * PLACES * PLACES; step++) {
+		/* 7 has no common factor with 16: another order than that of counting */
+		int pair = step * 7 % (PLACES * PLACES);
+		const enum place places[] = {(enum place)(pair % PLACES),
+					     (enum place)(pair / PLACES)};
+		const float *features[2];
+		struct embeng_gradients g = {.size = sizeof(g), .count = 2, .features = features};
+
+		look_up(e);
+		for (int f = 0; f < 2; f++) {
+			features[f] = put(e, &s, places[f], f, (float)(step + f));
+			want[f] -= features[f] ? (float)(step + f) : 0;
+		}
+		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+		ck_assert_int_eq(embeng_flush(e, -1), 0);
+		ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 2, rows), 0);
+		for (int i = 0; i < 2 * DIM; i++)
+			ck_assert_msg(rows[i] == want[i / DIM], "step %d, places %d and %d: %g, not %g",
+				      step, places[0], places[1], (double)rows[i],
+				      (double)want[i / DIM]);
+	}
+	for (int f = 0; f < 2; f++)
+		free(s.plain[f]);
+	embeng_close(e);
+}
+END_TEST
+
+static uint64_t buffer_bytes(struct embeng *e)
+{
+	struct embeng_usage usage = {.size = sizeof(usage)};
+
+	ck_assert_int_eq(embeng_usage(e, &usage), 0);
+	return usage.buffer_bytes;
+}
+
+/* Gradients in buffers need the descriptor's page; the first that does not, room for all. */
+START_TEST(room_comes_with_the_first_copy)
+{
+	struct embeng *e = open_two();
+	float *own, *in_buffer = embeng_buffer_alloc(e, 2 * DIM * sizeof(float));
+	const float plain[DIM] = {0}, *features[] = {in_buffer, in_buffer + DIM};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 2, .features = features};
+	uint64_t before;
+
+	look_up(e);
+	before = buffer_bytes(e);
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	ck_assert_uint_eq(buffer_bytes(e) - before, 4096);
+	look_up(e);
+	own = embeng_gradient_buffer(e, 0, 1);
+	ck_assert_ptr_nonnull(own);
+	features[1] = plain;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("gradients", from_all_places, room_comes_with_the_first_copy)
