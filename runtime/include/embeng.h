@@ -14,6 +14,8 @@
  *     EBUSY all buffers in use            ENOSPC table memory is full
  *     ENOTSUP not in this device or build, or a call in the child of a fork
  *     ENODEV no such device, or gone      ESHUTDOWN context lost in a reset
+ *     ENXIO driver not loaded             EHOSTDOWN the firmware does not run
+ *     EACCES, EPERM permission            EDQUOT beyond the memory limit
  * - Structures that callers fill begin with @size = sizeof(struct ...), so that
  *   they can grow; what is zero means the default.
  * - Arrays come with their count and element type. Shapes exclude the trailing
@@ -52,7 +54,7 @@ struct embeng;
  * struct embeng_device_info - a device, open or not
  * @size: sizeof(struct embeng_device_info)
  * @name: what embeng_open() takes
- * @kind: "soft"
+ * @kind: "soft", or "accel" for a device behind the kernel driver
  * @variant: kernel variant in use, "" where the device does not tell
  * @interface_major: of the device
  * @interface_minor: of the device
@@ -64,6 +66,11 @@ struct embeng;
  * @tables: most tables
  * @features: EMBENG_CAP_* of embeng_engine.h
  * @table_memory: bytes for tables and slots
+ * @address: "pci:0000:01:00.0", "" without one
+ * @driver: kernel driver, "" without one
+ * @description: vendor and device in words, where they are known
+ * @state: of its firmware: "running", "failed", "loading", "rom"; "" not known
+ * @problem: of embeng_device_list(): why it cannot be opened, "" when it can
  */
 struct embeng_device_info {
 	size_t size;
@@ -74,29 +81,39 @@ struct embeng_device_info {
 	uint64_t firmware_version;
 	uint32_t cores, step_depth, replicas, dim, tables, features;
 	uint64_t table_memory;
+	char address[32];
+	char driver[32];
+	char description[128];
+	char state[16];
+	char problem[256];
 };
 
 /**
- * embeng_device_list() - call @fn for each device that can be opened by name
+ * embeng_device_list() - call @fn for each device there is
  *
- * @fn returns 0 to go on, anything else stops and is returned.
+ * The soft device comes last. @fn returns 0 to go on, anything else stops and is returned.
  */
 EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info),
 				  void *arg);
 
 /**
  * embeng_open() - open a device and load a model
- * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
- *	EMBENG_DEVICE, else the soft device. Without variant= the environment's
- *	EMBENG_KERNEL names the kernel variant ("portable", on x86-64 also "avx2" and
- *	"avx512"), else the best that the processor runs; all give the same bits
+ * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft",
+ *	"soft:cores=4,memory=1G,variant=portable"; NULL: the environment's EMBENG_DEVICE,
+ *	else the first device behind the kernel driver, else the soft device. Without
+ *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
+ *	x86-64 also "avx2" and "avx512"), else the best that the processor runs. ",path=mapped"
+ *	behind a device's node or address has commands written to mapped queues, "path=validated"
+ *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
+ *	it is mapped where the driver allows that. All of them give the same bits
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes
  *
  * Tables start as their initializers say, slots at their starts. Return: 0, or
  * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP (among others: a kernel
- * variant that the processor lacks), -ENOMEM.
+ * variant that the processor lacks), -ENOMEM; of a device behind the driver also -EACCES (not
+ * your device), -ENXIO (no driver), -EHOSTDOWN (its firmware does not run).
  */
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);

@@ -19,12 +19,31 @@ void give_error(struct embeng_error *error)
 		embeng_last_error(error);
 }
 
+static int load_by_validator(struct embeng *e, const void *blob, size_t length)
+{
+	struct request request = {0};
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = ring_load(&e->transfer, blob, length, &request);
+	ret = ret ? ret : wait_done(e, &request, deadline_never());
+	if (ret)
+		ring_abandon(&e->transfer, &request);
+	pthread_mutex_unlock(&e->lock);
+	if (ret || !request.status)
+		return ret;
+	return command_error("model", &request.answer);
+}
+
 static int load_blob(struct embeng *e, const void *blob, size_t length)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
 	struct region region = {0};
-	int ret = region_alloc(e->device, &region, length);
+	int ret;
 
+	if (e->transfer.queue.validator)
+		return load_by_validator(e, blob, length);
+	ret = region_alloc(e->device, &region, length);
 	if (ret)
 		return ret;
 	memcpy(region.data, blob, length);

@@ -23,6 +23,7 @@ int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct r
 			return ret;
 		/* Full by commands in flight or by ones not fetched yet: both end by themselves. */
 		ret = wait_until(e, has_room, ring, deadline_never());
+		ret = ret ? ret : session_lost(e);
 		if (ret)
 			return ret;
 		pthread_mutex_unlock(&e->lock);

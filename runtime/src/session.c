@@ -28,21 +28,7 @@ int session_check_replica(const struct embeng *e, uint32_t replica, const char *
 
 struct ring *session_ring(struct embeng *e, uint32_t index)
 {
-	struct replica *r;
-
-	if (!index)
-		return e->transfer.requests ? &e->transfer : NULL;
-	if ((index - 1) / 3 >= e->replica_count)
-		return NULL;
-	r = &e->replicas[(index - 1) / 3];
-	switch ((index - 1) % 3) {
-	case 0:
-		return &r->input;
-	case 1:
-		return &r->inference;
-	default:
-		return &r->gradient;
-	}
+	return index < e->ring_count ? e->rings[index] : NULL;
 }
 
 void session_reap(struct embeng *e)
@@ -85,9 +71,24 @@ static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind
 	ret = e->device->ops->queue_create(e->device, &config, &queue);
 	if (ret)
 		return ret;
-	if (ring_open(ring, &queue))
+	if (ring_open(ring, &queue)) {
+		e->device->ops->queue_destroy(e->device, &queue);
 		return fail(-ENOMEM, "no memory for a queue");
+	}
+	e->rings[e->ring_count++] = ring;
 	return 0;
+}
+
+static void close_rings(struct embeng *e)
+{
+	while (e->ring_count) {
+		struct ring *ring = e->rings[--e->ring_count];
+
+		e->device->ops->queue_destroy(e->device, &ring->queue);
+		ring_close(ring);
+	}
+	free(e->rings);
+	e->rings = NULL;
 }
 
 static int start_replica(struct embeng *e, uint32_t index)
@@ -138,7 +139,8 @@ int session_start(struct embeng *e)
 	e->depth = wanted ? wanted : e->device->info.step_depth;
 	e->slot_count = e->depth + 1;
 	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
-	if (!e->replicas)
+	e->rings = calloc(1 + 3 * (size_t)e->replica_count, sizeof(*e->rings));
+	if (!e->replicas || !e->rings)
 		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
 	ret = start_features(e);
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
@@ -157,19 +159,17 @@ static void stop_replica(struct embeng *e, struct replica *r)
 	}
 	free(r->training);
 	free(r->serving);
-	ring_close(&r->input);
-	ring_close(&r->inference);
-	ring_close(&r->gradient);
 }
 
 void session_stop(struct embeng *e)
 {
+	/* First, so that nothing in flight meets memory that was taken back. */
+	close_rings(e);
 	region_free(e->device, &e->staging);
 	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
 		stop_replica(e, &e->replicas[i]);
 	free(e->replicas);
 	buffers_free(e->device, &e->buffers);
-	ring_close(&e->transfer);
 	free(e->outputs);
 	free(e->null_gradient_said);
 	for (uint32_t i = 0; e->agreed && i < e->depth; i++)

@@ -75,6 +75,8 @@ struct embeng {
 	struct device *device;
 	uint32_t replica_count, depth, slot_count;
 	struct ring transfer;
+	struct ring **rings; /* [ring_count], those that are open */
+	uint32_t ring_count;
 	struct replica *replicas;
 	struct output *outputs; /* [features] */
 	struct agreed *agreed;	/* [depth], step n at n % depth */
@@ -100,7 +102,7 @@ void session_stop(struct embeng *e);
 /* Takes all completions of all queues. */
 void session_reap(struct embeng *e);
 
-/* Each ring of the session, in a fixed order; false behind the last. */
+/* Each open ring of the session; NULL behind the last. */
 struct ring *session_ring(struct embeng *e, uint32_t index);
 
 /* descriptor.c: what the engine reads. Without e->lock. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel driver in this process: its ioctls, played with soft devices behind them. One
+ * soft device is one open file with its context. Calls that no driver would take fail the
+ * test that runs.
+ */
+#ifndef EMBENG_TESTS_FAKE_DRIVER_H
+#define EMBENG_TESTS_FAKE_DRIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../runtime/src/accel/accel.h"
+#include "embeng_regs.h"
+
+#define FAKE_NODE "/dev/accel/accel3"
+#define FAKE_ADDRESS "0000:0a:01.2"
+
+/**
+ * struct fake_driver - how it behaves, and what it saw
+ * @functions: entries of the list; one function with a node at first
+ * @open_error: of open(), negative
+ * @name: of the driver
+ * @version: minor
+ * @device: what QUERY_DEVICE says
+ * @interface_major: of the device
+ * @fails: ioctl number that fails with @error
+ * @error: negative
+ * @lost: every ioctl fails with it, negative; set by fake_lose()
+ * @submits: SUBMIT ioctls
+ * @waits: WAIT ioctls
+ * @bos: buffer objects there are
+ * @bindings: there are
+ * @mappings: there are
+ * @files: open
+ */
+struct fake_driver {
+	struct accel_function functions[4];
+	unsigned int function_count;
+	int open_error;
+	const char *name;
+	int version;
+	struct embeng_accel_device device;
+	uint32_t interface_major;
+	unsigned long fails;
+	int error;
+	int lost;
+	unsigned int submits, waits;
+	int bos, bindings, mappings, files;
+};
+
+extern struct fake_driver fake;
+
+/* Puts it in the kernel's place, as new. */
+void fake_install(void);
+
+/* The device goes (-ENODEV), or a reset takes the contexts (-ESHUTDOWN). */
+void fake_lose(int error);
+
+#endif
