@@ -97,6 +97,44 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
 				  void *arg);
 
 /**
+ * embeng_registers_read() - copy a device's registers
+ * @name: as of embeng_open(); of a device whose firmware does not run, too
+ * @page: out, [EMBENG_REGISTERS_BYTES]; embeng_regs.h says what stands where
+ *
+ * For bring-up: through the driver, which wants CAP_SYS_RAWIO, or without one through the
+ * PCI function's own file. Of the soft device: of a new one. Return: 0, -ENODEV, -ENXIO,
+ * -EPERM.
+ */
+EMBENG_API int embeng_registers_read(const char *name, void *page);
+#define EMBENG_REGISTERS_BYTES 4096
+
+/**
+ * embeng_register_write() - write one register behind the driver's back
+ * @name: of a device behind the driver
+ * @offset: of a register that the driver writes (embeng_regs.h)
+ * @value: fits the register
+ *
+ * For bring-up, without a driver: a driver that is bound does not expect it, and a kernel
+ * may refuse it then. Return: 0, -EINVAL (no such register, or the device's), -ERANGE (value),
+ * -ENOTSUP (soft device, or the kernel refuses), -EPERM.
+ */
+EMBENG_API int embeng_register_write(const char *name, uint32_t offset, uint64_t value);
+
+enum embeng_reset {
+	EMBENG_RESET_ENGINE,   /* firmware boots anew */
+	EMBENG_RESET_FUNCTION, /* the same, after a reset of the PCI function */
+};
+
+/**
+ * embeng_device_reset() - reset a device; all tables of all programs on it are lost
+ * @name: of a device behind the driver
+ *
+ * Return: 0, -ENOTSUP (soft device), -EPERM or -EACCES (wants CAP_SYS_ADMIN), -EINVAL,
+ * -ENODEV.
+ */
+EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
+
+/**
  * embeng_open() - open a device and load a model
  * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft",
  *	"soft:cores=4,memory=1G,variant=portable"; NULL: the environment's EMBENG_DEVICE,

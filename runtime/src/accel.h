@@ -13,6 +13,9 @@ int accel_open(const struct name *name, uint32_t replicas, struct device **out);
 int accel_attach(int fd, struct device **out);
 /* All of them, also those that cannot be opened: their info.problem says why. */
 int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg);
+int accel_registers_read(const struct name *name, char *page);
+int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes, uint64_t value);
+int accel_reset(const struct name *name, enum embeng_reset what);
 
 #else
 
@@ -42,6 +45,30 @@ static inline int accel_list(int (*fn)(void *arg, const struct embeng_device_inf
 	(void)fn;
 	(void)arg;
 	return 0;
+}
+
+static inline int accel_registers_read(const struct name *name, char *page)
+{
+	(void)name;
+	(void)page;
+	return accel_missing();
+}
+
+static inline int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes,
+				       uint64_t value)
+{
+	(void)name;
+	(void)offset;
+	(void)bytes;
+	(void)value;
+	return accel_missing();
+}
+
+static inline int accel_reset(const struct name *name, enum embeng_reset what)
+{
+	(void)name;
+	(void)what;
+	return accel_missing();
 }
 
 #endif

@@ -41,6 +41,8 @@ static int fake_open(const char *node)
 {
 	if (fake.open_error)
 		return fake.open_error;
+	if (!strcmp(node, "/sys/bus/pci/devices/" FAKE_ADDRESS "/resource0"))
+		return dup(STDERR_FILENO);
 	ck_assert_str_eq(node, FAKE_NODE);
 	return new_descriptor(new_file());
 }
@@ -66,10 +68,9 @@ static void fake_close(int fd)
 {
 	struct fake_file *file = descriptors[fd];
 
-	ck_assert_ptr_nonnull(file);
 	descriptors[fd] = NULL;
 	close(fd);
-	if (!--file->references)
+	if (file && !--file->references)
 		end_file(file);
 }
 
@@ -139,6 +140,9 @@ static int dispatch(struct fake_file *f, unsigned long request, void *arg)
 	case DRM_IOCTL_EMBENG_CONTEXT_CREATE:
 		f->context = true;
 		return 0;
+	case DRM_IOCTL_EMBENG_RESET:
+		fake.rung = ((struct embeng_accel_reset *)arg)->rung;
+		return 0;
 	case DRM_IOCTL_EMBENG_WAIT:
 		return fake_wait(f, arg);
 	}
@@ -168,6 +172,17 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	return dispatch(f, request, arg);
 }
 
+/* Resource files are no files of the driver. */
+static void *map_either(int fd, uint64_t offset, uint64_t length, bool writable)
+{
+	if (descriptors[fd])
+		return fake_map(fd, offset, length, writable);
+	errno = EINVAL;
+	return fake.no_write && writable
+		       ? NULL
+		       : fake_map(fd, (uintptr_t)fake.registers, length, writable);
+}
+
 static int fake_each(accel_each_fn fn, void *arg)
 {
 	int ret = 0;
@@ -184,7 +199,7 @@ void fake_install(void)
 		.dup = fake_dup,
 		.close = fake_close,
 		.ioctl = fake_ioctl,
-		.map = fake_map,
+		.map = map_either,
 		.unmap = fake_unmap,
 		.each = fake_each,
 	};

@@ -27,6 +27,9 @@
  * @fails: ioctl number that fails with @error
  * @error: negative
  * @lost: every ioctl fails with it, negative; set by fake_lose()
+ * @registers: of the function, which its resource file maps; QUERY_DEVICE may name it
+ * @no_write: the resource file cannot be mapped
+ * @rung: of the last RESET
  * @submits: SUBMIT ioctls
  * @waits: WAIT ioctls
  * @bos: buffer objects there are
@@ -45,6 +48,9 @@ struct fake_driver {
 	unsigned long fails;
 	int error;
 	int lost;
+	char registers[EMBENG_REGISTERS_SIZE] __attribute__((aligned(8)));
+	bool no_write;
+	uint32_t rung;
 	unsigned int submits, waits;
 	int bos, bindings, mappings, files;
 };

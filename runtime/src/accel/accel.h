@@ -91,6 +91,16 @@ struct accel_facts {
 	struct embeng_caps caps;
 };
 
+/* open.c: without a file yet */
+struct accel *accel_new(void);
+void accel_close(struct device *d);
+
+/*
+ * search.c: the open file of the device that @name means, and what it says. On failure
+ * a->device.info has what was found out until then, and a->fd may be open.
+ */
+int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts);
+
 /* query.c */
 int accel_query(int fd, uint32_t what, void *data, uint32_t size);
 /*

@@ -38,7 +38,7 @@ static int check_driver(int fd, const char *node, struct embeng_device_info *inf
 		return fail(ret, "%s: the device is gone", node);
 	if (ret || strcmp(name, "embeng"))
 		return fail(-ENODEV, "%s: this is not an embedding engine but a device of the "
-			    "driver \"%s\"; `embeng list` shows those there are", node, name);
+			    "driver \"%s\"", node, name);
 	strcpy(info->driver, name);
 	return check_version(&version, node);
 }
