@@ -177,12 +177,37 @@ EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
 /**
  * embeng_fd() - readable when a lookup or an update completed since the last wait
  *
- * Owned by @e. For poll(); the calls below say what completed.
+ * Owned by @e. For poll(); the calls below say what completed. -ENOTSUP once the context is
+ * shared, whose events go to whoever asks first.
  */
 EMBENG_API int embeng_fd(struct embeng *e);
 
-/** embeng_export() / embeng_attach() - share a context by descriptor; soft: -ENOTSUP */
+/**
+ * embeng_export() - a descriptor of the handle's context, for other processes
+ *
+ * Each process that embeng_attach()es feeds replicas of its own: a replica belongs to the
+ * handle that enqueues its first batch, for good. What this handle has not fed yet when it is
+ * first exported is given up; no other thread may be in a call on it then. From then on
+ * embeng_flush() waits for the other processes' parts of the steps that this one handed in, too;
+ * calls that read or write rows and inference lookups give -ETIME while such a part is missing,
+ * so flush first; what is handed in when a handle is closed is lost with it unless it was
+ * flushed; and embeng_fd() is not to be had. A process that dies leaves the others waiting for
+ * its part (-ETIME names it).
+ *
+ * Return: a descriptor of the caller's, close-on-exec, to be sent by SCM_RIGHTS; -ENOTSUP on the
+ * soft device and with pipelining; -EBUSY after embeng_fd().
+ */
 EMBENG_API int embeng_export(struct embeng *e);
+
+/**
+ * embeng_attach() - a handle on another process' context
+ * @fd: of embeng_export(); stays the caller's
+ * @model: the same as the other's, else lookups are refused
+ *
+ * The tables are as they are. Rows can be read and written, and inference looked up, before
+ * training starts, or once this handle feeds a replica. Return: 0, -EINVAL (@fd has no context),
+ * -ENOTSUP (pipelining), -ESHUTDOWN, -ENODEV.
+ */
 EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
 			     struct embeng_error *error);
 
@@ -198,6 +223,31 @@ EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct em
  * Return: zeroed, 4 KiB-aligned memory, or NULL (embeng_last_error()).
  */
 EMBENG_API void *embeng_buffer_alloc(struct embeng *e, size_t bytes);
+
+/**
+ * embeng_memory_export() - the dma-buf behind a pointer
+ * @p: into a buffer, into the activations of a view, or what embeng_gradient_buffer() gave
+ * @offset: out: where @p stands in the dma-buf
+ *
+ * Another process maps it, or imports it with embeng_buffer_import(); so may another device's
+ * driver. It remains memory when this handle is closed, but activations and gradients are then
+ * written no more, nor are they those of later steps, which may lie elsewhere. The other
+ * side's processor sees what is here between DMA_BUF_IOCTL_SYNC, where caches are not coherent.
+ * Return: a descriptor of the caller's, close-on-exec; -ENOTSUP on the soft device; -EINVAL for
+ * another's memory, and for an imported buffer, whose own descriptor can be passed on.
+ */
+EMBENG_API int embeng_memory_export(struct embeng *e, const void *p, size_t *offset);
+
+/**
+ * embeng_buffer_import() - a dma-buf as a buffer
+ * @dmabuf: stays the caller's
+ * @bytes: out, or NULL: its length
+ *
+ * Used in place and freed as what embeng_buffer_alloc() gives. Two processes of one context
+ * may keep it in memory until the context ends. Return: the memory, or NULL
+ * (embeng_last_error()).
+ */
+EMBENG_API void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes);
 
 /** embeng_buffer_free() - -EBUSY while a batch or an update still uses it */
 EMBENG_API int embeng_buffer_free(struct embeng *e, void *buffer);
@@ -382,7 +432,12 @@ EMBENG_API int embeng_apply_gradients(struct embeng *e, const struct embeng_grad
  */
 EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature);
 
-/** embeng_flush() - wait until every complete update that was handed in is applied */
+/**
+ * embeng_flush() - wait until every complete update that was handed in is applied
+ *
+ * In a shared context until every one that this handle handed in is: -ETIME names whose part
+ * is missing.
+ */
 EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
 
 /* -- rows ---------------------------------------------------------------- */

@@ -163,10 +163,33 @@ void pins_free(struct pins *pins)
 	*pins = (struct pins){0};
 }
 
+static struct buffer *new_buffer(void)
+{
+	struct buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer)
+		fail(-ENOMEM, "no memory for a buffer");
+	return buffer;
+}
+
+/* Takes @buffer, whose region is made; frees both on failure. */
+static void *keep(struct embeng *e, struct buffer *buffer)
+{
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = add(&e->buffers, buffer);
+	pthread_mutex_unlock(&e->lock);
+	if (!ret)
+		return buffer->region.data;
+	region_free(e->device, &buffer->region);
+	free(buffer);
+	return NULL;
+}
+
 void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
 {
 	struct buffer *buffer;
-	int ret;
 
 	if (session_check(e, "embeng_buffer_alloc"))
 		return NULL;
@@ -174,24 +197,38 @@ void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
 		fail(-EINVAL, "embeng_buffer_alloc: a buffer of 0 bytes; ask for one at least");
 		return NULL;
 	}
-	buffer = calloc(1, sizeof(*buffer));
-	if (!buffer) {
-		fail(-ENOMEM, "no memory for a buffer");
+	buffer = new_buffer();
+	if (!buffer)
 		return NULL;
-	}
-	ret = region_alloc(e->device, &buffer->region, bytes);
-	if (!ret) {
-		pthread_mutex_lock(&e->lock);
-		ret = add(&e->buffers, buffer);
-		pthread_mutex_unlock(&e->lock);
-		if (ret)
-			region_free(e->device, &buffer->region);
-	}
-	if (ret) {
+	if (region_alloc(e->device, &buffer->region, bytes)) {
 		free(buffer);
 		return NULL;
 	}
-	return buffer->region.data;
+	return keep(e, buffer);
+}
+
+void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
+{
+	struct buffer *buffer;
+	void *data;
+
+	if (session_check(e, "embeng_buffer_import"))
+		return NULL;
+	if (!e->device->ops->region_import) {
+		fail(-ENOTSUP, "embeng_buffer_import: the soft device shares no memory");
+		return NULL;
+	}
+	buffer = new_buffer();
+	if (!buffer)
+		return NULL;
+	if (e->device->ops->region_import(e->device, dmabuf, &buffer->region)) {
+		free(buffer);
+		return NULL;
+	}
+	data = keep(e, buffer);
+	if (data && bytes)
+		*bytes = buffer->region.length;
+	return data;
 }
 
 static int take_out(struct embeng *e, void *p, struct buffer **out)

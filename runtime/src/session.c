@@ -79,36 +79,65 @@ static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind
 	return 0;
 }
 
-static void close_rings(struct embeng *e)
+static void close_ring(struct embeng *e, struct ring *ring)
 {
-	while (e->ring_count) {
-		struct ring *ring = e->rings[--e->ring_count];
-
-		e->device->ops->queue_destroy(e->device, &ring->queue);
-		ring_close(ring);
+	if (!ring->requests)
+		return;
+	for (uint32_t i = 0; i < e->ring_count; i++) {
+		if (e->rings[i] == ring) {
+			e->rings[i] = e->rings[--e->ring_count];
+			break;
+		}
 	}
-	free(e->rings);
-	e->rings = NULL;
+	e->device->ops->queue_destroy(e->device, &ring->queue);
+	ring_close(ring);
 }
 
-static int start_replica(struct embeng *e, uint32_t index)
+static void free_slots(const struct embeng *e, struct slot *slots)
 {
-	struct replica *r = &e->replicas[index];
-	int ret;
+	for (uint32_t i = 0; slots && i < e->slot_count; i++)
+		slot_free(&slots[i]);
+	free(slots);
+}
+
+/* Queues first, so that nothing in flight meets memory that was taken back. */
+static void stop_replica(struct embeng *e, struct replica *r)
+{
+	close_ring(e, &r->input);
+	close_ring(e, &r->inference);
+	close_ring(e, &r->gradient);
+	free_slots(e, r->training);
+	free_slots(e, r->serving);
+	*r = (struct replica){0};
+}
+
+static int start_slots(struct embeng *e, struct replica *r)
+{
+	int ret = 0;
 
 	r->training = calloc(e->slot_count, sizeof(*r->training));
 	r->serving = calloc(e->slot_count, sizeof(*r->serving));
 	if (!r->training || !r->serving)
 		return fail(-ENOMEM, "no memory for the steps in flight");
-	for (uint32_t i = 0; i < e->slot_count; i++) {
+	for (uint32_t i = 0; !ret && i < e->slot_count; i++) {
 		ret = slot_init(e, &r->training[i]);
 		ret = ret ? ret : slot_init(e, &r->serving[i]);
-		if (ret)
-			return ret;
 	}
-	ret = open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
+	return ret;
+}
+
+int session_start_replica(struct embeng *e, uint32_t index)
+{
+	struct replica *r = &e->replicas[index];
+	int ret = start_slots(e, r);
+
+	ret = ret ? ret : open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
 	ret = ret ? ret : open_ring(e, &r->inference, EMBENG_QUEUE_INFERENCE, index);
-	return ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
+	ret = ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
+	if (ret)
+		stop_replica(e, r);
+	r->started = !ret;
+	return ret;
 }
 
 static int start_features(struct embeng *e)
@@ -144,31 +173,27 @@ int session_start(struct embeng *e)
 		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
 	ret = start_features(e);
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
-	for (uint32_t i = 0; !ret && i < e->replica_count; i++)
-		ret = start_replica(e, i);
+	for (uint32_t i = 0; !ret && !e->shared && i < e->replica_count; i++)
+		ret = session_start_replica(e, i);
 	return ret;
 }
 
-static void stop_replica(struct embeng *e, struct replica *r)
+void session_share(struct embeng *e)
 {
-	for (uint32_t i = 0; i < e->slot_count; i++) {
-		if (r->training)
-			slot_free(&r->training[i]);
-		if (r->serving)
-			slot_free(&r->serving[i]);
-	}
-	free(r->training);
-	free(r->serving);
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		if (!e->replicas[i].order)
+			stop_replica(e, &e->replicas[i]);
+	e->shared = true;
 }
 
 void session_stop(struct embeng *e)
 {
-	/* First, so that nothing in flight meets memory that was taken back. */
-	close_rings(e);
+	close_ring(e, &e->transfer);
 	region_free(e->device, &e->staging);
 	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
 		stop_replica(e, &e->replicas[i]);
 	free(e->replicas);
+	free(e->rings);
 	buffers_free(e->device, &e->buffers);
 	free(e->outputs);
 	free(e->null_gradient_said);

@@ -105,7 +105,8 @@ static void fill_caps(struct fake_file *f, struct embeng_caps *caps)
 static int query(struct fake_file *f, struct embeng_accel_query *q)
 {
 	struct embeng_accel_context_state state = {
-		.status = fake.lost == -ESHUTDOWN ? EMBENG_ACCEL_CONTEXT_LOST : f->context};
+		.status = fake.context_lost || fake.lost == -ESHUTDOWN ? EMBENG_ACCEL_CONTEXT_LOST
+								       : f->context};
 	struct embeng_caps caps;
 	uint64_t counters[15] = {[11] = 5}; /* TIME_LOOKUP */
 	const void *answer = counters;
@@ -221,6 +222,16 @@ void fake_install(void)
 		.interface_major = EMBENG_INTERFACE_MAJOR,
 	};
 	accel_system = &system;
+}
+
+void fake_close_descriptor(int fd)
+{
+	fake_close(fd);
+}
+
+void fake_lose_context(void)
+{
+	fake.context_lost = true;
 }
 
 void fake_lose(int error)

@@ -30,6 +30,7 @@
  * @registers: of the function, which its resource file maps; QUERY_DEVICE may name it
  * @no_write: the resource file cannot be mapped
  * @rung: of the last RESET
+ * @context_lost: set by fake_lose_context()
  * @submits: SUBMIT ioctls
  * @waits: WAIT ioctls
  * @bos: buffer objects there are
@@ -48,6 +49,7 @@ struct fake_driver {
 	unsigned long fails;
 	int error;
 	int lost;
+	bool context_lost;
 	char registers[EMBENG_REGISTERS_SIZE] __attribute__((aligned(8)));
 	bool no_write;
 	uint32_t rung;
@@ -59,6 +61,12 @@ extern struct fake_driver fake;
 
 /* Puts it in the kernel's place, as new. */
 void fake_install(void);
+
+/* close() of a descriptor that the driver gave out. */
+void fake_close_descriptor(int fd);
+
+/* QUERY_CONTEXT calls the contexts lost; nothing else fails yet. */
+void fake_lose_context(void);
 
 /* The device goes (-ENODEV), or a reset takes the contexts (-ESHUTDOWN). */
 void fake_lose(int error);
