@@ -59,7 +59,7 @@ static void retire(struct command *command)
 	queue_drop(q, command);
 }
 
-void complete(struct command *command)
+void command_complete(struct command *command)
 {
 	if (!command_is_ours(command))
 		model_finish(command);

@@ -59,7 +59,7 @@ static bool look(struct queue *q, int *moved)
 		q->context->moving = true;
 		return true;
 	}
-	complete(command);
+	command_complete(command);
 	*moved = 1;
 	return false;
 }
@@ -103,7 +103,7 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 	*away_ns += port_now_ns() - began;
 	q->running = false;
 	e->busy = false;
-	complete(command);
+	command_complete(command);
 }
 
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)

@@ -67,7 +67,7 @@ void command_release(struct command *command);
 /* accept.c */
 /* Lets go of the lock inside; adds the time it was without it to *away_ns. */
 int accept_step(struct engine *e, u64 *away_ns);
-void complete(struct command *command);
+void command_complete(struct command *command);
 
 /* execute.c */
 /* As accept_step(). */

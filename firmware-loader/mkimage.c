@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes the built-in image as a C header. usage: mkimage OUTPUT */
+/* Writes the built-in image as a C header and as a file. usage: mkimage HEADER FILE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +23,24 @@ static int write_header(FILE *out, const unsigned char *image, size_t length)
 	return ferror(out);
 }
 
-static int write_file(const char *path, const unsigned char *image, size_t length)
+static int write_plain(FILE *out, const unsigned char *image, size_t length)
+{
+	return fwrite(image, 1, length, out) != length;
+}
+
+static int write_file(const char *path, const unsigned char *image, size_t length,
+		      int (*write)(FILE *out, const unsigned char *image, size_t length))
 {
 	FILE *out = fopen(path, "w");
-	int failed;
+	int failed = 1;
 
-	if (!out)
+	if (out)
+		failed = write(out, image, length);
+	if (!out || fclose(out) || failed) {
+		perror(path);
 		return 1;
-	failed = write_header(out, image, length);
-	return fclose(out) || failed;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -45,8 +54,8 @@ int main(int argc, char **argv)
 	size_t length;
 	int failed;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: mkimage OUTPUT\n");
+	if (argc != 3) {
+		fprintf(stderr, "usage: mkimage HEADER FILE\n");
 		return 2;
 	}
 	if (image_pack(BUILTIN_VERSION, BUILTIN_BUILD_ID, sections,
@@ -54,9 +63,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "mkimage: out of memory\n");
 		return 1;
 	}
-	failed = write_file(argv[1], image, length);
+	failed = write_file(argv[1], image, length, write_header) ||
+		 write_file(argv[2], image, length, write_plain);
 	free(image);
-	if (failed)
-		perror(argv[1]);
 	return failed;
 }

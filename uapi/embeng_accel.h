@@ -62,7 +62,11 @@
 #ifndef _EMBENG_ACCEL_H_
 #define _EMBENG_ACCEL_H_
 
-#include "drm.h" /* libdrm-dev, or include/uapi/drm of a kernel */
+#ifdef __KERNEL__
+#include <drm/drm.h>
+#else
+#include "drm.h" /* libdrm-dev */
+#endif
 
 #include "embeng_engine.h"
 
