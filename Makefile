@@ -21,4 +21,4 @@ deps:
 	@scripts/deps.sh
 
 clean:
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-fuzz

@@ -25,7 +25,7 @@ static u32 copy_image(struct engine *e, u64 length, void **image)
 	if (*image)
 		memcpy(*image, view, length);
 	port_dma_unmap(e->config.host, view, length);
-	return *image ? EMBENG_BOOT_ERROR_NONE : EMBENG_BOOT_ERROR_ADDRESS;
+	return *image ? EMBENG_BOOT_ERROR_NONE : EMBENG_BOOT_ERROR_MEMORY;
 }
 
 static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
@@ -87,18 +87,21 @@ static u32 start(struct engine *e, const struct firmware *firmware)
 	const struct embeng_fw_parameters *p = &firmware->parameters;
 	u32 sq = reg_read32(e, EMBENG_REG_ADMIN_SQ_ENTRIES);
 	u32 cq = reg_read32(e, EMBENG_REG_ADMIN_CQ_ENTRIES);
+	u16 status;
 
 	if (!sq || sq & (sq - 1) || sq > EMBENG_SQ_ENTRIES_MAX || !cq || cq & (cq - 1) ||
 	    cq > 2 * EMBENG_SQ_ENTRIES_MAX)
 		return EMBENG_BOOT_ERROR_PARAMETER;
 	set_caps(e, p);
 	e->contexts = port_alloc(p->contexts * sizeof(struct context *));
-	if (e->contexts)
-		e->queues[0] = queue_new(e, 0, reg_read64(e, EMBENG_REG_ADMIN_RING), sq, cq);
-	if (!e->queues[0]) {
+	if (!e->contexts)
+		return EMBENG_BOOT_ERROR_MEMORY;
+	status = queue_new(e, 0, reg_read64(e, EMBENG_REG_ADMIN_RING), sq, cq, &e->queues[0]);
+	if (status) {
 		port_free(e->contexts);
 		e->contexts = NULL;
-		return EMBENG_BOOT_ERROR_ADDRESS;
+		return status == EMBENG_STATUS_KEY ? EMBENG_BOOT_ERROR_ADDRESS :
+						     EMBENG_BOOT_ERROR_MEMORY;
 	}
 	e->inline_bytes = p->inline_bytes;
 	e->heartbeat_ms = p->heartbeat_ms;

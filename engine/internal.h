@@ -38,7 +38,9 @@ void region_table_unmap(struct context *c);
 bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
 
 /* queue.c */
-struct queue *queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries);
+/* 0, NO_MEMORY, or KEY when the ring is not memory that the device was given. */
+u16 queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries,
+	      struct queue **out);
 void queue_free(struct queue *q);
 u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
 void queue_kill(struct queue *q, bool lost);

@@ -36,12 +36,13 @@ static void start_indices(struct queue *q)
 	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
 }
 
-struct queue *queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries)
+u16 queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries,
+	      struct queue **out)
 {
 	struct queue *q = port_alloc(sizeof(*q));
 
 	if (!q)
-		return NULL;
+		return EMBENG_STATUS_NO_MEMORY;
 	q->engine = e;
 	q->number = number;
 	q->layout = embeng_ring_layout(sq_entries, cq_entries,
@@ -49,10 +50,11 @@ struct queue *queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, 
 	q->doorbell = doorbell_of(e, number);
 	if (!map_ring(e, q, ring)) {
 		queue_free(q);
-		return NULL;
+		return EMBENG_STATUS_KEY;
 	}
 	start_indices(q);
-	return q;
+	*out = q;
+	return EMBENG_STATUS_OK;
 }
 
 void queue_free(struct queue *q)
@@ -162,9 +164,9 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 
 	if (status)
 		return status;
-	q = queue_new(e, cmd->queue, cmd->address, cmd->sq_entries, cmd->cq_entries);
-	if (!q)
-		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_DATA, cmd->address, 0);
+	status = queue_new(e, cmd->queue, cmd->address, cmd->sq_entries, cmd->cq_entries, &q);
+	if (status)
+		return bad(fault, status, EMBENG_FIELD_DATA, cmd->address, 0);
 	if (!make_pool(q, ahead ? e->caps.step_depth : 1)) {
 		queue_free(q);
 		return bad(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, 0, 0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds and tests embeng: plain, under ASan+UBSan, and under TSan.
+"""Builds and tests embeng: plain, under ASan+UBSan, under TSan, and fuzzed (fuzz.py).
 
 Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
 TAP) those are what is counted; any other test counts as one. A test that crashes, hangs,
@@ -13,6 +13,8 @@ import shutil
 import subprocess
 import sys
 from typing import NamedTuple
+
+import fuzz
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -157,10 +159,18 @@ def run_stage(stage):
     return total
 
 
+def run_fuzz():
+    say("\n== fuzz: build in build-fuzz/, run, measure")
+    total = Count(*fuzz.stage(os.path.join(TOP, "build-fuzz")))
+    say(f"== fuzz: {total.passed} of {total.passed + total.failed} cases pass")
+    return total
+
+
 def main():
     total = Count()
     for stage in STAGES:
         total = total.plus(run_stage(stage))
+    total = total.plus(run_fuzz())
     say(f"\n{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

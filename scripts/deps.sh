@@ -36,6 +36,12 @@ compiles()
 	printf '#include <%s>\n' "$2" | $1 -fsyntax-only - 2>/dev/null
 }
 
+links_fuzzer()
+{
+	echo 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }' |
+		clang -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
+}
+
 probe()
 {
 	case $1 in
@@ -43,6 +49,7 @@ probe()
 	pc:*) pkg-config --exists "${1#pc:}" 2>/dev/null ;;
 	file:*) [ -e "${1#file:}" ] ;;
 	hdr:*) compiles "cc -x c" "${1#hdr:}" ;;
+	fuzzer:clang) links_fuzzer ;;
 	m32:gcc) compiles "gcc -m32 -x c" stdint.h ;;
 	*) echo "packages.txt: unknown probe $1" >&2; return 1 ;;
 	esac

@@ -166,7 +166,8 @@ enum embeng_boot_state {
 	X(HASH, 9, "a section's hash does not match")                                   \
 	X(PARAMETER, 10, "a boot parameter is outside its limits")                      \
 	X(SELF_TEST, 11, "a self-test failed")                                          \
-	X(RESERVED, 12, "a reserved field is not zero")
+	X(RESERVED, 12, "a reserved field is not zero")                                 \
+	X(MEMORY, 13, "the host has no memory left for the device")
 
 enum embeng_boot_error {
 #define EMBENG_BOOT_ERROR_ENUM(name, value, text) EMBENG_BOOT_ERROR_##name = value,

@@ -7,7 +7,8 @@ usage: man3.py --list HEADER...       names of the pages, one a line
 
 A comment that begins with two stars documents what follows it up to the next blank line:
 functions share its page, which bears the first one's name, the others become links to it. A
-structure gets a page, too. A public function without a comment is an error.
+structure gets a page, too. A public function without a comment is an error, and so is one that
+returns an int without saying which.
 """
 import argparse
 import os
@@ -131,6 +132,9 @@ def pages_of(path, top):
         if page:
             pages.append(page)
             documented.update([] if page.structure else page.names)
+    for page in pages:
+        if "EMBENG_API int " in page.declarations and not page.returns:
+            fail(header, f"{page.names[0]}() does not say what it returns")
     bare = [name for _, name, _ in FUNCTION.findall(source) if name not in documented]
     if bare:
         fail(header, f"without a comment: {', '.join(bare)}")

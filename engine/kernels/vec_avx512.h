@@ -29,9 +29,11 @@ static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u
 {
 	const vec_half zero = { 0 };
 
+	const void *from = p; /* compilers differ in what these builtins point at */
+
 	if (n > VEC / 2)
-		return __builtin_ia32_loadups512_mask(p, (vec){ 0 }, vec_lanes(n));
-	return __builtin_shufflevector(__builtin_ia32_loadups256_mask(p, zero, (u8)vec_lanes(n)),
+		return __builtin_ia32_loadups512_mask(from, (vec){ 0 }, vec_lanes(n));
+	return __builtin_shufflevector(__builtin_ia32_loadups256_mask(from, zero, (u8)vec_lanes(n)),
 				       zero, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
@@ -42,11 +44,12 @@ static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u
 static inline __attribute__((always_inline)) void vec_store_part(float *p, vec v, u64 n)
 {
 	vec_half low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+	void *to = p;
 
 	if (n > VEC / 2)
-		return __builtin_ia32_storeups512_mask(p, v, vec_lanes(n));
+		return __builtin_ia32_storeups512_mask(to, v, vec_lanes(n));
 	__asm__("" : "+v"(low));
-	__builtin_ia32_storeups256_mask(p, low, (u8)vec_lanes(n));
+	__builtin_ia32_storeups256_mask(to, low, (u8)vec_lanes(n));
 }
 
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
@@ -56,7 +59,11 @@ static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
 
 static inline __attribute__((always_inline)) vec vec_sqrt(vec x)
 {
+#if __has_builtin(__builtin_ia32_sqrtps512_mask)
 	return __builtin_ia32_sqrtps512_mask(x, x, VEC_ALL_LANES, VEC_ROUNDING);
+#else /* clang */
+	return __builtin_ia32_sqrtps512(x, VEC_ROUNDING);
+#endif
 }
 
 #endif

@@ -80,6 +80,9 @@ static int refuse(const struct output *out, const char *name)
 
 	if (!name)
 		return output_fail(out, CLI_USAGE, EINVAL, hint, "which command? ls, verify or dump");
+	if (*name == '-')
+		return output_fail(out, CLI_USAGE, EINVAL, hint,
+				   "the command goes before '%s': ls, verify or dump", name);
 	return output_fail(out, CLI_USAGE, EINVAL, hint, "there is no command '%s'", name);
 }
 

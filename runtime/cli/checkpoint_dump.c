@@ -237,15 +237,13 @@ static int report(const struct output *out, const struct dump *d)
 	json_object_array_add(rows, json_object_new_int64(d->first));
 	json_object_array_add(rows, json_object_new_int64(d->end));
 	document = json_document(out);
-	json_object_object_add(document, "dir", json_object_new_string(d->dir));
-	json_object_object_add(document, "table", json_object_new_string(d->config.name));
-	json_object_object_add(document, "slot",
-			       json_object_new_string(d->slot ? d->slot : "parameters"));
+	json_add_text(document, "dir", d->dir);
+	json_add_text(document, "table", d->config.name);
+	json_add_text(document, "slot", d->slot ? d->slot : "parameters");
 	json_object_object_add(document, "rows", rows);
 	json_object_object_add(document, "dim", json_object_new_int64(d->config.dim));
-	json_object_object_add(document, "format",
-			       json_object_new_string(d->format == FORMAT_NPY ? "npy" : "text"));
-	json_object_object_add(document, "file", json_object_new_string(d->path));
+	json_add_text(document, "format", d->format == FORMAT_NPY ? "npy" : "text");
+	json_add_text(document, "file", d->path);
 	return json_emit(document);
 }
 
@@ -254,7 +252,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 {
 	/* A line that moves, between lines of rows, is no help. */
 	bool shown = !out->json && (d->path || !isatty(STDOUT_FILENO)), reading = false;
-	struct transfer transfer = {.line = progress_start(shown), .cancels = true};
+	struct transfer transfer = {.line = progress_start_slowly(shown), .cancels = true};
 	struct outfile file;
 	int rc = outfile_open(&file, d->path);
 

@@ -29,9 +29,12 @@ static int width(const char *text)
 	return columns;
 }
 
+/* A stranger's checkpoint must not speak to the terminal. */
 static void print_name(const char *name, int columns)
 {
-	printf("%s%*s  ", name, columns - width(name), "");
+	for (const char *c = name; *c; c++)
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	printf("%*s  ", columns - width(name), "");
 }
 
 static void print_table(const struct embeng_model *model, size_t t, int columns)
@@ -73,11 +76,6 @@ static int print_all(const char *dir, const struct embeng_model *model,
 	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
 }
 
-static void add_count(struct json_object *to, const char *key, uint64_t value)
-{
-	json_object_object_add(to, key, json_object_new_uint64(value));
-}
-
 static struct json_object *json_table(const struct embeng_model *model, size_t t)
 {
 	struct json_object *object = json_object_new_object(), *slots = json_object_new_array();
@@ -85,16 +83,15 @@ static struct json_object *json_table(const struct embeng_model *model, size_t t
 	size_t count = embeng_model_slot_count(model, t);
 
 	embeng_model_get_table(model, t, &table);
-	json_object_object_add(object, "name", json_object_new_string(table.name));
-	add_count(object, "rows", (uint64_t)table.vocabulary_size);
-	add_count(object, "dim", (uint64_t)table.dim);
-	json_object_object_add(object, "optimizer",
-			       json_object_new_string(checkpoint_optimizer(&table)));
+	json_add_text(object, "name", table.name);
+	json_add_number(object, "rows", (uint64_t)table.vocabulary_size);
+	json_add_number(object, "dim", (uint64_t)table.dim);
+	json_add_text(object, "optimizer", checkpoint_optimizer(&table));
 	for (size_t k = 0; k < count; k++)
 		json_object_array_add(slots,
 				      json_object_new_string(embeng_model_slot_name(model, t, k)));
 	json_object_object_add(object, "slots", slots);
-	add_count(object, "bytes", table_bytes(&table, count));
+	json_add_number(object, "bytes", table_bytes(&table, count));
 	return object;
 }
 
@@ -105,18 +102,16 @@ static int emit(const struct output *out, const char *dir, const struct embeng_m
 	char hash[24];
 
 	snprintf(hash, sizeof(hash), "%016" PRIx64, info->model_hash);
-	json_object_object_add(d, "dir", json_object_new_string(dir));
-	add_count(d, "step", info->step);
-	json_object_object_add(d, "model_hash", json_object_new_string(hash));
-	add_count(d, "files", info->file_count);
-	add_count(d, "bytes", info->bytes);
-	add_count(d, "chunks", info->chunk_count);
+	json_add_text(d, "dir", dir);
+	json_add_number(d, "step", info->step);
+	json_add_text(d, "model_hash", hash);
+	json_add_number(d, "files", info->file_count);
+	json_add_number(d, "bytes", info->bytes);
+	json_add_number(d, "chunks", info->chunk_count);
 	for (size_t t = 0; t < embeng_model_table_count(model); t++)
 		json_object_array_add(tables, json_table(model, t));
 	json_object_object_add(d, "tables", tables);
-	json_object_object_add(d, "program_state",
-			       info->program_state ? json_object_new_string(info->program_state)
-						   : NULL);
+	json_add_text(d, "program_state", info->program_state);
 	return json_emit(d);
 }
 

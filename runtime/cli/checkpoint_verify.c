@@ -26,18 +26,18 @@ static int report(const struct output *out, const char *dir,
 		return CLI_OK;
 	}
 	d = json_document(out);
-	json_object_object_add(d, "dir", json_object_new_string(dir));
+	json_add_text(d, "dir", dir);
 	json_object_object_add(d, "whole", json_object_new_boolean(true));
-	json_object_object_add(d, "files", json_object_new_uint64(info->file_count));
-	json_object_object_add(d, "bytes", json_object_new_uint64(info->bytes));
-	json_object_object_add(d, "chunks", json_object_new_uint64(info->chunk_count));
+	json_add_number(d, "files", info->file_count);
+	json_add_number(d, "bytes", info->bytes);
+	json_add_number(d, "chunks", info->chunk_count);
 	return json_emit(d);
 }
 
 static int verify(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
 		  const struct embeng_checkpoint_info *info)
 {
-	struct transfer transfer = {.line = progress_start(!out->json), .cancels = true};
+	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	int err, code;
 
 	interrupt_catch();

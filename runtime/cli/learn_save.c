@@ -66,7 +66,7 @@ static int check_place(const struct output *out, const struct learn *learn,
 int resume_apply(const struct output *out, const struct learn *learn, struct trainer *t,
 		 struct learned *l)
 {
-	struct transfer transfer = {.line = progress_start(!out->json), .cancels = true};
+	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	struct embeng_restore_options options = {
 		.size = sizeof(options),
 		.progress = transfer_progress,
@@ -145,7 +145,7 @@ int save_prepare(const struct output *out, const struct learn *learn)
 
 int save_now(const struct output *out, struct trainer *t, struct learned *l, const char *dir)
 {
-	struct transfer transfer = {.line = progress_start(!out->json), .cancels = l->serves};
+	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = l->serves};
 	struct training training = {
 		.settings = *l->settings,
 		.data = l->data_hash,

@@ -46,22 +46,16 @@ static int read_size(struct part part, int64_t *rows, int64_t *dim)
 
 static int read_optimizer(struct part part, struct embeng_optimizer *optimizer)
 {
-	static struct embeng_optimizer (*const makers[])(float) = {
-		embeng_sgd, embeng_adagrad, embeng_adagrad_momentum, embeng_ftrl, embeng_adam,
-	};
+	char name[32];
 
 	*optimizer = (struct embeng_optimizer){.size = sizeof(*optimizer)};
-	if (part.length == 4 && !memcmp(part.text, "none", 4))
+	if (part.length >= sizeof(name))
+		return -1;
+	memcpy(name, part.text, part.length);
+	name[part.length] = '\0';
+	if (!strcmp(name, "none"))
 		return 0;
-	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-		const char *name;
-
-		*optimizer = makers[i](0.01f); /* no rate changes a size */
-		name = embeng_optimizer_text(optimizer->kind);
-		if (strlen(name) == part.length && !memcmp(name, part.text, part.length))
-			return 0;
-	}
-	return -1;
+	return embeng_optimizer_by_name(name, 0.01f, optimizer); /* no rate changes a size */
 }
 
 static int usage(const struct output *out, const char *option, const char *given, const char *form)

@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "plan.h"
+#include "transfer.h"
 
 static const char *const kinds[] = {
 	[EMBENG_PLAN_TABLE] = "table",
@@ -17,25 +18,12 @@ static const char *const kinds[] = {
 	[EMBENG_PLAN_ROWS] = "row access",
 };
 
-/* "1.5 GiB" */
-static const char *human(uint64_t bytes, char text[static 16])
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	double value = (double)bytes;
-	size_t unit = 0;
-
-	for (; value >= 1023.95; unit++)
-		value /= 1024;
-	snprintf(text, 16, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-	return text;
-}
-
 static void line(const char *kind, const char *of, const char *slot, uint64_t bytes)
 {
-	char whose[80], text[16];
+	char whose[80], text[BYTES_TEXT];
 
 	snprintf(whose, sizeof(whose), "%.48s%s%.24s", of, *slot ? " " : "", slot);
-	printf("%-12s  %-40s  %20" PRIu64 "  %10s\n", kind, whose, bytes, human(bytes, text));
+	printf("%-12s  %-40s  %20" PRIu64 "  %10s\n", kind, whose, bytes, bytes_text(bytes, text));
 }
 
 static const char *owner(const struct plan_report *r, const struct embeng_plan_item *item)
@@ -60,9 +48,9 @@ static bool fits_machine(const struct plan_report *r)
 
 static void say_fit(const char *where, uint64_t need, uint64_t room, bool fits)
 {
-	char wanted[16], there[16];
+	char wanted[BYTES_TEXT], there[BYTES_TEXT];
 
-	printf("%s: %s of %s, %s\n", where, human(need, wanted), human(room, there),
+	printf("%s: %s of %s, %s\n", where, bytes_text(need, wanted), bytes_text(room, there),
 	       fits ? "fits" : "does NOT fit");
 }
 

@@ -37,6 +37,14 @@ struct progress progress_start(bool wanted)
 	return (struct progress){.on = wanted && is_terminal(stderr)};
 }
 
+struct progress progress_start_slowly(bool wanted)
+{
+	struct progress p = progress_start(wanted);
+
+	p.last_ns = now_ns();
+	return p;
+}
+
 void progress_line(struct progress *p, const char *format, ...)
 {
 	uint64_t now;
@@ -45,7 +53,7 @@ void progress_line(struct progress *p, const char *format, ...)
 	if (!p->on)
 		return;
 	now = now_ns();
-	if (p->shown && now - p->last_ns < SHOW_EVERY_NS)
+	if (now - p->last_ns < SHOW_EVERY_NS)
 		return;
 	fputs("\r", stderr);
 	va_start(args, format);

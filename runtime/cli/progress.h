@@ -16,6 +16,9 @@ struct progress {
 /* @wanted: false for --quiet and the like; a pipe or TERM=dumb is off anyway. */
 struct progress progress_start(bool wanted);
 
+/* One that shows nothing for its first tenth of a second: what is done by then needs no line. */
+struct progress progress_start_slowly(bool wanted);
+
 /* Shows the line, at most ten times a second. */
 void progress_line(struct progress *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

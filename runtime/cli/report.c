@@ -124,8 +124,10 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 {
 	printf("\nhit@10     %.3f  the item held out ranks in the first 10 of 100\n", l->hit_at_10);
 	printf("popularity %.3f  the same draw, ranked by use alone\n\n", l->popularity_hit_at_10);
-	text_hot_rows(l);
-	text_stages(l);
+	if (l->steps) {
+		text_hot_rows(l);
+		text_stages(l);
+	}
 	printf("%.2f s on %s, %u cores: %" PRIu64 " lookups, %" PRIu64 " updates, %" PRIu64
 	       " bytes copied\n\n",
 	       l->seconds, l->device.name, l->device.cores, l->counters.lookups,
@@ -137,19 +139,9 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
 }
 
-static void add_number(struct json_object *to, const char *key, double value)
+static void add_float(struct json_object *to, const char *key, double value)
 {
 	json_object_object_add(to, key, json_float(value));
-}
-
-static void add_count(struct json_object *to, const char *key, uint64_t value)
-{
-	json_object_object_add(to, key, json_object_new_int64((int64_t)value));
-}
-
-static void add_text(struct json_object *to, const char *key, const char *value)
-{
-	json_object_object_add(to, key, value ? json_object_new_string(value) : NULL);
 }
 
 static struct json_object *json_hot_rows(const struct learned *l)
@@ -159,9 +151,9 @@ static struct json_object *json_hot_rows(const struct learned *l)
 	for (size_t k = 0; k < l->stats.hot_count; k++) {
 		struct json_object *row = json_object_new_object();
 
-		add_text(row, "item", l->data->items.text[l->stats.hot[k].row]);
-		add_count(row, "row", (uint64_t)l->stats.hot[k].row);
-		add_count(row, "count", l->stats.hot[k].count);
+		json_add_text(row, "item", l->data->items.text[l->stats.hot[k].row]);
+		json_add_number(row, "row", (uint64_t)l->stats.hot[k].row);
+		json_add_number(row, "count", l->stats.hot[k].count);
 		json_object_array_add(rows, row);
 	}
 	return rows;
@@ -174,7 +166,7 @@ static struct json_object *json_stages(const struct learned *l)
 
 	stages_of(l, stages);
 	for (int k = 0; k < STAGES; k++)
-		add_number(object, stages[k].name, (double)stages[k].ns / 1e9);
+		add_float(object, stages[k].name, (double)stages[k].ns / 1e9);
 	return object;
 }
 
@@ -191,8 +183,8 @@ static struct json_object *json_answers(const struct learned *l, const uint32_t 
 		for (size_t k = 0; k < n; k++) {
 			struct json_object *item = json_object_new_object();
 
-			add_text(item, "item", l->data->items.text[found[k].item]);
-			add_number(item, "score", found[k].score);
+			json_add_text(item, "item", l->data->items.text[found[k].item]);
+			add_float(item, "score", found[k].score);
 			json_object_array_add(items, item);
 		}
 		json_object_object_add(answers, l->data->items.text[queries[q]], items);
@@ -204,8 +196,8 @@ static struct json_object *json_place(const struct place *at)
 {
 	struct json_object *place = json_object_new_object();
 
-	add_count(place, "epoch", (uint64_t)at->epoch);
-	add_count(place, "step", at->step);
+	json_add_number(place, "epoch", (uint64_t)at->epoch);
+	json_add_number(place, "step", at->step);
 	return place;
 }
 
@@ -213,14 +205,14 @@ static struct json_object *json_checkpoint(const struct learned *l)
 {
 	struct json_object *checkpoint = json_object_new_object();
 
-	add_text(checkpoint, "dir", l->temporary ? NULL : l->checkpoint);
+	json_add_text(checkpoint, "dir", l->temporary ? NULL : l->checkpoint);
 	json_object_object_add(checkpoint, "temporary", json_object_new_boolean(l->temporary));
-	add_count(checkpoint, "bytes", l->checkpoint_bytes);
-	add_count(checkpoint, "saves", l->saves);
-	add_number(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
+	json_add_number(checkpoint, "bytes", l->checkpoint_bytes);
+	json_add_number(checkpoint, "saves", l->saves);
+	add_float(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
 	json_object_object_add(checkpoint, "answers", json_object_new_boolean(l->serves));
 	if (l->serves)
-		add_number(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);
+		add_float(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);
 	return checkpoint;
 }
 
@@ -228,7 +220,7 @@ static struct json_object *json_stop(const struct learned *l)
 {
 	struct json_object *stopped = json_place(&l->place);
 
-	add_text(stopped, "by", l->stopped == STOP_SIGNAL ? "signal" : "max-steps");
+	json_add_text(stopped, "by", l->stopped == STOP_SIGNAL ? "signal" : "max-steps");
 	return stopped;
 }
 
@@ -237,15 +229,15 @@ static struct json_object *json_training(const struct output *out, const struct 
 {
 	struct json_object *d = json_document(out);
 
-	add_text(d, "source", l->source);
-	add_text(d, "note", l->note);
-	add_count(d, "baskets", l->data->basket_count);
-	add_count(d, "items", l->data->items.count);
-	add_count(d, "examples", l->examples);
-	add_count(d, "epochs", (uint64_t)l->epochs);
-	add_count(d, "seed", (uint64_t)l->settings->seed);
-	add_count(d, "steps", (uint64_t)l->steps);
-	add_number(d, "loss", l->loss);
+	json_add_text(d, "source", l->source);
+	json_add_text(d, "note", l->note);
+	json_add_number(d, "baskets", l->data->basket_count);
+	json_add_number(d, "items", l->data->items.count);
+	json_add_number(d, "examples", l->examples);
+	json_add_number(d, "epochs", (uint64_t)l->epochs);
+	json_add_number(d, "seed", (uint64_t)l->settings->seed);
+	json_add_number(d, "steps", (uint64_t)l->steps);
+	add_float(d, "loss", l->loss);
 	json_object_object_add(d, "resumed", l->resumed ? json_place(&l->from) : NULL);
 	json_object_object_add(d, "stopped", l->stopped ? json_stop(l) : NULL);
 	json_object_object_add(d, "checkpoint", l->saves ? json_checkpoint(l) : NULL);
@@ -271,14 +263,14 @@ static int json_result(const struct output *out, const struct learned *l, const 
 {
 	struct json_object *d = json_training(out, l);
 
-	add_number(d, "hit_at_10", l->hit_at_10);
-	add_number(d, "popularity_hit_at_10", l->popularity_hit_at_10);
-	add_number(d, "seconds", l->seconds);
-	add_count(d, "lookups", l->counters.lookups);
-	add_count(d, "updates", l->counters.updates);
-	add_count(d, "bytes_copied", l->counters.bytes_copied);
-	add_text(d, "device", l->device.name);
-	add_count(d, "cores", l->device.cores);
+	add_float(d, "hit_at_10", l->hit_at_10);
+	add_float(d, "popularity_hit_at_10", l->popularity_hit_at_10);
+	add_float(d, "seconds", l->seconds);
+	json_add_number(d, "lookups", l->counters.lookups);
+	json_add_number(d, "updates", l->counters.updates);
+	json_add_number(d, "bytes_copied", l->counters.bytes_copied);
+	json_add_text(d, "device", l->device.name);
+	json_add_number(d, "cores", l->device.cores);
 	json_object_object_add(d, "stage_seconds", json_stages(l));
 	json_object_object_add(d, "hot_rows", json_hot_rows(l));
 	json_object_object_add(d, "goes_with", json_answers(l, queries, count));

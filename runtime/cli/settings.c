@@ -12,7 +12,7 @@ const struct settings settings_default = {
 	.negatives = 5,
 	.batch = 512,
 	.learning_rate = 0.2,
-	.adagrad = true,
+	.optimizer = EMBENG_ADAGRAD,
 	.seed = 1,
 	.min_count = 5,
 	.min_basket = 3,
@@ -20,12 +20,13 @@ const struct settings settings_default = {
 
 /**
  * struct setting - one of them
- * @kind: WHOLE: int64_t from @least to @most; RATE: double; EITHER: bool, whether @words[1]
+ * @kind: WHOLE: int64_t from @least to @most; RATE: double; EITHER: bool, whether @words[1];
+ *	OPTIMIZER: enum embeng_optimizer_name
  * @free: a training that goes on may have another
  */
 struct setting {
 	const char *name;
-	enum { WHOLE, RATE, EITHER } kind;
+	enum { WHOLE, RATE, EITHER, OPTIMIZER } kind;
 	size_t offset;
 	int64_t least, most;
 	const char *words[2];
@@ -39,7 +40,7 @@ static const struct setting all[] = {
 	{"epochs", WHOLE, AT(epochs), 1, 1000000, {0}, true},
 	{"negatives", WHOLE, AT(negatives), 1, 1000, {0}, false},
 	{"learning-rate", RATE, AT(learning_rate), 0, 1000, {0}, false},
-	{"optimizer", EITHER, AT(adagrad), 0, 0, {"sgd", "adagrad"}, false},
+	{"optimizer", OPTIMIZER, AT(optimizer), 0, 0, {0}, false},
 	{"batch", WHOLE, AT(batch), 1, 65536, {0}, false},
 	{"seed", WHOLE, AT(seed), 0, INT64_MAX, {0}, false},
 	{"split", EITHER, AT(by_time), 0, 0, {"seed", "time"}, false},
@@ -82,6 +83,10 @@ void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT])
 		break;
 	case EITHER:
 		snprintf(text, SETTING_TEXT, "%s", all[k].words[*(const bool *)value]);
+		break;
+	case OPTIMIZER:
+		snprintf(text, SETTING_TEXT, "%s",
+			 embeng_optimizer_text(*(const enum embeng_optimizer_name *)value));
 		break;
 	}
 }
@@ -133,6 +138,21 @@ static int read_either(const struct setting *what, const char *text, bool *value
 	return 0;
 }
 
+static int read_optimizer(const struct setting *what, const char *text,
+			  enum embeng_optimizer_name *value, char error[SETTING_ERROR])
+{
+	struct embeng_optimizer optimizer;
+
+	if (embeng_optimizer_by_name(text, 0.0f, &optimizer)) {
+		snprintf(error, SETTING_ERROR,
+			 "--%s takes sgd, adagrad, adagrad_momentum, ftrl or adam, not '%.40s'",
+			 what->name, text);
+		return -EINVAL;
+	}
+	*value = optimizer.kind;
+	return 0;
+}
+
 static int read_one(struct settings *s, const struct setting *what, const char *text,
 		    char error[SETTING_ERROR])
 {
@@ -143,8 +163,10 @@ static int read_one(struct settings *s, const struct setting *what, const char *
 		return whole_read(what->name, text, what->least, what->most, value, error);
 	case RATE:
 		return read_rate(what, text, value, error);
-	default:
+	case EITHER:
 		return read_either(what, text, value, error);
+	default:
+		return read_optimizer(what, text, value, error);
 	}
 }
 
@@ -163,6 +185,18 @@ int setting_read(struct settings *s, const char *name, const char *text,
 	}
 	snprintf(error, SETTING_ERROR, "there is no setting '%.40s'", name);
 	return -EINVAL;
+}
+
+void settings_complete(struct settings *s)
+{
+	for (size_t k = 0; k < COUNT; k++) {
+		if (all[k].kind == RATE && s->given >> k & 1)
+			return;
+	}
+	if (s->optimizer == EMBENG_ADAM)
+		s->learning_rate = 0.01;
+	else if (s->optimizer == EMBENG_ADAGRAD_MOMENTUM)
+		s->learning_rate = 0.1;
 }
 
 int settings_continue(struct settings *s, const struct settings *saved,

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "embeng.h"
+
 /**
  * struct settings - how to learn
  * @device: as given; changes no result
@@ -18,7 +20,7 @@ struct settings {
 	const char *device;
 	int64_t dim, epochs, negatives, batch;
 	double learning_rate;
-	bool adagrad;
+	enum embeng_optimizer_name optimizer;
 	int64_t seed;
 	bool by_time;
 	int64_t min_count, min_basket;
@@ -29,6 +31,9 @@ extern const struct settings settings_default;
 
 #define SETTING_TEXT 64
 #define SETTING_ERROR 160
+
+/* The learning rate that was not given: what suits the optimizer. */
+void settings_complete(struct settings *s);
 
 /* A whole number given to --@name. 0, or -EINVAL with a sentence in @error. */
 int whole_read(const char *name, const char *text, int64_t least, int64_t most, int64_t *value,

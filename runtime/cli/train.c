@@ -30,8 +30,8 @@ static const struct argp_option options[] = {
 	{"dim", KEY_DIM, "N", 0, "Columns of the tables (32)", 3},
 	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6, more for little data)", 3},
 	{"negatives", KEY_NEGATIVES, "N", 0, "Items drawn against each one (5)", 3},
-	{"learning-rate", KEY_RATE, "X", 0, "0.2", 3},
-	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default) or sgd", 3},
+	{"learning-rate", KEY_RATE, "X", 0, "0.2; adam 0.01, adagrad_momentum 0.1", 3},
+	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default), sgd, adagrad_momentum, ftrl or adam", 3},
 	{"batch", KEY_BATCH, "N", 0, "Examples a step (512)", 3},
 	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 3},
 	{"save", KEY_SAVE, "DIR", 0,
@@ -156,6 +156,7 @@ int cmd_train(int argc, char **argv)
 
 	if (code)
 		return code;
+	settings_complete(&a.learn.settings);
 	if (a.learn.resume)
 		code = resume_read(&out, &a.learn);
 	if (!code)

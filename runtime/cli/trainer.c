@@ -28,10 +28,11 @@ static int add_table(struct embeng_model *model, const struct settings *settings
 		.vocabulary_size = (int64_t)rows,
 		.dim = settings->dim,
 		.combiner = EMBENG_MEAN,
-		.optimizer = settings->adagrad ? embeng_adagrad(rate) : embeng_sgd(rate),
 	};
 	struct embeng_feature_config config = {.size = sizeof(config), .name = feature};
 
+	embeng_optimizer_by_name(embeng_optimizer_text(settings->optimizer), rate,
+				 &table.optimizer);
 	table.initializer.seed = (uint64_t)settings->seed * 2 + embeng_model_table_count(model) + 1;
 	config.table = embeng_model_add_table(model, &table);
 	if (config.table < 0)

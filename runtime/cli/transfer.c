@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* Tells of bytes. */
-#include <inttypes.h>
-
 #include "interrupt.h"
 #include "transfer.h"
 
 const char *bytes_text(uint64_t bytes, char text[BYTES_TEXT])
 {
-	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-	double value = (double)bytes / 1024;
-	int unit = 0;
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+	double value = (double)bytes;
+	size_t unit = 0;
 
-	if (bytes < 1024) {
-		snprintf(text, BYTES_TEXT, "%" PRIu64 " bytes", bytes);
-		return text;
-	}
 	/* What would be shown as 1024.0 goes to the next unit. */
-	for (; value >= 1023.95 && unit < 5; unit++)
+	for (; value >= (unit ? 1023.95 : 1024); unit++)
 		value /= 1024;
-	snprintf(text, BYTES_TEXT, "%.1f %s", value, units[unit]);
+	snprintf(text, BYTES_TEXT, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 	return text;
 }
 

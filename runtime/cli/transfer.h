@@ -9,7 +9,7 @@
 
 #define BYTES_TEXT 24
 
-/* "17 bytes", "12.3 MiB" */
+/* "17 B", "12.3 MiB" */
 const char *bytes_text(uint64_t bytes, char text[BYTES_TEXT]);
 
 /**

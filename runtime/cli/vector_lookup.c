@@ -13,8 +13,7 @@
 struct answer {
 	struct embeng_serving_input in;
 	const char *name;
-	int64_t shape[EMBENG_MAX_RANK + 1];
-	size_t rank;
+	struct output_shape shape;
 };
 
 struct answers {
@@ -67,15 +66,6 @@ static int set_input(struct run *r, struct arrays *a, struct embeng_serving_inpu
 	}
 }
 
-static size_t elements(const struct answer *a)
-{
-	size_t count = 1;
-
-	for (size_t i = 0; i < a->rank; i++)
-		count *= (size_t)a->shape[i];
-	return count;
-}
-
 /* The input, and room for what comes out. */
 static int take(struct run *r, const struct embeng_serving *serving, const char *name,
 		struct json_object *input, struct answers *answers)
@@ -92,11 +82,11 @@ static int take(struct run *r, const struct embeng_serving *serving, const char 
 		err = set_input(r, answers->kept, &a->in);
 	if (err)
 		return err;
-	err = embeng_serving_shape(serving, &a->in, a->shape, &a->rank);
+	err = embeng_serving_shape(serving, &a->in, a->shape.shape, &a->shape.rank);
 	if (err)
 		return run_library(r, err);
 	answers->count++;
-	a->in.out_elements = elements(a);
+	a->in.out_elements = shape_elements(&a->shape);
 	a->in.out = malloc((a->in.out_elements + 1) * sizeof(*a->in.out));
 	return a->in.out ? 0 : run_fail(r, -ENOMEM, "out of memory");
 }
@@ -145,7 +135,8 @@ static int compare(struct run *r, struct json_object *body, const struct answers
 
 		if (!a)
 			return run_fail(r, -ENOENT, "feature '%s' is not looked up", name);
-		result = compare_output(r, name, a->in.out, a->shape, a->rank, body, expected);
+		result = compare_output(r, name, a->in.out, a->shape.shape, a->shape.rank, body,
+					expected);
 		if (result)
 			return result;
 	}

@@ -33,6 +33,9 @@ struct output_shape {
 	int64_t shape[EMBENG_MAX_RANK + 1];
 };
 
+/* vector_gradients.c */
+size_t shape_elements(const struct output_shape *shape);
+
 /**
  * struct run - a vector under way
  * @scratch: folder for checkpoints, made when it is first needed, or NULL

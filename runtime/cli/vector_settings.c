@@ -65,28 +65,14 @@ static void set(struct embeng_optimizer *o, const struct setting *setting,
 
 static bool start(struct json_object *spec, struct embeng_optimizer *o)
 {
-	static const struct {
-		const char *kind;
-		struct embeng_optimizer (*make)(float learning_rate);
-		float learning_rate;
-	} kinds[] = {
-		{"sgd", embeng_sgd, 0.01f},
-		{"adagrad", embeng_adagrad, 0.001f},
-		{"adagrad_momentum", embeng_adagrad_momentum, 0.001f},
-		{"ftrl", embeng_ftrl, 0.001f},
-		{"adam", embeng_adam, 0.001f},
-	};
 	const char *kind = text_member(spec, "kind", "");
+	float rate = strcmp(kind, "sgd") ? 0.001f : 0.01f;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].kind, kind))
-			continue;
-		*o = kinds[i].make(kinds[i].learning_rate);
-		if (o->kind == EMBENG_ADAM && bool_member(spec, "bias_correction", false))
-			*o = embeng_adam_corrected(kinds[i].learning_rate);
-		return true;
-	}
-	return false;
+	if (embeng_optimizer_by_name(kind, rate, o))
+		return false;
+	if (o->kind == EMBENG_ADAM && bool_member(spec, "bias_correction", false))
+		*o = embeng_adam_corrected(rate);
+	return true;
 }
 
 static void set_limit(struct json_object *limit, unsigned char *has, float *value)

@@ -91,7 +91,8 @@ struct embeng_device_info {
 /**
  * embeng_device_list() - call @fn for each device there is
  *
- * The soft device comes last. @fn returns 0 to go on, anything else stops and is returned.
+ * The soft device comes last. Return: 0, -EINVAL, or what @fn returned when that was not 0,
+ * which stops.
  */
 EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info),
 				  void *arg);
@@ -177,8 +178,9 @@ EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
 /**
  * embeng_fd() - readable when a lookup or an update completed since the last wait
  *
- * Owned by @e. For poll(); the calls below say what completed. -ENOTSUP once the context is
- * shared, whose events go to whoever asks first.
+ * Owned by @e. For poll(); the calls below say what completed. Return: the
+ * descriptor, -EINVAL, -ENOTSUP in the child of a fork and once the context is shared, whose
+ * events go to whoever asks first.
  */
 EMBENG_API int embeng_fd(struct embeng *e);
 
@@ -249,7 +251,12 @@ EMBENG_API int embeng_memory_export(struct embeng *e, const void *p, size_t *off
  */
 EMBENG_API void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes);
 
-/** embeng_buffer_free() - -EBUSY while a batch or an update still uses it */
+/**
+ * embeng_buffer_free() - give memory back
+ *
+ * Return: 0, -EBUSY while a batch or an update still uses it, -EINVAL for memory that
+ * embeng_buffer_alloc() did not return.
+ */
 EMBENG_API int embeng_buffer_free(struct embeng *e, void *buffer);
 
 /* -- batches ------------------------------------------------------------- */
@@ -288,6 +295,8 @@ EMBENG_API int embeng_batch_dense(struct embeng_batch *b, int feature, enum embe
  *	output's. From rank 3 on a sequence feature's bags are combined, too
  * @weights: [value_count] or NULL: 1
  * @weight_count: must equal @value_count when @weights is given
+ *
+ * Return: 0, -EINVAL, -ENOENT (feature).
  */
 EMBENG_API int embeng_batch_sparse(struct embeng_batch *b, int feature, enum embeng_id_type type,
 				   const int64_t *indices, const void *values, size_t value_count,
@@ -299,6 +308,8 @@ EMBENG_API int embeng_batch_sparse(struct embeng_batch *b, int feature, enum emb
  * @ids: [id_count]
  * @row_lengths: [row_count], none negative, adding up to @id_count
  * @weights: [id_count] or NULL: 1
+ *
+ * Return: 0, -EINVAL, -ENOENT (feature), -ENOMEM.
  */
 EMBENG_API int embeng_batch_ragged(struct embeng_batch *b, int feature, enum embeng_id_type type,
 				   const void *ids, size_t id_count, const int64_t *row_lengths,
@@ -308,6 +319,8 @@ EMBENG_API int embeng_batch_ragged(struct embeng_batch *b, int feature, enum emb
  * embeng_batch_ragged_splits() - bags one after another, by row splits
  * @row_splits: [split_count], from 0 up to @id_count, never falling;
  *	split_count - 1 samples. Used in place when it lies in a buffer
+ *
+ * Return: 0, -EINVAL, -ENOENT (feature).
  */
 EMBENG_API int embeng_batch_ragged_splits(struct embeng_batch *b, int feature,
 					  enum embeng_id_type type, const void *ids,
@@ -377,7 +390,11 @@ struct embeng_activations {
 EMBENG_API int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 			      struct embeng_activations *activations);
 
-/** embeng_release() - give an inference view back */
+/**
+ * embeng_release() - give an inference view back
+ *
+ * Return: 0, -EINVAL for a view that is not out.
+ */
 EMBENG_API int embeng_release(struct embeng *e, struct embeng_activations *activations);
 
 /**
@@ -437,6 +454,8 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
  *
  * In a shared context until every one that this handle handed in is: -ETIME names whose part
  * is missing.
+ *
+ * Return: 0, -ETIME naming what is missing, or what an update failed with.
  */
 EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
 
@@ -457,10 +476,12 @@ EMBENG_API int embeng_rows_read(struct embeng *e, int table, const char *slot, c
 				size_t count, float *data);
 EMBENG_API int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
 				 size_t count, const float *data);
+
 /**
  * embeng_rows_fill() - rows [first, first + count) from an initializer
  *
- * Otherwise as embeng_rows_write().
+ * Otherwise as embeng_rows_write(). Return: as that, -EINVAL and -ERANGE for the
+ * initializer, too.
  */
 EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first,
 				size_t count, const struct embeng_initializer *initializer);
@@ -489,7 +510,12 @@ struct embeng_table_stats {
 	uint64_t core_ids[EMBENG_MAX_CORES];
 };
 
-/** embeng_stats() - read a table's counts, and clear them when @clear */
+/**
+ * embeng_stats() - read a table's counts, and clear them when @clear
+ * @stats: out, its size set by the caller
+ *
+ * Return: 0, -EINVAL, -ENOENT, -ETIME as row access.
+ */
 EMBENG_API int embeng_stats(struct embeng *e, int table, int clear,
 			    struct embeng_table_stats *stats);
 
@@ -530,10 +556,15 @@ struct embeng_usage {
  * embeng_usage() - what is held at this moment
  *
  * Table and engine bytes are the device's: of all its contexts. Thread-safe.
+ * Return: 0, -EINVAL.
  */
 EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
-/** embeng_counters() - what a handle did since it was opened. Thread-safe */
+/**
+ * embeng_counters() - what a handle did since it was opened
+ *
+ * Thread-safe. Return: 0, -EINVAL.
+ */
 EMBENG_API int embeng_counters(struct embeng *e, struct embeng_counter_values *values);
 
 #ifdef __cplusplus

@@ -28,6 +28,7 @@ int input_check_coo(const struct feature *f, const struct coo *coo)
 int input_check_place(const struct feature *f, const struct coo *coo, size_t k)
 {
 	const int64_t *index = coo->indices + k * coo->rank;
+	const int64_t *before = k ? index - coo->rank : index;
 
 	for (size_t d = 0; d < coo->rank; d++) {
 		if (index[d] < 0 || index[d] >= coo->shape[d])
@@ -38,9 +39,9 @@ int input_check_place(const struct feature *f, const struct coo *coo, size_t k)
 	}
 	/* Within a bag any order is an order: sums follow it as given. */
 	for (size_t d = 0; k && d + 1 < coo->rank; d++) {
-		if (index[d] > index[d - coo->rank])
+		if (index[d] > before[d])
 			return 0;
-		if (index[d] < index[d - coo->rank])
+		if (index[d] < before[d])
 			return fail(-EINVAL,
 				    "feature %s: indices[%zu] comes after indices[%zu], which "
 				    "is of a later sample; sort indices, values and weights by sample",

@@ -77,16 +77,17 @@ static int read_kind(struct json_object *o, const struct place *at, struct emben
 	return ret;
 }
 
-static int read_settings(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
+static int read_settings(struct json_object *o, const struct place *at,
+			 struct embeng_optimizer *out)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < COUNT(floats); i++)
-		ret = json_float(o, at, floats[i].name, NULL, MEMBER(out, &floats[i], float));
+		ret = json_real(o, at, floats[i].name, NULL, MEMBER(out, &floats[i], float));
 	for (size_t i = 0; !ret && i < COUNT(limits); i++) {
 		bool there = false;
 
-		ret = json_float(o, at, limits[i].name, &there, MEMBER(out, &limits[i], float));
+		ret = json_real(o, at, limits[i].name, &there, MEMBER(out, &limits[i], float));
 		*HAS(out, &limits[i]) = there;
 	}
 	for (size_t i = 0; !ret && i < COUNT(flags); i++) {

@@ -134,6 +134,9 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 			deadline = deadline_never();
 		ret = drain(e, *step, deadline, call);
 	}
+	/* An update that failed after it was taken will never be in the tables. */
+	if (!ret && e->failed)
+		ret = fail(e->failed, "%s", e->failed_text);
 	if (ret)
 		gate_leave(e);
 	return ret;
@@ -156,11 +159,8 @@ int embeng_flush(struct embeng *e, int64_t timeout_ns)
 	if (e->wants_fd)
 		e->device->ops->fd_clear(e->device);
 	ret = gate_enter(e, deadline_in(timeout_ns), "embeng_flush", &step);
-	if (!ret) {
+	if (!ret)
 		gate_leave(e);
-		if (e->failed)
-			ret = fail(e->failed, "%s", e->failed_text);
-	}
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

@@ -208,7 +208,7 @@ static bool is_float(struct json_object *value, float *out)
 	return isfinite(*out) && (double)*out == json_object_get_double(value);
 }
 
-int json_float(struct json_object *o, const struct place *at, const char *key, bool *there,
+int json_real(struct json_object *o, const struct place *at, const char *key, bool *there,
 	       float *out)
 {
 	struct json_object *value;

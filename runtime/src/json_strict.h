@@ -47,7 +47,7 @@ bool hex_number(const char *text, int digits, uint64_t *out);
 
 /* Members that may be there; *out is untouched when they are not. */
 int json_flag(struct json_object *o, const struct place *at, const char *key, bool *out);
-int json_float(struct json_object *o, const struct place *at, const char *key, bool *there,
+int json_real(struct json_object *o, const struct place *at, const char *key, bool *there,
 	       float *out);
 /* The other way: infinities have no JSON number and are the texts "inf" and "-inf". */
 struct json_object *json_of_float(float value);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Kinds of optimizers: their defaults, keys and slots. */
 #include <stddef.h>
+#include <string.h>
 
 #include "embeng_engine.h"
+#include "error.h"
 #include "optimizer.h"
 
 #define AT(member) offsetof(struct embeng_optimizer, member)
@@ -180,4 +182,31 @@ float optimizer_slot_start(const struct embeng_optimizer *o, size_t slot)
 	size_t at = optimizer_info(o->kind)->slots[slot].start_at;
 
 	return at ? *(const float *)((const char *)o + at) : 0.0f;
+}
+
+int embeng_optimizer_by_name(const char *name, float learning_rate,
+			     struct embeng_optimizer *optimizer)
+{
+	static struct embeng_optimizer (*const makers[])(float learning_rate) = {
+		[EMBENG_SGD] = embeng_sgd,
+		[EMBENG_ADAGRAD] = embeng_adagrad,
+		[EMBENG_ADAGRAD_MOMENTUM] = embeng_adagrad_momentum,
+		[EMBENG_FTRL] = embeng_ftrl,
+		[EMBENG_ADAM] = embeng_adam,
+	};
+	const char *known;
+
+	if (!name || !optimizer)
+		return fail(-EINVAL,
+			    "embeng_optimizer_by_name: the name and where it goes must be given");
+	for (enum embeng_optimizer_name kind = EMBENG_SGD;
+	     (known = embeng_optimizer_text(kind)); kind++) {
+		if (strcmp(name, known))
+			continue;
+		*optimizer = makers[kind](learning_rate);
+		return 0;
+	}
+	return fail(-ENOENT,
+		    "there is no optimizer %s; there are sgd, adagrad, adagrad_momentum, ftrl and "
+		    "adam", name);
 }

@@ -12,6 +12,8 @@
 #include "save.h"
 
 #define SHARD_BYTES (1ull << 30)
+/* A reader maps them all, and Linux gives a process 65530 mappings unless told otherwise. */
+#define SHARDS_MAX 60000
 
 struct shard {
 	struct save *save;
@@ -93,10 +95,10 @@ static int count_shards(const struct save *s, uint64_t *count)
 		uint64_t rows = rows_of_shard(s, &m->tables[i]);
 
 		*count += ((uint64_t)m->tables[i].rows - 1) / rows + 1;
-		if (*count > INT32_MAX)
+		if (*count > SHARDS_MAX)
 			return fail(-ERANGE,
 				    "embeng_save: shard_bytes %" PRIu64 " makes more than %d files "
-				    "with table %s; give more", s->options.shard_bytes, INT32_MAX,
+				    "with table %s; give more", s->options.shard_bytes, SHARDS_MAX,
 				    m->tables[i].name);
 	}
 	return 0;

@@ -14,9 +14,10 @@
  * struct row_source - where the rows of one table lie
  * @base: offsets are counted in floats from here
  * @dim: floats of a row
- * @checkpoint: whose chunks are checked before they are read, or NULL
+ * @checkpoint: whose chunks are checked before they are read; NULL: they are good
  * @pieces: in row order without gaps; NULL: @ids
- * @piece_count: of @pieces
+ * @piece_count: of @pieces, at least 1
+ * @piece_rows: rows of each piece but the last; 0: they differ
  * @ids: rising; row ids[k] is the k-th of those at @base
  * @id_count: of @ids
  */
@@ -26,6 +27,7 @@ struct row_source {
 	const struct embeng_checkpoint *checkpoint;
 	const struct checkpoint_piece *pieces;
 	size_t piece_count;
+	int64_t piece_rows;
 	const int64_t *ids;
 	size_t id_count;
 };
@@ -148,15 +150,40 @@ static inline bool plan_reads(const struct plan *p, const struct bag *bag)
 
 /* serving_rows.c */
 
+/* Of good pieces, at least one. */
+struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim);
 /* Of a table of the checkpoint. Return: 0, -ENOENT. */
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source);
-/* Floats from the source's base to a row that it has. */
-uint64_t source_offset(const struct row_source *source, int64_t row);
+/* The place of a row among its ids. */
+uint64_t source_place(const struct row_source *source, int64_t row);
 /* The chunks of a row. Return: 0, or -EBADMSG. */
 int source_check(const struct row_source *source, int64_t row);
-/* All of a table's chunks. */
-int source_check_all(const struct row_source *source);
+/* All of a table's chunks, so that none need be checked later. */
+int source_check_all(struct row_source *source);
+
+/* By division where that finds it: a search mispredicts for most rows. */
+static inline const struct checkpoint_piece *source_piece(const struct row_source *source,
+							  int64_t row)
+{
+	if (source->piece_count == 1)
+		return source->pieces;
+	if (source->piece_rows)
+		return &source->pieces[row / source->piece_rows];
+	return checkpoint_piece_of(source->pieces, source->piece_count, row);
+}
+
+/* Floats from the source's base to a row that it has. */
+static inline uint64_t source_offset(const struct row_source *source, int64_t row)
+{
+	const struct checkpoint_piece *piece;
+
+	if (!source->pieces)
+		return source_place(source, row) * source->dim;
+	piece = source_piece(source, row);
+	return ((uintptr_t)piece->rows - (uintptr_t)source->base) / sizeof(float) +
+	       (uint64_t)(row - piece->first) * source->dim;
+}
 
 /* serving_live.c: @plans are checked. */
 int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,

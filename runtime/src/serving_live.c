@@ -81,11 +81,11 @@ static int read_rows(const struct embeng_serving *s, struct wanted *w)
 		struct rows_reading *r = &w->tables[t];
 		size_t dim = (size_t)s->model->tables[t].dim;
 
+		if (!r->count)
+			continue;
 		r->table = s->tables[t];
 		r->ids = w->ids[t];
 		r->count = unique(w->ids[t], r->count);
-		if (!r->count)
-			continue;
 		r->data = reallocarray(NULL, r->count, dim * sizeof(float));
 		if (!r->data)
 			return fail(-ENOMEM, "no memory for the %zu rows of a lookup", r->count);

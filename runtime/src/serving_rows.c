@@ -2,24 +2,51 @@
 /* Where rows lie: in the mapped shards of a checkpoint, or side by side. */
 #include "serving.h"
 
+/* Counted from there no offset is negative. */
+static const float *lowest(const struct checkpoint_piece *pieces, size_t count)
+{
+	const float *base = pieces[0].rows;
+
+	for (size_t i = 1; i < count; i++)
+		if (pieces[i].rows < base)
+			base = pieces[i].rows;
+	return base;
+}
+
+/* Rows of every piece but the last, which may have fewer; 0: not the same. */
+static int64_t even(const struct checkpoint_piece *pieces, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (pieces[i].first != (int64_t)i * pieces[0].count)
+			return 0;
+	return pieces[count - 1].count <= pieces[0].count ? pieces[0].count : 0;
+}
+
+struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim)
+{
+	return (struct row_source){
+		.base = lowest(pieces, count),
+		.dim = dim,
+		.pieces = pieces,
+		.piece_count = count,
+		.piece_rows = even(pieces, count),
+	};
+}
+
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source)
 {
-	int count = checkpoint_pieces(checkpoint, table, 0, &source->pieces);
+	const struct checkpoint_piece *pieces;
+	int count = checkpoint_pieces(checkpoint, table, 0, &pieces);
 
 	if (count < 0)
 		return count;
+	*source = source_of(pieces, (size_t)count, dim);
 	source->checkpoint = checkpoint;
-	source->dim = dim;
-	source->piece_count = (size_t)count;
-	/* the lowest, so that no offset is negative */
-	for (size_t i = 0; i < source->piece_count; i++)
-		if (!i || source->pieces[i].rows < source->base)
-			source->base = source->pieces[i].rows;
 	return 0;
 }
 
-static uint64_t place_of(const struct row_source *source, int64_t row)
+uint64_t source_place(const struct row_source *source, int64_t row)
 {
 	size_t low = 0, high = source->id_count;
 
@@ -34,30 +61,16 @@ static uint64_t place_of(const struct row_source *source, int64_t row)
 	return low;
 }
 
-uint64_t source_offset(const struct row_source *source, int64_t row)
-{
-	const struct checkpoint_piece *piece;
-
-	if (!source->pieces)
-		return place_of(source, row) * source->dim;
-	if (source->piece_count == 1)
-		return (uint64_t)row * source->dim;
-	piece = checkpoint_piece_of(source->pieces, source->piece_count, row);
-	return ((uintptr_t)piece->rows - (uintptr_t)source->base) / sizeof(float) +
-	       (uint64_t)(row - piece->first) * source->dim;
-}
-
 int source_check(const struct row_source *source, int64_t row)
 {
-	const struct checkpoint_piece *piece =
-		checkpoint_piece_of(source->pieces, source->piece_count, row);
+	const struct checkpoint_piece *piece = source_piece(source, row);
 	uint64_t bytes = source->dim * sizeof(float);
 
 	return checkpoint_check(source->checkpoint, piece, (uint64_t)(row - piece->first) * bytes,
 				bytes);
 }
 
-int source_check_all(const struct row_source *source)
+int source_check_all(struct row_source *source)
 {
 	int ret = 0;
 
@@ -65,5 +78,7 @@ int source_check_all(const struct row_source *source)
 		ret = checkpoint_check(source->checkpoint, &source->pieces[i], 0,
 				       (uint64_t)source->pieces[i].count * source->dim *
 					       sizeof(float));
+	if (!ret)
+		source->checkpoint = NULL;
 	return ret;
 }

@@ -63,7 +63,8 @@ static int admin(struct soft *s, struct embeng_admin_cmd *cmd, const char *what)
 			port_event_wait(s->event, seen, 1000000);
 	}
 	if (request.status)
-		return error_set(-EIO, request.status, "soft device: %s failed with status %u",
+		return error_set(request.status == EMBENG_STATUS_NO_MEMORY ? -ENOMEM : -EIO,
+				 request.status, "soft device: %s failed with status %u",
 				 what, request.status);
 	return 0;
 }

@@ -23,8 +23,11 @@ static const char *boot_error_text(uint32_t error)
 
 static int boot_failed(struct soft *s)
 {
-	return fail(-EIO, "soft device: firmware did not boot: %s (byte %" PRIu64 " of the image)",
-		    boot_error_text(soft_read32(s, EMBENG_REG_BOOT_ERROR)),
+	uint32_t error = soft_read32(s, EMBENG_REG_BOOT_ERROR);
+
+	return fail(error == EMBENG_BOOT_ERROR_MEMORY ? -ENOMEM : -EIO,
+		    "soft device: firmware did not boot: %s (byte %" PRIu64 " of the image)",
+		    boot_error_text(error),
 		    soft_read64(s, EMBENG_REG_BOOT_ERROR_OFFSET));
 }
 

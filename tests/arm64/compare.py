@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The same bits on arm64: builds the engine, the library and bits.c for it, runs them emulated.
 
-usage: compare.py NATIVE-BITS VARIANT[,VARIANT...] DIRECTORY GCC-FLAG... -- SOURCE...
+usage: compare.py NATIVE-BITS VARIANT[,VARIANT...] DIRECTORY GCC-FLAG... -- SOURCE... --
+       LIBRARY-SOURCE...
 
 Builds in DIRECTORY. Every line that bits prints there with the portable variant must be the
 line that NATIVE-BITS prints here with each VARIANT that this processor has. Speaks TAP.
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 CC = "aarch64-linux-gnu-gcc"
+AR = "aarch64-linux-gnu-ar"
 QEMU = "qemu-aarch64"
 LACKING = 3  # exit status of bits where the processor lacks the variant
 
@@ -33,25 +35,35 @@ def bail(text):
 def compile_one(source, directory, flags):
     name = hashlib.sha256(source.encode()).hexdigest()[:16] + ".o"
     target = os.path.join(directory, name)
-    status, output = run([CC, *flags, "-c", source, "-o", target])
+    status, output = run([CC, *flags, "-ffunction-sections", "-c", source, "-o", target])
     return target, f"{source}:\n{output}" if status else ""
 
 
-def build(directory, flags, sources):
+def link(directory, program, made, count):
+    """The library is an archive: what reads JSON is compiled, and not pulled in."""
+    objects = [target for target, _ in made]
+    archive = os.path.join(directory, "libembeng.a")
+    status, output = run([AR, "rc", archive, *objects[count:]])
+    if not status:
+        status, output = run([CC, "-static", *objects[:count], archive, "-o", program, "-lm",
+                              "-pthread"])
+    return [output] if status else []
+
+
+def build(directory, flags, sources, library):
     """Path of bits for arm64, linked statically: the emulator needs no system of it."""
-    for tool in (CC, QEMU):
+    for tool in (CC, AR, QEMU):
         if not shutil.which(tool):
             bail(f"{tool} is missing; make deps installs what packages.txt lists")
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        made = list(pool.map(lambda source: compile_one(source, directory, flags), sources))
+        made = list(pool.map(lambda source: compile_one(source, directory, flags),
+                             sources + library))
     failed = [complaint for _, complaint in made if complaint]
     program = os.path.join(directory, "bits")
     if not failed:
-        status, output = run([CC, "-static", *(target for target, _ in made), "-o", program,
-                              "-lm", "-pthread"])
-        failed = [output] if status else []
+        failed = link(directory, program, made, len(sources))
     if failed:
         print("\n".join("# " + line for line in failed[0].splitlines()))
         bail("the build for arm64 failed")
@@ -71,8 +83,10 @@ def lines_of(command):
 
 def main():
     native, variants, directory = sys.argv[1:4]
-    cut = sys.argv.index("--")
-    program = build(directory, sys.argv[4:cut], sys.argv[cut + 1:])
+    first = sys.argv.index("--")
+    second = sys.argv.index("--", first + 1)
+    program = build(directory, sys.argv[4:first], sys.argv[first + 1:second],
+                    sys.argv[second + 1:])
     foreign = lines_of([QEMU, program, "portable"])
     number = failed = 0
     for variant in variants.split(","):

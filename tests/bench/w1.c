@@ -6,14 +6,9 @@
  *
  *   build/tests/bench/w1 [CORES] [RUNS] [ROWS PER TABLE]
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "bench.h"
 
-#include "embeng.h"
-
-enum { TABLES = 8, DIM = 64, BATCH = 4096, POOL = 20, BATCHES = 4, MAX_RUNS = 101 };
+enum { TABLES = 8, DIM = 64, BATCH = 4096, POOL = 20, BATCHES = 4, IDS = TABLES * BATCH * POOL };
 
 struct bench {
 	struct embeng *e;
@@ -24,21 +19,6 @@ struct bench {
 	struct embeng_counter_values base; /* when the timed runs began */
 };
 
-struct spread {
-	double min, median, max;
-};
-
-static void check(int rc)
-{
-	struct embeng_error err = { .size = sizeof(err) };
-
-	if (rc >= 0)
-		return;
-	embeng_last_error(&err);
-	fprintf(stderr, "w1: %s\n", err.text);
-	exit(1);
-}
-
 static void *buffer(struct embeng *e, size_t bytes)
 {
 	void *p = embeng_buffer_alloc(e, bytes);
@@ -46,23 +26,6 @@ static void *buffer(struct embeng *e, size_t bytes)
 	if (!p)
 		check(-1);
 	return p;
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
 }
 
 static void bench_open(struct bench *b, const char *device, int64_t rows,
@@ -134,13 +97,6 @@ static double one_step(struct bench *b, int which, enum embeng_mode mode)
 	return now_ms() - begin;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct spread measure(struct bench *b, enum embeng_mode mode, int runs)
 {
 	double ms[MAX_RUNS];
@@ -151,16 +107,7 @@ static struct spread measure(struct bench *b, enum embeng_mode mode, int runs)
 	check(embeng_counters(b->e, &b->base));
 	for (int r = 0; r < runs; r++)
 		ms[r] = one_step(b, r % BATCHES, mode);
-	qsort(ms, (size_t)runs, sizeof(ms[0]), by_value);
-	return (struct spread){ ms[0], ms[runs / 2], ms[runs - 1] };
-}
-
-static void print(const char *what, struct spread s)
-{
-	double ids = (double)TABLES * BATCH * POOL;
-
-	printf("%-14s %7.2f / %7.2f / %7.2f ms a step (min/median/max), %6.1f M ids/s\n", what,
-	       s.min, s.median, s.max, ids / s.median / 1e3);
+	return spread_of(ms, runs);
 }
 
 static void print_shares(struct bench *b)
@@ -203,10 +150,10 @@ int main(int argc, char **argv)
 		bench_open(&b, device, rows, optimizers[o]);
 		bench_input(&b, rows);
 		if (o == 0) {
-			print("lookup", measure(&b, EMBENG_INFERENCE, runs));
+			spread_print("lookup", measure(&b, EMBENG_INFERENCE, runs), IDS);
 			print_shares(&b);
 		}
-		print(names[o], measure(&b, EMBENG_TRAIN, runs));
+		spread_print(names[o], measure(&b, EMBENG_TRAIN, runs), IDS);
 		print_shares(&b);
 		embeng_batch_free(b.batch);
 		embeng_close(b.e);

@@ -55,9 +55,11 @@ prints 'a bag of a feature' '1.5 2' "$dir" seen 0 3
 prints 'weights' '2.25 2.75' "$dir" seen 0 3 -w 1,3
 prints 'options come anywhere' '2.25 2.75' --weights=1,3 "$dir" --verify -f seen 0 3
 prints 'negative ids of a feature are left out' '3 3.5' "$dir" seen -- -1 3
+expected='{"schema":"embeng.lookup/1","dir":"/words.ckpt","table":"words","feature":"seen",'
+expected=$expected'"ids":[0,3],"weights":[1,3],"activations":[[2.25,2.75]]}'
 "$embeng" lookup "$dir" seen 0 3 -w 1,3 --json >"$folder/out" 2>"$folder/err"
 [ $? -eq 0 ] && tr -d ' \n' <"$folder/out" >"$folder/flat" &&
-	[ "$(sed "s,$folder,,g" "$folder/flat")" = '{"schema":"embeng.lookup/1","dir":"/words.ckpt","table":"words","feature":"seen","ids":[0,3],"weights":[1,3],"activations":[[2.25,2.75]]}' ] &&
+	[ "$(sed "s,$folder,,g" "$folder/flat")" = "$expected" ] &&
 	report ok 'a document' || report no 'a document'
 "$embeng" lookup "$dir" words 3 --json >"$folder/out" 2>"$folder/err"
 tr -d ' \n' <"$folder/out" |
@@ -85,6 +87,23 @@ for shard in "$dir"/*.safetensors; do
 done
 refuses 'a corrupt chunk' 11 'do not match their checksum' "$dir" words 1
 refuses 'a corrupt chunk at open' 11 'do not match their checksum' "$dir" words 1 --verify
+
+# step NAME PATTERN EXPECT: a vector whose lookup expects this fails and says so
+step()
+{
+	cat >"$folder/v.json" <<-END
+	{"schema": "embeng.vector/1", "name": "v", "tables": [{"name": "t",
+	 "vocabulary_size": 2, "dim": 1, "initial": {"row_id": 0}}],
+	 "features": [{"name": "f", "table": "t"}, {"name": "g", "table": "t"}],
+	 "steps": [{"lookup": {"features": {"f": {"dense": [0, 1]}}, "expect": $3}}]}
+	END
+	"$embeng" conform -d soft "$folder/v.json" >"$folder/out" 2>"$folder/err"
+	[ $? -eq 1 ] && grep -q -e "$2" "$folder/out" && report ok "$1" || report no "$1"
+}
+
+step 'other numbers fail a vector' 'at \[1\]\[0\]: got 1, expected 3' '{"f": [[0], [3]]}'
+step 'another shape fails a vector' 'another shape' '{"f": [0, 1]}'
+step 'an answer that nobody asked for' "'g' is not looked up" '{"g": [[0], [1]]}'
 
 echo "1..$number"
 exit $failed

@@ -61,6 +61,9 @@ expect "other seed" 0 train "$folder/baskets.txt" --seed 2 --json
 document "other seed learns, otherwise" "d['hit_at_10'] > 0.9 and not $same_loss"
 expect "ratings by time" 0 train "$folder/ratings.csv" --split time --json
 document "ratings are learned" "$learned and $counts"
+for optimizer in adagrad_momentum ftrl adam; do
+	expect "$optimizer" 0 train "$folder/baskets.txt" --optimizer "$optimizer"
+done
 expect "sgd" 0 train "$folder/ratings.csv" --optimizer sgd --learning-rate 0.1 --epochs 60 \
 	--dim 16 --negatives 3 --batch 64 --json
 document "sgd learns" "d['hit_at_10'] > 0.7 and d['epochs'] == 60"
@@ -101,7 +104,7 @@ expect "unknown item" 2 train "$folder/baskets.txt" --query nothing
 says err "unknown item named" "'nothing' is not among the 120 items"
 expect "no such device" 6 train "$folder/baskets.txt" -d nothing
 for wrong in dim=0 dim=x epochs=0 negatives=0 learning-rate=0 learning-rate=x \
-	optimizer=adam batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml; do
+	optimizer=adamw batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml; do
 	expect "refused: --$wrong" 2 train "$folder/baskets.txt" "--$wrong"
 	says err "explained: --$wrong" "--${wrong%%=*} takes"
 done

@@ -11,11 +11,14 @@ class Mutation(NamedTuple):
 
 
 LOOKUP = "engine/kernels/body_lookup.h"
+SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
 OPTIMIZERS = "engine/kernels/optimizers.h"
 STEP = "engine/step.c"
 IDS = "engine/ids.c"
+SERVING = "runtime/src/serving.h"
+SERVING_SUM = "runtime/src/serving_sum.c"
 ROWS = "engine/apply_rows.c"
 
 MUTATIONS = [
@@ -30,11 +33,12 @@ MUTATIONS = [
     Mutation("missing scale in the lookup", LOOKUP,
              "\t\tif (w->scales)\n\t\t\tacc[i] *= w->scales[sample];\n", ""),
     Mutation("missing scale in the gradient", LOOKUP,
-             "scale * w->weights[k] : scale;", "w->weights[k] : scale;"),
-    Mutation("sqrtn without the root", LOOKUP,
+             "all * w->weights[k] : all;", "w->weights[k] : all;"),
+    Mutation("sqrtn without the root", SCALE,
              "KERNEL_SQRTN ? root64(sum) : sum;", "KERNEL_SQRTN ? sum : sum;"),
-    Mutation("division by a zero denominator", LOOKUP,
-             "d == 0.0 ? 0.0f : (float)(1.0 / d)", "(float)(1.0 / d)"),
+    Mutation("division by a zero denominator", SCALE,
+             "denominator == 0.0 ? 0.0f : (float)(1.0 / denominator)",
+             "(float)(1.0 / denominator)"),
     Mutation("weight left out of the lookup", LOOKUP,
              "weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x",
              "acc[i] + x"),
@@ -109,4 +113,19 @@ MUTATIONS = [
              "*row = (s64)*row < 0 ? 0 : rows - 1;", "*row = rows - 1;"),
     Mutation("last occurrence of the last row lost", "engine/partition.c",
              "p->groups[i + 1].first : p->count)", "p->groups[i + 1].first : p->count - 1)"),
+    Mutation("serving keeps weights of 0", SERVING,
+             "!(bag->weight > 0)", "!(bag->weight >= 0)"),
+    Mutation("serving leaves negative weights out of sums", SERVING,
+             "(p->table->combiner != EMBENG_SUM && ", "("),
+    Mutation("serving validates rank 3 by request only", "runtime/src/serving_plan.c",
+             "!p->f->unchecked_serving || coo.rank > 2", "!p->f->unchecked_serving"),
+    Mutation("serving forgets the first part of a long bag", SERVING_SUM,
+             "c->work.resume = open;", "c->work.resume = false;"),
+    Mutation("serving scales a long bag twice", SERVING_SUM,
+             "c->scales[c->samples] = 1.0f;",
+             "c->scales[c->samples] = scale_of(c->combiner, c->denominator);"),
+    Mutation("serving takes the denominator of the bag before", SERVING_SUM,
+             "\tc->denominator = 0;\n\tc->bag[++", "\tc->bag[++"),
+    Mutation("serving weighs a sequence of an output shape", "runtime/src/serving_plan.c",
+             "\tp->weights = NULL;\n", ""),
 ]

@@ -22,16 +22,16 @@ import vecs_optimizers
 import vecs_options
 import vecs_policies
 import vecs_replicas
-import vecs_settings
 import vecs_serving
+import vecs_settings
 import vecs_shapes
 import vecs_steps
 import vecs_train
 from vecbuild import pretty
 
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
-           vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint,
-           vecs_optimizers, vecs_kinds, vecs_settings, vecs_policies, vecs_serving)
+           vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers,
+           vecs_kinds, vecs_settings, vecs_policies, vecs_serving)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -32,8 +32,8 @@ static void *read_rows(void *arg)
 			ids[k] = (int64_t)((round * 8 + k + r->salt) * 7919 % ROWS);
 		r->failed |= embeng_serving_lookup(r->s, &in, 1);
 		for (uint64_t i = 0; i < 8 * DIM; i++)
-			r->failed |= out[i] != help_value(0, 0, (uint64_t)ids[i / DIM] * DIM + i % DIM,
-							  3);
+			r->failed |= out[i] !=
+				     help_value(0, 0, (uint64_t)ids[i / DIM] * DIM + i % DIM, 3);
 	}
 	return NULL;
 }
@@ -73,7 +73,7 @@ struct watcher {
 };
 
 /* Row 1 falls by one a step, its columns together, and never rises again. */
-static void *watch(void *arg)
+static void *watch_rows(void *arg)
 {
 	struct watcher *w = arg;
 	float out[2], last = 10;
@@ -104,7 +104,7 @@ START_TEST(watchers_of_an_engine_that_trains)
 	ck_assert_msg(!embeng_serving_live(e, NULL, &s, &error), "%s", error.text);
 	for (int i = 0; i < 2; i++) {
 		watchers[i].s = s;
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, watch, &watchers[i]), 0);
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, watch_rows, &watchers[i]), 0);
 	}
 	for (int i = 0; i < 50; i++) {
 		struct embeng_activations a = {.size = sizeof(a)};

@@ -108,6 +108,30 @@ static inline struct embeng *help_open(const char *device, const struct help_tab
 	return e;
 }
 
+/* A table of each optimizer, of shapes that divide by nothing. */
+static inline const struct help_table *all_optimizers(size_t *count)
+{
+	static struct help_table tables[7];
+
+	tables[0] = (struct help_table){"none", 5, 1, {0}};
+	tables[1] = (struct help_table){"sgd", 1, 17, embeng_sgd(0.5f)};
+	tables[2] = (struct help_table){"adagrad", 400, 130, embeng_adagrad(0.1f)};
+	tables[3] = (struct help_table){"momentum", 9, 3, embeng_adagrad_momentum(0.1f)};
+	tables[4] = (struct help_table){"ftrl/with \"slash\" \xc3\xa9", 7, 2, embeng_ftrl(0.1f)};
+	tables[5] = (struct help_table){"adam", 300, 4, embeng_adam(0.1f)};
+	tables[6] = (struct help_table){"corrected", 33, 16, embeng_adam_corrected(0.1f)};
+	*count = 7;
+	return tables;
+}
+
+static inline struct embeng *open_all(const char *device)
+{
+	size_t count;
+	const struct help_table *tables = all_optimizers(&count);
+
+	return help_open(device, tables, count);
+}
+
 /* Element @at of an array: its bits tell table, array, place and @salt. */
 static inline float help_value(size_t table, size_t array, uint64_t at, uint32_t salt)
 {
@@ -223,6 +247,24 @@ static inline void help_expect_checkpoint(const struct embeng_checkpoint *c, uin
 		}
 		free(data);
 	}
+}
+
+/* A progress function that looks at what it is told, and cancels when it was told to. */
+struct help_watch {
+	unsigned int calls, cancel_at; /* 0: never */
+	uint64_t done, total;
+	const char *what;
+};
+
+static inline int help_watch(void *arg, const struct embeng_progress *p)
+{
+	struct help_watch *w = arg;
+
+	ck_assert_str_eq(p->what, w->what);
+	ck_assert(!w->calls || (p->done >= w->done && p->total == w->total));
+	w->done = p->done;
+	w->total = p->total;
+	return ++w->calls == w->cancel_at;
 }
 
 static inline struct embeng_checkpoint *help_checkpoint(const char *folder)

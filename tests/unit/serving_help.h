@@ -50,7 +50,7 @@ static inline void weigh(struct embeng_serving_input *in, const float *weights)
 }
 
 /* Features of the model of open_tables(), by number. */
-enum { SUM_BAG, MEAN_BAG, SQRTN_BAG, SEQUENCE, SHAPED, UNCHECKED, OPEN_SHAPE };
+enum { SUM_BAG, MEAN_BAG, SQRTN_BAG, SEQUENCE, SHAPED, UNCHECKED, OPEN_SHAPE, FLAT };
 
 static inline void add_table(struct embeng_model *m, const char *name,
 			     enum embeng_combiner_name combiner)
@@ -87,6 +87,8 @@ static inline struct embeng_model *tables_model(void)
 						      .unchecked_serving = 1});
 	add_feature(m, (struct embeng_feature_config){.name = "open_shape", .table = 1,
 						      .output_rank = 2, .output_shape = {0, 2}});
+	add_feature(m, (struct embeng_feature_config){.name = "flat", .table = 1,
+						      .output_rank = 1});
 	return m;
 }
 

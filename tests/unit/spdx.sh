@@ -9,7 +9,7 @@ cd "$1"
 # safe.directory: the tree may belong to somebody other than who runs the tests.
 names=$(git -c safe.directory='*' -c core.quotePath=false ls-files \
 	--cached --others --exclude-standard -- . \
-	':!LICENSES/' ':!tests/vectors/*.json' ':!tests/corpus/')
+	':!LICENSES/' ':!tests/vectors/*.json' ':!tests/fuzz/corpus/' ':!tests/golden/')
 [ -n "$names" ] || { echo "spdx: git lists no files in $1" >&2; exit 1; }
 
 # A name that git knows but that is gone from the tree is a deletion in progress.

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "checkpoint_edit.h"
+#include "suite.h"
 
 enum fault_op { FAULT_OPEN, FAULT_SIZE, FAULT_READ, FAULT_WRITE, FAULT_SYNC, FAULT_MAP, FAULT_COPY,
 		FAULT_LOCK, FAULT_RENAME, FAULT_REMOVE, FAULT_FOLDER, FAULT_LIST };
@@ -365,23 +366,17 @@ START_TEST(a_limit_of_file_sizes)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("checkpoint faults");
-	TCase *tcase = tcase_create("checkpoint faults");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_loop_test(tcase, each_operation_of_a_save_fails, 0, 6);
 	tcase_add_test(tcase, each_operation_of_a_restore_fails);
 	tcase_add_test(tcase, each_operation_of_reading_fails);
 	tcase_add_test(tcase, a_new_folder_may_fail);
 	tcase_add_test(tcase, a_full_disk);
 	tcase_add_test(tcase, a_limit_of_file_sizes);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_main("checkpoint faults", add);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Each check of an index fails by itself, on an index that is right otherwise. */
 #include "checkpoint_edit.h"
+#include "suite.h"
 
 struct edit {
 	const char *old, *new;
@@ -303,13 +304,8 @@ START_TEST(a_wrong_checksum_of_a_chunk_is_seen_twice)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("checkpoint index");
-	TCase *tcase = tcase_create("checkpoint index");
-	SRunner *runner;
-	int failed;
-
 	help_never_sync();
 	tcase_add_loop_test(tcase, refuses_what_is_wrong, 0, sizeof(edits) / sizeof(*edits));
 	tcase_add_test(tcase, takes_what_is_fine);
@@ -318,10 +314,9 @@ int main(void)
 	tcase_add_test(tcase, a_wrong_own_checksum_is_told);
 	tcase_add_test(tcase, the_own_checksum_stands_last);
 	tcase_add_test(tcase, a_wrong_checksum_of_a_chunk_is_seen_twice);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_main("checkpoint index", add);
 }

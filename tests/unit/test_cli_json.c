@@ -36,6 +36,18 @@ START_TEST(document_has_schema)
 }
 END_TEST
 
+START_TEST(a_command_is_named)
+{
+	struct output out = {.verb = "checkpoint", .command = "ls", .json = true};
+	struct json_object *document = json_document(&out);
+
+	ck_assert_str_eq(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PLAIN |
+							JSON_C_TO_STRING_NOSLASHESCAPE),
+			 "{\"schema\":\"embeng.checkpoint/1\",\"command\":\"ls\"}");
+	json_object_put(document);
+}
+END_TEST
+
 /* Exit codes are frozen: each errno of the interface with the one it has. */
 static const struct {
 	int err;
@@ -47,6 +59,8 @@ static const struct {
 	{EACCES, "EACCES", 4},	 {EPERM, "EPERM", 4},	     {EBUSY, "EBUSY", 5},
 	{ENOSPC, "ENOSPC", 5},	 {ENODEV, "ENODEV", 6},	     {ESHUTDOWN, "ESHUTDOWN", 7},
 	{ENOMEM, "ENOMEM", 7},	 {ECANCELED, "ECANCELED", 7}, {EIO, "EIO", 7},
+	{EDQUOT, "EDQUOT", 5},	 {EFBIG, "EFBIG", 5},	     {EROFS, "EROFS", 4},
+	{ENAMETOOLONG, "ENAMETOOLONG", 2},
 	{ETIME, "ETIME", 8},	 {EBADMSG, "EBADMSG", 11},
 };
 
@@ -77,6 +91,7 @@ int main(void)
 
 	tcase_add_test(json, floats);
 	tcase_add_test(json, document_has_schema);
+	tcase_add_test(json, a_command_is_named);
 	tcase_add_loop_test(json, exit_codes, 0, (int)(sizeof(errnos) / sizeof(errnos[0])));
 	tcase_add_test(json, unknown_errnos);
 	suite_add_tcase(suite, json);

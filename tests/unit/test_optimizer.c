@@ -314,6 +314,29 @@ START_TEST(test_described_as_the_engine_does)
 }
 END_TEST
 
+START_TEST(test_by_name)
+{
+	struct embeng_optimizer made = embeng_ftrl(0.25f), found;
+	struct embeng_error error = {.size = sizeof(error)};
+
+	memset(&found, 0xff, sizeof(found));
+	ck_assert_int_eq(embeng_optimizer_by_name("ftrls", 0.25f, &found), -ENOENT);
+	embeng_last_error(&error);
+	ck_assert_ptr_nonnull(strstr(error.text, "no optimizer ftrls; there are sgd, adagrad,"));
+	ck_assert_uint_eq(found.size, SIZE_MAX);
+	ck_assert_int_eq(embeng_optimizer_by_name(NULL, 0.25f, &found), -EINVAL);
+	ck_assert_int_eq(embeng_optimizer_by_name("ftrl", 0.25f, NULL), -EINVAL);
+	ck_assert_int_eq(embeng_optimizer_by_name("ftrl", 0.25f, &found), 0);
+	ck_assert_int_eq(found.kind, EMBENG_FTRL);
+	ck_assert(found.learning_rate == 0.25f);
+	ck_assert(found.learning_rate_power == made.learning_rate_power);
+	for (enum embeng_optimizer_name k = EMBENG_SGD; k <= EMBENG_ADAM; k++) {
+		ck_assert_int_eq(embeng_optimizer_by_name(embeng_optimizer_text(k), 1, &found), 0);
+		ck_assert_int_eq(found.kind, k);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -330,6 +353,7 @@ int main(void)
 		test_packing,
 		test_none_is_not_looked_at,
 		test_described_as_the_engine_does,
+		test_by_name,
 	};
 
 	return run_tests("optimizer", tests, COUNT(tests));

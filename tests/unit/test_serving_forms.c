@@ -58,7 +58,8 @@ START_TEST(dense_refusals)
 	expect_refusal(s, in, -EINVAL, "rank 1 was given, and NULL");
 	in.shape = I(2);
 	weigh(&in, F(1, 1));
-	expect_refusal(s, in, -EINVAL, "feature mean_bag: weights are given, but the input is dense");
+	expect_refusal(s, in, -EINVAL,
+		       "feature mean_bag: weights are given, but the input is dense");
 	in.weights = NULL;
 	in.weight_count = 0;
 	in.feature = SEQUENCE;
@@ -211,6 +212,7 @@ END_TEST
 /* [2, 2] from four bags, from two that become sequences of two, from one of four. */
 START_TEST(ragged_fills_an_output_shape)
 {
+	const char no_factor[] = "output shape set in the FeatureConfig should be the factor";
 	struct embeng_serving_input in =
 		ragged_input(SHAPED, I(1, 3, 2, 0), I(0, 2, 2, 3, 4), 5);
 
@@ -222,11 +224,13 @@ START_TEST(ragged_fills_an_output_shape)
 	in = ragged_input(SHAPED, I(1, 3, 2), I(0, 3), 2);
 	expect_lookup(s, in, SHAPE(2, 2, 2), WANT(10, 11, 30, 31, 20, 21, 0, 0));
 	in = ragged_input(SHAPED, I(1, 3, 2), I(0, 1, 2, 3), 4);
-	expect_refusal(s, in, -EINVAL, "output shape set in the FeatureConfig should be the factor");
+	expect_refusal(s, in, -EINVAL, no_factor);
 	in = ragged_input(SHAPED, I(1, 3, 2), I(0, 1, 2, 2, 3, 3, 3, 3, 3), 9);
-	expect_refusal(s, in, -EINVAL, "output shape set in the FeatureConfig should be the factor");
+	expect_refusal(s, in, -EINVAL, no_factor);
 	in = ragged_input(SHAPED, NULL, I(0), 1);
-	expect_refusal(s, in, -EINVAL, "output shape set in the FeatureConfig should be the factor");
+	expect_refusal(s, in, -EINVAL, no_factor);
+	in = ragged_input(FLAT, I(1, 3, 2), I(0, 2, 3), 3);
+	expect_lookup(s, in, SHAPE(2, 2), WANT(20, 21, 20, 21));
 	in = ragged_input(OPEN_SHAPE, I(1, 3), I(0, 1, 2), 3);
 	expect_refusal(s, in, -EINVAL, "output shape [?, 2] is not fully defined");
 }
@@ -261,8 +265,8 @@ START_TEST(calls_that_are_no_lookup)
 	float out[4];
 	size_t rank;
 
-	bad.feature = 7;
-	expect_refusal(s, bad, -ENOENT, "there is no feature 7; the model has 7 features");
+	bad.feature = 8;
+	expect_refusal(s, bad, -ENOENT, "there is no feature 8; the model has 8 features");
 	bad = in;
 	bad.form = (enum embeng_input_form)3;
 	expect_refusal(s, bad, -EINVAL, "form 3 is none of EMBENG_DENSE");

@@ -64,7 +64,7 @@ START_TEST(serves_what_was_saved)
 		save(e, shard_bytes[i]);
 		embeng_close(e);
 		s = serve(NULL, i ? EMBENG_SERVING_VERIFY : 0);
-		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 7);
+		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 8);
 		expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4),
 			      SHAPE(3, 2), WANT(20, 21, 0, 0, 20, 21));
 		expect_lookup(s, ragged_input(SUM_BAG, I(3, 0, 2), I(0, 2, 3), 3), SHAPE(2, 2),
@@ -137,14 +137,16 @@ START_TEST(refused_opens)
 	embeng_model_free(m);
 	m = embeng_model_new();
 	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	expect_refused_open(m, 0, -EINVAL, "table sum is 4 x 3 in the features to serve, and 4 x 2");
+	expect_refused_open(m, 0, -EINVAL,
+			    "table sum is 4 x 3 in the features to serve, and 4 x 2");
 	ck_assert_int_eq(embeng_serving_live(e, m, &s, &error), -EINVAL);
 	embeng_model_free(m);
 	m = embeng_model_new();
 	t.vocabulary_size = 5;
 	t.dim = 2;
 	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
-	expect_refused_open(m, 0, -EINVAL, "table sum is 5 x 2 in the features to serve, and 4 x 2");
+	expect_refused_open(m, 0, -EINVAL,
+			    "table sum is 5 x 2 in the features to serve, and 4 x 2");
 	embeng_model_free(m);
 	expect_refused_open(NULL, 2, -EINVAL, "flags 0x2");
 	ck_assert_int_eq(embeng_serving_open(NULL, NULL, 0, &s, &error), -EINVAL);

@@ -37,7 +37,7 @@ START_TEST(text_and_back)
 	ck_assert_int_eq(back.epochs, 9);
 	ck_assert_int_eq(back.negatives, 2);
 	ck_assert(back.learning_rate == 0.1);
-	ck_assert(!back.adagrad);
+	ck_assert_int_eq(back.optimizer, EMBENG_SGD);
 	ck_assert_int_eq(back.batch, 33);
 	ck_assert_int_eq(back.seed, INT64_MAX);
 	ck_assert(back.by_time);
@@ -87,7 +87,8 @@ static const struct {
 	{"learning-rate", "0", "--learning-rate takes a number above 0, up to 1000, not '0'"},
 	{"learning-rate", "1001", "--learning-rate takes a number above 0, up to 1000, not '1001'"},
 	{"learning-rate", "nan", "--learning-rate takes a number above 0, up to 1000, not 'nan'"},
-	{"optimizer", "adam", "--optimizer takes sgd or adagrad, not 'adam'"},
+	{"optimizer", "adamw",
+	 "--optimizer takes sgd, adagrad, adagrad_momentum, ftrl or adam, not 'adamw'"},
 	{"split", "", "--split takes seed or time, not ''"},
 	{"colour", "red", "there is no setting 'colour'"},
 };
@@ -111,7 +112,7 @@ START_TEST(what_was_not_given_goes_on)
 	s.device = "soft:cores=3";
 	ck_assert_int_eq(settings_continue(&s, &saved, error), 0);
 	ck_assert_int_eq(s.dim, 7);
-	ck_assert(!s.adagrad && s.by_time);
+	ck_assert(s.optimizer == EMBENG_SGD && s.by_time);
 	ck_assert_int_eq(s.epochs, 9);
 	ck_assert_str_eq(s.device, "soft:cores=3");
 }
@@ -167,8 +168,31 @@ START_TEST(what_is_missing)
 }
 END_TEST
 
+START_TEST(the_rate_suits_the_optimizer)
+{
+	static const struct {
+		const char *optimizer;
+		double rate;
+	} rates[] = {{"sgd", 0.2}, {"adagrad", 0.2}, {"adagrad_momentum", 0.1}, {"ftrl", 0.2},
+		     {"adam", 0.01}};
+	char error[SETTING_ERROR];
+
+	for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++) {
+		struct settings s = settings_default;
+
+		ck_assert_int_eq(setting_read(&s, "optimizer", rates[k].optimizer, error), 0);
+		settings_complete(&s);
+		ck_assert_double_eq(s.learning_rate, rates[k].rate);
+		ck_assert_int_eq(setting_read(&s, "learning-rate", "0.5", error), 0);
+		settings_complete(&s);
+		ck_assert_double_eq(s.learning_rate, 0.5);
+	}
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
+	tcase_add_test(tcase, the_rate_suits_the_optimizer);
 	tcase_add_test(tcase, text_and_back);
 	tcase_add_test(tcase, rates_keep_their_bits);
 	tcase_add_test(tcase, epochs_left_to_the_data_have_no_text);

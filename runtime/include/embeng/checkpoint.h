@@ -139,6 +139,8 @@ struct embeng_checkpoint_info {
 /**
  * embeng_checkpoint_info() - what a checkpoint says of itself
  * @info: out, its size set by the caller
+ *
+ * Return: 0, -EINVAL.
  */
 EMBENG_API int embeng_checkpoint_info(const struct embeng_checkpoint *checkpoint,
 				      struct embeng_checkpoint_info *info);
@@ -162,7 +164,11 @@ embeng_checkpoint_model(const struct embeng_checkpoint *checkpoint);
 EMBENG_API int embeng_checkpoint_read(const struct embeng_checkpoint *checkpoint, int table,
 				      const char *slot, int64_t first, size_t count, float *data);
 
-/** embeng_checkpoint_verify() - read and check everything; the first fault is reported */
+/**
+ * embeng_checkpoint_verify() - read and check everything
+ *
+ * Return: 0, -EBADMSG naming file and offset of the first fault, -ECANCELED, -EIO.
+ */
 EMBENG_API int embeng_checkpoint_verify(const struct embeng_checkpoint *checkpoint,
 					embeng_progress_fn progress, void *arg);
 

@@ -166,6 +166,16 @@ EMBENG_API struct embeng_optimizer embeng_adam_corrected(float learning_rate);
 /** embeng_optimizer_text() - "sgd", "adagrad_momentum", ...; NULL for no kind */
 EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);
 
+/**
+ * embeng_optimizer_by_name() - what the function of a kind makes, by its name
+ * @name: as embeng_optimizer_text() gives it
+ * @optimizer: out
+ *
+ * Return: 0, -EINVAL, or -ENOENT naming those that there are.
+ */
+EMBENG_API int embeng_optimizer_by_name(const char *name, float learning_rate,
+					struct embeng_optimizer *optimizer);
+
 enum embeng_initializer_name {
 	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim); of a
 				       * slot: what the optimizer starts it with */
@@ -299,17 +309,26 @@ EMBENG_API int embeng_model_add_feature(struct embeng_model *model,
 EMBENG_API int embeng_model_set_engine(struct embeng_model *model,
 				       const struct embeng_engine_config *config);
 
-/** embeng_model_table() / _feature() - index of a name, or -ENOENT */
+/**
+ * embeng_model_table() / embeng_model_feature() - index of a name
+ *
+ * Return: the index, or -ENOENT.
+ */
 EMBENG_API int embeng_model_table(const struct embeng_model *model, const char *name);
 EMBENG_API int embeng_model_feature(const struct embeng_model *model, const char *name);
+
+/** how many there are; 0 for NULL */
 EMBENG_API size_t embeng_model_table_count(const struct embeng_model *model);
 EMBENG_API size_t embeng_model_feature_count(const struct embeng_model *model);
+
 /** names by index, NULL beyond the count; valid as long as the model */
 EMBENG_API const char *embeng_model_table_name(const struct embeng_model *model, size_t table);
 EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *model, size_t feature);
+
 /** dynamic rates, in the order in which tables first named them */
 EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
 EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
+
 /** slots of a table, in checkpoint order; without the parameters */
 EMBENG_API size_t embeng_model_slot_count(const struct embeng_model *model, size_t table);
 EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, size_t table,
@@ -323,10 +342,12 @@ EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, 
  */
 EMBENG_API int embeng_model_get_table(const struct embeng_model *model, size_t table,
 				      struct embeng_table_config *config);
+
 /**
  * embeng_model_get_feature() - likewise of a feature
  *
  * The max_sequence_length of one with an output shape, which pools it, is 0.
+ * Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
 					struct embeng_feature_config *config);
@@ -338,6 +359,8 @@ EMBENG_API uint64_t embeng_model_hash(const struct embeng_model *model);
  * embeng_model_blob() - the model as the engine takes it (embeng_engine.h)
  * @bytes: out, malloc'd, the caller frees it
  * @length: out
+ *
+ * Return: 0, -EINVAL, -ENOMEM.
  */
 EMBENG_API int embeng_model_blob(const struct embeng_model *model, void **bytes, size_t *length);
 

@@ -4,10 +4,18 @@
  * open engine. No queues, no slots, no steps. Included by embeng.h, whose rules hold.
  *
  * Meaning: the family's CPU lookup (cpu_embedding_lookup). It differs from the engine's
- * lookups on purpose: unless a feature is unchecked_serving, negative ids are dropped
- * from sparse inputs, and so are, for mean and sqrtn, ids whose weight is not above 0.
- * Ragged inputs are never pruned. An id at or beyond the vocabulary is an error. Where
- * nothing is pruned, the bits are those of the engine's lookup.
+ * lookups on purpose:
+ * - Unless a feature is unchecked_serving, negative ids are dropped from sparse inputs,
+ *   and so are, for mean and sqrtn, ids whose weight is not above 0. Sparse inputs from
+ *   rank 3 on are pruned always, ragged ones never.
+ * - An id at or beyond the vocabulary is an error, and so is a negative one that is not
+ *   dropped, whatever the table's out_of_range. What is dropped is not looked at.
+ * - Dense ids of any shape are gathered; sparse inputs keep their leading dims, also
+ *   where the feature has an output shape. Ragged ones fill it: as many rows as
+ *   positions are combined, rows of which the positions are a multiple become sequences
+ *   of that length, without weights; any other count is an error.
+ * A sequence is the first ids that are left, in order, then zeros. A bag of none is
+ * zeros. Where nothing is dropped, the bits are those of the engine's lookup.
  */
 #ifndef EMBENG_SERVING_API_H
 #define EMBENG_SERVING_API_H
@@ -33,7 +41,9 @@ struct embeng_serving;
  * @flags: EMBENG_SERVING_*
  *
  * Parameters alone are read. Without VERIFY a chunk is checked before its first use.
- * Return: 0, -ENOENT, -EINVAL (shape), -EBADMSG, -ENOMEM.
+ * The handle works in the children of a fork, too. The environment's EMBENG_KERNEL
+ * names the kernel variant, as for embeng_open(). Return: 0, -ENOENT (no checkpoint,
+ * table), -EINVAL (shape, variant), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.
  */
 EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *features,
 				   uint32_t flags, struct embeng_serving **out,
@@ -43,6 +53,9 @@ EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *f
  * embeng_serving_live() - serve from the tables of an open engine
  * @e: must stay open longer; lookups see every complete update that was handed in
  * @features: as embeng_serving_open(); NULL: the engine's own
+ *
+ * A lookup reads the rows that it needs, of all its inputs as they are at one moment.
+ * Return: as embeng_serving_open().
  */
 EMBENG_API int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
 				   struct embeng_serving **out, struct embeng_error *error);
@@ -66,12 +79,13 @@ enum embeng_input_form { EMBENG_DENSE, EMBENG_SPARSE, EMBENG_RAGGED };
  * @indices: sparse: [id_count][rank], samples never fall in row-major order
  * @row_splits: ragged: [split_count], from 0 up to @id_count
  * @split_count: rows + 1
- * @shape: dense, sparse: [rank]; dense of any rank, sparse from rank 2
+ * @shape: dense, sparse: [rank]; dense of any rank from 0, sparse from rank 2. The
+ *	output's rank, without dim, is at most EMBENG_MAX_RANK
  * @rank: of @shape
  * @weights: sparse, ragged: [weight_count] or NULL: 1. Not for sequences
  * @weight_count: must equal @id_count when @weights is given
  * @out: f32, [output shape, dim], written whole, or untouched on failure
- * @out_elements: floats behind @out, checked
+ * @out_elements: floats that @out has room for, checked
  */
 struct embeng_serving_input {
 	size_t size;
@@ -107,10 +121,13 @@ EMBENG_API int embeng_serving_shape(const struct embeng_serving *serving,
  * embeng_serving_lookup() - look features up
  * @inputs: [count], any features, also the same one twice
  *
- * From a checkpoint: thread-safe, allocates nothing, takes no lock. All inputs are
- * checked before anything is written. Return: 0, -EINVAL (form, shape, weights with
- * dense or sequence), -ERANGE naming feature, sample and id, -ENOENT (feature),
- * -EBADMSG (a corrupt chunk: file and offset).
+ * From a checkpoint: thread-safe, allocates nothing, takes no lock. Over an engine:
+ * thread-safe, but one lookup or row access at a time, as embeng_rows_read(), and it
+ * allocates. All inputs are checked before anything is written; they must not change
+ * meanwhile. Return: 0, -EINVAL (form, shape, weights with dense or sequence), -ERANGE
+ * naming feature, sample and id, -ENOENT (feature), -EBADMSG (a corrupt chunk: file and
+ * offset), -EIO; over an engine also -ENOMEM and what embeng_rows_read() returns, as
+ * -ETIME while only some replicas looked a pipelined step up.
  */
 EMBENG_API int embeng_serving_lookup(const struct embeng_serving *serving,
 				     const struct embeng_serving_input *inputs, size_t count);

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds the fuzz targets with clang, runs each for a bounded number of inputs, and looks at
+what they covered: of every file that parses what others wrote, the share of lines in LEAST.
+
+The seed is fixed and printed, so that a failure can be had again; --seed takes another.
+A target's runs start from tests/fuzz/corpus/TARGET, and from the vectors of the tree.
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CORPUS = os.path.join(TOP, "tests", "fuzz", "corpus")
+VECTORS = os.path.join(TOP, "tests", "vectors")
+# Data alone, no line that runs; and finding files, not reading them.
+LEFT_OUT = ["runtime/cli/vector_keys.c", "runtime/cli/vector_list.c"]
+LEAST = 90.0  # percent of lines
+SEED = 1
+SECONDS = 60  # a target that needs longer for its runs is cut short, on a slow machine
+
+
+class Target(NamedTuple):
+    runs: int
+    files: list  # whose coverage is looked at, patterns
+    length: int = 1024  # most bytes of an input
+    seeds: str = ""
+
+
+TARGETS = {
+    "batch": Target(5000, ["runtime/src/batch*.c", "runtime/src/shape.c"]),
+    "blob": Target(30000, ["engine/blob*.c", "engine/load.c"]),
+    "checkpoint": Target(15000, [
+        "runtime/src/checkpoint.c", "runtime/src/checkpoint_files.c",
+        "runtime/src/checkpoint_index.c", "runtime/src/checkpoint_model.c",
+        "runtime/src/checkpoint_name.c", "runtime/src/checkpoint_read.c",
+        "runtime/src/json_strict.c", "runtime/src/safetensors.c"], 4096),
+    "commands": Target(8000, [
+        "engine/accept.c", "engine/batch*.c", "engine/command.c", "engine/ids.c",
+        "engine/lookup.c", "engine/model.c", "engine/rows.c", "engine/scales.c",
+        "engine/stage.c", "engine/stats.c", "engine/step.c", "engine/update.c"]),
+    "data": Target(100000, ["runtime/cli/data_*.c", "runtime/cli/dataset.c"]),
+    "firmware": Target(30000, ["engine/firmware.c", "engine/boot.c"]),
+    "rings": Target(8000, [
+        "engine/admin.c", "engine/context.c", "engine/queue.c", "engine/region.c",
+        "engine/ring.c"]),
+    "serving": Target(5000, ["runtime/src/serving_check.c", "runtime/src/serving_plan.c"]),
+    "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
+}
+
+OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+           "-Doptimization=1", "-Ddebug=true"]
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
+                               "detect_stack_use_after_return=0",
+               "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def build(directory):
+    if not os.path.exists(os.path.join(directory, "build.ninja")):
+        shutil.rmtree(directory, ignore_errors=True)
+        if subprocess.call(["meson", "setup", directory, *OPTIONS], cwd=TOP,
+                           env={**os.environ, "CC": "clang"}):
+            return False
+    return subprocess.call(["ninja", "-C", directory, "fuzz"]) == 0
+
+
+def program(directory, name):
+    return os.path.join(directory, "tests", "fuzz", "fuzz-" + name)
+
+
+def run(directory, name, seed, work):
+    """Returns whether all was well, and what the target printed."""
+    target = TARGETS[name]
+    fresh = os.path.join(work, name)
+    os.mkdir(fresh)
+    seeds = [path for path in (os.path.join(CORPUS, name), target.seeds) if os.path.isdir(path)]
+    command = [program(directory, name), f"-seed={seed}", f"-runs={target.runs}",
+               f"-max_total_time={SECONDS}", f"-max_len={target.length}", "-timeout=20", "-len_control=0",
+               f"-artifact_prefix={directory}/{name}-", fresh, *seeds]
+    environment = {**os.environ, **ENVIRONMENT,
+                   "LLVM_PROFILE_FILE": os.path.join(work, name + ".profraw")}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    return done.returncode == 0, done.stdout
+
+
+def what_went_wrong(output):
+    """Of libFuzzer's output what tells of a fault: not its progress, not its dictionary."""
+    return "\n".join(line for line in output.splitlines()
+                     if not line.startswith(("#", "INFO", "\tNEW_FUNC")) and "# Uses" not in line)
+
+
+def run_all(directory, names, seed, work):
+    failed = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {name: pool.submit(run, directory, name, seed, work) for name in names}
+    for name, one in runs.items():
+        good, output = one.result()
+        say(f"{'ok' if good else 'FAILED'} fuzz target {name}: "
+            f"{(output.splitlines() or ['no output'])[-1]}")
+        if not good:
+            say(what_went_wrong(output))
+            failed.append(name)
+    return failed
+
+
+def files_of(name):
+    found = []
+    for pattern in TARGETS[name].files:
+        found += glob.glob(os.path.join(TOP, pattern))
+    return sorted(path for path in found if os.path.relpath(path, TOP) not in LEFT_OUT)
+
+
+def llvm_cov(directory, name, verb, work, *more):
+    profile = os.path.join(work, name + ".profdata")
+    subprocess.run(["llvm-profdata", "merge", "-sparse", "-o", profile,
+                    os.path.join(work, name + ".profraw")], check=True)
+    command = ["llvm-cov", verb, f"-instr-profile={profile}", program(directory, name), *more]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def coverage(directory, name, work):
+    """Percent and number of lines by file; of a file that the target does not hold 0."""
+    table = {os.path.realpath(path): (0.0, 0) for path in files_of(name)}
+    if os.path.exists(os.path.join(work, name + ".profraw")):
+        document = json.loads(llvm_cov(directory, name, "export", work, "-summary-only"))
+        for entry in document["data"][0]["files"]:
+            path, lines = os.path.realpath(entry["filename"]), entry["summary"]["lines"]
+            if path in table:
+                table[path] = (lines["percent"], lines["count"])
+    return {os.path.relpath(path, TOP): share for path, share in table.items()}
+
+
+def print_missing(directory, name, work):
+    path, wanted = "", [os.path.realpath(path) for path in files_of(name)]
+    for line in llvm_cov(directory, name, "show", work).splitlines():
+        columns = line.split("|", 2)
+        if line.startswith("/"):
+            path = os.path.realpath(line.rstrip(":"))
+        elif path in wanted and len(columns) > 2 and columns[1].strip() == "0":
+            say(f"{os.path.relpath(path, TOP)}:{columns[0].strip()}:{columns[2]}")
+
+
+def fuzz(directory, names, seed, missing):
+    """Prints what there is to say; returns how many cases passed and failed."""
+    say(f"fuzz: seed {seed}, at least {LEAST} % of the lines of each file")
+    with tempfile.TemporaryDirectory() as work:
+        failed = run_all(directory, names, seed, work)
+        table = {}
+        for name in names:
+            table.update(coverage(directory, name, work))
+            if missing:
+                print_missing(directory, name, work)
+    low = [path for path, (percent, _) in table.items() if percent < LEAST]
+    for path, (percent, lines) in table.items():
+        say(f"{'FAILED' if path in low else 'ok'} {percent:6.2f} % of {lines:4} lines  {path}")
+    bad = len(failed) + len(low)
+    return len(names) + len(table) - bad, bad
+
+
+def stage(directory):
+    """All of it, as a stage of check.py: cases that passed, cases that failed."""
+    if not build(directory):
+        say("fuzz: the build failed")
+        return 0, 1
+    return fuzz(directory, sorted(TARGETS), SEED, False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--directory", default=os.path.join(TOP, "build-fuzz"))
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--missing", action="store_true", help="print the lines not covered")
+    parser.add_argument("targets", nargs="*", default=sorted(TARGETS), metavar="TARGET")
+    given = parser.parse_args()
+    if not build(given.directory):
+        return 1
+    passed, failed = fuzz(given.directory, given.targets, given.seed, given.missing)
+    say(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* A handle on a small device, its model made of an input's bytes through the public calls. */
+#ifndef EMBENG_FUZZ_BATCH_MODEL_H
+#define EMBENG_FUZZ_BATCH_MODEL_H
+
+#include "embeng.h"
+#include "fuzz.h"
+
+#define BATCH_TABLES 2u
+#define BATCH_FEATURES 3u
+#define BATCH_REPLICAS 2u
+#define BATCH_ROWS 8u
+#define BATCH_DIM 4u
+
+static inline int errno_of_last(void)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return -error.code;
+}
+
+static inline void batch_table(struct fuzz *f, struct embeng_model *m)
+{
+	struct embeng_table_config t = {
+		.size = sizeof(t),
+		.vocabulary_size = 1 + fuzz_below(f, BATCH_ROWS),
+		.dim = 1 + fuzz_below(f, BATCH_DIM),
+		.combiner = (enum embeng_combiner_name)fuzz_below(f, 3),
+		.out_of_range = (enum embeng_policy)fuzz_below(f, 4),
+	};
+	const struct embeng_optimizer kinds[] = {embeng_sgd(0.5f), embeng_adagrad(0.5f), {0}};
+
+	t.optimizer = kinds[fuzz_below(f, 3)];
+	if (t.optimizer.kind && fuzz_rarely(f, 4))
+		t.optimizer.rate_name = "rate";
+	embeng_model_add_table(m, &t);
+}
+
+static inline void batch_feature(struct fuzz *f, struct embeng_model *m)
+{
+	struct embeng_feature_config c = {
+		.size = sizeof(c),
+		.table = (int)fuzz_below(f, BATCH_TABLES),
+		.check_weights = fuzz_rarely(f, 2),
+		.output_rank = fuzz_below(f, 4),
+	};
+
+	if (c.output_rank)
+		for (size_t i = 0; i < c.output_rank; i++)
+			c.output_shape[i] = fuzz_below(f, 4);
+	else
+		c.max_sequence_length = fuzz_below(f, 4);
+	embeng_model_add_feature(m, &c);
+}
+
+/* Return: NULL when memory ran out, or the bytes made no model. */
+static inline struct embeng *batch_open(struct fuzz *f)
+{
+	struct embeng_engine_config c = {.size = sizeof(c),
+					 .replicas = 1 + fuzz_below(f, BATCH_REPLICAS),
+					 .pipelining = fuzz_rarely(f, 4)};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_error error = {.size = sizeof(error)};
+	struct embeng *e = NULL;
+
+	if (!m)
+		return NULL;
+	embeng_model_set_engine(m, &c);
+	for (uint32_t i = 0; i < BATCH_TABLES; i++)
+		batch_table(f, m);
+	for (uint32_t i = fuzz_below(f, BATCH_FEATURES + 1); i; i--)
+		batch_feature(f, m);
+	if (embeng_open("soft:cores=1,memory=16M", m, &e, &error))
+		fuzz_check(error.code < 0 && error.text[0] && !e, "%d: '%s'", error.code, error.text);
+	embeng_model_free(m);
+	return e;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* A context with a model, its queues and memory, and descriptors made of an input's bytes. */
+#ifndef EMBENG_FUZZ_BATCHES_H
+#define EMBENG_FUZZ_BATCHES_H
+
+#include "arena.h"
+#include "model.h"
+#include "watch.h"
+
+#define REPLICAS 2u
+#define QUEUES (2 * REPLICAS + 2)
+
+struct session {
+	struct rig *rig;
+	struct fuzz_model model;
+	u64 hash;
+	struct arena in, out, both, small;
+	struct direct_blob blob;
+	union {
+		struct watch queues[QUEUES];
+		struct {
+			struct watch input[REPLICAS], gradient[REPLICAS], inference, transfer;
+		};
+	};
+	u64 looked[REPLICAS], updated[REPLICAS]; /* last steps that were tried */
+};
+
+/* A device with a model that the bytes choose, loaded. */
+struct session *session_new(struct fuzz *f);
+
+/* Ends the context and sees that the device works on. */
+void session_free(struct session *s);
+
+void session_settle(struct session *s);
+
+/* Last step in the tables, 0 without a model. */
+u64 session_applied(const struct session *s);
+
+struct watch *session_any(struct session *s, struct fuzz *f);
+
+/* Takes a key or a queue away while commands may use it. */
+void session_change(struct session *s, struct fuzz *f);
+
+struct embeng_mem session_blob(struct session *s);
+struct embeng_mem session_lookup(struct session *s, struct fuzz *f);
+struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica, u64 step);
+struct embeng_mem session_rows(struct session *s, struct fuzz *f, u16 opcode);
+
+#endif

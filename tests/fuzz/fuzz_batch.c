@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The arguments of batches and steps, as a program may get them wrong: arrays of any content
+ * in memory of its own. A call fails with a sentence, and the handle works on.
+ */
+#include <errno.h>
+
+#include "../unit/scarce.h"
+#include "arrays.h"
+
+#define ACTIONS 24
+
+struct target {
+	struct embeng *e;
+	struct embeng_batch *batch;
+	struct embeng_activations views[2];
+	struct arrays arrays;
+	volatile float sum;
+};
+
+static int add_dense(struct target *t, struct fuzz *f, int feature)
+{
+	enum embeng_id_type type = type_of(f);
+	size_t rank = fuzz_near(f, 1 + fuzz_below(f, 3)) % (EMBENG_MAX_RANK + 3), count = 1;
+	int64_t *shape = array(&t->arrays, f, rank * sizeof(*shape));
+
+	for (size_t i = 0; i < rank; i++) {
+		uint64_t length = fuzz_near(f, i && i + 1 == rank ? 1 : fuzz_below(f, 4));
+
+		if (shape)
+			shape[i] = (int64_t)length;
+		count = count * length % 64;
+	}
+	count = fuzz_near(f, count) % 64;
+	return embeng_batch_dense(t->batch, feature, type, ids(&t->arrays, f, type, count), count, shape,
+				  rank);
+}
+
+static int add_sparse(struct target *t, struct fuzz *f, int feature)
+{
+	enum embeng_id_type type = type_of(f);
+	size_t rank = fuzz_near(f, 2 + fuzz_below(f, 2)) % (EMBENG_MAX_RANK + 3);
+	size_t count = fuzz_below(f, 8), weight_count;
+	int64_t *shape = array(&t->arrays, f, rank * sizeof(*shape));
+	int64_t *indices = array(&t->arrays, f, count * rank * sizeof(*indices));
+	const float *w = weights(&t->arrays, f, count, &weight_count);
+
+	for (size_t i = 0; shape && i < rank; i++)
+		shape[i] = (int64_t)fuzz_near(f, 1 + fuzz_below(f, 4));
+	for (size_t i = 0; indices && i < count * rank; i++)
+		indices[i] = (int64_t)fuzz_near(f, i < rank ? 0 : (uint64_t)indices[i - rank] +
+									  fuzz_rarely(f, 3));
+	return embeng_batch_sparse(t->batch, feature, type, indices,
+				   ids(&t->arrays, f, type, count), count, shape, rank, w,
+				   weight_count);
+}
+
+static int add_ragged(struct target *t, struct fuzz *f, int feature)
+{
+	enum embeng_id_type type = type_of(f);
+	size_t rows = fuzz_below(f, 6), count = 0, weight_count;
+	int64_t *lengths = array(&t->arrays, f, rows * sizeof(*lengths));
+	const float *w;
+
+	for (size_t i = 0; i < rows; i++) {
+		uint64_t length = fuzz_near(f, fuzz_below(f, 4));
+
+		if (lengths)
+			lengths[i] = (int64_t)length;
+		count = (count + length) % 64;
+	}
+	count = fuzz_near(f, count) % 64;
+	w = weights(&t->arrays, f, count, &weight_count);
+	return embeng_batch_ragged(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
+				   lengths, rows, w, weight_count);
+}
+
+static int add_splits(struct target *t, struct fuzz *f, int feature)
+{
+	enum embeng_id_type type = type_of(f);
+	size_t rows = fuzz_below(f, 6), weight_count;
+	int64_t *splits = array(&t->arrays, f, rows * sizeof(*splits));
+	uint64_t at = fuzz_near(f, 0), count;
+	const float *w;
+
+	for (size_t i = 0; splits && i < rows; i++) {
+		splits[i] = (int64_t)at;
+		if (i + 1 < rows)
+			at += fuzz_near(f, fuzz_below(f, 4));
+	}
+	count = fuzz_near(f, at) % 64;
+	w = weights(&t->arrays, f, count, &weight_count);
+	return embeng_batch_ragged_splits(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
+					  splits, rows, w, weight_count);
+}
+
+static void add_input(struct target *t, struct fuzz *f, int feature)
+{
+	int (*const forms[])(struct target *t, struct fuzz *f, int feature) = {
+		add_dense, add_sparse, add_ragged, add_splits};
+
+	feature = (int)fuzz_near(f, (uint64_t)feature);
+	said(forms[fuzz_below(f, 4)](t, f, feature));
+}
+
+static void make_batch(struct target *t, struct fuzz *f)
+{
+	enum embeng_mode mode = (enum embeng_mode)(fuzz_near(f, fuzz_below(f, 2)) & 3);
+	uint32_t replica = (uint32_t)fuzz_near(f, fuzz_below(f, BATCH_REPLICAS));
+	size_t features = embeng_model_feature_count(embeng_get_model(t->e));
+
+	if (t->batch && fuzz_rarely(f, 2))
+		embeng_batch_reset(t->batch, mode);
+	else {
+		embeng_batch_free(t->batch);
+		t->batch = embeng_batch_new(t->e, mode, replica);
+		if (!t->batch)
+			said(-errno_of_last());
+	}
+	forget(&t->arrays);
+	for (size_t i = 0; i < features && !fuzz_rarely(f, 16); i++)
+		add_input(t, f, (int)i);
+	if (t->batch)
+		said(embeng_enqueue(t->e, t->batch, 0));
+}
+
+static void dequeue(struct target *t, struct fuzz *f)
+{
+	uint32_t replica = (uint32_t)fuzz_near(f, fuzz_below(f, BATCH_REPLICAS));
+	struct embeng_activations a = {.size = sizeof(a)};
+
+	if (said(embeng_dequeue(t->e, replica, 0, &a)))
+		return;
+	for (size_t i = 0; i < a.count; i++) {
+		size_t elements = 1;
+
+		for (size_t d = 0; d < a.features[i].rank; d++)
+			elements *= (size_t)a.features[i].shape[d];
+		for (size_t k = 0; k < elements; k++) /* ASan sees whether they are there */
+			t->sum += a.features[i].data[k];
+	}
+	if (a.mode == EMBENG_INFERENCE && !fuzz_rarely(f, 4))
+		said(embeng_release(t->e, &a));
+	else
+		t->views[fuzz_below(f, 2)] = a;
+}
+
+static void release(struct target *t, struct fuzz *f)
+{
+	struct embeng_activations *a = &t->views[fuzz_below(f, 2)];
+
+	if (a->size)
+		said(embeng_release(t->e, a));
+}
+
+static void apply(struct target *t, struct fuzz *f)
+{
+	const struct embeng_rate rates[] = {{"rate", 0.5f}, {"other", 1}};
+	const float *features[BATCH_FEATURES] = {0};
+	size_t elements[BATCH_FEATURES] = {0};
+	struct embeng_gradients g = {
+		.size = sizeof(g),
+		.replica = (uint32_t)fuzz_near(f, fuzz_below(f, BATCH_REPLICAS)),
+		.count = fuzz_near(f, embeng_model_feature_count(embeng_get_model(t->e))) %
+			 (BATCH_FEATURES + 1),
+		.features = features, .elements = elements, .rates = rates,
+		.rate_count = fuzz_near(f, 1) % 3, .multiplier = fuzz_rarely(f, 4) ? 2 : 0};
+
+	for (size_t i = 0; i < g.count; i++) {
+		elements[i] = fuzz_take(f, 1);
+		if (!fuzz_rarely(f, 4))
+			features[i] = array(&t->arrays, f, elements[i] * sizeof(float));
+	}
+	said(embeng_apply_gradients(t->e, &g, 0));
+}
+
+static void rows(struct target *t, struct fuzz *f)
+{
+	static const char *const slots[] = {NULL, "parameters", "accumulators", "none"};
+	const char *slot = slots[fuzz_below(f, 4)];
+	int table = (int)fuzz_near(f, fuzz_below(f, 2));
+	size_t count = fuzz_below(f, BATCH_ROWS + 1);
+	const int64_t *which = fuzz_rarely(f, 2) ? NULL : ids(&t->arrays, f, EMBENG_I64, count);
+	float *data = array(&t->arrays, f, count * BATCH_DIM * sizeof(float));
+	const struct embeng_initializer fill = {.kind = EMBENG_INIT_UNIFORM, .b = 1};
+
+	switch (fuzz_below(f, 3)) {
+	case 0:
+		said(embeng_rows_read(t->e, table, slot, which, count, data));
+		break;
+	case 1:
+		said(embeng_rows_write(t->e, table, slot, which, count, data));
+		break;
+	case 2:
+		said(embeng_rows_fill(t->e, table, slot, (int64_t)fuzz_near(f, 0), count, &fill));
+		break;
+	}
+}
+
+static void act(struct target *t, struct fuzz *f)
+{
+	switch (fuzz_below(f, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		return make_batch(t, f);
+	case 3:
+	case 4:
+		return dequeue(t, f);
+	case 5:
+		return apply(t, f);
+	case 6:
+		return release(t, f);
+	case 7:
+		return rows(t, f);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz f = {data, size};
+	uint32_t scarce = fuzz_below(&f, 160);
+	struct target t = {0};
+
+	scarce_begin(scarce);
+	scarce_limit(ARRAYS_LIMIT);
+	t.e = batch_open(&f);
+	for (int i = 0; t.e && i < ACTIONS && f.left; i++)
+		act(&t, &f);
+	embeng_batch_free(t.batch);
+	embeng_close(t.e);
+	scarce_end();
+	forget(&t.arrays);
+	return 0;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/* Model blobs with checksum and hash put right, so that changes reach what is behind them. */
+#include "model.h"
+#include "../unit/scarce.h"
+#include "watch.h"
+
+struct loader {
+	struct rig *rig;
+	struct watch transfer;
+	u8 *blob;
+	u64 length;
+	float row[64];
+};
+
+static void add_name(struct direct_blob *b)
+{
+	struct embeng_record_name name = {.of = EMBENG_RECORD_TABLE, .name = "t"};
+	struct embeng_record head = {EMBENG_RECORD_NAME, 0, sizeof(name)};
+	u64 at = b->length;
+
+	blob_record(b, EMBENG_RECORD_NAME, &name, sizeof(name));
+	memcpy(b->data + at, &head, sizeof(head)); /* it may be skipped */
+}
+
+/* FNV of the mandatory records, as far as records can be followed. */
+static u64 hash_records(const u8 *data, u64 length)
+{
+	u64 hash = FNV1A_START, at = sizeof(struct embeng_blob_header);
+	struct embeng_record head;
+
+	for (; at + sizeof(head) <= length; at += head.length) {
+		memcpy(&head, data + at, sizeof(head));
+		if (head.length < sizeof(head) || head.length > length - at)
+			break;
+		if (head.flags & EMBENG_RECORD_MANDATORY)
+			hash = fnv1a(hash, data + at, head.length);
+	}
+	return hash;
+}
+
+static void seal(struct fuzz *f, struct direct_blob *b)
+{
+	struct embeng_blob_header *h = &b->header;
+
+	memcpy(h, b->data, sizeof(*h));
+	h->length = fuzz_near(f, b->length);
+	h->record_count = (u32)fuzz_near(f, h->record_count);
+	h->hash = fuzz_near(f, hash_records(b->data, b->length));
+	h->crc32c = 0;
+	memcpy(b->data, h, sizeof(*h));
+	h->crc32c = (u32)fuzz_near(f, crc32c(0, b->data, b->length));
+	memcpy(b->data, h, sizeof(*h));
+}
+
+static void make(struct fuzz *f, struct direct_blob *b)
+{
+	struct fuzz_model m = {0};
+
+	model_make(f, ~0u, &m);
+	m.engine.table_count -= fuzz_rarely(f, 16);
+	model_blob(&m, b);
+	if (fuzz_rarely(f, 4))
+		add_name(b);
+	memcpy(b->data, &b->header, sizeof(b->header));
+	fuzz_edit(f, b->data + sizeof(b->header), b->length - sizeof(b->header), 3);
+	fuzz_edit(f, b->data, sizeof(b->header), 1);
+	b->length = (b->length - fuzz_near(f, 0)) % sizeof(b->data);
+	if (b->length >= sizeof(b->header))
+		seal(f, b);
+}
+
+static void check_parsed(const struct blob *blob, const struct embeng_caps *caps)
+{
+	fuzz_check(blob->engine.step_depth && blob->engine.step_depth <= caps->step_depth,
+		   "depth %u", blob->engine.step_depth);
+	for (u32 t = 0; t < blob->engine.table_count; t++) {
+		fuzz_check(blob->tables[t].rows && blob->tables[t].dim, "table %u is empty", t);
+		fuzz_check(!blob->tables[t].optimizer == (blob->kernels[t] == U32_MAX),
+			   "table %u: optimizer %u, kernel %u", t, blob->tables[t].optimizer,
+			   blob->kernels[t]);
+	}
+	for (u32 i = 0; i < blob->engine.feature_count; i++)
+		fuzz_check(blob->features[i].table < blob->engine.table_count, "feature %u", i);
+}
+
+static u16 parse(const struct loader *l)
+{
+	struct fault fault = {0};
+	struct blob blob;
+	u16 status = blob_parse(l->blob, l->length, &l->rig->engine->caps, &blob, &fault);
+
+	fuzz_check(status == fault.status, "status %u, fault %u", status, fault.status);
+	if (status)
+		fuzz_check(fault.element <= l->length, "byte %llu", fault.element);
+	else
+		check_parsed(&blob, &l->rig->engine->caps);
+	blob_free(&blob);
+	return status;
+}
+
+static u16 call(struct loader *l, u16 opcode, void *data, u64 length, u32 rights)
+{
+	struct embeng_cmd cmd = {.opcode = opcode};
+
+	if (length)
+		cmd.desc = rig_bind(l->rig, 0, data, length, rights);
+	return watch_call(l->rig, &l->transfer, &cmd);
+}
+
+/* Parameters start at 0, slots where the blob says. */
+static void check_row(struct loader *l, u32 table, u32 slot)
+{
+	const struct embeng_record_table *record =
+		&l->rig->engine->contexts[0]->model->tables[table].record;
+	u32 want = slot ? record->slot_start[slot - 1] : 0, got;
+	struct embeng_rows rows = {.table = table, .slot = slot, .count = 1};
+
+	rows.data = rig_bind(l->rig, 0, l->row, 4ull * record->dim, EMBENG_REGION_DEVICE_WRITE);
+	fuzz_check(!call(l, EMBENG_OP_ROWS_READ, &rows, sizeof(rows), EMBENG_REGION_DEVICE_READ),
+		   "table %u", table);
+	memcpy(&got, &l->row[record->dim - 1], sizeof(got));
+	fuzz_check(got == want, "table %u, slot %u: %x, not %x", table, slot, got, want);
+}
+
+static void load(struct loader *l, u16 parsed, u32 scarce)
+{
+	u16 status;
+	bool failed;
+
+	scarce_begin(scarce);
+	status = call(l, EMBENG_OP_MODEL_LOAD, l->blob, l->length, EMBENG_REGION_DEVICE_READ);
+	failed = scarce_end();
+	fuzz_check(failed || !parsed || status == parsed || l->length < 32, "status %u, not %u",
+		   status, parsed);
+	if (status) {
+		fuzz_check(!l->rig->engine->contexts[0]->model, "a model that was refused");
+	} else {
+		u32 tables = l->rig->engine->contexts[0]->model->blob.engine.table_count;
+
+		for (u32 t = 0; t < tables; t++)
+			check_row(l, t, l->rig->engine->contexts[0]->model->tables[t].record.slot_count);
+		fuzz_check(!call(l, EMBENG_OP_MODEL_UNLOAD, NULL, 0, 0), "unload");
+	}
+	fuzz_check(!l->rig->engine->table_memory_used, "%llu bytes are not given back",
+		   l->rig->engine->table_memory_used);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct direct_blob b;
+	struct fuzz f = {data, size};
+	struct loader l = {.rig = watch_power_on()};
+	u32 scarce = fuzz_below(&f, 64);
+	u16 status;
+
+	make(&f, &b);
+	l.length = b.length;
+	l.blob = fuzz_memory(l.length);
+	memcpy(l.blob, b.data, l.length);
+	rig_context(l.rig, 0);
+	watch_queue(&l.transfer, l.rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	status = parse(&l);
+	if (l.length && (!status || scarce < 8))
+		load(&l, status, scarce);
+	rig_free(l.rig);
+	free(l.blob);
+	return 0;
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The index of a checkpoint, its checksums put right, and headers of safetensors. For an index
+ * that is taken the shards are made: then all reads as it was written, until a byte changes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+
+#include "../../engine/crc32c.h"
+#include "../../engine/sha256.h"
+#include "../unit/scarce.h"
+#include "checkpoint_index.h"
+#include "embeng.h"
+#include "fuzz.h"
+#include "memory_files.h"
+
+#define ROWS_MOST 4096
+#define TENSORS 2u
+#define LIMIT ((size_t)16 << 20) /* bytes; an index may name any number of rows */
+
+static int said(int result)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	if (!result)
+		return 0;
+	embeng_last_error(&error);
+	fuzz_check(error.code == result && strlen(error.text) > 8, "%d, but the error is %d, '%s'",
+		   result, error.code, error.text);
+	return result;
+}
+
+/* The digest of the checksums that the files name, right or not. */
+static void put_digest(struct json_object *root)
+{
+	struct json_object *files = json_object_object_get(root, "files");
+	unsigned char digest[SHA256_BYTES];
+	char digits[2 * SHA256_BYTES + 1];
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	for (size_t i = 0; json_object_is_type(files, json_type_array) &&
+			   i < json_object_array_length(files); i++) {
+		struct json_object *chunks = json_object_object_get(
+			json_object_array_get_idx(files, i), "chunks");
+
+		if (json_object_is_type(chunks, json_type_string))
+			sha256_update(&sha, json_object_get_string(chunks),
+				      (uint64_t)json_object_get_string_len(chunks));
+	}
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+	json_object_object_add(root, "chunks_sha256", json_object_new_string(digits));
+}
+
+/* The document's text with its own checksum as last member. */
+static char *sealed(struct json_object *root, uint32_t sum, size_t *length)
+{
+	const char *body;
+	char *text;
+	size_t bytes;
+
+	if (sum % 8)
+		put_digest(root);
+	json_object_object_del(root, "index_crc32c");
+	body = json_object_to_json_string_length(root, JSON_C_TO_STRING_PLAIN, &bytes);
+	text = fuzz_memory(bytes + 64);
+	bytes -= 1; /* its closing brace */
+	bytes = (size_t)sprintf(text, "%.*s,\n  \"index_crc32c\": \"", (int)bytes, body);
+	*length = bytes + (size_t)sprintf(text + bytes, "%08x\"\n}\n", crc32c(0, text, bytes));
+	return text;
+}
+
+static bool is_small(const struct index *index)
+{
+	int64_t floats = 0;
+
+	if (index->file_count > MEMORY_FILES - 2)
+		return false;
+	for (size_t i = 0; i < index->model->table_count; i++) {
+		const struct table *t = &index->model->tables[i];
+
+		if (t->rows > ROWS_MOST || t->dim > ROWS_MOST)
+			return false;
+		floats += t->rows * t->dim;
+	}
+	return floats <= ROWS_MOST;
+}
+
+static void make_shard(struct index *index, size_t number)
+{
+	static const char *const metadata[][2] = {{"written_by", "fuzz"}};
+	struct index_file *file = &index->files[number];
+	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
+	struct safetensor tensors[ARRAYS_MAX];
+	size_t arrays[ARRAYS_MAX], bytes;
+	size_t count = shard_tensors(index->model, file, names, tensors, arrays);
+	uint64_t rows = 4 * tensors[0].rows * tensors[0].dim;
+	char *header;
+	uint8_t *whole;
+
+	fuzz_check(!said(safetensors_header(tensors, count, metadata, 1, &header, &bytes)), "header");
+	file->bytes = bytes + count * rows;
+	whole = fuzz_memory(file->bytes);
+	memcpy(whole, header, bytes);
+	for (size_t i = bytes; i < file->bytes; i++)
+		whole[i] = (uint8_t)(i * 7 + number);
+	for (size_t i = 0; i < count; i++)
+		file->at[arrays[i]] = tensors[i].offset;
+	file->first_chunk = number;
+	index->crcs[number] = crc32c(0, whole, file->bytes);
+	memory_file_put(file->name, whole, file->bytes);
+	free(whole);
+	free(header);
+}
+
+/* Shards of one chunk each, and the index that names them. */
+static void make_folder(struct index *index)
+{
+	char *text;
+	size_t length;
+
+	free(index->crcs);
+	index->crcs = calloc(index->file_count + 1, sizeof(*index->crcs));
+	index->chunk_count = index->file_count;
+	for (size_t i = 0; i < index->file_count; i++)
+		make_shard(index, i);
+	fuzz_check(!said(index_write(index, &text, &length)), "an index that was read");
+	memory_file_put(INDEX_NAME, text, length);
+	free(text);
+}
+
+static void read_table(const struct embeng_checkpoint *c, int t, const struct table *table)
+{
+	float *data = fuzz_memory((size_t)(table->rows * table->dim) * sizeof(*data));
+
+	fuzz_check(!said(embeng_checkpoint_read(c, t, NULL, 0, (size_t)table->rows, data)),
+		   "table %d", t);
+	fuzz_check(said(embeng_checkpoint_read(c, t, NULL, 1, (size_t)table->rows, data)) == -ERANGE,
+		   "table %d", t);
+	fuzz_check(said(embeng_checkpoint_read(c, t, "none", 0, 1, data)) == -ENOENT, "table %d", t);
+	free(data);
+}
+
+static void read_all(const struct index *index)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *c;
+
+	fuzz_check(!said(embeng_checkpoint_open(MEMORY_FOLDER, &c, NULL)), "what was written");
+	fuzz_check(!said(embeng_checkpoint_verify(c, NULL, NULL)), "what was written");
+	fuzz_check(!said(embeng_checkpoint_info(c, &info)) && info.file_count == index->file_count,
+		   "%zu files", info.file_count);
+	for (size_t t = 0; t < index->model->table_count; t++)
+		read_table(c, (int)t, &index->model->tables[t]);
+	fuzz_check(said(embeng_checkpoint_read(c, (int)index->model->table_count, NULL, 0, 0, NULL)) ==
+			   -ENOENT,
+		   "a table behind the last one");
+	embeng_checkpoint_close(c);
+}
+
+static void read_without_memory(uint32_t nth)
+{
+	struct embeng_checkpoint *c;
+	int result;
+	bool starved;
+
+	scarce_begin(nth);
+	result = embeng_checkpoint_open(MEMORY_FOLDER, &c, NULL);
+	starved = scarce_end();
+	fuzz_check(!result || (starved && result == -ENOMEM), "%d", result);
+	if (!said(result))
+		embeng_checkpoint_close(c);
+}
+
+/* One byte of one file is another, or the file is shorter, or gone. */
+static void damage(uint32_t sum, size_t files)
+{
+	struct memory_file *file = &memory_files[sum % files];
+	size_t at = (sum >> 8) % file->bytes;
+
+	switch (sum >> 30) {
+	case 0:
+		memory_file_put(file->name, file->data, at);
+		break;
+	case 1:
+		memory_file_remove(file->name);
+		break;
+	case 2:
+		memory_files_break(1 + (sum >> 8) % 8);
+		break;
+	case 3:
+		file->data[at] ^= (uint8_t)(1u << (sum >> 27) % 8);
+		break;
+	}
+}
+
+static int look(struct embeng_checkpoint **c)
+{
+	int result = said(embeng_checkpoint_open(MEMORY_FOLDER, c, NULL));
+
+	if (!result) {
+		result = said(embeng_checkpoint_verify(*c, NULL, NULL));
+		embeng_checkpoint_close(*c);
+	}
+	return result;
+}
+
+/* Damage is noticed; a read that fails late may come when all is read. */
+static void read_damaged(uint32_t sum, size_t files)
+{
+	struct embeng_checkpoint *c;
+	int result;
+
+	damage(sum, files);
+	result = look(&c);
+	fuzz_check(result || sum >> 30 == 2, "damage %u, %u of %zu files", sum >> 30,
+		   (uint32_t)(sum % files), files);
+}
+
+/* Names that are made are names that are known. */
+static void try_names(uint32_t sum)
+{
+	char name[SHARD_NAME_SIZE];
+
+	shard_name(name, (uint64_t)sum << (sum & 31), ~(uint64_t)sum, sum & 0xffff);
+	fuzz_check(is_shard_name(name) && !is_temporary_name(name), "%s", name);
+	index_temporary_name(name, ~(uint64_t)sum << 7);
+	fuzz_check(is_temporary_name(name) && !is_shard_name(name), "%s", name);
+}
+
+static void try_index(struct json_object *root, uint32_t sum)
+{
+	size_t length;
+	char *text = sealed(root, sum, &length);
+	struct index index = {0};
+
+	scarce_begin(0);
+	scarce_limit(LIMIT);
+	if (!said(index_parse(text, length, INDEX_NAME, &index)) && is_small(&index)) {
+		scarce_end();
+		make_folder(&index);
+		read_all(&index);
+		read_without_memory(1 + sum % 32);
+		read_damaged(sum, index.file_count + 1);
+	}
+	scarce_end();
+	index_free(&index);
+	free(text);
+}
+
+/* As the header of a shard of two tensors [4, 2]. */
+static void try_header(const uint8_t *data, size_t size)
+{
+	uint64_t bytes, start = size, at = sizeof(start) + size;
+	struct safetensor tensors[TENSORS] = {{"t/accumulators", 4, 2, at},
+					      {"t/parameters", 4, 2, at + 32}};
+	char *text = fuzz_memory(size);
+	int result = safetensors_header_bytes(&start, at + 64, "shard", &bytes);
+
+	memcpy(text, data, size);
+	fuzz_check(!said(result) && bytes == size, "%zu bytes", size);
+	said(safetensors_check(text, size, at + 64, "shard", tensors, TENSORS));
+	if (size >= sizeof(start)) {
+		memcpy(&start, data, sizeof(start));
+		said(safetensors_header_bytes(&start, size, "shard", &bytes));
+	}
+	free(text);
+}
+
+static void try_bytes(const uint8_t *data, size_t size)
+{
+	struct index index = {0};
+	char *text = fuzz_memory(size + 1);
+
+	memcpy(text, data, size);
+	if (!said(index_parse(text, size, INDEX_NAME, &index)))
+		index_free(&index);
+	index_is_ours(text, size);
+	is_temporary_name(text);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct json_tokener *tokener = json_tokener_new_ex(32);
+	struct json_object *root = json_tokener_parse_ex(tokener, (const char *)data, (int)size);
+
+	json_tokener_free(tokener);
+	memory_files_begin();
+	try_names(crc32c(0, data, size));
+	try_bytes(data, size);
+	if (json_object_is_type(root, json_type_object) &&
+	    json_object_object_get_ex(root, "schema", NULL))
+		try_index(root, crc32c(0, data, size));
+	else
+		try_header(data, size);
+	json_object_put(root);
+	memory_files_end();
+	return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Models made of an input's bytes: small, valid, and of every kind. */
+#ifndef EMBENG_FUZZ_MODEL_H
+#define EMBENG_FUZZ_MODEL_H
+
+#include "../../engine/kernels/optimizers.h"
+#include "../unit/direct.h"
+#include "fuzz.h"
+
+#define MODEL_TABLES 3u
+#define MODEL_FEATURES 3u
+#define MODEL_DIM 8u
+#define MODEL_ROWS 16u
+#define MODEL_SEQUENCE 3u
+
+struct fuzz_model {
+	struct embeng_record_engine engine;
+	struct embeng_record_table tables[MODEL_TABLES];
+	struct embeng_record_feature features[MODEL_FEATURES];
+};
+
+static inline u32 model_bits(float value)
+{
+	u32 bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* Values within the limits that each optimizer has for its own. */
+static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer, bool on)
+{
+	static const float values[][EMBENG_HYPERPARAMETERS_MAX] = {
+		[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = {0.9f, 0, 2, 0.9f, 1e-6f},
+		[EMBENG_OPTIMIZER_FTRL] = {-0.5f, 0.1f, 0.1f, 0, 0},
+		[EMBENG_OPTIMIZER_ADAM] = {0.9f, 0.999f, 1e-8f, 0, 0},
+	};
+	static const u32 switches[] = {[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = 1,
+				       [EMBENG_OPTIMIZER_FTRL] = 4, [EMBENG_OPTIMIZER_ADAM] = 4};
+	u32 kernel = optimizer_kernel(optimizer);
+
+	t->optimizer = (u8)optimizer;
+	t->slot_count = kernel == U32_MAX ? 0 : (u8)kernel_optimizers[kernel].slot_count;
+	for (u32 i = 0; i < EMBENG_HYPERPARAMETERS_MAX; i++)
+		t->hyperparameter[i] = model_bits(values[optimizer][i]);
+	if (on && switches[optimizer])
+		t->hyperparameter[switches[optimizer]] = model_bits(1);
+	for (u32 i = 0; i < t->slot_count; i++)
+		t->slot_start[i] = model_bits(0.25f * (float)i);
+}
+
+/* @optimizers: mask of those to choose from, SGD among them */
+static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, u32 optimizers)
+{
+	u32 optimizer = fuzz_below(f, EMBENG_OPTIMIZER_ADAM + 1);
+	struct embeng_record_table t = {
+		.rows = 1 + fuzz_below(f, MODEL_ROWS),
+		.dim = 1 + fuzz_below(f, MODEL_DIM),
+		.flags = fuzz_rarely(f, 4) ? 0 : EMBENG_TABLE_ACCUMULATE,
+		.combiner = (u8)fuzz_below(f, 3),
+		.out_of_range = (u8)fuzz_below(f, 4),
+		.rate = model_bits(0.5f),
+		.clip_gradient_min = model_bits(-2),
+		.clip_gradient_max = model_bits(__builtin_inff()),
+		.clip_weight_min = model_bits(-__builtin_inff()),
+		.clip_weight_max = model_bits(8),
+	};
+
+	if (!(optimizers & 1u << optimizer))
+		optimizer = EMBENG_OPTIMIZER_SGD;
+	model_optimizer(&t, optimizer, fuzz_rarely(f, 2));
+	if (rates && fuzz_rarely(f, 2)) {
+		t.flags |= EMBENG_TABLE_RATE_DYNAMIC;
+		t.rate = fuzz_below(f, rates);
+	}
+	if (fuzz_rarely(f, 4))
+		t.weight_decay = model_bits(0.125f);
+	return t;
+}
+
+static inline struct embeng_record_feature model_feature(struct fuzz *f, u32 tables)
+{
+	return (struct embeng_record_feature){
+		.table = fuzz_below(f, tables),
+		.flags = fuzz_rarely(f, 2) ? EMBENG_FEATURE_FINITE_WEIGHTS : 0,
+		.max_sequence_length = fuzz_below(f, MODEL_SEQUENCE + 1),
+		.max_samples = fuzz_below(f, 8),
+		.max_ids = fuzz_below(f, 16),
+	};
+}
+
+static inline void model_make(struct fuzz *f, u32 optimizers, struct fuzz_model *m)
+{
+	struct embeng_record_engine *e = &m->engine;
+
+	*e = (struct embeng_record_engine){
+		.replicas = 1 + fuzz_below(f, 2),
+		.flags = fuzz_rarely(f, 4) ? EMBENG_ENGINE_PIPELINING : 0,
+		.table_count = 1 + fuzz_below(f, MODEL_TABLES),
+		.feature_count = fuzz_below(f, MODEL_FEATURES + 1),
+		.rate_count = fuzz_below(f, 2),
+		.step_depth = fuzz_below(f, 4),
+	};
+	for (u32 i = 0; i < e->table_count; i++)
+		m->tables[i] = model_table(f, e->rate_count, optimizers);
+	for (u32 i = 0; i < e->feature_count; i++)
+		m->features[i] = model_feature(f, e->table_count);
+}
+
+/* The blob that says it. */
+static inline void model_blob(const struct fuzz_model *m, struct direct_blob *b)
+{
+	const struct embeng_record rate = {0};
+
+	memset(b, 0, sizeof(*b));
+	blob_record(b, EMBENG_RECORD_ENGINE, &m->engine, sizeof(m->engine));
+	for (u32 i = 0; i < m->engine.table_count; i++)
+		blob_record(b, EMBENG_RECORD_TABLE, &m->tables[i], sizeof(m->tables[i]));
+	for (u32 i = 0; i < m->engine.feature_count; i++)
+		blob_record(b, EMBENG_RECORD_FEATURE, &m->features[i], sizeof(m->features[i]));
+	for (u32 i = 0; i < m->engine.rate_count; i++)
+		blob_record(b, EMBENG_RECORD_RATE, &rate, sizeof(rate));
+	blob_seal(b);
+}
+
+#endif

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads a checkpoint as embeng-checkpoint(5) says, with nothing of embeng.
+
+usage: read_checkpoint.py FOLDER
+
+Checks all that the page promises. The checkpoint in the tree has the value
+1000 * table + 100 * array + element + 0.5 everywhere; it was written once, so a change of
+the format that forgets old checkpoints shows here.
+"""
+import hashlib
+import json
+import os
+import re
+import struct
+import sys
+
+CHUNK = 4 << 20
+SLOTS = {"sgd": [], "adagrad": ["accumulators"], "adagrad_momentum": ["accumulators", "momenta"],
+         "ftrl": ["accumulators", "linears"], "adam": ["momenta", "velocities"]}
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def once(pairs):
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), f"two members of one name in {keys}"
+    return dict(pairs)
+
+
+def read_index(folder):
+    with open(os.path.join(folder, "index.json"), "rb") as file:
+        text = file.read()
+    assert text.endswith(b'"\n}\n')
+    assert text[-12:-4] == b"%08x" % crc32c(text[:-12]), "index_crc32c"
+    index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
+    assert index["schema"] == "embeng.checkpoint/1" and index["requires"] == []
+    assert index["chunk_bytes"] == CHUNK and list(index)[-1] == "index_crc32c"
+    assert re.fullmatch("[0-9a-f]{16}", index["model_hash"])
+    chunks = "".join(file["chunks"] for file in index["files"])
+    assert index["chunks_sha256"] == hashlib.sha256(chunks.encode()).hexdigest()
+    return index
+
+
+def check_chunks(entry, data):
+    assert len(data) == entry["bytes"]
+    pieces = [data[at:at + CHUNK] for at in range(0, len(data), CHUNK)]
+    assert entry["chunks"] == "".join("%08x" % crc32c(piece) for piece in pieces)
+
+
+def read_header(data):
+    (length,) = struct.unpack("<Q", data[:8])
+    assert (8 + length) % 64 == 0 and data[8:9] == b"{"
+    header = json.loads(data[8:8 + length].decode("utf-8"), object_pairs_hook=once)
+    assert all(isinstance(text, str) for text in header.pop("__metadata__").values())
+    return 8 + length, header
+
+
+def read_shard(folder, index, entry):
+    """Rows of a shard, by tensor."""
+    assert re.fullmatch(r"embeng-\d+-[0-9a-f]{16}-\d{8,}\.safetensors", entry["name"])
+    with open(os.path.join(folder, entry["name"]), "rb") as file:
+        data = file.read()
+    check_chunks(entry, data)
+    table = index["tables"][entry["table"]]
+    shape = [entry["rows"], table["dim"]]
+    end, header = read_header(data)
+    assert list(header) == sorted(header, key=str.encode) and set(header) == set(entry["tensors"])
+    rows = {}
+    for name, tensor in header.items():
+        begin, stop = tensor["data_offsets"]
+        assert tensor["dtype"] == "F32" and tensor["shape"] == shape
+        at = entry["tensors"][name]
+        assert at == end, "a hole, or an overlap"
+        assert stop - begin == 4 * shape[0] * shape[1]
+        rows[name] = struct.unpack(f"<{shape[0] * shape[1]}f", data[at:at + stop - begin])
+        end += stop - begin
+    assert end == len(data), "bytes behind the last tensor"
+    return rows
+
+
+def read_tables(folder, index):
+    """All elements by name of tensor, in row order."""
+    tables = {}
+    next_row = [0] * len(index["tables"])
+    for entry in index["files"]:
+        assert all(done == table["rows"] for done, table in
+                   zip(next_row[:entry["table"]], index["tables"]))
+        assert entry["first_row"] == next_row[entry["table"]]
+        next_row[entry["table"]] += entry["rows"]
+        for name, values in read_shard(folder, index, entry).items():
+            tables.setdefault(name, []).extend(values)
+    assert next_row == [table["rows"] for table in index["tables"]]
+    return tables
+
+
+def main():
+    folder = sys.argv[1]
+    index = read_index(folder)
+    tables = read_tables(folder, index)
+    assert index["step"] == 2 and json.loads(index["program_state"]) == {"epoch": 3}
+    expected = 0
+    for number, table in enumerate(index["tables"]):
+        kind = table["optimizer"] and table["optimizer"]["kind"]
+        assert table["slots"] == (SLOTS[kind] if kind else [])
+        for array, slot in enumerate(["parameters", *table["slots"]]):
+            expected += 1
+            want = [1000 * number + 100 * array + element + 0.5
+                    for element in range(table["rows"] * table["dim"])]
+            assert tables[table["name"] + "/" + slot] == want, (table["name"], slot)
+    assert len(tables) == expected == 6
+    print(f"{expected} tensors in {len(index['files'])} files read as the page says")
+
+
+if __name__ == "__main__":
+    main()
