@@ -228,7 +228,11 @@ int embeng_info(struct embeng *e, struct embeng_device_info *info)
 		return ret;
 	if (!info || info->size < sizeof(*info))
 		return fail(-EINVAL, "embeng_info: info must be given, with its size");
+	pthread_mutex_lock(&e->lock);
+	if (e->device->ops->describe)
+		e->device->ops->describe(e->device);
 	*info = e->device->info;
+	pthread_mutex_unlock(&e->lock);
 	return 0;
 }
 

@@ -58,6 +58,7 @@ struct queue_config {
  * @event_signal: wake the sleepers: the program's own state changed
  * @fd: descriptor that is readable after interrupts
  * @fd_clear: make it unreadable
+ * @describe: fill info.description, which takes longer than opening; may be missing
  * @share: a descriptor of the context, for device_attach()
  * @read_register: any register of embeng_regs.h; 0 for what the device does not tell
  *
@@ -85,6 +86,7 @@ struct device_ops {
 	void (*event_signal)(struct device *d);
 	int (*fd)(struct device *d);
 	void (*fd_clear)(struct device *d);
+	void (*describe)(struct device *d);
 	int (*share)(struct device *d);
 	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
 };

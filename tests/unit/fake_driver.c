@@ -184,13 +184,19 @@ static void *map_either(int fd, uint64_t offset, uint64_t length, bool writable)
 		       : fake_map(fd, (uintptr_t)fake.registers, length, writable);
 }
 
-static int fake_each(accel_each_fn fn, void *arg)
+static int fake_each(bool orphans, accel_each_fn fn, void *arg)
 {
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < fake.function_count; i++)
-		ret = fn(arg, &fake.functions[i]);
+		if (orphans == !fake.functions[i].node[0])
+			ret = fn(arg, &fake.functions[i]);
 	return ret;
+}
+
+static void fake_describe(char *text, size_t size)
+{
+	strncpy(text, "Embeng model engine", size);
 }
 
 void fake_install(void)
@@ -203,13 +209,13 @@ void fake_install(void)
 		.map = map_either,
 		.unmap = fake_unmap,
 		.each = fake_each,
+		.describe = fake_describe,
 	};
 
 	fake = (struct fake_driver){
 		.functions = {{.node = FAKE_NODE,
 			       .address = FAKE_ADDRESS,
-			       .driver = "embeng",
-			       .description = "Embeng model engine"}},
+			       .driver = "embeng"}},
 		.function_count = 1,
 		.name = "embeng",
 		.version = EMBENG_ACCEL_MINOR,

@@ -21,13 +21,11 @@
  * @node: "/dev/accel/accel0", "" without a driver
  * @address: "0000:01:00.0"
  * @driver: "embeng", "" without one
- * @description: vendor and device in words
  */
 struct accel_function {
 	char node[ACCEL_NODE_BYTES];
 	char address[ACCEL_ADDRESS_BYTES];
 	char driver[32];
-	char description[128];
 };
 
 typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
@@ -40,8 +38,9 @@ typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
  * @ioctl: 0 or a negative errno; signals are its own business
  * @map: shared; NULL with errno
  * @unmap: what @map gave
- * @each: functions of ours in the order of their nodes, those without a driver last;
- *	stops at what is not 0 and returns that
+ * @each: functions of ours in the order of their nodes, or those without a driver when
+ *	@orphans; stops at what is not 0 and returns that
+ * @describe: vendor and device of ours in words
  */
 struct accel_system {
 	int (*open)(const char *node);
@@ -50,13 +49,15 @@ struct accel_system {
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	void *(*map)(int fd, uint64_t offset, uint64_t length, bool writable);
 	void (*unmap)(void *data, uint64_t length);
-	int (*each)(accel_each_fn fn, void *arg);
+	int (*each)(bool orphans, accel_each_fn fn, void *arg);
+	void (*describe)(char *text, size_t size);
 };
 
 extern const struct accel_system *accel_system;
 
-/* find.c: @each of the real system. */
-int accel_find(accel_each_fn fn, void *arg);
+/* find.c: @each and @describe of the real system. */
+int accel_find(bool orphans, accel_each_fn fn, void *arg);
+void accel_words(char *text, size_t size);
 
 /* GEM handles that this handle made, to tell them from those of others. */
 struct accel_handles {

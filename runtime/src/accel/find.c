@@ -28,16 +28,15 @@ static void quiet(char *message, ...)
 	(void)message;
 }
 
-static void describe(struct accel_function *function)
+void accel_words(char *text, size_t size)
 {
 	struct pci_access *pci = pci_alloc();
 
 	pci->error = give_up;
 	pci->warning = pci->debug = quiet;
-	if (!pci_lookup_name(pci, function->description, sizeof(function->description),
-			     PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE, EMBENG_PCI_VENDOR,
-			     EMBENG_PCI_DEVICE))
-		function->description[0] = 0;
+	if (!pci_lookup_name(pci, text, (int)size, PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE,
+			     EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE))
+		text[0] = 0;
 	pci_cleanup(pci);
 }
 
@@ -59,7 +58,6 @@ static int add(struct list *list, const char *node, struct udev_device *pci)
 	copy(function->node, sizeof(function->node), node);
 	copy(function->address, sizeof(function->address), udev_device_get_sysname(pci));
 	copy(function->driver, sizeof(function->driver), udev_device_get_driver(pci));
-	describe(function);
 	return 0;
 }
 
@@ -121,7 +119,7 @@ static int by_node(const void *a, const void *b)
 	return i != j ? (i < j ? -1 : 1) : strcmp(x->node, y->node);
 }
 
-int accel_find(accel_each_fn fn, void *arg)
+int accel_find(bool orphans, accel_each_fn fn, void *arg)
 {
 	struct udev *udev = udev_new();
 	struct list list = {0};
@@ -129,11 +127,10 @@ int accel_find(accel_each_fn fn, void *arg)
 
 	if (!udev)
 		return fail(-ENOMEM, "no memory for the list of devices");
-	ret = scan(udev, "accel", &list, add_node);
+	ret = orphans ? scan(udev, "pci", &list, add_orphan) : scan(udev, "accel", &list, add_node);
+	udev_unref(udev);
 	if (list.count)
 		qsort(list.functions, list.count, sizeof(*list.functions), by_node);
-	ret = ret ? ret : scan(udev, "pci", &list, add_orphan);
-	udev_unref(udev);
 	for (size_t i = 0; !ret && i < list.count; i++)
 		ret = fn(arg, &list.functions[i]);
 	free(list.functions);

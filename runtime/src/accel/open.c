@@ -42,6 +42,14 @@ static void accel_event_signal(struct device *d)
 	(void)d;
 }
 
+static void accel_describe(struct device *d)
+{
+	struct embeng_device_info *info = &d->info;
+
+	if (!*info->description)
+		accel_system->describe(info->description, sizeof(info->description));
+}
+
 static int accel_share(struct device *d)
 {
 	struct accel *a = accel_of(d);
@@ -71,6 +79,7 @@ static const struct device_ops accel_ops = {
 	.event_signal = accel_event_signal,
 	.fd = accel_fd,
 	.fd_clear = accel_fd_clear,
+	.describe = accel_describe,
 	.share = accel_share,
 	.read_register = accel_read_register,
 };

@@ -7,24 +7,18 @@
 #include "error.h"
 
 struct search {
-	const struct name *name;
+	const char *address; /* NULL: any */
 	struct accel_function found;
-	bool known;	 /* @found is it */
-	size_t orphans; /* functions of ours without a driver */
 };
 
 static int look(void *arg, const struct accel_function *function)
 {
 	struct search *search = arg;
-	const struct name *name = search->name;
 
-	search->orphans += !function->node[0];
-	search->known = name->kind == NAME_ANY	  ? function->node[0] != 0
-			: name->kind == NAME_NODE ? !strcmp(name->where, function->node)
-						  : !strcmp(name->where, function->address);
-	if (search->known)
-		search->found = *function;
-	return search->known;
+	if (search->address && strcmp(search->address, function->address))
+		return 0;
+	search->found = *function;
+	return 1;
 }
 
 static int no_driver(const char *where)
@@ -33,44 +27,52 @@ static int no_driver(const char *where)
 		    "%s: no driver is bound to it; load it with `modprobe embeng`, as root", where);
 }
 
-/* The function of @name: 0, 1 when drivers are missing, or in words why there is none. */
+/* In words why there is none, for -ENOENT; a node is asked when it is open. */
 static int find(const struct name *name, struct accel_function *out)
 {
-	struct search search = {.name = name};
-	int ret = accel_system->each(look, &search);
+	struct search search = {.address = name->kind == NAME_PCI ? name->where : NULL};
+	int ret;
 
-	if (ret < 0)
-		return ret;
-	if (search.known) {
-		*out = search.found;
+	if (name->kind == NAME_NODE) {
+		*out = (struct accel_function){0};
+		strcpy(out->node, name->where);
 		return 0;
 	}
-	if (name->kind == NAME_ANY)
-		return -ENOENT;
-	if (name->kind == NAME_PCI)
-		return fail(-ENODEV,
-			    "pci:%s: no embedding engine is there", name->where);
-	/* A node that udev does not call ours still says itself what it is. */
-	*out = (struct accel_function){0};
-	strcpy(out->node, name->where);
-	return search.orphans ? 1 : 0;
+	ret = accel_system->each(false, look, &search);
+	if (!ret && name->kind == NAME_PCI)
+		ret = accel_system->each(true, look, &search);
+	if (ret > 0)
+		*out = search.found;
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return name->kind == NAME_ANY ? -ENOENT
+				      : fail(-ENODEV, "pci:%s: no embedding engine is there",
+					     name->where);
 }
 
-static int open_failed(const char *node, int error, bool orphans)
+/* No node: perhaps because no driver is there. */
+static int no_node(const char *node)
+{
+	struct search search = {0};
+
+	if (accel_system->each(true, look, &search) > 0)
+		return no_driver(node);
+	return fail(-ENODEV, "%s: no such device", node);
+}
+
+static int open_failed(const char *node, int error)
 {
 	if (error == -EACCES || error == -EPERM)
 		return fail(error,
 			    "%s: permission denied; add yourself to the group that owns it "
 			    "(`usermod -aG render USER`, then log in again)", node);
-	if (error == -ENOENT && orphans)
-		return no_driver(node);
 	if (error == -ENOENT || error == -ENXIO || error == -ENODEV)
-		return fail(-ENODEV, "%s: no such device", node);
+		return no_node(node);
 	return fail(error, "%s: %s", node, strerror(-error));
 }
 
 /* Opens @function and asks; a->fd is to be closed also on failure. */
-static int inquire(struct accel *a, const struct accel_function *function, bool orphans,
+static int inquire(struct accel *a, const struct accel_function *function,
 		   struct accel_facts *facts)
 {
 	struct embeng_device_info *info = &a->device.info;
@@ -78,7 +80,6 @@ static int inquire(struct accel *a, const struct accel_function *function, bool 
 	info->size = sizeof(*info);
 	strcpy(info->kind, "accel");
 	strcpy(info->driver, function->driver);
-	strcpy(info->description, function->description);
 	snprintf(info->address, sizeof(info->address), "%s%.26s", *function->address ? "pci:" : "",
 		 function->address);
 	snprintf(info->name, sizeof(info->name), "%s",
@@ -88,7 +89,7 @@ static int inquire(struct accel *a, const struct accel_function *function, bool 
 		return no_driver(info->name);
 	a->fd = accel_system->open(function->node);
 	if (a->fd < 0)
-		return open_failed(function->node, a->fd, orphans);
+		return open_failed(function->node, a->fd);
 	return accel_inquire(a->fd, a->node, info, facts);
 }
 
@@ -97,7 +98,7 @@ int accel_reach(struct accel *a, const struct name *name, struct accel_facts *fa
 	struct accel_function function;
 	int ret = find(name, &function);
 
-	return ret < 0 ? ret : inquire(a, &function, ret > 0, facts);
+	return ret ? ret : inquire(a, &function, facts);
 }
 
 struct listing {
@@ -115,12 +116,13 @@ static int list_one(void *arg, const struct accel_function *function)
 
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
-	if (inquire(a, function, true, &facts)) {
+	if (inquire(a, function, &facts)) {
 		embeng_last_error(&error);
 		snprintf(a->device.info.problem, sizeof(a->device.info.problem), "%.255s",
 			 error.text);
 	}
 	info = a->device.info;
+	accel_system->describe(info.description, sizeof(info.description));
 	accel_close(&a->device);
 	return listing->fn(listing->arg, &info);
 }
@@ -128,6 +130,7 @@ static int list_one(void *arg, const struct accel_function *function)
 int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg)
 {
 	struct listing listing = {fn, arg};
+	int ret = accel_system->each(false, list_one, &listing);
 
-	return accel_system->each(list_one, &listing);
+	return ret ? ret : accel_system->each(true, list_one, &listing);
 }

@@ -54,6 +54,7 @@ static const struct accel_system real = {
 	.map = system_map,
 	.unmap = system_unmap,
 	.each = accel_find,
+	.describe = accel_words,
 };
 
 const struct accel_system *accel_system = &real;
