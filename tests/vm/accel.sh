@@ -36,13 +36,13 @@ train()
 	done >"$folder/$2.bits"
 }
 
-# program PATH: both tests of vm-share by one path
+# program PATH NAME COUNT: a Check program of so many tests, by one path
 program()
 {
-	CK_TAP_LOG_FILE_NAME="$folder/tap" EMBENG_PATH=$1 "$build/tests/vm/vm-share" \
+	CK_TAP_LOG_FILE_NAME="$folder/tap" EMBENG_PATH=$1 "$build/tests/vm/$2" \
 		>"$folder/out" 2>"$folder/err"
 	grep -E '^(ok|not ok)' "$folder/tap" >"$folder/lines"
-	[ "$(wc -l <"$folder/lines")" -eq 2 ] || report no "$1: vm-share runs"
+	[ "$(wc -l <"$folder/lines")" -eq "$3" ] || report no "$1: $2 runs"
 	while read -r line; do
 		name=$(echo "$line" | cut -d: -f3)
 		case $line in ok*) report ok "$1: $name" ;; *) report no "$1: $name" ;; esac
@@ -66,7 +66,8 @@ train soft:cores=1 soft
 for path in mapped validated; do
 	train "$node,path=$path" "$path"
 	same "$path: a training has the bits of soft" "$folder/soft.bits" "$folder/$path.bits"
-	program $path
+	program $path vm-share 2
+	program $path vm-session 3
 done
 
 results soft "$folder/soft.lines"
