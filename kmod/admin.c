@@ -4,6 +4,7 @@
 #include <linux/dma-mapping.h>
 
 #include "driver.h"
+#include "trace.h"
 
 #define ENTRIES 64
 /* Completions of those that hang still need their place. */
@@ -201,6 +202,7 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 	up(&ed->admin.slots);
 	if (!ret)
 		ret = status_errno(&request.answer);
+	trace_embeng_admin(cmd->opcode, cmd->context, cmd->queue, cmd->index, ret);
 	if (ret)
 		drm_dbg(&ed->drm, "admin command %u: status %u, field %u, value %llu: %d\n",
 			cmd->opcode, request.answer.status, request.answer.field,

@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 
 #include "context.h"
+#include "trace.h"
 
 /* Counts an event when the queue moved since the last look. Under vector->lock. */
 static bool note(struct embeng_queue *q)
@@ -19,6 +20,7 @@ static bool note(struct embeng_queue *q)
 		return false;
 	q->noted_tail = tail;
 	q->noted_epoch = epoch;
+	trace_embeng_event(q->context->number, q->number, tail, epoch);
 	embeng_context_event(q->context);
 	return true;
 }

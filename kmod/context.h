@@ -161,6 +161,16 @@ static inline struct embeng_ring_header *embeng_queue_header(const struct embeng
 	return q->ring + q->layout.header;
 }
 
+static inline u32 embeng_doorbell_tail_of(const struct embeng_queue *q)
+{
+	return readl(q->doorbell + offsetof(struct embeng_doorbell, sq_tail));
+}
+
+static inline u32 embeng_doorbell_head_of(const struct embeng_queue *q)
+{
+	return readl(q->doorbell + offsetof(struct embeng_doorbell, cq_head));
+}
+
 /* context.c */
 int embeng_context_open(struct drm_device *drm, struct drm_file *file);
 void embeng_context_close(struct drm_device *drm, struct drm_file *file);

@@ -192,8 +192,15 @@ int embeng_irq_init(struct embeng_device *ed);
 
 /* reset.c */
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
+void embeng_reset_after(struct embeng_device *ed, int booted);
 void embeng_reset_give_up(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* error.c, power.c, sysfs.c, debugfs.c */
+extern const struct pci_error_handlers embeng_error_handlers;
+extern const struct dev_pm_ops embeng_pm_ops;
+extern const struct attribute_group *embeng_sysfs_groups[];
+void embeng_debugfs_init(struct embeng_device *ed);
 
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -107,6 +107,7 @@ static const struct file_operations fops = {
 	.poll = embeng_wait_poll,
 	.llseek = noop_llseek,
 	.mmap = embeng_mmap,
+	.show_fdinfo = drm_show_fdinfo,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
@@ -115,6 +116,7 @@ static const struct drm_driver driver = {
 	.fops = &fops,
 	.open = embeng_context_open,
 	.postclose = embeng_context_close,
+	.show_fdinfo = drm_show_memory_stats,
 	.gem_prime_import_sg_table = embeng_import_table,
 	.ioctls = ioctls,
 	.num_ioctls = ARRAY_SIZE(ioctls),
@@ -179,6 +181,7 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		ret = bring_up(ed);
 	if (ret)
 		return ret;
+	embeng_debugfs_init(ed);
 	ret = drm_dev_register(&ed->drm, 0);
 	if (ret)
 		embeng_device_silence(ed);
@@ -207,6 +210,9 @@ static struct pci_driver pci_driver = {
 	.id_table = ids,
 	.probe = embeng_probe,
 	.remove = embeng_remove,
+	.err_handler = &embeng_error_handlers,
+	.driver.pm = pm_sleep_ptr(&embeng_pm_ops),
+	.dev_groups = embeng_sysfs_groups,
 };
 module_pci_driver(pci_driver);
 

@@ -379,8 +379,8 @@ static int begin_again(struct embeng_queue *q)
 	guard(mutex)(&q->lock);
 	head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	if (q->mapped) {
-		tail = readl(q->doorbell + offsetof(struct embeng_doorbell, sq_tail));
-		head = readl(q->doorbell + offsetof(struct embeng_doorbell, cq_head));
+		tail = embeng_doorbell_tail_of(q);
+		head = embeng_doorbell_head_of(q);
 	}
 	return tell_device(q, tail, head);
 }

@@ -4,6 +4,7 @@
 #include <linux/cleanup.h>
 
 #include "context.h"
+#include "trace.h"
 
 /* Under reset_lock, written: nobody else talks to the device. */
 static void lose(struct embeng_device *ed, struct embeng_context *ctx)
@@ -32,18 +33,20 @@ static void lose_all(struct embeng_device *ed)
 	}
 }
 
-static void tell_user_space(struct embeng_device *ed, const char *rung)
+static void tell_user_space(struct embeng_device *ed)
 {
-	char text[32];
+	char text[48];
 	char *environment[] = { text, NULL };
 
-	snprintf(text, sizeof(text), "EMBENG_RESET=%s", rung);
+	snprintf(text, sizeof(text), "EMBENG_RESET=%llu%s", ed->resets.sequence,
+		 ed->resets.wedged ? " wedged" : "");
 	kobject_uevent_env(&ed->drm.accel->kdev->kobj, KOBJ_CHANGE, environment);
 }
 
 static int reset_engine(struct embeng_device *ed)
 {
 	ed->resets.engines++;
+	trace_embeng_reset("engine", ed->resets.sequence);
 	return embeng_device_reset(ed) ?: embeng_boot(ed);
 }
 
@@ -52,6 +55,7 @@ static int reset_function(struct embeng_device *ed)
 	int ret;
 
 	ed->resets.functions++;
+	trace_embeng_reset("function", ed->resets.sequence);
 	pci_save_state(ed->pci);
 	ret = pcie_flr(ed->pci);
 	pci_restore_state(ed->pci);
@@ -67,6 +71,19 @@ static void wedge(struct embeng_device *ed)
 }
 
 /**
+ * embeng_reset_after() - the device was reset, and has no contexts any more
+ * @ed: device, under reset_lock, written
+ * @booted: 0, or why it did not come back
+ */
+void embeng_reset_after(struct embeng_device *ed, int booted)
+{
+	if (booted)
+		wedge(ed);
+	lose_all(ed);
+	tell_user_space(ed);
+}
+
+/**
  * embeng_reset() - take rungs until the device runs again
  * @ed: device; not under reset_lock
  * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
@@ -77,26 +94,17 @@ static void wedge(struct embeng_device *ed)
  */
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen)
 {
-	const char *taken = "engine";
 	int ret = -EIO;
 
-	scoped_guard(rwsem_write, &ed->reset_lock) {
-		if (embeng_gone(ed) || ed->resets.sequence != seen)
-			return;
-		drm_warn(&ed->drm, "reset, all contexts are lost\n");
-		if (rung == EMBENG_ACCEL_RESET_ENGINE)
-			ret = reset_engine(ed);
-		if (ret) {
-			taken = "function";
-			ret = reset_function(ed);
-		}
-		if (ret) {
-			taken = "wedged";
-			wedge(ed);
-		}
-		lose_all(ed);
-	}
-	tell_user_space(ed, taken);
+	guard(rwsem_write)(&ed->reset_lock);
+	if (embeng_gone(ed) || ed->resets.sequence != seen)
+		return;
+	drm_warn(&ed->drm, "reset, all contexts are lost\n");
+	if (rung == EMBENG_ACCEL_RESET_ENGINE)
+		ret = reset_engine(ed);
+	if (ret)
+		ret = reset_function(ed);
+	embeng_reset_after(ed, ret);
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "trace.h"
 
 #define STRIDE_MAX 4096u
 
@@ -81,14 +82,17 @@ static int copy_commands(const struct embeng_accel_submit *arg, struct embeng_cm
 /* What the device posted is off the account, once. Under q->lock. */
 static void walk(struct embeng_queue *q)
 {
-	const struct embeng_cqe *ring = q->ring + q->layout.cq;
+	const struct embeng_cqe *ring = q->ring + q->layout.cq, *cqe;
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 
 	if (tail - q->walked > q->layout.cq_entries)
 		return;
 	for (; q->walked != tail; q->walked++) {
+		cqe = &ring[q->walked & (q->layout.cq_entries - 1)];
+		trace_embeng_complete(q->context->number, q->number, cqe->cookie, cqe->status,
+				      cqe->flags);
 		q->owed -= q->owed > 0;
-		if (READ_ONCE(ring[q->walked & (q->layout.cq_entries - 1)].flags) & EMBENG_CQE_DONE)
+		if (READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
 			q->in_flight -= q->in_flight > 0;
 	}
 	/* A refused LOOKUP posts one completion less than it might have. */
@@ -152,6 +156,7 @@ static int give(struct embeng_queue *q, const struct batch *batch, u32 head, u32
 	if (!has_room(q, batch))
 		return -ENOSPC;
 	*index = q->sq_tail;
+	trace_embeng_submit(q->context->number, q->number, *index, batch->count);
 	push(q, batch);
 	return 0;
 }

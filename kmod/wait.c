@@ -32,11 +32,9 @@ static u32 queue_state(const struct embeng_queue *q)
 	} while (embeng_report_read_retry(&report->epoch, epoch) && !(epoch & 1));
 	if (epoch & 1)
 		return EMBENG_QUEUE_RUNNING;
-	if (state == EMBENG_QUEUE_BLOCKED &&
-	    tail != readl(q->doorbell + offsetof(struct embeng_doorbell, sq_tail)))
+	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
-	if (state == EMBENG_QUEUE_CQ_FULL &&
-	    head != readl(q->doorbell + offsetof(struct embeng_doorbell, cq_head)))
+	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
 		return EMBENG_QUEUE_RUNNING;
 	return state;
 }

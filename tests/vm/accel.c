@@ -2,6 +2,8 @@
 #include "accel.h"
 
 #include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -10,9 +12,16 @@
 
 int accel_open(void)
 {
-	int fd = open("/dev/accel/accel0", O_RDWR | O_CLOEXEC);
+	glob_t found;
+	char path[64];
+	int fd;
 
-	ck_assert_msg(fd >= 0, "/dev/accel/accel0: %s", strerror(errno));
+	ck_assert_msg(!glob("/sys/bus/pci/drivers/embeng/*/accel/accel*", 0, NULL, &found),
+		      "the driver has no device");
+	snprintf(path, sizeof(path), "/dev/accel/%s", strrchr(found.gl_pathv[0], '/') + 1);
+	globfree(&found);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
 	return fd;
 }
 
