@@ -73,7 +73,7 @@ static int print_all(const char *dir, const struct embeng_model *model,
 	printf("%12s  %4s  %10s  %-16s  %s\n", "ROWS", "DIM", "SIZE", "OPTIMIZER", "SLOTS");
 	for (size_t t = 0; t < tables; t++)
 		print_table(model, t, columns);
-	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
+	return CLI_OK;
 }
 
 static struct json_object *json_table(const struct embeng_model *model, size_t t)

@@ -29,12 +29,9 @@ struct json_object *json_document(const struct output *out)
 
 int json_emit(struct json_object *document)
 {
-	int failed;
-
-	failed = puts(json_object_to_json_string_ext(document, DOCUMENT_FLAGS)) < 0;
-	failed |= fflush(stdout);
+	puts(json_object_to_json_string_ext(document, DOCUMENT_FLAGS));
 	json_object_put(document);
-	return failed ? CLI_DEVICE : CLI_OK;
+	return CLI_OK;
 }
 
 struct json_object *json_float(double value)

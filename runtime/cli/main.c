@@ -7,6 +7,7 @@
 #include "embeng.h"
 
 #include "command.h"
+#include "exit.h"
 
 static void print_help(void)
 {
@@ -63,7 +64,7 @@ static int run(const struct command *command, int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	const struct command *command;
 
@@ -85,4 +86,24 @@ int main(int argc, char **argv)
 	}
 	command = command_find(argv[1]);
 	return command ? run(command, argc, argv) : unknown(argv[1], argc, argv);
+}
+
+/* What was printed and is lost is no success. A verb that failed has said why. */
+static int finish(int code)
+{
+	int err;
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	err = errno ? errno : EIO;
+	if (code != CLI_OK)
+		return code;
+	fprintf(stderr, "embeng: standard output: %s\n", strerror(err));
+	return exit_of_errno(err);
+}
+
+int main(int argc, char **argv)
+{
+	return finish(dispatch(argc, argv));
 }

@@ -136,7 +136,7 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 	text_answers(l, queries, count);
 	if (!(l->hit_at_10 > l->popularity_hit_at_10))
 		printf("Nothing was learned: hit@10 is not above popularity.\n");
-	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
+	return CLI_OK;
 }
 
 static void add_float(struct json_object *to, const char *key, double value)
@@ -255,7 +255,7 @@ int report_stopped(const struct output *out, const struct learned *l)
 		       l->source, l->checkpoint);
 	else
 		printf("; nothing is saved\n");
-	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
+	return CLI_OK;
 }
 
 static int json_result(const struct output *out, const struct learned *l, const uint32_t *queries,

@@ -57,7 +57,7 @@ const struct key vector_keys[] = {
 	{"engine", TYPE_OBJECT, OPTIONAL, engine_keys},
 	{"tables", TYPE_OBJECTS, REQUIRED, table_keys},
 	{"features", TYPE_OBJECTS, REQUIRED, feature_keys},
-	{"model_error", TYPE_OBJECT, OPTIONAL, step_error_keys},
+	{"model_error", TYPE_ERROR, OPTIONAL, NULL},
 	{"steps", TYPE_STEP, REQUIRED, NULL},
 	{0},
 };

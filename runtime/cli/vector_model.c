@@ -74,7 +74,6 @@ static int add_feature(struct run *r, struct embeng_model *model, struct json_ob
 		.name = text_member(spec, "name", NULL),
 		.table = embeng_model_table(model, table),
 		.max_sequence_length = integer_member(spec, "max_sequence_length", 0),
-		.check_weights = bool_member(spec, "validate_weights_and_indices", true),
 		.unchecked_serving = !bool_member(spec, "validate_weights_and_indices", true),
 	};
 	int err;

@@ -376,6 +376,8 @@ static int check_value(struct json_object *value, enum value_type type, const st
 		return check_map(value, TYPE_NUMBER, place);
 	case TYPE_MAP_GRADIENT:
 		return check_map(value, TYPE_GRADIENT, place);
+	case TYPE_ERROR:
+		return check_error(value, place);
 	case TYPE_OPTIMIZER:
 		return check_optimizer(value, place);
 	case TYPE_INPUT:

@@ -27,6 +27,7 @@ enum value_type {
 	TYPE_MAP_MATRIX,
 	TYPE_MAP_NUMBER,
 	TYPE_MAP_GRADIENT, /* null too */
+	TYPE_ERROR, /* errno, contains */
 	TYPE_OPTIMIZER,
 	TYPE_INPUT,
 	TYPE_CONFIG, /* one of hex and import_hex */

@@ -3,21 +3,16 @@
 #include <string.h>
 
 #include "input.h"
+#include "session.h"
 
 static int batch_arguments(struct embeng *e, enum embeng_mode mode, uint32_t replica)
 {
-	uint32_t replicas;
+	int ret = session_check_replica(e, replica, "embeng_batch_new");
 
-	if (!e)
-		return fail(-EINVAL, "a batch belongs to an open device; NULL was given");
-	replicas = embeng_get_model(e)->engine.replicas;
-	if (mode != EMBENG_TRAIN && mode != EMBENG_INFERENCE)
-		return fail(-EINVAL, "mode %d is neither EMBENG_TRAIN nor EMBENG_INFERENCE",
-			    (int)mode);
-	if (replica >= replicas)
-		return fail(-ERANGE, "replica %u is not below %u, the model's replicas", replica,
-			    replicas);
-	return 0;
+	if (!ret && mode != EMBENG_TRAIN && mode != EMBENG_INFERENCE)
+		ret = fail(-EINVAL, "mode %d is neither EMBENG_TRAIN nor EMBENG_INFERENCE",
+			   (int)mode);
+	return ret;
 }
 
 struct embeng_batch *embeng_batch_new(struct embeng *e, enum embeng_mode mode, uint32_t replica)
@@ -91,7 +86,9 @@ struct input *input_begin(struct embeng_batch *b, int feature, const struct feat
 		*code = fail(-EINVAL, "an input needs a batch; NULL was given");
 		return NULL;
 	}
-	*code = input_feature(embeng_get_model(b->e), feature, f);
+	*code = session_check(b->e, "embeng_batch");
+	if (!*code)
+		*code = input_feature(embeng_get_model(b->e), feature, f);
 	if (*code)
 		return NULL;
 	input_clear(&b->inputs[feature]);

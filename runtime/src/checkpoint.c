@@ -158,6 +158,15 @@ static int open_index(struct embeng_checkpoint *c, const char *path, const char 
 	return ret ? ret : find_pieces(c);
 }
 
+/* What the last try failed with names the shard. */
+static int shard_is_gone(const char *path)
+{
+	struct embeng_error last = {.size = sizeof(last)};
+
+	embeng_last_error(&last);
+	return fail(-EBADMSG, "%s: names a shard that is not there: %s", path, last.text);
+}
+
 /*
  * A saver removes the shards of the index that it replaced. Where one is gone, look
  * whether the index is another by now; if it is not, the checkpoint is broken.
@@ -174,7 +183,7 @@ static int open_latest(struct embeng_checkpoint *c, const char *path)
 			break;
 		if (previous && length == previous_length && !memcmp(text, previous, length)) {
 			free(text);
-			ret = fail(-EBADMSG, "%s: names a shard that is not there", path);
+			ret = shard_is_gone(path);
 			break;
 		}
 		free(previous);

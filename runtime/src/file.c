@@ -86,14 +86,23 @@ static int read_all(int fd, const char *path, char *to, uint64_t bytes)
 	return 0;
 }
 
+static int size_of(int fd, const char *path, uint64_t *bytes)
+{
+	int ret = file_ops->size(fd, bytes);
+
+	if (ret == -EINVAL)
+		return fail(-EBADMSG, "%s: is not a regular file", path);
+	return ret ? failed(ret, path, "cannot be read") : 0;
+}
+
 static int read_open(int fd, const char *path, uint64_t most, char **text, size_t *length)
 {
 	uint64_t bytes;
 	char *made;
-	int ret = file_ops->size(fd, &bytes);
+	int ret = size_of(fd, path, &bytes);
 
 	if (ret)
-		return failed(ret, path, "cannot be read");
+		return ret;
 	if (bytes > most)
 		return fail(-EBADMSG, "%s: has %" PRIu64 " bytes, at most %" PRIu64 " are allowed",
 			    path, bytes, most);
@@ -126,10 +135,10 @@ static int map_open(int fd, const char *path, uint64_t bytes, const char **map)
 {
 	const void *mapped;
 	uint64_t there;
-	int ret = file_ops->size(fd, &there);
+	int ret = size_of(fd, path, &there);
 
 	if (ret)
-		return failed(ret, path, "cannot be read");
+		return ret;
 	if (there != bytes)
 		return fail(-EBADMSG, "%s: has %" PRIu64 " bytes, the index says %" PRIu64, path,
 			    there, bytes);

@@ -14,9 +14,10 @@
 
 #include "file.h"
 
+/* Without waiting: a pipe in a file's place would not open until somebody wrote to it. */
 static int system_open(const char *path, int flags)
 {
-	int fd = open(path, flags | O_CLOEXEC, 0666);
+	int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
 
 	return fd < 0 ? -errno : fd;
 }

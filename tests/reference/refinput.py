@@ -32,7 +32,7 @@ def _weights(feature, given, count):
         return [1.0] * count
     require(len(given) == count, "EINVAL",
             f"feature {feature.name}: {len(given)} weights for {count} ids")
-    return given
+    return [float(w) for w in given]
 
 
 def _dense(feature, spec):

@@ -125,6 +125,19 @@ def not_finite():
     return v
 
 
+def weights_not_finite():
+    """validate_weights_and_indices is the serving lookup's alone."""
+    for combiner in ("sum", "mean", "sqrtn"):
+        v = Vector(f"weights_not_finite_{combiner}", "A weight that is not finite goes into the "
+                   "sums of its own sample, and nowhere else.",
+                   [table(rows=4, dim=2, combiner=combiner)], [feature()])
+        v.lookup({"f": ragged([[0, 3], [1, 2], [2, 3], [3]],
+                              [["nan", 1], [1, 2], ["inf", 1], ["-inf"]])}, training=False)
+        v.train({"f": ragged([[0, 3], [1], [], []], [["nan", 1], [2], [], []])})
+        v.table()
+        yield v
+
+
 def duplicates():
     v = Vector("duplicates_in_bag_and_samples", "An id twice in a bag weighs twice; over samples "
                "its gradients add up before the one update.",
@@ -202,6 +215,7 @@ def vectors():
     yield zero_denominator("sqrtn", [[0, 0], [3, 4], [0]])
     yield zero_weight_touches()
     yield empty_batch()
+    yield from weights_not_finite()
     yield from (dims(dim) for dim in (1, 3, 8, 17))
     yield from (wide_dim(dim) for dim in (64, 130))
     yield from (make() for make in (

@@ -3,43 +3,40 @@
 #ifndef TEST_BATCH_H
 #define TEST_BATCH_H
 
+#include "session.h"
 #include "shape.h"
 #include "test_model.h"
 
-struct embeng {
-	struct embeng_model *model;
+struct handle {
+	struct embeng e;
 	struct embeng_batch *batch;
 };
 
-const struct embeng_model *embeng_get_model(const struct embeng *e)
-{
-	return e->model;
-}
-
 /* Its features: 0 "bag", 1 "seq" of length 4, and 2 "shaped" with this output shape. */
-static inline struct embeng handle_new(const int64_t *shape, size_t rank)
+static inline struct handle handle_new(const int64_t *shape, size_t rank)
 {
-	struct embeng e = {.model = embeng_model_new()};
+	struct handle h = {.e = {.fork = fork_generation(), .replica_count = 1}};
+	struct embeng_model *m = h.e.model = embeng_model_new();
 	struct embeng_table_config t = table_config("t");
 	struct embeng_feature_config f = feature_config("bag");
 
-	ck_assert_int_eq(embeng_model_add_table(e.model, &t), 0);
-	ck_assert_int_eq(embeng_model_add_feature(e.model, &f), 0);
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
 	f = feature_config("seq");
 	f.max_sequence_length = 4;
-	ck_assert_int_eq(embeng_model_add_feature(e.model, &f), 1);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 1);
 	f = feature_config("shaped");
 	f.output_rank = rank;
 	if (rank)
 		memcpy(f.output_shape, shape, rank * sizeof(*shape));
-	ck_assert_int_eq(embeng_model_add_feature(e.model, &f), 2);
-	return e;
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 2);
+	return h;
 }
 
-static inline void handle_free(struct embeng *e)
+static inline void handle_free(struct handle *h)
 {
-	embeng_batch_free(e->batch);
-	embeng_model_free(e->model);
+	embeng_batch_free(h->batch);
+	embeng_model_free(h->e.model);
 }
 
 #define S(...) ((const int64_t[]){__VA_ARGS__})

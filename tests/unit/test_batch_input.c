@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "test_batch.h"
 
-static struct embeng e;
+static struct handle h;
 static struct embeng_batch *b;
 static const int32_t ids32[6] = {1, 2, 3, 4, 5, 6};
 static const int64_t ids64[6] = {1, 2, 3, 4, 5, 6};
@@ -9,10 +9,10 @@ static const float weights[6] = {1, 2, 3, 4, 5, 6};
 
 static void setup(void)
 {
-	e = handle_new(S(2, 3), 2);
-	b = embeng_batch_new(&e, EMBENG_TRAIN, 0);
+	h = handle_new(S(2, 3), 2);
+	b = embeng_batch_new(&h.e, EMBENG_TRAIN, 0);
 	ck_assert_ptr_nonnull(b);
-	e.batch = b;
+	h.batch = b;
 }
 
 static int dense(int feature, size_t count, const int64_t *shape, size_t rank)
@@ -57,15 +57,15 @@ START_TEST(test_batches)
 	ck_assert_uint_eq(b->count, 3);
 	ck_assert_ptr_null(embeng_batch_new(NULL, EMBENG_TRAIN, 0));
 	error_set(0, 0, "%s", "");
-	ck_assert_ptr_null(embeng_batch_new(&e, 2, 0));
-	ASSERT_REFUSED((embeng_batch_new(&e, EMBENG_TRAIN, 1), -ERANGE), ERANGE, "replica 1");
-	ASSERT_REFUSED((embeng_batch_new(&e, 2, 0), -EINVAL), EINVAL, "mode 2");
+	ck_assert_ptr_null(embeng_batch_new(&h.e, 2, 0));
+	ASSERT_REFUSED((embeng_batch_new(&h.e, EMBENG_TRAIN, 1), -ERANGE), ERANGE, "replica 1");
+	ASSERT_REFUSED((embeng_batch_new(&h.e, 2, 0), -EINVAL), EINVAL, "mode 2");
 	ASSERT_REFUSED(dense(3, 1, S(1), 1), ENOENT, "feature 3", "3 features");
 	ASSERT_REFUSED(dense(-1, 1, S(1), 1), ENOENT, "feature -1");
 	ASSERT_REFUSED(embeng_batch_dense(NULL, 0, EMBENG_I32, ids32, 1, S(1), 1), EINVAL, "NULL");
 	embeng_batch_free(NULL);
 	embeng_batch_reset(NULL, EMBENG_TRAIN);
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -88,7 +88,7 @@ START_TEST(test_dense_shapes)
 	in = &b->inputs[1]; /* single ids, also for a sequence feature */
 	ck_assert_int_eq(dense(1, 6, S(6), 1), 0);
 	assert_shape(in, S(6), 1);
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -110,7 +110,7 @@ START_TEST(test_dense_refused)
 		       "NULL", "6");
 	ASSERT_REFUSED(embeng_batch_dense(b, 0, EMBENG_I64, ids64, SIZE_MAX, S(6), 1), ERANGE,
 		       "bag", "memory");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -148,7 +148,7 @@ START_TEST(test_sparse_to_offsets)
 	ck_assert_int_eq(sparse(1, S(0, 1, 1, 0), 2, S(2, 9), 2), 0);
 	assert_shape(&b->inputs[1], S(2, 4), 2);
 	assert_offsets(&b->inputs[1], S(0, 1, 2), 3);
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ START_TEST(test_sparse_refused)
 	ASSERT_REFUSED(sparse(0, S(1, 0, 2, 0, 1, 1), 3, S(5, 2), 2), EINVAL, "bag", "indices[2]",
 		       "indices[1]");
 	ASSERT_REFUSED(sparse(0, S(1, 0, 0, 1), 2, S(5, 2), 2), EINVAL, "bag", "indices[1]");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -195,7 +195,7 @@ START_TEST(test_ragged_forms)
 	assert_shape(&b->inputs[1], S(2, 4), 2);
 	ck_assert_int_eq(splits(1, 6, given, 4), 0);
 	assert_shape(&b->inputs[1], S(3, 4), 2);
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(test_ragged_refused)
 	ASSERT_REFUSED(splits(0, 6, S(0, 4, 3, 6), 4), EINVAL, "row_splits[2]", "4 to 3");
 	ASSERT_REFUSED(splits(0, 6, S(0, 5), 2), EINVAL, "row_splits[1] 5", "6 ids");
 	ASSERT_REFUSED(splits(0, 6, S(0, 7), 2), EINVAL, "row_splits[1] 7", "6 ids");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -231,7 +231,7 @@ START_TEST(test_weights_refused)
 	ASSERT_REFUSED(
 		embeng_batch_sparse(b, 1, EMBENG_I32, S(0, 0), ids32, 1, S(1, 1), 2, weights, 1),
 		EINVAL, "seq", "weights");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 
@@ -252,7 +252,7 @@ START_TEST(test_refusal_is_kept_for_the_batch)
 	embeng_batch_reset(b, EMBENG_INFERENCE);
 	ck_assert_int_eq(b->mode, EMBENG_INFERENCE);
 	ASSERT_REFUSED(batch_check(b, outputs, resolved), EINVAL, "bag", "no input");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 

@@ -212,6 +212,39 @@ START_TEST(a_shard_cut_while_open)
 }
 END_TEST
 
+/* Puts a folder or, for nobody to write to, a pipe in a file's place. */
+static void expect_no_file(const char *folder, const char *name, bool pipe)
+{
+	struct embeng_checkpoint *c;
+	char *path = file_path(folder, name), *kept = file_path(folder, "kept"), text[64];
+
+	snprintf(text, sizeof(text), "%s: is not a regular file", name);
+	ck_assert_int_eq(rename(path, kept), 0);
+	ck_assert_int_eq(pipe ? mkfifo(path, 0600) : mkdir(path, 0700), 0);
+	help_expect(embeng_checkpoint_open(folder, &c, NULL), -EBADMSG, text);
+	ck_assert_int_eq(remove(path), 0);
+	ck_assert_int_eq(rename(kept, path), 0);
+	free(kept);
+	free(path);
+}
+
+START_TEST(no_file_where_one_must_be)
+{
+	struct embeng_checkpoint *c;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	embeng_close(open_large(folder));
+	c = help_checkpoint(folder);
+	for (int pipe = 0; pipe < 2; pipe++) {
+		expect_no_file(folder, c->index.files[1].name, pipe);
+		expect_no_file(folder, INDEX_NAME, pipe);
+	}
+	embeng_checkpoint_close(c);
+	folder_remove(folder);
+}
+END_TEST
+
 START_TEST(a_verification_is_canceled_at_each_call)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
@@ -314,6 +347,6 @@ END_TEST
 
 RUN_SUITE("checkpoint", reads_back_what_was_saved, reads_ranges_over_shards,
 	  says_what_is_wrong_with_a_read, a_corrupt_chunk_spares_the_others,
-	  pieces_are_the_mapped_rows, a_shard_cut_while_open,
+	  pieces_are_the_mapped_rows, a_shard_cut_while_open, no_file_where_one_must_be,
 	  a_verification_is_canceled_at_each_call, an_old_checkpoint_stays_readable,
 	  the_model_comes_back_as_it_was)

@@ -115,7 +115,7 @@ static const struct edit edits[] = {
 	{"-00000000.safetensors", "-00000000.safetensor", -EBADMSG, "is not the name of a shard"},
 	{"-00000001.safetensors", "-00000000.safetensors", -EBADMSG, "twice"},
 	{"-00000001.safetensors", "-00000009.safetensors", -EBADMSG,
-	 "names a shard that is not there"},
+	 "-00000009.safetensors: cannot be opened"},
 	{"\"bytes\": 320", "\"bytes\": 0", -EBADMSG, "files 0: \"bytes\" is not a whole number"},
 	{"\"bytes\": 320", "\"bytes\": 31", -EBADMSG, "files 0: 31 bytes do not hold its rows"},
 	{"\"bytes\": 320", "\"bytes\": 324", -EBADMSG, "has 320 bytes, the index says 324"},

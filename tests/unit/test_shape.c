@@ -148,10 +148,10 @@ START_TEST(test_batch_resolves_every_feature)
 {
 	const int64_t ids[6] = {0};
 	struct output outputs[3] = {0}, resolved[3] = {0};
-	struct embeng e = handle_new(S(2, 3), 2);
-	struct embeng_batch *b = embeng_batch_new(&e, EMBENG_TRAIN, 0);
+	struct handle h = handle_new(S(2, 3), 2);
+	struct embeng_batch *b = embeng_batch_new(&h.e, EMBENG_TRAIN, 0);
 
-	e.batch = b;
+	h.batch = b;
 	ck_assert_int_eq(embeng_batch_dense(b, 0, EMBENG_I64, ids, 5, S(5), 1), 0);
 	ck_assert_int_eq(embeng_batch_ragged(b, 1, EMBENG_I64, ids, 3, S(1, 2), 2, NULL, 0), 0);
 	ASSERT_REFUSED(batch_check(b, outputs, resolved), EINVAL, "shaped", "no input");
@@ -168,7 +168,7 @@ START_TEST(test_batch_resolves_every_feature)
 	memcpy(outputs, resolved, sizeof(outputs));
 	ck_assert_int_eq(embeng_batch_ragged(b, 1, EMBENG_I64, ids, 3, S(1, 1, 1), 3, NULL, 0), 0);
 	ASSERT_REFUSED(batch_check(b, outputs, resolved), EINVAL, "seq", "[3, 4]", "[2, 4]");
-	handle_free(&e);
+	handle_free(&h);
 }
 END_TEST
 

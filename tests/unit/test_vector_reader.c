@@ -87,6 +87,8 @@ static const struct {
 	{STEP("{\"save\": {\"dir\": \"a\"}, \"restore\": {\"dir\": \"a\"}}"), "this has 2"},
 	{STEP("{\"frob\": {}}"), "unknown key 'frob'"},
 	{STEP("{\"dequeue\": {\"expect\": {}}, \"error\": {\"errno\": \"EFROB\"}}"), "EFROB"},
+	{HEAD FEATURE "\"tables\": [], \"model_error\": {\"errno\": \"EFROB\"}, \"steps\": []}",
+	 "model_error: errno 'EFROB'"},
 	{STEP("{\"dequeue\": {\"expect\": {}}, \"error\": {\"contains\": \"a\"}}"),
 	 "contains: must be a list"},
 	{STEP("{\"enqueue\": {\"features\": {\"f\": {}}}}"), "'dense', 'sparse' and 'ragged'"},
