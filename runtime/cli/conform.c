@@ -205,7 +205,7 @@ static int conform(struct call *call, const struct output *out)
 		call->run.device = device_choose(call->run.device);
 		err = device_probe(call->run.device, &info);
 		if (err)
-			code = output_library_failure(out, err, device_hint);
+			code = output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
 	}
 	if (!code) {
 		if (!call->run.device)

@@ -95,7 +95,7 @@ int cmd_info(int argc, char **argv)
 		return code;
 	err = device_probe(device_choose(device), &info);
 	if (err)
-		return output_library_failure(&out, err, device_hint);
+		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
 	if (!out.json) {
 		print_info(&info);
 		return CLI_OK;

@@ -140,11 +140,11 @@ static bool counter_place(enum embeng_register reg, size_t *place)
 {
 	size_t n = 0;
 
-#define PLACE(name, offset, bytes, writer, reset, words)                  \
-	if (!strncmp(#name, "COUNT_", 6) || !strncmp(#name, "TIME_", 5)) { \
-		*place = n++;                                             \
-		if ((offset) == reg)                                      \
-			return true;                                      \
+#define PLACE(name, offset, bytes, writer, reset, words) \
+	if ((offset) >= EMBENG_REG_COUNT_COMMANDS) {     \
+		*place = n++;                            \
+		if ((offset) == reg)                     \
+			return true;                     \
 	}
 	EMBENG_REGISTER_TABLE(PLACE)
 #undef PLACE
