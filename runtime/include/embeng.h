@@ -546,6 +546,8 @@ struct embeng_counter_values {
  * @buffer_bytes: shared memory, without the program's own embeng_buffer_alloc()
  * @engine_bytes: the engine's own for the model, beside tables; 0 where the device does
  *	not tell
+ *
+ * A device that other handles use, too, counts their tables and engine bytes with ours.
  */
 struct embeng_usage {
 	size_t size;

@@ -108,7 +108,7 @@ static int query(struct fake_file *f, struct embeng_accel_query *q)
 		.status = fake.context_lost || fake.lost == -ESHUTDOWN ? EMBENG_ACCEL_CONTEXT_LOST
 								       : f->context};
 	struct embeng_caps caps;
-	uint64_t counters[15] = {[11] = 5}; /* TIME_LOOKUP */
+	uint64_t counters[15] = {[11] = 5}; /* TIME_LOOKUP; none behind TIME_RING */
 	const void *answer = counters;
 	uint32_t size = sizeof(counters);
 

@@ -263,6 +263,7 @@ END_TEST
 START_TEST(counts_what_the_driver_counts)
 {
 	struct embeng_counter_values v = {.size = sizeof(v)};
+	struct embeng_usage usage = {.size = sizeof(usage)};
 	struct embeng *e;
 
 	fake_install();
@@ -270,6 +271,8 @@ START_TEST(counts_what_the_driver_counts)
 	ck_assert_int_eq(embeng_counters(e, &v), 0);
 	ck_assert_uint_eq(v.time_lookup_ns, 5);
 	ck_assert_uint_eq(v.time_update_ns, 0);
+	ck_assert_int_eq(embeng_usage(e, &usage), 0);
+	ck_assert_uint_eq(usage.table_bytes, 0);
 	fake.fails = DRM_IOCTL_EMBENG_QUERY;
 	fake.error = -EIO;
 	ck_assert_int_eq(embeng_counters(e, &v), 0);
