@@ -9,6 +9,8 @@
 const struct command commands[] = {
 	{"list", "list the devices that can be opened", cmd_list},
 	{"info", "show what a device is and can do", cmd_info},
+	{"regs", "show a device's registers", cmd_regs},
+	{"reset", "reset a device", cmd_reset},
 	{"plan", "tell the bytes that a model will need", cmd_plan},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
