@@ -12,7 +12,8 @@
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
 
 static const char *const boot_errors[] = {
-#define EMBENG_BOOT_ERROR_TEXT(name, value, text) [value] = text,
+#define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
+	[value] = text,
 	EMBENG_BOOT_ERROR_TABLE(EMBENG_BOOT_ERROR_TEXT)
 #undef EMBENG_BOOT_ERROR_TEXT
 };

@@ -89,7 +89,6 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 {
 	struct embeng_device *ed = ctx->device;
 
-
 	switch (what) {
 	case EMBENG_ACCEL_QUERY_DEVICE:
 		*size = answer_device(ed, &out->device);
