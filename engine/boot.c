@@ -111,7 +111,10 @@ static u32 load(struct engine *e, struct firmware *firmware, u64 *offset)
 {
 	u64 length = reg_read64(e, EMBENG_REG_BOOT_LENGTH);
 	void *image = NULL;
-	u32 error = copy_image(e, length, &image);
+	u32 error = (u32)port_fault(e->config.host, PORT_FAULT_FIRMWARE_REFUSES, 0);
+
+	if (!error)
+		error = copy_image(e, length, &image);
 
 	if (!error)
 		error = firmware_check(image, length, e->firmware_minimum, firmware, offset);

@@ -134,7 +134,9 @@ extern "C" {
 	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns in updates")                                  \
 	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")           \
 	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY taken")              \
-	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")
+	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")    \
+	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors put right")        \
+	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,
@@ -181,7 +183,7 @@ enum embeng_control {
 
 enum embeng_device_status {
 	EMBENG_DEVICE_OK = 0,
-	EMBENG_DEVICE_FAULT = 1,
+	EMBENG_DEVICE_FAULT = 1, /* the admin ring is broken or tables lost data: reset */
 };
 
 /**

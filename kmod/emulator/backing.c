@@ -25,7 +25,19 @@ static const struct donor known_donors[] = {
 };
 
 static struct resource backing = { .name = EMU_NAME, .flags = IORESOURCE_MEM };
+static struct resource *room = &backing; /* windows are requested from it */
 static struct pci_dev *donor_dev;
+
+/* What the kernel reserved by itself stays the parent of what is inside, unless it is equal. */
+static int insert_backing(void)
+{
+	int ret = insert_resource(&iomem_resource, &backing);
+	struct resource *child = ret ? NULL : backing.child;
+
+	if (child && child->start == backing.start && child->end == backing.end)
+		room = child;
+	return ret;
+}
 
 static int open_memmap(const char *text)
 {
@@ -49,7 +61,7 @@ static int open_memmap(const char *text)
 	}
 	backing.start = start;
 	backing.end = start + size - 1;
-	return insert_resource(&iomem_resource, &backing);
+	return insert_backing();
 }
 
 static int donate(struct pci_dev *dev, const struct donor *d)
@@ -145,7 +157,7 @@ static int carve(struct resource *window, u64 bytes, u64 align)
 	     start += align) {
 		window->start = start;
 		window->end = start + bytes - 1;
-		if (!request_resource(&backing, window))
+		if (!request_resource(room, window))
 			return 0;
 	}
 	return -ENOSPC;

@@ -128,6 +128,14 @@ void emu_config_init(struct emu *emu)
 	preset_bar(emu, EMBENG_BAR_MSIX);
 }
 
+/* As after a reset: the kernel puts back what it had set. */
+void emu_config_reset(struct emu *emu)
+{
+	guard(raw_spinlock_irqsave)(&emu->config.lock);
+	init_all(emu);
+	emu_msix_reset(emu);
+}
+
 u32 emu_config_get(const struct emu *emu, unsigned int where, unsigned int size)
 {
 	const u8 *value = emu->config.value + where;
@@ -198,7 +206,7 @@ static void write_bytes(struct emu *emu, unsigned int where, unsigned int size, 
 static bool reachable(const struct emu *emu, unsigned int devfn, int where, int size)
 {
 	return emu && !devfn && where >= 0 && where + size <= PCI_CFG_SPACE_EXP_SIZE &&
-	       !READ_ONCE(emu->absent);
+	       !READ_ONCE(emu->absent) && !READ_ONCE(emu->gone);
 }
 
 static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *value)
@@ -209,8 +217,8 @@ static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int s
 		PCI_SET_ERROR_RESPONSE(value);
 		return PCIBIOS_DEVICE_NOT_FOUND;
 	}
-	scoped_guard(raw_spinlock_irqsave, &emu->config.lock)
-		*value = emu_config_get(emu, where, size);
+	guard(raw_spinlock_irqsave)(&emu->config.lock);
+	*value = emu_config_get(emu, where, size);
 	return PCIBIOS_SUCCESSFUL;
 }
 

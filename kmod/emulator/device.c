@@ -6,6 +6,7 @@
 #include "emu.h"
 
 static DEFINE_IDA(numbers);
+static DEFINE_MUTEX(creation); /* two devices do not choose one PCI domain */
 
 static int limit(const char *what, u32 value, u32 least, u32 most)
 {
@@ -17,6 +18,10 @@ static int limit(const char *what, u32 value, u32 least, u32 most)
 
 int emu_options_check(const struct emu_options *options)
 {
+	if (!options->memory) {
+		pr_err(EMU_NAME ": memory=0 leaves no room for tables\n");
+		return -EINVAL;
+	}
 	return limit("cores", options->cores, 1, EMU_CORES_MAX) ?:
 	       limit("queues", options->queues, 2, EMU_QUEUES_MAX) ?:
 	       limit("vectors", options->vectors, 1, EMU_VECTORS_MAX);
@@ -67,12 +72,14 @@ struct emu *emu_create(const struct emu_options *options)
 
 	if (!emu)
 		return ERR_PTR(-ENOMEM);
+	guard(mutex)(&creation);
 	number = ida_alloc(&numbers, GFP_KERNEL);
 	if (number < 0)
 		return ERR_PTR(number);
 	emu->number = number;
 	emu->options = *options;
 	xa_init_flags(&emu->pages, XA_FLAGS_LOCK_IRQ);
+	emu_debugfs_add(emu);
 	ret = register_platform(emu);
 	if (ret)
 		goto free_number;
@@ -83,13 +90,16 @@ struct emu *emu_create(const struct emu_options *options)
 unregister:
 	platform_device_unregister(emu->platform);
 free_number:
+	emu_debugfs_remove(emu);
 	ida_free(&numbers, number);
 	return ERR_PTR(ret);
 }
 
 void emu_destroy(struct emu *emu)
 {
+	guard(mutex)(&creation);
 	emu_bridge_remove(emu);
+	emu_debugfs_remove(emu);
 	emu_serve_stop(emu);
 	emu_msix_exit(emu);
 	emu_window_release(emu);

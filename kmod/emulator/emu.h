@@ -19,6 +19,7 @@
 #include <linux/xarray.h>
 
 #include "../../engine/engine.h"
+#include "fault.h"
 
 #define EMU_NAME "embeng_emu"
 #define EMU_VECTORS_MAX 32
@@ -64,11 +65,13 @@ struct emu_config {
  * @work: runs the handler in hard interrupt context
  * @msix: whose
  * @index: which
+ * @repeats: a fault: times that it comes again by itself
  */
 struct emu_vector {
 	struct irq_work work;
 	struct emu_msix *msix;
 	u32 index;
+	u32 repeats;
 };
 
 /**
@@ -105,11 +108,18 @@ struct emu_msix {
  * @config: config space
  * @msix: interrupts
  * @engine: behind the BARs; the service thread's alone
+ * @firmware_minimum: that its engine last had
  * @thread: serves registers and doorbells
  * @pages: with an IOMMU, by page frame: mappings, and views that the device has
  * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
  * @absent: config space answers all ones until the reset is over
+ * @faults: that are armed, and when they strike
+ * @debugfs: its folder
+ * @speed: what the device is modelled as; all 0: it is not
+ * @dead: a fault: the engine does nothing until the function is reset
+ * @gone: a fault: the function answers all ones and its engine is off
+ * @back_ns: a fault: the link is down until then, 0: it is not
  */
 struct emu {
 	struct list_head link;
@@ -122,11 +132,18 @@ struct emu {
 	struct emu_config config;
 	struct emu_msix msix;
 	struct engine *engine;
+	u64 firmware_minimum;
 	struct task_struct *thread;
 	struct xarray pages;
 	u64 unmapped_in_use;
 	bool reset_wanted;
 	bool absent;
+	struct emu_faults faults;
+	struct dentry *debugfs;
+	struct port_speed speed;
+	bool dead;
+	bool gone;
+	u64 back_ns;
 };
 
 static inline struct device *emu_dev(struct emu *emu)
@@ -171,6 +188,7 @@ void emu_window_release(struct emu *emu);
 /* config.c */
 extern struct pci_ops emu_pci_ops;
 void emu_config_init(struct emu *emu);
+void emu_config_reset(struct emu *emu);
 u32 emu_config_get(const struct emu *emu, unsigned int where, unsigned int size);
 bool emu_config_bus_master(const struct emu *emu);
 bool emu_config_asleep(const struct emu *emu);
@@ -187,7 +205,7 @@ void emu_bridge_exit(void);
 /* msix.c */
 int emu_msix_init(struct emu *emu);
 void emu_msix_exit(struct emu *emu);
-void emu_msix_raise(struct emu *emu, u32 vector);
+void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats);
 void emu_msix_replay(struct emu *emu);
 void emu_msix_reset(struct emu *emu);
 
@@ -199,10 +217,21 @@ int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size);
 void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size);
 u64 emu_iommu_pages(struct emu *emu);
 
+/* debugfs.c */
+void emu_debugfs_init(void);
+void emu_debugfs_exit(void);
+void emu_debugfs_add(struct emu *emu);
+void emu_debugfs_remove(struct emu *emu);
+
+/* configfs.c */
+int emu_configfs_init(const struct emu_options *options);
+void emu_configfs_exit(void);
+
 /* serve.c */
 int emu_serve_start(struct emu *emu);
 void emu_serve_stop(struct emu *emu);
 void emu_serve_reset(struct emu *emu, bool absent);
+void emu_serve_booting(struct emu *emu);
 
 /* device.c */
 int emu_options_check(const struct emu_options *options);

@@ -54,7 +54,7 @@ static int options_of_parameters(struct emu_options *options)
 		.d3_keeps = d3_keeps,
 		.iommu = iommu,
 	};
-	if (*rest || !options->memory) {
+	if (*rest) {
 		pr_err(EMU_NAME ": memory=%s is not a number of bytes\n", memory);
 		return -EINVAL;
 	}
@@ -94,17 +94,28 @@ static int __init emu_init(void)
 
 	if (ret)
 		return ret;
+	if (memmap && donor) {
+		pr_err(EMU_NAME ": donor=%s and memmap=%s exclude each other\n", donor, memmap);
+		return -EINVAL;
+	}
 	ret = emu_backing_open(memmap, donor);
 	if (ret)
 		return ret;
 	ret = emu_bridge_init();
 	if (ret)
 		goto close_backing;
+	emu_debugfs_init();
 	ret = create_all(&options);
 	if (ret)
-		goto exit_bridge;
+		goto exit_debugfs;
+	ret = emu_configfs_init(&options);
+	if (ret)
+		goto destroy_devices;
 	return 0;
-exit_bridge:
+destroy_devices:
+	destroy_all();
+exit_debugfs:
+	emu_debugfs_exit();
 	emu_bridge_exit();
 close_backing:
 	emu_backing_close();
@@ -114,7 +125,9 @@ module_init(emu_init);
 
 static void __exit emu_exit(void)
 {
+	emu_configfs_exit();
 	destroy_all();
+	emu_debugfs_exit();
 	emu_bridge_exit();
 	emu_backing_close();
 }

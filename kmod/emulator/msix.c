@@ -33,29 +33,37 @@ static void deliver(struct irq_work *work)
 	u32 message = READ_ONCE(*entry_word(msix, vector->index, PCI_MSIX_ENTRY_DATA));
 	u32 virq = message < EMU_VECTORS_MAX ? READ_ONCE(msix->virq[message]) : 0;
 
-	if (virq)
-		generic_handle_irq(virq);
+	if (!virq)
+		return;
+	generic_handle_irq(virq);
+	if (vector->repeats) {
+		vector->repeats--;
+		irq_work_queue(work);
+	}
 }
 
 /**
  * emu_msix_raise() - the device's interrupt, from any context
  * @emu: the device
  * @vector: entry of its table
+ * @repeats: times that it comes again without a cause
  *
  * A masked vector becomes pending; with MSI-X off it is lost, as on any function
  * without INTx.
  */
-void emu_msix_raise(struct emu *emu, u32 vector)
+void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats)
 {
 	struct emu_msix *msix = &emu->msix;
 
 	if (vector >= emu->options.vectors || !emu_config_msix_enabled(emu))
 		return;
 	guard(raw_spinlock_irqsave)(&msix->lock);
-	if (is_masked(emu, vector))
+	if (is_masked(emu, vector)) {
 		WRITE_ONCE(*msix->pending, *msix->pending | BIT(vector));
-	else
-		irq_work_queue(&msix->vectors[vector].work);
+		return;
+	}
+	msix->vectors[vector].repeats = repeats;
+	irq_work_queue(&msix->vectors[vector].work);
 }
 
 /* Delivers what is pending and masked no more. */

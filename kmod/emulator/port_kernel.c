@@ -57,7 +57,8 @@ void port_fpu_end(struct port_fpu *fpu)
 
 void port_interrupt(void *host, u32 vector)
 {
-	emu_msix_raise(host, vector);
+	if (!emu_fault(host, EMU_FAULT_LOSE_INTERRUPT, vector))
+		emu_msix_raise(host, vector, emu_fault(host, EMU_FAULT_REPEAT_INTERRUPT, vector));
 }
 
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)

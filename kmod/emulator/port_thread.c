@@ -11,7 +11,7 @@
 #include "../../engine/port.h"
 
 struct port_mutex {
-	struct mutex mutex;
+	struct mutex mutex; /* what the engine takes it for */
 };
 
 struct port_mutex *port_mutex_new(void)

@@ -108,7 +108,7 @@ struct bare *bare_open(void)
 	ck_assert_int_eq(bare_sysfs(b, "enable", "1"), 0);
 	bare_config_write(b, COMMAND, 2, COMMAND_MEMORY_MASTER);
 	b->registers = map_bar(b, EMBENG_BAR_REGISTERS, EMBENG_REGISTERS_SIZE);
-	b->doorbells = map_bar(b, EMBENG_BAR_DOORBELLS, 4096);
+	b->doorbells = map_bar(b, EMBENG_BAR_DOORBELLS, BARE_QUEUES * 4096);
 	b->msix = map_bar(b, EMBENG_BAR_MSIX, 4096);
 	take_memory(b);
 	return b;
@@ -117,7 +117,7 @@ struct bare *bare_open(void)
 void bare_close(struct bare *b)
 {
 	munmap((void *)b->registers, EMBENG_REGISTERS_SIZE);
-	munmap((void *)b->doorbells, 4096);
+	munmap((void *)b->doorbells, BARE_QUEUES * 4096);
 	munmap((void *)b->msix, 4096);
 	bare_sysfs(b, "reset", "1"); /* it lets go of the memory first */
 	munmap(b->memory, BARE_MEMORY);
@@ -176,16 +176,28 @@ void bare_await(struct bare *b, uint32_t reg, uint32_t value)
 			      bare_read32(b, reg), value);
 }
 
+static struct embeng_queue_layout layout(void)
+{
+	return embeng_ring_layout(BARE_ENTRIES, BARE_ENTRIES, 0);
+}
+
+static void open_queue(struct bare *b, uint32_t number)
+{
+	struct bare_queue *q = &b->queues[number];
+
+	q->ring = bare_alloc(b, layout().size);
+	q->doorbell = (struct embeng_doorbell *)(b->doorbells + number * 4096);
+	q->sq_tail = q->cq_head = 0;
+}
+
 uint32_t bare_boot_from(struct bare *b, uint64_t address, uint64_t length)
 {
 	uint32_t sequence = bare_read32(b, EMBENG_REG_BOOT_SEQUENCE) + 1;
-	struct embeng_queue_layout layout = embeng_ring_layout(BARE_ADMIN, BARE_ADMIN, 0);
 
-	b->admin = bare_alloc(b, layout.size);
-	b->sq_tail = b->cq_head = 0;
-	bare_write64(b, EMBENG_REG_ADMIN_RING, bare_address(b, b->admin));
-	bare_write32(b, EMBENG_REG_ADMIN_SQ_ENTRIES, BARE_ADMIN);
-	bare_write32(b, EMBENG_REG_ADMIN_CQ_ENTRIES, BARE_ADMIN);
+	open_queue(b, 0);
+	bare_write64(b, EMBENG_REG_ADMIN_RING, bare_address(b, b->queues[0].ring));
+	bare_write32(b, EMBENG_REG_ADMIN_SQ_ENTRIES, BARE_ENTRIES);
+	bare_write32(b, EMBENG_REG_ADMIN_CQ_ENTRIES, BARE_ENTRIES);
 	bare_write64(b, EMBENG_REG_BOOT_ADDRESS, address);
 	bare_write64(b, EMBENG_REG_BOOT_LENGTH, length);
 	bare_write32(b, EMBENG_REG_BOOT_SEQUENCE, sequence);
@@ -201,21 +213,82 @@ uint32_t bare_boot(struct bare *b)
 	return bare_boot_from(b, bare_address(b, image), sizeof(embeng_builtin_image));
 }
 
+void bare_submit(struct bare_queue *q, const void *cmd)
+{
+	uint32_t slot = q->sq_tail % BARE_ENTRIES;
+
+	memcpy(q->ring + layout().sq + slot * sizeof(struct embeng_cmd), cmd,
+	       sizeof(struct embeng_cmd));
+	embeng_doorbell_tail(&q->doorbell->sq_tail, ++q->sq_tail);
+}
+
+bool bare_reap(struct bare_queue *q, struct embeng_cqe *cqe)
+{
+	const struct embeng_ring_header *header = (struct embeng_ring_header *)q->ring;
+	const struct embeng_cqe *completions = (struct embeng_cqe *)(q->ring + layout().cq);
+
+	if (embeng_observe_cq_tail(&header->cq_tail) == q->cq_head)
+		return false;
+	*cqe = completions[q->cq_head % BARE_ENTRIES];
+	embeng_doorbell_cq_head(&q->doorbell->cq_head, ++q->cq_head);
+	return true;
+}
+
+struct embeng_cqe bare_call(struct bare_queue *q, const void *cmd)
+{
+	time_t end = seconds() + PATIENCE_S;
+	struct embeng_cqe cqe;
+
+	bare_submit(q, cmd);
+	while (!bare_reap(q, &cqe))
+		ck_assert_msg(seconds() < end, "no completion");
+	return cqe;
+}
+
 struct embeng_cqe bare_admin(struct bare *b, struct embeng_admin_cmd cmd)
 {
-	struct embeng_queue_layout layout = embeng_ring_layout(BARE_ADMIN, BARE_ADMIN, 0);
-	struct embeng_ring_header *header = (struct embeng_ring_header *)b->admin;
-	struct embeng_doorbell *doorbell = (struct embeng_doorbell *)b->doorbells;
-	struct embeng_cqe *completions = (struct embeng_cqe *)(b->admin + layout.cq), answer;
-	time_t end = seconds() + PATIENCE_S;
+	return bare_call(&b->queues[0], &cmd);
+}
 
-	memcpy(b->admin + layout.sq + b->sq_tail % BARE_ADMIN * sizeof(cmd), &cmd, sizeof(cmd));
-	embeng_doorbell_tail(&doorbell->sq_tail, ++b->sq_tail);
-	while (embeng_observe_cq_tail(&header->cq_tail) == b->cq_head)
-		ck_assert_msg(seconds() < end, "no completion of admin command %u", cmd.opcode);
-	answer = completions[b->cq_head % BARE_ADMIN];
-	embeng_doorbell_cq_head(&doorbell->cq_head, ++b->cq_head);
-	return answer;
+static void bind_data(struct bare *b)
+{
+	struct embeng_segment *segment = bare_alloc(b, 4096);
+
+	b->data = bare_alloc(b, BARE_DATA);
+	segment->address = bare_address(b, b->data);
+	segment->length = BARE_DATA;
+	b->regions->rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE;
+	b->regions->length = BARE_DATA;
+	b->regions->segments = bare_address(b, segment);
+	b->regions->segment_count = 1;
+	EMBENG_STORE_RELEASE(&b->regions->generation, 1);
+}
+
+static void make_queue(struct bare *b, uint32_t number, uint8_t kind)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
+		.kind = kind,
+		.queue = number,
+		.sq_entries = BARE_ENTRIES,
+		.cq_entries = BARE_ENTRIES,
+	};
+
+	open_queue(b, number);
+	cmd.address = bare_address(b, b->queues[number].ring);
+	ck_assert_uint_eq(bare_admin(b, cmd).status, EMBENG_STATUS_OK);
+}
+
+void bare_context(struct bare *b)
+{
+	struct embeng_admin_cmd context = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = 1};
+
+	b->regions = bare_alloc(b, 4096);
+	bind_data(b);
+	context.address = bare_address(b, b->regions);
+	ck_assert_uint_eq(bare_admin(b, context).status, EMBENG_STATUS_OK);
+	make_queue(b, 1, EMBENG_QUEUE_TRANSFER);
+	make_queue(b, 2, EMBENG_QUEUE_INFERENCE);
 }
 
 static int open_config(struct bare *b)

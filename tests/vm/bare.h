@@ -12,7 +12,15 @@
 #include "embeng_regs.h"
 
 #define BARE_MEMORY (2u << 20)
-#define BARE_ADMIN 16u /* entries of either admin ring */
+#define BARE_ENTRIES 16u /* of either ring of a queue */
+#define BARE_QUEUES 3u
+#define BARE_DATA 65536u
+
+struct bare_queue {
+	uint8_t *ring;
+	struct embeng_doorbell *doorbell;
+	uint32_t sq_tail, cq_head;
+};
 
 struct bare {
 	char name[32]; /* PCI address */
@@ -20,8 +28,9 @@ struct bare {
 	uint8_t *memory;      /* BARE_MEMORY bytes, contiguous */
 	uint64_t address;     /* of @memory, for the device */
 	uint64_t used;	      /* bytes of @memory given out */
-	uint8_t *admin;	      /* ring memory */
-	uint32_t sq_tail, cq_head;
+	struct bare_queue queues[BARE_QUEUES]; /* the admin queue first */
+	struct embeng_region *regions;	       /* one entry */
+	uint8_t *data;			       /* BARE_DATA bytes behind it */
 };
 
 /* Opens the first function of ours, enables it and its bus mastering. NULL: fails the test. */
@@ -44,8 +53,16 @@ uint32_t bare_boot(struct bare *b);
 /* Waits for a register to have a value; fails the test after a generous time. */
 void bare_await(struct bare *b, uint32_t reg, uint32_t value);
 
-/* Submits one admin command and waits for its completion. */
+/* Submits 64 bytes. */
+void bare_submit(struct bare_queue *q, const void *cmd);
+/* Takes a completion if there is one. */
+bool bare_reap(struct bare_queue *q, struct embeng_cqe *cqe);
+/* Submits and waits for the completion; fails the test after a generous time. */
+struct embeng_cqe bare_call(struct bare_queue *q, const void *cmd);
 struct embeng_cqe bare_admin(struct bare *b, struct embeng_admin_cmd cmd);
+
+/* A context with one region, key (0, 1), and queues 1, TRANSFER, and 2, INFERENCE. */
+void bare_context(struct bare *b);
 
 /* Config space, @size bytes at @where. */
 uint32_t bare_config_read(struct bare *b, unsigned where, unsigned size);

@@ -96,7 +96,7 @@ START_TEST(the_reset_register_keeps_what_the_driver_wrote)
 	bare_write32(b, EMBENG_REG_CONTROL_SEQUENCE, 1);
 	bare_await(b, EMBENG_REG_CONTROL_DONE, 1);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_ADMIN_RING), bare_address(b, b->admin));
+	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_ADMIN_RING), bare_address(b, b->queues[0].ring));
 	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_TABLE_MEMORY), 0);
 	bare_close(b);
 }
@@ -145,7 +145,7 @@ static void arm_and_nop(struct bare *b)
 	struct embeng_doorbell *doorbell = (struct embeng_doorbell *)b->doorbells;
 	struct embeng_admin_cmd nop = {.opcode = EMBENG_ADMIN_NOP};
 
-	doorbell->arm = b->cq_head;
+	doorbell->arm = b->queues[0].cq_head;
 	__atomic_store_n(&doorbell->armed, doorbell->armed + 1, __ATOMIC_RELEASE);
 	embeng_arm_then_recheck();
 	bare_admin(b, nop);
