@@ -14,7 +14,7 @@ tracing=/sys/kernel/tracing
 # quiet: the kernel complained of nothing since it started
 quiet()
 {
-	! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|embeng.*(refuses|does not|unmapped)'
+	! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|embeng.*(refuses to|does not come|unmapped)'
 }
 
 # is FILE TEXT: an attribute says so
@@ -73,6 +73,7 @@ check 'fdinfo tells of memory' with_file fdinfo
 check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/registers"
 check 'tracepoints fire' traced
 program vm-accel_life
+program vm-accel_ladder
 check 'resets are counted' is resets/wedged 0
 check 'the driver unloads' rmmod embeng
 check 'and loads again' insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"

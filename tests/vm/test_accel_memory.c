@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Queries, buffers, contexts and regions: what is refused, and what memory does. */
+#include "../unit/suite.h"
 #include "accel.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -429,13 +429,8 @@ START_TEST(test_userptr_is_locked_memory)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tc)
 {
-	Suite *suite = suite_create("memory");
-	TCase *tc = tcase_create("memory");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_query);
 	tcase_add_test(tc, test_registers_are_read_only);
@@ -458,10 +453,9 @@ int main(void)
 			    sizeof(wrong_pointers) / sizeof(wrong_pointers[0]));
 	tcase_add_test(tc, test_userptr);
 	tcase_add_test(tc, test_userptr_is_locked_memory);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_main("memory", add);
 }
