@@ -197,6 +197,8 @@ struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number);
 void embeng_queue_put(struct embeng_queue *q);
 void embeng_queue_bury(struct embeng_queue *q);
 void embeng_queue_release_all(struct embeng_context *ctx, bool closing);
+int embeng_queue_check(const struct embeng_device *ed,
+		       const struct embeng_accel_queue_create *arg);
 bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -36,6 +36,7 @@ static void free_probe_page(struct page *page)
 	if (page)
 		__free_page(page);
 }
+
 DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
 
 /**
