@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The driver's own queue: contexts, queues, unbinding. */
-#include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 
 #include "driver.h"
@@ -65,8 +64,9 @@ static void arm(struct embeng_device *ed)
 void embeng_admin_start(struct embeng_device *ed)
 {
 	struct embeng_admin *admin = &ed->admin;
+	unsigned long flags;
 
-	guard(spinlock_irqsave)(&admin->lock);
+	spin_lock_irqsave(&admin->lock, flags);
 	memset(admin->ring, 0, admin->layout.size);
 	admin->sq_tail = 0;
 	admin->cq_head = 0;
@@ -75,6 +75,7 @@ void embeng_admin_start(struct embeng_device *ed)
 	embeng_write64(ed, EMBENG_REG_ADMIN_RING, admin->dma);
 	embeng_write32(ed, EMBENG_REG_ADMIN_SQ_ENTRIES, admin->layout.sq_entries);
 	embeng_write32(ed, EMBENG_REG_ADMIN_CQ_ENTRIES, admin->layout.cq_entries);
+	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
 static void answer(struct embeng_admin *admin, const struct embeng_cqe *cqe)
@@ -114,25 +115,30 @@ static bool take_all(struct embeng_device *ed)
  */
 void embeng_admin_poll(struct embeng_device *ed)
 {
-	guard(spinlock_irqsave)(&ed->admin.lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ed->admin.lock, flags);
 	while (take_all(ed)) {
 		arm(ed);
 		embeng_arm_then_recheck();
 	}
+	spin_unlock_irqrestore(&ed->admin.lock, flags);
 }
 
 static void submit(struct embeng_device *ed, struct embeng_admin_cmd *cmd, struct request *request)
 {
 	struct embeng_admin *admin = &ed->admin;
 	struct embeng_admin_cmd *ring = admin->ring + admin->layout.sq;
+	unsigned long flags;
 
-	guard(spinlock_irqsave)(&admin->lock);
+	spin_lock_irqsave(&admin->lock, flags);
 	request->cookie = ++admin->cookie;
 	cmd->cookie = request->cookie;
 	list_add_tail(&request->link, &admin->requests);
 	ring[admin->sq_tail++ & (ENTRIES - 1)] = *cmd;
 	/* writel() orders the command before the doorbell. */
 	embeng_doorbell_write(embeng_doorbell(ed, 0), sq_tail, admin->sq_tail);
+	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
 static u64 progress(struct embeng_device *ed)
@@ -189,6 +195,7 @@ static int status_errno(const struct embeng_cqe *cqe)
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 {
 	struct request request = {};
+	unsigned long flags;
 	int ret;
 
 	if (embeng_gone(ed))
@@ -197,8 +204,9 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 	down(&ed->admin.slots);
 	submit(ed, cmd, &request);
 	ret = wait(ed, &request);
-	scoped_guard(spinlock_irqsave, &ed->admin.lock)
-		list_del_init(&request.link);
+	spin_lock_irqsave(&ed->admin.lock, flags);
+	list_del_init(&request.link);
+	spin_unlock_irqrestore(&ed->admin.lock, flags);
 	up(&ed->admin.slots);
 	if (!ret)
 		ret = status_errno(&request.answer);

@@ -48,17 +48,22 @@ static void arm_locked(struct embeng_queue *q, u32 index)
  */
 void embeng_arm(struct embeng_queue *q, u32 index)
 {
-	guard(spinlock_irqsave)(&q->vector->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
 	if (!q->mapped)
 		arm_locked(q, index);
 	embeng_arm_then_recheck();
 	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
 /* The event count tells of all up to here; the next @coalesce completions make another. */
 static void arm_event(struct embeng_queue *q)
 {
-	guard(spinlock_irqsave)(&q->vector->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
 	note(q);
 	if (!q->mapped) {
 		arm_locked(q, q->noted_tail + q->coalesce - 1);
@@ -68,6 +73,7 @@ static void arm_event(struct embeng_queue *q)
 	}
 	embeng_arm_then_recheck();
 	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
 /**
@@ -92,11 +98,12 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 {
 	struct embeng_queue *q;
 
-	guard(spinlock)(&vector->lock);
+	spin_lock(&vector->lock);
 	list_for_each_entry(q, &vector->queues, vector_link) {
 		if (note(q))
 			q->pending_arm = false;
 	}
+	spin_unlock(&vector->lock);
 }
 
 /* Fewer than @coalesce came in time: the next one is enough, or one is there already. */
@@ -104,10 +111,13 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
 {
 	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);
 
-	guard(spinlock_irqsave)(&q->vector->lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
 	arm_locked(q, q->noted_tail);
 	embeng_arm_then_recheck();
 	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
 	return HRTIMER_NORESTART;
 }
 
@@ -117,10 +127,13 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
  */
 void embeng_arm_init(struct embeng_queue *q)
 {
+	unsigned long flags;
+
 	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	q->timer.function = on_time;
-	guard(spinlock_irqsave)(&q->vector->lock);
+	spin_lock_irqsave(&q->vector->lock, flags);
 	list_add_tail(&q->vector_link, &q->vector->queues);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
 /**
@@ -129,7 +142,10 @@ void embeng_arm_init(struct embeng_queue *q)
  */
 void embeng_arm_exit(struct embeng_queue *q)
 {
-	scoped_guard(spinlock_irqsave, &q->vector->lock)
-		list_del_init(&q->vector_link);
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	list_del_init(&q->vector_link);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
 	hrtimer_cancel(&q->timer);
 }

@@ -12,7 +12,8 @@
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
 
 static const char *const boot_errors[] = {
-#define EMBENG_BOOT_ERROR_TEXT(name, value, text) [value] = text,
+#define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
+	[value] = text,
 	EMBENG_BOOT_ERROR_TABLE(EMBENG_BOOT_ERROR_TEXT)
 #undef EMBENG_BOOT_ERROR_TEXT
 };
@@ -138,9 +139,12 @@ int embeng_boot(struct embeng_device *ed)
 	struct device *dev = &ed->pci->dev;
 	dma_addr_t dma;
 	void *image;
-	int ret = embeng_device_wait_rom(ed);
+	int ret;
 
+	/* A boot that failed before has taken it away. */
+	pci_set_master(ed->pci);
 	ed->firmware_version = 0;
+	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
 	image = dma_alloc_coherent(dev, ed->image_length, &dma, GFP_KERNEL);

@@ -60,7 +60,7 @@ struct embeng_binding {
 struct embeng_context {
 	struct embeng_device *device;
 	struct list_head link;
-	struct mutex lock;
+	struct mutex lock; /* regions and queues are made and ended under it */
 	bool made;
 	bool on_device;
 	bool lost;
@@ -81,7 +81,7 @@ struct embeng_context {
 	wait_queue_head_t wait;
 	atomic64_t events;
 	u64 taken;
-	struct mutex map_lock;
+	struct mutex map_lock; /* what a fault may put into a mapping */
 	struct page *scratch;
 };
 
@@ -136,7 +136,7 @@ struct embeng_queue {
 	dma_addr_t dma;
 	void *grave;
 	void __iomem *doorbell;
-	struct mutex lock;
+	struct mutex lock; /* one submitter at a time */
 	u32 sq_tail;
 	u32 cq_head;
 	u32 walked;
@@ -197,6 +197,8 @@ struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number);
 void embeng_queue_put(struct embeng_queue *q);
 void embeng_queue_bury(struct embeng_queue *q);
 void embeng_queue_release_all(struct embeng_context *ctx, bool closing);
+int embeng_queue_check(const struct embeng_device *ed,
+		       const struct embeng_accel_queue_create *arg);
 bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

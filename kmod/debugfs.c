@@ -34,8 +34,9 @@ static void show_queue(struct seq_file *m, const struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
 
-	seq_printf(m, "  queue %u kind %u %s sq_tail %u sq_head %u cq_head %u cq_tail %u", q->number,
-		   q->kind, q->mapped ? "mapped" : "validated", embeng_doorbell_tail_of(q),
+	seq_printf(m, "  queue %u kind %u %s", q->number, q->kind,
+		   q->mapped ? "mapped" : "validated");
+	seq_printf(m, " sq_tail %u sq_head %u cq_head %u cq_tail %u", embeng_doorbell_tail_of(q),
 		   header->sq_head, embeng_doorbell_head_of(q), header->cq_tail);
 	seq_printf(m, " report %u state %u wait %u replica %u step %llu\n", header->report.epoch,
 		   header->report.state, header->report.wait, header->report.replica,

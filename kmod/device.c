@@ -72,10 +72,12 @@ int embeng_device_reset(struct embeng_device *ed)
  * embeng_device_silence() - the device reaches no memory after this
  * @ed: device
  *
- * Asks it first; what does not answer loses the bus.
+ * Asks it first; what does not answer loses the bus, what was pulled out has lost it.
  */
 void embeng_device_silence(struct embeng_device *ed)
 {
+	if (!pci_device_is_present(ed->pci))
+		return;
 	if (embeng_read32(ed, EMBENG_REG_MAGIC) != EMBENG_DEVICE_MAGIC || embeng_device_reset(ed))
 		drm_warn(&ed->drm, "the device does not answer, its bus access is taken away\n");
 	pci_clear_master(ed->pci);

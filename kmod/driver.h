@@ -61,7 +61,7 @@ struct embeng_admin {
 	dma_addr_t dma;
 	struct embeng_queue_layout layout;
 	struct semaphore slots;
-	spinlock_t lock;
+	spinlock_t lock; /* guards what follows */
 	struct list_head requests;
 	u64 cookie;
 	u32 sq_tail;
@@ -81,7 +81,7 @@ struct embeng_vector {
 	struct embeng_device *device;
 	u32 index;
 	int irq;
-	spinlock_t lock;
+	spinlock_t lock; /* guards @queues and their arms */
 	struct list_head queues;
 };
 
@@ -128,10 +128,10 @@ struct embeng_device {
 	struct embeng_vector *vectors;
 	u32 vector_count;
 	struct rw_semaphore reset_lock;
-	struct mutex bo_lock;
+	struct mutex bo_lock; /* guards @bos */
 	struct list_head bos;
-	struct mutex contexts_mutex;
-	struct mutex contexts_lock;
+	struct mutex contexts_mutex; /* no context goes away */
+	struct mutex contexts_lock; /* guards @contexts */
 	struct list_head contexts;
 	struct xarray numbers;
 	struct xarray queues;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* dma-bufs of others. */
+#include <linux/cleanup.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 
@@ -28,6 +29,37 @@ bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table)
 			return true;
 	}
 	return false;
+}
+
+static void free_probe_page(struct page *page)
+{
+	if (page)
+		__free_page(page);
+}
+
+DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
+
+/**
+ * embeng_import_can_pin() - does the device see any page of this machine as it is
+ * @ed: device
+ *
+ * Tried with one: where the kernel bounces, it bounces all.
+ */
+bool embeng_import_can_pin(struct embeng_device *ed)
+{
+	struct page *page __free(probe_page) = alloc_page(GFP_KERNEL);
+	struct device *dev = &ed->pci->dev;
+	dma_addr_t dma;
+	bool can;
+
+	if (!page)
+		return false;
+	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, dma))
+		return false;
+	can = !dma_need_sync(dev, dma);
+	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	return can;
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <linux/cleanup.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include <drm/drm_gem.h>
@@ -19,10 +20,10 @@
 
 #include "context.h"
 
-#define RING_BASE (1ull << 30)
-#define RING_STRIDE (1ull << 20)
-#define DOORBELL_BASE (2ull << 30)
-#define REGISTERS_BASE (3ull << 30)
+#define RING_BASE ((u64)SZ_1G)
+#define RING_STRIDE ((u64)SZ_1M)
+#define DOORBELL_BASE ((u64)SZ_2G)
+#define REGISTERS_BASE ((u64)SZ_1G + SZ_2G)
 
 /* What a page offset stands for. */
 struct place {

@@ -185,8 +185,12 @@ static void leave(struct embeng_context *ctx, u32 index)
  */
 bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
 {
-	guard(spinlock)(&ctx->regions.xa_lock);
-	return find(ctx, index, generation);
+	bool exists;
+
+	xa_lock(&ctx->regions);
+	exists = find(ctx, index, generation);
+	xa_unlock(&ctx->regions);
+	return exists;
 }
 
 /**

@@ -36,7 +36,7 @@ static void lose_all(struct embeng_device *ed)
 static void tell_user_space(struct embeng_device *ed)
 {
 	char text[48];
-	char *environment[] = { text, NULL };
+	char *environment[2] = { text };
 
 	snprintf(text, sizeof(text), "EMBENG_RESET=%llu%s", ed->resets.sequence,
 		 ed->resets.wedged ? " wedged" : "");

@@ -19,7 +19,8 @@ struct batch {
 };
 
 static const u32 kinds[] = {
-#define KINDS_OF(name, value, mask, words) [value] = mask,
+#define KINDS_OF(name, value, mask, words) \
+	[value] = mask,
 	EMBENG_OPCODE_TABLE(KINDS_OF)
 #undef KINDS_OF
 };

@@ -5,17 +5,50 @@
 
 #include "context.h"
 
-#define SHOW(name)                                                                             \
-	static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)
+/* A number that stands somewhere: @at is a register, or an offset in what is counted. */
+struct number {
+	struct device_attribute attribute;
+	u32 at;
+};
 
-static u64 read_live(struct device *dev, enum embeng_register reg)
+#define NUMBER(_name, _show, _at)                                                      \
+	static struct number number_##_name = { __ATTR(_name, 0444, _show, NULL), _at }
+
+static u32 place_of(struct device_attribute *attribute)
+{
+	return container_of(attribute, struct number, attribute)->at;
+}
+
+static u64 read_live(struct device *dev, u32 reg)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	return embeng_gone(ed) ? 0 : embeng_read64(ed, reg);
 }
 
-SHOW(firmware_version)
+static ssize_t register_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", read_live(dev, place_of(attribute)));
+}
+
+static ssize_t resets_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
+	return sysfs_emit(buf, "%llu\n", *(u64 *)((u8 *)&ed->resets + place_of(attribute)));
+}
+
+static ssize_t wedged_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(ed->resets.wedged));
+}
+static DEVICE_ATTR_RO(wedged);
+
+static ssize_t firmware_version_show(struct device *dev, struct device_attribute *attribute,
+				     char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 	u64 v = READ_ONCE(ed->firmware_version);
@@ -25,7 +58,8 @@ SHOW(firmware_version)
 }
 static DEVICE_ATTR_RO(firmware_version);
 
-SHOW(interface_version)
+static ssize_t interface_version_show(struct device *dev, struct device_attribute *attribute,
+				      char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
@@ -33,7 +67,7 @@ SHOW(interface_version)
 }
 static DEVICE_ATTR_RO(interface_version);
 
-SHOW(busy_time_ns)
+static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n",
 			  read_live(dev, EMBENG_REG_TIME_CHECK) +
@@ -43,88 +77,59 @@ SHOW(busy_time_ns)
 }
 static DEVICE_ATTR_RO(busy_time_ns);
 
-SHOW(table_memory_total)
-{
-	return sysfs_emit(buf, "%llu\n", read_live(dev, EMBENG_REG_TABLE_MEMORY));
-}
-static DEVICE_ATTR_RO(table_memory_total);
-
-SHOW(table_memory_used)
-{
-	return sysfs_emit(buf, "%llu\n", read_live(dev, EMBENG_REG_TABLE_MEMORY_USED));
-}
-static DEVICE_ATTR_RO(table_memory_used);
+NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
+NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
 static struct attribute *device_attributes[] = {
 	&dev_attr_firmware_version.attr,
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,
-	&dev_attr_table_memory_total.attr,
-	&dev_attr_table_memory_used.attr,
+	&number_table_memory_total.attribute.attr,
+	&number_table_memory_used.attribute.attr,
 	NULL
 };
 
-static const struct attribute_group device_group = { .attrs = device_attributes };
-
-#define RESETS(name)                                                         \
-	SHOW(name)                                                           \
-	{                                                                    \
-		struct embeng_device *ed = dev_get_drvdata(dev);             \
-									     \
-		guard(rwsem_read)(&ed->reset_lock);                          \
-		return sysfs_emit(buf, "%llu\n", (u64)ed->resets.name);      \
-	}                                                                    \
-	static DEVICE_ATTR_RO(name)
-
-RESETS(sequence);
-RESETS(queues);
-RESETS(engines);
-RESETS(functions);
-RESETS(wedged);
+NUMBER(sequence, resets_show, offsetof(struct embeng_accel_resets, sequence));
+NUMBER(queues, resets_show, offsetof(struct embeng_accel_resets, queues));
+NUMBER(engines, resets_show, offsetof(struct embeng_accel_resets, engines));
+NUMBER(functions, resets_show, offsetof(struct embeng_accel_resets, functions));
 
 static struct attribute *reset_attributes[] = {
-	&dev_attr_sequence.attr,
-	&dev_attr_queues.attr,
-	&dev_attr_engines.attr,
-	&dev_attr_functions.attr,
+	&number_sequence.attribute.attr,
+	&number_queues.attribute.attr,
+	&number_engines.attribute.attr,
+	&number_functions.attribute.attr,
 	&dev_attr_wedged.attr,
 	NULL
 };
 
-static const struct attribute_group reset_group = { .name = "resets", .attrs = reset_attributes };
-
-#define COUNTER(name, reg)                                                   \
-	SHOW(name)                                                           \
-	{                                                                    \
-		return sysfs_emit(buf, "%llu\n", read_live(dev, reg));       \
-	}                                                                    \
-	static DEVICE_ATTR_RO(name)
-
-COUNTER(commands, EMBENG_REG_COUNT_COMMANDS);
-COUNTER(batches, EMBENG_REG_COUNT_BATCHES);
-COUNTER(updates, EMBENG_REG_COUNT_UPDATES);
-COUNTER(ids, EMBENG_REG_COUNT_IDS);
-COUNTER(unique_rows, EMBENG_REG_COUNT_UNIQUE_ROWS);
-COUNTER(bytes_read, EMBENG_REG_COUNT_BYTES_READ);
-COUNTER(bytes_written, EMBENG_REG_COUNT_BYTES_WRITTEN);
-COUNTER(errors_program, EMBENG_REG_COUNT_ERRORS_PROGRAM);
-COUNTER(errors_model, EMBENG_REG_COUNT_ERRORS_MODEL);
-COUNTER(errors_device, EMBENG_REG_COUNT_ERRORS_DEVICE);
+NUMBER(commands, register_show, EMBENG_REG_COUNT_COMMANDS);
+NUMBER(batches, register_show, EMBENG_REG_COUNT_BATCHES);
+NUMBER(updates, register_show, EMBENG_REG_COUNT_UPDATES);
+NUMBER(ids, register_show, EMBENG_REG_COUNT_IDS);
+NUMBER(unique_rows, register_show, EMBENG_REG_COUNT_UNIQUE_ROWS);
+NUMBER(bytes_read, register_show, EMBENG_REG_COUNT_BYTES_READ);
+NUMBER(bytes_written, register_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
+NUMBER(errors_program, register_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
+NUMBER(errors_model, register_show, EMBENG_REG_COUNT_ERRORS_MODEL);
+NUMBER(errors_device, register_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
 
 static struct attribute *counter_attributes[] = {
-	&dev_attr_commands.attr,
-	&dev_attr_batches.attr,
-	&dev_attr_updates.attr,
-	&dev_attr_ids.attr,
-	&dev_attr_unique_rows.attr,
-	&dev_attr_bytes_read.attr,
-	&dev_attr_bytes_written.attr,
-	&dev_attr_errors_program.attr,
-	&dev_attr_errors_model.attr,
-	&dev_attr_errors_device.attr,
+	&number_commands.attribute.attr,
+	&number_batches.attribute.attr,
+	&number_updates.attribute.attr,
+	&number_ids.attribute.attr,
+	&number_unique_rows.attribute.attr,
+	&number_bytes_read.attribute.attr,
+	&number_bytes_written.attribute.attr,
+	&number_errors_program.attribute.attr,
+	&number_errors_model.attribute.attr,
+	&number_errors_device.attribute.attr,
 	NULL
 };
 
+static const struct attribute_group device_group = { .attrs = device_attributes };
+static const struct attribute_group reset_group = { .name = "resets", .attrs = reset_attributes };
 static const struct attribute_group counter_group = {
 	.name = "counters",
 	.attrs = counter_attributes,

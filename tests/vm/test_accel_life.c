@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Ends of all kinds under load: close, kill, resets, the device pulled out. */
+#include "../unit/suite.h"
 #include "accel.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -285,13 +285,8 @@ START_TEST(test_unbound)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tc)
 {
-	Suite *suite = suite_create("life");
-	TCase *tc = tcase_create("life");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tc, test_unbind_under_flood);
 	tcase_add_test(tc, test_kill_under_flood);
 	tcase_add_loop_test(tc, test_reset, EMBENG_ACCEL_RESET_ENGINE,
@@ -300,10 +295,9 @@ int main(void)
 	tcase_add_test(tc, test_function_reset_from_outside);
 	tcase_add_test(tc, test_removed);
 	tcase_add_test(tc, test_unbound);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_main("life", add);
 }

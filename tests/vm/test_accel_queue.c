@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Queues: what is refused when they are made, mapped and waited for, and that they carry. */
+#include "../unit/suite.h"
 #include "accel.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -345,13 +345,8 @@ START_TEST(test_events_and_poll)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tc)
 {
-	Suite *suite = suite_create("queue");
-	TCase *tc = tcase_create("queue");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_refused, 0, sizeof(wrong_queues) / sizeof(wrong_queues[0]));
 	tcase_add_test(tc, test_needs_context);
@@ -368,10 +363,9 @@ int main(void)
 	tcase_add_test(tc, test_full);
 	tcase_add_test(tc, test_error_ends_waiting);
 	tcase_add_test(tc, test_events_and_poll);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_main("queue", add);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Validated submission, model load and reset of a queue. */
+#include "../unit/suite.h"
 #include "accel.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -287,13 +287,8 @@ START_TEST(test_model_refused)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tc)
 {
-	Suite *suite = suite_create("submit");
-	TCase *tc = tcase_create("submit");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, test_nops);
 	tcase_add_test(tc, test_stride);
@@ -306,10 +301,9 @@ int main(void)
 	tcase_add_test(tc, test_queue_reset);
 	tcase_add_test(tc, test_validated_queue_reset);
 	tcase_add_test(tc, test_model_refused);
-	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(void)
+{
+	return suite_main("submit", add);
 }
