@@ -9,7 +9,8 @@ all: build/build.ninja
 build/build.ninja:
 	@meson setup build
 
-demo: deps
+demo:
+	@scripts/deps.sh build
 	@$(MAKE) --no-print-directory build/build.ninja
 	@ninja -C build runtime/embeng
 	@build/runtime/embeng demo

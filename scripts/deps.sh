@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the packages of packages.txt that are missing, saying which first.
+# usage: deps.sh [build|check]: what building needs alone, or all
 # Runs before anything else is there: POSIX sh, dpkg and apt-get only.
 set -eu
 
 cd "$(dirname "$0")/.."
+part=${1:-check}
 
 arch()
 {
@@ -17,10 +19,11 @@ arch()
 	fi
 }
 
-# "package probe purpose" per line, for this architecture
+# "package probe purpose" per line, for this architecture, up to the end of the part
 wanted()
 {
-	awk -v arch="$(arch)" '
+	awk -v arch="$(arch)" -v part="$part" '
+		/^# (build|check)$/ { if (seen) exit; seen = $2 == part }
 		/^#/ || NF == 0 { next }
 		$2 ~ /^\[/ { if ($2 != "[" arch "]") next; $2 = "" }
 		{ $1 = $1; gsub(/  +/, " "); print }' packages.txt
