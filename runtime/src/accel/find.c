@@ -17,7 +17,7 @@ struct list {
 };
 
 /* libpci calls it when memory is out, and goes on if it returned. */
-static _Noreturn void give_up(char *message, ...)
+static __attribute__((noreturn)) void give_up(char *message, ...)
 {
 	(void)message;
 	abort();
