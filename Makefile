@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A thin front for meson: the build itself is described in meson.build.
 
-.PHONY: all demo check deps clean
+.PHONY: all demo check check-kernel deps clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -17,6 +17,14 @@ demo:
 
 check: deps
 	@/usr/bin/env python3 scripts/check.py
+
+# The kernel modules, each test script in a virtual machine of its own.
+check-kernel:
+	@scripts/deps.sh kernel
+	@$(MAKE) --no-print-directory all
+	@for part in emulator driver accel; do \
+		tests/vm/run --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
+	done
 
 deps:
 	@scripts/deps.sh

@@ -31,7 +31,6 @@ static void post(struct command *command, u16 flags)
 		.cookie = cmd->cookie,
 		.flags = flags,
 		.feature = EMBENG_NO_INDEX,
-		.timestamp = port_now_ns(),
 		.step = cmd->step ? cmd->step : cmd->after,
 	};
 
@@ -45,7 +44,7 @@ static void post(struct command *command, u16 flags)
 	} else if (flags & EMBENG_CQE_DONE) {
 		cqe.value = command->result;
 	}
-	ring_post(command->queue, &cqe);
+	ring_post(command->queue, &cqe, pace(command, flags, &cqe.timestamp));
 }
 
 /* What the model layer was never asked about, or refused, has nothing to finish there. */
@@ -59,7 +58,7 @@ static void retire(struct command *command)
 	queue_drop(q, command);
 }
 
-void complete(struct command *command)
+void command_complete(struct command *command)
 {
 	if (!command_is_ours(command))
 		model_finish(command);
@@ -141,6 +140,7 @@ static void copy(struct queue *q, struct command *command)
 	command->next = next;
 	command->queue = q;
 	command->context = q->context;
+	command->accepted_ns = port_now_ns();
 	command->index = q->sq_head;
 	ring_copy(q, &command->cmd);
 }

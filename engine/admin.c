@@ -21,7 +21,7 @@ static void post(struct engine *e, const struct embeng_admin_cmd *cmd, const str
 		.timestamp = port_now_ns(),
 	};
 
-	ring_post(e->queues[0], &cqe);
+	ring_post(e->queues[0], &cqe, 0);
 }
 
 static struct context *find_context(struct engine *e, u32 number)

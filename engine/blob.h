@@ -63,4 +63,14 @@ u64 fnv1a(u64 hash, const void *data, u64 length);
  */
 u32 optimizer_kernel(u32 optimizer);
 
+/**
+ * optimizer_number_ok() - whether a hyperparameter is within its limits
+ * @kernel: enum kernel_optimizer_kind
+ * @index: which one; beyond those that the optimizer has it must be 0
+ * @bits: f32 bits
+ *
+ * Return: true when it is.
+ */
+bool optimizer_number_ok(u32 kernel, u32 index, u32 bits);
+
 #endif

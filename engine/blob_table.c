@@ -88,16 +88,26 @@ static const struct bounds {
 	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
 };
 
-static u16 check_range(struct parser *p, u64 offset, u32 bits, u32 range)
+bool optimizer_number_ok(u32 kernel, u32 index, u32 bits)
 {
-	s64 order = f32_order(bits), low = bounds[range].low, high = bounds[range].high;
+	u32 range;
+	s64 order;
 
-	if (order < low)
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits,
-			      low < 0 ? F32_SIGN | (u64)-low : (u64)low);
-	if (order > high || (range == KERNEL_SWITCH && bits && bits != F32_ONE))
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, (u64)high);
-	return 0;
+	if (index >= kernel_optimizers[kernel].hyper_count)
+		return !bits;
+	range = kernel_optimizers[kernel].hyper[index].range;
+	order = f32_order(bits);
+	return order >= bounds[range].low && order <= bounds[range].high &&
+	       (range != KERNEL_SWITCH || !bits || bits == F32_ONE);
+}
+
+static u64 limit_of(u32 range, u32 bits)
+{
+	s64 low = bounds[range].low;
+
+	if (f32_order(bits) >= low)
+		return (u64)bounds[range].high;
+	return low < 0 ? F32_SIGN | (u64)-low : (u64)low;
 }
 
 static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_record_table *t,
@@ -110,9 +120,11 @@ static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_r
 		u64 offset = AT(at, embeng_record_table, hyperparameter) + i * 4;
 		u32 bits = t->hyperparameter[i];
 
-		status = i < count ? check_range(p, offset, bits,
-						 kernel_optimizers[kind].hyper[i].range) :
-				     value_above(p, offset, bits, 0);
+		if (i >= count)
+			status = value_above(p, offset, bits, 0);
+		else if (!optimizer_number_ok(kind, i, bits))
+			status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits,
+					limit_of(kernel_optimizers[kind].hyper[i].range, bits));
 	}
 	return status;
 }

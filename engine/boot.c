@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "firmware.h"
 #include "internal.h"
+#include "selftest.h"
 
 #define FEATURES_KNOWN \
 	(EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_PIPELINING | EMBENG_CAP_STATISTICS)
 
-static u32 lesser(u32 a, u32 b)
+static u64 lesser(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
@@ -37,7 +38,7 @@ static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
 	caps->interface_minor = EMBENG_INTERFACE_MINOR;
 	caps->features = (p->features & FEATURES_KNOWN) | EMBENG_CAP_SIGNATURE_UNCHECKED;
 	caps->cores = e->config.cores;
-	caps->queues = lesser(p->queues, e->config.queues);
+	caps->queues = (u32)lesser(p->queues, e->config.queues);
 	caps->vectors = e->config.vectors;
 	caps->contexts = p->contexts;
 	caps->regions = p->regions;
@@ -100,6 +101,7 @@ static u32 start(struct engine *e, const struct firmware *firmware)
 	if (status) {
 		port_free(e->contexts);
 		e->contexts = NULL;
+		memset(&e->caps, 0, sizeof(e->caps));
 		return status == EMBENG_STATUS_KEY ? EMBENG_BOOT_ERROR_ADDRESS :
 						     EMBENG_BOOT_ERROR_MEMORY;
 	}
@@ -110,14 +112,36 @@ static u32 start(struct engine *e, const struct firmware *firmware)
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
+static u32 self_test(struct engine *e, const u8 *image, const struct firmware *firmware,
+		     u64 *offset)
+{
+	struct selftest_failure failure;
+	u32 error = selftest_run(image + firmware->tests, firmware->tests_length, &failure);
+
+	if (error != EMBENG_BOOT_ERROR_SELF_TEST)
+		return error;
+	*offset = firmware->tests + failure.offset;
+	reg_write32(e, EMBENG_REG_BOOT_ERROR_INDEX, failure.index);
+	port_log(e->config.host, PORT_LOG_ERROR, "self-test %u failed on the %s kernels",
+		 failure.index, failure.variant);
+	return error;
+}
+
 static u32 load(struct engine *e, struct firmware *firmware, u64 *offset)
 {
 	u64 length = reg_read64(e, EMBENG_REG_BOOT_LENGTH);
 	void *image = NULL;
-	u32 error = copy_image(e, length, &image);
+	u32 error = (u32)port_fault(e->config.host, PORT_FAULT_FIRMWARE_REFUSES, 0);
 
 	if (!error)
+		error = copy_image(e, length, &image);
+
+	if (error == EMBENG_BOOT_ERROR_LENGTH)
+		*offset = lesser(length, EMBENG_FW_LENGTH_MAX);
+	if (!error)
 		error = firmware_check(image, length, e->firmware_minimum, firmware, offset);
+	if (!error)
+		error = self_test(e, image, firmware, offset);
 	port_free(image);
 	return error ? error : start(e, firmware);
 }
@@ -129,6 +153,7 @@ void boot_load(struct engine *e)
 	u32 error;
 
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
+	reg_write32(e, EMBENG_REG_BOOT_ERROR_INDEX, 0);
 	error = load(e, &firmware, &offset);
 	reg_write32(e, EMBENG_REG_BOOT_ERROR, error);
 	reg_write64(e, EMBENG_REG_BOOT_ERROR_OFFSET, offset);

@@ -32,10 +32,10 @@
 	X(i, 0x493c7d27u, 0x9278fa4eu, 0x211d826du, 0x423b04dau, \
 	  0x847609b4u, 0x0d006599u, 0x1a00cb32u, 0x34019664u)
 
-#define BIT(i, b, value) ((i) >> (b)&1 ? (value) : 0)
+#define BIT_OF(i, b, value) ((i) >> (b)&1 ? (value) : 0)
 #define ENTRY(i, a, b, c, d, e, f, g, h)                                         \
-	(BIT(i, 0, a) ^ BIT(i, 1, b) ^ BIT(i, 2, c) ^ BIT(i, 3, d) ^             \
-	 BIT(i, 4, e) ^ BIT(i, 5, f) ^ BIT(i, 6, g) ^ BIT(i, 7, h))
+	(BIT_OF(i, 0, a) ^ BIT_OF(i, 1, b) ^ BIT_OF(i, 2, c) ^ BIT_OF(i, 3, d) ^             \
+	 BIT_OF(i, 4, e) ^ BIT_OF(i, 5, f) ^ BIT_OF(i, 6, g) ^ BIT_OF(i, 7, h))
 #define FOUR(basis, i) \
 	basis(ENTRY, (i)), basis(ENTRY, (i) + 1), basis(ENTRY, (i) + 2), basis(ENTRY, (i) + 3)
 #define SIXTEEN(basis, i) \

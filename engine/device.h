@@ -74,6 +74,7 @@ struct command {
 	u32 index;	      /* free-running submission index */
 	u64 result;	      /* embeng_cqe.value on success */
 	u64 ready_ns;	      /* NOP: not before */
+	u64 accepted_ns;      /* when it was fetched */
 	void *state;	      /* the model layer's; released by model_release() */
 	bool holds_model;     /* the model layer counts it as a user of the model */
 	bool committed;	      /* checked and copied; may run when its turn comes */
@@ -178,6 +179,8 @@ struct queue {
 	struct command *pool, *free; /* [accept_limit], and those not in use */
 	u32 tail_seen, cq_head_seen; /* as of the last look */
 	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
+	u64 publish_ns; /* completions wait until then to be seen, 0: they do not */
+	bool stalled;	/* a fault: it takes nothing more */
 	u64 turn;		     /* engine->turn when it last ran a command */
 	struct embeng_queue_report reported;
 };
@@ -208,6 +211,9 @@ struct engine {
 	bool resetting; /* a warm reset waits for what is in flight */
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
+	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
+	u64 free_ns;		     /* when what was charged is over */
+	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
 };
 
 static inline void *reg_at(struct engine *e, u32 offset)

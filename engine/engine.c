@@ -39,7 +39,9 @@ int engine_create(const struct engine_config *config, struct engine **out)
 		engine_destroy(e);
 		return -ENOMEM;
 	}
+	e->firmware_minimum = config->firmware_minimum;
 	registers_reset(e);
+	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
 	if (config->service && service_start(e)) {
 		engine_destroy(e);
 		return -ENOMEM;
@@ -66,6 +68,16 @@ void engine_destroy(struct engine *engine)
 	if (engine->lock)
 		port_mutex_free(engine->lock);
 	port_free(engine);
+}
+
+u64 engine_firmware_minimum(struct engine *engine)
+{
+	u64 minimum;
+
+	port_lock(engine->lock);
+	minimum = engine->firmware_minimum;
+	port_unlock(engine->lock);
+	return minimum;
 }
 
 const char *engine_variant(const struct engine *engine)

@@ -21,6 +21,8 @@ struct engine;
  * @vectors: interrupt vectors
  * @cores: 1 .. 64; rows are spread over them
  * @table_memory: bytes for tables and slots
+ * @firmware_minimum: lowest firmware version that it boots; what a device keeps when it is
+ *	off, see engine_firmware_minimum()
  * @variant: name of the kernel variant to force, or NULL
  * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
  *	engine_run()
@@ -34,6 +36,7 @@ struct engine_config {
 	u32 vectors;
 	u32 cores;
 	u64 table_memory;
+	u64 firmware_minimum;
 	const char *variant;
 	u32 service;
 };
@@ -77,6 +80,9 @@ int engine_run(struct engine *engine, enum engine_run_mode mode);
  * Costs a load when it is awake.
  */
 void engine_kick(struct engine *engine);
+
+/** engine_firmware_minimum() - lowest version that it boots, raised by images so far */
+u64 engine_firmware_minimum(struct engine *engine);
 
 /** engine_variant() - name of the kernel variant in use */
 const char *engine_variant(const struct engine *engine);

@@ -35,6 +35,26 @@ static bool is_fetched(const struct context *c)
 	return true;
 }
 
+/* What the device meets while it works for a command. True: the command ends with it. */
+static bool fails(struct engine *e, struct command *command)
+{
+	void *host = e->config.host;
+	u32 number = command->queue->number;
+	bool lost = port_fault(host, PORT_FAULT_ECC_UNCORRECTABLE, number);
+
+	if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number))
+		reg_count(e, EMBENG_REG_COUNT_ECC_CORRECTABLE, 1);
+	if (lost) {
+		reg_count(e, EMBENG_REG_COUNT_ECC_UNCORRECTABLE, 1);
+		reg_write32(e, EMBENG_REG_STATUS, EMBENG_DEVICE_FAULT);
+	}
+	if (!lost && !port_fault(host, PORT_FAULT_DMA_ERROR, number))
+		return false;
+	fault_set(&command->fault, EMBENG_STATUS_INTERNAL, EMBENG_FIELD_NONE, EMBENG_NO_INDEX, 0, 0,
+		  0);
+	return true;
+}
+
 /* Looks at a queue's oldest command; true when the model layer can run it. */
 static bool look(struct queue *q, int *moved)
 {
@@ -59,7 +79,9 @@ static bool look(struct queue *q, int *moved)
 		q->context->moving = true;
 		return true;
 	}
-	complete(command);
+	if (verdict == VERDICT_READY)
+		fails(q->engine, command);
+	command_complete(command);
 	*moved = 1;
 	return false;
 }
@@ -98,12 +120,13 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 	q->turn = ++e->turn;
 	port_unlock(e->lock);
 	began = port_now_ns();
-	model_run(command);
+	if (!fails(e, command))
+		model_run(command);
 	port_lock(e->lock);
 	*away_ns += port_now_ns() - began;
 	q->running = false;
 	e->busy = false;
-	complete(command);
+	command_complete(command);
 }
 
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)

@@ -3,14 +3,16 @@
 
 #include "../uapi/embeng_regs.h"
 #include "port.h"
+#include "selftest.h"
 #include "sha256.h"
+#include "utf8.h"
 
 struct check {
 	const u8 *image;
 	u64 length;
 	struct embeng_fw_header header;
 	struct firmware found;
-	bool have_parameters;
+	u32 seen; /* bit of each type that was there */
 	u64 end; /* of what has been accounted for */
 	u64 *offset;
 };
@@ -112,32 +114,42 @@ static u32 check_place(struct check *c, const struct embeng_fw_section *s, u64 e
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-#define PARAMETER(name, low, high) \
-	{offsetof(struct embeng_fw_parameters, name), low, high}
-
 static const struct {
-	u64 offset;
-	u32 low, high;
+	u32 offset, bytes;
+	u64 low, high;
 } limits[] = {
-	PARAMETER(step_depth, 4, 64), PARAMETER(contexts, 1, 256),
-	PARAMETER(queues, 2, 1024),   PARAMETER(regions, 16, 65536),
-	PARAMETER(heartbeat_ms, 1, 10000),
+#define LIMIT(name, bytes, low, high, words) \
+	{offsetof(struct embeng_fw_parameters, name), bytes, low, high},
+	EMBENG_FW_PARAMETER_TABLE(LIMIT)
+#undef LIMIT
 };
+
+static u32 check_limits(struct check *c, const struct embeng_fw_section *s)
+{
+	u32 i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		u64 value = 0;
+
+		memcpy(&value, (u8 *)&c->found.parameters + limits[i].offset, limits[i].bytes);
+		if (value < limits[i].low || value > limits[i].high)
+			return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset + limits[i].offset);
+	}
+	return EMBENG_BOOT_ERROR_NONE;
+}
 
 static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 {
 	struct embeng_fw_parameters *p = &c->found.parameters;
-	u32 i, value;
+	u32 error;
 	u64 at;
 
 	if (s->length < sizeof(*p))
-		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset);
+		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset);
 	memcpy(p, c->image + s->offset, sizeof(*p));
-	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		memcpy(&value, (u8 *)p + limits[i].offset, sizeof(value));
-		if (value < limits[i].low || value > limits[i].high)
-			return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset + limits[i].offset);
-	}
+	error = check_limits(c, s);
+	if (error)
+		return error;
 	/* An image that shuts itself out could never be booted again. */
 	if (p->minimum_version > c->header.version)
 		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
@@ -146,8 +158,72 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	if (at < sizeof(p->reserved))
 		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
 			      s->offset + offsetof(struct embeng_fw_parameters, reserved) + at);
-	c->have_parameters = true;
 	return EMBENG_BOOT_ERROR_NONE;
+}
+
+/* "NAME=VALUE" in UTF-8. What goes to people must not speak to their terminals. */
+static bool string_good(const u8 *text, u64 *at)
+{
+	const u8 *p = text;
+	bool named = false;
+	u32 length;
+
+	for (; *p; p += length) {
+		length = utf8_sequence(p);
+		if (!length || *p < ' ' || *p == 0x7f) {
+			*at += (u64)(p - text);
+			return false;
+		}
+		named |= *p == '=';
+	}
+	return named && *text != '=';
+}
+
+static u32 check_strings(struct check *c, const struct embeng_fw_section *s)
+{
+	const u8 *text = c->image + s->offset;
+	u64 at = 0, last = s->length ? s->length - 1 : 0;
+
+	if (!s->length || text[last])
+		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + last);
+	for (; at < s->length; at++) {
+		if (!string_good(text + at, &at))
+			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + at);
+		while (text[at])
+			at++;
+	}
+	return EMBENG_BOOT_ERROR_NONE;
+}
+
+static u32 check_tests(struct check *c, const struct embeng_fw_section *s)
+{
+	u64 at = 0;
+	u32 error = selftest_check(c->image + s->offset, s->length, &c->found.test_count, &at);
+
+	c->found.tests = s->offset;
+	c->found.tests_length = s->length;
+	return error ? refuse(c, error, s->offset + at) : EMBENG_BOOT_ERROR_NONE;
+}
+
+static u32 check_content(struct check *c, const struct embeng_fw_section *s, u64 entry)
+{
+	if (s->type >= EMBENG_FW_PARAMETERS && s->type <= EMBENG_FW_PROGRAMS) {
+		if (c->seen & 1u << s->type)
+			return refuse(c, EMBENG_BOOT_ERROR_DUPLICATE, entry);
+		c->seen |= 1u << s->type;
+	}
+	switch (s->type) {
+	case EMBENG_FW_PARAMETERS:
+		return check_parameters(c, s);
+	case EMBENG_FW_SELF_TEST:
+		return check_tests(c, s);
+	case EMBENG_FW_STRINGS:
+		return check_strings(c, s);
+	default:
+		return s->flags & EMBENG_FW_SECTION_MANDATORY ?
+			       refuse(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry) :
+			       EMBENG_BOOT_ERROR_NONE;
+	}
 }
 
 static u32 check_section(struct check *c, u32 number)
@@ -164,13 +240,7 @@ static u32 check_section(struct check *c, u32 number)
 	sha256_digest(c->image + s.offset, s.length, digest);
 	if (memcmp(digest, s.sha256, sizeof(digest)))
 		return refuse(c, EMBENG_BOOT_ERROR_HASH, s.offset);
-	if (s.type == EMBENG_FW_STRINGS)
-		return EMBENG_BOOT_ERROR_NONE;
-	if (s.type == EMBENG_FW_PARAMETERS && !c->have_parameters)
-		return check_parameters(c, &s);
-	if (s.type == EMBENG_FW_PARAMETERS || s.flags & EMBENG_FW_SECTION_MANDATORY)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry);
-	return EMBENG_BOOT_ERROR_NONE;
+	return check_content(c, &s, entry);
 }
 
 static u32 check_sections(struct check *c)
@@ -187,7 +257,7 @@ static u32 check_sections(struct check *c)
 		return error;
 	if (c->end != c->length)
 		return refuse(c, EMBENG_BOOT_ERROR_SECTION, c->end);
-	if (!c->have_parameters)
+	if (!(c->seen & 1u << EMBENG_FW_PARAMETERS))
 		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
 			      offsetof(struct embeng_fw_header, section_count));
 	return EMBENG_BOOT_ERROR_NONE;

@@ -56,7 +56,8 @@ static u32 bin(u64 count)
  */
 static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 {
-	u64 histogram[HOT_HISTOGRAM] = { 0 }, above = 0;
+	u32 histogram[HOT_HISTOGRAM] = { 0 }; /* groups are fewer than occurrences, which are u32 */
+	u64 above = 0;
 	u32 b = HOT_HISTOGRAM - 1;
 
 	for (u64 i = 0; i < count; i++)

@@ -55,7 +55,8 @@ enum ring_look ring_look(struct queue *q);
 void ring_copy(struct queue *q, void *command);
 void ring_consume(struct queue *q);
 u32 ring_space(struct queue *q);
-void ring_post(struct queue *q, const struct embeng_cqe *cqe);
+/* @seen_ns: not to be seen before */
+void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns);
 void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
 
 /* command.c */
@@ -69,7 +70,14 @@ void command_release(struct command *command);
 /* accept.c */
 /* Lets go of the lock inside; adds the time it was without it to *away_ns. */
 int accept_step(struct engine *e, u64 *away_ns);
-void complete(struct command *command);
+void command_complete(struct command *command);
+
+/* pace.c */
+/*
+ * Charges a command by the host's model of the device. Return: when this completion of it
+ * may be seen, 0: at once; *timestamp is what it carries.
+ */
+u64 pace(const struct command *command, u16 flags, u64 *timestamp);
 
 /* execute.c */
 /* As accept_step(). */

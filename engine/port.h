@@ -73,6 +73,39 @@ struct port_fpu {
 void port_fpu_begin(struct port_fpu *fpu);
 void port_fpu_end(struct port_fpu *fpu);
 
+/*
+ * Faults that a host injects to see how others bear them. port_fault() is asked at each
+ * occasion and is not 0 when the fault strikes now; what the number says stands here, with
+ * the target that it is asked for. A host without faults answers 0.
+ */
+enum port_fault {
+	PORT_FAULT_DROP_COMPLETION,    /* queue */
+	PORT_FAULT_DELAY_COMPLETION,   /* queue; ns */
+	PORT_FAULT_CORRUPT_COMPLETION, /* queue */
+	PORT_FAULT_STALL_QUEUE,	       /* queue: takes nothing more until it is destroyed */
+	PORT_FAULT_REFUSE_REGION,      /* context */
+	PORT_FAULT_DMA_ERROR,	       /* queue whose command meets it */
+	PORT_FAULT_ECC_CORRECTABLE,    /* queue whose command meets it */
+	PORT_FAULT_ECC_UNCORRECTABLE,  /* queue whose command meets it */
+	PORT_FAULT_FIRMWARE_REFUSES,   /* enum embeng_boot_error */
+	PORT_FAULT_HEARTBEAT_STOPS,
+};
+u64 port_fault(void *host, enum port_fault fault, u32 target);
+
+/*
+ * How fast the device is to look, when the host models one: what a command costs, beginning
+ * when it was accepted and the one before it was over. Its completion is seen no earlier and
+ * carries that time. With @virtual_time nothing waits, and completions carry what the clock
+ * of such a device would show. False: as fast as it goes, at the host's time.
+ */
+struct port_speed {
+	u64 fixed_ns;
+	u64 ns_per_kib; /* of table rows and gradients to and from the host */
+	u64 ns_per_row; /* looked up or updated */
+	bool virtual_time;
+};
+bool port_speed(void *host, struct port_speed *speed);
+
 enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -199,7 +199,7 @@ bool queue_reap(struct queue *q)
 	while (q->oldest) {
 		fault_set(&q->oldest->fault, EMBENG_STATUS_ABORTED, EMBENG_FIELD_NONE,
 			  EMBENG_NO_INDEX, 0, 0, 0);
-		complete(q->oldest);
+		command_complete(q->oldest);
 	}
 	leave_order(e, q);
 	e->queues[q->number] = NULL;

@@ -73,7 +73,11 @@ static u16 copy_segments(struct context *c, u64 address, u32 count, struct emben
 static u16 map(struct context *c, struct region *r, const struct embeng_region *entry)
 {
 	struct embeng_segment *segments = NULL;
-	u16 status = copy_segments(c, entry->segments, entry->segment_count, &segments);
+	u16 status;
+
+	if (port_fault(c->engine->config.host, PORT_FAULT_REFUSE_REGION, c->number))
+		return EMBENG_STATUS_KEY;
+	status = copy_segments(c, entry->segments, entry->segment_count, &segments);
 
 	if (status)
 		return status;

@@ -102,6 +102,8 @@ void registers_heartbeat(struct engine *e, bool moved)
 
 	if (reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
 		return;
+	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
+		return;
 	if (!moved && now - e->heartbeat_ns < (u64)e->heartbeat_ms * 1000000)
 		return;
 	e->heartbeat_ns = now;

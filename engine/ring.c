@@ -11,10 +11,41 @@ static enum ring_look stop(struct queue *q)
 	return RING_STOPPED;
 }
 
+/* @always: for a change that no index tells of */
+static void interrupt(struct queue *q, bool always)
+{
+	u32 armed;
+
+	embeng_arm_then_recheck();
+	armed = EMBENG_LOAD_ACQUIRE(&q->doorbell->armed);
+	if (armed == q->armed)
+		return;
+	if (!always && (s32)(q->cq_tail - EMBENG_LOAD_ACQUIRE(&q->doorbell->arm)) <= 0)
+		return;
+	q->armed = armed;
+	port_interrupt(q->engine->config.host, q->vector);
+}
+
+static u64 strikes(const struct queue *q, enum port_fault fault)
+{
+	return port_fault(q->engine->config.host, fault, q->number);
+}
+
+static void publish(struct queue *q)
+{
+	if (q->publish_ns > port_now_ns())
+		return;
+	q->publish_ns = 0;
+	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
+	interrupt(q, false);
+}
+
 enum ring_look ring_look(struct queue *q)
 {
 	u32 tail, head;
 
+	if (q->publish_ns)
+		publish(q);
 	if (q->state == EMBENG_QUEUE_ERROR)
 		return RING_STOPPED;
 	tail = embeng_observe_tail(&q->doorbell->sq_tail);
@@ -25,7 +56,11 @@ enum ring_look ring_look(struct queue *q)
 	if (q->cq_tail - head > q->layout.cq_entries)
 		return stop(q);
 	q->cq_head_seen = head;
-	return tail == q->sq_head ? RING_EMPTY : RING_COMMAND;
+	if (tail == q->sq_head)
+		return RING_EMPTY;
+	if (strikes(q, PORT_FAULT_STALL_QUEUE))
+		q->stalled = true;
+	return q->stalled ? RING_EMPTY : RING_COMMAND;
 }
 
 void ring_copy(struct queue *q, void *command)
@@ -47,32 +82,27 @@ u32 ring_space(struct queue *q)
 	return q->layout.cq_entries - (q->cq_tail - q->cq_head_seen);
 }
 
-/* @always: for a change that no index tells of */
-static void interrupt(struct queue *q, bool always)
-{
-	u32 armed;
-
-	embeng_arm_then_recheck();
-	armed = EMBENG_LOAD_ACQUIRE(&q->doorbell->armed);
-	if (armed == q->armed)
-		return;
-	if (!always && (s32)(q->cq_tail - EMBENG_LOAD_ACQUIRE(&q->doorbell->arm)) <= 0)
-		return;
-	q->armed = armed;
-	port_interrupt(q->engine->config.host, q->vector);
-}
-
 void ring_interrupt_if_armed(struct queue *q)
 {
 	interrupt(q, true);
 }
 
-void ring_post(struct queue *q, const struct embeng_cqe *cqe)
+void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 {
 	u32 slot = q->cq_tail & (q->layout.cq_entries - 1);
+	struct embeng_cqe copy = *cqe;
+	u64 delay;
 
-	memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(*cqe), cqe, sizeof(*cqe));
+	if (strikes(q, PORT_FAULT_DROP_COMPLETION))
+		return;
+	if (strikes(q, PORT_FAULT_CORRUPT_COMPLETION))
+		copy.cookie = ~copy.cookie;
+	delay = strikes(q, PORT_FAULT_DELAY_COMPLETION);
+	if (delay)
+		seen_ns = port_now_ns() + delay;
+	if (seen_ns > q->publish_ns)
+		q->publish_ns = seen_ns;
+	memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy, sizeof(copy));
 	q->cq_tail++;
-	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
-	interrupt(q, false);
+	publish(q);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Writes the built-in image as a C header. usage: mkimage OUTPUT */
+/*
+ * Writes the image of text sources as a file, for a driver that loads it by name, and as a C
+ * header, for the soft device. usage: mkimage HEADER FILE SOURCE...
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "builtin/parameters.h"
-#include "image.h"
+#include "source.h"
 
 #define BYTES_PER_LINE 12
 
@@ -14,7 +16,7 @@ static int write_header(FILE *out, const unsigned char *image, size_t length)
 	size_t i;
 
 	fprintf(out, "/* SPDX-License-Identifier: MIT */\n"
-		     "/* Made by mkimage from firmware-loader/builtin/. */\n"
+		     "/* Made by mkimage from the sources in firmware-loader/embeng/. */\n"
 		     "static const unsigned char embeng_builtin_image[] "
 		     "__attribute__((aligned(64))) = {");
 	for (i = 0; i < length; i++)
@@ -23,40 +25,68 @@ static int write_header(FILE *out, const unsigned char *image, size_t length)
 	return ferror(out);
 }
 
-static int write_file(const char *path, const unsigned char *image, size_t length)
+static int write_plain(FILE *out, const unsigned char *image, size_t length)
+{
+	return fwrite(image, 1, length, out) != length;
+}
+
+static int write_file(const char *path, const unsigned char *image, size_t length,
+		      int (*write)(FILE *out, const unsigned char *image, size_t length))
 {
 	FILE *out = fopen(path, "w");
-	int failed;
+	int failed = 1;
 
-	if (!out)
+	if (out)
+		failed = write(out, image, length);
+	if (!out || fclose(out) || failed) {
+		perror(path);
 		return 1;
-	failed = write_header(out, image, length);
-	return fclose(out) || failed;
+	}
+	return 0;
+}
+
+static int read_source(struct fw_source *s, const char *path)
+{
+	static char text[1 << 20];
+	FILE *in = fopen(path, "r");
+	size_t length;
+
+	if (!in) {
+		perror(path);
+		return 1;
+	}
+	length = fread(text, 1, sizeof(text), in);
+	if (ferror(in) || fclose(in) || length == sizeof(text)) {
+		fprintf(stderr, "%s: not read to its end\n", path);
+		return 1;
+	}
+	if (fw_source_read(s, path, text, length)) {
+		fprintf(stderr, "%s\n", s->error);
+		return 1;
+	}
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	const struct image_section sections[] = {
-		{EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &builtin_parameters,
-		 sizeof(builtin_parameters)},
-		{EMBENG_FW_STRINGS, 0, builtin_strings, sizeof(builtin_strings)},
-	};
-	void *image;
+	struct fw_source source = {0};
+	void *image = NULL;
 	size_t length;
-	int failed;
+	int failed = 0;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: mkimage OUTPUT\n");
+	if (argc < 4) {
+		fprintf(stderr, "usage: mkimage HEADER FILE SOURCE...\n");
 		return 2;
 	}
-	if (image_pack(BUILTIN_VERSION, BUILTIN_BUILD_ID, sections,
-		       sizeof(sections) / sizeof(sections[0]), &image, &length)) {
-		fprintf(stderr, "mkimage: out of memory\n");
-		return 1;
+	for (int i = 3; !failed && i < argc; i++)
+		failed = read_source(&source, argv[i]);
+	if (!failed && fw_source_pack(&source, &image, &length)) {
+		fprintf(stderr, "%s\n", source.error);
+		failed = 1;
 	}
-	failed = write_file(argv[1], image, length);
+	failed = failed || write_file(argv[1], image, length, write_header) ||
+		 write_file(argv[2], image, length, write_plain);
 	free(image);
-	if (failed)
-		perror(argv[1]);
+	fw_source_free(&source);
 	return failed;
 }

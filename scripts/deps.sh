@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Installs the packages of packages.txt that are missing, saying which first.
-# usage: deps.sh [build|check]: what building needs alone, or all
+# usage: deps.sh [build|check|kernel]: what building needs alone, tests too, virtual machines too
 # Runs before anything else is there: POSIX sh, dpkg and apt-get only.
 set -eu
 
@@ -23,7 +23,7 @@ arch()
 wanted()
 {
 	awk -v arch="$(arch)" -v part="$part" '
-		/^# (build|check)$/ { if (seen) exit; seen = $2 == part }
+		/^# (build|check|kernel)$/ { if (seen) exit; seen = $2 == part }
 		/^#/ || NF == 0 { next }
 		$2 ~ /^\[/ { if ($2 != "[" arch "]") next; $2 = "" }
 		{ $1 = $1; gsub(/  +/, " "); print }' packages.txt

@@ -46,23 +46,30 @@
  * A context belongs to an open file description: whoever has the descriptor, by fork() or
  * SCM_RIGHTS, may map its buffers, make queues and submit. Handles, region keys and queue
  * numbers of other files are ENOENT, existing or not. Mappings are not inherited by fork.
+ * What comes before CONTEXT_CREATE and needs a context is ENOENT too.
  *
  * DOC: Mappings
  *
  * mmap() offsets are returned by the ioctls and mean something on this file alone. Rings,
- * doorbells and registers take MAP_SHARED only. After the device is gone accesses go to a
- * scratch page of the file: no SIGBUS. embeng_ring_header.dead then is 1.
+ * doorbells, registers and buffers take MAP_SHARED only (EINVAL); a ring that is not the
+ * program's to write refuses PROT_WRITE (EACCES). After the device is gone nothing raises
+ * SIGBUS: buffers and rings stay as they were, with embeng_ring_header.dead 1, doorbells and
+ * registers become a scratch page of the file, as does all of a queue that was destroyed.
  *
  * DOC: Polling
  *
  * poll() on the file: POLLIN while an event of this context was not taken by WAIT: an armed
  * queue interrupted, a queue stopped. POLLERR once the context is lost, POLLHUP once the
- * device is gone.
+ * device is gone. poll() arms validated queues, a mapped one is armed by its program alone.
  */
 #ifndef _EMBENG_ACCEL_H_
 #define _EMBENG_ACCEL_H_
 
-#include "drm.h" /* libdrm-dev, or include/uapi/drm of a kernel */
+#ifdef __KERNEL__
+#include <drm/drm.h>
+#else
+#include "drm.h" /* libdrm-dev */
+#endif
 
 #include "embeng_engine.h"
 
@@ -80,7 +87,7 @@ enum embeng_accel_query_what {
 	EMBENG_ACCEL_QUERY_CAPS = 1,	/* struct embeng_caps, as the device's registers say */
 	EMBENG_ACCEL_QUERY_CONTEXT = 2, /* struct embeng_accel_context_state, of this file */
 	EMBENG_ACCEL_QUERY_RESETS = 3,	/* struct embeng_accel_resets, of the device */
-	EMBENG_ACCEL_QUERY_COUNTERS = 4, /* __u64 per counter register, in register order */
+	EMBENG_ACCEL_QUERY_COUNTERS = 4, /* __u64 per register from COUNT_COMMANDS on, in order */
 };
 
 /**
@@ -159,7 +166,7 @@ struct embeng_accel_context_state {
 /**
  * struct embeng_accel_resets - how often each rung of the ladder was taken
  * @sequence: resets that lost contexts
- * @commands: failed by their timeout
+ * @commands: 0
  * @queues: reset
  * @engines: warm resets
  * @functions: function-level resets
@@ -186,6 +193,7 @@ struct embeng_accel_resets {
  * @offset: out: for mmap()
  *
  * Freed by DRM_IOCTL_GEM_CLOSE once unbound and unmapped. DRM_IOCTL_PRIME_* shares it.
+ * The device sees it as it is: no call is needed between writing and submitting.
  * Charged to the context's limit when it is bound.
  */
 struct embeng_accel_bo_create {
@@ -218,7 +226,9 @@ struct embeng_accel_bo_info {
  * @flags: in: EMBENG_ACCEL_USERPTR_*
  * @handle: out
  *
- * Pages are pinned long-term and charged to RLIMIT_MEMLOCK.
+ * Pages are pinned long-term and charged to RLIMIT_MEMLOCK. Neither mapped here nor
+ * exported. EOPNOTSUPP without EMBENG_ACCEL_CAN_USERPTR: the kernel would put copies between
+ * this memory and the device (swiotlb), which nobody could keep equal. Imports are the same.
  */
 struct embeng_accel_userptr {
 	__u64 address;
@@ -286,8 +296,10 @@ struct embeng_accel_unbind {
  * @priority: in: 0 (low) to 3; above 1 needs CAP_SYS_NICE (EACCES)
  * @sq_entries: in: power of two up to EMBENG_SQ_ENTRIES_MAX
  * @cq_entries: in: power of two; at least twice @sq_entries on INPUT
- * @coalesce_count: in: completions per interrupt, 0: each
- * @coalesce_us: in: and at the latest after so many microseconds
+ * @coalesce_count: in: validated: completions per event that poll() and ANY_QUEUE wait
+ *	for, 0: each. 0 for MAPPED, whose program sets embeng_doorbell.arm
+ * @coalesce_us: in: and at the latest so many microseconds after arming, 1 to 1000000;
+ *	0 exactly when @coalesce_count is 0 or 1
  * @queue: out: number, also in &embeng_fence_point
  * @reserved: 0
  * @layout: out
@@ -339,7 +351,8 @@ struct embeng_accel_sync {
  * @count: in: commands, from 1 to the queue's entries
  * @stride: in: bytes from one command to the next, at least 64
  * @commands: in: pointer to &struct embeng_cmd
- * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first
+ * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first.
+ *	EOPNOTSUPP without EMBENG_ACCEL_CAN_SYNCOBJ, as @out_syncs
  * @out_syncs: in: pointer to [@out_count], signalled when the last command completed.
  *	EOPNOTSUPP when a predecessor went through a mapped queue or the command is a
  *	pipelined UPDATE; EAGAIN when a predecessor was not submitted yet
@@ -348,7 +361,10 @@ struct embeng_accel_sync {
  * @cq_head: in: completions below it have been read
  * @index: out: free-running index of the first command
  *
- * All commands are checked before any is submitted. ENOSPC: no room for all of them.
+ * All commands are checked before any is submitted: opcode (EOPNOTSUPP), kind of queue,
+ * flags and reserved fields (EINVAL), and that the key of @desc is one (ENOENT). The engine
+ * checks all else. ENOSPC: no room for all of them, or for their completions beside those
+ * that have not been read. EINVAL for a mapped queue.
  */
 struct embeng_accel_submit {
 	__u32 queue;
@@ -370,16 +386,20 @@ struct embeng_accel_submit {
  * struct embeng_accel_wait - sleep until completions are there
  * @queue: in: number, or EMBENG_ACCEL_ANY_QUEUE: any event of the context
  * @cq_head: in: completions below it have been read; with ANY_QUEUE 0
- * @count: in: return once so many are unread; with ANY_QUEUE 0
- * @least: in: with @least_ns: so many are enough by then; 0: not used
+ * @count: in: return once so many are unread, from 1; with ANY_QUEUE 0
+ * @least: in: with @least_ns: so many are enough from then on; 0: not used
  * @deadline_ns: in: absolute, CLOCK_MONOTONIC; 0: do not wait
  * @least_ns: in: absolute
- * @events: in: with ANY_QUEUE, the last value seen; out: the context's event count. Returns
- *	at once when it differs
+ * @events: in: with ANY_QUEUE, the last value seen, else 0; out: the context's event
+ *	count. With ANY_QUEUE the call returns at once when it differs
  * @cq_tail: out: the queue's completion tail
  * @state: out: enum embeng_queue_state
  *
- * Arms the queue and looks again before it sleeps. ETIME also writes the outputs.
+ * Arms validated queues and looks again before it sleeps; a program arms its mapped ones
+ * before the call. Gives the slots below @cq_head of a validated queue back to the device.
+ * On a single queue it also returns, with fewer, when @state is not RUNNING: nothing more
+ * comes before the program does something; who wants to sleep on goes by ANY_QUEUE. ETIME
+ * also writes the outputs. ENOENT when the queue is destroyed meanwhile.
  */
 struct embeng_accel_wait {
 	__u32 queue;
@@ -403,8 +423,9 @@ struct embeng_accel_wait {
  * @index: out: free-running index of the MODEL_LOAD
  * @reserved1: 0
  *
- * Copies the blob and checks its frame (EBADMSG); the engine checks its content. On a
- * mapped queue MODEL_LOAD is a command like others.
+ * Copies the blob and checks magic, version and length (EBADMSG); the engine checks the
+ * rest. The copy takes a region and counts as memory of the context until the next call. On
+ * a mapped queue MODEL_LOAD is a command like others (this call: EINVAL).
  */
 struct embeng_accel_model_load {
 	__u32 queue;
@@ -426,6 +447,9 @@ enum embeng_accel_rung {
  * struct embeng_accel_reset - take a rung of the recovery ladder
  * @rung: in: enum embeng_accel_rung
  * @queue: in: for QUEUE, else 0
+ *
+ * QUEUE: what waits is ABORTED, and the queue begins again. Completions of a mapped queue
+ * that were not read are lost: it begins where its doorbell stands.
  */
 struct embeng_accel_reset {
 	__u32 rung;

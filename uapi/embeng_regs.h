@@ -25,7 +25,7 @@
  *
  * A refused image leaves the device in FAILED; the same driver may try another.
  * BOOT_ERROR_OFFSET is 0 when the admin ring is at fault: PARAMETER for its sizes,
- * ADDRESS for its memory. While RUNNING a boot is answered and changes nothing:
+ * ADDRESS for its memory. BOOT_ERROR_INDEX counts with SELF_TEST alone. While RUNNING a boot is answered and changes nothing:
  * reset first. FIRMWARE_MINIMUM stays over a warm reset.
  * CONTROL_SEQUENCE + 1 with CONTROL = RESET is the warm reset: everything is
  * lost, BOOT_STATE is ROM again. Function-level reset does the same.
@@ -110,6 +110,7 @@ extern "C" {
 	X(FIRMWARE_MINIMUM, 0x0a0, 8, DEVICE, 0, "lowest version that it boots")              \
 	X(CONTROL_DONE, 0x0a8, 4, DEVICE, 0, "CONTROL_SEQUENCE that was answered")            \
 	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
+	X(BOOT_ERROR_INDEX, 0x0b0, 4, DEVICE, 0, "self-test that failed, from 0")             \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
 	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
@@ -134,7 +135,9 @@ extern "C" {
 	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns in updates")                                  \
 	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")           \
 	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY taken")              \
-	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")
+	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")    \
+	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors put right")        \
+	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,
@@ -156,7 +159,7 @@ enum embeng_boot_state {
 #define EMBENG_BOOT_ERROR_TABLE(X)                                                      \
 	X(NONE, 0, "no error")                                                          \
 	X(ADDRESS, 1, "the image is not in memory that the device was given")           \
-	X(LENGTH, 2, "the image is shorter than it says, or than its header")           \
+	X(LENGTH, 2, "the image does not have the length that it says or may have")     \
 	X(MAGIC, 3, "this is not a firmware image")                                     \
 	X(FORMAT, 4, "the image has another format version")                            \
 	X(INTERFACE, 5, "the image is for another interface version")                   \
@@ -167,7 +170,9 @@ enum embeng_boot_state {
 	X(PARAMETER, 10, "a boot parameter is outside its limits")                      \
 	X(SELF_TEST, 11, "a self-test failed")                                          \
 	X(RESERVED, 12, "a reserved field is not zero")                                 \
-	X(MEMORY, 13, "the host has no memory left for the device")
+	X(MEMORY, 13, "the host has no memory left for the device")                     \
+	X(DUPLICATE, 14, "a section is there twice")                                    \
+	X(CONTENT, 15, "a section does not hold what its type says")
 
 enum embeng_boot_error {
 #define EMBENG_BOOT_ERROR_ENUM(name, value, text) EMBENG_BOOT_ERROR_##name = value,
@@ -182,7 +187,7 @@ enum embeng_control {
 
 enum embeng_device_status {
 	EMBENG_DEVICE_OK = 0,
-	EMBENG_DEVICE_FAULT = 1,
+	EMBENG_DEVICE_FAULT = 1, /* the admin ring is broken or tables lost data: reset */
 };
 
 /**

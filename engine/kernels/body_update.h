@@ -49,7 +49,7 @@ INLINE float decay_factor(const struct kernel_update *u)
 }
 
 /* Not inlined: it is long, rare, and called once per float. */
-static __attribute__((noinline)) float any_pow(float x, double power)
+static __attribute__((__noinline__)) float any_pow(float x, double power)
 {
 	return (float)math64_pow(x, power);
 }

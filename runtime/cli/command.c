@@ -9,11 +9,14 @@
 const struct command commands[] = {
 	{"list", "list the devices that can be opened", cmd_list},
 	{"info", "show what a device is and can do", cmd_info},
+	{"regs", "show a device's registers", cmd_regs},
+	{"reset", "reset a device", cmd_reset},
 	{"plan", "tell the bytes that a model will need", cmd_plan},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
 	{"checkpoint", "list, verify or dump what a checkpoint holds", cmd_checkpoint},
 	{"lookup", "look ids up in a checkpoint, without a device", cmd_lookup},
+	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
 	{"conform", "run conformance vectors against a device", cmd_conform},
 };
 

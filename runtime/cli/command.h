@@ -42,11 +42,14 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
+int cmd_regs(int argc, char **argv);
+int cmd_reset(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_lookup(int argc, char **argv);
+int cmd_fw(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 
 #endif

@@ -27,7 +27,7 @@ static const char doc[] =
 enum { KEY_CORES = 256, KEY_KEEP_GOING };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "Run on this device; default $EMBENG_DEVICE, else soft", 0},
+	{"device", 'd', "DEVICE", 0, "Run on this device; default as of info", 0},
 	{"cores", KEY_CORES, "N", 0, "Cores of a soft device, for vectors that name none", 0},
 	{"keep-going", KEY_KEEP_GOING, NULL, 0, "Go on after a failed step of a vector", 0},
 	{0},
@@ -205,10 +205,11 @@ static int conform(struct call *call, const struct output *out)
 		call->run.device = device_choose(call->run.device);
 		err = device_probe(call->run.device, &info);
 		if (err)
-			code = output_library_failure(out, err,
-						      "`embeng list` shows the devices there are");
+			code = output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
 	}
 	if (!code) {
+		if (!call->run.device)
+			call->run.device = strcmp(info.kind, "soft") ? info.name : "soft";
 		call->run.fixed_cores = cores_are_fixed(call->run.device, &info);
 		code = run_all(call, &list, &info, out);
 	}

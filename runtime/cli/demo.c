@@ -25,7 +25,7 @@ struct found {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "What embeng list shows; default $EMBENG_DEVICE, else soft",
+	{"device", 'd', "DEVICE", 0, "What embeng list shows; default as of info",
 	 1},
 	{"query", KEY_QUERY, "PACKAGE", 0, "Show what goes with PACKAGE; may be repeated", 1},
 	{"source", KEY_SOURCE, "FILE", 0, "A Packages file, dumpavail or dpkg status to read", 1},

@@ -22,6 +22,8 @@ static const struct {
 	{EMBENG_CAP_SIGNATURE_UNCHECKED, "firmware signature unchecked"},
 };
 
+const char device_hint[] = "`embeng list` shows the devices there are";
+
 const char *device_capability(size_t k, uint32_t *bit)
 {
 	if (k >= sizeof(capabilities) / sizeof(capabilities[0]))
@@ -36,7 +38,7 @@ const char *device_choose(const char *given)
 
 	if (given)
 		return given;
-	return environment && *environment ? environment : "soft";
+	return environment && *environment ? environment : NULL;
 }
 
 /* What the firmware says is known only once the device is open. */
@@ -93,6 +95,11 @@ struct json_object *device_document(const struct embeng_device_info *info)
 	json_add_text(device, "name", info->name);
 	json_add_text(device, "kind", info->kind);
 	json_add_text(device, "variant", info->variant);
+	json_add_text(device, "address", info->address);
+	json_add_text(device, "driver", info->driver);
+	json_add_text(device, "description", info->description);
+	json_add_text(device, "state", info->state);
+	json_add_text(device, "problem", info->problem);
 	device_firmware(info, text, sizeof(text));
 	json_add_text(device, "firmware", text);
 	snprintf(text, sizeof(text), "%u.%u", info->interface_major, info->interface_minor);

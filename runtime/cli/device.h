@@ -7,8 +7,11 @@
 
 #include "embeng.h"
 
-/* -d, else the environment's EMBENG_DEVICE, else "soft". */
+/* -d, else the environment's EMBENG_DEVICE, else NULL: the library chooses. */
 const char *device_choose(const char *given);
+
+/* What to do about a device that is not there. */
+extern const char device_hint[];
 
 /**
  * device_probe() - open a device with a small model, ask, close

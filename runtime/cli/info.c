@@ -9,10 +9,13 @@ static const char doc[] =
 	"Open a device and show what it is and can do.\v"
 	"Examples:\n"
 	"  embeng info                            the device that is used by default\n"
+	"  embeng info -d /dev/accel/accel0       a device behind the kernel driver\n"
+	"  embeng info -d pci:0000:01:00.0        the same, by its PCI address\n"
 	"  embeng info -d soft:cores=4            the soft device with four cores\n"
 	"  embeng info -d soft:variant=portable   without vector instructions\n"
 	"  embeng info --json                     for scripts\n\n"
-	"The default is the environment's EMBENG_DEVICE, else soft.";
+	"The default is the environment's EMBENG_DEVICE, else the first device behind the\n"
+	"kernel driver, else soft.";
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
@@ -50,6 +53,12 @@ static void print_capabilities(uint32_t features)
 	putchar('\n');
 }
 
+static void print_text(const char *label, const char *text)
+{
+	if (*text)
+		printf("%-13s %s\n", label, text);
+}
+
 static void print_info(const struct embeng_device_info *info)
 {
 	char firmware[64];
@@ -57,7 +66,11 @@ static void print_info(const struct embeng_device_info *info)
 	device_firmware(info, firmware, sizeof(firmware));
 	printf("name          %s\n", info->name);
 	printf("kind          %s\n", info->kind);
+	print_text("description", info->description);
+	print_text("address", info->address);
+	print_text("driver", info->driver);
 	printf("variant       %s\n", *info->variant ? info->variant : "-");
+	print_text("state", info->state);
 	printf("firmware      %s\n", firmware);
 	printf("interface     %u.%u\n", info->interface_major, info->interface_minor);
 	printf("cores         %u\n", info->cores);
@@ -82,7 +95,7 @@ int cmd_info(int argc, char **argv)
 		return code;
 	err = device_probe(device_choose(device), &info);
 	if (err)
-		return output_library_failure(&out, err, "`embeng list` shows the devices there are");
+		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
 	if (!out.json) {
 		print_info(&info);
 		return CLI_OK;

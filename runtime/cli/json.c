@@ -56,16 +56,24 @@ void json_add_number(struct json_object *to, const char *key, uint64_t number)
 	json_object_object_add(to, key, json_object_new_uint64(number));
 }
 
-static void emit_failure(const struct output *out, int exit_code, int err, const char *hint,
-			 const char *message)
+void json_add_error(struct json_object *document, int exit_code, int err, const char *hint,
+		    const char *message)
 {
-	struct json_object *document = json_document(out), *error = json_object_new_object();
+	struct json_object *error = json_object_new_object();
 
 	json_object_object_add(error, "code", json_object_new_int(exit_code));
 	json_object_object_add(error, "name", json_object_new_string(errno_name(err)));
 	json_object_object_add(error, "message", json_object_new_string(message));
 	json_object_object_add(error, "hint", hint ? json_object_new_string(hint) : NULL);
 	json_object_object_add(document, "error", error);
+}
+
+static void emit_failure(const struct output *out, int exit_code, int err, const char *hint,
+			 const char *message)
+{
+	struct json_object *document = json_document(out);
+
+	json_add_error(document, exit_code, err, hint, message);
 	json_emit(document);
 }
 

@@ -35,6 +35,10 @@ struct json_object *json_float(double value);
 void json_add_text(struct json_object *to, const char *key, const char *text);
 void json_add_number(struct json_object *to, const char *key, uint64_t number);
 
+/* The member "error" of a failure's document. */
+void json_add_error(struct json_object *document, int exit_code, int err, const char *hint,
+		    const char *message);
+
 /**
  * output_fail() - report a failure, as a sentence on stderr or as the document
  * @err: errno, either sign

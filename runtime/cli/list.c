@@ -6,7 +6,7 @@
 #include "device.h"
 
 static const char doc[] =
-	"List the devices that can be opened by name.\v"
+	"List the devices there are, also those that cannot be opened, and why.\v"
 	"Examples:\n"
 	"  embeng list            a table for people\n"
 	"  embeng list --json     for scripts: .devices[].name is what -d takes\n"
@@ -34,9 +34,12 @@ static int show(void *arg, const struct embeng_device_info *info)
 	}
 	if (!listing->shown++)
 		printf("%-34s %-6s %-9s %5s %10s\n", "NAME", "KIND", "VARIANT", "CORES", "MEMORY");
-	printf("%-34s %-6s %-9s %5u %6llu MiB\n", info->name, info->kind,
+	printf("%-34s %-6s %-9s %5u %6llu MiB%s%s\n", info->name, info->kind,
 	       *info->variant ? info->variant : "-", info->cores,
-	       (unsigned long long)(info->table_memory >> 20));
+	       (unsigned long long)(info->table_memory >> 20), *info->description ? "  " : "",
+	       info->description);
+	if (*info->problem)
+		printf("  cannot be opened: %s\n", info->problem);
 	return 0;
 }
 

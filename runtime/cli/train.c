@@ -19,7 +19,7 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "What embeng list shows; default $EMBENG_DEVICE, else soft",
+	{"device", 'd', "DEVICE", 0, "What embeng list shows; default as of info",
 	 1},
 	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; default: as the first line looks", 1},
 	{"query", KEY_QUERY, "ITEM", 0, "Show what goes with ITEM; may be repeated", 1},

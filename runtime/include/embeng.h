@@ -14,6 +14,8 @@
  *     EBUSY all buffers in use            ENOSPC table memory is full
  *     ENOTSUP not in this device or build, or a call in the child of a fork
  *     ENODEV no such device, or gone      ESHUTDOWN context lost in a reset
+ *     ENXIO driver not loaded             EHOSTDOWN the firmware does not run
+ *     EACCES, EPERM permission            EDQUOT beyond the memory limit
  * - Structures that callers fill begin with @size = sizeof(struct ...), so that
  *   they can grow; what is zero means the default.
  * - Arrays come with their count and element type. Shapes exclude the trailing
@@ -52,7 +54,7 @@ struct embeng;
  * struct embeng_device_info - a device, open or not
  * @size: sizeof(struct embeng_device_info)
  * @name: what embeng_open() takes
- * @kind: "soft"
+ * @kind: "soft", or "accel" for a device behind the kernel driver
  * @variant: kernel variant in use, "" where the device does not tell
  * @interface_major: of the device
  * @interface_minor: of the device
@@ -64,6 +66,11 @@ struct embeng;
  * @tables: most tables
  * @features: EMBENG_CAP_* of embeng_engine.h
  * @table_memory: bytes for tables and slots
+ * @address: "pci:0000:01:00.0", "" without one
+ * @driver: kernel driver, "" without one
+ * @description: vendor and device in words, where they are known
+ * @state: of its firmware: "running", "failed", "loading", "rom"; "" not known
+ * @problem: of embeng_device_list(): why it cannot be opened, "" when it can
  */
 struct embeng_device_info {
 	size_t size;
@@ -74,29 +81,78 @@ struct embeng_device_info {
 	uint64_t firmware_version;
 	uint32_t cores, step_depth, replicas, dim, tables, features;
 	uint64_t table_memory;
+	char address[32];
+	char driver[32];
+	char description[128];
+	char state[16];
+	char problem[256];
 };
 
 /**
- * embeng_device_list() - call @fn for each device that can be opened by name
+ * embeng_device_list() - call @fn for each device there is
  *
- * Return: 0, -EINVAL, or what @fn returned when that was not 0, which stops.
+ * The soft device comes last. Return: 0, -EINVAL, or what @fn returned when that was not 0,
+ * which stops.
  */
 EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info),
 				  void *arg);
 
 /**
+ * embeng_registers_read() - copy a device's registers
+ * @name: as of embeng_open(); of a device whose firmware does not run, too
+ * @page: out, [EMBENG_REGISTERS_BYTES]; embeng_regs.h says what stands where
+ *
+ * For bring-up: through the driver, which wants CAP_SYS_RAWIO, or without one through the
+ * PCI function's own file. Of the soft device: of a new one. Return: 0, -ENODEV, -ENXIO,
+ * -EPERM.
+ */
+EMBENG_API int embeng_registers_read(const char *name, void *page);
+#define EMBENG_REGISTERS_BYTES 4096
+
+/**
+ * embeng_register_write() - write one register behind the driver's back
+ * @name: of a device behind the driver
+ * @offset: of a register that the driver writes (embeng_regs.h)
+ * @value: fits the register
+ *
+ * For bring-up, without a driver: a driver that is bound does not expect it, and a kernel
+ * may refuse it then. Return: 0, -EINVAL (no such register, or the device's), -ERANGE (value),
+ * -ENOTSUP (soft device, or the kernel refuses), -EPERM.
+ */
+EMBENG_API int embeng_register_write(const char *name, uint32_t offset, uint64_t value);
+
+enum embeng_reset {
+	EMBENG_RESET_ENGINE,   /* firmware boots anew */
+	EMBENG_RESET_FUNCTION, /* the same, after a reset of the PCI function */
+};
+
+/**
+ * embeng_device_reset() - reset a device; all tables of all programs on it are lost
+ * @name: of a device behind the driver
+ *
+ * Return: 0, -ENOTSUP (soft device), -EPERM or -EACCES (wants CAP_SYS_ADMIN), -EINVAL,
+ * -ENODEV.
+ */
+EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
+
+/**
  * embeng_open() - open a device and load a model
- * @name: "soft", "soft:cores=4,memory=1G,variant=portable"; NULL: the environment's
- *	EMBENG_DEVICE, else the soft device. Without variant= the environment's
- *	EMBENG_KERNEL names the kernel variant ("portable", on x86-64 also "avx2" and
- *	"avx512"), else the best that the processor runs; all give the same bits
+ * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft",
+ *	"soft:cores=4,memory=1G,variant=portable"; NULL: the environment's EMBENG_DEVICE,
+ *	else the first device behind the kernel driver, else the soft device. Without
+ *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
+ *	x86-64 also "avx2" and "avx512"), else the best that the processor runs. ",path=mapped"
+ *	behind a device's node or address has commands written to mapped queues, "path=validated"
+ *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
+ *	it is mapped where the driver allows that. All of them give the same bits
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes
  *
  * Tables start as their initializers say, slots at their starts. Return: 0, or
  * -ENODEV, -EINVAL (name), -ENOSPC (table memory), -ENOTSUP (among others: a kernel
- * variant that the processor lacks), -ENOMEM.
+ * variant that the processor lacks), -ENOMEM; of a device behind the driver also -EACCES (not
+ * your device), -ENXIO (no driver), -EHOSTDOWN (its firmware does not run).
  */
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);
@@ -123,16 +179,37 @@ EMBENG_API void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg,
  * embeng_fd() - readable when a lookup or an update completed since the last wait
  *
  * Owned by @e. For poll(); the calls below say what completed. Return: the
- * descriptor, -EINVAL, -ENOTSUP in the child of a fork.
+ * descriptor, -EINVAL, -ENOTSUP in the child of a fork and once the context is shared, whose
+ * events go to whoever asks first.
  */
 EMBENG_API int embeng_fd(struct embeng *e);
 
 /**
- * embeng_export() / embeng_attach() - share a context by descriptor
+ * embeng_export() - a descriptor of the handle's context, for other processes
  *
- * The soft device is one process. Return: -ENOTSUP.
+ * Each process that embeng_attach()es feeds replicas of its own: a replica belongs to the
+ * handle that enqueues its first batch, for good. What this handle has not fed yet when it is
+ * first exported is given up; no other thread may be in a call on it then. From then on
+ * embeng_flush() waits for the other processes' parts of the steps that this one handed in, too;
+ * calls that read or write rows and inference lookups give -ETIME while such a part is missing,
+ * so flush first; what is handed in when a handle is closed is lost with it unless it was
+ * flushed; and embeng_fd() is not to be had. A process that dies leaves the others waiting for
+ * its part (-ETIME names it).
+ *
+ * Return: a descriptor of the caller's, close-on-exec, to be sent by SCM_RIGHTS; -ENOTSUP on the
+ * soft device and with pipelining; -EBUSY after embeng_fd().
  */
 EMBENG_API int embeng_export(struct embeng *e);
+
+/**
+ * embeng_attach() - a handle on another process' context
+ * @fd: of embeng_export(); stays the caller's
+ * @model: the same as the other's, else lookups are refused
+ *
+ * The tables are as they are. Rows can be read and written, and inference looked up, before
+ * training starts, or once this handle feeds a replica. Return: 0, -EINVAL (@fd has no context),
+ * -ENOTSUP (pipelining), -ESHUTDOWN, -ENODEV.
+ */
 EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
 			     struct embeng_error *error);
 
@@ -148,6 +225,31 @@ EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct em
  * Return: zeroed, 4 KiB-aligned memory, or NULL (embeng_last_error()).
  */
 EMBENG_API void *embeng_buffer_alloc(struct embeng *e, size_t bytes);
+
+/**
+ * embeng_memory_export() - the dma-buf behind a pointer
+ * @p: into a buffer, into the activations of a view, or what embeng_gradient_buffer() gave
+ * @offset: out: where @p stands in the dma-buf
+ *
+ * Another process maps it, or imports it with embeng_buffer_import(); so may another device's
+ * driver. It remains memory when this handle is closed, but activations and gradients are then
+ * written no more, nor are they those of later steps, which may lie elsewhere. The other
+ * side's processor sees what is here between DMA_BUF_IOCTL_SYNC, where caches are not coherent.
+ * Return: a descriptor of the caller's, close-on-exec; -ENOTSUP on the soft device; -EINVAL for
+ * another's memory, and for an imported buffer, whose own descriptor can be passed on.
+ */
+EMBENG_API int embeng_memory_export(struct embeng *e, const void *p, size_t *offset);
+
+/**
+ * embeng_buffer_import() - a dma-buf as a buffer
+ * @dmabuf: stays the caller's
+ * @bytes: out, or NULL: its length
+ *
+ * Used in place and freed as what embeng_buffer_alloc() gives. Two processes of one context
+ * may keep it in memory until the context ends. Return: the memory, or NULL
+ * (embeng_last_error()).
+ */
+EMBENG_API void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes);
 
 /**
  * embeng_buffer_free() - give memory back
@@ -350,6 +452,9 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
 /**
  * embeng_flush() - wait until every complete update that was handed in is applied
  *
+ * In a shared context until every one that this handle handed in is: -ETIME names whose part
+ * is missing.
+ *
  * Return: 0, -ETIME naming what is missing, or what an update failed with.
  */
 EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
@@ -441,6 +546,8 @@ struct embeng_counter_values {
  * @buffer_bytes: shared memory, without the program's own embeng_buffer_alloc()
  * @engine_bytes: the engine's own for the model, beside tables; 0 where the device does
  *	not tell
+ *
+ * A device that other handles use, too, counts their tables and engine bytes with ours.
  */
 struct embeng_usage {
 	size_t size;

@@ -19,12 +19,31 @@ void give_error(struct embeng_error *error)
 		embeng_last_error(error);
 }
 
+static int load_by_validator(struct embeng *e, const void *blob, size_t length)
+{
+	struct request request = {0};
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = ring_load(&e->transfer, blob, length, &request);
+	ret = ret ? ret : wait_done(e, &request, deadline_never());
+	if (ret)
+		ring_abandon(&e->transfer, &request);
+	pthread_mutex_unlock(&e->lock);
+	if (ret || !request.status)
+		return ret;
+	return command_error("model", &request.answer);
+}
+
 static int load_blob(struct embeng *e, const void *blob, size_t length)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
 	struct region region = {0};
-	int ret = region_alloc(e->device, &region, length);
+	int ret;
 
+	if (e->transfer.queue.validator)
+		return load_by_validator(e, blob, length);
+	ret = region_alloc(e->device, &region, length);
 	if (ret)
 		return ret;
 	memcpy(region.data, blob, length);
@@ -58,7 +77,8 @@ static int fill_table(struct embeng *e, int table)
 	return ret;
 }
 
-static int load_model(struct embeng *e)
+/* The blob's hash is the model's; the tables of an attached context stand already. */
+static int load_model(struct embeng *e, bool attached)
 {
 	size_t length;
 	void *blob;
@@ -68,9 +88,10 @@ static int load_model(struct embeng *e)
 		return ret;
 	memcpy(&e->model_hash, (char *)blob + offsetof(struct embeng_blob_header, hash),
 	       sizeof(e->model_hash));
-	ret = load_blob(e, blob, length);
+	if (!attached)
+		ret = load_blob(e, blob, length);
 	free(blob);
-	for (size_t t = 0; !ret && t < e->model->table_count; t++)
+	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++)
 		ret = fill_table(e, (int)t);
 	return ret;
 }
@@ -88,7 +109,14 @@ static void destroy(struct embeng *e)
 	free(e);
 }
 
-static int start(struct embeng *e, const char *name, const struct embeng_model *model)
+/* What a handle is made from: a name, or the descriptor of a context. */
+struct origin {
+	const char *name;
+	int fd;
+	bool attached;
+};
+
+static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
 {
 	const struct device_log log = {.fn = log_line, .arg = &e->log};
 	int ret;
@@ -97,36 +125,90 @@ static int start(struct embeng *e, const char *name, const struct embeng_model *
 	if (!e->model)
 		return fail(-ENOMEM, "no memory for the model");
 	e->replica_count = e->model->engine.replicas;
-	ret = device_open(name, e->replica_count, &log, &e->device);
+	e->shared = from->attached;
+	ret = from->attached ? device_attach(from->fd, &e->device)
+			     : device_open(from->name, e->replica_count, &log, &e->device);
 	ret = ret ? ret : session_start(e);
-	return ret ? ret : load_model(e);
+	return ret ? ret : load_model(e, from->attached);
+}
+
+static int new_handle(const struct origin *from, const struct embeng_model *model,
+		      struct embeng **out)
+{
+	struct embeng *e = calloc(1, sizeof(*e));
+	int ret;
+
+	if (!e)
+		return fail(-ENOMEM, "no memory for a handle");
+	e->fork = fork_generation();
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->rows, NULL);
+	log_init(&e->log);
+	ret = start(e, from, model);
+	if (ret)
+		destroy(e);
+	else
+		*out = e;
+	return ret;
 }
 
 int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 		struct embeng_error *error)
 {
-	struct embeng *e = NULL;
-	int ret;
+	const struct origin from = {.name = name};
+	int ret = !model || !out ? fail(-EINVAL, "embeng_open: model and out must be given")
+				 : new_handle(&from, model, out);
 
-	if (!model || !out)
-		ret = fail(-EINVAL, "embeng_open: model and out must be given");
-	else if (!(e = calloc(1, sizeof(*e))))
-		ret = fail(-ENOMEM, "no memory for a handle");
-	else {
-		e->fork = fork_generation();
-		pthread_mutex_init(&e->lock, NULL);
-		pthread_mutex_init(&e->rows, NULL);
-		log_init(&e->log);
-		ret = start(e, name, model);
-	}
-	if (ret) {
+	if (ret)
 		give_error(error);
-		if (e)
-			destroy(e);
+	return ret;
+}
+
+static int check_shareable(const struct embeng_model *model, const char *call)
+{
+	if (!model->engine.pipelining)
+		return 0;
+	/* Where it drains, a drain changes what the next lookup sees, for all replicas alike. */
+	return fail(-ENOTSUP, "%s: the model is pipelined; the processes that share a context do "
+		    "not agree on where it drains, so that bits would depend on their timing", call);
+}
+
+int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
+		  struct embeng_error *error)
+{
+	const struct origin from = {.fd = fd, .attached = true};
+	int ret = !model || !out ? fail(-EINVAL, "embeng_attach: model and out must be given")
+				 : check_shareable(model, "embeng_attach");
+
+	ret = ret ? ret : new_handle(&from, model, out);
+	if (ret)
+		give_error(error);
+	return ret;
+}
+
+int embeng_export(struct embeng *e)
+{
+	int ret = session_check(e, "embeng_export");
+
+	if (ret)
 		return ret;
-	}
-	*out = e;
-	return 0;
+	if (!e->device->ops->share)
+		return fail(-ENOTSUP, "embeng_export: the soft device is part of this process, it "
+				      "cannot be shared");
+	ret = check_shareable(e->model, "embeng_export");
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	if (e->wants_fd)
+		ret = fail(-EBUSY, "embeng_export: embeng_fd() was called, whose events other "
+				   "processes would take; share the context before, and wait by "
+				   "embeng_dequeue()");
+	else
+		ret = e->device->ops->share(e->device);
+	if (ret >= 0 && !e->shared)
+		session_share(e);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
 }
 
 void embeng_close(struct embeng *e)
@@ -146,7 +228,11 @@ int embeng_info(struct embeng *e, struct embeng_device_info *info)
 		return ret;
 	if (!info || info->size < sizeof(*info))
 		return fail(-EINVAL, "embeng_info: info must be given, with its size");
+	pthread_mutex_lock(&e->lock);
+	if (e->device->ops->describe)
+		e->device->ops->describe(e->device);
 	*info = e->device->info;
+	pthread_mutex_unlock(&e->lock);
 	return 0;
 }
 
@@ -162,28 +248,47 @@ int embeng_fd(struct embeng *e)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&e->lock);
-	e->wants_fd = true;
-	session_reap(e);
+	if (e->shared) {
+		ret = fail(-ENOTSUP, "embeng_fd: the context is shared, other processes take its "
+				     "events, too; wait by embeng_dequeue()");
+	} else {
+		e->wants_fd = true;
+		session_reap(e);
+		ret = e->device->ops->fd(e->device);
+	}
 	pthread_mutex_unlock(&e->lock);
-	return e->device->ops->fd(e->device);
+	return ret;
 }
 
-int embeng_export(struct embeng *e)
+/* The region that @p lies in, or NULL: a buffer, or what a view or embeng_gradient_buffer() gave. */
+static const struct region *region_of(struct embeng *e, const void *p)
 {
-	int ret = session_check(e, "embeng_export");
+	struct embeng_mem mem;
+	struct buffer *buffer = buffers_find(&e->buffers, p, 1, 1, &mem);
+	const struct region *found = buffer ? &buffer->region : NULL;
 
-	return ret ? ret : fail(-ENOTSUP, "the soft device is one process, it cannot be shared");
+	for (uint32_t i = 0; !found && i < e->replica_count; i++)
+		found = slot_region(e, &e->replicas[i], p);
+	return found;
 }
 
-int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
-		  struct embeng_error *error)
+int embeng_memory_export(struct embeng *e, const void *p, size_t *offset)
 {
-	int ret;
+	const struct region *region;
+	int ret = session_check(e, "embeng_memory_export");
 
-	(void)fd;
-	ret = !model || !out ? fail(-EINVAL, "embeng_attach: model and out must be given")
-			     : fail(-ENOTSUP, "this build has only the soft device, which is one "
-					      "process and cannot be shared");
-	give_error(error);
+	if (ret)
+		return ret;
+	if (!offset)
+		return fail(-EINVAL, "embeng_memory_export: offset must be given");
+	if (!e->device->ops->region_export)
+		return fail(-ENOTSUP, "embeng_memory_export: the soft device shares no memory");
+	pthread_mutex_lock(&e->lock);
+	region = region_of(e, p);
+	ret = region ? e->device->ops->region_export(e->device, region)
+		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle", p);
+	if (ret >= 0)
+		*offset = (size_t)((const char *)p - region->data);
+	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

@@ -8,23 +8,7 @@
 
 int region_alloc(struct device *d, struct region *region, uint64_t bytes)
 {
-	struct region made = {.length = bytes};
-	void *data;
-	int ret;
-
-	if (bytes > SIZE_MAX - 4096 || posix_memalign(&data, 4096, bytes))
-		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
-			    (unsigned long long)bytes);
-	made.data = memset(data, 0, bytes);
-	ret = d->ops->region_bind(d, data, bytes,
-				  EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE,
-				  &made.key);
-	if (ret) {
-		free(data);
-		return ret;
-	}
-	*region = made;
-	return 0;
+	return d->ops->region_alloc(d, bytes, region);
 }
 
 static void count_region(struct device *d, uint64_t bytes)
@@ -55,16 +39,15 @@ int region_grow(struct device *d, struct region *region, uint64_t bytes)
 
 int region_free(struct device *d, struct region *region)
 {
+	uint64_t counted = region->counted ? region->length : 0;
 	int ret;
 
 	if (!region->data)
 		return 0;
-	ret = d->ops->region_unbind(d, region->key.index);
+	ret = d->ops->region_free(d, region);
 	if (ret)
 		return ret;
-	if (region->counted)
-		count_region(d, -region->length);
-	free(region->data);
+	count_region(d, -counted);
 	*region = (struct region){0};
 	return 0;
 }
@@ -180,10 +163,33 @@ void pins_free(struct pins *pins)
 	*pins = (struct pins){0};
 }
 
+static struct buffer *new_buffer(void)
+{
+	struct buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer)
+		fail(-ENOMEM, "no memory for a buffer");
+	return buffer;
+}
+
+/* Takes @buffer, whose region is made; frees both on failure. */
+static void *keep(struct embeng *e, struct buffer *buffer)
+{
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = add(&e->buffers, buffer);
+	pthread_mutex_unlock(&e->lock);
+	if (!ret)
+		return buffer->region.data;
+	region_free(e->device, &buffer->region);
+	free(buffer);
+	return NULL;
+}
+
 void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
 {
 	struct buffer *buffer;
-	int ret;
 
 	if (session_check(e, "embeng_buffer_alloc"))
 		return NULL;
@@ -191,24 +197,38 @@ void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
 		fail(-EINVAL, "embeng_buffer_alloc: a buffer of 0 bytes; ask for one at least");
 		return NULL;
 	}
-	buffer = calloc(1, sizeof(*buffer));
-	if (!buffer) {
-		fail(-ENOMEM, "no memory for a buffer");
+	buffer = new_buffer();
+	if (!buffer)
 		return NULL;
-	}
-	ret = region_alloc(e->device, &buffer->region, bytes);
-	if (!ret) {
-		pthread_mutex_lock(&e->lock);
-		ret = add(&e->buffers, buffer);
-		pthread_mutex_unlock(&e->lock);
-		if (ret)
-			region_free(e->device, &buffer->region);
-	}
-	if (ret) {
+	if (region_alloc(e->device, &buffer->region, bytes)) {
 		free(buffer);
 		return NULL;
 	}
-	return buffer->region.data;
+	return keep(e, buffer);
+}
+
+void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
+{
+	struct buffer *buffer;
+	void *data;
+
+	if (session_check(e, "embeng_buffer_import"))
+		return NULL;
+	if (!e->device->ops->region_import) {
+		fail(-ENOTSUP, "embeng_buffer_import: the soft device shares no memory");
+		return NULL;
+	}
+	buffer = new_buffer();
+	if (!buffer)
+		return NULL;
+	if (e->device->ops->region_import(e->device, dmabuf, &buffer->region)) {
+		free(buffer);
+		return NULL;
+	}
+	data = keep(e, buffer);
+	if (data && bytes)
+		*bytes = buffer->region.length;
+	return data;
 }
 
 static int take_out(struct embeng *e, void *p, struct buffer **out)

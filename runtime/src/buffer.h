@@ -4,14 +4,7 @@
 #define EMBENG_BUFFER_H
 
 #include "device.h"
-
-/* Memory and its key; zeroed: none. */
-struct region {
-	char *data;
-	uint64_t length;
-	struct embeng_mem key;
-	bool counted; /* in device.region_bytes: the library's own */
-};
+#include "region.h"
 
 /* Zeroed, 4 KiB-aligned, bound with both rights. 0, -ENOMEM, -ENOSPC with a sentence. */
 int region_alloc(struct device *d, struct region *region, uint64_t bytes);

@@ -17,7 +17,7 @@ static struct slot *oldest(struct embeng *e, uint32_t replica, enum slot_state s
 	struct replica *r = &e->replicas[replica];
 	struct slot *found = NULL;
 
-	for (uint32_t i = 0; i < e->slot_count; i++) {
+	for (uint32_t i = 0; r->started && i < e->slot_count; i++) {
 		if (r->training[i].state == state)
 			found = older(found, &r->training[i]);
 		if (serving && r->serving[i].state == state)
@@ -35,17 +35,9 @@ struct slot *session_view(struct embeng *e, uint32_t replica)
 static int late(struct embeng *e, const struct slot *slot)
 {
 	struct replica *r = &e->replicas[slot->replica];
-	struct embeng_queue_report report;
 	char missing[128];
 
-	if (slot->mode == EMBENG_TRAIN && ring_report(&r->input, &report) &&
-	    report.state == EMBENG_QUEUE_BLOCKED &&
-	    (report.wait == EMBENG_WAIT_LOOKUP || report.wait == EMBENG_WAIT_UPDATE))
-		snprintf(missing, sizeof(missing), "step %" PRIu64 ": %s of replica %u",
-			 (uint64_t)report.step,
-			 report.wait == EMBENG_WAIT_LOOKUP ? "lookup" : "gradients",
-			 report.replica);
-	else
+	if (slot->mode != EMBENG_TRAIN || !reported_part(&r->input, missing, sizeof(missing)))
 		missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
 	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
 }
@@ -122,7 +114,7 @@ static struct slot *serving_view(struct embeng *e, const struct embeng_activatio
 	if (a->replica >= e->replica_count)
 		return NULL;
 	r = &e->replicas[a->replica];
-	for (uint32_t i = 0; i < e->slot_count; i++)
+	for (uint32_t i = 0; r->started && i < e->slot_count; i++)
 		if (a->token == &r->serving[i] && r->serving[i].state == SLOT_VIEW)
 			return &r->serving[i];
 	return NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "device.h"
 
+#include "accel.h"
 #include "error.h"
 #include "name.h"
 #include "soft.h"
@@ -13,11 +14,22 @@ int device_open(const char *name, uint32_t replicas, const struct device_log *lo
 
 	if (ret)
 		return ret;
-	return soft_open(&parsed, replicas, log, out);
+	if (parsed.kind == NAME_SOFT)
+		return soft_open(&parsed, replicas, log, out);
+	ret = accel_open(&parsed, replicas, out);
+	if (parsed.kind == NAME_ANY && ret == -ENOENT)
+		return soft_open(&parsed, replicas, log, out);
+	return ret;
+}
+
+int device_attach(int fd, struct device **out)
+{
+	return accel_attach(fd, out);
 }
 
 int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg)
 {
+	const struct name soft = {.kind = NAME_SOFT};
 	const struct device_log nowhere = {0};
 	struct embeng_device_info info;
 	struct device *device;
@@ -25,7 +37,8 @@ int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *inf
 
 	if (!fn)
 		return fail(-EINVAL, "embeng_device_list: no function given");
-	ret = device_open("soft", 1, &nowhere, &device);
+	ret = accel_list(fn, arg);
+	ret = ret ? ret : soft_open(&soft, 1, &nowhere, &device);
 	if (ret)
 		return ret;
 	info = device->info;

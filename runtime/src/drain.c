@@ -23,6 +23,7 @@ int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct r
 			return ret;
 		/* Full by commands in flight or by ones not fetched yet: both end by themselves. */
 		ret = wait_until(e, has_room, ring, deadline_never());
+		ret = ret ? ret : session_lost(e);
 		if (ret)
 			return ret;
 		pthread_mutex_unlock(&e->lock);
@@ -90,6 +91,27 @@ static int drain(struct embeng *e, uint64_t step, struct deadline deadline, cons
 	return ret;
 }
 
+static bool all_applied(struct embeng *e, void *arg)
+{
+	const uint64_t *step = arg;
+
+	return session_applied(e) >= *step;
+}
+
+/* A drain would not wait for parts that other handles have not given yet. */
+static int wait_for_others(struct embeng *e, uint64_t step, struct deadline deadline,
+			   const char *call)
+{
+	char missing[128];
+	int ret = wait_until(e, all_applied, &step, deadline);
+
+	if (ret != -ETIME)
+		return ret;
+	missing_part(e, step, missing, sizeof(missing));
+	return fail(ret, "%s: deadline passed while step %" PRIu64 " is applied; missing is %s",
+		    call, step, missing);
+}
+
 int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step)
 {
 	char missing[128];
@@ -104,7 +126,9 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 		return ret;
 	e->gate++;
 	*step = session_complete(e);
-	if (session_applied(e) < *step) {
+	if (session_applied(e) < *step && e->shared) {
+		ret = wait_for_others(e, *step, deadline, call);
+	} else if (session_applied(e) < *step) {
 		/* It ends by itself, so that a deadline of 0 has nothing to report. */
 		if (deadline.poll)
 			deadline = deadline_never();

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,93 +50,155 @@ static int parse_variant(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
-static int parse_option(char *option, struct name *out)
+static int parse_cores(const char *value, const char *from, struct name *out)
 {
-	char *value = strchr(option, '=');
 	uint64_t number;
 
-	if (!value)
-		return fail(-EINVAL,
-			    "device name: option \"%s\" has no value; write cores=N, "
-			    "memory=BYTES or variant=NAME",
-			    option);
-	*value++ = 0;
-	if (!strcmp(option, "cores")) {
-		if (!parse_number(value, false, &number) || !number || number > CORES_MAX)
-			return fail(-EINVAL, "device name: cores=%s, allowed is 1 to %d", value,
-				    CORES_MAX);
-		out->cores = (uint32_t)number;
-		return 0;
-	}
-	if (!strcmp(option, "memory")) {
-		if (!parse_number(value, true, &number) || !number)
-			return fail(-EINVAL,
-				    "device name: memory=%s, give bytes from 1, or a number "
-				    "with K, M or G",
-				    value);
-		out->memory = number;
-		return 0;
-	}
-	if (!strcmp(option, "variant"))
-		return parse_variant(value, "device name", out);
-	return fail(-EINVAL,
-		    "device name: option \"%s\" is not known; there are cores, memory and variant",
-		    option);
+	if (!parse_number(value, false, &number) || !number || number > CORES_MAX)
+		return fail(-EINVAL, "%s: cores=%s, allowed is 1 to %d", from, value, CORES_MAX);
+	out->cores = (uint32_t)number;
+	return 0;
 }
 
-static int parse_soft(const char *options, struct name *out)
+static int parse_memory(const char *value, const char *from, struct name *out)
+{
+	uint64_t number;
+
+	if (!parse_number(value, true, &number) || !number)
+		return fail(-EINVAL, "%s: memory=%s, give bytes from 1, or a number with K, M or G",
+			    from, value);
+	out->memory = number;
+	return 0;
+}
+
+static int parse_path(const char *value, const char *from, struct name *out)
+{
+	if (!strcmp(value, "mapped"))
+		out->path = NAME_PATH_MAPPED;
+	else if (!strcmp(value, "validated"))
+		out->path = NAME_PATH_VALIDATED;
+	else
+		return fail(-EINVAL, "%s: path \"%s\"; there are mapped and validated", from, value);
+	return 0;
+}
+
+struct option {
+	const char *name;
+	int (*parse)(const char *value, const char *from, struct name *out);
+};
+
+static const struct option soft_options[] = {
+	{"cores", parse_cores}, {"memory", parse_memory}, {"variant", parse_variant}, {0}};
+static const struct option accel_options[] = {{"path", parse_path}, {0}};
+
+static int parse_option(char *text, const struct option *options, struct name *out)
+{
+	char *value = strchr(text, '=');
+	char known[64] = "";
+
+	if (!value)
+		return fail(-EINVAL, "device name: option \"%s\" has no value; write %s=...", text,
+			    options->name);
+	*value++ = 0;
+	for (; options->name; options++) {
+		if (!strcmp(text, options->name))
+			return options->parse(value, "device name", out);
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 *known ? ", " : "", options->name);
+	}
+	return fail(-EINVAL, "device name: option \"%s\" is not known; there is %s", text, known);
+}
+
+static int parse_options(const char *text, const struct option *options, struct name *out)
 {
 	char *copy, *option, *rest;
 	int ret = 0;
 
-	copy = strdup(options);
+	copy = strdup(text);
 	if (!copy)
 		return fail(-ENOMEM, "no memory for the device name");
 	for (option = strtok_r(copy, ",", &rest); option && !ret;
 	     option = strtok_r(NULL, ",", &rest))
-		ret = parse_option(option, out);
+		ret = parse_option(option, options, out);
 	free(copy);
 	return ret;
 }
 
-static int unknown_name(const char *text)
+/* A node or an address, up to the options. */
+static int parse_accel(const char *text, struct name *out)
 {
-	if (!strncmp(text, "/dev/accel/", 11) || !strncmp(text, "pci:", 4))
-		return fail(-ENODEV,
-			    "device \"%s\": this build has only the soft device; open \"soft\"",
+	size_t length = strcspn(text, ",");
+
+	if (!length || length >= sizeof(out->where))
+		return fail(-ENODEV, "device name: \"%s\" is no node and no PCI address", text);
+	memcpy(out->where, text, length);
+	out->where[length] = 0;
+	return parse_options(text + length, accel_options, out);
+}
+
+static bool is_address(const char *text)
+{
+	unsigned int domain, bus, device, function;
+	int end = 0;
+
+	return sscanf(text, "%4x:%2x:%2x.%1o%n", &domain, &bus, &device, &function, &end) == 4 &&
+	       end == 12 && (!text[end] || text[end] == ',');
+}
+
+static int parse_address(const char *text, struct name *out)
+{
+	out->kind = NAME_PCI;
+	if (!is_address(text))
+		return fail(-EINVAL,
+			    "device name: \"pci:%s\"; write all of the address: pci:0000:01:00.0",
 			    text);
-	return fail(-ENODEV, "device \"%s\" is not known; open \"soft\" or \"soft:cores=4\"", text);
+	return parse_accel(text, out);
+}
+
+static int parse_text(const char *text, struct name *out)
+{
+	if (!text || !*text)
+		return 0;
+	if (!strncmp(text, "pci:", 4))
+		return parse_address(text + 4, out);
+	if (!strncmp(text, "/dev/", 5)) {
+		out->kind = NAME_NODE;
+		return parse_accel(text, out);
+	}
+	out->kind = NAME_SOFT;
+	if (!strncmp(text, "soft:", 5))
+		return parse_options(text + 5, soft_options, out);
+	if (!strcmp(text, "soft"))
+		return 0;
+	return fail(-ENODEV,
+		    "device \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node as "
+		    "\"/dev/accel/accel0\" or an address as \"pci:0000:01:00.0\"",
+		    text);
+}
+
+static const char *environment(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value ? value : NULL;
 }
 
 const char *name_kernel(void)
 {
-	const char *variant = secure_getenv("EMBENG_KERNEL");
-
-	return variant && *variant ? variant : NULL;
+	return environment("EMBENG_KERNEL");
 }
 
 int name_parse(const char *text, struct name *out)
 {
-	struct name name = {.kind = NAME_SOFT};
-	const char *variant;
-	int ret = 0;
+	const char *variant = name_kernel(), *path = environment("EMBENG_PATH");
+	struct name name = {.kind = NAME_ANY};
+	int ret = parse_text(text ? text : environment("EMBENG_DEVICE"), &name);
 
-	if (!text)
-		text = secure_getenv("EMBENG_DEVICE");
-	if (!text || !*text)
-		text = "soft";
-	if (!strncmp(text, "soft:", 5))
-		ret = parse_soft(text + 5, &name);
-	else if (strcmp(text, "soft"))
-		ret = unknown_name(text);
-	if (ret)
-		return ret;
-	variant = name_kernel();
-	if (!name.variant[0] && variant) {
+	if (!ret && !name.variant[0] && variant)
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
-		if (ret)
-			return ret;
-	}
-	*out = name;
-	return 0;
+	if (!ret && name.path == NAME_PATH_ANY && path)
+		ret = parse_path(path, "EMBENG_PATH", &name);
+	if (!ret)
+		*out = name;
+	return ret;
 }

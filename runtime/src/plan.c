@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "../../engine/plan.h"
-#include "../../firmware-loader/builtin/parameters.h"
 #include "config.h"
 #include "error.h"
 #include "layout.h"
 #include "shape.h"
+#include "soft.h"
 
 #define BATCH_DEFAULT 1024
 
@@ -300,7 +300,7 @@ static int take_options(struct planner *p, const struct embeng_plan_options *opt
 	if (p->model->engine.step_depth)
 		o->step_depth = p->model->engine.step_depth;
 	else if (!o->step_depth)
-		o->step_depth = builtin_parameters.step_depth;
+		o->step_depth = soft_step_depth();
 	return 0;
 }
 

@@ -224,6 +224,23 @@ void port_interrupt(void *host, u32 vector)
 	h->interrupt(h->arg, vector);
 }
 
+/* Tests in a process make the real thing happen instead. */
+u64 port_fault(void *host, enum port_fault fault, u32 target)
+{
+	(void)host;
+	(void)fault;
+	(void)target;
+	return 0;
+}
+
+/* A process is itself the device. */
+bool port_speed(void *host, struct port_speed *speed)
+{
+	(void)host;
+	(void)speed;
+	return false;
+}
+
 /* The floating-point control word: rounding, traps, flush to zero. */
 static u32 read_control(void)
 {

@@ -47,31 +47,57 @@ static int free_cookie(const struct ring *ring, uint64_t *cookie)
 	return -EAGAIN;
 }
 
-static void push(struct ring *ring, const void *entry, uint64_t cookie, struct request *request)
+static void note(struct ring *ring, uint64_t cookie, struct request *request)
 {
-	const struct embeng_queue_layout *layout = &ring->queue.layout;
-	uint32_t at = ring->sq_tail & (layout->sq_entries - 1);
-
-	memcpy(ring->queue.ring + layout->sq + (uint64_t)at * ENTRY_BYTES, entry, ENTRY_BYTES);
 	request->accepted = false;
 	request->done = false;
 	request->status = 0;
 	ring->requests[cookie] = request;
 	ring->in_flight++;
 	ring->sq_tail++;
+}
+
+static void push(struct ring *ring, const void *entry, uint64_t cookie, struct request *request)
+{
+	const struct embeng_queue_layout *layout = &ring->queue.layout;
+	uint32_t at = ring->sq_tail & (layout->sq_entries - 1);
+
+	memcpy(ring->queue.ring + layout->sq + (uint64_t)at * ENTRY_BYTES, entry, ENTRY_BYTES);
+	note(ring, cookie, request);
 	embeng_doorbell_tail(&ring->queue.doorbell->sq_tail, ring->sq_tail);
 }
 
 int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request)
 {
+	struct device *validator = ring->queue.validator;
 	uint64_t cookie;
 	int ret = free_cookie(ring, &cookie);
 
 	if (ret)
 		return ret;
 	entry->cookie = cookie;
-	push(ring, entry, cookie, request);
-	return 0;
+	if (!validator) {
+		push(ring, entry, cookie, request);
+		return 0;
+	}
+	ret = validator->ops->queue_submit(validator, ring->queue.number, entry, ring->cq_head);
+	if (!ret)
+		note(ring, cookie, request);
+	return ret;
+}
+
+int ring_load(struct ring *ring, const void *blob, uint64_t length, struct request *request)
+{
+	struct device *validator = ring->queue.validator;
+	uint64_t cookie;
+	int ret = free_cookie(ring, &cookie);
+
+	if (ret)
+		return ret;
+	ret = validator->ops->queue_load(validator, ring->queue.number, blob, length, cookie);
+	if (!ret)
+		note(ring, cookie, request);
+	return ret;
 }
 
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request)
@@ -116,6 +142,9 @@ bool ring_reap(struct ring *ring)
 	uint32_t tail = embeng_observe_cq_tail(&header(ring)->cq_tail);
 	bool any = tail != ring->cq_head;
 
+	/* Once the device is gone another page stands here, whose tail means nothing. */
+	if (tail - ring->cq_head > layout->cq_entries)
+		return false;
 	while (ring->cq_head != tail) {
 		uint32_t at = ring->cq_head & (layout->cq_entries - 1);
 		struct embeng_cqe cqe;
@@ -125,7 +154,7 @@ bool ring_reap(struct ring *ring)
 		ring->cq_head++;
 		take(ring, &cqe);
 	}
-	if (any)
+	if (any && ring->queue.doorbell)
 		embeng_doorbell_cq_head(&ring->queue.doorbell->cq_head, ring->cq_head);
 	return any;
 }
@@ -141,6 +170,8 @@ void ring_arm(struct ring *ring)
 {
 	struct embeng_doorbell *doorbell = ring->queue.doorbell;
 
+	if (!doorbell)
+		return;
 	__atomic_store_n(&doorbell->arm, ring->cq_head, __ATOMIC_RELAXED);
 	EMBENG_STORE_RELEASE(&doorbell->armed, doorbell->armed + 1);
 }

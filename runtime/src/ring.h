@@ -32,10 +32,14 @@ void ring_close(struct ring *ring);
  * ring_submit() - put a 64-byte command in and ring the doorbell
  * @entry: its cookie is set here
  *
- * Return: 0, or -EAGAIN when the ring is full.
+ * Return: 0, -EAGAIN when the ring is full, or with a sentence what the driver of a
+ * validated queue said.
  */
 int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request);
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request);
+
+/* ring_submit() of a MODEL_LOAD on a validated queue; the device takes the blob itself. */
+int ring_load(struct ring *ring, const void *blob, uint64_t length, struct request *request);
 
 /* Takes all completions that are there. True when there was one. */
 bool ring_reap(struct ring *ring);
@@ -43,7 +47,10 @@ bool ring_reap(struct ring *ring);
 /* The caller no longer waits: the completion is dropped when it comes. */
 void ring_abandon(struct ring *ring, struct request *request);
 
-/* Interrupt at the next completion. embeng_arm_then_recheck() must follow. */
+/*
+ * Interrupt at the next completion. embeng_arm_then_recheck() must follow. Validated queues
+ * are armed by who waits for them.
+ */
 void ring_arm(struct ring *ring);
 
 bool ring_dead(const struct ring *ring);

@@ -15,6 +15,8 @@
 #include "file.h"
 #include "save.h"
 
+#include "../../engine/utf8.h"
+
 /* How a failed save leaves the folder. */
 enum outcome { NOT_COMMITTED, MAYBE_COMMITTED, COMMITTED };
 
@@ -190,30 +192,13 @@ static int save_into(struct save *s)
 	return ret;
 }
 
-/* Length of a well-formed sequence; 0 when it is none. RFC 3629. */
-static size_t sequence(const unsigned char *p)
-{
-	size_t length = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-
-	if ((p[0] >= 0x80 && p[0] < 0xc2) || p[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < length; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return length;
-}
-
 static int check_text(const char *what, size_t index, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t length;
 
 	for (; text && *p; p += length) {
-		length = sequence(p);
+		length = utf8_sequence(p);
 		if (!length)
 			return fail(-EINVAL,
 				    "embeng_save: %s %zu: byte %zu is not UTF-8, which files are "

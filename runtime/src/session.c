@@ -28,21 +28,7 @@ int session_check_replica(const struct embeng *e, uint32_t replica, const char *
 
 struct ring *session_ring(struct embeng *e, uint32_t index)
 {
-	struct replica *r;
-
-	if (!index)
-		return e->transfer.requests ? &e->transfer : NULL;
-	if ((index - 1) / 3 >= e->replica_count)
-		return NULL;
-	r = &e->replicas[(index - 1) / 3];
-	switch ((index - 1) % 3) {
-	case 0:
-		return &r->input;
-	case 1:
-		return &r->inference;
-	default:
-		return &r->gradient;
-	}
+	return index < e->ring_count ? e->rings[index] : NULL;
 }
 
 void session_reap(struct embeng *e)
@@ -85,29 +71,73 @@ static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind
 	ret = e->device->ops->queue_create(e->device, &config, &queue);
 	if (ret)
 		return ret;
-	if (ring_open(ring, &queue))
+	if (ring_open(ring, &queue)) {
+		e->device->ops->queue_destroy(e->device, &queue);
 		return fail(-ENOMEM, "no memory for a queue");
+	}
+	e->rings[e->ring_count++] = ring;
 	return 0;
 }
 
-static int start_replica(struct embeng *e, uint32_t index)
+static void close_ring(struct embeng *e, struct ring *ring)
 {
-	struct replica *r = &e->replicas[index];
-	int ret;
+	if (!ring->requests)
+		return;
+	for (uint32_t i = 0; i < e->ring_count; i++) {
+		if (e->rings[i] == ring) {
+			e->rings[i] = e->rings[--e->ring_count];
+			break;
+		}
+	}
+	e->device->ops->queue_destroy(e->device, &ring->queue);
+	ring_close(ring);
+}
+
+static void free_slots(const struct embeng *e, struct slot *slots)
+{
+	for (uint32_t i = 0; slots && i < e->slot_count; i++)
+		slot_free(&slots[i]);
+	free(slots);
+}
+
+/* Queues first, so that nothing in flight meets memory that was taken back. */
+static void stop_replica(struct embeng *e, struct replica *r)
+{
+	close_ring(e, &r->input);
+	close_ring(e, &r->inference);
+	close_ring(e, &r->gradient);
+	free_slots(e, r->training);
+	free_slots(e, r->serving);
+	*r = (struct replica){0};
+}
+
+static int start_slots(struct embeng *e, struct replica *r)
+{
+	int ret = 0;
 
 	r->training = calloc(e->slot_count, sizeof(*r->training));
 	r->serving = calloc(e->slot_count, sizeof(*r->serving));
 	if (!r->training || !r->serving)
 		return fail(-ENOMEM, "no memory for the steps in flight");
-	for (uint32_t i = 0; i < e->slot_count; i++) {
+	for (uint32_t i = 0; !ret && i < e->slot_count; i++) {
 		ret = slot_init(e, &r->training[i]);
 		ret = ret ? ret : slot_init(e, &r->serving[i]);
-		if (ret)
-			return ret;
 	}
-	ret = open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
+	return ret;
+}
+
+int session_start_replica(struct embeng *e, uint32_t index)
+{
+	struct replica *r = &e->replicas[index];
+	int ret = start_slots(e, r);
+
+	ret = ret ? ret : open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
 	ret = ret ? ret : open_ring(e, &r->inference, EMBENG_QUEUE_INFERENCE, index);
-	return ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
+	ret = ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
+	if (ret)
+		stop_replica(e, r);
+	r->started = !ret;
+	return ret;
 }
 
 static int start_features(struct embeng *e)
@@ -138,38 +168,33 @@ int session_start(struct embeng *e)
 	e->depth = wanted ? wanted : e->device->info.step_depth;
 	e->slot_count = e->depth + 1;
 	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
-	if (!e->replicas)
+	e->rings = calloc(1 + 3 * (size_t)e->replica_count, sizeof(*e->rings));
+	if (!e->replicas || !e->rings)
 		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
 	ret = start_features(e);
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
-	for (uint32_t i = 0; !ret && i < e->replica_count; i++)
-		ret = start_replica(e, i);
+	for (uint32_t i = 0; !ret && !e->shared && i < e->replica_count; i++)
+		ret = session_start_replica(e, i);
 	return ret;
 }
 
-static void stop_replica(struct embeng *e, struct replica *r)
+void session_share(struct embeng *e)
 {
-	for (uint32_t i = 0; i < e->slot_count; i++) {
-		if (r->training)
-			slot_free(&r->training[i]);
-		if (r->serving)
-			slot_free(&r->serving[i]);
-	}
-	free(r->training);
-	free(r->serving);
-	ring_close(&r->input);
-	ring_close(&r->inference);
-	ring_close(&r->gradient);
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		if (!e->replicas[i].order)
+			stop_replica(e, &e->replicas[i]);
+	e->shared = true;
 }
 
 void session_stop(struct embeng *e)
 {
+	close_ring(e, &e->transfer);
 	region_free(e->device, &e->staging);
 	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
 		stop_replica(e, &e->replicas[i]);
 	free(e->replicas);
+	free(e->rings);
 	buffers_free(e->device, &e->buffers);
-	ring_close(&e->transfer);
 	free(e->outputs);
 	free(e->null_gradient_said);
 	for (uint32_t i = 0; e->agreed && i < e->depth; i++)

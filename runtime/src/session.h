@@ -52,6 +52,7 @@ struct slot {
 };
 
 struct replica {
+	bool started; /* this handle feeds it; always, unless the context is shared */
 	struct ring input, inference, gradient;
 	struct slot *training, *serving; /* [slot_count] each */
 	uint64_t looked_up;		 /* last training step that was accepted */
@@ -75,6 +76,8 @@ struct embeng {
 	struct device *device;
 	uint32_t replica_count, depth, slot_count;
 	struct ring transfer;
+	struct ring **rings; /* [ring_count], those that are open */
+	uint32_t ring_count;
 	struct replica *replicas;
 	struct output *outputs; /* [features] */
 	struct agreed *agreed;	/* [depth], step n at n % depth */
@@ -82,6 +85,7 @@ struct embeng {
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
 	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
+	bool shared;		  /* other handles may feed replicas of the same context */
 	int failed;		  /* an update failed after it was taken */
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
@@ -94,13 +98,17 @@ struct embeng {
 int session_check(const struct embeng *e, const char *call);
 int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
 
+/* Replicas of a shared context start with their first batch. */
 int session_start(struct embeng *e);
 void session_stop(struct embeng *e);
+int session_start_replica(struct embeng *e, uint32_t index);
+/* From now on others may feed the replicas that this handle has not fed yet. */
+void session_share(struct embeng *e);
 
 /* Takes all completions of all queues. */
 void session_reap(struct embeng *e);
 
-/* Each ring of the session, in a fixed order; false behind the last. */
+/* Each open ring of the session; NULL behind the last. */
 struct ring *session_ring(struct embeng *e, uint32_t index);
 
 /* descriptor.c: what the engine reads. Without e->lock. */
@@ -128,11 +136,15 @@ int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct 
 /* slot.c */
 int slot_init(struct embeng *e, struct slot *slot);
 void slot_free(struct slot *slot);
+/* Memory of a replica's activations or gradients that @p lies in, or NULL. */
+const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p);
 
 /* step.c: what a step still needs, in words: "step 12: gradients of replica 1". */
-void missing_part(const struct embeng *e, uint64_t step, char *text, size_t size);
+void missing_part(struct embeng *e, uint64_t step, char *text, size_t size);
+/* The same as the device reports it for a queue; false when it reports no such thing. */
+bool reported_part(const struct ring *ring, char *text, size_t size);
 
-/* Step that all replicas handed in gradients for. */
+/* Step that all replicas of this handle handed in gradients for. */
 uint64_t session_complete(const struct embeng *e);
 uint64_t session_applied(const struct embeng *e);
 

@@ -38,3 +38,23 @@ void slot_free(struct slot *slot)
 	pins_free(&slot->input_pins);
 	pins_free(&slot->gradient_pins);
 }
+
+static bool lies_in(const struct region *region, const void *p)
+{
+	return region->data && (const char *)p >= region->data &&
+	       (uint64_t)((const char *)p - region->data) < region->length;
+}
+
+const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p)
+{
+	for (uint32_t i = 0; r->started && i < e->slot_count; i++) {
+		const struct region *const regions[] = {&r->training[i].activations,
+							&r->training[i].gradients,
+							&r->serving[i].activations};
+
+		for (size_t k = 0; k < sizeof(regions) / sizeof(*regions); k++)
+			if (lies_in(regions[k], p))
+				return regions[k];
+	}
+	return NULL;
+}

@@ -60,6 +60,13 @@ static void soft_close(struct device *d)
 	free(s);
 }
 
+/* Queues end with the engine. */
+static void soft_queue_destroy(struct device *d, const struct device_queue *queue)
+{
+	(void)d;
+	(void)queue;
+}
+
 static bool soft_run(struct device *d, bool all)
 {
 	return engine_run(of(d)->engine, all ? ENGINE_RUN_ALL : ENGINE_RUN_ACCEPT) != 0;
@@ -68,6 +75,12 @@ static bool soft_run(struct device *d, bool all)
 static void soft_kick(struct device *d)
 {
 	engine_kick(of(d)->engine);
+}
+
+static int soft_lost(struct device *d, bool dead)
+{
+	(void)d;
+	return dead ? fail(-ENODEV, "the device is gone") : 0;
 }
 
 static uint32_t soft_event_read(struct device *d)
@@ -113,11 +126,13 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 
 static const struct device_ops soft_ops = {
 	.close = soft_close,
-	.region_bind = soft_region_bind,
-	.region_unbind = soft_region_unbind,
+	.region_alloc = soft_region_alloc,
+	.region_free = soft_region_free,
 	.queue_create = soft_queue_create,
+	.queue_destroy = soft_queue_destroy,
 	.run = soft_run,
 	.kick = soft_kick,
+	.lost = soft_lost,
 	.event_read = soft_event_read,
 	.event_wait = soft_event_wait,
 	.event_signal = soft_event_signal,
@@ -215,6 +230,7 @@ static void describe(struct soft *s, const struct name *name)
 
 	info->size = sizeof(*info);
 	strcpy(info->kind, "soft");
+	strcpy(info->state, "running");
 	snprintf(info->name, sizeof(info->name), "soft:cores=%u,memory=%llu%s%s", info->cores,
 		 (unsigned long long)info->table_memory, name->variant[0] ? ",variant=" : "",
 		 name->variant);

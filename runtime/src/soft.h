@@ -11,6 +11,7 @@
 #include "device.h"
 #include "name.h"
 #include "port.h"
+#include "region.h"
 #include "ring.h"
 
 struct engine;
@@ -57,9 +58,8 @@ int soft_open(const struct name *name, uint32_t replicas, const struct device_lo
 int soft_admin_memory(struct soft *s); /* before boot */
 int soft_context_create(struct soft *s);
 void soft_admin_free(struct soft *s);
-int soft_region_bind(struct device *d, void *data, uint64_t length, uint32_t rights,
-		     struct embeng_mem *key);
-int soft_region_unbind(struct device *d, uint32_t index);
+int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out);
+int soft_region_free(struct device *d, struct region *region);
 int soft_queue_create(struct device *d, const struct queue_config *config,
 		      struct device_queue *out);
 
@@ -76,5 +76,6 @@ void soft_write64(struct soft *s, enum embeng_register reg, uint64_t value);
 
 /* soft_boot.c: the built-in image, by the registers. */
 int soft_boot(struct soft *s);
+uint32_t soft_step_depth(void); /* that every soft device has */
 
 #endif

@@ -11,7 +11,8 @@
 #define CONTEXT 0u
 #define PROGRAM_VECTOR 1u
 
-static void *ring_alloc(uint64_t bytes)
+/* Zeroed and aligned to pages, as all that the device reaches. */
+static void *shared_alloc(uint64_t bytes)
 {
 	void *memory;
 
@@ -27,7 +28,7 @@ int soft_admin_memory(struct soft *s)
 		.doorbell = (struct embeng_doorbell *)s->doorbells,
 	};
 
-	s->admin_memory = queue.ring = ring_alloc(queue.layout.size);
+	s->admin_memory = queue.ring = shared_alloc(queue.layout.size);
 	if (!s->admin_memory || ring_open(&s->admin, &queue))
 		return fail(-ENOMEM, "soft device: no memory for its admin queue");
 	if (soft_grant(s, queue.ring, queue.layout.size))
@@ -73,7 +74,7 @@ int soft_context_create(struct soft *s)
 	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = CONTEXT};
 	uint32_t count = soft_read32(s, EMBENG_REG_REGIONS);
 
-	s->regions = ring_alloc(count * sizeof(*s->regions));
+	s->regions = shared_alloc(count * sizeof(*s->regions));
 	s->segments = calloc(count, sizeof(*s->segments));
 	s->generations = calloc(count, sizeof(*s->generations));
 	s->taken = calloc(count, sizeof(*s->taken));
@@ -125,28 +126,47 @@ static void publish(struct soft *s, uint32_t i, void *data, uint64_t length, uin
 	EMBENG_STORE_RELEASE(&s->regions[i].generation, ++s->generations[i]);
 }
 
-int soft_region_bind(struct device *d, void *data, uint64_t length, uint32_t rights,
-		     struct embeng_mem *key)
+static int bind(struct soft *s, struct region *region, uint32_t rights)
 {
-	struct soft *s = (struct soft *)d;
 	uint32_t index;
 	int ret;
 
 	pthread_mutex_lock(&s->lock);
 	ret = free_entry(s, &index);
-	ret = ret ? ret : soft_grant(s, data, length);
+	ret = ret ? ret : soft_grant(s, region->data, region->length);
 	if (!ret) {
-		publish(s, index, data, length, rights);
-		*key = (struct embeng_mem){
-			.index = index, .generation = s->generations[index], .length = length};
+		publish(s, index, region->data, region->length, rights);
+		region->key = (struct embeng_mem){.index = index,
+						  .generation = s->generations[index],
+						  .length = region->length};
 	}
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
 
-int soft_region_unbind(struct device *d, uint32_t index)
+int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out)
+{
+	struct region made = {.length = bytes};
+	int ret;
+
+	if (bytes <= SIZE_MAX - 4096)
+		made.data = shared_alloc(bytes);
+	if (!made.data)
+		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
+			    (unsigned long long)bytes);
+	ret = bind((struct soft *)d, &made, EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
+	if (ret) {
+		free(made.data);
+		return ret;
+	}
+	*out = made;
+	return 0;
+}
+
+int soft_region_free(struct device *d, struct region *region)
 {
 	struct soft *s = (struct soft *)d;
+	uint32_t index = region->key.index;
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_INVALIDATE, .context = CONTEXT, .index = index};
 	int ret;
@@ -159,6 +179,8 @@ int soft_region_unbind(struct device *d, uint32_t index)
 		soft_revoke(s, s->segments[index].address);
 	}
 	pthread_mutex_unlock(&s->lock);
+	if (!ret)
+		free(region->data);
 	return ret;
 }
 
@@ -184,7 +206,7 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 
 	if (queue.number >= s->device.queues)
 		return fail(-ENOSPC, "all %u queues of the device are in use", s->device.queues);
-	queue.ring = s->ring_memory[queue.number] = ring_alloc(queue.layout.size);
+	queue.ring = s->ring_memory[queue.number] = shared_alloc(queue.layout.size);
 	if (!queue.ring)
 		return fail(-ENOMEM, "no memory for a queue");
 	if (soft_grant(s, queue.ring, queue.layout.size))

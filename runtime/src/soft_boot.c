@@ -8,6 +8,19 @@
 #include "soft.h"
 
 #include "../../engine/engine.h"
+#include "../../uapi/embeng_firmware.h"
+
+uint32_t soft_step_depth(void)
+{
+	const struct embeng_fw_header *header = (const void *)embeng_builtin_image;
+	const struct embeng_fw_section *section = (const void *)(header + 1);
+	const struct embeng_fw_parameters *parameters;
+
+	while (section->type != EMBENG_FW_PARAMETERS)
+		section++;
+	parameters = (const void *)(embeng_builtin_image + section->offset);
+	return parameters->step_depth;
+}
 
 static const char *boot_error_text(uint32_t error)
 {

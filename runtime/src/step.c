@@ -12,9 +12,9 @@ uint64_t session_complete(const struct embeng *e)
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < e->replica_count; i++)
-		if (e->replicas[i].handed_in < least)
+		if (e->replicas[i].started && e->replicas[i].handed_in < least)
 			least = e->replicas[i].handed_in;
-	return least;
+	return least == UINT64_MAX ? 0 : least;
 }
 
 uint64_t session_applied(const struct embeng *e)
@@ -22,9 +22,9 @@ uint64_t session_applied(const struct embeng *e)
 	uint64_t least = UINT64_MAX;
 
 	for (uint32_t i = 0; i < e->replica_count; i++)
-		if (e->replicas[i].applied < least)
+		if (e->replicas[i].started && e->replicas[i].applied < least)
 			least = e->replicas[i].applied;
-	return least;
+	return least == UINT64_MAX ? 0 : least;
 }
 
 static bool say_part(const struct embeng *e, uint64_t step, bool lookup, char *text, size_t size)
@@ -32,7 +32,7 @@ static bool say_part(const struct embeng *e, uint64_t step, bool lookup, char *t
 	for (uint32_t i = 0; i < e->replica_count; i++) {
 		const struct replica *r = &e->replicas[i];
 
-		if ((lookup ? r->looked_up : r->handed_in) >= step)
+		if (!r->started || (lookup ? r->looked_up : r->handed_in) >= step)
 			continue;
 		snprintf(text, size, "step %" PRIu64 ": %s of replica %u", step,
 			 lookup ? "lookup" : "gradients", i);
@@ -41,8 +41,26 @@ static bool say_part(const struct embeng *e, uint64_t step, bool lookup, char *t
 	return false;
 }
 
-void missing_part(const struct embeng *e, uint64_t step, char *text, size_t size)
+bool reported_part(const struct ring *ring, char *text, size_t size)
 {
+	struct embeng_queue_report report;
+
+	if (!ring_report(ring, &report) || report.state != EMBENG_QUEUE_BLOCKED ||
+	    (report.wait != EMBENG_WAIT_LOOKUP && report.wait != EMBENG_WAIT_UPDATE))
+		return false;
+	snprintf(text, size, "step %" PRIu64 ": %s of replica %u", (uint64_t)report.step,
+		 report.wait == EMBENG_WAIT_LOOKUP ? "lookup" : "gradients", report.replica);
+	return true;
+}
+
+void missing_part(struct embeng *e, uint64_t step, char *text, size_t size)
+{
+	struct ring *ring;
+
+	/* Of another's replicas the device alone knows. */
+	for (uint32_t i = 0; e->shared && (ring = session_ring(e, i)); i++)
+		if (reported_part(ring, text, size))
+			return;
 	if (!say_part(e, step, true, text, size) && !say_part(e, step, false, text, size))
 		snprintf(text, size, "step %" PRIu64 ": its update", step);
 }
@@ -189,6 +207,11 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 
 	if (e->failed)
 		return fail(e->failed, "%s", e->failed_text);
+	if (!r->started) {
+		ret = session_start_replica(e, b->replica);
+		if (ret)
+			return ret;
+	}
 	slot = free_slot(e, b);
 	if (!slot)
 		return -EBUSY;

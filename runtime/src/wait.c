@@ -56,14 +56,14 @@ static bool stands_still(struct embeng *e)
 	return reported || !in_flight;
 }
 
-static bool any_dead(struct embeng *e)
+int session_lost(struct embeng *e)
 {
 	struct ring *ring;
+	bool dead = false;
 
 	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
-		if (ring_dead(ring))
-			return true;
-	return false;
+		dead |= ring_dead(ring);
+	return e->device->ops->lost(e->device, dead);
 }
 
 static void arm_all(struct embeng *e)
@@ -119,9 +119,8 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 		session_reap(e);
 		if (ready(e, arg))
 			return 0;
-		if (any_dead(e))
-			return fail(-ENODEV, "the device is gone");
-		ret = late(still, deadline);
+		ret = session_lost(e);
+		ret = ret ? ret : late(still, deadline);
 		if (ret)
 			return ret;
 		pthread_mutex_unlock(&e->lock);

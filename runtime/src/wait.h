@@ -22,10 +22,13 @@ uint64_t now_ns(void);
  *
  * e->lock held at the call and at the return, not in between; @ready is called
  * with it. Return: 0, -ETIME (no sentence: the caller knows what is missing), or
- * -ENODEV with one.
+ * -ENODEV or -ESHUTDOWN with one.
  */
 int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
 	       struct deadline deadline);
+
+/* 0, or -ENODEV or -ESHUTDOWN with a sentence: nothing will complete any more. */
+int session_lost(struct embeng *e);
 
 /* wait_until() for one request. */
 int wait_done(struct embeng *e, struct request *request, struct deadline deadline);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What list, info and conform print and exit with. Speaks TAP.
+# What list, info, regs, reset and conform print and exit with. Speaks TAP.
 # usage: cli.sh EMBENG-COMMAND
 set -u
 
@@ -38,7 +38,7 @@ document 'unknown option, document' 'd["schema"] == "embeng.info/1" and d["error
 expect 'list' 0 list
 says out 'list has the soft device' '^soft'
 expect 'list, JSON' 0 list --json
-document 'list, document' 'd["schema"] == "embeng.list/1" and d["devices"][0]["kind"] == "soft"'
+document 'list, document' 'd["schema"] == "embeng.list/1" and d["devices"][-1]["kind"] == "soft" and d["devices"][-1]["problem"] == ""'
 expect 'list with an argument' 2 list x
 expect 'info' 0 info -d soft:cores=3
 says out 'info has the cores' '^cores  *3$'
@@ -48,6 +48,27 @@ expect 'no such device' 6 info -d nowhere
 says err 'no such device is named' 'nowhere'
 expect 'no such device, JSON' 6 info -d nowhere --json
 document 'no such device, document' 'd["error"]["code"] == 6 and d["error"]["name"] == "ENODEV"'
+
+expect 'no such address' 6 info -d pci:ffff:ff:1f.7
+says err 'no such address is named' 'pci:ffff:ff:1f.7'
+expect 'short address' 2 info -d pci:01:00.0
+
+expect 'registers' 0 regs -d soft
+says out 'a register a line' '^038  STEP_DEPTH  *0x8  device  training steps ahead$'
+expect 'some registers' 0 regs -d soft boot_state magic --json
+document 'some registers, document' '[(r["name"], r["value"]) for r in d["registers"]] == [("MAGIC", 0x474e424d), ("BOOT_STATE", 3)]'
+expect 'no such register' 2 regs frob
+says err 'no such register is named' "'frob'"
+expect 'a value without a name' 2 regs --write =3
+expect 'a name without a value' 2 regs --write control
+expect 'a value that is no number' 2 regs --write control=x
+says err 'a value that is no number, said' 'no number'
+expect "the device's register" 2 regs -d soft --write magic=3
+expect 'registers of a soft device' 3 regs -d soft --write control=1
+expect 'reset of no device' 2 reset
+says err 'reset wants a name' 'with -d'
+expect 'reset of a soft device' 3 reset -d soft --function
+expect 'reset with an argument' 2 reset -d soft x
 
 vector good.json '[[2.5], [0.5]]' '' ''
 expect 'vector passes' 0 conform "$folder/good.json"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "builtin_image.h"
 #include "fake_model.h"
+#include "image_help.h"
 #include "rig.h"
 #include "suite.h"
 
@@ -47,6 +49,116 @@ START_TEST(a_refused_image_leaves_it_without_firmware)
 	ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 0);
 	copy[4] = EMBENG_FW_FORMAT;
 	ck_assert_uint_eq(rig_boot(rig, copy, sizeof(copy)), EMBENG_BOOT_RUNNING);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(an_image_of_no_possible_length_is_refused)
+{
+	static const u64 lengths[] = {0, 127, EMBENG_FW_LENGTH_MAX + 1};
+	static const u64 offsets[] = {0, 127, EMBENG_FW_LENGTH_MAX};
+	struct rig *rig = rig_power_on(1, 0);
+
+	ck_assert_uint_eq(rig_boot(rig, copy, lengths[_i]), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_LENGTH);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_BOOT_ERROR_OFFSET), offsets[_i]);
+	rig_free(rig);
+}
+END_TEST
+
+/* Boots an image of @parameters. */
+static struct rig *boot_with(const struct embeng_fw_parameters *parameters, u32 cores)
+{
+	const struct image_section section = {EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY,
+					      parameters, sizeof(*parameters)};
+	struct rig *rig = rig_power_on(cores, 0);
+	void *image;
+	size_t length;
+
+	ck_assert_int_eq(image_pack(GOOD_VERSION, "test", &section, 1, &image, &length), 0);
+	ck_assert_uint_eq(rig_boot(rig, image, length), EMBENG_BOOT_RUNNING);
+	free(image);
+	return rig;
+}
+
+START_TEST(parameters_limit_what_the_device_gives)
+{
+	struct embeng_fw_parameters p = good_parameters;
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = 2,
+				       .count = 16};
+	struct rig *rig;
+
+	p.step_depth = 17;
+	p.contexts = 2;
+	p.queues = 3;
+	p.regions = RIG_REGIONS;
+	p.features = EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_PROGRAMS;
+	rig = boot_with(&p, 1);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_STEP_DEPTH), 17);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_CONTEXTS), 2);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_QUEUES), 3);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_REGIONS), RIG_REGIONS);
+	/* programs are nothing that this device can do */
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_FEATURES),
+			  EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_SIGNATURE_UNCHECKED);
+	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_COUNT);
+	rig_context(rig, 1);
+	cmd = (struct embeng_admin_cmd){.opcode = EMBENG_ADMIN_QUEUE_CREATE, .queue = 3,
+					.context = 1, .kind = EMBENG_QUEUE_TRANSFER};
+	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_COUNT);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_parameter_says_how_often_the_heart_beats)
+{
+	struct embeng_fw_parameters p = good_parameters;
+	struct rig *fast, *slow;
+	u32 before;
+
+	p.heartbeat_ms = 10000;
+	slow = boot_with(&p, 1);
+	p.heartbeat_ms = 1;
+	fast = boot_with(&p, 1);
+	rig_run(slow); /* the boot itself */
+	before = reg(slow, EMBENG_REG_HEARTBEAT);
+	while (reg(fast, EMBENG_REG_HEARTBEAT) < 3)
+		rig_run(fast);
+	rig_run(slow);
+	ck_assert_uint_eq(slow->engine->heartbeat_ms, 10000);
+	ck_assert_uint_eq(reg(slow, EMBENG_REG_HEARTBEAT), before);
+	rig_free(fast);
+	rig_free(slow);
+}
+END_TEST
+
+static u32 seen[2]; /* a task was done by this worker */
+
+static bool both_seen(void)
+{
+	return __atomic_load_n(&seen[0], __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&seen[1], __ATOMIC_RELAXED);
+}
+
+static void note_worker(void *arg, u64 task, u32 worker)
+{
+	(void)task;
+	__atomic_store_n(&seen[worker], 1, __ATOMIC_RELAXED);
+	while (arg && !both_seen())
+		port_relax();
+}
+
+START_TEST(work_below_inline_bytes_stays_with_its_thread)
+{
+	struct embeng_fw_parameters p = good_parameters;
+	struct rig *rig;
+
+	p.inline_bytes = 5000;
+	rig = boot_with(&p, 2);
+	workers_run(rig->engine->workers, note_worker, NULL, 100, 4999);
+	ck_assert(seen[0] && !seen[1]);
+	workers_run(rig->engine->workers, note_worker, rig, 100, 5000); /* needs both to end */
+	ck_assert(both_seen());
 	rig_free(rig);
 }
 END_TEST
@@ -173,6 +285,10 @@ static void add(TCase *t)
 {
 	tcase_add_test(t, boots_and_says_what_it_can_do);
 	tcase_add_test(t, a_refused_image_leaves_it_without_firmware);
+	tcase_add_loop_test(t, an_image_of_no_possible_length_is_refused, 0, 3);
+	tcase_add_test(t, parameters_limit_what_the_device_gives);
+	tcase_add_test(t, a_parameter_says_how_often_the_heart_beats);
+	tcase_add_test(t, work_below_inline_bytes_stays_with_its_thread);
 	tcase_add_test(t, an_image_outside_the_given_memory_is_refused);
 	tcase_add_test(t, a_bad_admin_ring_is_refused);
 	tcase_add_test(t, a_boot_while_running_changes_nothing);

@@ -18,6 +18,36 @@ START_TEST(parses_options)
 }
 END_TEST
 
+START_TEST(knows_devices_behind_the_driver)
+{
+	struct name n;
+
+	ck_assert_int_eq(name_parse(NULL, &n), 0);
+	ck_assert_int_eq(n.kind, NAME_ANY);
+	ck_assert_int_eq(name_parse("", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_ANY);
+	ck_assert_int_eq(name_parse("soft", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_SOFT);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_NODE);
+	ck_assert_str_eq(n.where, "/dev/accel/accel0");
+	ck_assert_int_eq(n.path, NAME_PATH_ANY);
+	ck_assert_int_eq(name_parse("pci:0000:01:00.0,path=validated", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_PCI);
+	ck_assert_str_eq(n.where, "0000:01:00.0");
+	ck_assert_int_eq(n.path, NAME_PATH_VALIDATED);
+	setenv("EMBENG_PATH", "validated", 1);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0", &n), 0);
+	ck_assert_int_eq(n.path, NAME_PATH_VALIDATED);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0,path=mapped", &n), 0);
+	ck_assert_int_eq(n.path, NAME_PATH_MAPPED);
+	setenv("EMBENG_PATH", "both", 1);
+	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
+	expect_text("EMBENG_PATH: path \"both\"");
+	unsetenv("EMBENG_PATH");
+}
+END_TEST
+
 START_TEST(takes_the_environment)
 {
 	struct name n;
@@ -52,8 +82,13 @@ START_TEST(refuses)
 		{"soft:variant=", -EINVAL, "kernel variant"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
-		{"/dev/accel/accel0", -ENODEV, "only the soft device"},
-		{"pci:0000:01:00.0", -ENODEV, "only the soft device"},
+		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; there is path"},
+		{"/dev/accel/accel0,path=fast", -EINVAL, "path \"fast\""},
+		{"pci:01:00.0", -EINVAL, "pci:0000:01:00.0"},
+		{"pci:0000:01:00.0x", -EINVAL, "pci:0000:01:00.0"},
+		{"pci:0000:01:00.8", -EINVAL, "pci:0000:01:00.0"},
+		{"/dev/0123456789012345678901234567890123456789012345678901234567890", -ENODEV,
+		 "is no node"},
 	};
 	struct name n = {.cores = 77};
 
@@ -65,4 +100,4 @@ START_TEST(refuses)
 }
 END_TEST
 
-RUN_SUITE("name", parses_options, takes_the_environment, refuses)
+RUN_SUITE("name", parses_options, knows_devices_behind_the_driver, takes_the_environment, refuses)

@@ -10,7 +10,8 @@ build_modules()
 	for part in Kbuild kmod engine uapi firmware-loader; do
 		cp -au "$1/$part" "$work/"
 	done
-	make -C "$3" M="$work" -j"$(nproc)" modules
+	# Type information for tracers wants another tool, and nothing here reads it.
+	make -C "$3" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= modules
 }
 
 build_all()
@@ -20,8 +21,24 @@ build_all()
 	[ ! -f "$1/kmod/Kbuild" ] || build_modules "$@"
 }
 
-# Shell commands that load the modules in the machine.
+# Shell commands that load the modules in the machine: the emulator, then the driver.
 build_load()
 {
-	:
+	work=$1/build/kmod-$2/kmod
+	if [ -f "$work/embeng.ko" ]; then
+		echo "mkdir -p /lib/firmware/embeng"
+		echo "cp '$1/build/firmware-loader/embeng.fw' /lib/firmware/embeng/"
+		echo "modprobe drm"
+	fi
+	for module in "$work/emulator/embeng_emu.ko" "$work/embeng.ko"; do
+		[ ! -f "$module" ] || echo "insmod '$module' $(build_parameters "$module")"
+	done
+}
+
+# EMBENG_EMU in the environment holds the emulator's parameters.
+build_parameters()
+{
+	case $1 in
+	*_emu.ko) echo "${EMBENG_EMU-}" ;;
+	esac
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupts of queues. The driver arms validated queues, whose doorbells it owns; a mapped
+ * queue is armed by its program alone. An arm that was not answered yet is only ever moved
+ * forward in time, so that each sleeper is woken early enough and looks for itself.
+ */
+#include <linux/cleanup.h>
+
+#include "context.h"
+#include "trace.h"
+
+/* Counts an event when the queue moved since the last look. Under vector->lock. */
+static bool note(struct embeng_queue *q)
+{
+	const struct embeng_ring_header *header = embeng_queue_header(q);
+	u32 tail = embeng_observe_cq_tail(&header->cq_tail);
+	u32 epoch = READ_ONCE(header->report.epoch);
+
+	if (tail == q->noted_tail && epoch == q->noted_epoch)
+		return false;
+	q->noted_tail = tail;
+	q->noted_epoch = epoch;
+	trace_embeng_event(q->context->number, q->number, tail, epoch);
+	embeng_context_event(q->context);
+	return true;
+}
+
+static void arm_locked(struct embeng_queue *q, u32 index)
+{
+	/* Ended: its doorbell may be another's. */
+	if (list_empty(&q->vector_link))
+		return;
+	if (q->pending_arm && (s32)(index - q->arm) > 0)
+		index = q->arm;
+	q->arm = index;
+	q->pending_arm = true;
+	embeng_doorbell_write(q->doorbell, arm, index);
+	/* writel() keeps the two in this order; the device reads @armed first. */
+	embeng_doorbell_write(q->doorbell, armed, ++q->armed);
+}
+
+/**
+ * embeng_arm() - interrupt when the completion tail moves past an index
+ * @q: queue
+ * @index: free-running
+ *
+ * Whoever armed looks once more before it sleeps. Does nothing to a mapped queue.
+ */
+void embeng_arm(struct embeng_queue *q, u32 index)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	if (!q->mapped)
+		arm_locked(q, index);
+	embeng_arm_then_recheck();
+	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+}
+
+/* The event count tells of all up to here; the next @coalesce completions make another. */
+static void arm_event(struct embeng_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	note(q);
+	if (!q->mapped) {
+		arm_locked(q, q->noted_tail + q->coalesce - 1);
+		if (q->coalesce > 1)
+			hrtimer_start(&q->timer, ns_to_ktime((u64)q->coalesce_us * NSEC_PER_USEC),
+				      HRTIMER_MODE_REL);
+	}
+	embeng_arm_then_recheck();
+	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+}
+
+/**
+ * embeng_arm_all() - have the next event of any queue counted
+ * @ctx: context
+ */
+void embeng_arm_all(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q)
+		arm_event(q);
+}
+
+/**
+ * embeng_arm_interrupt() - a vector fired
+ * @vector: shared by its queues
+ */
+void embeng_arm_interrupt(struct embeng_vector *vector)
+{
+	struct embeng_queue *q;
+
+	spin_lock(&vector->lock);
+	list_for_each_entry(q, &vector->queues, vector_link) {
+		if (note(q))
+			q->pending_arm = false;
+	}
+	spin_unlock(&vector->lock);
+}
+
+/* Fewer than @coalesce came in time: the next one is enough, or one is there already. */
+static enum hrtimer_restart on_time(struct hrtimer *timer)
+{
+	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);
+
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	arm_locked(q, q->noted_tail);
+	embeng_arm_then_recheck();
+	note(q);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * embeng_arm_init() - the device begins to write into the ring
+ * @q: queue
+ */
+void embeng_arm_init(struct embeng_queue *q)
+{
+	unsigned long flags;
+
+	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	q->timer.function = on_time;
+	spin_lock_irqsave(&q->vector->lock, flags);
+	list_add_tail(&q->vector_link, &q->vector->queues);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+}
+
+/**
+ * embeng_arm_exit() - nothing looks at the ring after this
+ * @q: queue
+ */
+void embeng_arm_exit(struct embeng_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	list_del_init(&q->vector_link);
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+	hrtimer_cancel(&q->timer);
+}

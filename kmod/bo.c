@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffers. Memory comes from the DMA layer page by page: the device reaches it without a
+ * bounce buffer, wherever it is mapped, so that mapped queues need no kernel to sync it.
+ */
+#include <linux/cleanup.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include <drm/drm_prime.h>
+#include <drm/drm_vma_manager.h>
+
+#include "bo.h"
+
+#define PAGE_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+static u64 pages_of(const struct embeng_bo *bo)
+{
+	return bo->base.size >> PAGE_SHIFT;
+}
+
+static void release_made(struct embeng_bo *bo)
+{
+	struct device *dev = bo->base.dev->dev;
+	u64 i;
+
+	for (i = 0; bo->pages && i < pages_of(bo) && bo->pages[i]; i++) {
+		get_page(bo->pages[i]);
+		dma_free_pages(dev, PAGE_SIZE, bo->pages[i], bo->dma[i], DMA_BIDIRECTIONAL);
+	}
+	kvfree(bo->dma);
+	bo->dma = NULL;
+}
+
+/* The device reaches it no more; who mapped it still does. */
+static void release(struct embeng_bo *bo)
+{
+	if (bo->dma)
+		release_made(bo);
+	else if (bo->pinned_by)
+		embeng_userptr_release(bo);
+	else if (bo->table)
+		embeng_import_release(bo);
+}
+
+static void free_all_pages(struct embeng_bo *bo)
+{
+	u64 i;
+
+	for (i = 0; i < pages_of(bo) && bo->pages[i]; i++)
+		put_page(bo->pages[i]);
+	kvfree(bo->pages);
+}
+
+static void bo_free(struct drm_gem_object *obj)
+{
+	struct embeng_bo *bo = to_embeng_bo(obj);
+	struct embeng_device *ed = to_embeng(obj->dev);
+
+	scoped_guard(mutex, &ed->bo_lock) {
+		release(bo);
+		list_del_init(&bo->link);
+	}
+	if (bo->pinned_by)
+		embeng_userptr_free(bo);
+	else if (bo->pages)
+		free_all_pages(bo);
+	if (obj->import_attach)
+		drm_prime_gem_destroy(obj, NULL);
+	drm_gem_object_release(obj);
+	kfree(bo);
+}
+
+static vm_fault_t bo_fault(struct vm_fault *vmf)
+{
+	struct embeng_bo *bo = to_embeng_bo(vmf->vma->vm_private_data);
+	u64 at = vmf->pgoff - drm_vma_node_start(&bo->base.vma_node);
+
+	if (at >= pages_of(bo))
+		return VM_FAULT_SIGBUS;
+	get_page(bo->pages[at]);
+	vmf->page = bo->pages[at];
+	return 0;
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.open = drm_gem_vm_open,
+	.close = drm_gem_vm_close,
+	.fault = bo_fault,
+};
+
+static int mmap_imported(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	int ret;
+
+	vma->vm_private_data = NULL;
+	vma->vm_ops = NULL;
+	ret = dma_buf_mmap(obj->dma_buf, vma, 0);
+	if (!ret)
+		drm_gem_object_put(obj);
+	return ret;
+}
+
+static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	struct embeng_bo *bo = to_embeng_bo(obj);
+
+	if (!(vma->vm_flags & VM_SHARED) || bo->pinned_by)
+		return -EINVAL;
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
+	return obj->import_attach ? mmap_imported(obj, vma) : 0;
+}
+
+static struct sg_table *bo_get_sg_table(struct drm_gem_object *obj)
+{
+	return drm_prime_pages_to_sg(obj->dev, to_embeng_bo(obj)->pages, obj->size >> PAGE_SHIFT);
+}
+
+/* Who pinned its own pages keeps them to itself. */
+static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
+{
+	if (to_embeng_bo(obj)->pinned_by)
+		return ERR_PTR(-EOPNOTSUPP);
+	return drm_gem_prime_export(obj, flags);
+}
+
+static const struct drm_gem_object_funcs funcs = {
+	.free = bo_free,
+	.export = bo_export,
+	.get_sg_table = bo_get_sg_table,
+	.mmap = bo_mmap,
+	.vm_ops = &vm_ops,
+};
+
+/**
+ * embeng_bo_new() - an object without memory
+ * @ed: device
+ * @size: bytes, whole pages
+ *
+ * Return: the object, or NULL.
+ */
+struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size)
+{
+	struct embeng_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+
+	if (!bo)
+		return NULL;
+	INIT_LIST_HEAD(&bo->link);
+	bo->base.funcs = &funcs;
+	drm_gem_private_object_init(&ed->drm, &bo->base, size);
+	return bo;
+}
+
+/**
+ * embeng_bo_reached() - the device reaches it from now on
+ * @bo: mapped for it
+ */
+void embeng_bo_reached(struct embeng_bo *bo)
+{
+	struct embeng_device *ed = to_embeng(bo->base.dev);
+
+	guard(mutex)(&ed->bo_lock);
+	list_add(&bo->link, &ed->bos);
+}
+
+/**
+ * embeng_bo_release_all() - before the driver lets go of the device
+ * @ed: device, unplugged and silent
+ */
+void embeng_bo_release_all(struct embeng_device *ed)
+{
+	struct embeng_bo *bo, *next;
+
+	guard(mutex)(&ed->bo_lock);
+	list_for_each_entry_safe(bo, next, &ed->bos, link) {
+		release(bo);
+		list_del_init(&bo->link);
+	}
+}
+
+static int fill(struct embeng_bo *bo)
+{
+	struct device *dev = bo->base.dev->dev;
+	u64 i;
+
+	for (i = 0; i < pages_of(bo); i++) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		bo->pages[i] = dma_alloc_pages(dev, PAGE_SIZE, &bo->dma[i], DMA_BIDIRECTIONAL,
+					       PAGE_GFP);
+		if (!bo->pages[i])
+			return -ENOMEM;
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * embeng_bo_make() - a buffer of zeroed memory
+ * @ed: device
+ * @size: bytes, from 1
+ *
+ * Return: the buffer, or an error of the contract.
+ */
+struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
+{
+	u64 pages = DIV_ROUND_UP_ULL(size, PAGE_SIZE);
+	struct embeng_bo *bo;
+	int ret = -ENOMEM;
+
+	if (pages > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	bo = embeng_bo_new(ed, pages << PAGE_SHIFT);
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->pages = kvcalloc(pages, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
+	bo->dma = kvcalloc(pages, sizeof(*bo->dma), GFP_KERNEL_ACCOUNT);
+	if (bo->pages && bo->dma)
+		ret = fill(bo);
+	if (!ret)
+		ret = drm_gem_create_mmap_offset(&bo->base);
+	if (ret) {
+		drm_gem_object_put(&bo->base);
+		return ERR_PTR(ret);
+	}
+	embeng_bo_reached(bo);
+	return bo;
+}
+
+/**
+ * embeng_bo_create_ioctl() - DRM_IOCTL_EMBENG_BO_CREATE
+ * @drm: device
+ * @data: &struct embeng_accel_bo_create
+ * @file: owner of the handle
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_bo_create *arg = data;
+	struct embeng_bo *bo;
+	u32 handle;
+	int ret;
+
+	if (!arg->size || arg->flags || arg->handle || arg->offset)
+		return -EINVAL;
+	if (arg->size > U64_MAX - PAGE_SIZE)
+		return -EOVERFLOW;
+	bo = embeng_bo_make(to_embeng(drm), arg->size);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = drm_gem_handle_create(file, &bo->base, &handle);
+	if (!ret) {
+		arg->handle = handle;
+		arg->offset = drm_vma_node_offset_addr(&bo->base.vma_node);
+	}
+	drm_gem_object_put(&bo->base);
+	return ret;
+}
+
+/**
+ * embeng_bo_info_ioctl() - DRM_IOCTL_EMBENG_BO_INFO
+ * @drm: device
+ * @data: &struct embeng_accel_bo_info
+ * @file: owner of the handle
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_bo_info *arg = data;
+	struct drm_gem_object *obj;
+	int ret = 0;
+
+	if (arg->reserved || arg->size || arg->offset)
+		return -EINVAL;
+	obj = drm_gem_object_lookup(file, arg->handle);
+	if (!obj)
+		return -ENOENT;
+	if (!to_embeng_bo(obj)->pinned_by)
+		ret = drm_gem_create_mmap_offset(obj);
+	if (!ret) {
+		arg->size = obj->size;
+		arg->offset = drm_vma_node_offset_addr(&obj->vma_node);
+	}
+	drm_gem_object_put(obj);
+	return ret;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef EMBENG_BO_H
+#define EMBENG_BO_H
+
+#include <drm/drm_gem.h>
+
+#include "driver.h"
+
+/**
+ * struct embeng_bo - memory that the device can reach
+ * @base: GEM object
+ * @link: in &embeng_device.bos while the device can reach it
+ * @pages: made or pinned here; NULL: imported
+ * @dma: of each page; NULL: imported or pinned
+ * @table: imported or pinned, mapped for the device
+ * @pinned_by: userptr: whose RLIMIT_MEMLOCK is charged
+ * @read_only: userptr: the device only reads
+ *
+ * The pages of a made one are its own beside the DMA mapping, so that they stay when the
+ * device goes.
+ */
+struct embeng_bo {
+	struct drm_gem_object base;
+	struct list_head link;
+	struct page **pages;
+	dma_addr_t *dma;
+	struct sg_table *table;
+	struct mm_struct *pinned_by;
+	bool read_only;
+};
+
+static inline struct embeng_bo *to_embeng_bo(struct drm_gem_object *obj)
+{
+	return container_of(obj, struct embeng_bo, base);
+}
+
+/* bo.c */
+struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size);
+struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size);
+void embeng_bo_reached(struct embeng_bo *bo);
+void embeng_bo_release_all(struct embeng_device *ed);
+int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* import.c: memory that others made */
+bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table);
+bool embeng_import_can_pin(struct embeng_device *ed);
+struct drm_gem_object *embeng_import_table(struct drm_device *drm,
+					   struct dma_buf_attachment *attachment,
+					   struct sg_table *table);
+void embeng_import_release(struct embeng_bo *bo);
+
+/* userptr.c */
+void embeng_userptr_release(struct embeng_bo *bo);
+void embeng_userptr_free(struct embeng_bo *bo);
+int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* segments.c */
+int embeng_segments(struct embeng_bo *bo, u64 offset, u64 length, struct embeng_segment *out,
+		    u32 room);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What belongs to an open file description. */
+#include <linux/cleanup.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+
+#include "context.h"
+
+#define ENTRIES_DEFAULT 1024u
+
+static ulong memory_limit_mib;
+module_param(memory_limit_mib, ulong, 0600);
+MODULE_PARM_DESC(memory_limit_mib, "memory of a context that asks for no limit (half of the machine's)");
+
+static u64 default_limit(void)
+{
+	u64 mib = READ_ONCE(memory_limit_mib);
+
+	return mib ? mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
+}
+
+/**
+ * embeng_context_open() - a file was opened
+ * @drm: device
+ * @file: of it
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int embeng_context_open(struct drm_device *drm, struct drm_file *file)
+{
+	struct embeng_device *ed = to_embeng(drm);
+	struct embeng_context *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->scratch = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!ctx->scratch) {
+		kfree(ctx);
+		return -ENOMEM;
+	}
+	ctx->device = ed;
+	mutex_init(&ctx->lock);
+	mutex_init(&ctx->map_lock);
+	init_waitqueue_head(&ctx->wait);
+	xa_init_flags(&ctx->regions, XA_FLAGS_ALLOC);
+	xa_init(&ctx->queues);
+	file->driver_priv = ctx;
+	guard(mutex)(&ed->contexts_mutex);
+	guard(mutex)(&ed->contexts_lock);
+	list_add_tail(&ctx->link, &ed->contexts);
+	return 0;
+}
+
+/**
+ * embeng_context_usable() - may new work be begun
+ * @ctx: context; under its lock or reset_lock
+ *
+ * Return: 0, -ENODEV, -ESHUTDOWN after a loss, or -ENOENT when it was not made.
+ */
+int embeng_context_usable(const struct embeng_context *ctx)
+{
+	if (embeng_gone(ctx->device))
+		return -ENODEV;
+	if (READ_ONCE(ctx->lost))
+		return -ESHUTDOWN;
+	return ctx->made ? 0 : -ENOENT;
+}
+
+/**
+ * embeng_context_charge() - count memory against the limit
+ * @ctx: context, under its lock
+ * @bytes: more
+ *
+ * Return: 0, -EOVERFLOW or -EDQUOT.
+ */
+int embeng_context_charge(struct embeng_context *ctx, u64 bytes)
+{
+	u64 sum;
+
+	if (check_add_overflow(ctx->memory, bytes, &sum))
+		return -EOVERFLOW;
+	if (sum > ctx->memory_limit)
+		return -EDQUOT;
+	ctx->memory = sum;
+	return 0;
+}
+
+/**
+ * embeng_context_uncharge() - count it no more
+ * @ctx: context, under its lock
+ * @bytes: less
+ */
+void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
+{
+	ctx->memory -= bytes;
+}
+
+/**
+ * embeng_context_event() - something happened that sleepers want to look at
+ * @ctx: context; any context of execution
+ */
+void embeng_context_event(struct embeng_context *ctx)
+{
+	atomic64_inc(&ctx->events);
+	wake_up_all(&ctx->wait);
+}
+
+/**
+ * embeng_context_run_command() - ask the device for something of this context
+ * @ctx: context, under its lock
+ * @cmd: admin command
+ *
+ * Return: 0 or a negative errno. When the device hangs it is reset, and the context lost.
+ */
+int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+{
+	struct embeng_device *ed = ctx->device;
+	int ret = -ESHUTDOWN;
+	u64 seen;
+
+	scoped_guard(rwsem_read, &ed->reset_lock) {
+		seen = ed->resets.sequence;
+		if (!ctx->lost)
+			ret = embeng_admin_run(ed, cmd);
+	}
+	if (ret == -ETIMEDOUT) {
+		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen);
+		ret = -ESHUTDOWN;
+	}
+	return ret;
+}
+
+/**
+ * embeng_context_end_command() - have the device let go of memory
+ * @ctx: context, under its lock
+ * @cmd: admin command that completes when it has
+ *
+ * Whatever the device does, afterwards it does not reach the memory any more: it said so,
+ * or was reset, or has lost the bus.
+ */
+void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+{
+	u64 seen = READ_ONCE(ctx->device->resets.sequence);
+	int ret = embeng_context_run_command(ctx, cmd);
+
+	if (!ret || ret == -ESHUTDOWN || ret == -ENODEV)
+		return;
+	drm_err(&ctx->device->drm, "the device refuses to let go (%d), it is reset\n", ret);
+	embeng_reset(ctx->device, EMBENG_ACCEL_RESET_ENGINE, seen);
+}
+
+static int make_table(struct embeng_context *ctx, u32 entries)
+{
+	struct device *dev = &ctx->device->pci->dev;
+
+	ctx->generations = kvcalloc(entries, sizeof(*ctx->generations), GFP_KERNEL_ACCOUNT);
+	if (!ctx->generations)
+		return -ENOMEM;
+	ctx->table = dma_alloc_coherent(dev, (size_t)entries * sizeof(*ctx->table),
+					&ctx->table_dma, GFP_KERNEL_ACCOUNT);
+	if (!ctx->table)
+		return -ENOMEM;
+	ctx->entries = entries;
+	return 0;
+}
+
+static void free_table(struct embeng_context *ctx)
+{
+	struct device *dev = &ctx->device->pci->dev;
+
+	if (ctx->table)
+		dma_free_coherent(dev, (size_t)ctx->entries * sizeof(*ctx->table), ctx->table,
+				  ctx->table_dma);
+	ctx->table = NULL;
+	kvfree(ctx->generations);
+	ctx->generations = NULL;
+}
+
+static int tell_device(struct embeng_context *ctx)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_CONTEXT_CREATE,
+		.context = ctx->number,
+		.count = ctx->entries,
+		.address = ctx->table_dma,
+	};
+	int ret;
+
+	/* Before it is: a reset in between must find it. */
+	WRITE_ONCE(ctx->on_device, true);
+	ret = embeng_context_run_command(ctx, &cmd);
+	if (ret)
+		WRITE_ONCE(ctx->on_device, false);
+	return ret;
+}
+
+static int number(struct embeng_context *ctx)
+{
+	struct embeng_device *ed = ctx->device;
+	int ret = xa_alloc(&ed->numbers, &ctx->number, ctx, XA_LIMIT(0, ed->caps.contexts - 1),
+			   GFP_KERNEL);
+
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+static int make(struct embeng_context *ctx, u32 entries)
+{
+	int ret = number(ctx);
+
+	if (ret)
+		return ret;
+	ret = make_table(ctx, entries);
+	if (!ret)
+		ret = tell_device(ctx);
+	if (ret) {
+		free_table(ctx);
+		xa_erase(&ctx->device->numbers, ctx->number);
+	}
+	return ret;
+}
+
+/**
+ * embeng_context_create_ioctl() - DRM_IOCTL_EMBENG_CONTEXT_CREATE
+ * @drm: device
+ * @data: &struct embeng_accel_context_create
+ * @file: whose
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_context_create *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+	u32 most = ctx->device->caps.regions;
+	int ret;
+
+	if (arg->flags || arg->regions > most)
+		return -EINVAL;
+	guard(mutex)(&ctx->lock);
+	ret = embeng_context_usable(ctx);
+	if (ret != -ENOENT)
+		return ret ?: -EBUSY;
+	ret = make(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
+	if (ret)
+		return ret;
+	ctx->memory_limit = arg->memory_limit ?: default_limit();
+	ctx->made = true;
+	return 0;
+}
+
+/* All that the device may reach through it; it reaches none of it any more. */
+static void release(struct embeng_context *ctx, bool closing)
+{
+	embeng_queue_release_all(ctx, closing);
+	embeng_region_release_all(ctx);
+	free_table(ctx);
+}
+
+/**
+ * embeng_context_release_all() - before the driver lets go of the device
+ * @ed: device, unplugged and silent
+ */
+void embeng_context_release_all(struct embeng_device *ed)
+{
+	struct embeng_context *ctx;
+
+	guard(mutex)(&ed->contexts_mutex);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		guard(mutex)(&ctx->lock);
+		release(ctx, false);
+	}
+}
+
+/* Queues go with their context, all at once: the device takes nothing while it ends. */
+static void end(struct embeng_context *ctx)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_CONTEXT_DESTROY,
+		.context = ctx->number,
+	};
+	int index;
+
+	guard(mutex)(&ctx->lock);
+	if (!ctx->made || !drm_dev_enter(&ctx->device->drm, &index))
+		return;
+	embeng_context_end_command(ctx, &cmd);
+	drm_dev_exit(index);
+}
+
+/**
+ * embeng_context_close() - the file's last descriptor was closed
+ * @drm: device, perhaps unplugged
+ * @file: of it
+ */
+void embeng_context_close(struct drm_device *drm, struct drm_file *file)
+{
+	struct embeng_context *ctx = to_embeng_context(file);
+	struct embeng_device *ed = ctx->device;
+
+	end(ctx);
+	/* A driver that lets go waits here for who releases the last of it. */
+	scoped_guard(mutex, &ed->contexts_mutex) {
+		scoped_guard(mutex, &ed->contexts_lock)
+			list_del(&ctx->link);
+		guard(mutex)(&ctx->lock);
+		release(ctx, true);
+	}
+	if (ctx->made)
+		xa_erase(&ed->numbers, ctx->number);
+	xa_destroy(&ctx->regions);
+	xa_destroy(&ctx->queues);
+	__free_page(ctx->scratch);
+	kfree(ctx);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Files below /sys/kernel/debug/accel/; docs/abi/debugfs-driver-embeng describes them. */
+#include <linux/cleanup.h>
+
+#include <drm/drm_debugfs.h>
+
+#include "context.h"
+
+static const struct {
+	const char *name;
+	u32 offset;
+	u32 bytes;
+} registers[] = {
+#define REGISTER(name, offset, bytes, writer, reset, words) { #name, offset, bytes },
+	EMBENG_REGISTER_TABLE(REGISTER)
+#undef REGISTER
+};
+
+static int show_registers(struct seq_file *m, void *data)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct embeng_device *ed = to_embeng(entry->dev);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		seq_printf(m, "%03x %-20s %#llx\n", registers[i].offset, registers[i].name,
+			   registers[i].bytes == 4 ?
+				   embeng_read32(ed, registers[i].offset) :
+				   embeng_read64(ed, registers[i].offset));
+	return 0;
+}
+
+static void show_queue(struct seq_file *m, const struct embeng_queue *q)
+{
+	const struct embeng_ring_header *header = embeng_queue_header(q);
+
+	seq_printf(m, "  queue %u kind %u %s", q->number, q->kind,
+		   q->mapped ? "mapped" : "validated");
+	seq_printf(m, " sq_tail %u sq_head %u cq_head %u cq_tail %u", embeng_doorbell_tail_of(q),
+		   header->sq_head, embeng_doorbell_head_of(q), header->cq_tail);
+	seq_printf(m, " report %u state %u wait %u replica %u step %llu\n", header->report.epoch,
+		   header->report.state, header->report.wait, header->report.replica,
+		   header->report.step);
+}
+
+static int show_contexts(struct seq_file *m, void *data)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct embeng_device *ed = to_embeng(entry->dev);
+	struct embeng_context *ctx;
+	struct embeng_queue *q;
+	unsigned long number;
+
+	guard(mutex)(&ed->contexts_mutex);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		if (!ctx->made)
+			continue;
+		guard(mutex)(&ctx->lock);
+		seq_printf(m, "context %u%s regions %u memory %llu of %llu events %lld\n",
+			   ctx->number, ctx->lost ? " lost" : "", ctx->region_count, ctx->memory,
+			   ctx->memory_limit, atomic64_read(&ctx->events));
+		xa_for_each(&ctx->queues, number, q)
+			show_queue(m, q);
+	}
+	return 0;
+}
+
+static const struct drm_debugfs_info files[] = {
+	{ "registers", show_registers },
+	{ "contexts", show_contexts },
+};
+
+/**
+ * embeng_debugfs_init() - add the files
+ * @ed: device, before it is registered
+ */
+void embeng_debugfs_init(struct embeng_device *ed)
+{
+	drm_debugfs_add_files(&ed->drm, files, ARRAY_SIZE(files));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Registers, and getting the function into a known state. */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+
+#include "driver.h"
+
+/* Patience with a device that answers at all; slow emulation included. */
+#define ANSWER_US (20 * USEC_PER_SEC)
+#define LOOK_US 200
+
+static bool register_is(struct embeng_device *ed, enum embeng_register reg, u32 value)
+{
+	return embeng_gone(ed) || embeng_read32(ed, reg) == value;
+}
+
+/**
+ * embeng_device_wait() - until a register holds a value
+ * @ed: device
+ * @reg: register of 4 bytes
+ * @value: awaited
+ *
+ * Return: 0, -ENODEV, or -ETIMEDOUT.
+ */
+int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value)
+{
+	bool is;
+	int ret = read_poll_timeout(register_is, is, is, LOOK_US, ANSWER_US, false, ed, reg,
+				    value);
+
+	return embeng_gone(ed) ? -ENODEV : ret;
+}
+
+static bool awaits_image(struct embeng_device *ed)
+{
+	u32 state = embeng_read32(ed, EMBENG_REG_BOOT_STATE);
+
+	return embeng_gone(ed) || state == EMBENG_BOOT_ROM || state == EMBENG_BOOT_FAILED;
+}
+
+/**
+ * embeng_device_wait_rom() - until the device takes an image
+ * @ed: device
+ *
+ * Return: 0, -ENODEV, or -ETIMEDOUT.
+ */
+int embeng_device_wait_rom(struct embeng_device *ed)
+{
+	bool is;
+	int ret = read_poll_timeout(awaits_image, is, is, LOOK_US, ANSWER_US, false, ed);
+
+	return embeng_gone(ed) ? -ENODEV : ret;
+}
+
+/**
+ * embeng_device_reset() - warm reset: all contexts, queues and tables are gone
+ * @ed: device
+ *
+ * Return: 0 when the device touches no memory any more, -ENODEV, or -ETIMEDOUT.
+ */
+int embeng_device_reset(struct embeng_device *ed)
+{
+	u32 sequence = embeng_read32(ed, EMBENG_REG_CONTROL_SEQUENCE) + 1;
+
+	embeng_write32(ed, EMBENG_REG_CONTROL, EMBENG_CONTROL_RESET);
+	embeng_write32(ed, EMBENG_REG_CONTROL_SEQUENCE, sequence);
+	return embeng_device_wait(ed, EMBENG_REG_CONTROL_DONE, sequence);
+}
+
+/**
+ * embeng_device_silence() - the device reaches no memory after this
+ * @ed: device
+ *
+ * Asks it first; what does not answer loses the bus, what was pulled out has lost it.
+ */
+void embeng_device_silence(struct embeng_device *ed)
+{
+	if (!pci_device_is_present(ed->pci))
+		return;
+	if (embeng_read32(ed, EMBENG_REG_MAGIC) != EMBENG_DEVICE_MAGIC || embeng_device_reset(ed))
+		drm_warn(&ed->drm, "the device does not answer, its bus access is taken away\n");
+	pci_clear_master(ed->pci);
+}
+
+static int check_doorbells(struct embeng_device *ed)
+{
+	ed->doorbell_stride = embeng_read32(ed, EMBENG_REG_DOORBELL_STRIDE);
+	if (ed->doorbell_stride < PAGE_SIZE || ed->doorbell_stride % PAGE_SIZE ||
+	    ed->doorbell_stride > pci_resource_len(ed->pci, EMBENG_BAR_DOORBELLS))
+		return dev_err_probe(&ed->pci->dev, -ENODEV,
+				     "doorbells of %u bytes do not fit the pages of this kernel\n",
+				     ed->doorbell_stride);
+	return 0;
+}
+
+static int check_identity(struct embeng_device *ed)
+{
+	u32 magic = embeng_read32(ed, EMBENG_REG_MAGIC);
+	u32 interface = embeng_read32(ed, EMBENG_REG_INTERFACE);
+
+	if (magic != EMBENG_DEVICE_MAGIC)
+		return dev_err_probe(&ed->pci->dev, -ENODEV, "no embeng device: magic %#x\n",
+				     magic);
+	if (interface >> 16 != EMBENG_INTERFACE_MAJOR)
+		return dev_err_probe(&ed->pci->dev, -ENODEV,
+				     "the device speaks interface %u.%u, this driver %u.x\n",
+				     interface >> 16, interface & 0xffff, EMBENG_INTERFACE_MAJOR);
+	return check_doorbells(ed);
+}
+
+static bool is_embeng(struct embeng_device *ed)
+{
+	return embeng_read32(ed, EMBENG_REG_MAGIC) == EMBENG_DEVICE_MAGIC;
+}
+
+/* A device that was left running is reset; one that comes out of reset needs a moment. */
+static int settle(struct embeng_device *ed)
+{
+	bool there;
+
+	read_poll_timeout(is_embeng, there, there, LOOK_US, ANSWER_US, false, ed);
+	if (there && !awaits_image(ed) && embeng_device_reset(ed))
+		return dev_err_probe(&ed->pci->dev, -ETIMEDOUT, "a warm reset has no answer\n");
+	return check_identity(ed);
+}
+
+/**
+ * embeng_device_map() - enable the function, map it, leave it in ROM
+ * @ed: device
+ *
+ * Return: 0 or a negative errno, which was reported.
+ */
+int embeng_device_map(struct embeng_device *ed)
+{
+	struct device *dev = &ed->pci->dev;
+	int ret = pcim_enable_device(ed->pci);
+
+	if (ret)
+		return dev_err_probe(dev, ret, "cannot enable the function\n");
+	ed->registers = pcim_iomap_region(ed->pci, EMBENG_BAR_REGISTERS, EMBENG_NAME);
+	if (IS_ERR(ed->registers))
+		return dev_err_probe(dev, PTR_ERR(ed->registers), "cannot map the registers\n");
+	ed->doorbells = pcim_iomap_region(ed->pci, EMBENG_BAR_DOORBELLS, EMBENG_NAME);
+	if (IS_ERR(ed->doorbells))
+		return dev_err_probe(dev, PTR_ERR(ed->doorbells), "cannot map the doorbells\n");
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	if (ret)
+		return dev_err_probe(dev, ret, "no 64-bit DMA\n");
+	dma_set_max_seg_size(dev, UINT_MAX);
+	pci_set_master(ed->pci);
+	return settle(ed);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * embeng: the driver's own structures and who guards them.
+ *
+ * DOC: Locks, outermost first
+ *
+ *	device->contexts_mutex	no context goes away
+ *	context->lock		regions and queues of one context: made, ended
+ *	device->reset_lock	read: talks to a booted device. write: resets it
+ *	device->contexts_lock	list of contexts
+ *	queue->lock		one submitter at a time
+ *	device->bo_lock		list of buffers
+ *	context->map_lock	what a fault may put into a mapping
+ *	vector->lock, admin.lock	in interrupts
+ *
+ * DOC: Memory and the device
+ *
+ * Nothing that the device may reach is freed before it said that it is done with it
+ * (embeng_context_end_command()), or was reset, or may no longer master the bus.
+ */
+#ifndef EMBENG_DRIVER_H
+#define EMBENG_DRIVER_H
+
+#include <linux/completion.h>
+#include <linux/io.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/semaphore.h>
+#include <linux/xarray.h>
+
+#include <drm/drm_device.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
+
+#include "../uapi/embeng_accel.h"
+#include "../uapi/embeng_barrier.h"
+#include "../uapi/embeng_regs.h"
+
+#define EMBENG_NAME "embeng"
+#define EMBENG_FIRMWARE "embeng/embeng.fw"
+
+struct embeng_device;
+
+/**
+ * struct embeng_admin - the driver's own queue
+ * @ring: its memory, @layout says where what is
+ * @dma: of @ring
+ * @layout: of @ring
+ * @slots: as many commands at once
+ * @lock: guards what follows
+ * @requests: waiting for their completion
+ * @cookie: of the newest request, never used twice
+ * @sq_tail: free-running
+ * @cq_head: free-running
+ * @armed: &embeng_doorbell.armed
+ */
+struct embeng_admin {
+	void *ring;
+	dma_addr_t dma;
+	struct embeng_queue_layout layout;
+	struct semaphore slots;
+	spinlock_t lock; /* guards what follows */
+	struct list_head requests;
+	u64 cookie;
+	u32 sq_tail;
+	u32 cq_head;
+	u32 armed;
+};
+
+/**
+ * struct embeng_vector - an interrupt
+ * @device: whose
+ * @index: MSI-X vector; 0 serves the admin queue too
+ * @irq: the kernel's number, asked once: pci_irq_vector() sleeps
+ * @lock: guards @queues
+ * @queues: &embeng_queue.vector_link
+ */
+struct embeng_vector {
+	struct embeng_device *device;
+	u32 index;
+	int irq;
+	spinlock_t lock; /* guards @queues and their arms */
+	struct list_head queues;
+};
+
+/**
+ * struct embeng_device - a PCI function
+ * @drm: embedded
+ * @pci: parent
+ * @registers: BAR 0
+ * @doorbells: BAR 2
+ * @doorbell_stride: bytes
+ * @image: firmware image, kept to boot again after a reset
+ * @image_length: bytes
+ * @caps: of the booted device
+ * @boot_error: of the last boot
+ * @boot_error_offset: of the last boot
+ * @firmware_version: 0 unless booted
+ * @admin: the driver's own queue
+ * @vectors: interrupts
+ * @vector_count: of @vectors
+ * @reset_lock: see above
+ * @bo_lock: guards @bos
+ * @bos: buffers that the device may be given
+ * @contexts_mutex: no context goes away
+ * @contexts_lock: guards @contexts
+ * @contexts: of open files
+ * @numbers: contexts that the device knows
+ * @queues: by number
+ * @resets: counters, under @reset_lock
+ * @gone: unplugged, or given up: the device is not talked to any more
+ */
+struct embeng_device {
+	struct drm_device drm;
+	struct pci_dev *pci;
+	void __iomem *registers;
+	void __iomem *doorbells;
+	u32 doorbell_stride;
+	void *image;
+	size_t image_length;
+	struct embeng_caps caps;
+	u32 boot_error;
+	u64 boot_error_offset;
+	u64 firmware_version;
+	struct embeng_admin admin;
+	struct embeng_vector *vectors;
+	u32 vector_count;
+	struct rw_semaphore reset_lock;
+	struct mutex bo_lock; /* guards @bos */
+	struct list_head bos;
+	struct mutex contexts_mutex; /* no context goes away */
+	struct mutex contexts_lock; /* guards @contexts */
+	struct list_head contexts;
+	struct xarray numbers;
+	struct xarray queues;
+	struct embeng_accel_resets resets;
+	bool gone;
+};
+
+static inline struct embeng_device *to_embeng(struct drm_device *drm)
+{
+	return container_of(drm, struct embeng_device, drm);
+}
+
+static inline bool embeng_gone(const struct embeng_device *ed)
+{
+	/* Pairs with WRITE_ONCE() where it is set; nothing hangs on the order. */
+	return READ_ONCE(ed->gone);
+}
+
+static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)
+{
+	return readl(ed->registers + reg);
+}
+
+static inline u64 embeng_read64(const struct embeng_device *ed, enum embeng_register reg)
+{
+	return lo_hi_readq(ed->registers + reg);
+}
+
+static inline void embeng_write32(struct embeng_device *ed, enum embeng_register reg, u32 value)
+{
+	writel(value, ed->registers + reg);
+}
+
+static inline void embeng_write64(struct embeng_device *ed, enum embeng_register reg, u64 value)
+{
+	lo_hi_writeq(value, ed->registers + reg);
+}
+
+/* device.c: the function as a whole */
+int embeng_device_map(struct embeng_device *ed);
+int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value);
+int embeng_device_wait_rom(struct embeng_device *ed);
+int embeng_device_reset(struct embeng_device *ed);
+void embeng_device_silence(struct embeng_device *ed);
+
+/* boot.c: firmware */
+int embeng_boot_request(struct embeng_device *ed);
+int embeng_boot(struct embeng_device *ed);
+
+/* admin.c */
+int embeng_admin_init(struct embeng_device *ed);
+void embeng_admin_start(struct embeng_device *ed);
+void embeng_admin_poll(struct embeng_device *ed);
+int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
+
+/* irq.c */
+int embeng_irq_init(struct embeng_device *ed);
+
+/* reset.c */
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
+void embeng_reset_after(struct embeng_device *ed, int booted);
+void embeng_reset_give_up(struct embeng_device *ed);
+int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* error.c, power.c, sysfs.c, debugfs.c */
+extern const struct pci_error_handlers embeng_error_handlers;
+extern const struct dev_pm_ops embeng_pm_ops;
+extern const struct attribute_group *embeng_sysfs_groups[];
+void embeng_debugfs_init(struct embeng_device *ed);
+
+/* query.c */
+int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+static inline void __iomem *embeng_doorbell(const struct embeng_device *ed, u32 queue)
+{
+	return ed->doorbells + (size_t)queue * ed->doorbell_stride;
+}
+
+#define embeng_doorbell_write(doorbell, word, value) \
+	writel(value, (doorbell) + offsetof(struct embeng_doorbell, word))
+
+#endif

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The PCI driver and the device node. */
+#include <linux/cleanup.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_managed.h>
+
+#include "compat.h"
+#include "context.h"
+
+#define IOCTL(name, fn) DRM_IOCTL_DEF_DRV(EMBENG_##name, fn, 0)
+
+static const struct drm_ioctl_desc ioctls[] = {
+	IOCTL(QUERY, embeng_query_ioctl),
+	IOCTL(BO_CREATE, embeng_bo_create_ioctl),
+	IOCTL(BO_INFO, embeng_bo_info_ioctl),
+	IOCTL(USERPTR, embeng_userptr_ioctl),
+	IOCTL(CONTEXT_CREATE, embeng_context_create_ioctl),
+	IOCTL(BIND, embeng_region_bind_ioctl),
+	IOCTL(UNBIND, embeng_region_unbind_ioctl),
+	IOCTL(QUEUE_CREATE, embeng_queue_create_ioctl),
+	IOCTL(QUEUE_DESTROY, embeng_queue_destroy_ioctl),
+	IOCTL(SUBMIT, embeng_submit_ioctl),
+	IOCTL(WAIT, embeng_wait_ioctl),
+	IOCTL(MODEL_LOAD, embeng_model_load_ioctl),
+	IOCTL(RESET, embeng_reset_ioctl),
+};
+
+/* A tail beyond what this kernel knows must be zero; the core would drop it unseen. */
+static int check_tail(unsigned int cmd, unsigned long arg)
+{
+	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE, known;
+	int zero;
+
+	if (nr >= ARRAY_SIZE(ioctls) || !ioctls[nr].func)
+		return -ENOTTY;
+	known = _IOC_SIZE(ioctls[nr].cmd);
+	if (_IOC_SIZE(cmd) <= known)
+		return 0;
+	zero = check_zeroed_user((void __user *)arg + known, _IOC_SIZE(cmd) - known);
+	if (zero < 0)
+		return zero;
+	return zero ? 0 : -E2BIG;
+}
+
+/* These two of the core's want a master, which accel files have not: they would oops. */
+static bool needs_master(unsigned int nr)
+{
+	return nr == _IOC_NR(DRM_IOCTL_GET_UNIQUE) || nr == _IOC_NR(DRM_IOCTL_GET_MAGIC);
+}
+
+static int filter(unsigned int cmd, unsigned long arg)
+{
+	unsigned int nr = _IOC_NR(cmd);
+
+	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
+		return -ENOTTY;
+	if (needs_master(nr))
+		return -EOPNOTSUPP;
+	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
+		return check_tail(cmd, arg);
+	return 0;
+}
+
+/* The driver's own calls keep the device from being unplugged under them. */
+static long run(struct file *file, unsigned int cmd, unsigned long arg,
+		long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
+{
+	struct drm_file *drm_file = file->private_data;
+	struct drm_device *drm = drm_file->minor->dev;
+	int index, ret = filter(cmd, arg);
+
+	if (ret)
+		return ret;
+	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
+		return call(file, cmd, arg);
+	if (!drm_dev_enter(drm, &index))
+		return -ENODEV;
+	ret = embeng_gone(to_embeng(drm)) ? -ENODEV : call(file, cmd, arg);
+	drm_dev_exit(index);
+	return ret;
+}
+
+static long embeng_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return run(file, cmd, arg, drm_ioctl);
+}
+
+#ifdef CONFIG_COMPAT
+static long embeng_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return run(file, cmd, arg, drm_compat_ioctl);
+}
+#else
+#define embeng_compat_ioctl NULL
+#endif
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.open = accel_open,
+	.release = drm_release,
+	.unlocked_ioctl = embeng_ioctl,
+	.compat_ioctl = embeng_compat_ioctl,
+	.poll = embeng_wait_poll,
+	.llseek = noop_llseek,
+	.mmap = embeng_mmap,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+static const struct drm_driver driver = {
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM,
+	.fops = &fops,
+	.open = embeng_context_open,
+	.postclose = embeng_context_close,
+	.show_fdinfo = drm_show_memory_stats,
+	.gem_prime_import_sg_table = embeng_import_table,
+	.ioctls = ioctls,
+	.num_ioctls = ARRAY_SIZE(ioctls),
+	.name = EMBENG_NAME,
+	.desc = "embedding-table training engine",
+	EMBENG_DRIVER_DATE("20261121")
+	.major = EMBENG_ACCEL_MAJOR,
+	.minor = EMBENG_ACCEL_MINOR,
+};
+
+static void free_lists(struct drm_device *drm, void *arg)
+{
+	struct embeng_device *ed = arg;
+
+	xa_destroy(&ed->numbers);
+	xa_destroy(&ed->queues);
+}
+
+static int init_lists(struct embeng_device *ed)
+{
+	init_rwsem(&ed->reset_lock);
+	INIT_LIST_HEAD(&ed->bos);
+	INIT_LIST_HEAD(&ed->contexts);
+	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
+	xa_init_flags(&ed->queues, XA_FLAGS_ALLOC1);
+	return drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
+	       drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
+	       drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
+	       drmm_add_action_or_reset(&ed->drm, free_lists, ed);
+}
+
+static int bring_up(struct embeng_device *ed)
+{
+	int ret = embeng_device_map(ed);
+
+	if (ret)
+		return ret;
+	ret = embeng_admin_init(ed);
+	if (ret)
+		return ret;
+	ret = embeng_irq_init(ed);
+	if (ret)
+		return ret;
+	ret = embeng_boot_request(ed);
+	if (ret)
+		return ret;
+	return embeng_boot(ed);
+}
+
+static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
+{
+	struct embeng_device *ed;
+	int ret;
+
+	ed = devm_drm_dev_alloc(&pci->dev, &driver, struct embeng_device, drm);
+	if (IS_ERR(ed))
+		return PTR_ERR(ed);
+	ed->pci = pci;
+	pci_set_drvdata(pci, ed);
+	ret = init_lists(ed);
+	if (!ret)
+		ret = bring_up(ed);
+	if (ret)
+		return ret;
+	embeng_debugfs_init(ed);
+	ret = drm_dev_register(&ed->drm, 0);
+	if (ret)
+		embeng_device_silence(ed);
+	return ret;
+}
+
+static void embeng_remove(struct pci_dev *pci)
+{
+	struct embeng_device *ed = pci_get_drvdata(pci);
+
+	/* Silent first: what rings hold is kept for those who have them mapped. */
+	embeng_reset_give_up(ed);
+	drm_dev_unplug(&ed->drm);
+	embeng_context_release_all(ed);
+	embeng_bo_release_all(ed);
+}
+
+static const struct pci_device_id ids[] = {
+	{ PCI_DEVICE(EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, ids);
+
+static struct pci_driver pci_driver = {
+	.name = EMBENG_NAME,
+	.id_table = ids,
+	.probe = embeng_probe,
+	.remove = embeng_remove,
+	.err_handler = &embeng_error_handlers,
+	.driver.pm = pm_sleep_ptr(&embeng_pm_ops),
+	.dev_groups = embeng_sysfs_groups,
+};
+module_pci_driver(pci_driver);
+
+MODULE_DESCRIPTION("Embedding-table training engine");
+MODULE_LICENSE("GPL");

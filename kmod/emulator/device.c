@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/cleanup.h>
+#include <linux/idr.h>
+#include <linux/slab.h>
+
+#include "emu.h"
+
+static DEFINE_IDA(numbers);
+static DEFINE_MUTEX(creation); /* two devices do not choose one PCI domain */
+
+static int limit(const char *what, u32 value, u32 least, u32 most)
+{
+	if (value >= least && value <= most)
+		return 0;
+	pr_err(EMU_NAME ": %s=%u is not between %u and %u\n", what, value, least, most);
+	return -EINVAL;
+}
+
+int emu_options_check(const struct emu_options *options)
+{
+	if (!options->memory) {
+		pr_err(EMU_NAME ": memory=0 leaves no room for tables\n");
+		return -EINVAL;
+	}
+	return limit("cores", options->cores, 1, EMU_CORES_MAX) ?:
+	       limit("queues", options->queues, 2, EMU_QUEUES_MAX) ?:
+	       limit("vectors", options->vectors, 1, EMU_VECTORS_MAX);
+}
+
+static int power_up(struct emu *emu)
+{
+	int ret = emu_window_claim(emu);
+
+	if (ret)
+		return ret;
+	emu_config_init(emu);
+	ret = emu_msix_init(emu);
+	if (ret)
+		goto release_window;
+	ret = emu_serve_start(emu);
+	if (ret)
+		goto exit_msix;
+	ret = emu_bridge_add(emu);
+	if (ret)
+		goto stop;
+	return 0;
+stop:
+	emu_serve_stop(emu);
+exit_msix:
+	emu_msix_exit(emu);
+release_window:
+	emu_window_release(emu);
+	return ret;
+}
+
+static int register_platform(struct emu *emu)
+{
+	emu->platform = platform_device_register_simple(EMU_NAME, emu->number, NULL, 0);
+	return PTR_ERR_OR_ZERO(emu->platform);
+}
+
+/**
+ * emu_create() - a device with a PCI function
+ * @options: checked by emu_options_check()
+ *
+ * Return: the device or an ERR_PTR().
+ */
+struct emu *emu_create(const struct emu_options *options)
+{
+	struct emu *emu __free(kvfree) = kvzalloc(sizeof(*emu), GFP_KERNEL);
+	int number, ret;
+
+	if (!emu)
+		return ERR_PTR(-ENOMEM);
+	guard(mutex)(&creation);
+	number = ida_alloc(&numbers, GFP_KERNEL);
+	if (number < 0)
+		return ERR_PTR(number);
+	emu->number = number;
+	emu->options = *options;
+	xa_init_flags(&emu->pages, XA_FLAGS_LOCK_IRQ);
+	emu_debugfs_add(emu);
+	ret = register_platform(emu);
+	if (ret)
+		goto free_number;
+	ret = power_up(emu);
+	if (ret)
+		goto unregister;
+	return no_free_ptr(emu);
+unregister:
+	platform_device_unregister(emu->platform);
+free_number:
+	emu_debugfs_remove(emu);
+	ida_free(&numbers, number);
+	return ERR_PTR(ret);
+}
+
+void emu_destroy(struct emu *emu)
+{
+	guard(mutex)(&creation);
+	emu_bridge_remove(emu);
+	emu_debugfs_remove(emu);
+	emu_serve_stop(emu);
+	emu_msix_exit(emu);
+	emu_window_release(emu);
+	platform_device_unregister(emu->platform);
+	ida_free(&numbers, emu->number);
+	xa_destroy(&emu->pages);
+	kvfree(emu);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The emulator: one &struct emu is one virtual PCI function with an engine
+ * behind it, on a host bridge and in a PCI domain of its own.
+ *
+ * Its BARs are ordinary memory that both sides map, so no access traps: the
+ * service thread looks at the registers and doorbells (serve.c). Config space
+ * goes through pci_ops and is answered at once (config.c).
+ */
+#ifndef EMBENG_EMU_H
+#define EMBENG_EMU_H
+
+#include <linux/ioport.h>
+#include <linux/irq_work.h>
+#include <linux/list.h>
+#include <linux/msi.h>
+#include <linux/pci.h>
+#include <linux/platform_device.h>
+#include <linux/xarray.h>
+
+#include "../../engine/engine.h"
+#include "fault.h"
+
+#define EMU_NAME "embeng_emu"
+#define EMU_VECTORS_MAX 32
+#define EMU_QUEUES_MAX 1024
+#define EMU_CORES_MAX 64
+#define EMU_DOMAIN_FIRST 0x0eb0
+#define EMU_MSIX_PENDING_OFFSET 0x800 /* in the BAR of the vector table */
+
+struct emu;
+
+/**
+ * struct emu_options - what a device is made of
+ * @cores: engine cores, 1 to EMU_CORES_MAX
+ * @queues: the admin queue too, 2 to EMU_QUEUES_MAX
+ * @vectors: 1 to EMU_VECTORS_MAX
+ * @memory: bytes for tables and slots
+ * @d3_keeps: D3hot keeps the engine's state (No_Soft_Reset)
+ * @iommu: an IOMMU stands before the function
+ */
+struct emu_options {
+	u32 cores;
+	u32 queues;
+	u32 vectors;
+	u64 memory;
+	bool d3_keeps;
+	bool iommu;
+};
+
+/**
+ * struct emu_config - config space
+ * @lock: guards it; raw, since the PCI core may hold a raw lock of its own
+ * @value: as read
+ * @writable: bits that a write changes
+ */
+struct emu_config {
+	raw_spinlock_t lock;
+	u8 value[PCI_CFG_SPACE_EXP_SIZE];
+	u8 writable[PCI_CFG_SPACE_EXP_SIZE];
+};
+
+/**
+ * struct emu_vector - one MSI-X vector
+ * @work: runs the handler in hard interrupt context
+ * @msix: whose
+ * @index: which
+ * @repeats: a fault: times that it comes again by itself
+ */
+struct emu_vector {
+	struct irq_work work;
+	struct emu_msix *msix;
+	u32 index;
+	u32 repeats;
+};
+
+/**
+ * struct emu_msix - the interrupts of a function
+ * @lock: orders raising a vector with unmasking it
+ * @fwnode: names @domain
+ * @domain: where the driver's interrupts come from
+ * @info: of @domain
+ * @virq: the kernel's interrupt by the number in a message's data, 0: none
+ * @table: the vector table in BAR 4
+ * @pending: the pending bits in BAR 4
+ * @vectors: one each
+ */
+struct emu_msix {
+	raw_spinlock_t lock;
+	struct fwnode_handle *fwnode;
+	struct irq_domain *domain;
+	struct msi_domain_info info;
+	u32 virq[EMU_VECTORS_MAX];
+	u32 *table;
+	u32 *pending;
+	struct emu_vector vectors[EMU_VECTORS_MAX];
+};
+
+/**
+ * struct emu - a device
+ * @link: in the list of all
+ * @number: of the device, from 0
+ * @options: what it is made of
+ * @platform: parent of the host bridge
+ * @bridge: the host bridge
+ * @window: bus addresses of the BARs, carved out of the backing memory
+ * @memory: @window as the emulator maps it
+ * @config: config space
+ * @msix: interrupts
+ * @engine: behind the BARs; the service thread's alone
+ * @firmware_minimum: that its engine last had
+ * @thread: serves registers and doorbells
+ * @pages: with an IOMMU, by page frame: mappings, and views that the device has
+ * @unmapped_in_use: pages that were unmapped while the device had a view of them
+ * @reset_wanted: the service thread is to power-cycle the engine
+ * @absent: config space answers all ones until the reset is over
+ * @faults: that are armed, and when they strike
+ * @debugfs: its folder
+ * @speed: what the device is modelled as; all 0: it is not
+ * @dead: a fault: the engine does nothing until the function is reset
+ * @gone: a fault: the function answers all ones and its engine is off
+ * @back_ns: a fault: the link is down until then, 0: it is not
+ */
+struct emu {
+	struct list_head link;
+	u32 number;
+	struct emu_options options;
+	struct platform_device *platform;
+	struct pci_host_bridge *bridge;
+	struct resource window;
+	void *memory;
+	struct emu_config config;
+	struct emu_msix msix;
+	struct engine *engine;
+	u64 firmware_minimum;
+	struct task_struct *thread;
+	struct xarray pages;
+	u64 unmapped_in_use;
+	bool reset_wanted;
+	bool absent;
+	struct emu_faults faults;
+	struct dentry *debugfs;
+	struct port_speed speed;
+	bool dead;
+	bool gone;
+	u64 back_ns;
+};
+
+static inline struct device *emu_dev(struct emu *emu)
+{
+	return &emu->platform->dev;
+}
+
+/* BARs lie in the window with the largest first, so that each is aligned. */
+static inline u64 emu_doorbell_bytes(const struct emu *emu)
+{
+	return roundup_pow_of_two((u64)emu->options.queues * PAGE_SIZE);
+}
+
+static inline u64 emu_window_bytes(const struct emu *emu)
+{
+	return emu_doorbell_bytes(emu) + EMBENG_REGISTERS_SIZE + PAGE_SIZE;
+}
+
+static inline u64 emu_bar_offset(const struct emu *emu, unsigned int bar)
+{
+	switch (bar) {
+	case EMBENG_BAR_DOORBELLS:
+		return 0;
+	case EMBENG_BAR_REGISTERS:
+		return emu_doorbell_bytes(emu);
+	default:
+		return emu_doorbell_bytes(emu) + EMBENG_REGISTERS_SIZE;
+	}
+}
+
+static inline void *emu_bar(struct emu *emu, unsigned int bar)
+{
+	return emu->memory + emu_bar_offset(emu, bar);
+}
+
+/* backing.c: memory that is no System RAM and that two sides can map */
+int emu_backing_open(const char *memmap, const char *donor);
+void emu_backing_close(void);
+int emu_window_claim(struct emu *emu);
+void emu_window_release(struct emu *emu);
+
+/* config.c */
+extern struct pci_ops emu_pci_ops;
+void emu_config_init(struct emu *emu);
+void emu_config_reset(struct emu *emu);
+u32 emu_config_get(const struct emu *emu, unsigned int where, unsigned int size);
+bool emu_config_bus_master(const struct emu *emu);
+bool emu_config_asleep(const struct emu *emu);
+bool emu_config_msix_masked(const struct emu *emu);
+bool emu_config_msix_enabled(const struct emu *emu);
+
+/* bridge.c */
+struct emu *emu_of_bus(const struct pci_bus *bus);
+int emu_bridge_add(struct emu *emu);
+void emu_bridge_remove(struct emu *emu);
+int emu_bridge_init(void);
+void emu_bridge_exit(void);
+
+/* msix.c */
+int emu_msix_init(struct emu *emu);
+void emu_msix_exit(struct emu *emu);
+void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats);
+void emu_msix_replay(struct emu *emu);
+void emu_msix_reset(struct emu *emu);
+
+/* iommu.c */
+void emu_iommu_attach(struct emu *emu, struct device *dev);
+void emu_iommu_detach(struct device *dev);
+bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length);
+int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size);
+void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size);
+u64 emu_iommu_pages(struct emu *emu);
+
+/* debugfs.c */
+void emu_debugfs_init(void);
+void emu_debugfs_exit(void);
+void emu_debugfs_add(struct emu *emu);
+void emu_debugfs_remove(struct emu *emu);
+
+/* configfs.c */
+int emu_configfs_init(const struct emu_options *options);
+void emu_configfs_exit(void);
+
+/* serve.c */
+int emu_serve_start(struct emu *emu);
+void emu_serve_stop(struct emu *emu);
+void emu_serve_reset(struct emu *emu, bool absent);
+void emu_serve_booting(struct emu *emu);
+
+/* device.c */
+int emu_options_check(const struct emu_options *options);
+struct emu *emu_create(const struct emu_options *options);
+void emu_destroy(struct emu *emu);
+
+#endif

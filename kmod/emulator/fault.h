@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef EMBENG_EMU_FAULT_H
+#define EMBENG_EMU_FAULT_H
+
+#include "../../engine/port.h"
+
+struct dentry;
+struct emu;
+
+/* The faults that the emulator itself brings about, after those of the engine. */
+enum emu_fault {
+	EMU_FAULT_LOSE_INTERRUPT = PORT_FAULT_HEARTBEAT_STOPS + 1, /* vector */
+	EMU_FAULT_REPEAT_INTERRUPT,				   /* vector; times more */
+	EMU_FAULT_FIRMWARE_SLOW,				   /* ns */
+	EMU_FAULT_FIRMWARE_DIES,
+	EMU_FAULT_ENGINE_DIES,
+	EMU_FAULT_CONFIG_ALL_ONES,
+	EMU_FAULT_LINK_DOWN, /* ns */
+	EMU_FAULTS,
+};
+
+#define EMU_FAULT_ANY U32_MAX
+
+/**
+ * struct emu_fault_setting - when a fault strikes; every word is a file in debugfs
+ * @count: how many times more it strikes; 0: it is off
+ * @per_mille: how often it strikes where it could
+ * @target: the queue, context or vector that it is meant for, or EMU_FAULT_ANY
+ * @seed: of the choice between those occasions; the same seed chooses the same
+ * @value: what the fault says, never 0
+ * @tries: occasions so far
+ * @hits: times that it struck
+ */
+struct emu_fault_setting {
+	u32 count;
+	u32 per_mille;
+	u32 target;
+	u64 seed;
+	u64 value;
+	u64 tries;
+	u64 hits;
+};
+
+/**
+ * struct emu_faults - of one device
+ * @lock: makes an occasion one step, in any context
+ * @setting: by enum port_fault and enum emu_fault
+ */
+struct emu_faults {
+	raw_spinlock_t lock;
+	struct emu_fault_setting setting[EMU_FAULTS];
+};
+
+void emu_faults_init(struct emu_faults *faults, struct dentry *folder);
+u64 emu_fault(struct emu *emu, unsigned int fault, u32 target);
+
+#endif

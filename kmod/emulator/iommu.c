@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An IOMMU in front of the function (iommu=1): its DMA addresses are not physical
+ * ones, and only what the driver has mapped is reached. Kept by the page, as a
+ * hardware one would. The device's own views are counted too, so that memory which
+ * is unmapped under it is told of.
+ */
+#include <linux/dma-map-ops.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+
+#include "emu.h"
+
+#define IOVA_BASE BIT_ULL(45)
+#define IOVA_MASK DMA_BIT_MASK(46)
+
+/* An entry of the table: mappings of the page, and views that the device has of it. */
+#define ONE_MAPPING 1ul
+#define ONE_VIEW BIT(31)
+
+static unsigned long mappings(unsigned long entry)
+{
+	return entry & (ONE_VIEW - 1);
+}
+
+static unsigned long load(struct emu *emu, unsigned long pfn)
+{
+	void *entry = xa_load(&emu->pages, pfn);
+
+	return entry ? xa_to_value(entry) : 0;
+}
+
+static int add(struct emu *emu, unsigned long pfn, unsigned long what)
+{
+	unsigned long value = load(emu, pfn) + what;
+
+	return xa_err(__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC));
+}
+
+/* What was stored needs no memory to be changed. */
+static unsigned long take(struct emu *emu, unsigned long pfn, unsigned long what)
+{
+	unsigned long value = load(emu, pfn) - what;
+
+	if (value)
+		__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC);
+	else
+		__xa_erase(&emu->pages, pfn);
+	return value;
+}
+
+static int count_range(struct emu *emu, phys_addr_t start, size_t size, unsigned long what)
+{
+	unsigned long first = PFN_DOWN(start), pfn, flags;
+	int ret = 0;
+
+	xa_lock_irqsave(&emu->pages, flags);
+	for (pfn = first; !ret && pfn < PFN_UP(start + size); pfn++)
+		ret = add(emu, pfn, what);
+	if (ret) {
+		for (pfn--; pfn > first; pfn--)
+			take(emu, pfn - 1, what);
+	}
+	xa_unlock_irqrestore(&emu->pages, flags);
+	return ret;
+}
+
+static void unmap_range(struct emu *emu, dma_addr_t iova, size_t size)
+{
+	phys_addr_t start = iova & ~IOVA_BASE;
+	unsigned long pfn, flags, held = 0;
+
+	xa_lock_irqsave(&emu->pages, flags);
+	for (pfn = PFN_DOWN(start); pfn < PFN_UP(start + size); pfn++) {
+		unsigned long entry = take(emu, pfn, ONE_MAPPING);
+
+		if (entry && !mappings(entry))
+			held++;
+	}
+	emu->unmapped_in_use += held;
+	xa_unlock_irqrestore(&emu->pages, flags);
+	if (held)
+		dev_err_ratelimited(emu_dev(emu), "%lu pages at %pad unmapped under the device\n",
+				    held, &iova);
+}
+
+static struct emu *emu_of_dev(struct device *dev)
+{
+	return emu_of_bus(to_pci_dev(dev)->bus);
+}
+
+static dma_addr_t map_range(struct emu *emu, phys_addr_t start, size_t size)
+{
+	if (!emu || start + size > IOVA_BASE || count_range(emu, start, size, ONE_MAPPING))
+		return DMA_MAPPING_ERROR;
+	return start | IOVA_BASE;
+}
+
+static dma_addr_t map_page(struct device *dev, struct page *page, unsigned long offset, size_t size,
+			   enum dma_data_direction dir, unsigned long attrs)
+{
+	return map_range(emu_of_dev(dev), page_to_phys(page) + offset, size);
+}
+
+static void unmap_page(struct device *dev, dma_addr_t iova, size_t size,
+		       enum dma_data_direction dir, unsigned long attrs)
+{
+	struct emu *emu = emu_of_dev(dev);
+
+	if (emu)
+		unmap_range(emu, iova, size);
+}
+
+static void unmap_sg(struct device *dev, struct scatterlist *list, int count,
+		     enum dma_data_direction dir, unsigned long attrs)
+{
+	struct scatterlist *s;
+	int i;
+
+	for_each_sg(list, s, count, i)
+		unmap_page(dev, sg_dma_address(s), sg_dma_len(s), dir, attrs);
+}
+
+static int map_sg(struct device *dev, struct scatterlist *list, int count,
+		  enum dma_data_direction dir, unsigned long attrs)
+{
+	struct emu *emu = emu_of_dev(dev);
+	struct scatterlist *s;
+	int i;
+
+	for_each_sg(list, s, count, i) {
+		sg_dma_address(s) = map_range(emu, sg_phys(s), s->length);
+		if (sg_dma_address(s) == DMA_MAPPING_ERROR) {
+			unmap_sg(dev, list, i, dir, attrs);
+			return -ENOMEM;
+		}
+		sg_dma_len(s) = s->length;
+	}
+	return count;
+}
+
+static struct page *alloc_page_range(struct device *dev, size_t size, dma_addr_t *iova,
+				     enum dma_data_direction dir, gfp_t gfp)
+{
+	struct page *page = alloc_pages(gfp | __GFP_ZERO, get_order(size));
+
+	if (!page)
+		return NULL;
+	*iova = map_range(emu_of_dev(dev), page_to_phys(page), size);
+	if (*iova == DMA_MAPPING_ERROR) {
+		__free_pages(page, get_order(size));
+		return NULL;
+	}
+	return page;
+}
+
+static void free_page_range(struct device *dev, size_t size, struct page *page, dma_addr_t iova,
+			    enum dma_data_direction dir)
+{
+	unmap_page(dev, iova, size, dir, 0);
+	__free_pages(page, get_order(size));
+}
+
+static void *alloc(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
+		   unsigned long attrs)
+{
+	struct page *page = alloc_page_range(dev, size, iova, DMA_BIDIRECTIONAL, gfp);
+
+	return page ? page_address(page) : NULL;
+}
+
+static void release(struct device *dev, size_t size, void *memory, dma_addr_t iova,
+		    unsigned long attrs)
+{
+	free_page_range(dev, size, virt_to_page(memory), iova, DMA_BIDIRECTIONAL);
+}
+
+static int map_to_user(struct device *dev, struct vm_area_struct *vma, void *memory,
+		       dma_addr_t iova, size_t size, unsigned long attrs)
+{
+	unsigned long pages = PFN_UP(size), first = vma->vm_pgoff;
+
+	if (first >= pages || vma_pages(vma) > pages - first)
+		return -ENXIO;
+	return remap_pfn_range(vma, vma->vm_start, page_to_pfn(virt_to_page(memory)) + first,
+			       vma->vm_end - vma->vm_start, vma->vm_page_prot);
+}
+
+static int is_supported(struct device *dev, u64 mask)
+{
+	return mask >= IOVA_MASK;
+}
+
+static u64 required_mask(struct device *dev)
+{
+	return IOVA_MASK;
+}
+
+static const struct dma_map_ops ops = {
+	.alloc = alloc,
+	.free = release,
+	.alloc_pages_op = alloc_page_range,
+	.free_pages = free_page_range,
+	.mmap = map_to_user,
+	.map_page = map_page,
+	.unmap_page = unmap_page,
+	.map_sg = map_sg,
+	.unmap_sg = unmap_sg,
+	.dma_supported = is_supported,
+	.get_required_mask = required_mask,
+};
+
+/**
+ * emu_iommu_attach() - put the IOMMU in front of the function, if the device has one
+ * @emu: the device
+ * @dev: its function
+ */
+void emu_iommu_attach(struct emu *emu, struct device *dev)
+{
+	if (emu->options.iommu)
+		set_dma_ops(dev, &ops);
+}
+
+/* What is unmapped once the function is gone must not come here: we may be gone as well. */
+void emu_iommu_detach(struct device *dev)
+{
+	if (get_dma_ops(dev) == &ops)
+		set_dma_ops(dev, NULL);
+}
+
+/**
+ * emu_iommu_translate() - physical address of a range that the device names
+ * @emu: the device
+ * @address: DMA address, replaced
+ * @length: bytes
+ *
+ * Return: false when any page of it is not mapped.
+ */
+bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
+{
+	u64 start = *address & ~IOVA_BASE, end, pfn;
+
+	if (!emu->options.iommu)
+		return true;
+	if (!(*address & IOVA_BASE) || check_add_overflow(start, length, &end) || end > IOVA_BASE)
+		return false;
+	for (pfn = PFN_DOWN(start); pfn < PFN_UP(end); pfn++)
+		if (!mappings(load(emu, pfn)))
+			return false;
+	*address = start;
+	return true;
+}
+
+int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size)
+{
+	return emu->options.iommu ? count_range(emu, start, size, ONE_VIEW) : 0;
+}
+
+void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size)
+{
+	unsigned long pfn, flags;
+
+	if (!emu->options.iommu)
+		return;
+	xa_lock_irqsave(&emu->pages, flags);
+	for (pfn = PFN_DOWN(start); pfn < PFN_UP(start + size); pfn++)
+		take(emu, pfn, ONE_VIEW);
+	xa_unlock_irqrestore(&emu->pages, flags);
+}
+
+/* Pages that are mapped for the device now. */
+u64 emu_iommu_pages(struct emu *emu)
+{
+	unsigned long pfn;
+	u64 count = 0;
+	void *entry;
+
+	xa_for_each(&emu->pages, pfn, entry)
+		count += mappings(xa_to_value(entry)) != 0;
+	return count;
+}

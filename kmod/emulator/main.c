@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/kernel.h>
+#include <linux/module.h>
+
+#include "emu.h"
+
+static unsigned int devices = 1;
+module_param(devices, uint, 0444);
+MODULE_PARM_DESC(devices, "devices to make (1)");
+
+static unsigned int cores = 2;
+module_param(cores, uint, 0444);
+MODULE_PARM_DESC(cores, "engine cores of a device, 1 to 64 (2)");
+
+static unsigned int queues = 64;
+module_param(queues, uint, 0444);
+MODULE_PARM_DESC(queues, "queues of a device, 2 to 1024 (64)");
+
+static unsigned int vectors = 8;
+module_param(vectors, uint, 0444);
+MODULE_PARM_DESC(vectors, "interrupt vectors of a device, 1 to 32 (8)");
+
+static char *memory = "256M";
+module_param(memory, charp, 0444);
+MODULE_PARM_DESC(memory, "bytes for tables and slots of a device, with K, M or G (256M)");
+
+static bool d3_keeps;
+module_param(d3_keeps, bool, 0444);
+MODULE_PARM_DESC(d3_keeps, "keep the device's state in D3hot (no)");
+
+static bool iommu;
+module_param(iommu, bool, 0444);
+MODULE_PARM_DESC(iommu, "put an IOMMU before each function (no)");
+
+static char *memmap;
+module_param(memmap, charp, 0444);
+MODULE_PARM_DESC(memmap, "SIZE@ADDRESS of memory that the boot parameter memmap= keeps free");
+
+static char *donor;
+module_param(donor, charp, 0444);
+MODULE_PARM_DESC(donor, "VENDOR:DEVICE:BAR[:OFFSET] of a PCI function that lends its memory");
+
+static LIST_HEAD(emus);
+
+static int options_of_parameters(struct emu_options *options)
+{
+	char *rest;
+
+	*options = (struct emu_options){
+		.cores = cores,
+		.queues = queues,
+		.vectors = vectors,
+		.memory = memparse(memory, &rest),
+		.d3_keeps = d3_keeps,
+		.iommu = iommu,
+	};
+	if (*rest) {
+		pr_err(EMU_NAME ": memory=%s is not a number of bytes\n", memory);
+		return -EINVAL;
+	}
+	return emu_options_check(options);
+}
+
+static void destroy_all(void)
+{
+	struct emu *emu, *next;
+
+	list_for_each_entry_safe(emu, next, &emus, link) {
+		list_del(&emu->link);
+		emu_destroy(emu);
+	}
+}
+
+static int create_all(const struct emu_options *options)
+{
+	unsigned int i;
+
+	for (i = 0; i < devices; i++) {
+		struct emu *emu = emu_create(options);
+
+		if (IS_ERR(emu)) {
+			destroy_all();
+			return PTR_ERR(emu);
+		}
+		list_add_tail(&emu->link, &emus);
+	}
+	return 0;
+}
+
+static int __init emu_init(void)
+{
+	struct emu_options options;
+	int ret = options_of_parameters(&options);
+
+	if (ret)
+		return ret;
+	if (memmap && donor) {
+		pr_err(EMU_NAME ": donor=%s and memmap=%s exclude each other\n", donor, memmap);
+		return -EINVAL;
+	}
+	ret = emu_backing_open(memmap, donor);
+	if (ret)
+		return ret;
+	ret = emu_bridge_init();
+	if (ret)
+		goto close_backing;
+	emu_debugfs_init();
+	ret = create_all(&options);
+	if (ret)
+		goto exit_debugfs;
+	ret = emu_configfs_init(&options);
+	if (ret)
+		goto destroy_devices;
+	return 0;
+destroy_devices:
+	destroy_all();
+exit_debugfs:
+	emu_debugfs_exit();
+	emu_bridge_exit();
+close_backing:
+	emu_backing_close();
+	return ret;
+}
+module_init(emu_init);
+
+static void __exit emu_exit(void)
+{
+	emu_configfs_exit();
+	destroy_all();
+	emu_debugfs_exit();
+	emu_bridge_exit();
+	emu_backing_close();
+}
+module_exit(emu_exit);
+
+MODULE_DESCRIPTION("Emulator of an embedding engine, as a PCI function");
+MODULE_LICENSE("GPL");

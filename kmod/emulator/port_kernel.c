@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* engine/port.h in the kernel: memory, time, floating point, interrupts, messages. */
+#include <linux/fpu.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "emu.h"
+
+/* What does not fit is the engine's to report, not the kernel's to kill or warn for. */
+#define PORT_GFP (GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
+void *port_alloc(u64 bytes)
+{
+	return kvmalloc(bytes, PORT_GFP);
+}
+
+void port_free(void *p)
+{
+	kvfree(p);
+}
+
+/*
+ * The kernel has no memory that comes to be when it is touched, so all of a
+ * table is taken at once; refused early when there is not that much.
+ */
+void *port_alloc_table(u64 bytes)
+{
+	if (bytes >> PAGE_SHIFT >= si_mem_available())
+		return NULL;
+	return vmalloc_huge(bytes, PORT_GFP);
+}
+
+void port_free_table(void *p, u64 bytes)
+{
+	vfree(p);
+}
+
+u64 port_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+/* Sets default rounding, all exceptions masked, denormals kept (MXCSR). */
+void port_fpu_begin(struct port_fpu *fpu)
+{
+	kernel_fpu_begin();
+}
+
+void port_fpu_end(struct port_fpu *fpu)
+{
+	kernel_fpu_end();
+	cond_resched();
+}
+
+void port_interrupt(void *host, u32 vector)
+{
+	if (!emu_fault(host, EMU_FAULT_LOSE_INTERRUPT, vector))
+		emu_msix_raise(host, vector, emu_fault(host, EMU_FAULT_REPEAT_INTERRUPT, vector));
+}
+
+void port_log(void *host, enum port_log_level level, const char *fmt, ...)
+{
+	static const char *const levels[] = {
+		[PORT_LOG_ERROR] = KERN_ERR,
+		[PORT_LOG_WARNING] = KERN_WARNING,
+		[PORT_LOG_INFO] = KERN_INFO,
+		[PORT_LOG_DEBUG] = KERN_DEBUG,
+	};
+	struct va_format text;
+	va_list args;
+
+	va_start(args, fmt);
+	text.fmt = fmt;
+	text.va = &args;
+	dev_printk(levels[level], emu_dev(host), "%pV\n", &text);
+	va_end(args);
+}

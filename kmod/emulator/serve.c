@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The thread that looks at registers and doorbells. Nothing tells it of a write,
+ * so it looks: without pause while there is work, then at intervals in proportion
+ * to how long nothing has happened. A device that was just used answers within
+ * microseconds, one that is idle costs next to nothing.
+ */
+#include <linux/kthread.h>
+#include <linux/sched.h>
+
+#include "emu.h"
+
+#define SPIN_NS (50 * NSEC_PER_USEC)
+#define SLEEP_LEAST_NS (20 * NSEC_PER_USEC)
+#define SLEEP_MOST_NS (100 * NSEC_PER_MSEC)
+#define IDLE_SHARE 16 /* of the time that nothing happened */
+
+static int power_on(struct emu *emu)
+{
+	struct engine_config config = {
+		.host = emu,
+		.registers = emu_bar(emu, EMBENG_BAR_REGISTERS),
+		.doorbells = emu_bar(emu, EMBENG_BAR_DOORBELLS),
+		.doorbell_stride = PAGE_SIZE,
+		.queues = emu->options.queues,
+		.vectors = emu->options.vectors,
+		.cores = emu->options.cores,
+		.table_memory = emu->options.memory,
+		.firmware_minimum = emu->firmware_minimum,
+	};
+
+	return engine_create(&config, &emu->engine);
+}
+
+static void power_off(struct emu *emu)
+{
+	if (emu->engine)
+		emu->firmware_minimum = engine_firmware_minimum(emu->engine);
+	engine_destroy(emu->engine);
+	emu->engine = NULL;
+}
+
+static void fill_bars(struct emu *emu, u8 byte)
+{
+	memset(emu_bar(emu, EMBENG_BAR_REGISTERS), byte, EMBENG_REGISTERS_SIZE);
+	memset(emu_bar(emu, EMBENG_BAR_DOORBELLS), byte, emu_doorbell_bytes(emu));
+}
+
+/* Off, forget all that either side wrote, on again. */
+static void power_cycle(struct emu *emu)
+{
+	int ret;
+
+	power_off(emu);
+	fill_bars(emu, 0);
+	emu->dead = false;
+	ret = power_on(emu);
+	if (ret)
+		dev_err(emu_dev(emu), "no engine after the reset (%pe)\n", ERR_PTR(ret));
+	/* Pairs with config_read(): who sees the function sees it reset. */
+	smp_store_release(&emu->absent, false);
+}
+
+/**
+ * emu_serve_reset() - have the engine reset, from any context
+ * @emu: the device
+ * @absent: config space answers all ones until it is done, so that whoever waits for
+ *	the function knows that it has let go of all memory
+ */
+void emu_serve_reset(struct emu *emu, bool absent)
+{
+	if (absent)
+		WRITE_ONCE(emu->absent, true);
+	WRITE_ONCE(*(u32 *)(emu_bar(emu, EMBENG_BAR_REGISTERS) + EMBENG_REG_BOOT_STATE),
+		   EMBENG_BOOT_RESET);
+	WRITE_ONCE(emu->reset_wanted, true);
+	wake_up_process(emu->thread);
+}
+
+static void nap(struct emu *emu, u64 idle_ns)
+{
+	u64 ns = clamp(idle_ns / IDLE_SHARE, SLEEP_LEAST_NS, SLEEP_MOST_NS);
+	ktime_t expires = ns_to_ktime(ns);
+
+	set_current_state(TASK_IDLE);
+	if (kthread_should_stop() || READ_ONCE(emu->reset_wanted))
+		__set_current_state(TASK_RUNNING);
+	else
+		schedule_hrtimeout_range(&expires, ns / 8, HRTIMER_MODE_REL);
+}
+
+/* A fault: the function is there no more, at once and with all that it had begun. */
+static void leave(struct emu *emu)
+{
+	WRITE_ONCE(emu->gone, true);
+	power_off(emu);
+	fill_bars(emu, 0xff);
+}
+
+static bool come_back(struct emu *emu)
+{
+	if (!emu->back_ns || ktime_get_ns() < emu->back_ns)
+		return false;
+	emu->back_ns = 0;
+	emu_config_reset(emu);
+	power_cycle(emu);
+	WRITE_ONCE(emu->gone, false);
+	return true;
+}
+
+static bool meet_faults(struct emu *emu)
+{
+	u64 down_ns = emu_fault(emu, EMU_FAULT_LINK_DOWN, 0);
+
+	if (down_ns)
+		emu->back_ns = ktime_get_ns() + down_ns;
+	if (down_ns || emu_fault(emu, EMU_FAULT_CONFIG_ALL_ONES, 0))
+		leave(emu);
+	if (emu_fault(emu, EMU_FAULT_ENGINE_DIES, 0))
+		emu->dead = true;
+	return emu->gone || emu->dead;
+}
+
+/**
+ * emu_serve_booting() - the faults of a boot, while the device says that it loads
+ * @emu: the device, on its service thread
+ */
+void emu_serve_booting(struct emu *emu)
+{
+	u64 ns = emu_fault(emu, EMU_FAULT_FIRMWARE_SLOW, 0), began = ktime_get_ns();
+
+	if (emu_fault(emu, EMU_FAULT_FIRMWARE_DIES, 0))
+		ns = U64_MAX;
+	while (ktime_get_ns() - began < ns && !kthread_should_stop() &&
+	       !READ_ONCE(emu->reset_wanted))
+		schedule_timeout_idle(1);
+}
+
+static bool look(struct emu *emu)
+{
+	if (emu->gone)
+		return come_back(emu);
+	if (xchg(&emu->reset_wanted, false)) {
+		power_cycle(emu);
+		return true;
+	}
+	if (meet_faults(emu))
+		return false;
+	emu_msix_replay(emu);
+	if (!emu->engine || emu_config_asleep(emu))
+		return false;
+	return engine_run(emu->engine, ENGINE_RUN_ALL);
+}
+
+static int serve(void *data)
+{
+	struct emu *emu = data;
+	u64 moved = ktime_get_ns(), now;
+
+	while (!kthread_should_stop()) {
+		bool work = look(emu);
+
+		now = ktime_get_ns();
+		if (work)
+			moved = now;
+		if (now - moved < SPIN_NS)
+			cond_resched();
+		else
+			nap(emu, now - moved);
+	}
+	return 0;
+}
+
+int emu_serve_start(struct emu *emu)
+{
+	int ret = power_on(emu);
+
+	if (ret)
+		return dev_err_probe(emu_dev(emu), ret, "the engine does not start\n");
+	emu->thread = kthread_create(serve, emu, EMU_NAME "/%u", emu->number);
+	if (IS_ERR(emu->thread)) {
+		engine_destroy(emu->engine);
+		return PTR_ERR(emu->thread);
+	}
+	get_task_struct(emu->thread);
+	wake_up_process(emu->thread);
+	return 0;
+}
+
+void emu_serve_stop(struct emu *emu)
+{
+	kthread_stop_put(emu->thread);
+	engine_destroy(emu->engine);
+}

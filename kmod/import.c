@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* dma-bufs of others. */
+#include <linux/cleanup.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+
+#include <drm/drm_prime.h>
+
+#include "bo.h"
+#include "compat.h"
+
+EMBENG_IMPORT_NS(DMA_BUF);
+
+/**
+ * embeng_import_needs_sync() - would the device see a copy of this memory
+ * @ed: device
+ * @table: mapped for it
+ *
+ * Bounced memory has to be synced around each access, which nobody can do for a device
+ * that a program drives by itself.
+ */
+bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(table, sg, i) {
+		if (dma_need_sync(&ed->pci->dev, sg_dma_address(sg)))
+			return true;
+	}
+	return false;
+}
+
+static void free_probe_page(struct page *page)
+{
+	if (page)
+		__free_page(page);
+}
+
+DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
+
+/**
+ * embeng_import_can_pin() - does the device see any page of this machine as it is
+ * @ed: device
+ *
+ * Tried with one: where the kernel bounces, it bounces all.
+ */
+bool embeng_import_can_pin(struct embeng_device *ed)
+{
+	struct page *page __free(probe_page) = alloc_page(GFP_KERNEL);
+	struct device *dev = &ed->pci->dev;
+	dma_addr_t dma;
+	bool can;
+
+	if (!page)
+		return false;
+	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, dma))
+		return false;
+	can = !dma_need_sync(dev, dma);
+	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	return can;
+}
+
+/**
+ * embeng_import_table() - a buffer of a dma-buf
+ * @drm: device
+ * @attachment: ours
+ * @table: mapped for the device
+ *
+ * Return: the object, or an error of the contract.
+ */
+struct drm_gem_object *embeng_import_table(struct drm_device *drm,
+					   struct dma_buf_attachment *attachment,
+					   struct sg_table *table)
+{
+	struct embeng_device *ed = to_embeng(drm);
+	struct embeng_bo *bo;
+
+	if (embeng_import_needs_sync(ed, table))
+		return ERR_PTR(-EOPNOTSUPP);
+	bo = embeng_bo_new(ed, PAGE_ALIGN(attachment->dmabuf->size));
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->table = table;
+	embeng_bo_reached(bo);
+	return &bo->base;
+}
+
+/**
+ * embeng_import_release() - the device reaches it no more
+ * @bo: imported
+ */
+void embeng_import_release(struct embeng_bo *bo)
+{
+	dma_buf_unmap_attachment_unlocked(bo->base.import_attach, bo->table, DMA_BIDIRECTIONAL);
+	bo->table = NULL;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* MSI-X: vector 0 is the admin queue's, the others are shared by the queues. */
+#include <linux/cleanup.h>
+#include <linux/interrupt.h>
+
+#include "context.h"
+
+static irqreturn_t on_interrupt(int irq, void *arg)
+{
+	struct embeng_vector *vector = arg;
+
+	if (!vector->index)
+		embeng_admin_poll(vector->device);
+	embeng_arm_interrupt(vector);
+	return IRQ_HANDLED;
+}
+
+static int request_one(struct embeng_device *ed, u32 index)
+{
+	struct embeng_vector *vector = &ed->vectors[index];
+	struct device *dev = &ed->pci->dev;
+	const char *name = devm_kasprintf(dev, GFP_KERNEL, EMBENG_NAME "-%s-%u", dev_name(dev),
+					  index);
+
+	if (!name)
+		return -ENOMEM;
+	vector->device = ed;
+	vector->index = index;
+	vector->irq = pci_irq_vector(ed->pci, index);
+	spin_lock_init(&vector->lock);
+	INIT_LIST_HEAD(&vector->queues);
+	if (vector->irq < 0)
+		return vector->irq;
+	return devm_request_irq(dev, vector->irq, on_interrupt, 0, name, vector);
+}
+
+static void free_vectors(void *pci)
+{
+	pci_free_irq_vectors(pci);
+}
+
+/**
+ * embeng_irq_init() - as many vectors as are of use
+ * @ed: device
+ *
+ * Return: 0 or a negative errno, which was reported.
+ */
+int embeng_irq_init(struct embeng_device *ed)
+{
+	struct device *dev = &ed->pci->dev;
+	int count, ret;
+	u32 i;
+
+	count = pci_alloc_irq_vectors(ed->pci, 1, num_online_cpus() + 1, PCI_IRQ_MSIX);
+	if (count < 0)
+		return dev_err_probe(dev, count, "no interrupt vectors\n");
+	ret = devm_add_action_or_reset(dev, free_vectors, ed->pci);
+	if (ret)
+		return ret;
+	ed->vectors = devm_kcalloc(dev, count, sizeof(*ed->vectors), GFP_KERNEL);
+	if (!ed->vectors)
+		return -ENOMEM;
+	ed->vector_count = count;
+	for (i = 0; i < ed->vector_count; i++) {
+		ret = request_one(ed, i);
+		if (ret)
+			return dev_err_probe(dev, ret, "cannot use interrupt vector %u\n", i);
+	}
+	return 0;
+}

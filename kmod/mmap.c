@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings of rings, doorbells and registers. Offsets below those of buffers:
+ *
+ *	1 GiB + queue * 1 MiB	ring
+ *	2 GiB + queue * page	doorbell
+ *	3 GiB			registers
+ *
+ * Pages come by faults, so that a revoked mapping finds what is right for it then: the
+ * scratch page of its file, or what its ring held when the device was unplugged.
+ */
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/vmalloc.h>
+
+#include <drm/drm_gem.h>
+#include <drm/drm_vma_manager.h>
+
+#include "context.h"
+
+#define RING_BASE ((u64)SZ_1G)
+#define RING_STRIDE ((u64)SZ_1M)
+#define DOORBELL_BASE ((u64)SZ_2G)
+#define REGISTERS_BASE ((u64)SZ_1G + SZ_2G)
+
+/* What a page offset stands for. */
+struct place {
+	enum { PLACE_NONE, PLACE_RING, PLACE_DOORBELL, PLACE_REGISTERS } what;
+	u32 queue;
+	u64 offset; /* in it */
+};
+
+/**
+ * embeng_mmap_ring_offset() - where mmap() finds a ring
+ * @q: queue
+ */
+u64 embeng_mmap_ring_offset(const struct embeng_queue *q)
+{
+	return RING_BASE + q->number * RING_STRIDE;
+}
+
+/**
+ * embeng_mmap_doorbell_offset() - where mmap() finds a doorbell
+ * @q: queue
+ *
+ * Return: offset, or 0 for a validated queue.
+ */
+u64 embeng_mmap_doorbell_offset(const struct embeng_queue *q)
+{
+	return q->mapped ? DOORBELL_BASE + (u64)q->number * PAGE_SIZE : 0;
+}
+
+/**
+ * embeng_mmap_registers_offset() - where mmap() finds the registers
+ *
+ * Return: offset, or 0 when the caller may not map them.
+ */
+u64 embeng_mmap_registers_offset(void)
+{
+	return capable(CAP_SYS_RAWIO) ? REGISTERS_BASE : 0;
+}
+
+static struct place place_of(u64 offset)
+{
+	if (offset >= REGISTERS_BASE)
+		return (struct place){ PLACE_REGISTERS, 0, offset - REGISTERS_BASE };
+	if (offset >= DOORBELL_BASE)
+		return (struct place){ PLACE_DOORBELL, (offset - DOORBELL_BASE) / PAGE_SIZE, 0 };
+	if (offset >= RING_BASE)
+		return (struct place){ PLACE_RING, (offset - RING_BASE) / RING_STRIDE,
+				       (offset - RING_BASE) % RING_STRIDE };
+	return (struct place){ PLACE_NONE };
+}
+
+static unsigned long bar_pfn(struct embeng_device *ed, int bar, u64 offset)
+{
+	return (pci_resource_start(ed->pci, bar) + offset) >> PAGE_SHIFT;
+}
+
+/* Under map_lock, the device is there. */
+static unsigned long live_pfn(struct embeng_context *ctx, const struct place *place)
+{
+	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
+
+	if (place->what == PLACE_REGISTERS)
+		return bar_pfn(ctx->device, EMBENG_BAR_REGISTERS, place->offset);
+	if (!q)
+		return page_to_pfn(ctx->scratch);
+	if (place->what == PLACE_DOORBELL)
+		return bar_pfn(ctx->device, EMBENG_BAR_DOORBELLS,
+			       (u64)q->number * ctx->device->doorbell_stride);
+	return page_to_pfn(q->pages) + (place->offset >> PAGE_SHIFT);
+}
+
+static unsigned long dead_pfn(struct embeng_context *ctx, const struct place *place)
+{
+	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
+
+	if (place->what == PLACE_RING && q)
+		return vmalloc_to_pfn(q->grave + place->offset);
+	return page_to_pfn(ctx->scratch);
+}
+
+static vm_fault_t on_fault(struct vm_fault *vmf)
+{
+	struct embeng_context *ctx = vmf->vma->vm_private_data;
+	struct place place = place_of((u64)vmf->pgoff << PAGE_SHIFT);
+	unsigned long pfn;
+	vm_fault_t ret;
+	int index;
+
+	guard(mutex)(&ctx->map_lock);
+	if (!drm_dev_enter(&ctx->device->drm, &index))
+		return vmf_insert_pfn(vmf->vma, vmf->address, dead_pfn(ctx, &place));
+	pfn = live_pfn(ctx, &place);
+	ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	drm_dev_exit(index);
+	return ret;
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.fault = on_fault,
+};
+
+/**
+ * embeng_mmap_revoke() - what is mapped of a queue faults again
+ * @q: no longer in its context
+ */
+void embeng_mmap_revoke(struct embeng_queue *q)
+{
+	struct address_space *space = q->context->device->drm.anon_inode->i_mapping;
+
+	unmap_mapping_range(space, embeng_mmap_ring_offset(q), RING_STRIDE, 1);
+	if (q->mapped)
+		unmap_mapping_range(space, embeng_mmap_doorbell_offset(q), PAGE_SIZE, 1);
+}
+
+static int check_rights(const struct embeng_queue *q, const struct place *place,
+			const struct vm_area_struct *vma)
+{
+	if (place->what == PLACE_REGISTERS)
+		return capable(CAP_SYS_RAWIO) && !(vma->vm_flags & VM_WRITE) ? 0 : -EACCES;
+	if (!q)
+		return -ENOENT;
+	if (place->what == PLACE_DOORBELL && !q->mapped)
+		return -EACCES;
+	return !q->mapped && vma->vm_flags & VM_WRITE ? -EACCES : 0;
+}
+
+static u64 most_bytes(const struct embeng_queue *q, const struct place *place)
+{
+	if (place->what == PLACE_REGISTERS)
+		return PAGE_ALIGN(EMBENG_REGISTERS_SIZE);
+	return place->what == PLACE_DOORBELL ? PAGE_SIZE : PAGE_ALIGN(q->layout.size);
+}
+
+static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
+{
+	struct place place = place_of((u64)vma->vm_pgoff << PAGE_SHIFT);
+	struct embeng_queue *q;
+	int ret;
+
+	if (place.what == PLACE_NONE || place.offset || !(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	guard(mutex)(&ctx->map_lock);
+	q = xa_load(&ctx->queues, place.queue);
+	ret = check_rights(q, &place, vma);
+	if (ret)
+		return ret;
+	if (vma->vm_end - vma->vm_start > most_bytes(q, &place))
+		return -EINVAL;
+	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
+	if (place.what == PLACE_REGISTERS || !q->mapped)
+		vm_flags_clear(vma, VM_MAYWRITE);
+	if (place.what != PLACE_RING) {
+		vm_flags_set(vma, VM_IO);
+		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
+	}
+	vma->vm_ops = &vm_ops;
+	vma->vm_private_data = ctx;
+	return 0;
+}
+
+/**
+ * embeng_mmap() - mmap() on the device node
+ * @file: of it; keeps the context that the mapping shows
+ * @vma: mapping
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct drm_file *drm_file = file->private_data;
+	struct embeng_context *ctx = to_embeng_context(drm_file);
+
+	if (vma->vm_pgoff >= DRM_FILE_PAGE_OFFSET_START)
+		return drm_gem_mmap(file, vma);
+	if (embeng_gone(ctx->device))
+		return -ENODEV;
+	return map(ctx, vma);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Model load: the blob is copied into memory of the driver's, so that nobody changes it
+ * under the engine. The copy is kept until the next one, or until the file is closed: the
+ * completion comes when it may, and nobody waits for it here.
+ */
+#include <linux/cleanup.h>
+#include <linux/sizes.h>
+#include <linux/uaccess.h>
+
+#include "context.h"
+
+#define LENGTH_MAX SZ_64M
+
+static int copy_blob(struct embeng_bo *bo, u64 from, u64 length)
+{
+	u64 done, part;
+
+	for (done = 0; done < length; done += part) {
+		part = min(length - done, PAGE_SIZE);
+		if (copy_from_user(page_address(bo->pages[done >> PAGE_SHIFT]),
+				   u64_to_user_ptr(from + done), part))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static int check_frame(const struct embeng_bo *bo, u64 length)
+{
+	const struct embeng_blob_header *header = page_address(bo->pages[0]);
+
+	if (header->magic != EMBENG_BLOB_MAGIC || header->version != EMBENG_BLOB_VERSION ||
+	    header->length != length)
+		return -EBADMSG;
+	return 0;
+}
+
+static struct embeng_bo *take_blob(struct embeng_device *ed,
+				   const struct embeng_accel_model_load *arg)
+{
+	struct embeng_bo *bo = embeng_bo_make(ed, arg->length);
+	int ret;
+
+	if (IS_ERR(bo))
+		return bo;
+	ret = copy_blob(bo, arg->blob, arg->length);
+	if (!ret)
+		ret = check_frame(bo, arg->length);
+	if (ret) {
+		drm_gem_object_put(&bo->base);
+		return ERR_PTR(ret);
+	}
+	return bo;
+}
+
+/* Under ctx->lock. The key is the driver's until the next load. */
+static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_accel_model_load *arg)
+{
+	struct embeng_context *ctx = q->context;
+	struct embeng_accel_bind key = { .rights = EMBENG_REGION_DEVICE_READ };
+	struct embeng_cmd cmd = { .opcode = EMBENG_OP_MODEL_LOAD, .cookie = arg->cookie };
+	int ret = embeng_context_usable(ctx);
+
+	if (ret)
+		return ret;
+	if (ctx->blob.generation)
+		embeng_region_unbind(ctx, ctx->blob.index, ctx->blob.generation);
+	ctx->blob = (struct embeng_mem){};
+	ret = embeng_region_bind(ctx, bo, &key);
+	if (ret)
+		return ret;
+	cmd.desc = (struct embeng_mem){ key.index, key.generation, 0, arg->length };
+	ret = embeng_submit_one(q, &cmd, &arg->index);
+	if (ret)
+		embeng_region_unbind(ctx, key.index, key.generation);
+	else
+		ctx->blob = cmd.desc;
+	return ret;
+}
+
+static int load(struct embeng_queue *q, struct embeng_accel_model_load *arg)
+{
+	struct embeng_bo *bo;
+	int ret;
+
+	if (q->mapped || q->kind != EMBENG_QUEUE_TRANSFER)
+		return -EINVAL;
+	bo = take_blob(q->context->device, arg);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	scoped_guard(mutex, &q->context->lock)
+		ret = give(q, bo, arg);
+	drm_gem_object_put(&bo->base);
+	return ret;
+}
+
+/**
+ * embeng_model_load_ioctl() - DRM_IOCTL_EMBENG_MODEL_LOAD
+ * @drm: device
+ * @data: &struct embeng_accel_model_load
+ * @file: whose queue
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_model_load *arg = data;
+	struct embeng_queue *q;
+	int ret;
+
+	if (arg->reserved || arg->reserved1 || arg->index)
+		return -EINVAL;
+	if (arg->length < sizeof(struct embeng_blob_header) || arg->length > LENGTH_MAX)
+		return -EINVAL;
+	q = embeng_queue_get(to_embeng_context(file), arg->queue);
+	if (!q)
+		return -ENOENT;
+	ret = load(q, arg);
+	embeng_queue_put(q);
+	return ret;
+}

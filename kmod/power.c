@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Suspend and resume. A device that keeps its power goes on where it was; one that lost it
+ * is booted, and contexts are lost before user space runs again. Neither ever fails.
+ */
+#include <linux/cleanup.h>
+#include <linux/iopoll.h>
+#include <linux/pm.h>
+
+#include "context.h"
+
+#define STANDSTILL_US (2 * USEC_PER_SEC)
+#define LOOK_US 1000
+
+static bool queue_stands(const struct embeng_queue *q)
+{
+	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
+	u32 epoch = embeng_report_read_begin(&report->epoch);
+
+	return epoch && !(epoch & 1) && READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&
+	       READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
+}
+
+static bool stands_still(struct embeng_device *ed)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	xa_for_each(&ed->queues, number, q) {
+		if (!q->context->lost && !queue_stands(q))
+			return false;
+	}
+	return true;
+}
+
+/* Tasks are frozen: queues come and go no more, and what is in flight comes to an end. */
+static int embeng_suspend(struct device *dev)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	bool still;
+
+	guard(rwsem_write)(&ed->reset_lock);
+	if (embeng_gone(ed))
+		return 0;
+	if (read_poll_timeout(stands_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
+		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
+		embeng_reset_after(ed, embeng_device_reset(ed) ?: embeng_boot(ed));
+	}
+	return 0;
+}
+
+static bool kept_state(struct embeng_device *ed)
+{
+	return embeng_read32(ed, EMBENG_REG_MAGIC) == EMBENG_DEVICE_MAGIC &&
+	       embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING &&
+	       embeng_read64(ed, EMBENG_REG_ADMIN_RING) == ed->admin.dma;
+}
+
+static int embeng_resume(struct device *dev)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_write)(&ed->reset_lock);
+	if (!embeng_gone(ed) && !kept_state(ed)) {
+		drm_info(&ed->drm, "the device lost its state while the system slept\n");
+		embeng_reset_after(ed, embeng_boot(ed));
+	}
+	return 0;
+}
+
+DEFINE_SIMPLE_DEV_PM_OPS(embeng_pm_ops, embeng_suspend, embeng_resume);

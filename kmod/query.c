@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sized queries. */
+#include <linux/cleanup.h>
+#include <linux/uaccess.h>
+
+#include "context.h"
+
+static const u32 counters[] = {
+	EMBENG_REG_COUNT_COMMANDS,	 EMBENG_REG_COUNT_BATCHES,
+	EMBENG_REG_COUNT_UPDATES,	 EMBENG_REG_COUNT_IDS,
+	EMBENG_REG_COUNT_UNIQUE_ROWS,	 EMBENG_REG_COUNT_BYTES_READ,
+	EMBENG_REG_COUNT_BYTES_WRITTEN,	 EMBENG_REG_COUNT_ERRORS_PROGRAM,
+	EMBENG_REG_COUNT_ERRORS_MODEL,	 EMBENG_REG_COUNT_ERRORS_DEVICE,
+	EMBENG_REG_TIME_CHECK,		 EMBENG_REG_TIME_LOOKUP,
+	EMBENG_REG_TIME_PARTITION,	 EMBENG_REG_TIME_UPDATE,
+	EMBENG_REG_TIME_RING,		 EMBENG_REG_TABLE_MEMORY_USED,
+	EMBENG_REG_MODEL_MEMORY,
+};
+
+/* The largest answer; each is made on the stack and copied from there. */
+union answer {
+	struct embeng_accel_device device;
+	struct embeng_caps caps;
+	struct embeng_accel_context_state context;
+	struct embeng_accel_resets resets;
+	u64 counters[ARRAY_SIZE(counters)];
+};
+
+static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *out)
+{
+	*out = (struct embeng_accel_device){
+		.flags = (embeng_import_can_pin(ed) ? EMBENG_ACCEL_CAN_USERPTR : 0) |
+			 (embeng_queue_may_map(ed) ? EMBENG_ACCEL_CAN_MAP_QUEUES : 0),
+		.boot_state = embeng_read32(ed, EMBENG_REG_BOOT_STATE),
+		.boot_error = ed->boot_error,
+		.doorbell_stride = ed->doorbell_stride,
+		.boot_error_offset = ed->boot_error_offset,
+		.firmware_version = ed->firmware_version,
+		.pci_domain = pci_domain_nr(ed->pci->bus),
+		.pci_bus = ed->pci->bus->number,
+		.pci_device = PCI_SLOT(ed->pci->devfn),
+		.pci_function = PCI_FUNC(ed->pci->devfn),
+		.registers = embeng_mmap_registers_offset(),
+	};
+	return sizeof(*out);
+}
+
+static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out)
+{
+	guard(mutex)(&ctx->lock);
+	*out = (struct embeng_accel_context_state){
+		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
+			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
+				      EMBENG_ACCEL_CONTEXT_NONE,
+		.regions = ctx->region_count,
+		.queues = ctx->queue_count,
+		.memory = ctx->memory,
+		.memory_limit = ctx->memory_limit,
+		.events = atomic64_read(&ctx->events),
+		.reset_sequence = ctx->reset_sequence,
+	};
+	return sizeof(*out);
+}
+
+static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *out)
+{
+	guard(rwsem_read)(&ed->reset_lock);
+	*out = ed->resets;
+	return sizeof(*out);
+}
+
+static u32 answer_caps(struct embeng_device *ed, struct embeng_caps *out)
+{
+	guard(rwsem_read)(&ed->reset_lock);
+	*out = ed->caps;
+	return sizeof(*out);
+}
+
+static u32 answer_counters(struct embeng_device *ed, u64 *out)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(counters); i++)
+		out[i] = embeng_read64(ed, counters[i]);
+	return ARRAY_SIZE(counters) * sizeof(*out);
+}
+
+static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, u32 *size)
+{
+	struct embeng_device *ed = ctx->device;
+
+	switch (what) {
+	case EMBENG_ACCEL_QUERY_DEVICE:
+		*size = answer_device(ed, &out->device);
+		return 0;
+	case EMBENG_ACCEL_QUERY_CAPS:
+		*size = answer_caps(ed, &out->caps);
+		return 0;
+	case EMBENG_ACCEL_QUERY_CONTEXT:
+		*size = answer_context(ctx, &out->context);
+		return 0;
+	case EMBENG_ACCEL_QUERY_RESETS:
+		*size = answer_resets(ed, &out->resets);
+		return 0;
+	case EMBENG_ACCEL_QUERY_COUNTERS:
+		*size = answer_counters(ed, out->counters);
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+/**
+ * embeng_query_ioctl() - DRM_IOCTL_EMBENG_QUERY
+ * @drm: device
+ * @data: &struct embeng_accel_query
+ * @file: asks
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_query *query = data;
+	union answer answer;
+	u32 size, room = query->size;
+	int ret = make_answer(to_embeng_context(file), query->what, &answer, &size);
+
+	if (ret)
+		return ret;
+	query->size = size;
+	if (!query->data)
+		return 0;
+	if (room < size)
+		return -ENOSPC;
+	if (copy_to_user(u64_to_user_ptr(query->data), &answer, size)) {
+		query->size = room;
+		return -EFAULT;
+	}
+	return 0;
+}

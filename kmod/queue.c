@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Queues: made, mapped, ended. */
+#include <linux/cleanup.h>
+#include <linux/dma-mapping.h>
+#include <linux/vmalloc.h>
+
+#include "context.h"
+
+static bool mapped_queues = true;
+module_param(mapped_queues, bool, 0400);
+MODULE_PARM_DESC(mapped_queues, "let programs write rings and doorbells themselves (Y)");
+
+/**
+ * embeng_queue_may_map() - is mapped submission allowed
+ * @ed: device
+ */
+bool embeng_queue_may_map(const struct embeng_device *ed)
+{
+	return mapped_queues && ed->caps.features & EMBENG_CAP_MAPPED_QUEUES;
+}
+
+static void free_ring(struct embeng_queue *q)
+{
+	if (q->pages)
+		dma_free_pages(&q->context->device->pci->dev, PAGE_ALIGN(q->layout.size), q->pages,
+			       q->dma, DMA_BIDIRECTIONAL);
+	q->pages = NULL;
+	q->ring = NULL;
+}
+
+static void queue_free(struct kref *ref)
+{
+	struct embeng_queue *q = container_of(ref, struct embeng_queue, ref);
+
+	free_ring(q);
+	vfree(q->grave);
+	mutex_destroy(&q->lock);
+	kfree(q);
+}
+
+/**
+ * embeng_queue_get() - find a queue of this context
+ * @ctx: context
+ * @number: of the queue
+ *
+ * Return: the queue, to be given to embeng_queue_put(), or NULL.
+ */
+struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number)
+{
+	struct embeng_queue *q;
+
+	guard(mutex)(&ctx->map_lock);
+	q = xa_load(&ctx->queues, number);
+	if (q)
+		kref_get(&q->ref);
+	return q;
+}
+
+/**
+ * embeng_queue_put() - done with it
+ * @q: from embeng_queue_get()
+ */
+void embeng_queue_put(struct embeng_queue *q)
+{
+	kref_put(&q->ref, queue_free);
+}
+
+static int allocate(struct embeng_queue *q)
+{
+	struct device *dev = &q->context->device->pci->dev;
+
+	q->grave = vzalloc(PAGE_ALIGN(q->layout.size));
+	if (!q->grave)
+		return -ENOMEM;
+	q->pages = dma_alloc_pages(dev, PAGE_ALIGN(q->layout.size), &q->dma, DMA_BIDIRECTIONAL,
+				   GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+	if (!q->pages)
+		return -ENOMEM;
+	q->ring = page_address(q->pages);
+	return 0;
+}
+
+static int number(struct embeng_queue *q)
+{
+	struct embeng_device *ed = q->context->device;
+	int ret = xa_alloc(&ed->queues, &q->number, q, XA_LIMIT(1, ed->caps.queues - 1),
+			   GFP_KERNEL);
+
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+/* The first serves the admin queue, and all when there is no other. */
+static struct embeng_vector *vector_of(struct embeng_device *ed, u32 number)
+{
+	u32 count = min(ed->vector_count, ed->caps.vectors);
+
+	return &ed->vectors[count > 1 ? 1 + (number - 1) % (count - 1) : 0];
+}
+
+/* The queue begins where its doorbell stands. */
+static int tell_device(struct embeng_queue *q, u32 sq_tail, u32 cq_head)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
+		.kind = q->kind,
+		.priority = q->priority,
+		.replica = q->replica,
+		.context = q->context->number,
+		.queue = q->number,
+		.address = q->dma,
+		.sq_entries = q->layout.sq_entries,
+		.cq_entries = q->layout.cq_entries,
+		.vector = q->vector->index,
+	};
+
+	embeng_doorbell_write(q->doorbell, sq_tail, sq_tail);
+	embeng_doorbell_write(q->doorbell, cq_head, cq_head);
+	return embeng_context_run_command(q->context, &cmd);
+}
+
+static int start(struct embeng_queue *q)
+{
+	struct embeng_device *ed = q->context->device;
+	int ret = number(q);
+
+	if (ret)
+		return ret;
+	q->vector = vector_of(ed, q->number);
+	q->doorbell = embeng_doorbell(ed, q->number);
+	embeng_doorbell_write(q->doorbell, arm, 0);
+	embeng_doorbell_write(q->doorbell, armed, 0);
+	embeng_arm_init(q);
+	ret = tell_device(q, 0, 0);
+	if (ret) {
+		embeng_arm_exit(q);
+		xa_erase(&ed->queues, q->number);
+	}
+	return ret;
+}
+
+static struct embeng_queue *queue_new(struct embeng_context *ctx,
+				      const struct embeng_accel_queue_create *arg)
+{
+	struct embeng_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
+
+	if (!q)
+		return NULL;
+	kref_init(&q->ref);
+	mutex_init(&q->lock);
+	INIT_LIST_HEAD(&q->vector_link);
+	q->context = ctx;
+	q->kind = arg->kind;
+	q->priority = arg->priority;
+	q->replica = arg->replica;
+	q->mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
+	q->coalesce = arg->coalesce_count ?: 1;
+	q->coalesce_us = arg->coalesce_us;
+	q->layout = embeng_ring_layout(arg->sq_entries, arg->cq_entries,
+				       EMBENG_RING_REPORTS |
+				       (q->mapped ? EMBENG_RING_MAPPED : 0));
+	return q;
+}
+
+static int enter(struct embeng_queue *q)
+{
+	struct embeng_context *ctx = q->context;
+
+	guard(mutex)(&ctx->map_lock);
+	return xa_err(xa_store(&ctx->queues, q->number, q, GFP_KERNEL_ACCOUNT));
+}
+
+static void end_on_device(struct embeng_queue *q)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
+		.queue = q->number,
+	};
+
+	embeng_context_end_command(q->context, &cmd);
+}
+
+static void stop(struct embeng_queue *q)
+{
+	end_on_device(q);
+	embeng_arm_exit(q);
+	xa_erase(&q->context->device->queues, q->number);
+}
+
+static int make(struct embeng_queue *q)
+{
+	int ret = embeng_context_charge(q->context, q->layout.size);
+
+	if (ret)
+		return ret;
+	ret = allocate(q);
+	if (!ret)
+		ret = start(q);
+	if (!ret) {
+		ret = enter(q);
+		if (ret)
+			stop(q);
+	}
+	if (ret)
+		embeng_context_uncharge(q->context, q->layout.size);
+	return ret;
+}
+
+static bool carries_steps(u32 kind)
+{
+	return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
+}
+
+static int check_context(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg)
+{
+	int ret = embeng_context_usable(ctx);
+
+	if (ret)
+		return ret;
+	if (carries_steps(arg->kind) && ctx->training && ctx->training != arg->flags + 1)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * embeng_queue_create_ioctl() - DRM_IOCTL_EMBENG_QUEUE_CREATE
+ * @drm: device
+ * @data: &struct embeng_accel_queue_create
+ * @file: whose context
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_queue_create *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+	struct embeng_queue *q;
+	int ret = embeng_queue_check(ctx->device, arg);
+
+	if (ret)
+		return ret;
+	guard(mutex)(&ctx->lock);
+	ret = check_context(ctx, arg);
+	if (ret)
+		return ret;
+	q = queue_new(ctx, arg);
+	if (!q)
+		return -ENOMEM;
+	ret = make(q);
+	if (ret) {
+		embeng_queue_put(q);
+		return ret;
+	}
+	ctx->queue_count++;
+	if (carries_steps(q->kind))
+		ctx->training = arg->flags + 1;
+	/* A reset in between did not find it. */
+	if (READ_ONCE(ctx->lost))
+		WRITE_ONCE(embeng_queue_header(q)->dead, 1);
+	arg->queue = q->number;
+	arg->layout = q->layout;
+	arg->ring = embeng_mmap_ring_offset(q);
+	arg->doorbell = embeng_mmap_doorbell_offset(q);
+	return 0;
+}
+
+/* Mappings show the scratch page from here on. */
+static struct embeng_queue *leave(struct embeng_context *ctx, u32 number)
+{
+	struct embeng_queue *q;
+
+	scoped_guard(mutex, &ctx->map_lock)
+		q = xa_erase(&ctx->queues, number);
+	if (!q)
+		return NULL;
+	/* Who got hold of it before rings no more, the doorbell may be another's soon. */
+	guard(mutex)(&q->lock);
+	WRITE_ONCE(q->destroyed, true);
+	return q;
+}
+
+/**
+ * embeng_queue_destroy_ioctl() - DRM_IOCTL_EMBENG_QUEUE_DESTROY
+ * @drm: device
+ * @data: &struct embeng_accel_queue_destroy
+ * @file: whose context
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	const struct embeng_accel_queue_destroy *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+	struct embeng_queue *q;
+
+	if (arg->reserved)
+		return -EINVAL;
+	guard(mutex)(&ctx->lock);
+	q = leave(ctx, arg->queue);
+	if (!q)
+		return -ENOENT;
+	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
+	embeng_mmap_revoke(q);
+	stop(q);
+	embeng_context_event(ctx);
+	embeng_context_uncharge(ctx, q->layout.size);
+	ctx->queue_count--;
+	embeng_queue_put(q);
+	return 0;
+}
+
+/* The program's own words say where a mapped queue goes on, the driver's account elsewhere. */
+static int begin_again(struct embeng_queue *q)
+{
+	u32 tail = q->sq_tail, head;
+
+	guard(mutex)(&q->lock);
+	head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
+	if (q->mapped) {
+		tail = embeng_doorbell_tail_of(q);
+		head = embeng_doorbell_head_of(q);
+	}
+	return tell_device(q, tail, head);
+}
+
+/**
+ * embeng_queue_reset() - abort what waits on a queue, and let it begin again
+ * @ctx: context
+ * @number: of the queue
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_reset(struct embeng_context *ctx, u32 number)
+{
+	struct embeng_queue *q;
+	int ret;
+
+	guard(mutex)(&ctx->lock);
+	ret = embeng_context_usable(ctx);
+	if (ret)
+		return ret;
+	/* Ended under ctx->lock only, so that it stays. */
+	q = xa_load(&ctx->queues, number);
+	if (!q)
+		return -ENOENT;
+	end_on_device(q);
+	ret = begin_again(q);
+	embeng_context_event(ctx);
+	return ret;
+}
+
+/**
+ * embeng_queue_bury() - the device is silent: keep what the ring held
+ * @q: queue, until the file is closed
+ */
+void embeng_queue_bury(struct embeng_queue *q)
+{
+	struct embeng_ring_header *header;
+
+	if (!q->ring)
+		return;
+	WRITE_ONCE(embeng_queue_header(q)->dead, 1);
+	memcpy(q->grave, q->ring, q->layout.size);
+	header = q->grave + q->layout.header;
+	header->dead = 1;
+}
+
+/**
+ * embeng_queue_release_all() - free what the device does not reach any more
+ * @ctx: context, under its lock
+ * @closing: nobody has it mapped; else mappings go on to show what was buried
+ */
+void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	xa_for_each(&ctx->queues, number, q) {
+		if (!list_empty(&q->vector_link)) {
+			embeng_arm_exit(q);
+			xa_erase(&ctx->device->queues, number);
+		}
+		if (!closing) {
+			free_ring(q);
+			continue;
+		}
+		leave(ctx, number);
+		embeng_context_uncharge(ctx, q->layout.size);
+		embeng_queue_put(q);
+	}
+}

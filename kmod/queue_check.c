@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a program may ask of a queue. */
+#include <linux/capability.h>
+#include <linux/log2.h>
+
+#include "context.h"
+
+#define PRIORITY_MAX 3u
+/* Above this, a program would overtake those of others. */
+#define PRIORITY_NICE 1u
+#define COALESCE_US_MAX USEC_PER_SEC
+
+static int check_entries(const struct embeng_accel_queue_create *arg)
+{
+	u64 least = 1;
+
+	if (!is_power_of_2(arg->sq_entries) || arg->sq_entries > EMBENG_SQ_ENTRIES_MAX)
+		return -EINVAL;
+	if (arg->kind == EMBENG_QUEUE_INPUT)
+		least = 2 * (u64)arg->sq_entries;
+	else if (arg->kind == EMBENG_QUEUE_INFERENCE)
+		least = 2;
+	if (!is_power_of_2(arg->cq_entries) || arg->cq_entries < least ||
+	    arg->cq_entries > 2 * EMBENG_SQ_ENTRIES_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int check_coalesce(const struct embeng_accel_queue_create *arg)
+{
+	bool mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
+
+	if (arg->coalesce_count > arg->cq_entries || arg->coalesce_us > COALESCE_US_MAX)
+		return -EINVAL;
+	if (mapped && (arg->coalesce_count || arg->coalesce_us))
+		return -EINVAL;
+	return (arg->coalesce_count > 1) != (arg->coalesce_us > 0) ? -EINVAL : 0;
+}
+
+static int check_kind(const struct embeng_device *ed, const struct embeng_accel_queue_create *arg)
+{
+	if (arg->kind < EMBENG_QUEUE_INPUT || arg->kind > EMBENG_QUEUE_TRANSFER)
+		return -EINVAL;
+	if (arg->replica >= (arg->kind == EMBENG_QUEUE_TRANSFER ? 1 : ed->caps.replicas))
+		return -EINVAL;
+	if (arg->flags & ~EMBENG_ACCEL_QUEUE_MAPPED || arg->priority > PRIORITY_MAX)
+		return -EINVAL;
+	if (arg->flags & EMBENG_ACCEL_QUEUE_MAPPED && !embeng_queue_may_map(ed))
+		return -EOPNOTSUPP;
+	if (arg->priority > PRIORITY_NICE && !capable(CAP_SYS_NICE))
+		return -EACCES;
+	return 0;
+}
+
+/**
+ * embeng_queue_check() - is a request for a queue in order
+ * @ed: device
+ * @arg: request
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_check(const struct embeng_device *ed,
+		       const struct embeng_accel_queue_create *arg)
+{
+	int ret = check_kind(ed, arg);
+
+	if (!ret)
+		ret = check_entries(arg);
+	if (!ret)
+		ret = check_coalesce(arg);
+	if (!ret && (arg->queue || arg->reserved || arg->ring || arg->doorbell ||
+		     memchr_inv(&arg->layout, 0, sizeof(arg->layout))))
+		ret = -EINVAL;
+	return ret;
+}

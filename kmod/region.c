@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions. An entry is published by its generation, last; it ends with generation 0, and its
+ * memory is kept until the device has answered an INVALIDATE.
+ */
+#include <linux/cleanup.h>
+#include <linux/dma-mapping.h>
+
+#include "context.h"
+
+#define RIGHTS (EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE)
+
+static size_t list_bytes(const struct embeng_binding *b)
+{
+	return (size_t)b->count * sizeof(*b->segments);
+}
+
+static int list_segments(struct embeng_context *ctx, struct embeng_binding *b, u64 offset)
+{
+	struct device *dev = &ctx->device->pci->dev;
+	int count = embeng_segments(b->bo, offset, b->length, NULL, EMBENG_SEGMENTS_MAX);
+
+	if (count < 0)
+		return count;
+	b->count = count;
+	b->segments = dma_alloc_coherent(dev, list_bytes(b), &b->dma, GFP_KERNEL_ACCOUNT);
+	if (!b->segments)
+		return -ENOMEM;
+	embeng_segments(b->bo, offset, b->length, b->segments, b->count);
+	return 0;
+}
+
+static void free_binding(struct embeng_context *ctx, struct embeng_binding *b)
+{
+	if (b->segments)
+		dma_free_coherent(&ctx->device->pci->dev, list_bytes(b), b->segments, b->dma);
+	drm_gem_object_put(&b->bo->base);
+	kfree(b);
+}
+
+static int enter(struct embeng_context *ctx, struct embeng_binding *b, u32 *index)
+{
+	int ret = xa_alloc(&ctx->regions, index, b, XA_LIMIT(0, ctx->entries - 1), GFP_KERNEL);
+
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+/* The device may look at any moment: all but the generation first. */
+static void publish(struct embeng_context *ctx, const struct embeng_binding *b, u32 index,
+		    u32 rights)
+{
+	struct embeng_region *entry = &ctx->table[index];
+
+	entry->rights = rights;
+	entry->length = b->length;
+	entry->segments = b->dma;
+	entry->segment_count = b->count;
+	/* Pairs with the device's acquire of the generation. */
+	smp_store_release(&entry->generation, b->generation);
+}
+
+static int add(struct embeng_context *ctx, struct embeng_binding *b, struct embeng_accel_bind *arg)
+{
+	u32 index;
+	int ret = embeng_context_charge(ctx, b->length);
+
+	if (ret)
+		return ret;
+	ret = list_segments(ctx, b, arg->offset);
+	if (!ret)
+		ret = enter(ctx, b, &index);
+	if (ret) {
+		embeng_context_uncharge(ctx, b->length);
+		return ret;
+	}
+	b->generation = ++ctx->generations[index];
+	publish(ctx, b, index, arg->rights);
+	ctx->region_count++;
+	arg->index = index;
+	arg->generation = b->generation;
+	return 0;
+}
+
+static int part_length(const struct embeng_bo *bo, const struct embeng_accel_bind *arg,
+		       u64 *length)
+{
+	u64 end;
+
+	if (arg->offset >= bo->base.size)
+		return -EINVAL;
+	*length = arg->length ?: bo->base.size - arg->offset;
+	if (check_add_overflow(arg->offset, *length, &end))
+		return -EOVERFLOW;
+	return end > bo->base.size ? -EINVAL : 0;
+}
+
+/**
+ * embeng_region_bind() - let the device reach a buffer
+ * @ctx: context, under its lock
+ * @bo: buffer; a reference is taken
+ * @arg: offset, length and rights are read, the key is written
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
+		       struct embeng_accel_bind *arg)
+{
+	struct embeng_binding *b;
+	u64 length;
+	int ret = part_length(bo, arg, &length);
+
+	if (ret)
+		return ret;
+	if (bo->read_only && arg->rights & EMBENG_REGION_DEVICE_WRITE)
+		return -EACCES;
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	if (!b)
+		return -ENOMEM;
+	drm_gem_object_get(&bo->base);
+	b->bo = bo;
+	b->length = length;
+	ret = add(ctx, b, arg);
+	if (ret)
+		free_binding(ctx, b);
+	return ret;
+}
+
+static int check(const struct embeng_accel_bind *arg)
+{
+	if (!arg->rights || arg->rights & ~RIGHTS || !PAGE_ALIGNED(arg->offset))
+		return -EINVAL;
+	return arg->index || arg->generation ? -EINVAL : 0;
+}
+
+/**
+ * embeng_region_bind_ioctl() - DRM_IOCTL_EMBENG_BIND
+ * @drm: device
+ * @data: &struct embeng_accel_bind
+ * @file: whose context and handle
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_bind *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+	struct drm_gem_object *obj;
+	int ret = check(arg);
+
+	if (ret)
+		return ret;
+	obj = drm_gem_object_lookup(file, arg->handle);
+	if (!obj)
+		return -ENOENT;
+	scoped_guard(mutex, &ctx->lock) {
+		ret = embeng_context_usable(ctx);
+		if (!ret)
+			ret = embeng_region_bind(ctx, to_embeng_bo(obj), arg);
+	}
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+static struct embeng_binding *find(struct embeng_context *ctx, u32 index, u32 generation)
+{
+	struct embeng_binding *b = xa_load(&ctx->regions, index);
+
+	return b && !xa_is_value(b) && b->generation == generation ? b : NULL;
+}
+
+/* An index whose generation would wrap stays taken. */
+static void leave(struct embeng_context *ctx, u32 index)
+{
+	if (ctx->generations[index] == U32_MAX)
+		xa_store(&ctx->regions, index, xa_mk_value(0), GFP_KERNEL);
+	else
+		xa_erase(&ctx->regions, index);
+}
+
+/**
+ * embeng_region_exists() - does a key name a region now
+ * @ctx: context
+ * @index: of the key
+ * @generation: of the key
+ */
+bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
+{
+	bool exists;
+
+	xa_lock(&ctx->regions);
+	exists = find(ctx, index, generation);
+	xa_unlock(&ctx->regions);
+	return exists;
+}
+
+/**
+ * embeng_region_unbind() - end a key
+ * @ctx: context, under its lock
+ * @index: of the key
+ * @generation: of the key
+ *
+ * Return: 0 once the device touches the memory no more under this key, or -ENOENT.
+ */
+int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
+{
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_INVALIDATE,
+		.context = ctx->number,
+		.index = index,
+	};
+	struct embeng_binding *b = find(ctx, index, generation);
+
+	if (!b)
+		return -ENOENT;
+	/* Before the command: whoever resolves the key after it must find it dead. */
+	smp_store_release(&ctx->table[index].generation, 0);
+	embeng_context_end_command(ctx, &cmd);
+	leave(ctx, index);
+	ctx->region_count--;
+	embeng_context_uncharge(ctx, b->length);
+	free_binding(ctx, b);
+	return 0;
+}
+
+/**
+ * embeng_region_unbind_ioctl() - DRM_IOCTL_EMBENG_UNBIND
+ * @drm: device
+ * @data: &struct embeng_accel_unbind
+ * @file: whose context
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	const struct embeng_accel_unbind *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+
+	guard(mutex)(&ctx->lock);
+	return embeng_region_unbind(ctx, arg->index, arg->generation);
+}
+
+/**
+ * embeng_region_release_all() - free what the device does not reach any more
+ * @ctx: context, under its lock
+ */
+void embeng_region_release_all(struct embeng_context *ctx)
+{
+	struct embeng_binding *b;
+	unsigned long index;
+
+	xa_for_each(&ctx->regions, index, b) {
+		xa_erase(&ctx->regions, index);
+		if (xa_is_value(b))
+			continue;
+		embeng_context_uncharge(ctx, b->length);
+		free_binding(ctx, b);
+	}
+	ctx->region_count = 0;
+}

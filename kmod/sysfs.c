@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attributes of the PCI function; docs/abi/sysfs-driver-embeng describes them. */
+#include <linux/cleanup.h>
+#include <linux/sysfs.h>
+
+#include "context.h"
+
+/* A number that stands somewhere: @at is a register, or an offset in what is counted. */
+struct number {
+	struct device_attribute attribute;
+	u32 at;
+};
+
+#define NUMBER(_name, _show, _at)                                                      \
+	static struct number number_##_name = { __ATTR(_name, 0444, _show, NULL), _at }
+
+static u32 place_of(struct device_attribute *attribute)
+{
+	return container_of(attribute, struct number, attribute)->at;
+}
+
+static u64 read_live(struct device *dev, u32 reg)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	return embeng_gone(ed) ? 0 : embeng_read64(ed, reg);
+}
+
+static ssize_t register_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", read_live(dev, place_of(attribute)));
+}
+
+static ssize_t resets_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
+	return sysfs_emit(buf, "%llu\n", *(u64 *)((u8 *)&ed->resets + place_of(attribute)));
+}
+
+static ssize_t wedged_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(ed->resets.wedged));
+}
+static DEVICE_ATTR_RO(wedged);
+
+static ssize_t firmware_version_show(struct device *dev, struct device_attribute *attribute,
+				     char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	u64 v = READ_ONCE(ed->firmware_version);
+
+	return sysfs_emit(buf, "%llu.%llu.%llu.%llu\n", v >> 48, v >> 32 & 0xffff, v >> 16 & 0xffff,
+			  v & 0xffff);
+}
+static DEVICE_ATTR_RO(firmware_version);
+
+static ssize_t interface_version_show(struct device *dev, struct device_attribute *attribute,
+				      char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u.%u\n", ed->caps.interface_major, ed->caps.interface_minor);
+}
+static DEVICE_ATTR_RO(interface_version);
+
+static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  read_live(dev, EMBENG_REG_TIME_CHECK) +
+				  read_live(dev, EMBENG_REG_TIME_LOOKUP) +
+				  read_live(dev, EMBENG_REG_TIME_PARTITION) +
+				  read_live(dev, EMBENG_REG_TIME_UPDATE));
+}
+static DEVICE_ATTR_RO(busy_time_ns);
+
+NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
+NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
+
+static struct attribute *device_attributes[] = {
+	&dev_attr_firmware_version.attr,
+	&dev_attr_interface_version.attr,
+	&dev_attr_busy_time_ns.attr,
+	&number_table_memory_total.attribute.attr,
+	&number_table_memory_used.attribute.attr,
+	NULL
+};
+
+NUMBER(sequence, resets_show, offsetof(struct embeng_accel_resets, sequence));
+NUMBER(queues, resets_show, offsetof(struct embeng_accel_resets, queues));
+NUMBER(engines, resets_show, offsetof(struct embeng_accel_resets, engines));
+NUMBER(functions, resets_show, offsetof(struct embeng_accel_resets, functions));
+
+static struct attribute *reset_attributes[] = {
+	&number_sequence.attribute.attr,
+	&number_queues.attribute.attr,
+	&number_engines.attribute.attr,
+	&number_functions.attribute.attr,
+	&dev_attr_wedged.attr,
+	NULL
+};
+
+NUMBER(commands, register_show, EMBENG_REG_COUNT_COMMANDS);
+NUMBER(batches, register_show, EMBENG_REG_COUNT_BATCHES);
+NUMBER(updates, register_show, EMBENG_REG_COUNT_UPDATES);
+NUMBER(ids, register_show, EMBENG_REG_COUNT_IDS);
+NUMBER(unique_rows, register_show, EMBENG_REG_COUNT_UNIQUE_ROWS);
+NUMBER(bytes_read, register_show, EMBENG_REG_COUNT_BYTES_READ);
+NUMBER(bytes_written, register_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
+NUMBER(errors_program, register_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
+NUMBER(errors_model, register_show, EMBENG_REG_COUNT_ERRORS_MODEL);
+NUMBER(errors_device, register_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
+
+static struct attribute *counter_attributes[] = {
+	&number_commands.attribute.attr,
+	&number_batches.attribute.attr,
+	&number_updates.attribute.attr,
+	&number_ids.attribute.attr,
+	&number_unique_rows.attribute.attr,
+	&number_bytes_read.attribute.attr,
+	&number_bytes_written.attribute.attr,
+	&number_errors_program.attribute.attr,
+	&number_errors_model.attribute.attr,
+	&number_errors_device.attribute.attr,
+	NULL
+};
+
+static const struct attribute_group device_group = { .attrs = device_attributes };
+static const struct attribute_group reset_group = { .name = "resets", .attrs = reset_attributes };
+static const struct attribute_group counter_group = {
+	.name = "counters",
+	.attrs = counter_attributes,
+};
+
+const struct attribute_group *embeng_sysfs_groups[] = {
+	&device_group,
+	&reset_group,
+	&counter_group,
+	NULL
+};

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define CREATE_TRACE_POINTS
+#include "driver.h"
+#include "trace.h"

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory that a program has already: pinned long-term, charged to RLIMIT_MEMLOCK. */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+
+#include "bo.h"
+
+static int pages_of(const struct embeng_bo *bo)
+{
+	return bo->base.size >> PAGE_SHIFT;
+}
+
+static enum dma_data_direction direction(const struct embeng_bo *bo)
+{
+	return bo->read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
+}
+
+/**
+ * embeng_userptr_release() - the device reaches it no more
+ * @bo: pinned
+ */
+void embeng_userptr_release(struct embeng_bo *bo)
+{
+	if (!bo->table)
+		return;
+	dma_unmap_sgtable(bo->base.dev->dev, bo->table, direction(bo), 0);
+	sg_free_table(bo->table);
+	kfree(bo->table);
+	bo->table = NULL;
+}
+
+/**
+ * embeng_userptr_free() - give the pages and the charge back
+ * @bo: pinned and released
+ */
+void embeng_userptr_free(struct embeng_bo *bo)
+{
+	if (bo->pages) {
+		unpin_user_pages_dirty_lock(bo->pages, pages_of(bo), !bo->read_only);
+		kvfree(bo->pages);
+		account_locked_vm(bo->pinned_by, pages_of(bo), false);
+	}
+	mmdrop(bo->pinned_by);
+}
+
+static int pin(struct embeng_bo *bo, u64 address)
+{
+	unsigned int flags = FOLL_LONGTERM | (bo->read_only ? 0 : FOLL_WRITE);
+	struct page **pages = kvcalloc(pages_of(bo), sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	int got, ret = -ENOMEM;
+
+	if (!pages)
+		return -ENOMEM;
+	if (account_locked_vm(bo->pinned_by, pages_of(bo), true))
+		goto free;
+	got = pin_user_pages_fast(address, pages_of(bo), flags, pages);
+	if (got == pages_of(bo)) {
+		bo->pages = pages;
+		return 0;
+	}
+	if (got > 0)
+		unpin_user_pages(pages, got);
+	ret = got < 0 ? got : -EFAULT;
+	account_locked_vm(bo->pinned_by, pages_of(bo), false);
+free:
+	kvfree(pages);
+	return ret;
+}
+
+static int map(struct embeng_bo *bo)
+{
+	struct embeng_device *ed = to_embeng(bo->base.dev);
+	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+	int ret;
+
+	if (!table)
+		return -ENOMEM;
+	ret = sg_alloc_table_from_pages(table, bo->pages, pages_of(bo), 0, bo->base.size,
+					GFP_KERNEL);
+	if (ret)
+		goto free;
+	ret = dma_map_sgtable(&ed->pci->dev, table, direction(bo), 0);
+	if (ret) {
+		sg_free_table(table);
+		goto free;
+	}
+	bo->table = table;
+	/* Released with the object. */
+	return embeng_import_needs_sync(ed, table) ? -EOPNOTSUPP : 0;
+free:
+	kfree(table);
+	return ret;
+}
+
+static struct embeng_bo *make(struct embeng_device *ed, const struct embeng_accel_userptr *arg)
+{
+	struct embeng_bo *bo = embeng_bo_new(ed, arg->size);
+	int ret;
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->read_only = arg->flags & EMBENG_ACCEL_USERPTR_READ_ONLY;
+	bo->pinned_by = current->mm;
+	mmgrab(bo->pinned_by);
+	ret = pin(bo, arg->address);
+	if (!ret)
+		ret = map(bo);
+	if (ret) {
+		drm_gem_object_put(&bo->base);
+		return ERR_PTR(ret);
+	}
+	embeng_bo_reached(bo);
+	return bo;
+}
+
+static int check(const struct embeng_accel_userptr *arg)
+{
+	u64 end;
+
+	if (arg->flags & ~EMBENG_ACCEL_USERPTR_READ_ONLY || arg->handle)
+		return -EINVAL;
+	if (!arg->size || !PAGE_ALIGNED(arg->size) || !PAGE_ALIGNED(arg->address))
+		return -EINVAL;
+	if (check_add_overflow(arg->address, arg->size, &end))
+		return -EOVERFLOW;
+	return arg->size >> PAGE_SHIFT > INT_MAX ? -ENOMEM : 0;
+}
+
+/**
+ * embeng_userptr_ioctl() - DRM_IOCTL_EMBENG_USERPTR
+ * @drm: device
+ * @data: &struct embeng_accel_userptr
+ * @file: owner of the handle
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_userptr *arg = data;
+	struct embeng_bo *bo;
+	u32 handle;
+	int ret = check(arg);
+
+	if (ret)
+		return ret;
+	bo = make(to_embeng(drm), arg);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = drm_gem_handle_create(file, &bo->base, &handle);
+	if (!ret)
+		arg->handle = handle;
+	drm_gem_object_put(&bo->base);
+	return ret;
+}

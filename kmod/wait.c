@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Sleeping until completions or events are there: arm, look again, sleep. */
+#include <linux/cleanup.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+
+#include "context.h"
+
+/* A lost interrupt costs a sleeper so long, not for ever. */
+#define NAP_NS NSEC_PER_SEC
+#define SLACK_NS (50 * NSEC_PER_USEC)
+
+struct sleep {
+	struct embeng_context *ctx;
+	struct embeng_queue *q; /* NULL: any event */
+	struct embeng_accel_wait *arg;
+	u32 tail;
+	u32 state;
+};
+
+/* A report speaks of the tails that it saw; a queue that moved on runs. */
+static u32 queue_state(const struct embeng_queue *q)
+{
+	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
+	u32 epoch, state, tail, head;
+
+	do {
+		epoch = embeng_report_read_begin(&report->epoch);
+		state = READ_ONCE(report->state);
+		tail = READ_ONCE(report->tail);
+		head = READ_ONCE(report->cq_head);
+	} while (embeng_report_read_retry(&report->epoch, epoch) && !(epoch & 1));
+	if (epoch & 1)
+		return EMBENG_QUEUE_RUNNING;
+	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
+		return EMBENG_QUEUE_RUNNING;
+	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
+		return EMBENG_QUEUE_RUNNING;
+	return state;
+}
+
+static int look_at_queue(struct sleep *s)
+{
+	const struct embeng_accel_wait *arg = s->arg;
+	u32 unread;
+
+	if (READ_ONCE(s->q->destroyed))
+		return -ENOENT;
+	s->state = queue_state(s->q);
+	s->tail = embeng_observe_cq_tail(&embeng_queue_header(s->q)->cq_tail);
+	unread = s->tail - arg->cq_head;
+	if (unread > s->q->layout.cq_entries)
+		return -EINVAL;
+	if (unread >= arg->count || s->state != EMBENG_QUEUE_RUNNING)
+		return 0;
+	if (arg->least && unread >= arg->least && ktime_get_ns() >= (u64)arg->least_ns)
+		return 0;
+	return -EAGAIN;
+}
+
+/* Return: 0, -EAGAIN when there is nothing yet, or an errno of the contract. */
+static int look(struct sleep *s)
+{
+	int ret = embeng_context_usable(s->ctx);
+
+	if (ret)
+		return ret;
+	if (s->q)
+		return look_at_queue(s);
+	return (u64)atomic64_read(&s->ctx->events) == s->arg->events ? -EAGAIN : 0;
+}
+
+static void arm(struct sleep *s)
+{
+	if (s->q)
+		embeng_arm(s->q, s->arg->cq_head + (s->arg->least ?: s->arg->count) - 1);
+	else
+		embeng_arm_all(s->ctx);
+}
+
+/* When to look again at the latest. */
+static u64 next_look(const struct sleep *s, u64 now)
+{
+	u64 until = min((u64)s->arg->deadline_ns, now + NAP_NS);
+
+	if (s->arg->least && (u64)s->arg->least_ns > now)
+		until = min(until, (u64)s->arg->least_ns);
+	return until;
+}
+
+/* The task's state is set before the look, so that a wake-up after it is not missed. */
+static int sleep_once(struct sleep *s)
+{
+	ktime_t until;
+	u64 now;
+	int ret;
+
+	set_current_state(TASK_INTERRUPTIBLE);
+	ret = look(s);
+	if (ret != -EAGAIN)
+		return ret;
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	now = ktime_get_ns();
+	if (now >= (u64)s->arg->deadline_ns)
+		return -ETIME;
+	until = ns_to_ktime(next_look(s, now));
+	schedule_hrtimeout_range(&until, SLACK_NS, HRTIMER_MODE_ABS);
+	return -EAGAIN;
+}
+
+static int sleep(struct sleep *s)
+{
+	DECLARE_WAITQUEUE(entry, current);
+	int ret;
+
+	add_wait_queue(&s->ctx->wait, &entry);
+	do {
+		arm(s);
+		ret = sleep_once(s);
+		__set_current_state(TASK_RUNNING);
+	} while (ret == -EAGAIN);
+	remove_wait_queue(&s->ctx->wait, &entry);
+	return ret;
+}
+
+static void answer(struct sleep *s)
+{
+	struct embeng_accel_wait *arg = s->arg;
+
+	arg->events = atomic64_read(&s->ctx->events);
+	arg->cq_tail = s->tail;
+	arg->state = s->state;
+	WRITE_ONCE(s->ctx->taken, arg->events);
+}
+
+static int check(const struct embeng_accel_wait *arg, const struct embeng_queue *q)
+{
+	if (arg->deadline_ns < 0 || arg->least_ns < 0 || arg->cq_tail || arg->state)
+		return -EINVAL;
+	if (!arg->least != !arg->least_ns)
+		return -EINVAL;
+	if (!q)
+		return arg->cq_head || arg->count || arg->least ? -EINVAL : 0;
+	if (!arg->count || arg->count > q->layout.cq_entries || arg->least > arg->count)
+		return -EINVAL;
+	return arg->events ? -EINVAL : 0;
+}
+
+/* The device gets the slots back that the program says it has read. */
+static int consume(struct embeng_queue *q, u32 head)
+{
+	int ret;
+
+	guard(rwsem_read)(&q->context->device->reset_lock);
+	ret = embeng_context_usable(q->context);
+	if (ret)
+		return ret;
+	guard(mutex)(&q->lock);
+	return q->destroyed ? -ENOENT : embeng_submit_consume(q, head);
+}
+
+static int wait(struct embeng_context *ctx, struct embeng_queue *q, struct embeng_accel_wait *arg)
+{
+	struct sleep s = { .ctx = ctx, .q = q, .arg = arg };
+	int ret = check(arg, q);
+
+	if (!ret && q && !q->mapped)
+		ret = consume(q, arg->cq_head);
+	if (ret)
+		return ret;
+	ret = sleep(&s);
+	if (!ret || ret == -ETIME)
+		answer(&s);
+	return ret;
+}
+
+/**
+ * embeng_wait_ioctl() - DRM_IOCTL_EMBENG_WAIT
+ * @drm: device
+ * @data: &struct embeng_accel_wait
+ * @file: whose context
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct embeng_accel_wait *arg = data;
+	struct embeng_context *ctx = to_embeng_context(file);
+	struct embeng_queue *q;
+	int ret;
+
+	if (arg->queue == EMBENG_ACCEL_ANY_QUEUE)
+		return wait(ctx, NULL, arg);
+	q = embeng_queue_get(ctx, arg->queue);
+	if (!q)
+		return -ENOENT;
+	ret = wait(ctx, q, arg);
+	embeng_queue_put(q);
+	return ret;
+}
+
+static __poll_t state(struct embeng_context *ctx)
+{
+	__poll_t ret = 0;
+	int index;
+
+	if (embeng_gone(ctx->device) || !drm_dev_enter(&ctx->device->drm, &index))
+		return EPOLLHUP | EPOLLERR;
+	embeng_arm_all(ctx);
+	if (READ_ONCE(ctx->lost))
+		ret |= EPOLLERR;
+	if ((u64)atomic64_read(&ctx->events) != READ_ONCE(ctx->taken))
+		ret |= EPOLLIN | EPOLLRDNORM;
+	drm_dev_exit(index);
+	return ret;
+}
+
+/**
+ * embeng_wait_poll() - poll() on the device node
+ * @file: of it
+ * @table: who polls
+ *
+ * Return: as the contract says.
+ */
+__poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct drm_file *drm_file = file->private_data;
+	struct embeng_context *ctx = to_embeng_context(drm_file);
+
+	poll_wait(file, &ctx->wait, table);
+	return state(ctx);
+}

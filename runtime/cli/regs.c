@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/* embeng regs */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "embeng_regs.h"
+
+#include "command.h"
+#include "device.h"
+
+static const char doc[] =
+	"Show a device's registers, or those named, for bring-up.\v"
+	"Examples:\n"
+	"  embeng regs                                    all of them\n"
+	"  embeng regs boot_state boot_error              some, by name\n"
+	"  embeng regs -d soft --json                     for scripts\n"
+	"  embeng regs -d pci:0000:01:00.0 --write control=1\n"
+	"                                                 behind the driver's back\n\n"
+	"Registers of a device behind the driver are the administrator's.";
+
+enum { KEY_WRITE = 0x100 };
+
+static const struct argp_option options[] = {
+	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
+	{"write", KEY_WRITE, "NAME=VALUE", 0,
+	 "Write a register that the driver writes; unbind the driver first", 0},
+	{0},
+};
+
+struct reg {
+	const char *name, *writer, *words;
+	uint32_t offset, bytes;
+};
+
+static const struct reg registers[] = {
+#define ROW(name, offset, bytes, writer, reset, words) {#name, #writer, words, offset, bytes},
+	EMBENG_REGISTER_TABLE(ROW)
+#undef ROW
+};
+
+#define REGISTERS (sizeof(registers) / sizeof(registers[0]))
+
+struct call {
+	const char *device;
+	bool wanted[REGISTERS];
+	bool some; /* not all */
+	const struct reg *write;
+	uint64_t value;
+};
+
+static const struct reg *find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < REGISTERS; i++) {
+		if (strlen(registers[i].name) == length &&
+		    !strncasecmp(registers[i].name, name, length))
+			return &registers[i];
+	}
+	return NULL;
+}
+
+static error_t want(struct call *call, const char *name, struct argp_state *state)
+{
+	const struct reg *reg = find(name, strlen(name));
+
+	if (!reg) {
+		argp_error(state, "there is no register '%s'; embeng regs shows all", name);
+		return EINVAL;
+	}
+	call->wanted[reg - registers] = true;
+	call->some = true;
+	return 0;
+}
+
+static error_t parse_write(struct call *call, const char *text, struct argp_state *state)
+{
+	size_t length = strcspn(text, "=");
+	char *end;
+
+	call->write = find(text, length);
+	if (!call->write || !text[length]) {
+		argp_error(state, "--write %s: write NAME=VALUE with the name of a register", text);
+		return EINVAL;
+	}
+	errno = 0;
+	call->value = strtoull(text + length + 1, &end, 0);
+	if (errno || !isdigit((unsigned char)text[length + 1]) || *end) {
+		argp_error(state, "--write %s: the value is no number", text);
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct call *call = state->input;
+
+	switch (key) {
+	case 'd':
+		call->device = arg;
+		return 0;
+	case KEY_WRITE:
+		return parse_write(call, arg, state);
+	case ARGP_KEY_ARG:
+		return want(call, arg, state);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static uint64_t value_of(const struct reg *reg, const char *page)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, page + reg->offset, reg->bytes);
+	return value;
+}
+
+static void print_register(const struct reg *reg, const char *page)
+{
+	printf("%03x  %-20s %#18" PRIx64 "  %-6s  %s\n", reg->offset, reg->name,
+	       value_of(reg, page), strcmp(reg->writer, "DEVICE") ? "driver" : "device", reg->words);
+}
+
+static struct json_object *document_register(const struct reg *reg, const char *page)
+{
+	struct json_object *row = json_object_new_object();
+
+	json_add_text(row, "name", reg->name);
+	json_add_number(row, "offset", reg->offset);
+	json_add_number(row, "bytes", reg->bytes);
+	json_add_number(row, "value", value_of(reg, page));
+	json_add_text(row, "writer", strcmp(reg->writer, "DEVICE") ? "driver" : "device");
+	json_add_text(row, "meaning", reg->words);
+	return row;
+}
+
+static int show(const struct call *call, const struct output *out, const char *page)
+{
+	struct json_object *rows = out->json ? json_object_new_array() : NULL, *document;
+
+	for (size_t i = 0; i < REGISTERS; i++) {
+		if (call->some && !call->wanted[i])
+			continue;
+		if (rows)
+			json_object_array_add(rows, document_register(&registers[i], page));
+		else
+			print_register(&registers[i], page);
+	}
+	if (!rows)
+		return CLI_OK;
+	document = json_document(out);
+	json_object_object_add(document, "registers", rows);
+	return json_emit(document);
+}
+
+int cmd_regs(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = "[NAME...]", .doc = doc};
+	struct output out = {.verb = "regs"};
+	struct call call = {0};
+	char page[EMBENG_REGISTERS_BYTES];
+	int code = command_parse(&argp, argc, argv, &out, &call), err = 0;
+
+	if (code)
+		return code;
+	call.device = device_choose(call.device);
+	if (call.write)
+		err = embeng_register_write(call.device, call.write->offset, call.value);
+	if (!err)
+		err = embeng_registers_read(call.device, page);
+	if (err)
+		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
+	return show(&call, &out, page);
+}

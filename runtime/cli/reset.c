@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* embeng reset */
+#include <errno.h>
+
+#include "command.h"
+#include "device.h"
+
+static const char doc[] =
+	"Reset a device: its firmware boots anew. Every program that has it open loses its\n"
+	"tables and is told so.\v"
+	"Examples:\n"
+	"  embeng reset -d /dev/accel/accel0              the engine\n"
+	"  embeng reset -d /dev/accel/accel0 --function   the whole PCI function\n";
+
+enum { KEY_FUNCTION = 0x100 };
+
+static const struct argp_option options[] = {
+	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it; must be given", 0},
+	{"function", KEY_FUNCTION, NULL, 0, "Reset the PCI function, not the engine alone", 0},
+	{0},
+};
+
+struct call {
+	const char *device;
+	enum embeng_reset what;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct call *call = state->input;
+
+	switch (key) {
+	case 'd':
+		call->device = arg;
+		return 0;
+	case KEY_FUNCTION:
+		call->what = EMBENG_RESET_FUNCTION;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "reset takes no argument, given '%s'; a device goes after -d",
+			   arg);
+		return EINVAL;
+	case ARGP_KEY_END:
+		if (call->device)
+			return 0;
+		/* What would be lost is nothing to choose a default for. */
+		argp_error(state, "which device? name it with -d");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_reset(int argc, char **argv)
+{
+	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	struct output out = {.verb = "reset"};
+	struct call call = {.what = EMBENG_RESET_ENGINE};
+	int code = command_parse(&argp, argc, argv, &out, &call), err;
+	struct json_object *document;
+
+	if (code)
+		return code;
+	err = embeng_device_reset(call.device, call.what);
+	if (err)
+		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
+	if (!out.json) {
+		printf("%s was reset\n", call.device);
+		return CLI_OK;
+	}
+	document = json_document(&out);
+	json_add_text(document, "device", call.device);
+	json_add_text(document, "reset",
+		      call.what == EMBENG_RESET_FUNCTION ? "function" : "engine");
+	return json_emit(document);
+}

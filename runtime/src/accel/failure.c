@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/* What the driver refused, in words, and the end of a context. */
+#include <string.h>
+
+#include "accel.h"
+#include "error.h"
+
+static int say_lost(const struct accel *a, int error)
+{
+	if (error == -ESHUTDOWN)
+		return fail(error,
+			    "%s: the device was reset and this handle's tables are lost; close the "
+			    "handle, open the device again and restore a checkpoint", a->node);
+	return fail(error, "%s: the device is gone; close the handle", a->node);
+}
+
+int accel_failed(struct accel *a, int error, const char *what)
+{
+	switch (error) {
+	case -ENODEV:
+	case -ESHUTDOWN:
+		__atomic_store_n(&a->lost, error, __ATOMIC_RELAXED);
+		return say_lost(a, error);
+	case -EDQUOT:
+		return fail(error, "%s: %s: the context's memory limit is reached; free buffers, or "
+			    "use smaller batches", a->node, what);
+	case -ENOSPC:
+		return fail(error, "%s: %s: the device has no place left for it", a->node, what);
+	case -ENOMEM:
+		return fail(error, "%s: %s: no memory, or beyond the limit of locked memory "
+			    "(`ulimit -l`)", a->node, what);
+	case -EACCES:
+	case -EPERM:
+		return fail(error, "%s: %s: permission denied", a->node, what);
+	}
+	return fail(error, "%s: %s: %s", a->node, what, strerror(-error));
+}
+
+/* A dead ring does not say of what it died. */
+static int cause(struct accel *a)
+{
+	struct embeng_accel_context_state state;
+
+	if (accel_query(a->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state)))
+		return -ENODEV;
+	return state.status == EMBENG_ACCEL_CONTEXT_LOST ? -ESHUTDOWN : -ENODEV;
+}
+
+int accel_lost(struct device *d, bool dead)
+{
+	struct accel *a = accel_of(d);
+	int error = __atomic_load_n(&a->lost, __ATOMIC_RELAXED);
+
+	if (!error && !dead)
+		return 0;
+	return accel_failed(a, error ? error : cause(a), "");
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* Buffer objects, mapped here and bound into the context's region table. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "accel.h"
+#include "error.h"
+
+static bool is_lost(int error)
+{
+	return error == -ENODEV || error == -ESHUTDOWN;
+}
+
+static void close_handle(struct accel *a, uint32_t handle)
+{
+	struct drm_gem_close close = {.handle = handle};
+
+	accel_system->ioctl(a->fd, DRM_IOCTL_GEM_CLOSE, &close);
+}
+
+static int note_handle(struct accel *a, uint32_t handle)
+{
+	struct accel_handles *h = &a->handles;
+	int ret = 0;
+
+	pthread_mutex_lock(&h->lock);
+	if (h->count == h->capacity) {
+		size_t wanted = h->capacity ? 2 * h->capacity : 32;
+		uint32_t *larger = realloc(h->list, wanted * sizeof(*larger));
+
+		if (larger) {
+			h->list = larger;
+			h->capacity = wanted;
+		} else {
+			ret = fail(-ENOMEM, "no memory to keep track of the device's memory");
+		}
+	}
+	if (!ret)
+		h->list[h->count++] = handle;
+	pthread_mutex_unlock(&h->lock);
+	return ret;
+}
+
+/* Whether the handle is one of ours; forgets it when @forget. */
+static bool find_handle(struct accel *a, uint32_t handle, bool forget)
+{
+	struct accel_handles *h = &a->handles;
+	bool found = false;
+
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; !found && i < h->count; i++) {
+		found = h->list[i] == handle;
+		if (found && forget)
+			h->list[i] = h->list[--h->count];
+	}
+	pthread_mutex_unlock(&h->lock);
+	return found;
+}
+
+/* Maps and binds; undone on failure. */
+static int reach(struct accel *a, uint32_t handle, uint64_t offset, struct region *region)
+{
+	struct embeng_accel_bind bind = {
+		.handle = handle,
+		.rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE,
+		.length = region->length,
+	};
+	int ret;
+
+	region->data = accel_system->map(a->fd, offset, region->length, true);
+	if (!region->data)
+		return accel_failed(a, -errno, "mapping a buffer");
+	ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_BIND, &bind);
+	if (ret) {
+		accel_system->unmap(region->data, region->length);
+		return accel_failed(a, ret, "binding a buffer");
+	}
+	region->key = (struct embeng_mem){
+		.index = bind.index, .generation = bind.generation, .length = region->length};
+	return 0;
+}
+
+int accel_region_alloc(struct device *d, uint64_t bytes, struct region *out)
+{
+	struct accel *a = accel_of(d);
+	struct embeng_accel_bo_create create = {.size = bytes};
+	struct region made = {.length = bytes};
+	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_BO_CREATE, &create);
+
+	if (ret)
+		return accel_failed(a, ret, "making a buffer");
+	made.handle = create.handle;
+	ret = note_handle(a, create.handle);
+	if (!ret) {
+		ret = reach(a, create.handle, create.offset, &made);
+		if (ret)
+			find_handle(a, create.handle, true);
+	}
+	if (ret) {
+		close_handle(a, create.handle);
+		return ret;
+	}
+	*out = made;
+	return 0;
+}
+
+int accel_region_free(struct device *d, struct region *region)
+{
+	struct accel *a = accel_of(d);
+	struct embeng_accel_unbind unbind = {.index = region->key.index,
+					     .generation = region->key.generation};
+	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_UNBIND, &unbind);
+
+	/* With the context its keys are gone, too. */
+	if (ret && !is_lost(ret))
+		return accel_failed(a, ret, "taking a buffer back");
+	accel_system->unmap(region->data, region->length);
+	if (region->handle) {
+		find_handle(a, region->handle, true);
+		close_handle(a, region->handle);
+	}
+	return 0;
+}
+
+int accel_region_export(struct device *d, const struct region *region)
+{
+	struct accel *a = accel_of(d);
+	struct drm_prime_handle prime = {.handle = region->handle, .flags = DRM_CLOEXEC | DRM_RDWR};
+	int ret;
+
+	if (!region->handle)
+		return fail(-EINVAL, "this memory was imported; pass on the descriptor that it "
+			    "came by");
+	ret = accel_system->ioctl(a->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime);
+	return ret ? accel_failed(a, ret, "exporting a buffer") : prime.fd;
+}
+
+static int reach_imported(struct accel *a, uint32_t handle, struct region *out)
+{
+	struct embeng_accel_bo_info info = {.handle = handle};
+	struct region made = {0};
+	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_BO_INFO, &info);
+
+	if (ret)
+		return accel_failed(a, ret, "importing a buffer");
+	made.length = info.size;
+	ret = reach(a, handle, info.offset, &made);
+	if (!ret)
+		*out = made;
+	return ret;
+}
+
+int accel_region_import(struct device *d, int dmabuf, struct region *out)
+{
+	struct accel *a = accel_of(d);
+	struct drm_prime_handle prime = {.fd = dmabuf};
+	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
+
+	if (ret == -EBADF || ret == -EINVAL)
+		return fail(-EINVAL, "%s: descriptor %d is no dma-buf that this device can reach",
+			    a->node, dmabuf);
+	if (ret)
+		return accel_failed(a, ret, "importing a buffer");
+	ret = reach_imported(a, prime.handle, out);
+	/*
+	 * Mapping and key keep the memory. What this file exported comes back under its own
+	 * handle, which is not ours to close; when others use the file there is no telling,
+	 * and it stays until the context ends.
+	 */
+	if (!__atomic_load_n(&a->shared, __ATOMIC_RELAXED) &&
+	    !find_handle(a, prime.handle, false))
+		close_handle(a, prime.handle);
+	return ret;
+}

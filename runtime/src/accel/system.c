@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/* The kernel, by libdrm. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "accel.h"
+
+static int system_open(const char *node)
+{
+	int fd = open(node, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int system_dup(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+static void system_close(int fd)
+{
+	close(fd);
+}
+
+static int system_ioctl(int fd, unsigned long request, void *arg)
+{
+	return drmIoctl(fd, request, arg) ? -errno : 0;
+}
+
+static void *system_map(int fd, uint64_t offset, uint64_t length, bool writable)
+{
+	void *data = mmap(NULL, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			  fd, (off_t)offset);
+
+	return data == MAP_FAILED ? NULL : data;
+}
+
+static void system_unmap(void *data, uint64_t length)
+{
+	munmap(data, length);
+}
+
+static const struct accel_system real = {
+	.open = system_open,
+	.dup = system_dup,
+	.close = system_close,
+	.ioctl = system_ioctl,
+	.map = system_map,
+	.unmap = system_unmap,
+	.each = accel_find,
+	.describe = accel_words,
+};
+
+const struct accel_system *accel_system = &real;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "accel.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+int accel_open(void)
+{
+	glob_t found;
+	char path[64];
+	int fd;
+
+	ck_assert_msg(!glob("/sys/bus/pci/drivers/embeng/*/accel/accel*", 0, NULL, &found),
+		      "the driver has no device");
+	snprintf(path, sizeof(path), "/dev/accel/%s", strrchr(found.gl_pathv[0], '/') + 1);
+	globfree(&found);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+	return fd;
+}
+
+int accel_call(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : 0;
+}
+
+void accel_context(int fd)
+{
+	struct embeng_accel_context_create arg = {0};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &arg), 0);
+}
+
+struct embeng_accel_bo_create accel_bo(int fd, uint64_t size)
+{
+	struct embeng_accel_bo_create arg = {.size = size};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BO_CREATE, &arg), 0);
+	return arg;
+}
+
+struct embeng_mem accel_bind(int fd, uint32_t handle, uint32_t rights)
+{
+	struct embeng_accel_bind arg = {.handle = handle, .rights = rights};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &arg), 0);
+	return (struct embeng_mem){.index = arg.index, .generation = arg.generation};
+}
+
+void *accel_map(int fd, uint64_t offset, uint64_t size, int protection)
+{
+	void *at = mmap(NULL, size, protection, MAP_SHARED, fd, (off_t)offset);
+
+	ck_assert_msg(at != MAP_FAILED, "mmap at %#llx: %s", (unsigned long long)offset,
+		      strerror(errno));
+	return at;
+}
+
+int64_t accel_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+struct embeng_accel_queue_create accel_queue(uint32_t kind, uint32_t flags)
+{
+	return (struct embeng_accel_queue_create){
+		.kind = kind, .flags = flags, .sq_entries = 16, .cq_entries = 32};
+}
+
+struct ring accel_ring(int fd, uint32_t kind, uint32_t flags)
+{
+	struct ring ring = {.made = accel_queue(kind, flags)};
+	bool mapped = flags & EMBENG_ACCEL_QUEUE_MAPPED;
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &ring.made), 0);
+	ring.memory = accel_map(fd, ring.made.ring, ring.made.layout.size,
+				mapped ? PROT_READ | PROT_WRITE : PROT_READ);
+	if (mapped)
+		ring.doorbell = accel_map(fd, ring.made.doorbell, sizeof(*ring.doorbell),
+					  PROT_READ | PROT_WRITE);
+	return ring;
+}
+
+void accel_ring_close(int fd, struct ring *ring)
+{
+	struct embeng_accel_queue_destroy arg = {.queue = ring->made.queue};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_DESTROY, &arg), 0);
+	munmap(ring->memory, ring->made.layout.size);
+	if (ring->doorbell)
+		munmap(ring->doorbell, sizeof(*ring->doorbell));
+}
+
+struct embeng_ring_header *accel_header(const struct ring *ring)
+{
+	return (struct embeng_ring_header *)(ring->memory + ring->made.layout.header);
+}
+
+void accel_push(struct ring *ring, struct embeng_cmd cmd)
+{
+	const struct embeng_queue_layout *layout = &ring->made.layout;
+	uint32_t slot = ring->sq_tail++ & (layout->sq_entries - 1);
+
+	memcpy(ring->memory + layout->sq + slot * sizeof(cmd), &cmd, sizeof(cmd));
+	embeng_doorbell_tail(&ring->doorbell->sq_tail, ring->sq_tail);
+}
+
+int accel_wait(int fd, const struct ring *ring, uint32_t count)
+{
+	struct embeng_accel_wait arg = {.queue = ring->made.queue, .cq_head = ring->cq_head,
+					.count = count, .deadline_ns = accel_now() + 10 * SECOND};
+
+	if (ring->doorbell) {
+		EMBENG_STORE_RELEASE(&ring->doorbell->arm, ring->cq_head + count - 1);
+		EMBENG_STORE_RELEASE(&ring->doorbell->armed, ring->doorbell->armed + 1);
+	}
+	return accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &arg);
+}
+
+struct embeng_cqe accel_take(int fd, struct ring *ring)
+{
+	const struct embeng_queue_layout *layout = &ring->made.layout;
+	struct embeng_cqe cqe;
+	uint32_t slot;
+
+	ck_assert_int_eq(accel_wait(fd, ring, 1), 0);
+	ck_assert_uint_ne(embeng_observe_cq_tail(&accel_header(ring)->cq_tail), ring->cq_head);
+	slot = ring->cq_head++ & (layout->cq_entries - 1);
+	memcpy(&cqe, ring->memory + layout->cq + slot * sizeof(cqe), sizeof(cqe));
+	if (ring->doorbell)
+		embeng_doorbell_cq_head(&ring->doorbell->cq_head, ring->cq_head);
+	return cqe;
+}

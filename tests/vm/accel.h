@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The driver's device node, for its tests. */
+#ifndef EMBENG_TESTS_ACCEL_H
+#define EMBENG_TESTS_ACCEL_H
+
+#include <check.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "embeng_accel.h"
+#include "embeng_barrier.h"
+
+#define SECOND 1000000000ll
+
+/* A ring as mapped into the process. @doorbell is NULL for a validated queue. */
+struct ring {
+	struct embeng_accel_queue_create made;
+	char *memory;
+	struct embeng_doorbell *doorbell;
+	uint32_t sq_tail, cq_head;
+};
+
+/* Opens the first accel node of the driver; fails the test when there is none. */
+int accel_open(void);
+
+/* 0 or -errno. */
+int accel_call(int fd, unsigned long request, void *arg);
+
+/* The call with the variable arg is refused. */
+#define REFUSED(error, fd, request) ck_assert_int_eq(accel_call(fd, request, &arg), -(error))
+
+void accel_context(int fd);
+struct embeng_accel_bo_create accel_bo(int fd, uint64_t size);
+struct embeng_mem accel_bind(int fd, uint32_t handle, uint32_t rights);
+void *accel_map(int fd, uint64_t offset, uint64_t size, int protection);
+int64_t accel_now(void);
+
+/* A valid request for a queue, to be changed and made. */
+struct embeng_accel_queue_create accel_queue(uint32_t kind, uint32_t flags);
+struct ring accel_ring(int fd, uint32_t kind, uint32_t flags);
+void accel_ring_close(int fd, struct ring *ring);
+struct embeng_ring_header *accel_header(const struct ring *ring);
+
+/* Mapped queues: commands in, the doorbell, the oldest unread completion when it is there. */
+void accel_push(struct ring *ring, struct embeng_cmd cmd);
+struct embeng_cqe accel_take(int fd, struct ring *ring);
+
+/* WAIT until @count completions are unread, 10 s. */
+int accel_wait(int fd, const struct ring *ring, uint32_t count);
+
+#endif

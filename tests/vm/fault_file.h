@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The emulator's faults, through debugfs. */
+#ifndef EMBENG_TESTS_FAULT_FILE_H
+#define EMBENG_TESTS_FAULT_FILE_H
+
+#include <stdint.h>
+
+/* A word of a fault: count, per_mille, target, seed, value, tries, hits. Fails the test. */
+void fault_set(const char *fault, const char *word, uint64_t value);
+uint64_t fault_get(const char *fault, const char *word);
+
+/* It strikes at the next @count occasions, whatever an earlier test had set; 0: it does not. */
+void fault_arm(const char *fault, uint32_t count);
+
+#endif

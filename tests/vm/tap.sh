@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# Tests in a virtual machine as TAP. Sourced, with the build folder in $build.
+number=0 failed=0
+folder=$(mktemp -d) || exit 1
+
+report()
+{
+	number=$((number + 1))
+	if [ "$1" = ok ]; then
+		echo "ok $number - $2"
+	else
+		failed=1
+		echo "not ok $number - $2"
+		sed 's/^/# /' "$folder/out"
+	fi
+}
+
+# check NAME COMMAND...: the command succeeds
+check()
+{
+	name=$1
+	shift
+	if "$@" >"$folder/out" 2>&1; then report ok "$name"; else report no "$name"; fi
+}
+
+# program NAME: a Check program, each of its tests one line
+program()
+{
+	CK_TAP_LOG_FILE_NAME="$folder/tap" CK_DEFAULT_TIMEOUT=120 "$build/tests/vm/$1" \
+		>"$folder/out" 2>&1
+	grep -E '^(ok|not ok)' "$folder/tap" >"$folder/lines"
+	[ -s "$folder/lines" ] || report no "$1 runs"
+	while read -r line; do
+		name=$(echo "$line" | cut -d: -f3)
+		echo "$line" >"$folder/out"
+		case $line in ok*) report ok "$1: $name" ;; *) report no "$1: $name" ;; esac
+	done <"$folder/lines"
+}
+
+finish()
+{
+	echo "1..$number"
+	rm -rf "$folder"
+	exit $failed
+}

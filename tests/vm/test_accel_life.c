@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/* Ends of all kinds under load: close, kill, resets, the device pulled out. */
+#include "../unit/suite.h"
+#include "accel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+#define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
+#define MAPPED EMBENG_ACCEL_QUEUE_MAPPED
+#define BYTES (64 * PAGE)
+
+static void write_file(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY);
+
+	ck_assert_msg(file >= 0, "%s: %s", path, strerror(errno));
+	ck_assert_msg(write(file, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
+		      strerror(errno));
+	close(file);
+}
+
+static void works(void)
+{
+	int fd = accel_open();
+	struct ring ring;
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
+	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
+	close(fd);
+}
+
+/* A thread that rings without end, with a key that comes and goes under it. */
+struct flood {
+	struct ring ring;
+	struct embeng_mem key;
+	int stop;
+	uint64_t pushed;
+};
+
+static void *flood(void *arg)
+{
+	struct flood *f = arg;
+	struct embeng_ring_header *header = accel_header(&f->ring);
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_ACQUIRE)) {
+		struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
+
+		cmd.desc.index = __atomic_load_n(&f->key.index, __ATOMIC_RELAXED);
+		cmd.desc.generation = __atomic_load_n(&f->key.generation, __ATOMIC_RELAXED);
+		cmd.desc.length = BYTES;
+		f->ring.cq_head = embeng_observe_cq_tail(&header->cq_tail);
+		embeng_doorbell_cq_head(&f->ring.doorbell->cq_head, f->ring.cq_head);
+		if (__atomic_load_n(&header->dead, __ATOMIC_RELAXED))
+			break;
+		if (f->ring.sq_tail - embeng_observe_sq_head(&header->sq_head) >= 16)
+			continue;
+		accel_push(&f->ring, cmd);
+		f->pushed++;
+	}
+	return NULL;
+}
+
+static struct flood flood_of(int fd)
+{
+	return (struct flood){.ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED)};
+}
+
+START_TEST(test_unbind_under_flood)
+{
+	int fd = accel_open();
+	struct flood f;
+	pthread_t thread;
+	unsigned char *bytes;
+
+	accel_context(fd);
+	f = flood_of(fd);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	for (int i = 0; i < 100; i++) {
+		struct embeng_accel_bo_create bo = accel_bo(fd, BYTES);
+		struct drm_gem_close end = {.handle = bo.handle};
+		struct embeng_mem key = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
+		struct embeng_accel_unbind unbind = {key.index, key.generation};
+
+		bytes = accel_map(fd, bo.offset, BYTES, PROT_READ | PROT_WRITE);
+		bytes[i * PAGE % BYTES] = 1;
+		__atomic_store_n(&f.key.generation, key.generation, __ATOMIC_RELAXED);
+		usleep(500);
+		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_UNBIND, &unbind), 0);
+		munmap(bytes, BYTES);
+		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_CLOSE, &end), 0);
+	}
+	__atomic_store_n(&f.stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ck_assert_uint_gt(f.pushed, 0);
+	close(fd);
+	works();
+}
+END_TEST
+
+START_TEST(test_kill_under_flood)
+{
+	for (int i = 0; i < 10; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			int fd = accel_open();
+			struct flood f;
+			struct embeng_accel_bo_create bo;
+
+			accel_context(fd);
+			bo = accel_bo(fd, BYTES);
+			f = flood_of(fd);
+			f.key = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
+			flood(&f);
+			_exit(0);
+		}
+		usleep(30000);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	works();
+}
+END_TEST
+
+/* What becomes of a context in a reset: it is told, and nothing of it moves any more. */
+static void check_lost(int fd, struct ring *ring)
+{
+	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
+					 .deadline_ns = accel_now() + 10 * SECOND};
+	struct embeng_accel_context_state state = {0};
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(state),
+					 .data = (uintptr_t)&state};
+	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
+	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+
+	ck_assert_uint_eq(accel_header(ring)->dead, 1);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_ne(state.reset_sequence, 0);
+	ck_assert_int_eq(poll(&watched, 1, 0), 1);
+	ck_assert(watched.revents & POLLERR);
+	ring->doorbell->sq_tail = 3;
+}
+
+START_TEST(test_reset)
+{
+	int fd = accel_open();
+	struct ring ring;
+	struct embeng_accel_reset arg = {.rung = (uint32_t)_i};
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
+	accel_push(&ring, (struct embeng_cmd){.arg = 1000000ull << EMBENG_NOP_DELAY_SHIFT});
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	check_lost(fd, &ring);
+	works();
+	accel_ring_close(fd, &ring);
+	close(fd);
+	works();
+}
+END_TEST
+
+START_TEST(test_reset_needs_rights)
+{
+	int fd = accel_open();
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+
+	ck_assert_int_eq(setuid(65534), 0);
+	REFUSED(EACCES, fd, DRM_IOCTL_EMBENG_RESET);
+	arg = (struct embeng_accel_reset){.rung = EMBENG_ACCEL_RESET_ENGINE, .queue = 1};
+	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_RESET);
+}
+END_TEST
+
+START_TEST(test_function_reset_from_outside)
+{
+	int fd = accel_open();
+	struct flood f;
+	pthread_t thread;
+
+	accel_context(fd);
+	f = flood_of(fd);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	usleep(20000);
+	write_file(FUNCTION "reset", "1");
+	pthread_join(thread, NULL);
+	check_lost(fd, &f.ring);
+	works();
+	close(fd);
+}
+END_TEST
+
+struct sleeper {
+	int fd;
+	struct ring *ring;
+	int error;
+};
+
+static void *sleep_long(void *arg)
+{
+	struct sleeper *s = arg;
+	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE,
+					 .deadline_ns = accel_now() + 100 * SECOND};
+
+	do {
+		wait.cq_tail = wait.state = 0;
+		s->error = accel_call(s->fd, DRM_IOCTL_EMBENG_WAIT, &wait);
+	} while (!s->error);
+	return NULL;
+}
+
+/* Every access goes on, to memory that says that the device is dead; nobody gets a signal. */
+static void check_gone(int fd, struct ring *ring, const uint32_t *bytes)
+{
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CAPS};
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+
+	ck_assert_uint_eq(accel_header(ring)->dead, 1);
+	ring->memory[ring->made.layout.sq] = 1;
+	ring->doorbell->sq_tail = 77;
+	ck_assert_uint_eq(bytes[3], 1234);
+	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_QUERY);
+	ck_assert_int_eq(poll(&watched, 1, 0), 1);
+	ck_assert(watched.revents & POLLHUP);
+}
+
+static void pull_out(const char *out, const char *out_text, const char *in, const char *in_text)
+{
+	int fd = accel_open();
+	struct sleeper s = {.fd = fd};
+	struct ring ring;
+	struct embeng_accel_bo_create bo = accel_bo(fd, BYTES);
+	uint32_t *bytes = accel_map(fd, bo.offset, BYTES, PROT_READ | PROT_WRITE);
+	struct flood f;
+	pthread_t sleeping, flooding;
+
+	bytes[3] = 1234;
+	accel_context(fd);
+	accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 5});
+	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 5);
+	f = flood_of(fd);
+	ck_assert_int_eq(pthread_create(&sleeping, NULL, sleep_long, &s), 0);
+	ck_assert_int_eq(pthread_create(&flooding, NULL, flood, &f), 0);
+	usleep(20000);
+	write_file(out, out_text);
+	pthread_join(flooding, NULL);
+	pthread_join(sleeping, NULL);
+	ck_assert_int_eq(s.error, -ENODEV);
+	check_gone(fd, &ring, bytes);
+	ck_assert_uint_eq(accel_header(&ring)->cq_tail, 1);
+	write_file(in, in_text);
+	works();
+	check_gone(fd, &ring, bytes);
+	close(fd);
+	munmap(ring.memory, ring.made.layout.size);
+	munmap(bytes, BYTES);
+	works();
+}
+
+START_TEST(test_removed)
+{
+	pull_out(FUNCTION "remove", "1", "/sys/bus/pci/rescan", "1");
+}
+END_TEST
+
+START_TEST(test_unbound)
+{
+	pull_out("/sys/bus/pci/drivers/embeng/unbind", "0eb0:00:00.0",
+		 "/sys/bus/pci/drivers/embeng/bind", "0eb0:00:00.0");
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, test_unbind_under_flood);
+	tcase_add_test(tc, test_kill_under_flood);
+	tcase_add_loop_test(tc, test_reset, EMBENG_ACCEL_RESET_ENGINE,
+			    EMBENG_ACCEL_RESET_FUNCTION + 1);
+	tcase_add_test(tc, test_reset_needs_rights);
+	tcase_add_test(tc, test_function_reset_from_outside);
+	tcase_add_test(tc, test_removed);
+	tcase_add_test(tc, test_unbound);
+}
+
+int main(void)
+{
+	return suite_main("life", add);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/* Each fault of the emulator, as it shows at its BARs and rings. */
+#include <unistd.h>
+
+#include "../unit/suite.h"
+#include "bare.h"
+#include "fault_file.h"
+
+#define SHORT_US 200000 /* long enough to see that nothing comes */
+
+static struct bare *b;
+
+static void start(void)
+{
+	b = bare_open();
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
+	bare_context(b);
+}
+
+static struct embeng_cqe nop(uint64_t cookie)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = cookie};
+
+	return bare_call(&b->queues[1], &cmd);
+}
+
+static void nop_unanswered(void)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = 99};
+	struct embeng_cqe cqe;
+
+	bare_submit(&b->queues[1], &cmd);
+	usleep(SHORT_US);
+	ck_assert(!bare_reap(&b->queues[1], &cqe));
+}
+
+START_TEST(a_dropped_completion_never_comes)
+{
+	start();
+	fault_arm("drop_completion", 1);
+	nop_unanswered();
+	ck_assert_uint_eq(nop(2).cookie, 2);
+	ck_assert_uint_eq(fault_get("drop_completion", "count"), 0);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_delayed_completion_comes_late)
+{
+	struct embeng_cqe cqe;
+
+	start();
+	fault_set("delay_completion", "value", 2000000000);
+	fault_arm("delay_completion", 1);
+	nop_unanswered();
+	while (!bare_reap(&b->queues[1], &cqe))
+		usleep(1000);
+	ck_assert_uint_eq(cqe.cookie, 99);
+	ck_assert_uint_eq(nop(2).cookie, 2);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_corrupt_completion_has_another_cookie)
+{
+	start();
+	fault_arm("corrupt_completion", 1);
+	ck_assert_uint_eq(nop(5).cookie, ~5ull);
+	ck_assert_uint_eq(nop(5).cookie, 5);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_fault_strikes_its_target_alone)
+{
+	struct embeng_admin_cmd admin = {.opcode = EMBENG_ADMIN_NOP, .cookie = 5};
+
+	start();
+	fault_arm("corrupt_completion", 1);
+	fault_set("corrupt_completion", "target", 1);
+	ck_assert_uint_eq(bare_admin(b, admin).cookie, 5);
+	ck_assert_uint_eq(nop(5).cookie, ~5ull);
+	bare_close(b);
+}
+END_TEST
+
+/* The same seed strikes at the same occasions, another one at others. */
+static uint64_t struck(uint64_t seed)
+{
+	uint64_t hits = 0;
+
+	fault_arm("corrupt_completion", UINT32_MAX);
+	fault_set("corrupt_completion", "target", 1);
+	fault_set("corrupt_completion", "per_mille", 300);
+	fault_set("corrupt_completion", "seed", seed);
+	for (int i = 0; i < 64; i++)
+		hits |= (uint64_t)(nop(7).cookie != 7) << i;
+	fault_arm("corrupt_completion", 0);
+	return hits;
+}
+
+START_TEST(the_seed_chooses_when_it_strikes)
+{
+	uint64_t one, other;
+
+	start();
+	one = struck(1);
+	ck_assert_int_gt(__builtin_popcountll(one), 5);
+	ck_assert_int_lt(__builtin_popcountll(one), 40);
+	other = struck(2);
+	ck_assert_uint_ne(one, other);
+	ck_assert_uint_eq(struck(1), one);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_stalled_queue_takes_nothing_until_it_is_made_anew)
+{
+	struct embeng_admin_cmd destroy = {.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = 1};
+	struct embeng_admin_cmd admin = {.opcode = EMBENG_ADMIN_NOP};
+
+	start();
+	fault_arm("stall_queue", 1);
+	fault_set("stall_queue", "target", 1);
+	nop_unanswered();
+	ck_assert_uint_eq(((struct embeng_ring_header *)b->queues[1].ring)->sq_head, 0);
+	ck_assert_uint_eq(bare_admin(b, admin).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(bare_admin(b, destroy).status, EMBENG_STATUS_OK);
+	bare_close(b);
+}
+END_TEST
+
+static uint16_t load_nonsense(void)
+{
+	struct embeng_cmd cmd = {
+		.opcode = EMBENG_OP_MODEL_LOAD,
+		.desc = {.index = 0, .generation = 1, .length = 4096},
+	};
+
+	return bare_call(&b->queues[1], &cmd).status;
+}
+
+START_TEST(a_refused_region_is_no_key)
+{
+	start();
+	fault_arm("refuse_region", 1);
+	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_KEY);
+	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_BLOB_FRAME);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_dma_error_fails_the_command)
+{
+	start();
+	fault_arm("dma_error", 1);
+	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
+	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_correctable_memory_error_is_counted)
+{
+	start();
+	fault_arm("ecc_correctable", 1);
+	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_CORRECTABLE), 1);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(an_uncorrectable_memory_error_asks_for_a_reset)
+{
+	start();
+	fault_arm("ecc_uncorrectable", 1);
+	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
+	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_UNCORRECTABLE), 1);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_FAULT);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(firmware_refuses)
+{
+	b = bare_open();
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	fault_set("firmware_refuses", "value", EMBENG_BOOT_ERROR_HASH);
+	fault_arm("firmware_refuses", 1);
+	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_HASH);
+	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
+	bare_close(b);
+}
+END_TEST
+
+static void boot_unanswered(void)
+{
+	b = bare_open();
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	bare_write32(b, EMBENG_REG_BOOT_SEQUENCE, 1);
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
+	usleep(SHORT_US);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_LOADING);
+}
+
+START_TEST(firmware_is_slow)
+{
+	fault_set("firmware_slow", "value", 2000000000);
+	fault_arm("firmware_slow", 1);
+	boot_unanswered();
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED); /* there was no image */
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(firmware_dies_until_the_function_is_reset)
+{
+	fault_arm("firmware_dies", 1);
+	boot_unanswered();
+	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_dead_engine_lives_after_a_function_reset)
+{
+	start();
+	fault_arm("engine_dies", 1);
+	while (fault_get("engine_dies", "count"))
+		usleep(1000);
+	nop_unanswered();
+	bare_write32(b, EMBENG_REG_CONTROL, EMBENG_CONTROL_RESET);
+	bare_write32(b, EMBENG_REG_CONTROL_SEQUENCE, 1);
+	usleep(SHORT_US);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_CONTROL_DONE), 0);
+	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(the_heartbeat_stops_and_work_goes_on)
+{
+	uint32_t beats;
+
+	start();
+	fault_arm("heartbeat_stops", UINT32_MAX);
+	nop(1);
+	beats = bare_read32(b, EMBENG_REG_HEARTBEAT);
+	usleep(SHORT_US);
+	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), beats);
+	fault_arm("heartbeat_stops", 0);
+	while (bare_read32(b, EMBENG_REG_HEARTBEAT) == beats)
+		usleep(1000);
+	bare_close(b);
+}
+END_TEST
+
+START_TEST(the_link_goes_down_and_comes_back_reset)
+{
+	start();
+	fault_set("link_down", "value", 500000000);
+	fault_arm("link_down", 1);
+	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
+	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
+	bare_await(b, EMBENG_REG_MAGIC, EMBENG_DEVICE_MAGIC);
+	while (bare_config_read(b, 0, 2) != EMBENG_PCI_VENDOR)
+		usleep(1000);
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(bare_config_read(b, 4, 2), 0);
+	bare_close(b);
+}
+END_TEST
+
+/* Last: nothing brings it back but making it again. */
+START_TEST(surprise_removal_leaves_all_ones)
+{
+	start();
+	fault_arm("config_all_ones", 1);
+	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
+	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
+	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), 0xffffffff);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, a_dropped_completion_never_comes);
+	tcase_add_test(tcase, a_delayed_completion_comes_late);
+	tcase_add_test(tcase, a_corrupt_completion_has_another_cookie);
+	tcase_add_test(tcase, a_fault_strikes_its_target_alone);
+	tcase_add_test(tcase, the_seed_chooses_when_it_strikes);
+	tcase_add_test(tcase, a_stalled_queue_takes_nothing_until_it_is_made_anew);
+	tcase_add_test(tcase, a_refused_region_is_no_key);
+	tcase_add_test(tcase, a_dma_error_fails_the_command);
+	tcase_add_test(tcase, a_correctable_memory_error_is_counted);
+	tcase_add_test(tcase, an_uncorrectable_memory_error_asks_for_a_reset);
+	tcase_add_test(tcase, firmware_refuses);
+	tcase_add_test(tcase, firmware_is_slow);
+	tcase_add_test(tcase, firmware_dies_until_the_function_is_reset);
+	tcase_add_test(tcase, a_dead_engine_lives_after_a_function_reset);
+	tcase_add_test(tcase, the_heartbeat_stops_and_work_goes_on);
+	tcase_add_test(tcase, the_link_goes_down_and_comes_back_reset);
+	tcase_add_test(tcase, surprise_removal_leaves_all_ones);
+}
+
+int main(void)
+{
+	return suite_main("faults", add);
+}
