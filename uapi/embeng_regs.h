@@ -145,6 +145,8 @@ enum embeng_register {
 #undef EMBENG_REGISTER_ENUM
 };
 
+/* Registers from COUNT_COMMANDS on are counters: 8 bytes, the device's (EMBENG_ACCEL_QUERY_COUNTERS). */
+
 enum embeng_boot_state {
 	EMBENG_BOOT_RESET = 0, /* not there yet */
 	EMBENG_BOOT_ROM = 1,   /* waits for an image */
@@ -297,7 +299,8 @@ struct embeng_admin_cmd {
 #define EMBENG_REGISTER_ASSERT(name, offset, bytes, writer, reset, words)     \
 	EMBENG_REGS_ASSERT(((bytes) == 4 || (bytes) == 8) &&                  \
 			   (offset) % (bytes) == 0 &&                         \
-			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE);
+			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE && \
+			   ((bytes) == 8 || (offset) < EMBENG_REG_COUNT_COMMANDS));
 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ASSERT)
 #undef EMBENG_REGISTER_ASSERT
 
