@@ -165,12 +165,15 @@ void boot_load(struct engine *e)
 	if (error) {
 		port_log(e->config.host, PORT_LOG_WARNING,
 			 "firmware refused: boot error %u at byte %llu of the image", error, offset);
+		event_of_device(e, EMBENG_EVENT_BOOT_REFUSED, error, offset);
 		reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED);
 		return;
 	}
 	publish_caps(e);
 	reg_write64(e, EMBENG_REG_FIRMWARE_VERSION, firmware.version);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
+	climate_step(e, true);
+	event_of_device(e, EMBENG_EVENT_BOOT, 0, firmware.version);
 	e->heartbeat_ns = port_now_ns();
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_RUNNING);
 }
@@ -230,6 +233,7 @@ int boot_reset_step(struct engine *e)
 	forget_all(e);
 	e->resetting = false;
 	registers_reset(e);
+	event_of_device(e, EMBENG_EVENT_RESET, 0, 0);
 	reg_write32(e, EMBENG_REG_CONTROL_DONE, e->control_sequence);
 	return 1;
 }

@@ -130,6 +130,9 @@ void workers_free(struct workers *workers);
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
 
+/* A core has worked since @began_ns. Return: how long. No lock. */
+u64 busy_core(struct engine *e, u32 core, u64 began_ns);
+
 /* A piece of a command is done: the device lives, however long the whole takes. No lock. */
 void heartbeat_piece(struct engine *e);
 
@@ -190,6 +193,7 @@ struct queue {
 	bool hung;	/* dying: the oldest command made no progress, for so long */
 	u32 hung_ms;
 	u64 turn;		     /* engine->turn when it last ran a command */
+	u64 busy_ns;		     /* worked for it */
 	struct embeng_queue_report reported;
 };
 
@@ -221,6 +225,11 @@ struct engine {
 	u64 heartbeat_ns;
 	u32 steps;  /* looks of engine_run() */
 	u32 pieces; /* of commands, done by any thread */
+	struct {
+		u64 time_ns, busy_ns; /* up to which power and temperature go */
+		u32 power_uw;
+		s64 temperature_uc; /* 0: not known yet */
+	} climate;
 	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
 	u64 free_ns;		     /* when what was charged is over */
 	u64 virtual_ns;		     /* the device's clock, when it is not the host's */

@@ -92,6 +92,26 @@ void report_all(struct engine *e);
 /* admin.c */
 int admin_step(struct engine *e);
 
+/* busy.c */
+/* Core 0 has worked for a queue since @began_ns. Return: how long. */
+u64 busy_with(struct queue *q, u64 began_ns);
+
+/* climate.c */
+void climate_step(struct engine *e, bool now); /* @now: however little time has passed */
+
+/* events.c */
+struct event {
+	u32 context; /* or EMBENG_NO_INDEX */
+	u32 queue;   /* or EMBENG_EVENT_NO_QUEUE */
+	u32 detail;
+	u64 value;
+};
+void event_open(struct engine *e);
+void event(struct engine *e, u32 kind, const struct event *what);
+void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value);
+void event_of_context(const struct context *c, u32 kind, u64 value);
+void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
+
 /* service.c; without the lock */
 int service_start(struct engine *e);
 void service_stop(struct engine *e);

@@ -61,6 +61,9 @@ void registers_reset(struct engine *e)
 		else
 			reg_write64(e, registers[i].offset, registers[i].reset);
 	}
+	for (i = 0; i < EMBENG_CORES_MAX; i++)
+		reg_write64(e, EMBENG_CORE_BUSY(i), 0);
+	e->climate.busy_ns = 0;
 	reg_write32(e, EMBENG_REG_INTERFACE, EMBENG_INTERFACE_MAJOR << 16 | EMBENG_INTERFACE_MINOR);
 	reg_write32(e, EMBENG_REG_DOORBELL_STRIDE, e->config.doorbell_stride);
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);

@@ -5,9 +5,10 @@
  */
 #include "internal.h"
 
-static enum ring_look stop(struct queue *q)
+static enum ring_look stop(struct queue *q, u32 head)
 {
 	q->state = EMBENG_QUEUE_ERROR;
+	event_of_queue(q, EMBENG_EVENT_QUEUE_STOPPED, q->tail_seen, head);
 	return RING_STOPPED;
 }
 
@@ -67,9 +68,9 @@ enum ring_look ring_look(struct queue *q)
 	head = embeng_observe_cq_head(&q->doorbell->cq_head);
 	q->tail_seen = tail;
 	if (tail - q->sq_head > q->layout.sq_entries)
-		return stop(q);
+		return stop(q, head);
 	if (q->cq_tail - head > q->layout.cq_entries)
-		return stop(q);
+		return stop(q, head);
 	q->cq_head_seen = head;
 	if (tail == q->sq_head)
 		return RING_EMPTY;

@@ -44,9 +44,13 @@ static void do_tasks(struct workers *w, u32 worker)
 
 static void help(struct workers *w, u32 worker)
 {
+	u64 began = port_now_ns();
+
 	ADD(&w->inside, 1);
-	if (LOAD(&w->open))
+	if (LOAD(&w->open)) {
 		do_tasks(w, worker);
+		busy_core(w->engine, worker, began);
+	}
 	if (ADD(&w->inside, -1u) == 1 && LOAD(&w->waiting))
 		port_event_signal(w->left);
 }

@@ -380,6 +380,7 @@ struct embeng_queue_report {
  * @sent: completions that the device gave out, counted as @cq_tail is and published
  *	after it: more than @cq_tail means that one was lost
  * @done: commands below it are complete, with all that they had to post
+ * @busy_ns: that the device worked for the queue; with EMBENG_RING_HEALTH
  * @dead: 0; 1 once the device is gone or the context lost: nothing will move
  *	any more, ENODEV. Stays readable after a hot-unplug
  * @report: why the queue stands still
@@ -395,7 +396,9 @@ struct embeng_ring_header {
 	__u32 cq_tail;
 	__u32 sent;
 	__u32 done;
-	__u32 reserved1[13];
+	__u32 reserved1;
+	__u64 busy_ns;
+	__u32 reserved3[10];
 	__u32 dead;
 	__u32 reserved2[15];
 	struct embeng_queue_report report;
@@ -956,6 +959,7 @@ EMBENG_ASSERT(sizeof(struct embeng_ring_header) == 256);
 EMBENG_ASSERT_AT(embeng_ring_header, heartbeat, 4);
 EMBENG_ASSERT_AT(embeng_ring_header, cq_tail, 64);
 EMBENG_ASSERT_AT(embeng_ring_header, done, 72);
+EMBENG_ASSERT_AT(embeng_ring_header, busy_ns, 80);
 EMBENG_ASSERT_AT(embeng_ring_header, dead, 128);
 EMBENG_ASSERT_AT(embeng_ring_header, report, 192);
 EMBENG_ASSERT(sizeof(struct embeng_doorbell) == 192);

@@ -122,6 +122,9 @@ extern "C" {
 	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, 0: none does")        \
 	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run, or wait for time alone")  \
 	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "how often HEARTBEAT grows, in ms")              \
+	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "of the engine, in thousandths of a degree Celsius") \
+	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, 0: not measured")    \
+	X(POWER, 0x0cc, 4, DEVICE, 0, "that the device takes, in microwatts")                 \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
 	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
@@ -156,7 +159,86 @@ enum embeng_register {
 #undef EMBENG_REGISTER_ENUM
 };
 
-/* Registers from COUNT_COMMANDS on are counters: 8 bytes, the device's (EMBENG_ACCEL_QUERY_COUNTERS). */
+/* Registers from COUNT_COMMANDS on count: all of 8 bytes (EMBENG_ACCEL_QUERY_COUNTERS). */
+
+/*
+ * After the registers, 8 bytes per core: nanoseconds that it was busy, from the last boot on.
+ * Core 0 also takes commands in and does what is not spread over cores.
+ */
+#define EMBENG_CORES_MAX 64u
+#define EMBENG_CORE_BUSY(core) (0x400u + 8u * (core))
+
+/* Then &struct embeng_event_log, which resets leave as it is. */
+#define EMBENG_EVENT_LOG 0x800u
+#define EMBENG_EVENT_MAGIC 0x474c4245u /* "EBLG" */
+#define EMBENG_EVENTS 63u
+#define EMBENG_EVENT_NO_QUEUE 0xffffu
+
+/**
+ * EMBENG_EVENT_TABLE - X(name, value, words)
+ *
+ * Words say what &embeng_event.detail and @value are, 0 where they say nothing.
+ */
+#define EMBENG_EVENT_TABLE(X)                                                               \
+	X(POWER_ON, 1, "the engine came up")                                                \
+	X(BOOT, 2, "firmware runs; value: its version")                                     \
+	X(BOOT_REFUSED, 3, "firmware refused; detail: enum embeng_boot_error, value: byte") \
+	X(RESET, 4, "warm reset")                                                           \
+	X(ECC_CORRECTABLE, 5, "table memory error, put right; value: how many by now")      \
+	X(ECC_UNCORRECTABLE, 6, "table memory error, tables lost; value: how many by now")  \
+	X(QUEUE_STOPPED, 7, "wrong index; detail: submission tail, value: completion head") \
+	X(COMMAND_FAILED, 8, "device fault; detail: enum embeng_status, value: index")      \
+	X(CONTEXT_MADE, 9, "context; value: entries of its region table")                   \
+	X(CONTEXT_ENDED, 10, "context ended")                                               \
+	X(MODEL_LOADED, 11, "model loaded; value: TABLE_MEMORY_USED")                       \
+	X(MODEL_UNLOADED, 12, "model unloaded; value: TABLE_MEMORY_USED")
+
+enum embeng_event_kind {
+#define EMBENG_EVENT_ENUM(name, value, words) EMBENG_EVENT_##name = value,
+	EMBENG_EVENT_TABLE(EMBENG_EVENT_ENUM)
+#undef EMBENG_EVENT_ENUM
+};
+
+/**
+ * struct embeng_event - a record of the event log, 32 bytes
+ * @number: of the event, from 1; 0 while the record is written
+ * @kind: enum embeng_event_kind
+ * @queue: device queue number, or EMBENG_EVENT_NO_QUEUE
+ * @time_ns: as &embeng_cqe.timestamp
+ * @context: or 0xffffffff
+ * @detail: as @kind says
+ * @value: as @kind says
+ */
+struct embeng_event {
+	__u32 number;
+	__u16 kind;
+	__u16 queue;
+	__u64 time_ns;
+	__u32 context;
+	__u32 detail;
+	__u64 value;
+};
+
+/**
+ * struct embeng_event_log - what happened to the device
+ * @magic: EMBENG_EVENT_MAGIC once it is there
+ * @record_bytes: from one record to the next
+ * @capacity: records
+ * @next: number of the next event
+ * @reserved: 0
+ * @events: event n is at n % @capacity until n + @capacity takes its place
+ *
+ * Written by the device. Warm and function-level resets leave it, loss of power does not.
+ * Whoever reads it copies a record and then looks whether its @number is still the same.
+ */
+struct embeng_event_log {
+	__u32 magic;
+	__u32 record_bytes;
+	__u32 capacity;
+	__u32 next;
+	__u32 reserved[4];
+	struct embeng_event events[EMBENG_EVENTS];
+};
 
 enum embeng_boot_state {
 	EMBENG_BOOT_RESET = 0, /* not there yet */
@@ -324,11 +406,17 @@ struct embeng_admin_cmd {
 #define EMBENG_REGISTER_ASSERT(name, offset, bytes, writer, reset, words)     \
 	EMBENG_REGS_ASSERT(((bytes) == 4 || (bytes) == 8) &&                  \
 			   (offset) % (bytes) == 0 &&                         \
-			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE && \
+			   (offset) + (bytes) <= EMBENG_CORE_BUSY(0) &&       \
 			   ((bytes) == 8 || (offset) < EMBENG_REG_COUNT_COMMANDS));
 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ASSERT)
 #undef EMBENG_REGISTER_ASSERT
 
+EMBENG_REGS_ASSERT(sizeof(struct embeng_event) == 32);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event, time_ns) == 8);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event, value) == 24);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event_log, events) == 32);
+EMBENG_REGS_ASSERT(EMBENG_EVENT_LOG + sizeof(struct embeng_event_log) <= EMBENG_REGISTERS_SIZE);
+EMBENG_REGS_ASSERT(EMBENG_CORE_BUSY(EMBENG_CORES_MAX) <= EMBENG_EVENT_LOG);
 EMBENG_REGS_ASSERT(sizeof(struct embeng_region) == 64);
 EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, length) == 8);
 EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, segments) == 16);
