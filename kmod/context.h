@@ -49,6 +49,8 @@ struct embeng_binding {
  * @queue_count: made
  * @blob: key of the last model blob that the driver loaded
  * @training: 1 + flags that INPUT and GRADIENT queues have, 0: none yet
+ * @busy_ns: that the device worked for it, as last shown
+ * @busy_ended_ns: the part of queues that have gone
  * @memory: bytes charged
  * @memory_limit: most
  * @wait: sleepers
@@ -76,6 +78,8 @@ struct embeng_context {
 	u32 queue_count;
 	struct embeng_mem blob;
 	u32 training;
+	u64 busy_ns;
+	u64 busy_ended_ns;
 	u64 memory;
 	u64 memory_limit;
 	wait_queue_head_t wait;
@@ -212,6 +216,10 @@ int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 
 /* model.c */
 int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* usage.c */
+void embeng_usage_end(struct embeng_queue *q);
+void embeng_usage_show(struct drm_printer *p, struct drm_file *file);
 
 /* arm.c: interrupts of queues */
 void embeng_arm_init(struct embeng_queue *q);

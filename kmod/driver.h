@@ -245,6 +245,19 @@ extern const struct dev_pm_ops embeng_pm_ops;
 extern const struct attribute_group *embeng_sysfs_groups[];
 void embeng_debugfs_init(struct embeng_device *ed);
 
+/* events.c */
+void embeng_events_show(struct embeng_device *ed, struct seq_file *m);
+
+/* hwmon.c */
+#if IS_REACHABLE(CONFIG_HWMON)
+int embeng_hwmon_init(struct embeng_device *ed);
+#else
+static inline int embeng_hwmon_init(struct embeng_device *ed)
+{
+	return 0;
+}
+#endif
+
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 

@@ -116,7 +116,7 @@ static const struct drm_driver driver = {
 	.fops = &fops,
 	.open = embeng_context_open,
 	.postclose = embeng_context_close,
-	.show_fdinfo = drm_show_memory_stats,
+	.show_fdinfo = embeng_usage_show,
 	.gem_prime_import_sg_table = embeng_import_table,
 	.ioctls = ioctls,
 	.num_ioctls = ARRAY_SIZE(ioctls),
@@ -166,9 +166,10 @@ static int bring_up(struct embeng_device *ed)
 	return embeng_boot(ed);
 }
 
-/* Silent first: what rings hold is kept for those who have them mapped. */
-static void take_down(struct embeng_device *ed)
+static void let_go(struct embeng_device *ed)
 {
+	embeng_upload_exit(ed);
+	/* Silent first: what rings hold is kept for those who have them mapped. */
 	embeng_reset_give_up(ed);
 	drm_dev_unplug(&ed->drm);
 	embeng_context_release_all(ed);
@@ -197,8 +198,10 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		return ret;
 	}
 	ret = embeng_upload_init(ed);
+	if (!ret)
+		ret = embeng_hwmon_init(ed);
 	if (ret)
-		take_down(ed);
+		let_go(ed);
 	return ret;
 }
 
@@ -206,8 +209,7 @@ static void embeng_remove(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
-	embeng_upload_exit(ed);
-	take_down(ed);
+	let_go(ed);
 }
 
 static const struct pci_device_id ids[] = {

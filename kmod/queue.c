@@ -301,6 +301,7 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
 	embeng_mmap_revoke(q);
 	stop(q);
+	embeng_usage_end(q);
 	embeng_context_event(ctx);
 	embeng_context_uncharge(ctx, q->layout.size);
 	ctx->queue_count--;

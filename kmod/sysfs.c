@@ -92,6 +92,20 @@ static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *at
 }
 static DEVICE_ATTR_RO(busy_time_ns);
 
+static ssize_t cores_busy_ns_show(struct device *dev, struct device_attribute *attribute,
+				  char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	u32 core, cores = min(ed->caps.cores, EMBENG_CORES_MAX);
+	int length = 0;
+
+	for (core = 0; core < cores; core++)
+		length += sysfs_emit_at(buf, length, "%s%llu", core ? " " : "",
+					read_live(dev, EMBENG_CORE_BUSY(core)));
+	return length + sysfs_emit_at(buf, length, "\n");
+}
+static DEVICE_ATTR_RO(cores_busy_ns);
+
 NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
 NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
@@ -100,6 +114,7 @@ static struct attribute *device_attributes[] = {
 	&dev_attr_firmware_refused.attr,
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,
+	&dev_attr_cores_busy_ns.attr,
 	&number_table_memory_total.attribute.attr,
 	&number_table_memory_used.attribute.attr,
 	NULL

@@ -142,5 +142,6 @@ int embeng_upload_init(struct embeng_device *ed)
  */
 void embeng_upload_exit(struct embeng_device *ed)
 {
-	firmware_upload_unregister(ed->upload);
+	if (!IS_ERR_OR_NULL(ed->upload))
+		firmware_upload_unregister(ed->upload);
 }

@@ -18,6 +18,23 @@ void accel_write_file(const char *path, const char *text)
 	close(file);
 }
 
+const char *accel_read_file(const char *path)
+{
+	static char text[16384];
+	size_t length = 0;
+	ssize_t more;
+	int file = open(path, O_RDONLY);
+
+	do {
+		more = read(file, text + length, sizeof(text) - 1 - length);
+		ck_assert_msg(more >= 0, "%s: %s", path, strerror(errno));
+		length += (size_t)more;
+	} while (more);
+	close(file);
+	text[length] = 0;
+	return text;
+}
+
 void accel_works(void)
 {
 	int fd = accel_open();
@@ -51,6 +68,11 @@ void *flood(void *arg)
 		__atomic_fetch_add(&f->pushed, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
+}
+
+void flood_stop(struct flood *f)
+{
+	__atomic_store_n(&f->stop, 1, __ATOMIC_RELEASE);
 }
 
 struct flood flood_of(int fd)

@@ -17,6 +17,7 @@ struct flood {
 
 struct flood flood_of(int fd);
 void *flood(void *arg); /* of a thread; ends when it is stopped or its ring is dead */
+void flood_stop(struct flood *f);
 
 /* A context that was lost was told, and nothing of it moves any more. */
 void accel_check_lost(int fd, struct ring *ring);
@@ -25,5 +26,8 @@ void accel_check_lost(int fd, struct ring *ring);
 void accel_works(void);
 
 void accel_write_file(const char *path, const char *text);
+
+/* Good until the next call. */
+const char *accel_read_file(const char *path);
 
 #endif

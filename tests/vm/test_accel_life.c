@@ -40,7 +40,7 @@ START_TEST(test_unbind_under_flood)
 		munmap(bytes, BYTES);
 		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_CLOSE, &end), 0);
 	}
-	__atomic_store_n(&f.stop, 1, __ATOMIC_RELEASE);
+	flood_stop(&f);
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(f.pushed, 0);
 	close(fd);

@@ -41,18 +41,6 @@ static struct image read_image(void)
 	return image;
 }
 
-static const char *read_file(const char *path)
-{
-	static char text[256];
-	int file = open(path, O_RDONLY);
-	ssize_t length = read(file, text, sizeof(text) - 1);
-
-	ck_assert_msg(length >= 0, "%s: %s", path, strerror(errno));
-	close(file);
-	text[length] = 0;
-	return text;
-}
-
 static void hand_over(struct image image)
 {
 	int file;
@@ -72,9 +60,9 @@ static void hand_over(struct image image)
 /* What went wrong, "" for nothing. */
 static const char *end_of_upload(void)
 {
-	while (strcmp(read_file(UPLOAD "status"), "idle\n"))
+	while (strcmp(accel_read_file(UPLOAD "status"), "idle\n"))
 		usleep(2000);
-	return read_file(UPLOAD "error");
+	return accel_read_file(UPLOAD "error");
 }
 
 static const char *upload(struct image image)
@@ -87,7 +75,7 @@ static uint64_t version(void)
 {
 	unsigned int part[4];
 
-	ck_assert_int_eq(sscanf(read_file(FUNCTION "firmware_version"), "%u.%u.%u.%u", &part[0],
+	ck_assert_int_eq(sscanf(accel_read_file(FUNCTION "firmware_version"), "%u.%u.%u.%u", &part[0],
 				&part[1], &part[2], &part[3]),
 			 4);
 	return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 | part[2] << 16 | part[3];
@@ -164,8 +152,8 @@ static void refuse(struct image image, uint32_t error, uint64_t offset)
 	ck_assert_str_eq(upload(image), "programming:firmware-invalid\n");
 	snprintf(expected, sizeof(expected), "error %u, byte %" PRIu64 ", self-test 0: ", error,
 		 offset);
-	ck_assert_msg(!strncmp(read_file(FUNCTION "firmware_refused"), expected, strlen(expected)),
-		      "%s is not %s", read_file(FUNCTION "firmware_refused"), expected);
+	ck_assert_msg(!strncmp(accel_read_file(FUNCTION "firmware_refused"), expected, strlen(expected)),
+		      "%s is not %s", accel_read_file(FUNCTION "firmware_refused"), expected);
 	ck_assert_uint_eq(version(), before);
 	accel_works();
 }
@@ -228,7 +216,7 @@ START_TEST(test_canceled)
 		usleep(1000);
 	header_of(image)->version = before + 1;
 	hand_over(image);
-	while (strcmp(read_file(UPLOAD "status"), "programming\n"))
+	while (strcmp(accel_read_file(UPLOAD "status"), "programming\n"))
 		usleep(1000);
 	accel_write_file(UPLOAD "cancel", "1");
 	ck_assert_str_eq(end_of_upload(), "programming:user-abort\n");

@@ -101,7 +101,7 @@ START_TEST(test_flood)
 		before = __atomic_load_n(&f.pushed, __ATOMIC_RELAXED);
 		while (__atomic_load_n(&f.pushed, __ATOMIC_RELAXED) == before)
 			usleep(1000);
-		__atomic_store_n(&f.stop, 1, __ATOMIC_RELEASE);
+		flood_stop(&f);
 		pthread_join(thread, NULL);
 		ck_assert_uint_eq(accel_header(&f.ring)->dead, 0);
 	} else {
