@@ -3,7 +3,6 @@
 #include "../unit/suite.h"
 #include "accel.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,28 +15,6 @@
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define MAPPED EMBENG_ACCEL_QUEUE_MAPPED
 #define BYTES (64 * PAGE)
-
-static void write_file(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-
-	ck_assert_msg(file >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_msg(write(file, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
-		      strerror(errno));
-	close(file);
-}
-
-static void works(void)
-{
-	int fd = accel_open();
-	struct ring ring;
-
-	accel_context(fd);
-	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
-	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
-	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
-	close(fd);
-}
 
 /* A thread that rings without end, with a key that comes and goes under it. */
 struct flood {
@@ -103,7 +80,7 @@ START_TEST(test_unbind_under_flood)
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(f.pushed, 0);
 	close(fd);
-	works();
+	accel_works();
 }
 END_TEST
 
@@ -128,7 +105,7 @@ START_TEST(test_kill_under_flood)
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 	}
-	works();
+	accel_works();
 }
 END_TEST
 
@@ -137,9 +114,7 @@ static void check_lost(int fd, struct ring *ring)
 {
 	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
 					 .deadline_ns = accel_now() + 10 * SECOND};
-	struct embeng_accel_context_state state = {0};
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(state),
-					 .data = (uintptr_t)&state};
+	struct embeng_accel_context_state state = accel_state(fd);
 	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
 	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
@@ -147,7 +122,6 @@ static void check_lost(int fd, struct ring *ring)
 	ck_assert_uint_eq(accel_header(ring)->dead, 1);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
 	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
 	ck_assert_uint_ne(state.reset_sequence, 0);
 	ck_assert_int_eq(poll(&watched, 1, 0), 1);
@@ -166,10 +140,10 @@ START_TEST(test_reset)
 	accel_push(&ring, (struct embeng_cmd){.arg = 1000000ull << EMBENG_NOP_DELAY_SHIFT});
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
 	check_lost(fd, &ring);
-	works();
+	accel_works();
 	accel_ring_close(fd, &ring);
 	close(fd);
-	works();
+	accel_works();
 }
 END_TEST
 
@@ -195,10 +169,10 @@ START_TEST(test_function_reset_from_outside)
 	f = flood_of(fd);
 	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
 	usleep(20000);
-	write_file(FUNCTION "reset", "1");
+	accel_write(FUNCTION "reset", "1");
 	pthread_join(thread, NULL);
 	check_lost(fd, &f.ring);
-	works();
+	accel_works();
 	close(fd);
 }
 END_TEST
@@ -257,19 +231,19 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	ck_assert_int_eq(pthread_create(&sleeping, NULL, sleep_long, &s), 0);
 	ck_assert_int_eq(pthread_create(&flooding, NULL, flood, &f), 0);
 	usleep(20000);
-	write_file(out, out_text);
+	accel_write(out, out_text);
 	pthread_join(flooding, NULL);
 	pthread_join(sleeping, NULL);
 	ck_assert_int_eq(s.error, -ENODEV);
 	check_gone(fd, &ring, bytes);
 	ck_assert_uint_eq(accel_header(&ring)->cq_tail, 1);
-	write_file(in, in_text);
-	works();
+	accel_write(in, in_text);
+	accel_works();
 	check_gone(fd, &ring, bytes);
 	close(fd);
 	munmap(ring.memory, ring.made.layout.size);
 	munmap(bytes, BYTES);
-	works();
+	accel_works();
 }
 
 START_TEST(test_removed)
