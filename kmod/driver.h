@@ -27,6 +27,7 @@
 #include <linux/pci.h>
 #include <linux/rwsem.h>
 #include <linux/semaphore.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include <drm/drm_device.h>
@@ -108,6 +109,24 @@ struct embeng_refusal {
 };
 
 /**
+ * struct embeng_device_watch - what the watchdog saw of the device last
+ * @work: the next look
+ * @heartbeat: register
+ * @progress: sum of registers that move with work
+ * @silent: looks since the heartbeat moved
+ * @still: looks since anything was worked on
+ * @since_ns: when either was last seen to move, CLOCK_MONOTONIC
+ */
+struct embeng_device_watch {
+	struct delayed_work work;
+	u32 heartbeat;
+	u64 progress;
+	u32 silent;
+	u32 still;
+	u64 since_ns;
+};
+
+/**
  * struct embeng_device - a PCI function
  * @drm: embedded
  * @pci: parent
@@ -134,6 +153,10 @@ struct embeng_refusal {
  * @numbers: contexts that the device knows
  * @queues: by number
  * @resets: counters, under @reset_lock
+ * @faults: commands that the device failed before its last reset; under @reset_lock
+ * @pci_state: config space as the driver set it up
+ * @watch: looks for standstill
+ * @offline: not to be talked to until the bus says so; under @reset_lock
  * @gone: unplugged, or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -162,6 +185,10 @@ struct embeng_device {
 	struct xarray numbers;
 	struct xarray queues;
 	struct embeng_accel_resets resets;
+	u64 faults;
+	struct pci_saved_state *pci_state;
+	struct embeng_device_watch watch;
+	bool offline;
 	bool gone;
 };
 
@@ -175,6 +202,16 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 	/* Pairs with WRITE_ONCE() where it is set; nothing hangs on the order. */
 	return READ_ONCE(ed->gone);
 }
+
+/**
+ * struct embeng_hang - why a rung is taken
+ * @cause: enum embeng_accel_cause
+ * @still_ns: how long nothing had moved
+ */
+struct embeng_hang {
+	u32 cause;
+	u64 still_ns;
+};
 
 static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)
 {
@@ -202,6 +239,12 @@ int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 v
 int embeng_device_wait_rom(struct embeng_device *ed);
 int embeng_device_reset(struct embeng_device *ed);
 void embeng_device_silence(struct embeng_device *ed);
+
+/* All ones is what a bus says of a function that is not there. */
+static inline bool embeng_present(const struct embeng_device *ed)
+{
+	return embeng_read32(ed, EMBENG_REG_MAGIC) != U32_MAX;
+}
 
 /* boot.c: firmware */
 int embeng_boot_request(struct embeng_device *ed);
@@ -234,10 +277,28 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
 int embeng_irq_init(struct embeng_device *ed);
 
 /* reset.c */
-void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
-void embeng_reset_after(struct embeng_device *ed, int booted);
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
+		  const struct embeng_hang *hang);
+void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang);
+void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang);
+void embeng_reset_gone(struct embeng_device *ed);
 void embeng_reset_give_up(struct embeng_device *ed);
+void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
+		       const struct embeng_hang *hang);
+u64 embeng_reset_faults(struct embeng_device *ed);
+int embeng_reset_save(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* watchdog.c */
+void embeng_watchdog_init(struct embeng_device *ed);
+void embeng_watchdog_start(struct embeng_device *ed);
+void embeng_watchdog_stop(struct embeng_device *ed);
+
+/* coredump.c */
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang);
+const char *embeng_cause_word(u32 cause);
+const char *embeng_rung_word(u32 rung);
 
 /* error.c, power.c, sysfs.c, debugfs.c */
 extern const struct pci_error_handlers embeng_error_handlers;

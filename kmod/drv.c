@@ -138,6 +138,7 @@ static void free_lists(struct drm_device *drm, void *arg)
 static int init_lists(struct embeng_device *ed)
 {
 	init_rwsem(&ed->reset_lock);
+	embeng_watchdog_init(ed);
 	INIT_LIST_HEAD(&ed->bos);
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
@@ -160,6 +161,9 @@ static int bring_up(struct embeng_device *ed)
 	ret = embeng_irq_init(ed);
 	if (ret)
 		return ret;
+	ret = embeng_reset_save(ed);
+	if (ret)
+		return ret;
 	ret = embeng_boot_request(ed);
 	if (ret)
 		return ret;
@@ -172,6 +176,7 @@ static void let_go(struct embeng_device *ed)
 	/* Silent first: what rings hold is kept for those who have them mapped. */
 	embeng_reset_give_up(ed);
 	drm_dev_unplug(&ed->drm);
+	embeng_watchdog_stop(ed);
 	embeng_context_release_all(ed);
 	embeng_bo_release_all(ed);
 }

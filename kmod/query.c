@@ -22,6 +22,7 @@ union answer {
 	struct embeng_caps caps;
 	struct embeng_accel_context_state context;
 	struct embeng_accel_resets resets;
+	struct embeng_accel_health health;
 	u64 counters[ARRAY_SIZE(registers)];
 };
 
@@ -48,6 +49,8 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out)
 {
 	guard(mutex)(&ctx->lock);
+	/* Whoever saw a dead ring learns how it ended, not that it is about to. */
+	guard(rwsem_read)(&ctx->device->reset_lock);
 	*out = (struct embeng_accel_context_state){
 		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
 			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
@@ -66,6 +69,15 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 {
 	guard(rwsem_read)(&ed->reset_lock);
 	*out = ed->resets;
+	out->commands = embeng_reset_faults(ed);
+	return sizeof(*out);
+}
+
+static u32 answer_health(struct embeng_context *ctx, struct embeng_accel_health *out)
+{
+	guard(mutex)(&ctx->lock);
+	guard(rwsem_read)(&ctx->device->reset_lock);
+	*out = ctx->health;
 	return sizeof(*out);
 }
 
@@ -103,6 +115,9 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 		return 0;
 	case EMBENG_ACCEL_QUERY_RESETS:
 		*size = answer_resets(ed, &out->resets);
+		return 0;
+	case EMBENG_ACCEL_QUERY_HEALTH:
+		*size = answer_health(ctx, &out->health);
 		return 0;
 	case EMBENG_ACCEL_QUERY_COUNTERS:
 		*size = answer_counters(ed, out->counters);

@@ -39,6 +39,15 @@ static ssize_t resets_show(struct device *dev, struct device_attribute *attribut
 	return sysfs_emit(buf, "%llu\n", *(u64 *)((u8 *)&ed->resets + place_of(attribute)));
 }
 
+static ssize_t commands_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
+	return sysfs_emit(buf, "%llu\n", embeng_reset_faults(ed));
+}
+static DEVICE_ATTR_RO(commands);
+
 static ssize_t wedged_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
@@ -127,6 +136,7 @@ NUMBER(functions, resets_show, offsetof(struct embeng_accel_resets, functions));
 
 static struct attribute *reset_attributes[] = {
 	&number_sequence.attribute.attr,
+	&dev_attr_commands.attr,
 	&number_queues.attribute.attr,
 	&number_engines.attribute.attr,
 	&number_functions.attribute.attr,

@@ -73,11 +73,14 @@ static enum fw_upload_err upload_error(int ret)
 /* Under reset_lock, written. */
 static int replace(struct embeng_device *ed)
 {
-	int ret = embeng_device_reset(ed) ?: embeng_boot_image(ed, &ed->fresh);
+	static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
+	int ret;
 
+	embeng_reset_before(ed, &wanted);
+	ret = embeng_device_reset(ed) ?: embeng_boot_image(ed, &ed->fresh);
 	if (!ret)
 		swap(ed->image, ed->fresh);
-	embeng_reset_after(ed, ret ? embeng_boot(ed) : 0);
+	embeng_reset_after(ed, ret ? embeng_boot(ed) : 0, EMBENG_ACCEL_RESET_ENGINE, &wanted);
 	return ret;
 }
 

@@ -8,16 +8,6 @@
 
 #define PAGE 4096u
 
-void accel_write_file(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-
-	ck_assert_msg(file >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_msg(write(file, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
-		      strerror(errno));
-	close(file);
-}
-
 const char *accel_read_file(const char *path)
 {
 	static char text[16384];
@@ -33,18 +23,6 @@ const char *accel_read_file(const char *path)
 	close(file);
 	text[length] = 0;
 	return text;
-}
-
-void accel_works(void)
-{
-	int fd = accel_open();
-	struct ring ring;
-
-	accel_context(fd);
-	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
-	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
-	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
-	close(fd);
 }
 
 void *flood(void *arg)
@@ -85,9 +63,7 @@ void accel_check_lost(int fd, struct ring *ring)
 {
 	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
 					 .deadline_ns = accel_now() + 10 * SECOND};
-	struct embeng_accel_context_state state = {0};
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(state),
-					 .data = (uintptr_t)&state};
+	struct embeng_accel_context_state state = accel_state(fd);
 	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
 	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
@@ -95,7 +71,6 @@ void accel_check_lost(int fd, struct ring *ring)
 	ck_assert_uint_eq(accel_header(ring)->dead, 1);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
 	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
 	ck_assert_uint_ne(state.reset_sequence, 0);
 	ck_assert_int_eq(poll(&watched, 1, 0), 1);

@@ -22,11 +22,6 @@ void flood_stop(struct flood *f);
 /* A context that was lost was told, and nothing of it moves any more. */
 void accel_check_lost(int fd, struct ring *ring);
 
-/* A new context works. */
-void accel_works(void);
-
-void accel_write_file(const char *path, const char *text);
-
 /* Good until the next call. */
 const char *accel_read_file(const char *path);
 

@@ -113,7 +113,7 @@ START_TEST(test_function_reset_from_outside)
 	f = flood_of(fd);
 	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
 	usleep(20000);
-	accel_write_file(FUNCTION "reset", "1");
+	accel_write(FUNCTION "reset", "1");
 	pthread_join(thread, NULL);
 	accel_check_lost(fd, &f.ring);
 	accel_works();
@@ -175,13 +175,13 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	ck_assert_int_eq(pthread_create(&sleeping, NULL, sleep_long, &s), 0);
 	ck_assert_int_eq(pthread_create(&flooding, NULL, flood, &f), 0);
 	usleep(20000);
-	accel_write_file(out, out_text);
+	accel_write(out, out_text);
 	pthread_join(flooding, NULL);
 	pthread_join(sleeping, NULL);
 	ck_assert_int_eq(s.error, -ENODEV);
 	check_gone(fd, &ring, bytes);
 	ck_assert_uint_eq(accel_header(&ring)->cq_tail, 1);
-	accel_write_file(in, in_text);
+	accel_write(in, in_text);
 	accel_works();
 	check_gone(fd, &ring, bytes);
 	close(fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What the device tells of itself: heat, its event log, whose work it did. */
 #include "../unit/suite.h"
+#include "embeng_regs.h"
 #include "fault_file.h"
 #include "flood.h"
 
@@ -48,7 +49,7 @@ START_TEST(test_work_is_warm)
 	pthread_t thread;
 	long cold, hot;
 
-	accel_write_file(CLIMATE "time_ms", "300");
+	accel_write(CLIMATE "time_ms", "300");
 	ck_assert_str_eq(sensor_text("name"), "embeng\n");
 	ck_assert_str_eq(sensor_text("temp1_label"), "engine\n");
 	ck_assert_str_eq(sensor_text("power1_label"), "device\n");
@@ -203,10 +204,51 @@ START_TEST(test_log_of_faults)
 }
 END_TEST
 
+/* Every register from COUNT_COMMANDS on, in the order of the table. */
+static uint64_t counter(int fd, uint32_t reg)
+{
+	uint64_t counters[64] = {0};
+	uint32_t count = 0, place = 0;
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_COUNTERS,
+					 .size = sizeof(counters), .data = (uintptr_t)counters};
+
+#define PLACE(name, offset, bytes, writer, reset, words)      \
+	if ((offset) == reg)                                  \
+		place = count;                                \
+	if ((offset) >= EMBENG_REG_COUNT_COMMANDS)            \
+		count++;
+	EMBENG_REGISTER_TABLE(PLACE)
+#undef PLACE
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	ck_assert_uint_eq(arg.size, count * sizeof(counters[0]));
+	return counters[place];
+}
+
+START_TEST(test_counters)
+{
+	int fd = accel_open();
+	struct ring ring;
+	uint64_t corrected = counter(fd, EMBENG_REG_COUNT_ECC_CORRECTABLE);
+	uint64_t commands = counter(fd, EMBENG_REG_COUNT_COMMANDS);
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	fault_arm("ecc_correctable", 1);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 4});
+	accel_take(fd, &ring);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_ECC_CORRECTABLE), corrected + 1);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_COMMANDS), commands + 1);
+	ck_assert_uint_eq(strtoull(accel_read_file(FUNCTION "counters/ecc_correctable"), NULL, 10),
+			  corrected + 1);
+	close(fd);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, test_work_is_warm);
 	tcase_add_test(tc, test_busy_time);
+	tcase_add_test(tc, test_counters);
 	tcase_add_test(tc, test_log_outlives_resets);
 	tcase_add_test(tc, test_log_of_faults);
 }

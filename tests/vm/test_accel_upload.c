@@ -45,7 +45,7 @@ static void hand_over(struct image image)
 {
 	int file;
 
-	accel_write_file(UPLOAD "loading", "1");
+	accel_write(UPLOAD "loading", "1");
 	file = open(UPLOAD "data", O_WRONLY);
 	for (size_t at = 0; at < image.length;) {
 		ssize_t done = write(file, image.data + at, image.length - at);
@@ -54,7 +54,7 @@ static void hand_over(struct image image)
 		at += (size_t)done;
 	}
 	close(file);
-	accel_write_file(UPLOAD "loading", "0");
+	accel_write(UPLOAD "loading", "0");
 }
 
 /* What went wrong, "" for nothing. */
@@ -100,7 +100,7 @@ START_TEST(test_a_newer_image_runs)
 	close(fd);
 	accel_works();
 	/* It is what a reset boots from now on. */
-	accel_write_file(FUNCTION "reset", "1");
+	accel_write(FUNCTION "reset", "1");
 	ck_assert_uint_eq(version(), before + 1);
 	header_of(image)->version = before;
 	ck_assert_str_eq(upload(image), "");
@@ -198,7 +198,7 @@ END_TEST
 
 static void *reset_slowly(void *arg)
 {
-	accel_write_file(FUNCTION "reset", "1");
+	accel_write(FUNCTION "reset", "1");
 	return arg;
 }
 
@@ -218,7 +218,7 @@ START_TEST(test_canceled)
 	hand_over(image);
 	while (strcmp(accel_read_file(UPLOAD "status"), "programming\n"))
 		usleep(1000);
-	accel_write_file(UPLOAD "cancel", "1");
+	accel_write(UPLOAD "cancel", "1");
 	ck_assert_str_eq(end_of_upload(), "programming:user-abort\n");
 	pthread_join(thread, NULL);
 	ck_assert_uint_eq(version(), before);

@@ -23,8 +23,8 @@ static const char *const depths[] = {"devices", "platform"};
 
 static void sleep_to(const char *depth)
 {
-	accel_write_file("/sys/power/pm_test", depth);
-	accel_write_file("/sys/power/state", "freeze");
+	accel_write("/sys/power/pm_test", depth);
+	accel_write("/sys/power/state", "freeze");
 }
 
 /* D3hot with or without state is a parameter of the emulator. */
