@@ -10,6 +10,40 @@
 #	kernel_cmdline	what it is to be told
 
 kernel_cache=${EMBENG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/embeng}
+PATH=$PATH:/usr/sbin:/sbin # depmod, also for those who are not root
+
+# apt with package lists of its own, which need no root. The machine's may be old, or missing,
+# or without Debian 12's security suite, which is where its 6.12 is.
+kernel_apt()
+{
+	tool=$1
+	shift
+	"$tool" -q -o "Dir::State::Lists=$kernel_cache/apt/lists" \
+		-o "Dir::Cache=$kernel_cache/apt/cache" \
+		-o "Dir::Etc::SourceParts=$kernel_cache/apt/sources" -o APT::Sandbox::User=root "$@"
+}
+
+kernel_refresh()
+{
+	echo "Fetching package lists into $kernel_cache/apt" >&2
+	rm -rf "$kernel_cache/apt"
+	mkdir -p "$kernel_cache/apt/lists/partial" "$kernel_cache/apt/cache/archives/partial" \
+		"$kernel_cache/apt/sources"
+	cp /etc/apt/sources.list.d/* "$kernel_cache/apt/sources/" 2>/dev/null || :
+	kernel_apt apt-get update >&2 || return 1
+	[ -n "$(kernel_package kernel_apt)" ] || kernel_add_security
+}
+
+# The security suite is beside the archive that the machine's sources name.
+kernel_add_security()
+{
+	mirror=$(kernel_apt apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
+		sed -n 's|/debian/*$|/debian-security|p' | head -n 1)
+	[ -n "$mirror" ] || return 0
+	echo "deb $mirror $(. /etc/os-release && echo "$VERSION_CODENAME")-security main" \
+		>"$kernel_cache/apt/sources/embeng-security.list"
+	kernel_apt apt-get update >&2
+}
 
 # kernel_once FOLDER COMMAND...: the command makes the folder, when it is not there, by one process
 kernel_once()
@@ -25,9 +59,26 @@ kernel_once()
 kernel_package()
 {
 	for name in linux-image-6.12-amd64 linux-image-amd64; do
-		apt-cache show "$name" 2>/dev/null |
+		"$1" apt-cache show "$name" 2>/dev/null |
 			sed -n 's/^Depends: \(linux-image-6\.12[^ ]*-amd64\) .*/\1/p' | sort -V | tail -n 1
 	done | head -n 1
+}
+
+# kernel_ask QUESTION: what it answers by the machine's package lists, by ours, by fresh ones
+kernel_ask()
+{
+	answer=$("$1" env)
+	[ -n "$answer" ] || answer=$("$1" kernel_apt)
+	if [ -z "$answer" ]; then
+		kernel_refresh && answer=$("$1" kernel_apt)
+	fi
+	echo "$answer"
+}
+
+kernel_download()
+{
+	apt-get -q download "$@" 2>/dev/null || kernel_apt apt-get download "$@" 2>/dev/null ||
+		{ kernel_refresh && kernel_apt apt-get download "$@"; }
 }
 
 # Downloads packages and unpacks them to $1, whole or not at all.
@@ -37,11 +88,24 @@ kernel_unpack()
 	shift
 	rm -rf "$to.new"
 	mkdir -p "$to.new/deb"
-	(cd "$to.new/deb" && apt-get -q download "$@") >&2 || return 1
+	if ! (cd "$to.new/deb" && kernel_download "$@") >&2; then
+		echo "cannot download $*, which the tests need" >&2
+		return 1
+	fi
 	for package in "$to.new"/deb/*.deb; do
 		dpkg -x "$package" "$to.new" || return 1
 	done
 	rm -r "$to.new/deb"
+}
+
+# Modules are below usr in Debian 13, where its tools look for them, and are not in Debian 12.
+kernel_merge()
+{
+	mkdir -p "$1/lib" "$1/usr/lib"
+	if [ -d "$1/usr/lib/modules" ]; then
+		mv "$1/usr/lib/modules" "$1/lib/"
+	fi
+	ln -s ../../lib/modules "$1/usr/lib/modules"
 }
 
 # Debian's headers lead to each other by absolute names.
@@ -57,14 +121,14 @@ kernel_fetch()
 	echo "Fetching Linux $kernel_release into $1" >&2
 	kernel_unpack "$1" "linux-image-$kernel_release" "linux-headers-$kernel_release" \
 		"linux-headers-$common-common" "linux-kbuild-$common" &&
-		kernel_relocate "$1.new" "$1" && mv "$1.new" "$1"
+		kernel_merge "$1.new" && kernel_relocate "$1.new" "$1" && mv "$1.new" "$1"
 }
 
 kernel_stock()
 {
-	package=$(kernel_package)
+	package=$(kernel_ask kernel_package)
 	if [ -z "$package" ]; then
-		echo "no Linux 6.12 among the known packages; apt-get update fetches their lists" >&2
+		echo "no package has Linux 6.12: Debian 12 has it in its security suite, 13 in main" >&2
 		return 1
 	fi
 	kernel_release=${package#linux-image-}
@@ -77,7 +141,7 @@ kernel_stock()
 
 kernel_source_version()
 {
-	apt-cache show linux-source-6.12 2>/dev/null | sed -n 's/^Version: //p' | sort -V | tail -n 1
+	"$1" apt-cache show linux-source-6.12 2>/dev/null | sed -n 's/^Version: //p' | sort -V | tail -n 1
 }
 
 kernel_fetch_source()
@@ -86,6 +150,18 @@ kernel_fetch_source()
 	kernel_unpack "$1" linux-source-6.12 && mkdir "$1.new/tree" &&
 		tar -C "$1.new/tree" --strip-components=1 -xJf "$1.new/usr/src/linux-source-6.12.tar.xz" &&
 		rm -r "$1.new/usr" && mv "$1.new" "$1"
+}
+
+# Sets $source, with the folder tree in it, and its $version.
+kernel_source()
+{
+	version=$(kernel_ask kernel_source_version)
+	if [ -z "$version" ]; then
+		echo "there is no package linux-source-6.12" >&2
+		return 1
+	fi
+	source=$kernel_cache/linux-source-${version%%-*}
+	kernel_once "$source" kernel_fetch_source
 }
 
 # A line that the kernel did not take is a mistake that nobody would find.
@@ -121,18 +197,12 @@ kernel_build()
 kernel_debug()
 {
 	config=$top/tests/vm/debug.config
-	version=$(kernel_source_version)
-	if [ -z "$version" ]; then
-		echo "no linux-source-6.12 among the known packages; apt-get update fetches their lists" >&2
-		return 1
-	fi
-	source=$kernel_cache/linux-source-${version%%-*}
+	kernel_source || return 1
 	key=$({ cat "$config" && echo "$version" && gcc --version; } | sha256sum | cut -c1-12)
 	kernel_modules=$kernel_cache/linux-debug-$key
 	kernel_headers=$kernel_modules/build
 	kernel_image=$kernel_headers/arch/x86/boot/bzImage
-	kernel_once "$source" kernel_fetch_source && kernel_once "$kernel_modules" kernel_build ||
-		return 1
+	kernel_once "$kernel_modules" kernel_build || return 1
 	kernel_release=$(cat "$kernel_headers/include/config/kernel.release")
 	# All reports, not the first of a kind; and all of the log.
 	kernel_cmdline="kasan_multi_shot log_buf_len=4M"
