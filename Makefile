@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A thin front for meson: the build itself is described in meson.build.
 
-.PHONY: all demo check check-kernel deps clean
+.PHONY: all demo check check-kernel check-kernel-debug kmod kmod_install deps clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -15,18 +15,21 @@ demo:
 	@ninja -C build runtime/embeng
 	@build/runtime/embeng demo
 
-check: deps
+check:
+	@scripts/deps.sh kernel
 	@/usr/bin/env python3 scripts/check.py
 
-# The kernel modules, each test script in a virtual machine of its own.
+# The kernel modules on every kind of virtual machine.
 check-kernel:
 	@scripts/deps.sh kernel
 	@$(MAKE) --no-print-directory all
-	@for part in emulator driver accel; do \
-		tests/vm/run --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
-	done
-	@tests/vm/run --timeout 600 --carry "$(CURDIR)/tests/vm/sleep.sh $(CURDIR)/tests/vm/tap.sh \
-		$(CURDIR)/build/tests/vm/vm-sleep" -- $(CURDIR)/tests/vm/sleep.sh $(CURDIR)/build
+	@/usr/bin/env python3 scripts/vm.py
+
+# The same on the instrumented kernel, which is built first, once.
+check-kernel-debug:
+	@scripts/deps.sh kernel
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/env python3 scripts/vm.py --kernel debug
 
 deps:
 	@scripts/deps.sh

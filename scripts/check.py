@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds and tests embeng: plain, under ASan+UBSan, under TSan, and fuzzed (fuzz.py).
+"""Builds and tests embeng: plain, under ASan+UBSan, under TSan, fuzzed (fuzz.py), and the
+kernel modules in a virtual machine (vm.py).
 
 Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
 TAP) those are what is counted; any other test counts as one. A test that crashes, hangs,
@@ -8,21 +9,16 @@ or could not run counts as failed, and so does a build that did not build.
 """
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from typing import NamedTuple
 
 import fuzz
+import vm
+from cases import Count, cases
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-CHECK_SUMMARY = re.compile(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", re.M)
-TAP_LINE = re.compile(r"^(ok|not ok)\b([^\n]*)", re.M)
-SKIP = re.compile(r"#\s*SKIP\b[^\n]*", re.I)
-# The only thing that may be skipped: a kernel variant that the processor lacks.
-LACKING = re.compile(r"# SKIP (avx2|avx512): this processor lacks it\b")
 
 
 class Stage(NamedTuple):
@@ -32,15 +28,6 @@ class Stage(NamedTuple):
     suites: list  # empty: all
     multiplier: int  # sanitizers are slow, and a slow test is not a hung one
     environment: dict
-
-
-class Count(NamedTuple):
-    passed: int = 0
-    failed: int = 0
-    skipped: tuple = ()  # what the processor lacks, once per case
-
-    def plus(self, other):
-        return Count(*(a + b for a, b in zip(self, other)))
 
 
 # -O1 keeps the reports readable; b_lundef must be off for a shared library under sanitizers.
@@ -100,31 +87,6 @@ def run_tests(stage):
         return [json.loads(line) for line in lines]
 
 
-def skips(output):
-    """What was skipped: permitted for want of a kernel variant, a failure for anything else."""
-    lines = set(SKIP.findall(output))
-    lacking = [LACKING.match(line) for line in lines]
-    names = sorted(match.group(1) for match in lacking if match)
-    return Count(failed=len(lines) - len(names), skipped=tuple(names))
-
-
-def cases(output):
-    """What the program said about its own cases: Check's summaries, else TAP's lines."""
-    count = skips(output)
-    summaries = CHECK_SUMMARY.findall(output)
-    for checks, failures, errors in summaries:
-        bad = int(failures) + int(errors)
-        count = count.plus(Count(int(checks) - bad, bad))
-    if summaries:
-        return count
-    for verdict, rest in TAP_LINE.findall(output):
-        if verdict == "not ok":
-            count = count.plus(Count(failed=1))
-        elif not SKIP.search(rest):
-            count = count.plus(Count(passed=1))
-    return count
-
-
 def judge(record):
     """One test's cases, with meson's verdict on the whole program as the last word."""
     count = cases(record.get("stdout") or "")
@@ -166,11 +128,18 @@ def run_fuzz():
     return total
 
 
+def run_vm():
+    say("\n== virtual machine: the kernel modules, on Debian's kernel")
+    total = vm.stage()
+    say(f"== virtual machine: {total.passed} of {total.passed + total.failed} cases pass")
+    return total
+
+
 def main():
     total = Count()
     for stage in STAGES:
         total = total.plus(run_stage(stage))
-    total = total.plus(run_fuzz())
+    total = total.plus(run_fuzz()).plus(run_vm())
     say(f"\n{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The machine sleeps with the device in it. Speaks TAP.
-# usage: tests/vm/run --carry "THIS tap.sh vm-sleep" -- tests/vm/sleep.sh BUILD-FOLDER
+# usage: tests/vm/run --carry "THIS tap.sh vm-sleep" -- tests/vm/sleep.sh BUILD-FOLDER [PARAMETER...]
 set -u
 
 build=$1
+shift
+place=$*
 . "$(dirname "$0")/tap.sh"
 modules=$build/kmod-$(uname -r)/kmod
 
 load()
 {
-	rmmod embeng && rmmod embeng_emu && insmod "$modules/emulator/embeng_emu.ko" "$1" &&
+	rmmod embeng && rmmod embeng_emu && insmod "$modules/emulator/embeng_emu.ko" $place "$1" &&
 		insmod "$modules/embeng.ko"
 }
 

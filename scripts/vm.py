@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests the kernel modules: each script of tests/vm in a virtual machine of its own.
+
+usage: vm.py [--kernel stock|debug] [--script NAME]... [--jobs N] [ROW...]
+
+A row of the matrix is a machine and a way to load the emulator; without a name, all of them.
+What a script said and the kernel's messages are kept in build/vm/KERNEL/ROW/.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from cases import Count, tap
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(TOP, "build")
+
+
+class Row(NamedTuple):
+    what: str
+    machine: list = []  # options of tests/vm/run
+    emulator: list = []  # parameters of embeng_emu
+    without: dict = {}  # script: why this row has no use for it
+
+
+# The first is what make check runs, by itself. The others change one thing each.
+ROWS = {
+    "donor": Row("BARs in shared memory of QEMU's, AVX2 and FMA"),
+    "vga": Row("BARs in the half of a standard VGA's memory that text leaves",
+               ["--qemu", "-device VGA"], ["donor=1234:1111:0:0x800000"]),
+    "memmap": Row("BARs in memory that memmap= keeps free",
+                  ["--cmdline", "memmap=16M$0x20000000"], ["memmap=16M@0x20000000"]),
+    "portable": Row("a processor without AVX2 and FMA", ["--cpu", "qemu64"]),
+    "swiotlb": Row("all DMA through bounce buffers", ["--cmdline", "swiotlb=force"]),
+    "iommu": Row("the emulator's own IOMMU", [], ["iommu=1"],
+                 {"emulator": "plays the driver by physical addresses, which the IOMMU refuses; "
+                              "it loads with one where it means to"}),
+}
+
+# Files that a script takes along where the machine's file tree does not outlive it.
+CARRIED = {"sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
+
+# What only an instrumented kernel can do.
+DEBUG_ALONE = ("hostile",)
+# Around every script on that kernel, by tests/vm/run.
+WRAPPERS = ("debug",)
+SECONDS = 600  # tests/vm/run gives the instrumented kernel more
+KERNELS = ("stock", "debug")
+PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
+
+
+class Result(NamedTuple):
+    count: Count
+    seconds: float
+
+
+def scripts(kernel):
+    """Every script of tests/vm that is run and not sourced."""
+    found = [path for path in glob.glob(os.path.join(TOP, "tests", "vm", "*.sh"))
+             if os.access(path, os.X_OK)]
+    names = sorted({os.path.basename(path)[:-3] for path in found} - set(WRAPPERS))
+    return [name for name in names if kernel == "debug" or name not in DEBUG_ALONE]
+
+
+def command(kernel, row, script, log):
+    """Boots the row's machine and runs the script there."""
+    files = " ".join(os.path.join(TOP, name) for name in CARRIED.get(script, ()))
+    carry = ["--carry", files] if files else []
+    return [os.path.join(TOP, "tests", "vm", "run"), "--kernel", kernel,
+            "--timeout", str(SECONDS), "--log", log, *ROWS[row].machine, *carry, "--",
+            os.path.join(TOP, "tests", "vm", script + ".sh"), BUILD, *ROWS[row].emulator]
+
+
+def judge(output, status):
+    """The cases, as many as the plan promised, and the exit status as the last word."""
+    count = tap(output)
+    plan = PLAN.findall(output)
+    promised = [str(count.passed + count.failed + len(count.skipped))]
+    if plan != promised or (status and not count.failed):
+        return count._replace(failed=count.failed + 1)
+    return count
+
+
+def complaints(output, path, log):
+    """What to show of a script that failed: each bad case with what it printed, or the end."""
+    lines = output.splitlines()
+    shown, on = [], False
+    for line in lines:
+        on = line.startswith("not ok") or (on and line.startswith("#"))
+        if on:
+            shown.append(line)
+    shown = shown[:60] or lines[-40:]
+    return "\n".join(shown + [f"  all of it: {path}", f"  the kernel's messages: {log}"])
+
+
+def run(kernel, row, script):
+    folder = os.path.join(BUILD, "vm", kernel, row)
+    os.makedirs(folder, exist_ok=True)
+    path, log = (os.path.join(folder, f"{script}.{end}") for end in ("tap", "dmesg"))
+    environment = {**os.environ, "EMBENG_EMU": " ".join(ROWS[row].emulator)}
+    began = time.monotonic()
+    done = subprocess.run(command(kernel, row, script, log), cwd=TOP, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    output = done.stdout.decode(errors="replace")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(output)
+    result = Result(judge(output, done.returncode), time.monotonic() - began)
+    verdict = "FAILED" if result.count.failed else "ok"
+    print(f"{verdict} {kernel} {row} {script}: {result.count.passed} pass, "
+          f"{result.count.failed} fail, {result.seconds:.0f} s", flush=True)
+    if result.count.failed:
+        print(complaints(output, path, log), flush=True)
+    return result
+
+
+def run_all(kernel, rows, names, jobs):
+    """The scripts of the rows, so many machines at a time: {(row, script): Result}."""
+    wanted = [(row, name) for row in rows for name in names if name not in ROWS[row].without]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda pair: run(kernel, *pair), wanted)
+        return dict(zip(wanted, results))
+
+
+def total_of(results):
+    total = Count()
+    for result in results.values():
+        total = total.plus(result.count)
+    return total
+
+
+def cell(results, row, name):
+    if name in ROWS[row].without:
+        return "-"
+    count = results[row, name].count
+    return f"{count.passed}/{count.passed + count.failed}"
+
+
+def table(kernel, rows, names, results):
+    """Rows by scripts, cases that passed of those there are."""
+    print(f"\n{kernel:10}" + "".join(f"{name:>10}" for name in names))
+    for row in rows:
+        cells = "".join(f"{cell(results, row, name):>10}" for name in names)
+        print(f"{row:10}{cells}   {ROWS[row].what}")
+    for row in rows:
+        for name, why in ROWS[row].without.items():
+            if name in names:
+                print(f"{row} without {name}: {why}")
+
+
+def stage(jobs=1):
+    """For make check: everything once, on the stock kernel and one kind of BAR."""
+    row = next(iter(ROWS))
+    return total_of(run_all("stock", [row], scripts("stock"), jobs))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--kernel", choices=KERNELS, default="stock")
+    parser.add_argument("--script", action="append", help="default: all")
+    parser.add_argument("--jobs", type=int, default=1, help="machines at a time")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    given = parser.parse_args()
+    for row in given.rows:
+        if row not in ROWS:
+            parser.error(f"there is no row '{row}'; there are {', '.join(ROWS)}")
+    for name in given.script or []:
+        if name not in scripts(given.kernel):
+            parser.error(f"the {given.kernel} kernel has no script '{name}'; "
+                         f"it has {', '.join(scripts(given.kernel))}")
+    return given
+
+
+def main():
+    given = arguments()
+    rows, names = given.rows or list(ROWS), given.script or scripts(given.kernel)
+    results = run_all(given.kernel, rows, names, given.jobs)
+    table(given.kernel, rows, names, results)
+    total = total_of(results)
+    print(f"\n{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
