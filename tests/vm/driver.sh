@@ -60,9 +60,9 @@ traced()
 	done
 }
 
-program vm-accel_memory
-program vm-accel_queue
-program vm-accel_submit
+for part in file memory region queue foreign submit wait; do
+	program vm-accel_$part
+done
 check 'the firmware version is told' grep -E '^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$' \
 	"$function/firmware_version"
 check 'the interface version is told' is interface_version 0.1

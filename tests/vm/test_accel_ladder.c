@@ -56,16 +56,6 @@ static struct embeng_accel_resets resets(void)
 	return out;
 }
 
-static uint32_t status(void)
-{
-	struct embeng_accel_context_state out;
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(out),
-					 .data = (uintptr_t)&out};
-
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
-	return out.status;
-}
-
 static void works(void)
 {
 	int other = accel_open();
@@ -87,7 +77,7 @@ START_TEST(test_lost_interrupt)
 	ck_assert_int_eq(unbind(), 0);
 	fault_arm("lose_interrupt", 0);
 	ck_assert_uint_eq(resets().sequence, before.sequence);
-	ck_assert_uint_eq(status(), EMBENG_ACCEL_CONTEXT_ALIVE);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
 }
 END_TEST
 
@@ -101,7 +91,7 @@ START_TEST(test_no_answer)
 	ck_assert_uint_eq(resets().engines, before.engines + 1);
 	ck_assert_uint_eq(resets().functions, before.functions);
 	ck_assert_uint_eq(resets().sequence, before.sequence + 1);
-	ck_assert_uint_eq(status(), EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
 	works();
 }
 END_TEST
@@ -116,7 +106,7 @@ START_TEST(test_no_boot)
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
 	ck_assert_uint_eq(resets().engines, before.engines + 1);
 	ck_assert_uint_eq(resets().functions, before.functions + 1);
-	ck_assert_uint_eq(status(), EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
 	works();
 }
 END_TEST

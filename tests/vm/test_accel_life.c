@@ -16,6 +16,7 @@
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define MAPPED EMBENG_ACCEL_QUEUE_MAPPED
 #define BYTES (64 * PAGE)
+#define LOST(given, request) REFUSED_WITH(given, #request, ESHUTDOWN, fd, request)
 
 static void write_file(const char *path, const char *text)
 {
@@ -137,19 +138,22 @@ static void check_lost(int fd, struct ring *ring)
 {
 	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
 					 .deadline_ns = accel_now() + 10 * SECOND};
-	struct embeng_accel_context_state state = {0};
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(state),
-					 .data = (uintptr_t)&state};
 	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
 	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
+	struct embeng_accel_queue_create create = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+	struct embeng_accel_context_create context = {0};
+	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_QUEUE,
+					   .queue = ring->made.queue};
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
 
 	ck_assert_uint_eq(accel_header(ring)->dead, 1);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
-	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
-	ck_assert_uint_ne(state.reset_sequence, 0);
+	LOST(wait, DRM_IOCTL_EMBENG_WAIT);
+	LOST(bind, DRM_IOCTL_EMBENG_BIND);
+	LOST(create, DRM_IOCTL_EMBENG_QUEUE_CREATE);
+	LOST(context, DRM_IOCTL_EMBENG_CONTEXT_CREATE);
+	LOST(reset, DRM_IOCTL_EMBENG_RESET);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_ne(accel_state(fd).reset_sequence, 0);
 	ck_assert_int_eq(poll(&watched, 1, 0), 1);
 	ck_assert(watched.revents & POLLERR);
 	ring->doorbell->sq_tail = 3;
@@ -170,6 +174,27 @@ START_TEST(test_reset)
 	accel_ring_close(fd, &ring);
 	close(fd);
 	works();
+}
+END_TEST
+
+/* What is submitted to a validated queue of a lost context. */
+START_TEST(test_lost_submit)
+{
+	int fd = accel_open();
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+	struct embeng_blob_header blob = {.magic = EMBENG_BLOB_MAGIC,
+					  .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
+	struct embeng_accel_submit submit = {.count = 1, .stride = sizeof(cmd),
+					     .commands = (uintptr_t)&cmd};
+	struct embeng_accel_model_load load = {.blob = (uintptr_t)&blob, .length = sizeof(blob)};
+
+	accel_context(fd);
+	submit.queue = load.queue = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0).made.queue;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	LOST(submit, DRM_IOCTL_EMBENG_SUBMIT);
+	LOST(load, DRM_IOCTL_EMBENG_MODEL_LOAD);
+	close(fd);
 }
 END_TEST
 
@@ -291,6 +316,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_kill_under_flood);
 	tcase_add_loop_test(tc, test_reset, EMBENG_ACCEL_RESET_ENGINE,
 			    EMBENG_ACCEL_RESET_FUNCTION + 1);
+	tcase_add_test(tc, test_lost_submit);
 	tcase_add_test(tc, test_reset_needs_rights);
 	tcase_add_test(tc, test_function_reset_from_outside);
 	tcase_add_test(tc, test_removed);
