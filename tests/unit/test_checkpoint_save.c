@@ -218,7 +218,7 @@ START_TEST(a_foreign_index_is_left_alone)
 		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 3);
 	}
 	/* One of ours that cannot be read in full is replaced. */
-	put_file(folder, INDEX_NAME, "{\"schema\": \"embeng.checkpoint/1\"}");
+	put_file(folder, INDEX_NAME, "{\"schema\": \"embeng.checkpoint.index/1\"}");
 	help_expect_ok(embeng_save(e, folder, NULL));
 	embeng_checkpoint_close(help_checkpoint(folder));
 	embeng_close(e);
