@@ -48,6 +48,8 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out)
 {
 	guard(mutex)(&ctx->lock);
+	/* Who finds a dead ring in the middle of a reset asks here, and is told of it. */
+	guard(rwsem_read)(&ctx->device->reset_lock);
 	*out = (struct embeng_accel_context_state){
 		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
 			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
