@@ -61,13 +61,15 @@ expect 'no such node' 6 info -d /dev/accel/accel63
 
 seq 1 400 | awk '{ for (i = 0; i < 5; i++) printf "item%d ", ($1 * 7 + i * i * 3) % 97; print "" }' \
 	>"$folder/baskets"
+modprobe vgem
 train soft:cores=1 soft
 [ -s "$folder/soft.bits" ] && report ok 'training on soft' || report no 'training on soft'
 for path in mapped validated; do
 	train "$node,path=$path" "$path"
 	same "$path: a training has the bits of soft" "$folder/soft.bits" "$folder/$path.bits"
 	program $path vm-share 2
-	program $path vm-session 3
+	program $path vm-session 11
+	program $path vm-import 4
 done
 
 results soft "$folder/soft.lines"
