@@ -80,6 +80,16 @@ for path in mapped validated; do
 	same "$path: all vectors as on soft" "$folder/soft.lines" "$folder/lines"
 done
 
+rmmod embeng && insmod "$build/kmod-$(uname -r)/kmod/embeng.ko" mapped_queues=0
+expect 'mapped queues may be forbidden' 3 info -d "$node,path=mapped"
+says err 'the way out is told' 'path=validated'
+expect 'and are no capability then' 0 info -d "$node" --json
+document 'the others are' 'not "mapped queues" in d["device"]["capabilities"] and "validated queues" in d["device"]["capabilities"]'
+train "$node" forbidden
+same 'without a path a training takes the other, with the bits of soft' "$folder/soft.bits" \
+	"$folder/forbidden.bits"
+rmmod embeng && insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"
+
 expect 'reset' 0 reset -d "$node"
 expect 'alive after a reset' 0 info -d "$node"
 expect 'reset of the function' 0 reset -d "$node" --function
