@@ -25,6 +25,8 @@ check-kernel:
 	@for part in emulator driver accel; do \
 		tests/vm/run --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
 	done
+	@tests/vm/run --timeout 600 --carry "$(CURDIR)/tests/vm/sleep.sh $(CURDIR)/tests/vm/tap.sh \
+		$(CURDIR)/build/tests/vm/vm-sleep" -- $(CURDIR)/tests/vm/sleep.sh $(CURDIR)/build
 
 deps:
 	@scripts/deps.sh

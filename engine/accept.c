@@ -19,7 +19,7 @@ static const u16 error_registers[] = {
 static void count(struct engine *e, u16 status)
 {
 	reg_count(e, EMBENG_REG_COUNT_COMMANDS, 1);
-	if (status)
+	if (status && status != EMBENG_STATUS_ABORTED)
 		reg_count(e, error_registers[status], 1);
 }
 

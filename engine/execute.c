@@ -118,12 +118,14 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 	e->busy = true;
 	q->running = true;
 	q->turn = ++e->turn;
+	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, q->number);
 	port_unlock(e->lock);
 	began = port_now_ns();
 	if (!fails(e, command))
 		model_run(command);
 	port_lock(e->lock);
 	*away_ns += port_now_ns() - began;
+	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, 0);
 	q->running = false;
 	e->busy = false;
 	command_complete(command);

@@ -95,17 +95,3 @@ int registers_step(struct engine *e)
 	reg_write32(e, EMBENG_REG_BOOT_DONE, sequence);
 	return 1;
 }
-
-void registers_heartbeat(struct engine *e, bool moved)
-{
-	u64 now = port_now_ns();
-
-	if (reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
-		return;
-	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
-		return;
-	if (!moved && now - e->heartbeat_ns < (u64)e->heartbeat_ms * 1000000)
-		return;
-	e->heartbeat_ns = now;
-	reg_write32(e, EMBENG_REG_HEARTBEAT, reg_read32(e, EMBENG_REG_HEARTBEAT) + 1);
-}

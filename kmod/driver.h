@@ -86,17 +86,41 @@ struct embeng_vector {
 };
 
 /**
+ * struct embeng_image - a firmware image in memory
+ * @data: its bytes
+ * @length: how many
+ */
+struct embeng_image {
+	void *data;
+	size_t length;
+};
+
+/**
+ * struct embeng_refusal - why a device did not boot an image
+ * @error: enum embeng_boot_error
+ * @index: self-test that failed
+ * @offset: byte of the image at fault
+ */
+struct embeng_refusal {
+	u32 error;
+	u32 index;
+	u64 offset;
+};
+
+/**
  * struct embeng_device - a PCI function
  * @drm: embedded
  * @pci: parent
  * @registers: BAR 0
  * @doorbells: BAR 2
  * @doorbell_stride: bytes
- * @image: firmware image, kept to boot again after a reset
- * @image_length: bytes
+ * @image: firmware image, kept to boot again after a reset; replaced under reset_lock
+ * @upload: where the kernel takes another one
+ * @fresh: image that is being uploaded
+ * @upload_canceled: nothing of @fresh is to be booted
  * @caps: of the booted device
  * @boot_error: of the last boot
- * @boot_error_offset: of the last boot
+ * @refused: the newest image that was, under reset_lock
  * @firmware_version: 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupts
@@ -118,11 +142,13 @@ struct embeng_device {
 	void __iomem *registers;
 	void __iomem *doorbells;
 	u32 doorbell_stride;
-	void *image;
-	size_t image_length;
+	struct embeng_image image;
+	struct fw_upload *upload;
+	struct embeng_image fresh;
+	bool upload_canceled;
 	struct embeng_caps caps;
-	u32 boot_error;
-	u64 boot_error_offset;
+	struct embeng_refusal boot_error;
+	struct embeng_refusal refused;
 	u64 firmware_version;
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;
@@ -180,6 +206,23 @@ void embeng_device_silence(struct embeng_device *ed);
 /* boot.c: firmware */
 int embeng_boot_request(struct embeng_device *ed);
 int embeng_boot(struct embeng_device *ed);
+int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
+const char *embeng_boot_error_text(u32 error);
+
+/* upload.c: another image at run time */
+#if IS_ENABLED(CONFIG_FW_UPLOAD)
+int embeng_upload_init(struct embeng_device *ed);
+void embeng_upload_exit(struct embeng_device *ed);
+#else
+static inline int embeng_upload_init(struct embeng_device *ed)
+{
+	return 0;
+}
+
+static inline void embeng_upload_exit(struct embeng_device *ed)
+{
+}
+#endif
 
 /* admin.c */
 int embeng_admin_init(struct embeng_device *ed);

@@ -166,6 +166,15 @@ static int bring_up(struct embeng_device *ed)
 	return embeng_boot(ed);
 }
 
+/* Silent first: what rings hold is kept for those who have them mapped. */
+static void take_down(struct embeng_device *ed)
+{
+	embeng_reset_give_up(ed);
+	drm_dev_unplug(&ed->drm);
+	embeng_context_release_all(ed);
+	embeng_bo_release_all(ed);
+}
+
 static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 {
 	struct embeng_device *ed;
@@ -183,8 +192,13 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		return ret;
 	embeng_debugfs_init(ed);
 	ret = drm_dev_register(&ed->drm, 0);
-	if (ret)
+	if (ret) {
 		embeng_device_silence(ed);
+		return ret;
+	}
+	ret = embeng_upload_init(ed);
+	if (ret)
+		take_down(ed);
 	return ret;
 }
 
@@ -192,11 +206,8 @@ static void embeng_remove(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
-	/* Silent first: what rings hold is kept for those who have them mapped. */
-	embeng_reset_give_up(ed);
-	drm_dev_unplug(&ed->drm);
-	embeng_context_release_all(ed);
-	embeng_bo_release_all(ed);
+	embeng_upload_exit(ed);
+	take_down(ed);
 }
 
 static const struct pci_device_id ids[] = {

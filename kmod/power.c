@@ -17,7 +17,12 @@ static bool queue_stands(const struct embeng_queue *q)
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
 	u32 epoch = embeng_report_read_begin(&report->epoch);
 
-	return epoch && !(epoch & 1) && READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&
+	if (!epoch || epoch & 1)
+		return false;
+	/* Whatever its doorbell says: it is not looked at any more. */
+	if (READ_ONCE(report->state) == EMBENG_QUEUE_ERROR)
+		return true;
+	return READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&
 	       READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 }
 

@@ -58,6 +58,21 @@ static ssize_t firmware_version_show(struct device *dev, struct device_attribute
 }
 static DEVICE_ATTR_RO(firmware_version);
 
+static ssize_t firmware_refused_show(struct device *dev, struct device_attribute *attribute,
+				     char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	const struct embeng_refusal *refused = &ed->refused;
+
+	guard(rwsem_read)(&ed->reset_lock);
+	if (!refused->error)
+		return sysfs_emit(buf, "none\n");
+	return sysfs_emit(buf, "error %u, byte %llu, self-test %u: %s\n", refused->error,
+			  refused->offset, refused->index,
+			  embeng_boot_error_text(refused->error));
+}
+static DEVICE_ATTR_RO(firmware_refused);
+
 static ssize_t interface_version_show(struct device *dev, struct device_attribute *attribute,
 				      char *buf)
 {
@@ -82,6 +97,7 @@ NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
 static struct attribute *device_attributes[] = {
 	&dev_attr_firmware_version.attr,
+	&dev_attr_firmware_refused.attr,
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,
 	&number_table_memory_total.attribute.attr,
@@ -113,6 +129,8 @@ NUMBER(bytes_written, register_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
 NUMBER(errors_program, register_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
 NUMBER(errors_model, register_show, EMBENG_REG_COUNT_ERRORS_MODEL);
 NUMBER(errors_device, register_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
+NUMBER(ecc_correctable, register_show, EMBENG_REG_COUNT_ECC_CORRECTABLE);
+NUMBER(ecc_uncorrectable, register_show, EMBENG_REG_COUNT_ECC_UNCORRECTABLE);
 
 static struct attribute *counter_attributes[] = {
 	&number_commands.attribute.attr,
@@ -125,6 +143,8 @@ static struct attribute *counter_attributes[] = {
 	&number_errors_program.attribute.attr,
 	&number_errors_model.attribute.attr,
 	&number_errors_device.attribute.attr,
+	&number_ecc_correctable.attribute.attr,
+	&number_ecc_uncorrectable.attribute.attr,
 	NULL
 };
 

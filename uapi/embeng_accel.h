@@ -122,6 +122,8 @@ struct embeng_accel_query {
  * @pci_function: PCI address
  * @registers: mmap offset of the read-only register page; 0: not allowed to this file
  *	(needs CAP_SYS_RAWIO)
+ * @boot_error_index: self-test that failed, from 0, with EMBENG_BOOT_ERROR_SELF_TEST
+ * @reserved: 0
  */
 struct embeng_accel_device {
 	__u32 flags;
@@ -135,6 +137,8 @@ struct embeng_accel_device {
 	__u32 pci_device;
 	__u32 pci_function;
 	__u64 registers;
+	__u32 boot_error_index;
+	__u32 reserved;
 };
 
 enum embeng_accel_context_status {
@@ -506,7 +510,7 @@ struct embeng_accel_reset {
 #endif
 
 EMBENG_ASSERT(sizeof(struct embeng_accel_query) == 16);
-EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 56);
+EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 64);
 EMBENG_ASSERT(sizeof(struct embeng_accel_context_state) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_accel_resets) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_accel_bo_create) == 24);

@@ -38,6 +38,14 @@
  * stride 0, vector 0. Completions come in any order: an INVALIDATE may wait for
  * accesses that are in flight.
  *
+ * DOC: Life signs
+ *
+ * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it does; with it
+ * &embeng_ring_header.heartbeat of each queue that it attends to. PROGRESS grows while a
+ * command runs, piece by piece, and while one waits for nothing but time (a delayed NOP):
+ * a device whose PROGRESS and COUNT_COMMANDS stand still works on nothing. ACTIVE_QUEUE
+ * says for whom it works.
+ *
  * DOC: Region table
  *
  * One array of &struct embeng_region per context in host memory, written by the
@@ -111,6 +119,9 @@ extern "C" {
 	X(CONTROL_DONE, 0x0a8, 4, DEVICE, 0, "CONTROL_SEQUENCE that was answered")            \
 	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
 	X(BOOT_ERROR_INDEX, 0x0b0, 4, DEVICE, 0, "self-test that failed, from 0")             \
+	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, 0: none does")        \
+	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run, or wait for time alone")  \
+	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "how often HEARTBEAT grows, in ms")              \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
 	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
@@ -128,7 +139,7 @@ extern "C" {
 	X(COUNT_BYTES_WRITTEN, 0x1b0, 8, DEVICE, 0, "bytes written to host memory")           \
 	X(COUNT_ERRORS_PROGRAM, 0x1b8, 8, DEVICE, 0, "commands failed: program's fault")      \
 	X(COUNT_ERRORS_MODEL, 0x1c0, 8, DEVICE, 0, "commands failed: model's fault")          \
-	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault")          \
+	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault, not ABORTED") \
 	X(TIME_CHECK, 0x1d0, 8, DEVICE, 0, "ns in checking and copying batches")              \
 	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns in lookups")                                  \
 	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns in sorting ids by row")                    \
@@ -144,6 +155,8 @@ enum embeng_register {
 	EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ENUM)
 #undef EMBENG_REGISTER_ENUM
 };
+
+/* Registers from COUNT_COMMANDS on are counters: 8 bytes, the device's (EMBENG_ACCEL_QUERY_COUNTERS). */
 
 enum embeng_boot_state {
 	EMBENG_BOOT_RESET = 0, /* not there yet */
@@ -251,11 +264,16 @@ enum embeng_admin_opcode {
 	EMBENG_ADMIN_INVALIDATE = 5,	  /* @context, @index */
 };
 
+/* &embeng_admin_cmd.flags */
+#define EMBENG_ADMIN_QUEUE_AT (1u << 0)	  /* QUEUE_CREATE: go on at @sq_index, @cq_index */
+#define EMBENG_ADMIN_QUEUE_HUNG (1u << 1) /* QUEUE_DESTROY: its oldest command hung */
+
 /**
  * struct embeng_admin_cmd - one admin submission, 64 bytes
  * @opcode: enum embeng_admin_opcode
  * @kind: QUEUE_CREATE: enum embeng_queue_kind, not ADMIN
  * @priority: QUEUE_CREATE: 0 (low) to 3
+ * @flags: EMBENG_ADMIN_QUEUE_AT, EMBENG_ADMIN_QUEUE_HUNG
  * @replica: QUEUE_CREATE: of INPUT, INFERENCE and GRADIENT queues
  * @cookie: comes back in the completion
  * @context: number the driver gave, below caps.contexts
@@ -267,13 +285,20 @@ enum embeng_admin_opcode {
  * @sq_entries: QUEUE_CREATE
  * @cq_entries: QUEUE_CREATE
  * @vector: QUEUE_CREATE: interrupt vector
+ * @sq_index: QUEUE_AT: the first command it takes. Without it, both are what the
+ *	queue's doorbell holds
+ * @cq_index: QUEUE_AT: where its first completion goes; the ring's others are left as
+ *	they are. QUEUE_HUNG: milliseconds without progress
  * @reserved: 0
+ *
+ * QUEUE_DESTROY: commands that were taken and are not complete complete with ABORTED, with
+ * QUEUE_HUNG the oldest of them with HUNG. What was not taken is left alone.
  */
 struct embeng_admin_cmd {
 	__u8 opcode;
 	__u8 kind;
 	__u8 priority;
-	__u8 reserved0;
+	__u8 flags;
 	__u32 replica;
 	__u64 cookie;
 	__u32 context;
@@ -284,7 +309,9 @@ struct embeng_admin_cmd {
 	__u32 sq_entries;
 	__u32 cq_entries;
 	__u32 vector;
-	__u32 reserved[3];
+	__u32 sq_index;
+	__u32 cq_index;
+	__u32 reserved;
 };
 
 #ifdef __cplusplus
@@ -297,7 +324,8 @@ struct embeng_admin_cmd {
 #define EMBENG_REGISTER_ASSERT(name, offset, bytes, writer, reset, words)     \
 	EMBENG_REGS_ASSERT(((bytes) == 4 || (bytes) == 8) &&                  \
 			   (offset) % (bytes) == 0 &&                         \
-			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE);
+			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE && \
+			   ((bytes) == 8 || (offset) < EMBENG_REG_COUNT_COMMANDS));
 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ASSERT)
 #undef EMBENG_REGISTER_ASSERT
 

@@ -89,6 +89,7 @@ check 'tracepoints fire' traced
 check 'a 32-bit program can do it all' compat
 program vm-accel_life
 program vm-accel_ladder
+program vm-accel_upload
 check 'resets are counted' is resets/wedged 0
 module=$build/kmod-$(uname -r)/kmod/embeng.ko
 check 'the driver unloads' rmmod embeng
