@@ -166,6 +166,18 @@ u16 state_accept(struct command *command)
 	return status;
 }
 
+static u16 state_set(struct command *command, const void *data)
+{
+	u64 count;
+
+	memcpy(&count, data, sizeof(count));
+	if (count > EMBENG_STEP_COUNT_MAX)
+		return fault_set(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA,
+				 EMBENG_NO_INDEX, 0, count, EMBENG_STEP_COUNT_MAX);
+	command->context->model->optimizer_steps = count;
+	return 0;
+}
+
 u16 state_run(struct command *command)
 {
 	struct model *model = command->context->model;
@@ -177,7 +189,7 @@ u16 state_run(struct command *command)
 	if (command->cmd.opcode == EMBENG_OP_STATE_READ)
 		memcpy(view.data, &model->optimizer_steps, sizeof(u64));
 	else
-		memcpy(&model->optimizer_steps, view.data, sizeof(u64));
+		status = state_set(command, view.data);
 	region_put(command->context, &view);
-	return 0;
+	return status;
 }

@@ -19,6 +19,28 @@ static u64 default_limit(void)
 	return mib ? mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
 }
 
+static void free_scratch(struct embeng_context *ctx)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ctx->scratch) && ctx->scratch[i]; i++)
+		__free_page(ctx->scratch[i]);
+}
+
+static int make_scratch(struct embeng_context *ctx)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ctx->scratch); i++) {
+		ctx->scratch[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!ctx->scratch[i]) {
+			free_scratch(ctx);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 /**
  * embeng_context_open() - a file was opened
  * @drm: device
@@ -33,8 +55,7 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 
 	if (!ctx)
 		return -ENOMEM;
-	ctx->scratch = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!ctx->scratch) {
+	if (make_scratch(ctx)) {
 		kfree(ctx);
 		return -ENOMEM;
 	}
@@ -312,6 +333,6 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 		xa_erase(&ed->numbers, ctx->number);
 	xa_destroy(&ctx->regions);
 	xa_destroy(&ctx->queues);
-	__free_page(ctx->scratch);
+	free_scratch(ctx);
 	kfree(ctx);
 }

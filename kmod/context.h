@@ -30,6 +30,20 @@ struct embeng_binding {
 };
 
 /**
+ * enum embeng_place - what a mapping shows
+ * @EMBENG_PLACE_RING: memory of a queue
+ * @EMBENG_PLACE_DOORBELL: of a queue
+ * @EMBENG_PLACE_REGISTERS: of the device
+ * @EMBENG_PLACE_NONE: nothing
+ */
+enum embeng_place {
+	EMBENG_PLACE_RING,
+	EMBENG_PLACE_DOORBELL,
+	EMBENG_PLACE_REGISTERS,
+	EMBENG_PLACE_NONE,
+};
+
+/**
  * struct embeng_context - what belongs to an open file description
  * @device: whose
  * @link: in &embeng_device.contexts
@@ -58,7 +72,7 @@ struct embeng_binding {
  * @events: see &embeng_accel_wait
  * @taken: the last that WAIT gave out
  * @map_lock: what a fault may put into a mapping
- * @scratch: where mappings go when what they showed is gone
+ * @scratch: where mappings go when what they showed is gone, by its kind
  */
 struct embeng_context {
 	struct embeng_device *device;
@@ -88,7 +102,7 @@ struct embeng_context {
 	atomic64_t events;
 	u64 taken;
 	struct mutex map_lock; /* what a fault may put into a mapping */
-	struct page *scratch;
+	struct page *scratch[EMBENG_PLACE_NONE];
 };
 
 /**

@@ -7,7 +7,7 @@
  *	3 GiB			registers
  *
  * Pages come by faults, so that a revoked mapping finds what is right for it then: the
- * scratch page of its file, or what its ring held when the device was unplugged.
+ * scratch page of its kind and file, or what its ring held when the device was unplugged.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -27,7 +27,7 @@
 
 /* What a page offset stands for. */
 struct place {
-	enum { PLACE_NONE, PLACE_RING, PLACE_DOORBELL, PLACE_REGISTERS } what;
+	enum embeng_place what;
 	u32 queue;
 	u64 offset; /* in it */
 };
@@ -65,13 +65,13 @@ u64 embeng_mmap_registers_offset(void)
 static struct place place_of(u64 offset)
 {
 	if (offset >= REGISTERS_BASE)
-		return (struct place){ PLACE_REGISTERS, 0, offset - REGISTERS_BASE };
+		return (struct place){ EMBENG_PLACE_REGISTERS, 0, offset - REGISTERS_BASE };
 	if (offset >= DOORBELL_BASE)
-		return (struct place){ PLACE_DOORBELL, (offset - DOORBELL_BASE) / PAGE_SIZE, 0 };
+		return (struct place){ EMBENG_PLACE_DOORBELL, (offset - DOORBELL_BASE) / PAGE_SIZE, 0 };
 	if (offset >= RING_BASE)
-		return (struct place){ PLACE_RING, (offset - RING_BASE) / RING_STRIDE,
+		return (struct place){ EMBENG_PLACE_RING, (offset - RING_BASE) / RING_STRIDE,
 				       (offset - RING_BASE) % RING_STRIDE };
-	return (struct place){ PLACE_NONE };
+	return (struct place){ EMBENG_PLACE_NONE };
 }
 
 static unsigned long bar_pfn(struct embeng_device *ed, int bar, u64 offset)
@@ -79,16 +79,22 @@ static unsigned long bar_pfn(struct embeng_device *ed, int bar, u64 offset)
 	return (pci_resource_start(ed->pci, bar) + offset) >> PAGE_SHIFT;
 }
 
+/* A page per kind: what is written to a doorbell must not look like a ring's header. */
+static unsigned long scratch_pfn(const struct embeng_context *ctx, const struct place *place)
+{
+	return page_to_pfn(ctx->scratch[place->what]);
+}
+
 /* Under map_lock, the device is there. */
 static unsigned long live_pfn(struct embeng_context *ctx, const struct place *place)
 {
 	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
 
-	if (place->what == PLACE_REGISTERS)
+	if (place->what == EMBENG_PLACE_REGISTERS)
 		return bar_pfn(ctx->device, EMBENG_BAR_REGISTERS, place->offset);
 	if (!q)
-		return page_to_pfn(ctx->scratch);
-	if (place->what == PLACE_DOORBELL)
+		return scratch_pfn(ctx, place);
+	if (place->what == EMBENG_PLACE_DOORBELL)
 		return bar_pfn(ctx->device, EMBENG_BAR_DOORBELLS,
 			       (u64)q->number * ctx->device->doorbell_stride);
 	return page_to_pfn(q->pages) + (place->offset >> PAGE_SHIFT);
@@ -98,9 +104,9 @@ static unsigned long dead_pfn(struct embeng_context *ctx, const struct place *pl
 {
 	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
 
-	if (place->what == PLACE_RING && q)
+	if (place->what == EMBENG_PLACE_RING && q)
 		return vmalloc_to_pfn(q->grave + place->offset);
-	return page_to_pfn(ctx->scratch);
+	return scratch_pfn(ctx, place);
 }
 
 static vm_fault_t on_fault(struct vm_fault *vmf)
@@ -140,20 +146,20 @@ void embeng_mmap_revoke(struct embeng_queue *q)
 static int check_rights(const struct embeng_queue *q, const struct place *place,
 			const struct vm_area_struct *vma)
 {
-	if (place->what == PLACE_REGISTERS)
+	if (place->what == EMBENG_PLACE_REGISTERS)
 		return capable(CAP_SYS_RAWIO) && !(vma->vm_flags & VM_WRITE) ? 0 : -EACCES;
 	if (!q)
 		return -ENOENT;
-	if (place->what == PLACE_DOORBELL && !q->mapped)
+	if (place->what == EMBENG_PLACE_DOORBELL && !q->mapped)
 		return -EACCES;
 	return !q->mapped && vma->vm_flags & VM_WRITE ? -EACCES : 0;
 }
 
 static u64 most_bytes(const struct embeng_queue *q, const struct place *place)
 {
-	if (place->what == PLACE_REGISTERS)
+	if (place->what == EMBENG_PLACE_REGISTERS)
 		return PAGE_ALIGN(EMBENG_REGISTERS_SIZE);
-	return place->what == PLACE_DOORBELL ? PAGE_SIZE : PAGE_ALIGN(q->layout.size);
+	return place->what == EMBENG_PLACE_DOORBELL ? PAGE_SIZE : PAGE_ALIGN(q->layout.size);
 }
 
 static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
@@ -162,7 +168,7 @@ static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
 	struct embeng_queue *q;
 	int ret;
 
-	if (place.what == PLACE_NONE || place.offset || !(vma->vm_flags & VM_SHARED))
+	if (place.what == EMBENG_PLACE_NONE || place.offset || !(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
 	guard(mutex)(&ctx->map_lock);
 	q = xa_load(&ctx->queues, place.queue);
@@ -172,9 +178,9 @@ static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
 	if (vma->vm_end - vma->vm_start > most_bytes(q, &place))
 		return -EINVAL;
 	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
-	if (place.what == PLACE_REGISTERS || !q->mapped)
+	if (place.what == EMBENG_PLACE_REGISTERS || !q->mapped)
 		vm_flags_clear(vma, VM_MAYWRITE);
-	if (place.what != PLACE_RING) {
+	if (place.what != EMBENG_PLACE_RING) {
 		vm_flags_set(vma, VM_IO);
 		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	}

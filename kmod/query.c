@@ -46,11 +46,14 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 	return sizeof(*out);
 }
 
-static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out)
+/* Who finds a dead ring in the middle of a reset asks here, and is told how it ended. */
+static int answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out,
+			  u32 *size)
 {
 	guard(mutex)(&ctx->lock);
-	/* Whoever saw a dead ring learns how it ended, not that it is about to. */
 	guard(rwsem_read)(&ctx->device->reset_lock);
+	if (embeng_gone(ctx->device))
+		return -ENODEV;
 	*out = (struct embeng_accel_context_state){
 		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
 			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
@@ -62,7 +65,8 @@ static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_contex
 		.events = atomic64_read(&ctx->events),
 		.reset_sequence = ctx->reset_sequence,
 	};
-	return sizeof(*out);
+	*size = sizeof(*out);
+	return 0;
 }
 
 static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *out)
@@ -111,8 +115,7 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 		*size = answer_caps(ed, &out->caps);
 		return 0;
 	case EMBENG_ACCEL_QUERY_CONTEXT:
-		*size = answer_context(ctx, &out->context);
-		return 0;
+		return answer_context(ctx, &out->context, size);
 	case EMBENG_ACCEL_QUERY_RESETS:
 		*size = answer_resets(ed, &out->resets);
 		return 0;

@@ -31,6 +31,7 @@
  *	EDQUOT		the context's memory limit
  *	ENOMEM		no memory, or beyond RLIMIT_MEMLOCK
  *	ETIME		the deadline passed
+ *	EBADMSG		the frame of a model blob is broken
  *	EINTR		a signal; give the call again, deadlines are absolute
  *	ECANCELED	aborted by a reset
  *	ESHUTDOWN	the context was lost in a reset: close the file
@@ -54,7 +55,8 @@
  * doorbells, registers and buffers take MAP_SHARED only (EINVAL); a ring that is not the
  * program's to write refuses PROT_WRITE (EACCES). After the device is gone nothing raises
  * SIGBUS: buffers and rings stay as they were, with embeng_ring_header.dead 1, doorbells and
- * registers become a scratch page of the file, as does all of a queue that was destroyed.
+ * registers become scratch pages of the file, as does all of a queue that was destroyed. What
+ * one kind of mapping writes there the others do not see.
  *
  * DOC: Recovery
  *

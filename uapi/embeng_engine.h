@@ -258,7 +258,6 @@ enum embeng_queue_kind {
  * @opcode: enum embeng_opcode
  * @flags: EMBENG_CMD_STAGED on ROWS_WRITE, else 0
  * @reserved0: 0
- * @reserved1: 0
  * @cookie: comes back in every completion of this command
  * @step: LOOKUP for training, UPDATE: the step, from 1. DRAIN: apply complete
  *	updates up to this one. Else 0
@@ -266,8 +265,8 @@ enum embeng_queue_kind {
  *	tables as they are after this step's update (0: before any). Else 0
  * @desc: LOOKUP &struct embeng_lookup; UPDATE &struct embeng_update; MODEL_LOAD
  *	the blob; ROWS_* &struct embeng_rows; STATS where &struct embeng_stats
- *	goes; STATE_* one __u64, the optimizer's step count; FENCE an array of
- *	&struct embeng_fence_point. Read access, but for STATS and STATE_READ,
+ *	goes; STATE_* one __u64, the optimizer's step count, written up to
+ *	EMBENG_STEP_COUNT_MAX; FENCE an array of &struct embeng_fence_point. Read access, but for STATS and STATE_READ,
  *	which need write access
  * @arg: NOP: status to complete with in bits 0..15, delay in microseconds in
  *	bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
@@ -285,6 +284,9 @@ struct embeng_cmd {
 	struct embeng_mem desc;
 	__u64 arg;
 };
+
+/* No run of updates gets from here to where a count of 64 bits begins again. */
+#define EMBENG_STEP_COUNT_MAX (1ull << 62)
 
 #define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE goes to the staged copy */
 

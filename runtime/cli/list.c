@@ -24,6 +24,16 @@ struct listing {
 	size_t shown;
 };
 
+/* What is behind a device that cannot be opened is not known. */
+static void show_size(const struct embeng_device_info *info)
+{
+	if (*info->problem)
+		printf(" %5s %10s", "-", "-");
+	else
+		printf(" %5u %6llu MiB", info->cores,
+		       (unsigned long long)(info->table_memory >> 20));
+}
+
 static int show(void *arg, const struct embeng_device_info *info)
 {
 	struct listing *listing = arg;
@@ -34,10 +44,9 @@ static int show(void *arg, const struct embeng_device_info *info)
 	}
 	if (!listing->shown++)
 		printf("%-34s %-6s %-9s %5s %10s\n", "NAME", "KIND", "VARIANT", "CORES", "MEMORY");
-	printf("%-34s %-6s %-9s %5u %6llu MiB%s%s\n", info->name, info->kind,
-	       *info->variant ? info->variant : "-", info->cores,
-	       (unsigned long long)(info->table_memory >> 20), *info->description ? "  " : "",
-	       info->description);
+	printf("%-34s %-6s %-9s", info->name, info->kind, *info->variant ? info->variant : "-");
+	show_size(info);
+	printf("%s%s\n", *info->description ? "  " : "", info->description);
 	if (*info->problem)
 		printf("  cannot be opened: %s\n", info->problem);
 	return 0;

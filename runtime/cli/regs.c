@@ -89,6 +89,11 @@ static error_t parse_write(struct call *call, const char *text, struct argp_stat
 		argp_error(state, "--write %s: write NAME=VALUE with the name of a register", text);
 		return EINVAL;
 	}
+	if (!strcmp(call->write->writer, "DEVICE")) {
+		argp_error(state, "--write %s: the device writes %s; a driver writes those that "
+			   "embeng regs shows as driver", text, call->write->name);
+		return EINVAL;
+	}
 	errno = 0;
 	call->value = strtoull(text + length + 1, &end, 0);
 	if (errno || !isdigit((unsigned char)text[length + 1]) || *end) {

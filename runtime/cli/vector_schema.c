@@ -1,58 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* The check of a parsed file against the format. The parser bounds how deep it nests. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <json-c/json.h>
 
-#include "vector_file.h"
+#include "vector_place.h"
 #include "vector_schema.h"
 #include "vector_value.h"
 #include "exit.h"
 
-/* Where in the file: a chain up to the root, written out only when something is wrong. */
-struct place {
-	const struct place *above;
-	const char *key; /* NULL: an element */
-	size_t index;
-};
-
-static void write_place(FILE *out, const struct place *place)
-{
-	if (!place)
-		return;
-	write_place(out, place->above);
-	if (place->key)
-		fprintf(out, "%s%s", place->above ? "." : "", place->key);
-	else
-		fprintf(out, "[%zu]", place->index);
-}
-
-static char *error_text;
-
-static int malformed(const struct place *place, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static int malformed(const struct place *place, const char *format, ...)
-{
-	FILE *out = fmemopen(error_text, VECTOR_ERROR_TEXT, "w");
-	va_list args;
-
-	if (!out)
-		return -1;
-	write_place(out, place);
-	fputs(place ? ": " : "", out);
-	va_start(args, format);
-	vfprintf(out, format, args);
-	va_end(args);
-	fclose(out);
-	error_text[VECTOR_ERROR_TEXT - 1] = '\0';
-	return -1;
-}
-
 static int check_value(struct json_object *value, enum value_type type, const struct key *keys,
-		       const struct place *place);
+		       const struct vector_place *place);
 
 static const struct key *find_key(const struct key *keys, const char *name)
 {
@@ -64,17 +22,17 @@ static const struct key *find_key(const struct key *keys, const char *name)
 }
 
 static int check_required(struct json_object *object, const struct key *keys,
-			  const struct place *place)
+			  const struct vector_place *place)
 {
 	for (; keys && keys->name; keys++) {
 		if (keys->need == REQUIRED && !json_object_object_get_ex(object, keys->name, NULL))
-			return malformed(place, "key '%s' is missing", keys->name);
+			return vector_malformed(place, "key '%s' is missing", keys->name);
 	}
 	return 0;
 }
 
 static int check_member(struct json_object *member, const struct key *key,
-			const struct place *place)
+			const struct vector_place *place)
 {
 	if (!member && key->need == NULLABLE)
 		return 0;
@@ -82,32 +40,32 @@ static int check_member(struct json_object *member, const struct key *key,
 }
 
 static int check_object(struct json_object *object, const struct key *keys,
-			const struct place *place)
+			const struct vector_place *place)
 {
 	if (!json_object_is_type(object, json_type_object))
-		return malformed(place, "must be an object");
+		return vector_malformed(place, "must be an object");
 	json_object_object_foreach(object, name, member) {
 		const struct key *key = find_key(keys, name);
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (!key)
-			return malformed(place, "unknown key '%s'", name);
+			return vector_malformed(place, "unknown key '%s'", name);
 		if (check_member(member, key, &here))
 			return -1;
 	}
 	return check_required(object, keys, place);
 }
 
-static int check_optimizer(struct json_object *object, const struct place *place)
+static int check_optimizer(struct json_object *object, const struct vector_place *place)
 {
 	const char *kind = text_member(object, "kind", "");
 	const struct key *own = optimizer_keys(kind);
 
 	if (!json_object_is_type(object, json_type_object))
-		return malformed(place, "must be an object");
+		return vector_malformed(place, "must be an object");
 	json_object_object_foreach(object, name, member) {
 		const struct key *key = find_key(optimizer_common_keys, name);
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (!key)
 			key = find_key(own, name);
@@ -115,18 +73,18 @@ static int check_optimizer(struct json_object *object, const struct place *place
 			return -1;
 		/* Of an unknown kind any optimizer's keys will do: the model refuses it. */
 		if (!key && (own || (!optimizer_is_known(kind) && !optimizer_has_key(name))))
-			return malformed(place, "unknown key '%s' of optimizer '%s'", name, kind);
+			return vector_malformed(place, "unknown key '%s' of optimizer '%s'", name, kind);
 	}
 	return check_required(object, optimizer_common_keys, place);
 }
 
 static int check_list(struct json_object *list, enum value_type type, const struct key *keys,
-		      const struct place *place)
+		      const struct vector_place *place)
 {
 	if (!json_object_is_type(list, json_type_array))
-		return malformed(place, "must be a list");
+		return vector_malformed(place, "must be a list");
 	for (size_t i = 0; i < json_object_array_length(list); i++) {
-		struct place here = {.above = place, .index = i};
+		struct vector_place here = {.above = place, .index = i};
 
 		if (check_value(json_object_array_get_idx(list, i), type, keys, &here))
 			return -1;
@@ -134,12 +92,13 @@ static int check_list(struct json_object *list, enum value_type type, const stru
 	return 0;
 }
 
-static int check_map(struct json_object *map, enum value_type type, const struct place *place)
+static int check_map(struct json_object *map, enum value_type type,
+		     const struct vector_place *place)
 {
 	if (!json_object_is_type(map, json_type_object))
-		return malformed(place, "must be an object");
+		return vector_malformed(place, "must be an object");
 	json_object_object_foreach(map, name, member) {
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (!member && type == TYPE_GRADIENT)
 			continue;
@@ -150,16 +109,16 @@ static int check_map(struct json_object *map, enum value_type type, const struct
 }
 
 /* A list of numbers, or of such lists, and so on; not both in one list. */
-static int check_nested(struct json_object *value, const struct place *place)
+static int check_nested(struct json_object *value, const struct vector_place *place)
 {
 	bool lists;
 
 	if (!json_object_is_type(value, json_type_array))
-		return malformed(place, "must be a list of numbers or of such lists");
+		return vector_malformed(place, "must be a list of numbers or of such lists");
 	lists = json_object_is_type(json_object_array_get_idx(value, 0), json_type_array);
 	for (size_t i = 0; i < json_object_array_length(value); i++) {
 		struct json_object *element = json_object_array_get_idx(value, i);
-		struct place here = {.above = place, .index = i};
+		struct vector_place here = {.above = place, .index = i};
 
 		if (lists ? check_nested(element, &here)
 			  : check_value(element, TYPE_NUMBER, NULL, &here))
@@ -168,7 +127,7 @@ static int check_nested(struct json_object *value, const struct place *place)
 	return 0;
 }
 
-static int check_matrix(struct json_object *value, bool gradient, const struct place *place)
+static int check_matrix(struct json_object *value, bool gradient, const struct vector_place *place)
 {
 	static const struct key fill[] = {{"fill", TYPE_NUMBER, REQUIRED, NULL}, {0}};
 	static const struct key row_id[] = {{"row_id", TYPE_NUMBER, REQUIRED, NULL}, {0}};
@@ -185,11 +144,11 @@ static int check_matrix(struct json_object *value, bool gradient, const struct p
 		return -1;
 	if (json_object_array_length(pair) != 2 ||
 	    json_object_is_type(json_object_array_get_idx(pair, 0), json_type_array))
-		return malformed(place, "arange must be [start, step]");
+		return vector_malformed(place, "arange must be [start, step]");
 	return 0;
 }
 
-static int check_rate(struct json_object *value, const struct place *place)
+static int check_rate(struct json_object *value, const struct vector_place *place)
 {
 	static const struct key keys[] = {{"dynamic", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
@@ -198,15 +157,15 @@ static int check_rate(struct json_object *value, const struct place *place)
 	return check_value(value, TYPE_NUMBER, NULL, place);
 }
 
-static int check_clip(struct json_object *value, const struct place *place)
+static int check_clip(struct json_object *value, const struct vector_place *place)
 {
 	if (!json_object_is_type(value, json_type_array))
 		return check_value(value, TYPE_NUMBER, NULL, place);
 	if (json_object_array_length(value) != 2)
-		return malformed(place, "must be a number or [low, high]");
+		return vector_malformed(place, "must be a number or [low, high]");
 	for (size_t i = 0; i < 2; i++) {
 		struct json_object *limit = json_object_array_get_idx(value, i);
-		struct place here = {.above = place, .index = i};
+		struct vector_place here = {.above = place, .index = i};
 
 		if (limit && check_value(limit, TYPE_NUMBER, NULL, &here))
 			return -1;
@@ -214,7 +173,7 @@ static int check_clip(struct json_object *value, const struct place *place)
 	return 0;
 }
 
-static int check_weights(struct json_object *value, const struct place *place)
+static int check_weights(struct json_object *value, const struct vector_place *place)
 {
 	if (check_nested(value, place))
 		return -1;
@@ -223,15 +182,15 @@ static int check_weights(struct json_object *value, const struct place *place)
 
 		if (json_object_is_type(row, json_type_array) &&
 		    json_object_is_type(json_object_array_get_idx(row, 0), json_type_array))
-			return malformed(place,
+			return vector_malformed(place,
 					 "must be a list of numbers, or of lists of numbers");
 	}
 	return 0;
 }
 
-static int check_input(struct json_object *input, const struct place *place)
+static int check_input(struct json_object *input, const struct vector_place *place)
 {
-	struct place ragged_place = {.above = place, .key = "ragged"};
+	struct vector_place ragged_place = {.above = place, .key = "ragged"};
 	struct json_object *ragged;
 
 	if (json_object_object_get_ex(input, "dense", NULL))
@@ -239,12 +198,12 @@ static int check_input(struct json_object *input, const struct place *place)
 	if (json_object_object_get_ex(input, "sparse", NULL))
 		return check_object(input, input_sparse_keys, place);
 	if (!json_object_object_get_ex(input, "ragged", &ragged))
-		return malformed(place, "must have one of 'dense', 'sparse' and 'ragged'");
+		return vector_malformed(place, "must have one of 'dense', 'sparse' and 'ragged'");
 	json_object_object_foreach(input, name, member) {
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (!find_key(input_ragged_keys, name))
-			return malformed(place, "unknown key '%s'", name);
+			return vector_malformed(place, "unknown key '%s'", name);
 		if (!strcmp(name, "weights") && check_weights(member, &here))
 			return -1;
 	}
@@ -252,12 +211,12 @@ static int check_input(struct json_object *input, const struct place *place)
 				    ? ragged_rows_keys : ragged_splits_keys, &ragged_place);
 }
 
-static int check_inputs(struct json_object *inputs, const struct place *place)
+static int check_inputs(struct json_object *inputs, const struct vector_place *place)
 {
 	if (!json_object_is_type(inputs, json_type_object))
-		return malformed(place, "must be an object");
+		return vector_malformed(place, "must be an object");
 	json_object_object_foreach(inputs, name, input) {
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (check_input(input, &here))
 			return -1;
@@ -265,7 +224,7 @@ static int check_inputs(struct json_object *inputs, const struct place *place)
 	return 0;
 }
 
-static int check_config(struct json_object *value, const struct place *place)
+static int check_config(struct json_object *value, const struct vector_place *place)
 {
 	static const struct key hex[] = {{"hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
 	static const struct key import[] = {{"import_hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
@@ -274,7 +233,7 @@ static int check_config(struct json_object *value, const struct place *place)
 			    place);
 }
 
-static int check_error(struct json_object *error, const struct place *place)
+static int check_error(struct json_object *error, const struct vector_place *place)
 {
 	const char *name;
 
@@ -282,19 +241,19 @@ static int check_error(struct json_object *error, const struct place *place)
 		return -1;
 	name = text_member(error, "errno", NULL);
 	if (name && !errno_by_name(name))
-		return malformed(place, "errno '%s' is none that embeng returns", name);
+		return vector_malformed(place, "errno '%s' is none that embeng returns", name);
 	return 0;
 }
 
-static int check_step(struct json_object *step, const struct place *place)
+static int check_step(struct json_object *step, const struct vector_place *place)
 {
 	size_t verbs = 0;
 
 	if (!json_object_is_type(step, json_type_object))
-		return malformed(place, "must be an object");
+		return vector_malformed(place, "must be an object");
 	json_object_object_foreach(step, name, body) {
 		const struct key *verb = find_key(step_verbs, name);
-		struct place here = {.above = place, .key = name};
+		struct vector_place here = {.above = place, .key = name};
 
 		if (!strcmp(name, "error")) {
 			if (check_error(body, &here))
@@ -302,20 +261,20 @@ static int check_step(struct json_object *step, const struct place *place)
 			continue;
 		}
 		if (!verb)
-			return malformed(place, "unknown key '%s'", name);
+			return vector_malformed(place, "unknown key '%s'", name);
 		if (check_value(body, verb->type, verb->keys, &here))
 			return -1;
 		verbs++;
 	}
-	return verbs == 1 ? 0 : malformed(place, "a step has one verb, this has %zu", verbs);
+	return verbs == 1 ? 0 : vector_malformed(place, "a step has one verb, this has %zu", verbs);
 }
 
-static int check_steps(struct json_object *steps, const struct place *place)
+static int check_steps(struct json_object *steps, const struct vector_place *place)
 {
 	if (!json_object_is_type(steps, json_type_array))
-		return malformed(place, "must be a list");
+		return vector_malformed(place, "must be a list");
 	for (size_t i = 0; i < json_object_array_length(steps); i++) {
-		struct place here = {.above = place, .index = i};
+		struct vector_place here = {.above = place, .index = i};
 
 		if (check_step(json_object_array_get_idx(steps, i), &here))
 			return -1;
@@ -324,26 +283,26 @@ static int check_steps(struct json_object *steps, const struct place *place)
 }
 
 static int check_scalar(struct json_object *value, enum value_type type,
-			const struct place *place)
+			const struct vector_place *place)
 {
 	switch (type) {
 	case TYPE_TEXT:
 		return json_object_is_type(value, json_type_string) ? 0
-			: malformed(place, "must be a text");
+			: vector_malformed(place, "must be a text");
 	case TYPE_BOOL:
 		return json_object_is_type(value, json_type_boolean) ? 0
-			: malformed(place, "must be true or false");
+			: vector_malformed(place, "must be true or false");
 	case TYPE_INTEGER:
 		return json_object_is_type(value, json_type_int) ? 0
-			: malformed(place, "must be an integer");
+			: vector_malformed(place, "must be an integer");
 	default:
-		return value_is_number(value) ? 0 : malformed(place,
+		return value_is_number(value) ? 0 : vector_malformed(place,
 			"must be a number, \"nan\", \"inf\" or \"-inf\"");
 	}
 }
 
 static int check_value(struct json_object *value, enum value_type type, const struct key *keys,
-		       const struct place *place)
+		       const struct vector_place *place)
 {
 	switch (type) {
 	case TYPE_TEXTS:
@@ -395,8 +354,8 @@ int vector_check(struct json_object *vector, char *error)
 {
 	const char *schema = text_member(vector, "schema", NULL);
 
-	error_text = error;
+	vector_malformed_into(error);
 	if (schema && strcmp(schema, "embeng.vector/1") != 0)
-		return malformed(NULL, "schema '%s' is not \"embeng.vector/1\"", schema);
+		return vector_malformed(NULL, "schema '%s' is not \"embeng.vector/1\"", schema);
 	return check_object(vector, vector_keys, NULL);
 }

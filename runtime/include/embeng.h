@@ -436,7 +436,8 @@ struct embeng_gradients {
  * Returns once they are handed in; pointers outside buffers have been copied,
  * those inside are in use until the update completed (embeng_flush()). Replicas
  * must give the same rates, to the bit. Return: 0, -EPROTO (nothing dequeued, or
- * only inference), -EINVAL (rate missing, shape), -ENOENT (rate unknown), -ETIME.
+ * only inference), -EINVAL (rate missing, shape), -ERANGE (a rate that a constant one could
+ * not be), -ENOENT (rate unknown), -ETIME.
  */
 EMBENG_API int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *gradients,
 				      int64_t timeout_ns);

@@ -9,7 +9,7 @@
 #include "wire.h"
 
 #define INDEX_NAME "index.json"
-#define INDEX_SCHEMA_FAMILY "embeng.checkpoint/"
+#define INDEX_SCHEMA_FAMILY "embeng.checkpoint.index/"
 #define INDEX_SCHEMA INDEX_SCHEMA_FAMILY "1"
 #define INDEX_BYTES_MAX (1ull << 30)
 #define PROGRAM_STATE_MAX (64u << 20)

@@ -39,7 +39,23 @@ static int find_rate(const struct embeng_model *m, const char *name, size_t *out
 	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
 }
 
-/* A name that is given once, or a sentence. */
+/* What the tables that go by it allow. */
+static int check_rate(const struct embeng_model *m, int rate, float value)
+{
+	char where[256];
+	int ret = 0;
+
+	for (size_t t = 0; !ret && t < m->table_count; t++) {
+		if (m->tables[t].rate != rate)
+			continue;
+		snprintf(where, sizeof(where), "learning rate %.100s of table %.100s",
+			 m->rates[rate], m->tables[t].name);
+		ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
+	}
+	return ret;
+}
+
+/* A name that is given once and a value that its tables allow, or a sentence. */
 static int take_rate(const struct embeng_model *m, const struct embeng_gradients *g, size_t i,
 		     uint32_t *rates)
 {
@@ -52,7 +68,7 @@ static int take_rate(const struct embeng_model *m, const struct embeng_gradients
 		if (!strcmp(g->rates[j].name, g->rates[i].name))
 			return fail(-EINVAL, "learning rate %s is given twice", m->rates[r]);
 	rates[r] = bits(g->rates[i].value);
-	return 0;
+	return check_rate(m, (int)r, g->rates[i].value);
 }
 
 static int take_rates(const struct embeng_model *m, const struct embeng_gradients *g,

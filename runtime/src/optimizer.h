@@ -80,6 +80,9 @@ float optimizer_value(const struct embeng_optimizer *optimizer, const struct opt
 /* What its kind starts a slot with. */
 float optimizer_slot_start(const struct embeng_optimizer *optimizer, size_t slot);
 
+/* Whether a dynamic rate may have this value in a step: the rules of a constant one. */
+int optimizer_rate_check(const char *where, const struct embeng_optimizer *optimizer, float rate);
+
 /* @dim: of the table, which packing depends on. @where starts the sentence. */
 int optimizer_check(const char *where, const struct embeng_optimizer *optimizer, int64_t dim);
 

@@ -35,14 +35,12 @@ static int clips_check(const char *where, const struct embeng_optimizer *o)
 	return code;
 }
 
-static int rate_check(const char *where, const struct embeng_optimizer *o)
+/* A constant rate, or that of a step. */
+static int value_check(const char *where, const struct embeng_optimizer *o)
 {
-	int code;
+	int code = number_check(isfinite(o->learning_rate), where, "learning_rate",
+				o->learning_rate, "finite");
 
-	if (o->rate_name)
-		return name_check("learning rate", o->rate_name);
-	code = number_check(isfinite(o->learning_rate), where, "learning_rate", o->learning_rate,
-			    "finite");
 	if (!code && o->kind == EMBENG_FTRL)
 		code = o->multiply_linear_by_learning_rate ?
 			       number_check(o->learning_rate >= 0.0f, where, "ftrl: learning_rate",
@@ -52,6 +50,19 @@ static int rate_check(const char *where, const struct embeng_optimizer *o)
 					    "above 0, for the update divides by it; 0 needs "
 					    "multiply_linear_by_learning_rate");
 	return code;
+}
+
+static int rate_check(const char *where, const struct embeng_optimizer *o)
+{
+	return o->rate_name ? name_check("learning rate", o->rate_name) : value_check(where, o);
+}
+
+int optimizer_rate_check(const char *where, const struct embeng_optimizer *o, float rate)
+{
+	struct embeng_optimizer at = *o;
+
+	at.learning_rate = rate;
+	return value_check(where, &at);
 }
 
 static int tristate_check(const char *where, const char *what, enum embeng_tristate value)

@@ -121,6 +121,18 @@ static int pair_table(struct restore *r, int table)
 		    t->name, t->rows, t->dim, r->dir, f->rows, f->dim);
 }
 
+/* Before a row moves; the engine would refuse it after all of them. */
+static int check_step(const struct restore *r)
+{
+	uint64_t step = r->c->index.step;
+
+	if (step <= EMBENG_STEP_COUNT_MAX)
+		return 0;
+	return fail(-ERANGE,
+		    "embeng_restore: %s: its step count %" PRIu64 " leaves no room to count on, "
+		    "at most %llu can be restored", r->dir, step, EMBENG_STEP_COUNT_MAX);
+}
+
 static int pair_all(struct restore *r)
 {
 	size_t tables = r->e->model->table_count;
@@ -315,7 +327,8 @@ int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restor
 	ret = ret ? ret : embeng_checkpoint_open(dir, &r.c, NULL);
 	if (ret)
 		return ret;
-	ret = pair_all(&r);
+	ret = check_step(&r);
+	ret = ret ? ret : pair_all(&r);
 	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load, &r);
 	free(r.pairs);
 	embeng_checkpoint_close(r.c);

@@ -18,7 +18,7 @@ static const char *const json_words[] = {
 	"dropped_ids", "clamped_ids", "zeroed_ids", "fill", "arange", "row_id", "reopen", "lookup",
 	"config", "save", "restore", "dir", "expect_config", "hex", "import_hex", "stacking",
 	"partition", "flavour", "tf", "jax", "quantization", "num_buckets", "program",
-	"embeng.vector/1", "embeng.checkpoint/1", "embeng.checkpoint/2", "step", "model_hash",
+	"embeng.vector/1", "embeng.checkpoint.index/1", "embeng.checkpoint.index/2", "step", "model_hash",
 	"program_state", "files", "bytes", "first", "chunks", "crc32c", "chunks_sha256", "F32",
 	"dtype", "data_offsets", "__metadata__",
 };

@@ -41,7 +41,7 @@ def read_index(folder):
     assert text.endswith(b'"\n}\n')
     assert text[-12:-4] == b"%08x" % crc32c(text[:-12]), "index_crc32c"
     index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-    assert index["schema"] == "embeng.checkpoint/1" and index["requires"] == []
+    assert index["schema"] == "embeng.checkpoint.index/1" and index["requires"] == []
     assert index["chunk_bytes"] == CHUNK and list(index)[-1] == "index_crc32c"
     assert re.fullmatch("[0-9a-f]{16}", index["model_hash"])
     chunks = "".join(file["chunks"] for file in index["files"])

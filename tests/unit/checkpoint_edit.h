@@ -86,7 +86,7 @@ static inline void edit_save(const char *folder)
 					    {"u", 3, 2, {0}}};
 	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
 					.program_state = "x"};
-	struct embeng *e = help_open("soft:cores=1,memory=1M", tables, 2);
+	struct embeng *e = help_open(test_device("soft:cores=1,memory=1M"), tables, 2);
 
 	help_fill(e, 1);
 	help_expect_ok(embeng_save(e, folder, &o));

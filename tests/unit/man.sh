@@ -19,7 +19,7 @@ verdict()
 	fi
 }
 
-for page in "$root"/docs/man/*.[0-9] "$build"/docs/*.3; do
+for page in "$root"/docs/man/*.[0-9] "$build"/docs/*.[37]; do
 	head -c 4 "$page" | grep -q '^\.so ' || mandoc -Tlint -W warning "$page"
 done 2>&1 | grep -v 'wrong number of cells' >"$scratch/bad" # empty ones at the end may be left out
 verdict "no page has a fault"

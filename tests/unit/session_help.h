@@ -5,11 +5,20 @@
 
 #include <check.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../runtime/include/embeng.h"
 
-#define SMALL "soft:cores=2,memory=64M"
+/* EMBENG_TEST_DEVICE in the environment, or a soft device: what is tested is true of each. */
+static inline const char *test_device(const char *soft)
+{
+	const char *given = getenv("EMBENG_TEST_DEVICE");
+
+	return given && *given ? given : soft;
+}
+
+#define SMALL test_device("soft:cores=2,memory=64M")
 
 struct shape {
 	uint32_t replicas;

@@ -9,7 +9,7 @@ START_TEST(reads_back_what_was_saved)
 {
 	struct embeng_save_options o = {.size = sizeof(o), .program_state = "{\"seed\": 7}\n\"\\"};
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
-	struct embeng *e = open_all("soft:cores=3,memory=64M");
+	struct embeng *e = open_all(test_device("soft:cores=3,memory=64M"));
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
 

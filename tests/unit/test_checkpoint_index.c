@@ -11,9 +11,10 @@ struct edit {
 
 /* Shards' names by the save are not known here; theirs are edited below. */
 static const struct edit edits[] = {
-	{"checkpoint/1", "checkpoint/2", -ENOTSUP, "its schema is embeng.checkpoint/2"},
-	{"embeng.checkpoint/1", "another/1", -EBADMSG, "\"schema\" is not \"embeng.checkpoint/1\""},
-	{"\"schema\": \"embeng.checkpoint/1\"", "\"schema\": 1", -EBADMSG, "\"schema\" is not"},
+	{"index/1", "index/2", -ENOTSUP, "its schema is embeng.checkpoint.index/2"},
+	{"embeng.checkpoint.index/1", "embeng.checkpoint/1", -EBADMSG,
+	 "\"schema\" is not \"embeng.checkpoint.index/1\""},
+	{"\"schema\": \"embeng.checkpoint.index/1\"", "\"schema\": 1", -EBADMSG, "\"schema\" is not"},
 	{"\"requires\": [\n  ]", "\"requires\": [\"encryption\"]", -ENOTSUP,
 	 "requires \"encryption\""},
 	{"\"requires\": [\n  ]", "\"requires\": {}", -EBADMSG, "\"requires\" is not an array"},

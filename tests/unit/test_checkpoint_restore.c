@@ -2,7 +2,7 @@
 /* Restores: into any number of cores, other models, too little memory, busy handles. */
 #include "../../runtime/src/file.h"
 #include "../../runtime/src/session.h"
-#include "checkpoint_help.h"
+#include "checkpoint_edit.h"
 #include "suite.h"
 
 static struct embeng *open_cores(unsigned int cores)
@@ -58,13 +58,17 @@ static int restore_flags(struct embeng *e, const char *folder, uint32_t flags)
 	return embeng_restore(e, folder, &o);
 }
 
-START_TEST(a_model_without_optimizer_takes_the_parameters)
+/* A model without optimizer takes the parameters; slots go by name whatever the optimizer. */
+START_TEST(another_optimizer_takes_what_it_knows)
 {
-	struct embeng *e = open_one(SMALL, "t", 64, 4, (struct embeng_optimizer){0});
+	const struct {
+		struct embeng_optimizer saved, restored;
+	} pairs[] = {{embeng_adam(0.1f), {0}}, {embeng_ftrl(0.1f), embeng_adagrad(0.1f)}};
+	struct embeng *e = open_one(SMALL, "t", 64, 4, pairs[_i].restored);
 	char folder[HELP_PATH];
 
 	folder_new(folder);
-	save_one(folder, embeng_adam(0.1f));
+	save_one(folder, pairs[_i].saved);
 	help_fill(e, 2);
 	help_expect_ok(embeng_restore(e, folder, NULL));
 	help_expect_tables(e, 1);
@@ -73,14 +77,30 @@ START_TEST(a_model_without_optimizer_takes_the_parameters)
 }
 END_TEST
 
-START_TEST(slots_go_by_name_whatever_the_optimizer)
+static void set_step(const char *folder, const char *old, const char *new)
 {
-	struct embeng *e = open_one(SMALL, "t", 64, 4, embeng_adagrad(0.1f));
+	static char text[EDIT_BYTES];
+
+	edit_read(folder, INDEX_NAME, text);
+	edit_replace(text, old, new);
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+}
+
+/* Updates are counted in 64 bits, and begin again at no time. */
+START_TEST(a_step_count_leaves_room)
+{
+	const struct help_table tables[] = {{"t", 6, 2, embeng_adagrad(0.1f)}, {"u", 3, 2, {0}}};
+	struct embeng *e = help_open(SMALL, tables, 2);
 	char folder[HELP_PATH];
 
 	folder_new(folder);
-	save_one(folder, embeng_ftrl(0.1f));
+	edit_save(folder);
 	help_fill(e, 2);
+	set_step(folder, "\"step\": 0,", "\"step\": 4611686018427387905,");
+	help_expect(embeng_restore(e, folder, NULL), -ERANGE, "at most 4611686018427387904");
+	help_expect_tables(e, 2);
+	set_step(folder, "7905,", "7904,");
 	help_expect_ok(embeng_restore(e, folder, NULL));
 	help_expect_tables(e, 1);
 	embeng_close(e);
@@ -256,15 +276,10 @@ static void cancel_everywhere(const char *device, unsigned int passes)
 	folder_remove(folder);
 }
 
-START_TEST(cancels_at_each_call_when_staged)
+/* Staged, or in the first of two passes. */
+START_TEST(cancels_at_each_call)
 {
-	cancel_everywhere("soft:cores=2,memory=64M", 1);
-}
-END_TEST
-
-START_TEST(cancels_in_the_first_of_two_passes)
-{
-	cancel_everywhere(TIGHT, 2);
+	cancel_everywhere(_i == 1 ? "soft:cores=2,memory=64M" : TIGHT, (unsigned int)_i);
 }
 END_TEST
 
@@ -361,16 +376,15 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, round_trips_over_core_counts, 0, 16);
-	tcase_add_test(tcase, a_model_without_optimizer_takes_the_parameters);
-	tcase_add_test(tcase, slots_go_by_name_whatever_the_optimizer);
+	tcase_add_loop_test(tcase, another_optimizer_takes_what_it_knows, 0, 2);
+	tcase_add_test(tcase, a_step_count_leaves_room);
 	tcase_add_test(tcase, a_missing_slot_is_named_or_left);
 	tcase_add_test(tcase, a_missing_table_is_named_or_left);
 	tcase_add_test(tcase, another_shape_is_named_or_left);
 	tcase_add_test(tcase, tables_that_the_model_lacks_are_left_out);
 	tcase_add_test(tcase, a_model_without_tables);
 	tcase_add_test(tcase, says_what_is_wrong_with_the_call);
-	tcase_add_test(tcase, cancels_at_each_call_when_staged);
-	tcase_add_test(tcase, cancels_in_the_first_of_two_passes);
+	tcase_add_loop_test(tcase, cancels_at_each_call, 1, 3);
 	tcase_add_test(tcase, moves_rows_in_pieces);
 	tcase_add_test(tcase, a_read_error_leaves_the_tables);
 	tcase_add_test(tcase, a_read_error_in_place_says_so);

@@ -69,7 +69,7 @@ END_TEST
 static int save_inside(void *arg, const struct embeng_progress *p)
 {
 	const struct help_table t = {"t", 4, 1, {0}};
-	struct embeng *e = help_open("soft:cores=1,memory=1M", &t, 1);
+	struct embeng *e = help_open(test_device("soft:cores=1,memory=1M"), &t, 1);
 
 	(void)p;
 	help_expect(embeng_save(e, arg, NULL), -EBUSY, "another save into this folder");
@@ -218,7 +218,7 @@ START_TEST(a_foreign_index_is_left_alone)
 		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 3);
 	}
 	/* One of ours that cannot be read in full is replaced. */
-	put_file(folder, INDEX_NAME, "{\"schema\": \"embeng.checkpoint/1\"}");
+	put_file(folder, INDEX_NAME, "{\"schema\": \"embeng.checkpoint.index/1\"}");
 	help_expect_ok(embeng_save(e, folder, NULL));
 	embeng_checkpoint_close(help_checkpoint(folder));
 	embeng_close(e);
@@ -231,7 +231,7 @@ END_TEST
 static void expect_name_refused(const char *name)
 {
 	const struct help_table t = {name, 4, 1, {0}};
-	struct embeng *e = help_open("soft:cores=1,memory=1M", &t, 1);
+	struct embeng *e = help_open(test_device("soft:cores=1,memory=1M"), &t, 1);
 	char folder[HELP_PATH];
 
 	folder_new(folder);
@@ -255,7 +255,7 @@ START_TEST(says_what_is_wrong_with_a_save)
 {
 	const struct help_table t = {"\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa9", 60001, 1, {0}};
 	struct embeng_save_options o = {.size = sizeof(o)};
-	struct embeng *e = help_open("soft:cores=1,memory=1M", &t, 1);
+	struct embeng *e = help_open(test_device("soft:cores=1,memory=1M"), &t, 1);
 	char folder[HELP_PATH], *long_text = malloc(PROGRAM_STATE_MAX + 2);
 
 	folder_new(folder);

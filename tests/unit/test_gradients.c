@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Gradients of two features, from wherever the program has them. */
 #include "session_help.h"
+#include "suite.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define DIM 3
@@ -130,4 +133,55 @@ START_TEST(room_comes_with_the_first_copy)
 }
 END_TEST
 
-RUN_SUITE("gradients", from_all_places, room_comes_with_the_first_copy)
+/* A rate of a step is held to what a constant one is; then the step may be given again. */
+START_TEST(a_rate_is_one_that_the_table_allows)
+{
+	const struct {
+		bool ftrl, multiplied;
+		float rate;
+		const char *text; /* NULL: allowed */
+	} cases[] = {
+		{true, false, 0, "learning rate warmup of table t: ftrl: learning_rate 0 must be"},
+		{true, false, -0.5f, "above 0"},
+		{true, false, 0.5f, NULL},
+		{true, true, -0.5f, "0 or above"},
+		{true, true, 0, NULL},
+		{false, false, INFINITY, "finite"},
+		{false, false, NAN, "finite"},
+		{false, false, 0, NULL},
+	};
+	struct shape shape = {
+		.optimizer = cases[_i].ftrl ? embeng_ftrl(0) : embeng_sgd(0)};
+	struct embeng_rate rates[] = {{"warmup", cases[_i].rate}};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .rates = rates, .rate_count = 1,
+				     .features = (const float *const[]){NULL}};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e;
+
+	shape.optimizer.rate_name = "warmup";
+	shape.optimizer.multiply_linear_by_learning_rate = cases[_i].multiplied;
+	e = open_small(&shape);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	if (cases[_i].text) {
+		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -ERANGE);
+		expect_text(cases[_i].text);
+		rates[0].value = 1;
+	}
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, from_all_places);
+	tcase_add_test(tc, room_comes_with_the_first_copy);
+	tcase_add_loop_test(tc, a_rate_is_one_that_the_table_allows, 0, 8);
+}
+
+int main(void)
+{
+	return suite_main("gradients", add);
+}

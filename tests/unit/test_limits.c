@@ -14,9 +14,8 @@ struct expected {
 	u64 element, value, limit;
 };
 
-static void refused(struct direct *d, struct command *command, struct expected e)
+static void expect_fault(struct direct *d, struct command *command, struct expected e)
 {
-	ck_assert_int_eq(direct_submit(d, command), VERDICT_FAILED);
 	ck_assert_uint_eq(command->fault.status, e.status);
 	ck_assert_uint_eq(command->fault.field, e.field);
 	ck_assert_uint_eq(command->fault.element, e.element);
@@ -24,6 +23,20 @@ static void refused(struct direct *d, struct command *command, struct expected e
 	ck_assert_uint_eq(command->fault.limit, e.limit);
 	ck_assert_int_eq(d->regions[1].users, 0);
 	free(command);
+}
+
+static void refused(struct direct *d, struct command *command, struct expected e)
+{
+	ck_assert_int_eq(direct_submit(d, command), VERDICT_FAILED);
+	expect_fault(d, command, e);
+}
+
+/* Accepted, and found wrong when its turn comes. */
+static void fails(struct direct *d, struct command *command, struct expected e)
+{
+	ck_assert_int_eq(direct_submit(d, command), VERDICT_READY);
+	direct_try(d, command);
+	expect_fault(d, command, e);
 }
 
 static void read_only(struct direct *d)
@@ -263,6 +276,16 @@ START_TEST(test_state_counts_optimizer_steps)
 	ck_assert_uint_eq(direct_do(d, small_update(d, 0, 1, 3, 1)), 0);
 	ck_assert_uint_eq(direct_do(d, state(d, EMBENG_OP_STATE_READ, &value)), 0);
 	ck_assert_uint_eq(*value, 42);
+	command = state(d, EMBENG_OP_STATE_WRITE, &value);
+	*value = EMBENG_STEP_COUNT_MAX + 1;
+	fails(d, command,
+	      (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, 0,
+				 EMBENG_STEP_COUNT_MAX + 1, EMBENG_STEP_COUNT_MAX });
+	ck_assert_uint_eq(direct_do(d, state(d, EMBENG_OP_STATE_READ, &value)), 0);
+	ck_assert_uint_eq(*value, 42);
+	command = state(d, EMBENG_OP_STATE_WRITE, &value);
+	*value = EMBENG_STEP_COUNT_MAX;
+	ck_assert_uint_eq(direct_do(d, command), 0);
 	command = state(d, EMBENG_OP_STATE_READ, &value);
 	command->cmd.desc.length = 16;
 	refused(d, command,

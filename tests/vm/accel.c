@@ -35,6 +35,30 @@ int accel_call(int fd, unsigned long request, void *arg)
 	return ret < 0 ? -errno : 0;
 }
 
+static void query(int fd, uint32_t what, void *data, uint32_t size)
+{
+	struct embeng_accel_query arg = {.what = what, .size = size, .data = (uintptr_t)data};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	ck_assert_uint_eq(arg.size, size);
+}
+
+struct embeng_accel_context_state accel_state(int fd)
+{
+	struct embeng_accel_context_state out;
+
+	query(fd, EMBENG_ACCEL_QUERY_CONTEXT, &out, sizeof(out));
+	return out;
+}
+
+struct embeng_accel_device accel_device(int fd)
+{
+	struct embeng_accel_device out;
+
+	query(fd, EMBENG_ACCEL_QUERY_DEVICE, &out, sizeof(out));
+	return out;
+}
+
 void accel_context(int fd)
 {
 	struct embeng_accel_context_create arg = {0};

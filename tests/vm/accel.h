@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "embeng_accel.h"
 #include "embeng_barrier.h"
@@ -27,8 +28,28 @@ int accel_open(void);
 /* 0 or -errno. */
 int accel_call(int fd, unsigned long request, void *arg);
 
-/* The call with the variable arg is refused. */
-#define REFUSED(error, fd, request) ck_assert_int_eq(accel_call(fd, request, &arg), -(error))
+/* A call is refused, and what it was given is as it was. */
+#define REFUSED_WITH(given, what, error, fd, request)                                      \
+	do {                                                                               \
+		__typeof__(given) before = given;                                          \
+		int got = accel_call(fd, request, &(given));                               \
+		ck_assert_msg(got == -(error), "%s: %d, not %d", what, got, -(error));     \
+		ck_assert_msg(!memcmp(&(given), &before, sizeof(before)), "%s: changed", what); \
+	} while (0)
+/* The same with the variable arg. */
+#define REFUSED_FOR(what, error, fd, request) REFUSED_WITH(arg, what, error, fd, request)
+#define REFUSED(error, fd, request) REFUSED_FOR(#request, error, fd, request)
+
+/* mmap() is refused. */
+#define UNMAPPED(error, fd, offset, size, protection, flags)                              \
+	do {                                                                              \
+		ck_assert_ptr_eq(mmap(NULL, size, protection, flags, fd, (off_t)(offset)), \
+				 MAP_FAILED);                                             \
+		ck_assert_int_eq(errno, error);                                           \
+	} while (0)
+
+struct embeng_accel_context_state accel_state(int fd);
+struct embeng_accel_device accel_device(int fd);
 
 void accel_context(int fd);
 struct embeng_accel_bo_create accel_bo(int fd, uint64_t size);

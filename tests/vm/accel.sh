@@ -12,6 +12,8 @@ vectors=$(dirname "$0")/../vectors
 node=$(ls /dev/accel/accel* | head -n 1)
 address=pci:0eb0:00:00.0
 export CK_DEFAULT_TIMEOUT=120
+EMBENG_SOURCE_ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+export EMBENG_SOURCE_ROOT
 
 # same NAME FILE FILE: the files are the same, byte by byte
 same()
@@ -39,14 +41,30 @@ train()
 # program PATH NAME COUNT: a Check program of so many tests, by one path
 program()
 {
-	CK_TAP_LOG_FILE_NAME="$folder/tap" EMBENG_PATH=$1 "$build/tests/vm/$2" \
-		>"$folder/out" 2>"$folder/err"
+	CK_TAP_LOG_FILE_NAME="$folder/tap" EMBENG_PATH=$1 EMBENG_TEST_DEVICE=$node,path=$1 \
+		"$build/tests/$2" >"$folder/out" 2>"$folder/err"
 	grep -E '^(ok|not ok)' "$folder/tap" >"$folder/lines"
 	[ "$(wc -l <"$folder/lines")" -eq "$3" ] || report no "$1: $2 runs"
 	while read -r line; do
 		name=$(echo "$line" | cut -d: -f3)
 		case $line in ok*) report ok "$1: $name" ;; *) report no "$1: $name" ;; esac
 	done <"$folder/lines"
+}
+
+# as_nobody NAME CODE ARGUMENT...: as expect, without any rights
+as_nobody()
+{
+	name=$1 code=$2
+	shift 2
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$embeng" "$@" \
+		>"$folder/out" 2>"$folder/err"
+	[ $? -eq "$code" ] && report ok "$name" || report no "$name"
+}
+
+# driver unbind|bind: from the function, or to it
+driver()
+{
+	echo ${address#pci:} >"/sys/bus/pci/drivers/embeng/$1"
 }
 
 expect 'list' 0 list --json
@@ -58,16 +76,54 @@ says out 'the path is in the name' "^name  *$node,path=validated$"
 expect 'registers' 0 regs -d $address magic boot_state --json
 document 'registers are the device' '[r["value"] for r in d["registers"]] == [0x474e424d, 3]'
 expect 'no such node' 6 info -d /dev/accel/accel63
+expect 'a register that the device writes' 2 regs -d $address --write magic=1
+says err 'is not for a driver to write' 'the device writes MAGIC'
+expect 'plan' 0 plan -d "$node" --table t:1000x16:adam --replicas 2 --json
+cp "$folder/out" "$folder/plan"
+expect 'plan for soft' 0 plan -d soft:cores=2 --table t:1000x16:adam --replicas 2 --json
+document 'a model needs the same memory on both' \
+	'd["items"] == json.load(open("'"$folder"'/plan"))["items"]'
+
+driver unbind
+expect 'without a driver' 9 info -d $address
+expect 'registers are there' 0 regs -d $address magic --json
+document 'and are those of the device' '[r["value"] for r in d["registers"]] == [0x474e424d]'
+expect 'and can be written' 0 regs -d $address --write boot_length=4096 boot_length --json
+document 'and read' '[r["value"] for r in d["registers"]] == [4096]'
+driver bind
+expect 'with the driver again' 0 info -d $address
+
+chmod 600 "$node"
+as_nobody 'without rights to the node' 4 info -d "$node"
+says err 'the group is told' 'usermod -aG render'
+as_nobody 'a device without rights is listed' 0 list
+says out 'with the reason' 'cannot be opened: .*permission denied'
+chmod 666 "$node"
+as_nobody 'with rights to the node' 0 info -d "$node"
+as_nobody 'registers are the administrator'"'"'s' 4 regs -d "$node"
+says err 'the capability is told' CAP_SYS_RAWIO
+as_nobody 'a reset is the administrator'"'"'s' 4 reset -d "$node"
+says err 'its capability is told' CAP_SYS_ADMIN
+chmod 600 "$node"
 
 seq 1 400 | awk '{ for (i = 0; i < 5; i++) printf "item%d ", ($1 * 7 + i * i * 3) % 97; print "" }' \
 	>"$folder/baskets"
+modprobe vgem
 train soft:cores=1 soft
 [ -s "$folder/soft.bits" ] && report ok 'training on soft' || report no 'training on soft'
 for path in mapped validated; do
 	train "$node,path=$path" "$path"
 	same "$path: a training has the bits of soft" "$folder/soft.bits" "$folder/$path.bits"
-	program $path vm-share 2
-	program $path vm-session 3
+	program $path vm/vm-share 2
+	program $path vm/vm-session 11
+	program $path vm/vm-import 4
+	# Of the library, written for any device.
+	program $path unit-test_session 8
+	program $path unit-test_gradients 10
+	program $path unit-test_deadline 5
+	program $path unit-test_buffer 3
+	program $path unit-test_checkpoint 10
+	program $path unit-test_serving_live 4
 done
 
 results soft "$folder/soft.lines"
@@ -77,6 +133,16 @@ for path in mapped validated; do
 	results "$node,path=$path" "$folder/lines"
 	same "$path: all vectors as on soft" "$folder/soft.lines" "$folder/lines"
 done
+
+rmmod embeng && insmod "$build/kmod-$(uname -r)/kmod/embeng.ko" mapped_queues=0
+expect 'mapped queues may be forbidden' 3 info -d "$node,path=mapped"
+says err 'the way out is told' 'path=validated'
+expect 'and are no capability then' 0 info -d "$node" --json
+document 'the others are' 'not "mapped queues" in d["device"]["capabilities"] and "validated queues" in d["device"]["capabilities"]'
+train "$node" forbidden
+same 'without a path a training takes the other, with the bits of soft' "$folder/soft.bits" \
+	"$folder/forbidden.bits"
+rmmod embeng && insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"
 
 expect 'reset' 0 reset -d "$node"
 expect 'alive after a reset' 0 info -d "$node"

@@ -5,7 +5,8 @@
 set -u
 
 build=$1
-. "$(dirname "$0")/tap.sh"
+source=$(cd "$(dirname "$0")/../.." && pwd)
+. "$source/tests/vm/tap.sh"
 address=0eb0:00:00.0
 function=/sys/bus/pci/devices/$address
 debug=/sys/kernel/debug/accel/$address
@@ -61,9 +62,22 @@ traced()
 	done
 }
 
-program vm-accel_memory
-program vm-accel_queue
-program vm-accel_submit
+# compat: calls of a 32-bit program
+compat()
+{
+	cc -m32 -Os -std=gnu11 -Wall -Wextra -Werror -ffreestanding -fno-stack-protector -fno-pie \
+		-fcf-protection=none -static -nostdlib -no-pie -I "$source/uapi" \
+		-idirafter "/usr/include/$(cc -print-multiarch)" $(pkg-config --cflags libdrm) \
+		"$source/tests/vm/compat.c" -o "$folder/compat" || return 1
+	"$folder/compat" "/dev/accel/$(ls "$function/accel")"
+	set -- $?
+	[ "$1" -eq 0 ] || echo "compat.c: the check of line $1 (modulo 256) fails"
+	return "$1"
+}
+
+for part in file memory region queue foreign submit wait; do
+	program vm-accel_$part
+done
 check 'the firmware version is told' grep -E '^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$' \
 	"$function/firmware_version"
 check 'the interface version is told' is interface_version 0.1
@@ -73,13 +87,18 @@ check 'no reset was needed' is resets/sequence 0
 check 'fdinfo tells of memory' with_file fdinfo
 check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/registers"
 check 'tracepoints fire' traced
+check 'a 32-bit program can do it all' compat
 program vm-accel_life
 program vm-accel_ladder
 program vm-accel_upload
 program vm-accel_telemetry
 check 'resets are counted' is resets/wedged 0
+module=$build/kmod-$(uname -r)/kmod/embeng.ko
 check 'the driver unloads' rmmod embeng
-check 'and loads again' insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"
+check 'and loads again, mapped queues forbidden' insmod "$module" mapped_queues=0
+program vm-accel_forbidden
+check 'and unloads' rmmod embeng
+check 'and loads again' insmod "$module"
 check 'the node is back' [ -d "$function/accel" ]
 check 'no complaint in the log' quiet
 finish

@@ -63,16 +63,22 @@ void accel_check_lost(int fd, struct ring *ring)
 {
 	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
 					 .deadline_ns = accel_now() + 10 * SECOND};
-	struct embeng_accel_context_state state = accel_state(fd);
 	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
 	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
+	struct embeng_accel_queue_create create = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+	struct embeng_accel_context_create context = {0};
+	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_QUEUE,
+					   .queue = ring->made.queue};
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
 
 	ck_assert_uint_eq(accel_header(ring)->dead, 1);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
-	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
-	ck_assert_uint_ne(state.reset_sequence, 0);
+	LOST(wait, DRM_IOCTL_EMBENG_WAIT);
+	LOST(bind, DRM_IOCTL_EMBENG_BIND);
+	LOST(create, DRM_IOCTL_EMBENG_QUEUE_CREATE);
+	LOST(context, DRM_IOCTL_EMBENG_CONTEXT_CREATE);
+	LOST(reset, DRM_IOCTL_EMBENG_RESET);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_ne(accel_state(fd).reset_sequence, 0);
 	ck_assert_int_eq(poll(&watched, 1, 0), 1);
 	ck_assert(watched.revents & POLLERR);
 	ring->doorbell->sq_tail = 3;

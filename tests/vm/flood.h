@@ -25,4 +25,7 @@ void accel_check_lost(int fd, struct ring *ring);
 /* Good until the next call. */
 const char *accel_read_file(const char *path);
 
+/* What is given to a lost context is refused. */
+#define LOST(given, request) REFUSED_WITH(given, #request, ESHUTDOWN, fd, request)
+
 #endif

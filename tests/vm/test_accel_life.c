@@ -91,6 +91,27 @@ START_TEST(test_reset)
 }
 END_TEST
 
+/* What is submitted to a validated queue of a lost context. */
+START_TEST(test_lost_submit)
+{
+	int fd = accel_open();
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+	struct embeng_blob_header blob = {.magic = EMBENG_BLOB_MAGIC,
+					  .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
+	struct embeng_accel_submit submit = {.count = 1, .stride = sizeof(cmd),
+					     .commands = (uintptr_t)&cmd};
+	struct embeng_accel_model_load load = {.blob = (uintptr_t)&blob, .length = sizeof(blob)};
+
+	accel_context(fd);
+	submit.queue = load.queue = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0).made.queue;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	LOST(submit, DRM_IOCTL_EMBENG_SUBMIT);
+	LOST(load, DRM_IOCTL_EMBENG_MODEL_LOAD);
+	close(fd);
+}
+END_TEST
+
 START_TEST(test_reset_needs_rights)
 {
 	int fd = accel_open();
@@ -209,6 +230,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_kill_under_flood);
 	tcase_add_loop_test(tc, test_reset, EMBENG_ACCEL_RESET_ENGINE,
 			    EMBENG_ACCEL_RESET_FUNCTION + 1);
+	tcase_add_test(tc, test_lost_submit);
 	tcase_add_test(tc, test_reset_needs_rights);
 	tcase_add_test(tc, test_function_reset_from_outside);
 	tcase_add_test(tc, test_removed);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define SUBMIT DRM_IOCTL_EMBENG_SUBMIT
+#define LOAD DRM_IOCTL_EMBENG_MODEL_LOAD
 #define NOP {.opcode = EMBENG_OP_NOP}
 
 static int fd;
@@ -104,7 +105,7 @@ static const struct {
 START_TEST(test_refused)
 {
 	struct embeng_cmd cmd = NOP;
-	struct embeng_accel_submit arg = request(&cmd, 1), before;
+	struct embeng_accel_submit arg = request(&cmd, 1);
 	const struct embeng_accel_submit *more = &wrong_submits[_i].arg;
 
 	arg.flags += more->flags;
@@ -117,10 +118,7 @@ START_TEST(test_refused)
 	arg.out_syncs += more->out_syncs;
 	arg.index += more->index;
 	arg.cq_head += more->cq_head;
-	before = arg;
-	ck_assert_msg(accel_call(fd, SUBMIT, &arg) == -wrong_submits[_i].error, "%s",
-		      wrong_submits[_i].what);
-	ck_assert_mem_eq(&arg, &before, sizeof(arg));
+	REFUSED_FOR(wrong_submits[_i].what, wrong_submits[_i].error, fd, SUBMIT);
 	ck_assert_uint_eq(submit(&cmd, 1), 0);
 }
 END_TEST
@@ -145,8 +143,7 @@ START_TEST(test_command_refused)
 	struct embeng_cmd cmds[2] = {NOP, wrong_commands[_i].cmd};
 	struct embeng_accel_submit arg = request(cmds, 2);
 
-	ck_assert_msg(accel_call(fd, SUBMIT, &arg) == -wrong_commands[_i].error, "%s",
-		      wrong_commands[_i].what);
+	REFUSED_FOR(wrong_commands[_i].what, wrong_commands[_i].error, fd, SUBMIT);
 	ck_assert_uint_eq(submit(cmds, 1), 0);
 }
 END_TEST
@@ -180,6 +177,22 @@ START_TEST(test_room)
 	ring.cq_head = 1;
 	ck_assert_uint_eq(submit(cmds, 1), 32);
 	ck_assert_int_eq(accel_wait(fd, &ring, 32), 0);
+}
+END_TEST
+
+/* Commands that the device did not fetch yet keep theirs. */
+START_TEST(test_room_for_commands)
+{
+	struct embeng_cmd cmds[16] = {{.arg = 300000ull << EMBENG_NOP_DELAY_SHIFT}};
+	struct embeng_accel_submit arg = request(cmds, 16);
+	int ret = 0;
+
+	for (int i = 0; i < 3 && !ret; i++) {
+		arg = request(cmds, 16);
+		ret = accel_call(fd, SUBMIT, &arg);
+	}
+	ck_assert_int_eq(ret, -ENOSPC);
+	ck_assert_uint_eq(arg.index, 0);
 }
 END_TEST
 
@@ -250,37 +263,71 @@ START_TEST(test_validated_queue_reset)
 }
 END_TEST
 
+static struct embeng_blob_header blob;
+
+static const struct {
+	const char *what;
+	int error;
+	struct embeng_accel_model_load arg; /* added to a valid one */
+	struct embeng_blob_header blob;
+} wrong_models[] = {
+	{"reserved", EINVAL, {.reserved = 1}, {0}},
+	{"second reserved", EINVAL, {.reserved1 = 1}, {0}},
+	{"index", EINVAL, {.index = 1}, {0}},
+	{"shorter than a header", EINVAL, {.length = -1ull}, {0}},
+	{"longer than 64 MiB", EINVAL, {.length = (64 << 20) - sizeof(blob) + 1}, {0}},
+	{"no such queue", ENOENT, {.queue = 1000}, {0}},
+	{"no memory there", EFAULT, {.blob = 1ull << 63}, {0}},
+	{"magic", EBADMSG, {0}, {.magic = 1}},
+	{"version", EBADMSG, {0}, {.version = 1}},
+	{"length of the blob", EBADMSG, {0}, {.length = 1}},
+};
+
+static struct embeng_accel_model_load load(void)
+{
+	blob = (struct embeng_blob_header){.magic = EMBENG_BLOB_MAGIC,
+					   .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	return (struct embeng_accel_model_load){.queue = ring.made.queue, .blob = (uintptr_t)&blob,
+						.length = sizeof(blob), .cookie = 12};
+}
+
 START_TEST(test_model_refused)
 {
-	struct embeng_blob_header blob = {.magic = EMBENG_BLOB_MAGIC,
-					  .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
-	struct embeng_accel_model_load valid = {.queue = ring.made.queue, .blob = (uintptr_t)&blob,
-						.length = sizeof(blob), .cookie = 12}, arg = valid;
+	struct embeng_accel_model_load arg = load();
+	const struct embeng_accel_model_load *more = &wrong_models[_i].arg;
+
+	arg.queue += more->queue;
+	arg.reserved += more->reserved;
+	arg.reserved1 += more->reserved1;
+	arg.index += more->index;
+	arg.length += more->length;
+	arg.blob += more->blob;
+	blob.magic += wrong_models[_i].blob.magic;
+	blob.version += wrong_models[_i].blob.version;
+	blob.length += wrong_models[_i].blob.length;
+	REFUSED_FOR(wrong_models[_i].what, wrong_models[_i].error, fd, LOAD);
+	ck_assert_uint_eq(accel_state(fd).regions, 0);
+}
+END_TEST
+
+START_TEST(test_model_on_the_wrong_queue)
+{
+	struct embeng_accel_model_load arg = load();
+
+	arg.queue = accel_ring(fd, EMBENG_QUEUE_GRADIENT, 0).made.queue;
+	REFUSED(EINVAL, fd, LOAD);
+	arg.queue = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED).made.queue;
+	REFUSED(EINVAL, fd, LOAD);
+}
+END_TEST
+
+/* The frame is the driver's to check, the rest is the engine's. */
+START_TEST(test_model_is_handed_on)
+{
+	struct embeng_accel_model_load arg = load();
 	struct embeng_cqe cqe;
 
-	arg.reserved = 1;
-	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	arg.reserved1 = 1;
-	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	arg.length--;
-	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg.length = (64 << 20) + 1;
-	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	arg.queue = 1000;
-	REFUSED(ENOENT, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg.queue = accel_ring(fd, EMBENG_QUEUE_GRADIENT, 0).made.queue;
-	REFUSED(EINVAL, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	arg.blob = 8;
-	REFUSED(EFAULT, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	arg.length += 8;
-	REFUSED(EBADMSG, fd, DRM_IOCTL_EMBENG_MODEL_LOAD);
-	arg = valid;
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_MODEL_LOAD, &arg), 0);
+	ck_assert_int_eq(accel_call(fd, LOAD, &arg), 0);
 	cqe = accel_take(fd, &ring);
 	ck_assert_uint_eq(cqe.cookie, 12);
 	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_BLOB_CRC);
@@ -297,10 +344,14 @@ static void add(TCase *tc)
 			    sizeof(wrong_commands) / sizeof(wrong_commands[0]));
 	tcase_add_test(tc, test_faults);
 	tcase_add_test(tc, test_room);
+	tcase_add_test(tc, test_room_for_commands);
 	tcase_add_test(tc, test_coalesced_events);
 	tcase_add_test(tc, test_queue_reset);
 	tcase_add_test(tc, test_validated_queue_reset);
-	tcase_add_test(tc, test_model_refused);
+	tcase_add_loop_test(tc, test_model_refused, 0,
+			    sizeof(wrong_models) / sizeof(wrong_models[0]));
+	tcase_add_test(tc, test_model_on_the_wrong_queue);
+	tcase_add_test(tc, test_model_is_handed_on);
 }
 
 int main(void)

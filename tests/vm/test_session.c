@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* A handle on the device: polled, and lost to a reset or an unplugging. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/suite.h"
 #include "embeng.h"
 
 #define ROWS 4
@@ -131,17 +132,24 @@ static void tell_bus(const char *path)
 	close(fd);
 }
 
-START_TEST(test_an_unplugging_is_told)
+/* Writes 1 to a file of the handle's function. */
+static void tell_function(struct embeng *e, const char *file)
 {
-	struct embeng *e = open_device();
 	struct embeng_device_info info = {.size = sizeof(info)};
 	char path[128];
 
-	train_some(e);
 	ck_assert_int_eq(embeng_info(e, &info), 0);
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/remove",
-		 strchr(info.address, ':') + 1);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/%s", strchr(info.address, ':') + 1,
+		 file);
 	tell_bus(path);
+}
+
+START_TEST(test_an_unplugging_is_told)
+{
+	struct embeng *e = open_device();
+
+	train_some(e);
+	tell_function(e, "remove");
 	expect_lost(e, -ENODEV, "the device is gone");
 	tell_bus("/sys/bus/pci/rescan");
 	e = open_device();
@@ -150,20 +158,58 @@ START_TEST(test_an_unplugging_is_told)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("session");
-	TCase *tcase = tcase_create("session");
-	SRunner *runner;
-	int failed;
+struct reader {
+	struct embeng *e;
+	int error;
+	char text[128];
+};
 
+static void *read_on(void *arg)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+	struct reader *r = arg;
+	float rows[ROWS * DIM];
+
+	do
+		r->error = embeng_rows_read(r->e, 0, NULL, NULL, ROWS, rows);
+	while (!r->error);
+	embeng_last_error(&error);
+	snprintf(r->text, sizeof(r->text), "%.127s", error.text);
+	return NULL;
+}
+
+/* Whose call is under way meets the ring's end first, and is told the cause all the same. */
+START_TEST(test_told_in_the_middle)
+{
+	static const struct {
+		const char *file;
+		int error;
+		const char *text;
+	} ends[] = {{"reset", -ESHUTDOWN, "was reset"}, {"remove", -ENODEV, "is gone"}};
+	struct reader r = {.e = open_device()};
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_on, &r), 0);
+	usleep(100000);
+	tell_function(r.e, ends[_i % 2].file);
+	pthread_join(thread, NULL);
+	ck_assert_msg(r.error == ends[_i % 2].error && strstr(r.text, ends[_i % 2].text),
+		      "%d, %s", r.error, r.text);
+	embeng_close(r.e);
+	if (_i % 2)
+		tell_bus("/sys/bus/pci/rescan");
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
 	tcase_add_test(tcase, test_completions_wake_a_poller);
 	tcase_add_test(tcase, test_a_reset_is_told);
 	tcase_add_test(tcase, test_an_unplugging_is_told);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	tcase_add_loop_test(tcase, test_told_in_the_middle, 0, 8);
+}
+
+int main(void)
+{
+	return suite_main("session", add);
 }

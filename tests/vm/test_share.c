@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* One context fed by two processes, and memory that two processes share. */
-#include <check.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../unit/suite.h"
 #include "embeng.h"
 
 #define ROWS 64
@@ -280,19 +280,13 @@ START_TEST(test_gradients_come_from_another_process)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("share");
-	TCase *tcase = tcase_create("share");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_test(tcase, test_two_processes_feed_one_context);
 	tcase_add_test(tcase, test_gradients_come_from_another_process);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_main("share", add);
 }

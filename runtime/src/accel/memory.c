@@ -160,6 +160,9 @@ int accel_region_import(struct device *d, int dmabuf, struct region *out)
 	if (ret == -EBADF || ret == -EINVAL)
 		return fail(-EINVAL, "%s: descriptor %d is no dma-buf that this device can reach",
 			    a->node, dmabuf);
+	if (ret == -EOPNOTSUPP)
+		return fail(ret, "%s: the kernel would put copies between this memory and the "
+			    "device (swiotlb); use memory of embeng_buffer_alloc()", a->node);
 	if (ret)
 		return accel_failed(a, ret, "importing a buffer");
 	ret = reach_imported(a, prime.handle, out);

@@ -36,7 +36,10 @@ static int check_driver(int fd, const char *node, struct embeng_device_info *inf
 
 	if (ret == -ENODEV)
 		return fail(ret, "%s: the device is gone", node);
-	if (ret || strcmp(name, "embeng"))
+	if (ret)
+		return fail(-ENODEV, "%s: this is not an embedding engine, it does not say what its "
+			    "driver is", node);
+	if (strcmp(name, "embeng"))
 		return fail(-ENODEV, "%s: this is not an embedding engine but a device of the "
 			    "driver \"%s\"", node, name);
 	strcpy(info->driver, name);
@@ -103,8 +106,10 @@ static void note_device(const struct embeng_accel_device *device, struct embeng_
 	info->firmware_version = device->firmware_version;
 }
 
-static void note_caps(const struct embeng_caps *caps, struct embeng_device_info *info)
+static void note_caps(const struct accel_facts *facts, struct embeng_device_info *info)
 {
+	const struct embeng_caps *caps = &facts->caps;
+
 	info->interface_major = caps->interface_major;
 	info->interface_minor = caps->interface_minor;
 	info->cores = caps->cores;
@@ -113,6 +118,9 @@ static void note_caps(const struct embeng_caps *caps, struct embeng_device_info 
 	info->dim = caps->dim;
 	info->tables = caps->tables;
 	info->features = caps->features;
+	/* What the driver forbids, nobody has. */
+	if (!(facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES))
+		info->features &= ~(uint64_t)EMBENG_CAP_MAPPED_QUEUES;
 	info->table_memory = caps->table_memory;
 }
 
@@ -136,7 +144,7 @@ int accel_inquire(int fd, const char *node, struct embeng_device_info *info,
 	if (ret)
 		return fail(ret, "%s: the driver does not say what the device can do: %s", node,
 			    strerror(-ret));
-	note_caps(&facts->caps, info);
+	note_caps(facts, info);
 	return check_interface(node, &facts->caps);
 }
 

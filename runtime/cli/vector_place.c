@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "vector_file.h"
+#include "vector_place.h"
+
+static void write_place(FILE *out, const struct vector_place *place)
+{
+	if (!place)
+		return;
+	write_place(out, place->above);
+	if (place->key)
+		fprintf(out, "%s%s", place->above ? "." : "", place->key);
+	else
+		fprintf(out, "[%zu]", place->index);
+}
+
+static char *error_text;
+
+void vector_malformed_into(char *text)
+{
+	error_text = text;
+}
+
+int vector_malformed(const struct vector_place *place, const char *format, ...)
+{
+	FILE *out = fmemopen(error_text, VECTOR_ERROR_TEXT, "w");
+	va_list args;
+
+	if (!out)
+		return -1;
+	write_place(out, place);
+	fputs(place ? ": " : "", out);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fclose(out);
+	error_text[VECTOR_ERROR_TEXT - 1] = '\0';
+	return -1;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/* Commands that are taken before they may run: lookups ahead, drains. */
+#include "ring_help.h"
+
+START_TEST(lookups_are_accepted_ahead_and_done_in_order)
+{
+	struct rig_queue *q;
+	struct embeng_cmd cmd;
+	struct embeng_cqe cqe;
+	u64 step, depth;
+
+	start();
+	fake.ready = 0;
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	depth = reg_read32(rig->engine, EMBENG_REG_STEP_DEPTH);
+	for (step = 1; step <= depth + 1; step++) {
+		cmd = lookup(step);
+		rig_submit(q, &cmd);
+	}
+	rig_run(rig);
+	ck_assert_uint_eq(fake.commits, depth);
+	ck_assert_uint_eq(rig_header(q)->sq_head, depth);
+	for (step = 1; step <= depth; step++) {
+		ck_assert(rig_reap(q, &cqe));
+		ck_assert_uint_eq(cqe.flags, EMBENG_CQE_ACCEPTED);
+		ck_assert_uint_eq(cqe.step, step);
+	}
+	fake.ready = U64_MAX;
+	for (step = 1; step <= depth + 1; step++) {
+		do
+			cqe = rig_wait(q);
+		while (cqe.flags != EMBENG_CQE_DONE);
+		ck_assert_uint_eq(cqe.step, step);
+		ck_assert_uint_eq(fake.log[step - 1], step);
+	}
+	ck_assert_uint_eq(fake.finishes, depth + 1);
+	ck_assert_uint_eq(fake.releases, depth + 1);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_refused_lookup_answers_at_once)
+{
+	struct rig_queue *q;
+	struct embeng_cmd cmd = lookup(1);
+	struct embeng_cqe cqe;
+
+	start();
+	fake.ready = 0;
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	ck_assert_uint_eq(rig_call(q, &cmd).flags, EMBENG_CQE_ACCEPTED);
+	fake.accept_status = EMBENG_STATUS_ID;
+	cmd = lookup(2);
+	cqe = rig_call(q, &cmd);
+	rig_assert_cqe(&cqe, 2, EMBENG_STATUS_ID, EMBENG_FIELD_IDS);
+	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_DONE);
+	ck_assert_uint_eq(cqe.feature, 3);
+	ck_assert_uint_eq(cqe.element, 4);
+	ck_assert_uint_eq(cqe.value, 5);
+	ck_assert_uint_eq(cqe.limit, 6);
+	ck_assert_uint_eq(fake.finishes, 0);
+	ck_assert_uint_eq(fake.releases, 1);
+	rig_free(rig);
+}
+END_TEST
+
+static struct rig_queue *gradient, *transfer;
+
+/* The gradient queue was looked at just before, the transfer queue comes next. */
+static void ring_two(struct command *command)
+{
+	struct embeng_cmd update = {
+		.opcode = EMBENG_OP_UPDATE, .cookie = 70, .step = 1, .desc = mem};
+	struct embeng_cmd drain = {.opcode = EMBENG_OP_DRAIN, .cookie = 71, .step = 1};
+
+	if (command->cmd.opcode != EMBENG_OP_LOOKUP)
+		return;
+	rig_submit(gradient, &update);
+	rig_submit(transfer, &drain);
+}
+
+START_TEST(a_drain_covers_what_was_rung_before_it)
+{
+	struct rig_queue *input;
+	struct embeng_cmd cmd;
+	struct embeng_cqe cqe;
+
+	start();
+	gradient = rig_queue(rig, 0, EMBENG_QUEUE_GRADIENT, 0);
+	input = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	transfer = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	fake.ready = 1; /* the lookup itself waits */
+	fake.accepting = ring_two;
+	cmd = lookup(2);
+	rig_submit(input, &cmd);
+	cqe = rig_wait(transfer);
+	rig_assert_cqe(&cqe, 71, EMBENG_STATUS_OK, EMBENG_FIELD_NONE);
+	ck_assert_uint_eq(fake.runs, 2);
+	ck_assert_uint_eq(fake.log[0], 70);
+	ck_assert_uint_eq(fake.log[1], 71);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(accepting_computes_nothing)
+{
+	struct rig_queue *q;
+	struct embeng_cmd cmd = lookup(1);
+	struct embeng_cqe cqe;
+
+	start();
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	rig_submit(q, &cmd);
+	ck_assert_int_eq(engine_run(rig->engine, ENGINE_RUN_ACCEPT), 1);
+	ck_assert(rig_reap(q, &cqe));
+	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_ACCEPTED);
+	ck_assert_uint_eq(fake.runs, 0);
+	ck_assert_int_eq(engine_run(rig->engine, ENGINE_RUN_ALL), 1);
+	ck_assert_uint_eq(fake.runs, 1);
+	ck_assert_int_eq(engine_run(rig->engine, ENGINE_RUN_ALL), 0);
+	rig_free(rig);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, lookups_are_accepted_ahead_and_done_in_order);
+	tcase_add_test(t, a_refused_lookup_answers_at_once);
+	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
+	tcase_add_test(t, accepting_computes_nothing);
+}
+
+int main(void)
+{
+	return suite_main("ring_accept", add);
+}
