@@ -25,7 +25,7 @@ bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table)
 	int i;
 
 	for_each_sgtable_dma_sg(table, sg, i) {
-		if (dma_need_sync(&ed->pci->dev, sg_dma_address(sg)))
+		if (embeng_dma_need_sync(&ed->pci->dev, sg_dma_address(sg)))
 			return true;
 	}
 	return false;
@@ -57,7 +57,7 @@ bool embeng_import_can_pin(struct embeng_device *ed)
 	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
 	if (dma_mapping_error(dev, dma))
 		return false;
-	can = !dma_need_sync(dev, dma);
+	can = !embeng_dma_need_sync(dev, dma);
 	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
 	return can;
 }
