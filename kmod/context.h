@@ -205,6 +205,9 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 
 int embeng_queue_reset(struct embeng_context *ctx, u32 number);
 
+/* command.c */
+int embeng_command_check(u32 kind, const struct embeng_cmd *cmd);
+
 /* submit.c */
 int embeng_submit_consume(struct embeng_queue *q, u32 head);
 int embeng_submit_one(struct embeng_queue *q, struct embeng_cmd *cmd, u32 *index);

@@ -8,6 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "context.h"
+#include "ring.h"
 #include "trace.h"
 
 #define STRIDE_MAX 4096u
@@ -16,13 +17,6 @@ struct batch {
 	struct embeng_cmd *commands;
 	u32 count;
 	u32 owed; /* completions that the device may post for them */
-};
-
-static const u32 kinds[] = {
-#define KINDS_OF(name, value, mask, words) \
-	[value] = mask,
-	EMBENG_OPCODE_TABLE(KINDS_OF)
-#undef KINDS_OF
 };
 
 static u32 completions(const struct embeng_cmd *cmd)
@@ -40,15 +34,7 @@ static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 
 static int check_command(const struct embeng_queue *q, const struct embeng_cmd *cmd)
 {
-	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
-
-	if (cmd->opcode >= ARRAY_SIZE(kinds))
-		return -EOPNOTSUPP;
-	if (!(kinds[cmd->opcode] & BIT(q->kind)))
-		return -EINVAL;
-	if (cmd->flags & ~flags || cmd->reserved0)
-		return -EINVAL;
-	return check_key(q->context, &cmd->desc);
+	return embeng_command_check(q->kind, cmd) ?: check_key(q->context, &cmd->desc);
 }
 
 static int check_batch(const struct embeng_queue *q, struct batch *batch)
@@ -111,7 +97,7 @@ static void walk(struct embeng_queue *q)
 int embeng_submit_consume(struct embeng_queue *q, u32 head)
 {
 	walk(q);
-	if (head - q->cq_head > q->walked - q->cq_head)
+	if (!embeng_ring_between(head, q->cq_head, q->walked))
 		return -EINVAL;
 	if (head != q->cq_head)
 		embeng_doorbell_write(q->doorbell, cq_head, head);
@@ -122,10 +108,10 @@ int embeng_submit_consume(struct embeng_queue *q, u32 head)
 static bool has_room(const struct embeng_queue *q, const struct batch *batch)
 {
 	u32 head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
-	u32 unread = q->walked - q->cq_head;
 
-	return q->sq_tail - head + batch->count <= q->layout.sq_entries &&
-	       unread + q->owed + batch->owed <= q->layout.cq_entries;
+	return embeng_ring_holds(head, q->sq_tail, batch->count, q->layout.sq_entries) &&
+	       embeng_ring_holds(q->cq_head, q->walked, (u64)q->owed + batch->owed,
+				 q->layout.cq_entries);
 }
 
 static void push(struct embeng_queue *q, const struct batch *batch)
