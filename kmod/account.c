@@ -7,6 +7,7 @@
 #include <linux/cleanup.h>
 
 #include "context.h"
+#include "ring.h"
 #include "trace.h"
 
 /**
@@ -236,7 +237,7 @@ int embeng_account_consume(struct embeng_queue *q, u32 head)
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		walk(q, &done);
-		if (head - q->cq_head > q->walked - q->cq_head) {
+		if (!embeng_ring_between(head, q->cq_head, q->walked)) {
 			ret = -EINVAL;
 		} else if (head != q->cq_head) {
 			embeng_doorbell_write(q->doorbell, cq_head, head);

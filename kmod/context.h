@@ -298,6 +298,9 @@ void embeng_watch_refresh(struct embeng_context *ctx);
 /* reset.c */
 int embeng_reset_queue(struct embeng_context *ctx, u32 number);
 
+/* command.c */
+int embeng_command_check(u32 kind, const struct embeng_cmd *cmd);
+
 /* submit.c */
 int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 			const struct embeng_record_engine *model, u32 *index);

@@ -101,6 +101,7 @@ struct embeng_vector {
  * @admin: the driver's own queue
  * @vectors: interrupts
  * @vector_count: of @vectors
+ * @can_pin: the device sees pages of programs as they are
  * @reset_lock: see above
  * @bo_lock: guards @bos
  * @bos: buffers that the device may be given
@@ -129,6 +130,7 @@ struct embeng_device {
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;
 	u32 vector_count;
+	bool can_pin;
 	struct rw_semaphore reset_lock;
 	struct mutex bo_lock; /* guards @bos */
 	struct list_head bos;
@@ -190,6 +192,9 @@ int embeng_admin_init(struct embeng_device *ed);
 void embeng_admin_start(struct embeng_device *ed);
 void embeng_admin_poll(struct embeng_device *ed);
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
+
+/* import.c */
+int embeng_import_init(struct embeng_device *ed);
 
 /* irq.c */
 int embeng_irq_init(struct embeng_device *ed);

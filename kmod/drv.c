@@ -37,6 +37,9 @@ static int check_tail(unsigned int cmd, unsigned long arg)
 
 	if (nr >= ARRAY_SIZE(ioctls) || !ioctls[nr].func)
 		return -ENOTTY;
+	/* Another direction is another call; the core would leave a part of the copying out. */
+	if (_IOC_DIR(cmd) != _IOC_DIR(ioctls[nr].cmd))
+		return -ENOTTY;
 	known = _IOC_SIZE(ioctls[nr].cmd);
 	if (_IOC_SIZE(cmd) <= known)
 		return 0;
@@ -160,6 +163,9 @@ static int bring_up(struct embeng_device *ed)
 {
 	int ret = embeng_device_map(ed);
 
+	if (ret)
+		return ret;
+	ret = embeng_import_init(ed);
 	if (ret)
 		return ret;
 	ret = embeng_admin_init(ed);

@@ -3,15 +3,16 @@
 #include <linux/cleanup.h>
 
 #include "context.h"
+#include "ring.h"
 
 /* Under vector->lock. */
 static bool has_room(const struct embeng_queue *q, const struct embeng_batch *batch)
 {
 	u32 head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
-	u32 unread = q->walked - q->cq_head;
 
-	return q->sq_tail - head + batch->count <= q->layout.sq_entries &&
-	       unread + q->owed + batch->owed <= q->layout.cq_entries;
+	return embeng_ring_holds(head, q->sq_tail, batch->count, q->layout.sq_entries) &&
+	       embeng_ring_holds(q->cq_head, q->walked, (u64)q->owed + batch->owed,
+				 q->layout.cq_entries);
 }
 
 /* What the queue's own commands wait for. Under vector->lock. */

@@ -12,13 +12,6 @@
 
 #define STRIDE_MAX 4096u
 
-static const u32 kinds[] = {
-#define KINDS_OF(name, value, mask, words) \
-	[value] = mask,
-	EMBENG_OPCODE_TABLE(KINDS_OF)
-#undef KINDS_OF
-};
-
 /* The key may end any time; the device looks again, and this only finds mistakes early. */
 static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 {
@@ -29,15 +22,7 @@ static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 
 static int check_command(const struct embeng_queue *q, const struct embeng_cmd *cmd)
 {
-	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
-
-	if (cmd->opcode >= ARRAY_SIZE(kinds))
-		return -EOPNOTSUPP;
-	if (!(kinds[cmd->opcode] & BIT(q->kind)))
-		return -EINVAL;
-	if (cmd->flags & ~flags || cmd->reserved0)
-		return -EINVAL;
-	return check_key(q->context, &cmd->desc);
+	return embeng_command_check(q->kind, cmd) ?: check_key(q->context, &cmd->desc);
 }
 
 static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
