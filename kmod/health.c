@@ -4,7 +4,6 @@
  * them. The device must not reach the ring while it does. What a program may write, in a
  * mapped queue, is believed as far as it can hurt that program alone.
  */
-#include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
 
@@ -39,18 +38,16 @@ void embeng_health_note(struct embeng_queue *q)
 	q->last_head = head;
 }
 
-/* Marks a completion of this cookie that no newer command has taken for its own. */
-static bool take_completion(const struct embeng_queue *q, u64 cookie, unsigned long *taken,
-			    u32 tail, u32 count)
+/* A refused command may be complete before older ones are. */
+static bool is_answered(const struct embeng_queue *q, u32 index)
 {
+	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
+	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
 	const struct embeng_cqe *cqe;
-	u32 i, slot;
 
 	for (i = 1; i <= count; i++) {
 		cqe = completion_at(q, tail - i);
-		slot = (tail - i) & (q->layout.cq_entries - 1);
-		if (READ_ONCE(cqe->cookie) == cookie && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE &&
-		    !__test_and_set_bit(slot, taken))
+		if (READ_ONCE(cqe->index) == index && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
 			return true;
 	}
 	return false;
@@ -62,11 +59,9 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
 	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1), i;
-	unsigned long *taken __free(bitmap) = bitmap_zalloc(q->layout.cq_entries, GFP_KERNEL);
 
-	for (i = 1; taken && i <= commands; i++) {
-		if (take_completion(q, READ_ONCE(command_at(q, done - i)->cookie), taken, tail,
-				    completions))
+	for (i = 1; i <= commands; i++) {
+		if (is_answered(q, done - i))
 			continue;
 		*index = done - i;
 		return true;
@@ -108,6 +103,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 		.status = hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED,
 		.flags = EMBENG_CQE_DONE,
 		.feature = EMBENG_NO_INDEX,
+		.index = index,
 		.element = hung ? index : 0,
 		.value = hung ? q->fault_ns : 0,
 		.limit = hung ? rung : 0,
@@ -120,21 +116,6 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 	embeng_publish_cq_tail(&header->cq_tail, tail + 1);
 	smp_store_release(&header->sent, tail + 1);
 	return true;
-}
-
-/* A refused command may be complete before older ones are. */
-static bool is_answered(const struct embeng_queue *q, u32 index)
-{
-	u32 tail = READ_ONCE(embeng_queue_header(q)->cq_tail);
-	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
-	u64 cookie = READ_ONCE(command_at(q, index)->cookie);
-
-	for (i = 1; i <= count; i++) {
-		if (READ_ONCE(completion_at(q, tail - i)->cookie) == cookie &&
-		    READ_ONCE(completion_at(q, tail - i)->flags) & EMBENG_CQE_DONE)
-			return true;
-	}
-	return false;
 }
 
 /* What a device took that was reset before it could say anything. */

@@ -21,6 +21,8 @@ static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	embeng_health_note(q);
 	*sq_index = embeng_health_settle(q, EMBENG_ACCEL_RESET_QUEUE);
 	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
+	if (!q->mapped)
+		embeng_account_settled(q);
 	return 0;
 }
 
@@ -48,6 +50,7 @@ static int reset(struct embeng_queue *q)
 	u32 sq_index, cq_index;
 	int ret;
 
+	embeng_account_stop(q);
 	embeng_queue_end(q);
 	ret = settle(q, &sq_index, &cq_index);
 	if (ret)
@@ -59,7 +62,15 @@ static int reset(struct embeng_queue *q)
 		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang);
 		ret = -ESHUTDOWN;
 	}
+	embeng_account_start(q);
 	return ret;
+}
+
+/* A program's mistake, or its wish: no command is to blame, and nothing worth a dump. */
+static bool is_programs(const struct embeng_hang *hang)
+{
+	return hang->cause == EMBENG_ACCEL_CAUSE_REQUEST ||
+	       hang->cause == EMBENG_ACCEL_CAUSE_FENCE;
 }
 
 /**
@@ -84,7 +95,7 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	if (!q)
 		return -ENOENT;
 	q->at_fault = false;
-	if (hang->cause == EMBENG_ACCEL_CAUSE_REQUEST)
+	if (is_programs(hang))
 		embeng_health_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
 	else
 		look_at_hang(q, hang);

@@ -26,7 +26,7 @@ static void lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->ring)
 			embeng_health_settle(q, rung);
-		embeng_queue_bury(q);
+		embeng_queue_bury(q, embeng_gone(ed) ? -ENODEV : -ESHUTDOWN);
 	}
 }
 
@@ -99,6 +99,8 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	unsigned long number;
 	u32 active;
 
+	/* Pairs with READ_ONCE() where completions are taken, also in interrupts. */
+	WRITE_ONCE(ed->resetting, true);
 	if (!embeng_present(ed))
 		return;
 	ed->faults = embeng_reset_faults(ed);
@@ -176,6 +178,7 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 		rung = EMBENG_ACCEL_RESET_WEDGED;
 	}
 	lose_all(ed, rung, hang);
+	WRITE_ONCE(ed->resetting, false);
 	embeng_reset_tell(ed, rung, hang);
 }
 

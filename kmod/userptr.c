@@ -127,7 +127,7 @@ static int check(const struct embeng_accel_userptr *arg)
 		return -EINVAL;
 	if (check_add_overflow(arg->address, arg->size, &end))
 		return -EOVERFLOW;
-	return arg->size >> PAGE_SHIFT > INT_MAX ? -ENOMEM : 0;
+	return embeng_bo_check_pages(arg->size >> PAGE_SHIFT);
 }
 
 /**
