@@ -61,8 +61,9 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
-	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1), i;
+	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1);
 	unsigned long *taken __free(bitmap) = bitmap_zalloc(q->layout.cq_entries, GFP_KERNEL);
+	u32 i;
 
 	for (i = 1; taken && i <= commands; i++) {
 		if (take_completion(q, READ_ONCE(command_at(q, done - i)->cookie), taken, tail,
@@ -118,6 +119,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 		q->context->device->faults++;
 	}
 	embeng_publish_cq_tail(&header->cq_tail, tail + 1);
+	/* Pairs with embeng_ring_lost(). */
 	smp_store_release(&header->sent, tail + 1);
 	return true;
 }
@@ -161,7 +163,8 @@ static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
-	u32 head = READ_ONCE(header->sq_head), tail = q->last_tail, index;
+	u32 tail = q->mapped ? q->last_tail : q->sq_tail;
+	u32 head = READ_ONCE(header->sq_head), index;
 
 	if (tail - head > q->layout.sq_entries)
 		tail = head;
@@ -173,7 +176,7 @@ u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 			break;
 	}
 	q->at_fault = false;
-	smp_store_release(&header->done, index);
+	WRITE_ONCE(header->done, index);
 	embeng_publish_sq_head(&header->sq_head, index);
 	return index;
 }

@@ -227,7 +227,8 @@ enum embeng_accel_rung {
 	X(FAULT, 7, "fault", "the device reported a fault: its tables lost data, or worse") \
 	X(STATE, 8, "state", "the device was reset by something else")                     \
 	X(BUS, 9, "bus", "the bus reported an error")                                      \
-	X(GONE, 10, "gone", "the device is gone")
+	X(GONE, 10, "gone", "the device is gone")                                          \
+	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power")
 
 enum embeng_accel_cause {
 #define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,

@@ -41,6 +41,7 @@ void emu_debugfs_add(struct emu *emu)
 	snprintf(name, sizeof(name), "%u", emu->number);
 	emu->debugfs = debugfs_create_dir(name, root);
 	emu_faults_init(&emu->faults, emu->debugfs);
+	emu_bus_error_init(emu);
 	make_speed(&emu->speed, debugfs_create_dir("speed", emu->debugfs));
 	debugfs_create_file_unsafe("mapped_pages", 0400, emu->debugfs, emu, &mapped_pages_fops);
 	debugfs_create_u64("unmapped_in_use", 0400, emu->debugfs, &emu->unmapped_in_use);

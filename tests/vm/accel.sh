@@ -68,6 +68,7 @@ for path in mapped validated; do
 	same "$path: a training has the bits of soft" "$folder/soft.bits" "$folder/$path.bits"
 	program $path vm-share 2
 	program $path vm-session 3
+	program $path vm-rescue 3
 done
 
 results soft "$folder/soft.lines"

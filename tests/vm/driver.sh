@@ -74,6 +74,8 @@ check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/register
 check 'tracepoints fire' traced
 program vm-accel_life
 program vm-accel_ladder
+program vm-accel_hang
+program vm-accel_recovery
 check 'resets are counted' is resets/wedged 0
 check 'the driver unloads' rmmod embeng
 check 'and loads again' insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"
