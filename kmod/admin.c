@@ -141,10 +141,12 @@ static void submit(struct embeng_device *ed, struct embeng_admin_cmd *cmd, struc
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
+/* What waits for time alone keeps no answer back, what runs may. */
 static u64 progress(struct embeng_device *ed)
 {
 	return embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS) +
-	       embeng_read64(ed, EMBENG_REG_PROGRESS) +
+	       (embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) ?
+			embeng_read64(ed, EMBENG_REG_PROGRESS) : 0) +
 	       embeng_read64(ed, EMBENG_REG_COUNT_BYTES_READ) +
 	       embeng_read64(ed, EMBENG_REG_COUNT_BYTES_WRITTEN) +
 	       READ_ONCE(ed->admin.cq_head);
@@ -161,6 +163,8 @@ static int wait(struct embeng_device *ed, struct request *request)
 		embeng_admin_poll(ed);
 		if (embeng_gone(ed) || !embeng_present(ed))
 			return -ENODEV;
+		if (embeng_ring_lost(header(ed)))
+			return -ETIMEDOUT;
 		now = progress(ed);
 		if (now != before)
 			moved = jiffies;

@@ -111,6 +111,7 @@ struct embeng_refusal {
 /**
  * struct embeng_device_watch - what the watchdog saw of the device last
  * @work: the next look
+ * @last: look that counted, jiffies
  * @heartbeat: register
  * @progress: sum of registers that move with work
  * @silent: looks since the heartbeat moved
@@ -119,6 +120,7 @@ struct embeng_refusal {
  */
 struct embeng_device_watch {
 	struct delayed_work work;
+	unsigned long last;
 	u32 heartbeat;
 	u64 progress;
 	u32 silent;
@@ -330,6 +332,15 @@ static inline int embeng_hwmon_init(struct embeng_device *ed)
 
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* Published in the other order: what was sent and is not here is nowhere. */
+static inline bool embeng_ring_lost(const struct embeng_ring_header *header)
+{
+	/* Pairs with the device's release, which comes after that of cq_tail. */
+	u32 sent = smp_load_acquire(&header->sent);
+
+	return (s32)(sent - embeng_observe_cq_tail(&header->cq_tail)) > 0;
+}
 
 static inline void __iomem *embeng_doorbell(const struct embeng_device *ed, u32 queue)
 {

@@ -58,7 +58,8 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
-	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1), i;
+	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1);
+	u32 i;
 
 	for (i = 1; i <= commands; i++) {
 		if (is_answered(q, done - i))
@@ -114,6 +115,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 		q->context->device->faults++;
 	}
 	embeng_publish_cq_tail(&header->cq_tail, tail + 1);
+	/* Pairs with embeng_ring_lost(). */
 	smp_store_release(&header->sent, tail + 1);
 	return true;
 }
@@ -142,7 +144,8 @@ static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
-	u32 head = READ_ONCE(header->sq_head), tail = q->last_tail, index;
+	u32 tail = q->mapped ? q->last_tail : q->sq_tail;
+	u32 head = READ_ONCE(header->sq_head), index;
 
 	if (tail - head > q->layout.sq_entries)
 		tail = head;
@@ -154,7 +157,7 @@ u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 			break;
 	}
 	q->at_fault = false;
-	smp_store_release(&header->done, index);
+	WRITE_ONCE(header->done, index);
 	embeng_publish_sq_head(&header->sq_head, index);
 	return index;
 }

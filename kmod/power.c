@@ -12,7 +12,7 @@
 #define STANDSTILL_US (2 * USEC_PER_SEC)
 #define LOOK_US 1000
 
-static const struct embeng_hang asleep = { .cause = EMBENG_ACCEL_CAUSE_STATE };
+static const struct embeng_hang asleep = { .cause = EMBENG_ACCEL_CAUSE_POWER };
 
 static bool queue_stands(const struct embeng_queue *q)
 {

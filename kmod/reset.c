@@ -35,6 +35,8 @@ static void lose_all(struct embeng_device *ed, u32 rung, const struct embeng_han
 	struct embeng_context *ctx;
 
 	ed->resets.sequence++;
+	ed->watch.silent = 0;
+	ed->watch.still = 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		lose(ed, ctx, rung, hang);
@@ -109,7 +111,8 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {
-			if (!ctx->lost)
+			/* A doorbell that something else has reset says nothing any more. */
+			if (!ctx->lost && hang->cause != EMBENG_ACCEL_CAUSE_STATE)
 				note_queue(q, active, hang);
 		}
 	}

@@ -41,7 +41,8 @@ struct verdict {
 
 static u64 progress_of(struct embeng_device *ed)
 {
-	return embeng_read64(ed, EMBENG_REG_PROGRESS) + embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS);
+	return embeng_read64(ed, EMBENG_REG_PROGRESS) +
+	       embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS);
 }
 
 static void look_at_registers(struct embeng_device *ed)
@@ -81,14 +82,6 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 		      ed->watch.since_ns);
 }
 
-static bool is_lost(const struct embeng_ring_header *header)
-{
-	u32 sent = smp_load_acquire(&header->sent);
-
-	/* Published in the other order: what was sent and is not here is nowhere. */
-	return (s32)(sent - embeng_observe_cq_tail(&header->cq_tail)) > 0;
-}
-
 static bool moved(struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
@@ -123,7 +116,7 @@ static u32 cause_of(struct embeng_queue *q)
 	struct embeng_queue_watch *w = &q->watch;
 
 	embeng_health_note(q);
-	if (is_lost(embeng_queue_header(q)))
+	if (embeng_ring_lost(embeng_queue_header(q)))
 		return EMBENG_ACCEL_CAUSE_LOST_COMPLETION;
 	if (moved(q) || may_stand(q)) {
 		w->stood = 0;
@@ -171,7 +164,8 @@ static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
 		if (!READ_ONCE(ctx->on_device) || ctx->lost)
 			continue;
 		any = true;
-		if (v->rung != EMBENG_ACCEL_RESET_NONE || !v->hang.cause)
+		/* What stands in a device that is down says nothing of queues. */
+		if (!v->hang.cause)
 			look_at_queues(ctx, v);
 	}
 	return any;
@@ -190,11 +184,15 @@ static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
 static unsigned long period(struct embeng_device *ed, uint ms)
 {
 	/* A heart that beats less often cannot be heard more often. */
-	u32 beat_ms = min(embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS), BEAT_MS_MAX);
+	u32 beat_ms = embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS);
 
+	/* Nor can one that is not there. */
+	if (beat_ms > BEAT_MS_MAX)
+		beat_ms = 0;
 	return msecs_to_jiffies(max(ms / LOOKS, beat_ms)) + 1;
 }
 
+/* A new context makes it look at once, which must not make looks come faster. */
 static void on_time(struct work_struct *work)
 {
 	struct embeng_device *ed = container_of(work, struct embeng_device, watch.work.work);
@@ -203,7 +201,8 @@ static void on_time(struct work_struct *work)
 	bool any = true;
 	u64 seen;
 
-	if (ms) {
+	if (ms && time_after_eq(jiffies, ed->watch.last + period(ed, ms))) {
+		ed->watch.last = jiffies;
 		/* No context goes away before it is dealt with. */
 		guard(mutex)(&ed->contexts_mutex);
 		any = look(ed, &v, &seen);
@@ -221,7 +220,7 @@ static void on_time(struct work_struct *work)
  */
 void embeng_watchdog_start(struct embeng_device *ed)
 {
-	queue_delayed_work(system_freezable_wq, &ed->watch.work, 1);
+	mod_delayed_work(system_freezable_wq, &ed->watch.work, 1);
 }
 
 /**
@@ -240,4 +239,5 @@ void embeng_watchdog_stop(struct embeng_device *ed)
 void embeng_watchdog_init(struct embeng_device *ed)
 {
 	INIT_DELAYED_WORK(&ed->watch.work, on_time);
+	ed->watch.last = jiffies;
 }

@@ -278,7 +278,8 @@ enum embeng_accel_rung {
 	X(STATE, 8, "state", "the device was reset by something else")                     \
 	X(BUS, 9, "bus", "the bus reported an error")                                      \
 	X(GONE, 10, "gone", "the device is gone")                                          \
-	X(FENCE, 11, "fence", "a fence waited for what the program did not do")
+	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power") \
+	X(FENCE, 12, "fence", "a fence waited for what the program did not do")
 
 enum embeng_accel_cause {
 #define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,

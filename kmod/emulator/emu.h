@@ -120,6 +120,7 @@ struct emu_msix {
  * @climate: the heat source that the device is
  * @dead: a fault: the engine does nothing until the function is reset
  * @gone: a fault: the function answers all ones and its engine is off
+ * @bus_error: how the last recovery from one ended, 0: there was none
  * @back_ns: a fault: the link is down until then, 0: it is not
  */
 struct emu {
@@ -145,6 +146,7 @@ struct emu {
 	struct port_climate climate;
 	bool dead;
 	bool gone;
+	pci_ers_result_t bus_error;
 	u64 back_ns;
 };
 
@@ -224,6 +226,9 @@ void emu_debugfs_init(void);
 void emu_debugfs_exit(void);
 void emu_debugfs_add(struct emu *emu);
 void emu_debugfs_remove(struct emu *emu);
+
+/* bus_error.c */
+void emu_bus_error_init(struct emu *emu);
 
 /* configfs.c */
 int emu_configfs_init(const struct emu_options *options);

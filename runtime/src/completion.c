@@ -42,6 +42,15 @@ int command_error(const char *what, const struct embeng_cqe *c)
 		return error_set(meaning.code, c->status,
 				 "%s: %s: %" PRIu64 " bytes are needed, there are %" PRIu64, what,
 				 meaning.text, (uint64_t)c->value, (uint64_t)c->limit);
+	if (c->status == EMBENG_STATUS_HUNG)
+		return error_set(meaning.code, c->status,
+				 "%s: %s after %" PRIu64 " ms (command %" PRIu64 " of its queue, step "
+				 "%" PRIu64 "); the device kept a dump of it in "
+				 "/sys/class/devcoredump", what, meaning.text,
+				 (uint64_t)c->value / 1000000, (uint64_t)c->element,
+				 (uint64_t)c->step);
+	if (c->status == EMBENG_STATUS_ABORTED)
+		return error_set(meaning.code, c->status, "%s: %s", what, meaning.text);
 	return error_set(meaning.code, c->status,
 			 "%s: %s (%s, element %" PRIu64 ", value %" PRIu64 ", limit %" PRIu64 ")",
 			 what, meaning.text, field_words(c->field), (uint64_t)c->element,

@@ -102,6 +102,13 @@ static int late(bool still, struct deadline deadline)
 	return deadline.at != UINT64_MAX && now_ns() >= deadline.at ? -ETIME : 0;
 }
 
+/* A ring is dead after it has said what became of its commands. */
+static bool is_settled(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg)
+{
+	session_reap(e);
+	return ready(e, arg);
+}
+
 int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
 	       struct deadline deadline)
 {
@@ -120,6 +127,8 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 		if (ready(e, arg))
 			return 0;
 		ret = session_lost(e);
+		if (ret && is_settled(e, ready, arg))
+			return 0;
 		ret = ret ? ret : late(still, deadline);
 		if (ret)
 			return ret;

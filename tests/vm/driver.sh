@@ -15,7 +15,13 @@ tracing=/sys/kernel/tracing
 # quiet: the kernel complained of nothing since it started
 quiet()
 {
-	! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|embeng.*(refuses to|does not come|unmapped)'
+	! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace|embeng.*(refuses to|unmapped)'
+}
+
+# came_back: the driver gave up no device since the kernel started
+came_back()
+{
+	! dmesg | grep -E 'embeng.*does not come'
 }
 
 # is FILE TEXT: an attribute says so
@@ -96,6 +102,9 @@ program vm-accel_life
 program vm-accel_ladder
 program vm-accel_upload
 program vm-accel_telemetry
+program vm-accel_hang
+check 'every device came back' came_back
+program vm-accel_recovery
 check 'resets are counted' is resets/wedged 0
 module=$build/kmod-$(uname -r)/kmod/embeng.ko
 check 'the driver unloads' rmmod embeng

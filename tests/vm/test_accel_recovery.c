@@ -9,6 +9,7 @@
 #include "told.h"
 
 #define PARAMETERS "/sys/module/embeng/parameters/"
+#define BUS_ERROR "/sys/kernel/debug/embeng_emu/0/bus_error"
 #define DRIVER "/sys/bus/pci/drivers/embeng/"
 #define ADDRESS "0eb0:00:00.0"
 
@@ -191,6 +192,7 @@ END_TEST
 START_TEST(test_link_blinks)
 {
 	give_work();
+	sleep(1); /* the driver has seen how far the doorbells are */
 	accel_write(PARAMETERS "hang_ms", "20000");
 	usleep(1500000);
 	fault_set("link_down", "value", 100000000);
@@ -283,6 +285,59 @@ START_TEST(test_dead_firmware)
 }
 END_TEST
 
+/* The emulator plays the PCI core: nobody is harmed by what is corrected. */
+START_TEST(test_bus_error)
+{
+	accel_write(BUS_ERROR, "nonfatal");
+	accel_give(fd, &rings[1], nop(1, 0));
+	ck_assert_uint_eq(accel_take(fd, &rings[1]).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
+}
+END_TEST
+
+START_TEST(test_fatal_bus_error)
+{
+	give_work();
+	sleep(1); /* the driver has seen how far the doorbells are */
+	accel_write(BUS_ERROR, "fatal");
+	await_end(POLLERR);
+	told_rung("function", "bus");
+	expect_lost(EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_FUNCTION);
+	expect_aborted(&rings[0]);
+	expect_aborted(&rings[1]);
+	accel_works();
+}
+END_TEST
+
+/* The device had lost data already when the bus could be read again. */
+START_TEST(test_bus_error_of_a_broken_device)
+{
+	accel_write(PARAMETERS "hang_ms", "0");
+	fault_arm("ecc_uncorrectable", 1);
+	accel_give(fd, &rings[1], nop(1, 0));
+	ck_assert_uint_eq(accel_take(fd, &rings[1]).status, EMBENG_STATUS_INTERNAL);
+	accel_write(BUS_ERROR, "nonfatal");
+	expect_lost(EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_FUNCTION);
+	accel_works();
+}
+END_TEST
+
+START_TEST(test_permanent_bus_error)
+{
+	give_work();
+	sleep(1);
+	accel_write(BUS_ERROR, "permanent");
+	await_end(POLLHUP);
+	told_rung("none", "gone");
+	expect_gone();
+	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
+	accel_write("/sys/bus/pci/rescan", "1");
+	accel_works();
+	expect_gone();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -296,6 +351,10 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_wedged);
 	tcase_add_test(tcase, test_slow_firmware);
 	tcase_add_test(tcase, test_dead_firmware);
+	tcase_add_test(tcase, test_bus_error);
+	tcase_add_test(tcase, test_fatal_bus_error);
+	tcase_add_test(tcase, test_bus_error_of_a_broken_device);
+	tcase_add_test(tcase, test_permanent_bus_error);
 }
 
 int main(void)

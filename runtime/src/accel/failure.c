@@ -5,13 +5,33 @@
 #include "accel.h"
 #include "error.h"
 
+static const char *words_of(uint32_t cause)
+{
+	switch (cause) {
+#define WORDS(name, value, word, text) \
+	case value:                    \
+		return text;
+		EMBENG_ACCEL_CAUSE_TABLE(WORDS)
+#undef WORDS
+	}
+	return "of something that this library does not know";
+}
+
 static int say_lost(const struct accel *a, int error)
 {
-	if (error == -ESHUTDOWN)
-		return fail(error,
-			    "%s: the device was reset and this handle's tables are lost; close the "
-			    "handle, open the device again and restore a checkpoint", a->node);
-	return fail(error, "%s: the device is gone; close the handle", a->node);
+	struct embeng_accel_health health = {0};
+	const char *since = "", *cause = "";
+
+	if (error != -ESHUTDOWN)
+		return fail(error, "%s: the device is gone; close the handle", a->node);
+	if (!accel_query(a->fd, EMBENG_ACCEL_QUERY_HEALTH, &health, sizeof(health)) &&
+	    health.count) {
+		since = ", since ";
+		cause = words_of(health.cause);
+	}
+	return fail(error,
+		    "%s: the device was reset%s%s, and this handle's tables are lost; close the "
+		    "handle, open the device again and restore a checkpoint", a->node, since, cause);
 }
 
 int accel_failed(struct accel *a, int error, const char *what)

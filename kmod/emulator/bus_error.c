@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The part of the PCI core in recovery from bus errors, for a function that has no port above
+ * it to report any: what is written to bus_error in debugfs happens, as the core's
+ * pci-error-recovery says, and reading it says how it ended.
+ */
+#include <linux/cleanup.h>
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/string_helpers.h>
+#include <linux/uaccess.h>
+
+#include "emu.h"
+
+static const struct {
+	const char *name;
+	pci_channel_state_t state;
+} errors[] = {
+	{ "nonfatal", pci_channel_io_normal },
+	{ "fatal", pci_channel_io_frozen },
+	{ "permanent", pci_channel_io_perm_failure },
+};
+
+/* What resetting the link does to the function behind it. */
+static void reset_link(struct emu *emu)
+{
+	emu_config_reset(emu);
+	emu_serve_reset(emu, true);
+	/* Pairs with power_cycle(). */
+	while (smp_load_acquire(&emu->absent))
+		msleep(20);
+}
+
+static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
+				const struct pci_error_handlers *handlers,
+				pci_channel_state_t state)
+{
+	pci_ers_result_t result;
+
+	pci->error_state = state;
+	result = handlers->error_detected(pci, state);
+	if (result == PCI_ERS_RESULT_CAN_RECOVER)
+		result = handlers->mmio_enabled(pci);
+	if (result == PCI_ERS_RESULT_NEED_RESET) {
+		reset_link(emu);
+		pci->error_state = pci_channel_io_normal;
+		result = handlers->slot_reset(pci);
+	}
+	if (result == PCI_ERS_RESULT_RECOVERED) {
+		pci->error_state = pci_channel_io_normal;
+		handlers->resume(pci);
+	}
+	return result;
+}
+
+static int meet(struct emu *emu, pci_channel_state_t state)
+{
+	struct pci_dev *pci = pci_get_slot(emu->bridge->bus, PCI_DEVFN(0, 0));
+	int ret = -ENODEV;
+
+	if (!pci)
+		return ret;
+	device_lock(&pci->dev);
+	if (pci->driver && pci->driver->err_handler &&
+	    pci->driver->err_handler->error_detected) {
+		emu->bus_error = recover(emu, pci, pci->driver->err_handler, state);
+		ret = 0;
+	}
+	device_unlock(&pci->dev);
+	pci_dev_put(pci);
+	return ret;
+}
+
+static ssize_t bus_error_write(struct file *file, const char __user *buffer, size_t count,
+			       loff_t *at)
+{
+	struct emu *emu = file->private_data;
+	char word[16] = "";
+	int ret, i;
+
+	if (copy_from_user(word, buffer, min(count, sizeof(word) - 1)))
+		return -EFAULT;
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		if (!sysfs_streq(word, errors[i].name))
+			continue;
+		ret = meet(emu, errors[i].state);
+		return ret ?: count;
+	}
+	return -EINVAL;
+}
+
+static ssize_t bus_error_read(struct file *file, char __user *buffer, size_t count, loff_t *at)
+{
+	struct emu *emu = file->private_data;
+	const char *word = "none\n";
+
+	if (emu->bus_error == PCI_ERS_RESULT_RECOVERED)
+		word = "recovered\n";
+	else if (emu->bus_error)
+		word = "disconnected\n";
+	return simple_read_from_buffer(buffer, count, at, word, strlen(word));
+}
+
+static const struct file_operations fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = bus_error_read,
+	.write = bus_error_write,
+};
+
+/**
+ * emu_bus_error_init() - make the file
+ * @emu: the device
+ */
+void emu_bus_error_init(struct emu *emu)
+{
+	debugfs_create_file("bus_error", 0600, emu->debugfs, emu, &fops);
+}
