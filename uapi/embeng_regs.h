@@ -25,8 +25,9 @@
  *
  * A refused image leaves the device in FAILED; the same driver may try another.
  * BOOT_ERROR_OFFSET is 0 when the admin ring is at fault: PARAMETER for its sizes,
- * ADDRESS for its memory. BOOT_ERROR_INDEX counts with SELF_TEST alone. While RUNNING a boot is answered and changes nothing:
- * reset first. FIRMWARE_MINIMUM stays over a warm reset.
+ * ADDRESS for its memory. BOOT_ERROR_INDEX counts with SELF_TEST alone. While
+ * RUNNING a boot is answered and changes nothing: reset first. FIRMWARE_MINIMUM
+ * stays over a warm reset.
  * CONTROL_SEQUENCE + 1 with CONTROL = RESET is the warm reset: everything is
  * lost, BOOT_STATE is ROM again. Function-level reset does the same.
  *
