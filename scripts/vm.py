@@ -5,7 +5,8 @@
 usage: vm.py [--kernel stock|debug] [--script NAME]... [--jobs N] [ROW...]
 
 A row of the matrix is a machine and a way to load the emulator; without a name, all of them.
-What a script said and the kernel's messages are kept in build/vm/KERNEL/ROW/.
+What a script said and the kernel's messages are kept in build/vm/KERNEL/ROW/. When all is asked
+for, the modules' sources are checked too (tests/kmod/static.sh).
 """
 import argparse
 import concurrent.futures
@@ -69,7 +70,7 @@ def scripts(kernel):
     return [name for name in names if kernel == "debug" or name not in DEBUG_ALONE]
 
 
-def command(kernel, row, script, log):
+def machine(kernel, row, script, log):
     """Boots the row's machine and runs the script there."""
     files = " ".join(os.path.join(TOP, name) for name in CARRIED.get(script, ()))
     carry = ["--carry", files] if files else []
@@ -88,7 +89,7 @@ def judge(output, status):
     return count
 
 
-def complaints(output, path, log):
+def complaints(output, files):
     """What to show of a script that failed: each bad case with what it printed, or the end."""
     lines = output.splitlines()
     shown, on = [], False
@@ -96,17 +97,13 @@ def complaints(output, path, log):
         on = line.startswith("not ok") or (on and line.startswith("#"))
         if on:
             shown.append(line)
-    shown = shown[:60] or lines[-40:]
-    return "\n".join(shown + [f"  all of it: {path}", f"  the kernel's messages: {log}"])
+    return "\n".join((shown[:60] or lines[-40:]) + [f"  kept: {name}" for name in files])
 
 
-def run(kernel, row, script):
-    folder = os.path.join(BUILD, "vm", kernel, row)
-    os.makedirs(folder, exist_ok=True)
-    path, log = (os.path.join(folder, f"{script}.{end}") for end in ("tap", "dmesg"))
-    environment = {**os.environ, "EMBENG_EMU": " ".join(ROWS[row].emulator)}
+def record(name, command, path, logs=(), environment=None):
+    """Runs a script, keeps what it says in a file, and judges it."""
     began = time.monotonic()
-    done = subprocess.run(command(kernel, row, script, log), cwd=TOP, env=environment,
+    done = subprocess.run(command, cwd=TOP, env={**os.environ, **(environment or {})},
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     output = done.stdout.decode(errors="replace")
@@ -114,11 +111,31 @@ def run(kernel, row, script):
         file.write(output)
     result = Result(judge(output, done.returncode), time.monotonic() - began)
     verdict = "FAILED" if result.count.failed else "ok"
-    print(f"{verdict} {kernel} {row} {script}: {result.count.passed} pass, "
-          f"{result.count.failed} fail, {result.seconds:.0f} s", flush=True)
+    print(f"{verdict} {name}: {result.count.passed} pass, {result.count.failed} fail, "
+          f"{result.seconds:.0f} s", flush=True)
     if result.count.failed:
-        print(complaints(output, path, log), flush=True)
+        print(complaints(output, (path, *logs)), flush=True)
     return result
+
+
+def folder_of(*names):
+    folder = os.path.join(BUILD, "vm", *names)
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def run(kernel, row, script):
+    folder = folder_of(kernel, row)
+    path, log = (os.path.join(folder, f"{script}.{end}") for end in ("tap", "dmesg"))
+    return record(f"{kernel} {row} {script}", machine(kernel, row, script, log), path, [log],
+                  {"EMBENG_EMU": " ".join(ROWS[row].emulator)})
+
+
+def on_host(kernel, script, *arguments):
+    """A script of tests/kmod, which needs no machine."""
+    return record(f"{kernel} {script}",
+                  [os.path.join(TOP, "tests", "kmod", script + ".sh"), kernel, *arguments],
+                  os.path.join(folder_of(kernel), script + ".tap")).count
 
 
 def run_all(kernel, rows, names, jobs):
@@ -157,8 +174,9 @@ def table(kernel, rows, names, results):
 
 def stage(jobs=1):
     """For make check: everything once, on the stock kernel and one kind of BAR."""
+    total = on_host("stock", "static").plus(on_host("stock", "install"))
     row = next(iter(ROWS))
-    return total_of(run_all("stock", [row], scripts("stock"), jobs))
+    return total.plus(total_of(run_all("stock", [row], scripts("stock"), jobs)))
 
 
 def arguments():
@@ -181,9 +199,12 @@ def arguments():
 def main():
     given = arguments()
     rows, names = given.rows or list(ROWS), given.script or scripts(given.kernel)
+    total = Count()
+    if not given.rows and not given.script:
+        total = on_host(given.kernel, "static", "checkpatch")
     results = run_all(given.kernel, rows, names, given.jobs)
     table(given.kernel, rows, names, results)
-    total = total_of(results)
+    total = total.plus(total_of(results))
     print(f"\n{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

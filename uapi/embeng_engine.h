@@ -604,8 +604,10 @@ struct embeng_rows {
  * at once. A failure before that leaves the tables as they were.
  */
 enum embeng_stage {
-	EMBENG_STAGE_BEGIN = 0,	 /* a staged copy of one table or slot, all zero; NO_SPACE
-				  * when the table memory does not hold it beside the rest */
+	/* a staged copy of one table or slot, all zero; NO_SPACE when the table memory does not
+	 * hold it beside the rest
+	 */
+	EMBENG_STAGE_BEGIN = 0,
 	EMBENG_STAGE_COMMIT = 1, /* all staged copies become the tables' own */
 	EMBENG_STAGE_DROP = 2,	 /* all staged copies are given back */
 };
@@ -790,8 +792,8 @@ enum embeng_optimizer_kind {
 #define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum per row, then one application */
 #define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* decay is multiplied by the rate */
 #define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
-#define EMBENG_TABLE_NON_LAZY (1u << 3)	     /* ADAM, with ACCUMULATE: every step runs over
-					      * all rows, untouched ones with gradient 0 */
+/* ADAM, with ACCUMULATE: every step runs over all rows, untouched ones with gradient 0 */
+#define EMBENG_TABLE_NON_LAZY (1u << 3)
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16

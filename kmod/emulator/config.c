@@ -131,7 +131,7 @@ void emu_config_init(struct emu *emu)
 /* As after a reset: the kernel puts back what it had set. */
 void emu_config_reset(struct emu *emu)
 {
-	guard(raw_spinlock_irqsave)(&emu->config.lock);
+	guard(emu_lock)(&emu->config.lock);
 	init_all(emu);
 	emu_msix_reset(emu);
 }
@@ -193,7 +193,7 @@ static void write_bytes(struct emu *emu, unsigned int where, unsigned int size, 
 	struct emu_config *c = &emu->config;
 	bool was_asleep;
 
-	guard(raw_spinlock_irqsave)(&c->lock);
+	guard(emu_lock)(&c->lock);
 	was_asleep = emu_config_asleep(emu);
 	for (; size; size--, where++, value >>= 8) {
 		u8 mask = c->writable[where];
@@ -217,7 +217,7 @@ static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int s
 		PCI_SET_ERROR_RESPONSE(value);
 		return PCIBIOS_DEVICE_NOT_FOUND;
 	}
-	guard(raw_spinlock_irqsave)(&emu->config.lock);
+	guard(emu_lock)(&emu->config.lock);
 	*value = emu_config_get(emu, where, size);
 	return PCIBIOS_SUCCESSFUL;
 }

@@ -10,6 +10,7 @@
 #ifndef EMBENG_EMU_H
 #define EMBENG_EMU_H
 
+#include <linux/cleanup.h>
 #include <linux/ioport.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
@@ -29,6 +30,15 @@
 #define EMU_MSIX_PENDING_OFFSET 0x800 /* in the BAR of the vector table */
 
 struct emu;
+
+/*
+ * guard(emu_lock): guard(raw_spinlock_irqsave), but for sparse, which does not see that a guard
+ * lets go at the end of its scope: to it the lock is never taken.
+ */
+DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
+		    ({ raw_spin_lock_irqsave(_T->lock, _T->flags); __release(_T->lock); }),
+		    ({ __acquire(_T->lock); raw_spin_unlock_irqrestore(_T->lock, _T->flags); }),
+		    unsigned long flags)
 
 /**
  * struct emu_options - what a device is made of

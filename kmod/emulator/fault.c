@@ -67,7 +67,7 @@ u64 emu_fault(struct emu *emu, unsigned int fault, u32 target)
 
 	if (likely(!READ_ONCE(s->count)))
 		return 0;
-	guard(raw_spinlock_irqsave)(&emu->faults.lock);
+	guard(emu_lock)(&emu->faults.lock);
 	if (!s->count || (s->target != EMU_FAULT_ANY && s->target != target) || !strikes(s))
 		return 0;
 	return READ_ONCE(s->value) ?: 1;

@@ -57,7 +57,7 @@ void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats)
 
 	if (vector >= emu->options.vectors || !emu_config_msix_enabled(emu))
 		return;
-	guard(raw_spinlock_irqsave)(&msix->lock);
+	guard(emu_lock)(&msix->lock);
 	if (is_masked(emu, vector)) {
 		WRITE_ONCE(*msix->pending, *msix->pending | BIT(vector));
 		return;
@@ -75,7 +75,7 @@ void emu_msix_replay(struct emu *emu)
 
 	if (!READ_ONCE(*msix->pending) || !emu_config_msix_enabled(emu))
 		return;
-	guard(raw_spinlock_irqsave)(&msix->lock);
+	guard(emu_lock)(&msix->lock);
 	pending = *msix->pending;
 	for_each_set_bit(vector, &pending, emu->options.vectors) {
 		if (is_masked(emu, vector))
@@ -162,7 +162,7 @@ void emu_msix_reset(struct emu *emu)
 	struct emu_msix *msix = &emu->msix;
 	u32 i;
 
-	guard(raw_spinlock_irqsave)(&msix->lock);
+	guard(emu_lock)(&msix->lock);
 	for (i = 0; i < EMU_VECTORS_MAX; i++)
 		WRITE_ONCE(*entry_word(msix, i, PCI_MSIX_ENTRY_VECTOR_CTRL),
 			   PCI_MSIX_ENTRY_CTRL_MASKBIT);

@@ -2,17 +2,23 @@
 # shellcheck shell=sh
 # What a virtual machine runs: programs and modules, built when stale. Sourced.
 
+# build_copy TREE FOLDER: what the modules are built from
+build_copy()
+{
+	for part in Kbuild kmod engine uapi firmware-loader; do
+		cp -au "$1/$part" "$2/"
+	done
+}
+
 # build_modules TREE NAME HEADERS [ARGUMENT...]: to build/kmod-NAME, with arguments for make.
 # Kernel modules build beside their sources, so that a copy of these is what is built.
 build_modules()
 {
 	work=$1/build/kmod-$2
-	top_of=$1 headers=$3
-	shift 3
+	headers=$3
 	mkdir -p "$work"
-	for part in Kbuild kmod engine uapi firmware-loader; do
-		cp -au "$top_of/$part" "$work/"
-	done
+	build_copy "$1" "$work"
+	shift 3
 	# Type information for tracers wants another tool, and nothing here reads it.
 	make -C "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 }

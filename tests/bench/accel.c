@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What it costs to hand NOPs to a device behind the driver and to see them done, by each way in.
+ * Pinned; in a virtual machine without hardware virtualization only the ratios mean something.
+ * usage: tests/vm/run -- build/tests/bench-accel [COMMANDS A RUN]
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "accel.h"
+#include "bench.h"
+
+#define RUNS 7
+#define ENTRIES 256
+
+enum way { VALIDATED, POLLED, INTERRUPTED, WAYS };
+
+static const char *const names[WAYS] = {
+	"validated submit, wait",
+	"mapped, polled",
+	"mapped, by interrupt",
+};
+
+static int fd;
+
+static void submit(struct ring *ring, const struct embeng_cmd *cmds, uint32_t count)
+{
+	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = count,
+					  .stride = sizeof(cmds[0]), .commands = (uintptr_t)cmds,
+					  .cq_head = ring->cq_head};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg), 0);
+}
+
+/* One doorbell for all of them. */
+static void write_ring(struct ring *ring, const struct embeng_cmd *cmds, uint32_t count)
+{
+	const struct embeng_queue_layout *layout = &ring->made.layout;
+
+	for (uint32_t k = 0; k < count; k++) {
+		uint32_t slot = ring->sq_tail++ & (layout->sq_entries - 1);
+
+		memcpy(ring->memory + layout->sq + slot * sizeof(cmds[k]), &cmds[k],
+		       sizeof(cmds[k]));
+	}
+	embeng_doorbell_tail(&ring->doorbell->sq_tail, ring->sq_tail);
+}
+
+static uint32_t unread(const struct ring *ring)
+{
+	return embeng_observe_cq_tail(&accel_header(ring)->cq_tail) - ring->cq_head;
+}
+
+/* From handing @count commands over until all are seen done. */
+static void round_trip(struct ring *ring, enum way way, const struct embeng_cmd *cmds,
+		       uint32_t count)
+{
+	if (way == VALIDATED)
+		submit(ring, cmds, count);
+	else
+		write_ring(ring, cmds, count);
+	if (way == POLLED)
+		while (unread(ring) < count)
+			;
+	else if (way == VALIDATED || unread(ring) < count)
+		ck_assert_int_eq(accel_wait(fd, ring, count), 0);
+	ck_assert_uint_ge(unread(ring), count);
+	ring->cq_head += count;
+	if (ring->doorbell)
+		embeng_doorbell_cq_head(&ring->doorbell->cq_head, ring->cq_head);
+}
+
+static struct ring make_ring(enum way way)
+{
+	struct ring ring = {.made = accel_queue(EMBENG_QUEUE_TRANSFER,
+						way == VALIDATED ? 0 : EMBENG_ACCEL_QUEUE_MAPPED)};
+
+	ring.made.sq_entries = ENTRIES;
+	ring.made.cq_entries = ENTRIES;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &ring.made), 0);
+	ring.memory = accel_map(fd, ring.made.ring, ring.made.layout.size,
+				way == VALIDATED ? PROT_READ : PROT_READ | PROT_WRITE);
+	if (way != VALIDATED)
+		ring.doorbell = accel_map(fd, ring.made.doorbell, sizeof(*ring.doorbell),
+					  PROT_READ | PROT_WRITE);
+	return ring;
+}
+
+/* Microseconds a round trip, after one that is not counted. */
+static struct spread measure(enum way way, uint32_t batch, uint32_t commands)
+{
+	struct embeng_cmd cmds[64] = {{.opcode = EMBENG_OP_NOP}};
+	struct ring ring = make_ring(way);
+	uint32_t trips = commands / batch;
+	double us[RUNS];
+
+	round_trip(&ring, way, cmds, batch);
+	for (int run = 0; run < RUNS; run++) {
+		double begun = now_ms();
+
+		for (uint32_t k = 0; k < trips; k++)
+			round_trip(&ring, way, cmds, batch);
+		us[run] = (now_ms() - begun) * 1e3 / trips;
+	}
+	accel_ring_close(fd, &ring);
+	return spread_of(us, RUNS);
+}
+
+/* A call that asks how large an answer would be. */
+static struct spread measure_call(uint32_t calls)
+{
+	double us[RUNS];
+
+	for (int run = 0; run < RUNS; run++) {
+		double begun = now_ms();
+
+		for (uint32_t k = 0; k < calls; k++) {
+			struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_DEVICE};
+
+			ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+		}
+		us[run] = (now_ms() - begun) * 1e3 / calls;
+	}
+	return spread_of(us, RUNS);
+}
+
+static void print(const char *what, uint32_t batch, struct spread us, double call)
+{
+	printf("%-24s %5u  %9.2f /%9.2f /%9.2f  %8.2f / %.2f / %.2f  %10.0f\n", what, batch, us.min,
+	       us.median, us.max, us.min / call, us.median / call, us.max / call,
+	       batch * 1e6 / us.median);
+	fflush(stdout);
+}
+
+/* The emulator's threads keep the other processor. */
+static void pin(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		perror("not pinned");
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t batches[] = {1, 8, 64};
+	uint32_t commands = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 4096;
+	struct spread call;
+
+	if (commands < 64) {
+		fprintf(stderr, "usage: bench-accel [COMMANDS A RUN, from 64]\n");
+		return 2;
+	}
+	pin();
+	fd = accel_open();
+	accel_context(fd);
+	call = measure_call(commands);
+	printf("%d runs of %u commands; min / median / max\n", RUNS, commands);
+	printf("%-24s %5s  %-31s  %-24s %s\n", "", "batch", "us until all are done",
+	       "in empty ioctls", "commands/s");
+	print("empty ioctl", 1, call, call.median);
+	for (enum way way = VALIDATED; way < WAYS; way++)
+		for (size_t k = 0; k < sizeof(batches) / sizeof(batches[0]); k++)
+			print(names[way], batches[k], measure(way, batches[k], commands),
+			      call.median);
+	close(fd);
+	return 0;
+}
