@@ -204,6 +204,6 @@ kernel_debug()
 	kernel_image=$kernel_headers/arch/x86/boot/bzImage
 	kernel_once "$kernel_modules" kernel_build || return 1
 	kernel_release=$(cat "$kernel_headers/include/config/kernel.release")
-	# All reports, not the first of a kind; and all of the log.
-	kernel_cmdline="kasan_multi_shot log_buf_len=4M"
+	# All reports, not the first of a kind; all of the log, and to the console too.
+	kernel_cmdline="kasan_multi_shot log_buf_len=4M ignore_loglevel"
 }
