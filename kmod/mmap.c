@@ -64,14 +64,20 @@ u64 embeng_mmap_registers_offset(void)
 
 static struct place place_of(u64 offset)
 {
-	if (offset >= REGISTERS_BASE)
-		return (struct place){ EMBENG_PLACE_REGISTERS, 0, offset - REGISTERS_BASE };
-	if (offset >= DOORBELL_BASE)
-		return (struct place){ EMBENG_PLACE_DOORBELL, (offset - DOORBELL_BASE) / PAGE_SIZE, 0 };
-	if (offset >= RING_BASE)
-		return (struct place){ EMBENG_PLACE_RING, (offset - RING_BASE) / RING_STRIDE,
-				       (offset - RING_BASE) % RING_STRIDE };
-	return (struct place){ EMBENG_PLACE_NONE };
+	struct place place = { EMBENG_PLACE_NONE };
+
+	if (offset >= REGISTERS_BASE) {
+		place.what = EMBENG_PLACE_REGISTERS;
+		place.offset = offset - REGISTERS_BASE;
+	} else if (offset >= DOORBELL_BASE) {
+		place.what = EMBENG_PLACE_DOORBELL;
+		place.queue = (offset - DOORBELL_BASE) / PAGE_SIZE;
+	} else if (offset >= RING_BASE) {
+		place.what = EMBENG_PLACE_RING;
+		place.queue = (offset - RING_BASE) / RING_STRIDE;
+		place.offset = (offset - RING_BASE) % RING_STRIDE;
+	}
+	return place;
 }
 
 static unsigned long bar_pfn(struct embeng_device *ed, int bar, u64 offset)
