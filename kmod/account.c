@@ -194,13 +194,18 @@ static void want(struct embeng_queue *q, struct list_head *done)
  */
 void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 {
+	u32 epoch;
+
 	if (q->mapped || !first_fenced(q))
 		return;
 	walk(q, done);
 	want(q, done);
-	/* It may have come for a report. */
-	if (READ_ONCE(embeng_queue_header(q)->report.state) != EMBENG_QUEUE_RUNNING)
-		embeng_watch_now(q->context);
+	epoch = READ_ONCE(embeng_queue_header(q)->report.epoch);
+	if (epoch == q->judged_epoch)
+		return;
+	/* It may say that a fence's queue is blocked. */
+	q->judged_epoch = epoch;
+	embeng_watch_now(q->context);
 }
 
 /**

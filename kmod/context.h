@@ -177,6 +177,7 @@ struct embeng_queue_watch {
  * @timeline: of its fences
  * @seqno: of the last one
  * @jobs: &embeng_job in order, those that are done are out of it; vector->lock
+ * @judged_epoch: of the last report that the watch was told of; vector->lock
  * @stopped: the doorbell is not rung; vector->lock
  * @noted_tail: completion tail when an event was last counted; vector->lock
  * @noted_epoch: report at that time; vector->lock
@@ -223,6 +224,7 @@ struct embeng_queue {
 	u64 timeline;
 	u64 seqno;
 	struct list_head jobs;
+	u32 judged_epoch;
 	bool stopped;
 	u32 noted_tail;
 	u32 noted_epoch;

@@ -143,21 +143,24 @@ static void free_lists(struct drm_device *drm, void *arg)
 
 static int init_lists(struct embeng_device *ed)
 {
+	int ret;
+
 	init_rwsem(&ed->reset_lock);
 	embeng_watchdog_init(ed);
 	INIT_LIST_HEAD(&ed->bos);
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
 	xa_init_flags(&ed->queues, XA_FLAGS_ALLOC1);
+	ret = drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
+	      drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
+	      drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
+	      drmm_add_action_or_reset(&ed->drm, free_lists, ed);
+	if (ret)
+		return ret;
 	/* Fences wait for it; the device is not talked to while the system sleeps. */
 	ed->work = alloc_workqueue("embeng-%s", WQ_MEM_RECLAIM | WQ_FREEZABLE, 0,
 				   dev_name(&ed->pci->dev));
-	if (!ed->work)
-		return -ENOMEM;
-	return drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
-	       drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
-	       drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
-	       drmm_add_action_or_reset(&ed->drm, free_lists, ed);
+	return ed->work ? 0 : -ENOMEM;
 }
 
 static int bring_up(struct embeng_device *ed)
