@@ -25,6 +25,7 @@ check-kernel:
 	@for part in emulator driver accel; do \
 		tests/vm/run --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
 	done
+	@tests/vm/run --timeout 600 -- tests/vm/hostile.sh $(CURDIR)/build quick
 
 # The same on the instrumented kernel, which is built first, once.
 check-kernel-debug:
@@ -33,6 +34,7 @@ check-kernel-debug:
 	@for part in emulator driver accel; do \
 		tests/vm/run --kernel debug --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
 	done
+	@tests/vm/run --kernel debug --timeout 3600 -- tests/vm/hostile.sh $(CURDIR)/build
 
 deps:
 	@scripts/deps.sh
