@@ -68,7 +68,7 @@ still_on()
 
 silent()
 {
-	! dmesg | grep -E -A 40 'BUG:|WARNING:|INFO:|KASAN|UBSAN:|ODEBUG:|Oops|Call Trace|DMA-API: embeng|deadlock|lockup|stall|corrupt'
+	! dmesg | grep -E -A 40 'BUG:|WARNING:|INFO:|KASAN|UBSAN:|ODEBUG:|Oops|Call Trace|DMA-API: embeng|deadlock|lockup|self-detected stall|corrupt'
 }
 
 echo 1 >"$debug/dma-api/all_errors"
