@@ -111,6 +111,8 @@ struct embeng_vector {
  * @numbers: contexts that the device knows
  * @queues: by number
  * @resets: counters, under @reset_lock
+ * @work: where contexts watch their fences
+ * @resetting: until the contexts were told
  * @gone: unplugged, or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -138,6 +140,8 @@ struct embeng_device {
 	struct xarray numbers;
 	struct xarray queues;
 	struct embeng_accel_resets resets;
+	struct workqueue_struct *work;
+	bool resetting;
 	bool gone;
 };
 
@@ -197,6 +201,7 @@ int embeng_irq_init(struct embeng_device *ed);
 
 /* reset.c */
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
+void embeng_reset_before(struct embeng_device *ed);
 void embeng_reset_after(struct embeng_device *ed, int booted);
 void embeng_reset_give_up(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

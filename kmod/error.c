@@ -8,6 +8,7 @@ static void reset_prepare(struct pci_dev *pci)
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
 	down_write(&ed->reset_lock);
+	embeng_reset_before(ed);
 }
 
 static void reset_done(struct pci_dev *pci)

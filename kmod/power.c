@@ -44,6 +44,7 @@ static int embeng_suspend(struct device *dev)
 		return 0;
 	if (read_poll_timeout(stands_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
 		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
+		embeng_reset_before(ed);
 		embeng_reset_after(ed, embeng_device_reset(ed) ?: embeng_boot(ed));
 	}
 	return 0;

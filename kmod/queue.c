@@ -147,6 +147,8 @@ static struct embeng_queue *queue_new(struct embeng_context *ctx,
 		return NULL;
 	kref_init(&q->ref);
 	mutex_init(&q->lock);
+	INIT_LIST_HEAD(&q->jobs);
+	q->timeline = dma_fence_context_alloc(1);
 	INIT_LIST_HEAD(&q->vector_link);
 	q->context = ctx;
 	q->kind = arg->kind;
@@ -205,22 +207,6 @@ static int make(struct embeng_queue *q)
 	return ret;
 }
 
-static bool carries_steps(u32 kind)
-{
-	return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
-}
-
-static int check_context(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg)
-{
-	int ret = embeng_context_usable(ctx);
-
-	if (ret)
-		return ret;
-	if (carries_steps(arg->kind) && ctx->training && ctx->training != arg->flags + 1)
-		return -EINVAL;
-	return 0;
-}
-
 /**
  * embeng_queue_create_ioctl() - DRM_IOCTL_EMBENG_QUEUE_CREATE
  * @drm: device
@@ -239,7 +225,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (ret)
 		return ret;
 	guard(mutex)(&ctx->lock);
-	ret = check_context(ctx, arg);
+	ret = embeng_queue_check_context(ctx, arg);
 	if (ret)
 		return ret;
 	q = queue_new(ctx, arg);
@@ -251,8 +237,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return ret;
 	}
 	ctx->queue_count++;
-	if (carries_steps(q->kind))
-		ctx->training = arg->flags + 1;
+	embeng_queue_trains(ctx, arg);
 	/* A reset in between did not find it. */
 	if (READ_ONCE(ctx->lost))
 		WRITE_ONCE(embeng_queue_header(q)->dead, 1);
@@ -301,6 +286,8 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
 	embeng_mmap_revoke(q);
 	stop(q);
+	if (!q->mapped)
+		embeng_account_void(q);
 	embeng_context_event(ctx);
 	embeng_context_uncharge(ctx, q->layout.size);
 	ctx->queue_count--;
@@ -311,13 +298,13 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 /* The program's own words say where a mapped queue goes on, the driver's account elsewhere. */
 static int begin_again(struct embeng_queue *q)
 {
-	u32 tail = q->sq_tail, head;
+	u32 tail, head;
 
-	guard(mutex)(&q->lock);
-	head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
-	if (q->mapped) {
-		tail = embeng_doorbell_tail_of(q);
-		head = embeng_doorbell_head_of(q);
+	if (q->mapped)
+		return tell_device(q, embeng_doorbell_tail_of(q), embeng_doorbell_head_of(q));
+	scoped_guard(mutex, &q->lock) {
+		tail = embeng_account_void(q);
+		head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	}
 	return tell_device(q, tail, head);
 }
@@ -342,8 +329,10 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number)
 	q = xa_load(&ctx->queues, number);
 	if (!q)
 		return -ENOENT;
+	embeng_account_stop(q);
 	end_on_device(q);
 	ret = begin_again(q);
+	embeng_account_start(q);
 	embeng_context_event(ctx);
 	return ret;
 }
@@ -351,11 +340,14 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number)
 /**
  * embeng_queue_bury() - the device is silent: keep what the ring held
  * @q: queue, until the file is closed
+ * @error: of its fences
  */
-void embeng_queue_bury(struct embeng_queue *q)
+void embeng_queue_bury(struct embeng_queue *q, int error)
 {
 	struct embeng_ring_header *header;
 
+	embeng_account_stop(q);
+	embeng_account_end(q, error);
 	if (!q->ring)
 		return;
 	WRITE_ONCE(embeng_queue_header(q)->dead, 1);
@@ -384,6 +376,7 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 			continue;
 		}
 		leave(ctx, number);
+		embeng_account_end(q, -ECANCELED);
 		embeng_context_uncharge(ctx, q->layout.size);
 		embeng_queue_put(q);
 	}

@@ -18,7 +18,7 @@ static void lose(struct embeng_device *ed, struct embeng_context *ctx)
 	WRITE_ONCE(ctx->lost, true);
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q)
-		embeng_queue_bury(q);
+		embeng_queue_bury(q, embeng_gone(ed) ? -ENODEV : -ESHUTDOWN);
 }
 
 static void lose_all(struct embeng_device *ed)
@@ -71,6 +71,16 @@ static void wedge(struct embeng_device *ed)
 }
 
 /**
+ * embeng_reset_before() - all that the device posts from here on is the reset's doing
+ * @ed: device, under reset_lock, written
+ */
+void embeng_reset_before(struct embeng_device *ed)
+{
+	/* Pairs with READ_ONCE() where completions are taken, also in interrupts. */
+	WRITE_ONCE(ed->resetting, true);
+}
+
+/**
  * embeng_reset_after() - the device was reset, and has no contexts any more
  * @ed: device, under reset_lock, written
  * @booted: 0, or why it did not come back
@@ -80,6 +90,7 @@ void embeng_reset_after(struct embeng_device *ed, int booted)
 	if (booted)
 		wedge(ed);
 	lose_all(ed);
+	WRITE_ONCE(ed->resetting, false);
 	tell_user_space(ed);
 }
 
@@ -100,6 +111,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 	if (embeng_gone(ed) || ed->resets.sequence != seen)
 		return;
 	drm_warn(&ed->drm, "reset, all contexts are lost\n");
+	embeng_reset_before(ed);
 	if (rung == EMBENG_ACCEL_RESET_ENGINE)
 		ret = reset_engine(ed);
 	if (ret)
@@ -116,13 +128,21 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 void embeng_reset_give_up(struct embeng_device *ed)
 {
 	guard(rwsem_write)(&ed->reset_lock);
+	embeng_reset_before(ed);
 	if (!embeng_gone(ed))
 		embeng_device_silence(ed);
 	WRITE_ONCE(ed->gone, true);
 	lose_all(ed);
 }
 
-static int reset_queue(struct embeng_context *ctx, u32 number)
+/**
+ * embeng_reset_queue() - the ladder's lowest rung, counted
+ * @ctx: context
+ * @number: of its queue
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_reset_queue(struct embeng_context *ctx, u32 number)
 {
 	int ret = embeng_queue_reset(ctx, number);
 
@@ -156,7 +176,7 @@ int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 
 	switch (arg->rung) {
 	case EMBENG_ACCEL_RESET_QUEUE:
-		return reset_queue(ctx, arg->queue);
+		return embeng_reset_queue(ctx, arg->queue);
 	case EMBENG_ACCEL_RESET_ENGINE:
 	case EMBENG_ACCEL_RESET_FUNCTION:
 		return arg->queue ? -EINVAL : reset_device(ctx->device, arg->rung);
