@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Firmware: found by name, kept in memory, given to the device at each boot. */
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
 
@@ -10,6 +11,9 @@
 #include "../uapi/embeng_firmware.h"
 
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
+
+#define IMAGE_TRIES 10
+#define IMAGE_TRY_MS 50
 
 static const char *const boot_errors[] = {
 #define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
@@ -127,6 +131,21 @@ static int ask(struct embeng_device *ed, dma_addr_t image)
 	return embeng_device_wait(ed, EMBENG_REG_BOOT_DONE, sequence);
 }
 
+/* A device is not given up because memory is short for a moment. */
+static void *image_memory(struct embeng_device *ed, dma_addr_t *dma)
+{
+	void *image;
+	int tries;
+
+	for (tries = 0; tries < IMAGE_TRIES; tries++) {
+		image = dma_alloc_coherent(&ed->pci->dev, ed->image_length, dma, GFP_KERNEL);
+		if (image)
+			return image;
+		msleep(IMAGE_TRY_MS);
+	}
+	return NULL;
+}
+
 /**
  * embeng_boot() - bring a device in ROM to life
  * @ed: device
@@ -147,7 +166,7 @@ int embeng_boot(struct embeng_device *ed)
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
-	image = dma_alloc_coherent(dev, ed->image_length, &dma, GFP_KERNEL);
+	image = image_memory(ed, &dma);
 	if (!image)
 		return -ENOMEM;
 	memcpy(image, ed->image, ed->image_length);
