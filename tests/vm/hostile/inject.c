@@ -56,6 +56,66 @@ void inject_begin(void)
 	ck_assert_msg(nth_file >= 0, "fail-nth: %s", strerror(errno));
 }
 
+static void set_both(const char *word, unsigned long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%#lx", value);
+	set("failslab", word, text);
+	set("fail_page_alloc", word, text);
+}
+
+static void module_range(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *file = fopen("/proc/modules", "r");
+	unsigned long size, at;
+	char line[512], found[64];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%63s %lu %*s %*s %*s %lx", found, &size, &at) != 3 ||
+		    strcmp(found, name))
+			continue;
+		*start = at;
+		*end = at + size;
+	}
+	fclose(file);
+}
+
+/* To the next symbol, as far as there is one. */
+static void function_range(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	unsigned long at;
+	char line[512], found[256];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx %*c %255s", &at, found) == 2 && !strcmp(found, name))
+			*start = at;
+	}
+	rewind(file);
+	*end = -1ul;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx", &at) == 1 && at > *start && at < *end)
+			*end = at;
+	}
+	fclose(file);
+}
+
+void inject_below(const char *module, const char *but)
+{
+	unsigned long start = 0, end = 0, not_start = 0, not_end = 0;
+
+	module_range(module, &start, &end);
+	function_range(but, &not_start, &not_end);
+	ck_assert_msg(start && not_start, "%s or %s has no address", module, but);
+	set_both("require-start", start);
+	set_both("require-end", end);
+	set_both("reject-start", not_start);
+	set_both("reject-end", not_end);
+}
+
 void inject_arm(unsigned int nth)
 {
 	char text[16];

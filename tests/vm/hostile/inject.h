@@ -8,6 +8,9 @@
 /* Fails the test when the kernel has none, and says which options it wants. */
 void inject_begin(void);
 
+/* Only what @module calls for fails, and nothing below the function @but. */
+void inject_below(const char *module, const char *but);
+
 /* The @nth allocation or copy of this thread from now on fails, once. */
 void inject_arm(unsigned int nth);
 /* True when it did. */

@@ -142,6 +142,18 @@ static void set_submit(struct scene *s)
 						     .commands = (uintptr_t)&s->cmd};
 }
 
+/* After a fence that has signalled, and with one of its own. */
+static void set_submit_fenced(struct scene *s)
+{
+	struct drm_syncobj_create arg = {.flags = DRM_SYNCOBJ_CREATE_SIGNALED};
+
+	ck_assert_int_eq(accel_call(s->fd, DRM_IOCTL_SYNCOBJ_CREATE, &arg), 0);
+	s->sync = (struct embeng_accel_sync){.handle = arg.handle};
+	set_submit(s);
+	s->arg.submit.in_count = s->arg.submit.out_count = 1;
+	s->arg.submit.in_syncs = s->arg.submit.out_syncs = (uintptr_t)&s->sync;
+}
+
 static void set_wait(struct scene *s)
 {
 	CALL(EMBENG_WAIT);
@@ -300,6 +312,7 @@ const struct scene_call scene_calls[] = {
 	{"QUEUE_CREATE mapped", set_queue_mapped, NULL},
 	{"QUEUE_DESTROY", set_queue_destroy, NULL},
 	{"SUBMIT", set_submit, NULL},
+	{"SUBMIT with fences", set_submit_fenced, NULL},
 	{"WAIT", set_wait, NULL},
 	{"WAIT any", set_wait_any, NULL},
 	{"MODEL_LOAD", set_model_load, NULL},

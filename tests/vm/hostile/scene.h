@@ -36,6 +36,7 @@ union scene_arg {
  * @mapped: queue
  * @page: memory of this process
  * @cmd: NOP
+ * @sync: a syncobj's point
  * @blob: a model's header
  * @answer: of a query
  * @made: mapping or descriptor that the call gave, given back with the scene
@@ -51,6 +52,7 @@ struct scene {
 	struct ring ring, mapped;
 	void *page;
 	struct embeng_cmd cmd;
+	struct embeng_accel_sync sync;
 	struct embeng_blob_header blob;
 	uint64_t answer[32];
 	void *made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #include "world.h"
 
 #include <fcntl.h>
