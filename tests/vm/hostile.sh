@@ -80,6 +80,7 @@ else
 	check 'KUnit suites' suites
 	grep -E '^ *ok [0-9]+ [a-z_]+$|^# Totals' "$folder/ktap" | sed 's/^ */# /'
 	hostile fuzz "$seconds"
+	echo "# of $(objdump -dr "$modules/embeng.ko" | grep -c 'R_.*__sanitizer_cov_trace_pc') places"
 	hostile writers "$((seconds / 5))"
 	hostile failing 0
 fi

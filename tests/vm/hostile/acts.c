@@ -266,6 +266,8 @@ static void hold(struct file *file, const struct ring *ring)
 
 static void settle(struct file *file, uint32_t flags, uint64_t seed)
 {
+	struct drm_syncobj_create sync = {.flags = seed % 2 ? DRM_SYNCOBJ_CREATE_SIGNALED : 0};
+
 	trainer_unmap(&trainer);
 	trained = file;
 	if (trainer_open(&trainer, trained->fd, flags, SECOND / 2, seed))
@@ -277,6 +279,8 @@ static void settle(struct file *file, uint32_t flags, uint64_t seed)
 	hold(trained, &trainer.transfer);
 	hold(trained, &trainer.input);
 	hold(trained, &trainer.gradient);
+	if (!accel_call(trained->fd, DRM_IOCTL_SYNCOBJ_CREATE, &sync))
+		held_add(&trained->things[THING_SYNCOBJ], sync.handle);
 }
 
 void act_settle(struct fuzz *f)

@@ -21,6 +21,7 @@
 #define UNMAPPED "/sys/kernel/debug/embeng_emu/0/unmapped_in_use"
 #define MS 1000000ll
 #define ROUND_NS (500 * MS)
+#define PREY_NS (200 * MS)
 #define PATIENCE_NS (120 * SECOND)
 #define BURST 64u
 
@@ -126,6 +127,12 @@ static void burst(struct flipper *f)
 	account->flips += flips;
 }
 
+/* Of any length up to 32 ms, short ones as often as long ones. */
+static void rest(struct flipper *f)
+{
+	usleep((useconds_t)(next(&f->random) % (2u << next(&f->random) % 15)));
+}
+
 static void *flip_on(void *argument)
 {
 	(void)argument;
@@ -134,7 +141,7 @@ static void *flip_on(void *argument)
 		if (flipper.count)
 			burst(&flipper);
 		pthread_mutex_unlock(&flipping);
-		usleep(next(&flipper.random) % 2000);
+		rest(&flipper);
 	}
 	return NULL;
 }
@@ -162,7 +169,7 @@ static pid_t fork_flipper(uint64_t seed)
 	map_ring(&f, &prey.gradient);
 	for (;;) {
 		burst(&f);
-		usleep(next(&f.random) % 2000);
+		rest(&f);
 	}
 }
 
@@ -201,7 +208,6 @@ static void begin(uint32_t flags, uint64_t seed)
 	/* A moment ago another context was flipped to its end; this one is as good as new. */
 	ck_assert_msg(!wrong, "%s", wrong);
 	prey.blind = true;
-	prey.patience = 200 * MS; /* for what may never come */
 	account->contexts++;
 	pthread_mutex_lock(&flipping);
 	flipper.count = 0;
@@ -232,8 +238,9 @@ static void attack(uint32_t flags, uint64_t seed)
 	pid_t child;
 
 	begin(flags, seed);
-	/* A slow machine takes its time for everything. */
+	/* A slow machine takes its time for everything, also for what never comes. */
 	until = 2 * accel_now() - begun + ROUND_NS;
+	prey.patience = PREY_NS + (accel_now() - begun) / 2;
 	child = fork_flipper(seed);
 	while (accel_now() < until) {
 		if (!trainer_step(&prey)) {
