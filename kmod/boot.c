@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Firmware: found by name, kept in memory, given to the device at each boot. */
 #include <linux/cleanup.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
 
@@ -10,6 +11,9 @@
 #include "../uapi/embeng_firmware.h"
 
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
+
+#define IMAGE_TRIES 10
+#define IMAGE_TRY_MS 50
 
 static const char *const boot_errors[] = {
 #define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
@@ -140,6 +144,21 @@ static int ask(struct embeng_device *ed, dma_addr_t image, size_t length)
 	return embeng_device_wait(ed, EMBENG_REG_BOOT_DONE, sequence);
 }
 
+/* A device is not given up because memory is short for a moment. */
+static void *image_memory(struct embeng_device *ed, size_t length, dma_addr_t *dma)
+{
+	void *image;
+	int tries;
+
+	for (tries = 0; tries < IMAGE_TRIES; tries++) {
+		image = dma_alloc_coherent(&ed->pci->dev, length, dma, GFP_KERNEL);
+		if (image)
+			return image;
+		msleep(IMAGE_TRY_MS);
+	}
+	return NULL;
+}
+
 /**
  * embeng_boot_image() - bring a device in ROM to life
  * @ed: device
@@ -161,7 +180,7 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
-	copy = dma_alloc_coherent(dev, image->length, &dma, GFP_KERNEL);
+	copy = image_memory(ed, image->length, &dma);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, image->data, image->length);

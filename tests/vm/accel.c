@@ -10,19 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 
-int accel_open(void)
+int accel_open_path(char *path, size_t room)
 {
 	glob_t found;
-	char path[64];
 	int fd;
 
 	ck_assert_msg(!glob("/sys/bus/pci/drivers/embeng/*/accel/accel*", 0, NULL, &found),
 		      "the driver has no device");
-	snprintf(path, sizeof(path), "/dev/accel/%s", strrchr(found.gl_pathv[0], '/') + 1);
+	snprintf(path, room, "/dev/accel/%s", strrchr(found.gl_pathv[0], '/') + 1);
 	globfree(&found);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
 	return fd;
+}
+
+int accel_open(void)
+{
+	char path[64];
+
+	return accel_open_path(path, sizeof(path));
 }
 
 int accel_call(int fd, unsigned long request, void *arg)

@@ -24,6 +24,8 @@ struct ring {
 
 /* Opens the first accel node of the driver; fails the test when there is none. */
 int accel_open(void);
+/* The same, with the name of the node. */
+int accel_open_path(char *path, size_t room);
 
 /* 0 or -errno. */
 int accel_call(int fd, unsigned long request, void *arg);

@@ -24,17 +24,20 @@ check()
 	if "$@" >"$folder/out" 2>&1; then report ok "$name"; else report no "$name"; fi
 }
 
-# program NAME: a Check program, each of its tests one line
+# program NAME [ARGUMENT...]: a Check program, each of its tests one line, its remarks too
 program()
 {
-	CK_TAP_LOG_FILE_NAME="$folder/tap" CK_DEFAULT_TIMEOUT=120 "$build/tests/vm/$1" \
+	program=$1
+	shift
+	CK_TAP_LOG_FILE_NAME="$folder/tap" CK_DEFAULT_TIMEOUT=120 "$build/tests/vm/$program" "$@" \
 		>"$folder/out" 2>&1
+	grep '^#' "$folder/out"
 	grep -E '^(ok|not ok)' "$folder/tap" >"$folder/lines"
-	[ -s "$folder/lines" ] || report no "$1 runs"
+	[ -s "$folder/lines" ] || report no "$program runs"
 	while read -r line; do
 		name=$(echo "$line" | cut -d: -f3)
 		echo "$line" >"$folder/out"
-		case $line in ok*) report ok "$1: $name" ;; *) report no "$1: $name" ;; esac
+		case $line in ok*) report ok "$program: $name" ;; *) report no "$program: $name" ;; esac
 	done <"$folder/lines"
 }
 

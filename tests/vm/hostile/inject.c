@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "inject.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEBUG "/sys/kernel/debug"
+
+static int nth_file = -1;
+
+static int try_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static void set(const char *fault, const char *word, const char *text)
+{
+	char path[128];
+	int ret;
+
+	snprintf(path, sizeof(path), DEBUG "/%s/%s", fault, word);
+	ret = try_write(path, text);
+	ck_assert_msg(!ret,
+		      "%s: %s: this test wants a kernel with FAULT_INJECTION_DEBUG_FS, FAILSLAB, "
+		      "FAIL_PAGE_ALLOC and FAULT_INJECTION_USERCOPY: tests/vm/run --kernel debug",
+		      path, strerror(-ret));
+}
+
+static const char *const faults[] = {"failslab", "fail_page_alloc", "fail_usercopy"};
+
+void inject_begin(void)
+{
+	for (int i = 0; i < 3; i++) {
+		set(faults[i], "verbose", "0");
+		set(faults[i], "probability", "0");
+		set(faults[i], "times", "-1");
+		set(faults[i], "interval", "1");
+		set(faults[i], "task-filter", "Y");
+	}
+	set("failslab", "ignore-gfp-wait", "N");
+	set("fail_page_alloc", "ignore-gfp-wait", "N");
+	set("fail_page_alloc", "ignore-gfp-highmem", "N");
+	set("fail_page_alloc", "min-order", "0");
+	nth_file = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	ck_assert_msg(nth_file >= 0, "fail-nth: %s", strerror(errno));
+}
+
+static void set_both(const char *word, unsigned long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%#lx", value);
+	set("failslab", word, text);
+	set("fail_page_alloc", word, text);
+}
+
+static void module_range(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *file = fopen("/proc/modules", "r");
+	unsigned long size, at;
+	char line[512], found[64];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%63s %lu %*s %*s %*s %lx", found, &size, &at) != 3 ||
+		    strcmp(found, name))
+			continue;
+		*start = at;
+		*end = at + size;
+	}
+	fclose(file);
+}
+
+/* To the next symbol, as far as there is one. */
+static void function_range(const char *name, unsigned long *start, unsigned long *end)
+{
+	FILE *file = fopen("/proc/kallsyms", "r");
+	unsigned long at;
+	char line[512], found[256];
+
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx %*c %255s", &at, found) == 2 && !strcmp(found, name))
+			*start = at;
+	}
+	rewind(file);
+	*end = -1ul;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx", &at) == 1 && at > *start && at < *end)
+			*end = at;
+	}
+	fclose(file);
+}
+
+void inject_below(const char *module, const char *but)
+{
+	unsigned long start = 0, end = 0, not_start = 0, not_end = 0;
+
+	module_range(module, &start, &end);
+	function_range(but, &not_start, &not_end);
+	ck_assert_msg(start && not_start, "%s or %s has no address", module, but);
+	set_both("require-start", start);
+	set_both("require-end", end);
+	set_both("reject-start", not_start);
+	set_both("reject-end", not_end);
+}
+
+void inject_arm(unsigned int nth)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%u", nth);
+
+	ck_assert_int_eq(pwrite(nth_file, text, (size_t)length, 0), length);
+}
+
+/* Its own copies may be what fails; then nothing before did. */
+bool inject_disarm(void)
+{
+	char text[16] = "1";
+	bool injected = pread(nth_file, text, sizeof(text) - 1, 0) > 0 && text[0] == '0';
+
+	while (pwrite(nth_file, "0", 1, 0) != 1)
+		ck_assert_int_eq(errno, EFAULT);
+	return injected;
+}
+
+void inject_chance(unsigned int percent)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", percent);
+	set("failslab", "probability", text);
+	set("fail_page_alloc", "probability", text);
+}
+
+void inject_mark_self(bool on)
+{
+	ck_assert_int_eq(try_write("/proc/self/make-it-fail", on ? "1" : "0"), 0);
+}
+
+static bool is_named(const char *path, const char *name)
+{
+	char comm[32] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (read(fd, comm, sizeof(comm) - 1) < 0)
+		comm[0] = 0;
+	close(fd);
+	return !strncmp(comm, name, strlen(name));
+}
+
+int inject_mark_threads(const char *name)
+{
+	glob_t found;
+	int count = 0;
+
+	ck_assert_int_eq(glob("/proc/[0-9]*/comm", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		char path[64];
+
+		if (!is_named(found.gl_pathv[i], name))
+			continue;
+		snprintf(path, sizeof(path), "%.*s/make-it-fail",
+			 (int)(strrchr(found.gl_pathv[i], '/') - found.gl_pathv[i]),
+			 found.gl_pathv[i]);
+		count += !try_write(path, "1");
+	}
+	globfree(&found);
+	return count;
+}

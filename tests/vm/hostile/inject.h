@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel's fault injection: allocations and copies that fail on request. */
+#ifndef EMBENG_TESTS_HOSTILE_INJECT_H
+#define EMBENG_TESTS_HOSTILE_INJECT_H
+
+#include <stdbool.h>
+
+/* Fails the test when the kernel has none, and says which options it wants. */
+void inject_begin(void);
+
+/* Only what @module calls for fails, and nothing below the function @but. */
+void inject_below(const char *module, const char *but);
+
+/* The @nth allocation or copy of this thread from now on fails, once. */
+void inject_arm(unsigned int nth);
+/* True when it did. */
+bool inject_disarm(void);
+
+/* Of the tasks that are marked, so many in a hundred allocations fail; 0: none. */
+void inject_chance(unsigned int percent);
+void inject_mark_self(bool on);
+/* Marks kernel threads whose name begins so; returns how many there are. */
+int inject_mark_threads(const char *name);
+
+#endif

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Each call, once for each allocation and each copy on its way that can fail: a clean errno,
+ * outputs as they were, nothing left behind, and the same call then works. The rest fails by
+ * chance: what the driver does at probe, what the emulator's threads do while a model trains.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "inject.h"
+#include "options.h"
+#include "scene.h"
+#include "trainer.h"
+
+#define DRIVER "/sys/bus/pci/drivers/embeng/"
+#define MAPPED "/sys/kernel/debug/embeng_emu/0/mapped_pages"
+#define ROUNDS 50u
+#define STEPS 200u
+#define NTH_MAX 10000u
+
+static char function[32];
+
+static uint64_t number_in(const char *path)
+{
+	unsigned long long value;
+	FILE *file = fopen(path, "r");
+
+	ck_assert_msg(file, "%s", path);
+	ck_assert_int_eq(fscanf(file, "%llu", &value), 1);
+	fclose(file);
+	return value;
+}
+
+static uint32_t contexts(void)
+{
+	char path[96], line[256];
+	uint32_t count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/accel/%s/contexts", function);
+	file = fopen(path, "r");
+	ck_assert_msg(file, "%s", path);
+	while (fgets(line, sizeof(line), file))
+		count += !strncmp(line, "context", 7);
+	fclose(file);
+	return count;
+}
+
+static void setup(void)
+{
+	char path[64], link[128];
+	ssize_t length;
+	int fd = accel_open_path(path, sizeof(path));
+
+	close(fd);
+	snprintf(link, sizeof(link), "/sys/class/accel/%s/device", strrchr(path, '/') + 1);
+	length = readlink(link, path, sizeof(path) - 1);
+	ck_assert_int_gt(length, 0);
+	path[length] = 0;
+	snprintf(function, sizeof(function), "%s", strrchr(path, '/') + 1);
+	inject_begin();
+}
+
+/* Memory may lack, a pointer may turn bad, a table of descriptors may not grow. */
+static bool is_clean(int error)
+{
+	return error == ENOMEM || error == EFAULT || error == ENFILE || error == EMFILE;
+}
+
+/* What the call leaves of a valid one: all of it. */
+static void check_again(struct scene *s, const struct scene_call *call, unsigned int nth)
+{
+	int ret = scene_run(s);
+
+	/* It was done when the last copy failed, and cannot be done twice. */
+	if (s->request == DRM_IOCTL_EMBENG_CONTEXT_CREATE && ret == -EBUSY)
+		ret = 0;
+	ck_assert_msg(!ret, "%s: after failure %u it does not work: %s", call->name, nth,
+		      strerror(-ret));
+}
+
+/* True when there was something to fail. */
+static bool try_nth(const struct scene_call *call, unsigned int nth)
+{
+	union scene_arg before;
+	struct scene s;
+	bool injected;
+	int ret;
+
+	scene_open(&s, call);
+	before = s.arg;
+	inject_arm(nth);
+	ret = scene_run(&s);
+	injected = inject_disarm();
+	if (ret) {
+		ck_assert_msg(injected, "%s: %s without a failure", call->name, strerror(-ret));
+		ck_assert_msg(is_clean(-ret), "%s: failure %u gives %s", call->name, nth,
+			      strerror(-ret));
+		ck_assert_msg(!memcmp(&before, &s.arg, sizeof(before)),
+			      "%s: failure %u writes outputs", call->name, nth);
+		check_again(&s, call, nth);
+	}
+	scene_close(&s);
+	return injected;
+}
+
+START_TEST(every_failure_is_clean)
+{
+	const struct scene_call *call = &scene_calls[_i];
+	uint64_t pages = number_in(MAPPED);
+	uint32_t before = contexts();
+	unsigned int nth = 1;
+
+	while (try_nth(call, nth)) {
+		ck_assert_uint_lt(nth, NTH_MAX);
+		nth++;
+	}
+	printf("# %s: %u failures\n", call->name, nth - 1);
+	fflush(stdout);
+	ck_assert_uint_eq(contexts(), before);
+	ck_assert_msg(number_in(MAPPED) == pages, "%s: pages stay mapped", call->name);
+}
+END_TEST
+
+/* What it says is the same, or it fails. */
+START_TEST(a_query_does_not_lie)
+{
+	const struct scene_call *call = NULL;
+	uint64_t answer[32];
+	struct scene s;
+	bool injected;
+
+	for (int i = 0; i < scene_call_count; i++) {
+		if (!strcmp(scene_calls[i].name, "QUERY_DEVICE"))
+			call = &scene_calls[i];
+	}
+	scene_open(&s, call);
+	ck_assert_int_eq(scene_run(&s), 0);
+	memcpy(answer, s.answer, sizeof(answer));
+	for (unsigned int nth = 1;; nth++) {
+		int ret;
+
+		call->set(&s);
+		memset(s.answer, 0, sizeof(s.answer));
+		inject_arm(nth);
+		ret = scene_run(&s);
+		injected = inject_disarm();
+		if (!ret)
+			ck_assert_mem_eq(s.answer, answer, sizeof(answer));
+		if (!injected)
+			break;
+	}
+	scene_close(&s);
+}
+END_TEST
+
+static void tell_driver(const char *file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), DRIVER "%s", file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	if (write(fd, function, strlen(function)) < 0)
+		ck_assert_int_ne(errno, EBADF);
+	close(fd);
+}
+
+static bool is_bound(void)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), DRIVER "%s", function);
+	return !access(path, F_OK);
+}
+
+/* Scarce memory while the driver comes or goes. */
+static void tell_driver_scarcely(const char *file, unsigned int percent)
+{
+	inject_mark_self(true);
+	/* drm_minor_alloc() of Linux 6.12 puts an error pointer when memory lacks there. */
+	inject_below("embeng", "drm_dev_init");
+	inject_chance(percent);
+	tell_driver(file);
+	inject_chance(0);
+	inject_mark_self(false);
+}
+
+START_TEST(the_driver_comes_and_goes_with_scarce_memory)
+{
+	uint32_t failed = 0;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		tell_driver_scarcely("unbind", 1 + i % 20);
+		ck_assert(!is_bound());
+		ck_assert_uint_eq(number_in(MAPPED), 0);
+		tell_driver_scarcely("bind", 1 + i % 5);
+		if (is_bound())
+			continue;
+		failed++;
+		ck_assert_msg(number_in(MAPPED) == 0, "round %u: pages stay mapped", i);
+		tell_driver("bind");
+		ck_assert_msg(is_bound(), "round %u: it does not bind after a failure", i);
+	}
+	printf("# probe failed %u times of %u\n", failed, ROUNDS);
+	fflush(stdout);
+	/* Both ways out were taken. */
+	ck_assert_uint_gt(failed, 0);
+	ck_assert_uint_lt(failed, ROUNDS);
+}
+END_TEST
+
+/* What the emulator has no memory for is refused, and given again. */
+START_TEST(a_model_trains_while_the_workers_lack_memory)
+{
+	const char *wrong = "never opened";
+	struct trainer t;
+	int threads, fd;
+
+	threads = inject_mark_threads("embeng");
+	ck_assert_int_gt(threads, 0);
+	for (int i = 0; wrong && i < 100; i++) {
+		fd = accel_open();
+		inject_chance(_i);
+		wrong = trainer_open(&t, fd, _i % 2, 60 * SECOND, options.seed);
+		inject_chance(0);
+		if (!wrong)
+			break;
+		trainer_unmap(&t);
+		close(fd);
+	}
+	ck_assert_msg(!wrong, "%s", wrong);
+	t.forgiving = true;
+	inject_chance(_i);
+	for (uint32_t i = 0; i < STEPS && !wrong; i++)
+		wrong = trainer_step(&t);
+	inject_chance(0);
+	ck_assert_msg(!wrong, "%s", wrong);
+	wrong = trainer_check(&t);
+	ck_assert_msg(!wrong, "%s", wrong);
+	printf("# %u steps, %u commands given again, %d %% of %d threads' allocations fail\n",
+	       STEPS, t.retries, _i, threads);
+	fflush(stdout);
+	trainer_unmap(&t);
+	close(fd);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_loop_test(tcase, every_failure_is_clean, 0, scene_call_count);
+	tcase_add_test(tcase, a_query_does_not_lie);
+	tcase_add_loop_test(tcase, a_model_trains_while_the_workers_lack_memory, 1, 8);
+	tcase_add_test(tcase, the_driver_comes_and_goes_with_scarce_memory);
+}
+
+int main(int argc, char **argv)
+{
+	return hostile_main(argc, argv, "failing", 0, add);
+}
