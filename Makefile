@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A thin front for meson: the build itself is described in meson.build.
 
-.PHONY: all demo check check-kernel deps clean
+.PHONY: all demo check check-kernel check-kernel-debug deps clean
 
 all: build/build.ninja
 	@ninja -C build
@@ -24,6 +24,14 @@ check-kernel:
 	@$(MAKE) --no-print-directory all
 	@for part in emulator driver accel; do \
 		tests/vm/run --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
+	done
+
+# The same on the instrumented kernel, which is built first, once.
+check-kernel-debug:
+	@scripts/deps.sh kernel
+	@$(MAKE) --no-print-directory all
+	@for part in emulator driver accel; do \
+		tests/vm/run --kernel debug --timeout 600 -- tests/vm/$$part.sh $(CURDIR)/build || exit 1; \
 	done
 
 deps:

@@ -31,6 +31,7 @@ static void post(struct command *command, u16 flags)
 		.cookie = cmd->cookie,
 		.flags = flags,
 		.feature = EMBENG_NO_INDEX,
+		.index = command->index,
 		.step = cmd->step ? cmd->step : cmd->after,
 	};
 

@@ -25,7 +25,12 @@ static bool note(struct embeng_queue *q)
 	return true;
 }
 
-static void arm_locked(struct embeng_queue *q, u32 index)
+/**
+ * embeng_arm_locked() - interrupt when the completion tail moves past an index
+ * @q: queue, under vector->lock
+ * @index: free-running
+ */
+void embeng_arm_locked(struct embeng_queue *q, u32 index)
 {
 	/* Ended: its doorbell may be another's. */
 	if (list_empty(&q->vector_link))
@@ -52,7 +57,7 @@ void embeng_arm(struct embeng_queue *q, u32 index)
 
 	spin_lock_irqsave(&q->vector->lock, flags);
 	if (!q->mapped)
-		arm_locked(q, index);
+		embeng_arm_locked(q, index);
 	embeng_arm_then_recheck();
 	note(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
@@ -66,7 +71,7 @@ static void arm_event(struct embeng_queue *q)
 	spin_lock_irqsave(&q->vector->lock, flags);
 	note(q);
 	if (!q->mapped) {
-		arm_locked(q, q->noted_tail + q->coalesce - 1);
+		embeng_arm_locked(q, q->noted_tail + q->coalesce - 1);
 		if (q->coalesce > 1)
 			hrtimer_start(&q->timer, ns_to_ktime((u64)q->coalesce_us * NSEC_PER_USEC),
 				      HRTIMER_MODE_REL);
@@ -97,13 +102,16 @@ void embeng_arm_all(struct embeng_context *ctx)
 void embeng_arm_interrupt(struct embeng_vector *vector)
 {
 	struct embeng_queue *q;
+	LIST_HEAD(done);
 
 	spin_lock(&vector->lock);
 	list_for_each_entry(q, &vector->queues, vector_link) {
 		if (note(q))
 			q->pending_arm = false;
+		embeng_account_interrupt(q, &done);
 	}
 	spin_unlock(&vector->lock);
+	embeng_jobs_end(&done);
 }
 
 /* Fewer than @coalesce came in time: the next one is enough, or one is there already. */
@@ -114,7 +122,7 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->vector->lock, flags);
-	arm_locked(q, q->noted_tail);
+	embeng_arm_locked(q, q->noted_tail);
 	embeng_arm_then_recheck();
 	note(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);

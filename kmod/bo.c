@@ -198,6 +198,17 @@ static int fill(struct embeng_bo *bo)
 }
 
 /**
+ * embeng_bo_check_pages() - can so many be listed
+ * @pages: of a buffer
+ *
+ * Return: 0, or -ENOMEM for more than the machine has, or than the kernel has lists for.
+ */
+int embeng_bo_check_pages(u64 pages)
+{
+	return pages > min_t(u64, totalram_pages(), INT_MAX / sizeof(struct page *)) ? -ENOMEM : 0;
+}
+
+/**
  * embeng_bo_make() - a buffer of zeroed memory
  * @ed: device
  * @size: bytes, from 1
@@ -208,10 +219,11 @@ struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
 {
 	u64 pages = DIV_ROUND_UP_ULL(size, PAGE_SIZE);
 	struct embeng_bo *bo;
-	int ret = -ENOMEM;
+	int ret = embeng_bo_check_pages(pages);
 
-	if (pages > totalram_pages())
-		return ERR_PTR(-ENOMEM);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
 	bo = embeng_bo_new(ed, pages << PAGE_SHIFT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);

@@ -37,6 +37,7 @@ static inline struct embeng_bo *to_embeng_bo(struct drm_gem_object *obj)
 /* bo.c */
 struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size);
 struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size);
+int embeng_bo_check_pages(u64 pages);
 void embeng_bo_reached(struct embeng_bo *bo);
 void embeng_bo_release_all(struct embeng_device *ed);
 int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
@@ -44,7 +45,6 @@ int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 
 /* import.c: memory that others made */
 bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table);
-bool embeng_import_can_pin(struct embeng_device *ed);
 struct drm_gem_object *embeng_import_table(struct drm_device *drm,
 					   struct dma_buf_attachment *attachment,
 					   struct sg_table *table);

@@ -41,6 +41,8 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 	ctx->device = ed;
 	mutex_init(&ctx->lock);
 	mutex_init(&ctx->map_lock);
+	spin_lock_init(&ctx->ledger_lock);
+	embeng_watch_init(ctx);
 	init_waitqueue_head(&ctx->wait);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ALLOC);
 	xa_init(&ctx->queues);
@@ -300,6 +302,7 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 	struct embeng_context *ctx = to_embeng_context(file);
 	struct embeng_device *ed = ctx->device;
 
+	embeng_watch_exit(ctx);
 	end(ctx);
 	/* A driver that lets go waits here for who releases the last of it. */
 	scoped_guard(mutex, &ed->contexts_mutex) {
@@ -312,6 +315,9 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 		xa_erase(&ed->numbers, ctx->number);
 	xa_destroy(&ctx->regions);
 	xa_destroy(&ctx->queues);
+	/* Interrupts and others' fences may still be at the end of what they did for it. */
+	if (ctx->synced)
+		synchronize_rcu();
 	__free_page(ctx->scratch);
 	kfree(ctx);
 }

@@ -7,6 +7,7 @@
 #include <linux/wait.h>
 
 #include "bo.h"
+#include "fence.h"
 
 /* What a table may be told to have; a fragmented GiB needs so many. */
 #define EMBENG_SEGMENTS_MAX 65536
@@ -14,6 +15,7 @@
 /**
  * struct embeng_binding - a region: a part of a buffer that the device may reach
  * @bo: the buffer, held
+ * @offset: bytes into it
  * @length: bytes, charged to the context
  * @segments: DMA memory, @count of them
  * @dma: of @segments
@@ -22,6 +24,7 @@
  */
 struct embeng_binding {
 	struct embeng_bo *bo;
+	u64 offset;
 	u64 length;
 	struct embeng_segment *segments;
 	dma_addr_t dma;
@@ -48,6 +51,13 @@ struct embeng_binding {
  * @queues: &embeng_queue by number
  * @queue_count: made
  * @blob: key of the last model blob that the driver loaded
+ * @ledger_lock: guards @ledger and @loading
+ * @ledger: training submitted by validated queues
+ * @loading: the model that the driver loads: where its MODEL_LOAD stands, queue 0: none
+ * @fences: out-fences that have not signalled
+ * @held: submits that wait for fences
+ * @watch: looks at all of this
+ * @synced: fences had to do with it
  * @training: 1 + flags that INPUT and GRADIENT queues have, 0: none yet
  * @memory: bytes charged
  * @memory_limit: most
@@ -76,6 +86,17 @@ struct embeng_context {
 	struct xarray queues;
 	u32 queue_count;
 	struct embeng_mem blob;
+	spinlock_t ledger_lock; /* guards @ledger and @loading */
+	struct embeng_ledger ledger;
+	struct {
+		u32 queue;
+		u32 index;
+		struct embeng_record_engine model;
+	} loading;
+	atomic_t fences;
+	atomic_t held;
+	struct delayed_work watch;
+	bool synced;
 	u32 training;
 	u64 memory;
 	u64 memory_limit;
@@ -128,12 +149,17 @@ struct embeng_queue_watch {
  * @dma: the same
  * @grave: what the ring held when the device was unplugged
  * @doorbell: in BAR 2
- * @lock: one submitter at a time; guards @sq_tail to @in_flight, @destroyed
- * @sq_tail: free-running, validated queues
+ * @lock: one submitter at a time; guards @destroyed, and with vector->lock @sq_tail to @seqno
+ * @sq_tail: free-running, validated queues: all that was submitted
+ * @given: free-running, what the device was told; vector->lock
  * @cq_head: free-running, what the device was told
  * @walked: completions below it are in the account
  * @owed: completions that the device may still post for what it was given
  * @in_flight: commands without their last completion
+ * @timeline: of its fences
+ * @seqno: of the last one
+ * @jobs: &embeng_job in order, those that are done are out of it; vector->lock
+ * @stopped: the doorbell is not rung; vector->lock
  * @noted_tail: completion tail when an event was last counted; vector->lock
  * @noted_epoch: report at that time; vector->lock
  * @armed: &embeng_doorbell.armed; vector->lock
@@ -171,10 +197,15 @@ struct embeng_queue {
 	void __iomem *doorbell;
 	struct mutex lock; /* one submitter at a time */
 	u32 sq_tail;
+	u32 given;
 	u32 cq_head;
 	u32 walked;
 	u32 owed;
 	u32 in_flight;
+	u64 timeline;
+	u64 seqno;
+	struct list_head jobs;
+	bool stopped;
 	u32 noted_tail;
 	u32 noted_epoch;
 	u32 armed;
@@ -193,6 +224,28 @@ struct embeng_queue {
 	bool destroyed;
 };
 
+/**
+ * struct embeng_batch - commands on their way into a queue
+ * @commands: checked
+ * @count: of them
+ * @owed: completions that the device may post for them
+ * @fenced: there is an out-fence
+ * @model: that MODEL_LOAD loads, or NULL
+ * @job: of them
+ * @index: free-running, of the first
+ * @out: the out-fence, held, once they are taken
+ */
+struct embeng_batch {
+	struct embeng_cmd *commands;
+	u32 count;
+	u32 owed;
+	bool fenced;
+	const struct embeng_record_engine *model;
+	struct embeng_job *job;
+	u32 index;
+	struct dma_fence *out;
+};
+
 static inline struct embeng_context *to_embeng_context(struct drm_file *file)
 {
 	return file->driver_priv;
@@ -201,6 +254,13 @@ static inline struct embeng_context *to_embeng_context(struct drm_file *file)
 static inline struct embeng_ring_header *embeng_queue_header(const struct embeng_queue *q)
 {
 	return q->ring + q->layout.header;
+}
+
+static inline struct embeng_cmd *embeng_queue_slot(const struct embeng_queue *q, u32 index)
+{
+	struct embeng_cmd *ring = q->ring + q->layout.sq;
+
+	return &ring[index & (q->layout.sq_entries - 1)];
 }
 
 static inline u32 embeng_doorbell_tail_of(const struct embeng_queue *q)
@@ -229,6 +289,8 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 		       struct embeng_accel_bind *arg);
 int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation);
+struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embeng_mem *mem,
+				   u64 *offset);
 bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation);
 void embeng_region_release_all(struct embeng_context *ctx);
 int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
@@ -237,10 +299,13 @@ int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fi
 /* queue.c */
 struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number);
 void embeng_queue_put(struct embeng_queue *q);
-void embeng_queue_bury(struct embeng_queue *q);
+void embeng_queue_bury(struct embeng_queue *q, int error);
 void embeng_queue_release_all(struct embeng_context *ctx, bool closing);
 int embeng_queue_check(const struct embeng_device *ed,
 		       const struct embeng_accel_queue_create *arg);
+int embeng_queue_check_context(const struct embeng_context *ctx,
+			       const struct embeng_accel_queue_create *arg);
+void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg);
 bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
@@ -258,9 +323,40 @@ void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct emb
 /* recover.c: the queue's rung */
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
+/* account.c: what a validated queue holds */
+u32 embeng_account_completions(const struct embeng_cmd *cmd);
+int embeng_account_consume(struct embeng_queue *q, u32 head);
+void embeng_account_look(struct embeng_queue *q);
+void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done);
+void embeng_account_stop(struct embeng_queue *q);
+u32 embeng_account_void(struct embeng_queue *q);
+void embeng_account_settled(struct embeng_queue *q);
+void embeng_account_start(struct embeng_queue *q);
+void embeng_account_end(struct embeng_queue *q, int error);
+
+/* give.c */
+int embeng_give(struct embeng_queue *q, struct embeng_batch *batch);
+void embeng_give_need(struct embeng_queue *q, struct embeng_need *need);
+
+/* points.c */
+int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
+			struct embeng_need *need);
+
+/* watch.c */
+void embeng_watch_init(struct embeng_context *ctx);
+void embeng_watch_exit(struct embeng_context *ctx);
+void embeng_watch_on(struct embeng_context *ctx);
+void embeng_watch_now(struct embeng_context *ctx);
+void embeng_watch_refresh(struct embeng_context *ctx);
+
+/* reset.c */
+
+/* command.c */
+int embeng_command_check(u32 kind, const struct embeng_cmd *cmd);
+
 /* submit.c */
-int embeng_submit_consume(struct embeng_queue *q, u32 head);
-int embeng_submit_one(struct embeng_queue *q, struct embeng_cmd *cmd, u32 *index);
+int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
+			const struct embeng_record_engine *model, u32 *index);
 int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 /* model.c */
@@ -270,6 +366,7 @@ int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file 
 void embeng_arm_init(struct embeng_queue *q);
 void embeng_arm_exit(struct embeng_queue *q);
 void embeng_arm(struct embeng_queue *q, u32 index);
+void embeng_arm_locked(struct embeng_queue *q, u32 index);
 void embeng_arm_all(struct embeng_context *ctx);
 void embeng_arm_interrupt(struct embeng_vector *vector);
 

@@ -122,6 +122,7 @@ struct embeng_device_watch {
  * @admin: the driver's own queue
  * @vectors: interrupts
  * @vector_count: of @vectors
+ * @can_pin: the device sees pages of programs as they are
  * @reset_lock: see above
  * @bo_lock: guards @bos
  * @bos: buffers that the device may be given
@@ -135,6 +136,8 @@ struct embeng_device_watch {
  * @pci_state: config space as the driver set it up
  * @watch: looks for standstill
  * @offline: not to be talked to until the bus says so; under @reset_lock
+ * @work: where contexts watch their fences
+ * @resetting: until the contexts were told
  * @gone: unplugged, or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -152,6 +155,7 @@ struct embeng_device {
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;
 	u32 vector_count;
+	bool can_pin;
 	struct rw_semaphore reset_lock;
 	struct mutex bo_lock; /* guards @bos */
 	struct list_head bos;
@@ -165,6 +169,8 @@ struct embeng_device {
 	struct pci_saved_state *pci_state;
 	struct embeng_device_watch watch;
 	bool offline;
+	struct workqueue_struct *work;
+	bool resetting;
 	bool gone;
 };
 
@@ -231,6 +237,9 @@ int embeng_admin_init(struct embeng_device *ed);
 void embeng_admin_start(struct embeng_device *ed);
 void embeng_admin_poll(struct embeng_device *ed);
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
+
+/* import.c */
+int embeng_import_init(struct embeng_device *ed);
 
 /* irq.c */
 int embeng_irq_init(struct embeng_device *ed);

@@ -37,6 +37,9 @@ static int check_tail(unsigned int cmd, unsigned long arg)
 
 	if (nr >= ARRAY_SIZE(ioctls) || !ioctls[nr].func)
 		return -ENOTTY;
+	/* Another direction is another call; the core would leave a part of the copying out. */
+	if (_IOC_DIR(cmd) != _IOC_DIR(ioctls[nr].cmd))
+		return -ENOTTY;
 	known = _IOC_SIZE(ioctls[nr].cmd);
 	if (_IOC_SIZE(cmd) <= known)
 		return 0;
@@ -112,7 +115,8 @@ static const struct file_operations fops = {
 };
 
 static const struct drm_driver driver = {
-	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM,
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
 	.fops = &fops,
 	.open = embeng_context_open,
 	.postclose = embeng_context_close,
@@ -133,6 +137,8 @@ static void free_lists(struct drm_device *drm, void *arg)
 
 	xa_destroy(&ed->numbers);
 	xa_destroy(&ed->queues);
+	if (ed->work)
+		destroy_workqueue(ed->work);
 }
 
 static int init_lists(struct embeng_device *ed)
@@ -143,6 +149,11 @@ static int init_lists(struct embeng_device *ed)
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
 	xa_init_flags(&ed->queues, XA_FLAGS_ALLOC1);
+	/* Fences wait for it; the device is not talked to while the system sleeps. */
+	ed->work = alloc_workqueue("embeng-%s", WQ_MEM_RECLAIM | WQ_FREEZABLE, 0,
+				   dev_name(&ed->pci->dev));
+	if (!ed->work)
+		return -ENOMEM;
 	return drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
 	       drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
 	       drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
@@ -153,6 +164,9 @@ static int bring_up(struct embeng_device *ed)
 {
 	int ret = embeng_device_map(ed);
 
+	if (ret)
+		return ret;
+	ret = embeng_import_init(ed);
 	if (ret)
 		return ret;
 	ret = embeng_admin_init(ed);
@@ -219,7 +233,20 @@ static struct pci_driver pci_driver = {
 	.driver.pm = pm_sleep_ptr(&embeng_pm_ops),
 	.dev_groups = embeng_sysfs_groups,
 };
-module_pci_driver(pci_driver);
+
+static int __init embeng_init(void)
+{
+	return pci_register_driver(&pci_driver);
+}
+module_init(embeng_init);
+
+static void __exit embeng_exit(void)
+{
+	pci_unregister_driver(&pci_driver);
+	/* The last fence may be on its way out. */
+	rcu_barrier();
+}
+module_exit(embeng_exit);
 
 MODULE_DESCRIPTION("Embedding-table training engine");
 MODULE_LICENSE("GPL");

@@ -10,13 +10,6 @@
 
 #include "context.h"
 
-static const struct embeng_cmd *command_at(const struct embeng_queue *q, u32 index)
-{
-	const struct embeng_cmd *ring = q->ring + q->layout.sq;
-
-	return &ring[index & (q->layout.sq_entries - 1)];
-}
-
 static struct embeng_cqe *completion_at(const struct embeng_queue *q, u32 index)
 {
 	struct embeng_cqe *ring = q->ring + q->layout.cq;
@@ -35,7 +28,7 @@ void embeng_health_note(struct embeng_queue *q)
 	/* A function that is not there answers all ones. */
 	if (tail == U32_MAX && head == U32_MAX && !embeng_present(q->context->device))
 		return;
-	q->last_tail = q->mapped ? tail : q->sq_tail;
+	q->last_tail = q->mapped ? tail : q->given;
 	q->last_head = head;
 }
 
@@ -66,7 +59,7 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 	u32 i;
 
 	for (i = 1; taken && i <= commands; i++) {
-		if (take_completion(q, READ_ONCE(command_at(q, done - i)->cookie), taken, tail,
+		if (take_completion(q, READ_ONCE(embeng_queue_slot(q, done - i)->cookie), taken, tail,
 				    completions))
 			continue;
 		*index = done - i;
@@ -98,7 +91,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
 	u32 tail = READ_ONCE(header->cq_tail);
-	const struct embeng_cmd *cmd = command_at(q, index);
+	const struct embeng_cmd *cmd = embeng_queue_slot(q, index);
 	struct embeng_cqe *cqe = completion_at(q, tail);
 	bool hung = q->at_fault && index == q->fault_index;
 
@@ -109,6 +102,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 		.status = hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED,
 		.flags = EMBENG_CQE_DONE,
 		.feature = EMBENG_NO_INDEX,
+		.index = index,
 		.element = hung ? index : 0,
 		.value = hung ? q->fault_ns : 0,
 		.limit = hung ? rung : 0,
@@ -129,7 +123,7 @@ static bool is_answered(const struct embeng_queue *q, u32 index)
 {
 	u32 tail = READ_ONCE(embeng_queue_header(q)->cq_tail);
 	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
-	u64 cookie = READ_ONCE(command_at(q, index)->cookie);
+	u64 cookie = READ_ONCE(embeng_queue_slot(q, index)->cookie);
 
 	for (i = 1; i <= count; i++) {
 		if (READ_ONCE(completion_at(q, tail - i)->cookie) == cookie &&
@@ -202,7 +196,7 @@ void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct emb
 	};
 	if (!q || !q->at_fault)
 		return;
-	cmd = command_at(q, q->fault_index);
+	cmd = embeng_queue_slot(q, q->fault_index);
 	ctx->health.queue = q->number;
 	ctx->health.index = q->fault_index;
 	ctx->health.opcode = READ_ONCE(cmd->opcode);

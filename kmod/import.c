@@ -25,7 +25,7 @@ bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table)
 	int i;
 
 	for_each_sgtable_dma_sg(table, sg, i) {
-		if (dma_need_sync(&ed->pci->dev, sg_dma_address(sg)))
+		if (embeng_dma_need_sync(&ed->pci->dev, sg_dma_address(sg)))
 			return true;
 	}
 	return false;
@@ -40,26 +40,27 @@ static void free_probe_page(struct page *page)
 DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
 
 /**
- * embeng_import_can_pin() - does the device see any page of this machine as it is
+ * embeng_import_init() - find out whether the device sees any page of this machine as it is
  * @ed: device
  *
- * Tried with one: where the kernel bounces, it bounces all.
+ * Tried with one, once: where the kernel bounces, it bounces all.
+ *
+ * Return: 0 or -ENOMEM.
  */
-bool embeng_import_can_pin(struct embeng_device *ed)
+int embeng_import_init(struct embeng_device *ed)
 {
 	struct page *page __free(probe_page) = alloc_page(GFP_KERNEL);
 	struct device *dev = &ed->pci->dev;
 	dma_addr_t dma;
-	bool can;
 
 	if (!page)
-		return false;
+		return -ENOMEM;
 	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
 	if (dma_mapping_error(dev, dma))
-		return false;
-	can = !dma_need_sync(dev, dma);
+		return -ENOMEM;
+	ed->can_pin = !embeng_dma_need_sync(dev, dma);
 	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	return can;
+	return 0;
 }
 
 /**

@@ -3,6 +3,8 @@
 #include <linux/cleanup.h>
 #include <linux/interrupt.h>
 
+#include <drm/drm_managed.h>
+
 #include "context.h"
 
 static irqreturn_t on_interrupt(int irq, void *arg)
@@ -57,7 +59,8 @@ int embeng_irq_init(struct embeng_device *ed)
 	ret = devm_add_action_or_reset(dev, free_vectors, ed->pci);
 	if (ret)
 		return ret;
-	ed->vectors = devm_kcalloc(dev, count, sizeof(*ed->vectors), GFP_KERNEL);
+	/* Files that stay open longer than the device look at the locks. */
+	ed->vectors = drmm_kcalloc(&ed->drm, count, sizeof(*ed->vectors), GFP_KERNEL);
 	if (!ed->vectors)
 		return -ENOMEM;
 	ed->vector_count = count;

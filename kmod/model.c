@@ -53,6 +53,12 @@ static struct embeng_bo *take_blob(struct embeng_device *ed,
 	return bo;
 }
 
+/* The first record, which the device sees as it is here: it counts once it was accepted. */
+static const struct embeng_record_engine *options(const struct embeng_bo *bo)
+{
+	return page_address(bo->pages[0]) + sizeof(struct embeng_blob_header);
+}
+
 /* Under ctx->lock. The key is the driver's until the next load. */
 static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_accel_model_load *arg)
 {
@@ -70,7 +76,7 @@ static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_acce
 	if (ret)
 		return ret;
 	cmd.desc = (struct embeng_mem){ key.index, key.generation, 0, arg->length };
-	ret = embeng_submit_one(q, &cmd, &arg->index);
+	ret = embeng_submit_model(q, &cmd, options(bo), &arg->index);
 	if (ret)
 		embeng_region_unbind(ctx, key.index, key.generation);
 	else

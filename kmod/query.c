@@ -30,7 +30,8 @@ union answer {
 static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *out)
 {
 	*out = (struct embeng_accel_device){
-		.flags = (embeng_import_can_pin(ed) ? EMBENG_ACCEL_CAN_USERPTR : 0) |
+		.flags = EMBENG_ACCEL_CAN_SYNCOBJ |
+			 (ed->can_pin ? EMBENG_ACCEL_CAN_USERPTR : 0) |
 			 (embeng_queue_may_map(ed) ? EMBENG_ACCEL_CAN_MAP_QUEUES : 0),
 		.boot_state = embeng_read32(ed, EMBENG_REG_BOOT_STATE),
 		.boot_error = ed->boot_error,

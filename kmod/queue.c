@@ -165,6 +165,8 @@ static struct embeng_queue *queue_new(struct embeng_context *ctx,
 		return NULL;
 	kref_init(&q->ref);
 	mutex_init(&q->lock);
+	INIT_LIST_HEAD(&q->jobs);
+	q->timeline = dma_fence_context_alloc(1);
 	INIT_LIST_HEAD(&q->vector_link);
 	q->context = ctx;
 	q->kind = arg->kind;
@@ -233,22 +235,6 @@ static int make(struct embeng_queue *q)
 	return ret;
 }
 
-static bool carries_steps(u32 kind)
-{
-	return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
-}
-
-static int check_context(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg)
-{
-	int ret = embeng_context_usable(ctx);
-
-	if (ret)
-		return ret;
-	if (carries_steps(arg->kind) && ctx->training && ctx->training != arg->flags + 1)
-		return -EINVAL;
-	return 0;
-}
-
 /**
  * embeng_queue_create_ioctl() - DRM_IOCTL_EMBENG_QUEUE_CREATE
  * @drm: device
@@ -267,7 +253,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (ret)
 		return ret;
 	guard(mutex)(&ctx->lock);
-	ret = check_context(ctx, arg);
+	ret = embeng_queue_check_context(ctx, arg);
 	if (ret)
 		return ret;
 	q = queue_new(ctx, arg);
@@ -279,8 +265,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return ret;
 	}
 	ctx->queue_count++;
-	if (carries_steps(q->kind))
-		ctx->training = arg->flags + 1;
+	embeng_queue_trains(ctx, arg);
 	/* A reset in between did not find it. */
 	if (READ_ONCE(ctx->lost))
 		WRITE_ONCE(embeng_queue_header(q)->dead, 1);
@@ -329,6 +314,8 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
 	embeng_mmap_revoke(q);
 	stop(q);
+	if (!q->mapped)
+		embeng_account_void(q);
 	embeng_context_event(ctx);
 	embeng_context_uncharge(ctx, q->layout.size);
 	ctx->queue_count--;
@@ -339,11 +326,14 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 /**
  * embeng_queue_bury() - the device is silent: keep what the ring held
  * @q: queue, until the file is closed
+ * @error: of its fences
  */
-void embeng_queue_bury(struct embeng_queue *q)
+void embeng_queue_bury(struct embeng_queue *q, int error)
 {
 	struct embeng_ring_header *header;
 
+	embeng_account_stop(q);
+	embeng_account_end(q, error);
 	if (!q->ring)
 		return;
 	WRITE_ONCE(embeng_queue_header(q)->dead, 1);
@@ -372,6 +362,7 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 			continue;
 		}
 		leave(ctx, number);
+		embeng_account_end(q, -ECANCELED);
 		embeng_context_uncharge(ctx, q->layout.size);
 		embeng_queue_put(q);
 	}

@@ -3,6 +3,8 @@
 #include <linux/capability.h>
 #include <linux/log2.h>
 
+#include <linux/cleanup.h>
+
 #include "context.h"
 
 #define PRIORITY_MAX 3u
@@ -72,4 +74,42 @@ int embeng_queue_check(const struct embeng_device *ed,
 		     memchr_inv(&arg->layout, 0, sizeof(arg->layout))))
 		ret = -EINVAL;
 	return ret;
+}
+
+static bool carries_steps(u32 kind)
+{
+	return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
+}
+
+/**
+ * embeng_queue_check_context() - may this context have that queue
+ * @ctx: context, under its lock
+ * @arg: checked by embeng_queue_check()
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_check_context(const struct embeng_context *ctx,
+			       const struct embeng_accel_queue_create *arg)
+{
+	int ret = embeng_context_usable(ctx);
+
+	if (ret)
+		return ret;
+	if (carries_steps(arg->kind) && ctx->training && ctx->training != arg->flags + 1)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * embeng_queue_trains() - a queue was made: all that carry steps are of its sort from now on
+ * @ctx: context, under its lock
+ * @arg: of the queue
+ */
+void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg)
+{
+	if (!carries_steps(arg->kind))
+		return;
+	ctx->training = arg->flags + 1;
+	scoped_guard(spinlock_irqsave, &ctx->ledger_lock)
+		ctx->ledger.mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
 }

@@ -20,6 +20,8 @@ static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	guard(mutex)(&q->lock);
 	embeng_health_note(q);
 	*sq_index = embeng_health_settle(q, EMBENG_ACCEL_RESET_QUEUE);
+	if (!q->mapped)
+		embeng_account_settled(q);
 	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
 	return 0;
 }
@@ -48,6 +50,7 @@ static int reset(struct embeng_queue *q)
 	u32 sq_index, cq_index;
 	int ret;
 
+	embeng_account_stop(q);
 	embeng_queue_end(q);
 	ret = settle(q, &sq_index, &cq_index);
 	if (ret)
@@ -84,11 +87,13 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	if (!q)
 		return -ENOENT;
 	q->at_fault = false;
-	if (hang->cause == EMBENG_ACCEL_CAUSE_REQUEST)
+	/* Those whose program, or whose fences, want it have nobody at fault. */
+	if (hang->cause == EMBENG_ACCEL_CAUSE_REQUEST || hang->cause == EMBENG_ACCEL_CAUSE_FENCE)
 		embeng_health_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
 	else
 		look_at_hang(q, hang);
 	ret = reset(q);
+	embeng_account_start(q);
 	embeng_context_event(ctx);
 	if (!ret)
 		embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_QUEUE, hang);

@@ -118,6 +118,7 @@ int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 		return -ENOMEM;
 	drm_gem_object_get(&bo->base);
 	b->bo = bo;
+	b->offset = arg->offset;
 	b->length = length;
 	ret = add(ctx, b, arg);
 	if (ret)
@@ -191,6 +192,31 @@ bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
 	exists = find(ctx, index, generation);
 	xa_unlock(&ctx->regions);
 	return exists;
+}
+
+/**
+ * embeng_region_bo() - the buffer behind a piece of memory
+ * @ctx: context
+ * @mem: key, offset, length
+ * @offset: bytes into the buffer
+ *
+ * Return: the buffer, held, or NULL when the piece is not in a region now.
+ */
+struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embeng_mem *mem,
+				   u64 *offset)
+{
+	struct embeng_bo *bo = NULL;
+	struct embeng_binding *b;
+
+	xa_lock(&ctx->regions);
+	b = find(ctx, mem->index, mem->generation);
+	if (b && mem->offset <= b->length && mem->length <= b->length - mem->offset) {
+		bo = b->bo;
+		drm_gem_object_get(&bo->base);
+		*offset = b->offset + mem->offset;
+	}
+	xa_unlock(&ctx->regions);
+	return bo;
 }
 
 /**

@@ -26,7 +26,7 @@ static void lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->ring)
 			embeng_health_settle(q, rung);
-		embeng_queue_bury(q);
+		embeng_queue_bury(q, embeng_gone(ed) ? -ENODEV : -ESHUTDOWN);
 	}
 }
 
@@ -101,7 +101,9 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	unsigned long number;
 	u32 active;
 
-	if (!embeng_present(ed))
+	/* All that the device posts from here on is the reset's doing. */
+	WRITE_ONCE(ed->resetting, true);
+	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
 	ed->faults = embeng_reset_faults(ed);
 	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
@@ -179,6 +181,7 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 		rung = EMBENG_ACCEL_RESET_WEDGED;
 	}
 	lose_all(ed, rung, hang);
+	WRITE_ONCE(ed->resetting, false);
 	embeng_reset_tell(ed, rung, hang);
 }
 
@@ -188,6 +191,7 @@ static void let_go(struct embeng_device *ed)
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
 	WRITE_ONCE(ed->gone, true);
+	WRITE_ONCE(ed->resetting, true);
 	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 	embeng_reset_tell(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }

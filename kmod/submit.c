@@ -12,24 +12,6 @@
 
 #define STRIDE_MAX 4096u
 
-struct batch {
-	struct embeng_cmd *commands;
-	u32 count;
-	u32 owed; /* completions that the device may post for them */
-};
-
-static const u32 kinds[] = {
-#define KINDS_OF(name, value, mask, words) \
-	[value] = mask,
-	EMBENG_OPCODE_TABLE(KINDS_OF)
-#undef KINDS_OF
-};
-
-static u32 completions(const struct embeng_cmd *cmd)
-{
-	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
-}
-
 /* The key may end any time; the device looks again, and this only finds mistakes early. */
 static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 {
@@ -40,18 +22,10 @@ static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 
 static int check_command(const struct embeng_queue *q, const struct embeng_cmd *cmd)
 {
-	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
-
-	if (cmd->opcode >= ARRAY_SIZE(kinds))
-		return -EOPNOTSUPP;
-	if (!(kinds[cmd->opcode] & BIT(q->kind)))
-		return -EINVAL;
-	if (cmd->flags & ~flags || cmd->reserved0)
-		return -EINVAL;
-	return check_key(q->context, &cmd->desc);
+	return embeng_command_check(q->kind, cmd) ?: check_key(q->context, &cmd->desc);
 }
 
-static int check_batch(const struct embeng_queue *q, struct batch *batch)
+static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
 {
 	u32 i;
 	int ret;
@@ -60,7 +34,26 @@ static int check_batch(const struct embeng_queue *q, struct batch *batch)
 		ret = check_command(q, &batch->commands[i]);
 		if (ret)
 			return ret;
-		batch->owed += completions(&batch->commands[i]);
+		batch->owed += embeng_account_completions(&batch->commands[i]);
+	}
+	return 0;
+}
+
+/* Without an out-fence a FENCE may wait for what comes later: nothing behind it has one. */
+static int judge_points(struct embeng_queue *q, struct embeng_batch *batch)
+{
+	struct embeng_need *need = &batch->job->need;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < batch->count; i++) {
+		if (batch->commands[i].opcode != EMBENG_OP_FENCE)
+			continue;
+		ret = embeng_points_judge(q, &batch->commands[i], need);
+		if (ret && batch->fenced)
+			return ret;
+		if (ret)
+			need->applied = EMBENG_NEED_UNKNOWN;
 	}
 	return 0;
 }
@@ -80,69 +73,8 @@ static int copy_commands(const struct embeng_accel_submit *arg, struct embeng_cm
 	return 0;
 }
 
-/* What the device posted is off the account, once. Under q->lock. */
-static void walk(struct embeng_queue *q)
-{
-	const struct embeng_cqe *ring = q->ring + q->layout.cq, *cqe;
-	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
-
-	if (tail - q->walked > q->layout.cq_entries)
-		return;
-	for (; q->walked != tail; q->walked++) {
-		cqe = &ring[q->walked & (q->layout.cq_entries - 1)];
-		trace_embeng_complete(q->context->number, q->number, cqe->cookie, cqe->status,
-				      cqe->flags);
-		q->owed -= q->owed > 0;
-		if (READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
-			q->in_flight -= q->in_flight > 0;
-	}
-	/* A refused LOOKUP posts one completion less than it might have. */
-	if (!q->in_flight)
-		q->owed = 0;
-}
-
-/**
- * embeng_submit_consume() - the program has read completions
- * @q: validated queue, under its lock and reset_lock
- * @head: completions below it
- *
- * Return: 0, or -EINVAL when it is not between what was read before and what is there.
- */
-int embeng_submit_consume(struct embeng_queue *q, u32 head)
-{
-	walk(q);
-	if (head - q->cq_head > q->walked - q->cq_head)
-		return -EINVAL;
-	if (head != q->cq_head)
-		embeng_doorbell_write(q->doorbell, cq_head, head);
-	q->cq_head = head;
-	return 0;
-}
-
-static bool has_room(const struct embeng_queue *q, const struct batch *batch)
-{
-	u32 head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
-	u32 unread = q->walked - q->cq_head;
-
-	return q->sq_tail - head + batch->count <= q->layout.sq_entries &&
-	       unread + q->owed + batch->owed <= q->layout.cq_entries;
-}
-
-static void push(struct embeng_queue *q, const struct batch *batch)
-{
-	struct embeng_cmd *ring = q->ring + q->layout.sq;
-	u32 i;
-
-	for (i = 0; i < batch->count; i++)
-		ring[q->sq_tail++ & (q->layout.sq_entries - 1)] = batch->commands[i];
-	q->owed += batch->owed;
-	q->in_flight += batch->count;
-	/* writel() orders the commands before the doorbell. */
-	embeng_doorbell_write(q->doorbell, sq_tail, q->sq_tail);
-}
-
 /* Under reset_lock: the doorbell is this queue's as long as the context is not lost. */
-static int give(struct embeng_queue *q, const struct batch *batch, u32 head, u32 *index)
+static int give(struct embeng_queue *q, struct embeng_batch *batch, u32 head)
 {
 	int ret = embeng_context_usable(q->context);
 
@@ -151,37 +83,102 @@ static int give(struct embeng_queue *q, const struct batch *batch, u32 head, u32
 	guard(mutex)(&q->lock);
 	if (q->destroyed)
 		return -ENOENT;
-	ret = embeng_submit_consume(q, head);
+	ret = embeng_account_consume(q, head);
 	if (ret)
 		return ret;
-	if (!has_room(q, batch))
-		return -ENOSPC;
-	*index = q->sq_tail;
-	trace_embeng_submit(q->context->number, q->number, *index, batch->count);
-	push(q, batch);
-	return 0;
+	ret = embeng_give(q, batch);
+	if (!ret)
+		trace_embeng_submit(q->context->number, q->number, batch->index, batch->count);
+	return ret;
 }
 
 /**
- * embeng_submit_one() - give the device a command of the driver's making
+ * embeng_submit_model() - give the device a MODEL_LOAD of the driver's making
  * @q: validated queue
  * @cmd: checked by its maker
+ * @model: what it loads
  * @index: free-running index of it
  *
  * Return: 0 or a negative errno of the contract.
  */
-int embeng_submit_one(struct embeng_queue *q, struct embeng_cmd *cmd, u32 *index)
+int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
+			const struct embeng_record_engine *model, u32 *index)
 {
-	struct batch batch = { .commands = cmd, .count = 1, .owed = completions(cmd) };
+	struct embeng_batch batch = {
+		.commands = cmd,
+		.count = 1,
+		.owed = embeng_account_completions(cmd),
+		.model = model,
+		.job = embeng_job_new(q->context, 1, 0),
+	};
+	int ret;
 
-	guard(rwsem_read)(&q->context->device->reset_lock);
-	return give(q, &batch, READ_ONCE(q->cq_head), index);
+	if (!batch.job)
+		return -ENOMEM;
+	scoped_guard(rwsem_read, &q->context->device->reset_lock)
+		ret = give(q, &batch, READ_ONCE(q->cq_head));
+	if (ret)
+		embeng_job_free(batch.job);
+	else
+		*index = batch.index;
+	return ret;
 }
 
-static int submit(struct embeng_queue *q, struct embeng_accel_submit *arg)
+/* The fence is known before its points are: whoever waits for one finds it there. */
+static int give_fenced(struct embeng_queue *q, struct embeng_batch *batch, u32 head,
+		       struct embeng_sync_outs *outs)
+{
+	struct embeng_device *ed = q->context->device;
+	struct embeng_fence *fence = outs ? embeng_fence_new() : NULL;
+	int ret;
+
+	if (outs && !fence)
+		return -ENOMEM;
+	batch->fenced = fence;
+	batch->job->fence = fence;
+	if (fence || batch->job->wait_count)
+		WRITE_ONCE(q->context->synced, true);
+	if (fence)
+		embeng_watch_refresh(q->context);
+	ret = judge_points(q, batch);
+	if (!ret) {
+		guard(rwsem_read)(&ed->reset_lock);
+		ret = give(q, batch, head);
+	}
+	if (!ret) {
+		embeng_watch_on(q->context);
+		if (outs)
+			embeng_syncs_publish(outs, batch->out);
+	}
+	if (ret && fence)
+		embeng_fence_end(fence, 0);
+	dma_fence_put(batch->out);
+	return ret;
+}
+
+static int give_all(struct embeng_queue *q, struct drm_file *file,
+		    struct embeng_accel_submit *arg, struct embeng_batch *batch)
+{
+	struct embeng_sync_outs *outs = NULL;
+	int ret = embeng_syncs_in(file, arg->in_syncs, batch->job);
+
+	if (ret)
+		return ret;
+	if (arg->out_count) {
+		outs = embeng_syncs_out(file, arg->out_syncs, arg->out_count);
+		if (IS_ERR(outs))
+			return PTR_ERR(outs);
+	}
+	ret = give_fenced(q, batch, arg->cq_head, outs);
+	if (outs)
+		embeng_syncs_free(outs);
+	return ret;
+}
+
+static int submit(struct embeng_queue *q, struct drm_file *file, struct embeng_accel_submit *arg)
 {
 	struct embeng_cmd *commands __free(kvfree) = NULL;
-	struct batch batch = { .count = arg->count };
+	struct embeng_batch batch = { .count = arg->count };
 	int ret;
 
 	if (q->mapped || arg->count > q->layout.sq_entries)
@@ -196,8 +193,15 @@ static int submit(struct embeng_queue *q, struct embeng_accel_submit *arg)
 	ret = check_batch(q, &batch);
 	if (ret)
 		return ret;
-	guard(rwsem_read)(&q->context->device->reset_lock);
-	return give(q, &batch, arg->cq_head, &arg->index);
+	batch.job = embeng_job_new(q->context, arg->count, arg->in_count);
+	if (!batch.job)
+		return -ENOMEM;
+	ret = give_all(q, file, arg, &batch);
+	if (batch.job)
+		embeng_job_free(batch.job);
+	if (!ret)
+		arg->index = batch.index;
+	return ret;
 }
 
 static int check(const struct embeng_accel_submit *arg)
@@ -206,9 +210,11 @@ static int check(const struct embeng_accel_submit *arg)
 		return -EINVAL;
 	if (arg->stride < sizeof(struct embeng_cmd) || arg->stride > STRIDE_MAX)
 		return -EINVAL;
-	if (arg->in_count || arg->out_count)
-		return -EOPNOTSUPP;
-	return arg->in_syncs || arg->out_syncs ? -EINVAL : 0;
+	if (arg->in_count > EMBENG_SYNCS_MAX || arg->out_count > EMBENG_SYNCS_MAX)
+		return -EINVAL;
+	if (!arg->in_count != !arg->in_syncs || !arg->out_count != !arg->out_syncs)
+		return -EINVAL;
+	return 0;
 }
 
 /**
@@ -230,7 +236,7 @@ int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 	q = embeng_queue_get(to_embeng_context(file), arg->queue);
 	if (!q)
 		return -ENOENT;
-	ret = submit(q, arg);
+	ret = submit(q, file, arg);
 	embeng_queue_put(q);
 	return ret;
 }

@@ -11,6 +11,9 @@ static int pages_of(const struct embeng_bo *bo)
 	return bo->base.size >> PAGE_SHIFT;
 }
 
+/* Memory that needs syncs is refused, and one page may be pinned by several. */
+#define ATTRIBUTES DMA_ATTR_SKIP_CPU_SYNC
+
 static enum dma_data_direction direction(const struct embeng_bo *bo)
 {
 	return bo->read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
@@ -24,7 +27,7 @@ void embeng_userptr_release(struct embeng_bo *bo)
 {
 	if (!bo->table)
 		return;
-	dma_unmap_sgtable(bo->base.dev->dev, bo->table, direction(bo), 0);
+	dma_unmap_sgtable(bo->base.dev->dev, bo->table, direction(bo), ATTRIBUTES);
 	sg_free_table(bo->table);
 	kfree(bo->table);
 	bo->table = NULL;
@@ -80,7 +83,7 @@ static int map(struct embeng_bo *bo)
 					GFP_KERNEL);
 	if (ret)
 		goto free;
-	ret = dma_map_sgtable(&ed->pci->dev, table, direction(bo), 0);
+	ret = dma_map_sgtable(&ed->pci->dev, table, direction(bo), ATTRIBUTES);
 	if (ret) {
 		sg_free_table(table);
 		goto free;
@@ -124,7 +127,7 @@ static int check(const struct embeng_accel_userptr *arg)
 		return -EINVAL;
 	if (check_add_overflow(arg->address, arg->size, &end))
 		return -EOVERFLOW;
-	return arg->size >> PAGE_SHIFT > INT_MAX ? -ENOMEM : 0;
+	return embeng_bo_check_pages(arg->size >> PAGE_SHIFT);
 }
 
 /**

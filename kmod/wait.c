@@ -40,6 +40,9 @@ u32 embeng_queue_state(const struct embeng_queue *q)
 		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
+	/* What waits for a fence is submitted, and comes by itself. */
+	if (state == EMBENG_QUEUE_BLOCKED && atomic_read(&q->context->held))
+		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
 		return EMBENG_QUEUE_RUNNING;
 	return state;
@@ -163,7 +166,7 @@ static int consume(struct embeng_queue *q, u32 head)
 	if (ret)
 		return ret;
 	guard(mutex)(&q->lock);
-	return q->destroyed ? -ENOENT : embeng_submit_consume(q, head);
+	return q->destroyed ? -ENOENT : embeng_account_consume(q, head);
 }
 
 static int wait(struct embeng_context *ctx, struct embeng_queue *q, struct embeng_accel_wait *arg)

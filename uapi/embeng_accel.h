@@ -26,7 +26,8 @@
  *	EOVERFLOW	arithmetic on sizes or offsets
  *	ENOSPC		a table is full, or the query's buffer is too small
  *	EBUSY		in use; or, of a context, made already
- *	EAGAIN		a fence's predecessor was not submitted yet
+ *	EAGAIN		a fence's predecessor was not submitted yet, or a DRAIN would pass by
+ *			commands that wait for a fence
  *	EACCES		not with this file's rights
  *	EDQUOT		the context's memory limit
  *	ENOMEM		no memory, or beyond RLIMIT_MEMLOCK
@@ -100,6 +101,49 @@ extern "C" {
 
 #define EMBENG_ACCEL_MAJOR 0
 #define EMBENG_ACCEL_MINOR 1
+
+/*
+ * DOC: Fences
+ *
+ * A validated submit takes fences and gives one, by points of syncobjs; a mapped queue has
+ * completions only. EMBENG_ACCEL_CAN_SYNCOBJ says that there are any.
+ *
+ * In: the commands are in the queue at once (@index, ENOSPC), and the device is told of them
+ * when all @in_syncs signalled. Their queue keeps its order: what is submitted behind them
+ * waits, too. A submit whose in-fence failed is not run: its commands complete with
+ * EMBENG_STATUS_ABORTED, and its out-fence says what the in-fence said. While anything waits
+ * like this, WAIT does not call a queue BLOCKED, and a DRAIN on another queue, which the
+ * engine would run ahead of it, is EAGAIN. Whether UPDATE(n) finds LOOKUP(n) done is the
+ * program's to see to: it waits for what the LOOKUP's out-fence signals, or for its
+ * completion.
+ *
+ * Out: signals when all commands of the submit, and of those before it in the queue, have
+ * completed. Its error is that of the first command that failed, as the status' errno in
+ * EMBENG_STATUS_TABLE; ECANCELED when the queue was reset, destroyed or its file closed,
+ * ESHUTDOWN when the context was lost, ENODEV when the device is gone. A point of a timeline
+ * shows no error: who wants to see one exports a binary syncobj as sync_file.
+ *
+ * No fence depends on what a program may choose not to do. So a submit has one only when all
+ * that it and its queue wait for was submitted to validated queues (held by fences or not):
+ *
+ *	LOOKUP of step n	all replicas' UPDATE(n - 1); with pipelining UPDATE(n - 2) and
+ *				LOOKUP(n - 1)
+ *	UPDATE(n)		all replicas' UPDATE(n); EOPNOTSUPP with pipelining
+ *	after n			all replicas' UPDATE(n); with pipelining LOOKUP(n + 1), too,
+ *				unless the step is known to be applied, as after a DRAIN
+ *	DRAIN			with pipelining, the LOOKUP that some replica began, of all
+ *	FENCE			the commands that its points name, and what they wait for
+ *
+ * Else EAGAIN. EOPNOTSUPP when one of them goes by a mapped queue, when the points of a FENCE
+ * stand in memory that the driver did not make, and when the driver did not load the model
+ * (DRM_IOCTL_EMBENG_MODEL_LOAD), for commands with a step. A submit without an out-fence has
+ * none of these limits.
+ *
+ * What was submitted may still be refused by the engine, or aborted. When that leaves a fence
+ * with a wait that only its program could end, the driver resets the fence's queue at once:
+ * its commands complete with EMBENG_STATUS_ABORTED, its fences with ECANCELED, also when the
+ * program gives the missing command just then.
+ */
 
 /* -- queries ------------------------------------------------------------- */
 
@@ -228,7 +272,8 @@ enum embeng_accel_rung {
 	X(STATE, 8, "state", "the device was reset by something else")                     \
 	X(BUS, 9, "bus", "the bus reported an error")                                      \
 	X(GONE, 10, "gone", "the device is gone")                                          \
-	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power")
+	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power") \
+	X(FENCE, 12, "fence", "a fence could not signal any more")
 
 enum embeng_accel_cause {
 #define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,
@@ -415,15 +460,17 @@ struct embeng_accel_queue_destroy {
 
 /**
  * struct embeng_accel_sync - a point of a syncobj
- * @handle: syncobj
+ * @handle: in: syncobj of this file (ENOENT)
  * @reserved: 0
- * @point: timeline point, 0: a binary syncobj
+ * @point: in: timeline point, 0: a binary syncobj
  */
 struct embeng_accel_sync {
 	__u32 handle;
 	__u32 reserved;
 	__u64 point;
 };
+
+#define EMBENG_ACCEL_SYNCS_MAX 64
 
 /**
  * struct embeng_accel_submit - hand commands to a validated queue
@@ -432,20 +479,19 @@ struct embeng_accel_sync {
  * @count: in: commands, from 1 to the queue's entries
  * @stride: in: bytes from one command to the next, at least 64
  * @commands: in: pointer to &struct embeng_cmd
- * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first.
- *	EOPNOTSUPP without EMBENG_ACCEL_CAN_SYNCOBJ, as @out_syncs
- * @out_syncs: in: pointer to [@out_count], signalled when the last command completed.
- *	EOPNOTSUPP when a predecessor went through a mapped queue or the command is a
- *	pipelined UPDATE; EAGAIN when a predecessor was not submitted yet
- * @in_count: in
- * @out_count: in
+ * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first;
+ *	0 exactly when @in_count is. EINVAL when nothing was submitted to signal one
+ * @out_syncs: in: pointer to [@out_count], signalled when all the commands completed;
+ *	0 exactly when @out_count is
+ * @in_count: in: up to EMBENG_ACCEL_SYNCS_MAX
+ * @out_count: in: up to EMBENG_ACCEL_SYNCS_MAX
  * @cq_head: in: completions below it have been read
  * @index: out: free-running index of the first command
  *
  * All commands are checked before any is submitted: opcode (EOPNOTSUPP), kind of queue,
  * flags and reserved fields (EINVAL), and that the key of @desc is one (ENOENT). The engine
  * checks all else. ENOSPC: no room for all of them, or for their completions beside those
- * that have not been read. EINVAL for a mapped queue.
+ * that have not been read. EINVAL for a mapped queue. See "Fences".
  */
 struct embeng_accel_submit {
 	__u32 queue;
@@ -524,7 +570,7 @@ struct embeng_accel_model_load {
  * @queue: in: for QUEUE, else 0
  *
  * QUEUE: what is not complete is ABORTED, and the queue goes on behind it. Completions that
- * were not read stay where they are.
+ * were not read stay where they are, and every command completes that finds room to.
  */
 struct embeng_accel_reset {
 	__u32 rung;

@@ -308,6 +308,7 @@ struct embeng_cmd {
  * @field: enum embeng_field at fault
  * @feature: feature index (LOOKUP, UPDATE) or table index (others) at fault, or
  *	EMBENG_NO_INDEX
+ * @index: the command's free-running index: which one it was, whatever its cookie
  * @element: index of the element at fault in its array; byte offset in a blob
  * @value: the offending value (an id as a sign-extended 64-bit number); NO_SPACE:
  *	bytes needed. On success: UPDATE distinct rows, ROWS_* rows, STATS bytes
@@ -321,7 +322,7 @@ struct embeng_cqe {
 	__u16 flags;
 	__u32 field;
 	__u32 feature;
-	__u32 reserved;
+	__u32 index;
 	__u64 element;
 	__u64 value;
 	__u64 limit;
@@ -947,6 +948,7 @@ EMBENG_ASSERT(sizeof(struct embeng_cqe) == 64);
 EMBENG_ASSERT_AT(embeng_cqe, status, 8);
 EMBENG_ASSERT_AT(embeng_cqe, field, 12);
 EMBENG_ASSERT_AT(embeng_cqe, feature, 16);
+EMBENG_ASSERT_AT(embeng_cqe, index, 20);
 EMBENG_ASSERT_AT(embeng_cqe, element, 24);
 EMBENG_ASSERT_AT(embeng_cqe, timestamp, 48);
 EMBENG_ASSERT_AT(embeng_cqe, step, 56);

@@ -81,10 +81,10 @@ struct embeng_accel_queue_create accel_queue(uint32_t kind, uint32_t flags)
 		.kind = kind, .flags = flags, .sq_entries = 16, .cq_entries = 32};
 }
 
-struct ring accel_ring(int fd, uint32_t kind, uint32_t flags)
+struct ring accel_ring_of(int fd, struct embeng_accel_queue_create made)
 {
-	struct ring ring = {.made = accel_queue(kind, flags)};
-	bool mapped = flags & EMBENG_ACCEL_QUEUE_MAPPED;
+	struct ring ring = {.made = made};
+	bool mapped = made.flags & EMBENG_ACCEL_QUEUE_MAPPED;
 
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &ring.made), 0);
 	ring.memory = accel_map(fd, ring.made.ring, ring.made.layout.size,
@@ -93,6 +93,11 @@ struct ring accel_ring(int fd, uint32_t kind, uint32_t flags)
 		ring.doorbell = accel_map(fd, ring.made.doorbell, sizeof(*ring.doorbell),
 					  PROT_READ | PROT_WRITE);
 	return ring;
+}
+
+struct ring accel_ring(int fd, uint32_t kind, uint32_t flags)
+{
+	return accel_ring_of(fd, accel_queue(kind, flags));
 }
 
 void accel_ring_close(int fd, struct ring *ring)

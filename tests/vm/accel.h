@@ -38,6 +38,7 @@ int64_t accel_now(void);
 
 /* A valid request for a queue, to be changed and made. */
 struct embeng_accel_queue_create accel_queue(uint32_t kind, uint32_t flags);
+struct ring accel_ring_of(int fd, struct embeng_accel_queue_create made);
 struct ring accel_ring(int fd, uint32_t kind, uint32_t flags);
 void accel_ring_close(int fd, struct ring *ring);
 struct embeng_ring_header *accel_header(const struct ring *ring);

@@ -72,6 +72,10 @@ check 'no reset was needed' is resets/sequence 0
 check 'fdinfo tells of memory' with_file fdinfo
 check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/registers"
 check 'tracepoints fire' traced
+modprobe vgem
+program vm-accel_fence
+program vm-accel_fence_judged
+program vm-accel_fence_ends
 program vm-accel_life
 program vm-accel_ladder
 program vm-accel_hang

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# The kernels that virtual machines boot. Debian's packages are unpacked into a cache, nothing
-# is installed. Sourced; sets for kernel_stock():
+# The kernels that virtual machines boot: kernel_stock is Debian's own, kernel_debug is built of
+# Debian's source with everything in it that finds mistakes (debug.config). Debian's packages are
+# unpacked into a cache, nothing is installed. Sourced, with the tree in $top; sets
 #	kernel_release	as uname -r says it
 #	kernel_image	what to boot
 #	kernel_headers	where modules are built against
 #	kernel_modules	folder with lib/modules/RELEASE in it
+#	kernel_cmdline	what it is to be told
 
 kernel_cache=${EMBENG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/embeng}
+
+# kernel_once FOLDER COMMAND...: the command makes the folder, when it is not there, by one process
+kernel_once()
+{
+	to=$1
+	shift
+	[ ! -d "$to" ] || return 0
+	mkdir -p "$kernel_cache"
+	(flock 9 && { [ -d "$to" ] || "$@" "$to"; }) 9>"$to.lock"
+}
 
 # The driver needs DRM_ACCEL, and 6.12 is the long-term kernel that Debian 12 and 13 share.
 kernel_package()
@@ -59,5 +71,69 @@ kernel_stock()
 	kernel_modules=$kernel_cache/linux-$kernel_release
 	kernel_image=$kernel_modules/boot/vmlinuz-$kernel_release
 	kernel_headers=$kernel_modules/usr/src/linux-headers-$kernel_release
-	[ -d "$kernel_modules" ] || kernel_fetch "$kernel_modules"
+	kernel_cmdline=
+	kernel_once "$kernel_modules" kernel_fetch
+}
+
+kernel_source_version()
+{
+	apt-cache show linux-source-6.12 2>/dev/null | sed -n 's/^Version: //p' | sort -V | tail -n 1
+}
+
+kernel_fetch_source()
+{
+	echo "Fetching the source of Linux $version into $1" >&2
+	kernel_unpack "$1" linux-source-6.12 && mkdir "$1.new/tree" &&
+		tar -C "$1.new/tree" --strip-components=1 -xJf "$1.new/usr/src/linux-source-6.12.tar.xz" &&
+		rm -r "$1.new/usr" && mv "$1.new" "$1"
+}
+
+# A line that the kernel did not take is a mistake that nobody would find.
+kernel_configure()
+{
+	KCONFIG_ALLCONFIG=$config make -C "$source/tree" O="$1" allnoconfig >"$1.log" 2>&1 || {
+		tail "$1.log" >&2
+		return 1
+	}
+	if grep -E '^(# )?CONFIG_' "$config" | grep -vxFf "$1/.config" >&2; then
+		echo "Linux $version does not take these lines of $config" >&2
+		return 1
+	fi
+}
+
+kernel_build()
+{
+	out=$1.new/build
+	echo "Building the instrumented kernel of Linux $version in $1: ten minutes and more" >&2
+	rm -rf "$1.new"
+	mkdir -p "$out"
+	kernel_configure "$out" || return 1
+	nice make -C "$source/tree" O="$out" -j"$(nproc)" bzImage modules >"$out.log" 2>&1 &&
+		make -C "$source/tree" O="$out" INSTALL_MOD_PATH="$1.new" modules_install \
+			>>"$out.log" 2>&1 || {
+		tail -n 30 "$out.log" >&2
+		return 1
+	}
+	mv "$1.new" "$1"
+}
+
+# Another configuration, source or compiler makes another kernel.
+kernel_debug()
+{
+	config=$top/tests/vm/debug.config
+	version=$(kernel_source_version)
+	if [ -z "$version" ]; then
+		echo "no linux-source-6.12 among the known packages; apt-get update fetches their lists" >&2
+		return 1
+	fi
+	source=$kernel_cache/linux-source-${version%%-*}
+	key=$({ cat "$config" && echo "$version" && gcc --version; } | sha256sum | cut -c1-12)
+	kernel_modules=$kernel_cache/linux-debug-$key
+	kernel_headers=$kernel_modules/build
+	kernel_image=$kernel_headers/arch/x86/boot/bzImage
+	kernel_once "$source" kernel_fetch_source && kernel_once "$kernel_modules" kernel_build ||
+		return 1
+	kernel_release=$(cat "$kernel_headers/include/config/kernel.release")
+	# All reports, not the first of a kind; and all of the log.
+	kernel_cmdline="kasan_multi_shot log_buf_len=4M"
 }

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The account of a validated queue: what it was given, what it will post, what has ended.
+ * All commands stand in the ring from their submission on; the doorbell goes no further than
+ * the first one that waits for a fence.
+ */
+#include <linux/cleanup.h>
+
+#include "context.h"
+#include "ring.h"
+#include "trace.h"
+
+/**
+ * embeng_account_completions() - how many completions a command may have
+ * @cmd: command
+ */
+u32 embeng_account_completions(const struct embeng_cmd *cmd)
+{
+	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
+}
+
+static void note_model(struct embeng_context *ctx, const struct embeng_queue *q,
+		       const struct embeng_cqe *cqe)
+{
+	if (!ctx->loading.queue || ctx->loading.queue != q->number ||
+	    ctx->loading.index != cqe->index)
+		return;
+	if (!cqe->status)
+		embeng_ledger_load(&ctx->ledger, &ctx->loading.model);
+	else if (ctx->ledger.model == EMBENG_LEDGER_LOADING)
+		embeng_ledger_load(&ctx->ledger, NULL);
+	ctx->loading.queue = 0;
+}
+
+static void note_ledger(const struct embeng_queue *q, const struct embeng_cqe *cqe)
+{
+	struct embeng_context *ctx = q->context;
+
+	scoped_guard(spinlock, &ctx->ledger_lock) {
+		embeng_ledger_done(&ctx->ledger, q->kind, q->replica, cqe->step, cqe->status);
+		note_model(ctx, q, cqe);
+	}
+}
+
+static void note_job(struct embeng_queue *q, const struct embeng_cqe *cqe)
+{
+	struct embeng_job *job;
+
+	list_for_each_entry(job, &q->jobs, link) {
+		if (cqe->index - job->first >= job->count)
+			continue;
+		job->left -= job->left > 0;
+		if (!job->error)
+			job->error = embeng_fence_errno(cqe->status);
+		return;
+	}
+}
+
+/* Fences of one queue signal in its order, whatever was refused ahead of it. */
+static void retire(struct embeng_queue *q, struct list_head *done)
+{
+	struct embeng_job *job, *next;
+
+	list_for_each_entry_safe(job, next, &q->jobs, link) {
+		if (job->left)
+			return;
+		if (job->fence)
+			atomic_dec(&q->context->fences);
+		list_move_tail(&job->link, done);
+	}
+}
+
+static void note_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
+{
+	q->in_flight -= q->in_flight > 0;
+	note_ledger(q, cqe);
+	note_job(q, cqe);
+}
+
+/* Under vector->lock, while the device has the queue. */
+static void walk(struct embeng_queue *q, struct list_head *done)
+{
+	const struct embeng_cqe *ring = q->ring + q->layout.cq, *cqe;
+	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
+
+	/* What a reset aborts is lost; the fences say so in the end. */
+	if (READ_ONCE(q->context->device->resetting) || tail - q->walked > q->layout.cq_entries)
+		return;
+	for (; q->walked != tail; q->walked++) {
+		cqe = &ring[q->walked & (q->layout.cq_entries - 1)];
+		trace_embeng_complete(q->context->number, q->number, cqe->cookie, cqe->status,
+				      cqe->flags);
+		q->owed -= q->owed > 0;
+		if (READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
+			note_done(q, cqe);
+	}
+	/* A refused LOOKUP posts one completion less than it might have. */
+	if (!q->in_flight)
+		q->owed = 0;
+	retire(q, done);
+}
+
+/* A NOP that ends as what it stands for would have, and waits for nothing. */
+static void void_command(struct embeng_queue *q, u32 index)
+{
+	struct embeng_cmd *cmd = embeng_queue_slot(q, index);
+
+	scoped_guard(spinlock, &q->context->ledger_lock)
+		embeng_ledger_done(&q->context->ledger, q->kind, q->replica, cmd->step,
+				   EMBENG_STATUS_ABORTED);
+	*cmd = (struct embeng_cmd){
+		.opcode = EMBENG_OP_NOP,
+		.cookie = cmd->cookie,
+		.arg = EMBENG_STATUS_ABORTED,
+	};
+}
+
+static void void_commands(struct embeng_queue *q, u32 first, u32 end)
+{
+	for (; first != end; first++) {
+		q->owed -= embeng_account_completions(embeng_queue_slot(q, first)) - 1;
+		void_command(q, first);
+	}
+}
+
+static void let_go(struct embeng_queue *q, struct embeng_job *job)
+{
+	job->held = false;
+	atomic_dec(&q->context->held);
+	if (!job->failed)
+		return;
+	/* Gradients that nobody computed must not reach the tables. */
+	job->error = job->failed;
+	void_commands(q, job->first, job->first + job->count);
+}
+
+/* Under vector->lock, while the device has the queue. */
+static void ring(struct embeng_queue *q)
+{
+	struct embeng_job *job;
+	u32 to = q->sq_tail;
+
+	if (q->stopped)
+		return;
+	list_for_each_entry(job, &q->jobs, link) {
+		if (!job->held)
+			continue;
+		if (!embeng_job_ready(job)) {
+			to = job->first;
+			break;
+		}
+		let_go(q, job);
+	}
+	if (to == q->given)
+		return;
+	q->given = to;
+	/* writel() orders the commands before the doorbell. */
+	embeng_doorbell_write(q->doorbell, sq_tail, to);
+}
+
+static struct embeng_job *first_fenced(const struct embeng_queue *q)
+{
+	struct embeng_job *job;
+
+	list_for_each_entry(job, &q->jobs, link) {
+		if (job->fence)
+			return job;
+	}
+	return NULL;
+}
+
+/* The driver itself wants to know when a fence may signal. Under vector->lock. */
+static void want(struct embeng_queue *q, struct list_head *done)
+{
+	struct embeng_job *job;
+	u32 seen;
+
+	do {
+		job = first_fenced(q);
+		if (!job)
+			return;
+		seen = q->walked;
+		/* Each of its commands posts one more at least. */
+		embeng_arm_locked(q, seen + max(job->left, 1u) - 1);
+		embeng_arm_then_recheck();
+		walk(q, done);
+	} while (q->walked != seen);
+}
+
+/**
+ * embeng_account_interrupt() - the queue's vector fired
+ * @q: queue, under vector->lock
+ * @done: jobs that have ended, for embeng_jobs_end() without the lock
+ */
+void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
+{
+	if (q->mapped || !first_fenced(q))
+		return;
+	walk(q, done);
+	want(q, done);
+	/* It may have come for a report. */
+	if (READ_ONCE(embeng_queue_header(q)->report.state) != EMBENG_QUEUE_RUNNING)
+		embeng_watch_now(q->context);
+}
+
+/**
+ * embeng_account_look() - take what has ended, give what may go
+ * @q: queue
+ */
+void embeng_account_look(struct embeng_queue *q)
+{
+	LIST_HEAD(done);
+
+	if (q->mapped)
+		return;
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		if (list_empty(&q->vector_link))
+			return;
+		ring(q);
+		walk(q, &done);
+		want(q, &done);
+	}
+	embeng_jobs_end(&done);
+}
+
+/**
+ * embeng_account_consume() - the program has read completions
+ * @q: validated queue, under its lock and reset_lock
+ * @head: completions below it
+ *
+ * Return: 0, or -EINVAL when it is not between what was read before and what is there.
+ */
+int embeng_account_consume(struct embeng_queue *q, u32 head)
+{
+	LIST_HEAD(done);
+	int ret = 0;
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		walk(q, &done);
+		if (!embeng_ring_between(head, q->cq_head, q->walked)) {
+			ret = -EINVAL;
+		} else if (head != q->cq_head) {
+			embeng_doorbell_write(q->doorbell, cq_head, head);
+			q->cq_head = head;
+		}
+	}
+	embeng_jobs_end(&done);
+	return ret;
+}
+
+/**
+ * embeng_account_stop() - the doorbell is not rung any more
+ * @q: queue
+ */
+void embeng_account_stop(struct embeng_queue *q)
+{
+	scoped_guard(spinlock_irqsave, &q->vector->lock)
+		q->stopped = true;
+}
+
+/**
+ * embeng_account_void() - the device has let go of the queue and begins it again
+ * @q: stopped, under its lock
+ *
+ * What it had not taken yet is aborted by it when the doorbell is rung again.
+ * Return: where it begins.
+ */
+u32 embeng_account_void(struct embeng_queue *q)
+{
+	LIST_HEAD(done);
+	u32 head;
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		walk(q, &done);
+		head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
+		if (q->sq_tail - head > q->layout.sq_entries)
+			head = q->sq_tail;
+		void_commands(q, head, q->sq_tail);
+		q->owed = q->sq_tail - head;
+		q->in_flight = q->owed;
+		q->given = head;
+	}
+	embeng_jobs_end(&done);
+	embeng_account_end(q, -ECANCELED);
+	return head;
+}
+
+/**
+ * embeng_account_settled() - all commands were completed in the device's stead
+ * @q: validated, stopped, under its lock
+ */
+void embeng_account_settled(struct embeng_queue *q)
+{
+	LIST_HEAD(done);
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		walk(q, &done);
+		q->given = q->sq_tail;
+	}
+	embeng_jobs_end(&done);
+	embeng_account_end(q, -ECANCELED);
+	embeng_doorbell_write(q->doorbell, sq_tail, q->sq_tail);
+}
+
+/**
+ * embeng_account_start() - the doorbell may be rung again
+ * @q: stopped
+ */
+void embeng_account_start(struct embeng_queue *q)
+{
+	scoped_guard(spinlock_irqsave, &q->vector->lock)
+		q->stopped = false;
+	embeng_account_look(q);
+}
+
+/**
+ * embeng_account_end() - all fences of a queue end, now
+ * @q: queue whose commands the device does not work for any more
+ * @error: what they say
+ */
+void embeng_account_end(struct embeng_queue *q, int error)
+{
+	struct embeng_job *job;
+	LIST_HEAD(done);
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		list_for_each_entry(job, &q->jobs, link) {
+			if (job->held)
+				atomic_dec(&q->context->held);
+			if (job->fence)
+				atomic_dec(&q->context->fences);
+			job->held = false;
+			job->error = job->error ?: error;
+		}
+		list_splice_init(&q->jobs, &done);
+	}
+	embeng_jobs_end(&done);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is asked of a command before the device sees it; the engine checks all else. */
+#include "context.h"
+
+static const u32 kinds[] = {
+#define KINDS_OF(name, value, mask, words) \
+	[value] = mask,
+	EMBENG_OPCODE_TABLE(KINDS_OF)
+#undef KINDS_OF
+};
+
+/**
+ * embeng_command_check() - does a command belong on a queue
+ * @kind: of the queue
+ * @cmd: command
+ *
+ * Its key is looked at elsewhere.
+ *
+ * Return: 0, -EOPNOTSUPP for an opcode that is not known, or -EINVAL.
+ */
+int embeng_command_check(u32 kind, const struct embeng_cmd *cmd)
+{
+	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
+
+	if (cmd->opcode >= ARRAY_SIZE(kinds))
+		return -EOPNOTSUPP;
+	if (!(kinds[cmd->opcode] & BIT(kind)))
+		return -EINVAL;
+	return cmd->flags & ~flags || cmd->reserved0 ? -EINVAL : 0;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The fence that a submit signals. It outlives queue, file and device, whoever holds it:
+ * its operations need its own memory and this module, which it keeps loaded.
+ */
+#include <linux/errno.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "driver.h"
+#include "fence.h"
+
+struct embeng_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* of @base */
+	char timeline[24];
+};
+
+static struct embeng_fence *to_fence(struct dma_fence *base)
+{
+	return container_of(base, struct embeng_fence, base);
+}
+
+static const char *driver_name(struct dma_fence *base)
+{
+	return EMBENG_NAME;
+}
+
+static const char *timeline_name(struct dma_fence *base)
+{
+	return to_fence(base)->timeline;
+}
+
+/* The module's exit waits for these: nothing of it runs when it goes. */
+static void free_late(struct rcu_head *rcu)
+{
+	kfree(to_fence(container_of(rcu, struct dma_fence, rcu)));
+	module_put(THIS_MODULE);
+}
+
+static void release(struct dma_fence *base)
+{
+	call_rcu(&base->rcu, free_late);
+}
+
+static const struct dma_fence_ops ops = {
+	.get_driver_name = driver_name,
+	.get_timeline_name = timeline_name,
+	.release = release,
+};
+
+/**
+ * embeng_fence_new() - memory for a fence
+ *
+ * Return: a fence, to be given to embeng_fence_begin() or embeng_fence_end(), or NULL.
+ */
+struct embeng_fence *embeng_fence_new(void)
+{
+	struct embeng_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+
+	if (fence)
+		__module_get(THIS_MODULE);
+	return fence;
+}
+
+/**
+ * embeng_fence_begin() - the fence gets its place in a queue's order
+ * @fence: new
+ * @timeline: of the queue
+ * @seqno: in it
+ */
+void embeng_fence_begin(struct embeng_fence *fence, u64 timeline, u64 seqno)
+{
+	spin_lock_init(&fence->lock);
+	snprintf(fence->timeline, sizeof(fence->timeline), "queue-%llu", timeline);
+	dma_fence_init(&fence->base, &ops, &fence->lock, timeline, seqno);
+}
+
+/**
+ * embeng_fence_end() - signal it, and let go of it
+ * @fence: begun, or new
+ * @error: 0 or a negative errno
+ */
+void embeng_fence_end(struct embeng_fence *fence, int error)
+{
+	if (!fence->base.ops) {
+		kfree(fence);
+		module_put(THIS_MODULE);
+		return;
+	}
+	if (error)
+		dma_fence_set_error(&fence->base, error);
+	dma_fence_signal(&fence->base);
+	dma_fence_put(&fence->base);
+}
+
+/**
+ * embeng_fence_get() - as others see it
+ * @fence: begun
+ *
+ * Return: a reference.
+ */
+struct dma_fence *embeng_fence_get(struct embeng_fence *fence)
+{
+	return dma_fence_get(&fence->base);
+}
+
+/* As user space knows the number. */
+#define ENOTSUP EOPNOTSUPP
+
+static const int errors[] = {
+#define ERROR_OF(name, value, class, error, code, text) \
+	[value] = error,
+	EMBENG_STATUS_TABLE(ERROR_OF)
+#undef ERROR_OF
+};
+
+/**
+ * embeng_fence_errno() - what a fence says of a command's status
+ * @status: of a completion
+ *
+ * Return: 0 or a negative errno; a status of tomorrow is -EIO.
+ */
+int embeng_fence_errno(u16 status)
+{
+	return status < ARRAY_SIZE(errors) ? -errors[status] : -EIO;
+}

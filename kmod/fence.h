@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef EMBENG_FENCE_H
+#define EMBENG_FENCE_H
+
+#include <linux/dma-fence.h>
+#include <linux/list.h>
+
+#include <drm/drm_file.h>
+
+#include "ledger.h"
+
+#define EMBENG_SYNCS_MAX EMBENG_ACCEL_SYNCS_MAX
+
+struct embeng_context;
+struct embeng_fence;
+struct embeng_job;
+
+/**
+ * struct embeng_job_wait - a fence that a submit waits for
+ * @fence: held
+ * @job: of it
+ * @cb: registered until the fence signals
+ */
+struct embeng_job_wait {
+	struct dma_fence *fence;
+	struct embeng_job *job;
+	struct dma_fence_cb cb;
+};
+
+/**
+ * struct embeng_job - a submit that fences have to do with
+ * @link: in &embeng_queue.jobs, in the order of submission; vector->lock
+ * @context: whose
+ * @first: free-running index
+ * @count: commands
+ * @left: commands without their last completion; vector->lock
+ * @need: what it waits for, see ledger.h
+ * @fence: signalled when it has ended, or NULL
+ * @error: of the fence
+ * @held: in the ring, and the device was not told yet; vector->lock
+ * @waiting: fences of @waits not signalled, and one until it is submitted
+ * @failed: error of one of @waits
+ * @wait_count: of @waits
+ * @waits: what it waits for before the device is told
+ */
+struct embeng_job {
+	struct list_head link;
+	struct embeng_context *context;
+	u32 first;
+	u32 count;
+	u32 left;
+	struct embeng_need need;
+	struct embeng_fence *fence;
+	int error;
+	bool held;
+	atomic_t waiting;
+	int failed;
+	u32 wait_count;
+	struct embeng_job_wait waits[] __counted_by(wait_count);
+};
+
+/* A point of a syncobj that a submit will signal, all memory for it at hand. */
+struct embeng_sync_out {
+	struct drm_syncobj *syncobj;
+	struct dma_fence_chain *chain; /* NULL: binary */
+	u64 point;
+};
+
+struct embeng_sync_outs {
+	u32 count;
+	struct embeng_sync_out outs[] __counted_by(count);
+};
+
+/* fence.c */
+struct embeng_fence *embeng_fence_new(void);
+void embeng_fence_begin(struct embeng_fence *fence, u64 timeline, u64 seqno);
+void embeng_fence_end(struct embeng_fence *fence, int error);
+struct dma_fence *embeng_fence_get(struct embeng_fence *fence);
+int embeng_fence_errno(u16 status);
+
+/* job.c */
+struct embeng_job *embeng_job_new(struct embeng_context *ctx, u32 count, u32 waits);
+void embeng_job_free(struct embeng_job *job);
+void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence);
+bool embeng_job_ready(struct embeng_job *job);
+void embeng_jobs_end(struct list_head *done);
+
+/* syncs.c */
+int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job);
+struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count);
+void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base);
+void embeng_syncs_free(struct embeng_sync_outs *outs);
+
+#endif

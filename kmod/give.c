@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Taking commands into a validated queue: room, order, and whether they can have a fence. */
+#include <linux/cleanup.h>
+
+#include "context.h"
+#include "ring.h"
+
+/* Under vector->lock. */
+static bool has_room(const struct embeng_queue *q, const struct embeng_batch *batch)
+{
+	u32 head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
+
+	return embeng_ring_holds(head, q->sq_tail, batch->count, q->layout.sq_entries) &&
+	       embeng_ring_holds(q->cq_head, q->walked, (u64)q->owed + batch->owed,
+				 q->layout.cq_entries);
+}
+
+/* What the queue's own commands wait for. Under vector->lock. */
+static u32 gather(const struct embeng_queue *q, struct embeng_need *need)
+{
+	const struct embeng_job *job;
+	u32 held = 0;
+
+	list_for_each_entry(job, &q->jobs, link) {
+		held += job->held;
+		if (job->left)
+			embeng_need_merge(need, &job->need);
+	}
+	return held;
+}
+
+/**
+ * embeng_give_need() - what stands before the next command of a queue
+ * @q: queue
+ * @need: made larger by it
+ */
+void embeng_give_need(struct embeng_queue *q, struct embeng_need *need)
+{
+	scoped_guard(spinlock_irqsave, &q->vector->lock)
+		gather(q, need);
+}
+
+/* A DRAIN covers what was submitted before it; the engine knows nothing of what is held. */
+static bool drains(const struct embeng_batch *batch)
+{
+	u32 i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (batch->commands[i].opcode == EMBENG_OP_DRAIN)
+			return true;
+	}
+	return false;
+}
+
+static int add(struct embeng_queue *q, const struct embeng_batch *batch)
+{
+	struct embeng_ledger *ledger = &q->context->ledger;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (!ret && batch->fenced)
+			ret = embeng_ledger_can_fence(ledger, q->kind, &batch->commands[i]);
+		embeng_ledger_add(ledger, q->kind, q->replica, &batch->commands[i]);
+	}
+	return ret;
+}
+
+/*
+ * All of it counts, before any of it is judged; what is refused is taken back. Under
+ * vector->lock and ledger_lock.
+ */
+static int judge(struct embeng_queue *q, struct embeng_batch *batch)
+{
+	struct embeng_context *ctx = q->context;
+	struct embeng_need *need = &batch->job->need, all;
+	struct embeng_ledger_mark mark;
+	u32 i, held;
+	int ret;
+
+	mark = embeng_ledger_mark(&ctx->ledger, q->kind, q->replica);
+	ret = add(q, batch);
+	for (i = 0; i < batch->count; i++)
+		embeng_ledger_need(&ctx->ledger, q->kind, q->replica, &batch->commands[i], need);
+	all = *need;
+	held = gather(q, &all);
+	if (!ret && batch->fenced && !embeng_ledger_met(&ctx->ledger, &all))
+		ret = -EAGAIN;
+	if (!ret && drains(batch) && (u32)atomic_read(&ctx->held) != held)
+		ret = -EAGAIN;
+	if (ret)
+		embeng_ledger_return(&ctx->ledger, q->kind, q->replica, &mark);
+	return ret;
+}
+
+/* Under vector->lock and ledger_lock, before the device can answer. */
+static void expect_model(struct embeng_queue *q, const struct embeng_batch *batch)
+{
+	struct embeng_context *ctx = q->context;
+
+	if (!batch->model)
+		return;
+	ctx->loading.queue = q->number;
+	ctx->loading.index = batch->index;
+	ctx->loading.model = *batch->model;
+	embeng_ledger_loading(&ctx->ledger);
+}
+
+static int count(struct embeng_queue *q, struct embeng_batch *batch)
+{
+	int ret;
+
+	scoped_guard(spinlock, &q->context->ledger_lock) {
+		ret = judge(q, batch);
+		if (!ret)
+			expect_model(q, batch);
+	}
+	return ret;
+}
+
+static void enter(struct embeng_queue *q, struct embeng_batch *batch)
+{
+	struct embeng_job *job = batch->job;
+	u32 i;
+
+	job->first = q->sq_tail;
+	for (i = 0; i < batch->count; i++)
+		*embeng_queue_slot(q, q->sq_tail++) = batch->commands[i];
+	q->owed += batch->owed;
+	q->in_flight += batch->count;
+	/* What failed already goes the same way as what fails later. */
+	job->held = !atomic_dec_and_test(&job->waiting) || job->failed;
+	if (job->held)
+		atomic_inc(&q->context->held);
+	if (job->fence) {
+		embeng_fence_begin(job->fence, q->timeline, ++q->seqno);
+		batch->out = embeng_fence_get(job->fence);
+		atomic_inc(&q->context->fences);
+	}
+	list_add_tail(&job->link, &q->jobs);
+}
+
+/**
+ * embeng_give() - take a batch into a queue
+ * @q: validated queue, under its lock and reset_lock
+ * @batch: commands, checked; its job is the queue's when they are taken
+ *
+ * Return: 0, -ENOSPC, or why it cannot have a fence.
+ */
+int embeng_give(struct embeng_queue *q, struct embeng_batch *batch)
+{
+	int ret = -ENOSPC;
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		batch->index = q->sq_tail;
+		if (has_room(q, batch))
+			ret = count(q, batch);
+		if (!ret)
+			enter(q, batch);
+	}
+	if (ret)
+		return ret;
+	batch->job = NULL;
+	embeng_account_look(q);
+	return 0;
+}

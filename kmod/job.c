@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Submits that wait for fences, or have one. The kernel's job scheduler is not used: a queue
+ * has one ring and one order, its commands stand in the ring already, and what is left to
+ * decide is how far the doorbell may go. Order, room and every kind of end are the queue's.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+
+#include "context.h"
+
+/**
+ * embeng_job_new() - memory for a submit
+ * @ctx: context
+ * @count: commands
+ * @waits: fences that it will wait for
+ *
+ * Return: a job to be submitted or given to embeng_job_free(), or NULL.
+ */
+struct embeng_job *embeng_job_new(struct embeng_context *ctx, u32 count, u32 waits)
+{
+	struct embeng_job *job = kzalloc(struct_size(job, waits, waits), GFP_KERNEL_ACCOUNT);
+
+	if (!job)
+		return NULL;
+	INIT_LIST_HEAD(&job->link);
+	job->context = ctx;
+	job->count = count;
+	job->left = count;
+	job->wait_count = waits;
+	atomic_set(&job->waiting, 1);
+	return job;
+}
+
+/**
+ * embeng_job_free() - nobody waits with it any more
+ * @job: not in a queue; its fence, if any, has ended
+ */
+void embeng_job_free(struct embeng_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->wait_count; i++) {
+		struct embeng_job_wait *wait = &job->waits[i];
+
+		if (!wait->fence)
+			continue;
+		/* Also waits for a callback that runs just now. */
+		dma_fence_remove_callback(wait->fence, &wait->cb);
+		dma_fence_put(wait->fence);
+	}
+	kfree(job);
+}
+
+/* A point of a timeline has no error, what stands at it may have one. */
+static void note_error(struct embeng_job *job, struct dma_fence *fence)
+{
+	int error = READ_ONCE(dma_fence_chain_contained(fence)->error);
+
+	if (error)
+		WRITE_ONCE(job->failed, error);
+}
+
+/* In whatever context the other device's driver signals in. */
+static void on_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct embeng_job *job = container_of(cb, struct embeng_job_wait, cb)->job;
+	struct embeng_context *ctx = job->context;
+
+	note_error(job, fence);
+	/* Who finds it at 0 sees the error, too. */
+	if (atomic_dec_and_test(&job->waiting))
+		embeng_watch_now(ctx);
+}
+
+/**
+ * embeng_job_wait_for() - have a job wait for a fence
+ * @job: not submitted yet
+ * @i: which of its waits
+ * @fence: reference, taken over
+ */
+void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence)
+{
+	struct embeng_job_wait *wait = &job->waits[i];
+
+	wait->fence = fence;
+	wait->job = job;
+	atomic_inc(&job->waiting);
+	if (!dma_fence_add_callback(fence, &wait->cb, on_signal))
+		return;
+	note_error(job, fence);
+	atomic_dec(&job->waiting);
+}
+
+/**
+ * embeng_job_ready() - may the device be told
+ * @job: submitted
+ *
+ * Return: true when all that it waits for has signalled; @job->failed is final then.
+ */
+bool embeng_job_ready(struct embeng_job *job)
+{
+	/* Pairs with atomic_dec_and_test() in on_signal(). */
+	return !atomic_read_acquire(&job->waiting);
+}
+
+/**
+ * embeng_jobs_end() - signal and free
+ * @done: jobs in order, out of their queue; no lock is held
+ */
+void embeng_jobs_end(struct list_head *done)
+{
+	struct embeng_job *job, *next;
+
+	list_for_each_entry_safe(job, next, done, link) {
+		list_del_init(&job->link);
+		if (job->fence)
+			embeng_fence_end(job->fence, job->error);
+		embeng_job_free(job);
+	}
+}

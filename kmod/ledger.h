@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a context was given of its model's training, and so whether a command can come to
+ * its end without its program doing anything more. Plain numbers: no kernel object is looked
+ * at, whoever calls holds the lock.
+ */
+#ifndef EMBENG_LEDGER_H
+#define EMBENG_LEDGER_H
+
+#include <linux/types.h>
+
+#include "../uapi/embeng_engine.h"
+
+#define EMBENG_LEDGER_REPLICAS 64u
+
+/* A step that is never reached: only the command's own end settles it. */
+#define EMBENG_NEED_UNKNOWN U64_MAX
+
+enum embeng_ledger_model {
+	EMBENG_LEDGER_NONE = 0,	/* none that the driver loaded */
+	EMBENG_LEDGER_LOADING,
+	EMBENG_LEDGER_LOADED,
+};
+
+/**
+ * struct embeng_ledger - training of one context
+ * @model: what is known of the model
+ * @mapped: training goes by mapped queues, which nobody counts
+ * @pipelined: updates wait for the next lookups
+ * @replicas: of the model
+ * @applied: last step that an UPDATE told to be in the tables
+ * @lookups: last LOOKUP submitted, by replica, with all before it
+ * @updates: last UPDATE submitted, by replica, with all before it
+ */
+struct embeng_ledger {
+	enum embeng_ledger_model model;
+	bool mapped;
+	bool pipelined;
+	u32 replicas;
+	u64 applied;
+	u64 lookups[EMBENG_LEDGER_REPLICAS];
+	u64 updates[EMBENG_LEDGER_REPLICAS];
+};
+
+/**
+ * struct embeng_need - what must have been submitted for a command to end
+ * @applied: the tables reach this step
+ * @looked: all replicas' LOOKUPs up to this step
+ */
+struct embeng_need {
+	u64 applied;
+	u64 looked;
+};
+
+/* What adding may change. */
+struct embeng_ledger_mark {
+	enum embeng_ledger_model model;
+	u64 last;
+};
+
+void embeng_ledger_load(struct embeng_ledger *ledger, const struct embeng_record_engine *model);
+void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
+		       const struct embeng_cmd *cmd);
+struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 kind, u32 replica);
+void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
+			  const struct embeng_ledger_mark *mark);
+void embeng_ledger_done(struct embeng_ledger *ledger, u32 kind, u32 replica, u64 step, u16 status);
+void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
+			const struct embeng_cmd *cmd, struct embeng_need *need);
+bool embeng_ledger_met(const struct embeng_ledger *ledger, const struct embeng_need *need);
+void embeng_ledger_loading(struct embeng_ledger *ledger);
+int embeng_ledger_can_fence(const struct embeng_ledger *ledger, u32 kind,
+			    const struct embeng_cmd *cmd);
+
+static inline void embeng_need_merge(struct embeng_need *need, const struct embeng_need *more)
+{
+	if (more->applied > need->applied)
+		need->applied = more->applied;
+	if (more->looked > need->looked)
+		need->looked = more->looked;
+}
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Points of a FENCE command, as they are when it is submitted. Who changes them afterwards
+ * gets another wait than was judged, which the watch ends.
+ */
+#include <linux/cleanup.h>
+#include <linux/highmem.h>
+#include <linux/overflow.h>
+
+#include "context.h"
+
+#define BYTES_MAX (EMBENG_FENCE_POINTS_MAX * sizeof(struct embeng_fence_point))
+
+/* Only pages of the driver's own making can be looked at without their owner's consent. */
+static int read_bo(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
+{
+	u64 done, part;
+
+	if (!bo->pages || bo->pinned_by)
+		return -EOPNOTSUPP;
+	for (done = 0; done < length; done += part) {
+		u64 at = offset + done;
+
+		part = min(length - done, PAGE_SIZE - offset_in_page(at));
+		memcpy_from_page(to + done, bo->pages[at >> PAGE_SHIFT], offset_in_page(at), part);
+	}
+	return 0;
+}
+
+static int read_points(struct embeng_context *ctx, const struct embeng_mem *mem,
+		       struct embeng_fence_point *points)
+{
+	struct embeng_bo *bo;
+	u64 offset;
+	int ret;
+
+	bo = embeng_region_bo(ctx, mem, &offset);
+	if (!bo)
+		return -ENOENT;
+	ret = read_bo(bo, offset, points, mem->length);
+	drm_gem_object_put(&bo->base);
+	return ret;
+}
+
+static int judge_point(struct embeng_queue *q, const struct embeng_fence_point *point,
+		       struct embeng_need *need)
+{
+	struct embeng_queue *other = embeng_queue_get(q->context, point->queue);
+	int ret = 0;
+
+	/* The engine refuses these two. */
+	if (!other)
+		return 0;
+	if (other == q)
+		ret = 0;
+	else if (other->mapped)
+		ret = -EOPNOTSUPP;
+	else if ((s32)(READ_ONCE(other->sq_tail) - point->index) <= 0)
+		ret = -EAGAIN;
+	else
+		embeng_give_need(other, need);
+	embeng_queue_put(other);
+	return ret;
+}
+
+/**
+ * embeng_points_judge() - may what depends on a FENCE have a fence
+ * @q: queue of the command
+ * @cmd: FENCE
+ * @need: made larger by what its points wait for
+ *
+ * Return: 0, -EOPNOTSUPP or -EAGAIN.
+ */
+int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
+			struct embeng_need *need)
+{
+	struct embeng_fence_point points[EMBENG_FENCE_POINTS_MAX];
+	u64 i, count = cmd->desc.length / sizeof(points[0]);
+	int ret;
+
+	/* Refused by the engine, as what names no region any more. */
+	if (!count || cmd->desc.length > BYTES_MAX || cmd->desc.length % sizeof(points[0]))
+		return 0;
+	ret = read_points(q->context, &cmd->desc, points);
+	if (ret)
+		return ret == -ENOENT ? 0 : ret;
+	for (i = 0; !ret && i < count; i++)
+		ret = judge_point(q, &points[i], need);
+	return ret;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Syncobjs of a submit: found and made ready before anything is given, published after. */
+#include <linux/cleanup.h>
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_syncobj.h>
+
+#include "context.h"
+
+static struct embeng_accel_sync *copy_list(u64 list, u32 count)
+{
+	struct embeng_accel_sync *syncs;
+	u32 i;
+
+	syncs = memdup_array_user(u64_to_user_ptr(list), count, sizeof(*syncs));
+	for (i = 0; !IS_ERR(syncs) && i < count; i++) {
+		if (syncs[i].reserved) {
+			kfree(syncs);
+			return ERR_PTR(-EINVAL);
+		}
+	}
+	return syncs;
+}
+
+/**
+ * embeng_syncs_in() - have a job wait for points
+ * @file: whose syncobjs
+ * @list: user pointer to &embeng_job.wait_count points
+ * @job: not submitted yet
+ *
+ * Return: 0, -ENOENT, -EINVAL when nothing will ever signal the point as it is, -EFAULT or
+ * -ENOMEM.
+ */
+int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job)
+{
+	struct embeng_accel_sync *syncs __free(kfree) = NULL;
+	struct dma_fence *fence;
+	int ret;
+	u32 i;
+
+	if (!job->wait_count)
+		return 0;
+	syncs = copy_list(list, job->wait_count);
+	if (IS_ERR(syncs))
+		return PTR_ERR(syncs);
+	for (i = 0; i < job->wait_count; i++) {
+		ret = drm_syncobj_find_fence(file, syncs[i].handle, syncs[i].point, 0, &fence);
+		if (ret)
+			return ret;
+		embeng_job_wait_for(job, i, fence);
+	}
+	return 0;
+}
+
+static int take_out(struct drm_file *file, const struct embeng_accel_sync *sync,
+		    struct embeng_sync_out *out)
+{
+	out->syncobj = drm_syncobj_find(file, sync->handle);
+	if (!out->syncobj)
+		return -ENOENT;
+	out->point = sync->point;
+	if (!sync->point)
+		return 0;
+	out->chain = dma_fence_chain_alloc();
+	return out->chain ? 0 : -ENOMEM;
+}
+
+/**
+ * embeng_syncs_out() - find the points that a submit signals
+ * @file: whose syncobjs
+ * @list: user pointer to @count points
+ * @count: from 1
+ *
+ * Return: points, to be given to embeng_syncs_free(), or an error pointer.
+ */
+struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count)
+{
+	struct embeng_accel_sync *syncs __free(kfree) = copy_list(list, count);
+	struct embeng_sync_outs *outs;
+	int ret = 0;
+	u32 i;
+
+	if (IS_ERR(syncs))
+		return ERR_CAST(syncs);
+	outs = kzalloc(struct_size(outs, outs, count), GFP_KERNEL_ACCOUNT);
+	if (!outs)
+		return ERR_PTR(-ENOMEM);
+	outs->count = count;
+	for (i = 0; !ret && i < count; i++)
+		ret = take_out(file, &syncs[i], &outs->outs[i]);
+	if (!ret)
+		return outs;
+	embeng_syncs_free(outs);
+	return ERR_PTR(ret);
+}
+
+/**
+ * embeng_syncs_publish() - the submit was given: its points stand for its fence
+ * @outs: points; their memory is used up
+ * @base: of the submit, may be signalled already
+ */
+void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base)
+{
+	u32 i;
+
+	for (i = 0; i < outs->count; i++) {
+		struct embeng_sync_out *out = &outs->outs[i];
+
+		if (out->chain)
+			drm_syncobj_add_point(out->syncobj, out->chain, base, out->point);
+		else
+			drm_syncobj_replace_fence(out->syncobj, base);
+		out->chain = NULL;
+	}
+}
+
+/**
+ * embeng_syncs_free() - let go of points
+ * @outs: published or not
+ */
+void embeng_syncs_free(struct embeng_sync_outs *outs)
+{
+	u32 i;
+
+	for (i = 0; i < outs->count; i++) {
+		if (outs->outs[i].syncobj)
+			drm_syncobj_put(outs->outs[i].syncobj);
+		dma_fence_chain_free(outs->outs[i].chain);
+	}
+	kfree(outs);
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * No fence depends on what a program may choose not to do. When something that a fence hangs
+ * on was refused after it was submitted, or the engine reports that it waits for its program
+ * with all seen that was submitted, the fence's queue is reset and the fence ends. The watch
+ * also gives held commands to the device, and looks once a second: a lost interrupt costs so
+ * long, not for ever.
+ *
+ * Its locks are held by others while they allocate. Reclaim never waits for a fence of ours:
+ * none stands in a reservation object of memory.
+ */
+#include <linux/cleanup.h>
+
+#include "context.h"
+
+#define LOOK_AGAIN HZ
+
+static const struct embeng_hang hopeless = { .cause = EMBENG_ACCEL_CAUSE_FENCE };
+
+/**
+ * embeng_watch_now() - look soon
+ * @ctx: context; any context of execution
+ */
+void embeng_watch_now(struct embeng_context *ctx)
+{
+	mod_delayed_work(ctx->device->work, &ctx->watch, 0);
+}
+
+struct seen {
+	u32 epoch;
+	u32 state;
+	bool still; /* has seen all that was submitted and read */
+};
+
+static u32 submitted(const struct embeng_queue *q)
+{
+	return q->mapped ? embeng_doorbell_tail_of(q) : q->sq_tail;
+}
+
+/* Under vector->lock. */
+static struct seen read_report(const struct embeng_queue *q)
+{
+	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
+	struct seen seen = { .epoch = embeng_report_read_begin(&report->epoch) };
+
+	seen.state = READ_ONCE(report->state);
+	seen.still = READ_ONCE(report->tail) == submitted(q) &&
+		     READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
+	if (!seen.epoch || seen.epoch & 1 ||
+	    embeng_report_read_retry(&report->epoch, seen.epoch))
+		seen.still = false;
+	return seen;
+}
+
+/* The context's queues, all in one report that has seen everything. Under map_lock. */
+static u32 standing_epoch(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+	u32 epoch = 0;
+
+	if (atomic_read(&ctx->held))
+		return 0;
+	xa_for_each(&ctx->queues, number, q) {
+		struct seen seen = {};
+
+		scoped_guard(spinlock_irqsave, &q->vector->lock) {
+			if (!list_empty(&q->vector_link))
+				seen = read_report(q);
+		}
+		if (!seen.still || (epoch && seen.epoch != epoch))
+			return 0;
+		epoch = seen.epoch;
+	}
+	return epoch;
+}
+
+/*
+ * A fence, behind or at what will not be submitted, or is blocked. Under vector->lock and
+ * ledger_lock.
+ */
+static bool is_stuck(struct embeng_queue *q, bool standing)
+{
+	struct embeng_need need = {};
+	struct embeng_job *job;
+
+	if (list_empty(&q->vector_link) || q->stopped)
+		return false;
+	list_for_each_entry(job, &q->jobs, link) {
+		if (!job->left)
+			continue;
+		embeng_need_merge(&need, &job->need);
+		if (!job->fence)
+			continue;
+		return !embeng_ledger_met(&q->context->ledger, &need) ||
+		       (standing && read_report(q).state != EMBENG_QUEUE_RUNNING);
+	}
+	return false;
+}
+
+static bool look_whether_stuck(struct embeng_queue *q, bool standing)
+{
+	bool stuck = false;
+
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		scoped_guard(spinlock, &q->context->ledger_lock)
+			stuck = is_stuck(q, standing);
+	}
+	return stuck;
+}
+
+/* Return: number of a queue whose fences have no future, 0: none. */
+static u32 find_stuck(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+	bool standing;
+	u32 epoch;
+
+	guard(mutex)(&ctx->map_lock);
+	epoch = standing_epoch(ctx);
+	/* Looked at twice: nothing was submitted anywhere while the first look went round. */
+	standing = epoch && standing_epoch(ctx) == epoch;
+	xa_for_each(&ctx->queues, number, q) {
+		if (!q->mapped && look_whether_stuck(q, standing))
+			return number;
+	}
+	return 0;
+}
+
+static void look_at_all(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q)
+		embeng_account_look(q);
+}
+
+static void watch(struct work_struct *work)
+{
+	struct embeng_context *ctx = container_of(to_delayed_work(work), struct embeng_context,
+						  watch);
+	u32 number;
+
+	look_at_all(ctx);
+	while (atomic_read(&ctx->fences)) {
+		number = find_stuck(ctx);
+		if (!number || embeng_queue_reset(ctx, number, &hopeless))
+			break;
+		drm_dbg(&ctx->device->drm, "queue %u: its fences can not signal any more\n",
+			number);
+	}
+	embeng_watch_on(ctx);
+}
+
+/**
+ * embeng_watch_on() - look in a while if there is anything to look for
+ * @ctx: context
+ */
+void embeng_watch_on(struct embeng_context *ctx)
+{
+	if (atomic_read(&ctx->fences) || atomic_read(&ctx->held))
+		queue_delayed_work(ctx->device->work, &ctx->watch, LOOK_AGAIN);
+}
+
+/**
+ * embeng_watch_refresh() - what the ledger says is as of now
+ * @ctx: context
+ */
+void embeng_watch_refresh(struct embeng_context *ctx)
+{
+	look_at_all(ctx);
+}
+
+/**
+ * embeng_watch_init() - for a new context
+ * @ctx: context
+ */
+void embeng_watch_init(struct embeng_context *ctx)
+{
+	INIT_DELAYED_WORK(&ctx->watch, watch);
+}
+
+/**
+ * embeng_watch_exit() - nothing looks at the context any more
+ * @ctx: context, not under its lock
+ */
+void embeng_watch_exit(struct embeng_context *ctx)
+{
+	disable_delayed_work_sync(&ctx->watch);
+}
