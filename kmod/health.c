@@ -59,8 +59,9 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 	u32 i;
 
 	for (i = 1; taken && i <= commands; i++) {
-		if (take_completion(q, READ_ONCE(embeng_queue_slot(q, done - i)->cookie), taken, tail,
-				    completions))
+		u64 cookie = READ_ONCE(embeng_queue_slot(q, done - i)->cookie);
+
+		if (take_completion(q, cookie, taken, tail, completions))
 			continue;
 		*index = done - i;
 		return true;
