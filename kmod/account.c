@@ -284,8 +284,8 @@ void embeng_account_void(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_settled() - the driver itself has completed all that was submitted
- * @q: stopped, under its lock, and the device has let go of it
+ * embeng_account_settled() - all commands were completed in the device's stead
+ * @q: validated, stopped, under its lock
  */
 void embeng_account_settled(struct embeng_queue *q)
 {
@@ -293,8 +293,6 @@ void embeng_account_settled(struct embeng_queue *q)
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		walk(q, &done);
-		q->owed = 0;
-		q->in_flight = 0;
 		q->given = q->sq_tail;
 		embeng_doorbell_write(q->doorbell, sq_tail, q->given);
 	}

@@ -16,8 +16,7 @@ static void reset_prepare(struct pci_dev *pci)
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
 	down_write(&ed->reset_lock);
-	if (!embeng_gone(ed))
-		embeng_reset_before(ed, &wanted);
+	embeng_reset_before(ed, &wanted);
 }
 
 static void reset_done(struct pci_dev *pci)

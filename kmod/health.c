@@ -9,13 +9,6 @@
 
 #include "context.h"
 
-static const struct embeng_cmd *command_at(const struct embeng_queue *q, u32 index)
-{
-	const struct embeng_cmd *ring = q->ring + q->layout.sq;
-
-	return &ring[index & (q->layout.sq_entries - 1)];
-}
-
 static struct embeng_cqe *completion_at(const struct embeng_queue *q, u32 index)
 {
 	struct embeng_cqe *ring = q->ring + q->layout.cq;
@@ -34,7 +27,7 @@ void embeng_health_note(struct embeng_queue *q)
 	/* A function that is not there answers all ones. */
 	if (tail == U32_MAX && head == U32_MAX && !embeng_present(q->context->device))
 		return;
-	q->last_tail = q->mapped ? tail : q->sq_tail;
+	q->last_tail = q->mapped ? tail : q->given;
 	q->last_head = head;
 }
 
@@ -93,7 +86,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
 	u32 tail = READ_ONCE(header->cq_tail);
-	const struct embeng_cmd *cmd = command_at(q, index);
+	const struct embeng_cmd *cmd = embeng_queue_slot(q, index);
 	struct embeng_cqe *cqe = completion_at(q, tail);
 	bool hung = q->at_fault && index == q->fault_index;
 
@@ -183,7 +176,7 @@ void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct emb
 	};
 	if (!q || !q->at_fault)
 		return;
-	cmd = command_at(q, q->fault_index);
+	cmd = embeng_queue_slot(q, q->fault_index);
 	ctx->health.queue = q->number;
 	ctx->health.index = q->fault_index;
 	ctx->health.opcode = READ_ONCE(cmd->opcode);

@@ -20,9 +20,9 @@ static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	guard(mutex)(&q->lock);
 	embeng_health_note(q);
 	*sq_index = embeng_health_settle(q, EMBENG_ACCEL_RESET_QUEUE);
-	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
 	if (!q->mapped)
 		embeng_account_settled(q);
+	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
 	return 0;
 }
 
@@ -62,7 +62,6 @@ static int reset(struct embeng_queue *q)
 		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang);
 		ret = -ESHUTDOWN;
 	}
-	embeng_account_start(q);
 	return ret;
 }
 
@@ -100,6 +99,7 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	else
 		look_at_hang(q, hang);
 	ret = reset(q);
+	embeng_account_start(q);
 	embeng_context_event(ctx);
 	if (!ret)
 		embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_QUEUE, hang);

@@ -101,9 +101,9 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	unsigned long number;
 	u32 active;
 
-	/* Pairs with READ_ONCE() where completions are taken, also in interrupts. */
+	/* All that the device posts from here on is the reset's doing. */
 	WRITE_ONCE(ed->resetting, true);
-	if (!embeng_present(ed))
+	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
 	ed->faults = embeng_reset_faults(ed);
 	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
@@ -191,6 +191,7 @@ static void let_go(struct embeng_device *ed)
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
 	WRITE_ONCE(ed->gone, true);
+	WRITE_ONCE(ed->resetting, true);
 	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 	embeng_reset_tell(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }

@@ -15,6 +15,8 @@
 
 #define LOOK_AGAIN HZ
 
+static const struct embeng_hang hopeless = { .cause = EMBENG_ACCEL_CAUSE_FENCE };
+
 /**
  * embeng_watch_now() - look soon
  * @ctx: context; any context of execution
@@ -140,13 +142,12 @@ static void watch(struct work_struct *work)
 {
 	struct embeng_context *ctx = container_of(to_delayed_work(work), struct embeng_context,
 						  watch);
-	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_FENCE };
 	u32 number;
 
 	look_at_all(ctx);
 	while (atomic_read(&ctx->fences)) {
 		number = find_stuck(ctx);
-		if (!number || embeng_queue_reset(ctx, number, &hang))
+		if (!number || embeng_queue_reset(ctx, number, &hopeless))
 			break;
 		drm_dbg(&ctx->device->drm, "queue %u: its fences can not signal any more\n",
 			number);

@@ -279,7 +279,7 @@ enum embeng_accel_rung {
 	X(BUS, 9, "bus", "the bus reported an error")                                      \
 	X(GONE, 10, "gone", "the device is gone")                                          \
 	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power") \
-	X(FENCE, 12, "fence", "a fence waited for what the program did not do")
+	X(FENCE, 12, "fence", "a fence could not signal any more")
 
 enum embeng_accel_cause {
 #define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,
@@ -576,7 +576,7 @@ struct embeng_accel_model_load {
  * @queue: in: for QUEUE, else 0
  *
  * QUEUE: what is not complete is ABORTED, and the queue goes on behind it. Completions that
- * were not read stay where they are.
+ * were not read stay where they are, and every command completes that finds room to.
  */
 struct embeng_accel_reset {
 	__u32 rung;

@@ -21,14 +21,20 @@ static const struct {
 	{ "permanent", pci_channel_io_perm_failure },
 };
 
-/* What resetting the link does to the function behind it. */
-static void reset_link(struct emu *emu)
+/* It reaches no memory that it was given before. */
+static void cut_off(struct emu *emu)
 {
-	emu_config_reset(emu);
 	emu_serve_reset(emu, true);
 	/* Pairs with power_cycle(). */
 	while (smp_load_acquire(&emu->absent))
 		msleep(20);
+}
+
+/* What resetting the link does to the function behind it. */
+static void reset_link(struct emu *emu)
+{
+	emu_config_reset(emu);
+	cut_off(emu);
 }
 
 static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
@@ -38,6 +44,8 @@ static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
 	pci_ers_result_t result;
 
 	pci->error_state = state;
+	if (state == pci_channel_io_perm_failure)
+		cut_off(emu);
 	result = handlers->error_detected(pci, state);
 	if (result == PCI_ERS_RESULT_CAN_RECOVER)
 		result = handlers->mmio_enabled(pci);
