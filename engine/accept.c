@@ -16,11 +16,29 @@ static const u16 error_registers[] = {
 #undef ERRORS
 };
 
-static void count(struct engine *e, u16 status)
+static void count(const struct command *command)
 {
+	struct engine *e = command->queue->engine;
+	u16 status = command->fault.status;
+
 	reg_count(e, EMBENG_REG_COUNT_COMMANDS, 1);
-	if (status)
-		reg_count(e, error_registers[status], 1);
+	if (!status || status == EMBENG_STATUS_ABORTED)
+		return;
+	reg_count(e, error_registers[status], 1);
+	if (error_registers[status] == EMBENG_REG_COUNT_ERRORS_DEVICE)
+		event_of_queue(command->queue, EMBENG_EVENT_COMMAND_FAILED, status, command->index);
+}
+
+static void note_model(const struct command *command)
+{
+	u64 used = reg_read64(command->queue->engine, EMBENG_REG_TABLE_MEMORY_USED);
+
+	if (command->fault.status)
+		return;
+	if (command->cmd.opcode == EMBENG_OP_MODEL_LOAD)
+		event_of_context(command->context, EMBENG_EVENT_MODEL_LOADED, used);
+	if (command->cmd.opcode == EMBENG_OP_MODEL_UNLOAD)
+		event_of_context(command->context, EMBENG_EVENT_MODEL_UNLOADED, used);
 }
 
 static void post(struct command *command, u16 flags)
@@ -52,7 +70,7 @@ static void retire(struct command *command)
 {
 	struct queue *q = command->queue;
 
-	count(q->engine, command->fault.status);
+	count(command);
 	post(command, EMBENG_CQE_DONE);
 	command->committed = false;
 	queue_drop(q, command);
@@ -60,8 +78,10 @@ static void retire(struct command *command)
 
 void command_complete(struct command *command)
 {
-	if (!command_is_ours(command))
+	if (!command_is_ours(command)) {
 		model_finish(command);
+		note_model(command);
+	}
 	command_release(command);
 	retire(command);
 }
@@ -106,7 +126,7 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 	began = port_now_ns();
 	status = ours ? command_accept(command) : model_accept(command);
 	port_lock(e->lock);
-	*away_ns += port_now_ns() - began;
+	*away_ns += busy_with(q, began);
 	q->accepting = false;
 	if (!ours)
 		model_commit(command, status);

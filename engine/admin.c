@@ -53,11 +53,18 @@ static bool try_finish(struct engine *e, const struct embeng_admin_cmd *cmd)
 
 static u16 check_reserved(const struct embeng_admin_cmd *cmd, struct fault *fault)
 {
-	u32 any = cmd->reserved0 | cmd->reserved[0] | cmd->reserved[1] | cmd->reserved[2];
+	u32 flags = 0, any;
 
 	if (cmd->opcode > EMBENG_ADMIN_INVALIDATE)
 		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
 			   EMBENG_ADMIN_INVALIDATE);
+	if (cmd->opcode == EMBENG_ADMIN_QUEUE_CREATE)
+		flags = EMBENG_ADMIN_QUEUE_AT;
+	else if (cmd->opcode == EMBENG_ADMIN_QUEUE_DESTROY)
+		flags = EMBENG_ADMIN_QUEUE_HUNG;
+	any = cmd->reserved | (cmd->flags & ~flags);
+	if (!cmd->flags)
+		any |= cmd->sq_index | cmd->cq_index;
 	if (any)
 		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, any, 0);
 	return EMBENG_STATUS_OK;
@@ -82,6 +89,8 @@ static u16 destroy_queue(struct engine *e, const struct embeng_admin_cmd *cmd,
 
 	if (!q || q->dying)
 		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->queue, e->caps.queues);
+	q->hung_ms = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG ? cmd->cq_index : 0;
+	q->hung = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG;
 	queue_kill(q, false);
 	return EMBENG_STATUS_OK;
 }

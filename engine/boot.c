@@ -80,6 +80,7 @@ static void publish_caps(struct engine *e)
 	reg_write64(e, EMBENG_REG_SAMPLES, caps->samples);
 	reg_write32(e, EMBENG_REG_COMBINERS, caps->combiners);
 	reg_write32(e, EMBENG_REG_OPTIMIZERS, caps->optimizers);
+	reg_write32(e, EMBENG_REG_HEARTBEAT_MS, e->heartbeat_ms);
 }
 
 /* The admin ring is the driver's, not the image's: faults of it have offset 0. */
@@ -88,6 +89,7 @@ static u32 start(struct engine *e, const struct firmware *firmware)
 	const struct embeng_fw_parameters *p = &firmware->parameters;
 	u32 sq = reg_read32(e, EMBENG_REG_ADMIN_SQ_ENTRIES);
 	u32 cq = reg_read32(e, EMBENG_REG_ADMIN_CQ_ENTRIES);
+	struct embeng_admin_cmd admin = {.queue = 0};
 	u16 status;
 
 	if (!sq || sq & (sq - 1) || sq > EMBENG_SQ_ENTRIES_MAX || !cq || cq & (cq - 1) ||
@@ -97,7 +99,10 @@ static u32 start(struct engine *e, const struct firmware *firmware)
 	e->contexts = port_alloc(p->contexts * sizeof(struct context *));
 	if (!e->contexts)
 		return EMBENG_BOOT_ERROR_MEMORY;
-	status = queue_new(e, 0, reg_read64(e, EMBENG_REG_ADMIN_RING), sq, cq, &e->queues[0]);
+	admin.address = reg_read64(e, EMBENG_REG_ADMIN_RING);
+	admin.sq_entries = sq;
+	admin.cq_entries = cq;
+	status = queue_new(e, &admin, &e->queues[0]);
 	if (status) {
 		port_free(e->contexts);
 		e->contexts = NULL;
@@ -160,12 +165,15 @@ void boot_load(struct engine *e)
 	if (error) {
 		port_log(e->config.host, PORT_LOG_WARNING,
 			 "firmware refused: boot error %u at byte %llu of the image", error, offset);
+		event_of_device(e, EMBENG_EVENT_BOOT_REFUSED, error, offset);
 		reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED);
 		return;
 	}
 	publish_caps(e);
 	reg_write64(e, EMBENG_REG_FIRMWARE_VERSION, firmware.version);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
+	climate_step(e, true);
+	event_of_device(e, EMBENG_EVENT_BOOT, 0, firmware.version);
 	e->heartbeat_ns = port_now_ns();
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_RUNNING);
 }
@@ -225,6 +233,7 @@ int boot_reset_step(struct engine *e)
 	forget_all(e);
 	e->resetting = false;
 	registers_reset(e);
+	event_of_device(e, EMBENG_EVENT_RESET, 0, 0);
 	reg_write32(e, EMBENG_REG_CONTROL_DONE, e->control_sequence);
 	return 1;
 }

@@ -35,6 +35,7 @@ u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct 
 				 0);
 	}
 	e->contexts[c->number] = c;
+	event_of_context(c, EMBENG_EVENT_CONTEXT_MADE, cmd->count);
 	return EMBENG_STATUS_OK;
 }
 
@@ -66,6 +67,7 @@ bool context_reap(struct context *c)
 	model_destroy(c);
 	region_table_unmap(c);
 	e->contexts[c->number] = NULL;
+	event_of_context(c, EMBENG_EVENT_CONTEXT_ENDED, 0);
 	port_free(c);
 	return true;
 }

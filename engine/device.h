@@ -130,6 +130,12 @@ void workers_free(struct workers *workers);
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
 
+/* A core has worked since @began_ns. Return: how long. No lock. */
+u64 busy_core(struct engine *e, u32 core, u64 began_ns);
+
+/* A piece of a command is done: the device lives, however long the whole takes. No lock. */
+void heartbeat_piece(struct engine *e);
+
 struct region {
 	u32 generation; /* of the entry this was mapped from, 0: not mapped */
 	u32 rights;
@@ -172,6 +178,7 @@ struct queue {
 	bool stuck;	/* its next command cannot be taken before something else moves */
 	bool running;	/* a thread is running its oldest command */
 	bool dying;	/* being destroyed: what waits is aborted, nothing more is taken */
+	bool lost;	/* dying with its context, which the program is told */
 	struct wait wait;
 	struct command *oldest, *newest;
 	u32 accepted; /* length of that list */
@@ -181,7 +188,12 @@ struct queue {
 	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
 	u64 publish_ns; /* completions wait until then to be seen, 0: they do not */
 	bool stalled;	/* a fault: it takes nothing more */
+	bool late;	/* a fault: what is published later should have been there */
+	u32 sent;	/* completions given out, lost ones too */
+	bool hung;	/* dying: the oldest command made no progress, for so long */
+	u32 hung_ms;
 	u64 turn;		     /* engine->turn when it last ran a command */
+	u64 busy_ns;		     /* worked for it */
 	struct embeng_queue_report reported;
 };
 
@@ -211,6 +223,13 @@ struct engine {
 	bool resetting; /* a warm reset waits for what is in flight */
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
+	u32 steps;  /* looks of engine_run() */
+	u32 pieces; /* of commands, done by any thread */
+	struct {
+		u64 time_ns, busy_ns; /* up to which power and temperature go */
+		u32 power_uw;
+		s64 temperature_uc; /* 0: not known yet */
+	} climate;
 	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
 	u64 free_ns;		     /* when what was charged is over */
 	u64 virtual_ns;		     /* the device's clock, when it is not the host's */

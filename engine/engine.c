@@ -7,7 +7,7 @@ static bool config_fits(const struct engine_config *c)
 {
 	return c->registers && c->doorbells && !((u64)(size_t)c->registers & 4095) &&
 	       c->doorbell_stride >= 4096 && !(c->doorbell_stride & (c->doorbell_stride - 1)) &&
-	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores && c->cores <= 64;
+	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores && c->cores <= EMBENG_CORES_MAX;
 }
 
 static bool allocate(struct engine *e)
@@ -41,6 +41,8 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	}
 	e->firmware_minimum = config->firmware_minimum;
 	registers_reset(e);
+	event_open(e);
+	event_of_device(e, EMBENG_EVENT_POWER_ON, 0, 0);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
 	if (config->service && service_start(e)) {
 		engine_destroy(e);
@@ -85,10 +87,14 @@ const char *engine_variant(const struct engine *engine)
 	return engine->kernels->name;
 }
 
+#define LOOKS 16 /* a device that is kept busy looks at the clock that often */
+
 static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = registers_step(e);
 
+	if (!(e->steps++ % LOOKS))
+		heartbeat(e);
 	moved |= admin_step(e);
 	moved |= accept_step(e, away_ns);
 	return moved | execute_step(e, mode, away_ns);
@@ -104,7 +110,8 @@ int engine_run(struct engine *engine, enum engine_run_mode mode)
 	while (step(engine, mode, &away_ns))
 		moved = 1;
 	report_all(engine);
-	registers_heartbeat(engine, moved);
+	heartbeat(engine);
+	climate_step(engine, false);
 	if (moved)
 		reg_count(engine, EMBENG_REG_TIME_RING, port_now_ns() - began - away_ns);
 	port_unlock(engine->lock);

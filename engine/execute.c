@@ -35,6 +35,12 @@ static bool is_fetched(const struct context *c)
 	return true;
 }
 
+static void memory_error(struct queue *q, u32 counter, u32 kind)
+{
+	reg_count(q->engine, counter, 1);
+	event_of_queue(q, kind, 0, reg_read64(q->engine, counter));
+}
+
 /* What the device meets while it works for a command. True: the command ends with it. */
 static bool fails(struct engine *e, struct command *command)
 {
@@ -43,9 +49,11 @@ static bool fails(struct engine *e, struct command *command)
 	bool lost = port_fault(host, PORT_FAULT_ECC_UNCORRECTABLE, number);
 
 	if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number))
-		reg_count(e, EMBENG_REG_COUNT_ECC_CORRECTABLE, 1);
+		memory_error(command->queue, EMBENG_REG_COUNT_ECC_CORRECTABLE,
+			     EMBENG_EVENT_ECC_CORRECTABLE);
 	if (lost) {
-		reg_count(e, EMBENG_REG_COUNT_ECC_UNCORRECTABLE, 1);
+		memory_error(command->queue, EMBENG_REG_COUNT_ECC_UNCORRECTABLE,
+			     EMBENG_EVENT_ECC_UNCORRECTABLE);
 		reg_write32(e, EMBENG_REG_STATUS, EMBENG_DEVICE_FAULT);
 	}
 	if (!lost && !port_fault(host, PORT_FAULT_DMA_ERROR, number))
@@ -113,17 +121,20 @@ static struct queue *choose(struct engine *e, int *moved)
 static void run(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
+	bool failed = fails(e, command);
 	u64 began;
 
 	e->busy = true;
 	q->running = true;
 	q->turn = ++e->turn;
+	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, q->number);
 	port_unlock(e->lock);
 	began = port_now_ns();
-	if (!fails(e, command))
+	if (!failed)
 		model_run(command);
 	port_lock(e->lock);
-	*away_ns += port_now_ns() - began;
+	*away_ns += busy_with(q, began);
+	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, 0);
 	q->running = false;
 	e->busy = false;
 	command_complete(command);

@@ -19,7 +19,9 @@ struct pending {
 /* registers.c */
 void registers_reset(struct engine *e);
 int registers_step(struct engine *e); /* boot and control requests; 1 when something moved */
-void registers_heartbeat(struct engine *e, bool moved);
+
+/* heartbeat.c */
+void heartbeat(struct engine *e);
 
 /* boot.c */
 void boot_load(struct engine *e);
@@ -39,8 +41,7 @@ bool region_invalidate(struct context *c, u32 index); /* false: an access is in 
 
 /* queue.c */
 /* 0, NO_MEMORY, or KEY when the ring is not memory that the device was given. */
-u16 queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries,
-	      struct queue **out);
+u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue **out);
 void queue_free(struct queue *q);
 u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
 void queue_kill(struct queue *q, bool lost);
@@ -57,6 +58,8 @@ void ring_consume(struct queue *q);
 u32 ring_space(struct queue *q);
 /* @seen_ns: not to be seen before */
 void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns);
+void ring_publish_done(struct queue *q); /* unless its completion is not published yet */
+void ring_flush(struct queue *q); /* publishes what was to be seen later */
 void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
 
 /* command.c */
@@ -88,6 +91,26 @@ void report_all(struct engine *e);
 
 /* admin.c */
 int admin_step(struct engine *e);
+
+/* busy.c */
+/* Core 0 has worked for a queue since @began_ns. Return: how long. */
+u64 busy_with(struct queue *q, u64 began_ns);
+
+/* climate.c */
+void climate_step(struct engine *e, bool now); /* @now: however little time has passed */
+
+/* events.c */
+struct event {
+	u32 context; /* or EMBENG_NO_INDEX */
+	u32 queue;   /* or EMBENG_EVENT_NO_QUEUE */
+	u32 detail;
+	u64 value;
+};
+void event_open(struct engine *e);
+void event(struct engine *e, u32 kind, const struct event *what);
+void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value);
+void event_of_context(const struct context *c, u32 kind, u64 value);
+void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
 
 /* service.c; without the lock */
 int service_start(struct engine *e);

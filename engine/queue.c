@@ -18,41 +18,63 @@ static bool map_ring(struct engine *e, struct queue *q, u64 address)
 	if (address % 64)
 		return false;
 	q->ring = port_dma_map(e->config.host, &segment, 1, segment.length);
-	if (q->ring)
-		memset(q->ring, 0, sizeof(struct embeng_ring_header));
 	return q->ring;
 }
 
-/* A new queue begins where its doorbell stands, so that a doorbell can be used again. */
-static void start_indices(struct queue *q)
+/* No report of an earlier queue in this memory holds any longer. */
+static void forget_report(struct embeng_queue_report *report)
 {
-	q->sq_head = embeng_observe_tail(&q->doorbell->sq_tail);
-	q->cq_tail = embeng_observe_cq_head(&q->doorbell->cq_head);
+	embeng_report_begin(&report->epoch, 0);
+	EMBENG_STORE_RELEASE(&report->state, EMBENG_QUEUE_RUNNING);
+	EMBENG_STORE_RELEASE(&report->wait, EMBENG_WAIT_NOTHING);
+	EMBENG_STORE_RELEASE(&report->tail, 0);
+	EMBENG_STORE_RELEASE(&report->cq_head, 0);
+	embeng_report_end(&report->epoch, 0);
+}
+
+/*
+ * A new queue begins where its doorbell stands, so that a doorbell can be used again. One
+ * that goes on may have a program that reads its words at this moment.
+ */
+static void start(struct queue *q, const struct embeng_admin_cmd *cmd)
+{
+	struct embeng_ring_header *header = queue_header(q);
+	bool goes_on = cmd->flags & EMBENG_ADMIN_QUEUE_AT;
+
+	if (!goes_on)
+		memset(header, 0, sizeof(*header));
+	q->busy_ns = header->busy_ns;
+	q->sq_head = goes_on ? cmd->sq_index : embeng_observe_tail(&q->doorbell->sq_tail);
+	q->cq_tail = goes_on ? cmd->cq_index : embeng_observe_cq_head(&q->doorbell->cq_head);
 	q->armed = EMBENG_LOAD_ACQUIRE(&q->doorbell->armed);
 	q->completed = q->sq_head;
 	q->tail_seen = q->sq_head;
 	q->cq_head_seen = q->cq_tail;
-	embeng_publish_sq_head(&queue_header(q)->sq_head, q->sq_head);
-	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
+	q->sent = q->cq_tail;
+	forget_report(&header->report);
+	embeng_publish_sq_head(&header->sq_head, q->sq_head);
+	embeng_publish_cq_tail(&header->cq_tail, q->cq_tail);
+	EMBENG_STORE_RELEASE(&header->sent, q->sent);
+	EMBENG_STORE_RELEASE(&header->done, q->completed);
 }
 
-u16 queue_new(struct engine *e, u32 number, u64 ring, u32 sq_entries, u32 cq_entries,
-	      struct queue **out)
+u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue **out)
 {
 	struct queue *q = port_alloc(sizeof(*q));
 
 	if (!q)
 		return EMBENG_STATUS_NO_MEMORY;
 	q->engine = e;
-	q->number = number;
-	q->layout = embeng_ring_layout(sq_entries, cq_entries,
-				       EMBENG_RING_MAPPED | EMBENG_RING_REPORTS);
-	q->doorbell = doorbell_of(e, number);
-	if (!map_ring(e, q, ring)) {
+	q->number = cmd->queue;
+	q->layout = embeng_ring_layout(cmd->sq_entries, cmd->cq_entries,
+				       EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
+					       EMBENG_RING_HEALTH);
+	q->doorbell = doorbell_of(e, q->number);
+	if (!map_ring(e, q, cmd->address)) {
 		queue_free(q);
 		return EMBENG_STATUS_KEY;
 	}
-	start_indices(q);
+	start(q, cmd);
 	*out = q;
 	return EMBENG_STATUS_OK;
 }
@@ -164,7 +186,7 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 
 	if (status)
 		return status;
-	status = queue_new(e, cmd->queue, cmd->address, cmd->sq_entries, cmd->cq_entries, &q);
+	status = queue_new(e, cmd, &q);
 	if (status)
 		return bad(fault, status, EMBENG_FIELD_DATA, cmd->address, 0);
 	if (!make_pool(q, ahead ? e->caps.step_depth : 1)) {
@@ -181,13 +203,29 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 	return EMBENG_STATUS_OK;
 }
 
+static void die(struct queue *q)
+{
+	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
+	ring_interrupt_if_armed(q);
+}
+
 void queue_kill(struct queue *q, bool lost)
 {
 	q->dying = true;
-	if (!lost)
-		return;
-	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
-	ring_interrupt_if_armed(q);
+	q->lost = lost;
+	if (lost && !q->context)
+		die(q);
+}
+
+static void give_up(struct queue *q, struct command *command)
+{
+	u16 status = q->hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED;
+
+	fault_set(&command->fault, status, EMBENG_FIELD_NONE, EMBENG_NO_INDEX,
+		  q->hung ? command->index : 0, (u64)q->hung_ms * 1000000, q->hung);
+	q->hung = false;
+	q->hung_ms = 0;
+	command_complete(command);
 }
 
 bool queue_reap(struct queue *q)
@@ -196,11 +234,12 @@ bool queue_reap(struct queue *q)
 
 	if (q->accepting || q->running)
 		return false;
-	while (q->oldest) {
-		fault_set(&q->oldest->fault, EMBENG_STATUS_ABORTED, EMBENG_FIELD_NONE,
-			  EMBENG_NO_INDEX, 0, 0, 0);
-		command_complete(q->oldest);
-	}
+	while (q->oldest)
+		give_up(q, q->oldest);
+	ring_flush(q);
+	/* Who sees that it is dead has all completions before him. */
+	if (q->lost)
+		die(q);
 	leave_order(e, q);
 	e->queues[q->number] = NULL;
 	queue_free(q);
@@ -239,4 +278,5 @@ void queue_drop(struct queue *q, struct command *command)
 	q->accepted--;
 	q->context->in_flight--;
 	q->completed = q->oldest ? q->oldest->index : q->sq_head;
+	ring_publish_done(q);
 }

@@ -61,6 +61,9 @@ void registers_reset(struct engine *e)
 		else
 			reg_write64(e, registers[i].offset, registers[i].reset);
 	}
+	for (i = 0; i < EMBENG_CORES_MAX; i++)
+		reg_write64(e, EMBENG_CORE_BUSY(i), 0);
+	e->climate.busy_ns = 0;
 	reg_write32(e, EMBENG_REG_INTERFACE, EMBENG_INTERFACE_MAJOR << 16 | EMBENG_INTERFACE_MINOR);
 	reg_write32(e, EMBENG_REG_DOORBELL_STRIDE, e->config.doorbell_stride);
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
@@ -94,18 +97,4 @@ int registers_step(struct engine *e)
 		boot_load(e);
 	reg_write32(e, EMBENG_REG_BOOT_DONE, sequence);
 	return 1;
-}
-
-void registers_heartbeat(struct engine *e, bool moved)
-{
-	u64 now = port_now_ns();
-
-	if (reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
-		return;
-	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
-		return;
-	if (!moved && now - e->heartbeat_ns < (u64)e->heartbeat_ms * 1000000)
-		return;
-	e->heartbeat_ns = now;
-	reg_write32(e, EMBENG_REG_HEARTBEAT, reg_read32(e, EMBENG_REG_HEARTBEAT) + 1);
 }

@@ -5,9 +5,10 @@
  */
 #include "internal.h"
 
-static enum ring_look stop(struct queue *q)
+static enum ring_look stop(struct queue *q, u32 head)
 {
 	q->state = EMBENG_QUEUE_ERROR;
+	event_of_queue(q, EMBENG_EVENT_QUEUE_STOPPED, q->tail_seen, head);
 	return RING_STOPPED;
 }
 
@@ -36,8 +37,23 @@ static void publish(struct queue *q)
 	if (q->publish_ns > port_now_ns())
 		return;
 	q->publish_ns = 0;
+	q->late = false;
 	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
+	EMBENG_STORE_RELEASE(&queue_header(q)->sent, q->sent);
+	ring_publish_done(q);
 	interrupt(q, false);
+}
+
+void ring_publish_done(struct queue *q)
+{
+	if (!q->publish_ns)
+		EMBENG_STORE_RELEASE(&queue_header(q)->done, q->completed);
+}
+
+void ring_flush(struct queue *q)
+{
+	q->publish_ns = 0;
+	publish(q);
 }
 
 enum ring_look ring_look(struct queue *q)
@@ -52,9 +68,9 @@ enum ring_look ring_look(struct queue *q)
 	head = embeng_observe_cq_head(&q->doorbell->cq_head);
 	q->tail_seen = tail;
 	if (tail - q->sq_head > q->layout.sq_entries)
-		return stop(q);
+		return stop(q, head);
 	if (q->cq_tail - head > q->layout.cq_entries)
-		return stop(q);
+		return stop(q, head);
 	q->cq_head_seen = head;
 	if (tail == q->sq_head)
 		return RING_EMPTY;
@@ -93,13 +109,18 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 	struct embeng_cqe copy = *cqe;
 	u64 delay;
 
-	if (strikes(q, PORT_FAULT_DROP_COMPLETION))
+	q->sent++;
+	if (strikes(q, PORT_FAULT_DROP_COMPLETION)) {
+		publish(q);
 		return;
+	}
 	if (strikes(q, PORT_FAULT_CORRUPT_COMPLETION))
 		copy.cookie = ~copy.cookie;
 	delay = strikes(q, PORT_FAULT_DELAY_COMPLETION);
-	if (delay)
+	if (delay) {
 		seen_ns = port_now_ns() + delay;
+		q->late = true;
+	}
 	if (seen_ns > q->publish_ns)
 		q->publish_ns = seen_ns;
 	memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy, sizeof(copy));

@@ -36,15 +36,21 @@ static void do_tasks(struct workers *w, u32 worker)
 {
 	u64 task;
 
-	while ((task = ADD(&w->next, 1)) < w->tasks)
+	while ((task = ADD(&w->next, 1)) < w->tasks) {
 		w->fn(w->arg, task, worker);
+		heartbeat_piece(w->engine);
+	}
 }
 
 static void help(struct workers *w, u32 worker)
 {
+	u64 began = port_now_ns();
+
 	ADD(&w->inside, 1);
-	if (LOAD(&w->open))
+	if (LOAD(&w->open)) {
 		do_tasks(w, worker);
+		busy_core(w->engine, worker, began);
+	}
 	if (ADD(&w->inside, -1u) == 1 && LOAD(&w->waiting))
 		port_event_signal(w->left);
 }
@@ -170,6 +176,8 @@ void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wo
 		STORE(&workers->taken, 0);
 		return;
 	}
-	for (task = 0; task < tasks; task++)
+	for (task = 0; task < tasks; task++) {
 		fn(arg, task, 0);
+		heartbeat_piece(workers->engine);
+	}
 }

@@ -144,6 +144,7 @@ static void submit(struct embeng_device *ed, struct embeng_admin_cmd *cmd, struc
 static u64 progress(struct embeng_device *ed)
 {
 	return embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS) +
+	       embeng_read64(ed, EMBENG_REG_PROGRESS) +
 	       embeng_read64(ed, EMBENG_REG_COUNT_BYTES_READ) +
 	       embeng_read64(ed, EMBENG_REG_COUNT_BYTES_WRITTEN) +
 	       READ_ONCE(ed->admin.cq_head);
@@ -158,7 +159,7 @@ static int wait(struct embeng_device *ed, struct request *request)
 
 	while (!wait_for_completion_timeout(&request->done, msecs_to_jiffies(LOOK_MS))) {
 		embeng_admin_poll(ed);
-		if (embeng_gone(ed))
+		if (embeng_gone(ed) || !embeng_present(ed))
 			return -ENODEV;
 		now = progress(ed);
 		if (now != before)
@@ -198,7 +199,7 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 	unsigned long flags;
 	int ret;
 
-	if (embeng_gone(ed))
+	if (embeng_gone(ed) || ed->offline)
 		return -ENODEV;
 	init_completion(&request.done);
 	down(&ed->admin.slots);

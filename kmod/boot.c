@@ -18,14 +18,22 @@ static const char *const boot_errors[] = {
 #undef EMBENG_BOOT_ERROR_TEXT
 };
 
-static const char *boot_error_text(u32 error)
+/**
+ * embeng_boot_error_text() - what an enum embeng_boot_error says
+ * @error: as the device told
+ *
+ * Return: a sentence without a period.
+ */
+const char *embeng_boot_error_text(u32 error)
 {
 	return error < ARRAY_SIZE(boot_errors) ? boot_errors[error] : "not known to this driver";
 }
 
-static void free_image(struct drm_device *drm, void *image)
+static void free_image(struct drm_device *drm, void *arg)
 {
-	kvfree(image);
+	struct embeng_device *ed = arg;
+
+	kvfree(ed->image.data);
 }
 
 /**
@@ -47,10 +55,10 @@ int embeng_boot_request(struct embeng_device *ed)
 		ret = dev_err_probe(dev, -EINVAL, "firmware %s has %zu bytes, at most %llu fit\n",
 				    EMBENG_FIRMWARE, file->size, EMBENG_FW_LENGTH_MAX);
 	} else {
-		ed->image = kvmemdup(file->data, file->size, GFP_KERNEL);
-		ed->image_length = file->size;
-		ret = ed->image ? drmm_add_action_or_reset(&ed->drm, free_image, ed->image) :
-				  -ENOMEM;
+		ed->image.data = kvmemdup(file->data, file->size, GFP_KERNEL);
+		ed->image.length = file->size;
+		ret = ed->image.data ? drmm_add_action_or_reset(&ed->drm, free_image, ed) :
+				       -ENOMEM;
 	}
 	release_firmware(file);
 	return ret;
@@ -104,11 +112,16 @@ static int report(struct embeng_device *ed)
 {
 	u32 state = embeng_read32(ed, EMBENG_REG_BOOT_STATE);
 
-	ed->boot_error = embeng_read32(ed, EMBENG_REG_BOOT_ERROR);
-	ed->boot_error_offset = embeng_read64(ed, EMBENG_REG_BOOT_ERROR_OFFSET);
+	ed->boot_error = (struct embeng_refusal){
+		.error = embeng_read32(ed, EMBENG_REG_BOOT_ERROR),
+		.index = embeng_read32(ed, EMBENG_REG_BOOT_ERROR_INDEX),
+		.offset = embeng_read64(ed, EMBENG_REG_BOOT_ERROR_OFFSET),
+	};
 	if (state != EMBENG_BOOT_RUNNING) {
-		drm_err(&ed->drm, "firmware refused at byte %llu: %s (%u)\n",
-			ed->boot_error_offset, boot_error_text(ed->boot_error), ed->boot_error);
+		ed->refused = ed->boot_error;
+		drm_err(&ed->drm, "firmware refused: error %u at byte %llu, self-test %u: %s\n",
+			ed->refused.error, ed->refused.offset, ed->refused.index,
+			embeng_boot_error_text(ed->refused.error));
 		return -EBADMSG;
 	}
 	ed->firmware_version = embeng_read64(ed, EMBENG_REG_FIRMWARE_VERSION);
@@ -116,29 +129,30 @@ static int report(struct embeng_device *ed)
 	return check_caps(ed);
 }
 
-static int ask(struct embeng_device *ed, dma_addr_t image)
+static int ask(struct embeng_device *ed, dma_addr_t image, size_t length)
 {
 	u32 sequence = embeng_read32(ed, EMBENG_REG_BOOT_SEQUENCE) + 1;
 
 	embeng_admin_start(ed);
 	embeng_write64(ed, EMBENG_REG_BOOT_ADDRESS, image);
-	embeng_write64(ed, EMBENG_REG_BOOT_LENGTH, ed->image_length);
+	embeng_write64(ed, EMBENG_REG_BOOT_LENGTH, length);
 	embeng_write32(ed, EMBENG_REG_BOOT_SEQUENCE, sequence);
 	return embeng_device_wait(ed, EMBENG_REG_BOOT_DONE, sequence);
 }
 
 /**
- * embeng_boot() - bring a device in ROM to life
+ * embeng_boot_image() - bring a device in ROM to life
  * @ed: device
+ * @image: that it is to run
  *
  * Return: 0, -EBADMSG when it refuses the image, -ETIMEDOUT, -ENODEV, -ENOMEM or -EPROTO;
  * reported. After a failure the device does not reach memory.
  */
-int embeng_boot(struct embeng_device *ed)
+int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image)
 {
 	struct device *dev = &ed->pci->dev;
 	dma_addr_t dma;
-	void *image;
+	void *copy;
 	int ret;
 
 	/* A boot that failed before has taken it away. */
@@ -147,11 +161,11 @@ int embeng_boot(struct embeng_device *ed)
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
-	image = dma_alloc_coherent(dev, ed->image_length, &dma, GFP_KERNEL);
-	if (!image)
+	copy = dma_alloc_coherent(dev, image->length, &dma, GFP_KERNEL);
+	if (!copy)
 		return -ENOMEM;
-	memcpy(image, ed->image, ed->image_length);
-	ret = ask(ed, dma);
+	memcpy(copy, image->data, image->length);
+	ret = ask(ed, dma, image->length);
 	if (ret)
 		drm_err(&ed->drm, "boot has no answer, state %u\n",
 			embeng_read32(ed, EMBENG_REG_BOOT_STATE));
@@ -159,6 +173,17 @@ int embeng_boot(struct embeng_device *ed)
 		ret = report(ed);
 	if (ret)
 		embeng_device_silence(ed);
-	dma_free_coherent(dev, ed->image_length, image, dma);
+	dma_free_coherent(dev, image->length, copy, dma);
 	return ret;
+}
+
+/**
+ * embeng_boot() - boot the image that the driver holds
+ * @ed: device in ROM
+ *
+ * Return: as embeng_boot_image().
+ */
+int embeng_boot(struct embeng_device *ed)
+{
+	return embeng_boot_image(ed, &ed->image);
 }

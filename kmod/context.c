@@ -105,6 +105,8 @@ void embeng_context_event(struct embeng_context *ctx)
 	wake_up_all(&ctx->wait);
 }
 
+static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
+
 /**
  * embeng_context_run_command() - ask the device for something of this context
  * @ctx: context, under its lock
@@ -124,7 +126,7 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
 			ret = embeng_admin_run(ed, cmd);
 	}
 	if (ret == -ETIMEDOUT) {
-		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen);
+		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 		ret = -ESHUTDOWN;
 	}
 	return ret;
@@ -146,7 +148,7 @@ void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_
 	if (!ret || ret == -ESHUTDOWN || ret == -ENODEV)
 		return;
 	drm_err(&ctx->device->drm, "the device refuses to let go (%d), it is reset\n", ret);
-	embeng_reset(ctx->device, EMBENG_ACCEL_RESET_ENGINE, seen);
+	embeng_reset(ctx->device, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 }
 
 static int make_table(struct embeng_context *ctx, u32 entries)
@@ -245,6 +247,7 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return ret;
 	ctx->memory_limit = arg->memory_limit ?: default_limit();
 	ctx->made = true;
+	embeng_watchdog_start(ctx->device);
 	return 0;
 }
 

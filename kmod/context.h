@@ -49,8 +49,11 @@ struct embeng_binding {
  * @queue_count: made
  * @blob: key of the last model blob that the driver loaded
  * @training: 1 + flags that INPUT and GRADIENT queues have, 0: none yet
+ * @busy_ns: that the device worked for it, as last shown
+ * @busy_ended_ns: the part of queues that have gone
  * @memory: bytes charged
  * @memory_limit: most
+ * @health: the last rung that was taken for it; under @lock or reset_lock, written
  * @wait: sleepers
  * @events: see &embeng_accel_wait
  * @taken: the last that WAIT gave out
@@ -76,13 +79,38 @@ struct embeng_context {
 	u32 queue_count;
 	struct embeng_mem blob;
 	u32 training;
+	u64 busy_ns;
+	u64 busy_ended_ns;
 	u64 memory;
 	u64 memory_limit;
+	struct embeng_accel_health health;
 	wait_queue_head_t wait;
 	atomic64_t events;
 	u64 taken;
 	struct mutex map_lock; /* what a fault may put into a mapping */
 	struct page *scratch;
+};
+
+/**
+ * struct embeng_queue_watch - what the watchdog saw of a queue last
+ * @sq_head: of the ring header
+ * @cq_tail: of the ring header
+ * @done: of the ring header
+ * @epoch: of the report
+ * @heartbeat: of the ring header
+ * @stood: looks since it moved, while it had to
+ * @unattended: looks since the device attended to it
+ * @since_ns: when it was last seen to move, CLOCK_MONOTONIC
+ */
+struct embeng_queue_watch {
+	u32 sq_head;
+	u32 cq_tail;
+	u32 done;
+	u32 epoch;
+	u32 heartbeat;
+	u32 stood;
+	u32 unattended;
+	u64 since_ns;
 };
 
 /**
@@ -116,6 +144,15 @@ struct embeng_context {
  * @arm: index, while @pending_arm; vector->lock
  * @pending_arm: no interrupt since armed; vector->lock
  * @timer: ends a wait for @coalesce completions
+ * @watch: the watchdog's
+ * @sq_begin: first command since the queue was begun
+ * @cq_begin: first completion since then
+ * @last_tail: submission tail as of the last look at the doorbell, which a reset clears
+ * @last_head: completion head, so
+ * @at_fault: the command @fault_index hung
+ * @fault_lost: it is complete, and its completion was lost
+ * @fault_index: free-running
+ * @fault_ns: how long it had made no progress
  * @destroyed: by its program; who waits for it is told
  */
 struct embeng_queue {
@@ -148,6 +185,15 @@ struct embeng_queue {
 	u32 arm;
 	bool pending_arm;
 	struct hrtimer timer;
+	struct embeng_queue_watch watch;
+	u32 sq_begin;
+	u32 cq_begin;
+	u32 last_tail;
+	u32 last_head;
+	bool at_fault;
+	bool fault_lost;
+	u32 fault_index;
+	u64 fault_ns;
 	bool destroyed;
 };
 
@@ -203,7 +249,18 @@ bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-int embeng_queue_reset(struct embeng_context *ctx, u32 number);
+void embeng_queue_end(struct embeng_queue *q);
+int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index);
+
+/* health.c: commands that the device completes no more */
+void embeng_health_note(struct embeng_queue *q);
+void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang);
+u32 embeng_health_settle(struct embeng_queue *q, u32 rung);
+void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
+			  const struct embeng_queue *q);
+
+/* recover.c: the queue's rung */
+int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
 /* submit.c */
 int embeng_submit_consume(struct embeng_queue *q, u32 head);
@@ -213,6 +270,10 @@ int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 /* model.c */
 int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
+/* usage.c */
+void embeng_usage_end(struct embeng_queue *q);
+void embeng_usage_show(struct drm_printer *p, struct drm_file *file);
+
 /* arm.c: interrupts of queues */
 void embeng_arm_init(struct embeng_queue *q);
 void embeng_arm_exit(struct embeng_queue *q);
@@ -221,6 +282,7 @@ void embeng_arm_all(struct embeng_context *ctx);
 void embeng_arm_interrupt(struct embeng_vector *vector);
 
 /* wait.c */
+u32 embeng_queue_state(const struct embeng_queue *q);
 int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 __poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table);
 

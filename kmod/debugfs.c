@@ -65,7 +65,16 @@ static int show_contexts(struct seq_file *m, void *data)
 	return 0;
 }
 
+static int show_events(struct seq_file *m, void *data)
+{
+	struct drm_debugfs_entry *entry = m->private;
+
+	embeng_events_show(to_embeng(entry->dev), m);
+	return 0;
+}
+
 static const struct drm_debugfs_info files[] = {
+	{ "events", show_events },
 	{ "registers", show_registers },
 	{ "contexts", show_contexts },
 };

@@ -12,7 +12,7 @@
 
 static bool register_is(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
-	return embeng_gone(ed) || embeng_read32(ed, reg) == value;
+	return embeng_gone(ed) || !embeng_present(ed) || embeng_read32(ed, reg) == value;
 }
 
 /**
@@ -29,7 +29,7 @@ int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 v
 	int ret = read_poll_timeout(register_is, is, is, LOOK_US, ANSWER_US, false, ed, reg,
 				    value);
 
-	return embeng_gone(ed) ? -ENODEV : ret;
+	return embeng_gone(ed) || !embeng_present(ed) ? -ENODEV : ret;
 }
 
 static bool awaits_image(struct embeng_device *ed)

@@ -27,6 +27,7 @@
 #include <linux/pci.h>
 #include <linux/rwsem.h>
 #include <linux/semaphore.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include <drm/drm_device.h>
@@ -86,17 +87,59 @@ struct embeng_vector {
 };
 
 /**
+ * struct embeng_image - a firmware image in memory
+ * @data: its bytes
+ * @length: how many
+ */
+struct embeng_image {
+	void *data;
+	size_t length;
+};
+
+/**
+ * struct embeng_refusal - why a device did not boot an image
+ * @error: enum embeng_boot_error
+ * @index: self-test that failed
+ * @offset: byte of the image at fault
+ */
+struct embeng_refusal {
+	u32 error;
+	u32 index;
+	u64 offset;
+};
+
+/**
+ * struct embeng_device_watch - what the watchdog saw of the device last
+ * @work: the next look
+ * @heartbeat: register
+ * @progress: sum of registers that move with work
+ * @silent: looks since the heartbeat moved
+ * @still: looks since anything was worked on
+ * @since_ns: when either was last seen to move, CLOCK_MONOTONIC
+ */
+struct embeng_device_watch {
+	struct delayed_work work;
+	u32 heartbeat;
+	u64 progress;
+	u32 silent;
+	u32 still;
+	u64 since_ns;
+};
+
+/**
  * struct embeng_device - a PCI function
  * @drm: embedded
  * @pci: parent
  * @registers: BAR 0
  * @doorbells: BAR 2
  * @doorbell_stride: bytes
- * @image: firmware image, kept to boot again after a reset
- * @image_length: bytes
+ * @image: firmware image, kept to boot again after a reset; replaced under reset_lock
+ * @upload: where the kernel takes another one
+ * @fresh: image that is being uploaded
+ * @upload_canceled: nothing of @fresh is to be booted
  * @caps: of the booted device
  * @boot_error: of the last boot
- * @boot_error_offset: of the last boot
+ * @refused: the newest image that was, under reset_lock
  * @firmware_version: 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupts
@@ -110,6 +153,10 @@ struct embeng_vector {
  * @numbers: contexts that the device knows
  * @queues: by number
  * @resets: counters, under @reset_lock
+ * @faults: commands that the device failed before its last reset; under @reset_lock
+ * @pci_state: config space as the driver set it up
+ * @watch: looks for standstill
+ * @offline: not to be talked to until the bus says so; under @reset_lock
  * @gone: unplugged, or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -118,11 +165,13 @@ struct embeng_device {
 	void __iomem *registers;
 	void __iomem *doorbells;
 	u32 doorbell_stride;
-	void *image;
-	size_t image_length;
+	struct embeng_image image;
+	struct fw_upload *upload;
+	struct embeng_image fresh;
+	bool upload_canceled;
 	struct embeng_caps caps;
-	u32 boot_error;
-	u64 boot_error_offset;
+	struct embeng_refusal boot_error;
+	struct embeng_refusal refused;
 	u64 firmware_version;
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;
@@ -136,6 +185,10 @@ struct embeng_device {
 	struct xarray numbers;
 	struct xarray queues;
 	struct embeng_accel_resets resets;
+	u64 faults;
+	struct pci_saved_state *pci_state;
+	struct embeng_device_watch watch;
+	bool offline;
 	bool gone;
 };
 
@@ -149,6 +202,16 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 	/* Pairs with WRITE_ONCE() where it is set; nothing hangs on the order. */
 	return READ_ONCE(ed->gone);
 }
+
+/**
+ * struct embeng_hang - why a rung is taken
+ * @cause: enum embeng_accel_cause
+ * @still_ns: how long nothing had moved
+ */
+struct embeng_hang {
+	u32 cause;
+	u64 still_ns;
+};
 
 static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)
 {
@@ -177,9 +240,32 @@ int embeng_device_wait_rom(struct embeng_device *ed);
 int embeng_device_reset(struct embeng_device *ed);
 void embeng_device_silence(struct embeng_device *ed);
 
+/* All ones is what a bus says of a function that is not there. */
+static inline bool embeng_present(const struct embeng_device *ed)
+{
+	return embeng_read32(ed, EMBENG_REG_MAGIC) != U32_MAX;
+}
+
 /* boot.c: firmware */
 int embeng_boot_request(struct embeng_device *ed);
 int embeng_boot(struct embeng_device *ed);
+int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
+const char *embeng_boot_error_text(u32 error);
+
+/* upload.c: another image at run time */
+#if IS_ENABLED(CONFIG_FW_UPLOAD)
+int embeng_upload_init(struct embeng_device *ed);
+void embeng_upload_exit(struct embeng_device *ed);
+#else
+static inline int embeng_upload_init(struct embeng_device *ed)
+{
+	return 0;
+}
+
+static inline void embeng_upload_exit(struct embeng_device *ed)
+{
+}
+#endif
 
 /* admin.c */
 int embeng_admin_init(struct embeng_device *ed);
@@ -191,16 +277,47 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
 int embeng_irq_init(struct embeng_device *ed);
 
 /* reset.c */
-void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen);
-void embeng_reset_after(struct embeng_device *ed, int booted);
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
+		  const struct embeng_hang *hang);
+void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang);
+void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang);
+void embeng_reset_gone(struct embeng_device *ed);
 void embeng_reset_give_up(struct embeng_device *ed);
+void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
+		       const struct embeng_hang *hang);
+u64 embeng_reset_faults(struct embeng_device *ed);
+int embeng_reset_save(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* watchdog.c */
+void embeng_watchdog_init(struct embeng_device *ed);
+void embeng_watchdog_start(struct embeng_device *ed);
+void embeng_watchdog_stop(struct embeng_device *ed);
+
+/* coredump.c */
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang);
+const char *embeng_cause_word(u32 cause);
+const char *embeng_rung_word(u32 rung);
 
 /* error.c, power.c, sysfs.c, debugfs.c */
 extern const struct pci_error_handlers embeng_error_handlers;
 extern const struct dev_pm_ops embeng_pm_ops;
 extern const struct attribute_group *embeng_sysfs_groups[];
 void embeng_debugfs_init(struct embeng_device *ed);
+
+/* events.c */
+void embeng_events_show(struct embeng_device *ed, struct seq_file *m);
+
+/* hwmon.c */
+#if IS_REACHABLE(CONFIG_HWMON)
+int embeng_hwmon_init(struct embeng_device *ed);
+#else
+static inline int embeng_hwmon_init(struct embeng_device *ed)
+{
+	return 0;
+}
+#endif
 
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -116,7 +116,7 @@ static const struct drm_driver driver = {
 	.fops = &fops,
 	.open = embeng_context_open,
 	.postclose = embeng_context_close,
-	.show_fdinfo = drm_show_memory_stats,
+	.show_fdinfo = embeng_usage_show,
 	.gem_prime_import_sg_table = embeng_import_table,
 	.ioctls = ioctls,
 	.num_ioctls = ARRAY_SIZE(ioctls),
@@ -138,6 +138,7 @@ static void free_lists(struct drm_device *drm, void *arg)
 static int init_lists(struct embeng_device *ed)
 {
 	init_rwsem(&ed->reset_lock);
+	embeng_watchdog_init(ed);
 	INIT_LIST_HEAD(&ed->bos);
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
@@ -160,10 +161,24 @@ static int bring_up(struct embeng_device *ed)
 	ret = embeng_irq_init(ed);
 	if (ret)
 		return ret;
+	ret = embeng_reset_save(ed);
+	if (ret)
+		return ret;
 	ret = embeng_boot_request(ed);
 	if (ret)
 		return ret;
 	return embeng_boot(ed);
+}
+
+static void let_go(struct embeng_device *ed)
+{
+	embeng_upload_exit(ed);
+	/* Silent first: what rings hold is kept for those who have them mapped. */
+	embeng_reset_give_up(ed);
+	drm_dev_unplug(&ed->drm);
+	embeng_watchdog_stop(ed);
+	embeng_context_release_all(ed);
+	embeng_bo_release_all(ed);
 }
 
 static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
@@ -183,8 +198,15 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		return ret;
 	embeng_debugfs_init(ed);
 	ret = drm_dev_register(&ed->drm, 0);
-	if (ret)
+	if (ret) {
 		embeng_device_silence(ed);
+		return ret;
+	}
+	ret = embeng_upload_init(ed);
+	if (!ret)
+		ret = embeng_hwmon_init(ed);
+	if (ret)
+		let_go(ed);
 	return ret;
 }
 
@@ -192,11 +214,7 @@ static void embeng_remove(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
-	/* Silent first: what rings hold is kept for those who have them mapped. */
-	embeng_reset_give_up(ed);
-	drm_dev_unplug(&ed->drm);
-	embeng_context_release_all(ed);
-	embeng_bo_release_all(ed);
+	let_go(ed);
 }
 
 static const struct pci_device_id ids[] = {

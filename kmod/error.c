@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Function-level resets that others ask for: sysfs, or who assigns the function. */
+/*
+ * What the PCI core asks of the driver: function-level resets that others want (sysfs, who
+ * assigns the function), and recovery from bus errors.
+ */
+#include <linux/cleanup.h>
+
 #include "context.h"
+
+static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
+static const struct embeng_hang bus = { .cause = EMBENG_ACCEL_CAUSE_BUS };
 
 /* Held until it is done: nobody talks to the device, nothing is freed under it. */
 static void reset_prepare(struct pci_dev *pci)
@@ -8,6 +16,8 @@ static void reset_prepare(struct pci_dev *pci)
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
 	down_write(&ed->reset_lock);
+	if (!embeng_gone(ed))
+		embeng_reset_before(ed, &wanted);
 }
 
 static void reset_done(struct pci_dev *pci)
@@ -16,12 +26,78 @@ static void reset_done(struct pci_dev *pci)
 
 	if (!embeng_gone(ed)) {
 		ed->resets.functions++;
-		embeng_reset_after(ed, embeng_boot(ed));
+		embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &wanted);
 	}
 	up_write(&ed->reset_lock);
 }
 
+/* The bus is stopped, or what it carried cannot be trusted: nothing in flight comes back. */
+static void go_offline(struct embeng_device *ed)
+{
+	guard(rwsem_write)(&ed->reset_lock);
+	if (!embeng_gone(ed))
+		ed->offline = true;
+}
+
+static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t state)
+{
+	struct embeng_device *ed = pci_get_drvdata(pci);
+
+	drm_warn(&ed->drm, "bus error, channel state %u\n", state);
+	switch (state) {
+	case pci_channel_io_normal:
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	case pci_channel_io_frozen:
+		go_offline(ed);
+		return PCI_ERS_RESULT_NEED_RESET;
+	default:
+		embeng_reset_gone(ed);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+}
+
+/* Not fatal, and registers can be read again: what was lost on the way shows to the watchdog. */
+static pci_ers_result_t mmio_enabled(struct pci_dev *pci)
+{
+	struct embeng_device *ed = pci_get_drvdata(pci);
+
+	if (embeng_present(ed) &&
+	    embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING &&
+	    embeng_read32(ed, EMBENG_REG_STATUS) == EMBENG_DEVICE_OK)
+		return PCI_ERS_RESULT_RECOVERED;
+	go_offline(ed);
+	return PCI_ERS_RESULT_NEED_RESET;
+}
+
+/* The link was reset, and the function with it. */
+static pci_ers_result_t slot_reset(struct pci_dev *pci)
+{
+	struct embeng_device *ed = pci_get_drvdata(pci);
+
+	guard(rwsem_write)(&ed->reset_lock);
+	if (embeng_gone(ed))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_load_saved_state(pci, ed->pci_state);
+	pci_restore_state(pci);
+	ed->resets.functions++;
+	embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &bus);
+	return embeng_gone(ed) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
+}
+
+static void resume(struct pci_dev *pci)
+{
+	struct embeng_device *ed = pci_get_drvdata(pci);
+
+	scoped_guard(rwsem_write, &ed->reset_lock)
+		ed->offline = false;
+	embeng_watchdog_start(ed);
+}
+
 const struct pci_error_handlers embeng_error_handlers = {
+	.error_detected = error_detected,
+	.mmio_enabled = mmio_enabled,
+	.slot_reset = slot_reset,
+	.resume = resume,
 	.reset_prepare = reset_prepare,
 	.reset_done = reset_done,
 };

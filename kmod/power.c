@@ -12,12 +12,19 @@
 #define STANDSTILL_US (2 * USEC_PER_SEC)
 #define LOOK_US 1000
 
+static const struct embeng_hang asleep = { .cause = EMBENG_ACCEL_CAUSE_STATE };
+
 static bool queue_stands(const struct embeng_queue *q)
 {
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
 	u32 epoch = embeng_report_read_begin(&report->epoch);
 
-	return epoch && !(epoch & 1) && READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&
+	if (!epoch || epoch & 1)
+		return false;
+	/* Whatever its doorbell says: it is not looked at any more. */
+	if (READ_ONCE(report->state) == EMBENG_QUEUE_ERROR)
+		return true;
+	return READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&
 	       READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 }
 
@@ -44,7 +51,9 @@ static int embeng_suspend(struct device *dev)
 		return 0;
 	if (read_poll_timeout(stands_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
 		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
-		embeng_reset_after(ed, embeng_device_reset(ed) ?: embeng_boot(ed));
+		embeng_reset_before(ed, &asleep);
+		embeng_reset_after(ed, embeng_device_reset(ed) ?: embeng_boot(ed),
+				   EMBENG_ACCEL_RESET_ENGINE, &asleep);
 	}
 	return 0;
 }
@@ -63,7 +72,7 @@ static int embeng_resume(struct device *dev)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (!embeng_gone(ed) && !kept_state(ed)) {
 		drm_info(&ed->drm, "the device lost its state while the system slept\n");
-		embeng_reset_after(ed, embeng_boot(ed));
+		embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &asleep);
 	}
 	return 0;
 }

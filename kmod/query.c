@@ -5,17 +5,16 @@
 
 #include "context.h"
 
-static const u32 counters[] = {
-	EMBENG_REG_COUNT_COMMANDS,	 EMBENG_REG_COUNT_BATCHES,
-	EMBENG_REG_COUNT_UPDATES,	 EMBENG_REG_COUNT_IDS,
-	EMBENG_REG_COUNT_UNIQUE_ROWS,	 EMBENG_REG_COUNT_BYTES_READ,
-	EMBENG_REG_COUNT_BYTES_WRITTEN,	 EMBENG_REG_COUNT_ERRORS_PROGRAM,
-	EMBENG_REG_COUNT_ERRORS_MODEL,	 EMBENG_REG_COUNT_ERRORS_DEVICE,
-	EMBENG_REG_TIME_CHECK,		 EMBENG_REG_TIME_LOOKUP,
-	EMBENG_REG_TIME_PARTITION,	 EMBENG_REG_TIME_UPDATE,
-	EMBENG_REG_TIME_RING,		 EMBENG_REG_TABLE_MEMORY_USED,
-	EMBENG_REG_MODEL_MEMORY,
+static const u32 registers[] = {
+#define REGISTER(name, offset, bytes, writer, reset, words) offset,
+	EMBENG_REGISTER_TABLE(REGISTER)
+#undef REGISTER
 };
+
+static bool is_counter(u32 offset)
+{
+	return offset >= EMBENG_REG_COUNT_COMMANDS;
+}
 
 /* The largest answer; each is made on the stack and copied from there. */
 union answer {
@@ -23,7 +22,8 @@ union answer {
 	struct embeng_caps caps;
 	struct embeng_accel_context_state context;
 	struct embeng_accel_resets resets;
-	u64 counters[ARRAY_SIZE(counters)];
+	struct embeng_accel_health health;
+	u64 counters[ARRAY_SIZE(registers)];
 };
 
 static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *out)
@@ -32,15 +32,16 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 		.flags = (embeng_import_can_pin(ed) ? EMBENG_ACCEL_CAN_USERPTR : 0) |
 			 (embeng_queue_may_map(ed) ? EMBENG_ACCEL_CAN_MAP_QUEUES : 0),
 		.boot_state = embeng_read32(ed, EMBENG_REG_BOOT_STATE),
-		.boot_error = ed->boot_error,
+		.boot_error = ed->boot_error.error,
 		.doorbell_stride = ed->doorbell_stride,
-		.boot_error_offset = ed->boot_error_offset,
+		.boot_error_offset = ed->boot_error.offset,
 		.firmware_version = ed->firmware_version,
 		.pci_domain = pci_domain_nr(ed->pci->bus),
 		.pci_bus = ed->pci->bus->number,
 		.pci_device = PCI_SLOT(ed->pci->devfn),
 		.pci_function = PCI_FUNC(ed->pci->devfn),
 		.registers = embeng_mmap_registers_offset(),
+		.boot_error_index = ed->boot_error.index,
 	};
 	return sizeof(*out);
 }
@@ -48,6 +49,8 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 static u32 answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out)
 {
 	guard(mutex)(&ctx->lock);
+	/* Whoever saw a dead ring learns how it ended, not that it is about to. */
+	guard(rwsem_read)(&ctx->device->reset_lock);
 	*out = (struct embeng_accel_context_state){
 		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
 			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
@@ -66,6 +69,15 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 {
 	guard(rwsem_read)(&ed->reset_lock);
 	*out = ed->resets;
+	out->commands = embeng_reset_faults(ed);
+	return sizeof(*out);
+}
+
+static u32 answer_health(struct embeng_context *ctx, struct embeng_accel_health *out)
+{
+	guard(mutex)(&ctx->lock);
+	guard(rwsem_read)(&ctx->device->reset_lock);
+	*out = ctx->health;
 	return sizeof(*out);
 }
 
@@ -78,11 +90,13 @@ static u32 answer_caps(struct embeng_device *ed, struct embeng_caps *out)
 
 static u32 answer_counters(struct embeng_device *ed, u64 *out)
 {
-	u32 i;
+	u32 i, count = 0;
 
-	for (i = 0; i < ARRAY_SIZE(counters); i++)
-		out[i] = embeng_read64(ed, counters[i]);
-	return ARRAY_SIZE(counters) * sizeof(*out);
+	for (i = 0; i < ARRAY_SIZE(registers); i++) {
+		if (is_counter(registers[i]))
+			out[count++] = embeng_read64(ed, registers[i]);
+	}
+	return count * sizeof(*out);
 }
 
 static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, u32 *size)
@@ -101,6 +115,9 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 		return 0;
 	case EMBENG_ACCEL_QUERY_RESETS:
 		*size = answer_resets(ed, &out->resets);
+		return 0;
+	case EMBENG_ACCEL_QUERY_HEALTH:
+		*size = answer_health(ctx, &out->health);
 		return 0;
 	case EMBENG_ACCEL_QUERY_COUNTERS:
 		*size = answer_counters(ed, out->counters);

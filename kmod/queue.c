@@ -97,13 +97,13 @@ static struct embeng_vector *vector_of(struct embeng_device *ed, u32 number)
 	return &ed->vectors[count > 1 ? 1 + (number - 1) % (count - 1) : 0];
 }
 
-/* The queue begins where its doorbell stands. */
-static int tell_device(struct embeng_queue *q, u32 sq_tail, u32 cq_head)
+static int tell_device(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq_index)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
 		.kind = q->kind,
 		.priority = q->priority,
+		.flags = flags,
 		.replica = q->replica,
 		.context = q->context->number,
 		.queue = q->number,
@@ -111,11 +111,27 @@ static int tell_device(struct embeng_queue *q, u32 sq_tail, u32 cq_head)
 		.sq_entries = q->layout.sq_entries,
 		.cq_entries = q->layout.cq_entries,
 		.vector = q->vector->index,
+		.sq_index = sq_index,
+		.cq_index = cq_index,
 	};
 
-	embeng_doorbell_write(q->doorbell, sq_tail, sq_tail);
-	embeng_doorbell_write(q->doorbell, cq_head, cq_head);
+	memset(&q->watch, 0, sizeof(q->watch));
+	q->sq_begin = sq_index;
+	q->cq_begin = cq_index;
 	return embeng_context_run_command(q->context, &cmd);
+}
+
+/**
+ * embeng_queue_go_on() - begin a queue again that the device was told to end
+ * @q: queue, under ctx->lock
+ * @sq_index: the first command that it takes
+ * @cq_index: where its first completion goes
+ *
+ * Return: 0 or a negative errno.
+ */
+int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
+{
+	return tell_device(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
 }
 
 static int start(struct embeng_queue *q)
@@ -129,8 +145,10 @@ static int start(struct embeng_queue *q)
 	q->doorbell = embeng_doorbell(ed, q->number);
 	embeng_doorbell_write(q->doorbell, arm, 0);
 	embeng_doorbell_write(q->doorbell, armed, 0);
+	embeng_doorbell_write(q->doorbell, sq_tail, 0);
+	embeng_doorbell_write(q->doorbell, cq_head, 0);
 	embeng_arm_init(q);
-	ret = tell_device(q, 0, 0);
+	ret = tell_device(q, 0, 0, 0);
 	if (ret) {
 		embeng_arm_exit(q);
 		xa_erase(&ed->queues, q->number);
@@ -156,7 +174,7 @@ static struct embeng_queue *queue_new(struct embeng_context *ctx,
 	q->coalesce = arg->coalesce_count ?: 1;
 	q->coalesce_us = arg->coalesce_us;
 	q->layout = embeng_ring_layout(arg->sq_entries, arg->cq_entries,
-				       EMBENG_RING_REPORTS |
+				       EMBENG_RING_REPORTS | EMBENG_RING_HEALTH |
 				       (q->mapped ? EMBENG_RING_MAPPED : 0));
 	return q;
 }
@@ -169,19 +187,29 @@ static int enter(struct embeng_queue *q)
 	return xa_err(xa_store(&ctx->queues, q->number, q, GFP_KERNEL_ACCOUNT));
 }
 
-static void end_on_device(struct embeng_queue *q)
+/**
+ * embeng_queue_end() - have the device let go of the rings
+ * @q: queue, under ctx->lock
+ *
+ * What it had taken is complete then: the command at fault is HUNG, all others ABORTED.
+ */
+void embeng_queue_end(struct embeng_queue *q)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
 		.queue = q->number,
 	};
 
+	if (q->at_fault && q->fault_index == READ_ONCE(embeng_queue_header(q)->done)) {
+		cmd.flags = EMBENG_ADMIN_QUEUE_HUNG;
+		cmd.cq_index = min_t(u64, div_u64(q->fault_ns, NSEC_PER_MSEC), U32_MAX);
+	}
 	embeng_context_end_command(q->context, &cmd);
 }
 
 static void stop(struct embeng_queue *q)
 {
-	end_on_device(q);
+	embeng_queue_end(q);
 	embeng_arm_exit(q);
 	xa_erase(&q->context->device->queues, q->number);
 }
@@ -301,51 +329,12 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
 	embeng_mmap_revoke(q);
 	stop(q);
+	embeng_usage_end(q);
 	embeng_context_event(ctx);
 	embeng_context_uncharge(ctx, q->layout.size);
 	ctx->queue_count--;
 	embeng_queue_put(q);
 	return 0;
-}
-
-/* The program's own words say where a mapped queue goes on, the driver's account elsewhere. */
-static int begin_again(struct embeng_queue *q)
-{
-	u32 tail = q->sq_tail, head;
-
-	guard(mutex)(&q->lock);
-	head = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
-	if (q->mapped) {
-		tail = embeng_doorbell_tail_of(q);
-		head = embeng_doorbell_head_of(q);
-	}
-	return tell_device(q, tail, head);
-}
-
-/**
- * embeng_queue_reset() - abort what waits on a queue, and let it begin again
- * @ctx: context
- * @number: of the queue
- *
- * Return: 0 or a negative errno of the contract.
- */
-int embeng_queue_reset(struct embeng_context *ctx, u32 number)
-{
-	struct embeng_queue *q;
-	int ret;
-
-	guard(mutex)(&ctx->lock);
-	ret = embeng_context_usable(ctx);
-	if (ret)
-		return ret;
-	/* Ended under ctx->lock only, so that it stays. */
-	q = xa_load(&ctx->queues, number);
-	if (!q)
-		return -ENOENT;
-	end_on_device(q);
-	ret = begin_again(q);
-	embeng_context_event(ctx);
-	return ret;
 }
 
 /**

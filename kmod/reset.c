@@ -6,10 +6,11 @@
 #include "context.h"
 #include "trace.h"
 
-/* Under reset_lock, written: nobody else talks to the device. */
-static void lose(struct embeng_device *ed, struct embeng_context *ctx)
+/* Under reset_lock, written: nobody else talks to the device, and it reaches no ring. */
+static void lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
+		 const struct embeng_hang *hang)
 {
-	struct embeng_queue *q;
+	struct embeng_queue *q, *culprit = NULL;
 	unsigned long number;
 
 	if (!READ_ONCE(ctx->on_device) || ctx->lost)
@@ -17,30 +18,99 @@ static void lose(struct embeng_device *ed, struct embeng_context *ctx)
 	ctx->reset_sequence = ed->resets.sequence;
 	WRITE_ONCE(ctx->lost, true);
 	guard(mutex)(&ctx->map_lock);
-	xa_for_each(&ctx->queues, number, q)
+	xa_for_each(&ctx->queues, number, q) {
+		if (q->at_fault)
+			culprit = q;
+	}
+	embeng_health_record(ctx, rung, hang, culprit);
+	xa_for_each(&ctx->queues, number, q) {
+		if (q->ring)
+			embeng_health_settle(q, rung);
 		embeng_queue_bury(q);
+	}
 }
 
-static void lose_all(struct embeng_device *ed)
+static void lose_all(struct embeng_device *ed, u32 rung, const struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
 
 	ed->resets.sequence++;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
-		lose(ed, ctx);
+		lose(ed, ctx, rung, hang);
 		embeng_context_event(ctx);
 	}
 }
 
-static void tell_user_space(struct embeng_device *ed)
+/**
+ * embeng_reset_tell() - tell user space that a rung was taken
+ * @ed: device
+ * @rung: enum embeng_accel_rung
+ * @hang: why
+ */
+void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
+		       const struct embeng_hang *hang)
 {
-	char text[48];
-	char *environment[2] = { text };
+	char sequence[40], step[40], cause[40];
+	char *environment[] = { sequence, step, cause, NULL };
 
-	snprintf(text, sizeof(text), "EMBENG_RESET=%llu%s", ed->resets.sequence,
-		 ed->resets.wedged ? " wedged" : "");
+	snprintf(sequence, sizeof(sequence), "EMBENG_RESET=%llu", READ_ONCE(ed->resets.sequence));
+	snprintf(step, sizeof(step), "EMBENG_RUNG=%s", embeng_rung_word(rung));
+	snprintf(cause, sizeof(cause), "EMBENG_CAUSE=%s", embeng_cause_word(hang->cause));
 	kobject_uevent_env(&ed->drm.accel->kdev->kobj, KOBJ_CHANGE, environment);
+}
+
+/**
+ * embeng_reset_faults() - commands that the device failed
+ * @ed: device, under reset_lock
+ *
+ * Return: by its own count, over all its boots.
+ */
+u64 embeng_reset_faults(struct embeng_device *ed)
+{
+	bool there = !embeng_gone(ed) && !ed->offline && embeng_present(ed);
+
+	return ed->faults + (there ? embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE) : 0);
+}
+
+/* A device that does not answer, or not to its heart, is stuck in what it runs. */
+static bool is_stuck(const struct embeng_hang *hang)
+{
+	return hang->cause == EMBENG_ACCEL_CAUSE_NO_ANSWER ||
+	       hang->cause == EMBENG_ACCEL_CAUSE_HEARTBEAT;
+}
+
+static void note_queue(struct embeng_queue *q, u32 active, const struct embeng_hang *hang)
+{
+	embeng_health_note(q);
+	if (!q->at_fault && active && q->number == active)
+		embeng_health_blame(q, hang);
+}
+
+/**
+ * embeng_reset_before() - keep what a reset clears
+ * @ed: device, under reset_lock, written
+ * @hang: why it is to be reset
+ */
+void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang)
+{
+	struct embeng_context *ctx;
+	struct embeng_queue *q;
+	unsigned long number;
+	u32 active;
+
+	if (!embeng_present(ed))
+		return;
+	ed->faults = embeng_reset_faults(ed);
+	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
+	guard(mutex)(&ed->contexts_lock);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		guard(mutex)(&ctx->map_lock);
+		xa_for_each(&ctx->queues, number, q) {
+			if (!ctx->lost)
+				note_queue(q, active, hang);
+		}
+	}
 }
 
 static int reset_engine(struct embeng_device *ed)
@@ -50,14 +120,35 @@ static int reset_engine(struct embeng_device *ed)
 	return embeng_device_reset(ed) ?: embeng_boot(ed);
 }
 
+static void free_state(void *state)
+{
+	kfree(state);
+}
+
+/**
+ * embeng_reset_save() - keep config space as it is now, for after a reset
+ * @ed: device, set up
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int embeng_reset_save(struct embeng_device *ed)
+{
+	pci_save_state(ed->pci);
+	ed->pci_state = pci_store_saved_state(ed->pci);
+	if (!ed->pci_state)
+		return -ENOMEM;
+	return devm_add_action_or_reset(&ed->pci->dev, free_state, ed->pci_state);
+}
+
 static int reset_function(struct embeng_device *ed)
 {
 	int ret;
 
 	ed->resets.functions++;
 	trace_embeng_reset("function", ed->resets.sequence);
-	pci_save_state(ed->pci);
 	ret = pcie_flr(ed->pci);
+	/* As it was set up: what it is now may be what a lost link left of it. */
+	pci_load_saved_state(ed->pci, ed->pci_state);
 	pci_restore_state(ed->pci);
 	return ret ?: embeng_boot(ed);
 }
@@ -74,13 +165,54 @@ static void wedge(struct embeng_device *ed)
  * embeng_reset_after() - the device was reset, and has no contexts any more
  * @ed: device, under reset_lock, written
  * @booted: 0, or why it did not come back
+ * @rung: that was taken
+ * @hang: why
  */
-void embeng_reset_after(struct embeng_device *ed, int booted)
+void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang)
 {
-	if (booted)
+	if (booted) {
 		wedge(ed);
-	lose_all(ed);
-	tell_user_space(ed);
+		rung = EMBENG_ACCEL_RESET_WEDGED;
+	}
+	lose_all(ed, rung, hang);
+	embeng_reset_tell(ed, rung, hang);
+}
+
+/* Under reset_lock, written. */
+static void let_go(struct embeng_device *ed)
+{
+	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
+
+	WRITE_ONCE(ed->gone, true);
+	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
+	embeng_reset_tell(ed, EMBENG_ACCEL_RESET_NONE, &hang);
+}
+
+/**
+ * embeng_reset_gone() - the function answers all ones: it is there no more
+ * @ed: device; not under reset_lock
+ */
+void embeng_reset_gone(struct embeng_device *ed)
+{
+	guard(rwsem_write)(&ed->reset_lock);
+	if (embeng_gone(ed))
+		return;
+	drm_warn(&ed->drm, "the device is gone: its registers read all ones\n");
+	let_go(ed);
+}
+
+/* Under reset_lock, written. Return: the rung that brought it back, or the last one. */
+static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_rung rung,
+				    int *booted)
+{
+	if (rung == EMBENG_ACCEL_RESET_ENGINE) {
+		*booted = reset_engine(ed);
+		if (!*booted)
+			return rung;
+	}
+	*booted = reset_function(ed);
+	return EMBENG_ACCEL_RESET_FUNCTION;
 }
 
 /**
@@ -89,22 +221,28 @@ void embeng_reset_after(struct embeng_device *ed, int booted)
  * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
  * @seen: &embeng_accel_resets.sequence when the trouble was met; who comes after another
  *	does not reset again
+ * @hang: why
  *
  * Afterwards the device reaches no memory that any context gave it.
  */
-void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen)
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
+		  const struct embeng_hang *hang)
 {
-	int ret = -EIO;
+	int ret;
 
 	guard(rwsem_write)(&ed->reset_lock);
-	if (embeng_gone(ed) || ed->resets.sequence != seen)
+	if (embeng_gone(ed) || ed->offline || ed->resets.sequence != seen)
 		return;
-	drm_warn(&ed->drm, "reset, all contexts are lost\n");
-	if (rung == EMBENG_ACCEL_RESET_ENGINE)
-		ret = reset_engine(ed);
-	if (ret)
-		ret = reset_function(ed);
-	embeng_reset_after(ed, ret);
+	if (!embeng_present(ed)) {
+		let_go(ed);
+		return;
+	}
+	drm_warn(&ed->drm, "reset (%s), all contexts are lost\n", embeng_cause_word(hang->cause));
+	embeng_reset_before(ed, hang);
+	if (hang->cause != EMBENG_ACCEL_CAUSE_REQUEST)
+		embeng_coredump(ed, hang);
+	rung = climb(ed, rung, &ret);
+	embeng_reset_after(ed, ret, rung, hang);
 }
 
 /**
@@ -115,29 +253,22 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
  */
 void embeng_reset_give_up(struct embeng_device *ed)
 {
+	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
+
 	guard(rwsem_write)(&ed->reset_lock);
+	embeng_reset_before(ed, &hang);
 	if (!embeng_gone(ed))
 		embeng_device_silence(ed);
 	WRITE_ONCE(ed->gone, true);
-	lose_all(ed);
+	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }
 
-static int reset_queue(struct embeng_context *ctx, u32 number)
-{
-	int ret = embeng_queue_reset(ctx, number);
-
-	if (ret)
-		return ret;
-	guard(rwsem_write)(&ctx->device->reset_lock);
-	ctx->device->resets.queues++;
-	return 0;
-}
-
-static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung)
+static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	embeng_reset(ed, rung, READ_ONCE(ed->resets.sequence));
+	embeng_reset(ed, rung, READ_ONCE(ed->resets.sequence), hang);
 	return embeng_gone(ed) ? -ENODEV : 0;
 }
 
@@ -151,15 +282,16 @@ static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung)
  */
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
 	const struct embeng_accel_reset *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
 
 	switch (arg->rung) {
 	case EMBENG_ACCEL_RESET_QUEUE:
-		return reset_queue(ctx, arg->queue);
+		return embeng_queue_reset(ctx, arg->queue, &hang);
 	case EMBENG_ACCEL_RESET_ENGINE:
 	case EMBENG_ACCEL_RESET_FUNCTION:
-		return arg->queue ? -EINVAL : reset_device(ctx->device, arg->rung);
+		return arg->queue ? -EINVAL : reset_device(ctx->device, arg->rung, &hang);
 	}
 	return -EINVAL;
 }

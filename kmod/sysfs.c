@@ -39,6 +39,15 @@ static ssize_t resets_show(struct device *dev, struct device_attribute *attribut
 	return sysfs_emit(buf, "%llu\n", *(u64 *)((u8 *)&ed->resets + place_of(attribute)));
 }
 
+static ssize_t commands_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
+	return sysfs_emit(buf, "%llu\n", embeng_reset_faults(ed));
+}
+static DEVICE_ATTR_RO(commands);
+
 static ssize_t wedged_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
@@ -57,6 +66,21 @@ static ssize_t firmware_version_show(struct device *dev, struct device_attribute
 			  v & 0xffff);
 }
 static DEVICE_ATTR_RO(firmware_version);
+
+static ssize_t firmware_refused_show(struct device *dev, struct device_attribute *attribute,
+				     char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	const struct embeng_refusal *refused = &ed->refused;
+
+	guard(rwsem_read)(&ed->reset_lock);
+	if (!refused->error)
+		return sysfs_emit(buf, "none\n");
+	return sysfs_emit(buf, "error %u, byte %llu, self-test %u: %s\n", refused->error,
+			  refused->offset, refused->index,
+			  embeng_boot_error_text(refused->error));
+}
+static DEVICE_ATTR_RO(firmware_refused);
 
 static ssize_t interface_version_show(struct device *dev, struct device_attribute *attribute,
 				      char *buf)
@@ -77,13 +101,29 @@ static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *at
 }
 static DEVICE_ATTR_RO(busy_time_ns);
 
+static ssize_t cores_busy_ns_show(struct device *dev, struct device_attribute *attribute,
+				  char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	u32 core, cores = min(ed->caps.cores, EMBENG_CORES_MAX);
+	int length = 0;
+
+	for (core = 0; core < cores; core++)
+		length += sysfs_emit_at(buf, length, "%s%llu", core ? " " : "",
+					read_live(dev, EMBENG_CORE_BUSY(core)));
+	return length + sysfs_emit_at(buf, length, "\n");
+}
+static DEVICE_ATTR_RO(cores_busy_ns);
+
 NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
 NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
 static struct attribute *device_attributes[] = {
 	&dev_attr_firmware_version.attr,
+	&dev_attr_firmware_refused.attr,
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,
+	&dev_attr_cores_busy_ns.attr,
 	&number_table_memory_total.attribute.attr,
 	&number_table_memory_used.attribute.attr,
 	NULL
@@ -96,6 +136,7 @@ NUMBER(functions, resets_show, offsetof(struct embeng_accel_resets, functions));
 
 static struct attribute *reset_attributes[] = {
 	&number_sequence.attribute.attr,
+	&dev_attr_commands.attr,
 	&number_queues.attribute.attr,
 	&number_engines.attribute.attr,
 	&number_functions.attribute.attr,
@@ -113,6 +154,8 @@ NUMBER(bytes_written, register_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
 NUMBER(errors_program, register_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
 NUMBER(errors_model, register_show, EMBENG_REG_COUNT_ERRORS_MODEL);
 NUMBER(errors_device, register_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
+NUMBER(ecc_correctable, register_show, EMBENG_REG_COUNT_ECC_CORRECTABLE);
+NUMBER(ecc_uncorrectable, register_show, EMBENG_REG_COUNT_ECC_UNCORRECTABLE);
 
 static struct attribute *counter_attributes[] = {
 	&number_commands.attribute.attr,
@@ -125,6 +168,8 @@ static struct attribute *counter_attributes[] = {
 	&number_errors_program.attribute.attr,
 	&number_errors_model.attribute.attr,
 	&number_errors_device.attribute.attr,
+	&number_ecc_correctable.attribute.attr,
+	&number_ecc_uncorrectable.attribute.attr,
 	NULL
 };
 

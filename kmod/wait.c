@@ -18,8 +18,14 @@ struct sleep {
 	u32 state;
 };
 
-/* A report speaks of the tails that it saw; a queue that moved on runs. */
-static u32 queue_state(const struct embeng_queue *q)
+/**
+ * embeng_queue_state() - what the device reports of a queue
+ * @q: queue
+ *
+ * A report speaks of the tails that it saw; a queue that moved on runs.
+ * Return: enum embeng_queue_state.
+ */
+u32 embeng_queue_state(const struct embeng_queue *q)
 {
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
 	u32 epoch, state, tail, head;
@@ -46,7 +52,7 @@ static int look_at_queue(struct sleep *s)
 
 	if (READ_ONCE(s->q->destroyed))
 		return -ENOENT;
-	s->state = queue_state(s->q);
+	s->state = embeng_queue_state(s->q);
 	s->tail = embeng_observe_cq_tail(&embeng_queue_header(s->q)->cq_tail);
 	unread = s->tail - arg->cq_head;
 	if (unread > s->q->layout.cq_entries)

@@ -53,6 +53,8 @@ ROWS = {
 LOADS = ("emulator", "sleep")
 # Some need more, or less: (kernel, script).
 ARGUMENTS = {("stock", "hostile"): ["quick"]}
+# Files that a script takes along where the machine's file tree does not outlive it.
+CARRIED = {"sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
 # Around every script on that kernel, by tests/vm/run.
 WRAPPERS = ("debug",)
 SECONDS = 600  # tests/vm/run gives the instrumented kernel more
@@ -75,8 +77,10 @@ def scripts():
 def machine(kernel, row, script, log):
     """Boots the row's machine and runs the script there."""
     words = ROWS[row].emulator if script in LOADS else ARGUMENTS.get((kernel, script), [])
+    files = " ".join(os.path.join(TOP, name) for name in CARRIED.get(script, ()))
+    carry = ["--carry", files] if files else []
     return [os.path.join(TOP, "tests", "vm", "run"), "--kernel", kernel,
-            "--timeout", str(SECONDS), "--log", log, *ROWS[row].machine, "--",
+            "--timeout", str(SECONDS), "--log", log, *ROWS[row].machine, *carry, "--",
             os.path.join(TOP, "tests", "vm", script + ".sh"), BUILD, *words]
 
 

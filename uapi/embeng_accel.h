@@ -56,6 +56,27 @@
  * SIGBUS: buffers and rings stay as they were, with embeng_ring_header.dead 1, doorbells and
  * registers become a scratch page of the file, as does all of a queue that was destroyed.
  *
+ * DOC: Recovery
+ *
+ * The driver looks at the device and at its queues (module parameter hang_ms) and goes by
+ * their progress: what waits for its program, its turn or time is left alone, however long
+ * it takes. What stands still is brought back by the lowest rung that does:
+ *
+ *	command		the device failed it: a status of class DEVICE, all else goes on
+ *	queue		one queue is ended and goes on behind what it held: the command at fault
+ *			completes with HUNG, those not complete with ABORTED. What finds no room
+ *			in its completion ring was not begun, and is taken up again
+ *	engine		the device is reset and boots: tables are gone, contexts LOST
+ *	function	the same, by FLR, where it did not answer
+ *	wedged		where it does not come back: ENODEV, until the driver is bound anew
+ *
+ * A lost context's calls are ESHUTDOWN. Its rings say of each command what became of it, as
+ * far as they have room, before embeng_ring_header.dead is 1. Each rung but the first is an
+ * event (poll() and WAIT), a KOBJ_CHANGE uevent of the node with EMBENG_RESET (resets that
+ * lost contexts so far), EMBENG_RUNG and EMBENG_CAUSE in words, and a record
+ * (&struct embeng_accel_health). A hang also leaves a devcoredump. A device whose registers
+ * read all ones is gone: ENODEV and POLLHUP, no reset.
+ *
  * DOC: Polling
  *
  * poll() on the file: POLLIN while an event of this context was not taken by WAIT: an armed
@@ -88,6 +109,7 @@ enum embeng_accel_query_what {
 	EMBENG_ACCEL_QUERY_CONTEXT = 2, /* struct embeng_accel_context_state, of this file */
 	EMBENG_ACCEL_QUERY_RESETS = 3,	/* struct embeng_accel_resets, of the device */
 	EMBENG_ACCEL_QUERY_COUNTERS = 4, /* __u64 per register from COUNT_COMMANDS on, in order */
+	EMBENG_ACCEL_QUERY_HEALTH = 5,	/* struct embeng_accel_health, of this file */
 };
 
 /**
@@ -120,6 +142,8 @@ struct embeng_accel_query {
  * @pci_function: PCI address
  * @registers: mmap offset of the read-only register page; 0: not allowed to this file
  *	(needs CAP_SYS_RAWIO)
+ * @boot_error_index: self-test that failed, from 0, with EMBENG_BOOT_ERROR_SELF_TEST
+ * @reserved: 0
  */
 struct embeng_accel_device {
 	__u32 flags;
@@ -133,6 +157,8 @@ struct embeng_accel_device {
 	__u32 pci_device;
 	__u32 pci_function;
 	__u64 registers;
+	__u32 boot_error_index;
+	__u32 reserved;
 };
 
 enum embeng_accel_context_status {
@@ -166,7 +192,7 @@ struct embeng_accel_context_state {
 /**
  * struct embeng_accel_resets - how often each rung of the ladder was taken
  * @sequence: resets that lost contexts
- * @commands: 0
+ * @commands: that the device failed: statuses of class DEVICE but ABORTED
  * @queues: reset
  * @engines: warm resets
  * @functions: function-level resets
@@ -181,6 +207,64 @@ struct embeng_accel_resets {
 	__u64 functions;
 	__u32 wedged;
 	__u32 reserved;
+};
+
+enum embeng_accel_rung {
+	EMBENG_ACCEL_RESET_NONE = 0,
+	EMBENG_ACCEL_RESET_QUEUE = 1,	 /* one queue of this file */
+	EMBENG_ACCEL_RESET_ENGINE = 2,	 /* CAP_SYS_ADMIN: every context is lost */
+	EMBENG_ACCEL_RESET_FUNCTION = 3, /* CAP_SYS_ADMIN: the same, by FLR */
+	EMBENG_ACCEL_RESET_WEDGED = 4,	 /* not to be asked for */
+};
+
+/**
+ * EMBENG_ACCEL_CAUSE_TABLE - X(name, value, word of the uevent, sentence)
+ */
+#define EMBENG_ACCEL_CAUSE_TABLE(X)                                                        \
+	X(NONE, 0, "none", "nothing went wrong")                                           \
+	X(REQUEST, 1, "request", "somebody asked for it")                                  \
+	X(STALLED, 2, "stalled", "the device did not attend to the queue")                 \
+	X(STANDSTILL, 3, "standstill", "there was work, and the device did none")          \
+	X(LOST_COMPLETION, 4, "lost-completion", "a completion was lost on its way")       \
+	X(NO_ANSWER, 5, "no-answer", "the device did not answer the driver")               \
+	X(HEARTBEAT, 6, "heartbeat", "the device's heartbeat stopped")                     \
+	X(FAULT, 7, "fault", "the device reported a fault: its tables lost data, or worse") \
+	X(STATE, 8, "state", "the device was reset by something else")                     \
+	X(BUS, 9, "bus", "the bus reported an error")                                      \
+	X(GONE, 10, "gone", "the device is gone")
+
+enum embeng_accel_cause {
+#define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,
+	EMBENG_ACCEL_CAUSE_TABLE(EMBENG_ACCEL_CAUSE_ENUM)
+#undef EMBENG_ACCEL_CAUSE_ENUM
+};
+
+/**
+ * struct embeng_accel_health - the last rung that was taken for this context
+ * @count: rungs so far: resets of queues, and the one that lost it; 0: all else is 0
+ * @cause: enum embeng_accel_cause
+ * @rung: enum embeng_accel_rung
+ * @queue: of the command at fault; 0: it was none of this context's
+ * @index: of the command, free-running
+ * @opcode: enum embeng_opcode of the command
+ * @reserved: 0
+ * @cookie: of the command
+ * @step: of the command, or its after
+ * @still_ns: how long there had been no progress when the rung was taken
+ * @time_ns: when, CLOCK_MONOTONIC
+ */
+struct embeng_accel_health {
+	__u64 count;
+	__u32 cause;
+	__u32 rung;
+	__u32 queue;
+	__u32 index;
+	__u32 opcode;
+	__u32 reserved;
+	__u64 cookie;
+	__u64 step;
+	__u64 still_ns;
+	__u64 time_ns;
 };
 
 /* -- buffer objects ------------------------------------------------------ */
@@ -437,19 +521,13 @@ struct embeng_accel_model_load {
 	__u32 reserved1;
 };
 
-enum embeng_accel_rung {
-	EMBENG_ACCEL_RESET_QUEUE = 1,	/* one queue of this file */
-	EMBENG_ACCEL_RESET_ENGINE = 2,	/* CAP_SYS_ADMIN: every context is lost */
-	EMBENG_ACCEL_RESET_FUNCTION = 3, /* CAP_SYS_ADMIN: the same, by FLR */
-};
-
 /**
  * struct embeng_accel_reset - take a rung of the recovery ladder
  * @rung: in: enum embeng_accel_rung
  * @queue: in: for QUEUE, else 0
  *
- * QUEUE: what waits is ABORTED, and the queue begins again. Completions of a mapped queue
- * that were not read are lost: it begins where its doorbell stands.
+ * QUEUE: what is not complete is ABORTED, and the queue goes on behind it. Completions that
+ * were not read stay where they are.
  */
 struct embeng_accel_reset {
 	__u32 rung;
@@ -504,9 +582,10 @@ struct embeng_accel_reset {
 #endif
 
 EMBENG_ASSERT(sizeof(struct embeng_accel_query) == 16);
-EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 56);
+EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 64);
 EMBENG_ASSERT(sizeof(struct embeng_accel_context_state) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_accel_resets) == 48);
+EMBENG_ASSERT(sizeof(struct embeng_accel_health) == 64);
 EMBENG_ASSERT(sizeof(struct embeng_accel_bo_create) == 24);
 EMBENG_ASSERT(sizeof(struct embeng_accel_bo_info) == 24);
 EMBENG_ASSERT(sizeof(struct embeng_accel_userptr) == 24);

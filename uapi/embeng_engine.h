@@ -54,6 +54,17 @@
  * ring stops the queue with state CQ_FULL; nothing is dropped, and it goes on
  * when the completion head moves.
  *
+ * DOC: What became of a queue
+ *
+ * The header tells progress from standstill, for whoever watches: @heartbeat moves
+ * with the device's while the device attends to the queue, also while the queue has
+ * to wait; @done follows @sq_head; @sent equals @cq_tail, unless a completion was lost
+ * on its way. A queue that hangs is reset: the command at fault completes with HUNG,
+ * &embeng_cqe.element its index, @value the nanoseconds without progress, @limit the
+ * rung of the ladder (embeng_accel.h), all others that were not complete with ABORTED.
+ * When the device had to be reset, a program finds the same in its rings, as far as
+ * they have room and still hold the commands, before @dead becomes 1.
+ *
  * DOC: Steps
  *
  * Training steps count from 1 at MODEL_LOAD, by one. LOOKUP(n) of training sees
@@ -140,7 +151,8 @@ extern "C" {
 	X(LOST, 36, DEVICE, ESHUTDOWN, 7, "the context was lost in a reset")                       \
 	X(INTERNAL, 37, DEVICE, EIO, 7, "the engine failed")                                       \
 	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")                                         \
-	X(STAGE, 39, PROGRAM, EINVAL, 2, "the table or slot has no staged copy, or has one")
+	X(STAGE, 39, PROGRAM, EINVAL, 2, "the table or slot has no staged copy, or has one")       \
+	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
@@ -361,18 +373,32 @@ struct embeng_queue_report {
 /**
  * struct embeng_ring_header - the device's side of a queue, 256 bytes
  * @sq_head: commands below it have been copied, their slots are free
+ * @heartbeat: EMBENG_REG_HEARTBEAT when the device last attended to this queue, at
+ *	least as often as that register grows. Wherever it stands still while the
+ *	register moves, the queue hangs
  * @cq_tail: completions below it are there
+ * @sent: completions that the device gave out, counted as @cq_tail is and published
+ *	after it: more than @cq_tail means that one was lost
+ * @done: commands below it are complete, with all that they had to post
+ * @busy_ns: that the device worked for the queue; with EMBENG_RING_HEALTH
  * @dead: 0; 1 once the device is gone or the context lost: nothing will move
  *	any more, ENODEV. Stays readable after a hot-unplug
  * @report: why the queue stands still
  *
- * Only the device writes here. Each line of 64 bytes holds one word that moves.
+ * Only the device writes here, and after a reset the driver in its stead. Each line of
+ * 64 bytes holds what moves together. @heartbeat, @sent and @done are there with
+ * EMBENG_RING_HEALTH.
  */
 struct embeng_ring_header {
 	__u32 sq_head;
-	__u32 reserved0[15];
+	__u32 heartbeat;
+	__u32 reserved0[14];
 	__u32 cq_tail;
-	__u32 reserved1[15];
+	__u32 sent;
+	__u32 done;
+	__u32 reserved1;
+	__u64 busy_ns;
+	__u32 reserved3[10];
 	__u32 dead;
 	__u32 reserved2[15];
 	struct embeng_queue_report report;
@@ -425,6 +451,7 @@ struct embeng_queue_layout {
 
 #define EMBENG_RING_MAPPED (1u << 0)  /* the program writes the rings itself */
 #define EMBENG_RING_REPORTS (1u << 1) /* &struct embeng_queue_report is written */
+#define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent and done are written */
 
 #define EMBENG_SQ_ENTRIES_MAX 4096u
 
@@ -931,7 +958,10 @@ EMBENG_ASSERT_AT(embeng_cqe, step, 56);
 EMBENG_ASSERT(sizeof(struct embeng_queue_report) == 64);
 EMBENG_ASSERT_AT(embeng_queue_report, step, 16);
 EMBENG_ASSERT(sizeof(struct embeng_ring_header) == 256);
+EMBENG_ASSERT_AT(embeng_ring_header, heartbeat, 4);
 EMBENG_ASSERT_AT(embeng_ring_header, cq_tail, 64);
+EMBENG_ASSERT_AT(embeng_ring_header, done, 72);
+EMBENG_ASSERT_AT(embeng_ring_header, busy_ns, 80);
 EMBENG_ASSERT_AT(embeng_ring_header, dead, 128);
 EMBENG_ASSERT_AT(embeng_ring_header, report, 192);
 EMBENG_ASSERT(sizeof(struct embeng_doorbell) == 192);

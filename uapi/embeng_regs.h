@@ -39,6 +39,14 @@
  * stride 0, vector 0. Completions come in any order: an INVALIDATE may wait for
  * accesses that are in flight.
  *
+ * DOC: Life signs
+ *
+ * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it does; with it
+ * &embeng_ring_header.heartbeat of each queue that it attends to. PROGRESS grows while a
+ * command runs, piece by piece, and while one waits for nothing but time (a delayed NOP):
+ * a device whose PROGRESS and COUNT_COMMANDS stand still works on nothing. ACTIVE_QUEUE
+ * says for whom it works.
+ *
  * DOC: Region table
  *
  * One array of &struct embeng_region per context in host memory, written by the
@@ -112,6 +120,12 @@ extern "C" {
 	X(CONTROL_DONE, 0x0a8, 4, DEVICE, 0, "CONTROL_SEQUENCE that was answered")            \
 	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
 	X(BOOT_ERROR_INDEX, 0x0b0, 4, DEVICE, 0, "self-test that failed, from 0")             \
+	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, 0: none does")        \
+	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run, or wait for time alone")  \
+	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "how often HEARTBEAT grows, in ms")              \
+	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "of the engine, in thousandths of a degree Celsius") \
+	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, 0: not measured")    \
+	X(POWER, 0x0cc, 4, DEVICE, 0, "that the device takes, in microwatts")                 \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
 	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
@@ -129,7 +143,7 @@ extern "C" {
 	X(COUNT_BYTES_WRITTEN, 0x1b0, 8, DEVICE, 0, "bytes written to host memory")           \
 	X(COUNT_ERRORS_PROGRAM, 0x1b8, 8, DEVICE, 0, "commands failed: program's fault")      \
 	X(COUNT_ERRORS_MODEL, 0x1c0, 8, DEVICE, 0, "commands failed: model's fault")          \
-	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault")          \
+	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault, not ABORTED") \
 	X(TIME_CHECK, 0x1d0, 8, DEVICE, 0, "ns in checking and copying batches")              \
 	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns in lookups")                                  \
 	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns in sorting ids by row")                    \
@@ -144,6 +158,87 @@ enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,
 	EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ENUM)
 #undef EMBENG_REGISTER_ENUM
+};
+
+/* Registers from COUNT_COMMANDS on count: all of 8 bytes (EMBENG_ACCEL_QUERY_COUNTERS). */
+
+/*
+ * After the registers, 8 bytes per core: nanoseconds that it was busy, from the last boot on.
+ * Core 0 also takes commands in and does what is not spread over cores.
+ */
+#define EMBENG_CORES_MAX 64u
+#define EMBENG_CORE_BUSY(core) (0x400u + 8u * (core))
+
+/* Then &struct embeng_event_log, which resets leave as it is. */
+#define EMBENG_EVENT_LOG 0x800u
+#define EMBENG_EVENT_MAGIC 0x474c4245u /* "EBLG" */
+#define EMBENG_EVENTS 63u
+#define EMBENG_EVENT_NO_QUEUE 0xffffu
+
+/**
+ * EMBENG_EVENT_TABLE - X(name, value, words)
+ *
+ * Words say what &embeng_event.detail and @value are, 0 where they say nothing.
+ */
+#define EMBENG_EVENT_TABLE(X)                                                               \
+	X(POWER_ON, 1, "the engine came up")                                                \
+	X(BOOT, 2, "firmware runs; value: its version")                                     \
+	X(BOOT_REFUSED, 3, "firmware refused; detail: enum embeng_boot_error, value: byte") \
+	X(RESET, 4, "warm reset")                                                           \
+	X(ECC_CORRECTABLE, 5, "table memory error, put right; value: how many by now")      \
+	X(ECC_UNCORRECTABLE, 6, "table memory error, tables lost; value: how many by now")  \
+	X(QUEUE_STOPPED, 7, "wrong index; detail: submission tail, value: completion head") \
+	X(COMMAND_FAILED, 8, "device fault; detail: enum embeng_status, value: index")      \
+	X(CONTEXT_MADE, 9, "context; value: entries of its region table")                   \
+	X(CONTEXT_ENDED, 10, "context ended")                                               \
+	X(MODEL_LOADED, 11, "model loaded; value: TABLE_MEMORY_USED")                       \
+	X(MODEL_UNLOADED, 12, "model unloaded; value: TABLE_MEMORY_USED")
+
+enum embeng_event_kind {
+#define EMBENG_EVENT_ENUM(name, value, words) EMBENG_EVENT_##name = value,
+	EMBENG_EVENT_TABLE(EMBENG_EVENT_ENUM)
+#undef EMBENG_EVENT_ENUM
+};
+
+/**
+ * struct embeng_event - a record of the event log, 32 bytes
+ * @number: of the event, from 1; 0 while the record is written
+ * @kind: enum embeng_event_kind
+ * @queue: device queue number, or EMBENG_EVENT_NO_QUEUE
+ * @time_ns: as &embeng_cqe.timestamp
+ * @context: or 0xffffffff
+ * @detail: as @kind says
+ * @value: as @kind says
+ */
+struct embeng_event {
+	__u32 number;
+	__u16 kind;
+	__u16 queue;
+	__u64 time_ns;
+	__u32 context;
+	__u32 detail;
+	__u64 value;
+};
+
+/**
+ * struct embeng_event_log - what happened to the device
+ * @magic: EMBENG_EVENT_MAGIC once it is there
+ * @record_bytes: from one record to the next
+ * @capacity: records
+ * @next: number of the next event
+ * @reserved: 0
+ * @events: event n is at n % @capacity until n + @capacity takes its place
+ *
+ * Written by the device. Warm and function-level resets leave it, loss of power does not.
+ * Whoever reads it copies a record and then looks whether its @number is still the same.
+ */
+struct embeng_event_log {
+	__u32 magic;
+	__u32 record_bytes;
+	__u32 capacity;
+	__u32 next;
+	__u32 reserved[4];
+	struct embeng_event events[EMBENG_EVENTS];
 };
 
 enum embeng_boot_state {
@@ -252,11 +347,16 @@ enum embeng_admin_opcode {
 	EMBENG_ADMIN_INVALIDATE = 5,	  /* @context, @index */
 };
 
+/* &embeng_admin_cmd.flags */
+#define EMBENG_ADMIN_QUEUE_AT (1u << 0)	  /* QUEUE_CREATE: go on at @sq_index, @cq_index */
+#define EMBENG_ADMIN_QUEUE_HUNG (1u << 1) /* QUEUE_DESTROY: its oldest command hung */
+
 /**
  * struct embeng_admin_cmd - one admin submission, 64 bytes
  * @opcode: enum embeng_admin_opcode
  * @kind: QUEUE_CREATE: enum embeng_queue_kind, not ADMIN
  * @priority: QUEUE_CREATE: 0 (low) to 3
+ * @flags: EMBENG_ADMIN_QUEUE_AT, EMBENG_ADMIN_QUEUE_HUNG
  * @replica: QUEUE_CREATE: of INPUT, INFERENCE and GRADIENT queues
  * @cookie: comes back in the completion
  * @context: number the driver gave, below caps.contexts
@@ -268,13 +368,20 @@ enum embeng_admin_opcode {
  * @sq_entries: QUEUE_CREATE
  * @cq_entries: QUEUE_CREATE
  * @vector: QUEUE_CREATE: interrupt vector
+ * @sq_index: QUEUE_AT: the first command it takes. Without it, both are what the
+ *	queue's doorbell holds
+ * @cq_index: QUEUE_AT: where its first completion goes; the ring's others are left as
+ *	they are. QUEUE_HUNG: milliseconds without progress
  * @reserved: 0
+ *
+ * QUEUE_DESTROY: commands that were taken and are not complete complete with ABORTED, with
+ * QUEUE_HUNG the oldest of them with HUNG. What was not taken is left alone.
  */
 struct embeng_admin_cmd {
 	__u8 opcode;
 	__u8 kind;
 	__u8 priority;
-	__u8 reserved0;
+	__u8 flags;
 	__u32 replica;
 	__u64 cookie;
 	__u32 context;
@@ -285,7 +392,9 @@ struct embeng_admin_cmd {
 	__u32 sq_entries;
 	__u32 cq_entries;
 	__u32 vector;
-	__u32 reserved[3];
+	__u32 sq_index;
+	__u32 cq_index;
+	__u32 reserved;
 };
 
 #ifdef __cplusplus
@@ -298,10 +407,17 @@ struct embeng_admin_cmd {
 #define EMBENG_REGISTER_ASSERT(name, offset, bytes, writer, reset, words)     \
 	EMBENG_REGS_ASSERT(((bytes) == 4 || (bytes) == 8) &&                  \
 			   (offset) % (bytes) == 0 &&                         \
-			   (offset) + (bytes) <= EMBENG_REGISTERS_SIZE);
+			   (offset) + (bytes) <= EMBENG_CORE_BUSY(0) &&       \
+			   ((bytes) == 8 || (offset) < EMBENG_REG_COUNT_COMMANDS));
 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_ASSERT)
 #undef EMBENG_REGISTER_ASSERT
 
+EMBENG_REGS_ASSERT(sizeof(struct embeng_event) == 32);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event, time_ns) == 8);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event, value) == 24);
+EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_event_log, events) == 32);
+EMBENG_REGS_ASSERT(EMBENG_EVENT_LOG + sizeof(struct embeng_event_log) <= EMBENG_REGISTERS_SIZE);
+EMBENG_REGS_ASSERT(EMBENG_CORE_BUSY(EMBENG_CORES_MAX) <= EMBENG_EVENT_LOG);
 EMBENG_REGS_ASSERT(sizeof(struct embeng_region) == 64);
 EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, length) == 8);
 EMBENG_REGS_ASSERT(__builtin_offsetof(struct embeng_region, segments) == 16);

@@ -34,6 +34,42 @@ static void make_speed(struct port_speed *speed, struct dentry *folder)
 	debugfs_create_bool("virtual_time", 0600, folder, &speed->virtual_time);
 }
 
+/* Settings may change while they are read: each is used as it is, limits hold below. */
+bool port_climate(void *host, struct port_climate *climate)
+{
+	struct emu *emu = host;
+	u32 idle_uw = READ_ONCE(emu->climate.idle_uw);
+
+	*climate = (struct port_climate){
+		.ambient_mc = READ_ONCE(emu->climate.ambient_mc),
+		.limit_mc = READ_ONCE(emu->climate.limit_mc) ?: 1,
+		.mk_per_w = READ_ONCE(emu->climate.mk_per_w),
+		.time_ms = READ_ONCE(emu->climate.time_ms) ?: 1,
+		.idle_uw = idle_uw,
+		.full_uw = max(idle_uw, READ_ONCE(emu->climate.full_uw)),
+	};
+	return true;
+}
+
+/* A card that its cooler holds at 37 degrees idle and 72 at work, within seconds. */
+static void make_climate(struct port_climate *climate, struct dentry *folder)
+{
+	*climate = (struct port_climate){
+		.ambient_mc = 30000,
+		.limit_mc = 95000,
+		.mk_per_w = 1200,
+		.time_ms = 8000,
+		.idle_uw = 6000000,
+		.full_uw = 35000000,
+	};
+	debugfs_create_u32("ambient_mc", 0600, folder, &climate->ambient_mc);
+	debugfs_create_u32("limit_mc", 0600, folder, &climate->limit_mc);
+	debugfs_create_u32("mk_per_w", 0600, folder, &climate->mk_per_w);
+	debugfs_create_u32("time_ms", 0600, folder, &climate->time_ms);
+	debugfs_create_u32("idle_uw", 0600, folder, &climate->idle_uw);
+	debugfs_create_u32("full_uw", 0600, folder, &climate->full_uw);
+}
+
 void emu_debugfs_add(struct emu *emu)
 {
 	char name[12];
@@ -42,6 +78,7 @@ void emu_debugfs_add(struct emu *emu)
 	emu->debugfs = debugfs_create_dir(name, root);
 	emu_faults_init(&emu->faults, emu->debugfs);
 	make_speed(&emu->speed, debugfs_create_dir("speed", emu->debugfs));
+	make_climate(&emu->climate, debugfs_create_dir("climate", emu->debugfs));
 	debugfs_create_file_unsafe("mapped_pages", 0400, emu->debugfs, emu, &mapped_pages_fops);
 	debugfs_create_u64("unmapped_in_use", 0400, emu->debugfs, &emu->unmapped_in_use);
 }

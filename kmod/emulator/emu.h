@@ -25,7 +25,7 @@
 #define EMU_NAME "embeng_emu"
 #define EMU_VECTORS_MAX 32
 #define EMU_QUEUES_MAX 1024
-#define EMU_CORES_MAX 64
+#define EMU_CORES_MAX EMBENG_CORES_MAX
 #define EMU_DOMAIN_FIRST 0x0eb0
 #define EMU_MSIX_PENDING_OFFSET 0x800 /* in the BAR of the vector table */
 
@@ -127,6 +127,7 @@ struct emu_msix {
  * @faults: that are armed, and when they strike
  * @debugfs: its folder
  * @speed: what the device is modelled as; all 0: it is not
+ * @climate: the heat source that the device is
  * @dead: a fault: the engine does nothing until the function is reset
  * @gone: a fault: the function answers all ones and its engine is off
  * @back_ns: a fault: the link is down until then, 0: it is not
@@ -151,6 +152,7 @@ struct emu {
 	struct emu_faults faults;
 	struct dentry *debugfs;
 	struct port_speed speed;
+	struct port_climate climate;
 	bool dead;
 	bool gone;
 	u64 back_ns;

@@ -40,19 +40,19 @@ static void power_off(struct emu *emu)
 	emu->engine = NULL;
 }
 
-static void fill_bars(struct emu *emu, u8 byte)
+static void fill_bars(struct emu *emu, u8 byte, size_t registers)
 {
-	memset(emu_bar(emu, EMBENG_BAR_REGISTERS), byte, EMBENG_REGISTERS_SIZE);
+	memset(emu_bar(emu, EMBENG_BAR_REGISTERS), byte, registers);
 	memset(emu_bar(emu, EMBENG_BAR_DOORBELLS), byte, emu_doorbell_bytes(emu));
 }
 
-/* Off, forget all that either side wrote, on again. */
+/* Off, forget all that either side wrote but the event log, on again. */
 static void power_cycle(struct emu *emu)
 {
 	int ret;
 
 	power_off(emu);
-	fill_bars(emu, 0);
+	fill_bars(emu, 0, EMBENG_EVENT_LOG);
 	emu->dead = false;
 	ret = power_on(emu);
 	if (ret)
@@ -94,7 +94,7 @@ static void leave(struct emu *emu)
 {
 	WRITE_ONCE(emu->gone, true);
 	power_off(emu);
-	fill_bars(emu, 0xff);
+	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
 }
 
 static bool come_back(struct emu *emu)

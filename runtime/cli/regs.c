@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "device.h"
+#include "events.h"
 
 static const char doc[] =
 	"Show a device's registers, or those named, for bring-up.\v"
@@ -18,16 +19,18 @@ static const char doc[] =
 	"  embeng regs                                    all of them\n"
 	"  embeng regs boot_state boot_error              some, by name\n"
 	"  embeng regs -d soft --json                     for scripts\n"
+	"  embeng regs --log                              what happened to the device\n"
 	"  embeng regs -d pci:0000:01:00.0 --write control=1\n"
 	"                                                 behind the driver's back\n\n"
 	"Registers of a device behind the driver are the administrator's.";
 
-enum { KEY_WRITE = 0x100 };
+enum { KEY_WRITE = 0x100, KEY_LOG };
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
 	{"write", KEY_WRITE, "NAME=VALUE", 0,
 	 "Write a register that the driver writes; unbind the driver first", 0},
+	{"log", KEY_LOG, 0, 0, "Show the device's event log instead, oldest first", 0},
 	{0},
 };
 
@@ -48,6 +51,7 @@ struct call {
 	const char *device;
 	bool wanted[REGISTERS];
 	bool some; /* not all */
+	bool log;
 	const struct reg *write;
 	uint64_t value;
 };
@@ -104,6 +108,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_WRITE:
 		return parse_write(call, arg, state);
+	case KEY_LOG:
+		call->log = true;
+		return 0;
 	case ARGP_KEY_ARG:
 		return want(call, arg, state);
 	default:
@@ -175,5 +182,5 @@ int cmd_regs(int argc, char **argv)
 		err = embeng_registers_read(call.device, page);
 	if (err)
 		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
-	return show(&call, &out, page);
+	return call.log ? events_show(&out, page) : show(&call, &out, page);
 }

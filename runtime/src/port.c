@@ -241,6 +241,14 @@ bool port_speed(void *host, struct port_speed *speed)
 	return false;
 }
 
+/* It has no sensors. */
+bool port_climate(void *host, struct port_climate *climate)
+{
+	(void)host;
+	(void)climate;
+	return false;
+}
+
 /* The floating-point control word: rounding, traps, flush to zero. */
 static u32 read_control(void)
 {

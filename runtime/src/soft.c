@@ -121,7 +121,8 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 		EMBENG_REGISTER_TABLE(WIDTH)
 #undef WIDTH
 	}
-	return 0;
+	/* What follows the registers is read in words of 8 bytes. */
+	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(of(d), reg) : 0;
 }
 
 static const struct device_ops soft_ops = {

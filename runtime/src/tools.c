@@ -8,6 +8,16 @@
 #include "error.h"
 #include "soft.h"
 
+static void read_words(struct device *device, char *page, uint32_t offset, uint32_t bytes)
+{
+	uint64_t value;
+
+	for (uint32_t at = offset; at < offset + bytes; at += 8) {
+		value = device->ops->read_register(device, at);
+		memcpy(page + at, &value, sizeof(value));
+	}
+}
+
 static int read_soft(const struct name *name, char *page)
 {
 	const struct device_log nowhere = {0};
@@ -23,6 +33,8 @@ static int read_soft(const struct name *name, char *page)
 	memcpy(page + (offset), &value, bytes);
 	EMBENG_REGISTER_TABLE(READ)
 #undef READ
+	read_words(device, page, EMBENG_CORE_BUSY(0), 8 * EMBENG_CORES_MAX);
+	read_words(device, page, EMBENG_EVENT_LOG, sizeof(struct embeng_event_log));
 	device->ops->close(device);
 	return 0;
 }

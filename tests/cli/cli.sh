@@ -57,6 +57,10 @@ expect 'registers' 0 regs -d soft
 says out 'a register a line' '^038  STEP_DEPTH  *0x8  device  training steps ahead$'
 expect 'some registers' 0 regs -d soft boot_state magic --json
 document 'some registers, document' '[(r["name"], r["value"]) for r in d["registers"]] == [("MAGIC", 0x474e424d), ("BOOT_STATE", 3)]'
+expect 'event log' 0 regs -d soft --log
+says out 'a boot is in the log' '  BOOT  detail 0  value [1-9]'
+expect 'event log for scripts' 0 regs -d soft --log --json
+document 'events by name' '[e["name"] for e in d["events"]][:2] == ["POWER_ON", "BOOT"] and d["events"][0]["number"] == 1'
 expect 'no such register' 2 regs frob
 says err 'no such register is named' "'frob'"
 expect 'a value without a name' 2 regs --write =3

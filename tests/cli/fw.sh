@@ -37,7 +37,7 @@ expect 'no -o' 2 fw pack page.txt
 # -- inspect --
 
 expect 'inspect' 0 fw inspect a.fw
-says out 'the parameters' '^heartbeat_ms  *1000 '
+says out 'the parameters' '^heartbeat_ms  *250 '
 says out 'the strings' '^license=MIT$'
 expect 'inspect as a document' 0 fw inspect a.fw --json
 document 'with all of it' '([s["type"] for s in d["sections"]] == ["parameters", "self-tests",

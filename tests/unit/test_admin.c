@@ -35,8 +35,10 @@ static const struct {
 	{{.cq_entries = 1}, EMBENG_STATUS_COUNT},
 	{{.address = 8}, EMBENG_STATUS_KEY},
 	{{.address = 1 << 20}, EMBENG_STATUS_KEY},
-	{{.reserved0 = 1}, EMBENG_STATUS_RESERVED},
-	{{.reserved[2] = 1}, EMBENG_STATUS_RESERVED},
+	{{.flags = EMBENG_ADMIN_QUEUE_HUNG}, EMBENG_STATUS_RESERVED},
+	{{.sq_index = 1}, EMBENG_STATUS_RESERVED},
+	{{.cq_index = 1}, EMBENG_STATUS_RESERVED},
+	{{.reserved = 1}, EMBENG_STATUS_RESERVED},
 	{{.opcode = 3}, EMBENG_STATUS_OPCODE},
 };
 
@@ -64,7 +66,7 @@ START_TEST(a_wrong_queue_is_refused)
 	cmd.opcode += d.opcode;
 	cmd.kind += d.kind;
 	cmd.priority += d.priority;
-	cmd.reserved0 += d.reserved0;
+	cmd.flags += d.flags;
 	cmd.replica += d.replica;
 	cmd.context += d.context;
 	cmd.queue += d.queue;
@@ -72,7 +74,9 @@ START_TEST(a_wrong_queue_is_refused)
 	cmd.sq_entries += d.sq_entries;
 	cmd.cq_entries += d.cq_entries;
 	cmd.vector += d.vector;
-	cmd.reserved[2] += d.reserved[2];
+	cmd.sq_index += d.sq_index;
+	cmd.cq_index += d.cq_index;
+	cmd.reserved += d.reserved;
 	cqe = rig_admin(rig, &cmd);
 	ck_assert_uint_eq(cqe.status, wrong[_i].status);
 	ck_assert_uint_eq(cqe.cookie, 5);

@@ -20,6 +20,15 @@ static void task(void *arg, u64 number, u32 worker)
 	__atomic_fetch_add(&job->done[number], 1, __ATOMIC_RELAXED);
 }
 
+/* Its heart beats for the first time long after this test. */
+static struct engine engine_of_pieces(void)
+{
+	static _Alignas(8) u8 registers[EMBENG_REGISTERS_SIZE];
+
+	return (struct engine){.inline_bytes = 100, .heartbeat_ms = U32_MAX,
+			       .config.registers = registers};
+}
+
 static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
 {
 	u32 i, j;
@@ -36,7 +45,7 @@ static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
 
 START_TEST(every_task_is_done_once)
 {
-	struct engine engine = {.inline_bytes = 100};
+	struct engine engine = engine_of_pieces();
 	struct workers *workers = workers_new(&engine, (u32)_i);
 
 	ck_assert_ptr_nonnull(workers);
@@ -54,7 +63,7 @@ static void *second_caller(void *arg)
 
 START_TEST(two_callers_at_once)
 {
-	struct engine engine = {.inline_bytes = 100};
+	struct engine engine = engine_of_pieces();
 	struct workers *workers = workers_new(&engine, 4);
 	pthread_t thread;
 

@@ -145,3 +145,70 @@ struct embeng_cqe accel_take(int fd, struct ring *ring)
 		embeng_doorbell_cq_head(&ring->doorbell->cq_head, ring->cq_head);
 	return cqe;
 }
+
+void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd)
+{
+	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = 1,
+					  .stride = sizeof(cmd), .commands = (uintptr_t)&cmd,
+					  .cq_head = ring->cq_head};
+
+	if (ring->doorbell) {
+		accel_push(ring, cmd);
+		return;
+	}
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg), 0);
+	ring->sq_tail++;
+}
+
+static void query(int fd, uint32_t what, void *out, uint32_t size)
+{
+	struct embeng_accel_query arg = {.what = what, .size = size, .data = (uintptr_t)out};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+}
+
+struct embeng_accel_resets accel_resets(int fd)
+{
+	struct embeng_accel_resets out;
+
+	query(fd, EMBENG_ACCEL_QUERY_RESETS, &out, sizeof(out));
+	return out;
+}
+
+struct embeng_accel_context_state accel_state(int fd)
+{
+	struct embeng_accel_context_state out;
+
+	query(fd, EMBENG_ACCEL_QUERY_CONTEXT, &out, sizeof(out));
+	return out;
+}
+
+struct embeng_accel_health accel_health(int fd)
+{
+	struct embeng_accel_health out;
+
+	query(fd, EMBENG_ACCEL_QUERY_HEALTH, &out, sizeof(out));
+	return out;
+}
+
+void accel_works(void)
+{
+	int fd = accel_open();
+	struct ring ring;
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
+	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
+	close(fd);
+}
+
+void accel_write(const char *path, const char *text)
+{
+	int file = open(path, O_WRONLY);
+
+	ck_assert_msg(file >= 0, "%s: %s", path, strerror(errno));
+	ck_assert_msg(write(file, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
+		      strerror(errno));
+	close(file);
+}

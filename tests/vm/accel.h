@@ -46,6 +46,20 @@ struct embeng_ring_header *accel_header(const struct ring *ring);
 void accel_push(struct ring *ring, struct embeng_cmd cmd);
 struct embeng_cqe accel_take(int fd, struct ring *ring);
 
+/* A command on either path. */
+void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd);
+
+/* What the driver says of its resets, and of this file's context. */
+struct embeng_accel_resets accel_resets(int fd);
+struct embeng_accel_context_state accel_state(int fd);
+struct embeng_accel_health accel_health(int fd);
+
+/* A context of its own takes a command and completes it. */
+void accel_works(void);
+
+/* Writes @text, all of it, or fails the test. */
+void accel_write(const char *path, const char *text);
+
 /* WAIT until @count completions are unread, 10 s. */
 int accel_wait(int fd, const struct ring *ring, uint32_t count);
 

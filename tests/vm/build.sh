@@ -51,3 +51,10 @@ build_parameters()
 	*_emu.ko) echo "${EMBENG_EMU-}" ;;
 	esac
 }
+
+# Files that stand in the machine once they are loaded.
+build_loaded()
+{
+	work=$1/build/kmod-$2/kmod
+	echo "$work/emulator/embeng_emu.ko" "$work/embeng.ko" /lib/firmware/embeng/embeng.fw
+}

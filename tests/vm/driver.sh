@@ -46,7 +46,8 @@ fdinfo()
 	cat "/proc/$$/fdinfo/9"
 	grep -q "drm-driver:[[:space:]]*embeng" "/proc/$$/fdinfo/9" &&
 		grep -q "drm-pdev:[[:space:]]*$address" "/proc/$$/fdinfo/9" &&
-		grep -q drm-total-memory "/proc/$$/fdinfo/9"
+		grep -q drm-total-memory "/proc/$$/fdinfo/9" &&
+		grep -q "drm-engine-compute:[[:space:]]*0 ns" "/proc/$$/fdinfo/9"
 }
 
 traced()
@@ -74,6 +75,8 @@ check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/register
 check 'tracepoints fire' traced
 program vm-accel_life
 program vm-accel_ladder
+program vm-accel_upload
+program vm-accel_telemetry
 check 'resets are counted' is resets/wedged 0
 check 'the driver unloads' rmmod embeng
 check 'and loads again' insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"

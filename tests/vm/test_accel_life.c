@@ -2,12 +2,11 @@
 /* Ends of all kinds under load: close, kill, resets, the device pulled out. */
 #include "../unit/suite.h"
 #include "accel.h"
+#include "flood.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,65 +14,7 @@
 #define PAGE 4096u
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define MAPPED EMBENG_ACCEL_QUEUE_MAPPED
-#define BYTES (64 * PAGE)
-
-static void write_file(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-
-	ck_assert_msg(file >= 0, "%s: %s", path, strerror(errno));
-	ck_assert_msg(write(file, text, strlen(text)) == (ssize_t)strlen(text), "%s: %s", path,
-		      strerror(errno));
-	close(file);
-}
-
-static void works(void)
-{
-	int fd = accel_open();
-	struct ring ring;
-
-	accel_context(fd);
-	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
-	accel_push(&ring, (struct embeng_cmd){.cookie = 41});
-	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 41);
-	close(fd);
-}
-
-/* A thread that rings without end, with a key that comes and goes under it. */
-struct flood {
-	struct ring ring;
-	struct embeng_mem key;
-	int stop;
-	uint64_t pushed;
-};
-
-static void *flood(void *arg)
-{
-	struct flood *f = arg;
-	struct embeng_ring_header *header = accel_header(&f->ring);
-
-	while (!__atomic_load_n(&f->stop, __ATOMIC_ACQUIRE)) {
-		struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
-
-		cmd.desc.index = __atomic_load_n(&f->key.index, __ATOMIC_RELAXED);
-		cmd.desc.generation = __atomic_load_n(&f->key.generation, __ATOMIC_RELAXED);
-		cmd.desc.length = BYTES;
-		f->ring.cq_head = embeng_observe_cq_tail(&header->cq_tail);
-		embeng_doorbell_cq_head(&f->ring.doorbell->cq_head, f->ring.cq_head);
-		if (__atomic_load_n(&header->dead, __ATOMIC_RELAXED))
-			break;
-		if (f->ring.sq_tail - embeng_observe_sq_head(&header->sq_head) >= 16)
-			continue;
-		accel_push(&f->ring, cmd);
-		f->pushed++;
-	}
-	return NULL;
-}
-
-static struct flood flood_of(int fd)
-{
-	return (struct flood){.ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED)};
-}
+#define BYTES FLOOD_BYTES
 
 START_TEST(test_unbind_under_flood)
 {
@@ -99,11 +40,11 @@ START_TEST(test_unbind_under_flood)
 		munmap(bytes, BYTES);
 		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_CLOSE, &end), 0);
 	}
-	__atomic_store_n(&f.stop, 1, __ATOMIC_RELEASE);
+	flood_stop(&f);
 	pthread_join(thread, NULL);
 	ck_assert_uint_gt(f.pushed, 0);
 	close(fd);
-	works();
+	accel_works();
 }
 END_TEST
 
@@ -128,32 +69,9 @@ START_TEST(test_kill_under_flood)
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 	}
-	works();
+	accel_works();
 }
 END_TEST
-
-/* What becomes of a context in a reset: it is told, and nothing of it moves any more. */
-static void check_lost(int fd, struct ring *ring)
-{
-	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
-					 .deadline_ns = accel_now() + 10 * SECOND};
-	struct embeng_accel_context_state state = {0};
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CONTEXT, .size = sizeof(state),
-					 .data = (uintptr_t)&state};
-	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
-	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
-	struct pollfd watched = {.fd = fd, .events = POLLIN};
-
-	ck_assert_uint_eq(accel_header(ring)->dead, 1);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_BIND, &bind), -ESHUTDOWN);
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
-	ck_assert_uint_eq(state.status, EMBENG_ACCEL_CONTEXT_LOST);
-	ck_assert_uint_ne(state.reset_sequence, 0);
-	ck_assert_int_eq(poll(&watched, 1, 0), 1);
-	ck_assert(watched.revents & POLLERR);
-	ring->doorbell->sq_tail = 3;
-}
 
 START_TEST(test_reset)
 {
@@ -165,11 +83,11 @@ START_TEST(test_reset)
 	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
 	accel_push(&ring, (struct embeng_cmd){.arg = 1000000ull << EMBENG_NOP_DELAY_SHIFT});
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
-	check_lost(fd, &ring);
-	works();
+	accel_check_lost(fd, &ring);
+	accel_works();
 	accel_ring_close(fd, &ring);
 	close(fd);
-	works();
+	accel_works();
 }
 END_TEST
 
@@ -195,10 +113,10 @@ START_TEST(test_function_reset_from_outside)
 	f = flood_of(fd);
 	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
 	usleep(20000);
-	write_file(FUNCTION "reset", "1");
+	accel_write(FUNCTION "reset", "1");
 	pthread_join(thread, NULL);
-	check_lost(fd, &f.ring);
-	works();
+	accel_check_lost(fd, &f.ring);
+	accel_works();
 	close(fd);
 }
 END_TEST
@@ -257,19 +175,19 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	ck_assert_int_eq(pthread_create(&sleeping, NULL, sleep_long, &s), 0);
 	ck_assert_int_eq(pthread_create(&flooding, NULL, flood, &f), 0);
 	usleep(20000);
-	write_file(out, out_text);
+	accel_write(out, out_text);
 	pthread_join(flooding, NULL);
 	pthread_join(sleeping, NULL);
 	ck_assert_int_eq(s.error, -ENODEV);
 	check_gone(fd, &ring, bytes);
 	ck_assert_uint_eq(accel_header(&ring)->cq_tail, 1);
-	write_file(in, in_text);
-	works();
+	accel_write(in, in_text);
+	accel_works();
 	check_gone(fd, &ring, bytes);
 	close(fd);
 	munmap(ring.memory, ring.made.layout.size);
 	munmap(bytes, BYTES);
-	works();
+	accel_works();
 }
 
 START_TEST(test_removed)

@@ -66,6 +66,11 @@ static int check_boot(const char *node, const struct embeng_accel_device *device
 {
 	if (device->boot_state == EMBENG_BOOT_RUNNING)
 		return 0;
+	if (device->boot_error == EMBENG_BOOT_ERROR_SELF_TEST)
+		return fail(-EHOSTDOWN,
+			    "%s: its firmware did not boot: self-test %u failed (byte %" PRIu64
+			    " of the image); the device is faulty, or the image is not for it",
+			    node, device->boot_error_index, (uint64_t)device->boot_error_offset);
 	if (device->boot_error)
 		return fail(-EHOSTDOWN,
 			    "%s: its firmware did not boot: %s (error %u, byte %" PRIu64

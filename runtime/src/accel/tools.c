@@ -21,10 +21,39 @@ static void copy_register(char *to, const char *from, uint32_t offset, uint32_t 
 	}
 }
 
-/* Registers alone, each in its own width: what lies between them need not be there. */
+static void copy_words(char *to, const char *from, uint32_t offset, uint32_t bytes)
+{
+	for (uint32_t at = offset; at < offset + bytes; at += 8)
+		copy_register(to, from, at, 8);
+}
+
+/* A record that changed meanwhile loses its number, as the device does it. */
+static void copy_event(char *to, const char *from, uint32_t offset)
+{
+	uint32_t number = EMBENG_LOAD_ACQUIRE((const uint32_t *)(from + offset));
+
+	copy_words(to, from, offset, sizeof(struct embeng_event));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (EMBENG_LOAD_ACQUIRE((const uint32_t *)(from + offset)) != number)
+		number = 0;
+	memcpy(to + offset, &number, sizeof(number));
+}
+
+static void copy_log(char *to, const char *from)
+{
+	uint32_t records = EMBENG_EVENT_LOG + offsetof(struct embeng_event_log, events);
+
+	copy_words(to, from, EMBENG_EVENT_LOG, offsetof(struct embeng_event_log, events));
+	for (uint32_t i = 0; i < EMBENG_EVENTS; i++)
+		copy_event(to, from, records + i * (uint32_t)sizeof(struct embeng_event));
+}
+
+/* What is described, each in its own width: what lies between need not be there. */
 static void copy_page(char *to, const char *from)
 {
 	memset(to, 0, EMBENG_REGISTERS_SIZE);
+	copy_words(to, from, EMBENG_CORE_BUSY(0), 8 * EMBENG_CORES_MAX);
+	copy_log(to, from);
 #define COPY(name, offset, bytes, writer, reset, words) copy_register(to, from, offset, bytes);
 	EMBENG_REGISTER_TABLE(COPY)
 #undef COPY

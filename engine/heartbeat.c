@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Life signs, for a driver that tells work from standstill. They come from wherever the
+ * engine gets to in time: between looks, and between the pieces of a long command.
+ */
+#include "internal.h"
+
+#define PIECES 16 /* that one look at the clock stands for */
+
+/* Nothing but time is missing: a delayed NOP, or a completion that the host's model holds. */
+static bool waits_for_time(const struct queue *q)
+{
+	const struct command *oldest = q->oldest;
+
+	if (q->publish_ns)
+		return !q->late;
+	return oldest && oldest->committed && oldest->cmd.opcode == EMBENG_OP_NOP &&
+	       port_now_ns() < oldest->ready_ns;
+}
+
+static void attend(struct engine *e, u32 beat)
+{
+	bool waits = false;
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		struct queue *q = e->order[i];
+
+		if (!q->stalled)
+			EMBENG_STORE_RELEASE(&queue_header(q)->heartbeat, beat);
+		waits |= waits_for_time(q);
+	}
+	if (waits)
+		reg_count(e, EMBENG_REG_PROGRESS, 1);
+}
+
+static bool is_due(struct engine *e, u64 now)
+{
+	return now - __atomic_load_n(&e->heartbeat_ns, __ATOMIC_RELAXED) >=
+	       (u64)e->heartbeat_ms * 1000000;
+}
+
+void heartbeat(struct engine *e)
+{
+	u64 now = port_now_ns();
+	u32 beat;
+
+	if (!is_due(e, now) || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
+		return;
+	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
+		return;
+	__atomic_store_n(&e->heartbeat_ns, now, __ATOMIC_RELAXED);
+	beat = reg_read32(e, EMBENG_REG_HEARTBEAT) + 1;
+	attend(e, beat);
+	reg_write32(e, EMBENG_REG_HEARTBEAT, beat);
+}
+
+void heartbeat_piece(struct engine *e)
+{
+	if (__atomic_add_fetch(&e->pieces, 1, __ATOMIC_RELAXED) % PIECES)
+		return;
+	reg_count(e, EMBENG_REG_PROGRESS, PIECES);
+	if (!is_due(e, port_now_ns()))
+		return;
+	port_lock(e->lock);
+	heartbeat(e);
+	port_unlock(e->lock);
+}

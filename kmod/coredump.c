@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a hang looked like, kept for who asks: text, one device and one moment. It has
+ * registers, contexts, queues, and their last commands and completions. These name memory by
+ * key and say which row or id was at fault; what is in that memory, ids, weights, gradients
+ * or rows, is never in here.
+ */
+#include <linux/cleanup.h>
+#include <linux/devcoredump.h>
+#include <linux/ktime.h>
+#include <linux/vmalloc.h>
+
+#include <drm/drm_print.h>
+
+#include "context.h"
+
+/* Of each ring. */
+#define LAST 8u
+
+static const struct {
+	const char *name;
+	u32 offset;
+	u32 bytes;
+} registers[] = {
+#define REGISTER(name, offset, bytes, writer, reset, words) { #name, offset, bytes },
+	EMBENG_REGISTER_TABLE(REGISTER)
+#undef REGISTER
+};
+
+static const char *const causes[] = {
+#define CAUSE(name, value, word, text) [value] = word,
+	EMBENG_ACCEL_CAUSE_TABLE(CAUSE)
+#undef CAUSE
+};
+
+static const char *const rungs[] = {
+	[EMBENG_ACCEL_RESET_NONE] = "none",
+	[EMBENG_ACCEL_RESET_QUEUE] = "queue",
+	[EMBENG_ACCEL_RESET_ENGINE] = "engine",
+	[EMBENG_ACCEL_RESET_FUNCTION] = "function",
+	[EMBENG_ACCEL_RESET_WEDGED] = "wedged",
+};
+
+/**
+ * embeng_cause_word() - for people and scripts
+ * @cause: enum embeng_accel_cause
+ */
+const char *embeng_cause_word(u32 cause)
+{
+	return cause < ARRAY_SIZE(causes) ? causes[cause] : "unknown";
+}
+
+/**
+ * embeng_rung_word() - for people and scripts
+ * @rung: enum embeng_accel_rung
+ */
+const char *embeng_rung_word(u32 rung)
+{
+	return rung < ARRAY_SIZE(rungs) ? rungs[rung] : "unknown";
+}
+
+static void print_registers(struct embeng_device *ed, struct drm_printer *p)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(registers); i++)
+		drm_printf(p, "register %s %#llx\n", registers[i].name,
+			   registers[i].bytes == 4 ? embeng_read32(ed, registers[i].offset) :
+						     embeng_read64(ed, registers[i].offset));
+}
+
+static void print_command(const struct embeng_queue *q, u32 index, struct drm_printer *p)
+{
+	const struct embeng_cmd *ring = q->ring + q->layout.sq;
+	struct embeng_cmd cmd = ring[index & (q->layout.sq_entries - 1)];
+
+	drm_printf(p, "    command %u opcode %u flags %#x cookie %#llx step %llu after %llu", index,
+		   cmd.opcode, cmd.flags, cmd.cookie, cmd.step, cmd.after);
+	drm_printf(p, " key %u:%u offset %llu length %llu arg %#llx%s\n", cmd.desc.index,
+		   cmd.desc.generation, cmd.desc.offset, cmd.desc.length, cmd.arg,
+		   q->at_fault && index == q->fault_index ? " at fault" : "");
+}
+
+static void print_completion(const struct embeng_queue *q, u32 index, struct drm_printer *p)
+{
+	const struct embeng_cqe *ring = q->ring + q->layout.cq;
+	struct embeng_cqe cqe = ring[index & (q->layout.cq_entries - 1)];
+
+	drm_printf(p, "    completion %u cookie %#llx status %u flags %u field %u", index, cqe.cookie,
+		   cqe.status, cqe.flags, cqe.field);
+	drm_printf(p, " feature %u element %llu step %llu timestamp %llu\n", cqe.feature,
+		   cqe.element, cqe.step, cqe.timestamp);
+}
+
+static void print_rings(const struct embeng_queue *q, u32 head, u32 cq_tail, struct drm_printer *p)
+{
+	u32 waiting = min(q->last_tail - head, LAST), before = min(head - q->sq_begin, LAST);
+	u32 i;
+
+	for (i = head - before; i != head + waiting; i++)
+		print_command(q, i, p);
+	for (i = cq_tail - min(cq_tail - q->cq_begin, LAST); i != cq_tail; i++)
+		print_completion(q, i, p);
+}
+
+static void print_queue(const struct embeng_queue *q, struct drm_printer *p)
+{
+	struct embeng_ring_header h = *embeng_queue_header(q);
+
+	drm_printf(p, "  queue %u kind %u replica %u priority %u %s entries %u %u\n", q->number,
+		   q->kind, q->replica, q->priority, q->mapped ? "mapped" : "validated",
+		   q->layout.sq_entries, q->layout.cq_entries);
+	drm_printf(p, "    sq_tail %u sq_head %u done %u cq_head %u cq_tail %u sent %u heartbeat %u\n",
+		   q->last_tail, h.sq_head, h.done, q->last_head, h.cq_tail, h.sent, h.heartbeat);
+	drm_printf(p, "    report %u state %u wait %u replica %u step %llu tail %u cq_head %u\n",
+		   h.report.epoch, h.report.state, h.report.wait, h.report.replica, h.report.step,
+		   h.report.tail, h.report.cq_head);
+	print_rings(q, h.sq_head, h.cq_tail, p);
+}
+
+static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
+{
+	struct embeng_context *ctx;
+	struct embeng_queue *q;
+	unsigned long number;
+
+	guard(mutex)(&ed->contexts_lock);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		if (!READ_ONCE(ctx->on_device) || ctx->lost)
+			continue;
+		drm_printf(p, "context %u regions %u events %lld\n", ctx->number,
+			   ctx->region_count, atomic64_read(&ctx->events));
+		guard(mutex)(&ctx->map_lock);
+		xa_for_each(&ctx->queues, number, q)
+			print_queue(q, p);
+	}
+}
+
+static void print(struct embeng_device *ed, const struct embeng_hang *hang, struct drm_printer *p)
+{
+	drm_printf(p, "embeng devcoredump 1\ndevice %s\ncause %s\nstill_ns %llu\ntime_ns %llu\n",
+		   pci_name(ed->pci), embeng_cause_word(hang->cause), hang->still_ns,
+		   ktime_get_ns());
+	drm_printf(p, "firmware %#llx\nresets %llu queues %llu engines %llu functions %llu\n",
+		   ed->firmware_version, ed->resets.sequence, ed->resets.queues,
+		   ed->resets.engines, ed->resets.functions);
+	print_registers(ed, p);
+	print_contexts(ed, p);
+}
+
+/**
+ * embeng_coredump() - keep how things are, in /sys/class/devcoredump
+ * @ed: device, there; under reset_lock
+ * @hang: why
+ *
+ * One is kept until somebody reads it or five minutes are over; later ones are dropped.
+ */
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
+{
+	struct drm_print_iterator it = { .remain = SSIZE_MAX };
+	struct drm_printer p = drm_coredump_printer(&it);
+	size_t size;
+	void *text;
+
+	if (!IS_ENABLED(CONFIG_DEV_COREDUMP))
+		return;
+	print(ed, hang, &p);
+	/* Numbers may have grown a digit since; what does not fit is left out. */
+	size = SSIZE_MAX - it.remain + SZ_4K;
+	text = vzalloc(size);
+	if (!text)
+		return;
+	it = (struct drm_print_iterator){ .data = text, .remain = size };
+	print(ed, hang, &p);
+	dev_coredumpv(&ed->pci->dev, text, size - it.remain, GFP_KERNEL);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commands that the device completes no more: the driver says in its stead what became of
+ * them. The device must not reach the ring while it does. What a program may write, in a
+ * mapped queue, is believed as far as it can hurt that program alone.
+ */
+#include <linux/bitmap.h>
+#include <linux/cleanup.h>
+#include <linux/ktime.h>
+
+#include "context.h"
+
+static const struct embeng_cmd *command_at(const struct embeng_queue *q, u32 index)
+{
+	const struct embeng_cmd *ring = q->ring + q->layout.sq;
+
+	return &ring[index & (q->layout.sq_entries - 1)];
+}
+
+static struct embeng_cqe *completion_at(const struct embeng_queue *q, u32 index)
+{
+	struct embeng_cqe *ring = q->ring + q->layout.cq;
+
+	return &ring[index & (q->layout.cq_entries - 1)];
+}
+
+/**
+ * embeng_health_note() - keep what only the doorbell says, which a reset clears
+ * @q: queue; under map_lock or q->lock
+ */
+void embeng_health_note(struct embeng_queue *q)
+{
+	u32 tail = embeng_doorbell_tail_of(q), head = embeng_doorbell_head_of(q);
+
+	/* A function that is not there answers all ones. */
+	if (tail == U32_MAX && head == U32_MAX && !embeng_present(q->context->device))
+		return;
+	q->last_tail = q->mapped ? tail : q->sq_tail;
+	q->last_head = head;
+}
+
+/* Marks a completion of this cookie that no newer command has taken for its own. */
+static bool take_completion(const struct embeng_queue *q, u64 cookie, unsigned long *taken,
+			    u32 tail, u32 count)
+{
+	const struct embeng_cqe *cqe;
+	u32 i, slot;
+
+	for (i = 1; i <= count; i++) {
+		cqe = completion_at(q, tail - i);
+		slot = (tail - i) & (q->layout.cq_entries - 1);
+		if (READ_ONCE(cqe->cookie) == cookie && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE &&
+		    !__test_and_set_bit(slot, taken))
+			return true;
+	}
+	return false;
+}
+
+/* The newest command below @done that has no completion: its completion was lost. */
+static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
+{
+	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
+	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
+	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1), i;
+	unsigned long *taken __free(bitmap) = bitmap_zalloc(q->layout.cq_entries, GFP_KERNEL);
+
+	for (i = 1; taken && i <= commands; i++) {
+		if (take_completion(q, READ_ONCE(command_at(q, done - i)->cookie), taken, tail,
+				    completions))
+			continue;
+		*index = done - i;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * embeng_health_blame() - find the command at fault
+ * @q: queue that hangs
+ * @hang: why
+ *
+ * The oldest that is not complete, or the one whose completion was lost.
+ */
+void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang)
+{
+	u32 done = READ_ONCE(embeng_queue_header(q)->done), index = done;
+
+	embeng_health_note(q);
+	q->fault_lost = hang->cause == EMBENG_ACCEL_CAUSE_LOST_COMPLETION &&
+			find_lost(q, done, &index);
+	q->at_fault = q->fault_lost || done != q->last_tail;
+	q->fault_index = index;
+	q->fault_ns = hang->still_ns;
+}
+
+static bool post(struct embeng_queue *q, u32 index, u32 rung)
+{
+	struct embeng_ring_header *header = embeng_queue_header(q);
+	u32 tail = READ_ONCE(header->cq_tail);
+	const struct embeng_cmd *cmd = command_at(q, index);
+	struct embeng_cqe *cqe = completion_at(q, tail);
+	bool hung = q->at_fault && index == q->fault_index;
+
+	if (tail - q->last_head >= q->layout.cq_entries)
+		return false;
+	*cqe = (struct embeng_cqe){
+		.cookie = READ_ONCE(cmd->cookie),
+		.status = hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED,
+		.flags = EMBENG_CQE_DONE,
+		.feature = EMBENG_NO_INDEX,
+		.element = hung ? index : 0,
+		.value = hung ? q->fault_ns : 0,
+		.limit = hung ? rung : 0,
+		.step = READ_ONCE(cmd->step) ?: READ_ONCE(cmd->after),
+	};
+	if (hung) {
+		q->at_fault = false;
+		q->context->device->faults++;
+	}
+	embeng_publish_cq_tail(&header->cq_tail, tail + 1);
+	smp_store_release(&header->sent, tail + 1);
+	return true;
+}
+
+/* A refused command may be complete before older ones are. */
+static bool is_answered(const struct embeng_queue *q, u32 index)
+{
+	u32 tail = READ_ONCE(embeng_queue_header(q)->cq_tail);
+	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
+	u64 cookie = READ_ONCE(command_at(q, index)->cookie);
+
+	for (i = 1; i <= count; i++) {
+		if (READ_ONCE(completion_at(q, tail - i)->cookie) == cookie &&
+		    READ_ONCE(completion_at(q, tail - i)->flags) & EMBENG_CQE_DONE)
+			return true;
+	}
+	return false;
+}
+
+/* What a device took that was reset before it could say anything. */
+static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
+{
+	u32 index = READ_ONCE(embeng_queue_header(q)->done);
+
+	if (head - index > q->layout.sq_entries)
+		return;
+	/* Its slot may hold a newer command already, and then nobody knows its cookie. */
+	for (; index != head; index++) {
+		if (tail - index <= q->layout.sq_entries && !is_answered(q, index))
+			post(q, index, rung);
+	}
+}
+
+/**
+ * embeng_health_settle() - complete what the device did not, as far as there is room
+ * @q: queue whose ring the device does not reach; under q->lock or reset_lock, written
+ * @rung: that was taken, enum embeng_accel_rung
+ *
+ * Return: the first command that found no room, or the tail.
+ */
+u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
+{
+	struct embeng_ring_header *header = embeng_queue_header(q);
+	u32 head = READ_ONCE(header->sq_head), tail = q->last_tail, index;
+
+	if (tail - head > q->layout.sq_entries)
+		tail = head;
+	if (q->at_fault && q->fault_lost)
+		post(q, q->fault_index, rung);
+	settle_taken(q, head, tail, rung);
+	for (index = head; index != tail; index++) {
+		if (!post(q, index, rung))
+			break;
+	}
+	q->at_fault = false;
+	smp_store_release(&header->done, index);
+	embeng_publish_sq_head(&header->sq_head, index);
+	return index;
+}
+
+/**
+ * embeng_health_record() - keep for its program what was done about a hang
+ * @ctx: context; under its lock, or reset_lock written
+ * @rung: that was taken
+ * @hang: why
+ * @q: whose command is at fault, or NULL
+ */
+void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
+			  const struct embeng_queue *q)
+{
+	const struct embeng_cmd *cmd;
+
+	ctx->health = (struct embeng_accel_health){
+		.count = ctx->health.count + 1,
+		.cause = hang->cause,
+		.rung = rung,
+		.still_ns = hang->still_ns,
+		.time_ns = ktime_get_ns(),
+	};
+	if (!q || !q->at_fault)
+		return;
+	cmd = command_at(q, q->fault_index);
+	ctx->health.queue = q->number;
+	ctx->health.index = q->fault_index;
+	ctx->health.opcode = READ_ONCE(cmd->opcode);
+	ctx->health.cookie = READ_ONCE(cmd->cookie);
+	ctx->health.step = READ_ONCE(cmd->step) ?: READ_ONCE(cmd->after);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The lowest rung that the driver takes: one queue is ended, and goes on behind what it held. */
+#include <linux/cleanup.h>
+
+#include "context.h"
+#include "trace.h"
+
+/* Nobody submits meanwhile; a program that rings is heard when the queue goes on. */
+static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
+{
+	struct embeng_device *ed = q->context->device;
+	int ret;
+
+	guard(rwsem_write)(&ed->reset_lock);
+	ret = embeng_context_usable(q->context);
+	if (ret)
+		return ret;
+	ed->resets.queues++;
+	trace_embeng_reset("queue", ed->resets.queues);
+	guard(mutex)(&q->lock);
+	embeng_health_note(q);
+	*sq_index = embeng_health_settle(q, EMBENG_ACCEL_RESET_QUEUE);
+	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
+	return 0;
+}
+
+/* Before anything changes: what is wrong, and with which command. */
+static void look_at_hang(struct embeng_queue *q, const struct embeng_hang *hang)
+{
+	struct embeng_device *ed = q->context->device;
+
+	guard(rwsem_read)(&ed->reset_lock);
+	if (embeng_context_usable(q->context))
+		return;
+	scoped_guard(mutex, &q->lock)
+		embeng_health_blame(q, hang);
+	embeng_health_record(q->context, EMBENG_ACCEL_RESET_QUEUE, hang, q);
+	dev_warn_ratelimited(ed->drm.dev, "queue %u of context %u: %s at command %u, it is reset\n",
+			     q->number, q->context->number, embeng_cause_word(hang->cause),
+			     q->fault_index);
+	embeng_coredump(ed, hang);
+}
+
+static int reset(struct embeng_queue *q)
+{
+	struct embeng_device *ed = q->context->device;
+	u64 seen = READ_ONCE(ed->resets.sequence);
+	u32 sq_index, cq_index;
+	int ret;
+
+	embeng_queue_end(q);
+	ret = settle(q, &sq_index, &cq_index);
+	if (ret)
+		return ret;
+	ret = embeng_queue_go_on(q, sq_index, cq_index);
+	if (ret && ret != -ESHUTDOWN && ret != -ENODEV) {
+		const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
+
+		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang);
+		ret = -ESHUTDOWN;
+	}
+	return ret;
+}
+
+/**
+ * embeng_queue_reset() - abort what is on a queue, and let it go on
+ * @ctx: context
+ * @number: of the queue
+ * @hang: why; REQUEST when its program wants it
+ *
+ * Return: 0 or a negative errno of the contract.
+ */
+int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang)
+{
+	struct embeng_queue *q;
+	int ret;
+
+	guard(mutex)(&ctx->lock);
+	ret = embeng_context_usable(ctx);
+	if (ret)
+		return ret;
+	/* Ended under ctx->lock only, so that it stays. */
+	q = xa_load(&ctx->queues, number);
+	if (!q)
+		return -ENOENT;
+	q->at_fault = false;
+	if (hang->cause == EMBENG_ACCEL_CAUSE_REQUEST)
+		embeng_health_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
+	else
+		look_at_hang(q, hang);
+	ret = reset(q);
+	embeng_context_event(ctx);
+	if (!ret)
+		embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_QUEUE, hang);
+	return ret;
+}

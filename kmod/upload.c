@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Another firmware image at run time, through the kernel's firmware-upload interface. The
+ * running one stays at hand: a device that refuses the new image boots it again.
+ */
+#include <linux/cleanup.h>
+#include <linux/firmware.h>
+#include <linux/mm.h>
+
+#include "context.h"
+#include "../uapi/embeng_firmware.h"
+
+/* So much is copied between two looks at whether it was canceled. */
+#define CHUNK SZ_64K
+
+static void forget(struct embeng_device *ed)
+{
+	kvfree(ed->fresh.data);
+	ed->fresh = (struct embeng_image){};
+}
+
+/* What no device of this driver could boot is refused before it costs a reset. */
+static bool is_image(const u8 *data, u32 size)
+{
+	struct embeng_fw_header header;
+
+	memcpy(&header, data, sizeof(header));
+	return header.magic == EMBENG_FW_MAGIC && header.format == EMBENG_FW_FORMAT &&
+	       header.interface_major == EMBENG_INTERFACE_MAJOR && header.length == size;
+}
+
+static enum fw_upload_err prepare(struct fw_upload *upload, const u8 *data, u32 size)
+{
+	struct embeng_device *ed = upload->dd_handle;
+
+	WRITE_ONCE(ed->upload_canceled, false);
+	if (size < sizeof(struct embeng_fw_header) || size > EMBENG_FW_LENGTH_MAX)
+		return FW_UPLOAD_ERR_INVALID_SIZE;
+	if (!is_image(data, size))
+		return FW_UPLOAD_ERR_FW_INVALID;
+	ed->fresh.data = kvmalloc(size, GFP_KERNEL);
+	ed->fresh.length = size;
+	return ed->fresh.data ? FW_UPLOAD_ERR_NONE : FW_UPLOAD_ERR_HW_ERROR;
+}
+
+static enum fw_upload_err copy(struct fw_upload *upload, const u8 *data, u32 offset, u32 size,
+			       u32 *written)
+{
+	struct embeng_device *ed = upload->dd_handle;
+
+	if (READ_ONCE(ed->upload_canceled))
+		return FW_UPLOAD_ERR_CANCELED;
+	*written = min_t(u32, size, CHUNK);
+	memcpy(ed->fresh.data + offset, data + offset, *written);
+	return FW_UPLOAD_ERR_NONE;
+}
+
+static enum fw_upload_err upload_error(int ret)
+{
+	switch (ret) {
+	case 0:
+		return FW_UPLOAD_ERR_NONE;
+	case -EBADMSG:
+	case -EPROTO:
+		return FW_UPLOAD_ERR_FW_INVALID;
+	case -ETIMEDOUT:
+		return FW_UPLOAD_ERR_TIMEOUT;
+	default:
+		return FW_UPLOAD_ERR_HW_ERROR;
+	}
+}
+
+/* Under reset_lock, written. */
+static int replace(struct embeng_device *ed)
+{
+	static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
+	int ret;
+
+	embeng_reset_before(ed, &wanted);
+	ret = embeng_device_reset(ed) ?: embeng_boot_image(ed, &ed->fresh);
+	if (!ret)
+		swap(ed->image, ed->fresh);
+	embeng_reset_after(ed, ret ? embeng_boot(ed) : 0, EMBENG_ACCEL_RESET_ENGINE, &wanted);
+	return ret;
+}
+
+static enum fw_upload_err poll_complete(struct fw_upload *upload)
+{
+	struct embeng_device *ed = upload->dd_handle;
+
+	guard(rwsem_write)(&ed->reset_lock);
+	if (READ_ONCE(ed->upload_canceled))
+		return FW_UPLOAD_ERR_CANCELED;
+	if (embeng_gone(ed))
+		return FW_UPLOAD_ERR_HW_ERROR;
+	drm_info(&ed->drm, "another firmware image, all contexts are lost\n");
+	ed->resets.engines++;
+	return upload_error(replace(ed));
+}
+
+/* Nothing to undo: the device has not heard of it, or boots it already. */
+static void cancel(struct fw_upload *upload)
+{
+	struct embeng_device *ed = upload->dd_handle;
+
+	WRITE_ONCE(ed->upload_canceled, true);
+}
+
+static void cleanup(struct fw_upload *upload)
+{
+	forget(upload->dd_handle);
+}
+
+static const struct fw_upload_ops ops = {
+	.prepare = prepare,
+	.write = copy,
+	.poll_complete = poll_complete,
+	.cancel = cancel,
+	.cleanup = cleanup,
+};
+
+/**
+ * embeng_upload_init() - take images from now on
+ * @ed: device, registered
+ *
+ * Return: 0 or a negative errno, which was reported.
+ */
+int embeng_upload_init(struct embeng_device *ed)
+{
+	struct device *dev = &ed->pci->dev;
+	const char *name = devm_kasprintf(dev, GFP_KERNEL, EMBENG_NAME "-%s", dev_name(dev));
+
+	if (!name)
+		return -ENOMEM;
+	/* No module: it would hold itself, and remove() ends the upload before it is gone. */
+	ed->upload = firmware_upload_register(NULL, dev, name, &ops, ed);
+	if (IS_ERR(ed->upload))
+		return dev_err_probe(dev, PTR_ERR(ed->upload), "cannot take firmware uploads\n");
+	return 0;
+}
+
+/**
+ * embeng_upload_exit() - take none any more; one that is under way ends first
+ * @ed: device
+ */
+void embeng_upload_exit(struct embeng_device *ed)
+{
+	if (!IS_ERR_OR_NULL(ed->upload))
+		firmware_upload_unregister(ed->upload);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a file's context costs, for tools that read fdinfo (drm-usage-stats). */
+#include "context.h"
+
+/* The device counts in the ring, or did until the ring was buried. */
+static u64 busy_of(const struct embeng_queue *q)
+{
+	const void *ring = q->ring ?: q->grave;
+	const struct embeng_ring_header *header = ring + q->layout.header;
+
+	return READ_ONCE(header->busy_ns);
+}
+
+/**
+ * embeng_usage_end() - a queue goes, what it cost stays
+ * @q: queue, under the context's lock
+ */
+void embeng_usage_end(struct embeng_queue *q)
+{
+	q->context->busy_ended_ns += busy_of(q);
+}
+
+/*
+ * Grows only: programs may write into mapped rings, and lie about themselves. While a call
+ * of the program's holds the lock, what was last known must do.
+ */
+static u64 busy(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+	u64 sum;
+
+	if (!mutex_trylock(&ctx->lock))
+		return READ_ONCE(ctx->busy_ns);
+	sum = ctx->busy_ended_ns;
+	xa_for_each(&ctx->queues, number, q)
+		sum += busy_of(q);
+	sum = max(sum, ctx->busy_ns);
+	WRITE_ONCE(ctx->busy_ns, sum);
+	mutex_unlock(&ctx->lock);
+	return sum;
+}
+
+/**
+ * embeng_usage_show() - memory and engine time of a file
+ * @p: fdinfo
+ * @file: whose
+ */
+void embeng_usage_show(struct drm_printer *p, struct drm_file *file)
+{
+	drm_show_memory_stats(p, file);
+	drm_printf(p, "drm-engine-compute:\t%llu ns\n", busy(to_embeng_context(file)));
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tells a hang from work, and brings back what hangs. Judged is progress over several looks in
+ * a row, never the time that a command takes:
+ *
+ *	registers all ones		gone
+ *	STATUS says fault		engine
+ *	no longer RUNNING		function: something else has reset it
+ *	heartbeat stands		engine; it moves however long a command is
+ *	a completion was lost		queue, at once
+ *	a queue stands, and
+ *	  the device does not attend	queue
+ *	  or works on nothing at all	queue
+ *	a queue waits for its program	none
+ *
+ * Looks only while there are contexts: no one else could miss anything.
+ */
+#include <linux/cleanup.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+
+#include "context.h"
+
+static uint hang_ms = 10000;
+module_param(hang_ms, uint, 0600);
+MODULE_PARM_DESC(hang_ms, "without progress, a queue or the device hangs (10000); 0: never, nor looks for a lost link");
+
+/* Without movement in a row; a system that was stopped as a whole counts as one. */
+#define LOOKS 5
+/* Slower than any firmware may say. */
+#define BEAT_MS_MAX 20000u
+/* Looks at a parameter of 0 to see whether it still is. */
+#define ASLEEP_MS 5000
+
+struct verdict {
+	struct embeng_hang hang; /* cause NONE: all is well */
+	u32 rung;
+	struct embeng_context *ctx; /* of a queue's rung */
+	u32 queue;
+};
+
+static u64 progress_of(struct embeng_device *ed)
+{
+	return embeng_read64(ed, EMBENG_REG_PROGRESS) + embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS);
+}
+
+static void look_at_registers(struct embeng_device *ed)
+{
+	struct embeng_device_watch *w = &ed->watch;
+	u32 heartbeat = embeng_read32(ed, EMBENG_REG_HEARTBEAT);
+	u64 progress = progress_of(ed);
+
+	w->silent = heartbeat == w->heartbeat ? w->silent + 1 : 0;
+	w->still = progress == w->progress ? w->still + 1 : 0;
+	if (!w->silent)
+		w->since_ns = ktime_get_ns();
+	w->heartbeat = heartbeat;
+	w->progress = progress;
+}
+
+static void judge(struct verdict *v, u32 cause, u32 rung, u64 since_ns)
+{
+	v->hang.cause = cause;
+	v->hang.still_ns = since_ns ? ktime_get_ns() - since_ns : 0;
+	v->rung = rung;
+}
+
+static void look_at_device(struct embeng_device *ed, struct verdict *v)
+{
+	if (!embeng_present(ed)) {
+		judge(v, EMBENG_ACCEL_CAUSE_GONE, EMBENG_ACCEL_RESET_NONE, 0);
+		return;
+	}
+	look_at_registers(ed);
+	if (embeng_read32(ed, EMBENG_REG_STATUS) == EMBENG_DEVICE_FAULT)
+		judge(v, EMBENG_ACCEL_CAUSE_FAULT, EMBENG_ACCEL_RESET_ENGINE, 0);
+	else if (embeng_read32(ed, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
+		judge(v, EMBENG_ACCEL_CAUSE_STATE, EMBENG_ACCEL_RESET_FUNCTION, 0);
+	else if (ed->watch.silent >= LOOKS)
+		judge(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
+		      ed->watch.since_ns);
+}
+
+static bool is_lost(const struct embeng_ring_header *header)
+{
+	u32 sent = smp_load_acquire(&header->sent);
+
+	/* Published in the other order: what was sent and is not here is nowhere. */
+	return (s32)(sent - embeng_observe_cq_tail(&header->cq_tail)) > 0;
+}
+
+static bool moved(struct embeng_queue *q)
+{
+	const struct embeng_ring_header *header = embeng_queue_header(q);
+	struct embeng_queue_watch now = q->watch, *w = &q->watch;
+
+	now.sq_head = READ_ONCE(header->sq_head);
+	now.cq_tail = READ_ONCE(header->cq_tail);
+	now.done = READ_ONCE(header->done);
+	now.epoch = READ_ONCE(header->report.epoch);
+	now.heartbeat = READ_ONCE(header->heartbeat);
+	w->unattended = now.heartbeat == w->heartbeat ? w->unattended + 1 : 0;
+	now.unattended = w->unattended;
+	if (now.sq_head == w->sq_head && now.cq_tail == w->cq_tail && now.done == w->done &&
+	    now.epoch == w->epoch) {
+		w->heartbeat = now.heartbeat;
+		return false;
+	}
+	*w = now;
+	return true;
+}
+
+/* Nothing to do, or the program has to do something first. */
+static bool may_stand(const struct embeng_queue *q)
+{
+	return q->last_tail == READ_ONCE(embeng_queue_header(q)->done) ||
+	       embeng_queue_state(q) != EMBENG_QUEUE_RUNNING;
+}
+
+/* Under map_lock, the context is not lost. */
+static u32 cause_of(struct embeng_queue *q)
+{
+	struct embeng_queue_watch *w = &q->watch;
+
+	embeng_health_note(q);
+	if (is_lost(embeng_queue_header(q)))
+		return EMBENG_ACCEL_CAUSE_LOST_COMPLETION;
+	if (moved(q) || may_stand(q)) {
+		w->stood = 0;
+		w->since_ns = ktime_get_ns();
+		return EMBENG_ACCEL_CAUSE_NONE;
+	}
+	if (++w->stood < LOOKS)
+		return EMBENG_ACCEL_CAUSE_NONE;
+	if (w->unattended >= LOOKS && !q->context->device->watch.silent)
+		return EMBENG_ACCEL_CAUSE_STALLED;
+	return q->context->device->watch.still >= LOOKS ? EMBENG_ACCEL_CAUSE_STANDSTILL :
+							  EMBENG_ACCEL_CAUSE_NONE;
+}
+
+static void look_at_queues(struct embeng_context *ctx, struct verdict *v)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+	u32 cause;
+
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q) {
+		cause = cause_of(q);
+		if (!cause || v->hang.cause)
+			continue;
+		judge(v, cause, EMBENG_ACCEL_RESET_QUEUE, q->watch.since_ns);
+		v->ctx = ctx;
+		v->queue = q->number;
+	}
+}
+
+/* Return: are there contexts to look after. */
+static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
+{
+	struct embeng_context *ctx;
+	bool any = false;
+
+	guard(rwsem_read)(&ed->reset_lock);
+	*seen = ed->resets.sequence;
+	if (embeng_gone(ed) || ed->offline)
+		return false;
+	look_at_device(ed, v);
+	guard(mutex)(&ed->contexts_lock);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		if (!READ_ONCE(ctx->on_device) || ctx->lost)
+			continue;
+		any = true;
+		if (v->rung != EMBENG_ACCEL_RESET_NONE || !v->hang.cause)
+			look_at_queues(ctx, v);
+	}
+	return any;
+}
+
+static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
+{
+	if (v->hang.cause == EMBENG_ACCEL_CAUSE_GONE)
+		embeng_reset_gone(ed);
+	else if (v->rung == EMBENG_ACCEL_RESET_QUEUE)
+		embeng_queue_reset(v->ctx, v->queue, &v->hang);
+	else
+		embeng_reset(ed, v->rung, seen, &v->hang);
+}
+
+static unsigned long period(struct embeng_device *ed, uint ms)
+{
+	/* A heart that beats less often cannot be heard more often. */
+	u32 beat_ms = min(embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS), BEAT_MS_MAX);
+
+	return msecs_to_jiffies(max(ms / LOOKS, beat_ms)) + 1;
+}
+
+static void on_time(struct work_struct *work)
+{
+	struct embeng_device *ed = container_of(work, struct embeng_device, watch.work.work);
+	struct verdict v = {};
+	uint ms = READ_ONCE(hang_ms);
+	bool any = true;
+	u64 seen;
+
+	if (ms) {
+		/* No context goes away before it is dealt with. */
+		guard(mutex)(&ed->contexts_mutex);
+		any = look(ed, &v, &seen);
+		if (v.hang.cause)
+			act(ed, &v, seen);
+	}
+	if (any && !embeng_gone(ed))
+		queue_delayed_work(system_freezable_wq, &ed->watch.work,
+				   ms ? period(ed, ms) : msecs_to_jiffies(ASLEEP_MS));
+}
+
+/**
+ * embeng_watchdog_start() - there is a context to look after
+ * @ed: device
+ */
+void embeng_watchdog_start(struct embeng_device *ed)
+{
+	queue_delayed_work(system_freezable_wq, &ed->watch.work, 1);
+}
+
+/**
+ * embeng_watchdog_stop() - look no more
+ * @ed: device, given up; no locks held
+ */
+void embeng_watchdog_stop(struct embeng_device *ed)
+{
+	cancel_delayed_work_sync(&ed->watch.work);
+}
+
+/**
+ * embeng_watchdog_init() - before there is anything to look at
+ * @ed: device
+ */
+void embeng_watchdog_init(struct embeng_device *ed)
+{
+	INIT_DELAYED_WORK(&ed->watch.work, on_time);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/* What a queue's header and the registers say of life, for who watches them. */
+#include "fake_model.h"
+#include "rig.h"
+#include "suite.h"
+
+static struct rig *rig;
+static struct rig_queue *q;
+
+static void start(u32 at)
+{
+	fake = (struct fake_model){.admitted = U64_MAX, .ready = U64_MAX};
+	rig = rig_new(1, 0);
+	q = rig_queue_at(rig, 0, EMBENG_QUEUE_GRADIENT, 0, 4, 4, at);
+}
+
+static struct embeng_cmd nop(u64 cookie, u32 delay_us)
+{
+	return (struct embeng_cmd){
+		.opcode = EMBENG_OP_NOP,
+		.cookie = cookie,
+		.arg = (u64)delay_us << EMBENG_NOP_DELAY_SHIFT,
+	};
+}
+
+static u32 beat_of(const struct rig_queue *queue)
+{
+	return EMBENG_LOAD_ACQUIRE(&((struct embeng_ring_header *)queue->ring)->heartbeat);
+}
+
+START_TEST(indices_say_what_is_done)
+{
+	struct embeng_cmd now = nop(1, 0), later = nop(2, 3600000000u);
+
+	start(0xfffffffeu);
+	ck_assert_uint_eq(rig_header(q)->done, 0xfffffffeu);
+	ck_assert_uint_eq(rig_header(q)->sent, 0xfffffffeu);
+	rig_call(q, &now);
+	rig_call(q, &now);
+	rig_submit(q, &later);
+	rig_run(rig);
+	ck_assert_uint_eq(rig_header(q)->sq_head, 1);
+	ck_assert_uint_eq(rig_header(q)->done, 0);
+	ck_assert_uint_eq(rig_header(q)->sent, 0);
+	ck_assert_uint_eq(rig_header(q)->cq_tail, 0);
+	rig_free(rig);
+}
+END_TEST
+
+/* A heartbeat of the device is one of each queue, and time that is waited for is progress. */
+START_TEST(a_queue_that_waits_lives)
+{
+	struct embeng_cmd later = nop(2, 3600000000u);
+	u32 beat;
+	u64 progress;
+
+	start(0);
+	rig_submit(q, &later);
+	rig_run(rig);
+	beat = beat_of(q);
+	progress = reg_read64(rig->engine, EMBENG_REG_PROGRESS);
+	ck_assert_uint_ge(reg_read32(rig->engine, EMBENG_REG_HEARTBEAT_MS), 1);
+	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) < beat + 2)
+		rig_run(rig);
+	ck_assert_uint_eq(beat_of(q), reg_read32(rig->engine, EMBENG_REG_HEARTBEAT));
+	ck_assert_uint_gt(reg_read64(rig->engine, EMBENG_REG_PROGRESS), progress);
+	ck_assert_uint_eq(reg_read32(rig->engine, EMBENG_REG_ACTIVE_QUEUE), 0);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_device_without_work_shows_no_progress)
+{
+	u32 beat;
+
+	start(0);
+	beat = beat_of(q);
+	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) < beat + 2)
+		rig_run(rig);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_PROGRESS), 0);
+	rig_free(rig);
+}
+END_TEST
+
+static u64 beats; /* seen by a command while it runs */
+
+static void one_piece(void *arg, u64 task, u32 worker)
+{
+	(void)task;
+	(void)worker;
+	beats = reg_read32(arg, EMBENG_REG_HEARTBEAT);
+}
+
+/* The heart beats in the middle of a command, however many pieces it has. */
+START_TEST(a_long_command_lives)
+{
+	u32 before;
+
+	start(0);
+	before = reg_read32(rig->engine, EMBENG_REG_HEARTBEAT);
+	while (beats < before + 2)
+		workers_run(rig->engine->workers, one_piece, rig->engine, 64, 0);
+	ck_assert_uint_gt(reg_read64(rig->engine, EMBENG_REG_PROGRESS), 0);
+	ck_assert_uint_ge(beat_of(q), before + 2);
+	rig_free(rig);
+}
+END_TEST
+
+static struct embeng_cqe destroy(u8 flags, u32 ms)
+{
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = q->number,
+				       .flags = flags, .cq_index = ms};
+
+	return rig_admin(rig, &cmd);
+}
+
+static void expect(u64 cookie, u16 status, u64 element, u64 value)
+{
+	struct embeng_cqe cqe;
+
+	ck_assert(rig_reap(q, &cqe));
+	ck_assert_uint_eq(cqe.cookie, cookie);
+	ck_assert_uint_eq(cqe.status, status);
+	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_DONE);
+	ck_assert_uint_eq(cqe.element, element);
+	ck_assert_uint_eq(cqe.value, value);
+}
+
+START_TEST(a_hung_command_is_told_from_the_rest)
+{
+	struct embeng_cmd first = nop(7, 3600000000u), second = nop(8, 0);
+	struct embeng_cqe cqe;
+
+	start(5);
+	rig_submit(q, &first);
+	rig_submit(q, &second);
+	rig_run(rig);
+	ck_assert_uint_eq(destroy(EMBENG_ADMIN_QUEUE_HUNG, 9).status, EMBENG_STATUS_OK);
+	expect(7, EMBENG_STATUS_HUNG, 5, 9000000);
+	expect(8, EMBENG_STATUS_ABORTED, 0, 0);
+	ck_assert(!rig_reap(q, &cqe));
+	ck_assert_uint_eq(rig_header(q)->done, 7);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(without_a_hang_all_are_aborted)
+{
+	struct embeng_cmd first = nop(7, 3600000000u);
+
+	start(5);
+	rig_submit(q, &first);
+	rig_run(rig);
+	ck_assert_uint_eq(destroy(0, 0).status, EMBENG_STATUS_OK);
+	expect(7, EMBENG_STATUS_ABORTED, 0, 0);
+	rig_free(rig);
+}
+END_TEST
+
+/* A queue goes on in the middle of its rings; what was not read stays. */
+START_TEST(a_queue_goes_on_where_it_is_told)
+{
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_CREATE,
+				       .kind = EMBENG_QUEUE_GRADIENT, .sq_entries = 4,
+				       .cq_entries = 4, .flags = EMBENG_ADMIN_QUEUE_AT};
+	struct embeng_cmd now = nop(1, 0);
+
+	start(0);
+	rig_submit(q, &now);
+	rig_run(rig);
+	ck_assert_uint_eq(destroy(0, 0).status, EMBENG_STATUS_OK);
+	cmd.queue = q->number;
+	cmd.address = (u64)(size_t)q->ring;
+	cmd.sq_index = 1;
+	cmd.cq_index = 1;
+	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(rig_header(q)->cq_tail, 1);
+	ck_assert_uint_eq(rig_header(q)->sq_head, 1);
+	expect(1, EMBENG_STATUS_OK, 0, 0);
+	now.cookie = 2;
+	ck_assert_uint_eq(rig_call(q, &now).cookie, 2);
+	ck_assert_uint_eq(rig_header(q)->done, 2);
+	rig_free(rig);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, indices_say_what_is_done);
+	tcase_add_test(tcase, a_queue_that_waits_lives);
+	tcase_add_test(tcase, a_device_without_work_shows_no_progress);
+	tcase_add_test(tcase, a_long_command_lives);
+	tcase_add_test(tcase, a_hung_command_is_told_from_the_rest);
+	tcase_add_test(tcase, without_a_hang_all_are_aborted);
+	tcase_add_test(tcase, a_queue_goes_on_where_it_is_told);
+}
+
+int main(void)
+{
+	return suite_main("health", add);
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+/* A queue that hangs, and those that only look as if: each by both paths. */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../unit/suite.h"
+#include "accel.h"
+#include "fault_file.h"
+#include "told.h"
+
+#define HANG_MS "/sys/module/embeng/parameters/hang_ms"
+#define LONG_US 4000000u /* several times what a hang takes to be found */
+
+static int fd;
+static struct ring ring;
+static struct embeng_accel_resets before;
+
+static void setup(void)
+{
+	accel_write(HANG_MS, "1000");
+	told_start();
+	fd = accel_open();
+	accel_context(fd);
+	before = accel_resets(fd);
+}
+
+static void teardown(void)
+{
+	close(fd);
+	told_stop();
+	accel_write(HANG_MS, "10000");
+}
+
+static void open_ring(int mapped)
+{
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, mapped ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
+}
+
+static struct embeng_cmd nop(uint64_t cookie)
+{
+	return (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = cookie};
+}
+
+static void arm_for_queue(const char *fault)
+{
+	fault_arm(fault, 0);
+	fault_set(fault, "target", ring.made.queue);
+	fault_set(fault, "count", 1);
+}
+
+static void expect(uint64_t cookie, uint16_t status)
+{
+	struct embeng_cqe cqe = accel_take(fd, &ring);
+
+	ck_assert_uint_eq(cqe.cookie, cookie);
+	ck_assert_uint_eq(cqe.status, status);
+	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_DONE);
+	if (status != EMBENG_STATUS_HUNG)
+		return;
+	ck_assert_uint_eq(cqe.element, accel_health(fd).index);
+	ck_assert_uint_eq(cqe.limit, EMBENG_ACCEL_RESET_QUEUE);
+}
+
+/* Of all rungs, the queue's alone was taken, so many times. */
+static void expect_queue_resets(uint64_t count)
+{
+	struct embeng_accel_resets now = accel_resets(fd);
+
+	ck_assert_uint_eq(now.queues, before.queues + count);
+	ck_assert_uint_eq(now.engines, before.engines);
+	ck_assert_uint_eq(now.functions, before.functions);
+	ck_assert_uint_eq(now.sequence, before.sequence);
+	ck_assert_uint_eq(now.wedged, 0);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
+}
+
+static void expect_record(uint32_t cause, uint32_t index, uint64_t cookie)
+{
+	struct embeng_accel_health health = accel_health(fd);
+
+	ck_assert_uint_eq(health.count, 1);
+	ck_assert_uint_eq(health.cause, cause);
+	ck_assert_uint_eq(health.rung, EMBENG_ACCEL_RESET_QUEUE);
+	ck_assert_uint_eq(health.queue, ring.made.queue);
+	ck_assert_uint_eq(health.index, index);
+	ck_assert_uint_eq(health.opcode, EMBENG_OP_NOP);
+	ck_assert_uint_eq(health.cookie, cookie);
+	ck_assert_uint_ne(health.time_ns, 0);
+}
+
+/* Somebody else's work, in a context of its own, all the while. */
+struct other {
+	int fd, stop;
+	struct ring ring;
+	uint64_t done;
+};
+
+static void *work(void *arg)
+{
+	struct other *o = arg;
+
+	while (!__atomic_load_n(&o->stop, __ATOMIC_ACQUIRE)) {
+		accel_push(&o->ring, nop(o->done));
+		ck_assert_uint_eq(accel_take(o->fd, &o->ring).cookie, o->done++);
+	}
+	return NULL;
+}
+
+static void start_other(struct other *o, pthread_t *thread)
+{
+	*o = (struct other){.fd = accel_open()};
+	accel_context(o->fd);
+	o->ring = accel_ring(o->fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	ck_assert_int_eq(pthread_create(thread, NULL, work, o), 0);
+}
+
+static void stop_other(struct other *o, pthread_t thread)
+{
+	uint64_t done = o->done;
+
+	while (__atomic_load_n(&o->done, __ATOMIC_RELAXED) == done)
+		usleep(1000);
+	__atomic_store_n(&o->stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(accel_state(o->fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
+	ck_assert_uint_eq(accel_health(o->fd).count, 0);
+	close(o->fd);
+}
+
+static void expect_dump(const char *cause)
+{
+	const char *dump = told_dump();
+	char line[64];
+
+	told_has(dump, "embeng devcoredump 1\n");
+	snprintf(line, sizeof(line), "cause %s\n", cause);
+	told_has(dump, line);
+	told_has(dump, "register MAGIC 0x474e424d\n");
+	snprintf(line, sizeof(line), "  queue %u kind 4 ", ring.made.queue);
+	told_has(dump, line);
+	told_has(dump, "cookie 0xa step 0 after 0 key 0:0 offset 0 length 0 arg 0x0 at fault\n");
+}
+
+/* The device takes nothing from the queue, and works for others meanwhile. */
+START_TEST(test_stalled)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	struct other other;
+	pthread_t thread;
+
+	open_ring(_i);
+	start_other(&other, &thread);
+	arm_for_queue("stall_queue");
+	for (uint64_t cookie = 10; cookie < 13; cookie++)
+		accel_give(fd, &ring, nop(cookie));
+	ck_assert_int_eq(poll(&watched, 1, 60000), 1);
+	told_rung("queue", "stalled");
+	expect(10, EMBENG_STATUS_HUNG);
+	expect(11, EMBENG_STATUS_ABORTED);
+	expect(12, EMBENG_STATUS_ABORTED);
+	expect_record(EMBENG_ACCEL_CAUSE_STALLED, 0, 10);
+	ck_assert_uint_ge(accel_health(fd).still_ns, 1000000000u);
+	expect_queue_resets(1);
+	ck_assert_uint_eq(accel_resets(fd).commands, before.commands + 1);
+	expect_dump("stalled");
+	accel_give(fd, &ring, nop(13));
+	expect(13, EMBENG_STATUS_OK);
+	stop_other(&other, thread);
+}
+END_TEST
+
+/* What was taken is the engine's to end: it tells the same. */
+START_TEST(test_stalled_behind_what_was_taken)
+{
+	struct embeng_cmd later = nop(9);
+
+	later.arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT;
+	open_ring(_i);
+	accel_give(fd, &ring, later);
+	while (embeng_observe_sq_head(&accel_header(&ring)->sq_head) != 1)
+		usleep(1000);
+	arm_for_queue("stall_queue");
+	accel_give(fd, &ring, nop(10));
+	expect(9, EMBENG_STATUS_HUNG);
+	expect(10, EMBENG_STATUS_ABORTED);
+	expect_record(EMBENG_ACCEL_CAUSE_STALLED, 0, 9);
+	expect_queue_resets(1);
+}
+END_TEST
+
+/* Work goes on after a completion was lost; the command whose it was is told apart. */
+START_TEST(test_lost_completion)
+{
+	open_ring(_i);
+	for (uint64_t cookie = 1; cookie < 4; cookie++) {
+		accel_give(fd, &ring, nop(cookie));
+		expect(cookie, EMBENG_STATUS_OK);
+	}
+	accel_write(HANG_MS, "0"); /* until all is as it is to be found */
+	sleep(1);
+	arm_for_queue("drop_completion");
+	for (uint64_t cookie = 10; cookie < 13; cookie++)
+		accel_give(fd, &ring, nop(cookie));
+	expect(11, EMBENG_STATUS_OK);
+	expect(12, EMBENG_STATUS_OK);
+	accel_write(HANG_MS, "1000");
+	expect(10, EMBENG_STATUS_HUNG);
+	told_rung("queue", "lost-completion");
+	expect_record(EMBENG_ACCEL_CAUSE_LOST_COMPLETION, 3, 10);
+	expect_queue_resets(1);
+	expect_dump("lost-completion");
+	accel_give(fd, &ring, nop(13));
+	expect(13, EMBENG_STATUS_OK);
+}
+END_TEST
+
+/* Late is not lost: the command was done, and when the queue is ended says so. */
+START_TEST(test_late_completion)
+{
+	open_ring(_i);
+	fault_set("delay_completion", "value", 3600000000000ull);
+	arm_for_queue("delay_completion");
+	accel_give(fd, &ring, nop(10));
+	expect(10, EMBENG_STATUS_OK);
+	told_rung("queue", "standstill");
+	expect_queue_resets(1);
+	fault_set("delay_completion", "value", 1000000000);
+}
+END_TEST
+
+START_TEST(test_delay_is_no_hang)
+{
+	struct embeng_cmd later = nop(9);
+
+	later.arg = (uint64_t)LONG_US << EMBENG_NOP_DELAY_SHIFT;
+	open_ring(_i);
+	accel_give(fd, &ring, later);
+	expect(9, EMBENG_STATUS_OK);
+	expect_queue_resets(0);
+}
+END_TEST
+
+/* A FENCE on what its program has not submitted yet. */
+START_TEST(test_blocked_is_no_hang)
+{
+	struct embeng_accel_bo_create bo = accel_bo(fd, 4096);
+	struct embeng_fence_point *point = accel_map(fd, bo.offset, 4096, 3);
+	struct embeng_cmd fence = {.opcode = EMBENG_OP_FENCE, .cookie = 4};
+	struct ring other;
+
+	open_ring(_i);
+	other = accel_ring(fd, EMBENG_QUEUE_TRANSFER, _i ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
+	point->queue = other.made.queue;
+	fence.desc = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
+	fence.desc.length = sizeof(*point);
+	accel_give(fd, &ring, fence);
+	usleep(LONG_US);
+	ck_assert_uint_eq(accel_header(&ring)->report.state, EMBENG_QUEUE_BLOCKED);
+	expect_queue_resets(0);
+	accel_give(fd, &other, nop(5));
+	while (!embeng_observe_cq_tail(&accel_header(&ring)->cq_tail))
+		usleep(1000);
+	expect(4, EMBENG_STATUS_OK);
+}
+END_TEST
+
+START_TEST(test_full_is_no_hang)
+{
+	uint32_t pushed = 0;
+
+	open_ring(1);
+	while (accel_header(&ring)->report.state != EMBENG_QUEUE_CQ_FULL) {
+		if (ring.sq_tail - embeng_observe_sq_head(&accel_header(&ring)->sq_head) < 16)
+			accel_push(&ring, nop(pushed++));
+	}
+	usleep(LONG_US);
+	expect_queue_resets(0);
+	ck_assert_uint_gt(pushed, 32);
+	for (uint32_t i = 0; i < pushed; i++)
+		expect(i, EMBENG_STATUS_OK);
+}
+END_TEST
+
+START_TEST(test_looks_can_be_turned_off)
+{
+	accel_write(HANG_MS, "0");
+	sleep(1);
+	open_ring(1);
+	arm_for_queue("stall_queue");
+	accel_give(fd, &ring, nop(10));
+	usleep(LONG_US);
+	expect_queue_resets(0);
+	accel_write(HANG_MS, "1000");
+	expect(10, EMBENG_STATUS_HUNG);
+	expect_queue_resets(1);
+}
+END_TEST
+
+/* A program that writes nonsense where the device writes hurts itself alone. */
+START_TEST(test_nonsense_in_the_header)
+{
+	struct embeng_ring_header *header;
+	struct other other;
+	pthread_t thread;
+
+	open_ring(1);
+	header = accel_header(&ring);
+	start_other(&other, &thread);
+	for (uint32_t i = 0; i < 40; i++) {
+		header->sent = i * 0x9e3779b9u;
+		header->done = i * 0x85ebca6bu;
+		header->sq_head = i * 0xc2b2ae35u;
+		header->cq_tail = i * 0x27d4eb2fu;
+		embeng_doorbell_tail(&ring.doorbell->sq_tail, i * 0x165667b1u);
+		usleep(100000);
+	}
+	stop_other(&other, thread);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, test_stalled, 0, 2);
+	tcase_add_loop_test(tcase, test_stalled_behind_what_was_taken, 0, 2);
+	tcase_add_loop_test(tcase, test_lost_completion, 0, 2);
+	tcase_add_loop_test(tcase, test_late_completion, 0, 2);
+	tcase_add_loop_test(tcase, test_delay_is_no_hang, 0, 2);
+	tcase_add_loop_test(tcase, test_blocked_is_no_hang, 0, 2);
+	tcase_add_test(tcase, test_full_is_no_hang);
+	tcase_add_test(tcase, test_looks_can_be_turned_off);
+	tcase_add_test(tcase, test_nonsense_in_the_header);
+}
+
+int main(void)
+{
+	return suite_main("hang", add);
+}

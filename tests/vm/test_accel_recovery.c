@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+/* What takes the whole device down: which rung brings it back, and what contexts are told. */
+#include <poll.h>
+#include <unistd.h>
+
+#include "../unit/suite.h"
+#include "accel.h"
+#include "fault_file.h"
+#include "told.h"
+
+#define PARAMETERS "/sys/module/embeng/parameters/"
+#define DRIVER "/sys/bus/pci/drivers/embeng/"
+#define ADDRESS "0eb0:00:00.0"
+
+static int fd;
+static struct ring rings[2]; /* validated, mapped */
+static struct embeng_accel_resets before;
+
+static void setup(void)
+{
+	accel_write(PARAMETERS "hang_ms", "1000");
+	accel_write(PARAMETERS "admin_timeout_ms", "2000");
+	told_start();
+	fd = accel_open();
+	accel_context(fd);
+	before = accel_resets(fd);
+	for (int i = 0; i < 2; i++)
+		rings[i] = accel_ring(fd, EMBENG_QUEUE_TRANSFER, i ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
+}
+
+static void teardown(void)
+{
+	close(fd);
+	told_stop();
+	accel_write(PARAMETERS "admin_timeout_ms", "20000");
+	accel_write(PARAMETERS "hang_ms", "10000");
+}
+
+static struct embeng_cmd nop(uint64_t cookie, uint32_t delay_us)
+{
+	return (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = cookie,
+				   .arg = (uint64_t)delay_us << EMBENG_NOP_DELAY_SHIFT};
+}
+
+/* On both rings: one that waits in the device, and two that wait behind it. */
+static void give_work(void)
+{
+	for (int i = 0; i < 2; i++) {
+		accel_give(fd, &rings[i], nop(20, 3600000000u));
+		accel_give(fd, &rings[i], nop(21, 0));
+		accel_give(fd, &rings[i], nop(22, 0));
+		while (embeng_observe_sq_head(&accel_header(&rings[i])->sq_head) != 1)
+			usleep(1000);
+	}
+}
+
+static struct embeng_cqe look(const struct ring *ring, uint32_t index)
+{
+	const struct embeng_queue_layout *layout = &ring->made.layout;
+
+	ck_assert_int_gt((int32_t)(embeng_observe_cq_tail(&accel_header(ring)->cq_tail) - index), 0);
+	return ((struct embeng_cqe *)(ring->memory + layout->cq))[index];
+}
+
+static void expect_aborted(const struct ring *ring)
+{
+	ck_assert_uint_eq(accel_header(ring)->dead, 1);
+	ck_assert_uint_eq(accel_header(ring)->cq_tail, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(look(ring, i).cookie, 20 + i);
+		ck_assert_uint_eq(look(ring, i).status, EMBENG_STATUS_ABORTED);
+	}
+}
+
+static void await_end(short how)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+
+	do {
+		ck_assert_int_eq(poll(&watched, 1, 60000), 1);
+	} while (!(watched.revents & how));
+}
+
+static void expect_lost(uint32_t cause, uint32_t rung)
+{
+	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+	struct embeng_accel_resets now = accel_resets(fd);
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_eq(accel_state(fd).reset_sequence, now.sequence);
+	ck_assert_uint_eq(accel_health(fd).cause, cause);
+	ck_assert_uint_eq(accel_health(fd).rung, rung);
+	ck_assert_uint_eq(now.sequence, before.sequence + 1);
+	ck_assert_uint_eq(now.queues, before.queues);
+}
+
+START_TEST(test_heartbeat_stops)
+{
+	give_work();
+	fault_arm("heartbeat_stops", UINT32_MAX);
+	await_end(POLLERR);
+	fault_arm("heartbeat_stops", 0);
+	told_rung("engine", "heartbeat");
+	expect_lost(EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
+	ck_assert_uint_eq(accel_resets(fd).functions, before.functions);
+	expect_aborted(&rings[0]);
+	expect_aborted(&rings[1]);
+	told_has(told_dump(), "cause heartbeat\n");
+	accel_works();
+}
+END_TEST
+
+/* It answers no reset either: the function is. */
+START_TEST(test_engine_dies)
+{
+	give_work();
+	fault_arm("engine_dies", 1);
+	await_end(POLLERR);
+	told_rung("function", "heartbeat");
+	expect_lost(EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_FUNCTION);
+	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
+	ck_assert_uint_eq(accel_resets(fd).functions, before.functions + 1);
+	expect_aborted(&rings[0]);
+	expect_aborted(&rings[1]);
+	accel_works();
+}
+END_TEST
+
+/* Tables lost data: the command says so, and nobody is left with what remains. */
+START_TEST(test_memory_error)
+{
+	fault_arm("ecc_uncorrectable", 1);
+	accel_give(fd, &rings[1], nop(1, 0));
+	await_end(POLLERR);
+	told_rung("engine", "fault");
+	ck_assert_uint_eq(look(&rings[1], 0).status, EMBENG_STATUS_INTERNAL);
+	expect_lost(EMBENG_ACCEL_CAUSE_FAULT, EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(accel_resets(fd).commands, before.commands + 1);
+	told_has(told_dump(), "register STATUS 0x1\n");
+	accel_works();
+}
+END_TEST
+
+START_TEST(test_failed_command)
+{
+	struct ring *ring = &rings[_i];
+
+	fault_arm("dma_error", 1);
+	accel_give(fd, ring, nop(1, 0));
+	ck_assert_uint_eq(accel_take(fd, ring).status, EMBENG_STATUS_INTERNAL);
+	accel_give(fd, ring, nop(2, 0));
+	ck_assert_uint_eq(accel_take(fd, ring).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(accel_resets(fd).commands, before.commands + 1);
+	ck_assert_uint_eq(accel_resets(fd).queues, before.queues);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+	ck_assert_uint_eq(accel_health(fd).count, 0);
+}
+END_TEST
+
+/* The queue's rung finds nobody who answers: the next one is taken, and the culprit named. */
+START_TEST(test_queue_does_not_end)
+{
+	struct ring *ring = &rings[_i], *other = &rings[!_i];
+
+	fault_arm("stall_queue", 0);
+	fault_set("stall_queue", "target", ring->made.queue);
+	fault_set("stall_queue", "count", 1);
+	fault_arm("drop_completion", 0);
+	fault_set("drop_completion", "target", 0);
+	fault_set("drop_completion", "count", 1);
+	accel_give(fd, other, nop(5, 3600000000u));
+	accel_give(fd, ring, nop(10, 0));
+	accel_give(fd, ring, nop(11, 0));
+	await_end(POLLERR);
+	told_rung("engine", "no-answer");
+	ck_assert_uint_eq(look(ring, 0).status, EMBENG_STATUS_HUNG);
+	ck_assert_uint_eq(look(ring, 0).cookie, 10);
+	ck_assert_uint_eq(look(ring, 0).limit, EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(look(ring, 1).status, EMBENG_STATUS_ABORTED);
+	ck_assert_uint_eq(look(other, 0).status, EMBENG_STATUS_ABORTED);
+	expect_lost(EMBENG_ACCEL_CAUSE_NO_ANSWER, EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(accel_health(fd).queue, ring->made.queue);
+	ck_assert_uint_eq(accel_health(fd).cookie, 10);
+	accel_works();
+}
+END_TEST
+
+/* Gone for less than a look: something has reset it, and config space with it. */
+START_TEST(test_link_blinks)
+{
+	give_work();
+	accel_write(PARAMETERS "hang_ms", "20000");
+	usleep(1500000);
+	fault_set("link_down", "value", 100000000);
+	fault_arm("link_down", 1);
+	usleep(500000);
+	accel_write(PARAMETERS "hang_ms", "1000");
+	await_end(POLLERR);
+	told_rung("function", "state");
+	expect_lost(EMBENG_ACCEL_CAUSE_STATE, EMBENG_ACCEL_RESET_FUNCTION);
+	expect_aborted(&rings[0]);
+	expect_aborted(&rings[1]);
+	accel_works();
+}
+END_TEST
+
+static void bind_anew(void)
+{
+	accel_write(DRIVER "unbind", ADDRESS);
+	accel_write(DRIVER "bind", ADDRESS);
+	accel_works();
+}
+
+static void expect_gone(void)
+{
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CAPS};
+
+	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_QUERY);
+	expect_aborted(&rings[0]);
+	expect_aborted(&rings[1]);
+	rings[1].doorbell->sq_tail = 77;
+}
+
+/* Nobody calls the driver: it finds out by itself. */
+START_TEST(test_link_down)
+{
+	give_work();
+	sleep(1); /* the driver has seen how far the doorbells are */
+	fault_set("link_down", "value", 3000000000);
+	fault_arm("link_down", 1);
+	await_end(POLLHUP);
+	told_rung("none", "gone");
+	expect_gone();
+	sleep(4);
+	expect_gone();
+	bind_anew();
+	expect_gone();
+}
+END_TEST
+
+/* Not even after a reset of the function. */
+START_TEST(test_wedged)
+{
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+
+	give_work();
+	fault_arm("firmware_refuses", 2);
+	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_RESET);
+	told_rung("wedged", "request");
+	await_end(POLLHUP);
+	expect_gone();
+	ck_assert_uint_eq(accel_header(&rings[0])->dead, 1);
+	bind_anew();
+	expect_gone();
+}
+END_TEST
+
+START_TEST(test_slow_firmware)
+{
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+
+	fault_set("firmware_slow", "value", 2000000000);
+	fault_arm("firmware_slow", 1);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	told_rung("engine", "request");
+	expect_lost(EMBENG_ACCEL_CAUSE_REQUEST, EMBENG_ACCEL_RESET_ENGINE);
+	accel_works();
+}
+END_TEST
+
+/* It never comes up after the first reset, but after the second. */
+START_TEST(test_dead_firmware)
+{
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
+
+	fault_arm("firmware_dies", 1);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	told_rung("function", "request");
+	expect_lost(EMBENG_ACCEL_CAUSE_REQUEST, EMBENG_ACCEL_RESET_FUNCTION);
+	accel_works();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_heartbeat_stops);
+	tcase_add_test(tcase, test_engine_dies);
+	tcase_add_test(tcase, test_memory_error);
+	tcase_add_loop_test(tcase, test_failed_command, 0, 2);
+	tcase_add_loop_test(tcase, test_queue_does_not_end, 0, 2);
+	tcase_add_test(tcase, test_link_blinks);
+	tcase_add_test(tcase, test_link_down);
+	tcase_add_test(tcase, test_wedged);
+	tcase_add_test(tcase, test_slow_firmware);
+	tcase_add_test(tcase, test_dead_firmware);
+}
+
+int main(void)
+{
+	return suite_main("recovery", add);
+}

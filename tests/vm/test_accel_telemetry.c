@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/* What the device tells of itself: heat, its event log, whose work it did. */
+#include "../unit/suite.h"
+#include "embeng_regs.h"
+#include "fault_file.h"
+#include "flood.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
+#define EVENTS "/sys/kernel/debug/accel/0eb0:00:00.0/events"
+#define CLIMATE "/sys/kernel/debug/embeng_emu/0/climate/"
+
+/* A sensor by the name of its file. */
+static const char *sensor_text(const char *name)
+{
+	const char *text;
+	char path[128];
+	glob_t found;
+
+	snprintf(path, sizeof(path), FUNCTION "hwmon/hwmon*/%s", name);
+	ck_assert_msg(!glob(path, 0, NULL, &found), "%s", path);
+	text = accel_read_file(found.gl_pathv[0]);
+	globfree(&found);
+	return text;
+}
+
+static long sensor(const char *name)
+{
+	return strtol(sensor_text(name), NULL, 10);
+}
+
+static void await_idle(void)
+{
+	while (sensor("power1_input") != 6000000)
+		usleep(10000);
+}
+
+START_TEST(test_work_is_warm)
+{
+	int fd = accel_open();
+	struct flood f;
+	pthread_t thread;
+	long cold, hot;
+
+	accel_write(CLIMATE "time_ms", "300");
+	ck_assert_str_eq(sensor_text("name"), "embeng\n");
+	ck_assert_str_eq(sensor_text("temp1_label"), "engine\n");
+	ck_assert_str_eq(sensor_text("power1_label"), "device\n");
+	ck_assert_int_eq(sensor("temp1_crit"), 95000);
+	await_idle();
+	cold = sensor("temp1_input");
+	ck_assert_int_gt(cold, 30000);
+	accel_context(fd);
+	f = flood_of(fd);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	while (sensor("power1_input") <= 6000000 || sensor("temp1_input") <= cold)
+		usleep(10000);
+	ck_assert_int_le(sensor("power1_input"), 35000000);
+	hot = sensor("temp1_input");
+	ck_assert_int_lt(hot, 72001);
+	flood_stop(&f);
+	pthread_join(thread, NULL);
+	await_idle();
+	while (sensor("temp1_input") >= hot)
+		usleep(10000);
+	close(fd);
+}
+END_TEST
+
+static uint64_t number_in(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	ck_assert_msg(at, "no %s in %s", name, text);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
+static uint64_t busy_ns(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return number_in(accel_read_file(path), "drm-engine-compute:");
+}
+
+START_TEST(test_busy_time)
+{
+	int fd = accel_open(), other = accel_open();
+	uint64_t cores = strtoull(accel_read_file(FUNCTION "cores_busy_ns"), NULL, 10), before;
+	struct flood f;
+	pthread_t thread;
+
+	accel_context(fd);
+	accel_context(other);
+	f = flood_of(fd);
+	ck_assert_uint_eq(busy_ns(fd), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	while (!busy_ns(fd))
+		usleep(1000);
+	before = busy_ns(fd);
+	while (busy_ns(fd) == before)
+		usleep(1000);
+	flood_stop(&f);
+	pthread_join(thread, NULL);
+	before = busy_ns(fd);
+	ck_assert_uint_gt(strtoull(accel_read_file(FUNCTION "cores_busy_ns"), NULL, 10), cores);
+	accel_ring_close(fd, &f.ring);
+	ck_assert_uint_ge(busy_ns(fd), before);
+	ck_assert_uint_eq(busy_ns(other), 0);
+	close(fd);
+	close(other);
+}
+END_TEST
+
+/* The newest event of a kind, behind its name; numbers of events grow by one. */
+static const char *newest(const char *kind)
+{
+	char *line = (char *)accel_read_file(EVENTS), *found = NULL, *end;
+	uint64_t number, last = 0;
+
+	for (; *line; line = end + 1) {
+		end = strchr(line, '\n');
+		*end = 0;
+		number = strtoull(line, &line, 10);
+		ck_assert(!last || number == last + 1);
+		last = number;
+		strtoull(line, &line, 10);
+		if (!strncmp(line + 1, kind, strlen(kind)) && line[1 + strlen(kind)] == ' ')
+			found = line + 1 + strlen(kind);
+	}
+	ck_assert_msg(found, "no %s", kind);
+	return found;
+}
+
+static uint64_t last_number(void)
+{
+	const char *text = accel_read_file(EVENTS), *line = text, *next;
+
+	while ((next = strchr(line, '\n')) && next[1])
+		line = next + 1;
+	return strtoull(line, NULL, 10);
+}
+
+static void reset(uint32_t rung)
+{
+	struct embeng_accel_reset arg = {.rung = rung};
+	int fd = accel_open();
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
+	close(fd);
+}
+
+START_TEST(test_log_outlives_resets)
+{
+	uint64_t before;
+
+	accel_works();
+	before = last_number();
+	ck_assert(strstr(newest("CONTEXT_MADE"), "context "));
+	/* What is mapped holds that context until here. */
+	reset(EMBENG_ACCEL_RESET_ENGINE);
+	ck_assert_uint_eq(last_number(), before + 3);
+	newest("CONTEXT_ENDED");
+	newest("RESET");
+	ck_assert_uint_gt(number_in(newest("BOOT"), "value "), 0);
+	before = last_number();
+	reset(EMBENG_ACCEL_RESET_FUNCTION);
+	ck_assert_uint_ge(last_number(), before + 2);
+	newest("RESET");
+	newest("POWER_ON");
+}
+END_TEST
+
+START_TEST(test_log_of_faults)
+{
+	int fd = accel_open();
+	struct ring ring;
+	char text[64];
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	fault_arm("ecc_correctable", 1);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 4});
+	accel_take(fd, &ring);
+	snprintf(text, sizeof(text), " queue %u ", ring.made.queue);
+	ck_assert(strstr(newest("ECC_CORRECTABLE"), text));
+	fault_arm("dma_error", 1);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 5});
+	accel_take(fd, &ring);
+	ck_assert_uint_eq(number_in(newest("COMMAND_FAILED"), "detail "), EMBENG_STATUS_INTERNAL);
+	ck_assert_uint_eq(number_in(newest("COMMAND_FAILED"), "value "), 1);
+	embeng_doorbell_tail(&ring.doorbell->sq_tail, 7777);
+	while (accel_header(&ring)->report.state != EMBENG_QUEUE_ERROR)
+		usleep(1000);
+	ck_assert_uint_eq(number_in(newest("QUEUE_STOPPED"), "detail "), 7777);
+	close(fd);
+}
+END_TEST
+
+/* Every register from COUNT_COMMANDS on, in the order of the table. */
+static uint64_t counter(int fd, uint32_t reg)
+{
+	uint64_t counters[64] = {0};
+	uint32_t count = 0, place = 0;
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_COUNTERS,
+					 .size = sizeof(counters), .data = (uintptr_t)counters};
+
+#define PLACE(name, offset, bytes, writer, reset, words)      \
+	if ((offset) == reg)                                  \
+		place = count;                                \
+	if ((offset) >= EMBENG_REG_COUNT_COMMANDS)            \
+		count++;
+	EMBENG_REGISTER_TABLE(PLACE)
+#undef PLACE
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	ck_assert_uint_eq(arg.size, count * sizeof(counters[0]));
+	return counters[place];
+}
+
+START_TEST(test_counters)
+{
+	int fd = accel_open();
+	struct ring ring;
+	uint64_t corrected = counter(fd, EMBENG_REG_COUNT_ECC_CORRECTABLE);
+	uint64_t commands = counter(fd, EMBENG_REG_COUNT_COMMANDS);
+
+	accel_context(fd);
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	fault_arm("ecc_correctable", 1);
+	accel_push(&ring, (struct embeng_cmd){.cookie = 4});
+	accel_take(fd, &ring);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_ECC_CORRECTABLE), corrected + 1);
+	ck_assert_uint_eq(counter(fd, EMBENG_REG_COUNT_COMMANDS), commands + 1);
+	ck_assert_uint_eq(strtoull(accel_read_file(FUNCTION "counters/ecc_correctable"), NULL, 10),
+			  corrected + 1);
+	close(fd);
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_test(tc, test_work_is_warm);
+	tcase_add_test(tc, test_busy_time);
+	tcase_add_test(tc, test_counters);
+	tcase_add_test(tc, test_log_outlives_resets);
+	tcase_add_test(tc, test_log_of_faults);
+}
+
+int main(void)
+{
+	return suite_main("telemetry", add);
+}
