@@ -177,7 +177,7 @@ def table(kernel, rows, names, results):
                 print(f"{row} without {name}: {why}")
 
 
-def stage(jobs=1):
+def stage(jobs=2):
     """For make check: everything once, on the stock kernel and one kind of BAR."""
     total = on_host("stock", "static").plus(on_host("stock", "install"))
     row = next(iter(ROWS))
