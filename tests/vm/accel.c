@@ -195,26 +195,11 @@ void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd)
 	ring->sq_tail++;
 }
 
-static void query(int fd, uint32_t what, void *out, uint32_t size)
-{
-	struct embeng_accel_query arg = {.what = what, .size = size, .data = (uintptr_t)out};
-
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
-}
-
 struct embeng_accel_resets accel_resets(int fd)
 {
 	struct embeng_accel_resets out;
 
 	query(fd, EMBENG_ACCEL_QUERY_RESETS, &out, sizeof(out));
-	return out;
-}
-
-struct embeng_accel_context_state accel_state(int fd)
-{
-	struct embeng_accel_context_state out;
-
-	query(fd, EMBENG_ACCEL_QUERY_CONTEXT, &out, sizeof(out));
 	return out;
 }
 

@@ -75,7 +75,6 @@ void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd);
 
 /* What the driver says of its resets, and of this file's context. */
 struct embeng_accel_resets accel_resets(int fd);
-struct embeng_accel_context_state accel_state(int fd);
 struct embeng_accel_health accel_health(int fd);
 
 /* A context of its own takes a command and completes it. */
