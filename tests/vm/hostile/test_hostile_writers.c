@@ -18,7 +18,7 @@
 #include "options.h"
 #include "trainer.h"
 
-#define UNMAPPED "/sys/kernel/debug/embeng_emu/0/unmapped_in_use"
+#define UNMAPPED_IN_USE "/sys/kernel/debug/embeng_emu/0/unmapped_in_use"
 #define MS 1000000ll
 #define ROUND_NS (500 * MS)
 #define PREY_NS (200 * MS)
@@ -268,9 +268,9 @@ static void attack_until(int64_t until)
 static uint64_t unmapped_in_use(void)
 {
 	unsigned long long value;
-	FILE *file = fopen(UNMAPPED, "r");
+	FILE *file = fopen(UNMAPPED_IN_USE, "r");
 
-	ck_assert_msg(file, UNMAPPED);
+	ck_assert_msg(file, UNMAPPED_IN_USE);
 	ck_assert_int_eq(fscanf(file, "%llu", &value), 1);
 	fclose(file);
 	return value;
