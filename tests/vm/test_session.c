@@ -170,9 +170,10 @@ static void *read_on(void *arg)
 	struct reader *r = arg;
 	float rows[ROWS * DIM];
 
+	/* What was under way may be completed as aborted before the end is told. */
 	do
 		r->error = embeng_rows_read(r->e, 0, NULL, NULL, ROWS, rows);
-	while (!r->error);
+	while (!r->error || r->error == -ECANCELED);
 	embeng_last_error(&error);
 	snprintf(r->text, sizeof(r->text), "%.127s", error.text);
 	return NULL;
@@ -193,11 +194,11 @@ START_TEST(test_told_in_the_middle)
 	usleep(100000);
 	tell_function(r.e, ends[_i % 2].file);
 	pthread_join(thread, NULL);
-	ck_assert_msg(r.error == ends[_i % 2].error && strstr(r.text, ends[_i % 2].text),
-		      "%d, %s", r.error, r.text);
 	embeng_close(r.e);
 	if (_i % 2)
 		tell_bus("/sys/bus/pci/rescan");
+	ck_assert_msg(r.error == ends[_i % 2].error && strstr(r.text, ends[_i % 2].text),
+		      "%d, %s", r.error, r.text);
 }
 END_TEST
 
