@@ -7,9 +7,11 @@ usage: mutate.py SOURCE-ROOT [NAME...]
 Each mutation replaces one place of the source, which must be there exactly once, so that a
 mutation that no longer applies fails instead of passing silently. The copy is built, and the
 vectors and then the unit tests of the engine run until something fails: then it is caught.
-Speaks TAP. Exit status 0 when the unchanged copy passes and every mutation is caught.
+As many copies as there are processors. Speaks TAP. Exit status 0 when the unchanged copy passes and every mutation is caught.
 """
+import concurrent.futures
 import os
+import queue
 import shutil
 import subprocess
 import sys
@@ -22,7 +24,8 @@ UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_optimizers"
          "test_update", "test_hot_row", "test_non_lazy", "test_rows", "test_differential"]
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
           "docs", "tests"]
-TIMEOUT_S = 120
+TIMEOUT_S = 120  # a mutated test that takes so long hangs
+PATIENCE_S = 900  # with what is not mutated, on a machine that is busy
 
 
 def copy_tree(root, to):
@@ -35,12 +38,12 @@ def copy_tree(root, to):
             shutil.copy(path, to)
 
 
-def run(command, cwd):
+def run(command, cwd, timeout=TIMEOUT_S):
     """Exit status and output; None for one that ran too long."""
     try:
         done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=TIMEOUT_S, check=False,
-                              env={**os.environ, "CK_DEFAULT_TIMEOUT": str(TIMEOUT_S)})
+                              text=True, errors="replace", timeout=timeout, check=False,
+                              env={**os.environ, "CK_DEFAULT_TIMEOUT": str(timeout)})
     except subprocess.TimeoutExpired:
         return None, ""
     return done.returncode, done.stdout
@@ -51,21 +54,21 @@ class BuildFailed(Exception):
 
 
 def build(tree, target):
-    status, output = run(["ninja", "-C", "build", target], tree)
+    status, output = run(["ninja", "-C", "build", target], tree, PATIENCE_S)
     if status != 0:
         raise BuildFailed("it does not build:\n" + output[-2000:])
 
 
-def verdict(tree, units):
+def verdict(tree, units, timeout=TIMEOUT_S):
     """Name of the first thing that fails, or None when all pass. What is not run is not built."""
     build(tree, "runtime/embeng")
     status, _ = run(["build/runtime/embeng", "conform", "-d", "soft", "--cores", "3",
-                     "tests/vectors"], tree)
+                     "tests/vectors"], tree, timeout)
     if status != 0:
         return "vectors" if status is not None else "vectors (hang)"
     for unit in units:
         build(tree, f"tests/unit-{unit}")
-        status, _ = run([f"build/tests/unit-{unit}"], tree)
+        status, _ = run([f"build/tests/unit-{unit}"], tree, timeout)
         if status != 0:
             return unit if status is not None else f"{unit} (hang)"
     return None
@@ -98,24 +101,50 @@ def say(number, passed, name, words):
     return passed
 
 
+def prepare(root, tree):
+    """A copy of the sources, ready to build. What went wrong, or None."""
+    os.mkdir(tree)
+    copy_tree(root, tree)
+    status, output = run(["meson", "setup", "build", "-Doptimization=1", "-Dwerror=false"], tree)
+    return None if status == 0 else output[-2000:]
+
+
+def unchanged(tree, units):
+    """What fails without any mutation, or None."""
+    try:
+        return verdict(tree, units, PATIENCE_S)
+    except BuildFailed as failure:
+        return str(failure)
+
+
+def mutate_somewhere(trees, mutation, units):
+    """Returns (caught, words), in a copy that nobody else uses."""
+    tree = trees.get()
+    try:
+        return mutate(tree, mutation, units)
+    finally:
+        trees.put(tree)
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
     wanted = [m for m in MUTATIONS if not sys.argv[2:] or m.name in sys.argv[2:]]
     units = [u for u in UNITS if os.path.exists(os.path.join(root, "tests/unit", u + ".c"))]
+    jobs = min(len(os.sched_getaffinity(0)), len(wanted) or 1)
     print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="embeng-mutation-") as tree:
-        copy_tree(root, tree)
-        status, output = run(["meson", "setup", "build", "-Doptimization=1",
-                              "-Dwerror=false"], tree)
-        try:
-            failing = output[-2000:] if status != 0 else verdict(tree, units)
-        except BuildFailed as failure:
-            failing = str(failure)
+    with tempfile.TemporaryDirectory(prefix="embeng-mutation-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        names = [os.path.join(folder, str(job)) for job in range(jobs)]
+        wrong = [words for words in pool.map(lambda tree: prepare(root, tree), names) if words]
+        failing = wrong[0] if wrong else unchanged(names[0], units)
         if not say(1, failing is None, "unchanged engine", failing or "all pass"):
             return 1
+        trees = queue.Queue()
+        for name in names:
+            trees.put(name)
+        results = pool.map(lambda mutation: mutate_somewhere(trees, mutation, units), wanted)
         good = True
-        for number, mutation in enumerate(wanted, 2):
-            passed, words = mutate(tree, mutation, units)
+        for number, (mutation, (passed, words)) in enumerate(zip(wanted, results), 2):
             good &= say(number, passed, mutation.name, words)
     return 0 if good else 1
 
