@@ -135,8 +135,7 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 		ret = drain(e, *step, deadline, call);
 	}
 	/* An update that failed after it was taken will never be in the tables. */
-	if (!ret && e->failed)
-		ret = fail(e->failed, "%s", e->failed_text);
+	ret = ret ? ret : session_failed(e);
 	if (ret)
 		gate_leave(e);
 	return ret;

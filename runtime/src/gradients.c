@@ -281,7 +281,7 @@ static int submit_update(struct embeng *e, struct slot *slot)
 	e->device->ops->event_signal(e->device);
 	pthread_mutex_lock(&e->lock);
 	session_reap(e);
-	return e->failed ? fail(e->failed, "%s", e->failed_text) : 0;
+	return session_failed(e);
 }
 
 static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,

@@ -203,10 +203,10 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 {
 	struct replica *r = &e->replicas[b->replica];
 	struct slot *slot;
-	int ret;
+	int ret = session_failed(e);
 
-	if (e->failed)
-		return fail(e->failed, "%s", e->failed_text);
+	if (ret)
+		return ret;
 	if (!r->started) {
 		ret = session_start_replica(e, b->replica);
 		if (ret)

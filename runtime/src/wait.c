@@ -66,6 +66,13 @@ int session_lost(struct embeng *e)
 	return e->device->ops->lost(e->device, dead);
 }
 
+int session_failed(struct embeng *e)
+{
+	int ret = e->failed ? session_lost(e) : 0;
+
+	return ret || !e->failed ? ret : fail(e->failed, "%s", e->failed_text);
+}
+
 static void arm_all(struct embeng *e)
 {
 	struct ring *ring;

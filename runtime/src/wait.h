@@ -30,6 +30,12 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 /* 0, or -ENODEV or -ESHUTDOWN with a sentence: nothing will complete any more. */
 int session_lost(struct embeng *e);
 
+/*
+ * 0, or why an update that was taken is not in the tables. The loss of the device, which may
+ * follow from the same fault, is the greater news and is told instead.
+ */
+int session_failed(struct embeng *e);
+
 /* wait_until() for one request. */
 int wait_done(struct embeng *e, struct request *request, struct deadline deadline);
 

@@ -181,6 +181,34 @@ START_TEST(test_a_lost_device_says_why)
 }
 END_TEST
 
+/* The update that met the error stays failed, but the loss that came of it is what is told. */
+START_TEST(test_a_loss_outweighs_a_failed_update)
+{
+	struct embeng *e = open_on(device_name(), ROWS);
+	unsigned long long engines = number_in(FUNCTION "resets/engines");
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng_gradients g = {.size = sizeof(g)};
+	float values[SAMPLES * DIM] = {1}, rows[ROWS * DIM];
+	const float *features[] = {values};
+	int ret;
+
+	g.count = 1;
+	g.features = features;
+	ck_assert_int_eq(enqueue(e, 0), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	fault_arm("ecc_uncorrectable", 1);
+	ret = embeng_apply_gradients(e, &g, -1);
+	ck_assert_msg(!ret || ret == -EIO || ret == -ESHUTDOWN, "%d", ret);
+	while (number_in(FUNCTION "resets/engines") == engines)
+		usleep(10000);
+	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, ROWS, rows), -ESHUTDOWN);
+	last_error("since the device reported a fault");
+	ck_assert_int_eq(enqueue(e, 1), -ESHUTDOWN);
+	last_error("since the device reported a fault");
+	embeng_close(e);
+}
+END_TEST
+
 /* However long rows are written: the device shows that it works. */
 START_TEST(test_long_work_is_left_alone)
 {
@@ -207,6 +235,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_a_hung_command_is_told);
 	tcase_add_test(tcase, test_a_lost_device_says_why);
+	tcase_add_test(tcase, test_a_loss_outweighs_a_failed_update);
 	tcase_add_test(tcase, test_long_work_is_left_alone);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
