@@ -169,8 +169,8 @@ static u16 check_lengths(const struct model *model, const struct batch_feature *
 	return status;
 }
 
-static u16 get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width,
-	       u32 field, u32 feature, struct view *view)
+u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
+	    u32 feature, struct view *view)
 {
 	if (!mem_given(mem))
 		return 0;
@@ -184,17 +184,17 @@ static u16 copy_feature(struct command *command, struct batch_feature *f, u32 in
 	struct context *context = command->context;
 	struct view ids = { 0 }, offsets = { 0 }, weights = { 0 }, out = { 0 };
 	struct batch_input in;
-	u16 status = get(command, &g->offsets, EMBENG_REGION_DEVICE_READ, g->offset_width,
+	u16 status = mem_get(command, &g->offsets, EMBENG_REGION_DEVICE_READ, g->offset_width,
 			 EMBENG_FIELD_ROW_OFFSETS, index, &offsets);
 
 	if (!status)
-		status = get(command, &g->ids, EMBENG_REGION_DEVICE_READ, g->id_width,
+		status = mem_get(command, &g->ids, EMBENG_REGION_DEVICE_READ, g->id_width,
 			     EMBENG_FIELD_IDS, index, &ids);
 	if (!status)
-		status = get(command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
+		status = mem_get(command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
 			     EMBENG_FIELD_WEIGHTS, index, &weights);
 	if (!status)
-		status = get(command, &g->activations, EMBENG_REGION_DEVICE_WRITE, 4,
+		status = mem_get(command, &g->activations, EMBENG_REGION_DEVICE_WRITE, 4,
 			     EMBENG_FIELD_ACTIVATIONS, index, &out);
 	in = (struct batch_input){ ids.data, offsets.data, weights.data };
 	if (!status)

@@ -121,8 +121,17 @@ struct batch_input {
 u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, bool training, struct fault *fault);
 
+/* Copies [@count] numbers of @width bytes, signed, into @to. */
+void ids_widen(u64 *to, const void *from, u64 count, u32 width);
+/* Whether [@samples + 1] @offsets run from 0 up to @ids. */
+u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);
+
 /* scales.c: what weights and combiner mean for outputs and gradients. */
 void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training);
+
+/* Scales of samples [@first, @last), in calls of bounded work. */
+void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
+		u64 last);
 
 /* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
 int batch_cut(struct model *model, struct batch *batch);

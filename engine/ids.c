@@ -7,7 +7,7 @@
 
 #define F32_EXPONENT 0x7f800000u
 
-static void widen(u64 *to, const void *from, u64 count, u32 width)
+void ids_widen(u64 *to, const void *from, u64 count, u32 width)
 {
 	const s32 *narrow = from;
 
@@ -21,7 +21,7 @@ static void widen(u64 *to, const void *from, u64 count, u32 width)
 	COPIED();
 }
 
-static u16 check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault)
+u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault)
 {
 	u64 previous = 0;
 
@@ -206,12 +206,12 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	if (f->given.form == EMBENG_FORM_DENSE) {
 		identity(offsets, samples);
 	} else {
-		widen(offsets, in->offsets, samples + 1, f->given.offset_width);
-		status = check_offsets(offsets, samples, ids, feature, fault);
+		ids_widen(offsets, in->offsets, samples + 1, f->given.offset_width);
+		status = ids_check_offsets(offsets, samples, ids, feature, fault);
 	}
 	if (status)
 		return status;
-	widen(f->rows.data, in->ids, ids, f->given.id_width);
+	ids_widen(f->rows.data, in->ids, ids, f->given.id_width);
 	if (table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)
 		status = check_ids(f->rows.data, ids, table->record.rows, feature, fault);
 	if (!status && f->weighted && ids) {

@@ -17,13 +17,25 @@ static u64 bounded(const u64 *bag, u64 first, u64 samples, u64 most)
 	return low;
 }
 
+void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
+		u64 last)
+{
+	struct port_fpu fpu;
+
+	for (u64 end; first < last; first = end) {
+		end = bounded(work->bag, first, last, chunk_rows(1));
+		port_fpu_begin(&fpu);
+		kernels->scales(work, first, end);
+		port_fpu_end(&fpu);
+	}
+}
+
 /* A single unweighted row is its own sum, mean and sqrtn: then nothing is scaled. */
 void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training)
 {
 	struct kernel_scale_work work = {
 		.combiner = model->tables[model->blob.features[feature].table].record.combiner,
 	};
-	struct port_fpu fpu;
 
 	if (!f->scaled)
 		return;
@@ -31,12 +43,7 @@ void scales_make(const struct model *model, u32 feature, struct batch_feature *f
 	work.bag = f->bag.data;
 	work.scales = f->scales.data;
 	work.coef = training ? f->coef.data : NULL;
-	for (u64 first = 0, last; first < f->outputs; first = last) {
-		last = bounded(f->bag.data, first, f->outputs, chunk_rows(1));
-		port_fpu_begin(&fpu);
-		model->engine->kernels->scales(&work, first, last);
-		port_fpu_end(&fpu);
-	}
+	scales_run(model->engine->kernels, &work, 0, f->outputs);
 }
 
 /* With the sum a coefficient is the weight itself. */
