@@ -27,12 +27,12 @@ static const struct rule rules[] = {
 #define USES_STATS (USES_AFTER | USES_DESC | USES_ARG)
 #define USES_STATE_READ (USES_AFTER | USES_DESC)
 #define USES_STATE_WRITE (USES_AFTER | USES_DESC)
-#define USES_PARTITION 0
+#define USES_PARTITION USES_DESC
 #define USES_STAGE (USES_AFTER | USES_ARG)
 	EMBENG_OPCODE_TABLE(RULE)
 };
 
-#define STATUS_LAST EMBENG_STATUS_HUNG
+#define STATUS_LAST EMBENG_STATUS_BUFFER
 #define NOP_ARG_RESERVED 0xffff0000ull
 #define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
 
@@ -90,8 +90,7 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 {
 	u16 status;
 
-	/* PARTITION has no descriptor yet; a device without it does not know it. */
-	if (cmd->opcode > EMBENG_OP_STAGE || cmd->opcode == EMBENG_OP_PARTITION)
+	if (cmd->opcode > EMBENG_OP_STAGE)
 		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
 			   EMBENG_OP_STAGE);
 	if (!(rules[cmd->opcode].kinds & 1u << q->kind))

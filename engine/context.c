@@ -65,6 +65,7 @@ bool context_reap(struct context *c)
 	if (!gone || c->in_flight || c->accesses)
 		return false;
 	model_destroy(c);
+	context_pcsr_free(c);
 	region_table_unmap(c);
 	e->contexts[c->number] = NULL;
 	event_of_context(c, EMBENG_EVENT_CONTEXT_ENDED, 0);

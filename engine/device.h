@@ -18,6 +18,7 @@ struct context;
 struct workers;
 struct pending;
 struct kernel_ops;
+struct pcsr;
 
 /* What is wrong with a command; goes into its completion as it is. */
 struct fault {
@@ -115,6 +116,9 @@ void model_release(struct command *command);
 /* Drops the context's model and tables; nothing of it is in flight. */
 void model_destroy(struct context *context);
 
+/* Drops the memory that the context keeps for PARTITION; none runs. */
+void context_pcsr_free(struct context *context);
+
 /* Rows and floats that one command may touch are spread over the cores by these. */
 struct workers *workers_new(struct engine *engine, u32 cores);
 void workers_free(struct workers *workers);
@@ -151,6 +155,7 @@ struct context {
 	u32 region_count;
 	struct region *regions;	/* as last mapped; [region_count] */
 	struct model *model;	/* the model layer's */
+	struct pcsr *pcsr;	/* memory of PARTITION, the one that runs */
 	u32 report_epoch;
 	u32 in_flight; /* commands accepted and not completed */
 	u32 accesses;  /* sum of users over its regions */

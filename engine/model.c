@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "pcsr.h"
 #include "step.h"
 #include "update.h"
 
@@ -123,8 +124,7 @@ enum verdict model_admit(struct command *command, struct wait *wait)
 	enum verdict verdict;
 
 	if (command->cmd.opcode == EMBENG_OP_PARTITION)
-		return fail(command, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE,
-			    command->cmd.opcode, 0);
+		return VERDICT_READY;
 	if (command->cmd.opcode == EMBENG_OP_MODEL_LOAD)
 		return admit_load(command, wait);
 	if (!model)
@@ -166,6 +166,8 @@ u16 model_accept(struct command *command)
 		return accept_lookup(command);
 	case EMBENG_OP_UPDATE:
 		return update_accept(command);
+	case EMBENG_OP_PARTITION:
+		return pcsr_accept(command);
 	case EMBENG_OP_ROWS_WRITE:
 	case EMBENG_OP_ROWS_READ:
 	case EMBENG_OP_ROWS_FILL:
@@ -218,6 +220,7 @@ enum verdict model_ready(struct command *command, struct wait *wait)
 {
 	switch (command->cmd.opcode) {
 	case EMBENG_OP_MODEL_LOAD:
+	case EMBENG_OP_PARTITION:
 		return VERDICT_READY;
 	case EMBENG_OP_MODEL_UNLOAD:
 		return unload_ready(command, wait);
@@ -271,6 +274,9 @@ void model_run(struct command *command)
 	case EMBENG_OP_UPDATE:
 		if (!step_update_applied(command))
 			update_apply(command, command->cmd.step);
+		break;
+	case EMBENG_OP_PARTITION:
+		pcsr_run(command);
 		break;
 	case EMBENG_OP_DRAIN:
 		drain_run(command);
@@ -341,6 +347,9 @@ void model_release(struct command *command)
 	case EMBENG_OP_ROWS_READ:
 	case EMBENG_OP_ROWS_FILL:
 		rows_release(command);
+		break;
+	case EMBENG_OP_PARTITION:
+		port_free(command->state);
 		break;
 	}
 	command->state = NULL;

@@ -152,7 +152,10 @@ extern "C" {
 	X(INTERNAL, 37, DEVICE, EIO, 7, "the engine failed")                                       \
 	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")                                         \
 	X(STAGE, 39, PROGRAM, EINVAL, 2, "the table or slot has no staged copy, or has one")       \
-	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")
+	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")              \
+	X(GRID, 41, PROGRAM, EINVAL, 2, "the grid of cores does not fit the columns or samples")   \
+	X(LIMIT, 42, PROGRAM, ERANGE, 2, "a partition has more ids than its limit allows")         \
+	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the buffer does not hold the partitions")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
@@ -190,7 +193,17 @@ enum embeng_status {
 	X(BLOB, 21, "model blob")                    \
 	X(RESERVED, 22, "reserved")                  \
 	X(MODEL_HASH, 23, "model hash")              \
-	X(FILL, 24, "fill")
+	X(FILL, 24, "fill")                          \
+	X(CORES, 25, "cores")                        \
+	X(COLUMNS, 26, "columns")                    \
+	X(MAX_IDS, 27, "ids of a partition")         \
+	X(MAX_UNIQUE_IDS, 28, "unique ids of a partition") \
+	X(BUFFER, 29, "buffer")                      \
+	X(ROW_POINTERS, 30, "row pointers")          \
+	X(TOKENS, 31, "token ids")                   \
+	X(SAMPLE_IDS, 32, "sample ids")              \
+	X(GAINS, 33, "gains")                        \
+	X(RESULT, 34, "result")
 
 enum embeng_field {
 #define EMBENG_FIELD_ENUM(name, value, words) EMBENG_FIELD_##name = value,
@@ -264,10 +277,10 @@ enum embeng_queue_kind {
  * @after: LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_*, MODEL_UNLOAD: run on the
  *	tables as they are after this step's update (0: before any). Else 0
  * @desc: LOOKUP &struct embeng_lookup; UPDATE &struct embeng_update; MODEL_LOAD
- *	the blob; ROWS_* &struct embeng_rows; STATS where &struct embeng_stats
- *	goes; STATE_* one __u64, the optimizer's step count, written up to
- *	EMBENG_STEP_COUNT_MAX; FENCE an array of &struct embeng_fence_point. Read access, but for STATS and STATE_READ,
- *	which need write access
+ *	the blob; ROWS_* &struct embeng_rows; PARTITION &struct embeng_partition; STATS
+ *	where &struct embeng_stats goes; STATE_* one __u64, the optimizer's step count,
+ *	written up to EMBENG_STEP_COUNT_MAX; FENCE an array of &struct embeng_fence_point.
+ *	Read access, but for STATS and STATE_READ, which need write access
  * @arg: NOP: status to complete with in bits 0..15, delay in microseconds in
  *	bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
  *	read. STAGE: table index in bits 0..31, slot in bits 32..47 (as
@@ -313,7 +326,7 @@ struct embeng_cmd {
  * @index: the command's free-running index: which one it was, whatever its cookie
  * @element: index of the element at fault in its array; byte offset in a blob
  * @value: the offending value (an id as a sign-extended 64-bit number); NO_SPACE:
- *	bytes needed. On success: UPDATE distinct rows, ROWS_* rows, STATS bytes
+ *	bytes needed. On success: UPDATE distinct rows, ROWS_* rows, STATS bytes, PARTITION ids
  * @limit: the bound that @value broke; NO_SPACE: bytes there are
  * @timestamp: device time in ns, monotonic
  * @step: the command's step or after
@@ -464,6 +477,7 @@ enum embeng_form {
 	EMBENG_FORM_CSR = 0,   /* row offsets, ids, optional weights */
 	EMBENG_FORM_DENSE = 1, /* one id per sample, no offsets, no weights */
 	EMBENG_FORM_POOLED = 2, /* CSR, pooled even where the feature is a sequence */
+	EMBENG_FORM_COO = 3,	/* PARTITION alone: the sample of each id, never falling */
 };
 
 /**
@@ -661,6 +675,154 @@ struct embeng_stats {
 	__u64 hot_error;
 	struct embeng_hot_row hot[EMBENG_STATS_HOT];
 	__u64 core_ids[EMBENG_STATS_CORES];
+};
+
+/* -- PARTITION ----------------------------------------------------------- */
+
+/*
+ * The samples of one device as partitioned CSR: for each core of the device, for each
+ * minibatch, for each core of the grid (a partition) the ids whose rows that core holds.
+ * Needs no model. All columns of the grid are one stack of tables: id i of a table is column
+ * (i + rotation) % cores + i / cores * cores + column_offset, in partition column % cores as
+ * token column / cores. Sample s of a feature with n samples belongs to core s / (n /
+ * device_cores) of the device and is there row s % (n / device_cores), behind the rows of
+ * the features before it.
+ *
+ * Ids of a partition stand by bucket (in minibatches), token, row. Equal ids of a row become
+ * one, their gains added in the order given; a gain is the weight times the combiner's scale
+ * of the sample, from all its weights, 0 where there is none.
+ *
+ * Each partition begins at a multiple of 8 items; its row pointer is where it ends. The rest
+ * up to the next multiple is padded, the row pointers of a minibatch are filled with where
+ * the next one begins. What lies behind a core's last item is not written.
+ */
+enum embeng_flavour {
+	EMBENG_FLAVOUR_TF = 0,	/* pads 2^31 - 1 and 2^31; one core behind the other */
+	EMBENG_FLAVOUR_JAX = 1, /* pads 2^31 - 1 and NaN; a power of two cores. Without
+				 * MINIBATCHING each core has its own part of the buffer, and
+				 * row pointers count from there */
+};
+
+enum embeng_bucket {
+	EMBENG_BUCKET_DIV = 0,	/* column / (columns / 64, rounded up), at most 63 */
+	EMBENG_BUCKET_MOD = 1,	/* column % 64 */
+	EMBENG_BUCKET_HASH = 2, /* low bits of HighwayHash64 of the column's four bytes */
+};
+
+#define EMBENG_PARTITION_BUCKETS 64
+
+#define EMBENG_PARTITION_MINIBATCHING (1u << 0) /* beyond the limits: minibatches */
+#define EMBENG_PARTITION_DROPPING (1u << 1)	/* what still does not fit is left out, counted */
+
+#define EMBENG_PARTITION_CORES_MAX 65536u
+#define EMBENG_PARTITION_DEVICE_CORES_MAX 64u
+#define EMBENG_PARTITION_FEATURES_MAX 4096u
+
+/**
+ * struct embeng_partition - descriptor of a PARTITION
+ * @flavour: enum embeng_flavour
+ * @bucket: enum embeng_bucket
+ * @flags: EMBENG_PARTITION_*
+ * @feature_count: features of the stack, in order
+ * @feature_stride: bytes from one &struct embeng_partition_feature to the next, which
+ *	follow this header
+ * @cores: of the grid, all devices together
+ * @device_cores: of this device; divides @cores
+ * @reserved: 0
+ * @columns: rows of the stack, a multiple of @cores, at most 2^31
+ * @max_ids: most ids of a partition, 0: as many as there are
+ * @max_unique_ids: most columns of a partition, so
+ * @buffer: items that the device's buffer has, 0: enough. TF: a multiple of 8. JAX: rounded up
+ *	to 8 for each core; at most, and with 0 just, what @max_ids (rounded up to 8) for each
+ *	core, partition and, with MINIBATCHING, bucket makes
+ * @row_pointers: out [device_cores][minibatches][@cores rounded up to 8] s32, from where the
+ *	device's buffer begins or, see JAX, the core's part of it
+ * @tokens: out s32
+ * @samples: out s32, as many
+ * @gains: out f32, as many
+ * @result: out &struct embeng_partition_result and what follows it
+ * @reserved1: 0
+ *
+ * The four arrays may be longer than what is written. A failure writes none.
+ */
+struct embeng_partition {
+	__u8 flavour;
+	__u8 bucket;
+	__u16 flags;
+	__u32 feature_count;
+	__u32 feature_stride;
+	__u32 cores;
+	__u32 device_cores;
+	__u32 reserved;
+	__u64 columns;
+	__u64 max_ids;
+	__u64 max_unique_ids;
+	__u64 buffer;
+	struct embeng_mem row_pointers;
+	struct embeng_mem tokens;
+	struct embeng_mem samples;
+	struct embeng_mem gains;
+	struct embeng_mem result;
+	__u64 reserved1;
+};
+
+/**
+ * struct embeng_partition_feature - one feature's samples
+ * @form: CSR, DENSE or COO of enum embeng_form
+ * @id_width: 4 or 8 bytes, signed
+ * @offset_width: 4 or 8 bytes, signed; 0 for DENSE
+ * @combiner: enum embeng_combiner
+ * @rotation: below the grid's cores
+ * @rows: of the table; ids are below
+ * @column_offset: of the table in the stack, a multiple of the grid's cores
+ * @sample_count: of this device, a multiple of its cores
+ * @id_count: as in &struct embeng_lookup_feature
+ * @offsets: CSR [sample_count + 1], from 0 to id_count, never falling; COO [id_count],
+ *	samples, never falling
+ * @ids: [id_count]
+ * @weights: [id_count] f32, or not given: 1; none for DENSE
+ */
+struct embeng_partition_feature {
+	__u8 form;
+	__u8 id_width;
+	__u8 offset_width;
+	__u8 combiner;
+	__u32 rotation;
+	__u64 rows;
+	__u64 column_offset;
+	__u64 sample_count;
+	__u64 id_count;
+	struct embeng_mem offsets;
+	struct embeng_mem ids;
+	struct embeng_mem weights;
+};
+
+/**
+ * struct embeng_partition_result - what a PARTITION found
+ * @dropped_ids: left out. JAX counts each id that the limits leave out, TF equal ids of a
+ *	sample once; so do both for what the buffer leaves out
+ * @splits: mask of where buckets are parted into minibatches. TF: bit 0 in the middle, bits 1
+ *	and 2 in the middles of the halves, and so on. JAX: bits 0 to 31 between the pairs of
+ *	buckets, 32 to 47 between those, up to bit 62 in the middle
+ * @row_pointers: entries written
+ * @items: one past the last item written
+ * @buffer: items that the buffer has, as given or as the limits ask for
+ * @minibatches: of each core
+ * @row_stride: row pointers of a minibatch
+ *
+ * Behind it stand, before dropping, __u32 [cores] most ids of each partition, the maximum
+ * over the device's cores, and so the most columns; then __u64 [device_cores] items that a
+ * core needs, each partition rounded up to 8; the first item of each core; and one past its
+ * last.
+ */
+struct embeng_partition_result {
+	__u64 dropped_ids;
+	__u64 splits;
+	__u64 row_pointers;
+	__u64 items;
+	__u64 buffer;
+	__u32 minibatches;
+	__u32 row_stride;
 };
 
 /* -- FENCE --------------------------------------------------------------- */
@@ -992,6 +1154,14 @@ EMBENG_ASSERT_AT(embeng_rows, ids, 24);
 EMBENG_ASSERT_AT(embeng_rows, data, 48);
 EMBENG_ASSERT_AT(embeng_rows, fill, 72);
 EMBENG_ASSERT_AT(embeng_rows, seed, 88);
+EMBENG_ASSERT(sizeof(struct embeng_partition) == 184);
+EMBENG_ASSERT_AT(embeng_partition, columns, 24);
+EMBENG_ASSERT_AT(embeng_partition, row_pointers, 56);
+EMBENG_ASSERT_AT(embeng_partition, result, 152);
+EMBENG_ASSERT(sizeof(struct embeng_partition_feature) == 112);
+EMBENG_ASSERT_AT(embeng_partition_feature, rows, 8);
+EMBENG_ASSERT_AT(embeng_partition_feature, offsets, 40);
+EMBENG_ASSERT(sizeof(struct embeng_partition_result) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
 EMBENG_ASSERT(sizeof(struct embeng_stats) == 88 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
 EMBENG_ASSERT_AT(embeng_stats, ids, 8);

@@ -72,6 +72,7 @@ INLINE void prefetch_floats(const float *p, u32 count)
 #include "body_lookup.h"
 #include "body_gradient.h"
 #include "body_update.h"
+#include "body_merge.h"
 
 #define KERNEL_OPS(variable, title) \
 	const struct kernel_ops variable = { \
@@ -83,6 +84,7 @@ INLINE void prefetch_floats(const float *p, u32 count)
 		.run_gradient = run_gradient, \
 		.add_row = add_row, \
 		.update_row = update_row, \
+		.merge = merge, \
 	}
 
 #endif

@@ -154,6 +154,31 @@ struct kernel_update {
 };
 
 /**
+ * struct kernel_merge - ids of one core in a partitioned CSR, equal ones to be made one
+ * @sorted: words, by token within a partition; upper half: token << row_bits | row, or with
+ *	@payload the token alone; lower half: gain, or index of the payload
+ * @payload: row << 32 | gain of each index; NULL: all is in the words
+ * @row_bits: see @sorted, below 32
+ * @tokens: out, [count]
+ * @samples: out, [count] row of each
+ * @gains: out, [count], those of equal ids added in order
+ * @count: written so far
+ * @columns: distinct tokens, of all partitions
+ * @last: what was read last, ~0 where a partition begins
+ */
+struct kernel_merge {
+	const u64 *sorted;
+	const u64 *payload;
+	u32 row_bits;
+	u32 *tokens;
+	u32 *samples;
+	float *gains;
+	u64 count;
+	u64 columns;
+	u64 last;
+};
+
+/**
  * struct kernel_ops - one variant of the kernels; all variants give the same bits
  * @name: "portable", "avx2", "avx512"
  * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
@@ -171,6 +196,7 @@ struct kernel_update {
  *	right with @add_row, then the replicas' totals, which is what @row_gradient does
  * @add_row: dst += src
  * @update_row: everything after the sum for one row; @slots as in kernel_update
+ * @merge: words [first, last) of one partition, behind those before
  */
 struct kernel_ops {
 	const char *name;
@@ -184,6 +210,7 @@ struct kernel_ops {
 			     void *scratch);
 	void (*add_row)(float *dst, const float *src, u32 dim);
 	void (*update_row)(const struct kernel_update *u, u64 row, const float *sum);
+	void (*merge)(struct kernel_merge *m, u64 first, u64 last);
 };
 
 /**

@@ -69,6 +69,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 static inline void direct_free(struct direct *d)
 {
 	model_destroy(&d->context);
+	context_pcsr_free(&d->context);
 	ck_assert_uint_eq(d->engine.table_memory_used, 0);
 	workers_free(d->engine.workers);
 	port_mutex_free(d->engine.lock);
