@@ -23,7 +23,7 @@ static int add(struct embeng_batch *b, int feature, const struct arrays *a)
 	}
 }
 
-int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
+static int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
 	      struct arrays **kept)
 {
 	int feature = embeng_model_feature(r->model, name), err;
@@ -39,4 +39,27 @@ int input_add(struct run *r, struct embeng_batch *b, const char *name, struct js
 				name);
 	err = add(b, feature, *kept);
 	return err ? run_library(r, err) : 0;
+}
+
+int inputs_add(struct run *r, struct embeng_batch *b, struct json_object *features,
+	       struct arrays **kept)
+{
+	json_object_object_foreach(features, name, input) {
+		int err = input_add(r, b, name, input, kept);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int batch_begin(struct run *r, enum embeng_mode mode, uint32_t replica, struct embeng_batch **b)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	*b = embeng_batch_new(r->e, mode, replica);
+	if (*b)
+		return 0;
+	embeng_last_error(&error);
+	return run_fail(r, error.code, "%s", error.text);
 }

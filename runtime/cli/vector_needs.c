@@ -10,7 +10,7 @@
 static const char *const present[] = {
 	"optimizer:sgd", "optimizer:adagrad", "optimizer:adagrad_momentum", "optimizer:ftrl",
 	"optimizer:adam", "options", "policies", "slots", "checkpoint",
-	"serving",
+	"serving", "partition",
 };
 
 static const struct {

@@ -79,16 +79,18 @@ void run_close(struct run *r);
 struct arrays;
 
 /*
- * vector_batch.c: one feature's input into a batch, which keeps pointers to what
- * is added to @kept, for inputs_free() after the enqueue.
+ * vector_batch.c: a new batch; and the inputs of several features, by name, into one, which
+ * keeps pointers to what is added to @kept, for inputs_free() after its use.
  */
-int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
-	      struct arrays **kept);
+int batch_begin(struct run *r, enum embeng_mode mode, uint32_t replica, struct embeng_batch **b);
+int inputs_add(struct run *r, struct embeng_batch *b, struct json_object *features,
+	       struct arrays **kept);
 
 /* 0, a negative errno, or STEP_MISMATCH. */
 int step_run(struct run *r, const char *verb, struct json_object *body);
 int step_apply_gradients(struct run *r, struct json_object *body);
 int step_lookup(struct run *r, struct json_object *body);
+int step_partition(struct run *r, struct json_object *body);
 int step_save(struct run *r, struct json_object *body);
 int step_restore(struct run *r, struct json_object *body);
 int step_reopen(struct run *r, struct json_object *body);

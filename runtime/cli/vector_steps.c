@@ -21,18 +21,6 @@ int step_replica(struct run *r, struct json_object *body, uint32_t *replica)
 	return 0;
 }
 
-static int fill_batch(struct run *r, struct embeng_batch *b, struct json_object *features,
-		      struct arrays **kept)
-{
-	json_object_object_foreach(features, name, input) {
-		int err = input_add(r, b, name, input, kept);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 static int step_enqueue(struct run *r, struct json_object *body)
 {
 	enum embeng_mode mode = bool_member(body, "training", true) ? EMBENG_TRAIN
@@ -44,14 +32,10 @@ static int step_enqueue(struct run *r, struct json_object *body)
 
 	if (err)
 		return err;
-	b = embeng_batch_new(r->e, mode, replica);
-	if (!b) {
-		struct embeng_error error = {.size = sizeof(error)};
-
-		embeng_last_error(&error);
-		return run_fail(r, error.code, "%s", error.text);
-	}
-	err = fill_batch(r, b, member(body, "features"), &kept);
+	err = batch_begin(r, mode, replica, &b);
+	if (err)
+		return err;
+	err = inputs_add(r, b, member(body, "features"), &kept);
 	if (!err) {
 		err = embeng_enqueue(r->e, b, 0);
 		if (err)
@@ -268,6 +252,7 @@ static const struct {
 	{"expect_table", step_expect_table},
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
+	{"partition", step_partition},
 	{"save", step_save},
 	{"restore", step_restore},
 	{"reopen", step_reopen},

@@ -28,9 +28,9 @@
  *   freeing, which do nothing there.
  *
  * This header includes all of them: embeng/error.h (errors, log), embeng/model.h
- * (tables, optimizers, features), embeng/plan.h (memory), embeng/checkpoint.h (save, restore,
- * inspect), embeng/serving.h (lookups without an engine). Devices, batches and
- * steps are here.
+ * (tables, optimizers, features), embeng/plan.h (memory), embeng/partition.h (batches as
+ * SparseCores take them), embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
+ * (lookups without an engine). Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
  */
@@ -39,6 +39,7 @@
 #include "embeng/checkpoint.h"
 #include "embeng/error.h"
 #include "embeng/model.h"
+#include "embeng/partition.h"
 #include "embeng/plan.h"
 #include "embeng/serving.h"
 

@@ -104,6 +104,7 @@ static void destroy(struct embeng *e)
 	}
 	embeng_model_free(e->model);
 	log_end(&e->log);
+	pthread_mutex_destroy(&e->grid);
 	pthread_mutex_destroy(&e->rows);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -143,6 +144,7 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	e->fork = fork_generation();
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->rows, NULL);
+	pthread_mutex_init(&e->grid, NULL);
 	log_init(&e->log);
 	ret = start(e, from, model);
 	if (ret)

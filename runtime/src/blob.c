@@ -33,7 +33,7 @@ static void put(struct sink *sink, struct embeng_record *record, uint16_t type, 
 	sink->records++;
 }
 
-static uint8_t combiner_of(enum embeng_combiner_name name)
+uint8_t model_combiner(enum embeng_combiner_name name)
 {
 	switch (name) {
 	case EMBENG_MEAN:
@@ -115,7 +115,7 @@ static void put_table(struct sink *sink, const struct table *t)
 	struct embeng_record_table r = {
 		.rows = (uint64_t)t->rows,
 		.dim = (uint32_t)t->dim,
-		.combiner = combiner_of(t->combiner),
+		.combiner = model_combiner(t->combiner),
 		.out_of_range = policy_of(t->policy),
 	};
 

@@ -46,18 +46,26 @@ static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request
 	return ret;
 }
 
-int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer)
+int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer)
 {
 	struct request request = {0};
 	int ret = run_transfer(e, cmd, &request, deadline_never());
 
-	if (ret)
-		return ret;
-	if (request.status)
-		return command_error(what, &request.answer);
-	if (answer)
+	if (!ret)
 		*answer = request.answer;
-	return 0;
+	return ret;
+}
+
+int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer)
+{
+	struct embeng_cqe own;
+	int ret = transfer_quietly(e, cmd, &own);
+
+	if (!ret && own.status)
+		ret = command_error(what, &own);
+	if (!ret && answer)
+		*answer = own;
+	return ret;
 }
 
 /*

@@ -24,11 +24,9 @@ uint64_t layout_input_head(size_t features)
 	return sizeof(struct embeng_lookup) + features * sizeof(struct embeng_lookup_feature);
 }
 
-uint64_t layout_input(struct array *arrays, size_t features)
+uint64_t layout_copies(struct array *arrays, size_t count, uint64_t at)
 {
-	uint64_t at = layout_input_head(features);
-
-	for (size_t i = 0; i < ARRAYS * features; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct array *a = &arrays[i];
 
 		if (!a->data || a->in_place)
@@ -37,6 +35,11 @@ uint64_t layout_input(struct array *arrays, size_t features)
 		at = a->at + a->count * a->width;
 	}
 	return at;
+}
+
+uint64_t layout_input(struct array *arrays, size_t features)
+{
+	return layout_copies(arrays, ARRAYS * features, layout_input_head(features));
 }
 
 int layout_outputs(const struct embeng_model *model, const struct output *outputs, uint64_t *at,

@@ -29,7 +29,10 @@ void layout_arrays(struct array a[ARRAYS], uint64_t samples, uint64_t ids,
 /* Bytes of a LOOKUP's descriptor, which stands first. */
 uint64_t layout_input_head(size_t features);
 
-/* Places the copies of arrays that are given and not in place. Return: bytes in all. */
+/* Places the copies of arrays that are given and not in place behind @at. Return: the end. */
+uint64_t layout_copies(struct array *arrays, size_t count, uint64_t at);
+
+/* So, behind a LOOKUP's descriptor. Return: bytes in all. */
 uint64_t layout_input(struct array *arrays, size_t features);
 
 /*

@@ -52,4 +52,7 @@ const char *model_slot_name(const struct embeng_model *model, int table, size_t 
 const char *slot_names(enum embeng_optimizer_name kind, const char *none,
 		       char text[SLOT_NAMES_TEXT]);
 
+/* blob.c: as the engine numbers combiners. */
+uint8_t model_combiner(enum embeng_combiner_name name);
+
 #endif

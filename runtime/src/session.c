@@ -190,6 +190,7 @@ void session_stop(struct embeng *e)
 {
 	close_ring(e, &e->transfer);
 	region_free(e->device, &e->staging);
+	region_free(e->device, &e->partition);
 	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
 		stop_replica(e, &e->replicas[i]);
 	free(e->replicas);

@@ -92,6 +92,8 @@ struct embeng {
 	struct log log;		  /* has its own lock */
 	pthread_mutex_t rows;	  /* one row transfer at a time; taken before e->lock */
 	struct region staging;	  /* its memory */
+	pthread_mutex_t grid;	  /* one partitioning at a time; taken before e->lock */
+	struct region partition;  /* its memory */
 };
 
 /* 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
@@ -130,7 +132,8 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 void gate_leave(struct embeng *e);
 /* Submits when the ring has room, waits for that. */
 int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
-/* A transfer command from submission to its end. */
+/* A transfer command from submission to its end; the other leaves its status to the caller. */
+int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);
 int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
 
 /* slot.c */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside embeng_partition(): the stack, its descriptor and its answer. */
+#ifndef EMBENG_PARTITIONING_H
+#define EMBENG_PARTITIONING_H
+
+#include "session.h"
+
+/* A feature of the stack. */
+struct place {
+	size_t feature;
+	uint64_t column_offset;
+	uint32_t rotation;
+};
+
+/* The features of a batch that have an input, and where their tables stand. */
+struct stack {
+	const struct embeng_batch *b;
+	const struct embeng_partition_options *o;
+	struct place *places;
+	size_t count;
+	uint64_t columns; /* rows of all its tables, padded */
+	uint64_t ids;
+};
+
+/* partition_stack.c: 0, or a negative errno with a sentence. Freed by stack_free(). */
+int stack_make(const struct embeng_batch *b, const struct embeng_partition_options *o,
+	       struct stack *stack);
+void stack_free(struct stack *stack);
+/* Most row pointers and items that there can be. */
+void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *items);
+
+/* partition_error.c: the sentence of a PARTITION that failed. Returns the negative errno. */
+int partition_error(const struct stack *stack, const struct embeng_cqe *c);
+
+static inline const struct table *stack_table(const struct stack *stack, size_t feature)
+{
+	const struct embeng_model *model = stack->b->e->model;
+
+	return &model->tables[model->features[feature].table];
+}
+
+#endif

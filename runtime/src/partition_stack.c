@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+/* The features of a batch as one stack of tables over a grid of cores. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "partition.h"
+
+#define ROWS_PER_CORE 8u /* a table has a multiple of so many on each core */
+#define COLUMNS_MAX (1ull << 31)
+#define BUCKETS 64u
+#define ALIGN 8u
+#define WHAT "embeng_partition"
+
+static int check_grid(const struct embeng_partition_options *o)
+{
+	if (!o->sparse_cores || o->sparse_cores > EMBENG_PARTITION_CORES_MAX)
+		return fail(-ERANGE, WHAT ": %u sparse_cores; 1 to %u are allowed", o->sparse_cores,
+			    EMBENG_PARTITION_CORES_MAX);
+	if (!o->cores_per_device || o->cores_per_device > EMBENG_PARTITION_DEVICE_CORES_MAX)
+		return fail(-ERANGE, WHAT ": %u cores_per_device; 1 to %u are allowed",
+			    o->cores_per_device, EMBENG_PARTITION_DEVICE_CORES_MAX);
+	if (o->sparse_cores % o->cores_per_device)
+		return fail(-EINVAL, WHAT ": %u sparse_cores are not a multiple of %u "
+			    "cores_per_device", o->sparse_cores, o->cores_per_device);
+	if (o->flavour == EMBENG_PARTITION_JAX && (o->sparse_cores & (o->sparse_cores - 1)))
+		return fail(-EINVAL, WHAT ": %u sparse_cores; the jax flavour wants a power of two",
+			    o->sparse_cores);
+	if (o->device >= o->sparse_cores / o->cores_per_device)
+		return fail(-ERANGE, WHAT ": device %u; %u sparse_cores are devices 0 to %u",
+			    o->device, o->sparse_cores, o->sparse_cores / o->cores_per_device - 1);
+	return 0;
+}
+
+static int check_limits(const struct embeng_partition_options *o)
+{
+	if (o->max_ids_per_partition > INT32_MAX - ALIGN)
+		return fail(-ERANGE, WHAT ": max_ids_per_partition %" PRIu64 "; at most %u is "
+			    "allowed", o->max_ids_per_partition, INT32_MAX - ALIGN);
+	if (o->max_unique_ids_per_partition > INT32_MAX - ALIGN)
+		return fail(-ERANGE, WHAT ": max_unique_ids_per_partition %" PRIu64 "; at most %u "
+			    "is allowed", o->max_unique_ids_per_partition, INT32_MAX - ALIGN);
+	if (o->buffer_size > INT32_MAX - 1024)
+		return fail(-ERANGE, WHAT ": buffer_size %" PRIu64 "; positions are 32 bits wide",
+			    o->buffer_size);
+	if (o->flavour == EMBENG_PARTITION_TF && o->buffer_size % ALIGN)
+		return fail(-EINVAL, WHAT ": buffer_size %" PRIu64 " is not a multiple of %u",
+			    o->buffer_size, ALIGN);
+	return 0;
+}
+
+static int check_options(const struct embeng_partition_options *o)
+{
+	int ret;
+
+	if (!o || o->size < sizeof(*o))
+		return fail(-EINVAL, WHAT ": no options, or of another size");
+	if (o->flavour != EMBENG_PARTITION_TF && o->flavour != EMBENG_PARTITION_JAX)
+		return fail(-EINVAL, WHAT ": there is no flavour %d", (int)o->flavour);
+	if ((unsigned int)o->bucket > EMBENG_PARTITION_BUCKET_HASH)
+		return fail(-EINVAL, WHAT ": there is no bucket %d", (int)o->bucket);
+	ret = check_grid(o);
+	return ret ? ret : check_limits(o);
+}
+
+static int check_input(const struct stack *stack, size_t index)
+{
+	const struct feature *f = &stack->b->e->model->features[index];
+	const struct input *in = &stack->b->inputs[index];
+
+	if (in->error)
+		return fail(in->error, "%s", in->error_text ? in->error_text :
+			    "an input was refused");
+	if (in->form == INPUT_CSR && !in->pooled)
+		return fail(-EINVAL, "feature %s: the positions of a sequence have no place in a "
+			    "partition; give one id for each as dense", f->name);
+	if (in->samples % stack->o->cores_per_device)
+		return fail(-EINVAL, "feature %s: %zu samples are not a multiple of %u "
+			    "cores_per_device", f->name, in->samples, stack->o->cores_per_device);
+	return 0;
+}
+
+static bool has_input(const struct embeng_batch *b, size_t feature)
+{
+	return b->inputs[feature].form != INPUT_NONE || b->inputs[feature].error;
+}
+
+static int list_features(struct stack *stack)
+{
+	for (size_t f = 0; f < stack->b->count; f++) {
+		int ret;
+
+		if (!has_input(stack->b, f))
+			continue;
+		ret = check_input(stack, f);
+		if (ret)
+			return ret;
+		stack->ids += stack->b->inputs[f].id_count;
+		stack->places[stack->count++].feature = f;
+	}
+	if (!stack->count)
+		return fail(-EINVAL, WHAT ": the batch has no input");
+	if (stack->count > EMBENG_PARTITION_FEATURES_MAX)
+		return fail(-ERANGE, WHAT ": %zu features; at most %u are allowed", stack->count,
+			    EMBENG_PARTITION_FEATURES_MAX);
+	return 0;
+}
+
+/* Gives a table its rows of the stack, if any feature uses it. */
+static int stack_one(struct stack *stack, int table, uint64_t *number)
+{
+	const struct embeng_partition_options *o = stack->o;
+	const struct table *t = &stack->b->e->model->tables[table];
+	uint64_t each = (uint64_t)ROWS_PER_CORE * o->sparse_cores, rows = (uint64_t)t->rows;
+	uint32_t by = o->rotation_given ? o->rotation : o->cores_per_device;
+	bool used = false;
+
+	for (size_t i = 0; i < stack->count; i++) {
+		struct place *p = &stack->places[i];
+
+		if (stack->b->e->model->features[p->feature].table != table)
+			continue;
+		p->column_offset = stack->columns;
+		p->rotation = (uint32_t)(*number * (uint64_t)by % o->sparse_cores);
+		used = true;
+	}
+	if (!used)
+		return 0;
+	if (rows > COLUMNS_MAX || (rows + each - 1) / each * each > COLUMNS_MAX - stack->columns)
+		return fail(-ERANGE, "table %s: with its %" PRIu64 " rows the stack has more than "
+			    "2^31", t->name, rows);
+	stack->columns += (rows + each - 1) / each * each;
+	++*number;
+	return 0;
+}
+
+int stack_make(const struct embeng_batch *b, const struct embeng_partition_options *o,
+	       struct stack *stack)
+{
+	uint64_t number = 0;
+	int ret = check_options(o);
+
+	*stack = (struct stack){.b = b, .o = o};
+	if (ret)
+		return ret;
+	stack->places = calloc(b->count + 1, sizeof(*stack->places));
+	if (!stack->places)
+		return fail(-ENOMEM, WHAT ": no memory for %zu features", b->count);
+	ret = list_features(stack);
+	for (size_t t = 0; !ret && t < b->e->model->table_count; t++)
+		ret = stack_one(stack, (int)t, &number);
+	if (ret)
+		stack_free(stack);
+	return ret;
+}
+
+void stack_free(struct stack *stack)
+{
+	free(stack->places);
+	stack->places = NULL;
+}
+
+/* Each core of JAX may have a part of the buffer as large as the largest core's. */
+void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *items)
+{
+	const struct embeng_partition_options *o = stack->o;
+	uint64_t cores = o->sparse_cores, each = o->cores_per_device;
+	bool limited = o->max_ids_per_partition || o->max_unique_ids_per_partition;
+	uint64_t minibatches = o->minibatching && limited ? BUCKETS : 1;
+	uint64_t gaps = each * cores * minibatches;
+	bool parts = o->flavour == EMBENG_PARTITION_JAX && !o->minibatching;
+
+	*row_pointers = each * minibatches * ((cores + ALIGN - 1) / ALIGN * ALIGN);
+	*items = stack->ids + (ALIGN - 1) * (gaps < stack->ids ? gaps : stack->ids);
+	if (!parts)
+		return;
+	*items *= each;
+	if (o->max_ids_per_partition) {
+		uint64_t part = (o->max_ids_per_partition + ALIGN - 1) / ALIGN * ALIGN * cores;
+
+		*items = stack->ids + (ALIGN - 1) * gaps + (each - 1) * part;
+	}
+	if (o->buffer_size)
+		*items = (o->buffer_size / (ALIGN * each) + 1) * ALIGN * each;
+}
