@@ -7,6 +7,7 @@ import math
 
 from embref import Engine
 from referror import RefError
+from refpartition import partition
 from refserving import serve
 
 WIDTH = 100
@@ -140,6 +141,15 @@ class Vector:
         for name in (out or {}):
             body["expect"][name] = rounded(out[name])
         body.update(tolerance)
+
+    def partition(self, features, only=None, error=None, **options):
+        """only: what of the result to compare, default all."""
+        body = {**options, "features": features, "expect": {}}
+        out = self._step("partition", body,
+                         lambda: partition(self.engine.model, features, body), error)
+        for key, value in (out or {}).items():
+            if only is None or key in only:
+                body["expect"][key] = rounded(value) if key == "items" else value
 
     def save(self, folder="a", error=None):
         self._step("save", {"dir": folder}, lambda: self.engine.save(folder), error)
