@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Another thread flips ids, offsets and the library's own descriptors while the
- * engine reads them: lookups succeed or fail, nothing else happens.
+ * engine reads them: lookups and partitions succeed or fail, nothing else happens.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,15 +54,41 @@ static void lookups(struct embeng *e, const int64_t *ids, const int64_t *splits)
 	embeng_batch_free(b);
 }
 
+static void partitions(struct embeng *e, const int64_t *ids, const int64_t *splits)
+{
+	struct embeng_partition_options o = {.size = sizeof(o), .flavour = EMBENG_PARTITION_JAX,
+					     .sparse_cores = 4, .cores_per_device = 4,
+					     .max_ids_per_partition = 40, .minibatching = 1,
+					     .allow_id_dropping = 1};
+	static int32_t pointers[64 * 32], tokens[IDS * 16], samples[IDS * 16];
+	static float gains[IDS * 16];
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct embeng_partitioned out = {
+			.size = sizeof(out), .row_pointers = pointers,
+			.row_pointer_capacity = 64 * 32, .token_ids = tokens,
+			.sample_ids = samples, .gains = gains, .capacity = IDS * 16};
+
+		o.minibatching = i & 1;
+		embeng_batch_reset(b, EMBENG_INFERENCE);
+		if (!embeng_batch_ragged_splits(b, 0, EMBENG_I64, ids, IDS, splits, IDS + 1, NULL,
+						0))
+			embeng_partition(e, b, &o, &out);
+	}
+	embeng_batch_free(b);
+}
+
 static void attack(struct embeng *e, uint64_t *words, size_t count, const int64_t *ids,
-		   const int64_t *splits)
+		   const int64_t *splits,
+		   void (*call)(struct embeng *e, const int64_t *ids, const int64_t *splits))
 {
 	struct target target = {.words = words, .count = count, .seed = 12345};
 	pthread_t thread;
 
 	__atomic_store_n(&stop, 0, __ATOMIC_RELAXED);
 	ck_assert_int_eq(pthread_create(&thread, NULL, flip, &target), 0);
-	lookups(e, ids, splits);
+	call(e, ids, splits);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 }
@@ -79,14 +105,14 @@ START_TEST(flipped_memory)
 
 	for (int i = 0; i <= IDS; i++)
 		splits[i] = i;
-	attack(e, (uint64_t *)ids, IDS, ids, splits);
+	attack(e, (uint64_t *)ids, IDS, ids, splits, lookups);
 	memset(ids, 0, IDS * 8);
-	attack(e, (uint64_t *)splits, IDS + 1, ids, splits);
+	attack(e, (uint64_t *)splits, IDS + 1, ids, splits, lookups);
 	for (int i = 0; i <= IDS; i++)
 		splits[i] = i;
 	lookups(e, ids, splits);
 	ck_assert_ptr_nonnull(slot->input.data);
-	attack(e, (uint64_t *)slot->input.data, 20, ids, splits);
+	attack(e, (uint64_t *)slot->input.data, 20, ids, splits, lookups);
 	for (int i = 0; i < IDS; i++)
 		ids[i] = i ? 1 : 2;
 	b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
@@ -101,4 +127,25 @@ START_TEST(flipped_memory)
 }
 END_TEST
 
-RUN_SUITE("hostile", flipped_memory)
+START_TEST(flipped_partitions)
+{
+	struct embeng *e = open_small(&(struct shape){.combiner = EMBENG_MEAN});
+	int64_t *ids = embeng_buffer_alloc(e, IDS * 8);
+	int64_t *splits = embeng_buffer_alloc(e, (IDS + 1) * 8);
+
+	for (int i = 0; i <= IDS; i++)
+		splits[i] = i;
+	attack(e, (uint64_t *)ids, IDS, ids, splits, partitions);
+	memset(ids, 0, IDS * 8);
+	attack(e, (uint64_t *)splits, IDS + 1, ids, splits, partitions);
+	for (int i = 0; i <= IDS; i++)
+		splits[i] = i;
+	partitions(e, ids, splits);
+	ck_assert_ptr_nonnull(e->partition.data);
+	attack(e, (uint64_t *)e->partition.data, 40, ids, splits, partitions);
+	partitions(e, ids, splits);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("hostile", flipped_memory, flipped_partitions)
