@@ -48,6 +48,7 @@ TARGETS = {
         "engine/stage.c", "engine/stats.c", "engine/step.c", "engine/update.c"]),
     "data": Target(100000, ["runtime/cli/data_*.c", "runtime/cli/dataset.c"]),
     "firmware": Target(30000, ["engine/firmware.c", "engine/boot.c"]),
+    "partition": Target(20000, ["engine/pcsr*.c", "engine/highway.c"]),
     "rings": Target(8000, [
         "engine/admin.c", "engine/context.c", "engine/queue.c", "engine/region.c",
         "engine/ring.c"]),
