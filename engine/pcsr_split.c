@@ -125,6 +125,16 @@ static u64 split_jax(const struct pcsr_job *job)
 	return boundaries;
 }
 
+/* The builtin is a call into the compiler's library, which a kernel lacks. */
+static u32 count_bits(u64 word)
+{
+	u32 count = 0;
+
+	for (; word; word &= word - 1)
+		count++;
+	return count;
+}
+
 /* Bit of a flavour's mask that stands for a boundary. */
 static u64 mask_of(u64 boundaries, bool jax)
 {
@@ -150,5 +160,5 @@ void pcsr_split(struct pcsr_job *job)
 	if (job->buckets == BUCKETS)
 		job->starts = jax ? split_jax(job) : split_tf(job);
 	job->splits = mask_of(job->starts, jax);
-	job->minibatches = 1 + (u32)__builtin_popcountll(job->starts);
+	job->minibatches = 1 + count_bits(job->starts);
 }
