@@ -392,6 +392,29 @@ EMBENG_API int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeou
 			      struct embeng_activations *activations);
 
 /**
+ * embeng_dequeue_fence() - embeng_dequeue(), without waiting for the lookup
+ * @timeout_ns: where it has to wait after all
+ * @activations: shapes and pointers are right at once, what stands there once @fence signalled
+ * @fence: out: a sync_file, the caller's, close-on-exec: for poll(), DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE
+ *	or another device's driver
+ *
+ * The next may be enqueued and this one's gradients handed in before it signalled, if they wait
+ * for fences themselves (&embeng_gradients.fences); without any, embeng_apply_gradients() waits
+ * for the lookup, as embeng_release() does. A lookup that fails has no activations, but signals:
+ * the calls that end the view say so.
+ *
+ * The kernel gives no fence for what waits for a program. So while some replica's gradients of
+ * the step before were not handed in, and when another batch was enqueued behind this one before
+ * its own gradients were, this call waits for the lookup as embeng_dequeue() does, and @fence
+ * has signalled.
+ *
+ * Thread-safe as embeng_dequeue(). Return: 0, as embeng_dequeue(), -ENOTSUP on the soft device
+ * and on mapped queues ("path=mapped"), -EMFILE.
+ */
+EMBENG_API int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+				    struct embeng_activations *activations, int *fence);
+
+/**
  * embeng_release() - give an inference view back
  *
  * Return: 0, -EINVAL for a view that is not out.
@@ -406,6 +429,8 @@ struct embeng_rate {
 	float value;
 };
 
+#define EMBENG_FENCES_MAX 63
+
 /**
  * struct embeng_gradients - what embeng_apply_gradients() takes
  * @size: sizeof(struct embeng_gradients)
@@ -418,6 +443,10 @@ struct embeng_rate {
  * @rates: [rate_count], every dynamic rate of the model once
  * @rate_count: how many
  * @multiplier: all row sums are multiplied by it before clipping; 0 is 1
+ * @fences: [fence_count] sync_files that signal before the gradients are read; they stay the
+ *	caller's and may be closed on return. Gradients must stand in buffers then, or where
+ *	embeng_gradient_buffer() says. When one signals an error the update fails
+ * @fence_count: how many, up to EMBENG_FENCES_MAX
  */
 struct embeng_gradients {
 	size_t size;
@@ -428,17 +457,21 @@ struct embeng_gradients {
 	const struct embeng_rate *rates;
 	size_t rate_count;
 	float multiplier;
+	const int *fences;
+	size_t fence_count;
 };
 
 /**
  * embeng_apply_gradients() - hand in the gradients of a step
- * @timeout_ns: how long to wait for a place
+ * @timeout_ns: how long to wait for a lookup whose view came with a fence
  *
  * Returns once they are handed in; pointers outside buffers have been copied,
  * those inside are in use until the update completed (embeng_flush()). Replicas
  * must give the same rates, to the bit. Return: 0, -EPROTO (nothing dequeued, or
  * only inference), -EINVAL (rate missing, shape), -ERANGE (a rate that a constant one could
- * not be), -ENOENT (rate unknown), -ETIME.
+ * not be), -ENOENT (rate unknown), -ETIME; with fences -ENOTSUP on the soft device, on mapped
+ * queues and with pipelining, -EINVAL for gradients that would be copied, and for descriptors
+ * that are no sync_files.
  */
 EMBENG_API int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *gradients,
 				      int64_t timeout_ns);

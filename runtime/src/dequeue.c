@@ -42,6 +42,19 @@ static int late(struct embeng *e, const struct slot *slot)
 	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
 }
 
+int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
+{
+	int ret = wait_done(e, &slot->lookup, deadline);
+
+	if (ret == -ETIME)
+		return late(e, slot);
+	if (ret || !slot->lookup.status)
+		return ret;
+	fence_forget(slot);
+	slot->state = SLOT_FREE;
+	return command_error("lookup", &slot->lookup.answer);
+}
+
 static void make_views(struct embeng *e, struct slot *slot)
 {
 	const struct embeng_model *m = e->model;
@@ -57,7 +70,8 @@ static void make_views(struct embeng *e, struct slot *slot)
 	}
 }
 
-static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline deadline,
+/* @fence: NULL: the activations are there on return. */
+static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
 			  struct slot **out)
 {
 	struct slot *slot = oldest(e, replica, SLOT_ACCEPTED, true);
@@ -68,33 +82,28 @@ static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline de
 	/* Before the look, so that what completes after it makes the descriptor readable. */
 	if (e->wants_fd)
 		e->device->ops->fd_clear(e->device);
-	ret = wait_done(e, &slot->lookup, deadline);
-	if (ret == -ETIME)
-		return late(e, slot);
+	if (fence)
+		ret = fence_of_lookup(e, slot, deadline, fence);
+	else
+		ret = session_await(e, slot, deadline);
 	if (ret)
 		return ret;
-	if (slot->lookup.status) {
-		slot->state = SLOT_FREE;
-		return command_error("lookup", &slot->lookup.answer);
-	}
 	slot->state = SLOT_VIEW;
 	make_views(e, slot);
 	*out = slot;
 	return 0;
 }
 
-int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+static int dequeue(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
 		   struct embeng_activations *activations)
 {
-	int ret = session_check_replica(e, replica, "embeng_dequeue");
 	struct slot *slot = NULL;
+	int ret;
 
-	if (ret)
-		return ret;
 	if (!activations || activations->size < sizeof(*activations))
 		return fail(-EINVAL, "embeng_dequeue: activations must be given, with their size");
 	pthread_mutex_lock(&e->lock);
-	ret = dequeue_locked(e, replica, deadline_in(timeout_ns), &slot);
+	ret = dequeue_locked(e, replica, deadline, fence, &slot);
 	pthread_mutex_unlock(&e->lock);
 	if (ret)
 		return ret;
@@ -105,6 +114,24 @@ int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 	activations->features = slot->views;
 	activations->token = slot;
 	return 0;
+}
+
+int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+		   struct embeng_activations *activations)
+{
+	int ret = session_check_replica(e, replica, "embeng_dequeue");
+
+	return ret ? ret : dequeue(e, replica, deadline_in(timeout_ns), NULL, activations);
+}
+
+int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t timeout_ns,
+			 struct embeng_activations *activations, int *fence)
+{
+	int ret = session_check_replica(e, replica, "embeng_dequeue_fence");
+
+	if (!ret && !fence)
+		ret = fail(-EINVAL, "embeng_dequeue_fence: no place for the descriptor given");
+	return ret ? ret : dequeue(e, replica, deadline_in(timeout_ns), fence, activations);
 }
 
 static struct slot *serving_view(struct embeng *e, const struct embeng_activations *a)
@@ -131,12 +158,17 @@ int embeng_release(struct embeng *e, struct embeng_activations *activations)
 		return fail(-EINVAL, "embeng_release: no activations given");
 	pthread_mutex_lock(&e->lock);
 	slot = serving_view(e, activations);
+	/* A view that came with a fence may be given back while the engine still writes it. */
 	if (slot)
+		ret = wait_done(e, &slot->lookup, deadline_never());
+	if (slot && !ret)
 		slot->state = SLOT_FREE;
 	pthread_mutex_unlock(&e->lock);
 	if (!slot)
 		return fail(-EPROTO, "embeng_release: this is no inference view, or it was "
 				     "released; training views end with embeng_apply_gradients()");
+	if (ret)
+		return ret;
 	activations->token = NULL;
 	return 0;
 }

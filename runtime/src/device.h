@@ -29,6 +29,14 @@ struct device_queue {
 	struct device *validator; /* NULL: mapped; else @ring is read-only, commands go there */
 };
 
+/* What a command of a validated queue waits for and signals: descriptors of sync_files. */
+struct device_fences {
+	const int *in; /* [in_count] */
+	size_t in_count;
+	bool wants_out;
+	int out; /* out: the caller's, close-on-exec, when @wants_out */
+};
+
 struct queue_config {
 	enum embeng_queue_kind kind;
 	uint32_t replica;
@@ -45,8 +53,10 @@ struct queue_config {
  * @region_import: memory of a dma-buf, as @region_alloc
  * @queue_create: make a queue and map it
  * @queue_destroy: end it; what waits in it is aborted
- * @queue_submit: validated queues: hand a command over. -EAGAIN without a sentence when the
- *	ring is full
+ * @queue_submit: validated queues: hand a command over, with fences or NULL. Without a sentence
+ *	-EAGAIN when the ring is full, -EBUSY when it can have no fence before others were handed
+ *	over
+ * @fence_signalled: validated queues: a sync_file that signalled, close-on-exec
  * @queue_load: validated queues: MODEL_LOAD, with the blob itself
  * @run: do the device's work on this thread where the device is in this
  *	process. True when something moved
@@ -63,7 +73,7 @@ struct queue_config {
  * @read_register: any register of embeng_regs.h; 0 for what the device does not tell
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
- * without validated queues no @queue_submit and @queue_load.
+ * without validated queues no @queue_submit, @fence_signalled and @queue_load.
  */
 struct device_ops {
 	void (*close)(struct device *d);
@@ -75,7 +85,8 @@ struct device_ops {
 			    struct device_queue *out);
 	void (*queue_destroy)(struct device *d, const struct device_queue *queue);
 	int (*queue_submit)(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
-			    uint32_t cq_head);
+			    uint32_t cq_head, struct device_fences *fences);
+	int (*fence_signalled)(struct device *d);
 	int (*queue_load)(struct device *d, uint32_t queue, const void *blob, uint64_t length,
 			  uint64_t cookie);
 	bool (*run)(struct device *d, bool all);

@@ -134,7 +134,8 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 		return ret;
 	e->gate++;
 	*step = session_complete(e);
-	if (session_applied(e) < *step && e->shared) {
+	/* The driver refuses a drain that would pass by what waits for a fence. */
+	if (session_applied(e) < *step && (e->shared || session_applied(e) < e->fenced)) {
 		ret = wait_for_others(e, *step, deadline, call);
 	} else if (session_applied(e) < *step) {
 		/* It ends by itself, so that a deadline of 0 has nothing to report. */

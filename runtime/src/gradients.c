@@ -256,7 +256,8 @@ static bool gate_open(struct embeng *e, void *arg)
 	return !e->gate;
 }
 
-static int submit_update(struct embeng *e, struct slot *slot)
+static int submit_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+			 struct deadline deadline)
 {
 	struct embeng_cmd cmd = {
 		.opcode = EMBENG_OP_UPDATE,
@@ -269,7 +270,7 @@ static int submit_update(struct embeng *e, struct slot *slot)
 		return ret;
 	slot->update.complete = update_done;
 	slot->update.arg = slot;
-	ret = submit(e, &e->replicas[slot->replica].gradient, &cmd, &slot->update);
+	ret = fences_submit(e, slot, g, deadline, &cmd);
 	if (ret)
 		return ret;
 	slot->state = SLOT_UPDATE;
@@ -284,12 +285,31 @@ static int submit_update(struct embeng *e, struct slot *slot)
 	return session_failed(e);
 }
 
+/* What is copied is copied at once, when there may be nothing to copy yet. */
+static int check_in_place(struct embeng *e, const struct slot *slot,
+			  const struct embeng_gradients *g)
+{
+	for (size_t f = 0; g->fence_count && f < g->count; f++) {
+		const float *from = g->features[f];
+
+		if (!from || (has_own(e, slot) && (const char *)from == own_gradient(e, slot, f)) ||
+		    in_buffer(e, from, 4 * slot->elements[f]))
+			continue;
+		return fail(-EINVAL, "step %" PRIu64 ": the gradients of feature %s wait for a fence, "
+			    "so they must stand in a buffer, or where embeng_gradient_buffer() says",
+			    slot->step, e->model->features[f].name);
+	}
+	return 0;
+}
+
 static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
-		 uint32_t *rates)
+		 uint32_t *rates, struct deadline deadline)
 {
 	uint32_t multiplier = bits(g->multiplier == 0 ? 1.0f : g->multiplier);
 	int ret = check_features(e, slot, g);
 
+	ret = ret ? ret : fences_check(e, slot, g);
+	ret = ret ? ret : check_in_place(e, slot, g);
 	ret = ret ? ret : take_rates(e->model, g, rates);
 	ret = ret ? ret : need_gradients(e, slot, g);
 	if (ret)
@@ -302,8 +322,8 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 	ret = describe_update(e, slot, g, rates, multiplier);
 	pthread_mutex_lock(&e->lock);
 	if (!ret)
-		ret = submit_update(e, slot);
-	else
+		ret = submit_update(e, slot, g, deadline);
+	if (slot->state == SLOT_VIEW)
 		unpin_all(&slot->gradient_pins);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
@@ -333,8 +353,6 @@ int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, i
 	uint32_t *rates;
 	struct slot *slot;
 
-	/* A place is there: the ring has one for every step in flight. */
-	(void)timeout_ns;
 	if (ret)
 		return ret;
 	if (!g || g->size < sizeof(*g))
@@ -349,7 +367,7 @@ int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, i
 	rates = calloc(e->model->rate_count + 1, sizeof(*rates));
 	if (!rates)
 		return fail(-ENOMEM, "no memory for learning rates");
-	ret = apply(e, slot, g, rates);
+	ret = apply(e, slot, g, rates, deadline_in(timeout_ns));
 	free(rates);
 	return ret;
 }

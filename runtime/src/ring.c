@@ -80,7 +80,8 @@ int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *req
 		push(ring, entry, cookie, request);
 		return 0;
 	}
-	ret = validator->ops->queue_submit(validator, ring->queue.number, entry, ring->cq_head);
+	ret = validator->ops->queue_submit(validator, ring->queue.number, entry, ring->cq_head,
+					   request->fences);
 	if (!ret)
 		note(ring, cookie, request);
 	return ret;

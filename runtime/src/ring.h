@@ -16,6 +16,7 @@ struct request {
 	struct embeng_cqe answer; /* the newest completion */
 	void (*complete)(struct request *request, void *arg); /* NULL, or called when done */
 	void *arg;
+	struct device_fences *fences; /* NULL, or of a validated queue; used while submitting */
 };
 
 struct ring {
@@ -32,8 +33,8 @@ void ring_close(struct ring *ring);
  * ring_submit() - put a 64-byte command in and ring the doorbell
  * @entry: its cookie is set here
  *
- * Return: 0, -EAGAIN when the ring is full, or with a sentence what the driver of a
- * validated queue said.
+ * Return: 0, -EAGAIN when the ring is full, -EBUSY when it can have no fence yet, or with a
+ * sentence what the driver of a validated queue said.
  */
 int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request);
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request);

@@ -49,6 +49,7 @@ struct slot {
 	struct output *resolved;   /* [features] */
 	struct array *arrays;	   /* [3 * features]: offsets, ids, weights */
 	struct pins input_pins, gradient_pins;
+	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
 };
 
 struct replica {
@@ -81,6 +82,7 @@ struct embeng {
 	struct replica *replicas;
 	struct output *outputs; /* [features] */
 	struct agreed *agreed;	/* [depth], step n at n % depth */
+	uint64_t fenced;	/* last step whose gradients wait for a fence */
 	uint32_t gate;		/* commands that still read the tables: no update may pass */
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
@@ -135,6 +137,21 @@ int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct r
 /* A transfer command from submission to its end; the other leaves its status to the caller. */
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);
 int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
+
+/*
+ * fence.c, e->lock held. The lookup's sync_file, once it can have one; else the lookup is waited
+ * for. The descriptor is the caller's.
+ */
+int fence_of_lookup(struct embeng *e, struct slot *slot, struct deadline deadline, int *file);
+void fence_forget(struct slot *slot);
+/* Can these gradients wait for what they say? Without e->lock. */
+int fences_check(const struct embeng *e, const struct slot *slot, const struct embeng_gradients *g);
+/* submit() of an UPDATE behind them, and behind its own LOOKUP. */
+int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		  struct deadline deadline, struct embeng_cmd *cmd);
+
+/* dequeue.c: until the lookup is done; what failed frees its slot. */
+int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);
 
 /* slot.c */
 int slot_init(struct embeng *e, struct slot *slot);

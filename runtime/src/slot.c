@@ -8,6 +8,7 @@ int slot_init(struct embeng *e, struct slot *slot)
 	size_t n = e->model->feature_count + 1; /* a model without features has slots too */
 
 	slot->e = e;
+	slot->ready = -1;
 	slot->at = calloc(n, sizeof(*slot->at));
 	slot->elements = calloc(n, sizeof(*slot->elements));
 	slot->views = calloc(n, sizeof(*slot->views));
@@ -24,6 +25,7 @@ void slot_free(struct slot *slot)
 {
 	if (!slot->e)
 		return;
+	fence_forget(slot);
 	region_free(slot->e->device, &slot->input);
 	region_free(slot->e->device, &slot->activations);
 	region_free(slot->e->device, &slot->gradients);

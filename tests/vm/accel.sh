@@ -130,6 +130,9 @@ done
 results soft "$folder/soft.lines"
 [ "$(grep -c ^ok "$folder/soft.lines")" -gt 300 ] && report ok 'vectors on soft' ||
 	report no 'vectors on soft'
+program mapped unit-test_fences 1
+program validated vm/vm-fences 7
+
 for path in mapped validated; do
 	results "$node,path=$path" "$folder/lines"
 	same "$path: all vectors as on soft" "$folder/soft.lines" "$folder/lines"

@@ -2,6 +2,7 @@
 /* Fences in and out of validated submits: order, timelines, other devices. */
 #include "../unit/suite.h"
 #include "train.h"
+#include "vgem.h"
 
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -11,17 +12,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xf86drm.h>
-
-/* Of another driver, whose header not every system has. */
-struct vgem_fence_attach {
-	uint32_t handle, flags, out_fence, pad;
-};
-struct vgem_fence_signal {
-	uint32_t fence, flags;
-};
-#define VGEM_FENCE_ATTACH DRM_IOWR(DRM_COMMAND_BASE + 1, struct vgem_fence_attach)
-#define VGEM_FENCE_SIGNAL DRM_IOW(DRM_COMMAND_BASE + 2, struct vgem_fence_signal)
-#define VGEM_FENCE_WRITE 1u
 
 static struct train t;
 

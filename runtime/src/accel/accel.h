@@ -130,9 +130,21 @@ int accel_queue_create(struct device *d, const struct queue_config *config,
 		       struct device_queue *out);
 void accel_queue_destroy(struct device *d, const struct device_queue *queue);
 int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
-		       uint32_t cq_head);
+		       uint32_t cq_head, struct device_fences *fences);
 int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,
 		     uint64_t cookie);
+
+/* fence.c: syncobjs, as a submit takes them; their list is freed by accel_syncs_free(). */
+struct accel_syncs {
+	struct embeng_accel_sync *list; /* [in_count], and one more for the out-fence */
+	uint32_t count;
+};
+
+int accel_syncs_make(struct accel *a, const struct device_fences *fences, struct accel_syncs *out);
+void accel_syncs_free(struct accel *a, struct accel_syncs *syncs);
+/* A sync_file of what the syncobj holds, or a negative errno with a sentence. */
+int accel_sync_file(struct accel *a, const struct embeng_accel_sync *sync);
+int accel_fence_signalled(struct device *d);
 
 /* event.c */
 int accel_event_open(struct accel *a);

@@ -71,6 +71,7 @@ static const struct device_ops accel_ops = {
 	.queue_destroy = accel_queue_destroy,
 	.queue_submit = accel_queue_submit,
 	.queue_load = accel_queue_load,
+	.fence_signalled = accel_fence_signalled,
 	.run = accel_run,
 	.kick = accel_kick,
 	.lost = accel_lost,

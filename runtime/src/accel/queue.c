@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "accel.h"
+#include "error.h"
 
 static bool carries_steps(enum embeng_queue_kind kind)
 {
@@ -95,22 +96,54 @@ void accel_queue_destroy(struct device *d, const struct device_queue *queue)
 	destroy(a, queue->number);
 }
 
+static int submit(struct accel *a, struct embeng_accel_submit *submit)
+{
+	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_SUBMIT, submit);
+
+	if (ret == -ENOSPC)
+		return -EAGAIN;
+	if (submit->out_count && ret == -EAGAIN)
+		return -EBUSY;
+	if (submit->out_count && ret == -EOPNOTSUPP)
+		return fail(-ENOTSUP, "%s: the driver promises no fence for what waits for other "
+			    "handles on mapped queues, or for a model that it did not load", a->node);
+	return ret ? accel_failed(a, ret, "submitting a command") : 0;
+}
+
+static int submit_fenced(struct accel *a, struct embeng_accel_submit *arg,
+			 struct device_fences *fences)
+{
+	struct accel_syncs syncs;
+	int ret = accel_syncs_make(a, fences, &syncs);
+
+	if (ret)
+		return ret;
+	arg->in_count = (uint32_t)fences->in_count;
+	arg->in_syncs = arg->in_count ? (uint64_t)(uintptr_t)syncs.list : 0;
+	arg->out_count = fences->wants_out;
+	if (fences->wants_out)
+		arg->out_syncs = (uint64_t)(uintptr_t)&syncs.list[fences->in_count];
+	ret = submit(a, arg);
+	/* Without a descriptor the command is there all the same. */
+	if (!ret && fences->wants_out)
+		fences->out = accel_sync_file(a, &syncs.list[fences->in_count]);
+	accel_syncs_free(a, &syncs);
+	return ret;
+}
+
 int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
-		       uint32_t cq_head)
+		       uint32_t cq_head, struct device_fences *fences)
 {
 	struct accel *a = accel_of(d);
-	struct embeng_accel_submit submit = {
+	struct embeng_accel_submit arg = {
 		.queue = queue,
 		.count = 1,
 		.stride = sizeof(*cmd),
 		.commands = (uint64_t)(uintptr_t)cmd,
 		.cq_head = cq_head,
 	};
-	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_SUBMIT, &submit);
 
-	if (ret == -ENOSPC)
-		return -EAGAIN;
-	return ret ? accel_failed(a, ret, "submitting a command") : 0;
+	return fences ? submit_fenced(a, &arg, fences) : submit(a, &arg);
 }
 
 int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,

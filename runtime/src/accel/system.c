@@ -2,6 +2,7 @@
 /* The kernel, by libdrm. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,8 +29,21 @@ static void system_close(int fd)
 	close(fd);
 }
 
+/* drmIoctl() would ask again for ever where the driver says that others must come first. */
+static int submit(int fd, void *arg)
+{
+	int ret;
+
+	do
+		ret = ioctl(fd, DRM_IOCTL_EMBENG_SUBMIT, arg);
+	while (ret && errno == EINTR);
+	return ret ? -errno : 0;
+}
+
 static int system_ioctl(int fd, unsigned long request, void *arg)
 {
+	if (request == DRM_IOCTL_EMBENG_SUBMIT)
+		return submit(fd, arg);
 	return drmIoctl(fd, request, arg) ? -errno : 0;
 }
 
