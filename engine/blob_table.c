@@ -9,21 +9,14 @@
 
 u32 optimizer_kernel(u32 optimizer)
 {
-	static const char *const names[] = {
-		[EMBENG_OPTIMIZER_SGD] = "sgd",
-		[EMBENG_OPTIMIZER_ADAGRAD] = "adagrad",
-		[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = "adagrad_momentum",
-		[EMBENG_OPTIMIZER_FTRL] = "ftrl",
-		[EMBENG_OPTIMIZER_ADAM] = "adam",
+	/* One more than the kernel, so that what is not there has 0. */
+	static const u32 kernels[] = {
+#define OPTIMIZER_KERNEL(name, value) [value] = KERNEL_##name + 1,
+		EMBENG_OPTIMIZER_TABLE(OPTIMIZER_KERNEL)
+#undef OPTIMIZER_KERNEL
 	};
 
-	if (optimizer >= sizeof(names) / sizeof(names[0]) || !names[optimizer])
-		return U32_MAX;
-	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
-		if (!strcmp(kernel_optimizers[k].name, names[optimizer]))
-			return k;
-	}
-	return U32_MAX;
+	return optimizer < sizeof(kernels) / sizeof(kernels[0]) ? kernels[optimizer] - 1 : U32_MAX;
 }
 
 static bool f32_nan(u32 bits)
@@ -144,6 +137,8 @@ static u16 check_optimizer(struct parser *p, u64 at, const struct embeng_record_
 				      p->caps->optimizers);
 		slots = kernel_optimizers[*kind].slot_count;
 	}
+	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR && t->dim != 1)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, dim), t->dim, 1);
 	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots, slots);
 }
 
@@ -151,7 +146,8 @@ static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_tabl
 {
 	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
 
-	if (t->optimizer == EMBENG_OPTIMIZER_ADAM && t->flags & EMBENG_TABLE_ACCUMULATE)
+	if ((t->optimizer == EMBENG_OPTIMIZER_ADAM || t->optimizer == EMBENG_OPTIMIZER_LION) &&
+	    t->flags & EMBENG_TABLE_ACCUMULATE)
 		flags |= EMBENG_TABLE_NON_LAZY;
 	if (t->flags & ~flags)
 		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),

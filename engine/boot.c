@@ -54,10 +54,10 @@ static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
 	caps->samples = 1ull << 31;
 	caps->combiners = 1u << EMBENG_COMBINER_SUM | 1u << EMBENG_COMBINER_MEAN |
 			  1u << EMBENG_COMBINER_SQRTN;
-	caps->optimizers = 1u << EMBENG_OPTIMIZER_NONE | 1u << EMBENG_OPTIMIZER_SGD |
-			   1u << EMBENG_OPTIMIZER_ADAGRAD |
-			   1u << EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM | 1u << EMBENG_OPTIMIZER_FTRL |
-			   1u << EMBENG_OPTIMIZER_ADAM;
+	caps->optimizers = 1u << EMBENG_OPTIMIZER_NONE;
+#define OPTIMIZER_BIT(name, value) caps->optimizers |= 1u << (value);
+	EMBENG_OPTIMIZER_TABLE(OPTIMIZER_BIT)
+#undef OPTIMIZER_BIT
 }
 
 static void publish_caps(struct engine *e)

@@ -31,11 +31,9 @@ static const struct {
 	const char *name;
 	__u32 kind, kernel;
 } optimizers[] = {
-	{"sgd", EMBENG_OPTIMIZER_SGD, KERNEL_SGD},
-	{"adagrad", EMBENG_OPTIMIZER_ADAGRAD, KERNEL_ADAGRAD},
-	{"adagrad_momentum", EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, KERNEL_ADAGRAD_MOMENTUM},
-	{"ftrl", EMBENG_OPTIMIZER_FTRL, KERNEL_FTRL},
-	{"adam", EMBENG_OPTIMIZER_ADAM, KERNEL_ADAM},
+#define OPTIMIZER(name, value) {KERNEL_##name##_NAME, value, KERNEL_##name},
+	EMBENG_OPTIMIZER_TABLE(OPTIMIZER)
+#undef OPTIMIZER
 };
 
 enum number {

@@ -926,7 +926,9 @@ enum embeng_out_of_range {
 	EMBENG_OUT_OF_RANGE_ZERO = 3,
 };
 
-/*
+/**
+ * EMBENG_OPTIMIZER_TABLE - X(name, value), without NONE
+ *
  * Hyperparameters in the order of &embeng_record_table.hyperparameter, all finite,
  * switches as 0.0 or 1.0, and slots in the order of @slot_start:
  *   SGD               -; -
@@ -939,22 +941,60 @@ enum embeng_out_of_range {
  *   ADAM              beta_1 (0 up to below 1), beta_2 (so), epsilon (> 0),
  *                     sum_inside_sqrt (without meaning under bias_correction),
  *                     bias_correction; momenta, velocities
- * The others of the 16 are 0. What bias_correction calls the step is the optimizer's
- * step count (STATE_READ) + 1.
+ *   MOMENTUM          momentum, use_nesterov; momenta
+ *   LION              beta1 (0 up to below 1), beta2 (so); momenta
+ *   RMS_PROP          rho (0..1), momentum, epsilon (> 0); ms, mom
+ *   CENTERED_RMS_PROP as RMS_PROP; ms, mom, mg
+ *   ADADELTA          rho (0..1), epsilon (> 0); accumulators, updates
+ *   PROXIMAL_ADAGRAD  l1 (>= 0), l2 (>= 0); accumulators
+ *   ASSIGN            -; -
+ *   LAPROP            b1 (0 up to below 1), b2 (so), eps (> 0); mu, nu
+ *   PROXIMAL_YOGI     l1 (>= 0), l2 (>= 0), beta1 (0 up to below 1), beta2 (so),
+ *                     epsilon (> 0); v, m
+ *   BOUNDED_ADAGRAD   update_accumulator_first, max_var_update (>= 0),
+ *                     max_accumulator (>= 0); accumulators
+ *   ONLINE_YOGI       l1 (>= 0), l2 (>= 0), beta2 (0 up to below 1); vs, linears
+ *   FREQUENCY_ESTIMATOR  tau (0..1), max_delta (> 0), outlier_threshold (>= 0),
+ *                     weight_exponent (no part of the update); last_hit_step. Its table
+ *                     has one column, and its rate is the step
+ *   FREQUENCY_AWARE_ADAGRAD  l1_regularization_strength (>= 0),
+ *                     l2_regularization_strength (>= 0), max_lr_multiplier (> 0),
+ *                     probability_exponent, accumulator_decay (0..1),
+ *                     initial_accumulator_value (> 0); accumulators, counters
+ * The others of the 16 are 0. The step of bias_correction, LAPROP and
+ * FREQUENCY_AWARE_ADAGRAD is the optimizer's step count (STATE_READ) + 1.
  */
+#define EMBENG_OPTIMIZER_TABLE(X)              \
+	X(SGD, 1)                              \
+	X(ADAGRAD, 2)                          \
+	X(ADAGRAD_MOMENTUM, 3)                 \
+	X(FTRL, 4)                             \
+	X(ADAM, 5)                             \
+	X(MOMENTUM, 6)                         \
+	X(LION, 7)                             \
+	X(RMS_PROP, 8)                         \
+	X(CENTERED_RMS_PROP, 9)                \
+	X(ADADELTA, 10)                        \
+	X(PROXIMAL_ADAGRAD, 11)                \
+	X(ASSIGN, 12)                          \
+	X(LAPROP, 13)                          \
+	X(PROXIMAL_YOGI, 14)                   \
+	X(BOUNDED_ADAGRAD, 15)                 \
+	X(ONLINE_YOGI, 16)                     \
+	X(FREQUENCY_ESTIMATOR, 17)             \
+	X(FREQUENCY_AWARE_ADAGRAD, 18)
+
 enum embeng_optimizer_kind {
 	EMBENG_OPTIMIZER_NONE = 0, /* inference only, no slots */
-	EMBENG_OPTIMIZER_SGD = 1,
-	EMBENG_OPTIMIZER_ADAGRAD = 2,
-	EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM = 3,
-	EMBENG_OPTIMIZER_FTRL = 4,
-	EMBENG_OPTIMIZER_ADAM = 5,
+#define EMBENG_OPTIMIZER_ENUM(name, value) EMBENG_OPTIMIZER_##name = value,
+	EMBENG_OPTIMIZER_TABLE(EMBENG_OPTIMIZER_ENUM)
+#undef EMBENG_OPTIMIZER_ENUM
 };
 
 #define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum per row, then one application */
 #define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* decay is multiplied by the rate */
 #define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
-/* ADAM, with ACCUMULATE: every step runs over all rows, untouched ones with gradient 0 */
+/* ADAM and LION, with ACCUMULATE: every step runs over all rows, untouched ones with gradient 0 */
 #define EMBENG_TABLE_NON_LAZY (1u << 3)
 
 #define EMBENG_SLOTS_MAX 7

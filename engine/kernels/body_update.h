@@ -11,14 +11,17 @@ enum gradient_form {
 	GRADIENT_WEIGHTED, /* a single occurrence with a coefficient */
 };
 
+INLINE vec vec_select(vec_mask m, vec yes, vec no)
+{
+	return (vec)(((vec_mask)yes & m) | ((vec_mask)no & ~m));
+}
+
 INLINE vec vec_clip(vec x, float low, float high)
 {
 	vec l = vec_all(low), h = vec_all(high);
-	vec_mask m = x < l;
 
-	x = (vec)(((vec_mask)l & m) | ((vec_mask)x & ~m));
-	m = x > h;
-	return (vec)(((vec_mask)h & m) | ((vec_mask)x & ~m));
+	x = vec_select(x < l, l, x);
+	return vec_select(x > h, h, x);
 }
 
 INLINE float one_clip(float x, float low, float high)
@@ -72,6 +75,48 @@ INLINE vec vec_pow(vec x, double power)
 	return x;
 }
 
+INLINE float one_select(bool m, float yes, float no)
+{
+	return m ? yes : no;
+}
+
+/* 1 or -1; zeros and NaN stay what they are. */
+INLINE vec vec_sign(vec x)
+{
+	vec zero = { 0 };
+
+	return vec_select(x > zero, vec_all(1.0f), vec_select(x < zero, vec_all(-1.0f), x));
+}
+
+INLINE float one_sign(float x)
+{
+	return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x;
+}
+
+/* Nearer to zero by so much, and no further than to it. */
+INLINE vec vec_shrink(vec x, vec by)
+{
+	vec sign = vec_sign(x);
+
+	return sign * vec_clip(sign * x - by, 0.0f, __builtin_inff());
+}
+
+INLINE float one_shrink(float x, float by)
+{
+	float sign = one_sign(x);
+
+	return sign * one_clip(sign * x - by, 0.0f, __builtin_inff());
+}
+
+INLINE float one_all(float x)
+{
+	return x;
+}
+
+#define SPREAD(x) _Generic((w), vec: vec_all, float: one_all)(x)
+#define SELECT(m, yes, no) _Generic((no), vec: vec_select, float: one_select)(m, yes, no)
+#define SIGN(x) _Generic((x), vec: vec_sign, float: one_sign)(x)
+#define SHRINK(x, by) _Generic((x), vec: vec_shrink, float: one_shrink)(x, by)
 #define CLIP(x, low, high) _Generic((x), vec: vec_clip, float: one_clip)(x, low, high)
 #define SQRT(x) _Generic((x), vec: vec_sqrt, float: one_sqrt)(x)
 #define POW(x) _Generic((x), vec: vec_pow, float: one_pow)(x, u->power)

@@ -7,8 +7,9 @@
  *				kernel_update.hyper order
  *	KERNEL_KIND_PREPARE	statements over lr, h[], step, p[], power: what the elements
  *				share, once per step and table, with f64 between
- *	KERNEL_KIND_STEP	statements over w, g, s[], lr, h[], p[], SQRT(), POW(), CLIP():
- *				the update. POW() raises to power
+ *	KERNEL_KIND_STEP	statements over w, g, s[], lr, h[], p[], SQRT(), POW(), CLIP(),
+ *				SIGN(), SHRINK(), SELECT(), SPREAD(): the update. POW() raises
+ *				to power
  * The statements of STEP are compiled for vectors and for single floats. C's order of
  * evaluation is the order of the numbers: every multiplication and addition rounds by itself.
  *
@@ -19,6 +20,7 @@
 
 #include "../types.h"
 #include "kernels.h"
+#include "optimizers_proto.h"
 
 /* The numbers are positions in this list: append only. */
 #define KERNEL_OPTIMIZERS(X) \
@@ -27,7 +29,19 @@
 	X(MOMENTUM) \
 	X(ADAM) \
 	X(ADAGRAD_MOMENTUM) \
-	X(FTRL)
+	X(FTRL) \
+	X(LION) \
+	X(RMS_PROP) \
+	X(CENTERED_RMS_PROP) \
+	X(ADADELTA) \
+	X(PROXIMAL_ADAGRAD) \
+	X(ASSIGN) \
+	X(LAPROP) \
+	X(PROXIMAL_YOGI) \
+	X(BOUNDED_ADAGRAD) \
+	X(ONLINE_YOGI) \
+	X(FREQUENCY_ESTIMATOR) \
+	X(FREQUENCY_AWARE_ADAGRAD)
 
 #define KERNEL_SGD_NAME "sgd"
 #define KERNEL_SGD_SLOTS(S)

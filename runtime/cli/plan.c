@@ -17,7 +17,7 @@ static const char doc[] =
 	"MODEL is a JSON file with the tables, features and engine of a conformance vector; its "
 	"steps are not needed. Without one, --checkpoint, or --table and --feature, say the model. "
 	"OPTIMIZER is "
-	"none, sgd (the default), adagrad, adagrad_momentum, ftrl or adam: each slot of it is as "
+	"none, sgd (the default) or another of embeng-optimizers(7): each slot of it is as "
 	"large as its table. A table without --feature gets one of its name. Counts may end in k, "
 	"M or G, thousands each.\n\n"
 	"Examples:\n"

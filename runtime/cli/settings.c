@@ -143,9 +143,11 @@ static int read_optimizer(const struct setting *what, const char *text,
 {
 	struct embeng_optimizer optimizer;
 
-	if (embeng_optimizer_by_name(text, 0.0f, &optimizer)) {
+	/* Neither of the two follows a gradient. */
+	if (embeng_optimizer_by_name(text, 0.0f, &optimizer) || optimizer.kind == EMBENG_ASSIGN ||
+	    optimizer.kind == EMBENG_FREQUENCY_ESTIMATOR) {
 		snprintf(error, SETTING_ERROR,
-			 "--%s takes sgd, adagrad, adagrad_momentum, ftrl or adam, not '%.40s'",
+			 "--%s takes one of embeng-optimizers(7) that learns, as adagrad, not '%.40s'",
 			 what->name, text);
 		return -EINVAL;
 	}
@@ -187,13 +189,20 @@ int setting_read(struct settings *s, const char *name, const char *text,
 	return -EINVAL;
 }
 
+/* Whether its steps are of about the rate's size from the first one on. */
+static bool steps_by_rate(enum embeng_optimizer_name kind)
+{
+	return kind == EMBENG_ADAM || kind == EMBENG_LION || kind == EMBENG_RMS_PROP ||
+	       kind == EMBENG_CENTERED_RMS_PROP || kind == EMBENG_LAPROP;
+}
+
 void settings_complete(struct settings *s)
 {
 	for (size_t k = 0; k < COUNT; k++) {
 		if (all[k].kind == RATE && s->given >> k & 1)
 			return;
 	}
-	if (s->optimizer == EMBENG_ADAM)
+	if (steps_by_rate(s->optimizer))
 		s->learning_rate = 0.01;
 	else if (s->optimizer == EMBENG_ADAGRAD_MOMENTUM)
 		s->learning_rate = 0.1;

@@ -8,9 +8,7 @@
 #include "vector_value.h"
 
 static const char *const present[] = {
-	"optimizer:sgd", "optimizer:adagrad", "optimizer:adagrad_momentum", "optimizer:ftrl",
-	"optimizer:adam", "options", "policies", "slots", "checkpoint",
-	"serving", "partition",
+	"options", "policies", "slots", "checkpoint", "serving", "partition",
 };
 
 static const struct {
@@ -20,12 +18,25 @@ static const struct {
 	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
 };
 
-static void need(struct json_object *lacks, const char *name)
+/* The optimizers that there are, and some more. */
+static bool have(const char *name)
 {
+	static const char optimizer[] = "optimizer:";
+	struct embeng_optimizer made;
+
+	if (!strncmp(name, optimizer, sizeof(optimizer) - 1))
+		return !embeng_optimizer_by_name(name + sizeof(optimizer) - 1, 0.0f, &made);
 	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
 		if (!strcmp(present[i], name))
-			return;
+			return true;
 	}
+	return false;
+}
+
+static void need(struct json_object *lacks, const char *name)
+{
+	if (have(name))
+		return;
 	for (size_t i = 0; i < json_object_array_length(lacks); i++) {
 		if (!strcmp(json_object_get_string(json_object_array_get_idx(lacks, i)), name))
 			return;

@@ -25,6 +25,24 @@ static const struct setting settings[] = {
 	SETTING("lazy_adam", TRISTATE, lazy_adam),
 	SETTING("sum_inside_sqrt", TRISTATE, sum_inside_sqrt),
 	SETTING("bias_correction", SWITCH, bias_correction),
+	SETTING("beta1", NUMBER, beta1),
+	SETTING("use_non_lazy", SWITCH, use_non_lazy),
+	SETTING("rho", NUMBER, rho),
+	SETTING("l1", NUMBER, l1),
+	SETTING("l2", NUMBER, l2),
+	SETTING("b1", NUMBER, b1),
+	SETTING("b2", NUMBER, b2),
+	SETTING("eps", NUMBER, eps),
+	SETTING("update_accumulator_first", SWITCH, update_accumulator_first),
+	SETTING("max_var_update", NUMBER, max_var_update),
+	SETTING("max_accumulator", NUMBER, max_accumulator),
+	SETTING("tau", NUMBER, tau),
+	SETTING("max_delta", NUMBER, max_delta),
+	SETTING("outlier_threshold", NUMBER, outlier_threshold),
+	SETTING("weight_exponent", NUMBER, weight_exponent),
+	SETTING("max_lr_multiplier", NUMBER, max_lr_multiplier),
+	SETTING("probability_exponent", NUMBER, probability_exponent),
+	SETTING("accumulator_decay", NUMBER, accumulator_decay),
 	SETTING("weight_decay_factor", NUMBER, weight_decay_factor),
 	SETTING("multiply_weight_decay_factor_by_learning_rate", INT,
 		multiply_weight_decay_by_rate),
@@ -63,10 +81,23 @@ static void set(struct embeng_optimizer *o, const struct setting *setting,
 	}
 }
 
+/* Of those that differ from the others. */
+static float default_rate(const char *kind)
+{
+	static const char *const hundredth[] = {"sgd", "proximal_yogi", "online_yogi",
+						"frequency_aware_adagrad"};
+
+	for (size_t i = 0; i < sizeof(hundredth) / sizeof(hundredth[0]); i++) {
+		if (!strcmp(hundredth[i], kind))
+			return 0.01f;
+	}
+	return 0.001f;
+}
+
 static bool start(struct json_object *spec, struct embeng_optimizer *o)
 {
 	const char *kind = text_member(spec, "kind", "");
-	float rate = strcmp(kind, "sgd") ? 0.001f : 0.01f;
+	float rate = default_rate(kind);
 
 	if (embeng_optimizer_by_name(kind, rate, o))
 		return false;

@@ -82,7 +82,8 @@ static void put_hyperparameters(struct embeng_record_table *r, const struct embe
 		if (info->keys[i].hyper)
 			r->hyperparameter[n++] = bits(optimizer_value(o, &info->keys[i]) + 0.0f);
 	}
-	if (o->kind == EMBENG_ADAM && o->lazy_adam == EMBENG_OFF)
+	if ((o->kind == EMBENG_ADAM && o->lazy_adam == EMBENG_OFF) ||
+	    (o->kind == EMBENG_LION && o->use_non_lazy))
 		r->flags |= EMBENG_TABLE_NON_LAZY;
 }
 

@@ -28,14 +28,18 @@ static const struct key floats[] = {
 	KEY(learning_rate), KEY(initial_accumulator_value), KEY(momentum), KEY(exponent),
 	KEY(beta2), KEY(epsilon), KEY(learning_rate_power), KEY(l1_regularization_strength),
 	KEY(l2_regularization_strength), KEY(beta), KEY(beta_1), KEY(beta_2),
-	KEY(weight_decay_factor),
+	KEY(weight_decay_factor), KEY(beta1), KEY(rho), KEY(l1), KEY(l2), KEY(b1), KEY(b2), KEY(eps),
+	KEY(max_var_update), KEY(max_accumulator), KEY(tau), KEY(max_delta),
+	KEY(outlier_threshold), KEY(weight_exponent), KEY(max_lr_multiplier),
+	KEY(probability_exponent), KEY(accumulator_decay),
 };
 static const struct key limits[] = {
 	LIMIT(clip_weight_min), LIMIT(clip_weight_max), LIMIT(clip_min), LIMIT(clip_max),
 };
 static const struct key flags[] = {
 	KEY(use_nesterov), KEY(multiply_linear_by_learning_rate), KEY(allow_zero_accumulator),
-	KEY(bias_correction), KEY(low_dimensional_packing),
+	KEY(bias_correction), KEY(low_dimensional_packing), KEY(use_non_lazy),
+	KEY(update_accumulator_first),
 };
 static const struct key tristates[] = {
 	KEY(lazy_adam), KEY(sum_inside_sqrt), KEY(use_gradient_accumulation),
@@ -66,10 +70,10 @@ static int word(struct json_object *o, const struct place *at, const char *key,
 
 static int read_kind(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
 {
-	const char *words[EMBENG_ADAM + 1] = {0};
+	const char *words[EMBENG_FREQUENCY_AWARE_ADAGRAD + 1] = {0};
 	int kind, ret;
 
-	for (int i = EMBENG_SGD; i <= EMBENG_ADAM; i++)
+	for (int i = EMBENG_SGD; i <= EMBENG_FREQUENCY_AWARE_ADAGRAD; i++)
 		words[i] = embeng_optimizer_text((enum embeng_optimizer_name)i);
 	ret = word(o, at, "kind", words, COUNT(words), &kind);
 	if (!ret)

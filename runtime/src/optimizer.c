@@ -1,81 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Kinds of optimizers: their defaults, keys and slots. */
-#include <stddef.h>
+/* Optimizers: how they start, what of them means the same, their values. */
+#include <stdio.h>
 #include <string.h>
 
-#include "embeng_engine.h"
 #include "error.h"
 #include "optimizer.h"
-
-#define AT(member) offsetof(struct embeng_optimizer, member)
-#define HYPER(member, type, range) {#member, AT(member), type, range, true}
-#define OTHER(member, type, range) {#member, AT(member), type, range, false}
-#define COUNTED(array) sizeof(array) / sizeof((array)[0]), array
-
-static const struct optimizer_slot adagrad_slots[] = {
-	{"accumulators", AT(initial_accumulator_value)},
-};
-static const struct optimizer_key adagrad_keys[] = {
-	OTHER(initial_accumulator_value, KEY_NUMBER, RANGE_ABOVE_0),
-};
-
-static const struct optimizer_slot adagrad_momentum_slots[] = {
-	{"accumulators", 0},
-	{"momenta", 0},
-};
-static const struct optimizer_key adagrad_momentum_keys[] = {
-	HYPER(momentum, KEY_NUMBER, RANGE_FINITE),
-	HYPER(use_nesterov, KEY_SWITCH, RANGE_FINITE),
-	HYPER(exponent, KEY_NUMBER, RANGE_ABOVE_0),
-	HYPER(beta2, KEY_NUMBER, RANGE_0_TO_1),
-	HYPER(epsilon, KEY_NUMBER, RANGE_ABOVE_0),
-};
-
-static const struct optimizer_slot ftrl_slots[] = {
-	{"accumulators", AT(initial_accumulator_value)},
-	{"linears", 0},
-};
-static const struct optimizer_key ftrl_keys[] = {
-	HYPER(learning_rate_power, KEY_NUMBER, RANGE_TO_0),
-	HYPER(l1_regularization_strength, KEY_NUMBER, RANGE_FROM_0),
-	HYPER(l2_regularization_strength, KEY_NUMBER, RANGE_FROM_0),
-	HYPER(beta, KEY_NUMBER, RANGE_FROM_0),
-	HYPER(multiply_linear_by_learning_rate, KEY_SWITCH, RANGE_FINITE),
-	OTHER(initial_accumulator_value, KEY_NUMBER, RANGE_ABOVE_0),
-	OTHER(allow_zero_accumulator, KEY_SWITCH, RANGE_FINITE),
-};
-
-static const struct optimizer_slot adam_slots[] = {
-	{"momenta", 0},
-	{"velocities", 0},
-};
-static const struct optimizer_key adam_keys[] = {
-	HYPER(beta_1, KEY_NUMBER, RANGE_0_BELOW_1),
-	HYPER(beta_2, KEY_NUMBER, RANGE_0_BELOW_1),
-	HYPER(epsilon, KEY_NUMBER, RANGE_ABOVE_0),
-	HYPER(sum_inside_sqrt, KEY_TRISTATE, RANGE_FINITE),
-	HYPER(bias_correction, KEY_SWITCH, RANGE_FINITE),
-	OTHER(lazy_adam, KEY_TRISTATE, RANGE_FINITE),
-};
-
-static const struct optimizer_info infos[] = {
-	[EMBENG_OPTIMIZER_NO] = {NULL, EMBENG_OPTIMIZER_NONE, false, 0, NULL, 0, NULL},
-	[EMBENG_SGD] = {"sgd", EMBENG_OPTIMIZER_SGD, true, 0, NULL, 0, NULL},
-	[EMBENG_ADAGRAD] = {"adagrad", EMBENG_OPTIMIZER_ADAGRAD, true, COUNTED(adagrad_slots),
-			    COUNTED(adagrad_keys)},
-	[EMBENG_ADAGRAD_MOMENTUM] = {"adagrad_momentum", EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM, false,
-				     COUNTED(adagrad_momentum_slots),
-				     COUNTED(adagrad_momentum_keys)},
-	[EMBENG_FTRL] = {"ftrl", EMBENG_OPTIMIZER_FTRL, false, COUNTED(ftrl_slots),
-			 COUNTED(ftrl_keys)},
-	[EMBENG_ADAM] = {"adam", EMBENG_OPTIMIZER_ADAM, false, COUNTED(adam_slots),
-			 COUNTED(adam_keys)},
-};
-
-const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind)
-{
-	return (size_t)kind < sizeof(infos) / sizeof(infos[0]) ? &infos[kind] : NULL;
-}
 
 const char *embeng_optimizer_text(enum embeng_optimizer_name kind)
 {
@@ -84,56 +13,47 @@ const char *embeng_optimizer_text(enum embeng_optimizer_name kind)
 	return info ? info->name : NULL;
 }
 
+/* A kind with its defaults. */
 static struct embeng_optimizer start(enum embeng_optimizer_name kind, float learning_rate)
 {
-	return (struct embeng_optimizer){
-		.size = sizeof(struct embeng_optimizer),
+	const struct optimizer_info *info = optimizer_info(kind);
+	struct embeng_optimizer o = {
+		.size = sizeof(o),
 		.kind = kind,
 		.learning_rate = learning_rate,
 	};
-}
 
-struct embeng_optimizer embeng_sgd(float learning_rate)
-{
-	return start(EMBENG_SGD, learning_rate);
-}
-
-struct embeng_optimizer embeng_adagrad(float learning_rate)
-{
-	struct embeng_optimizer o = start(EMBENG_ADAGRAD, learning_rate);
-
-	o.initial_accumulator_value = 0.1f;
+	for (size_t i = 0; i < info->key_count; i++) {
+		if (info->keys[i].type == KEY_NUMBER)
+			*(float *)((char *)&o + info->keys[i].at) = info->keys[i].start;
+	}
 	return o;
 }
 
-struct embeng_optimizer embeng_adagrad_momentum(float learning_rate)
-{
-	struct embeng_optimizer o = start(EMBENG_ADAGRAD_MOMENTUM, learning_rate);
+#define MAKER(name, KIND)                                      \
+	struct embeng_optimizer embeng_##name(float rate)      \
+	{                                                      \
+		return start(EMBENG_##KIND, rate);             \
+	}
 
-	o.exponent = 2.0f;
-	o.beta2 = 1.0f;
-	o.epsilon = 1e-10f;
-	return o;
-}
-
-struct embeng_optimizer embeng_ftrl(float learning_rate)
-{
-	struct embeng_optimizer o = start(EMBENG_FTRL, learning_rate);
-
-	o.learning_rate_power = -0.5f;
-	o.initial_accumulator_value = 0.1f;
-	return o;
-}
-
-struct embeng_optimizer embeng_adam(float learning_rate)
-{
-	struct embeng_optimizer o = start(EMBENG_ADAM, learning_rate);
-
-	o.beta_1 = 0.9f;
-	o.beta_2 = 0.999f;
-	o.epsilon = 1e-7f;
-	return o;
-}
+MAKER(sgd, SGD)
+MAKER(adagrad, ADAGRAD)
+MAKER(adagrad_momentum, ADAGRAD_MOMENTUM)
+MAKER(ftrl, FTRL)
+MAKER(adam, ADAM)
+MAKER(momentum, MOMENTUM)
+MAKER(lion, LION)
+MAKER(rms_prop, RMS_PROP)
+MAKER(centered_rms_prop, CENTERED_RMS_PROP)
+MAKER(adadelta, ADADELTA)
+MAKER(proximal_adagrad, PROXIMAL_ADAGRAD)
+MAKER(assign, ASSIGN)
+MAKER(laprop, LAPROP)
+MAKER(proximal_yogi, PROXIMAL_YOGI)
+MAKER(bounded_adagrad, BOUNDED_ADAGRAD)
+MAKER(online_yogi, ONLINE_YOGI)
+MAKER(frequency_estimator, FREQUENCY_ESTIMATOR)
+MAKER(frequency_aware_adagrad, FREQUENCY_AWARE_ADAGRAD)
 
 struct embeng_optimizer embeng_adam_corrected(float learning_rate)
 {
@@ -179,21 +99,30 @@ float optimizer_value(const struct embeng_optimizer *o, const struct optimizer_k
 
 float optimizer_slot_start(const struct embeng_optimizer *o, size_t slot)
 {
-	size_t at = optimizer_info(o->kind)->slots[slot].start_at;
+	const struct optimizer_slot *s = &optimizer_info(o->kind)->slots[slot];
 
-	return at ? *(const float *)((const char *)o + at) : 0.0f;
+	return s->start_at ? *(const float *)((const char *)o + s->start_at) : s->start;
+}
+
+/* "sgd, adagrad and adam" */
+static void name_all(char *text, size_t room)
+{
+	const char *name, *next = embeng_optimizer_text(EMBENG_SGD);
+	size_t length = 0;
+
+	for (enum embeng_optimizer_name kind = EMBENG_SGD; (name = next); kind++) {
+		next = embeng_optimizer_text(kind + 1);
+		if (length < room)
+			length += (size_t)snprintf(text + length, room - length, "%s%s",
+						   kind == EMBENG_SGD ? "" : next ? ", " : " and ",
+						   name);
+	}
 }
 
 int embeng_optimizer_by_name(const char *name, float learning_rate,
 			     struct embeng_optimizer *optimizer)
 {
-	static struct embeng_optimizer (*const makers[])(float learning_rate) = {
-		[EMBENG_SGD] = embeng_sgd,
-		[EMBENG_ADAGRAD] = embeng_adagrad,
-		[EMBENG_ADAGRAD_MOMENTUM] = embeng_adagrad_momentum,
-		[EMBENG_FTRL] = embeng_ftrl,
-		[EMBENG_ADAM] = embeng_adam,
-	};
+	char all[EMBENG_ERROR_TEXT];
 	const char *known;
 
 	if (!name || !optimizer)
@@ -203,10 +132,9 @@ int embeng_optimizer_by_name(const char *name, float learning_rate,
 	     (known = embeng_optimizer_text(kind)); kind++) {
 		if (strcmp(name, known))
 			continue;
-		*optimizer = makers[kind](learning_rate);
+		*optimizer = start(kind, learning_rate);
 		return 0;
 	}
-	return fail(-ENOENT,
-		    "there is no optimizer %s; there are sgd, adagrad, adagrad_momentum, ftrl and "
-		    "adam", name);
+	name_all(all, sizeof(all));
+	return fail(-ENOENT, "there is no optimizer %.60s; there are %s", name, all);
 }

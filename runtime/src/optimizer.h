@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each optimizer is made of, said once: checking one, writing it for the
+ * What each optimizer is made of, said once: making one, checking it, writing it for the
  * engine and naming its slots all read it here. The engine has the formulas.
  */
 #ifndef EMBENG_OPTIMIZER_H
@@ -28,6 +28,7 @@ enum key_range {
  * @type: float, unsigned char or enum embeng_tristate
  * @range: what a number may be
  * @hyper: goes to the engine as a hyperparameter, in the order of these keys
+ * @start: default of a number; switches are off, the third kind is left to the default
  */
 struct optimizer_key {
 	const char *name;
@@ -35,17 +36,19 @@ struct optimizer_key {
 	enum key_type type;
 	enum key_range range;
 	bool hyper;
+	float start;
 };
 
 /**
  * struct optimizer_slot - a slot of one kind of optimizer
  * @name: as checkpoints have it
- * @start_at: the float of &struct embeng_optimizer that it starts with, 0: it
- *	starts with 0
+ * @start_at: the float of &struct embeng_optimizer that it starts with, 0: none
+ * @start: what it starts with then
  */
 struct optimizer_slot {
 	const char *name;
 	size_t start_at;
+	float start;
 };
 
 /**

@@ -41,6 +41,9 @@ static int value_check(const char *where, const struct embeng_optimizer *o)
 	int code = number_check(isfinite(o->learning_rate), where, "learning_rate",
 				o->learning_rate, "finite");
 
+	if (!code && o->kind == EMBENG_ONLINE_YOGI)
+		code = number_check(o->learning_rate > 0.0f, where, "online_yogi: learning_rate",
+				    o->learning_rate, "above 0, for the update divides by it");
 	if (!code && o->kind == EMBENG_FTRL)
 		code = o->multiply_linear_by_learning_rate ?
 			       number_check(o->learning_rate >= 0.0f, where, "ftrl: learning_rate",
@@ -114,9 +117,8 @@ static int form_check(const char *where, const struct embeng_optimizer *o)
 {
 	if (!optimizer_info(o->kind))
 		return fail(-EINVAL,
-			    "%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO, "
-			    "EMBENG_SGD, EMBENG_ADAGRAD, EMBENG_ADAGRAD_MOMENTUM, EMBENG_FTRL and "
-			    "EMBENG_ADAM",
+			    "%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO and those "
+			    "from EMBENG_SGD to EMBENG_FREQUENCY_AWARE_ADAGRAD",
 			    where, (int)o->kind);
 	if (o->size != sizeof(*o))
 		return fail(-EINVAL,
@@ -128,13 +130,27 @@ static int form_check(const char *where, const struct embeng_optimizer *o)
 
 static int lazy_check(const char *where, const struct embeng_optimizer *o)
 {
-	if (o->kind != EMBENG_ADAM || o->lazy_adam != EMBENG_OFF ||
-	    o->use_gradient_accumulation != EMBENG_OFF)
+	if (o->use_gradient_accumulation != EMBENG_OFF)
 		return 0;
-	return fail(-EINVAL,
-		    "%s: lazy_adam off needs use_gradient_accumulation, which is off; turn one of "
-		    "them on",
-		    where);
+	if (o->kind == EMBENG_ADAM && o->lazy_adam == EMBENG_OFF)
+		return fail(-EINVAL,
+			    "%s: lazy_adam off needs use_gradient_accumulation, which is off; "
+			    "turn one of them on",
+			    where);
+	if (o->kind == EMBENG_LION && o->use_non_lazy)
+		return fail(-EINVAL,
+			    "%s: use_non_lazy needs use_gradient_accumulation, which is off; "
+			    "turn use_non_lazy off or that on",
+			    where);
+	return 0;
+}
+
+static int dim_check(const char *where, const struct embeng_optimizer *o, int64_t dim)
+{
+	if (o->kind != EMBENG_FREQUENCY_ESTIMATOR || dim == 1)
+		return 0;
+	return fail(-EINVAL, "%s: frequency_estimator keeps one number a row: dim %lld must be 1",
+		    where, (long long)dim);
 }
 
 /* A neighbour in a packed line gets a gradient of 0, which must leave it alone. */
@@ -173,5 +189,7 @@ int optimizer_check(const char *where, const struct embeng_optimizer *o, int64_t
 				   o->weight_decay_factor);
 	if (!code)
 		code = lazy_check(where, o);
+	if (!code)
+		code = dim_check(where, o, dim);
 	return code ? code : packing_check(where, o, dim);
 }

@@ -27,24 +27,20 @@ static inline u32 model_bits(float value)
 	return bits;
 }
 
-/* Values within the limits that each optimizer has for its own. */
+/* Defaults, the switches on or not. */
 static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer, bool on)
 {
-	static const float values[][EMBENG_HYPERPARAMETERS_MAX] = {
-		[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = {0.9f, 0, 2, 0.9f, 1e-6f},
-		[EMBENG_OPTIMIZER_FTRL] = {-0.5f, 0.1f, 0.1f, 0, 0},
-		[EMBENG_OPTIMIZER_ADAM] = {0.9f, 0.999f, 1e-8f, 0, 0},
-	};
-	static const u32 switches[] = {[EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM] = 1,
-				       [EMBENG_OPTIMIZER_FTRL] = 4, [EMBENG_OPTIMIZER_ADAM] = 4};
+	static const struct kernel_optimizer none;
 	u32 kernel = optimizer_kernel(optimizer);
+	const struct kernel_optimizer *o = kernel == U32_MAX ? &none : &kernel_optimizers[kernel];
 
 	t->optimizer = (u8)optimizer;
-	t->slot_count = kernel == U32_MAX ? 0 : (u8)kernel_optimizers[kernel].slot_count;
-	for (u32 i = 0; i < EMBENG_HYPERPARAMETERS_MAX; i++)
-		t->hyperparameter[i] = model_bits(values[optimizer][i]);
-	if (on && switches[optimizer])
-		t->hyperparameter[switches[optimizer]] = model_bits(1);
+	t->slot_count = (u8)o->slot_count;
+	for (u32 i = 0; i < o->hyper_count; i++)
+		t->hyperparameter[i] = model_bits(
+			on && o->hyper[i].range == KERNEL_SWITCH ? 1 : o->hyper[i].value);
+	if (optimizer == EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR)
+		t->dim = 1;
 	for (u32 i = 0; i < t->slot_count; i++)
 		t->slot_start[i] = model_bits(0.25f * (float)i);
 }
@@ -52,7 +48,7 @@ static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer,
 /* @optimizers: mask of those to choose from, SGD among them */
 static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, u32 optimizers)
 {
-	u32 optimizer = fuzz_below(f, EMBENG_OPTIMIZER_ADAM + 1);
+	u32 optimizer = fuzz_below(f, EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD + 1);
 	struct embeng_record_table t = {
 		.rows = 1 + fuzz_below(f, MODEL_ROWS),
 		.dim = 1 + fuzz_below(f, MODEL_DIM),

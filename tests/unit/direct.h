@@ -43,10 +43,8 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 		.features = EMBENG_CAP_PIPELINING, .cores = cores, .table_memory = 1ull << 44,
 		.dim = 4096, .tables = 64, .model_features = 64, .replicas = DIRECT_REPLICAS,
 		.step_depth = 4, .ids = 1u << 24, .samples = 1u << 24, .combiners = 7,
-		.optimizers = 1u << EMBENG_OPTIMIZER_NONE | 1u << EMBENG_OPTIMIZER_SGD |
-			      1u << EMBENG_OPTIMIZER_ADAGRAD |
-			      1u << EMBENG_OPTIMIZER_ADAGRAD_MOMENTUM |
-			      1u << EMBENG_OPTIMIZER_FTRL | 1u << EMBENG_OPTIMIZER_ADAM,
+#define DIRECT_OPTIMIZER(name, value) | 1u << (value)
+		.optimizers = 1u << EMBENG_OPTIMIZER_NONE EMBENG_OPTIMIZER_TABLE(DIRECT_OPTIMIZER),
 	};
 	d->engine.workers = workers_new(&d->engine, cores);
 	d->context.engine = &d->engine;

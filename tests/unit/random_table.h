@@ -35,8 +35,8 @@ static inline u32 bits_of(float x)
 /* By enum ref_optimizer: what the engine calls it, its slots and where they start. */
 static const struct {
 	u8 kind, slots;
-	float start[2];
-	float hyper[5][3]; /* any of each three will do */
+	float start[3];
+	float hyper[6][3]; /* any of each three will do */
 } random_optimizers[] = {
 	[REF_SGD] = { .kind = EMBENG_OPTIMIZER_SGD },
 	[REF_ADAGRAD] = { EMBENG_OPTIMIZER_ADAGRAD, 1, { 0.1f }, { { 0 } } },
@@ -49,14 +49,46 @@ static const struct {
 	[REF_ADAM] = { EMBENG_OPTIMIZER_ADAM, 2, { 0.0f, 0.0f },
 		       { { 0.9f, 0.5f, 0.0f }, { 0.999f, 0.99f, 0.5f }, { 1e-7f, 1e-3f, 1 },
 			 { 1, 0, 1 }, { 0, 1, 1 } } },
+	[REF_MOMENTUM] = { EMBENG_OPTIMIZER_MOMENTUM, 1, { 0 },
+			   { { 0.9f, -0.5f, 0.0f }, { 0, 1, 0 } } },
+	[REF_LION] = { EMBENG_OPTIMIZER_LION, 1, { 0 },
+		       { { 0.9f, 0.5f, 0.0f }, { 0.99f, 0.9f, 0.0f } } },
+	[REF_RMS_PROP] = { EMBENG_OPTIMIZER_RMS_PROP, 2, { 0 },
+			   { { 0.9f, 0.5f, 1 }, { 0, 0.9f, -0.5f }, { 1e-10f, 1e-3f, 1 } } },
+	[REF_CENTERED_RMS_PROP] = { EMBENG_OPTIMIZER_CENTERED_RMS_PROP, 3, { 0 },
+				    { { 0.9f, 0.5f, 1 }, { 0, 0.9f, -0.5f }, { 1e-3f, 0.1f, 1 } } },
+	[REF_ADADELTA] = { EMBENG_OPTIMIZER_ADADELTA, 2, { 0 },
+			   { { 0.95f, 0.5f, 1 }, { 1e-8f, 1e-3f, 1 } } },
+	[REF_PROXIMAL_ADAGRAD] = { EMBENG_OPTIMIZER_PROXIMAL_ADAGRAD, 1, { 0.1f },
+				   { { 0, 0.01f, 0.5f }, { 0, 0.01f, 1 } } },
+	[REF_ASSIGN] = { .kind = EMBENG_OPTIMIZER_ASSIGN },
+	[REF_LAPROP] = { EMBENG_OPTIMIZER_LAPROP, 2, { 0 },
+			 { { 0.9f, 0.5f, 0 }, { 0.95f, 0.99f, 0 }, { 1e-30f, 1e-3f, 1 } } },
+	[REF_PROXIMAL_YOGI] = { EMBENG_OPTIMIZER_PROXIMAL_YOGI, 2, { 1e-6f, 0 },
+				{ { 0, 0.01f, 0.5f }, { 0, 0.01f, 1 }, { 0.9f, 0.5f, 0 },
+				  { 0.999f, 0.9f, 0 }, { 1e-3f, 0.1f, 1 } } },
+	[REF_BOUNDED_ADAGRAD] = { EMBENG_OPTIMIZER_BOUNDED_ADAGRAD, 1, { 0.1f },
+				  { { 0, 1, 1 }, { 0, 0.1f, 0.01f }, { 0, 0.5f, 0.15f } } },
+	[REF_ONLINE_YOGI] = { EMBENG_OPTIMIZER_ONLINE_YOGI, 2, { 0.1f, 0 },
+			      { { 0, 0.01f, 0.5f }, { 0, 0.01f, 1 }, { 0.999f, 0.9f, 0 } } },
+	[REF_FREQUENCY_ESTIMATOR] = { EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR, 1, { 0 },
+				      { { 0.01f, 0.5f, 1 }, { 100, 1, 0.5f }, { 10, 1, 0 },
+					{ 1, 0.5f, -1 } } },
+	[REF_FREQUENCY_AWARE_ADAGRAD] = { EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD, 2, { 0.1f, 0 },
+					  { { 0, 0.01f, 0.1f }, { 0, 0.01f, 0.1f },
+					    { 1e6f, 1.5f, 1 }, { 0.5f, 0.75f, 0 },
+					    { 1, 0.9f, 0 }, { 0.1f, 0.5f, 0.1f } } },
 };
 
 static inline void draw_optimizer(struct drawing *d, struct ref_table *t)
 {
 	t->optimizer = draw_below(d, sizeof(random_optimizers) / sizeof(random_optimizers[0]));
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		t->hyper[i] = random_optimizers[t->optimizer].hyper[i][draw_below(d, 3)];
-	t->non_lazy = t->optimizer == REF_ADAM && t->accumulate && draw_below(d, 2);
+	t->non_lazy = (t->optimizer == REF_ADAM || t->optimizer == REF_LION) && t->accumulate &&
+		      draw_below(d, 2);
+	if (t->optimizer == REF_FREQUENCY_ESTIMATOR)
+		t->dim = 1;
 }
 
 static inline struct embeng_record_table table_record(const struct ref_table *t)
@@ -78,7 +110,7 @@ static inline struct embeng_record_table table_record(const struct ref_table *t)
 
 	for (int s = 0; s < r.slot_count; s++)
 		r.slot_start[s] = bits_of(random_optimizers[t->optimizer].start[s]);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		r.hyperparameter[i] = bits_of(t->hyper[i]);
 	return r;
 }
@@ -89,7 +121,7 @@ static inline void make_table(struct ref_table *t)
 	u64 floats = (u64)t->rows * t->dim;
 
 	t->weights = calloc(floats, sizeof(float));
-	for (int s = 0; s < 2; s++) {
+	for (int s = 0; s < 3; s++) {
 		t->slot[s] = malloc(floats * sizeof(float));
 		for (u64 i = 0; i < floats; i++)
 			t->slot[s][i] = random_optimizers[t->optimizer].start[s];
@@ -101,6 +133,7 @@ static inline void free_table(struct ref_table *t)
 	free(t->weights);
 	free(t->slot[0]);
 	free(t->slot[1]);
+	free(t->slot[2]);
 }
 
 static inline void draw_table(struct drawing *d, struct ref_table *t, struct embeng_record_table *r)

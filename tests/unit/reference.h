@@ -12,9 +12,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../engine/kernels/math64.h"
+#include "rules_proto.h"
 
-enum ref_optimizer { REF_SGD, REF_ADAGRAD, REF_ADAGRAD_MOMENTUM, REF_FTRL, REF_ADAM };
+enum ref_optimizer {
+	REF_SGD,
+	REF_ADAGRAD,
+	REF_ADAGRAD_MOMENTUM,
+	REF_FTRL,
+	REF_ADAM,
+	REF_MOMENTUM,
+	REF_LION,
+	REF_RMS_PROP,
+	REF_CENTERED_RMS_PROP,
+	REF_ADADELTA,
+	REF_PROXIMAL_ADAGRAD,
+	REF_ASSIGN,
+	REF_LAPROP,
+	REF_PROXIMAL_YOGI,
+	REF_BOUNDED_ADAGRAD,
+	REF_ONLINE_YOGI,
+	REF_FREQUENCY_ESTIMATOR,
+	REF_FREQUENCY_AWARE_ADAGRAD,
+};
 
 struct ref_table {
 	int64_t rows;
@@ -24,8 +43,8 @@ struct ref_table {
 	enum ref_optimizer optimizer;
 	bool accumulate, decay_by_rate, dynamic, non_lazy;
 	float rate, decay, gradient_min, gradient_max, weight_min, weight_max;
-	float hyper[5]; /* as embeng_engine.h lists them */
-	float *weights, *slot[2]; /* [rows][dim] */
+	float hyper[6]; /* as embeng_engine.h lists them */
+	float *weights, *slot[3]; /* [rows][dim] */
 };
 
 struct ref_occurrence {
@@ -127,20 +146,13 @@ static inline float ref_clip(float x, float low, float high)
 	return x > high ? high : x;
 }
 
-static inline float ref_power(float x, double power)
-{
-	if (power == 0.5)
-		return sqrtf(x);
-	return power == -0.5 ? 1.0f / sqrtf(x) : (float)math64_pow(x, power);
-}
-
 static inline void ref_adagrad_momentum(const struct ref_table *t, float *w, float *a, float *m,
 					float g, float rate)
 {
 	float momentum = t->hyper[0], beta2 = t->hyper[3], s;
 
 	*a = beta2 == 1.0f ? *a + g * g : beta2 * *a + (1.0f - beta2) * (g * g);
-	s = g * ref_power(*a + t->hyper[4], -1.0 / t->hyper[2]);
+	s = g * rule_power(*a + t->hyper[4], -1.0 / t->hyper[2]);
 	*m = momentum * *m + s;
 	*w = *w - rate * (t->hyper[1] != 0.0f ? momentum * *m + s : *m);
 }
@@ -149,10 +161,10 @@ static inline void ref_ftrl(const struct ref_table *t, float *w, float *a, float
 			    float rate)
 {
 	float l1 = t->hyper[1], l2 = t->hyper[2], beta = t->hyper[3];
-	float was = ref_power(*a, -t->hyper[0]), is, below;
+	float was = rule_power(*a, -t->hyper[0]), is, below;
 
 	*a = *a + g * g;
-	is = ref_power(*a, -t->hyper[0]);
+	is = rule_power(*a, -t->hyper[0]);
 	if (t->hyper[4] == 0.0f) {
 		*l = *l + g - (is - was) * *w / rate;
 		below = (is + beta) / rate + 2.0f * l2;
@@ -183,6 +195,31 @@ static inline void ref_adam(const struct ref_table *t, float *w, float *m, float
 	*w = *w - rate * *m / (sqrtf(*v) + epsilon);
 }
 
+static inline void ref_other(const struct ref_table *t, int64_t at, float g, float rate,
+			     int64_t step)
+{
+	static const rule rules[] = {
+		[REF_MOMENTUM] = rule_momentum,
+		[REF_LION] = rule_lion,
+		[REF_RMS_PROP] = rule_rms_prop,
+		[REF_CENTERED_RMS_PROP] = rule_centered_rms_prop,
+		[REF_ADADELTA] = rule_adadelta,
+		[REF_PROXIMAL_ADAGRAD] = rule_proximal_adagrad,
+		[REF_ASSIGN] = rule_assign,
+		[REF_LAPROP] = rule_laprop,
+		[REF_PROXIMAL_YOGI] = rule_proximal_yogi,
+		[REF_BOUNDED_ADAGRAD] = rule_bounded_adagrad,
+		[REF_ONLINE_YOGI] = rule_online_yogi,
+		[REF_FREQUENCY_ESTIMATOR] = rule_frequency_estimator,
+		[REF_FREQUENCY_AWARE_ADAGRAD] = rule_frequency_aware_adagrad,
+	};
+	float s[3] = {t->slot[0][at], t->slot[1][at], t->slot[2][at]};
+
+	t->weights[at] = rules[t->optimizer](t->hyper, rate, (uint64_t)step, t->weights[at], g, s);
+	for (int i = 0; i < 3; i++)
+		t->slot[i][at] = s[i];
+}
+
 /* One application of the optimizer to one float. @step: its step, from 1. */
 static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float rate,
 				float multiplier, int64_t step)
@@ -208,6 +245,9 @@ static inline void ref_optimize(struct ref_table *t, int64_t at, float g, float 
 		break;
 	case REF_ADAM:
 		ref_adam(t, w, first, second, g, rate, step);
+		break;
+	default:
+		ref_other(t, at, g, rate, step);
 		break;
 	}
 	*w = ref_clip(*w, t->weight_min, t->weight_max);

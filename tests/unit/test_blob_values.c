@@ -97,7 +97,7 @@ START_TEST(test_table)
 }
 END_TEST
 
-/* Only Adam that accumulates can run over all rows. */
+/* Only Adam and Lion that accumulate can run over all rows. */
 START_TEST(test_flags)
 {
 	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
@@ -108,6 +108,12 @@ START_TEST(test_flags)
 	REFUSE_TABLE(flags, 16 | EMBENG_TABLE_ACCUMULATE, flags | EMBENG_TABLE_NON_LAZY);
 	m.table.flags |= EMBENG_TABLE_NON_LAZY;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, flags);
+	m.table.optimizer = EMBENG_OPTIMIZER_LION;
+	m.table.slot_count = 1;
+	taken(&m);
+	m.table.flags &= ~EMBENG_TABLE_ACCUMULATE;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags,
+		flags);
 }
 END_TEST
 
@@ -116,18 +122,20 @@ START_TEST(test_optimizer)
 	struct embeng_caps caps = blob_caps();
 	struct small_model m = small_model(10, 4);
 
-	m.table.optimizer = 9;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 9, caps.optimizers);
+	m.table.optimizer = 31;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 31, caps.optimizers);
 	m.table.optimizer = 32 + EMBENG_OPTIMIZER_SGD;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 33,
 		caps.optimizers);
-	m.table.optimizer = 9;
+	m.table.optimizer = 31;
 	small_blob(&m, &blob);
-	caps.optimizers |= 1u << 9;
+	caps.optimizers |= 1u << 31;
 	blob_refused(&blob, &caps,
 		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE,
-				       TABLE_AT + offsetof(struct embeng_record_table, optimizer), 9,
+				       TABLE_AT + offsetof(struct embeng_record_table, optimizer), 31,
 				       caps.optimizers });
+	m.table.optimizer = EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, dim), 4, 1);
 	m.table.optimizer = EMBENG_OPTIMIZER_NONE;
 	taken(&m);
 	m.table.slot_count = 1;
@@ -192,7 +200,7 @@ struct range {
 
 static const struct kind {
 	u32 optimizer, slots, count;
-	struct range range[5];
+	struct range range[6];
 } kinds[] = {
 	{ EMBENG_OPTIMIZER_NONE, 0, 0, { ANY } },
 	{ EMBENG_OPTIMIZER_SGD, 0, 0, { ANY } },
@@ -201,11 +209,27 @@ static const struct kind {
 	  { ANY, SWITCH, ABOVE_ZERO, UP_TO_ONE, ABOVE_ZERO } },
 	{ EMBENG_OPTIMIZER_FTRL, 2, 5, { UP_TO_ZERO, FROM_ZERO, FROM_ZERO, FROM_ZERO, SWITCH } },
 	{ EMBENG_OPTIMIZER_ADAM, 2, 5, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO, SWITCH, SWITCH } },
+	{ EMBENG_OPTIMIZER_MOMENTUM, 1, 2, { ANY, SWITCH } },
+	{ EMBENG_OPTIMIZER_LION, 1, 2, { BELOW_ONE, BELOW_ONE } },
+	{ EMBENG_OPTIMIZER_RMS_PROP, 2, 3, { UP_TO_ONE, ANY, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_CENTERED_RMS_PROP, 3, 3, { UP_TO_ONE, ANY, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_ADADELTA, 2, 2, { UP_TO_ONE, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_PROXIMAL_ADAGRAD, 1, 2, { FROM_ZERO, FROM_ZERO } },
+	{ EMBENG_OPTIMIZER_ASSIGN, 0, 0, { ANY } },
+	{ EMBENG_OPTIMIZER_LAPROP, 2, 3, { BELOW_ONE, BELOW_ONE, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_PROXIMAL_YOGI, 2, 5,
+	  { FROM_ZERO, FROM_ZERO, BELOW_ONE, BELOW_ONE, ABOVE_ZERO } },
+	{ EMBENG_OPTIMIZER_BOUNDED_ADAGRAD, 1, 3, { SWITCH, FROM_ZERO, FROM_ZERO } },
+	{ EMBENG_OPTIMIZER_ONLINE_YOGI, 2, 3, { FROM_ZERO, FROM_ZERO, BELOW_ONE } },
+	{ EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR, 1, 4, { UP_TO_ONE, ABOVE_ZERO, FROM_ZERO, ANY } },
+	{ EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD, 2, 6,
+	  { FROM_ZERO, FROM_ZERO, ABOVE_ZERO, ANY, UP_TO_ONE, ABOVE_ZERO } },
 };
 
 static struct small_model of_kind(const struct kind *kind)
 {
-	struct small_model m = small_model(10, 4);
+	bool one = kind->optimizer == EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR;
+	struct small_model m = small_model(10, one ? 1 : 4);
 
 	m.table.optimizer = kind->optimizer;
 	m.table.slot_count = kind->slots;

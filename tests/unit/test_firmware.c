@@ -131,7 +131,7 @@ static const struct {
 	{IN_TEST(ids), 4, 8193, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(ids)},
 	{IN_TEST(combiner), 4, 3, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(combiner)},
 	{IN_TEST(optimizer), 4, 0, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(optimizer)},
-	{IN_TEST(optimizer), 4, 6, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(optimizer)},
+	{IN_TEST(optimizer), 4, 31, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(optimizer)},
 	{IN_TEST(slot_count), 4, 1, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(slot_count)},
 	{IN_TEST(learning_rate), 4, 0x7f800000, EMBENG_BOOT_ERROR_CONTENT,
 	 IN_TEST(learning_rate)},

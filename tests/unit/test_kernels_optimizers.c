@@ -5,60 +5,8 @@
 #include "../../engine/kernels/kernels.h"
 #include "../../engine/kernels/optimizers.h"
 #include "direct_main.h"
+#include "element.h"
 #include "test_kernels.h"
-#include "variants.h"
-
-#define DIM 19u /* more than one vector, and floats left over, whatever the variant */
-
-/* A row whose elements are all alike. */
-struct element {
-	float w, slot[2];
-};
-
-static struct element apply(const struct kernel_ops *ops, const struct kernel_update *update,
-			    struct element before, float g)
-{
-	float w[DIM], slots[2][DIM], gradient[DIM];
-	struct kernel_update u = *update;
-
-	for (u32 c = 0; c < DIM; c++) {
-		w[c] = before.w;
-		slots[0][c] = before.slot[0];
-		slots[1][c] = before.slot[1];
-		gradient[c] = g;
-	}
-	u.dim = u.stride = DIM;
-	u.table = w;
-	u.slots[0] = slots[0];
-	u.slots[1] = slots[1];
-	u.step = u.step ? u.step : 1;
-	kernel_prepare(&u);
-	ops->update_row(&u, 0, gradient);
-	for (u32 c = 1; c < DIM; c++) {
-		ck_assert(same_float(w[c], w[0]));
-		ck_assert(same_float(slots[0][c], slots[0][0]));
-		ck_assert(same_float(slots[1][c], slots[1][0]));
-	}
-	return (struct element){ w[0], { slots[0][0], slots[1][0] } };
-}
-
-/* On every variant that this processor has. */
-static void expect(const struct kernel_update *u, struct element before, float g,
-		   struct element after)
-{
-	const struct kernel_ops *ops;
-
-	for_each_variant(ops) {
-		struct element got = apply(ops, u, before, g);
-
-		ck_assert_msg(same_float(got.w, after.w) && same_float(got.slot[0], after.slot[0]) &&
-			      same_float(got.slot[1], after.slot[1]),
-			      "%s: %a (%a, %a), not %a (%a, %a)", ops->name, got.w, got.slot[0],
-			      got.slot[1], after.w, after.slot[0], after.slot[1]);
-	}
-}
-
-#define E(...) ((struct element){ __VA_ARGS__ })
 
 START_TEST(test_sgd_adagrad_momentum)
 {
@@ -284,8 +232,8 @@ END_TEST
 START_TEST(test_descriptions)
 {
 	static const struct {
-		const char *name, *slots[2];
-		float starts[2];
+		const char *name, *slots[3];
+		float starts[3];
 		u32 hyper;
 	} all[] = {
 		[KERNEL_SGD] = { .name = "sgd" },
@@ -295,6 +243,19 @@ START_TEST(test_descriptions)
 		[KERNEL_ADAGRAD_MOMENTUM] = { "adagrad_momentum", { "accumulators", "momenta" },
 					      { 0 }, 5 },
 		[KERNEL_FTRL] = { "ftrl", { "accumulators", "linears" }, { 0.1f }, 5 },
+		[KERNEL_LION] = { "lion", { "momenta" }, { 0 }, 2 },
+		[KERNEL_RMS_PROP] = { "rms_prop", { "ms", "mom" }, { 0 }, 3 },
+		[KERNEL_CENTERED_RMS_PROP] = { "centered_rms_prop", { "ms", "mom", "mg" }, { 0 }, 3 },
+		[KERNEL_ADADELTA] = { "adadelta", { "accumulators", "updates" }, { 0 }, 2 },
+		[KERNEL_PROXIMAL_ADAGRAD] = { "proximal_adagrad", { "accumulators" }, { 0.1f }, 2 },
+		[KERNEL_ASSIGN] = { .name = "assign" },
+		[KERNEL_LAPROP] = { "laprop", { "mu", "nu" }, { 0 }, 3 },
+		[KERNEL_PROXIMAL_YOGI] = { "proximal_yogi", { "v", "m" }, { 1e-6f }, 5 },
+		[KERNEL_BOUNDED_ADAGRAD] = { "bounded_adagrad", { "accumulators" }, { 0.1f }, 3 },
+		[KERNEL_ONLINE_YOGI] = { "online_yogi", { "vs", "linears" }, { 0.1f }, 3 },
+		[KERNEL_FREQUENCY_ESTIMATOR] = { "frequency_estimator", { "last_hit_step" }, { 0 }, 4 },
+		[KERNEL_FREQUENCY_AWARE_ADAGRAD] = { "frequency_aware_adagrad",
+						     { "accumulators", "counters" }, { 0.1f }, 6 },
 	};
 
 	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
@@ -302,7 +263,7 @@ START_TEST(test_descriptions)
 
 		ck_assert_str_eq(o->name, all[k].name);
 		ck_assert_uint_eq(o->hyper_count, all[k].hyper);
-		ck_assert_uint_eq(o->slot_count, !!all[k].slots[0] + !!all[k].slots[1]);
+		ck_assert_uint_eq(o->slot_count, !!all[k].slots[0] + !!all[k].slots[1] + !!all[k].slots[2]);
 		for (u32 s = 0; s < o->slot_count; s++) {
 			ck_assert_str_eq(o->slots[s].name, all[k].slots[s]);
 			ck_assert(o->slots[s].value == all[k].starts[s]);

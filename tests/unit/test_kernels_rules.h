@@ -6,7 +6,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "../../engine/kernels/math64.h"
+#include "rules_proto.h"
 #include "test_kernels_step.h"
 
 static inline const struct kernel_segment *segment_of(const struct step *s, u32 occurrence)
@@ -63,31 +63,7 @@ static inline float limit(float x, float low, float high)
 	return x > high ? high : x;
 }
 
-/* The root where it is one; test_kernels_fma.c has the rest. */
-static inline float to_the(float x, double power)
-{
-	if (power == 0.5)
-		return sqrtf(x);
-	return power == -0.5 ? 1.0f / sqrtf(x) : (float)math64_pow(x, power);
-}
-
 /* The volatile ones keep the compiler from fusing, whatever its flags. */
-static inline float rule_momentum(const struct kernel_update *u, float w, float g, float *slot)
-{
-	const float *h = u->hyper;
-	volatile float t = h[0] * slot[0];
-
-	slot[0] = t + g;
-	if (h[1] == 0.0f) {
-		t = u->lr * slot[0];
-		return w - t;
-	}
-	t = u->lr * h[0];
-	t = t * slot[0];
-	t = u->lr * g + t;
-	return w - t;
-}
-
 static inline float rule_adam(const struct kernel_update *u, float w, float g, float *slot)
 {
 	const float *h = u->hyper;
@@ -116,7 +92,7 @@ static inline float rule_adagrad_momentum(const struct kernel_update *u, float w
 	volatile float square = g * g, t = (1.0f - h[3]) * square;
 
 	slot[0] = h[3] == 1.0f ? slot[0] + square : h[3] * slot[0] + t;
-	g *= to_the(slot[0] + h[4], -1.0 / h[2]);
+	g *= rule_power(slot[0] + h[4], -1.0 / h[2]);
 	t = h[0] * slot[1];
 	slot[1] = t + g;
 	t = h[0] * slot[1];
@@ -128,10 +104,10 @@ static inline float rule_ftrl(const struct kernel_update *u, float w, float g, f
 {
 	const float *h = u->hyper;
 	bool multiplied = h[4] != 0.0f;
-	volatile float square = g * g, before = to_the(slot[0], -(double)h[0]), after, t, l1;
+	volatile float square = g * g, before = rule_power(slot[0], -(double)h[0]), after, t, l1;
 
 	slot[0] = slot[0] + square;
-	after = to_the(slot[0], -(double)h[0]);
+	after = rule_power(slot[0], -(double)h[0]);
 	t = (after - before) * w;
 	l1 = multiplied ? u->lr * h[1] : h[1];
 	if (multiplied) {
@@ -150,6 +126,21 @@ static inline float rule_ftrl(const struct kernel_update *u, float w, float g, f
 
 static inline float optimize(const struct kernel_update *u, float w, float g, float *slot)
 {
+	static const rule rules[KERNEL_OPTIMIZER_COUNT] = {
+		[KERNEL_MOMENTUM] = rule_momentum,
+		[KERNEL_LION] = rule_lion,
+		[KERNEL_RMS_PROP] = rule_rms_prop,
+		[KERNEL_CENTERED_RMS_PROP] = rule_centered_rms_prop,
+		[KERNEL_ADADELTA] = rule_adadelta,
+		[KERNEL_PROXIMAL_ADAGRAD] = rule_proximal_adagrad,
+		[KERNEL_ASSIGN] = rule_assign,
+		[KERNEL_LAPROP] = rule_laprop,
+		[KERNEL_PROXIMAL_YOGI] = rule_proximal_yogi,
+		[KERNEL_BOUNDED_ADAGRAD] = rule_bounded_adagrad,
+		[KERNEL_ONLINE_YOGI] = rule_online_yogi,
+		[KERNEL_FREQUENCY_ESTIMATOR] = rule_frequency_estimator,
+		[KERNEL_FREQUENCY_AWARE_ADAGRAD] = rule_frequency_aware_adagrad,
+	};
 	volatile float t;
 
 	switch (u->optimizer) {
@@ -162,8 +153,6 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 		t = u->lr * g;
 		t = t / sqrtf(slot[0]);
 		return w - t;
-	case KERNEL_MOMENTUM:
-		return rule_momentum(u, w, g, slot);
 	case KERNEL_ADAM:
 		return rule_adam(u, w, g, slot);
 	case KERNEL_ADAGRAD_MOMENTUM:
@@ -171,8 +160,8 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 	case KERNEL_FTRL:
 		return rule_ftrl(u, w, g, slot);
 	}
-	ck_abort_msg("no rule for optimizer %u", u->optimizer);
-	return 0.0f;
+	ck_assert_msg(rules[u->optimizer], "no rule for optimizer %u", u->optimizer);
+	return rules[u->optimizer](u->hyper, u->lr, u->step, w, g, slot);
 }
 
 static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot)

@@ -33,7 +33,7 @@ START_TEST(test_names)
 	static const struct {
 		struct embeng_optimizer (*make)(float rate);
 		size_t count;
-		const char *slots[2];
+		const char *slots[3];
 	} kinds[] = {
 		{embeng_sgd, 0, {NULL, NULL}},
 		{embeng_adagrad, 1, {"accumulators", NULL}},
@@ -41,12 +41,26 @@ START_TEST(test_names)
 		{embeng_ftrl, 2, {"accumulators", "linears"}},
 		{embeng_adam, 2, {"momenta", "velocities"}},
 		{embeng_adam_corrected, 2, {"momenta", "velocities"}},
+		{embeng_momentum, 1, {"momenta"}},
+		{embeng_lion, 1, {"momenta"}},
+		{embeng_rms_prop, 2, {"ms", "mom"}},
+		{embeng_centered_rms_prop, 3, {"ms", "mom", "mg"}},
+		{embeng_adadelta, 2, {"accumulators", "updates"}},
+		{embeng_proximal_adagrad, 1, {"accumulators"}},
+		{embeng_assign, 0, {NULL}},
+		{embeng_laprop, 2, {"mu", "nu"}},
+		{embeng_proximal_yogi, 2, {"v", "m"}},
+		{embeng_bounded_adagrad, 1, {"accumulators"}},
+		{embeng_online_yogi, 2, {"vs", "linears"}},
+		{embeng_frequency_estimator, 1, {"last_hit_step"}},
+		{embeng_frequency_aware_adagrad, 2, {"accumulators", "counters"}},
 	};
 	struct embeng_model *m = embeng_model_new();
 
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		struct embeng_table_config t = table_config(NULL);
 
+		t.dim = 1;
 		t.optimizer = kinds[i].make(0.5f);
 		ck_assert_int_eq(embeng_model_add_table(m, &t), (int)i);
 		ck_assert_uint_eq(embeng_model_slot_count(m, i), kinds[i].count);
@@ -68,7 +82,7 @@ START_TEST(test_names)
 	ASSERT_REFUSED(model_slot(m, 1, "momenta"), ENOENT, "table_1", "slot momenta",
 		       "accumulators");
 	ASSERT_REFUSED(model_slot(m, 3, "momenta"), ENOENT, "accumulators and linears");
-	ASSERT_REFUSED(model_slot(m, 9, NULL), ENOENT, "table 9", "6 tables");
+	ASSERT_REFUSED(model_slot(m, 99, NULL), ENOENT, "table 99", "19 tables");
 	ASSERT_REFUSED(model_slot(m, -1, NULL), ENOENT, "table -1");
 	embeng_model_free(m);
 }

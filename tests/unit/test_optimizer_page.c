@@ -15,8 +15,8 @@
 #include "vector_settings.h"
 
 #define CELLS 4
-#define ROWS 128
-#define KINDS 5
+#define ROWS 256
+#define KINDS 18
 
 /* A row of a .Bl -column table, without the macros of its cells. */
 struct row {
@@ -188,7 +188,11 @@ static void expect_range(const struct embeng_optimizer *o, const char *key, cons
 		      "%s: range '%s'", key, range);
 }
 
-static const char *const kinds[KINDS] = {"sgd", "adagrad", "adagrad_momentum", "ftrl", "adam"};
+static const char *const kinds[KINDS] = {
+	"sgd", "adagrad", "adagrad_momentum", "ftrl", "adam", "momentum", "lion", "rms_prop",
+	"centered_rms_prop", "adadelta", "proximal_adagrad", "assign", "laprop", "proximal_yogi",
+	"bounded_adagrad", "online_yogi", "frequency_estimator", "frequency_aware_adagrad",
+};
 
 START_TEST(every_kind_once)
 {

@@ -88,7 +88,12 @@ static const struct {
 	{"learning-rate", "1001", "--learning-rate takes a number above 0, up to 1000, not '1001'"},
 	{"learning-rate", "nan", "--learning-rate takes a number above 0, up to 1000, not 'nan'"},
 	{"optimizer", "adamw",
-	 "--optimizer takes sgd, adagrad, adagrad_momentum, ftrl or adam, not 'adamw'"},
+	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not 'adamw'"},
+	{"optimizer", "assign",
+	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not 'assign'"},
+	{"optimizer", "frequency_estimator",
+	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not "
+	 "'frequency_estimator'"},
 	{"split", "", "--split takes seed or time, not ''"},
 	{"colour", "red", "there is no setting 'colour'"},
 };
@@ -174,7 +179,8 @@ START_TEST(the_rate_suits_the_optimizer)
 		const char *optimizer;
 		double rate;
 	} rates[] = {{"sgd", 0.2}, {"adagrad", 0.2}, {"adagrad_momentum", 0.1}, {"ftrl", 0.2},
-		     {"adam", 0.01}};
+		     {"adam", 0.01}, {"momentum", 0.2}, {"lion", 0.01}, {"rms_prop", 0.01},
+		     {"centered_rms_prop", 0.01}, {"laprop", 0.01}, {"adadelta", 0.2}};
 	char error[SETTING_ERROR];
 
 	for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++) {

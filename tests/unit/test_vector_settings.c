@@ -34,6 +34,9 @@ static void expect_same(const char *text, struct embeng_optimizer want)
 		     "initial_accumulator_value", "momentum", "exponent", "beta2", "epsilon",
 		     "learning_rate_power", "l1_regularization_strength",
 		     "l2_regularization_strength", "beta", "beta_1", "beta_2",
+		     "beta1", "rho", "l1", "l2", "b1", "b2", "eps", "max_var_update",
+		     "max_accumulator", "tau", "max_delta", "outlier_threshold", "weight_exponent",
+		     "max_lr_multiplier", "probability_exponent", "accumulator_decay",
 		     "weight_decay_factor", NULL};
 	     *key; key++) {
 		const struct setting *s = setting_find(*key);
@@ -62,6 +65,13 @@ START_TEST(defaults_are_the_librarys)
 	expect_same("{\"kind\": \"adam\", \"bias_correction\": false}", embeng_adam(0.001f));
 	expect_same("{\"kind\": \"adam\", \"bias_correction\": true}",
 		    embeng_adam_corrected(0.001f));
+	expect_same("{\"kind\": \"momentum\"}", embeng_momentum(0.001f));
+	expect_same("{\"kind\": \"lion\"}", embeng_lion(0.001f));
+	expect_same("{\"kind\": \"proximal_yogi\"}", embeng_proximal_yogi(0.01f));
+	expect_same("{\"kind\": \"online_yogi\"}", embeng_online_yogi(0.01f));
+	expect_same("{\"kind\": \"frequency_estimator\"}", embeng_frequency_estimator(0.001f));
+	expect_same("{\"kind\": \"frequency_aware_adagrad\"}",
+		    embeng_frequency_aware_adagrad(0.01f));
 	expect_same("{\"kind\": \"sgd\", \"weight_decay_factor\": null, \"clipvalue\": null, "
 		    "\"clip_weight_min\": null}",
 		    embeng_sgd(0.01f));
@@ -125,11 +135,12 @@ END_TEST
 /* A key that the format takes for these kinds and nobody reads would be lost silently. */
 START_TEST(no_key_is_lost)
 {
-	static const char *const kinds[] = {"sgd", "adagrad", "adagrad_momentum", "ftrl", "adam"};
+	const char *kind;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		for (const struct key *key = optimizer_keys(kinds[i]); key->name; key++)
-			ck_assert_msg(setting_find(key->name), "%s of %s", key->name, kinds[i]);
+	for (int k = EMBENG_SGD; (kind = embeng_optimizer_text(k)); k++) {
+		ck_assert_ptr_nonnull(optimizer_keys(kind));
+		for (const struct key *key = optimizer_keys(kind); key->name; key++)
+			ck_assert_msg(setting_find(key->name), "%s of %s", key->name, kind);
 	}
 }
 END_TEST

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables, optimizers, features: what a model is. Included by embeng.h, whose rules hold. */
+/* Tables and features: what a model is. Included by embeng.h, whose rules hold. */
 #ifndef EMBENG_MODEL_API_H
 #define EMBENG_MODEL_API_H
 
 #include "error.h"
+#include "optimizer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,162 +20,6 @@ enum embeng_policy {
 	EMBENG_POLICY_DROP,  /* as if absent */
 	EMBENG_POLICY_ZERO,  /* counts in the denominator, reads zeros */
 };
-
-enum embeng_optimizer_name {
-	EMBENG_OPTIMIZER_NO = 0, /* inference only, no slots */
-	EMBENG_SGD,
-	EMBENG_ADAGRAD,
-	EMBENG_ADAGRAD_MOMENTUM,
-	EMBENG_FTRL,
-	EMBENG_ADAM,
-};
-
-enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
-
-/**
- * struct embeng_optimizer - an optimizer and its settings
- * @size: sizeof(struct embeng_optimizer)
- * @kind: enum embeng_optimizer_name
- * @learning_rate: constant rate; ignored with @rate_name. ftrl: above 0, for it divides
- *	by it; 0 too with @multiply_linear_by_learning_rate
- * @rate_name: name of a dynamic rate, given at every embeng_apply_gradients();
- *	tables that name the same share it. NULL: constant
- * @initial_accumulator_value: adagrad, ftrl: above 0; start of "accumulators"
- * @momentum: adagrad_momentum
- * @use_nesterov: adagrad_momentum
- * @exponent: adagrad_momentum, above 0
- * @beta2: adagrad_momentum, within [0, 1]; 1 sums squares without decay
- * @epsilon: adagrad_momentum, adam: above 0
- * @learning_rate_power: ftrl, at most 0
- * @l1_regularization_strength: ftrl, at least 0
- * @l2_regularization_strength: ftrl, at least 0
- * @beta: ftrl, at least 0
- * @multiply_linear_by_learning_rate: ftrl
- * @allow_zero_accumulator: ftrl; kept, without effect
- * @beta_1: adam, within [0, 1)
- * @beta_2: adam, within [0, 1)
- * @lazy_adam: default on: only touched rows; off: every row of the table decays at
- *	every step, untouched ones with a gradient of 0. Off needs accumulation
- * @sum_inside_sqrt: adam, default on; without meaning under @bias_correction
- * @bias_correction: adam: the form with bias correction
- * @use_gradient_accumulation: default on
- * @low_dimensional_packing: kept for the protobuf; rows of small dim are packed
- *	always. Only for dims 1, 2, 4 and optimizers for which a gradient of 0
- *	changes nothing (sgd, adagrad)
- * @has_clip_weight_min: @clip_weight_min counts
- * @has_clip_weight_max: @clip_weight_max counts
- * @clip_weight_min: lower limit of parameters after an update
- * @clip_weight_max: upper limit
- * @has_clip_min: @clip_min counts
- * @has_clip_max: @clip_max counts
- * @clip_min: lower limit of a row's summed gradient
- * @clip_max: upper limit
- * @weight_decay_factor: 0: none
- * @multiply_weight_decay_by_rate: decay by factor times rate
- *
- * Make it with the function of its kind, which sets the defaults, then set what
- * differs. embeng-optimizers(7) has all keys, defaults, slots and formulas.
- */
-struct embeng_optimizer {
-	size_t size;
-	enum embeng_optimizer_name kind;
-	float learning_rate;
-	const char *rate_name;
-	float initial_accumulator_value;
-	float momentum;
-	unsigned char use_nesterov;
-	float exponent;
-	float beta2;
-	float epsilon;
-	float learning_rate_power;
-	float l1_regularization_strength;
-	float l2_regularization_strength;
-	float beta;
-	unsigned char multiply_linear_by_learning_rate;
-	unsigned char allow_zero_accumulator;
-	float beta_1;
-	float beta_2;
-	enum embeng_tristate lazy_adam;
-	enum embeng_tristate sum_inside_sqrt;
-	unsigned char bias_correction;
-	enum embeng_tristate use_gradient_accumulation;
-	unsigned char low_dimensional_packing;
-	unsigned char has_clip_weight_min;
-	unsigned char has_clip_weight_max;
-	unsigned char has_clip_min;
-	unsigned char has_clip_max;
-	float clip_weight_min;
-	float clip_weight_max;
-	float clip_min;
-	float clip_max;
-	float weight_decay_factor;
-	int multiply_weight_decay_by_rate;
-};
-
-/** embeng_sgd() - w -= learning_rate * g */
-EMBENG_API struct embeng_optimizer embeng_sgd(float learning_rate);
-
-/**
- * embeng_adagrad() - a += g * g; w -= learning_rate * g / sqrt(a)
- *
- * Slot "accumulators", starting at initial_accumulator_value, 0.1 by default.
- * Source: Duchi, Hazan, Singer 2011, as TPUEmbedding has it (no epsilon).
- */
-EMBENG_API struct embeng_optimizer embeng_adagrad(float learning_rate);
-
-/**
- * embeng_adagrad_momentum() - Adagrad's preconditioner, then momentum
- *
- * a = beta2 == 1 ? a + g * g : beta2 * a + (1 - beta2) * g * g;
- * s = g * (a + epsilon) ^ (-1 / exponent); m = momentum * m + s;
- * w -= learning_rate * (use_nesterov ? momentum * m + s : m).
- * Slots "accumulators" and "momenta", from 0. Defaults: momentum 0, no nesterov,
- * exponent 2, beta2 1, epsilon 1e-10. Source: TPUEmbedding (SparseCore op).
- */
-EMBENG_API struct embeng_optimizer embeng_adagrad_momentum(float learning_rate);
-
-/**
- * embeng_ftrl() - follow the regularized leader
- *
- * Slots "accumulators", from initial_accumulator_value (0.1), and "linears", from
- * 0. Rows are recomputed from "linears": a gradient of 0 changes them, too.
- * Defaults: power -0.5, l1 = l2 = beta = 0. Source: McMahan et al. 2013, as
- * TPUEmbedding has it.
- */
-EMBENG_API struct embeng_optimizer embeng_ftrl(float learning_rate);
-
-/**
- * embeng_adam() - Adam without bias correction
- *
- * m = b1 * m + (1 - b1) * g; v = b2 * v + (1 - b2) * g * g; then
- * w -= learning_rate * m / sqrt(v + epsilon * epsilon), or without sum_inside_sqrt
- * w -= learning_rate * m / (sqrt(v) + epsilon).
- * Slots "momenta" and "velocities", from 0. Defaults: 0.9, 0.999, 1e-7, lazy.
- * Source: Kingma, Ba 2015 without bias correction, as TPUEmbedding has it.
- */
-EMBENG_API struct embeng_optimizer embeng_adam(float learning_rate);
-
-/**
- * embeng_adam_corrected() - Adam with bias correction, epsilon 1e-8
- *
- * t counts updates from 1; w -= learning_rate * sqrt(1 - b2^t) / (1 - b1^t) * m /
- * (sqrt(v) + epsilon * sqrt(1 - b2^t)). The count is the engine's and in the
- * checkpoint. Source: Kingma, Ba 2015, as jax-tpu-embedding has it.
- */
-EMBENG_API struct embeng_optimizer embeng_adam_corrected(float learning_rate);
-
-/** embeng_optimizer_text() - "sgd", "adagrad_momentum", ...; NULL for no kind */
-EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);
-
-/**
- * embeng_optimizer_by_name() - what the function of a kind makes, by its name
- * @name: as embeng_optimizer_text() gives it
- * @optimizer: out
- *
- * Return: 0, -EINVAL, or -ENOENT naming those that there are.
- */
-EMBENG_API int embeng_optimizer_by_name(const char *name, float learning_rate,
-					struct embeng_optimizer *optimizer);
 
 enum embeng_initializer_name {
 	EMBENG_INIT_DEFAULT,	      /* truncated normal, deviation 1 / sqrt(dim); of a
