@@ -9,19 +9,9 @@ from 1. A new one is added to KINDS; nothing else needs to know it.
 
 import math
 
+from refchecks import above_0, below_1, finite, from_0, number, up_to_1
 from referror import require
-
-
-def number(ok, h, key, where, allowed):
-    require(ok(h[key]), "ERANGE", f"{where}: {key} {h[key]} must be {allowed}")
-
-
-def above_0(h, key, where):
-    number(lambda x: 0 < x < math.inf, h, key, where, "above 0 and finite")
-
-
-def from_0(h, key, where):
-    number(lambda x: 0 <= x < math.inf, h, key, where, "0 or above, and finite")
+from refproto import PROTO_KINDS
 
 
 class Sgd:
@@ -61,10 +51,10 @@ class AdagradMomentum:
 
     @staticmethod
     def check(h, where):
-        number(math.isfinite, h, "momentum", where, "finite")
+        finite(h, where, "momentum")
         above_0(h, "exponent", where)
         above_0(h, "epsilon", where)
-        number(lambda x: 0 <= x <= 1, h, "beta2", where, "within [0, 1]")
+        up_to_1(h, "beta2", where)
 
     @staticmethod
     def update(h, lr, w, g, slots, step):
@@ -126,7 +116,7 @@ class Adam:
         if h["epsilon"] is None:
             h["epsilon"] = 1e-8 if h["bias_correction"] else 1e-7
         for key in ("beta_1", "beta_2"):
-            number(lambda x: 0 <= x < 1, h, key, where, "within [0, 1)")
+            below_1(h, key, where)
         above_0(h, "epsilon", where)
         require(h["lazy_adam"] or h["use_gradient_accumulation"], "EINVAL",
                 f"{where}: lazy_adam off needs use_gradient_accumulation")
@@ -147,4 +137,4 @@ class Adam:
 
 
 KINDS = {"sgd": Sgd, "adagrad": Adagrad, "adagrad_momentum": AdagradMomentum, "ftrl": Ftrl,
-         "adam": Adam}
+         "adam": Adam, **PROTO_KINDS}

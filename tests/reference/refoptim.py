@@ -3,8 +3,9 @@
 
 import math
 
+from refchecks import from_0
 from referror import require
-from refkinds import KINDS, from_0
+from refkinds import KINDS
 
 COMMON = {
     "clip_weight_min": None,
@@ -51,6 +52,8 @@ class Optimizer:
         self._check_numbers(where)
         self._check_limits(where)
         self._check_packing(where, kind, dim)
+        only = getattr(self.rule, "DIM", dim)
+        require(dim == only, "EINVAL", f"{where}: {kind} with dim {dim}, not {only}")
 
     def _check_numbers(self, where):
         h = self.h
@@ -89,7 +92,7 @@ class Optimizer:
         return self.h[start] if isinstance(start, str) else start
 
     def runs_over_all_rows(self):
-        return not self.h.get("lazy_adam", True)
+        return self.h.get("use_non_lazy", False) or not self.h.get("lazy_adam", True)
 
     def _element(self, lr, w, g, slots, step):
         h = self.h

@@ -21,9 +21,9 @@ def steps(v, *which, replicas=1):
             v.apply(v.grads(3 * k + r), replica=r)
 
 
-def round_trip(kind):
+def round_trip(kind, optimizer):
     v = start(f"round_trip_{kind}", f"{kind}: a restore brings back parameters and slots, in the "
-              "same engine and in a new one, and training goes on from there.", KINDS[kind])
+              "same engine and in a new one, and training goes on from there.", optimizer)
     steps(v, 0, 1)
     v.save()
     steps(v, 2)
@@ -305,7 +305,7 @@ def rates():
 
 
 def vectors():
-    yield from (round_trip(kind) for kind in KINDS)
+    yield from (round_trip(kind, optimizer) for kind, optimizer in KINDS.items())
     yield from (make() for make in (
         cores, replicas, overwrite, missing, outside, serving, no_slots, step_count,
         pipeline_restore, pipeline_save, in_flight, odd_names, stats, given_slots,

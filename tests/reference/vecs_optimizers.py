@@ -18,12 +18,12 @@ ALL = {"adagrad_momentum": MOMENTUM, "ftrl": FTRL, "adam": ADAM, "adam_corrected
 RATE = {"dynamic": "lr"}
 
 
-def read(v, name="t", optimizer=None):
+def read(v, name="t", optimizer=None, **tolerance):
     """Reads a table and all of its slots."""
     optimizer = optimizer or v.doc["tables"][0]["optimizer"]
-    v.table(name)
+    v.table(name, **tolerance)
     for slot in KINDS[optimizer["kind"]].SLOTS:
-        v.table(name, slot=slot)
+        v.table(name, slot=slot, **tolerance)
 
 
 def steps(name, about, optimizer, batches=STEPS, requires=None, **more):
@@ -40,7 +40,7 @@ def four_steps(kind, optimizer):
                  "a bag and not at all.", optimizer)
 
 
-def defaults(kind, optimizer):
+def defaults(kind, optimizer, **tolerance):
     bare = {key: optimizer[key] for key in ("kind", "bias_correction") if key in optimizer}
     v = Vector(f"{kind}_defaults", f"{kind} with nothing else given.", [table(optimizer=bare)],
                [feature()])
@@ -48,7 +48,7 @@ def defaults(kind, optimizer):
     # small: f32 holds 1 - 0.999 to five digits, which the velocities show
     for gradient in (2, -0.5):
         v.train({"f": dense([1, 5, 5])}, {"f": {"fill": gradient}})
-    read(v)
+    read(v, **tolerance)
     return v
 
 
@@ -130,7 +130,7 @@ def weight_clipped(kind, optimizer):
 def slots_given(kind, optimizer):
     names = list(KINDS[optimizer["kind"]].SLOTS)
     given = [[[1, 2], [3, 4], [0.25, 0.5], [9, 16]], {"arange": [0.25, 0.125]}]
-    return steps(f"slots_given_{kind}", f"Both slots of {kind} start where the vector says, in "
+    return steps(f"slots_given_{kind}", f"Slots of {kind} start where the vector says, in "
                  "rows that no step touches, too.", optimizer, [[[2], [3, 2]], [[0, 0], []]],
                  ["slots"], rows=4, dim=2, slots=dict(zip(names, given)))
 

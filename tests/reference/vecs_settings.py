@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Vectors of optimizers that must not build: one setting wrong in each."""
 
+from refkinds import KINDS
 from vecbuild import sgd
 from vecs_model import of_table
 
@@ -11,6 +12,25 @@ NUMBERS = {
              "l2_regularization_strength": [-0.5, "inf"], "beta": [-1],
              "initial_accumulator_value": [0, -0.1], "learning_rate": [0, -0.5]},
     "adam": {"beta_1": [1, -0.5], "beta_2": [1, -0.5], "epsilon": [0, -1e-7]},
+    "momentum": {"momentum": ["inf", "nan"]},
+    "lion": {"beta1": [1, -0.5], "beta2": [1, -0.5]},
+    "rms_prop": {"rho": [-0.25, 1.25], "momentum": ["inf"], "epsilon": [0, -1e-10]},
+    "centered_rms_prop": {"rho": [-0.25, 1.25], "momentum": ["nan"], "epsilon": [0]},
+    "adadelta": {"rho": [-0.25, 1.25], "epsilon": [0, "inf"]},
+    "proximal_adagrad": {"l1": [-0.5, "inf"], "l2": [-0.5],
+                         "initial_accumulator_value": [0, -0.1]},
+    "assign": {"learning_rate": ["inf"]},
+    "laprop": {"b1": [1, -0.5], "b2": [1, -0.5], "eps": [0]},
+    "proximal_yogi": {"l1": [-0.5], "l2": [-0.5], "beta1": [1], "beta2": [1, -0.5],
+                      "epsilon": [0], "initial_accumulator_value": [0]},
+    "bounded_adagrad": {"max_var_update": [-0.5, "inf"], "max_accumulator": [-0.5],
+                        "initial_accumulator_value": [0]},
+    "online_yogi": {"l1": [-0.5], "l2": [-0.5], "beta2": [1, -0.5], "learning_rate": [0, -0.5]},
+    "frequency_aware_adagrad": {"l1_regularization_strength": [-0.5],
+                                "l2_regularization_strength": [-0.5], "max_lr_multiplier": [0],
+                                "probability_exponent": ["inf"],
+                                "accumulator_decay": [-0.25, 1.25],
+                                "initial_accumulator_value": [0]},
     "sgd": {"weight_decay_factor": [-0.5, "inf"], "learning_rate": ["nan", "inf"]},
 }
 
@@ -31,7 +51,24 @@ def numbers():
                                optimizer={"kind": kind, key: value})
 
 
+def estimators():
+    """Its table has one column, so that the number is all that is wrong."""
+    for key, values in {"tau": [-0.25, 1.25], "max_delta": [0], "outlier_threshold": [-0.5],
+                        "weight_exponent": ["nan"]}.items():
+        for value in values:
+            yield of_table(f"frequency_estimator_{key}_{word(value)}", "frequency_estimator does "
+                           f"not take a {key} of {value}.", "ERANGE", ["items", key], dim=1,
+                           optimizer={"kind": "frequency_estimator", key: value})
+    yield of_table("frequency_estimator_dim_2", "frequency_estimator keeps one number a row.",
+                   "EINVAL", ["items", "frequency_estimator", "dim 2"], dim=2,
+                   optimizer={"kind": "frequency_estimator"})
+
+
 def combinations():
+    yield of_table("lion_not_lazy_without_accumulation", "use_non_lazy needs accumulation.",
+                   "EINVAL", ["items", "use_non_lazy", "accumulation"], ["options"],
+                   optimizer={"kind": "lion", "use_non_lazy": True,
+                              "use_gradient_accumulation": False})
     yield of_table("adam_not_lazy_without_accumulation", "lazy_adam off needs accumulation.",
                    "EINVAL", ["items", "lazy_adam", "accumulation"], ["options"],
                    optimizer={"kind": "adam", "lazy_adam": False,
@@ -48,7 +85,8 @@ def combinations():
     yield of_table("packing_dim_3", "low_dimensional_packing_status is for dims 1, 2 and 4.",
                    "EINVAL", ["items", "low_dimensional_packing", "3"],
                    optimizer=sgd(0.1, low_dimensional_packing_status=True))
-    for kind in ("adagrad_momentum", "ftrl", "adam"):
+    for kind in sorted(kind for kind, rule in KINDS.items()
+                       if not rule.IDLE and not hasattr(rule, "DIM")):
         yield of_table(f"packing_{kind}", f"low_dimensional_packing_status is not for {kind}, "
                        "which a gradient of 0 moves.", "EINVAL",
                        ["items", "low_dimensional_packing", kind], dim=2,
@@ -66,4 +104,5 @@ def combinations():
 
 def vectors():
     yield from numbers()
+    yield from estimators()
     yield from combinations()
