@@ -30,7 +30,8 @@
  * This header includes all of them: embeng/error.h (errors, log), embeng/model.h
  * (tables, optimizers, features), embeng/plan.h (memory), embeng/partition.h (batches as
  * SparseCores take them), embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
- * (lookups without an engine). Devices, batches and steps are here.
+ * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings).
+ * Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
  */
@@ -42,6 +43,7 @@
 #include "embeng/partition.h"
 #include "embeng/plan.h"
 #include "embeng/serving.h"
+#include "embeng/tpu.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
+#include "../../engine/utf8.h"
 #include "config.h"
 
 /* No structure comes near this; what claims more was never initialized. */
@@ -46,4 +47,14 @@ int name_check(const char *what, const char *name)
 		return fail(-EINVAL, "%s \"%.*s...\": the name is longer than %d bytes", what,
 			    NAME_MAX_BYTES, name, NAME_MAX_BYTES);
 	return 0;
+}
+
+size_t utf8_good(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t length = 1;
+
+	for (; *p && length; p += length)
+		length = utf8_sequence(p);
+	return (size_t)(p - (const unsigned char *)text);
 }

@@ -21,6 +21,9 @@ int config_take(void *to, const void *from, size_t known, const char *what);
 /* A name that people gave to a @what. */
 int name_check(const char *what, const char *name);
 
+/* Bytes of a text before the first that is not UTF-8: all of them when text[...] is its end. */
+size_t utf8_good(const char *text);
+
 /* A number of which @ok says whether it is @allowed; else -ERANGE. */
 int number_check(bool ok, const char *where, const char *what, float value, const char *allowed);
 

@@ -109,6 +109,15 @@ int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
 	return 0;
 }
 
+int embeng_model_get_engine(const struct embeng_model *model, struct embeng_engine_config *config)
+{
+	if (!model || !config || config->size < sizeof(*config))
+		return fail(-EINVAL, "embeng_model_get_engine: the model, and config with its size, "
+				     "must be given");
+	*config = model->engine;
+	return 0;
+}
+
 static int copy_table(struct embeng_model *copy, const struct embeng_model *model, size_t table)
 {
 	struct embeng_table_config c = {.size = sizeof(c)};

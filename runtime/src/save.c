@@ -15,7 +15,6 @@
 #include "file.h"
 #include "save.h"
 
-#include "../../engine/utf8.h"
 
 /* How a failed save leaves the folder. */
 enum outcome { NOT_COMMITTED, MAYBE_COMMITTED, COMMITTED };
@@ -194,18 +193,12 @@ static int save_into(struct save *s)
 
 static int check_text(const char *what, size_t index, const char *text)
 {
-	const unsigned char *p = (const unsigned char *)text;
-	size_t length;
+	size_t good = text ? utf8_good(text) : 0;
 
-	for (; text && *p; p += length) {
-		length = utf8_sequence(p);
-		if (!length)
-			return fail(-EINVAL,
-				    "embeng_save: %s %zu: byte %zu is not UTF-8, which files are "
-				    "written in", what, index,
-				    (size_t)(p - (const unsigned char *)text));
-	}
-	return 0;
+	if (!text || !text[good])
+		return 0;
+	return fail(-EINVAL, "embeng_save: %s %zu: byte %zu is not UTF-8, which files are written in",
+		    what, index, good);
 }
 
 static int check_texts(const struct embeng_model *m, const char *program_state)

@@ -243,6 +243,25 @@ START_TEST(test_features_refused)
 }
 END_TEST
 
+START_TEST(test_engine_is_told)
+{
+	struct embeng_engine_config e = {.size = sizeof(e), .pipelining = 1, .step_depth = 3};
+	struct embeng_model *m = embeng_model_new();
+
+	ck_assert_int_eq(embeng_model_set_engine(m, &e), 0);
+	e.pipelining = 0;
+	ck_assert_int_eq(embeng_model_get_engine(m, &e), 0);
+	ck_assert_uint_eq(e.replicas, 1);
+	ck_assert_int_eq(e.pipelining, 1);
+	ck_assert_uint_eq(e.step_depth, 3);
+	ASSERT_REFUSED(embeng_model_get_engine(NULL, &e), EINVAL, "model");
+	ASSERT_REFUSED(embeng_model_get_engine(m, NULL), EINVAL, "config");
+	e.size = 1;
+	ASSERT_REFUSED(embeng_model_get_engine(m, &e), EINVAL, "size");
+	embeng_model_free(m);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -253,6 +272,7 @@ int main(void)
 		test_structures_of_other_sizes,
 		test_tables_refused,
 		test_features_refused,
+		test_engine_is_told,
 	};
 
 	return run_tests("model", tests, COUNT(tests));

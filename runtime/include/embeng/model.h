@@ -197,6 +197,15 @@ EMBENG_API int embeng_model_get_table(const struct embeng_model *model, size_t t
 EMBENG_API int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
 					struct embeng_feature_config *config);
 
+/**
+ * embeng_model_get_engine() - the options of the whole model
+ * @config: its size set by the caller; replicas are never 0
+ *
+ * Return: 0, -EINVAL.
+ */
+EMBENG_API int embeng_model_get_engine(const struct embeng_model *model,
+				       struct embeng_engine_config *config);
+
 /** embeng_model_hash() - equal for models that mean the same; batches carry it */
 EMBENG_API uint64_t embeng_model_hash(const struct embeng_model *model);
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Optimizers as OptimizationParameters. */
+#ifndef EMBENG_TPU_OPTIMIZER_H
+#define EMBENG_TPU_OPTIMIZER_H
+
+#include "optimizer.h"
+#include "tpu.pb-c.h"
+#include "tpu_wire.h"
+
+#define TPU_NO_TAG (-1) /* of a constant rate */
+
+/* A pair of limits. */
+struct tpu_limits {
+	Tpu__ClippingLimits message;
+	Tpu__FloatValue lower, upper;
+};
+
+/* OptimizationParameters with all that they may point to. */
+struct tpu_parameters {
+	Tpu__OptimizationParameters message;
+	Tpu__LearningRate rate;
+	Tpu__DynamicHyperParameter tag;
+	struct tpu_limits weights, gradients;
+	Tpu__HotIdReplication hot_ids;
+	union {
+		ProtobufCMessage base;
+		Tpu__Adagrad adagrad;
+		Tpu__AdagradMomentum adagrad_momentum;
+		Tpu__StochasticGradientDescent sgd;
+		Tpu__Ftrl ftrl;
+		Tpu__Adam adam;
+	} kind;
+};
+
+/*
+ * tpu_parameters_fill() - say an optimizer in the protobuf's words
+ * @to: not to be moved afterwards, it points into itself
+ * @optimizer: checked, of some kind
+ * @tag: of its rate, when that is dynamic
+ * @where: starts the sentence
+ *
+ * Return: 0, or -ENOTSUP: the protobuf has no such optimizer.
+ */
+int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer *optimizer,
+			int32_t tag, const char *where);
+
+/*
+ * tpu_parameters_read() - the optimizer that the protobuf means
+ * @place: of the message, NULL: it is the whole
+ * @optional: an optimizer or a rate may be missing: then the kind is EMBENG_OPTIMIZER_NO, or
+ *	the rate 0
+ * @tag: TPU_NO_TAG for a constant rate
+ *
+ * What it gives is not checked (optimizer_check()). Return: 0, -EINVAL, -ERANGE, -ENOTSUP.
+ */
+int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
+			bool optional, struct embeng_optimizer *optimizer, int32_t *tag);
+
+#endif

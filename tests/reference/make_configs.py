@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write tests/golden/tpu.txt: configurations as other programs write them, and wrong ones.
+
+    make_configs.py [--check]
+
+--check writes nothing: exit status 1 when the file is not what comes out here.
+"""
+import argparse
+import pathlib
+import sys
+
+import reftpu as t
+
+FILE = pathlib.Path(__file__).resolve().parents[1] / "golden" / "tpu.txt"
+HEAD = """\
+# SPDX-License-Identifier: MIT
+# TPUEmbeddingConfiguration and OptimizationParameters in hexadecimal, made by
+# tests/reference/make_configs.py. Tab-separated, a line each:
+#   exact NAME BYTES                  read and written again it gives the same bytes
+#   other NAME BYTES BYTES            ... these bytes
+#   refused NAME BYTES ERRNO WORDS    refused; the sentence has each of the words, parted by |
+# "xN" behind BYTES: N times. With "optimizer-" before it the same of OptimizationParameters.
+"""
+
+CLIPPED = t.parameters(t.rate(0.25), t.SGD, t.limits(2, -1.0, 1.0), t.limits(7, upper=0.5))
+KINDS = {
+    "sgd": (t.rate(0.01), t.SGD),
+    "sgd dynamic": (t.rate(tag=0), t.SGD),
+    "sgd rate 0": (t.rate(0.0), t.SGD),
+    "sgd decay": (t.rate(0.01), t.SGD, t.real(16, 0.125), t.integer(22, True)),
+    "sgd without accumulation": (t.rate(0.01), t.SGD, t.integer(17, t.DISABLED)),
+    "sgd packed": (t.rate(0.01), t.SGD, t.integer(28, t.ENABLED)),
+    "sgd limits": (t.rate(0.01), t.SGD, t.limits(2, 0.0, 3.0), t.limits(7, -2.0, 0.0)),
+    "sgd lower limits": (t.rate(0.01), t.SGD, t.limits(2, -1.5), t.limits(7, -2.0)),
+    "sgd infinite limits": (t.rate(0.01), t.SGD, t.limits(2, float("-inf"), float("inf"))),
+    "adagrad": (t.rate(0.1), t.ADAGRAD),
+    "adagrad_momentum": (t.rate(0.1), t.adagrad_momentum()),
+    "adagrad_momentum all": (t.rate(0.1), t.adagrad_momentum(0.5, True, 3.0, 0.75, 1e-6)),
+    "ftrl": (t.rate(0.1), t.ftrl()),
+    "ftrl all": (t.rate(0.1), t.ftrl(0.25, 0.5, -0.75, True, 2.0, True)),
+    "adam": (t.rate(0.1), t.adam()),
+    "adam all": (t.rate(0.1), t.adam(0.5, 0.25, 1e-3, True, False)),
+}
+USERS = t.table("users", 1000, 16, t.parameters(t.rate(tag=0), t.ADAGRAD))
+ITEMS = t.table("items", 1 << 40, 4, CLIPPED)
+TABLES = USERS + ITEMS
+FEATURES = t.feature("watched", 1, [4, 3]) + t.feature("user", 0, [6]) \
+    + t.feature("liked", 1, [6])
+COUNTED = t.table("users", 1000, 16, t.parameters(t.rate(tag=0), t.ADAGRAD), 1) \
+    + t.table("items", 1 << 40, 4, CLIPPED, 3)
+NEWER = TABLES + t.engine(hosts=2, cores=8, pipelining=True) + FEATURES
+ONE = t.table("users", 8, 2, t.parameters(t.rate(0.5), t.SGD))
+SHORT = t.parameters(t.rate(0.5), t.SGD)
+
+
+def whole(*parts, tables=ONE):
+    return tables + t.engine() + b"".join(parts)
+
+
+def of(*parts):
+    """A configuration whose only table has these parameters."""
+    return whole(tables=t.table("users", 8, 2, t.parameters(*parts)))
+
+
+def exact():
+    yield "newer form", NEWER
+    yield "older form", COUNTED + t.engine(batch=6, hosts=2, cores=8)
+    yield "both forms", COUNTED + t.engine(batch=6, hosts=2, cores=8) + FEATURES
+    yield "nothing but the engine", t.engine()
+    yield "table without features", whole()
+    yield "MOD", ONE + t.engine(sharding=1)
+    yield "profile directory", ONE + t.engine(directory="gs://b\u00fccket/profile")
+    yield "backward pass only", ONE + t.engine(mode=t.BACKWARD_PASS_ONLY)
+    yield "SPMD", whole(t.message(11, t.integer(1, 1) + t.integer(2, 4) + t.integer(3, 1)))
+    yield "inference", t.table("users", 8, 2) + t.engine(mode=t.INFERENCE)
+    for status in (1, 2, 3):
+        yield f"hot ids {status}", of(t.rate(0.5), t.SGD, t.message(18, t.integer(1, status)))
+
+
+def other():
+    yield "no counts of hosts and cores", ONE + t.integer(2, t.TRAINING), whole()
+    yield "no mode", ONE + t.engine(mode=0), whole()
+    yield "no names", t.table("", 8, 2, SHORT) + t.engine() + t.feature("", 0, [1]), \
+        t.table("table_0", 8, 2, SHORT) + t.engine() + t.feature("feature_0", 0, [1])
+    yield "unpacked shape", whole(t.message(10, t.text(1, "a") + t.integer(3, 4) + t.integer(3, 5))), \
+        whole(t.feature("a", 0, [4, 5]))
+    yield "any order", t.feature("a", 0, [4]) + t.engine() + ONE, whole(t.feature("a", 0, [4]))
+    yield "fewer rows than hosts", ONE + t.engine(hosts=9), \
+        t.table("users", 9, 2, SHORT) + t.engine(hosts=9)
+    yield "tags in another order", \
+        t.table("a", 8, 2, t.parameters(t.rate(tag=1), t.SGD)) \
+        + t.table("b", 8, 2, t.parameters(t.rate(tag=0), t.SGD)) + t.engine(), \
+        t.table("a", 8, 2, t.parameters(t.rate(tag=0), t.SGD)) \
+        + t.table("b", 8, 2, t.parameters(t.rate(tag=1), t.SGD)) + t.engine()
+    yield "unspecified accumulation", \
+        whole(tables=t.table("users", 8, 2, SHORT.replace(t.integer(17, 1), b""))), whole()
+    yield "disabled packing", of(t.rate(0.5), t.SGD, t.integer(28, t.DISABLED)), whole()
+    yield "limits without limits", of(t.rate(0.5), t.SGD, t.limits(2), t.limits(7)), whole()
+    yield "decay's switch alone", of(t.rate(0.5), t.SGD, t.integer(22, 1)), whole()
+    yield "quantization off", of(t.rate(0.5), t.SGD, t.message(27, t.integer(3, 4))), whole()
+    yield "inference without a rate", \
+        t.table("users", 8, 2, t.SGD) + t.engine(mode=t.INFERENCE), \
+        t.table("users", 8, 2, t.parameters(t.rate(0.0), t.SGD)) + t.engine(mode=t.INFERENCE)
+    yield "inference without a kind", \
+        t.table("users", 8, 2, b"") + t.engine(mode=t.INFERENCE), \
+        t.table("users", 8, 2) + t.engine(mode=t.INFERENCE)
+    yield "no SPMD", whole(t.message(11, b"")), whole()
+    yield "unknown fields of all types", \
+        whole(t.integer(100, 7) + t.key(101, t.FIXED64) + bytes(8) + t.data(102, b"abc")
+              + t.real(103, 1.0) + t.message(8, b"\1\2")), whole()
+    yield "accumulator of old", \
+        of(t.rate(0.5), t.message(3, t.real(1, 0.5)), t.integer(15, 1)), \
+        of(t.rate(0.5), t.ADAGRAD)
+
+
+def wire_refused():
+    path = "table_descriptor[0].optimization_parameters"
+    yield "field number 0", whole(b"\0\0"), "EBADMSG", "no key of a field|number 0"
+    yield "group", whole(b"\x0b"), "EBADMSG", "no key of a field|wire type 3"
+    yield "key beyond 32 bits", whole(t.varint(1 << 33)), "EBADMSG", "no key of a field"
+    yield "varint of 11 bytes", whole(b"\xff" * 10 + b"\1"), "EBADMSG", "within 64 bits"
+    yield "varint of 65 bits", t.key(2, 0) + b"\xff" * 9 + b"\2", "EBADMSG", "mode|within 64 bits"
+    yield "varint cut", t.key(2, 0) + b"\x80", "EBADMSG", "mode|ends"
+    yield "value missing", t.key(2, 0), "EBADMSG", "mode|ends"
+    yield "bytes cut", t.key(9, 2) + b"\5ab", "EBADMSG", "profile_data_directory|5 bytes|2 left"
+    yield "float cut", t.message(1, t.message(5, t.key(16, 5) + b"\0\0")), \
+        "EBADMSG", path + ".weight_decay_factor|4 bytes|2 left"
+    yield "unknown cut", whole(t.key(100, 1) + b"\0"), "EBADMSG", "8 bytes|1 left"
+    yield "wire type of a number", t.key(2, 5) + bytes(4), "EBADMSG", "mode|wire type is 5|must be 0"
+    yield "wire type of a message", t.integer(1, 5), "EBADMSG", "table_descriptor[0]|must be 2"
+    yield "packed singular", t.data(4, b"\1"), "EBADMSG", "num_hosts|wire type is 2|must be 0"
+    yield "given twice", t.integer(2, 1) + t.integer(2, 2), "EBADMSG", "mode|twice"
+    yield "two of one choice", whole(tables=t.table("a", 8, 2, SHORT + t.ADAGRAD)), "EBADMSG", \
+        path + ".adagrad|stochastic_gradient_descent is given already"
+    yield "integer beyond 32 bits", t.integer(4, 1 << 31), "ERANGE", "num_hosts|2147483648|32 bits"
+    yield "integer below 32 bits", t.integer(4, -(1 << 31) - 1), "ERANGE", "num_hosts|32 bits"
+    yield "packed beyond 32 bits", whole(t.message(10, t.packed(3, [1, 1 << 40]))), "ERANGE", \
+        "feature_descriptor[0].input_shape[1]|32 bits"
+    yield "packed cut", whole(t.message(10, t.data(3, b"\1\x80"))), "EBADMSG", \
+        "feature_descriptor[0].input_shape[1]|ends"
+    yield "no such enumerator", t.integer(2, 4), "ERANGE", "mode|4|enumerators"
+    yield "switch of 2", t.integer(7, 2), "ERANGE", "pipeline_execution_with_tensor_core|0 or 1"
+    yield "text no UTF-8", t.data(9, b"ab\xff"), "EBADMSG", "profile_data_directory|byte 2|UTF-8"
+    yield "text with a zero", t.data(9, b"a\0b"), "EBADMSG", "profile_data_directory|byte 1|is 0"
+    yield "too many tables", (t.message(1, b""), 16385), "ERANGE", \
+        "table_descriptor[16384]|more than 16384"
+    yield "too many unknown fields", (t.integer(100, 1), 16385), "EBADMSG", "16384 unknown"
+
+
+def model_refused():
+    path = "table_descriptor[0].optimization_parameters"
+    yield "hosts below 0", ONE + t.engine(hosts=-1), "ERANGE", "num_hosts|-1"
+    yield "cores below 0", ONE + t.engine(cores=-2), "ERANGE", "num_tensor_cores|-2"
+    yield "SPMD cores below 0", whole(t.message(11, t.integer(2, -1))), "ERANGE", \
+        "spmd_sharding.num_cores_per_replica|-1"
+    yield "no parameters", whole(tables=t.table("a", 8, 2)), "EINVAL", path + "|missing"
+    yield "no optimizer", of(t.rate(0.5)), "EINVAL", path + "|names no optimizer"
+    for number, name in ((8, "momentum"), (9, "rms_prop"), (10, "centered_rms_prop"),
+                         (11, "mdl_adagrad_light"), (12, "adadelta"), (14, "proximal_adagrad"),
+                         (19, "bounded_adagrad"), (20, "online_yogi"), (21, "proximal_yogi"),
+                         (23, "frequency_estimator"), (24, "user_defined_program"),
+                         (25, "assign"), (29, "lion"), (30, "frequency_aware_adagrad")):
+        yield f"optimizer {name}", of(t.rate(0.5), t.message(number, b"")), "ENOTSUP", \
+            f"{path}.{name}|no such optimizer"
+    yield "quantization", of(t.rate(0.5), t.SGD, t.message(27, t.integer(1, 1))), "ENOTSUP", \
+        path + ".simulated_quantization.enabled"
+    yield "no rate", whole(tables=t.table("a", 8, 2, t.SGD)), "EINVAL", \
+        path + ".learning_rate|missing"
+    yield "rate of neither kind", of(t.message(13, b""), t.SGD), "EINVAL", \
+        path + ".learning_rate|missing"
+    yield "tag below 0", of(t.rate(tag=-1), t.SGD), "ERANGE", path + ".learning_rate.dynamic.tag|-1"
+    yield "tag of no table", of(t.rate(tag=1), t.SGD), "ERANGE", \
+        path + ".learning_rate.dynamic.tag|1 is not below"
+    yield "gap between tags", t.table("a", 8, 2, t.parameters(t.rate(tag=1), t.SGD)) \
+        + t.table("b", 8, 2, SHORT) + t.engine(), "EINVAL", "1 is there, 0 is not"
+    yield "no rows", whole(tables=t.table("a", 0, 2, SHORT)), "ERANGE", \
+        "table_descriptor[0]|vocabulary_size 0"
+    yield "rows below 0", whole(tables=t.table("a", -5, 2, SHORT)), "ERANGE", \
+        "table_descriptor[0]|vocabulary_size -5"
+    yield "no dim", whole(tables=t.table("a", 8, 0, SHORT)), "ERANGE", "table_descriptor[0]|dim 0"
+    yield "long name", whole(tables=t.table("a" * 64, 8, 2, SHORT)), "EINVAL", \
+        "table_descriptor[0]|longer than 63"
+    yield "two tables of one name", whole(tables=ONE + ONE), "EEXIST", \
+        "table_descriptor[1]|users|name already"
+    yield "setting out of its range", of(t.rate(0.5), t.adam(beta1=1.0)), "ERANGE", \
+        "table_descriptor[0]|beta_1 1"
+    yield "rate not finite", of(t.rate(float("nan")), t.SGD), "ERANGE", \
+        "table_descriptor[0]|learning_rate nan"
+    yield "limits crossed", of(t.rate(0.5), t.SGD, t.limits(2, 1.0, -1.0)), "ERANGE", \
+        "table_descriptor[0]|clip_weight_min 1"
+    yield "clip without accumulation", of(t.rate(0.5), t.SGD, t.limits(7, 0.0),
+                                          t.integer(17, t.DISABLED)), "EINVAL", \
+        "table_descriptor[0]|gradient clipping"
+    yield "packing of adam", of(t.rate(0.5), t.adam(), t.integer(28, 1)), "EINVAL", \
+        "table_descriptor[0]|low_dimensional_packing"
+    yield "no such table", whole(t.feature("a", 1, [4])), "ENOENT", \
+        "feature_descriptor[0]|no table 1"
+    yield "table below 0", whole(t.feature("a", -1, [4])), "ENOENT", \
+        "feature_descriptor[0]|no table -1"
+    yield "two features of one name", whole(t.feature("a", 0, [4]) * 2), "EEXIST", \
+        "feature_descriptor[1]|name already"
+    yield "rank 9", whole(t.feature("a", 0, [1] * 9)), "ERANGE", \
+        "feature_descriptor[0].input_shape|9 lengths"
+    yield "length 0", whole(t.feature("a", 0, [4, 0])), "ERANGE", \
+        "feature_descriptor[0].input_shape[1]|0 is below 1"
+    yield "length below 0", whole(t.feature("a", 0, [-4])), "ERANGE", \
+        "feature_descriptor[0].input_shape[0]|-4 is below 1"
+    yield "positions beyond 64 bits", whole(t.feature("a", 0, [0x7fffffff] * 3)), "ERANGE", \
+        "feature_descriptor[0]|64 bits"
+    yield "batch below 0", ONE + t.engine(batch=-1), "ERANGE", "batch_size_per_tensor_core|-1"
+    yield "features below 0", whole(tables=t.table("a", 8, 2, SHORT, -1)), "ERANGE", \
+        "table_descriptor[0].num_features|-1"
+    yield "features without a batch", whole(tables=t.table("a", 8, 2, SHORT, 1)), "EINVAL", \
+        "batch_size_per_tensor_core|it is 0"
+    yield "too many features", t.table("a", 8, 2, SHORT, 16385) + t.engine(batch=1), "ERANGE", \
+        "num_features are 16385|16384"
+    yield "forms that differ", t.table("a", 8, 2, SHORT, 2) + t.engine(batch=4) \
+        + t.feature("f", 0, [4]), "EINVAL", \
+        "table_descriptor[0].num_features|8 positions|have 4"
+    yield "forms of which one has nothing", ONE + t.engine(batch=4) + t.feature("f", 0, [4]), \
+        "EINVAL", "table_descriptor[0].num_features|0 positions|have 4"
+
+
+def optimizer_refused():
+    for name, one, code, words in (
+            ("bytes", b"\0", "EBADMSG", "OptimizationParameters: byte 0|no key"),
+            ("nothing", b"", "EINVAL", "names no optimizer"),
+            ("no rate", t.SGD, "EINVAL", "learning_rate|missing"),
+            ("kind", t.parameters(t.rate(0.5), t.message(29, b"")), "ENOTSUP", "lion"),
+            ("rate of ftrl", t.parameters(t.rate(0.0), t.ftrl()), "ERANGE", "learning_rate 0"),
+            ("tag", t.parameters(t.rate(tag=-3), t.SGD), "ERANGE", "learning_rate.dynamic.tag|-3"),
+            ("field", t.parameters(t.rate(1.0), t.message(6, t.integer(3, 1))), "EBADMSG",
+             "adam.beta1|wire type is 0|must be 5")):
+        yield name, one, code, words
+
+
+def hexadecimal(one):
+    return f"{one[0].hex()}x{one[1]}" if isinstance(one, tuple) else one.hex()
+
+
+def lines():
+    for name, one in exact():
+        yield "exact", name, one.hex()
+    for name, one, gives in other():
+        yield "other", name, one.hex(), gives.hex()
+    for group in (wire_refused, model_refused):
+        for name, one, code, words in group():
+            yield "refused", name, hexadecimal(one), code, words
+    for name, parts in KINDS.items():
+        yield "optimizer-exact", name, t.parameters(*parts).hex()
+        if "packed" not in name and "dynamic" not in name:
+            yield "exact", "optimizer " + name, of(*parts).hex()
+    for name, one, code, words in optimizer_refused():
+        yield "optimizer-refused", name, one.hex(), code, words
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    made = HEAD + "".join("\t".join(line) + "\n" for line in lines())
+    if not given.check:
+        FILE.write_text(made)
+        return 0
+    if FILE.exists() and FILE.read_text() == made:
+        return 0
+    print(f"{FILE} is not what {sys.argv[0]} gives; run it without --check", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
