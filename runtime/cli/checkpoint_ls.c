@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checkpoint.h"
+#include "terminal.h"
 #include "transfer.h"
 
 static const char doc[] =
@@ -19,24 +20,6 @@ static uint64_t table_bytes(const struct embeng_table_config *table, size_t slot
 	return (uint64_t)table->vocabulary_size * (uint64_t)table->dim * sizeof(float) * (1 + slots);
 }
 
-/* Columns that UTF-8 takes, but for wide and combining characters. */
-static int width(const char *text)
-{
-	int columns = 0;
-
-	for (; *text; text++)
-		columns += ((unsigned char)*text & 0xc0) != 0x80;
-	return columns;
-}
-
-/* A stranger's checkpoint must not speak to the terminal. */
-static void print_name(const char *name, int columns)
-{
-	for (const char *c = name; *c; c++)
-		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
-	printf("%*s  ", columns - width(name), "");
-}
-
 static void print_table(const struct embeng_model *model, size_t t, int columns)
 {
 	struct embeng_table_config table = {.size = sizeof(table)};
@@ -44,7 +27,7 @@ static void print_table(const struct embeng_model *model, size_t t, int columns)
 	char size[BYTES_TEXT];
 
 	embeng_model_get_table(model, t, &table);
-	print_name(table.name, columns);
+	terminal_print(table.name, columns);
 	printf("%12" PRId64 "  %4" PRId64 "  %10s  %-16s  ", table.vocabulary_size, table.dim,
 	       bytes_text(table_bytes(&table, slots), size), checkpoint_optimizer(&table));
 	for (size_t k = 0; k < slots; k++)
@@ -64,12 +47,12 @@ static int print_all(const char *dir, const struct embeng_model *model,
 	if (info->program_state)
 		printf("program state: %s\n", bytes_text(strlen(info->program_state), size));
 	for (size_t t = 0; t < tables; t++) {
-		int wanted = width(embeng_model_table_name(model, t));
+		int wanted = terminal_width(embeng_model_table_name(model, t));
 
 		columns = wanted > columns ? wanted : columns;
 	}
 	putchar('\n');
-	print_name("TABLE", columns);
+	terminal_print("TABLE", columns);
 	printf("%12s  %4s  %10s  %-16s  %s\n", "ROWS", "DIM", "SIZE", "OPTIMIZER", "SLOTS");
 	for (size_t t = 0; t < tables; t++)
 		print_table(model, t, columns);

@@ -16,6 +16,7 @@ const struct command commands[] = {
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
 	{"checkpoint", "list, verify or dump what a checkpoint holds", cmd_checkpoint},
 	{"lookup", "look ids up in a checkpoint, without a device", cmd_lookup},
+	{"config", "show or convert a configuration of TPU embeddings", cmd_config},
 	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
 	{"conform", "run conformance vectors against a device", cmd_conform},
 };

@@ -49,6 +49,7 @@ int cmd_demo(int argc, char **argv);
 int cmd_checkpoint(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_lookup(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_fw(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 

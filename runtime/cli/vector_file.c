@@ -103,6 +103,11 @@ struct json_object *vector_parse(const char *text, size_t length, char *error)
 	return parse(text, length, false, error);
 }
 
+struct json_object *vector_parse_model(const char *text, size_t length, char *error)
+{
+	return parse(text, length, true, error);
+}
+
 static char *read_all(FILE *file, size_t *length)
 {
 	size_t capacity = 0, used = 0, got;

@@ -21,6 +21,9 @@
  */
 struct json_object *vector_parse(const char *text, size_t length, char *error);
 
+/* The same of a model alone, as vector_read_model(). */
+struct json_object *vector_parse_model(const char *text, size_t length, char *error);
+
 /* vector_parse() of a file. */
 struct json_object *vector_read(const char *path, char *error);
 

@@ -23,4 +23,7 @@ const struct setting *setting_find(const char *key);
 /* The optimizer of a checked @spec, defaults filled in. False: no such kind. */
 bool optimizer_read(struct json_object *spec, struct embeng_optimizer *optimizer);
 
+/* What optimizer_read() makes this optimizer of, whole; NULL of none. */
+struct json_object *optimizer_write(const struct embeng_optimizer *optimizer);
+
 #endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include <stdio.h>
+
+#include "terminal.h"
+
+int terminal_width(const char *text)
+{
+	int columns = 0;
+
+	for (; *text; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+void terminal_print(const char *text, int columns)
+{
+	for (const char *c = text; *c; c++)
+		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+	printf("%*s  ", columns - terminal_width(text), "");
+}
