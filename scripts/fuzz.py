@@ -53,6 +53,9 @@ TARGETS = {
         "engine/admin.c", "engine/context.c", "engine/queue.c", "engine/region.c",
         "engine/ring.c"]),
     "serving": Target(5000, ["runtime/src/serving_check.c", "runtime/src/serving_plan.c"]),
+    "tpu": Target(400000, [
+        "runtime/src/tpu.c", "runtime/src/tpu_import.c", "runtime/src/tpu_optimizer.c",
+        "runtime/src/tpu_wire.c"]),
     "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
 }
 

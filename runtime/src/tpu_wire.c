@@ -152,12 +152,14 @@ static int check_packed(struct wire *w, const struct tpu_place *place,
 
 static int check_text(const struct wire *w, const struct tpu_place *place, const struct value *value)
 {
-	char text[WHERE_TEXT], *copy = strndup((const char *)value->bytes, value->length);
+	char text[WHERE_TEXT], *copy = malloc(value->length + 1);
 	size_t good;
 	bool ended;
 
 	if (!copy)
 		return fail(-ENOMEM, "no memory to read a text");
+	memcpy(copy, value->bytes, value->length);
+	copy[value->length] = '\0';
 	good = utf8_good(copy);
 	ended = !copy[good];
 	free(copy);
