@@ -66,6 +66,19 @@ static int read_varint(struct wire *w, const struct tpu_place *place, uint64_t *
 		    where(text, w, place));
 }
 
+/* Keys and lengths have 32 bits, and protobuf-c takes no longer way to write them. */
+static int read_short(struct wire *w, const struct tpu_place *place, uint64_t *value)
+{
+	const uint8_t *start = w->at;
+	char text[WHERE_TEXT];
+	int code = read_varint(w, place, value);
+
+	if (code || w->at - start <= 5)
+		return code;
+	w->at = start;
+	return fail(-EBADMSG, "%s: a key or a length has more than 5 bytes", where(text, w, place));
+}
+
 /* Takes @length bytes off. */
 static int take(struct wire *w, const struct tpu_place *place, uint64_t length,
 		const uint8_t **bytes)
@@ -100,7 +113,7 @@ static int read_value(struct wire *w, const struct tpu_place *place, uint32_t ty
 		value->length = (uint64_t)(w->at - value->bytes);
 		return code;
 	case WIRE_BYTES:
-		code = read_varint(w, place, &value->length);
+		code = read_short(w, place, &value->length);
 		break;
 	default:
 		value->length = type == WIRE_32 ? 4 : 8;
@@ -303,7 +316,7 @@ static int check_message(struct wire *w, const struct tpu_place *place,
 		uint64_t key;
 		uint32_t type;
 
-		code = read_varint(w, place, &key);
+		code = read_short(w, place, &key);
 		if (code)
 			break;
 		type = key & 7;
@@ -323,24 +336,26 @@ static int check_message(struct wire *w, const struct tpu_place *place,
 }
 
 /* protobuf-c's allocations are ours, so that a test can let one fail. */
-static void *allocate(void *unused, size_t bytes)
+static void *allocate(void *failed, size_t bytes)
 {
-	(void)unused;
-	return malloc(bytes);
+	void *memory = malloc(bytes);
+
+	*(bool *)failed |= !memory;
+	return memory;
 }
 
-static void release(void *unused, void *memory)
+static void release(void *failed, void *memory)
 {
-	(void)unused;
+	(void)failed;
 	free(memory);
 }
-
-static ProtobufCAllocator allocator = {allocate, release, NULL};
 
 int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, const void *bytes,
 	       size_t length, struct tpu_unknowns *unknowns, ProtobufCMessage **message)
 {
 	struct wire w = {bytes, bytes, (const uint8_t *)bytes + length, what, unknowns};
+	bool failed = false;
+	ProtobufCAllocator allocator = {allocate, release, &failed};
 	int code;
 
 	if (length > TPU_MOST_BYTES)
@@ -349,11 +364,16 @@ int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, c
 	if (code)
 		return code;
 	*message = protobuf_c_message_unpack(descriptor, &allocator, length, bytes);
-	return *message ? 0 : fail(-ENOMEM, "no memory for what %s says", what);
+	if (*message)
+		return 0;
+	return failed ? fail(-ENOMEM, "no memory for what %s says", what) :
+			fail(-EBADMSG, "%s: protobuf-c does not take it", what);
 }
 
 void tpu_unpacked_free(ProtobufCMessage *message)
 {
+	ProtobufCAllocator allocator = {allocate, release, NULL};
+
 	if (message)
 		protobuf_c_message_free_unpacked(message, &allocator);
 }

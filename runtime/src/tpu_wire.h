@@ -11,7 +11,7 @@
 #include "error.h"
 
 #define TPU_MOST_BYTES (16u << 20)
-#define TPU_MOST_ELEMENTS 16384u /* of a repeated message; unknown fields */
+#define TPU_MOST_ELEMENTS 4096u /* of a repeated message; unknown fields */
 #define TPU_PATH 128
 
 /* A message or field under way; @index below 0: not repeated. */

@@ -10,6 +10,9 @@
 #include "embeng.h"
 #include "fuzz.h"
 
+#define CONFIGURATION "TPUEmbeddingConfiguration: protobuf-c"
+#define OPTIMIZER "OptimizationParameters: protobuf-c"
+
 /* Which refusals there are, each with a sentence. */
 static void check_refused(int code, bool starved)
 {
@@ -17,6 +20,9 @@ static void check_refused(int code, bool starved)
 
 	embeng_last_error(&error);
 	fuzz_check(error.code == code && *error.text, "%d, '%s'", code, error.text);
+	fuzz_check(strncmp(error.text, CONFIGURATION, strlen(CONFIGURATION)) &&
+			   strncmp(error.text, OPTIMIZER, strlen(OPTIMIZER)),
+		   "what protobuf-c refuses has no place");
 	fuzz_check(code == -EBADMSG || code == -EINVAL || code == -ERANGE || code == -EEXIST ||
 			   code == -ENOENT || code == -ENOTSUP || (starved && code == -ENOMEM),
 		   "%d, '%s'", code, error.text);

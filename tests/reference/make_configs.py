@@ -122,6 +122,9 @@ def wire_refused():
     yield "varint of 11 bytes", whole(b"\xff" * 10 + b"\1"), "EBADMSG", "within 64 bits"
     yield "varint of 65 bits", t.key(2, 0) + b"\xff" * 9 + b"\2", "EBADMSG", "mode|within 64 bits"
     yield "varint cut", t.key(2, 0) + b"\x80", "EBADMSG", "mode|ends"
+    yield "key of 6 bytes", whole(b"\xbd\xfb\xff\xff\x86\0"), "EBADMSG", "more than 5 bytes"
+    yield "length of 6 bytes", t.key(9, 2) + b"\x81\x80\x80\x80\x80\0a", "EBADMSG", \
+        "profile_data_directory|more than 5 bytes"
     yield "value missing", t.key(2, 0), "EBADMSG", "mode|ends"
     yield "bytes cut", t.key(9, 2) + b"\5ab", "EBADMSG", "profile_data_directory|5 bytes|2 left"
     yield "float cut", t.message(1, t.message(5, t.key(16, 5) + b"\0\0")), \
@@ -143,9 +146,9 @@ def wire_refused():
     yield "switch of 2", t.integer(7, 2), "ERANGE", "pipeline_execution_with_tensor_core|0 or 1"
     yield "text no UTF-8", t.data(9, b"ab\xff"), "EBADMSG", "profile_data_directory|byte 2|UTF-8"
     yield "text with a zero", t.data(9, b"a\0b"), "EBADMSG", "profile_data_directory|byte 1|is 0"
-    yield "too many tables", (t.message(1, b""), 16385), "ERANGE", \
-        "table_descriptor[16384]|more than 16384"
-    yield "too many unknown fields", (t.integer(100, 1), 16385), "EBADMSG", "16384 unknown"
+    yield "too many tables", (t.message(1, b""), 4097), "ERANGE", \
+        "table_descriptor[4096]|more than 4096"
+    yield "too many unknown fields", (t.integer(100, 1), 4097), "EBADMSG", "4096 unknown"
 
 
 def model_refused():
@@ -213,8 +216,8 @@ def model_refused():
         "table_descriptor[0].num_features|-1"
     yield "features without a batch", whole(tables=t.table("a", 8, 2, SHORT, 1)), "EINVAL", \
         "batch_size_per_tensor_core|it is 0"
-    yield "too many features", t.table("a", 8, 2, SHORT, 16385) + t.engine(batch=1), "ERANGE", \
-        "num_features are 16385|16384"
+    yield "too many features", t.table("a", 8, 2, SHORT, 4097) + t.engine(batch=1), "ERANGE", \
+        "num_features are 4097|4096"
     yield "forms that differ", t.table("a", 8, 2, SHORT, 2) + t.engine(batch=4) \
         + t.feature("f", 0, [4]), "EINVAL", \
         "table_descriptor[0].num_features|8 positions|have 4"

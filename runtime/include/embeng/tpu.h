@@ -138,7 +138,7 @@ struct embeng_tpu;
  * (embeng_tpu_get_unknown()); they have no effect. Stricter than a parser of protobufs has to
  * be: a field given twice, an enumerator that there is not, a number that does not fit its
  * type, text that is no UTF-8 or holds a zero byte is refused, and so are more than 16 MiB,
- * or more than 16384 tables, features or unknown fields.
+ * or more than 4096 tables, features or unknown fields.
  *
  * The sentence of a failure starts with the path of the field. Return: 0, -EBADMSG (bytes
  * that are no such message), -EINVAL, -ERANGE, -EEXIST, -ENOENT (table_id), -ENOTSUP naming
