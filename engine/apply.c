@@ -134,6 +134,8 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 	memcpy(u->hyper, record->hyperparameter, sizeof(u->hyper));
 	u->step = optimizer_step;
 	port_fpu_begin(&fpu);
+	if (record->flags & EMBENG_TABLE_STEP_DYNAMIC)
+		u->step = kernel_step(step->rates[record->step_rate]);
 	kernel_prepare(u);
 	port_fpu_end(&fpu);
 }

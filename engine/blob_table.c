@@ -149,9 +149,27 @@ static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_tabl
 	if ((t->optimizer == EMBENG_OPTIMIZER_ADAM || t->optimizer == EMBENG_OPTIMIZER_LION) &&
 	    t->flags & EMBENG_TABLE_ACCUMULATE)
 		flags |= EMBENG_TABLE_NON_LAZY;
+	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD)
+		flags |= EMBENG_TABLE_STEP_DYNAMIC;
 	if (t->flags & ~flags)
 		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),
 			      t->flags, flags);
+	return 0;
+}
+
+/* Indices of rates, where the record has some. */
+static u16 check_rates(struct parser *p, u64 at, const struct embeng_record_table *t)
+{
+	u32 count = p->blob->engine.rate_count;
+
+	if (t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= count)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
+			      t->rate, count);
+	if (!(t->flags & EMBENG_TABLE_STEP_DYNAMIC))
+		return value_above(p, AT(at, embeng_record_table, step_rate), t->step_rate, 0);
+	if (t->step_rate >= count)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, step_rate),
+			      t->step_rate, count);
 	return 0;
 }
 
@@ -173,15 +191,13 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 				     EMBENG_OUT_OF_RANGE_ZERO);
 	if (!status)
 		status = check_optimizer(p, at, t, kind);
-	if (!status && t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= p->blob->engine.rate_count)
-		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
-				t->rate, p->blob->engine.rate_count);
+	if (!status)
+		status = check_rates(p, at, t);
 	if (!status)
 		status = check_numbers(p, at, t);
 	if (!status)
 		status = check_hyperparameters(p, at, t, *kind);
 	if (!status)
-		status = value_above(p, AT(at, embeng_record_table, reserved),
-				     t->reserved[0] | t->reserved[1], 0);
+		status = value_above(p, AT(at, embeng_record_table, reserved), t->reserved, 0);
 	return status;
 }

@@ -962,7 +962,8 @@ enum embeng_out_of_range {
  *                     probability_exponent, accumulator_decay (0..1),
  *                     initial_accumulator_value (> 0); accumulators, counters
  * The others of the 16 are 0. The step of bias_correction, LAPROP and
- * FREQUENCY_AWARE_ADAGRAD is the optimizer's step count (STATE_READ) + 1.
+ * FREQUENCY_AWARE_ADAGRAD is the optimizer's step count (STATE_READ) + 1; the last may
+ * have another.
  */
 #define EMBENG_OPTIMIZER_TABLE(X)              \
 	X(SGD, 1)                              \
@@ -996,6 +997,8 @@ enum embeng_optimizer_kind {
 #define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
 /* ADAM and LION, with ACCUMULATE: every step runs over all rows, untouched ones with gradient 0 */
 #define EMBENG_TABLE_NON_LAZY (1u << 3)
+/* FREQUENCY_AWARE_ADAGRAD: the step is the value of the RATE @step_rate, 0 being 1 */
+#define EMBENG_TABLE_STEP_DYNAMIC (1u << 4)
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16
@@ -1018,8 +1021,9 @@ enum embeng_optimizer_kind {
  * @clip_weight_max: f32 bits
  * @slot_start: f32 bits each slot is filled with at MODEL_LOAD; parameters start
  *	at 0
- * @reserved: 0
  * @hyperparameter: f32 bits, in the order of the optimizer's description
+ * @step_rate: index of RATE with EMBENG_TABLE_STEP_DYNAMIC, else 0
+ * @reserved: 0
  */
 struct embeng_record_table {
 	struct embeng_record head;
@@ -1038,7 +1042,8 @@ struct embeng_record_table {
 	__u32 clip_weight_max;
 	__u32 slot_start[EMBENG_SLOTS_MAX];
 	__u32 hyperparameter[EMBENG_HYPERPARAMETERS_MAX];
-	__u32 reserved[2];
+	__u32 step_rate;
+	__u32 reserved;
 };
 
 #define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* refuse weights that are not finite */

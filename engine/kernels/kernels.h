@@ -235,6 +235,14 @@ static inline u32 prefetch_rows(u32 dim)
 void kernel_prepare(struct kernel_update *u);
 
 /**
+ * kernel_step() - a step that a program gave as a float
+ * @bits: of the float
+ *
+ * Return: the step without its fraction, 1 for what is below that or no number.
+ */
+u64 kernel_step(u32 bits);
+
+/**
  * kernel_scratch_bytes() - what update_rows, row_gradient and run_gradient need
  * @dim: floats of a row
  *

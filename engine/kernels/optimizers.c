@@ -27,6 +27,18 @@ const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = {
 
 KERNEL_OPTIMIZERS(DEFINE_PREPARE)
 
+u64 kernel_step(u32 bits)
+{
+	union {
+		u32 bits;
+		float value;
+	} step = { bits };
+
+	if (!(step.value >= 1.0f))
+		return 1;
+	return step.value < 0x1p63f ? (u64)step.value : 1ull << 63;
+}
+
 #define PREPARE_ENTRY(KIND) [KERNEL_##KIND] = prepare_##KIND,
 
 void kernel_prepare(struct kernel_update *u)

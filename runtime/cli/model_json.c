@@ -13,6 +13,15 @@ static struct json_object *limits(bool has_low, float low, bool has_high, float 
 	return pair;
 }
 
+static struct json_object *dynamic(const char *name)
+{
+	struct json_object *to = json_object_new_object();
+
+	json_add_text(to, "dynamic", name);
+	return to;
+}
+
+/* NULL: a name that is not given */
 static struct json_object *setting_value(const struct embeng_optimizer *o,
 					 const struct setting *setting)
 {
@@ -25,6 +34,8 @@ static struct json_object *setting_value(const struct embeng_optimizer *o,
 		return json_object_new_boolean(*(const unsigned char *)at);
 	case SETTING_INT:
 		return json_object_new_boolean(*(const int *)at);
+	case SETTING_NAME:
+		return *(const char *const *)at ? dynamic(*(const char *const *)at) : NULL;
 	case SETTING_TRISTATE:
 		break;
 	}
@@ -36,21 +47,11 @@ static void add_settings(struct json_object *to, const struct embeng_optimizer *
 {
 	for (; keys && keys->name; keys++) {
 		const struct setting *setting = setting_find(keys->name);
+		struct json_object *value = setting ? setting_value(o, setting) : NULL;
 
-		if (setting)
-			json_object_object_add(to, keys->name, setting_value(o, setting));
+		if (value)
+			json_object_object_add(to, keys->name, value);
 	}
-}
-
-static struct json_object *rate(const struct embeng_optimizer *o)
-{
-	struct json_object *dynamic;
-
-	if (!o->rate_name)
-		return json_float((double)o->learning_rate);
-	dynamic = json_object_new_object();
-	json_add_text(dynamic, "dynamic", o->rate_name);
-	return dynamic;
 }
 
 struct json_object *optimizer_write(const struct embeng_optimizer *o)
@@ -62,7 +63,8 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 		return NULL;
 	to = json_object_new_object();
 	json_add_text(to, "kind", kind);
-	json_object_object_add(to, "learning_rate", rate(o));
+	json_object_object_add(to, "learning_rate", o->rate_name ? dynamic(o->rate_name) :
+			       json_float((double)o->learning_rate));
 	add_settings(to, o, optimizer_keys(kind));
 	add_settings(to, o, optimizer_common_keys);
 	if (o->has_clip_weight_min)

@@ -87,6 +87,7 @@ static const struct key frequency_aware_adagrad_keys[] = {
 	NUMBER_KEY("l1_regularization_strength"), NUMBER_KEY("l2_regularization_strength"),
 	NUMBER_KEY("max_lr_multiplier"),	  NUMBER_KEY("probability_exponent"),
 	NUMBER_KEY("accumulator_decay"),	  NUMBER_KEY("initial_accumulator_value"),
+	{"step_counter", TYPE_DYNAMIC, OPTIONAL, NULL},
 	{0},
 };
 static const struct key frequency_estimator_keys[] = {

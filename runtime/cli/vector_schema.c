@@ -148,12 +148,17 @@ static int check_matrix(struct json_object *value, bool gradient, const struct v
 	return 0;
 }
 
-static int check_rate(struct json_object *value, const struct vector_place *place)
+static int check_dynamic(struct json_object *value, const struct vector_place *place)
 {
 	static const struct key keys[] = {{"dynamic", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
+	return check_object(value, keys, place);
+}
+
+static int check_rate(struct json_object *value, const struct vector_place *place)
+{
 	if (json_object_is_type(value, json_type_object))
-		return check_object(value, keys, place);
+		return check_dynamic(value, place);
 	return check_value(value, TYPE_NUMBER, NULL, place);
 }
 
@@ -325,6 +330,8 @@ static int check_value(struct json_object *value, enum value_type type, const st
 		return check_weights(value, place);
 	case TYPE_RATE:
 		return check_rate(value, place);
+	case TYPE_DYNAMIC:
+		return check_dynamic(value, place);
 	case TYPE_CLIP:
 		return check_clip(value, place);
 	case TYPE_MAP_NESTED:

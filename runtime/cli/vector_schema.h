@@ -17,7 +17,8 @@ enum value_type {
 	TYPE_MATRIX,	    /* nested, fill, arange or row_id */
 	TYPE_GRADIENT,	    /* nested or fill */
 	TYPE_WEIGHTS,	    /* numbers, or lists of numbers */
-	TYPE_RATE,	    /* a number or {"dynamic": name} */
+	TYPE_RATE,
+	TYPE_DYNAMIC,	    /* a number or {"dynamic": name} */
 	TYPE_CLIP,	    /* a number or [low, high], either null */
 	TYPE_ITEMS,	    /* lists of four numbers */
 	TYPE_OBJECT,	    /* keys */

@@ -43,6 +43,7 @@ static const struct setting settings[] = {
 	SETTING("max_lr_multiplier", NUMBER, max_lr_multiplier),
 	SETTING("probability_exponent", NUMBER, probability_exponent),
 	SETTING("accumulator_decay", NUMBER, accumulator_decay),
+	SETTING("step_counter", NAME, step_counter),
 	SETTING("weight_decay_factor", NUMBER, weight_decay_factor),
 	SETTING("multiply_weight_decay_factor_by_learning_rate", INT,
 		multiply_weight_decay_by_rate),
@@ -67,6 +68,9 @@ static void set(struct embeng_optimizer *o, const struct setting *setting,
 	switch (setting->type) {
 	case SETTING_NUMBER:
 		*(float *)at = (float)value_number(value);
+		break;
+	case SETTING_NAME:
+		*(const char **)at = text_member(value, "dynamic", NULL);
 		break;
 	case SETTING_SWITCH:
 		*(unsigned char *)at = json_object_get_boolean(value);

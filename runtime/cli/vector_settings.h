@@ -13,7 +13,7 @@
 /* A key that is one member of &struct embeng_optimizer. */
 struct setting {
 	const char *key;
-	enum { SETTING_NUMBER, SETTING_SWITCH, SETTING_INT, SETTING_TRISTATE } type;
+	enum { SETTING_NUMBER, SETTING_SWITCH, SETTING_INT, SETTING_TRISTATE, SETTING_NAME } type;
 	size_t at;
 };
 

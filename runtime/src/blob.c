@@ -101,6 +101,10 @@ static void put_optimizer(struct embeng_record_table *r, const struct table *t)
 		r->flags |= EMBENG_TABLE_ACCUMULATE;
 	if (t->rate >= 0)
 		r->flags |= EMBENG_TABLE_RATE_DYNAMIC;
+	if (t->step_rate >= 0) {
+		r->flags |= EMBENG_TABLE_STEP_DYNAMIC;
+		r->step_rate = (uint32_t)t->step_rate;
+	}
 	r->rate = t->rate >= 0 ? (uint32_t)t->rate : bits(o->learning_rate);
 	if (o->weight_decay_factor > 0.0f) {
 		r->weight_decay = bits(o->weight_decay_factor);

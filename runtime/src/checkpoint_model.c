@@ -125,6 +125,8 @@ static int read_optimizer(struct json_object *table, const struct place *at,
 	ret = ret ? ret : read_kind(o, at, &made);
 	if (!ret && json_object_object_get_ex(o, "rate_name", NULL))
 		ret = json_text(o, at, "rate_name", &made.rate_name);
+	if (!ret && json_object_object_get_ex(o, "step_counter", NULL))
+		ret = json_text(o, at, "step_counter", &made.step_counter);
 	ret = ret ? ret : read_settings(o, at, &made);
 	ret = ret ? ret : json_flag(o, at, "multiply_weight_decay_by_rate", &decay_by_rate);
 	if (ret)
@@ -310,6 +312,8 @@ static struct json_object *of_optimizer(const struct embeng_optimizer *optimizer
 	add_text(o, "kind", embeng_optimizer_text(optimizer->kind));
 	if (optimizer->rate_name)
 		add_text(o, "rate_name", optimizer->rate_name);
+	if (optimizer->step_counter)
+		add_text(o, "step_counter", optimizer->step_counter);
 	for (size_t i = 0; i < COUNT(floats); i++) {
 		float value = *CONST_MEMBER(optimizer, &floats[i], float);
 

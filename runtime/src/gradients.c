@@ -46,11 +46,12 @@ static int check_rate(const struct embeng_model *m, int rate, float value)
 	int ret = 0;
 
 	for (size_t t = 0; !ret && t < m->table_count; t++) {
-		if (m->tables[t].rate != rate)
-			continue;
 		snprintf(where, sizeof(where), "learning rate %.100s of table %.100s",
 			 m->rates[rate], m->tables[t].name);
-		ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
+		if (m->tables[t].rate == rate)
+			ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
+		if (!ret && m->tables[t].step_rate == rate)
+			ret = optimizer_step_check(where, value);
 	}
 	return ret;
 }

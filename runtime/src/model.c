@@ -25,6 +25,7 @@ static void table_free(struct table *t)
 {
 	free(t->name);
 	free((char *)t->optimizer.rate_name);
+	free((char *)t->optimizer.step_counter);
 	free(t->slot_starts);
 }
 
@@ -119,26 +120,39 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 	t->rows = c->vocabulary_size;
 	t->dim = c->dim;
 	t->combiner = c->combiner;
-	t->rate = -1;
+	t->rate = t->step_rate = -1;
 	t->policy = c->out_of_range;
 	t->slot_count = optimizer_info(c->optimizer.kind)->slot_count;
 	if (c->optimizer.kind != EMBENG_OPTIMIZER_NO)
 		t->optimizer = c->optimizer;
-	t->optimizer.rate_name = NULL;
+	t->optimizer.rate_name = t->optimizer.step_counter = NULL;
 	optimizer_resolve(&t->optimizer);
 	t->initializer = initializer_resolve(t, 0, &c->initializer);
 }
 
-static int table_rate(struct embeng_model *model, struct table *t,
-		      const struct embeng_optimizer *optimizer)
+static int rate_take(struct embeng_model *model, const char *name, const char **copy, int *index)
 {
-	if (optimizer->kind == EMBENG_OPTIMIZER_NO || !optimizer->rate_name)
+	if (!name)
 		return 0;
-	t->optimizer.rate_name = strdup(optimizer->rate_name);
-	if (!t->optimizer.rate_name)
+	*copy = strdup(name);
+	if (!*copy)
 		return fail(-ENOMEM, "no memory for the name of a learning rate");
-	t->rate = rate_index(model, optimizer->rate_name);
-	return t->rate < 0 ? t->rate : 0;
+	*index = rate_index(model, name);
+	return *index < 0 ? *index : 0;
+}
+
+static int table_rates(struct embeng_model *model, struct table *t,
+		       const struct embeng_optimizer *optimizer)
+{
+	int code;
+
+	if (optimizer->kind == EMBENG_OPTIMIZER_NO)
+		return 0;
+	code = rate_take(model, optimizer->rate_name, &t->optimizer.rate_name, &t->rate);
+	if (code || optimizer->kind != EMBENG_FREQUENCY_AWARE_ADAGRAD)
+		return code;
+	return rate_take(model, optimizer->step_counter, &t->optimizer.step_counter,
+			 &t->step_rate);
 }
 
 static int table_add(struct embeng_model *model, struct table *t,
@@ -166,7 +180,7 @@ static int table_add(struct embeng_model *model, struct table *t,
 	if (!tables)
 		return -ENOMEM;
 	model->tables = tables;
-	code = table_rate(model, t, &c->optimizer);
+	code = table_rates(model, t, &c->optimizer);
 	if (code)
 		return code;
 	model->tables[model->table_count] = *t;

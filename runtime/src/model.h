@@ -11,8 +11,9 @@ struct table {
 	char *name;
 	int64_t rows, dim;
 	enum embeng_combiner_name combiner;
-	struct embeng_optimizer optimizer; /* resolved; rate_name owned, or NULL */
+	struct embeng_optimizer optimizer; /* resolved; both names owned, or NULL */
 	int rate;			   /* index of its dynamic rate, -1: constant */
+	int step_rate;			   /* of the rate that is its step, -1: none */
 	struct embeng_initializer initializer; /* resolved */
 	enum embeng_policy policy;
 	size_t slot_count;

@@ -86,6 +86,9 @@ float optimizer_slot_start(const struct embeng_optimizer *optimizer, size_t slot
 /* Whether a dynamic rate may have this value in a step: the rules of a constant one. */
 int optimizer_rate_check(const char *where, const struct embeng_optimizer *optimizer, float rate);
 
+/* So of a rate that is a step. */
+int optimizer_step_check(const char *where, float step);
+
 /* @dim: of the table, which packing depends on. @where starts the sentence. */
 int optimizer_check(const char *where, const struct embeng_optimizer *optimizer, int64_t dim);
 

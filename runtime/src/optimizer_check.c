@@ -57,6 +57,12 @@ static int value_check(const char *where, const struct embeng_optimizer *o)
 
 static int rate_check(const char *where, const struct embeng_optimizer *o)
 {
+	if (o->kind == EMBENG_FREQUENCY_AWARE_ADAGRAD && o->step_counter) {
+		int code = name_check("step_counter", o->step_counter);
+
+		if (code)
+			return code;
+	}
 	return o->rate_name ? name_check("learning rate", o->rate_name) : value_check(where, o);
 }
 
@@ -93,6 +99,11 @@ static int range_check(const char *where, const char *what, enum key_range range
 	};
 
 	return number_check(ok[range] && isfinite(x), where, what, x, allowed[range]);
+}
+
+int optimizer_step_check(const char *where, float step)
+{
+	return range_check(where, "step_counter", RANGE_FROM_0, step);
 }
 
 static int keys_check(const char *where, const struct embeng_optimizer *o)

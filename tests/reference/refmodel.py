@@ -109,7 +109,7 @@ class Model:
     def dynamic_rates(self):
         names = []
         for table in self.tables.values():
-            name = table.optimizer.dynamic_rate() if table.optimizer else None
-            if name is not None and name not in names:
-                names.append(name)
+            for name in table.optimizer.dynamic_rates() if table.optimizer else ():
+                if name not in names:
+                    names.append(name)
         return names

@@ -83,6 +83,14 @@ class Optimizer:
         rate = self.h["learning_rate"]
         return rate["dynamic"] if isinstance(rate, dict) else None
 
+    def step_counter(self):
+        """Name of the rate that is the step, or None."""
+        counter = self.h.get("step_counter")
+        return None if counter is None else counter["dynamic"]
+
+    def dynamic_rates(self):
+        return [name for name in (self.dynamic_rate(), self.step_counter()) if name is not None]
+
     def rate(self, rates):
         name = self.dynamic_rate()
         return self.h["learning_rate"] if name is None else rates[name]
@@ -116,6 +124,8 @@ class Optimizer:
 
         step counts updates from 1; a row without gradients has one of zeros."""
         lr = self.rate(rates)
+        if self.step_counter() is not None:
+            step = max(int(rates[self.step_counter()]), 1)
         if not self.h["use_gradient_accumulation"]:
             for gradient in occurrences:
                 self._row(lr, row, slots, gradient, step)

@@ -262,7 +262,7 @@ class FrequencyAwareAdagrad:
     DEFAULTS = {"learning_rate": 0.01, "l1_regularization_strength": 0.0,
                 "l2_regularization_strength": 0.0, "max_lr_multiplier": 1e6,
                 "probability_exponent": 0.5, "accumulator_decay": 1.0,
-                "initial_accumulator_value": 0.1}
+                "initial_accumulator_value": 0.1, "step_counter": None}
     SLOTS = {"accumulators": "initial_accumulator_value", "counters": 0.0}
     IDLE = False
 

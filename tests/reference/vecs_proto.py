@@ -155,6 +155,21 @@ def estimators():
     yield v
 
 
+def step_counters():
+    counted = {**ALL["frequency_aware_adagrad"], "step_counter": {"dynamic": "step"}}
+    v = Vector("frequency_aware_adagrad_step_counter", "The step that the program gives, 0 being "
+               "1, whatever the engine has counted; its rate may be dynamic, too.",
+               [table(optimizer={**counted, "max_lr_multiplier": 8}),
+                table("u", optimizer={**counted, "learning_rate": RATE})],
+               [feature(), feature("g", "u")])
+    for seed, step in enumerate((0, 5, 100, 7)):
+        v.train({"f": ragged([[1, seed], [2]]), "g": ragged([[seed], [4]])}, seed=seed,
+                rates={"step": step, "lr": 0.25})
+    read(v)
+    read(v, "u", counted)
+    yield v
+
+
 def together(name, about, optimizers, train):
     """One table of each, one batch for all of them."""
     v = Vector(name, about, [table(o["kind"], dim=2, optimizer=o) for o in optimizers],
@@ -192,6 +207,7 @@ def vectors():
     yield from all_rows()
     yield from late_rows()
     yield from estimators()
+    yield from step_counters()
     yield together("dynamic_rates_of_more_kinds", "Rates that change from step to step, one "
                    "shared by all.", [{**o, "learning_rate": RATE} for o in ALL.values()], rates)
     yield together("more_kinds_in_one_model", "Twelve optimizers side by side, of one batch.",

@@ -91,9 +91,8 @@ START_TEST(test_table)
 	REFUSE_TABLE(combiner, 3, caps.combiners);
 	REFUSE_TABLE(combiner, 33, caps.combiners);
 	REFUSE_TABLE(out_of_range, 4, EMBENG_OUT_OF_RANGE_ZERO);
-	REFUSE_TABLE(reserved[0], 1, 0);
-	m.table.reserved[1] = 2;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, reserved), 2, 0);
+	REFUSE_TABLE(reserved, 2, 0);
+	REFUSE_TABLE(step_rate, 1, 0);
 }
 END_TEST
 
@@ -104,6 +103,7 @@ START_TEST(test_flags)
 	struct small_model m = small_model(10, 4);
 
 	REFUSE_TABLE(flags, 16, flags);
+	REFUSE_TABLE(flags, 32, flags);
 	REFUSE_TABLE(flags, EMBENG_TABLE_NON_LAZY, flags);
 	REFUSE_TABLE(flags, 16 | EMBENG_TABLE_ACCUMULATE, flags | EMBENG_TABLE_NON_LAZY);
 	m.table.flags |= EMBENG_TABLE_NON_LAZY;
@@ -286,6 +286,21 @@ START_TEST(test_unused_hyperparameters)
 }
 END_TEST
 
+/* Of the kind that has a step of its own. */
+START_TEST(test_step_rate)
+{
+	struct small_model m = of_kind(&kinds[sizeof(kinds) / sizeof(kinds[0]) - 1]);
+
+	ck_assert_uint_eq(m.table.optimizer, EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD);
+	m.engine.rate_count = 2;
+	m.table.step_rate = 1;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, step_rate), 1, 0);
+	m.table.flags |= EMBENG_TABLE_STEP_DYNAMIC;
+	m.table.step_rate = 2;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, step_rate), 2, 2);
+}
+END_TEST
+
 START_TEST(test_feature)
 {
 	struct embeng_caps caps = blob_caps();
@@ -304,7 +319,7 @@ int main(void)
 	const TTest *const tests[] = { test_engine, test_table, test_flags, test_optimizer,
 				       test_numbers_of_a_table, test_dynamic_rate,
 				       test_hyperparameters, test_switches,
-				       test_unused_hyperparameters, test_feature, NULL };
+				       test_unused_hyperparameters, test_step_rate, test_feature, NULL };
 
 	return direct_main("blob_values", tests);
 }

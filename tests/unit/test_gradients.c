@@ -174,10 +174,35 @@ START_TEST(a_rate_is_one_that_the_table_allows)
 }
 END_TEST
 
+START_TEST(a_step_is_one_that_the_table_allows)
+{
+	struct shape shape = {.optimizer = embeng_frequency_aware_adagrad(0.5f)};
+	struct embeng_rate rates[] = {{"step", -1.0f}};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .rates = rates, .rate_count = 1,
+				     .features = (const float *const[]){NULL}};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e;
+
+	shape.optimizer.step_counter = "step";
+	e = open_small(&shape);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -ERANGE);
+	expect_text("learning rate step of table t: step_counter -1 must be 0 or above");
+	rates[0].value = INFINITY;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -ERANGE);
+	rates[0].value = 0;
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, from_all_places);
 	tcase_add_test(tc, room_comes_with_the_first_copy);
+	tcase_add_test(tc, a_step_is_one_that_the_table_allows);
 	tcase_add_loop_test(tc, a_rate_is_one_that_the_table_allows, 0, 8);
 }
 

@@ -161,12 +161,25 @@ START_TEST(test_frequency_aware_adagrad)
 }
 END_TEST
 
+START_TEST(test_steps_that_programs_give)
+{
+	ck_assert_uint_eq(kernel_step(0), 1);
+	ck_assert_uint_eq(kernel_step(0x3f800000), 1);
+	ck_assert_uint_eq(kernel_step(0x40200000), 2); /* 2.5 */
+	ck_assert_uint_eq(kernel_step(0x4b800000), 1 << 24);
+	ck_assert_uint_eq(kernel_step(0xc0000000), 1);
+	ck_assert_uint_eq(kernel_step(0x7fc00000), 1);
+	ck_assert_uint_eq(kernel_step(0x7f800000), (u64)1 << 63);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
 		test_lion, test_rms_props, test_adadelta, test_proximal_adagrad, test_assign,
 		test_laprop, test_proximal_yogi, test_bounded_adagrad, test_online_yogi,
-		test_frequency_estimator, test_frequency_aware_adagrad, NULL
+		test_frequency_estimator, test_frequency_aware_adagrad,
+		test_steps_that_programs_give, NULL
 	};
 
 	return direct_main("kernels_proto", tests);

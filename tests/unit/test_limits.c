@@ -329,7 +329,7 @@ START_TEST(test_models_beyond_the_device)
 	REFUSE_BLOB(m.engine.step_depth = 5, ENGINE_AT + IN(engine, step_depth), 5, 4);
 	REFUSE_BLOB(m.table.rows = 1ull << 63, TABLE_AT + IN(table, rows), 1ull << 63, U64_MAX >> 1);
 	REFUSE_BLOB(m.table.dim = 0, TABLE_AT + IN(table, dim), 0, 1);
-	REFUSE_BLOB(m.table.reserved[1] = 3, TABLE_AT + IN(table, reserved), 3, 0);
+	REFUSE_BLOB(m.table.reserved = 3, TABLE_AT + IN(table, reserved), 3, 0);
 	REFUSE_BLOB(m.table.weight_decay = 0x7fc00000, TABLE_AT + IN(table, weight_decay),
 		    0x7fc00000, 0);
 	REFUSE_BLOB(m.table.clip_gradient_max = 0x7fc00000,

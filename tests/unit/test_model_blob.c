@@ -152,7 +152,7 @@ START_TEST(test_table_with_all_options)
 		ck_assert_uint_eq(t->slot_start[i], 0);
 	for (int i = 0; i < EMBENG_HYPERPARAMETERS_MAX; i++)
 		ck_assert_uint_eq(t->hyperparameter[i], 0);
-	ck_assert_uint_eq(t->reserved[0] | t->reserved[1], 0);
+	ck_assert_uint_eq(t->step_rate | t->reserved, 0);
 	free(blob);
 	embeng_model_free(m);
 }

@@ -144,6 +144,10 @@ static void expect_default(const struct embeng_optimizer *o, const char *key, co
 			      (double)*(const float *)at, text);
 		return;
 	}
+	if (s->type == SETTING_NAME) {
+		ck_assert(!strcmp(text, "none") && !*(const char *const *)at);
+		return;
+	}
 	on = s->type == SETTING_SWITCH ? *(const unsigned char *)at :
 	     s->type == SETTING_INT	? *(const int *)at :
 					  *(const enum embeng_tristate *)at == EMBENG_ON;
@@ -184,6 +188,8 @@ static void expect_range(const struct embeng_optimizer *o, const char *key, cons
 		}
 		return;
 	}
+	if (setting_find(key)->type == SETTING_NAME && !strcmp(range, "a name"))
+		return;
 	ck_assert_msg(setting_find(key)->type != SETTING_NUMBER && !strcmp(range, "switch"),
 		      "%s: range '%s'", key, range);
 }

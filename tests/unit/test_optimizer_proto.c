@@ -2,6 +2,7 @@
 /* Those of the protocol buffer and of the second library: defaults, each way to be refused. */
 #include <math.h>
 
+#include "checkpoint_index.h"
 #include "test_model.h"
 
 #define REFUSED(kind, change, code, ...)                                                           \
@@ -104,6 +105,8 @@ START_TEST(test_other_adagrads)
 	NUMBER(bounded_adagrad, max_var_update, -0.5f, "-0.5", "0 or above");
 	NUMBER(bounded_adagrad, max_accumulator, INFINITY, "inf", "0 or above");
 	NUMBER(bounded_adagrad, initial_accumulator_value, 0.0f, "above 0");
+	ASSERT_TABLE_REFUSED((c.optimizer = embeng_frequency_aware_adagrad(0.5f),
+			      c.optimizer.step_counter = ""), EINVAL, "step_counter", "empty");
 	NUMBER(frequency_aware_adagrad, l1_regularization_strength, -0.5f, "0 or above");
 	NUMBER(frequency_aware_adagrad, l2_regularization_strength, -0.5f, "0 or above");
 	NUMBER(frequency_aware_adagrad, max_lr_multiplier, 0.0f, "above 0");
@@ -127,11 +130,54 @@ START_TEST(test_frequency_estimator)
 }
 END_TEST
 
+/* Every setting another than its default, none out of range. */
+static void unsettle(struct embeng_optimizer *o)
+{
+	const struct optimizer_info *info = optimizer_info(o->kind);
+
+	for (size_t i = 0; i < info->key_count; i++) {
+		void *member = (char *)o + info->keys[i].at;
+
+		if (info->keys[i].type == KEY_SWITCH)
+			*(unsigned char *)member = 1;
+		else if (info->keys[i].type == KEY_NUMBER)
+			*(float *)member = info->keys[i].start ? info->keys[i].start / 2 : 0.25f;
+	}
+	if (o->kind == EMBENG_FREQUENCY_AWARE_ADAGRAD)
+		o->step_counter = "step";
+}
+
+/* The index of a checkpoint has all that the engine is told. */
+START_TEST(test_index_keeps_them)
+{
+	const struct place at = {.file = "index.json"};
+	struct embeng_model *m = embeng_model_new(), *read;
+	struct json_object *index = json_object_new_object();
+	struct embeng_table_config t = table_config(NULL);
+	const char *name;
+
+	t.dim = 1;
+	for (int kind = EMBENG_SGD; (name = embeng_optimizer_text(kind)); kind++) {
+		ck_assert_int_eq(embeng_optimizer_by_name(name, 0.5f, &t.optimizer), 0);
+		unsettle(&t.optimizer);
+		ck_assert_int_eq(embeng_model_add_table(m, &t), kind - EMBENG_SGD);
+	}
+	index_add_model(index, m);
+	ck_assert_int_eq(index_read_model(index, &at, &read), 0);
+	ck_assert_uint_eq(embeng_model_hash(read), embeng_model_hash(m));
+	ck_assert_int_eq(embeng_model_get_table(read, embeng_model_table_count(m) - 1, &t), 0);
+	ck_assert_str_eq(t.optimizer.step_counter, "step");
+	embeng_model_free(read);
+	embeng_model_free(m);
+	json_object_put(index);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
 		test_start_as_documented, test_momenta, test_means_of_squares, test_proximal,
-		test_other_adagrads, test_frequency_estimator,
+		test_other_adagrads, test_frequency_estimator, test_index_keeps_them,
 	};
 
 	return run_tests("optimizer_proto", tests, COUNT(tests));

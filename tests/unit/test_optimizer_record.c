@@ -128,6 +128,39 @@ START_TEST(test_lazy_adam_is_of_adam_alone)
 }
 END_TEST
 
+/* The second rate is the step's; of another kind the name means nothing. */
+START_TEST(test_step_counter)
+{
+	struct embeng_optimizer o = embeng_frequency_aware_adagrad(0.5f);
+	struct embeng_record_table r = record_of(o, NULL);
+
+	ck_assert_uint_eq(r.flags, EMBENG_TABLE_ACCUMULATE);
+	ASSERT_FLOATS(r.hyperparameter, 0.0f, 0.0f, 1e6f, 0.5f, 1.0f, 0.1f);
+	ASSERT_FLOATS(r.slot_start, 0.1f, 0.0f);
+	o.rate_name = "rate";
+	o.step_counter = "step";
+	r = record_of(o, NULL);
+	ck_assert_uint_eq(r.flags, EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_RATE_DYNAMIC |
+					   EMBENG_TABLE_STEP_DYNAMIC);
+	ck_assert_uint_eq(r.rate, 0);
+	ck_assert_uint_eq(r.step_rate, 1);
+	o = embeng_sgd(0.5f);
+	o.step_counter = "step";
+	ck_assert_uint_eq(record_of(o, NULL).flags, EMBENG_TABLE_ACCUMULATE);
+}
+END_TEST
+
+START_TEST(test_lion_over_all_rows)
+{
+	struct embeng_optimizer o = embeng_lion(0.5f);
+
+	ck_assert_uint_eq(record_of(o, NULL).flags, EMBENG_TABLE_ACCUMULATE);
+	o.use_non_lazy = 1;
+	ck_assert_uint_eq(record_of(o, NULL).flags,
+			  EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_NON_LAZY);
+}
+END_TEST
+
 START_TEST(test_slot_starts)
 {
 	struct embeng_slot_start start = {"linears", {EMBENG_INIT_CONSTANT, -2.5f, 0.0f, 0}};
@@ -188,6 +221,8 @@ int main(void)
 		test_ftrl,
 		test_adam,
 		test_lazy_adam_is_of_adam_alone,
+		test_step_counter,
+		test_lion_over_all_rows,
 		test_slot_starts,
 		test_hash_is_of_the_meaning,
 	};

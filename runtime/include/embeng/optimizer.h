@@ -96,6 +96,8 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  * @max_lr_multiplier: frequency_aware_adagrad, above 0
  * @probability_exponent: frequency_aware_adagrad
  * @accumulator_decay: frequency_aware_adagrad, within [0, 1]
+ * @step_counter: frequency_aware_adagrad: name of a dynamic rate, 0 or above, that is the
+ *	step; 0 is 1. NULL: the engine's own count of updates
  *
  * Make it with the function of its kind, which sets the defaults, then set what
  * differs. embeng-optimizers(7) has all keys, defaults, slots and formulas.
@@ -152,6 +154,7 @@ struct embeng_optimizer {
 	float max_lr_multiplier;
 	float probability_exponent;
 	float accumulator_decay;
+	const char *step_counter;
 };
 
 /** embeng_sgd() - w -= learning_rate * g */
@@ -316,7 +319,7 @@ EMBENG_API struct embeng_optimizer embeng_frequency_estimator(float step);
 /**
  * embeng_frequency_aware_adagrad() - Adagrad that moves rare rows further
  *
- * t counts updates from 1; c += 1; r = min((t / c) ^ probability_exponent,
+ * t counts updates from 1, or is @step_counter; c += 1; r = min((t / c) ^ probability_exponent,
  * max_lr_multiplier); a = max(accumulator_decay * a + g * g, initial_accumulator_value);
  * w -= learning_rate * (g * r / sqrt(a) + l1 * sign(w) + l2 * w). Slots "accumulators",
  * from 0.1, and "counters", from 0. Defaults: l1 = l2 = 0, 1e6, 0.5, 1. Source:
