@@ -1,79 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <stddef.h>
+#include "tpu_kinds.h"
 
-#include "tpu_optimizer.h"
-
-enum member_type { MEMBER_NUMBER, MEMBER_SWITCH, MEMBER_TRISTATE, MEMBER_NOT_TRISTATE };
-
-/* One setting: where it stands with us, and in the message of its kind. */
-struct member {
-	enum member_type type;
-	size_t ours, theirs;
-};
-
-#define OURS(name) offsetof(struct embeng_optimizer, name)
-#define MEMBER(type, ours, message, theirs) {MEMBER_##type, OURS(ours), offsetof(message, theirs)}
-#define COUNTED(array) sizeof(array) / sizeof((array)[0]), array
-
-static const struct member adagrad_momentum_members[] = {
-	MEMBER(NUMBER, momentum, Tpu__AdagradMomentum, momentum),
-	MEMBER(SWITCH, use_nesterov, Tpu__AdagradMomentum, use_nesterov),
-	MEMBER(NUMBER, exponent, Tpu__AdagradMomentum, exponent),
-	MEMBER(NUMBER, beta2, Tpu__AdagradMomentum, beta2),
-	MEMBER(NUMBER, epsilon, Tpu__AdagradMomentum, epsilon),
-};
-
-static const struct member ftrl_members[] = {
-	MEMBER(NUMBER, l1_regularization_strength, Tpu__Ftrl, l1),
-	MEMBER(NUMBER, l2_regularization_strength, Tpu__Ftrl, l2),
-	MEMBER(NUMBER, learning_rate_power, Tpu__Ftrl, lr_power),
-	MEMBER(NUMBER, beta, Tpu__Ftrl, beta),
-	MEMBER(SWITCH, multiply_linear_by_learning_rate, Tpu__Ftrl, multiply_linear_by_lr),
-	MEMBER(SWITCH, allow_zero_accumulator, Tpu__Ftrl, allow_zero_accumulator),
-};
-
-static const struct member adam_members[] = {
-	MEMBER(NUMBER, beta_1, Tpu__Adam, beta1),
-	MEMBER(NUMBER, beta_2, Tpu__Adam, beta2),
-	MEMBER(NUMBER, epsilon, Tpu__Adam, epsilon),
-	MEMBER(NOT_TRISTATE, lazy_adam, Tpu__Adam, use_non_lazy_adam),
-	MEMBER(TRISTATE, sum_inside_sqrt, Tpu__Adam, use_sum_inside_sqrt),
-};
-
-/* A kind as the oneof has it. */
-struct kind {
-	enum embeng_optimizer_name ours;
-	Tpu__OptimizationParameters__ParametersCase theirs;
-	const ProtobufCMessageDescriptor *message;
-	size_t count;
-	const struct member *members;
-};
-
-static const struct kind kinds[] = {
-	{EMBENG_SGD, TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_STOCHASTIC_GRADIENT_DESCENT,
-	 &tpu__stochastic_gradient_descent__descriptor, 0, NULL},
-	{EMBENG_ADAGRAD, TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_ADAGRAD,
-	 &tpu__adagrad__descriptor, 0, NULL},
-	{EMBENG_ADAGRAD_MOMENTUM, TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_ADAGRAD_MOMENTUM,
-	 &tpu__adagrad_momentum__descriptor, COUNTED(adagrad_momentum_members)},
-	{EMBENG_FTRL, TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_FTRL, &tpu__ftrl__descriptor,
-	 COUNTED(ftrl_members)},
-	{EMBENG_ADAM, TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_ADAM, &tpu__adam__descriptor,
-	 COUNTED(adam_members)},
-};
-
-#define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
-
-static const struct kind *kind_of(enum embeng_optimizer_name ours)
-{
-	for (size_t i = 0; i < KIND_COUNT; i++) {
-		if (kinds[i].ours == ours)
-			return &kinds[i];
-	}
-	return NULL;
-}
-
-static void member_fill(const struct member *m, const struct embeng_optimizer *o, void *message)
+static void member_fill(const struct tpu_member *m, const struct embeng_optimizer *o, void *message)
 {
 	const void *from = (const char *)o + m->ours;
 	void *to = (char *)message + m->theirs;
@@ -94,7 +22,7 @@ static void member_fill(const struct member *m, const struct embeng_optimizer *o
 	}
 }
 
-static void member_read(const struct member *m, const void *message, struct embeng_optimizer *o)
+static void member_read(const struct tpu_member *m, const void *message, struct embeng_optimizer *o)
 {
 	const void *from = (const char *)message + m->theirs;
 	void *to = (char *)o + m->ours;
@@ -165,7 +93,7 @@ static void common_fill(Tpu__OptimizationParameters *to, const struct embeng_opt
 int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer *optimizer,
 			int32_t tag, const char *where)
 {
-	const struct kind *kind = kind_of(optimizer->kind);
+	const struct tpu_kind *kind = tpu_kind_of(optimizer->kind);
 	struct embeng_optimizer o = *optimizer;
 
 	if (!kind || (o.kind == EMBENG_ADAM && o.bias_correction))
@@ -235,17 +163,14 @@ static int rate_read(const struct tpu_place *place, const Tpu__LearningRate *fro
 
 /* Its kind, or a sentence that names what this library has not. */
 static int kind_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
-		     const struct kind **kind)
+		     const struct tpu_kind **kind)
 {
 	const ProtobufCFieldDescriptor *field;
 	char text[TPU_PATH];
 
-	for (size_t i = 0; i < KIND_COUNT; i++) {
-		if (kinds[i].theirs == from->parameters_case) {
-			*kind = &kinds[i];
-			return 0;
-		}
-	}
+	*kind = tpu_kind_in(from->parameters_case);
+	if (*kind)
+		return 0;
 	field = protobuf_c_message_descriptor_get_field(from->base.descriptor,
 							from->parameters_case);
 	if (!field)
@@ -269,6 +194,20 @@ static int quantization_read(const struct tpu_place *place,
 		    tpu_path(text, &here));
 }
 
+/* Others are given the step with each update; the engine counts its own. */
+static int step_counter_read(const struct tpu_place *place,
+			     const Tpu__OptimizationParameters *from)
+{
+	struct tpu_place here = {place, "frequency_aware_adagrad", -1};
+	char text[TPU_PATH];
+
+	if (from->parameters_case != TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_FREQUENCY_AWARE_ADAGRAD ||
+	    !from->frequency_aware_adagrad->step_counter)
+		return 0;
+	return fail(-ENOTSUP, "%s.step_counter: the engine counts steps itself; leave it out",
+		    tpu_path(text, &here));
+}
+
 static void common_read(const Tpu__OptimizationParameters *from, struct embeng_optimizer *o)
 {
 	o->use_gradient_accumulation =
@@ -283,7 +222,7 @@ static void common_read(const Tpu__OptimizationParameters *from, struct embeng_o
 int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
 			bool optional, struct embeng_optimizer *optimizer, int32_t *tag)
 {
-	const struct kind *kind = NULL;
+	const struct tpu_kind *kind = NULL;
 	struct embeng_optimizer o = {.size = sizeof(o)};
 	float rate = 0.0f;
 	int code;
@@ -296,6 +235,8 @@ int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationPa
 	code = kind_read(place, from, &kind);
 	if (!code)
 		code = quantization_read(place, from->simulated_quantization);
+	if (!code)
+		code = step_counter_read(place, from);
 	if (!code)
 		code = rate_read(place, from->learning_rate, optional, &rate, tag);
 	if (!code)

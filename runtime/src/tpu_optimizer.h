@@ -24,11 +24,23 @@ struct tpu_parameters {
 	Tpu__HotIdReplication hot_ids;
 	union {
 		ProtobufCMessage base;
+		Tpu__Adadelta adadelta;
 		Tpu__Adagrad adagrad;
 		Tpu__AdagradMomentum adagrad_momentum;
-		Tpu__StochasticGradientDescent sgd;
-		Tpu__Ftrl ftrl;
 		Tpu__Adam adam;
+		Tpu__Assign assign;
+		Tpu__BoundedAdagrad bounded_adagrad;
+		Tpu__CenteredRmsProp centered_rms_prop;
+		Tpu__FrequencyAwareAdagrad frequency_aware_adagrad;
+		Tpu__FrequencyEstimator frequency_estimator;
+		Tpu__Ftrl ftrl;
+		Tpu__Lion lion;
+		Tpu__Momentum momentum;
+		Tpu__OnlineYogi online_yogi;
+		Tpu__ProximalAdagrad proximal_adagrad;
+		Tpu__ProximalYogi proximal_yogi;
+		Tpu__RmsProp rms_prop;
+		Tpu__StochasticGradientDescent sgd;
 	} kind;
 };
 

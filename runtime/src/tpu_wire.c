@@ -163,7 +163,8 @@ static int check_packed(struct wire *w, const struct tpu_place *place,
 	return code;
 }
 
-static int check_text(const struct wire *w, const struct tpu_place *place, const struct value *value)
+static int check_text(const struct wire *w, const struct tpu_place *place,
+		      const struct value *value)
 {
 	char text[WHERE_TEXT], *copy = malloc(value->length + 1);
 	size_t good;

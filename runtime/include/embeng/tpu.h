@@ -81,8 +81,8 @@ struct embeng_tpu_settings {
  *
  * Return: 0, -EINVAL (settings; a feature without a whole shape, see embeng_model_build(); a
  * table without optimizer where others have one), -ERANGE (what 32 bits do not count),
- * -ENOTSUP naming the optimizer that the protobuf does not have (adam with bias correction),
- * -ENOMEM.
+ * -ENOTSUP naming the optimizer that the protobuf does not have (laprop, adam with bias
+ * correction), -ENOMEM.
  */
 EMBENG_API int embeng_tpu_export(const struct embeng_model *model,
 				 const struct embeng_tpu_settings *settings, void **bytes,
@@ -133,6 +133,9 @@ struct embeng_tpu;
  * named feature_0 and on in table order, of shape [batch_size_per_tensor_core]; where
  * descriptors and counts are both there, they must agree. Unnamed tables and features are
  * named as embeng_model_add_table() does. Unset num_hosts and num_tensor_cores are 1.
+ *
+ * simulated_quantization and a step_counter of frequency_aware_adagrad are refused: this
+ * library has no quantization, and counts steps itself.
  *
  * Of fields that this library does not know it keeps where they stand
  * (embeng_tpu_get_unknown()); they have no effect. Stricter than a parser of protobufs has to
