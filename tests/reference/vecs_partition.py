@@ -144,6 +144,10 @@ def minibatches(f):
               {"f": ragged([[k * 4 for k in range(8)], [k * 4 for k in range(32, 40)],
                             [k * 4 for k in range(64, 70)], [508, 4, 128]] * 2)}, wide,
               minibatching=True, bucket="div", max_ids_per_partition=20)
+    joined = [k * 4 for k in (*range(6), *range(32, 38), *range(64, 67))]
+    yield one(f, "minibatches_joined", "Of three pieces of 6, 6 and 3 ids the last two fit "
+              "together.", {"f": ragged([joined] * 4)}, wide, minibatching=True, bucket="div",
+              max_ids_per_partition=10)
     crowded = {"f": ragged([[0, 256, 512, 768, 1, 2], [256, 0], [3, 7], [0, 256, 512, 768]])}
     deep = [table(rows=1024, combiner="sum")]
     yield one(f, "bucket_over_limit", "A single bucket beyond the limit is an error.", crowded,
