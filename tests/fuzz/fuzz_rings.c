@@ -10,6 +10,29 @@
 #define SQ 8u
 #define CQ 16u
 
+/* What a device with faults does to the queues of context 0, now and then. */
+enum strike {
+	STRIKE_NONE,
+	STRIKE_CORRUPT,
+	STRIKE_DROP,
+	STRIKE_DELAY,
+	STRIKE_STALL,
+	STRIKE_ECC,
+	STRIKE_DMA,
+};
+
+static const enum port_fault strikes[] = {
+	[STRIKE_CORRUPT] = PORT_FAULT_CORRUPT_COMPLETION,
+	[STRIKE_DROP] = PORT_FAULT_DROP_COMPLETION,
+	[STRIKE_DELAY] = PORT_FAULT_DELAY_COMPLETION,
+	[STRIKE_STALL] = PORT_FAULT_STALL_QUEUE,
+	[STRIKE_ECC] = PORT_FAULT_ECC_CORRECTABLE,
+	[STRIKE_DMA] = PORT_FAULT_DMA_ERROR,
+};
+
+#define OCCASIONS 4u /* of which one is struck */
+#define DELAY_NS 1000u
+
 struct abuse {
 	struct rig *rig;
 	struct rig_queue *queues[MINE];
@@ -18,11 +41,27 @@ struct abuse {
 	u8 *memory;	   /* addresses that admin commands may name */
 	struct view held;  /* as a thread that checks or runs a command would */
 	struct context *holder;
+	enum strike strike;
+	u32 occasions;
 };
 
 #define MEMORY 65536u
 
-static struct abuse *abuse_new(struct fuzz *f)
+static u64 fault(void *arg, enum port_fault which, u32 target)
+{
+	const struct rig *rig = arg;
+	struct abuse *a = rig->fault_arg;
+
+	if (!a->strike || which != strikes[a->strike])
+		return 0;
+	for (u32 i = 0; i < MINE; i++) {
+		if (a->queues[i] && a->queues[i]->number == target)
+			return ++a->occasions % OCCASIONS ? 0 : DELAY_NS;
+	}
+	return 0;
+}
+
+static struct abuse *abuse_new(struct fuzz *f, u32 strike)
 {
 	static const u32 kinds[MINE] = {EMBENG_QUEUE_INPUT, EMBENG_QUEUE_INFERENCE,
 					EMBENG_QUEUE_GRADIENT, EMBENG_QUEUE_TRANSFER};
@@ -38,6 +77,9 @@ static struct abuse *abuse_new(struct fuzz *f)
 	for (u32 i = 0; i < MINE; i++)
 		a->queues[i] = rig_queue_at(a->rig, 0, kinds[i], 0, SQ, CQ, start);
 	watch_queue(&a->good, a->rig, 1, EMBENG_QUEUE_TRANSFER, 0);
+	a->strike = strike < sizeof(strikes) / sizeof(strikes[0]) ? strike : STRIKE_NONE;
+	a->rig->fault_arg = a;
+	a->rig->host.fault = fault;
 	return a;
 }
 
@@ -262,10 +304,10 @@ static void boot_again(struct abuse *a, struct fuzz *f)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz f = {data, size};
-	u32 scarce = fuzz_below(&f, 32);
-	struct abuse *a = abuse_new(&f);
+	u32 first = (u32)fuzz_take(&f, 1);
+	struct abuse *a = abuse_new(&f, first >> 5);
 
-	scarce_begin(scarce);
+	scarce_begin(first & 31);
 	for (u32 i = 0; i < 64 && f.left; i++)
 		act(a, &f);
 	scarce_end();

@@ -43,6 +43,7 @@ struct rig {
 	struct rig_grant grants[RIG_GRANTS];
 	u32 grant_count;
 	u32 interrupts[8];
+	void *fault_arg; /* of a test that sets host.fault */
 };
 
 /* The pieces of bringing a device up, for tests that stop half-way. */
