@@ -120,7 +120,7 @@ for path in mapped validated; do
 	program $path vm/vm-rescue 4
 	# Of the library, written for any device.
 	program $path unit-test_session 8
-	program $path unit-test_gradients 10
+	program $path unit-test_gradients 11
 	program $path unit-test_deadline 5
 	program $path unit-test_buffer 3
 	program $path unit-test_checkpoint 10
