@@ -17,18 +17,9 @@
 /* Of each ring. */
 #define LAST 8u
 
-static const struct {
-	const char *name;
-	u32 offset;
-	u32 bytes;
-} registers[] = {
-#define REGISTER(name, offset, bytes, writer, reset, words) { #name, offset, bytes },
-	EMBENG_REGISTER_TABLE(REGISTER)
-#undef REGISTER
-};
-
 static const char *const causes[] = {
-#define CAUSE(name, value, word, text) [value] = word,
+#define CAUSE(name, value, word, text) \
+	[value] = word,
 	EMBENG_ACCEL_CAUSE_TABLE(CAUSE)
 #undef CAUSE
 };
@@ -63,10 +54,9 @@ static void print_registers(struct embeng_device *ed, struct drm_printer *p)
 {
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(registers); i++)
-		drm_printf(p, "register %s %#llx\n", registers[i].name,
-			   registers[i].bytes == 4 ? embeng_read32(ed, registers[i].offset) :
-						     embeng_read64(ed, registers[i].offset));
+	for (i = 0; i < EMBENG_REGISTERS; i++)
+		drm_printf(p, "register %s %#llx\n", embeng_registers[i].name,
+			   embeng_register_read(ed, &embeng_registers[i]));
 }
 
 static void print_command(const struct embeng_queue *q, u32 index, struct drm_printer *p)
@@ -86,8 +76,8 @@ static void print_completion(const struct embeng_queue *q, u32 index, struct drm
 	const struct embeng_cqe *ring = q->ring + q->layout.cq;
 	struct embeng_cqe cqe = ring[index & (q->layout.cq_entries - 1)];
 
-	drm_printf(p, "    completion %u cookie %#llx status %u flags %u field %u", index, cqe.cookie,
-		   cqe.status, cqe.flags, cqe.field);
+	drm_printf(p, "    completion %u cookie %#llx status %u flags %u field %u", index,
+		   cqe.cookie, cqe.status, cqe.flags, cqe.field);
 	drm_printf(p, " feature %u element %llu step %llu timestamp %llu\n", cqe.feature,
 		   cqe.element, cqe.step, cqe.timestamp);
 }
@@ -110,8 +100,9 @@ static void print_queue(const struct embeng_queue *q, struct drm_printer *p)
 	drm_printf(p, "  queue %u kind %u replica %u priority %u %s entries %u %u\n", q->number,
 		   q->kind, q->replica, q->priority, q->mapped ? "mapped" : "validated",
 		   q->layout.sq_entries, q->layout.cq_entries);
-	drm_printf(p, "    sq_tail %u sq_head %u done %u cq_head %u cq_tail %u sent %u heartbeat %u\n",
-		   q->last_tail, h.sq_head, h.done, q->last_head, h.cq_tail, h.sent, h.heartbeat);
+	drm_printf(p, "    sq_tail %u sq_head %u done %u", q->last_tail, h.sq_head, h.done);
+	drm_printf(p, " cq_head %u cq_tail %u sent %u heartbeat %u\n", q->last_head, h.cq_tail,
+		   h.sent, h.heartbeat);
 	drm_printf(p, "    report %u state %u wait %u replica %u step %llu tail %u cq_head %u\n",
 		   h.report.epoch, h.report.state, h.report.wait, h.report.replica, h.report.step,
 		   h.report.tail, h.report.cq_head);

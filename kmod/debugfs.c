@@ -6,27 +6,22 @@
 
 #include "context.h"
 
-static const struct {
-	const char *name;
-	u32 offset;
-	u32 bytes;
-} registers[] = {
-#define REGISTER(name, offset, bytes, writer, reset, words) { #name, offset, bytes },
-	EMBENG_REGISTER_TABLE(REGISTER)
-#undef REGISTER
-};
+static struct embeng_device *device_of(struct seq_file *m)
+{
+	const struct drm_debugfs_entry *entry = m->private;
+
+	return to_embeng(entry->dev);
+}
 
 static int show_registers(struct seq_file *m, void *data)
 {
-	struct drm_debugfs_entry *entry = m->private;
-	struct embeng_device *ed = to_embeng(entry->dev);
-	u32 i;
+	struct embeng_device *ed = device_of(m);
+	const struct embeng_register_entry *entry = embeng_registers;
+	const struct embeng_register_entry *end = entry + EMBENG_REGISTERS;
 
-	for (i = 0; i < ARRAY_SIZE(registers); i++)
-		seq_printf(m, "%03x %-20s %#llx\n", registers[i].offset, registers[i].name,
-			   registers[i].bytes == 4 ?
-				   embeng_read32(ed, registers[i].offset) :
-				   embeng_read64(ed, registers[i].offset));
+	for (; entry < end; entry++)
+		seq_printf(m, "%03x %-20s %#llx\n", entry->offset, entry->name,
+			   embeng_register_read(ed, entry));
 	return 0;
 }
 
@@ -45,8 +40,7 @@ static void show_queue(struct seq_file *m, const struct embeng_queue *q)
 
 static int show_contexts(struct seq_file *m, void *data)
 {
-	struct drm_debugfs_entry *entry = m->private;
-	struct embeng_device *ed = to_embeng(entry->dev);
+	struct embeng_device *ed = device_of(m);
 	struct embeng_context *ctx;
 	struct embeng_queue *q;
 	unsigned long number;
@@ -67,9 +61,7 @@ static int show_contexts(struct seq_file *m, void *data)
 
 static int show_events(struct seq_file *m, void *data)
 {
-	struct drm_debugfs_entry *entry = m->private;
-
-	embeng_events_show(to_embeng(entry->dev), m);
+	embeng_events_show(device_of(m), m);
 	return 0;
 }
 

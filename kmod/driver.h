@@ -241,6 +241,19 @@ static inline void embeng_write64(struct embeng_device *ed, enum embeng_register
 	lo_hi_writeq(value, ed->registers + reg);
 }
 
+/* registers.c: all of them */
+struct embeng_register_entry {
+	const char *name;
+	u32 offset;
+	u32 bytes;
+};
+
+#define EMBENG_REGISTER_COUNTED(name, offset, bytes, writer, reset, words) + 1
+#define EMBENG_REGISTERS (0 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_COUNTED))
+
+extern const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS];
+u64 embeng_register_read(const struct embeng_device *ed, const struct embeng_register_entry *entry);
+
 /* device.c: the function as a whole */
 int embeng_device_map(struct embeng_device *ed);
 int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value);

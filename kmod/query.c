@@ -5,12 +5,6 @@
 
 #include "context.h"
 
-static const u32 registers[] = {
-#define REGISTER(name, offset, bytes, writer, reset, words) offset,
-	EMBENG_REGISTER_TABLE(REGISTER)
-#undef REGISTER
-};
-
 static bool is_counter(u32 offset)
 {
 	return offset >= EMBENG_REG_COUNT_COMMANDS;
@@ -23,7 +17,7 @@ union answer {
 	struct embeng_accel_context_state context;
 	struct embeng_accel_resets resets;
 	struct embeng_accel_health health;
-	u64 counters[ARRAY_SIZE(registers)];
+	u64 counters[EMBENG_REGISTERS];
 };
 
 static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *out)
@@ -97,9 +91,9 @@ static u32 answer_counters(struct embeng_device *ed, u64 *out)
 {
 	u32 i, count = 0;
 
-	for (i = 0; i < ARRAY_SIZE(registers); i++) {
-		if (is_counter(registers[i]))
-			out[count++] = embeng_read64(ed, registers[i]);
+	for (i = 0; i < EMBENG_REGISTERS; i++) {
+		if (is_counter(embeng_registers[i].offset))
+			out[count++] = embeng_register_read(ed, &embeng_registers[i]);
 	}
 	return count * sizeof(*out);
 }

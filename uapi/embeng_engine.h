@@ -697,10 +697,13 @@ struct embeng_stats {
  * the next one begins. What lies behind a core's last item is not written.
  */
 enum embeng_flavour {
-	EMBENG_FLAVOUR_TF = 0,	/* pads 2^31 - 1 and 2^31; one core behind the other */
-	EMBENG_FLAVOUR_JAX = 1, /* pads 2^31 - 1 and NaN; a power of two cores. Without
-				 * MINIBATCHING each core has its own part of the buffer, and
-				 * row pointers count from there */
+	/* Pads 2^31 - 1 and 2^31; one core behind the other. */
+	EMBENG_FLAVOUR_TF = 0,
+	/*
+	 * Pads 2^31 - 1 and NaN; a power of two cores. Without MINIBATCHING each core has its
+	 * own part of the buffer, and row pointers count from there.
+	 */
+	EMBENG_FLAVOUR_JAX = 1,
 };
 
 enum embeng_bucket {

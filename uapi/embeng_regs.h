@@ -374,7 +374,7 @@ enum embeng_admin_opcode {
  *	they are. QUEUE_HUNG: milliseconds without progress
  * @reserved: 0
  *
- * QUEUE_DESTROY: commands that were taken and are not complete complete with ABORTED, with
+ * QUEUE_DESTROY: commands that were taken and are under way end with ABORTED, with
  * QUEUE_HUNG the oldest of them with HUNG. What was not taken is left alone.
  */
 struct embeng_admin_cmd {

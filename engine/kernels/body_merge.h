@@ -3,10 +3,11 @@
 
 #define MERGE_BLOCK 256u
 
-/* Ids that equal the one before, and the items that they go into. */
+/* Ids that equal the one before, and the items that they go into. On a kernel's stack. */
 struct merge_again {
 	u32 count;
-	u32 words[MERGE_BLOCK], items[MERGE_BLOCK];
+	u32 items[MERGE_BLOCK];
+	u16 words[MERGE_BLOCK];
 };
 
 INLINE float merge_float(u32 bits)
@@ -40,7 +41,8 @@ INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merg
 	const u64 row_mask = (1ull << row_bits) - 1;
 	u32 *restrict tokens = m->tokens, *restrict samples = m->samples;
 	u32 *restrict gains = (u32 *)m->gains;
-	u32 *restrict words = again->words, *restrict items = again->items;
+	u32 *restrict items = again->items;
+	u16 *restrict words = again->words;
 	const u64 *restrict sorted = m->sorted, *restrict payload = m->payload;
 	u64 at = m->count, before = m->last, columns = m->columns;
 	u32 repeats = 0, lost;
@@ -56,7 +58,7 @@ INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merg
 		samples[at - 1] = (u32)(item & row_mask);
 		to = equal ? &lost : gains + at - 1;
 		*to = gain;
-		words[repeats] = (u32)(k - first);
+		words[repeats] = (u16)(k - first);
 		items[repeats] = (u32)(at - 1);
 		repeats += equal;
 		before = item;

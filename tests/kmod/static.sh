@@ -42,7 +42,7 @@ checkpatch()
 		cp -a "$top/kmod" "$top/uapi" "$top/Kbuild" "$folder/tree/" || return 1
 	cd "$folder/tree" && find kmod uapi Kbuild -name '*.[ch]' -o -name Kbuild | sort |
 		while read -r file; do
-			perl "$source/tree/scripts/checkpatch.pl" --no-tree --strict --terse \
+			perl "$source/tree/scripts/checkpatch.pl" --root "$source/tree" --strict --terse \
 				--show-types --no-summary -f "$file"
 		done >"$folder/said" 2>&1
 	sed -n 's/^\([^:]*\):[0-9]*: [A-Z]*:\([A-Z_]*\): .*/\1 \2/p' "$folder/said" |

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The registers as a table, for whoever shows or copies all of them. */
+#include "driver.h"
+
+const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS] = {
+#define ENTRY_OF(name, offset, bytes, writer, reset, words) \
+	{ #name, offset, bytes },
+	EMBENG_REGISTER_TABLE(ENTRY_OF)
+#undef ENTRY_OF
+};
+
+/**
+ * embeng_register_read() - any register of the table, at its own width
+ * @ed: device
+ * @entry: of embeng_registers
+ *
+ * Return: its value; all ones where the device is gone.
+ */
+u64 embeng_register_read(const struct embeng_device *ed, const struct embeng_register_entry *entry)
+{
+	return entry->bytes == sizeof(u32) ? embeng_read32(ed, entry->offset) :
+					     embeng_read64(ed, entry->offset);
+}
