@@ -28,14 +28,28 @@ results()
 	grep -E '^(ok|not ok|1\.\.)' "$folder/tap" >"$2"
 }
 
-# train DEVICE NAME: losses and tables of a small training
+# bits NAME: tables and slots of a checkpoint
+bits()
+{
+	for file in "$folder/$1"/*.safetensors; do
+		cat "$file"
+	done >"$folder/$1.bits"
+}
+
+# train DEVICE NAME: a small training
 train()
 {
 	"$embeng" train "$folder/baskets" -d "$1" --epochs 1 --min-count 1 --dim 8 --batch 64 \
 		--seed 5 --save "$folder/$2" >/dev/null 2>&1
-	for file in "$folder/$2"/*.safetensors; do
-		cat "$file"
-	done >"$folder/$2.bits"
+	bits "$2"
+}
+
+# demo DEVICE NAME: one epoch of the demo; what it says but for times
+demo()
+{
+	"$embeng" demo -d "$1" --epochs 1 --save "$folder/$2" 2>"$folder/err" |
+		grep -vE '^(Time per stage|Saved in|The engine is closed|[0-9.]+ s on )' >"$folder/$2.said"
+	bits "$2"
 }
 
 # program PATH NAME COUNT: a Check program of so many tests, by one path
@@ -111,6 +125,14 @@ seq 1 400 | awk '{ for (i = 0; i < 5; i++) printf "item%d ", ($1 * 7 + i * i * 3
 modprobe vgem
 train soft:cores=1 soft
 [ -s "$folder/soft.bits" ] && report ok 'training on soft' || report no 'training on soft'
+demo soft:cores=1 demo
+grep -q '^hit@10 ' "$folder/demo.said" && [ -s "$folder/demo.bits" ] &&
+	report ok 'the demo on soft' || report no 'the demo on soft'
+for path in mapped validated; do
+	demo "$node,path=$path" "demo-$path"
+	same "$path: the demo has the bits of soft" "$folder/demo.bits" "$folder/demo-$path.bits"
+	same "$path: and says the same" "$folder/demo.said" "$folder/demo-$path.said"
+done
 for path in mapped validated; do
 	train "$node,path=$path" "$path"
 	same "$path: a training has the bits of soft" "$folder/soft.bits" "$folder/$path.bits"

@@ -48,6 +48,13 @@ with_file()
 	return "$1"
 }
 
+# A file holds the module: what would be its last call is refused.
+stays()
+{
+	rmmod embeng 2>"$folder/refused"
+	[ $? -ne 0 ] && grep -i 'in use' "$folder/refused" && [ -e "/dev/accel/$(ls "$function/accel")" ]
+}
+
 fdinfo()
 {
 	cat "/proc/$$/fdinfo/9"
@@ -107,6 +114,7 @@ check 'every device came back' came_back
 program vm-accel_recovery
 check 'resets are counted' is resets/wedged 0
 module=$build/kmod-$(uname -r)/kmod/embeng.ko
+check 'the driver stays while its node is open' with_file stays
 check 'the driver unloads' rmmod embeng
 check 'and loads again, mapped queues forbidden' insmod "$module" mapped_queues=0
 program vm-accel_forbidden

@@ -150,6 +150,7 @@ check 'it loads' load
 check 'lspci says what it should' lspci_is
 check 'a removed function is found again, at its place' removed_and_found
 program vm-function
+program vm-registers
 load
 program vm-work
 program vm-faults

@@ -19,6 +19,17 @@ struct flood flood_of(int fd);
 void *flood(void *arg); /* of a thread; ends when it is stopped or its ring is dead */
 void flood_stop(struct flood *f);
 
+/* The same by calls, of NOPs. */
+struct calls {
+	int fd;
+	struct ring ring;
+	int error; /* that ended it */
+	uint64_t pushed;
+};
+
+struct calls calls_of(int fd);
+void *flood_calls(void *arg); /* of a thread; ends when a call fails, but for want of space */
+
 /* A context that was lost was told, and nothing of it moves any more. */
 void accel_check_lost(int fd, struct ring *ring);
 

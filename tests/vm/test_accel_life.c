@@ -128,15 +128,22 @@ START_TEST(test_function_reset_from_outside)
 {
 	int fd = accel_open();
 	struct flood f;
-	pthread_t thread;
+	struct calls c;
+	pthread_t threads[2];
 
 	accel_context(fd);
 	f = flood_of(fd);
-	ck_assert_int_eq(pthread_create(&thread, NULL, flood, &f), 0);
+	c = calls_of(fd);
+	ck_assert_int_eq(pthread_create(&threads[0], NULL, flood, &f), 0);
+	ck_assert_int_eq(pthread_create(&threads[1], NULL, flood_calls, &c), 0);
 	usleep(20000);
 	accel_write(FUNCTION "reset", "1");
-	pthread_join(thread, NULL);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	ck_assert_int_eq(c.error, -ESHUTDOWN);
+	ck_assert_uint_gt(c.pushed, 0);
 	accel_check_lost(fd, &f.ring);
+	accel_check_lost(fd, &c.ring);
 	accel_works();
 	close(fd);
 }
@@ -184,7 +191,8 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	struct embeng_accel_bo_create bo = accel_bo(fd, BYTES);
 	uint32_t *bytes = accel_map(fd, bo.offset, BYTES, PROT_READ | PROT_WRITE);
 	struct flood f;
-	pthread_t sleeping, flooding;
+	struct calls c;
+	pthread_t sleeping, flooding, calling;
 
 	bytes[3] = 1234;
 	accel_context(fd);
@@ -193,13 +201,18 @@ static void pull_out(const char *out, const char *out_text, const char *in, cons
 	accel_push(&ring, (struct embeng_cmd){.cookie = 5});
 	ck_assert_uint_eq(accel_take(fd, &ring).cookie, 5);
 	f = flood_of(fd);
+	c = calls_of(fd);
 	ck_assert_int_eq(pthread_create(&sleeping, NULL, sleep_long, &s), 0);
 	ck_assert_int_eq(pthread_create(&flooding, NULL, flood, &f), 0);
+	ck_assert_int_eq(pthread_create(&calling, NULL, flood_calls, &c), 0);
 	usleep(20000);
 	accel_write(out, out_text);
 	pthread_join(flooding, NULL);
+	pthread_join(calling, NULL);
 	pthread_join(sleeping, NULL);
 	ck_assert_int_eq(s.error, -ENODEV);
+	ck_assert_int_eq(c.error, -ENODEV);
+	ck_assert_uint_gt(c.pushed, 0);
 	check_gone(fd, &ring, bytes);
 	ck_assert_uint_eq(accel_header(&ring)->cq_tail, 1);
 	accel_write(in, in_text);
