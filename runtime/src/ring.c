@@ -113,12 +113,21 @@ int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct 
 	return 0;
 }
 
+static void stray(struct ring *ring, uint64_t cookie)
+{
+	if (!ring->strayed)
+		ring->stray = cookie;
+	ring->strayed = true;
+}
+
 static void take(struct ring *ring, const struct embeng_cqe *cqe)
 {
 	struct request *request;
 
-	if (cqe->cookie >= ring->queue.layout.sq_entries || !ring->requests[cqe->cookie])
+	if (cqe->cookie >= ring->queue.layout.sq_entries || !ring->requests[cqe->cookie]) {
+		stray(ring, cqe->cookie);
 		return;
+	}
 	request = ring->requests[cqe->cookie];
 	if (cqe->flags & EMBENG_CQE_DONE) {
 		ring->requests[cqe->cookie] = NULL;

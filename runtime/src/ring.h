@@ -24,6 +24,8 @@ struct ring {
 	uint32_t sq_tail, cq_head;
 	uint32_t in_flight;
 	struct request **requests; /* [sq_entries], by cookie */
+	bool strayed;		   /* a completion came for no command under way */
+	uint64_t stray;		   /* cookie of the first */
 };
 
 int ring_open(struct ring *ring, const struct device_queue *queue);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "wait.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <time.h>
 
 #include "port.h"
@@ -56,19 +58,38 @@ static bool stands_still(struct embeng *e)
 	return reported || !in_flight;
 }
 
+static struct ring *strayed(struct embeng *e)
+{
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		if (ring->strayed)
+			return ring;
+	return NULL;
+}
+
 int session_lost(struct embeng *e)
 {
 	struct ring *ring;
 	bool dead = false;
+	int ret;
 
 	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
 		dead |= ring_dead(ring);
-	return e->device->ops->lost(e->device, dead);
+	ret = e->device->ops->lost(e->device, dead);
+	ring = strayed(e);
+	if (ret || !ring)
+		return ret;
+	/* Some command will never be seen to end: whoever waited for it waited for ever. */
+	return fail(-EIO,
+		    "queue %u: the device completed cookie %#" PRIx64
+		    ", which is no command under way; close this engine and reset the device",
+		    ring->queue.number, ring->stray);
 }
 
 int session_failed(struct embeng *e)
 {
-	int ret = e->failed ? session_lost(e) : 0;
+	int ret = e->failed || strayed(e) ? session_lost(e) : 0;
 
 	return ret || !e->failed ? ret : fail(e->failed, "%s", e->failed_text);
 }

@@ -51,10 +51,15 @@ START_TEST(fills_and_empties)
 	ck_assert(ring_reap(&f.ring));
 	ck_assert(a.accepted && !a.done);
 	complete(&f, first, EMBENG_CQE_DONE);
-	complete(&f, 99, EMBENG_CQE_DONE); /* a device that lies */
 	ck_assert(ring_reap(&f.ring));
+	ck_assert(!f.ring.strayed);
+	complete(&f, 99, EMBENG_CQE_DONE); /* a device that lies */
+	complete(&f, first, EMBENG_CQE_DONE); /* twice */
+	ck_assert(ring_reap(&f.ring));
+	ck_assert(f.ring.strayed);
+	ck_assert_uint_eq(f.ring.stray, 99);
 	ck_assert(a.done && !b.done);
-	ck_assert_uint_eq(f.doorbell.cq_head, 3);
+	ck_assert_uint_eq(f.doorbell.cq_head, 4);
 	ck_assert_int_eq(ring_submit(&f.ring, &cmd, &c), 0);
 	ring_abandon(&f.ring, &c);
 	complete(&f, cmd.cookie, EMBENG_CQE_DONE);

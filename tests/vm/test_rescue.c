@@ -156,6 +156,28 @@ START_TEST(test_a_hung_command_is_told)
 }
 END_TEST
 
+/* Nobody waits for ever for what was completed under another name. */
+START_TEST(test_a_corrupt_completion_is_told)
+{
+	struct embeng *e = open_on(device_name(), ROWS);
+	float rows[ROWS * DIM];
+	int ret;
+
+	train(e, 0, 2);
+	fault_arm("corrupt_completion", 1);
+	ret = embeng_rows_read(e, 0, NULL, NULL, ROWS, rows);
+	ck_assert_int_eq(ret, -EIO);
+	last_error("completed cookie 0xffff");
+	last_error("reset the device");
+	ck_assert_int_eq(enqueue(e, 2), -EIO);
+	last_error("completed cookie 0xffff");
+	embeng_close(e);
+	e = open_on(device_name(), ROWS);
+	train(e, 0, 1);
+	embeng_close(e);
+}
+END_TEST
+
 START_TEST(test_a_lost_device_says_why)
 {
 	struct embeng *e = open_on(device_name(), ROWS);
@@ -234,6 +256,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_a_hung_command_is_told);
+	tcase_add_test(tcase, test_a_corrupt_completion_is_told);
 	tcase_add_test(tcase, test_a_lost_device_says_why);
 	tcase_add_test(tcase, test_a_loss_outweighs_a_failed_update);
 	tcase_add_test(tcase, test_long_work_is_left_alone);
