@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "group.h"
+
+#define NAMES_TEXT 128
+
+static void print_help(const struct group *group)
+{
+	fputs(group->intro, stdout);
+	fputs("\nCommands:\n", stdout);
+	for (size_t k = 0; k < group->count; k++)
+		printf("  %-*s %s\n", group->column, group->list[k].usage, group->list[k].summary);
+	fputs(group->end, stdout);
+}
+
+/* "a, b or c" */
+static void names(const struct group *group, char text[NAMES_TEXT])
+{
+	size_t used = 0;
+
+	for (size_t k = 0; k < group->count && used < NAMES_TEXT; k++) {
+		const char *before = !k ? "" : k + 1 < group->count ? ", " : " or ";
+
+		used += (size_t)snprintf(text + used, NAMES_TEXT - used, "%s%s", before,
+					 group->list[k].name);
+	}
+}
+
+static int refuse(const struct group *group, const struct output *out, const char *name)
+{
+	char hint[64], all[NAMES_TEXT];
+
+	names(group, all);
+	snprintf(hint, sizeof(hint), "embeng %s --help lists the commands", group->verb);
+	if (!name)
+		return output_fail(out, CLI_USAGE, EINVAL, hint, "which command? %s", all);
+	if (*name == '-')
+		return output_fail(out, CLI_USAGE, EINVAL, hint,
+				   "the command goes before '%s': %s", name, all);
+	return output_fail(out, CLI_USAGE, EINVAL, hint, "there is no command '%s'", name);
+}
+
+int group_run(const struct group *group, int argc, char **argv)
+{
+	struct output out = {.verb = group->verb};
+	const char *name = argc > 1 ? argv[1] : NULL;
+	char title[64];
+
+	for (int i = 1; i < argc; i++)
+		out.json |= !strcmp(argv[i], "--json") || !strcmp(argv[i], "-j");
+	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
+		print_help(group);
+		return CLI_OK;
+	}
+	for (size_t k = 0; name && k < group->count; k++) {
+		if (strcmp(group->list[k].name, name) != 0)
+			continue;
+		snprintf(title, sizeof(title), "embeng %s %s", group->verb, name);
+		argv[1] = title;
+		return group->list[k].run(argc - 1, argv + 1);
+	}
+	return refuse(group, &out, name);
+}
