@@ -60,15 +60,27 @@ removed_and_found()
 	echo 1 >"$pci/rescan" && there && lspci_is
 }
 
+# Nanoseconds that the task at $1 has run; by ticks on a kernel that counts no others.
+task_time()
+{
+	cut -d' ' -f1 "$1/schedstat" 2>/dev/null ||
+		awk -v hertz="$(getconf CLK_TCK)" '{ printf "%.0f\n", ($14 + $15) * 1e9 / hertz }' \
+			"$1/stat"
+}
+
 # Nanoseconds that the emulator's threads have run.
 run_time()
 {
 	for task in /proc/[0-9]*; do
 		case $(cat "$task/comm" 2>/dev/null) in
-		embeng*) cut -d' ' -f1 "$task/schedstat" ;;
+		embeng*) task_time "$task" ;;
 		esac
 	done | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
+
+# Percent of a core. Instrumented, all code takes several times as long.
+allowed=1
+! zgrep -qs '^CONFIG_KASAN=y' /proc/config.gz || allowed=10
 
 # A busy host only ever adds to what is measured, so one window of four is enough.
 idle()
@@ -81,10 +93,10 @@ idle_window()
 {
 	before=$(run_time)
 	sleep 30
-	echo "$before $(run_time)" | awk '{
+	echo "$before $(run_time)" | awk -v allowed=$allowed '{
 		share = ($2 - $1) / 30e9 * 100
 		printf "# idle: %.3f %% of a core\n", share
-		exit $1 == 0 || share >= 1
+		exit $1 == 0 || share >= allowed
 	}'
 }
 
@@ -143,7 +155,7 @@ vectors_are()
 }
 
 [ -e /sys/module/embeng_emu ] || load
-check 'an idle device costs less than 1 % of a core' idle
+check "an idle device costs less than $allowed % of a core" idle
 grep idle: "$folder/out"
 
 check 'it loads' load
