@@ -206,7 +206,8 @@ static void on_time(struct work_struct *work)
 		/* No context goes away before it is dealt with. */
 		guard(mutex)(&ed->contexts_mutex);
 		any = look(ed, &v, &seen);
-		if (v.hang.cause)
+		/* What a broken bus makes of a device is for embeng_error_handlers. */
+		if (v.hang.cause && !pci_channel_offline(to_pci_dev(ed->drm.dev)))
 			act(ed, &v, seen);
 	}
 	if (any && !embeng_gone(ed))

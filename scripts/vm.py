@@ -57,7 +57,7 @@ ARGUMENTS = {("stock", "hostile"): ["quick"]}
 CARRIED = {"sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
 # Around every script on that kernel, by tests/vm/run.
 WRAPPERS = ("debug",)
-SECONDS = 600  # tests/vm/run gives the instrumented kernel more
+SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ("stock", "debug")
 PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
 
