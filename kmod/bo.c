@@ -227,8 +227,8 @@ struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
 	bo = embeng_bo_new(ed, pages << PAGE_SHIFT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
-	bo->pages = kvcalloc(pages, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
-	bo->dma = kvcalloc(pages, sizeof(*bo->dma), GFP_KERNEL_ACCOUNT);
+	bo->pages = kvcalloc(pages, sizeof(*bo->pages), EMBENG_GFP_WISH);
+	bo->dma = kvcalloc(pages, sizeof(*bo->dma), EMBENG_GFP_WISH);
 	if (bo->pages && bo->dma)
 		ret = fill(bo);
 	if (!ret)

@@ -178,7 +178,7 @@ static int make_table(struct embeng_context *ctx, u32 entries)
 {
 	struct device *dev = &ctx->device->pci->dev;
 
-	ctx->generations = kvcalloc(entries, sizeof(*ctx->generations), GFP_KERNEL_ACCOUNT);
+	ctx->generations = kvcalloc(entries, sizeof(*ctx->generations), EMBENG_GFP_WISH);
 	if (!ctx->generations)
 		return -ENOMEM;
 	ctx->table = dma_alloc_coherent(dev, (size_t)entries * sizeof(*ctx->table),

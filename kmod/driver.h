@@ -241,6 +241,9 @@ static inline void embeng_write64(struct embeng_device *ed, enum embeng_register
 	lo_hi_writeq(value, ed->registers + reg);
 }
 
+/* As large as a program wishes: charged to it, and to refuse it is nobody else's news. */
+#define EMBENG_GFP_WISH (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
+
 /* registers.c: all of them */
 struct embeng_register_entry {
 	const char *name;

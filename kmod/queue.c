@@ -69,7 +69,7 @@ static int allocate(struct embeng_queue *q)
 {
 	struct device *dev = &q->context->device->pci->dev;
 
-	q->grave = vzalloc(PAGE_ALIGN(q->layout.size));
+	q->grave = __vmalloc(PAGE_ALIGN(q->layout.size), EMBENG_GFP_WISH | __GFP_ZERO);
 	if (!q->grave)
 		return -ENOMEM;
 	q->pages = dma_alloc_pages(dev, PAGE_ALIGN(q->layout.size), &q->dma, DMA_BIDIRECTIONAL,

@@ -183,7 +183,7 @@ static int submit(struct embeng_queue *q, struct drm_file *file, struct embeng_a
 
 	if (q->mapped || arg->count > q->layout.sq_entries)
 		return -EINVAL;
-	commands = kvmalloc_array(arg->count, sizeof(*commands), GFP_KERNEL_ACCOUNT);
+	commands = kvmalloc_array(arg->count, sizeof(*commands), EMBENG_GFP_WISH);
 	if (!commands)
 		return -ENOMEM;
 	ret = copy_commands(arg, commands);

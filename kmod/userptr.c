@@ -50,7 +50,7 @@ void embeng_userptr_free(struct embeng_bo *bo)
 static int pin(struct embeng_bo *bo, u64 address)
 {
 	unsigned int flags = FOLL_LONGTERM | (bo->read_only ? 0 : FOLL_WRITE);
-	struct page **pages = kvcalloc(pages_of(bo), sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	struct page **pages = kvcalloc(pages_of(bo), sizeof(*pages), EMBENG_GFP_WISH);
 	int got, ret = -ENOMEM;
 
 	if (!pages)

@@ -135,13 +135,21 @@ bool inject_disarm(void)
 	return injected;
 }
 
-void inject_chance(unsigned int percent)
+void inject_seldom(unsigned int percent, unsigned int interval)
 {
 	char text[16];
 
+	snprintf(text, sizeof(text), "%u", interval);
+	set("failslab", "interval", text);
+	set("fail_page_alloc", "interval", text);
 	snprintf(text, sizeof(text), "%u", percent);
 	set("failslab", "probability", text);
 	set("fail_page_alloc", "probability", text);
+}
+
+void inject_chance(unsigned int percent)
+{
+	inject_seldom(percent, 1);
 }
 
 void inject_mark_self(bool on)

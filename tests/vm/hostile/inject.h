@@ -18,6 +18,8 @@ bool inject_disarm(void);
 
 /* Of the tasks that are marked, so many in a hundred allocations fail; 0: none. */
 void inject_chance(unsigned int percent);
+/* As inject_chance(), but only every @interval-th allocation may fail. */
+void inject_seldom(unsigned int percent, unsigned int interval);
 void inject_mark_self(bool on);
 /* Marks kernel threads whose name begins so; returns how many there are. */
 int inject_mark_threads(const char *name);
