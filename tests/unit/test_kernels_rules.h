@@ -160,7 +160,8 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 	case KERNEL_FTRL:
 		return rule_ftrl(u, w, g, slot);
 	}
-	ck_assert_msg(rules[u->optimizer], "no rule for optimizer %u", u->optimizer);
+	if (!rules[u->optimizer])
+		ck_abort_msg("no rule for optimizer %u", u->optimizer);
 	return rules[u->optimizer](u->hyper, u->lr, u->step, w, g, slot);
 }
 

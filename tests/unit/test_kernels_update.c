@@ -12,11 +12,15 @@ static void expect_column(const struct kernel_update *u, const struct step *s, u
 		slot[i] = s->slots[i][at];
 	if (column < s->dim)
 		expected_column(u, s, &s->groups[row], column, &w, slot);
-	ck_assert_msg(same_float(u->table[at], w),
-		      "optimizer %u flags %#x dim %u row %u column %u: %a instead of %a",
-		      u->optimizer, u->flags, s->dim, row, column, u->table[at], w);
+	/* Each assertion of Check is a message to its parent, and these are millions. */
+	if (!same_float(u->table[at], w))
+		ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u: %a instead of %a",
+			     u->optimizer, u->flags, s->dim, row, column, u->table[at], w);
 	for (u32 i = 0; i < slot_count; i++)
-		ck_assert(same_float(u->slots[i][at], slot[i]));
+		if (!same_float(u->slots[i][at], slot[i]))
+			ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u slot %u: %a "
+				     "instead of %a", u->optimizer, u->flags, s->dim, row, column, i,
+				     u->slots[i][at], slot[i]);
 }
 
 static void check_update(const struct kernel_ops *ops, const struct step *s, u32 optimizer)
@@ -75,7 +79,8 @@ static void check_sums(const struct kernel_ops *ops, struct step *s)
 
 		ops->row_gradient(&u, sum, s->occ + group->first, group->count, scratch);
 		for (u32 c = 0; c < s->dim; c++)
-			ck_assert(same_float(sum[c], expected_sum(s, group, c)));
+			if (!same_float(sum[c], expected_sum(s, group, c)))
+				ck_abort_msg("dim %u row %u column %u: %a", s->dim, row, c, sum[c]);
 	}
 	free(sum);
 	free(scratch);
