@@ -146,16 +146,14 @@ static void pin(void)
 		perror("not pinned");
 }
 
-int main(int argc, char **argv)
+static uint32_t commands = 4096;
+
+/* What opens devices for the tests asserts, which Check allows in a test alone. */
+START_TEST(bench)
 {
 	static const uint32_t batches[] = {1, 8, 64};
-	uint32_t commands = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 0) : 4096;
 	struct spread call;
 
-	if (commands < 64) {
-		fprintf(stderr, "usage: bench-accel [COMMANDS A RUN, from 64]\n");
-		return 2;
-	}
 	pin();
 	fd = accel_open();
 	accel_context(fd);
@@ -169,5 +167,28 @@ int main(int argc, char **argv)
 			print(names[way], batches[k], measure(way, batches[k], commands),
 			      call.median);
 	close(fd);
-	return 0;
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+	Suite *suite = suite_create("bench-accel");
+	TCase *tcase = tcase_create("bench");
+	SRunner *runner;
+	int failed;
+
+	if (argc > 1)
+		commands = (uint32_t)strtoul(argv[1], NULL, 0);
+	if (commands < 64) {
+		fprintf(stderr, "usage: bench-accel [COMMANDS A RUN, from 64]\n");
+		return 2;
+	}
+	tcase_add_test(tcase, bench);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_set_fork_status(runner, CK_NOFORK);
+	srunner_run_all(runner, CK_SILENT);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
 }
