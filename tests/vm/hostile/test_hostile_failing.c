@@ -112,15 +112,20 @@ START_TEST(every_failure_is_clean)
 	const struct scene_call *call = &scene_calls[_i];
 	uint64_t pages = number_in(MAPPED);
 	uint32_t before = contexts();
-	unsigned int nth = 1, first = (unsigned int)dup(STDIN_FILENO);
+	int first = dup(STDIN_FILENO), next;
+	unsigned int nth = 1;
 
-	close((int)first);
+	close(first);
 	while (try_nth(call, nth)) {
 		ck_assert_uint_lt(nth, NTH_MAX);
 		nth++;
 	}
 	/* The core installs a dma-buf's descriptor before it copies the number out, or fails to. */
-	close_range(first, ~0u, 0);
+	if (!strcmp(call->name, "PRIME_HANDLE_TO_FD"))
+		close_range((unsigned int)first, ~0u, 0);
+	next = dup(STDIN_FILENO);
+	close(next);
+	ck_assert_msg(next == first, "%s: descriptor %d stays open", call->name, first);
 	printf("# %s: %u failures\n", call->name, nth - 1);
 	fflush(stdout);
 	ck_assert_uint_eq(contexts(), before);
