@@ -30,6 +30,26 @@ static u16 take_table(struct parser *p, u64 at, u64 length)
 	return status;
 }
 
+static u16 take_quantization(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_quantization q;
+	u64 place = AT(at, embeng_record_quantization, table);
+
+	if (p->tables != p->blob->engine.table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
+			      p->blob->engine.table_count);
+	if (length < sizeof(q))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(q));
+	memcpy(&q, p->data + at, sizeof(q));
+	if (q.table < p->quantized)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->quantized);
+	if (q.table >= p->tables)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->tables);
+	p->quantized = q.table + 1;
+	p->blob->quantizations[q.table] = q;
+	return blob_check_quantization(p, at, &q);
+}
+
 static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature *f)
 {
 	u16 status = 0;
@@ -125,8 +145,10 @@ static u16 take_engine(struct parser *p, u64 at, u64 length)
 		e->step_depth = p->caps->step_depth;
 	p->blob->tables = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->tables));
 	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
+	p->blob->quantizations =
+		port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->quantizations));
 	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
-	if (!p->blob->tables || !p->blob->kernels || !p->blob->features)
+	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations || !p->blob->features)
 		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
 	p->begun = true;
 	return 0;
@@ -150,6 +172,10 @@ static u16 take_record(struct parser *p, u64 at, const struct embeng_record *hea
 		return take_feature(p, at, head->length);
 	case EMBENG_RECORD_RATE:
 		return take_rate(p, at, head->length);
+	case EMBENG_RECORD_QUANTIZATION:
+		if (p->caps->features & EMBENG_CAP_QUANTIZATION)
+			return take_quantization(p, at, head->length);
+		break;
 	}
 	return broken(p, EMBENG_STATUS_BLOB_RECORD, at, head->type, 0);
 }
@@ -242,6 +268,7 @@ void blob_free(struct blob *blob)
 {
 	port_free(blob->tables);
 	port_free(blob->kernels);
+	port_free(blob->quantizations);
 	port_free(blob->features);
 	memset(blob, 0, sizeof(*blob));
 }

@@ -11,6 +11,7 @@
  * @engine: options; @engine.step_depth is resolved
  * @tables: [engine.table_count]
  * @kernels: [engine.table_count], enum kernel_optimizer_kind of each table
+ * @quantizations: [engine.table_count], num_buckets 0: the table has none
  * @features: [engine.feature_count]; limits of 0 are resolved
  */
 struct blob {
@@ -18,6 +19,7 @@ struct blob {
 	struct embeng_record_engine engine;
 	struct embeng_record_table *tables;
 	u32 *kernels;
+	struct embeng_record_quantization *quantizations;
 	struct embeng_record_feature *features;
 };
 
@@ -48,7 +50,8 @@ static inline u32 blob_largest_dim(const struct blob *blob)
 static inline u64 blob_bytes(const struct blob *blob)
 {
 	return ((u64)blob->engine.table_count + 1) *
-		       (sizeof(*blob->tables) + sizeof(*blob->kernels)) +
+		       (sizeof(*blob->tables) + sizeof(*blob->kernels) +
+			sizeof(*blob->quantizations)) +
 	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
 }
 

@@ -15,6 +15,7 @@ struct parser {
 	struct fault *fault;
 	u64 hash;
 	u32 tables, features, rates;
+	u32 quantized; /* tables before this one have their QUANTIZATION, or none */
 	bool begun; /* the ENGINE record was there */
 };
 
@@ -45,5 +46,8 @@ static inline u16 value_within(struct parser *p, u64 offset, u64 value, u64 low,
  * Return: 0 or a status, with the fault set.
  */
 u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind);
+
+/* The values of a QUANTIZATION record, but for its table; otherwise likewise. */
+u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a TABLE record; floats are compared as integers. */
+/* The values of TABLE and QUANTIZATION records; floats are compared as integers. */
 #include "blob_parser.h"
 #include "kernels/optimizers.h"
 
@@ -199,5 +199,26 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 		status = check_hyperparameters(p, at, t, *kind);
 	if (!status)
 		status = value_above(p, AT(at, embeng_record_table, reserved), t->reserved, 0);
+	return status;
+}
+
+static u16 check_finite(struct parser *p, u64 offset, u32 bits)
+{
+	return (bits & ~F32_SIGN) > F32_GREATEST ?
+		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) : 0;
+}
+
+u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q)
+{
+	u64 lower = AT(at, embeng_record_quantization, lower);
+	u16 status = value_within(p, AT(at, embeng_record_quantization, num_buckets),
+				  q->num_buckets, 2, U32_MAX);
+
+	if (!status)
+		status = check_finite(p, lower, q->lower);
+	if (!status)
+		status = check_finite(p, AT(at, embeng_record_quantization, upper), q->upper);
+	if (!status && f32_order(q->lower) >= f32_order(q->upper))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, lower, q->lower, q->upper);
 	return status;
 }

@@ -125,6 +125,19 @@ static void start_slot(struct model *model, struct table *table, u32 slot)
 	fill_range(model, &fill, table->record.rows);
 }
 
+static void make_quantization(struct table *table, const struct embeng_record_quantization *record)
+{
+	struct port_fpu fpu;
+
+	table->quantized = record->num_buckets;
+	if (!table->quantized)
+		return;
+	port_fpu_begin(&fpu);
+	kernel_quantization_set(&table->quantization, record->num_buckets, record->lower,
+				record->upper);
+	port_fpu_end(&fpu);
+}
+
 static int make_table(struct model *model, u32 index)
 {
 	struct table *table = &model->tables[index];
@@ -133,6 +146,7 @@ static int make_table(struct model *model, u32 index)
 	table->record = model->blob.tables[index];
 	table->kernel = model->blob.kernels[index];
 	table->bytes = table_bytes(&table->record);
+	make_quantization(table, &model->blob.quantizations[index]);
 	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
 	table->data = port_alloc_table(table->bytes);
 	if (!table->data || !table->stats.hot.rows)

@@ -23,6 +23,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.rows = f->rows.data,
 		.rows_count = f->occurrences,
 		.zero_row = (const float *)model->zeros,
+		.quantization = table_quantization(table),
 		.weights = f->weighted ? f->weights.data : NULL,
 		.scales = f->scaled ? f->scales.data : NULL,
 		.bag = f->bag.data,

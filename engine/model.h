@@ -33,6 +33,8 @@ struct table {
 	struct embeng_record_table record;
 	u32 index;
 	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
+	bool quantized;
+	struct kernel_quantization quantization; /* of what lookups read, when @quantized */
 	u64 bytes;  /* of data and of each slot */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
@@ -106,6 +108,12 @@ static inline struct step *model_step(struct model *model, u64 number)
 static inline struct part *model_part(struct model *model, u64 number, u32 replica)
 {
 	return &model_step(model, number)->parts[replica];
+}
+
+/* For lookups of the table. */
+static inline const struct kernel_quantization *table_quantization(const struct table *table)
+{
+	return table->quantized ? &table->quantization : NULL;
 }
 
 /* Where a table or slot lies; @slot as rows name it. */

@@ -192,7 +192,7 @@ u16 plan_memory(const struct plan_engine *plan, u64 *features, u64 *bytes)
 {
 	/* A device of any size: what one lacks it says itself. */
 	const struct embeng_caps caps = {
-		.features = EMBENG_CAP_PIPELINING,
+		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION,
 		.dim = U32_MAX,
 		.tables = U32_MAX,
 		.model_features = U32_MAX,

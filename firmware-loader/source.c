@@ -47,6 +47,7 @@ static const struct {
 	{"programs", EMBENG_CAP_PROGRAMS},
 	{"statistics", EMBENG_CAP_STATISTICS},
 	{"minibatching", EMBENG_CAP_MINIBATCHING},
+	{"quantization", EMBENG_CAP_QUANTIZATION},
 };
 
 int fw_source_fail(struct fw_source *s, const char *format, ...)

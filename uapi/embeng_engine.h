@@ -877,6 +877,7 @@ enum embeng_record_type {
 	EMBENG_RECORD_RATE = 4,	   /* a dynamic learning rate, in tag order; reserved payload */
 	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; refused until they exist */
 	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
+	EMBENG_RECORD_QUANTIZATION = 7, /* of a table, after all tables, in table order */
 };
 
 #define EMBENG_RECORD_MANDATORY (1u << 0)
@@ -1049,6 +1050,30 @@ struct embeng_record_table {
 	__u32 reserved;
 };
 
+/**
+ * struct embeng_record_quantization - simulated quantization of what lookups read of a table
+ * @head: type QUANTIZATION; with caps.features & EMBENG_CAP_QUANTIZATION, else an
+ *	unknown record
+ * @table: index of the table; a later record has a higher one
+ * @num_buckets: levels, from 2
+ * @lower: f32 bits, finite
+ * @upper: f32 bits, finite, above @lower
+ *
+ * A lookup of either kind reads, instead of each element x of a row, in f32 and without
+ * contraction: q = (upper - lower) / (num_buckets - 1), c = x clipped to [lower, upper],
+ * y = lower + q * floor((c - lower) / q + 0.5). NaN stays NaN. That is before weights and
+ * combiner. Stored rows and gradients are not quantized, and neither are the zeros of ids
+ * that read none and of missing positions. A q that is 0 or not finite gives numbers
+ * without meaning. Source: QuantizationConfig of the TPU embedding API.
+ */
+struct embeng_record_quantization {
+	struct embeng_record head;
+	__u32 table;
+	__u32 num_buckets;
+	__u32 lower;
+	__u32 upper;
+};
+
 #define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* refuse weights that are not finite */
 
 /**
@@ -1097,6 +1122,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_STATISTICS (1u << 4)
 #define EMBENG_CAP_MINIBATCHING (1u << 5)
 #define EMBENG_CAP_SIGNATURE_UNCHECKED (1u << 6)
+#define EMBENG_CAP_QUANTIZATION (1u << 7)
 
 /**
  * struct embeng_caps - what a device can do
@@ -1228,6 +1254,7 @@ EMBENG_ASSERT_AT(embeng_record_table, slot_start, 52);
 EMBENG_ASSERT_AT(embeng_record_table, hyperparameter, 80);
 EMBENG_ASSERT(sizeof(struct embeng_record_feature) == 40);
 EMBENG_ASSERT_AT(embeng_record_feature, max_samples, 24);
+EMBENG_ASSERT(sizeof(struct embeng_record_quantization) == 24);
 EMBENG_ASSERT(sizeof(struct embeng_record_name) == 80);
 EMBENG_ASSERT(sizeof(struct embeng_caps) == 120);
 EMBENG_ASSERT_AT(embeng_caps, table_memory, 32);

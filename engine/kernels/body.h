@@ -61,6 +61,25 @@ INLINE vec vec_all(float x)
 	return x - (vec){ 0 };
 }
 
+INLINE vec vec_select(vec_mask m, vec yes, vec no)
+{
+	return (vec)(((vec_mask)yes & m) | ((vec_mask)no & ~m));
+}
+
+INLINE vec vec_clip(vec x, float low, float high)
+{
+	vec l = vec_all(low), h = vec_all(high);
+
+	x = vec_select(x < l, l, x);
+	return vec_select(x > h, h, x);
+}
+
+INLINE float one_clip(float x, float low, float high)
+{
+	x = x < low ? low : x;
+	return x > high ? high : x;
+}
+
 /* Into L2: measured better than L1 for rows that come from memory. */
 INLINE void prefetch_floats(const float *p, u32 count)
 {
@@ -69,6 +88,7 @@ INLINE void prefetch_floats(const float *p, u32 count)
 		__builtin_prefetch(p + i, 0, 2);
 }
 
+#include "body_quantize.h"
 #include "body_lookup.h"
 #include "body_gradient.h"
 #include "body_update.h"

@@ -24,9 +24,14 @@ INLINE bool lookup_resumes(const struct kernel_bag_work *w, u64 sample)
 	return w->resume && !sample;
 }
 
+/* What is known while compiling. */
+struct lookup_form {
+	bool weighted, quantized;
+};
+
 /* count vectors of one sample, the last of n floats, accumulated in registers. */
 INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column, const u32 count,
-			 const u64 n, const bool weighted)
+			 const u64 n, const struct lookup_form form)
 {
 	float *out = w->out + sample * w->out_stride + column;
 	u64 end = w->bag[sample + 1];
@@ -46,7 +51,9 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 		for (u32 i = 0; i < count; i++) {
 			vec x = vec_get(row + i * VEC, i + 1 < count ? VEC : n);
 
-			acc[i] = weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x;
+			if (form.quantized && w->rows[k] != KERNEL_ROW_ZERO)
+				x = vec_quantize(x, w->quantization);
+			acc[i] = form.weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x;
 		}
 	}
 	UNROLL
@@ -59,17 +66,17 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 
 /* Fewer vectors than a full block; one pass over the bag, however many they are. */
 INLINE void lookup_rest(const struct kernel_bag_work *w, u64 sample, u64 column, const u64 count,
-			const u64 n, const bool weighted)
+			const u64 n, const struct lookup_form form)
 {
 	switch (count) {
-	case 1: return lookup_block(w, sample, column, 1, n, weighted);
-	case 2: return lookup_block(w, sample, column, 2, n, weighted);
-	case 3: return lookup_block(w, sample, column, 3, n, weighted);
-	case 4: return lookup_block(w, sample, column, 4, n, weighted);
-	case 5: return lookup_block(w, sample, column, 5, n, weighted);
-	case 6: return lookup_block(w, sample, column, 6, n, weighted);
-	case 7: return lookup_block(w, sample, column, 7, n, weighted);
-	case 8: return lookup_block(w, sample, column, 8, n, weighted);
+	case 1: return lookup_block(w, sample, column, 1, n, form);
+	case 2: return lookup_block(w, sample, column, 2, n, form);
+	case 3: return lookup_block(w, sample, column, 3, n, form);
+	case 4: return lookup_block(w, sample, column, 4, n, form);
+	case 5: return lookup_block(w, sample, column, 5, n, form);
+	case 6: return lookup_block(w, sample, column, 6, n, form);
+	case 7: return lookup_block(w, sample, column, 7, n, form);
+	case 8: return lookup_block(w, sample, column, 8, n, form);
 	}
 }
 
@@ -82,6 +89,8 @@ INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 colum
 	for (u64 k = w->bag[sample]; k < end; k++) {
 		float x = lookup_row(w, k)[column];
 
+		if (w->quantization && w->rows[k] != KERNEL_ROW_ZERO)
+			x = one_quantize(x, w->quantization);
 		acc = w->weights ? one_fma(w->weights[k], x, acc) : acc + x;
 	}
 	if (w->scales)
@@ -90,19 +99,19 @@ INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 colum
 }
 
 INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
-			   const bool weighted)
+			   const struct lookup_form form)
 {
 	for (u64 s = first; s < last; s++) {
 		u64 c = 0, left;
 
 		for (; w->dim - c >= 8 * VEC; c += 8 * VEC)
-			lookup_block(w, s, c, 8, VEC, weighted);
+			lookup_block(w, s, c, 8, VEC, form);
 		left = w->dim - c;
 		if (VEC_PARTS && left % VEC) {
-			lookup_rest(w, s, c, left / VEC + 1, left % VEC, weighted);
+			lookup_rest(w, s, c, left / VEC + 1, left % VEC, form);
 			continue;
 		}
-		lookup_rest(w, s, c, left / VEC, VEC, weighted);
+		lookup_rest(w, s, c, left / VEC, VEC, form);
 		for (c += left / VEC * VEC; c < w->dim; c++)
 			lookup_column(w, s, c);
 	}
@@ -110,10 +119,12 @@ INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 
 static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 {
-	if (w->weights)
-		lookup_samples(w, first, last, true);
+	if (w->quantization)
+		lookup_samples(w, first, last, (struct lookup_form){ w->weights, true });
+	else if (w->weights)
+		lookup_samples(w, first, last, (struct lookup_form){ true, false });
 	else
-		lookup_samples(w, first, last, false);
+		lookup_samples(w, first, last, (struct lookup_form){ false, false });
 }
 
 INLINE float scale(const struct kernel_scale_work *w, u64 first, u64 end)

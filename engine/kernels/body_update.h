@@ -11,25 +11,6 @@ enum gradient_form {
 	GRADIENT_WEIGHTED, /* a single occurrence with a coefficient */
 };
 
-INLINE vec vec_select(vec_mask m, vec yes, vec no)
-{
-	return (vec)(((vec_mask)yes & m) | ((vec_mask)no & ~m));
-}
-
-INLINE vec vec_clip(vec x, float low, float high)
-{
-	vec l = vec_all(low), h = vec_all(high);
-
-	x = vec_select(x < l, l, x);
-	return vec_select(x > h, h, x);
-}
-
-INLINE float one_clip(float x, float low, float high)
-{
-	x = x < low ? low : x;
-	return x > high ? high : x;
-}
-
 INLINE vec vec_gradient(vec x, float coef, const enum gradient_form form)
 {
 	vec zero = { 0 };

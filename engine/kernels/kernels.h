@@ -19,6 +19,21 @@
 enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
 
 /**
+ * struct kernel_quantization - simulated quantization of rows that are read
+ * @lower: of the lowest level
+ * @upper: of the highest
+ * @step: between levels, (upper - lower) / (levels - 1)
+ *
+ * An element x becomes lower + step * floor((c - lower) / step + 0.5), c being x clipped
+ * to [lower, upper]; NaN passes.
+ */
+struct kernel_quantization {
+	float lower;
+	float upper;
+	float step;
+};
+
+/**
  * struct kernel_bag_work - pooled or sequence samples to look up
  * @table: row 0; row r begins at table + r * stride
  * @stride: floats between rows
@@ -27,6 +42,7 @@ enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
  * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
  * @rows_count: of @rows; prefetching goes on past a call's last sample up to here
  * @zero_row: dim zeros, read for KERNEL_ROW_ZERO; NULL when @rows has none
+ * @quantization: of rows, not of @zero_row; NULL = none
  * @weights: per occurrence; NULL = all 1
  * @scales: per sample; NULL = all 1
  * @bag: occurrences of sample s are [bag[s], bag[s + 1])
@@ -43,6 +59,7 @@ struct kernel_bag_work {
 	const u64 *rows;
 	u64 rows_count;
 	const float *zero_row;
+	const struct kernel_quantization *quantization;
 	const float *weights;
 	const float *scales;
 	const u64 *bag;
@@ -182,7 +199,8 @@ struct kernel_merge {
  * struct kernel_ops - one variant of the kernels; all variants give the same bits
  * @name: "portable", "avx2", "avx512"
  * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
- *	+0, then one multiplication by the scale. An empty bag gives zeros
+ *	+0, rows quantized where asked for, then one multiplication by the scale. An
+ *	empty bag gives zeros
  * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of
  *	squares (sqrtn), in f64 in occurrence order; scale = (float)(1 / D), 0 when D is 0,
  *	1 for sum
@@ -233,6 +251,16 @@ static inline u32 prefetch_rows(u32 dim)
  *	change afterwards
  */
 void kernel_prepare(struct kernel_update *u);
+
+/**
+ * kernel_quantization_set() - simulated quantization from what a model says
+ * @q: set
+ * @num_buckets: levels, from 2
+ * @lower: f32 bits
+ * @upper: f32 bits
+ */
+void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32 lower,
+			     u32 upper);
 
 /**
  * kernel_step() - a step that a program gave as a float

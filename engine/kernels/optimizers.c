@@ -27,6 +27,18 @@ const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = {
 
 KERNEL_OPTIMIZERS(DEFINE_PREPARE)
 
+void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32 lower, u32 upper)
+{
+	union {
+		u32 bits;
+		float value;
+	} low = { lower }, high = { upper };
+
+	q->lower = low.value;
+	q->upper = high.value;
+	q->step = (high.value - low.value) / (float)(num_buckets - 1);
+}
+
 u64 kernel_step(u32 bits)
 {
 	union {

@@ -29,12 +29,15 @@ static void bags_free(struct bags *b)
 	free(b->scales);
 }
 
-static void looked_up(const struct kernel_ops *ops, bool weighted, bool scaled, const char *title)
+static void looked_up(const struct kernel_ops *ops, bool weighted, bool scaled, bool quantized,
+		      const char *title)
 {
+	struct kernel_quantization levels;
 	static float out[SAMPLES * MOST_DIM];
 	static const float zero[MOST_DIM];
 	struct sha256 hash;
 
+	kernel_quantization_set(&levels, 100, 0xbf400000, 0x3f200000); /* -0.75, 0.625 */
 	sha256_init(&hash);
 	for (u32 dim = 1; dim <= MOST_DIM; dim += dim < 40 ? 1 : 7) {
 		float *table = random_values(ROWS * dim);
@@ -47,6 +50,7 @@ static void looked_up(const struct kernel_ops *ops, bool weighted, bool scaled, 
 		w.rows_count = b.bag[SAMPLES];
 		w.weights = weighted ? b.weights : NULL;
 		w.scales = scaled ? b.scales : NULL;
+		w.quantization = quantized ? &levels : NULL;
 		ops->lookup(&w, 0, SAMPLES);
 		hash_floats(&hash, out, (u64)SAMPLES * dim);
 		bags_free(&b);
@@ -80,10 +84,12 @@ static void scaled(const struct kernel_ops *ops, u32 combiner, const char *title
 void bits_of_rows(const struct kernel_ops *ops)
 {
 	random_start();
-	looked_up(ops, false, false, "lookup");
-	looked_up(ops, true, false, "lookup weighted");
-	looked_up(ops, false, true, "lookup scaled");
-	looked_up(ops, true, true, "lookup weighted and scaled");
+	looked_up(ops, false, false, false, "lookup");
+	looked_up(ops, true, false, false, "lookup weighted");
+	looked_up(ops, false, true, false, "lookup scaled");
+	looked_up(ops, true, true, false, "lookup weighted and scaled");
+	looked_up(ops, false, false, true, "lookup quantized");
+	looked_up(ops, true, true, true, "lookup quantized, weighted and scaled");
 	scaled(ops, KERNEL_SUM, "scales sum");
 	scaled(ops, KERNEL_MEAN, "scales mean");
 	scaled(ops, KERNEL_SQRTN, "scales sqrtn");

@@ -11,6 +11,7 @@ class Mutation(NamedTuple):
 
 
 LOOKUP = "engine/kernels/body_lookup.h"
+QUANTIZE = "engine/kernels/body_quantize.h"
 SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
@@ -40,8 +41,13 @@ MUTATIONS = [
              "denominator == 0.0 ? 0.0f : (float)(1.0 / denominator)",
              "(float)(1.0 / denominator)"),
     Mutation("weight left out of the lookup", LOOKUP,
-             "weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x",
+             "form.weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x",
              "acc[i] + x"),
+    Mutation("quantization rounds down", QUANTIZE, "/ step + vec_all(0.5f));", "/ step);"),
+    Mutation("quantization forgets the limits", QUANTIZE,
+             "\tx = vec_clip(x, q->lower, q->upper);\n", ""),
+    Mutation("rows that are not there quantized", LOOKUP,
+             "form.quantized && w->rows[k] != KERNEL_ROW_ZERO", "form.quantized"),
     Mutation("last duplicate lost", GRADIENT,
              "for (u64 k = 0; k < n; k++)\n\t\tacc = one_fma(",
              "for (u64 k = 0; k < n - (n > 1); k++)\n\t\tacc = one_fma("),

@@ -44,6 +44,8 @@ struct ref_table {
 	bool accumulate, decay_by_rate, dynamic, non_lazy;
 	float rate, decay, gradient_min, gradient_max, weight_min, weight_max;
 	float hyper[6]; /* as embeng_engine.h lists them */
+	int64_t buckets; /* 0: not quantized */
+	float lower, upper;
 	float *weights, *slot[3]; /* [rows][dim] */
 };
 
@@ -120,6 +122,21 @@ static inline void ref_release(struct ref_batch *b)
 	free(b->scales);
 }
 
+static inline float ref_read(const struct ref_table *t, int64_t row, int column)
+{
+	float x, step;
+
+	if (row < 0)
+		return 0.0f;
+	x = t->weights[row * t->dim + column];
+	if (!t->buckets)
+		return x;
+	step = (t->upper - t->lower) / (float)(t->buckets - 1);
+	x = x < t->lower ? t->lower : x;
+	x = x > t->upper ? t->upper : x;
+	return t->lower + step * floorf((x - t->lower) / step + 0.5f);
+}
+
 static inline void ref_lookup(const struct ref_batch *b, const struct ref_table *t, float *out)
 {
 	for (int o = 0; o < b->outputs; o++) {
@@ -130,10 +147,7 @@ static inline void ref_lookup(const struct ref_batch *b, const struct ref_table 
 				const struct ref_occurrence *occ = &b->occurrences[k];
 
 				if (occ->output == o)
-					acc = fmaf(occ->weight,
-						   occ->row < 0 ? 0.0f :
-								  t->weights[occ->row * t->dim + c],
-						   acc);
+					acc = fmaf(occ->weight, ref_read(t, occ->row, c), acc);
 			}
 			out[o * t->dim + c] = acc * b->scales[o];
 		}

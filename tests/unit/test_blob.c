@@ -108,10 +108,11 @@ START_TEST(test_heads)
 }
 END_TEST
 
-/* Records in this order: e, t, f, r as in their names, T, F, R, E cut short by 8 bytes. */
+/* Records in this order: e, t, q, f, r as in their names, T, F, R, E cut short by 8 bytes. */
 static void records(const char *order, u32 tables, u32 features, u32 rates)
 {
 	struct small_model m = small_model(10, 4);
+	struct embeng_record_quantization q = { .num_buckets = 2, .upper = 1 };
 	struct embeng_record rate = { 0 };
 
 	m.engine.table_count = tables;
@@ -128,6 +129,9 @@ static void records(const char *order, u32 tables, u32 features, u32 rates)
 			break;
 		case 't':
 			blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table) - cut);
+			break;
+		case 'q':
+			blob_record(&blob, EMBENG_RECORD_QUANTIZATION, &q, sizeof(q) - cut);
 			break;
 		case 'f':
 			blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature,
@@ -177,6 +181,12 @@ START_TEST(test_order_and_number_of_records)
 	broken_frame(FEATURE_AT + FEATURE, 1, 1);
 	records("etF", 1, 1, 0);
 	broken_frame(FEATURE_AT, FEATURE - 8, FEATURE);
+	records("etqfr", 1, 1, 1);
+	blob_taken(&blob);
+	records("eqt", 1, 0, 0);
+	broken_frame(TABLE_AT, 0, 1);
+	records("etQ", 1, 0, 0);
+	broken_frame(FEATURE_AT, 16, 24);
 	records("er", 0, 0, 0);
 	broken_frame(TABLE_AT, 0, 0);
 	records("erf", 1, 0, 1);

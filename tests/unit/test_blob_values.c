@@ -185,6 +185,63 @@ START_TEST(test_dynamic_rate)
 }
 END_TEST
 
+#define LEVELS { .num_buckets = 4, .lower = F32_ONE | F32_MINUS, .upper = F32_ONE }
+
+/* Of two tables; the records stand where the second one ends. */
+static void with_levels(const struct embeng_record_quantization *records, u32 count)
+{
+	struct small_model m = adam();
+
+	m.engine.table_count = 2;
+	memset(&blob, 0, sizeof(blob));
+	blob_record(&blob, EMBENG_RECORD_ENGINE, &m.engine, sizeof(m.engine));
+	blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
+	blob_record(&blob, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
+	for (u32 i = 0; i < count; i++)
+		blob_record(&blob, EMBENG_RECORD_QUANTIZATION, &records[i], sizeof(records[i]));
+	blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature, sizeof(m.feature));
+	blob_seal(&blob);
+}
+
+#define LEVELS_AT (FEATURE_AT + sizeof(struct embeng_record_table))
+#define REFUSE_LEVELS(member, number, limit)                                                    \
+	do {                                                                                    \
+		struct embeng_record_quantization q = LEVELS;                                   \
+		struct embeng_caps caps = blob_caps();                                          \
+		q.member = number;                                                              \
+		with_levels(&q, 1);                                                             \
+		blob_refused(&blob, &caps,                                                      \
+			     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, LEVELS_AT +            \
+				offsetof(struct embeng_record_quantization, member), number,    \
+				limit });                                                       \
+	} while (0)
+
+START_TEST(test_quantization)
+{
+	struct embeng_record_quantization two[2] = { LEVELS, LEVELS };
+	u64 second = LEVELS_AT + sizeof(two[0]) + offsetof(struct embeng_record_quantization, table);
+	struct embeng_caps caps = blob_caps();
+
+	two[1].table = 1;
+	with_levels(two, 2);
+	blob_taken(&blob);
+	REFUSE_LEVELS(table, 2, 2);
+	REFUSE_LEVELS(num_buckets, 0, 2);
+	REFUSE_LEVELS(num_buckets, 1, 2);
+	REFUSE_LEVELS(lower, F32_INF | F32_MINUS, F32_MAX);
+	REFUSE_LEVELS(lower, F32_NAN, F32_MAX);
+	REFUSE_LEVELS(upper, F32_INF, F32_MAX);
+	REFUSE_LEVELS(lower, F32_ONE, F32_ONE);
+	REFUSE_LEVELS(lower, F32_ONE + 1, F32_ONE);
+	two[1].table = 0;
+	with_levels(two, 2);
+	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_BLOB_VALUE, second, 0, 1 });
+	caps.features &= ~EMBENG_CAP_QUANTIZATION;
+	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_BLOB_RECORD, LEVELS_AT,
+						     EMBENG_RECORD_QUANTIZATION, 0 });
+}
+END_TEST
+
 struct range {
 	u32 low, high;    /* bits of the ends, which are taken */
 	u32 below, above; /* bits that are not */
@@ -319,7 +376,7 @@ int main(void)
 	const TTest *const tests[] = { test_engine, test_table, test_flags, test_optimizer,
 				       test_numbers_of_a_table, test_dynamic_rate,
 				       test_hyperparameters, test_switches,
-				       test_unused_hyperparameters, test_step_rate, test_feature, NULL };
+				       test_unused_hyperparameters, test_step_rate, test_quantization, test_feature, NULL };
 
 	return direct_main("blob_values", tests);
 }

@@ -40,6 +40,23 @@ static float draw_float(struct random_model *m)
 	return draw_gradient(&m->draw);
 }
 
+/* Of every third table or so; weights reach beyond the limits. */
+static void draw_quantization(struct random_model *m, int t, struct direct_blob *b)
+{
+	struct embeng_record_quantization r = { .table = (u32)t };
+	struct ref_table *table = &m->table[t];
+
+	table->buckets = draw(m, 3) ? 0 : draw(m, 4) ? 2 + draw(m, 300) : 1u << 30;
+	if (!table->buckets)
+		return;
+	table->lower = draw_float(m);
+	table->upper = table->lower + 0.001f + fabsf(draw_float(m));
+	r.num_buckets = (u32)table->buckets;
+	r.lower = bits_of(table->lower);
+	r.upper = bits_of(table->upper);
+	blob_record(b, EMBENG_RECORD_QUANTIZATION, &r, sizeof(r));
+}
+
 static void draw_model(struct random_model *m)
 {
 	struct direct_blob *b = calloc(1, sizeof(*b));
@@ -57,6 +74,8 @@ static void draw_model(struct random_model *m)
 		draw_table(&m->draw, &m->table[t], &records[t]);
 		blob_record(b, EMBENG_RECORD_TABLE, &records[t], sizeof(records[t]));
 	}
+	for (int t = 0; t < m->tables; t++)
+		draw_quantization(m, t, b);
 	for (int f = 0; f < m->features; f++) {
 		struct embeng_record_feature r = { .table = draw(m, m->tables) };
 

@@ -39,6 +39,13 @@ static void batch_free(struct batch *b)
 	free(b->scales);
 }
 
+static float quantized(const struct kernel_quantization *q, float x)
+{
+	float c = x < q->lower ? q->lower : x > q->upper ? q->upper : x;
+
+	return q->lower + q->step * floorf((c - q->lower) / q->step + 0.5f);
+}
+
 static float expected(const struct kernel_bag_work *w, u64 sample, u32 column)
 {
 	float acc = 0.0f;
@@ -48,6 +55,8 @@ static float expected(const struct kernel_bag_work *w, u64 sample, u32 column)
 		float x = w->rows[k] == KERNEL_ROW_ZERO ? 0.0f :
 							  w->table[w->rows[k] * w->stride + column];
 
+		if (w->quantization && w->rows[k] != KERNEL_ROW_ZERO)
+			x = quantized(w->quantization, x);
 		acc = fmaf(weight, x, acc);
 	}
 	return w->scales ? acc * w->scales[sample] : acc;
@@ -74,14 +83,18 @@ static void check_dim(const struct kernel_ops *ops, u32 dim)
 	u64 stride = dim + random_below(9), out_stride = dim + random_below(5);
 	float *table = random_values(ROWS * stride), *zero = calloc(dim, sizeof(*zero));
 	float *out = malloc(SAMPLES * out_stride * sizeof(*out));
+	struct kernel_quantization levels;
 
-	for (u32 form = 0; form < 4; form++) {
+	kernel_quantization_set(&levels, 2 + (u32)random_below(40), bits_of(-0.75f), bits_of(0.5f));
+
+	for (u32 form = 0; form < 8; form++) {
 		struct batch b = batch_random();
 		struct kernel_bag_work w = {
 			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (form & 1),
 			.rows = b.rows, .rows_count = b.bag[SAMPLES], .zero_row = zero,
 			.weights = form & 1 ? b.weights : NULL, .bag = b.bag,
 			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,
+			.quantization = form & 4 ? &levels : NULL,
 		};
 		u64 first = random_below(SAMPLES / 2);
 		u64 last = first + random_below(SAMPLES / 2);
@@ -103,6 +116,52 @@ START_TEST(test_lookup_equals_the_rule)
 
 	for (u32 dim = 1; dim <= 130; dim++)
 		check_dim(ops, dim);
+}
+END_TEST
+
+/* Levels, middles between them and what lies beyond, from -1 to 2.5 in five levels. */
+START_TEST(test_quantization_by_hand)
+{
+	static const float given[] = { -1.0f, -0.5625f, -0.5703125f, 0.75f, 2.5f, 2.0625f,
+				       -9.0f, INFINITY, -INFINITY, 0.3125f, 1.1875f, -0.0f };
+	static const float gives[] = { -1.0f, -0.125f, -1.0f, 0.75f, 2.5f, 2.5f,
+				       -1.0f, 2.5f, -1.0f, 0.75f, 1.625f, -0.125f };
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+	const u64 rows[] = { 0 }, bag[] = { 0, 1 };
+	struct kernel_quantization levels;
+	float out[12];
+	struct kernel_bag_work w = { .table = given, .stride = 12, .dim = 12, .rows = rows,
+				     .rows_count = 1, .quantization = &levels, .bag = bag,
+				     .out = out, .out_stride = 12 };
+
+	kernel_quantization_set(&levels, 5, bits_of(-1.0f), bits_of(2.5f));
+	ck_assert(levels.lower == -1.0f && levels.upper == 2.5f && levels.step == 0.875f);
+	ops->lookup(&w, 0, 1);
+	for (u32 i = 0; i < 12; i++)
+		ck_assert_msg(out[i] == gives[i], "%g became %g, not %g", (double)given[i],
+			      (double)out[i], (double)gives[i]);
+}
+END_TEST
+
+/* Levels so many that the highest floats have no fraction and half of one rounds up; NaN. */
+START_TEST(test_quantization_of_many_levels)
+{
+	static const float given[] = { 0.0f, 16777215.0f, 8388607.0f, 3.5f, NAN };
+	static const float gives[] = { 0.0f, 16777216.0f, 8388607.0f, 4.0f, NAN };
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+	const u64 rows[] = { 0 }, bag[] = { 0, 1 };
+	struct kernel_quantization levels;
+	float out[5];
+	struct kernel_bag_work w = { .table = given, .stride = 5, .dim = 5, .rows = rows,
+				     .rows_count = 1, .quantization = &levels, .bag = bag,
+				     .out = out, .out_stride = 5 };
+
+	kernel_quantization_set(&levels, 16777216, 0, bits_of(16777215.0f));
+	ck_assert(levels.step == 1.0f);
+	ops->lookup(&w, 0, 1);
+	for (u32 i = 0; i < 5; i++)
+		ck_assert_msg(same_float(out[i], gives[i]), "%g became %g, not %g",
+			      (double)given[i], (double)out[i], (double)gives[i]);
 }
 END_TEST
 
@@ -192,6 +251,8 @@ int main(void)
 	random_start();
 	tcase_set_timeout(tests, 120);
 	add_variant_tests(tests, test_lookup_equals_the_rule, 1);
+	add_variant_tests(tests, test_quantization_by_hand, 1);
+	add_variant_tests(tests, test_quantization_of_many_levels, 1);
 	add_variant_tests(tests, test_scales_equal_the_rule, 1);
 	add_variant_tests(tests, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tests, test_select_by_name);

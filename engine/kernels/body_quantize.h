@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Part of body.h: simulated quantization, in f32 and without contraction. */
+
+#define FLOOR_WHOLE 0x1p23f /* floats from here on have no fraction */
+
+/* Of what is not negative, or NaN: to the nearest by an addition, then down where that rose. */
+INLINE vec vec_floor(vec x)
+{
+	vec near = (x + vec_all(FLOOR_WHOLE)) - vec_all(FLOOR_WHOLE);
+
+	near = vec_select(near > x, near - vec_all(1.0f), near);
+	return vec_select(x < vec_all(FLOOR_WHOLE), near, x);
+}
+
+INLINE float one_floor(float x)
+{
+	float near = (x + FLOOR_WHOLE) - FLOOR_WHOLE;
+
+	near = near > x ? near - 1.0f : near;
+	return x < FLOOR_WHOLE ? near : x;
+}
+
+INLINE vec vec_quantize(vec x, const struct kernel_quantization *q)
+{
+	vec lower = vec_all(q->lower), step = vec_all(q->step);
+
+	x = vec_clip(x, q->lower, q->upper);
+	return lower + step * vec_floor((x - lower) / step + vec_all(0.5f));
+}
+
+INLINE float one_quantize(float x, const struct kernel_quantization *q)
+{
+	x = one_clip(x, q->lower, q->upper);
+	return q->lower + q->step * one_floor((x - q->lower) / q->step + 0.5f);
+}
