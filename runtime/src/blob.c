@@ -128,6 +128,20 @@ static void put_table(struct sink *sink, const struct table *t)
 	put(sink, &r.head, EMBENG_RECORD_TABLE, sizeof(r));
 }
 
+/* Both zeros mean the same here, too. */
+static void put_quantization(struct sink *sink, size_t index, const struct embeng_quantization *q)
+{
+	struct embeng_record_quantization r = {
+		.table = (uint32_t)index,
+		.num_buckets = (uint32_t)q->num_buckets,
+		.lower = bits(q->lower + 0.0f),
+		.upper = bits(q->upper + 0.0f),
+	};
+
+	if (q->num_buckets)
+		put(sink, &r.head, EMBENG_RECORD_QUANTIZATION, sizeof(r));
+}
+
 static void put_feature(struct sink *sink, const struct feature *f)
 {
 	struct embeng_record_feature r = {
@@ -168,6 +182,8 @@ static void put_model(struct sink *sink, const struct embeng_model *model)
 	put_engine(sink, model);
 	for (size_t i = 0; i < model->table_count; i++)
 		put_table(sink, &model->tables[i]);
+	for (size_t i = 0; i < model->table_count; i++)
+		put_quantization(sink, i, &model->tables[i].quantization);
 	for (size_t i = 0; i < model->feature_count; i++)
 		put_feature(sink, &model->features[i]);
 	for (size_t i = 0; i < model->rate_count; i++) {

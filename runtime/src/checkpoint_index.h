@@ -72,6 +72,11 @@ void index_digest(const struct index *index, char *digits);
 int index_read_model(struct json_object *o, const struct place *at, struct embeng_model **out);
 void index_add_model(struct json_object *o, const struct embeng_model *model);
 
+/* checkpoint_quantization.c: "quantization" of a table, both ways; absent: none, *out stays. */
+int index_read_quantization(struct json_object *table, const struct place *at,
+			    struct embeng_quantization *out);
+void index_add_quantization(struct json_object *table, const struct embeng_quantization *q);
+
 /* "TABLE/parameters" or "TABLE/SLOT" */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);
 

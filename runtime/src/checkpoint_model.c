@@ -179,6 +179,7 @@ static int read_table(struct json_object *o, const struct place *at, struct embe
 	ret = ret ? ret : json_number(o, at, "dim", 1, UINT32_MAX, &dim);
 	ret = ret ? ret : word(o, at, "combiner", combiners, COUNT(combiners), &combiner);
 	ret = ret ? ret : word(o, at, "out_of_range", policies, COUNT(policies), &policy);
+	ret = ret ? ret : index_read_quantization(o, at, &c.quantization);
 	ret = ret ? ret : read_optimizer(o, at, &c.optimizer);
 	if (ret)
 		return ret;
@@ -351,6 +352,7 @@ static struct json_object *of_table(const struct embeng_model *model, size_t tab
 	add_number(o, "dim", (uint64_t)t->dim);
 	add_text(o, "combiner", combiners[t->combiner]);
 	add_text(o, "out_of_range", policies[t->policy]);
+	index_add_quantization(o, &t->quantization);
 	json_object_object_add(o, "optimizer",
 			       t->optimizer.kind ? of_optimizer(&t->optimizer) : NULL);
 	for (size_t i = 0; i < t->slot_count; i++)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,33 @@ static int rate_index(struct embeng_model *model, const char *name)
 	return (int)model->rate_count++;
 }
 
+/* A buffer of 32 bits counts the levels; the protobuf's has a sign. */
+static int quantization_check(const char *where, const struct embeng_quantization *q)
+{
+	float step = (q->upper - q->lower) / (float)(q->num_buckets - 1);
+
+	if (!q->num_buckets)
+		return 0;
+	if (q->num_buckets < 2 || q->num_buckets > INT32_MAX)
+		return fail(-ERANGE,
+			    "%s: quantization: num_buckets %lld is not within 2 and %d; 0 is no "
+			    "quantization",
+			    where, (long long)q->num_buckets, INT32_MAX);
+	if (!isfinite(q->lower) || !isfinite(q->upper))
+		return fail(-ERANGE, "%s: quantization: lower %g and upper %g must be finite", where,
+			    (double)q->lower, (double)q->upper);
+	if (q->lower >= q->upper)
+		return fail(-ERANGE, "%s: quantization: lower %g is not below upper %g", where,
+			    (double)q->lower, (double)q->upper);
+	if (!isnormal(step))
+		return fail(-ERANGE,
+			    "%s: quantization: %lld buckets within %g and %g are %g apart, which is "
+			    "no normal number of 32 bits",
+			    where, (long long)q->num_buckets, (double)q->lower, (double)q->upper,
+			    (double)step);
+	return 0;
+}
+
 static int table_check(const char *where, const struct embeng_table_config *c)
 {
 	int code;
@@ -108,7 +136,9 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 			    "%s: out_of_range %d is unknown; there are EMBENG_POLICY_ERROR, "
 			    "_CLAMP, _DROP and _ZERO",
 			    where, (int)c->out_of_range);
-	code = optimizer_check(where, &c->optimizer, c->dim);
+	code = quantization_check(where, &c->quantization);
+	if (!code)
+		code = optimizer_check(where, &c->optimizer, c->dim);
 	if (!code)
 		code = initializer_check(where, &c->initializer);
 	return code ? code : slot_starts_check(where, c);
@@ -122,6 +152,8 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 	t->combiner = c->combiner;
 	t->rate = t->step_rate = -1;
 	t->policy = c->out_of_range;
+	if (c->quantization.num_buckets)
+		t->quantization = c->quantization;
 	t->slot_count = optimizer_info(c->optimizer.kind)->slot_count;
 	if (c->optimizer.kind != EMBENG_OPTIMIZER_NO)
 		t->optimizer = c->optimizer;

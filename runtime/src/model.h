@@ -19,6 +19,7 @@ struct table {
 	size_t slot_count;
 	struct embeng_slot_start *slot_starts; /* those that were given; names not owned */
 	size_t slot_start_count;
+	struct embeng_quantization quantization; /* all 0: none */
 };
 
 struct feature {

@@ -76,6 +76,7 @@ int embeng_model_get_table(const struct embeng_model *model, size_t table,
 		.out_of_range = t->policy,
 		.slot_starts = t->slot_starts,
 		.slot_start_count = t->slot_start_count,
+		.quantization = t->quantization,
 	};
 	if (!config->initializer.seed)
 		config->initializer.seed = table + 1;

@@ -86,6 +86,46 @@ START_TEST(test_rates_in_table_order_once)
 }
 END_TEST
 
+#define LEVELS(...) c.quantization = (struct embeng_quantization){__VA_ARGS__}
+
+START_TEST(test_quantization_refused)
+{
+	ASSERT_TABLE_REFUSED(LEVELS(1, -1.0f, 1.0f), ERANGE, "users", "num_buckets 1", "2");
+	ASSERT_TABLE_REFUSED(LEVELS(-2, -1.0f, 1.0f), ERANGE, "num_buckets -2");
+	ASSERT_TABLE_REFUSED(LEVELS(2147483648, -1.0f, 1.0f), ERANGE, "num_buckets 2147483648",
+			     "2147483647");
+	ASSERT_TABLE_REFUSED(LEVELS(4, -INFINITY, 1.0f), ERANGE, "lower -inf", "finite");
+	ASSERT_TABLE_REFUSED(LEVELS(4, -1.0f, NAN), ERANGE, "upper nan", "finite");
+	ASSERT_TABLE_REFUSED(LEVELS(4, 1.0f, 1.0f), ERANGE, "lower 1 is not below upper 1");
+	ASSERT_TABLE_REFUSED(LEVELS(4, 1.0f, -1.0f), ERANGE, "lower 1", "upper -1");
+	ASSERT_TABLE_REFUSED(LEVELS(2, -3e38f, 3e38f), ERANGE, "2 buckets", "inf apart");
+	ASSERT_TABLE_REFUSED(LEVELS(1000, 0.0f, 1e-37f), ERANGE, "1000 buckets", "apart");
+}
+END_TEST
+
+START_TEST(test_quantization_is_told_and_hashed)
+{
+	struct embeng_table_config c = table_config("t"), got = {.size = sizeof(got)};
+	struct embeng_model *none = embeng_model_new(), *some = embeng_model_new(), *copy;
+
+	LEVELS(0, 3.0f, -3.0f);
+	ck_assert_int_eq(embeng_model_add_table(none, &c), 0);
+	ck_assert_int_eq(embeng_model_get_table(none, 0, &got), 0);
+	ck_assert(!got.quantization.num_buckets && !got.quantization.lower);
+	LEVELS(2147483647, -1.0f, 2.0f);
+	ck_assert_int_eq(embeng_model_add_table(some, &c), 0);
+	copy = model_copy(some);
+	ck_assert_int_eq(embeng_model_get_table(copy, 0, &got), 0);
+	ck_assert_int_eq(got.quantization.num_buckets, 2147483647);
+	ck_assert(got.quantization.lower == -1.0f && got.quantization.upper == 2.0f);
+	ck_assert_uint_eq(embeng_model_hash(copy), embeng_model_hash(some));
+	ck_assert_uint_ne(embeng_model_hash(some), embeng_model_hash(none));
+	embeng_model_free(none);
+	embeng_model_free(some);
+	embeng_model_free(copy);
+}
+END_TEST
+
 START_TEST(test_copy_means_the_same)
 {
 	struct embeng_model *m = embeng_model_new(), *copy;
@@ -267,6 +307,8 @@ int main(void)
 	const TTest *const tests[] = {
 		test_order_and_names,
 		test_rates_in_table_order_once,
+		test_quantization_refused,
+		test_quantization_is_told_and_hashed,
 		test_copy_means_the_same,
 		test_tells_what_it_was_made_from,
 		test_structures_of_other_sizes,

@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(test_engine_takes_it)
 {
-	struct embeng_caps caps = {.features = EMBENG_CAP_PIPELINING,
+	struct embeng_caps caps = {.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION,
 				   .dim = 1024,
 				   .tables = 16,
 				   .model_features = 16,
@@ -276,6 +276,32 @@ static uint64_t hash_of(const char *name, float decay, int by_rate, float rate)
 	embeng_model_free(m);
 	return hash;
 }
+
+/* Behind the tables, before the features, for those tables that have one. */
+START_TEST(test_quantization_records)
+{
+	const size_t at = AT_TABLE + 2 * 152;
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_record_quantization *r;
+	struct embeng_table_config t = table_config("plain");
+	struct embeng_feature_config f = feature_config("f");
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	t.name = "levels";
+	t.quantization = (struct embeng_quantization){256, -0.0f, 2.5f};
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
+	ck_assert_int_eq(embeng_model_add_feature(m, &f), 0);
+	make(m);
+	r = take(at, EMBENG_RECORD_QUANTIZATION, 1, sizeof(*r));
+	ck_assert_uint_eq(r->table, 1);
+	ck_assert_uint_eq(r->num_buckets, 256);
+	ck_assert_uint_eq(r->lower, 0);
+	ck_assert(value_of(r->upper) == 2.5f);
+	take(at + sizeof(*r), EMBENG_RECORD_FEATURE, 1, sizeof(struct embeng_record_feature));
+	free(blob);
+	embeng_model_free(m);
+}
+END_TEST
 
 START_TEST(test_hash_is_of_the_meaning)
 {
@@ -342,6 +368,7 @@ int main(void)
 		test_feature_records,
 		test_rate_and_name_records,
 		test_engine_takes_it,
+		test_quantization_records,
 		test_hash_is_of_the_meaning,
 		test_table_for_inference_and_default_engine,
 		test_missing_arguments,

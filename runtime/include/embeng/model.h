@@ -54,6 +54,25 @@ struct embeng_slot_start {
 };
 
 /**
+ * struct embeng_quantization - simulated quantization of what lookups on a device read
+ * @num_buckets: levels, from 2; 0: no quantization, the rest is ignored
+ * @lower: lowest level, finite
+ * @upper: highest, finite and above @lower
+ *
+ * A lookup, training or inference, reads of each element x of a row, in f32,
+ * lower + q * floor((c - lower) / q + 0.5), with q = (upper - lower) / (num_buckets - 1)
+ * and c = x clipped to [lower, upper], before weights and combiner. Stored rows and
+ * gradients are not quantized: the gradient passes as if nothing were done. Zeros of
+ * missing positions and of EMBENG_POLICY_ZERO stay zeros. Serving lookups
+ * (embeng/serving.h), as the family's on the CPU, do not quantize. A q that f32 cannot
+ * say as a normal number is refused. Source: QuantizationConfig of the TPU embedding API.
+ */
+struct embeng_quantization {
+	int64_t num_buckets;
+	float lower, upper;
+};
+
+/**
  * struct embeng_table_config - one table
  * @size: sizeof(struct embeng_table_config)
  * @name: unique; NULL: "table_" and its index
@@ -65,6 +84,7 @@ struct embeng_slot_start {
  * @out_of_range: what an id outside the table does
  * @slot_starts: [slot_start_count], each slot at most once; copied
  * @slot_start_count: how many
+ * @quantization: zeroed: none
  */
 struct embeng_table_config {
 	size_t size;
@@ -77,6 +97,7 @@ struct embeng_table_config {
 	enum embeng_policy out_of_range;
 	const struct embeng_slot_start *slot_starts;
 	size_t slot_start_count;
+	struct embeng_quantization quantization;
 };
 
 #define EMBENG_MAX_RANK 8
