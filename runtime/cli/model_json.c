@@ -84,6 +84,16 @@ const char *combiner_word(enum embeng_combiner_name combiner)
 	return words[combiner];
 }
 
+static struct json_object *quantization_json(const struct embeng_quantization *q)
+{
+	struct json_object *to = json_object_new_object();
+
+	json_add_number(to, "num_buckets", (uint64_t)q->num_buckets);
+	json_object_object_add(to, "lower", json_float((double)q->lower));
+	json_object_object_add(to, "upper", json_float((double)q->upper));
+	return to;
+}
+
 static struct json_object *table_json(const struct embeng_model *model, size_t index)
 {
 	static const char *const policies[] = {"error", "clamp", "drop", "zero"};
@@ -97,6 +107,9 @@ static struct json_object *table_json(const struct embeng_model *model, size_t i
 	json_object_object_add(to, "dim", json_object_new_int64(table.dim));
 	json_add_text(to, "combiner", combiner_word(table.combiner));
 	json_add_text(to, "out_of_range", policies[table.out_of_range]);
+	if (table.quantization.num_buckets)
+		json_object_object_add(to, "quantization",
+				       quantization_json(&table.quantization));
 	if (optimizer)
 		json_object_object_add(to, "optimizer", optimizer);
 	return to;

@@ -75,6 +75,7 @@ int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 				struct embeng_optimizer *optimizer, int32_t *tag)
 {
 	Tpu__OptimizationParameters *message = NULL;
+	struct embeng_quantization levels = {0};
 	struct embeng_optimizer read;
 	int32_t read_tag;
 	int code;
@@ -86,6 +87,11 @@ int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 			  length, NULL, (ProtobufCMessage **)&message);
 	if (!code)
 		code = tpu_parameters_read(NULL, message, false, &read, &read_tag);
+	if (!code)
+		code = tpu_quantization_read(NULL, message, &levels);
+	if (!code && levels.num_buckets)
+		code = fail(-ENOTSUP, "simulated_quantization.enabled: it is a table's, not its "
+				      "optimizer's; embeng_tpu_import() takes it");
 	tpu_unpacked_free((ProtobufCMessage *)message);
 	/* Its rate is known step by step, when it is dynamic; its table's dim is not. */
 	if (!code && read_tag != TPU_NO_TAG)

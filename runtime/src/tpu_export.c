@@ -68,19 +68,24 @@ static int table_parameters(struct exported *x, size_t index, const struct table
 {
 	struct tpu_parameters *parameters = &x->parameters[index];
 	char where[NAME_MAX_BYTES + 16];
-	int code;
+	int code = 0;
 
 	snprintf(where, sizeof(where), "table %s", t->name);
 	if (t->optimizer.kind == EMBENG_OPTIMIZER_NO) {
-		if (mode == TPU__CONFIGURATION__MODE__INFERENCE)
+		if (mode != TPU__CONFIGURATION__MODE__INFERENCE)
+			return fail(-EINVAL, "%s: it has no optimizer; without one only a "
+					     "configuration of EMBENG_TPU_INFERENCE can be", where);
+		if (!t->quantization.num_buckets)
 			return 0;
-		return fail(-EINVAL, "%s: it has no optimizer; without one only a configuration of "
-				     "EMBENG_TPU_INFERENCE can be", where);
+		tpu__optimization_parameters__init(&parameters->message);
+	} else {
+		code = tpu_parameters_fill(parameters, &t->optimizer, t->rate, where);
 	}
-	code = tpu_parameters_fill(parameters, &t->optimizer, t->rate, where);
-	if (!code)
-		x->tables[index].optimization_parameters = &parameters->message;
-	return code;
+	if (code)
+		return code;
+	tpu_quantization_fill(parameters, &t->quantization);
+	x->tables[index].optimization_parameters = &parameters->message;
+	return 0;
 }
 
 static void table_hot_ids(struct exported *x, size_t index, enum embeng_tpu_hot_ids status)

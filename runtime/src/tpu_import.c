@@ -31,8 +31,8 @@ static bool infers(const struct importing *im)
 	return im->from->mode == TPU__CONFIGURATION__MODE__INFERENCE;
 }
 
-static int optimizer_read(struct importing *im, size_t index, const table_message *from,
-			  struct embeng_optimizer *optimizer)
+static int parameters_read(struct importing *im, size_t index, const table_message *from,
+			   struct embeng_table_config *config)
 {
 	const struct tpu_place table = {NULL, "table_descriptor", (long)index};
 	const struct tpu_place place = {&table, "optimization_parameters", -1};
@@ -43,13 +43,16 @@ static int optimizer_read(struct importing *im, size_t index, const table_messag
 	if (!from->optimization_parameters && !infers(im))
 		return fail(-EINVAL, "%s: it is missing; only with the mode INFERENCE it may be",
 			    tpu_path(text, &place));
-	code = tpu_parameters_read(&place, from->optimization_parameters, infers(im), optimizer, &tag);
+	code = tpu_parameters_read(&place, from->optimization_parameters, infers(im), &config->optimizer, &tag);
+	if (!code)
+		code = tpu_quantization_read(&place, from->optimization_parameters,
+					     &config->quantization);
 	if (code)
 		return code;
 	im->tags[index] = tag;
 	if (tag != TPU_NO_TAG) {
 		snprintf(im->rate_name, sizeof(im->rate_name), "rate_%d", tag);
-		optimizer->rate_name = im->rate_name;
+		config->optimizer.rate_name = im->rate_name;
 	}
 	return 0;
 }
@@ -72,7 +75,7 @@ static int add_table(struct importing *im, size_t index)
 		.vocabulary_size = from->vocabulary_size,
 		.dim = from->dimension,
 	};
-	int code = optimizer_read(im, index, from, &config.optimizer);
+	int code = parameters_read(im, index, from, &config);
 
 	if (code)
 		return code;

@@ -52,8 +52,8 @@ static Tpu__FloatValue *limit_fill(Tpu__FloatValue *to, bool has, float value)
 	return has ? to : NULL;
 }
 
-static Tpu__ClippingLimits *limits_fill(struct tpu_limits *to, bool has_min, float min,
-					bool has_max, float max)
+Tpu__ClippingLimits *tpu_limits_fill(struct tpu_limits *to, bool has_min, float min, bool has_max,
+				     float max)
 {
 	tpu__clipping_limits__init(&to->message);
 	to->message.lower = limit_fill(&to->lower, has_min, min);
@@ -106,9 +106,9 @@ int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer
 	common_fill(&to->message, &o);
 	rate_fill(to, &o, tag);
 	to->message.clipping_limits =
-		limits_fill(&to->weights, o.has_clip_weight_min, o.clip_weight_min,
+		tpu_limits_fill(&to->weights, o.has_clip_weight_min, o.clip_weight_min,
 			    o.has_clip_weight_max, o.clip_weight_max);
-	to->message.gradient_clipping_limits = limits_fill(
+	to->message.gradient_clipping_limits = tpu_limits_fill(
 		&to->gradients, o.has_clip_min, o.clip_min, o.has_clip_max, o.clip_max);
 	protobuf_c_message_init(kind->message, &to->kind);
 	for (size_t i = 0; i < kind->count; i++)
@@ -181,19 +181,6 @@ static int kind_read(const struct tpu_place *place, const Tpu__OptimizationParam
 		    tpu_path(text, place), place ? "." : "", field->name);
 }
 
-/* Quantization that does nothing is passed over. */
-static int quantization_read(const struct tpu_place *place,
-			     const Tpu__SimulatedQuantization *quantization)
-{
-	struct tpu_place here = {place, "simulated_quantization", -1};
-	char text[TPU_PATH];
-
-	if (!quantization || !quantization->enabled)
-		return 0;
-	return fail(-ENOTSUP, "%s.enabled: this libembeng has no simulated quantization",
-		    tpu_path(text, &here));
-}
-
 /* Others are given the step with each update; the engine counts its own. */
 static int step_counter_read(const struct tpu_place *place,
 			     const Tpu__OptimizationParameters *from)
@@ -233,8 +220,6 @@ int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationPa
 		return 0;
 	}
 	code = kind_read(place, from, &kind);
-	if (!code)
-		code = quantization_read(place, from->simulated_quantization);
 	if (!code)
 		code = step_counter_read(place, from);
 	if (!code)

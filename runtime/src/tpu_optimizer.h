@@ -22,6 +22,8 @@ struct tpu_parameters {
 	Tpu__DynamicHyperParameter tag;
 	struct tpu_limits weights, gradients;
 	Tpu__HotIdReplication hot_ids;
+	Tpu__SimulatedQuantization quantization;
+	struct tpu_limits levels;
 	union {
 		ProtobufCMessage base;
 		Tpu__Adadelta adadelta;
@@ -43,6 +45,10 @@ struct tpu_parameters {
 		Tpu__StochasticGradientDescent sgd;
 	} kind;
 };
+
+/* The limits that there are, NULL for none. */
+Tpu__ClippingLimits *tpu_limits_fill(struct tpu_limits *to, bool has_min, float min, bool has_max,
+				     float max);
 
 /*
  * tpu_parameters_fill() - say an optimizer in the protobuf's words
@@ -67,5 +73,19 @@ int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer
  */
 int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
 			bool optional, struct embeng_optimizer *optimizer, int32_t *tag);
+
+/* tpu_quantization.c: of a table, which the protobuf says with its optimizer. */
+
+/* @to->message is initialized. @q: checked; num_buckets 0 changes nothing. */
+void tpu_quantization_fill(struct tpu_parameters *to, const struct embeng_quantization *q);
+
+/*
+ * tpu_quantization_read() - what is not enabled is none
+ * @place: of @from
+ *
+ * Levels are not compared with each other. Return: 0, -EINVAL, -ERANGE.
+ */
+int tpu_quantization_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
+			  struct embeng_quantization *q);
 
 #endif

@@ -29,6 +29,7 @@ golden exact 'older form' old.pb
 golden exact 'both forms' both.pb
 golden exact 'hot ids 1' hot.pb
 golden other 'unknown fields of all types' unknown.pb
+golden exact 'quantization' levels.pb
 golden refused 'optimizer mdl_adagrad_light' mdl.pb
 
 expect 'show' 0 config show "$folder/new.pb"
@@ -52,6 +53,12 @@ document 'a model file, no protobuf' 'd["protobuf"] is None and d["format"] == "
 expect 'and back' 0 config convert "$folder/model.json" -o "$folder/back.pb" --json
 document 'what is lost' 'd["lost"] == ["table users: the rate'"'"'s name rate_0"] and d["to"] == "protobuf"'
 same 'the same bytes' new.pb back.pb
+expect 'levels to a model file' 0 config convert "$folder/levels.pb" -o "$folder/levels.json" --json
+document 'levels are not lost' 'd["lost"] == []'
+expect 'levels, shown' 0 config show "$folder/levels.json" --json
+document 'levels, all of them' 'd["tables"][0]["quantization"] == {"num_buckets": 256, "lower": -1, "upper": 0.5}'
+expect 'levels and back' 0 config convert "$folder/levels.json" -o "$folder/again.pb"
+same 'levels, the same bytes' levels.pb again.pb
 expect 'an older form of it' 0 config convert "$folder/both.pb" --to=protobuf --features=counts -o "$folder/counts.pb"
 same 'an older form, its bytes' old.pb counts.pb
 expect 'hot ids are lost' 0 config convert "$folder/hot.pb" -o "$folder/hot.json"

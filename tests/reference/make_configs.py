@@ -93,6 +93,13 @@ def exact():
     yield "backward pass only", ONE + t.engine(mode=t.BACKWARD_PASS_ONLY)
     yield "SPMD", whole(t.message(11, t.integer(1, 1) + t.integer(2, 4) + t.integer(3, 1)))
     yield "inference", t.table("users", 8, 2) + t.engine(mode=t.INFERENCE)
+    yield "quantization", of(t.rate(0.5), t.SGD, t.quantization(256, -1.0, 0.5))
+    yield "quantization from 0", of(t.rate(0.5), t.SGD, t.quantization(2, 0.0, 0.5))
+    yield "inference of a quantized table", \
+        t.table("users", 8, 2, t.quantization(5, -2.0, 2.0)) + t.engine(mode=t.INFERENCE)
+    yield "packing, hot ids and quantization", \
+        of(t.rate(0.5), t.SGD, t.integer(28, t.ENABLED), t.message(18, t.integer(1, 1)),
+           t.quantization(16, -1.0, 1.0))
     for status in (1, 2, 3):
         yield f"hot ids {status}", of(t.rate(0.5), t.SGD, t.message(18, t.integer(1, status)))
 
@@ -183,8 +190,21 @@ def model_refused():
             f"{path}.{name}|no such optimizer"
     yield "step counter", of(t.rate(0.5), t.message(30, t.real(3, 1.0) + t.message(7, b""))), \
         "ENOTSUP", path + ".frequency_aware_adagrad.step_counter"
-    yield "quantization", of(t.rate(0.5), t.SGD, t.message(27, t.integer(1, 1))), "ENOTSUP", \
-        path + ".simulated_quantization.enabled"
+    for name, levels, code, words in (
+            ("without buckets", t.quantization(0, -1.0, 1.0), "ERANGE", ".num_buckets|0 is below 2"),
+            ("of one bucket", t.quantization(1, -1.0, 1.0), "ERANGE", ".num_buckets|1 is below 2"),
+            ("of buckets below 0", t.quantization(-4, -1.0, 1.0), "ERANGE", ".num_buckets|-4"),
+            ("without limits", t.message(27, t.integer(1, 1) + t.integer(3, 4)), "EINVAL",
+             ".clipping_limits|lower is missing"),
+            ("without lower", t.quantization(4, None, 1.0), "EINVAL",
+             ".clipping_limits|lower is missing"),
+            ("without upper", t.quantization(4, -1.0, None), "EINVAL",
+             ".clipping_limits|upper is missing")):
+        yield f"quantization {name}", of(t.rate(0.5), t.SGD, levels), code, \
+            path + ".simulated_quantization" + words
+    yield "quantization of crossed limits", \
+        of(t.rate(0.5), t.SGD, t.quantization(4, 1.0, -1.0)), "ERANGE", \
+        "table_descriptor[0]|users|quantization|lower 1 is not below upper -1"
     yield "no rate", whole(tables=t.table("a", 8, 2, t.SGD)), "EINVAL", \
         path + ".learning_rate|missing"
     yield "rate of neither kind", of(t.message(13, b""), t.SGD), "EINVAL", \
@@ -249,6 +269,11 @@ def optimizer_refused():
             ("no rate", t.SGD, "EINVAL", "learning_rate|missing"),
             ("kind", t.parameters(t.rate(0.5), t.message(11, b"")), "ENOTSUP", "mdl_adagrad_light"),
             ("rate of ftrl", t.parameters(t.rate(0.0), t.ftrl()), "ERANGE", "learning_rate 0"),
+            ("quantization", t.parameters(t.rate(1.0), t.SGD, t.quantization(4, -1.0, 1.0)), "ENOTSUP",
+             "simulated_quantization.enabled|table's"),
+            ("quantization of one bucket", t.parameters(t.rate(1.0), t.SGD,
+                                                        t.quantization(1, -1.0, 1.0)), "ERANGE",
+             "simulated_quantization.num_buckets|1"),
             ("tag", t.parameters(t.rate(tag=-3), t.SGD), "ERANGE", "learning_rate.dynamic.tag|-3"),
             ("field", t.parameters(t.rate(1.0), t.message(6, t.integer(3, 1))), "EBADMSG",
              "adam.beta1|wire type is 0|must be 5")):

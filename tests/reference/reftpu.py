@@ -55,6 +55,10 @@ def limits(number, lower=None, upper=None):
     return message(number, body)
 
 
+def quantization(buckets, lower, upper):
+    return message(27, integer(1, 1) + limits(2, lower, upper) + integer(3, buckets))
+
+
 def rate(constant=None, tag=None):
     if tag is None:
         return message(13, real(1, constant, True))

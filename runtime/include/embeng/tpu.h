@@ -134,8 +134,9 @@ struct embeng_tpu;
  * descriptors and counts are both there, they must agree. Unnamed tables and features are
  * named as embeng_model_add_table() does. Unset num_hosts and num_tensor_cores are 1.
  *
- * simulated_quantization and a step_counter of frequency_aware_adagrad are refused: this
- * library has no quantization, and counts steps itself.
+ * simulated_quantization, when it is enabled, is the table's
+ * &struct embeng_table_config.quantization. A step_counter of frequency_aware_adagrad is
+ * refused: this library counts steps itself.
  *
  * Of fields that this library does not know it keeps where they stand
  * (embeng_tpu_get_unknown()); they have no effect. Stricter than a parser of protobufs has to
@@ -195,7 +196,8 @@ EMBENG_API int embeng_tpu_export_optimizer(const struct embeng_optimizer *optimi
  * @optimizer: out; what the protobuf does not hold is as its kind's function sets it
  * @tag: out, of a dynamic rate, -1 of a constant one. The caller sets rate_name
  *
- * Unknown fields are passed over. Return: 0, -EBADMSG, -EINVAL, -ERANGE, -ENOTSUP, -ENOMEM,
+ * Unknown fields are passed over; simulated_quantization is a table's, so that an enabled one
+ * is refused (-ENOTSUP). Return: 0, -EBADMSG, -EINVAL, -ERANGE, -ENOTSUP, -ENOMEM,
  * as embeng_tpu_import().
  */
 EMBENG_API int embeng_tpu_import_optimizer(const void *bytes, size_t length,
