@@ -17,6 +17,18 @@ static int choose(const char *name, const char *const *names, int count)
 	return -1;
 }
 
+/* A model wants 0 for none, so a vector's 0 becomes another number that it refuses. */
+static struct embeng_quantization quantization_read(struct json_object *spec)
+{
+	int64_t buckets = integer_member(spec, "num_buckets", 0);
+
+	return (struct embeng_quantization){
+		.num_buckets = spec && !buckets ? -1 : buckets,
+		.lower = (float)number_member(spec, "lower", 0),
+		.upper = (float)number_member(spec, "upper", 0),
+	};
+}
+
 static int add_table(struct run *r, struct embeng_model *model, struct json_object *spec,
 		     bool optimizer)
 {
@@ -31,6 +43,7 @@ static int add_table(struct run *r, struct embeng_model *model, struct json_obje
 		.dim = integer_member(spec, "dim", 0),
 		.combiner = (enum embeng_combiner_name)choose(combiner, combiners, 3),
 		.out_of_range = (enum embeng_policy)choose(policy, policies, 4),
+		.quantization = quantization_read(member(spec, "quantization")),
 	};
 	int err;
 

@@ -9,6 +9,7 @@
 
 static const char *const present[] = {
 	"options", "policies", "slots", "checkpoint", "serving", "partition",
+	"quantization",
 };
 
 static const struct {

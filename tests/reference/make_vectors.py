@@ -23,6 +23,7 @@ import vecs_options
 import vecs_partition
 import vecs_policies
 import vecs_proto
+import vecs_quantization
 import vecs_replicas
 import vecs_serving
 import vecs_settings
@@ -34,6 +35,10 @@ from vecbuild import pretty
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
            vecs_replicas, vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers,
            vecs_kinds, vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition)
+SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_replicas,
+           vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers, vecs_kinds,
+           vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition,
+           vecs_quantization)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

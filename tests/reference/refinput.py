@@ -175,7 +175,7 @@ class Lookup:
             acc = [0.0] * table.dim
             for r, w in sample.entries:
                 if r is not None:
-                    acc = [a + w * x for a, x in zip(acc, table.parameters.row(r))]
+                    acc = [a + w * x for a, x in zip(acc, table.read(r))]
             out.append([sample.scale * a for a in acc])
         return out
 

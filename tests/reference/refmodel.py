@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Models of the reference: tables, features, and what is refused (semantics.md 1)."""
 
+import math
+
 from referror import require
 from refoptim import Optimizer
 
@@ -34,6 +36,29 @@ class Matrix:
         return self.rows[r]
 
 
+class Quantization:
+    """Levels that lookups on a device read instead of a row's values (semantics.md 1.3)."""
+
+    def __init__(self, spec, where):
+        self.buckets = spec["num_buckets"]
+        self.lower, self.upper = float(spec["lower"]), float(spec["upper"])
+        require(2 <= self.buckets < 2 ** 31, "ERANGE",
+                f"{where}: quantization: num_buckets {self.buckets}")
+        require(math.isfinite(self.lower) and math.isfinite(self.upper), "ERANGE",
+                f"{where}: quantization: lower {self.lower}, upper {self.upper}: not finite")
+        require(self.lower < self.upper, "ERANGE", f"{where}: quantization: lower {self.lower} is "
+                f"not below upper {self.upper}")
+        self.step = (self.upper - self.lower) / (self.buckets - 1)
+        require(2.0 ** -126 <= self.step < 2.0 ** 128, "ERANGE",
+                f"{where}: quantization: buckets are {self.step} apart, no normal number")
+
+    def level(self, x):
+        if math.isnan(x):
+            return x
+        x = min(max(x, self.lower), self.upper)
+        return self.lower + self.step * math.floor((x - self.lower) / self.step + 0.5)
+
+
 class Table:
     def __init__(self, spec):
         self.name = spec["name"]
@@ -43,6 +68,9 @@ class Table:
         self.policy = spec.get("out_of_range", "error")
         self.optimizer = None
         self._check()
+        self.quantization = None
+        if "quantization" in spec:
+            self.quantization = Quantization(spec["quantization"], f"table {self.name}")
         if "optimizer" in spec:
             self.optimizer = Optimizer(spec["optimizer"], f"table {self.name}", self.dim)
         self.parameters = Matrix(self.dim, spec.get("initial"))
@@ -64,6 +92,11 @@ class Table:
             require(name in names, "ENOENT", f"table {self.name}: no slot {name}")
         return {name: Matrix(self.dim, given.get(name, {"fill": self.optimizer.slot_start(name)}))
                 for name in names}
+
+    def read(self, r):
+        """A row as lookups on a device read it."""
+        row = self.parameters.row(r)
+        return [self.quantization.level(x) for x in row] if self.quantization else row
 
     def matrix(self, slot):
         if slot == "parameters":

@@ -80,6 +80,26 @@ class Numbers(unittest.TestCase):
         self.close(e.read_table("t"), [[6.0]])
 
 
+class Quantization(unittest.TestCase):
+    FIVE = {"quantization": {"num_buckets": 5, "lower": -1, "upper": 2.5}}
+
+    def test_levels(self):
+        given = [-1.0, -0.5625, -0.5703125, 0.75, 2.5, 2.0625, -9.0, 0.3125, 1.1875]
+        e = engine([[x] for x in given], table=self.FIVE)
+        e.enqueue(rows_of([[i] for i in range(len(given))]))
+        self.assertEqual(e.dequeue()["f"], [[-1.0], [-0.125], [-1.0], [0.75], [2.5], [2.5],
+                                            [-1.0], [0.75], [1.625]])
+
+    def test_rows_and_gradients_are_not_quantized(self):
+        e = engine([[0.25]], table=self.FIVE)
+        self.assertEqual(train(e, [[0, 0]], [[0.125]], [[1, 2]]), [[-0.125 * 3]])
+        self.assertEqual(e.read_table("t"), [[0.25 - 0.375]])
+
+    def test_what_reads_no_row(self):
+        e = engine([[9.0]], table={"out_of_range": "zero", **self.FIVE})
+        self.assertEqual(train(e, [[5], []], [[1.0], [1.0]]), [[0.0], [0.0]])
+
+
 class Steps(unittest.TestCase):
     def test_pipelining_is_stale_by_one(self):
         e = engine([[0.0]], pipelining=True)
