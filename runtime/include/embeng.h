@@ -30,7 +30,8 @@
  * This header includes all of them: embeng/error.h (errors, log), embeng/model.h
  * (tables, optimizers, features), embeng/plan.h (memory), embeng/partition.h (batches as
  * SparseCores take them), embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
- * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings).
+ * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings),
+ * embeng/schedule.h (learning rates by the step).
  * Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
@@ -42,6 +43,7 @@
 #include "embeng/model.h"
 #include "embeng/partition.h"
 #include "embeng/plan.h"
+#include "embeng/schedule.h"
 #include "embeng/serving.h"
 #include "embeng/tpu.h"
 
@@ -442,7 +444,8 @@ struct embeng_rate {
  *	touched all the same
  * @elements: [count] floats behind each pointer, checked against the shape; NULL:
  *	not checked
- * @rates: [rate_count], every dynamic rate of the model once
+ * @rates: [rate_count], every dynamic rate of the model once; one with a schedule
+ *	(embeng_model_set_schedule()) may be left out
  * @rate_count: how many
  * @multiplier: all row sums are multiplied by it before clipping; 0 is 1
  * @fences: [fence_count] sync_files that signal before the gradients are read; they stay the

@@ -28,72 +28,6 @@ static int check_features(const struct embeng *e, const struct slot *slot,
 	return 0;
 }
 
-static int find_rate(const struct embeng_model *m, const char *name, size_t *out)
-{
-	for (size_t r = 0; name && r < m->rate_count; r++) {
-		if (!strcmp(m->rates[r], name)) {
-			*out = r;
-			return 0;
-		}
-	}
-	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
-}
-
-/* What the tables that go by it allow. */
-static int check_rate(const struct embeng_model *m, int rate, float value)
-{
-	char where[256];
-	int ret = 0;
-
-	for (size_t t = 0; !ret && t < m->table_count; t++) {
-		snprintf(where, sizeof(where), "learning rate %.100s of table %.100s",
-			 m->rates[rate], m->tables[t].name);
-		if (m->tables[t].rate == rate)
-			ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
-		if (!ret && m->tables[t].step_rate == rate)
-			ret = optimizer_step_check(where, value);
-	}
-	return ret;
-}
-
-/* A name that is given once and a value that its tables allow, or a sentence. */
-static int take_rate(const struct embeng_model *m, const struct embeng_gradients *g, size_t i,
-		     uint32_t *rates)
-{
-	size_t r;
-	int ret = find_rate(m, g->rates[i].name, &r);
-
-	if (ret)
-		return ret;
-	for (size_t j = 0; j < i; j++)
-		if (!strcmp(g->rates[j].name, g->rates[i].name))
-			return fail(-EINVAL, "learning rate %s is given twice", m->rates[r]);
-	rates[r] = bits(g->rates[i].value);
-	return check_rate(m, (int)r, g->rates[i].value);
-}
-
-static int take_rates(const struct embeng_model *m, const struct embeng_gradients *g,
-		      uint32_t *rates)
-{
-	for (size_t i = 0; i < g->rate_count; i++) {
-		int ret =
-			g->rates ? take_rate(m, g, i, rates)
-				 : fail(-EINVAL, "rate_count is %zu, rates is NULL", g->rate_count);
-
-		if (ret)
-			return ret;
-	}
-	for (size_t r = 0; r < m->rate_count; r++) {
-		bool given = false;
-
-		for (size_t i = 0; i < g->rate_count; i++)
-			given |= !strcmp(g->rates[i].name, m->rates[r]);
-		if (!given)
-			return fail(-EINVAL, "learning rate %s is missing", m->rates[r]);
-	}
-	return 0;
-}
-
 /* The device would refuse it too, but only when it fetches the update. */
 static int check_agreed(struct embeng *e, const struct slot *slot, const uint32_t *rates,
 			uint32_t multiplier)
@@ -311,7 +245,7 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
-	ret = ret ? ret : take_rates(e->model, g, rates);
+	ret = ret ? ret : rates_take(e, slot, g, rates);
 	ret = ret ? ret : need_gradients(e, slot, g);
 	if (ret)
 		return ret;

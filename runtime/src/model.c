@@ -40,6 +40,7 @@ void embeng_model_free(struct embeng_model *model)
 		free(model->features[i].name);
 	for (size_t i = 0; i < model->rate_count; i++)
 		free(model->rates[i]);
+	model_schedules_free(model);
 	free(model->tables);
 	free(model->features);
 	free(model->rates);

@@ -33,6 +33,12 @@ struct feature {
 	struct embeng_shape built; /* embeng_model_build(); rank 0: was not */
 };
 
+/* A dynamic rate that follows the step by itself; the schedule's arrays are owned. */
+struct model_schedule {
+	size_t rate;
+	struct embeng_schedule schedule;
+};
+
 struct embeng_model {
 	struct table *tables;
 	size_t table_count;
@@ -40,10 +46,16 @@ struct embeng_model {
 	size_t feature_count;
 	char **rates; /* names, owned */
 	size_t rate_count;
+	struct model_schedule *schedules;
+	size_t schedule_count;
 	struct embeng_engine_config engine; /* replicas never 0 */
 };
 
 struct embeng_model *model_copy(const struct embeng_model *model);
+
+/* model_schedule.c */
+int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *model);
+void model_schedules_free(struct embeng_model *model);
 
 /* Slot of a table by name: 0 parameters, 1 + k slot k; -ENOENT with a sentence. */
 int model_slot(const struct embeng_model *model, int table, const char *slot);

@@ -145,6 +145,8 @@ struct embeng_model *model_copy(const struct embeng_model *model)
 		code = copy_table(copy, model, i);
 	for (size_t i = 0; code >= 0 && i < model->feature_count; i++)
 		code = copy_feature(copy, model, i);
+	if (code >= 0)
+		code = model_schedules_copy(copy, model);
 	if (code < 0) {
 		embeng_model_free(copy);
 		return NULL;

@@ -279,6 +279,8 @@ static int write_step(struct restore *r)
 	memcpy(e->staging.data, &r->c->index.step, sizeof(r->c->index.step));
 	pthread_mutex_lock(&e->lock);
 	ret = transfer(e, &cmd, "embeng_restore", NULL);
+	if (!ret)
+		e->updates_before = r->c->index.step - r->after;
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

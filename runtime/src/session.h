@@ -82,6 +82,7 @@ struct embeng {
 	struct replica *replicas;
 	struct output *outputs; /* [features] */
 	struct agreed *agreed;	/* [depth], step n at n % depth */
+	uint64_t updates_before; /* that a restore brought, less this session's until then */
 	uint64_t fenced;	/* last step whose gradients wait for a fence */
 	uint32_t gate;		/* commands that still read the tables: no update may pass */
 	struct buffers buffers;
@@ -149,6 +150,13 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 /* submit() of an UPDATE behind them, and behind its own LOOKUP. */
 int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		  struct deadline deadline, struct embeng_cmd *cmd);
+
+/*
+ * rates.c: f32 bits of each dynamic rate in this step. Without e->lock.
+ * Return: 0, -EINVAL, -ENOENT, -ERANGE.
+ */
+int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
+	       uint32_t *rates);
 
 /* dequeue.c: until the lookup is done; what failed frees its slot. */
 int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "optimizer.h"
+#include "schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -194,6 +195,27 @@ EMBENG_API const char *embeng_model_feature_name(const struct embeng_model *mode
 /** dynamic rates, in the order in which tables first named them */
 EMBENG_API size_t embeng_model_rate_count(const struct embeng_model *model);
 EMBENG_API const char *embeng_model_rate_name(const struct embeng_model *model, size_t rate);
+
+/**
+ * embeng_model_set_schedule() - have a dynamic rate follow the step
+ * @rate: as tables' optimizers name it
+ * @schedule: copied, arrays too; NULL: the program gives the rate again
+ *
+ * embeng_apply_gradients() then needs no value of this rate: it takes that of
+ * embeng_schedule_rate() at the count of updates, those before a restore too; a value that
+ * the program gives all the same counts instead. The step is the same for all replicas. A
+ * context that processes share does not follow it (the rate is missing, -EINVAL). It is the
+ * program's: no hash, checkpoint or protobuf has it. Devices that are open keep what they
+ * have.
+ *
+ * Return: 0, -EINVAL, -ERANGE, -ENOENT (no table names this rate), -ENOMEM.
+ */
+EMBENG_API int embeng_model_set_schedule(struct embeng_model *model, const char *rate,
+					 const struct embeng_schedule *schedule);
+
+/** embeng_model_schedule() - that of a rate by index, the model's; NULL: it has none */
+EMBENG_API const struct embeng_schedule *embeng_model_schedule(const struct embeng_model *model,
+							       size_t rate);
 
 /** slots of a table, in checkpoint order; without the parameters */
 EMBENG_API size_t embeng_model_slot_count(const struct embeng_model *model, size_t table);
