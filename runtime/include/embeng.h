@@ -31,7 +31,7 @@
  * (tables, optimizers, features), embeng/plan.h (memory), embeng/partition.h (batches as
  * SparseCores take them), embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
  * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings),
- * embeng/schedule.h (learning rates by the step).
+ * embeng/schedule.h (learning rates by the step), embeng/keras.h (the Keras layer's rules).
  * Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
@@ -40,6 +40,7 @@
 #define EMBENG_H
 #include "embeng/checkpoint.h"
 #include "embeng/error.h"
+#include "embeng/keras.h"
 #include "embeng/model.h"
 #include "embeng/partition.h"
 #include "embeng/plan.h"
