@@ -14,8 +14,9 @@
  *   where the feature has an output shape. Ragged ones fill it: as many rows as
  *   positions are combined, rows of which the positions are a multiple become sequences
  *   of that length, without weights; any other count is an error.
+ * - Rows are read as they are stored: a table's quantization does not count.
  * A sequence is the first ids that are left, in order, then zeros. A bag of none is
- * zeros. Where nothing is dropped, the bits are those of the engine's lookup.
+ * zeros. Where nothing is dropped or quantized, the bits are those of the engine's lookup.
  */
 #ifndef EMBENG_SERVING_API_H
 #define EMBENG_SERVING_API_H
