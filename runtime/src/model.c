@@ -90,10 +90,10 @@ static int rate_index(struct embeng_model *model, const char *name)
 	return (int)model->rate_count++;
 }
 
-/* A buffer of 32 bits counts the levels; the protobuf's has a sign. */
+/* The protobuf counts levels with 31 bits. */
 static int quantization_check(const char *where, const struct embeng_quantization *q)
 {
-	float step = (q->upper - q->lower) / (float)(q->num_buckets - 1);
+	float step;
 
 	if (!q->num_buckets)
 		return 0;
@@ -108,6 +108,7 @@ static int quantization_check(const char *where, const struct embeng_quantizatio
 	if (q->lower >= q->upper)
 		return fail(-ERANGE, "%s: quantization: lower %g is not below upper %g", where,
 			    (double)q->lower, (double)q->upper);
+	step = (q->upper - q->lower) / (float)(q->num_buckets - 1);
 	if (!isnormal(step))
 		return fail(-ERANGE,
 			    "%s: quantization: %lld buckets within %g and %g are %g apart, which is "

@@ -232,6 +232,13 @@ def model_refused():
     yield "clip without accumulation", of(t.rate(0.5), t.SGD, t.limits(7, 0.0),
                                           t.integer(17, t.DISABLED)), "EINVAL", \
         "table_descriptor[0]|gradient clipping"
+    yield "hot ids of no such status", of(t.rate(0.5), t.SGD, t.message(18, t.integer(1, 4))), \
+        "ERANGE", path + ".hot_id_replication_configuration.status|4|enumerators"
+    yield "packing of no such status", of(t.rate(0.5), t.SGD, t.integer(28, 3)), "ERANGE", \
+        path + ".low_dimensional_packing_status|3|enumerators"
+    yield "packing of dim 3", whole(tables=t.table("users", 8, 3, t.parameters(
+        t.rate(0.5), t.SGD, t.integer(28, 1)))), "EINVAL", \
+        "table_descriptor[0]|low_dimensional_packing|dim 3"
     yield "packing of adam", of(t.rate(0.5), t.adam(), t.integer(28, 1)), "EINVAL", \
         "table_descriptor[0]|low_dimensional_packing"
     yield "no such table", whole(t.feature("a", 1, [4])), "ENOENT", \

@@ -92,6 +92,7 @@ START_TEST(test_quantization_refused)
 {
 	ASSERT_TABLE_REFUSED(LEVELS(1, -1.0f, 1.0f), ERANGE, "users", "num_buckets 1", "2");
 	ASSERT_TABLE_REFUSED(LEVELS(-2, -1.0f, 1.0f), ERANGE, "num_buckets -2");
+	ASSERT_TABLE_REFUSED(LEVELS(INT64_MIN, -1.0f, 1.0f), ERANGE, "num_buckets -9223372036854775808");
 	ASSERT_TABLE_REFUSED(LEVELS(2147483648, -1.0f, 1.0f), ERANGE, "num_buckets 2147483648",
 			     "2147483647");
 	ASSERT_TABLE_REFUSED(LEVELS(4, -INFINITY, 1.0f), ERANGE, "lower -inf", "finite");
