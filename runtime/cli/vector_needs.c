@@ -10,6 +10,7 @@
 static const char *const present[] = {
 	"options", "policies", "slots", "checkpoint", "serving", "partition",
 	"quantization",
+	"options", "policies", "slots", "checkpoint", "serving", "partition", "stacking",
 };
 
 static const struct {

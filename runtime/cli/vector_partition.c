@@ -26,18 +26,6 @@ struct walk {
 	uint64_t at, end;
 };
 
-static int read_count(struct run *r, struct json_object *body, const char *key, int64_t otherwise,
-		      int64_t least, uint64_t *out)
-{
-	int64_t value = integer_member(body, key, otherwise);
-
-	if (value < least || value > INT32_MAX)
-		return run_fail(r, -ERANGE, "%s is %lld; it must be %lld to %d", key,
-				(long long)value, (long long)least, INT32_MAX);
-	*out = (uint64_t)value;
-	return 0;
-}
-
 static int read_bucket(struct run *r, struct json_object *body, struct embeng_partition_options *o)
 {
 	static const char *const names[] = {"", "div", "mod", "hash"};
@@ -52,21 +40,12 @@ static int read_bucket(struct run *r, struct json_object *body, struct embeng_pa
 	return run_fail(r, -EINVAL, "there is no bucket '%s'; give hash, mod or div", name);
 }
 
-static int read_flavour(struct run *r, struct json_object *body, struct embeng_partition_options *o)
-{
-	const char *name = text_member(body, "flavour", "");
-
-	o->flavour = strcmp(name, "jax") ? EMBENG_PARTITION_TF : EMBENG_PARTITION_JAX;
-	if (strcmp(name, "tf") && strcmp(name, "jax"))
-		return run_fail(r, -EINVAL, "there is no flavour '%s'; give tf or jax", name);
-	return read_bucket(r, body, o);
-}
-
 static int read_options(struct run *r, struct json_object *body, struct embeng_partition_options *o)
 {
 	uint64_t cores = 0, each = 0, device = 0, rotation = 0;
-	int err = read_flavour(r, body, o);
+	int err = read_partition_flavour(r, body, &o->flavour);
 
+	err = err ? err : read_bucket(r, body, o);
 	err = err ? err : read_count(r, body, "sparse_cores", 0, 1, &cores);
 	err = err ? err : read_count(r, body, "cores_per_device", 0, 1, &each);
 	err = err ? err : read_count(r, body, "device", 0, 0, &device);

@@ -91,12 +91,21 @@ int step_run(struct run *r, const char *verb, struct json_object *body);
 int step_apply_gradients(struct run *r, struct json_object *body);
 int step_lookup(struct run *r, struct json_object *body);
 int step_partition(struct run *r, struct json_object *body);
+int step_stacking(struct run *r, struct json_object *body);
 int step_save(struct run *r, struct json_object *body);
 int step_restore(struct run *r, struct json_object *body);
 int step_reopen(struct run *r, struct json_object *body);
 
 /* Replica of a step's body. 0 or -ERANGE. */
 int step_replica(struct run *r, struct json_object *body, uint32_t *replica);
+
+/* A number of a step's body from @least on. 0 or -ERANGE. */
+int read_count(struct run *r, struct json_object *body, const char *key, int64_t otherwise,
+	       int64_t least, uint64_t *out);
+
+/* Its flavour, tf or jax. 0 or -EINVAL. */
+int read_partition_flavour(struct run *r, struct json_object *body,
+			   enum embeng_partition_flavour *flavour);
 
 /**
  * vector_lacks() - the capabilities that a vector needs and this build has not

@@ -21,6 +21,29 @@ int step_replica(struct run *r, struct json_object *body, uint32_t *replica)
 	return 0;
 }
 
+int read_count(struct run *r, struct json_object *body, const char *key, int64_t otherwise,
+	       int64_t least, uint64_t *out)
+{
+	int64_t value = integer_member(body, key, otherwise);
+
+	if (value < least || value > INT32_MAX)
+		return run_fail(r, -ERANGE, "%s is %lld; it must be %lld to %d", key,
+				(long long)value, (long long)least, INT32_MAX);
+	*out = (uint64_t)value;
+	return 0;
+}
+
+int read_partition_flavour(struct run *r, struct json_object *body,
+			   enum embeng_partition_flavour *flavour)
+{
+	const char *name = text_member(body, "flavour", "");
+
+	*flavour = strcmp(name, "jax") ? EMBENG_PARTITION_TF : EMBENG_PARTITION_JAX;
+	if (strcmp(name, "tf") && strcmp(name, "jax"))
+		return run_fail(r, -EINVAL, "there is no flavour '%s'; give tf or jax", name);
+	return 0;
+}
+
 static int step_enqueue(struct run *r, struct json_object *body)
 {
 	enum embeng_mode mode = bool_member(body, "training", true) ? EMBENG_TRAIN
@@ -253,6 +276,7 @@ static const struct {
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
 	{"partition", step_partition},
+	{"stacking", step_stacking},
 	{"save", step_save},
 	{"restore", step_restore},
 	{"reopen", step_reopen},

@@ -32,6 +32,9 @@
  * SparseCores take them), embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
  * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings),
  * embeng/schedule.h (learning rates by the step), embeng/keras.h (the Keras layer's rules).
+ * SparseCores take them), embeng/stacking.h (tables as SparseCores hold them),
+ * embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
+ * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings).
  * Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
@@ -46,6 +49,7 @@
 #include "embeng/plan.h"
 #include "embeng/schedule.h"
 #include "embeng/serving.h"
+#include "embeng/stacking.h"
 #include "embeng/tpu.h"
 
 #ifdef __cplusplus

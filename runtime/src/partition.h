@@ -29,6 +29,10 @@ void stack_free(struct stack *stack);
 /* Most row pointers and items that there can be. */
 void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *items);
 
+/* A grid that a flavour can have. 0, or a negative errno with a sentence that @what starts. */
+int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t cores,
+	       uint32_t each);
+
 /* partition_error.c: the sentence of a PARTITION that failed. Returns the negative errno. */
 int partition_error(const struct stack *stack, const struct embeng_cqe *c);
 

@@ -11,24 +11,34 @@
 #define ALIGN 8u
 #define WHAT "embeng_partition"
 
+int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t cores,
+	       uint32_t each)
+{
+	if (flavour != EMBENG_PARTITION_TF && flavour != EMBENG_PARTITION_JAX)
+		return fail(-EINVAL, "%s: there is no flavour %d", what, (int)flavour);
+	if (!cores || cores > EMBENG_PARTITION_CORES_MAX)
+		return fail(-ERANGE, "%s: %u sparse_cores; 1 to %u are allowed", what, cores,
+			    EMBENG_PARTITION_CORES_MAX);
+	if (!each || each > EMBENG_PARTITION_DEVICE_CORES_MAX)
+		return fail(-ERANGE, "%s: %u cores_per_device; 1 to %u are allowed", what, each,
+			    EMBENG_PARTITION_DEVICE_CORES_MAX);
+	if (cores % each)
+		return fail(-EINVAL, "%s: %u sparse_cores are not a multiple of %u "
+			    "cores_per_device", what, cores, each);
+	if (flavour == EMBENG_PARTITION_JAX && (cores & (cores - 1)))
+		return fail(-EINVAL, "%s: %u sparse_cores; the jax flavour wants a power of two",
+			    what, cores);
+	return 0;
+}
+
 static int check_grid(const struct embeng_partition_options *o)
 {
-	if (!o->sparse_cores || o->sparse_cores > EMBENG_PARTITION_CORES_MAX)
-		return fail(-ERANGE, WHAT ": %u sparse_cores; 1 to %u are allowed", o->sparse_cores,
-			    EMBENG_PARTITION_CORES_MAX);
-	if (!o->cores_per_device || o->cores_per_device > EMBENG_PARTITION_DEVICE_CORES_MAX)
-		return fail(-ERANGE, WHAT ": %u cores_per_device; 1 to %u are allowed",
-			    o->cores_per_device, EMBENG_PARTITION_DEVICE_CORES_MAX);
-	if (o->sparse_cores % o->cores_per_device)
-		return fail(-EINVAL, WHAT ": %u sparse_cores are not a multiple of %u "
-			    "cores_per_device", o->sparse_cores, o->cores_per_device);
-	if (o->flavour == EMBENG_PARTITION_JAX && (o->sparse_cores & (o->sparse_cores - 1)))
-		return fail(-EINVAL, WHAT ": %u sparse_cores; the jax flavour wants a power of two",
-			    o->sparse_cores);
-	if (o->device >= o->sparse_cores / o->cores_per_device)
+	int ret = grid_check(WHAT, o->flavour, o->sparse_cores, o->cores_per_device);
+
+	if (!ret && o->device >= o->sparse_cores / o->cores_per_device)
 		return fail(-ERANGE, WHAT ": device %u; %u sparse_cores are devices 0 to %u",
 			    o->device, o->sparse_cores, o->sparse_cores / o->cores_per_device - 1);
-	return 0;
+	return ret;
 }
 
 static int check_limits(const struct embeng_partition_options *o)
@@ -54,8 +64,6 @@ static int check_options(const struct embeng_partition_options *o)
 
 	if (!o || o->size < sizeof(*o))
 		return fail(-EINVAL, WHAT ": no options, or of another size");
-	if (o->flavour != EMBENG_PARTITION_TF && o->flavour != EMBENG_PARTITION_JAX)
-		return fail(-EINVAL, WHAT ": there is no flavour %d", (int)o->flavour);
 	if ((unsigned int)o->bucket > EMBENG_PARTITION_BUCKET_HASH)
 		return fail(-EINVAL, WHAT ": there is no bucket %d", (int)o->bucket);
 	ret = check_grid(o);

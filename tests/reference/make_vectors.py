@@ -28,6 +28,7 @@ import vecs_replicas
 import vecs_serving
 import vecs_settings
 import vecs_shapes
+import vecs_stacking
 import vecs_steps
 import vecs_train
 from vecbuild import pretty
@@ -38,7 +39,7 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps,
 SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_replicas,
            vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers, vecs_kinds,
            vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition,
-           vecs_quantization)
+           vecs_quantization, vecs_stacking)
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -9,6 +9,7 @@ from embref import Engine
 from referror import RefError
 from refpartition import partition
 from refserving import serve
+from refstacking import stacking
 
 WIDTH = 100
 
@@ -150,6 +151,11 @@ class Vector:
         for key, value in (out or {}).items():
             if only is None or key in only:
                 body["expect"][key] = rounded(value) if key == "items" else value
+
+    def stacking(self, error=None, **options):
+        body = {**options, "expect": []}
+        out = self._step("stacking", body, lambda: stacking(self.engine.model, body), error)
+        body["expect"] = out or []
 
     def save(self, folder="a", error=None):
         self._step("save", {"dir": folder}, lambda: self.engine.save(folder), error)
