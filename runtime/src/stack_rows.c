@@ -59,6 +59,7 @@ int embeng_layout_place(const struct embeng_table_layout *layout, int64_t row,
 			struct embeng_row_place *place)
 {
 	int ret = layout_check("embeng_layout_place", layout);
+	struct embeng_row_place at;
 	int64_t each;
 
 	if (ret)
@@ -69,15 +70,15 @@ int embeng_layout_place(const struct embeng_table_layout *layout, int64_t row,
 		return fail(-ERANGE, "embeng_layout_place: row %" PRId64 "; the table has rows 0 to "
 			    "%" PRId64, row, layout->rows - 1);
 	each = layout->sparse_cores / layout->partitions;
-	place->core = core_of(layout, row);
-	place->row = row / layout->sparse_cores + layout->row_offset;
-	place->partition = place->core / each;
+	at.core = core_of(layout, row);
+	at.row = row / layout->sparse_cores + layout->row_offset;
+	at.partition = at.core / each;
 	/* A layout may be of more rows than there can be memory for. */
-	if (__builtin_mul_overflow(layout->rows_per_core, place->core % each,
-				   &place->partition_row) ||
-	    __builtin_add_overflow(place->partition_row, place->row, &place->partition_row))
+	if (__builtin_mul_overflow(layout->rows_per_core, at.core % each, &at.partition_row) ||
+	    __builtin_add_overflow(at.partition_row, at.row, &at.partition_row))
 		return fail(-ERANGE, "embeng_layout_place: row %" PRId64 " of a partition is more "
 			    "than 64 bits count", row);
+	*place = at;
 	return 0;
 }
 

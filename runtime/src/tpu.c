@@ -120,6 +120,18 @@ int embeng_tpu_get_settings(const struct embeng_tpu *tpu, struct embeng_tpu_sett
 	return 0;
 }
 
+struct embeng_tpu_unknown tpu_tell_unknown(const struct tpu_unknown *from)
+{
+	return (struct embeng_tpu_unknown){
+		.size = sizeof(struct embeng_tpu_unknown),
+		.message = from->message,
+		.number = from->number,
+		.wire_type = from->wire_type,
+		.offset = from->offset,
+		.length = from->length,
+	};
+}
+
 size_t embeng_tpu_unknown_count(const struct embeng_tpu *tpu)
 {
 	return tpu ? tpu->unknowns.count : 0;
@@ -136,13 +148,6 @@ int embeng_tpu_get_unknown(const struct embeng_tpu *tpu, size_t index,
 		return fail(-ENOENT, "there is no unknown field %zu; there are %zu", index,
 			    tpu->unknowns.count);
 	from = &tpu->unknowns.fields[index];
-	*unknown = (struct embeng_tpu_unknown){
-		.size = sizeof(*unknown),
-		.message = from->message,
-		.number = from->number,
-		.wire_type = from->wire_type,
-		.offset = from->offset,
-		.length = from->length,
-	};
+	*unknown = tpu_tell_unknown(from);
 	return 0;
 }

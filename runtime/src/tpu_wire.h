@@ -35,6 +35,9 @@ struct tpu_unknowns {
 	size_t count;
 };
 
+/* tpu.c: as callers are told; its text is @from's. */
+struct embeng_tpu_unknown tpu_tell_unknown(const struct tpu_unknown *from);
+
 /*
  * tpu_unpack() - check the bytes, then have protobuf-c read them
  * @what: starts sentences about the message itself

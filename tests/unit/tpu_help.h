@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Configurations that tests/golden/tpu.txt has: lines of words parted by tabs. */
+/* Protobufs that tests/golden/tpu.txt and layouts.txt have: lines of words parted by tabs. */
 #ifndef TPU_HELP_H
 #define TPU_HELP_H
 
@@ -23,15 +23,20 @@ struct bytes {
 	size_t length;
 };
 
-static inline void golden_open(struct golden *g)
+static inline void golden_open_file(struct golden *g, const char *name)
 {
 	char path[4096];
 
 	*g = (struct golden){0};
 	ck_assert_ptr_nonnull(getenv("EMBENG_SOURCE_ROOT"));
-	snprintf(path, sizeof(path), "%s/tests/golden/tpu.txt", getenv("EMBENG_SOURCE_ROOT"));
+	snprintf(path, sizeof(path), "%s/tests/golden/%s", getenv("EMBENG_SOURCE_ROOT"), name);
 	g->file = fopen(path, "r");
 	ck_assert_msg(g->file, "%s", path);
+}
+
+static inline void golden_open(struct golden *g)
+{
+	golden_open_file(g, "tpu.txt");
 }
 
 /* The next line whose verb this is; at the end it closes. */

@@ -7,6 +7,7 @@
 #define EMBENG_TPU_API_H
 
 #include "model.h"
+#include "stacking.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -202,6 +203,54 @@ EMBENG_API int embeng_tpu_export_optimizer(const struct embeng_optimizer *optimi
  */
 EMBENG_API int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 					   struct embeng_optimizer *optimizer, int32_t *tag);
+
+/**
+ * embeng_tpu_export_layouts() - layouts of tables as SparseCoreTableLayouts
+ * @tables: [count], as of &struct embeng_stacking
+ * @bytes: out, malloc'd, the caller frees it
+ * @length: out
+ *
+ * The same layouts give the same bytes: tables in the order given, fields in the order of their
+ * numbers, zeros left out.
+ *
+ * Return: 0, -EINVAL (a layout that no table has, a name that is not UTF-8, tables of one stack
+ * that contradict each other or overlap), -EEXIST (a table twice), -ENOMEM.
+ */
+EMBENG_API int embeng_tpu_export_layouts(const struct embeng_table_layout *tables, size_t count,
+					 void **bytes, size_t *length);
+
+/**
+ * struct embeng_layouts - what SparseCoreTableLayouts said
+ * @tables: [table_count], in the order of the bytes
+ * @table_count: how many
+ * @unknowns: [unknown_count] fields that this library does not know; they have no effect
+ * @unknown_count: how many
+ *
+ * Freed by embeng_layouts_free(), names with it.
+ */
+struct embeng_layouts {
+	struct embeng_table_layout *tables;
+	size_t table_count;
+	struct embeng_tpu_unknown *unknowns;
+	size_t unknown_count;
+};
+
+/**
+ * embeng_tpu_import_layouts() - read SparseCoreTableLayouts
+ * @bytes: [length], not kept
+ * @out: to be freed with embeng_layouts_free()
+ *
+ * As strict as embeng_tpu_import(). What comes out is what embeng_table_shard() and
+ * embeng_table_unshard() take.
+ *
+ * The sentence of a failure starts with the path of the field. Return: 0, -EBADMSG (bytes that
+ * are no such message), -EINVAL and -EEXIST as embeng_tpu_export_layouts(), -ERANGE, -ENOMEM.
+ */
+EMBENG_API int embeng_tpu_import_layouts(const void *bytes, size_t length,
+					 struct embeng_layouts **out);
+
+/** embeng_layouts_free() - NULL is fine */
+EMBENG_API void embeng_layouts_free(struct embeng_layouts *layouts);
 
 #ifdef __cplusplus
 }
