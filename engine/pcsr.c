@@ -231,7 +231,7 @@ static int make_runs(struct pcsr_job *job)
 				(g->max_unique_ids && columns[p] > g->max_unique_ids);
 		}
 	}
-	return over && g->flags & EMBENG_PARTITION_MINIBATCHING;
+	return (over || g->splits) && g->flags & EMBENG_PARTITION_MINIBATCHING;
 }
 
 static u16 arrange(struct pcsr_job *job)

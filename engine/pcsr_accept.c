@@ -55,9 +55,11 @@ static u16 check_kind(struct command *command, const struct embeng_partition *g)
 			   EMBENG_BUCKET_HASH);
 	if (g->flags & ~FLAGS)
 		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, g->flags, FLAGS);
-	if (g->reserved || g->reserved1)
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
-			   g->reserved | g->reserved1, 0);
+	if (g->reserved)
+		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, g->reserved, 0);
+	if (g->splits >> (EMBENG_PARTITION_BUCKETS - 1) ||
+	    (g->splits && !(g->flags & EMBENG_PARTITION_MINIBATCHING)))
+		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, g->splits, 0);
 	return 0;
 }
 

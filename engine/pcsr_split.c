@@ -135,21 +135,39 @@ static u32 count_bits(u64 word)
 	return count;
 }
 
-/* Bit of a flavour's mask that stands for a boundary. */
+/*
+ * Bit of a flavour's mask that stands for the first boundary of a level; those of the level
+ * follow it, a section apart. JAX numbers the levels from the pairs up.
+ */
+static u32 first_bit(u32 level, bool jax)
+{
+	return jax ? BUCKETS - 2 * (1u << level) : (1u << level) - 1;
+}
+
 static u64 mask_of(u64 boundaries, bool jax)
 {
 	u64 mask = 0;
 
 	for (u32 level = 0; level < LEVELS; level++) {
-		u32 size = BUCKETS >> level, bit = (1u << level) - 1;
+		u32 size = BUCKETS >> level, bit = first_bit(level, jax);
 
-		/* JAX numbers the levels from the pairs up. */
-		if (jax)
-			bit = BUCKETS - 2 * (1u << level);
 		for (u32 first = 0; first < BUCKETS; first += size, bit++)
 			mask |= (boundaries >> (first + size / 2) & 1) << bit;
 	}
 	return mask;
+}
+
+static u64 boundaries_of(u64 mask, bool jax)
+{
+	u64 boundaries = 0;
+
+	for (u32 level = 0; level < LEVELS; level++) {
+		u32 size = BUCKETS >> level, bit = first_bit(level, jax);
+
+		for (u32 first = 0; first < BUCKETS; first += size, bit++)
+			boundaries |= (mask >> bit & 1) << (first + size / 2);
+	}
+	return boundaries;
 }
 
 void pcsr_split(struct pcsr_job *job)
@@ -158,7 +176,8 @@ void pcsr_split(struct pcsr_job *job)
 
 	job->starts = 0;
 	if (job->buckets == BUCKETS)
-		job->starts = jax ? split_jax(job) : split_tf(job);
+		job->starts = (jax ? split_jax(job) : split_tf(job)) |
+			      boundaries_of(job->given->splits, jax);
 	job->splits = mask_of(job->starts, jax);
 	job->minibatches = 1 + count_bits(job->starts);
 }

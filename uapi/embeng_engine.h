@@ -744,7 +744,8 @@ enum embeng_bucket {
  * @samples: out s32, as many
  * @gains: out f32, as many
  * @result: out &struct embeng_partition_result and what follows it
- * @reserved1: 0
+ * @splits: the flavour's mask of where buckets are parted at any rate, for the sake of other
+ *	devices and stacks; below 2^63. 0 without MINIBATCHING
  *
  * The four arrays may be longer than what is written. A failure writes none.
  */
@@ -766,7 +767,7 @@ struct embeng_partition {
 	struct embeng_mem samples;
 	struct embeng_mem gains;
 	struct embeng_mem result;
-	__u64 reserved1;
+	__u64 splits;
 };
 
 /**

@@ -33,9 +33,9 @@
  * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings),
  * embeng/schedule.h (learning rates by the step), embeng/keras.h (the Keras layer's rules).
  * SparseCores take them), embeng/stacking.h (tables as SparseCores hold them),
- * embeng/checkpoint.h (save, restore, inspect), embeng/serving.h
- * (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU embeddings).
- * Devices, batches and steps are here.
+ * embeng/preprocess.h (batches for such tables), embeng/checkpoint.h (save, restore, inspect),
+ * embeng/serving.h (lookups without an engine), embeng/tpu.h (models as the protobuf of TPU
+ * embeddings). Devices, batches and steps are here.
  *
  * Unstable until its first release: symbols are versioned from then on.
  */
@@ -48,6 +48,7 @@
 #include "embeng/partition.h"
 #include "embeng/plan.h"
 #include "embeng/schedule.h"
+#include "embeng/preprocess.h"
 #include "embeng/serving.h"
 #include "embeng/stacking.h"
 #include "embeng/tpu.h"

@@ -30,14 +30,14 @@ static int check_out(const struct embeng_partitioned *out)
 	return 0;
 }
 
-static int check_batch(const struct embeng *e, const struct embeng_batch *b)
+int partition_check_batch(const char *what, const struct embeng *e, const struct embeng_batch *b)
 {
-	int ret = session_check(e, "embeng_partition");
+	int ret = session_check(e, what);
 
 	if (ret)
 		return ret;
 	if (!b || b->e != e)
-		return fail(-EINVAL, "embeng_partition: the batch is not one of this handle");
+		return fail(-EINVAL, "%s: the batch is not one of this handle", what);
 	return 0;
 }
 
@@ -155,6 +155,7 @@ static void write_head(const struct partitioning *p)
 		.samples = p->arrays[SAMPLES].mem,
 		.gains = p->arrays[GAINS].mem,
 		.result = region_part(&p->e->partition, p->result_at, p->result_bytes),
+		.splits = o->splits,
 	};
 
 	memcpy(p->e->partition.data, &head, sizeof(head));
@@ -297,16 +298,12 @@ static int partition_locked(struct partitioning *p)
 	return ret;
 }
 
-int embeng_partition(struct embeng *e, const struct embeng_batch *b,
-		     const struct embeng_partition_options *options, struct embeng_partitioned *out)
+int stack_partition(const struct stack *stack, struct embeng_partitioned *out)
 {
-	struct partitioning p = {.e = e, .out = out};
-	int ret = check_batch(e, b);
+	struct embeng *e = stack->b->e;
+	struct partitioning p = {.e = e, .stack = *stack, .out = out};
+	int ret;
 
-	ret = ret ? ret : check_out(out);
-	ret = ret ? ret : stack_make(b, options, &p.stack);
-	if (ret)
-		return ret;
 	p.array_count = OUTPUTS + ARRAYS * p.stack.count;
 	p.arrays = calloc(p.array_count, sizeof(*p.arrays));
 	pthread_mutex_lock(&e->grid);
@@ -315,7 +312,21 @@ int embeng_partition(struct embeng *e, const struct embeng_batch *b,
 			      p.stack.count);
 	pthread_mutex_unlock(&e->grid);
 	free(p.arrays);
-	stack_free(&p.stack);
+	return ret;
+}
+
+int embeng_partition(struct embeng *e, const struct embeng_batch *b,
+		     const struct embeng_partition_options *options, struct embeng_partitioned *out)
+{
+	struct stack stack;
+	int ret = partition_check_batch("embeng_partition", e, b);
+
+	ret = ret ? ret : check_out(out);
+	ret = ret ? ret : stack_make(b, options, &stack);
+	if (ret)
+		return ret;
+	ret = stack_partition(&stack, out);
+	stack_free(&stack);
 	return ret;
 }
 
@@ -325,7 +336,7 @@ int embeng_partition_room(const struct embeng_batch *b,
 {
 	uint64_t pointers, most;
 	struct stack stack;
-	int ret = check_batch(b ? b->e : NULL, b);
+	int ret = partition_check_batch("embeng_partition", b ? b->e : NULL, b);
 
 	if (!ret && (!row_pointers || !items))
 		ret = fail(-EINVAL, "embeng_partition_room: no place for the numbers");

@@ -26,8 +26,15 @@ struct stack {
 int stack_make(const struct embeng_batch *b, const struct embeng_partition_options *o,
 	       struct stack *stack);
 void stack_free(struct stack *stack);
+/* So of one stack of a stacking, all of whose features have an input. */
+int stack_take(const struct embeng_batch *b, const struct embeng_partition_options *o,
+	       const struct embeng_stacking *stacking, size_t index, struct stack *stack);
 /* Most row pointers and items that there can be. */
 void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *items);
+
+/* partition.c: 0, or a negative errno with a sentence. */
+int partition_check_batch(const char *what, const struct embeng *e, const struct embeng_batch *b);
+int stack_partition(const struct stack *stack, struct embeng_partitioned *out);
 
 /* A grid that a flavour can have. 0, or a negative errno with a sentence that @what starts. */
 int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t cores,

@@ -67,6 +67,9 @@ static int check_options(const struct embeng_partition_options *o)
 	if ((unsigned int)o->bucket > EMBENG_PARTITION_BUCKET_HASH)
 		return fail(-EINVAL, WHAT ": there is no bucket %d", (int)o->bucket);
 	ret = check_grid(o);
+	if (!ret && (o->splits >> (BUCKETS - 1) || (o->splits && !o->minibatching)))
+		return fail(-EINVAL, WHAT ": splits %#" PRIx64 "; they are below 2^63, and 0 without "
+			    "minibatching", o->splits);
 	return ret ? ret : check_limits(o);
 }
 
@@ -161,6 +164,68 @@ int stack_make(const struct embeng_batch *b, const struct embeng_partition_optio
 	return ret;
 }
 
+/* A stack has less than 2^31 rows, so that its offsets are columns. */
+static int take_feature(struct stack *stack, const struct embeng_stacking *stacking, size_t f)
+{
+	const struct embeng_model *model = stack->b->e->model;
+	const struct embeng_table_layout *l = &stacking->tables[model->features[f].table];
+	const struct embeng_sample_place *place = &stacking->features[f];
+	const struct input *in = &stack->b->inputs[f];
+	int ret;
+
+	if (!has_input(stack->b, f))
+		return fail(-EINVAL, "feature %s: no input, stack %s wants one of each of its "
+			    "features", model->features[f].name, l->stack);
+	ret = check_input(stack, f);
+	if (ret)
+		return ret;
+	if ((uint64_t)place->samples != in->samples)
+		return fail(-EINVAL, "feature %s: %zu samples, the stacking is of %" PRId64,
+			    model->features[f].name, in->samples, place->samples);
+	stack->ids += in->id_count;
+	stack->places[stack->count++] = (struct place){
+		.feature = f,
+		.column_offset = (uint64_t)l->row_offset * stack->o->sparse_cores,
+		.rotation = (uint32_t)l->rotation,
+	};
+	return 0;
+}
+
+static int take_features(struct stack *stack, const struct embeng_stacking *stacking,
+			 const struct embeng_stack *from)
+{
+	int ret = 0;
+
+	if ((uint64_t)from->rows_per_core > COLUMNS_MAX / stack->o->sparse_cores)
+		return fail(-ERANGE, "stack %s: its %" PRId64 " rows of each core are more than 2^31",
+			    from->name, from->rows_per_core);
+	if (from->feature_count > EMBENG_PARTITION_FEATURES_MAX)
+		return fail(-ERANGE, "stack %s: %zu features; at most %u are allowed", from->name,
+			    from->feature_count, EMBENG_PARTITION_FEATURES_MAX);
+	stack->columns = (uint64_t)from->rows_per_core * stack->o->sparse_cores;
+	for (size_t k = 0; !ret && k < from->feature_count; k++)
+		ret = take_feature(stack, stacking, (size_t)from->features[k]);
+	return ret;
+}
+
+int stack_take(const struct embeng_batch *b, const struct embeng_partition_options *o,
+	       const struct embeng_stacking *stacking, size_t index, struct stack *stack)
+{
+	const struct embeng_stack *from = &stacking->stacks[index];
+	int ret = check_options(o);
+
+	*stack = (struct stack){.b = b, .o = o};
+	if (ret)
+		return ret;
+	stack->places = calloc(from->feature_count + 1, sizeof(*stack->places));
+	if (!stack->places)
+		return fail(-ENOMEM, WHAT ": no memory for %zu features", from->feature_count);
+	ret = take_features(stack, stacking, from);
+	if (ret)
+		stack_free(stack);
+	return ret;
+}
+
 void stack_free(struct stack *stack)
 {
 	free(stack->places);
@@ -173,7 +238,7 @@ void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *ite
 	const struct embeng_partition_options *o = stack->o;
 	uint64_t cores = o->sparse_cores, each = o->cores_per_device;
 	bool limited = o->max_ids_per_partition || o->max_unique_ids_per_partition;
-	uint64_t minibatches = o->minibatching && limited ? BUCKETS : 1;
+	uint64_t minibatches = o->minibatching && (limited || o->splits) ? BUCKETS : 1;
 	uint64_t gaps = each * cores * minibatches;
 	bool parts = o->flavour == EMBENG_PARTITION_JAX && !o->minibatching;
 

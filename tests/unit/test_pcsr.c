@@ -29,7 +29,9 @@ MISTAKE(flavour, g->head->flavour = 2)
 MISTAKE(bucket, g->head->bucket = 3)
 MISTAKE(flags, g->head->flags = 4)
 MISTAKE(reserved, g->head->reserved = 1)
-MISTAKE(reserved1, g->head->reserved1 = 1)
+MISTAKE(lone_splits, g->head->splits = 1)
+MISTAKE(far_splits, { g->head->splits = 1ull << 63;
+		      g->head->flags = EMBENG_PARTITION_MINIBATCHING; })
 MISTAKE(no_cores, g->head->cores = 0)
 MISTAKE(many_cores, g->head->cores = EMBENG_PARTITION_CORES_MAX + 2)
 MISTAKE(no_device_cores, g->head->device_cores = 0)
@@ -99,7 +101,9 @@ static const struct mistake mistakes[] = {
 	{ "bucket", bucket, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE },
 	{ "flags", flags, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS },
 	{ "reserved", reserved, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED },
-	{ "reserved1", reserved1, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED },
+	{ "splits without minibatching", lone_splits, EMBENG_STATUS_RESERVED,
+	  EMBENG_FIELD_RESERVED },
+	{ "splits beyond the buckets", far_splits, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED },
 	{ "no cores", no_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
 	{ "many cores", many_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
 	{ "no device cores", no_device_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },

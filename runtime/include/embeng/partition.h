@@ -66,6 +66,9 @@ enum embeng_partition_bucket {
  *	partition, with minibatching 64 times that; 0 is just that
  * @rotation_given: nonzero: @rotation counts, else it is @cores_per_device
  * @rotation: of the second table of the stack against the first, and so on
+ * @splits: the flavour's mask of where buckets are parted at any rate: what other devices'
+ *	&struct embeng_partitioned.splits are together, so that all have the same minibatches.
+ *	0 without @minibatching
  */
 struct embeng_partition_options {
 	size_t size;
@@ -77,6 +80,7 @@ struct embeng_partition_options {
 	uint64_t buffer_size;
 	int rotation_given;
 	uint32_t rotation;
+	uint64_t splits;
 };
 
 /**
