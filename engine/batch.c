@@ -103,9 +103,9 @@ static u16 check_form(const struct embeng_lookup_feature *g, u32 index, bool seq
 	if (g->reserved || g->reserved1)
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
 				 g->reserved | g->reserved1, 0);
-	if (g->form > EMBENG_FORM_POOLED)
+	if (g->form > EMBENG_FORM_GAINS || g->form == EMBENG_FORM_COO)
 		return fault_set(fault, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, index, 0, g->form,
-				 EMBENG_FORM_POOLED);
+				 EMBENG_FORM_GAINS);
 	if (g->id_width != 4 && g->id_width != 8)
 		return fault_set(fault, EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, index, 0,
 				 g->id_width, 8);

@@ -89,7 +89,8 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS]);
 /* The scales that the combiner of @feature's table asks for, if its ids are combined. */
 static inline bool batch_scaled(u32 combiner, u32 form, u64 length)
 {
-	return combiner != EMBENG_COMBINER_SUM && form != EMBENG_FORM_DENSE && !length;
+	return combiner != EMBENG_COMBINER_SUM && form != EMBENG_FORM_DENSE &&
+	       form != EMBENG_FORM_GAINS && !length;
 }
 
 /* Memory for such an input. 0, or -1 without memory. */

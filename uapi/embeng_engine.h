@@ -478,6 +478,8 @@ enum embeng_form {
 	EMBENG_FORM_DENSE = 1, /* one id per sample, no offsets, no weights */
 	EMBENG_FORM_POOLED = 2, /* CSR, pooled even where the feature is a sequence */
 	EMBENG_FORM_COO = 3,	/* PARTITION alone: the sample of each id, never falling */
+	EMBENG_FORM_GAINS = 4,	/* LOOKUP alone: as POOLED, weights are gains that a combiner
+				 * scaled before: their sum, whatever the table's combiner */
 };
 
 /**

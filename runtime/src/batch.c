@@ -45,6 +45,7 @@ static void input_clear(struct input *input)
 	size_t capacity = input->own_capacity;
 
 	free(input->error_text);
+	free(input->own_data);
 	memset(input, 0, sizeof(*input));
 	input->own_offsets = offsets;
 	input->own_capacity = capacity;
@@ -64,8 +65,8 @@ void embeng_batch_free(struct embeng_batch *b)
 	if (!b)
 		return;
 	for (size_t i = 0; i < b->count; i++) {
+		input_clear(&b->inputs[i]);
 		free(b->inputs[i].own_offsets);
-		free(b->inputs[i].error_text);
 	}
 	free(b->inputs);
 	free(b);

@@ -16,17 +16,19 @@ enum input_form { INPUT_NONE, INPUT_DENSE, INPUT_CSR };
 struct input {
 	enum input_form form;
 	bool pooled; /* CSR: combined even where the feature is a sequence */
+	bool gains;  /* CSR: weights are scaled already; pooled, too */
 	enum embeng_id_type type;
-	const void *ids;	/* the caller's, or own when sparse had to be reordered */
+	const void *ids;	/* the caller's, or own */
 	size_t id_count;
 	const int64_t *offsets; /* [samples + 1], CSR; own memory or the caller's splits */
 	size_t samples;
-	const float *weights; /* the caller's, or NULL */
+	const float *weights; /* the caller's, own, or NULL */
 	size_t rank;	      /* of @shape: the output's, without dim */
 	int64_t shape[EMBENG_MAX_RANK];
 	/* kept between uses, grown as needed */
 	int64_t *own_offsets;
 	size_t own_capacity;
+	void *own_data;	 /* ids and weights that were decoded for this batch, or NULL */
 	int error;	 /* negative errno of a refused input, reported by its enqueue */
 	char *error_text;
 };

@@ -78,6 +78,7 @@ static void write_features(struct embeng *e, struct slot *slot, const struct emb
 		struct embeng_lookup_feature feature = {
 			.feature = (uint32_t)f,
 			.form = in->form == INPUT_DENSE ? EMBENG_FORM_DENSE :
+				in->gains ? EMBENG_FORM_GAINS :
 				in->pooled ? EMBENG_FORM_POOLED : EMBENG_FORM_CSR,
 			.id_width = (uint8_t)a[IDS].width,
 			.offset_width = in->form == INPUT_CSR ? 8 : 0,

@@ -36,6 +36,10 @@ void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *ite
 int partition_check_batch(const char *what, const struct embeng *e, const struct embeng_batch *b);
 int stack_partition(const struct stack *stack, struct embeng_partitioned *out);
 
+/* preprocess.c: that it is there and of the model of @e. */
+int check_stacking(const char *what, const struct embeng *e,
+		   const struct embeng_stacking *stacking);
+
 /* A grid that a flavour can have. 0, or a negative errno with a sentence that @what starts. */
 int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t cores,
 	       uint32_t each);

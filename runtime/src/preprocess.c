@@ -130,12 +130,12 @@ static int agree(struct preprocessing *p)
 	return ret;
 }
 
-static int check_stacking(const struct embeng *e, const struct embeng_stacking *stacking)
+int check_stacking(const char *what, const struct embeng *e, const struct embeng_stacking *stacking)
 {
 	if (!stacking)
-		return fail(-EINVAL, WHAT ": no stacking");
+		return fail(-EINVAL, "%s: no stacking", what);
 	if (stacking->model_hash != embeng_model_hash(e->model))
-		return fail(-EINVAL, WHAT ": the stacking is one of another model");
+		return fail(-EINVAL, "%s: the stacking is one of another model", what);
 	return 0;
 }
 
@@ -147,6 +147,7 @@ static int partition_all(struct preprocessing *p)
 	if (!p->out->stacks)
 		return fail(-ENOMEM, WHAT ": no memory for %zu stacks", p->stacking->stack_count);
 	p->out->stack_count = p->stacking->stack_count;
+	p->out->from_first = p->stacking->flavour == EMBENG_PARTITION_JAX && !p->options.minibatching;
 	for (size_t i = 0; !ret && i < p->out->stack_count; i++)
 		ret = partition_one(p, i, p->options.splits ? p->options.splits[i] : 0);
 	if (!ret && p->stacking->flavour == EMBENG_PARTITION_JAX)
@@ -162,7 +163,7 @@ int embeng_preprocess(struct embeng *e, const struct embeng_batch *b,
 	struct preprocessing p = {.b = b, .stacking = stacking};
 	int ret = partition_check_batch(WHAT, e, b);
 
-	ret = ret ? ret : check_stacking(e, stacking);
+	ret = ret ? ret : check_stacking(WHAT, e, stacking);
 	if (!ret && !out)
 		ret = fail(-EINVAL, WHAT ": no place for what comes out");
 	if (!ret && options)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Configurations of TPU embeddings. The first byte says which message ("c", "o": optimizer
- * alone), the second which allocation fails ("0": none); the rest are its bytes. What is read
+ * alone, "l": layouts of tables), the second which allocation fails ("0": none); the rest are its bytes. What is read
  * is written and read again, until it does not change any more.
  */
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 #define CONFIGURATION "TPUEmbeddingConfiguration: protobuf-c"
 #define OPTIMIZER "OptimizationParameters: protobuf-c"
+#define LAYOUTS "SparseCoreTableLayouts: protobuf-c"
 
 /* Which refusals there are, each with a sentence. */
 static void check_refused(int code, bool starved)
@@ -21,7 +22,8 @@ static void check_refused(int code, bool starved)
 	embeng_last_error(&error);
 	fuzz_check(error.code == code && *error.text, "%d, '%s'", code, error.text);
 	fuzz_check(strncmp(error.text, CONFIGURATION, strlen(CONFIGURATION)) &&
-			   strncmp(error.text, OPTIMIZER, strlen(OPTIMIZER)),
+			   strncmp(error.text, OPTIMIZER, strlen(OPTIMIZER)) &&
+			   strncmp(error.text, LAYOUTS, strlen(LAYOUTS)),
 		   "what protobuf-c refuses has no place");
 	fuzz_check(code == -EBADMSG || code == -EINVAL || code == -ERANGE || code == -EEXIST ||
 			   code == -ENOENT || code == -ENOTSUP || (starved && code == -ENOMEM),
@@ -131,6 +133,54 @@ static void optimizer(const uint8_t *data, size_t size, uint32_t scarce)
 	free(bytes);
 }
 
+/* The first and last row of each table have a place, no row beyond. */
+static void check_places(const struct embeng_layouts *layouts)
+{
+	struct embeng_row_place at;
+
+	for (size_t i = 0; i < layouts->table_count; i++) {
+		const struct embeng_table_layout *l = &layouts->tables[i];
+		int code = embeng_layout_place(l, l->rows - 1, &at);
+
+		fuzz_check(!code || code == -ERANGE, "%d", code);
+		fuzz_check(code || (at.core >= 0 && at.core < l->sparse_cores && at.row >= 0 &&
+				    at.row < l->rows_per_core),
+			   "core %lld, row %lld", (long long)at.core, (long long)at.row);
+		fuzz_check(embeng_layout_place(l, l->rows, &at) == -ERANGE, "row beyond");
+	}
+}
+
+static void layouts(const uint8_t *data, size_t size, uint32_t scarce)
+{
+	struct embeng_layouts *read = NULL, *again = NULL;
+	void *bytes, *other;
+	size_t length, other_length;
+	bool starved;
+	int code;
+
+	scarce_begin(scarce);
+	code = embeng_tpu_import_layouts(data, size, &read);
+	starved = scarce_end();
+	fuzz_check(!code == !!read, "%d", code);
+	if (code) {
+		check_refused(code, starved);
+		return;
+	}
+	check_places(read);
+	fuzz_check(!embeng_tpu_export_layouts(read->tables, read->table_count, &bytes, &length),
+		   "what was read cannot be written");
+	fuzz_check(!embeng_tpu_import_layouts(bytes, length, &again), "what was written is refused");
+	fuzz_check(!again->unknown_count, "unknown fields were written");
+	fuzz_check(!embeng_tpu_export_layouts(again->tables, again->table_count, &other,
+					      &other_length), "export");
+	fuzz_check(length == other_length && !memcmp(bytes, other, length), "%zu bytes, then %zu",
+		   length, other_length);
+	embeng_layouts_free(read);
+	embeng_layouts_free(again);
+	free(bytes);
+	free(other);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint32_t scarce = size > 1 && data[1] > '0' ? (data[1] - (uint32_t)'0') % 64 : 0;
@@ -142,6 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 2, size - 2);
 	if (data[0] == 'o')
 		optimizer(copy, size - 2, scarce);
+	else if (data[0] == 'l')
+		layouts(copy, size - 2, scarce);
 	else
 		configuration(copy, size - 2, scarce);
 	free(copy);

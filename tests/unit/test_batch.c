@@ -46,7 +46,9 @@ START_TEST(test_every_rule_of_a_batch)
 	NEW().feature->feature = 1;
 	refused(d, l, (struct expected){ EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 0, 1, 0 });
 	NEW().feature->form = 3;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 2 });
+	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 4 });
+	NEW().feature->form = 5;
+	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 5, 4 });
 	NEW().feature->id_width = 2;
 	refused(d, l, (struct expected){ EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, 0, 2, 8 });
 	NEW().feature->id_width = 4;

@@ -52,12 +52,15 @@ struct embeng_preprocess_options {
  * @stacks: [stack_count], in the order of the stacking, arrays with all that
  *	&struct embeng_partitioned can tell. Of a stack without features all is 0
  * @stack_count: the stacking's
+ * @from_first: nonzero: row pointers of a core count from its core_first, as JAX has it without
+ *	minibatching, else from the start of the buffer
  *
  * Freed by embeng_preprocessed_free().
  */
 struct embeng_preprocessed {
 	struct embeng_partitioned *stacks;
 	size_t stack_count;
+	int from_first;
 };
 
 /**
@@ -83,6 +86,26 @@ EMBENG_API int embeng_preprocess(struct embeng *e, const struct embeng_batch *b,
 
 /** embeng_preprocessed_free() - NULL is fine */
 EMBENG_API void embeng_preprocessed_free(struct embeng_preprocessed *preprocessed);
+
+/**
+ * embeng_batch_partitioned() - partitioned CSR as the input of all features of its stacks
+ * @b: whose inputs of these features are replaced
+ * @stacking: that it was preprocessed with, of the batch's model
+ * @preprocessed: copied; of this library or made by hand
+ *
+ * Enqueued, such a batch gives each sample the sum of gain * row over its items, in their order:
+ * what a SparseCore looks up. Ids that were dropped are not in it. Its gradients are given like
+ * any other's, and reach each row as the sum of gain * gradient, one update a row: the step keeps
+ * what apply_gradients() of the family is handed again. Against the batch that was preprocessed
+ * only the order of sums differs.
+ *
+ * Return: 0, -EINVAL (batch, stacking, a stack without arrays or of another grid), -ERANGE naming
+ * the stack and the item (a row pointer, sample or token that the stack does not have), -ENOMEM.
+ * The batch is as it was on failure.
+ */
+EMBENG_API int embeng_batch_partitioned(struct embeng_batch *b,
+					const struct embeng_stacking *stacking,
+					const struct embeng_preprocessed *preprocessed);
 
 /**
  * struct embeng_stack_seen - what batches asked for of one stack, before dropping

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+/*
+ * embeng_batch_partitioned(): what it looks up and updates is what the batch itself does, but for
+ * the order of sums; and it refuses items that its stack does not have.
+ */
+#include <math.h>
+
+#include "preprocess_help.h"
+
+#define MOST_FLOATS (300 * 20)
+
+/* Rows above 0, so that a sum is the sum of its magnitudes. */
+static void write_rows(struct embeng *e)
+{
+	static float rows[MOST_FLOATS];
+	uint64_t state = 99;
+
+	for (int t = 0; t < TABLES; t++) {
+		int64_t floats = table_specs[t].rows * table_specs[t].dim;
+
+		for (int64_t i = 0; i < floats; i++)
+			rows[i] = 0.25f + (float)draw(&state, 1 << 20) / (float)(1 << 18);
+		ck_assert_int_eq(embeng_rows_write(e, t, NULL, NULL, (size_t)table_specs[t].rows,
+						   rows), 0);
+	}
+}
+
+static struct embeng *engine_new(void)
+{
+	struct embeng *e = opened(whole_model());
+
+	write_rows(e);
+	return e;
+}
+
+/* 4 ulp of a sum of magnitudes. */
+static void assert_close(float got, float want, float magnitude)
+{
+	ck_assert_msg(fabsf(got - want) <= 4.0f * ldexpf(magnitude, -23), "%.9g, not %.9g",
+		      (double)got, (double)want);
+}
+
+static void step(struct embeng *e, struct embeng_batch *b, struct embeng_activations *a)
+{
+	static float ones[SAMPLES * 20];
+	const float *features[FEATURES];
+	size_t elements[FEATURES];
+	struct embeng_gradients g = {.size = sizeof(g), .count = FEATURES, .features = features,
+				     .elements = elements};
+
+	for (int i = 0; i < SAMPLES * 20; i++)
+		ones[i] = -0.3f - (float)i / 64.0f;
+	for (int f = 0; f < FEATURES; f++) {
+		features[f] = ones;
+		elements[f] = (size_t)(feature_specs[f].samples *
+				       table_specs[feature_specs[f].table].dim);
+	}
+	*a = (struct embeng_activations){.size = sizeof(*a)};
+	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, a), 0);
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
+}
+
+static void compare_tables(struct embeng *e, struct embeng *plain)
+{
+	static float got[MOST_FLOATS], want[MOST_FLOATS];
+
+	for (int t = 0; t < TABLES; t++) {
+		size_t rows = (size_t)table_specs[t].rows;
+
+		ck_assert_int_eq(embeng_rows_read(e, t, NULL, NULL, rows, got), 0);
+		ck_assert_int_eq(embeng_rows_read(plain, t, NULL, NULL, rows, want), 0);
+		/* Gradients are below 0, so rows are sums of magnitudes again. */
+		for (size_t i = 0; i < rows * (size_t)table_specs[t].dim; i++)
+			assert_close(got[i], want[i], want[i]);
+	}
+}
+
+static void compare_activations(const struct embeng_activations *got,
+				const struct embeng_activations *want)
+{
+	for (int f = 0; f < FEATURES; f++) {
+		size_t count = (size_t)(feature_specs[f].samples *
+					table_specs[feature_specs[f].table].dim);
+		const float *x = got->features[f].data, *y = want->features[f].data;
+
+		ck_assert_uint_eq(got->features[f].rank, want->features[f].rank);
+		for (size_t i = 0; i < count; i++)
+			assert_close(x[i], y[i], y[i]);
+		/* One id of weight 1: the same bits. */
+		if (f % 3 == 0)
+			ck_assert_mem_eq(x, y, 4 * count);
+	}
+}
+
+/* The decoded batch is partitioned as the first was. */
+static void partition_again(struct embeng *e, struct embeng_batch *b,
+			    const struct embeng_stacking *s,
+			    const struct embeng_preprocess_options *o,
+			    const struct embeng_preprocessed *first)
+{
+	struct embeng_preprocessed *again = NULL;
+
+	ck_assert_int_eq(embeng_preprocess(e, b, s, o, &again), 0);
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct embeng_partitioned *x = &again->stacks[i], *y = &first->stacks[i];
+
+		ck_assert_uint_eq(x->row_pointer_count, y->row_pointer_count);
+		for (uint32_t c = 0; x->core_end && c < s->cores_per_device; c++) {
+			uint64_t at = y->core_first[c], count = y->core_end[c] - at;
+
+			ck_assert_mem_eq(x->row_pointers, y->row_pointers, 4 * x->row_pointer_count);
+			ck_assert_mem_eq(x->token_ids + at, y->token_ids + at, 4 * count);
+			ck_assert_mem_eq(x->sample_ids + at, y->sample_ids + at, 4 * count);
+			ck_assert_mem_eq(x->gains + at, y->gains + at, 4 * count);
+		}
+	}
+	embeng_preprocessed_free(again);
+}
+
+static void train_both_ways(enum embeng_partition_flavour flavour, uint64_t seed, int minibatching)
+{
+	const struct embeng_stack_limits limits[] = {{12, 12, 0}, {12, 12, 0}, {12, 12, 0}, {1, 1, 0}};
+	const struct embeng_preprocess_options o = {.size = sizeof(o), .minibatching = minibatching,
+						    .limits = minibatching ? limits : NULL,
+						    .bucket = EMBENG_PARTITION_BUCKET_MOD};
+	struct embeng_stacking *s = stacking_of(flavour);
+	struct embeng *e = engine_new(), *plain = engine_new();
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0), *whole;
+	struct embeng_preprocessed *p = NULL;
+	struct embeng_activations got, want;
+	struct ids ids;
+
+	draw_ids(&ids, seed);
+	whole = embeng_batch_new(plain, EMBENG_TRAIN, 0);
+	for (int f = 0; f < FEATURES; f++)
+		put_input(whole, &ids, f, f);
+	ck_assert_int_eq(embeng_preprocess(plain, whole, s, &o, &p), 0);
+	/* What the batch had before is gone. */
+	put_input(b, &ids, 0, 0);
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);
+	partition_again(e, b, s, &o, p);
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);
+	step(e, b, &got);
+	step(plain, whole, &want);
+	compare_activations(&got, &want);
+	compare_tables(e, plain);
+	embeng_preprocessed_free(p);
+	embeng_batch_free(b);
+	embeng_batch_free(whole);
+	embeng_close(e);
+	embeng_close(plain);
+	embeng_stacking_free(s);
+}
+
+START_TEST(trains_as_the_batch_does)
+{
+	for (uint64_t seed = 40; seed < 46; seed++) {
+		train_both_ways(EMBENG_PARTITION_TF, seed, 0);
+		train_both_ways(EMBENG_PARTITION_JAX, seed, 0);
+		train_both_ways(EMBENG_PARTITION_TF, seed, 1);
+		train_both_ways(EMBENG_PARTITION_JAX, seed, 1);
+	}
+}
+END_TEST
+
+/* What dropping left out is not looked up: a sample without items is zero. */
+START_TEST(dropped_ids)
+{
+	const struct embeng_stack_limits limits[] = {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}};
+	const struct embeng_preprocess_options o = {.size = sizeof(o), .allow_id_dropping = 1,
+						    .limits = limits};
+	struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_TF);
+	struct embeng *e = engine_new();
+	struct embeng_batch *b;
+	struct embeng_preprocessed *p = NULL;
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct ids ids;
+	size_t zeros = 0;
+
+	draw_ids(&ids, 3);
+	b = whole_batch(e, &ids);
+	ck_assert_int_eq(embeng_preprocess(e, b, s, &o, &p), 0);
+	ck_assert_uint_gt(p->stacks[1].dropped_ids, 0);
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);
+	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+	for (size_t i = 0; i < SAMPLES; i++)
+		zeros += a.features[0].data[12 * i] == 0.0f;
+	/* 2 cores and 4 partitions keep 8 items at most, shared by 16 samples. */
+	ck_assert_uint_gt(zeros, 0);
+	ck_assert_int_eq(embeng_release(e, &a), 0);
+	embeng_preprocessed_free(p);
+	embeng_batch_free(b);
+	embeng_close(e);
+	embeng_stacking_free(s);
+}
+END_TEST
+
+#define ASSERT_BATCH_REFUSED(change, errno_, text)                                                \
+	do {                                                                                      \
+		struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_TF);                     \
+		struct embeng *e = opened(whole_model());                                         \
+		struct embeng_preprocessed *p = NULL, copy;                                       \
+		struct embeng_partitioned stacks[3];                                              \
+		struct embeng_batch *b;                                                           \
+		struct ids ids;                                                                   \
+                                                                                                  \
+		draw_ids(&ids, 5);                                                                \
+		b = whole_batch(e, &ids);                                                         \
+		ck_assert_int_eq(embeng_preprocess(e, b, s, NULL, &p), 0);                        \
+		ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);                           \
+		copy = *p;                                                                        \
+		memcpy(stacks, p->stacks, sizeof(stacks));                                        \
+		copy.stacks = stacks;                                                             \
+		change;                                                                           \
+		ck_assert_int_eq(embeng_batch_partitioned(b, s, &copy), -(errno_));               \
+		expect_text(text);                                                                \
+		/* It is as it was. */                                                            \
+		ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);                                    \
+		embeng_preprocessed_free(p);                                                      \
+		embeng_batch_free(b);                                                             \
+		embeng_close(e);                                                                  \
+		embeng_stacking_free(s);                                                          \
+	} while (0)
+
+/* The first partition that is not empty is core 0's. */
+static size_t first_item(const struct embeng_partitioned *p)
+{
+	size_t at = 0;
+
+	while (p->token_ids[at] == INT32_MAX)
+		at += 8;
+	return at;
+}
+
+START_TEST(refused)
+{
+	ASSERT_BATCH_REFUSED(copy.stack_count = 2, EINVAL, "not as many stacks");
+	ASSERT_BATCH_REFUSED(stacks[0].size = 8, EINVAL, "stack a_m: an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].gains = NULL, EINVAL, "stack c_z: an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].row_pointers = NULL, EINVAL, "an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].token_ids = NULL, EINVAL, "an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].sample_ids = NULL, EINVAL, "an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].core_first = NULL, EINVAL, "an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].core_end = NULL, EINVAL, "an array is missing");
+	ASSERT_BATCH_REFUSED(stacks[1].row_stride = 3, EINVAL, "minibatches of 3");
+	ASSERT_BATCH_REFUSED(stacks[1].minibatches = 0, EINVAL, "0 minibatches");
+	ASSERT_BATCH_REFUSED(stacks[1].minibatches = 2, EINVAL, "2 minibatches");
+	ASSERT_BATCH_REFUSED(stacks[1].row_pointer_capacity = 15, EINVAL, "16 row pointers");
+	ASSERT_BATCH_REFUSED(s->features[0].samples = 7, EINVAL, "no multiple of 2");
+	ASSERT_BATCH_REFUSED(stacks[1].row_pointers[3] = -1, ERANGE,
+			     "stack c_z, core 0, partition 3");
+	ASSERT_BATCH_REFUSED(stacks[1].row_pointers[8 + 3] = 1 << 20, ERANGE, "core 1, partition 3");
+	ASSERT_BATCH_REFUSED(stacks[1].capacity = 8, ERANGE, "the row pointer");
+	ASSERT_BATCH_REFUSED(stacks[1].sample_ids[first_item(&stacks[1])] = 8, ERANGE,
+			     "sample 8 is not below 8");
+	ASSERT_BATCH_REFUSED(stacks[1].sample_ids[first_item(&stacks[1])] = -1, ERANGE, "sample -1");
+	ASSERT_BATCH_REFUSED(stacks[1].token_ids[first_item(&stacks[1])] = -1, ERANGE, "token -1");
+	ASSERT_BATCH_REFUSED(stacks[1].token_ids[first_item(&stacks[1])] = 1000, ERANGE,
+			     "token 1000 is no row of the table");
+	/* z has 70 rows of 96, so that the last of its 24 on each core is padding. */
+	ASSERT_BATCH_REFUSED(stacks[1].token_ids[first_item(&stacks[1])] = 39, ERANGE, "token 39");
+}
+END_TEST
+
+START_TEST(arguments)
+{
+	struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_TF);
+	struct embeng *e = opened(whole_model());
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0);
+	struct embeng_preprocessed none = {0};
+
+	ck_assert_int_eq(embeng_batch_partitioned(NULL, s, &none), -EINVAL);
+	expect_text("no batch");
+	ck_assert_int_eq(embeng_batch_partitioned(b, NULL, &none), -EINVAL);
+	expect_text("no stacking");
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, NULL), -EINVAL);
+	expect_text("not as many stacks");
+	s->model_hash++;
+	ck_assert_int_eq(embeng_batch_partitioned(b, s, &none), -EINVAL);
+	expect_text("another model");
+	embeng_batch_free(b);
+	embeng_close(e);
+	embeng_stacking_free(s);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("partitioned batch");
+	TCase *all = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, all);
+	tcase_add_test(all, trains_as_the_batch_does);
+	tcase_add_test(all, dropped_ids);
+	tcase_add_test(all, refused);
+	tcase_add_test(all, arguments);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
