@@ -240,6 +240,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (u32 i = 0; i < FEATURES; i++)
 		make_feature(&c, &f, i);
 	make_outputs(&c, &f);
+	if (fuzz_rarely(&f, 4) && c.head.flags & EMBENG_PARTITION_MINIBATCHING)
+		c.head.splits = fuzz_take(&f, 8) >> 1;
 	cmd.desc = describe(&c, &f);
 	scarce_begin(scarce);
 	status = watch_call(c.rig, &c.transfer, &cmd);
