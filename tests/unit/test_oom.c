@@ -152,18 +152,86 @@ static void whole_program(void)
 	embeng_close(e);
 }
 
-START_TEST(each_allocation_may_fail)
+static void each_may_fail(void (*program)(void))
 {
 	bool failed = true;
 
 	for (nth = 1; failed && nth < MOST; nth++) {
 		scarce_begin(nth);
-		whole_program();
+		program();
 		failed = scarce_end();
 	}
 	ck_assert_uint_gt(nth, 100);
 	ck_assert(!failed);
 }
+
+START_TEST(each_allocation_may_fail)
+{
+	each_may_fail(whole_program);
+}
 END_TEST
 
-RUN_SUITE("oom", each_allocation_may_fail)
+/* As the small model, its batch fixed. */
+static struct embeng_stacking *stacked(void)
+{
+	const struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 2,
+						  .cores_per_device = 2};
+	struct embeng_model *m = small_model();
+	struct embeng_stacking *s = NULL;
+
+	if (!m)
+		m = small_model();
+	EXPECT(AGAIN(embeng_model_build(m, 2)) == 0);
+	EXPECT(AGAIN(embeng_stacking_make(m, &o, &s)) == 0);
+	embeng_model_free(m);
+	return s;
+}
+
+static void hand_on(const struct embeng_stacking *s)
+{
+	struct embeng_layouts *layouts = NULL;
+	void *bytes = NULL;
+	size_t length = 0;
+
+	EXPECT(AGAIN(embeng_tpu_export_layouts(s->tables, s->table_count, &bytes, &length)) == 0);
+	EXPECT(AGAIN(embeng_tpu_import_layouts(bytes, length, &layouts)) == 0);
+	EXPECT(layouts->table_count == 1);
+	embeng_layouts_free(layouts);
+	free(bytes);
+}
+
+static void sparse_program(void)
+{
+	const float rows[] = {0, 1, 10, 11, 20, 21, 30, 31};
+	const int64_t ids[] = {1, 2, 3}, lengths[] = {2, 1};
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = opened();
+	struct embeng_stacking *s = stacked();
+	struct embeng_preprocessed *p = NULL;
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+
+	if (!b)
+		b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+	EXPECT(b);
+	hand_on(s);
+	EXPECT(AGAIN(embeng_rows_write(e, 0, NULL, NULL, 4, rows)) == 0);
+	EXPECT(AGAIN(embeng_batch_ragged(b, 0, EMBENG_I64, ids, 3, lengths, 2, NULL, 0)) == 0);
+	EXPECT(AGAIN(embeng_preprocess(e, b, s, NULL, &p)) == 0);
+	EXPECT(AGAIN(embeng_batch_partitioned(b, s, p)) == 0);
+	EXPECT(AGAIN(embeng_enqueue(e, b, -1)) == 0);
+	EXPECT(AGAIN(embeng_dequeue(e, 0, -1, &a)) == 0);
+	EXPECT(!memcmp(a.features[0].data, (const float[]){30, 32, 30, 31}, 4 * sizeof(float)));
+	EXPECT(AGAIN(embeng_release(e, &a)) == 0);
+	embeng_preprocessed_free(p);
+	embeng_stacking_free(s);
+	embeng_batch_free(b);
+	embeng_close(e);
+}
+
+START_TEST(each_allocation_of_sparse_cores_may_fail)
+{
+	each_may_fail(sparse_program);
+}
+END_TEST
+
+RUN_SUITE("oom", each_allocation_may_fail, each_allocation_of_sparse_cores_may_fail)
