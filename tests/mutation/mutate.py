@@ -12,24 +12,26 @@ As many copies as there are processors. Speaks TAP. Exit status 0 when the uncha
 and every mutation is caught.
 """
 import concurrent.futures
+import contextlib
 import os
 import queue
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from mutations import MUTATIONS
 from mutations_api import LIBRARY_MUTATIONS
 
-UNITS = ["test_kernels_lookup", "test_kernels_update", "test_kernels_optimizers",
-         "test_kernels_fma", "test_step", "test_partition", "test_batch", "test_blob_values",
-         "test_update", "test_hot_row", "test_non_lazy", "test_rows", "test_differential",
-         "test_stacks"]
+UNITS = ["test_step", "test_batch", "test_blob_values", "test_update", "test_rows",
+         "test_kernels_optimizers", "test_stacks", "test_non_lazy", "test_hot_row",
+         "test_kernels_fma", "test_partition", "test_differential", "test_kernels_lookup",
+         "test_kernels_update"]  # the shortest first
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
           "docs", "tests"]
-TIMEOUT_S = 120  # a mutated test that takes so long hangs
 PATIENCE_S = 900  # with what is not mutated, on a machine that is busy
+HANG_FACTOR, HANG_S = 10, 15  # a mutated test hangs that takes so many times as long, and more
 
 
 def copy_tree(root, to):
@@ -42,7 +44,7 @@ def copy_tree(root, to):
             shutil.copy(path, to)
 
 
-def run(command, cwd, timeout=TIMEOUT_S):
+def run(command, cwd, timeout=PATIENCE_S):
     """Exit status and output; None for one that ran too long."""
     try:
         done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -69,39 +71,66 @@ COMMANDS = {VECTORS: ["build/runtime/embeng", "conform", "-d", "soft", "--cores"
                       "tests/vectors"]}
 
 
-def verdict(tree, tests, timeout=TIMEOUT_S):
-    """Name of the first test that fails, or None when all pass. What is not run is not built."""
-    for test in tests:
-        command = COMMANDS.get(test, [f"build/tests/unit-{test}"])
-        build(tree, command[0].removeprefix("build/"))
-        status, _ = run(command, tree, timeout)
-        if status != 0:
-            return test if status is not None else f"{test} (hang)"
-    return None
+def command_of(test):
+    return COMMANDS.get(test, [f"build/tests/unit-{test}"])
+
+
+def build_test(tree, test):
+    build(tree, command_of(test)[0].removeprefix("build/"))
+
+
+def run_test(tree, test, timeout):
+    """None when it passes, else its name. What is not run is not built."""
+    build_test(tree, test)
+    status, _ = run(command_of(test), tree, timeout)
+    if status == 0:
+        return None
+    return test if status is not None else f"{test} (hang)"
 
 
 def tests_of(mutation):
     return [VECTORS, *UNITS] if mutation.units is None else [*mutation.units, VECTORS]
 
 
-def mutate(tree, mutation):
-    """Returns (caught, words)."""
-    path = os.path.join(tree, mutation.file)
+@contextlib.contextmanager
+def one_of(trees):
+    """A copy that nobody else uses meanwhile."""
+    tree = trees.get()
+    try:
+        yield tree
+    finally:
+        trees.put(tree)
+
+
+def change(path, old, new):
+    """How often @old was there; replaced if once."""
     with open(path, encoding="utf-8") as source:
         text = source.read()
-    found = text.count(mutation.old)
-    if found != 1:
-        return False, f"its place in {mutation.file} is there {found} times, not once"
-    with open(path, "w", encoding="utf-8") as source:
-        source.write(text.replace(mutation.old, mutation.new))
-    try:
-        caught = verdict(tree, tests_of(mutation))
-        return caught is not None, f"caught by {caught}" if caught else "nothing fails"
-    except BuildFailed as failure:
-        return False, str(failure)
-    finally:
+    if text.count(old) == 1:
         with open(path, "w", encoding="utf-8") as source:
-            source.write(text)
+            source.write(text.replace(old, new))
+    return text.count(old)
+
+
+def first_failing(tree, tests, limits):
+    return next(filter(None, (run_test(tree, test, limits[test]) for test in tests)), None)
+
+
+def mutate(trees, mutation, limits):
+    """Returns (caught, words). @limits: seconds that each test may take."""
+    with one_of(trees) as tree:
+        path = os.path.join(tree, mutation.file)
+        shutil.copyfile(path, path + ".kept")
+        found = change(path, mutation.old, mutation.new)
+        if found != 1:
+            return False, f"its place in {mutation.file} is there {found} times, not once"
+        try:
+            caught = first_failing(tree, tests_of(mutation), limits)
+            return caught is not None, f"caught by {caught}" if caught else "nothing fails"
+        except BuildFailed as failure:
+            return False, str(failure)
+        finally:
+            shutil.copyfile(path + ".kept", path)
 
 
 def say(number, passed, name, words):
@@ -115,25 +144,27 @@ def prepare(root, tree):
     """A copy of the sources, ready to build. What went wrong, or None."""
     os.mkdir(tree)
     copy_tree(root, tree)
-    status, output = run(["meson", "setup", "build", "-Doptimization=1", "-Dwerror=false"], tree)
+    status, output = run(["meson", "setup", "build", "-Doptimization=1", "-Ddebug=false",
+                          "-Dwerror=false"], tree)
     return None if status == 0 else output[-2000:]
 
 
-def unchanged(tree, tests):
-    """What fails without any mutation, or None."""
-    try:
-        return verdict(tree, tests, PATIENCE_S)
-    except BuildFailed as failure:
-        return str(failure)
+def unchanged(trees, test):
+    """What fails of a test without any mutation, or None; and the seconds that it took."""
+    with one_of(trees) as tree:
+        try:
+            build_test(tree, test)
+            started = time.monotonic()
+            return run_test(tree, test, PATIENCE_S), time.monotonic() - started
+        except BuildFailed as failure:
+            return str(failure), 0
 
 
-def mutate_somewhere(trees, mutation):
-    """Returns (caught, words), in a copy that nobody else uses."""
-    tree = trees.get()
-    try:
-        return mutate(tree, mutation)
-    finally:
-        trees.put(tree)
+def limits_of(trees, pool, tests):
+    """What fails without any mutation, or None; and the seconds that each test may take."""
+    results = list(pool.map(lambda test: unchanged(trees, test), tests))
+    failing = next((words for words, _ in results if words), None)
+    return failing, {test: HANG_S + HANG_FACTOR * s for test, (_, s) in zip(tests, results)}
 
 
 def chosen(words):
@@ -151,20 +182,21 @@ def chosen(words):
 def main():
     root = os.path.abspath(sys.argv[1])
     wanted = chosen(sys.argv[2:])
-    everything = sorted({test for m in wanted for test in tests_of(m)})
+    tests = dict.fromkeys(test for m in wanted for test in reversed(tests_of(m)))
     jobs = min(len(os.sched_getaffinity(0)), len(wanted) or 1)
     print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)
     with tempfile.TemporaryDirectory(prefix="embeng-mutation-") as folder, \
             concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         names = [os.path.join(folder, str(job)) for job in range(jobs)]
-        wrong = [words for words in pool.map(lambda tree: prepare(root, tree), names) if words]
-        failing = wrong[0] if wrong else unchanged(names[0], everything)
-        if not say(1, failing is None, "unchanged", failing or "all pass"):
-            return 1
+        failing = next(filter(None, pool.map(lambda tree: prepare(root, tree), names)), None)
         trees = queue.Queue()
         for name in names:
             trees.put(name)
-        results = pool.map(lambda mutation: mutate_somewhere(trees, mutation), wanted)
+        if failing is None:
+            failing, limits = limits_of(trees, pool, list(tests))
+        if not say(1, failing is None, "unchanged", failing or "all pass"):
+            return 1
+        results = pool.map(lambda mutation: mutate(trees, mutation, limits), wanted)
         good = True
         for number, (mutation, (passed, words)) in enumerate(zip(wanted, results), 2):
             good &= say(number, passed, mutation.name, words)
