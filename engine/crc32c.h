@@ -14,4 +14,7 @@
  */
 u32 crc32c(u32 crc, const void *data, u64 length);
 
+/* The same on any processor. */
+u32 crc32c_tables(u32 crc, const void *data, u64 length);
+
 #endif
