@@ -72,6 +72,9 @@ static void retire(struct command *command)
 	struct queue *q = command->queue;
 
 	count(command);
+	/* Whoever hears of it finds the command counted. */
+	if (command->lost_data)
+		admin_fault(q->engine);
 	post(command, EMBENG_CQE_DONE);
 	command->committed = false;
 	queue_drop(q, command);
@@ -119,15 +122,18 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
 	bool ours = command_is_ours(command);
-	u64 began;
+	u64 passed;
 	u16 status;
 
 	q->accepting = true;
 	port_unlock(e->lock);
-	began = port_now_ns();
 	status = ours ? command_accept(command) : model_accept(command);
+	passed = port_now_ns() - command->accepted_ns;
 	port_lock(e->lock);
-	*away_ns += busy_with(q, began);
+	busy_with(q, passed);
+	if (command->cmd.opcode == EMBENG_OP_LOOKUP)
+		reg_count(e, EMBENG_REG_TIME_CHECK, passed);
+	*away_ns += passed;
 	q->accepting = false;
 	if (!ours)
 		model_commit(command, status);

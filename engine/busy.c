@@ -2,19 +2,14 @@
 /* Who worked, for whom, how long. */
 #include "internal.h"
 
-u64 busy_core(struct engine *e, u32 core, u64 began_ns)
+void busy_core(struct engine *e, u32 core, u64 passed_ns)
 {
-	u64 passed = port_now_ns() - began_ns;
-
-	reg_count(e, EMBENG_CORE_BUSY(core), passed);
-	return passed;
+	reg_count(e, EMBENG_CORE_BUSY(core), passed_ns);
 }
 
-u64 busy_with(struct queue *q, u64 began_ns)
+void busy_with(struct queue *q, u64 passed_ns)
 {
-	u64 passed = busy_core(q->engine, 0, began_ns);
-
-	q->busy_ns += passed;
+	busy_core(q->engine, 0, passed_ns);
+	q->busy_ns += passed_ns;
 	EMBENG_STORE_RELEASE(&queue_header(q)->busy_ns, q->busy_ns);
-	return passed;
 }

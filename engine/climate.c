@@ -44,20 +44,29 @@ static void publish(struct engine *e, const struct port_climate *c)
 	reg_write32(e, EMBENG_REG_TEMPERATURE_LIMIT, c->limit_mc);
 }
 
-void climate_step(struct engine *e, bool now)
+static void look(struct engine *e, u64 now)
 {
-	u64 time = port_now_ns(), passed = time - e->climate.time_ns;
+	u64 passed = now - e->climate.time_ns;
 	struct port_climate c;
 
-	if (!now && (passed < STEP_NS ||
-		     reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING))
-		return;
 	if (!port_climate(e->config.host, &c))
 		return;
-	e->climate.time_ns = time;
+	e->climate.time_ns = now;
 	e->climate.power_uw =
 		c.idle_uw + (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
 	e->climate.temperature_uc =
 		warm(&c, e->climate.temperature_uc, e->climate.power_uw, passed);
 	publish(e, &c);
+}
+
+void climate_begin(struct engine *e)
+{
+	look(e, port_now_ns());
+}
+
+void climate_step(struct engine *e, u64 now)
+{
+	if (now - e->climate.time_ns >= STEP_NS &&
+	    reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
+		look(e, now);
 }

@@ -79,6 +79,7 @@ struct command {
 	void *state;	      /* the model layer's; released by model_release() */
 	bool holds_model;     /* the model layer counts it as a user of the model */
 	bool committed;	      /* checked and copied; may run when its turn comes */
+	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
 };
 
 /*
@@ -95,6 +96,7 @@ struct command {
  *                   other commands (the step now has this part), or undoes the
  *                   admit so that the same step may be given again.
  *   model_ready()   lock held. Can it run now? READY, WAIT with *wait, FAILED.
+ *   model_is_small() lock held, READY. Sooner done than another thread wakes up.
  *   model_run()     no lock; one command of the device runs at a time. Does it;
  *                   sets command->fault or command->result.
  *   model_finish()  lock held, after run or failure of a committed command:
@@ -107,6 +109,7 @@ enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
 
 enum verdict model_admit(struct command *command, struct wait *wait);
 u16 model_accept(struct command *command);
+bool model_is_small(const struct command *command);
 void model_commit(struct command *command, u16 status);
 enum verdict model_ready(struct command *command, struct wait *wait);
 void model_run(struct command *command);
@@ -134,8 +137,8 @@ void workers_free(struct workers *workers);
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
 
-/* A core has worked since @began_ns. Return: how long. No lock. */
-u64 busy_core(struct engine *e, u32 core, u64 began_ns);
+/* A core has worked so long. No lock. */
+void busy_core(struct engine *e, u32 core, u64 passed_ns);
 
 /* A piece of a command is done: the device lives, however long the whole takes. No lock. */
 void heartbeat_piece(struct engine *e);

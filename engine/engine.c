@@ -94,26 +94,60 @@ static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 	int moved = registers_step(e);
 
 	if (!(e->steps++ % LOOKS))
-		heartbeat(e);
+		heartbeat(e, port_now_ns());
 	moved |= admin_step(e);
 	moved |= accept_step(e, away_ns);
 	return moved | execute_step(e, mode, away_ns);
 }
 
-int engine_run(struct engine *engine, enum engine_run_mode mode)
+static int run(struct engine *engine, enum engine_run_mode mode)
 {
-	u64 began, away_ns = 0;
+	u64 began, now, away_ns = 0;
 	int moved = 0;
 
-	port_lock(engine->lock);
 	began = port_now_ns();
 	while (step(engine, mode, &away_ns))
 		moved = 1;
 	report_all(engine);
-	heartbeat(engine);
-	climate_step(engine, false);
+	/* A look that finds nothing takes no time. */
+	now = moved ? port_now_ns() : began;
+	heartbeat(engine, now);
+	climate_step(engine, now);
 	if (moved)
-		reg_count(engine, EMBENG_REG_TIME_RING, port_now_ns() - began - away_ns);
+		reg_count(engine, EMBENG_REG_TIME_RING, now - began - away_ns);
+	return moved;
+}
+
+int engine_run(struct engine *engine, enum engine_run_mode mode)
+{
+	int moved;
+
+	port_lock(engine->lock);
+	moved = run(engine, mode);
 	port_unlock(engine->lock);
 	return moved;
+}
+
+/* Of what any queue has been given. The last look at each came after its doorbell. */
+static bool is_done(const struct engine *e)
+{
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->oldest || e->order[i]->tail_seen != e->order[i]->sq_head)
+			return false;
+	}
+	return true;
+}
+
+void engine_give(struct engine *engine)
+{
+	bool done;
+
+	port_lock(engine->lock);
+	run(engine, ENGINE_RUN_SMALL);
+	done = is_done(engine);
+	port_unlock(engine->lock);
+	if (!done)
+		engine_kick(engine);
 }

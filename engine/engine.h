@@ -59,9 +59,10 @@ void engine_destroy(struct engine *engine);
  * @ENGINE_RUN_ACCEPT: registers, admin, and fetching, checking and copying
  *	commands; nothing that computes. What a submitter does to learn at once
  *	whether its batch was accepted
+ * @ENGINE_RUN_SMALL: and what one core does sooner than another wakes up
  * @ENGINE_RUN_ALL: everything that can go on
  */
-enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_ALL };
+enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_SMALL, ENGINE_RUN_ALL };
 
 /**
  * engine_run() - do what there is to do, on the calling thread
@@ -75,6 +76,13 @@ enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_ALL };
  * Return: 1 when something moved, else 0.
  */
 int engine_run(struct engine *engine, enum engine_run_mode mode);
+
+/**
+ * engine_give() - a doorbell was written by this thread
+ *
+ * Takes what was submitted, runs what is small, and wakes the service thread for the rest.
+ */
+void engine_give(struct engine *engine);
 
 /**
  * engine_kick() - wake the service thread after a doorbell or register write

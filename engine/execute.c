@@ -46,17 +46,15 @@ static bool fails(struct engine *e, struct command *command)
 {
 	void *host = e->config.host;
 	u32 number = command->queue->number;
-	bool lost = port_fault(host, PORT_FAULT_ECC_UNCORRECTABLE, number);
 
+	command->lost_data = port_fault(host, PORT_FAULT_ECC_UNCORRECTABLE, number);
 	if (port_fault(host, PORT_FAULT_ECC_CORRECTABLE, number))
 		memory_error(command->queue, EMBENG_REG_COUNT_ECC_CORRECTABLE,
 			     EMBENG_EVENT_ECC_CORRECTABLE);
-	if (lost) {
+	if (command->lost_data)
 		memory_error(command->queue, EMBENG_REG_COUNT_ECC_UNCORRECTABLE,
 			     EMBENG_EVENT_ECC_UNCORRECTABLE);
-		admin_fault(e);
-	}
-	if (!lost && !port_fault(host, PORT_FAULT_DMA_ERROR, number))
+	else if (!port_fault(host, PORT_FAULT_DMA_ERROR, number))
 		return false;
 	fault_set(&command->fault, EMBENG_STATUS_INTERNAL, EMBENG_FIELD_NONE, EMBENG_NO_INDEX, 0, 0,
 		  0);
@@ -122,18 +120,22 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
 	bool failed = fails(e, command);
-	u64 began;
+	u64 passed;
 
 	e->busy = true;
 	q->running = true;
 	q->turn = ++e->turn;
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, q->number);
 	port_unlock(e->lock);
-	began = port_now_ns();
+	passed = port_now_ns();
 	if (!failed)
 		model_run(command);
+	passed = port_now_ns() - passed;
 	port_lock(e->lock);
-	*away_ns += busy_with(q, began);
+	busy_with(q, passed);
+	if (command->cmd.opcode == EMBENG_OP_LOOKUP && !command->fault.status)
+		reg_count(e, EMBENG_REG_TIME_LOOKUP, passed);
+	*away_ns += passed;
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, 0);
 	q->running = false;
 	e->busy = false;
@@ -145,7 +147,8 @@ int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 	int moved = 0;
 	struct queue *q = choose(e, &moved);
 
-	if (!q || mode != ENGINE_RUN_ALL || e->busy)
+	if (!q || e->busy || mode == ENGINE_RUN_ACCEPT ||
+	    (mode == ENGINE_RUN_SMALL && !model_is_small(q->oldest)))
 		return moved;
 	run(e, q, away_ns);
 	return 1;

@@ -40,9 +40,8 @@ static bool is_due(struct engine *e, u64 now)
 	       (u64)e->heartbeat_ms * 1000000;
 }
 
-void heartbeat(struct engine *e)
+void heartbeat(struct engine *e, u64 now)
 {
-	u64 now = port_now_ns();
 	u32 beat;
 
 	if (!is_due(e, now) || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
@@ -57,12 +56,15 @@ void heartbeat(struct engine *e)
 
 void heartbeat_piece(struct engine *e)
 {
+	u64 now;
+
 	if (__atomic_add_fetch(&e->pieces, 1, __ATOMIC_RELAXED) % PIECES)
 		return;
 	reg_count(e, EMBENG_REG_PROGRESS, PIECES);
-	if (!is_due(e, port_now_ns()))
+	now = port_now_ns();
+	if (!is_due(e, now))
 		return;
 	port_lock(e->lock);
-	heartbeat(e);
+	heartbeat(e, now);
 	port_unlock(e->lock);
 }

@@ -21,7 +21,7 @@ void registers_reset(struct engine *e);
 int registers_step(struct engine *e); /* boot and control requests; 1 when something moved */
 
 /* heartbeat.c */
-void heartbeat(struct engine *e);
+void heartbeat(struct engine *e, u64 now);
 
 /* boot.c */
 void boot_load(struct engine *e);
@@ -94,11 +94,12 @@ int admin_step(struct engine *e);
 void admin_fault(struct engine *e); /* the device asks for a reset */
 
 /* busy.c */
-/* Core 0 has worked for a queue since @began_ns. Return: how long. */
-u64 busy_with(struct queue *q, u64 began_ns);
+/* Core 0 has worked for a queue so long. */
+void busy_with(struct queue *q, u64 passed_ns);
 
 /* climate.c */
-void climate_step(struct engine *e, bool now); /* @now: however little time has passed */
+void climate_begin(struct engine *e);
+void climate_step(struct engine *e, u64 now); /* does nothing when little time has passed */
 
 /* events.c */
 struct event {

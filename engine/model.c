@@ -142,19 +142,36 @@ enum verdict model_admit(struct command *command, struct wait *wait)
 	return verdict;
 }
 
+/* Of a LOOKUP or UPDATE; an inference has one of its own. */
+static struct batch *batch_of(const struct command *command)
+{
+	const struct queue *q = command->queue;
+
+	if (q->kind == EMBENG_QUEUE_INFERENCE)
+		return command->state;
+	return model_part(command->context->model, command->cmd.step, q->replica)->batch;
+}
+
+bool model_is_small(const struct command *command)
+{
+	const struct engine *e = command->context->engine;
+
+	switch (command->cmd.opcode) {
+	case EMBENG_OP_LOOKUP:
+		return batch_of(command)->bytes < e->inline_bytes;
+	case EMBENG_OP_UPDATE: /* the last one of a step applies those of all replicas */
+		return model_replicas(command->context->model) == 1 &&
+		       batch_of(command)->bytes < e->inline_bytes;
+	default:
+		return false;
+	}
+}
+
 static u16 accept_lookup(struct command *command)
 {
-	struct model *model = command->context->model;
 	bool training = command->queue->kind == EMBENG_QUEUE_INPUT;
-	struct batch *batch = command->state;
-	u64 begun = port_now_ns();
-	u16 status;
 
-	if (training)
-		batch = model_part(model, command->cmd.step, command->queue->replica)->batch;
-	status = batch_accept(command, batch, training);
-	reg_count(model->engine, EMBENG_REG_TIME_CHECK, port_now_ns() - begun);
-	return status;
+	return batch_accept(command, batch_of(command), training);
 }
 
 u16 model_accept(struct command *command)

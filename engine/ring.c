@@ -34,7 +34,7 @@ static u64 strikes(const struct queue *q, enum port_fault fault)
 
 static void publish(struct queue *q)
 {
-	if (q->publish_ns > port_now_ns())
+	if (q->publish_ns && q->publish_ns > port_now_ns())
 		return;
 	q->publish_ns = 0;
 	q->late = false;

@@ -49,7 +49,7 @@ static void help(struct workers *w, u32 worker)
 	ADD(&w->inside, 1);
 	if (LOAD(&w->open)) {
 		do_tasks(w, worker);
-		busy_core(w->engine, worker, began);
+		busy_core(w->engine, worker, port_now_ns() - began);
 	}
 	if (ADD(&w->inside, -1u) == 1 && LOAD(&w->waiting))
 		port_event_signal(w->left);

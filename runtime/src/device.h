@@ -61,6 +61,7 @@ struct queue_config {
  * @run: do the device's work on this thread where the device is in this
  *	process. True when something moved
  * @kick: a doorbell was written
+ * @give: the same, and small work is done on this thread, as by @run
  * @lost: 0, or why nothing will move any more: -ENODEV, -ESHUTDOWN with a sentence.
  *	@dead: a ring of it says so
  * @event_read: number of events so far
@@ -91,6 +92,7 @@ struct device_ops {
 			  uint64_t cookie);
 	bool (*run)(struct device *d, bool all);
 	void (*kick)(struct device *d);
+	void (*give)(struct device *d);
 	int (*lost)(struct device *d, bool dead);
 	uint32_t (*event_read)(struct device *d);
 	void (*event_wait)(struct device *d, uint32_t seen, uint64_t timeout_ns);

@@ -212,8 +212,7 @@ static int submit_update(struct embeng *e, struct slot *slot, const struct emben
 	e->replicas[slot->replica].handed_in = slot->step;
 	e->counters.updates++;
 	pthread_mutex_unlock(&e->lock);
-	e->device->ops->run(e->device, false);
-	e->device->ops->kick(e->device);
+	e->device->ops->give(e->device);
 	e->device->ops->event_signal(e->device);
 	pthread_mutex_lock(&e->lock);
 	session_reap(e);

@@ -78,6 +78,11 @@ static void soft_kick(struct device *d)
 	engine_kick(of(d)->engine);
 }
 
+static void soft_give(struct device *d)
+{
+	engine_give(of(d)->engine);
+}
+
 static int soft_lost(struct device *d, bool dead)
 {
 	(void)d;
@@ -134,6 +139,7 @@ static const struct device_ops soft_ops = {
 	.queue_destroy = soft_queue_destroy,
 	.run = soft_run,
 	.kick = soft_kick,
+	.give = soft_give,
 	.lost = soft_lost,
 	.event_read = soft_event_read,
 	.event_wait = soft_event_wait,

@@ -161,8 +161,7 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	if (train)
 		r->looked_up = slot->step;
 	pthread_mutex_unlock(&e->lock);
-	e->device->ops->run(e->device, false);
-	e->device->ops->kick(e->device);
+	e->device->ops->give(e->device);
 	pthread_mutex_lock(&e->lock);
 	/* The depth has room, so acceptance waits for nothing that a program does. */
 	ret = wait_until(e, is_accepted, &slot->lookup, deadline_never());

@@ -142,6 +142,9 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 {
 	uint32_t idle = 0;
 
+	/* Small work was done when it was given. */
+	if (is_settled(e, ready, arg))
+		return 0;
 	for (;;) {
 		uint32_t seen = e->device->ops->event_read(e->device);
 		bool armed = idle > SPINS, moved, still;

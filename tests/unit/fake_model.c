@@ -47,6 +47,12 @@ enum verdict model_ready(struct command *command, struct wait *wait)
 	return command->cmd.step > fake.ready ? wait_for(command, wait) : VERDICT_READY;
 }
 
+bool model_is_small(const struct command *command)
+{
+	(void)command;
+	return fake.small;
+}
+
 void model_run(struct command *command)
 {
 	fake.log[fake.runs++ % FAKE_LOG] = command->cmd.cookie;

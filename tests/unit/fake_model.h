@@ -10,6 +10,7 @@
 struct fake_model {
 	u64 admitted, ready;			/* highest step that may be admitted, that may run */
 	u16 accept_status;			/* what accept fails with */
+	bool small;				/* what model_is_small() says */
 	void (*accepting)(struct command *c);	/* called inside model_accept() */
 	void (*running)(struct command *c);	/* called inside model_run() */
 	u64 log[FAKE_LOG];			/* cookies in the order they ran */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Commands that are taken before they may run: lookups ahead, drains. */
+#include <unistd.h>
+
 #include "ring_help.h"
 
 START_TEST(lookups_are_accepted_ahead_and_done_in_order)
@@ -122,6 +124,53 @@ START_TEST(accepting_computes_nothing)
 }
 END_TEST
 
+/* Small work is done when it was given; the rest is left, and a sleeper woken for it. */
+START_TEST(giving_does_what_is_small)
+{
+	struct embeng_cmd cmd = lookup(1);
+	struct embeng_cqe cqe;
+	struct rig_queue *q;
+
+	start();
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	fake.small = _i;
+	rig_submit(q, &cmd);
+	engine_give(rig->engine);
+	ck_assert_uint_eq(fake.runs, _i);
+	ck_assert(rig_reap(q, &cqe));
+	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_ACCEPTED);
+	ck_assert_int_eq(rig_reap(q, &cqe), _i);
+	ck_assert_int_eq(engine_run(rig->engine, ENGINE_RUN_ALL), !_i);
+	ck_assert_uint_eq(fake.runs, 1);
+	rig_free(rig);
+}
+END_TEST
+
+/* Nobody runs the engine but its own thread, which sleeps when nothing comes for a while. */
+START_TEST(what_is_not_small_wakes_the_service)
+{
+	struct embeng_cmd cmd;
+	struct embeng_cqe cqe;
+	struct rig_queue *q;
+
+	rig = rig_new(1, 1);
+	fake = (struct fake_model){.admitted = U64_MAX, .ready = U64_MAX};
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	for (u64 step = 1; step <= 20; step++) {
+		usleep(500 * (step % 4));
+		cmd = lookup(step);
+		rig_submit(q, &cmd);
+		engine_give(rig->engine);
+		do {
+			while (!rig_reap(q, &cqe))
+				usleep(10);
+		} while (cqe.flags != EMBENG_CQE_DONE);
+		ck_assert_uint_eq(cqe.step, step);
+	}
+	rig_free(rig);
+}
+END_TEST
+
 #define WAITERS 4u
 #define STEPS 3u
 
@@ -181,6 +230,8 @@ static void add(TCase *t)
 	tcase_add_test(t, a_refused_lookup_answers_at_once);
 	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
 	tcase_add_test(t, accepting_computes_nothing);
+	tcase_add_loop_test(t, giving_does_what_is_small, 0, 2);
+	tcase_add_test(t, what_is_not_small_wakes_the_service);
 	tcase_add_test(t, a_higher_priority_goes_first);
 	tcase_add_test(t, equals_take_turns);
 }

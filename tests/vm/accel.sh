@@ -153,6 +153,7 @@ for path in mapped validated; do
 	# Of the library, written for any device.
 	program $path unit-test_session 8
 	program $path unit-test_gradients 11
+	program $path unit-test_partitioned_batch 3
 	program $path unit-test_deadline 5
 	program $path unit-test_buffer 3
 	program $path unit-test_checkpoint 10

@@ -74,6 +74,7 @@ static const struct device_ops accel_ops = {
 	.fence_signalled = accel_fence_signalled,
 	.run = accel_run,
 	.kick = accel_kick,
+	.give = accel_kick,
 	.lost = accel_lost,
 	.event_read = accel_event_read,
 	.event_wait = accel_event_wait,
