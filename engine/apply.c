@@ -30,8 +30,8 @@ int update_partition(struct model *model, u64 number, u32 index)
 
 			if (model->blob.features[i].table != index)
 				continue;
-			p->sources[sources++] = (struct partition_source){ f->rows.data, first,
-									   f->occurrences };
+			p->sources[sources++] = (struct partition_source){
+				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences };
 			first += f->occurrences;
 		}
 	}

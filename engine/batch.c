@@ -231,6 +231,7 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 	u16 status = check_form(&f->given, index, batch_sequence(model, index, f), fault);
 
 	f->weighted = mem_given(&f->given.weights);
+	f->narrow = batch_narrow(&model->tables[model->blob.features[index].table].record);
 	if (!status)
 		status = check_counts(model, f, index, fault);
 	if (!status)

@@ -19,7 +19,7 @@ struct buffer {
  * @outputs: rows of the activations: samples, or samples * max_sequence_length
  * @occurrences: rows that are read
  * @asked: ids that count as asked for: not those beyond a sequence's length
- * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy
+ * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy; u32 when they are @narrow
  * @bag: [outputs + 1] u64, into @rows
  * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity
  * @weights: [occurrences] f32, when given
@@ -31,7 +31,7 @@ struct batch_feature {
 	struct embeng_lookup_feature given;
 	u64 outputs, occurrences, asked;
 	u64 dropped, clamped, zeroed;
-	bool weighted, scaled, identity;
+	bool weighted, scaled, identity, narrow;
 	bool placed; /* a stack has it as a member */
 	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
 };
@@ -73,6 +73,36 @@ static inline u64 batch_sequence(const struct model *model, u32 feature,
 		       model->blob.features[feature].max_sequence_length : 0;
 }
 
+/* Ids outside a table are kept as they were given until its policy says what they mean. */
+static inline bool batch_narrow(const struct embeng_record_table *table)
+{
+	return table->out_of_range == EMBENG_OUT_OF_RANGE_ERROR && table->rows <= U32_MAX;
+}
+
+/* Rows of a feature are in one of two widths; NULL in the other. */
+static inline const u64 *batch_wide_rows(const struct batch_feature *f)
+{
+	return f->narrow ? NULL : f->rows.data;
+}
+
+static inline const u32 *batch_narrow_rows(const struct batch_feature *f)
+{
+	return f->narrow ? f->rows.data : NULL;
+}
+
+static inline u64 batch_row(const struct batch_feature *f, u64 k)
+{
+	return f->narrow ? batch_narrow_rows(f)[k] : batch_wide_rows(f)[k];
+}
+
+static inline void batch_put_row(struct batch_feature *f, u64 k, u64 row)
+{
+	if (f->narrow)
+		((u32 *)f->rows.data)[k] = (u32)row;
+	else
+		((u64 *)f->rows.data)[k] = row;
+}
+
 /* Buffers of a feature, in the order of its members. */
 enum batch_buffer {
 	BATCH_ROWS,
@@ -93,11 +123,12 @@ enum batch_buffer {
  * @weighted: with weights
  * @scaled: outputs have scales
  * @identity: id k is output k
+ * @narrow: rows are kept in 32 bits
  * @training: gradients will come
  */
 struct batch_size {
 	u64 samples, ids, length;
-	bool weighted, scaled, identity, training;
+	bool weighted, scaled, identity, narrow, training;
 };
 
 /* Bytes of each buffer that such an input needs; 0: none. -1 when no number says it. */

@@ -16,7 +16,8 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS])
 	if (__builtin_add_overflow(outputs, 1, &bags))
 		return -1;
 	memset(bytes, 0, BATCH_BUFFERS * sizeof(*bytes));
-	if (times(size->ids, 8, &bytes[BATCH_ROWS]) || times(bags, 8, &bytes[BATCH_BAG]))
+	if (times(size->ids, size->narrow ? 4 : 8, &bytes[BATCH_ROWS]) ||
+	    times(bags, 8, &bytes[BATCH_BAG]))
 		return -1;
 	/* Counts above fit 61 bits, and so do these. */
 	if (size->training && !size->identity)
@@ -54,13 +55,15 @@ int batch_fit(struct model *model, struct batch_feature *f, const struct batch_s
 struct batch_size batch_largest(const struct blob *blob, u32 feature, bool training)
 {
 	const struct embeng_record_feature *record = &blob->features[feature];
+	const struct embeng_record_table *table = &blob->tables[record->table];
 
 	return (struct batch_size){
 		.samples = record->max_samples,
 		.ids = record->max_ids,
 		.length = record->max_sequence_length,
-		.scaled = batch_scaled(blob->tables[record->table].combiner, EMBENG_FORM_CSR,
+		.scaled = batch_scaled(table->combiner, EMBENG_FORM_CSR,
 				       record->max_sequence_length),
+		.narrow = batch_narrow(table),
 		.training = training,
 	};
 }

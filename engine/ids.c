@@ -5,7 +5,8 @@
  */
 #include "batch.h"
 
-#define COPY_IDS 512u /* a page of them at once */
+#define COPY_IDS 128u	 /* at once; they fit a kernel's stack */
+#define FETCH_AHEAD 512u /* ids; processors do not fetch ahead beyond a page */
 
 void ids_widen(u64 *to, const void *from, u64 count, u32 width)
 {
@@ -52,45 +53,79 @@ static u16 check_finite(const u32 *weights, u64 count, u32 feature, struct fault
 	return 0;
 }
 
-/* Limits are below 2^63, so one sign or the other tells. */
+/* The sign tells: limits are below 2^63. */
+static u64 outside(u64 id, u64 limit)
+{
+	return id | (limit - 1 - id);
+}
+
 static bool any_outside(const u64 *ids, u64 count, u64 limit)
 {
 	u64 bad = 0;
 
 	for (u64 i = 0; i < count; i++)
-		bad |= ids[i] | (limit - 1 - ids[i]);
+		bad |= outside(ids[i], limit);
 	return bad >> 63;
 }
 
-/* Processors do not fetch ahead beyond a page. */
-static void fetch_ids(const u8 *from, u32 width)
+/* What is given of ids, and the rows that there are. */
+struct given_ids {
+	const u8 *from;
+	u64 count, limit;
+	u32 width;
+};
+
+/* How many come next, copied to @to while some further on are fetched. */
+static u64 copy_block(const struct given_ids *ids, u64 at, u64 *to)
 {
-	for (u32 at = 0; at < COPY_IDS * width; at += 64)
-		__builtin_prefetch(from + at);
+	u64 left = ids->count - at, n = left < COPY_IDS ? left : COPY_IDS;
+	const u8 *from = ids->from + at * ids->width;
+
+	for (u32 byte = 0; left >= FETCH_AHEAD + COPY_IDS && byte < n * ids->width; byte += 64)
+		__builtin_prefetch(from + FETCH_AHEAD * ids->width + byte);
+	ids_widen(to, from, n, ids->width);
+	return n;
 }
 
 /* Checked while a block of the copy is in the nearest cache. Return: whether any is outside. */
-static bool copy_ids(u64 *to, const u8 *from, u64 count, u32 width, u64 limit)
+static bool copy_wide(u64 *to, const struct given_ids *ids)
 {
 	bool outside = false;
 
-	for (u64 at = 0, n; at < count; at += n) {
-		n = count - at < COPY_IDS ? count - at : COPY_IDS;
-		if (n < count - at)
-			fetch_ids(from + (at + n) * width, width);
-		ids_widen(to + at, from + at * width, n, width);
-		outside |= any_outside(to + at, n, limit);
+	for (u64 at = 0, n; at < ids->count; at += n) {
+		n = copy_block(ids, at, to + at);
+		outside |= any_outside(to + at, n, ids->limit);
 	}
 	return outside;
 }
 
-static u16 outside_fault(const u64 *ids, u64 limit, u32 feature, struct fault *fault)
+/* @ids: of which the first is id @at of the feature, and one is outside. */
+static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct fault *fault)
 {
 	u64 i = 0;
 
 	while (ids[i] < limit)
 		i++;
-	return fault_set(fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, i, ids[i], limit);
+	return fault_set(fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, at + i, ids[i], limit);
+}
+
+/* The block is as private as what is kept of it. */
+static u16 copy_narrow(u32 *to, const struct given_ids *ids, u32 feature, struct fault *fault)
+{
+	u64 block[COPY_IDS];
+
+	for (u64 at = 0, n; at < ids->count; at += n) {
+		u64 bad = 0;
+
+		n = copy_block(ids, at, block);
+		for (u64 i = 0; i < n; i++) {
+			bad |= outside(block[i], ids->limit);
+			to[at + i] = (u32)block[i];
+		}
+		if (bad >> 63)
+			return outside_fault(block, at, ids->limit, feature, fault);
+	}
+	return 0;
 }
 
 /* Row of an id under the table's policy. Return: false to leave it out. */
@@ -155,17 +190,16 @@ static u64 place_sample(const struct table *table, struct batch_feature *f, u64 
 			u64 kept)
 {
 	const u64 *offsets = f->offsets.data;
-	u64 *rows = f->rows.data, *bag = (u64 *)f->bag.data + sample * length;
-	u64 position = 0;
+	u64 *bag = (u64 *)f->bag.data + sample * length, position = 0;
 
 	for (u64 i = offsets[sample]; i < offsets[sample + 1] && position < length; i++) {
-		u64 row = rows[i];
+		u64 row = batch_row(f, i);
 
 		f->asked++;
 		if (!apply_policy(table, f, &row))
 			continue;
 		bag[position++] = kept;
-		rows[kept++] = row;
+		batch_put_row(f, kept++, row);
 	}
 	for (; position < length; position++)
 		bag[position] = kept;
@@ -199,6 +233,7 @@ static int need_all(struct model *model, u32 combiner, struct batch_feature *f, 
 		.weighted = f->weighted,
 		.scaled = f->scaled = batch_scaled(combiner, f->given.form, length),
 		.identity = f->identity,
+		.narrow = f->narrow,
 		.training = training,
 	};
 
@@ -222,6 +257,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	const struct embeng_record_feature *record = &model->blob.features[feature];
 	const struct table *table = &model->tables[record->table];
 	u64 samples = f->given.sample_count, ids = f->given.id_count;
+	const struct given_ids given = { in->ids, ids, table->record.rows, f->given.id_width };
 	u16 status = 0;
 
 	if (f->given.form == EMBENG_FORM_DENSE) {
@@ -232,9 +268,12 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	}
 	if (status)
 		return status;
-	*outside = copy_ids(f->rows.data, in->ids, ids, f->given.id_width, table->record.rows);
+	if (f->narrow)
+		status = copy_narrow(f->rows.data, &given, feature, fault);
+	else
+		*outside = copy_wide(f->rows.data, &given);
 	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)
-		status = outside_fault(f->rows.data, table->record.rows, feature, fault);
+		status = outside_fault(f->rows.data, 0, given.limit, feature, fault);
 	if (!status && f->weighted && ids) {
 		memcpy(f->weights.data, in->weights, ids * 4);
 		COPIED();

@@ -12,11 +12,13 @@ struct workers;
 /**
  * struct partition_source - rows of a stretch of occurrences
  * @rows: [count], KERNEL_ROW_ZERO is left out
+ * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
  * @first: number of its first occurrence; sources follow each other without gap
  * @count: occurrences
  */
 struct partition_source {
 	const u64 *rows;
+	const u32 *narrow;
 	u64 first;
 	u64 count;
 };

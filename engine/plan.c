@@ -32,14 +32,16 @@ static u64 grown(u64 have, u64 bytes)
 static struct batch_size size_of(const struct planner *p, u32 feature, bool training)
 {
 	const struct plan_input *input = &p->plan->inputs[feature];
-	u32 combiner = p->blob.tables[p->blob.features[feature].table].combiner;
+	const struct embeng_record_table *table =
+		&p->blob.tables[p->blob.features[feature].table];
 
 	return (struct batch_size){
 		.samples = input->samples,
 		.ids = input->ids,
 		.length = input->length,
 		.weighted = input->weighted,
-		.scaled = batch_scaled(combiner, EMBENG_FORM_CSR, input->length),
+		.scaled = batch_scaled(table->combiner, EMBENG_FORM_CSR, input->length),
+		.narrow = batch_narrow(table),
 		.training = training,
 	};
 }

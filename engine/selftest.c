@@ -23,7 +23,7 @@ struct run {
 	struct kernel_update update;
 	struct kernel_segment segment;
 	u64 *bag;
-	u64 *rows;
+	u32 *rows;
 	float *scales, *coef, *out, *table, *slots;
 	u32 *sample; /* of each occurrence */
 	u32 *sorted; /* occurrences by row */
@@ -129,7 +129,7 @@ static void look_up(struct run *run)
 		.stride = t->dim,
 		.dim = t->dim,
 		.prefetch = prefetch_rows(0, PREFETCH_LOOKUP, t->dim, U64_MAX),
-		.rows = run->rows,
+		.narrow = run->rows,
 		.rows_count = t->ids,
 		.weights = weights,
 		.scales = run->scales,

@@ -182,6 +182,7 @@ static struct batch_size size_of(const struct stack_member *m, u64 ids, bool tra
 		.samples = m->f->outputs,
 		.ids = ids,
 		.weighted = true,
+		.narrow = m->f->narrow,
 		.training = training,
 	};
 }
@@ -231,7 +232,7 @@ static void place_items(const struct taking *t, bool training)
 		struct batch_feature *f = t->stack->members[item->place >> MEMBER_SHIFT].f;
 		u64 k = ((u64 *)f->bag.data)[item->sample]++;
 
-		((u64 *)f->rows.data)[k] = item->place & ROW_MASK;
+		batch_put_row(f, k, item->place & ROW_MASK);
 		((u32 *)f->weights.data)[k] = item->gain;
 		if (training)
 			((u32 *)f->outputs_of.data)[k] = item->sample;

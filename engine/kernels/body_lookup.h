@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* Part of body.h: pooling, scales. */
 
-INLINE const float *lookup_row(const struct kernel_bag_work *w, u64 k)
-{
-	u64 row = w->rows[k];
+/* What is known while compiling. */
+struct lookup_form {
+	bool weighted, quantized, stream, narrow;
+};
 
-	return row == KERNEL_ROW_ZERO ? w->zero_row : w->table + row * w->stride;
+INLINE bool lookup_is_zero(const struct kernel_bag_work *w, u64 k, const bool narrow)
+{
+	return !narrow && w->rows[k] == KERNEL_ROW_ZERO;
 }
 
-INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats)
+INLINE const float *lookup_row(const struct kernel_bag_work *w, u64 k, const bool narrow)
 {
-	u64 row;
+	u64 row = narrow ? w->narrow[k] : w->rows[k];
 
-	if (w->rows_count - k <= w->prefetch)
+	return lookup_is_zero(w, k, narrow) ? w->zero_row : w->table + row * w->stride;
+}
+
+INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats,
+			 const bool narrow)
+{
+	if (w->rows_count - k <= w->prefetch || lookup_is_zero(w, k + w->prefetch, narrow))
 		return;
-	row = w->rows[k + w->prefetch];
-	if (row != KERNEL_ROW_ZERO)
-		prefetch_floats(w->table + row * w->stride + column, floats);
+	prefetch_floats(lookup_row(w, k + w->prefetch, narrow) + column, floats);
 }
 
 INLINE bool lookup_resumes(const struct kernel_bag_work *w, u64 sample)
 {
 	return w->resume && !sample;
 }
-
-/* What is known while compiling. */
-struct lookup_form {
-	bool weighted, quantized, stream;
-};
 
 /* count vectors of one sample, the last of n floats, accumulated in registers. */
 INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column, const u32 count,
@@ -43,15 +45,15 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 			acc[i] = vec_get(out + i * VEC, i + 1 < count ? VEC : n);
 	}
 	for (u64 k = w->bag[sample]; k < end; k++) {
-		const float *row = lookup_row(w, k) + column;
+		const float *row = lookup_row(w, k, form.narrow) + column;
 
 		if (w->prefetch)
-			lookup_ahead(w, k, column, (count - 1) * VEC + (u32)n);
+			lookup_ahead(w, k, column, (count - 1) * VEC + (u32)n, form.narrow);
 		UNROLL
 		for (u32 i = 0; i < count; i++) {
 			vec x = vec_get(row + i * VEC, i + 1 < count ? VEC : n);
 
-			if (form.quantized && w->rows[k] != KERNEL_ROW_ZERO)
+			if (form.quantized && !lookup_is_zero(w, k, form.narrow))
 				x = vec_quantize(x, w->quantization);
 			acc[i] = form.weighted ? vec_fma(vec_all(w->weights[k]), x, acc[i]) : acc[i] + x;
 		}
@@ -83,16 +85,17 @@ INLINE void lookup_rest(const struct kernel_bag_work *w, u64 sample, u64 column,
 	}
 }
 
-INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 column)
+INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 column,
+			  const bool narrow)
 {
 	float *out = w->out + sample * w->out_stride + column;
 	u64 end = w->bag[sample + 1];
 	float acc = lookup_resumes(w, sample) ? *out : 0.0f;
 
 	for (u64 k = w->bag[sample]; k < end; k++) {
-		float x = lookup_row(w, k)[column];
+		float x = lookup_row(w, k, narrow)[column];
 
-		if (w->quantization && w->rows[k] != KERNEL_ROW_ZERO)
+		if (w->quantization && !lookup_is_zero(w, k, narrow))
 			x = one_quantize(x, w->quantization);
 		acc = w->weights ? one_fma(w->weights[k], x, acc) : acc + x;
 	}
@@ -120,20 +123,29 @@ INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 		}
 		lookup_rest(w, s, c, left / VEC, VEC, form);
 		for (c += left / VEC * VEC; c < w->dim; c++)
-			lookup_column(w, s, c);
+			lookup_column(w, s, c, form.narrow);
 	}
+}
+
+INLINE void lookup_rows(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
+{
+	if (w->quantization)
+		lookup_samples(w, first, last,
+			       (struct lookup_form){ w->weights, true, false, narrow });
+	else if (w->weights)
+		lookup_samples(w, first, last, (struct lookup_form){ true, false, false, narrow });
+	else if (VEC_STREAMS && w->stream)
+		lookup_samples(w, first, last, (struct lookup_form){ false, false, true, narrow });
+	else
+		lookup_samples(w, first, last, (struct lookup_form){ false, false, false, narrow });
 }
 
 static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 {
-	if (w->quantization)
-		lookup_samples(w, first, last, (struct lookup_form){ w->weights, true, false });
-	else if (w->weights)
-		lookup_samples(w, first, last, (struct lookup_form){ true, false, false });
-	else if (VEC_STREAMS && w->stream)
-		lookup_samples(w, first, last, (struct lookup_form){ false, false, true });
+	if (w->narrow)
+		lookup_rows(w, first, last, true);
 	else
-		lookup_samples(w, first, last, (struct lookup_form){ false, false, false });
+		lookup_rows(w, first, last, false);
 	if (VEC_STREAMS && w->stream)
 		vec_stream_end();
 }

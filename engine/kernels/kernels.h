@@ -40,8 +40,9 @@ struct kernel_quantization {
  * @dim: floats of a row
  * @prefetch: how many occurrences ahead rows are prefetched; 0 = not at all
  * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
- * @rows_count: of @rows; prefetching goes on past a call's last sample up to here
- * @zero_row: dim zeros, read for KERNEL_ROW_ZERO; NULL when @rows has none
+ * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
+ * @rows_count: of either; prefetching goes on past a call's last sample up to here
+ * @zero_row: dim zeros, read for KERNEL_ROW_ZERO; NULL when there is none
  * @quantization: of rows, not of @zero_row; NULL = none
  * @weights: per occurrence; NULL = all 1
  * @scales: per sample; NULL = all 1
@@ -59,6 +60,7 @@ struct kernel_bag_work {
 	u32 dim;
 	u32 prefetch;
 	const u64 *rows;
+	const u32 *narrow;
 	u64 rows_count;
 	const float *zero_row;
 	const struct kernel_quantization *quantization;

@@ -9,6 +9,7 @@
 struct bags {
 	u64 bag[SAMPLES + 1];
 	u64 rows[SAMPLES * 20];
+	u32 narrow[SAMPLES * 20]; /* the same without rows that are not there */
 	float *weights, *scales;
 };
 
@@ -17,8 +18,10 @@ static void bags_draw(struct bags *b)
 	b->bag[0] = 0;
 	for (u32 s = 0; s < SAMPLES; s++)
 		b->bag[s + 1] = b->bag[s] + (random_below(3) ? random_below(20) : 0);
-	for (u64 k = 0; k < b->bag[SAMPLES]; k++)
-		b->rows[k] = random_below(10) ? random_below(ROWS) : KERNEL_ROW_ZERO;
+	for (u64 k = 0; k < b->bag[SAMPLES]; k++) {
+		b->narrow[k] = (u32)random_below(ROWS);
+		b->rows[k] = random_below(10) ? b->narrow[k] : KERNEL_ROW_ZERO;
+	}
 	b->weights = random_values(b->bag[SAMPLES]);
 	b->scales = random_values(SAMPLES);
 }
@@ -51,6 +54,9 @@ static void looked_up(const struct kernel_ops *ops, bool weighted, bool scaled, 
 		w.weights = weighted ? b.weights : NULL;
 		w.scales = scaled ? b.scales : NULL;
 		w.quantization = quantized ? &levels : NULL;
+		ops->lookup(&w, 0, SAMPLES);
+		hash_floats(&hash, out, (u64)SAMPLES * dim);
+		w.narrow = b.narrow;
 		ops->lookup(&w, 0, SAMPLES);
 		hash_floats(&hash, out, (u64)SAMPLES * dim);
 		bags_free(&b);

@@ -13,20 +13,40 @@
 struct batch {
 	u64 bag[SAMPLES + 1];
 	u64 *rows;
+	u32 *narrow; /* one of the two */
 	float *weights;
 	float *scales;
 };
 
+static u64 *rows_random(u64 count)
+{
+	u64 *rows = malloc((count + 1) * sizeof(*rows));
+
+	for (u64 k = 0; k < count; k++)
+		rows[k] = random_below(10) ? random_below(ROWS) : KERNEL_ROW_ZERO;
+	return rows;
+}
+
+static u32 *narrow_random(u64 count)
+{
+	u32 *rows = malloc((count + 1) * sizeof(*rows));
+
+	for (u64 k = 0; k < count; k++)
+		rows[k] = (u32)random_below(ROWS);
+	return rows;
+}
+
 /* Every third sample or so is empty. */
-static struct batch batch_random(void)
+static struct batch batch_random(bool narrow)
 {
 	struct batch b = { .bag = { 0 } };
 
 	for (u32 s = 0; s < SAMPLES; s++)
 		b.bag[s + 1] = b.bag[s] + random_below(3) * random_below(12);
-	b.rows = malloc((b.bag[SAMPLES] + 1) * sizeof(*b.rows));
-	for (u64 k = 0; k < b.bag[SAMPLES]; k++)
-		b.rows[k] = random_below(10) ? random_below(ROWS) : KERNEL_ROW_ZERO;
+	if (narrow)
+		b.narrow = narrow_random(b.bag[SAMPLES]);
+	else
+		b.rows = rows_random(b.bag[SAMPLES]);
 	b.weights = random_values(b.bag[SAMPLES]);
 	b.scales = random_values(SAMPLES);
 	return b;
@@ -35,6 +55,7 @@ static struct batch batch_random(void)
 static void batch_free(struct batch *b)
 {
 	free(b->rows);
+	free(b->narrow);
 	free(b->weights);
 	free(b->scales);
 }
@@ -52,10 +73,10 @@ static float expected(const struct kernel_bag_work *w, u64 sample, u32 column)
 
 	for (u64 k = w->bag[sample]; k < w->bag[sample + 1]; k++) {
 		float weight = w->weights ? w->weights[k] : 1.0f;
-		float x = w->rows[k] == KERNEL_ROW_ZERO ? 0.0f :
-							  w->table[w->rows[k] * w->stride + column];
+		u64 row = w->narrow ? w->narrow[k] : w->rows[k];
+		float x = row == KERNEL_ROW_ZERO ? 0.0f : w->table[row * w->stride + column];
 
-		if (w->quantization && w->rows[k] != KERNEL_ROW_ZERO)
+		if (w->quantization && row != KERNEL_ROW_ZERO)
 			x = quantized(w->quantization, x);
 		acc = fmaf(weight, x, acc);
 	}
@@ -87,12 +108,12 @@ static void check_dim(const struct kernel_ops *ops, u32 dim)
 
 	kernel_quantization_set(&levels, 2 + (u32)random_below(40), bits_of(-0.75f), bits_of(0.5f));
 
-	for (u32 form = 0; form < 8; form++) {
-		struct batch b = batch_random();
+	for (u32 form = 0; form < 16; form++) {
+		struct batch b = batch_random(form & 8);
 		struct kernel_bag_work w = {
 			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (form & 1),
-			.rows = b.rows, .rows_count = b.bag[SAMPLES], .zero_row = zero,
-			.weights = form & 1 ? b.weights : NULL, .bag = b.bag,
+			.rows = b.rows, .narrow = b.narrow, .rows_count = b.bag[SAMPLES],
+			.zero_row = zero, .weights = form & 1 ? b.weights : NULL, .bag = b.bag,
 			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,
 			.quantization = form & 4 ? &levels : NULL,
 		};
@@ -128,11 +149,12 @@ START_TEST(test_streams_equal_the_rule)
 		float *table = random_values(ROWS * dim), *zero = calloc(dim, sizeof(*zero));
 		float *out = aligned_alloc(64, SAMPLES * dim * sizeof(*out));
 
-		for (u32 form = 0; form < 4; form++) {
-			struct batch b = batch_random();
+		for (u32 form = 0; form < 8; form++) {
+			struct batch b = batch_random(form & 4);
 			struct kernel_bag_work w = {
 				.table = table, .stride = dim, .dim = dim, .prefetch = 8,
-				.rows = b.rows, .rows_count = b.bag[SAMPLES], .zero_row = zero,
+				.rows = b.rows, .narrow = b.narrow,
+				.rows_count = b.bag[SAMPLES], .zero_row = zero,
 				.weights = form & 1 ? b.weights : NULL, .bag = b.bag,
 				.scales = form & 2 ? b.scales : NULL, .out = out,
 				.out_stride = dim, .stream = true,
@@ -215,7 +237,7 @@ static float expected_scale(u32 combiner, const float *weights, u64 n)
 
 static void check_scales(const struct kernel_ops *ops, u32 combiner, bool weighted)
 {
-	struct batch b = batch_random();
+	struct batch b = batch_random(false);
 	float scales[SAMPLES], *coef = malloc((b.bag[SAMPLES] + 1) * sizeof(*coef));
 	struct kernel_scale_work w = { .combiner = combiner, .bag = b.bag, .scales = scales,
 				       .weights = weighted ? b.weights : NULL, .coef = coef };

@@ -35,10 +35,24 @@ static void check(const struct partition *p, const u64 *rows, u64 count)
 	ck_assert_uint_eq(seen, kept);
 }
 
+/* The same rows in 32 bits, where they have them. */
+static u32 *narrow_of(const u64 *rows, u64 count, u64 limit, bool zeros)
+{
+	u32 *narrow = malloc((count + 1) * 4);
+
+	for (u64 i = 0; i < count; i++)
+		narrow[i] = (u32)rows[i];
+	if (limit <= U32_MAX && !zeros && draw(2))
+		return narrow;
+	free(narrow);
+	return NULL;
+}
+
 static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 {
 	struct partition p = { 0 };
 	u64 *rows = malloc((count + 1) * 8);
+	u32 *narrow;
 
 	p.sources = calloc(2, sizeof(*p.sources));
 	for (u64 i = 0; i < count; i++) {
@@ -48,11 +62,15 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	}
 	if (count)
 		rows[count / 2] = limit - 1;
-	p.sources[0] = (struct partition_source){ rows, 0, count / 3 };
-	p.sources[1] = (struct partition_source){ rows + count / 3, count / 3, count - count / 3 };
+	narrow = narrow_of(rows, count, limit, zeros);
+	p.sources[0] = (struct partition_source){ rows, narrow, 0, count / 3 };
+	p.sources[1] = (struct partition_source){ rows + count / 3,
+						  narrow ? narrow + count / 3 : NULL, count / 3,
+						  count - count / 3 };
 	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
 	check(&p, rows, count);
 	partition_free(&p);
+	free(narrow);
 	free(rows);
 }
 
