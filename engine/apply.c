@@ -61,6 +61,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.grad_row = f->identity ? NULL : f->outputs_of.data,
 		.coef = batch_coef(f),
 		.replica = replica,
+		.far = view->length > PREFETCH_GRADIENT_BYTES,
 	};
 
 	if (!s.gradients) {

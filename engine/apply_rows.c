@@ -225,8 +225,6 @@ static void update_task(void *arg, u64 task, u32 worker)
 			hot_row_each(apply, &p->groups[first], scratch);
 		return;
 	}
-	if (ahead > apply->update.prefetch)
-		ahead = apply->update.prefetch;
 	port_fpu_begin(&fpu);
 	model->engine->kernels->update_rows(&apply->update, p->groups + first, last - first, ahead,
 					    p->order, scratch);

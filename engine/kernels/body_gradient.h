@@ -16,6 +16,20 @@ INLINE const float *occurrence_gradient(const struct kernel_segment *s, u64 occu
 	return s->gradients + (s->grad_row ? s->grad_row[at] : at) * s->stride;
 }
 
+/* Sorted by row, occurrences lie scattered: finding a gradient misses the cache, too. */
+INLINE void prefetch_occurrence(const struct kernel_segment *s, u64 occurrence)
+{
+	u64 at = occurrence - s->first;
+
+	if (s->grad_row)
+		__builtin_prefetch(&s->grad_row[at], 0, 2);
+	if (s->coef)
+		__builtin_prefetch(&s->coef[at], 0, 2);
+}
+
+/* Occurrences of a run that are looked for ahead of their turn. */
+#define RUN_AHEAD 32u
+
 /* Addresses once per run, not once per block of columns. Return: whether coefs count. */
 INLINE bool run_resolve(const struct kernel_update *u, const u32 *occ, u64 n,
 			struct kernel_scratch *scratch)
@@ -28,6 +42,8 @@ INLINE bool run_resolve(const struct kernel_update *u, const u32 *occ, u64 n,
 
 		while (occ[i] >= s->end)
 			s++;
+		if (n - i > RUN_AHEAD && occ[i + RUN_AHEAD] < s->end)
+			prefetch_occurrence(s, occ[i + RUN_AHEAD]);
 		scratch->gradient[i] = occurrence_gradient(s, occ[i], &coef);
 		scratch->coef[i] = *coef;
 		weighted |= s->coef != NULL;

@@ -225,18 +225,28 @@ INLINE void update_group(const struct kernel_update *u, update_fn update,
 	update(u, group->row, sum, 1.0f, GRADIENT_SUM);
 }
 
+/* Where the gradient of the group's first occurrence is to be found. */
+INLINE void update_far_ahead(const struct kernel_update *u, const struct kernel_group *group,
+			     const u32 *occ)
+{
+	u32 first = occ[group->first];
+
+	prefetch_occurrence(kernel_find_segment(u->segments, u->segment_count, first), first);
+}
+
 INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
 			 const u32 *occ, u32 slot_count)
 {
+	u32 first = occ[group->first];
 	const struct kernel_segment *s;
 	const float *coef;
-	u32 first = occ[group->first];
 
 	prefetch_floats(u->table + group->row * u->stride, u->dim);
 	for (u32 i = 0; i < slot_count; i++)
 		prefetch_floats(u->slots[i] + group->row * u->stride, u->dim);
 	s = kernel_find_segment(u->segments, u->segment_count, first);
-	prefetch_floats(occurrence_gradient(s, first, &coef), u->dim);
+	if (s->far)
+		prefetch_floats(occurrence_gradient(s, first, &coef), u->dim);
 }
 
 static void update_rows(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
@@ -246,6 +256,8 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
 
 	for (u64 i = 0; i < n; i++) {
+		if (u->prefetch && n + ahead - i > 2 * (u64)u->prefetch)
+			update_far_ahead(u, &groups[i + 2 * (u64)u->prefetch], occ);
 		if (u->prefetch && n + ahead - i > u->prefetch)
 			update_ahead(u, &groups[i + u->prefetch], occ, slot_count);
 		update_group(u, update, &groups[i], occ, scratch);

@@ -99,6 +99,7 @@ struct kernel_scale_work {
  * @grad_row: per occurrence of the segment; NULL = k - first itself
  * @coef: per occurrence of the segment; NULL = all 1
  * @replica: segments are in (replica, feature) order
+ * @far: the gradients are too large for a cache and worth prefetching
  */
 struct kernel_segment {
 	u64 first;
@@ -108,6 +109,7 @@ struct kernel_segment {
 	const u32 *grad_row;
 	const float *coef;
 	u32 replica;
+	bool far;
 };
 
 /**
@@ -250,6 +252,12 @@ const struct kernel_ops *kernel_select(const char *force);
 
 /* What stays in the second cache of any processor: there prefetching only costs. */
 #define PREFETCH_LEAST_BYTES (256u << 10)
+
+/*
+ * Gradients of fewer bytes stay there while a feature's are applied: fetched ahead, they only
+ * take the place of rows among what a processor fetches at once.
+ */
+#define PREFETCH_GRADIENT_BYTES (2u << 20)
 
 /**
  * prefetch_rows() - rows ahead that kernels prefetch

@@ -42,7 +42,8 @@ static inline void segment_random(struct step *s, u32 i, u64 first, u64 count)
 	*seg = (struct kernel_segment){ .first = first, .end = first + count, .replica = i / 3,
 					.gradients = s->gradients[i], .stride = null ? 0 : stride,
 					.grad_row = direct ? NULL : s->grad_rows[i],
-					.coef = random_below(2) ? s->coefs[i] : NULL };
+					.coef = random_below(2) ? s->coefs[i] : NULL,
+					.far = random_below(2) };
 }
 
 /* Row 0 is hot: it fills several runs per replica. The last row occurs once. */
