@@ -10,6 +10,7 @@
 #define ADMIN_ENTRIES 16u
 #define CONTEXT 0u
 #define PROGRAM_VECTOR 1u
+#define LARGE_BYTES (2ul << 20)
 
 /* Zeroed and aligned to pages, as all that the device reaches. */
 static void *shared_alloc(uint64_t bytes)
@@ -144,19 +145,38 @@ static int bind(struct soft *s, struct region *region, uint32_t rights)
 	return ret;
 }
 
+/* Large memory is the tables' kind, on huge pages; written once, so that no step has its faults. */
+static void *buffer_alloc(uint64_t bytes)
+{
+	void *memory;
+
+	if (bytes < LARGE_BYTES)
+		return shared_alloc(bytes);
+	memory = port_alloc_table(bytes);
+	return memory ? memset(memory, 0, bytes) : NULL;
+}
+
+static void buffer_free(void *memory, uint64_t bytes)
+{
+	if (bytes < LARGE_BYTES)
+		free(memory);
+	else
+		port_free_table(memory, bytes);
+}
+
 int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 {
 	struct region made = {.length = bytes};
 	int ret;
 
 	if (bytes <= SIZE_MAX - 4096)
-		made.data = shared_alloc(bytes);
+		made.data = buffer_alloc(bytes);
 	if (!made.data)
 		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
 			    (unsigned long long)bytes);
 	ret = bind((struct soft *)d, &made, EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
 	if (ret) {
-		free(made.data);
+		buffer_free(made.data, bytes);
 		return ret;
 	}
 	*out = made;
@@ -180,7 +200,7 @@ int soft_region_free(struct device *d, struct region *region)
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!ret)
-		free(region->data);
+		buffer_free(region->data, region->length);
 	return ret;
 }
 
