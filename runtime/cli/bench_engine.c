@@ -41,7 +41,7 @@ static int make_model(const struct bench_setup *setup, struct embeng_model **out
 	struct embeng_model *model = embeng_model_new();
 	int err = model ? 0 : -ENOMEM;
 
-	engine.step_depth = setup->one_step ? 1 : 0;
+	engine.step_depth = setup->one_step ? BENCH_STEP_DEPTH : 0;
 	for (int t = 0; !err && t < setup->workload->tables; t++)
 		err = add_table(model, setup, t);
 	err = err ? err : embeng_model_set_engine(model, &engine);

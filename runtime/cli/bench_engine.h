@@ -6,6 +6,8 @@
 #include "bench_call.h"
 #include "bench_result.h"
 
+#define BENCH_STEP_DEPTH 1 /* of a bench_setup.one_step */
+
 /**
  * struct bench_setup - what to open
  * @optimizer: of the tables, or NULL: for inference alone
