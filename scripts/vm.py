@@ -62,6 +62,7 @@ CARRIED = {"sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-
 WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ("stock", "debug")
+JOBS = 2
 PLAN = re.compile(r"^1\.\.(\d+)$", re.M)
 
 
@@ -190,18 +191,18 @@ def table(kernel, rows, names, results):
                 print(f"{row} without {name}: {why}")
 
 
-def stage(jobs=2):
+def stage():
     """For make check: everything once, on the stock kernel and one kind of BAR."""
     total = on_host("stock", "static").plus(on_host("stock", "install"))
     row = next(iter(ROWS))
-    return total.plus(total_of(run_all("stock", [row], scripts(), jobs)))
+    return total.plus(total_of(run_all("stock", [row], scripts(), JOBS)))
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kernel", choices=KERNELS, default="stock")
     parser.add_argument("--script", action="append", help="default: all")
-    parser.add_argument("--jobs", type=int, default=1, help="machines at a time")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="machines at a time (%(default)s)")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     given = parser.parse_args()
     for row in given.rows:
