@@ -106,6 +106,7 @@ INLINE void prefetch_floats(const float *p, u32 count)
 #include "body_lookup.h"
 #include "body_gradient.h"
 #include "body_update.h"
+#include "body_rows.h"
 #include "body_merge.h"
 
 #define KERNEL_OPS(variable, title) \

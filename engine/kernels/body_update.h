@@ -144,10 +144,10 @@ INLINE float one_all(float x)
 /* All columns of one row. */
 #define DEFINE_COLUMNS(KIND) \
 	INLINE void columns_##KIND(const struct kernel_update *u, u64 row, const float *g, \
-				   float coef, const enum gradient_form form, const bool plain) \
+				   float coef, const u64 dim, const enum gradient_form form, \
+				   const bool plain) \
 	{ \
 		const u32 count = 0 KERNEL_##KIND##_SLOTS(ONE_MORE); \
-		const u64 dim = u->dim; \
 		float *w = u->table + row * u->stride; \
 		float *slot[KERNEL_MAX_SLOTS]; \
 		u64 c = 0; \
@@ -179,15 +179,15 @@ INLINE float one_all(float x)
 	{ \
 		bool plain = !(u->flags & ~KERNEL_EACH_OCCURRENCE); \
 		if (form == GRADIENT_SUM && plain) \
-			columns_##KIND(u, row, g, coef, GRADIENT_SUM, true); \
+			columns_##KIND(u, row, g, coef, u->dim, GRADIENT_SUM, true); \
 		else if (form == GRADIENT_ONE && plain) \
-			columns_##KIND(u, row, g, coef, GRADIENT_ONE, true); \
+			columns_##KIND(u, row, g, coef, u->dim, GRADIENT_ONE, true); \
 		else if (plain) \
-			columns_##KIND(u, row, g, coef, GRADIENT_WEIGHTED, true); \
+			columns_##KIND(u, row, g, coef, u->dim, GRADIENT_WEIGHTED, true); \
 		else if (form == GRADIENT_SUM) \
-			columns_##KIND(u, row, g, coef, GRADIENT_SUM, false); \
+			columns_##KIND(u, row, g, coef, u->dim, GRADIENT_SUM, false); \
 		else \
-			columns_##KIND(u, row, g, coef, GRADIENT_WEIGHTED, false); \
+			columns_##KIND(u, row, g, coef, u->dim, GRADIENT_WEIGHTED, false); \
 	}
 
 KERNEL_OPTIMIZERS(DEFINE_UPDATE)
@@ -247,24 +247,4 @@ INLINE void update_ahead(const struct kernel_update *u, const struct kernel_grou
 	s = kernel_find_segment(u->segments, u->segment_count, first);
 	if (s->far)
 		prefetch_floats(occurrence_gradient(s, first, &coef), u->dim);
-}
-
-static void update_rows(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
-			u64 ahead, const u32 *occ, void *scratch)
-{
-	const update_fn update = update_functions[u->optimizer];
-	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
-
-	for (u64 i = 0; i < n; i++) {
-		if (u->prefetch && n + ahead - i > 2 * (u64)u->prefetch)
-			update_far_ahead(u, &groups[i + 2 * (u64)u->prefetch], occ);
-		if (u->prefetch && n + ahead - i > u->prefetch)
-			update_ahead(u, &groups[i + u->prefetch], occ, slot_count);
-		update_group(u, update, &groups[i], occ, scratch);
-	}
-}
-
-static void update_row(const struct kernel_update *u, u64 row, const float *sum)
-{
-	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM);
 }

@@ -5,7 +5,7 @@
 
 #define FLAGS 64u
 
-static const u32 dims[] = { 1, 3, 19, 47, 66 };
+static const u32 dims[] = { 1, 3, 16, 19, 32, 47, 64, 66, 128 };
 
 #define DIMS (sizeof(dims) / sizeof(dims[0]))
 

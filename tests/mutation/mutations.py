@@ -16,6 +16,7 @@ QUANTIZE = "engine/kernels/body_quantize.h"
 SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
+ROWS_APART = "engine/kernels/body_rows.h"
 OPTIMIZERS = "engine/kernels/optimizers.h"
 PROTO = "engine/kernels/optimizers_proto.h"
 STEP = "engine/step.c"
@@ -56,6 +57,11 @@ MUTATIONS = [
              "for (u64 k = 0; k < n - (n > 1); k++)\n\t\tacc = one_fma("),
     Mutation("coefficient left out of a single gradient", UPDATE,
              "form == GRADIENT_ONE ? 0.0f + x : one_fma(coef, x, 0.0f)", "0.0f + x"),
+    Mutation("coefficient left out in a dim compiled apart", ROWS_APART,
+             "columns_##KIND(u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true);",
+             "columns_##KIND(u, row, g, *coef, DIM, GRADIENT_ONE, true);"),
+    Mutation("clips left out in a dim compiled apart", ROWS_APART,
+             "\tif (u->flags)\n\t\treturn NULL;\n", ""),
     Mutation("accumulator used before it grew", OPTIMIZERS,
              "\ts[0] = s[0] + g * g; \\\n\tw = w - lr * g / SQRT(s[0]);",
              "\tw = w - lr * g / SQRT(s[0]); \\\n\ts[0] = s[0] + g * g;"),

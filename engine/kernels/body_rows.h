@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Part of body.h: the optimizers that most tables have, compiled apart for the dims that most
+ * tables have. A row in memory costs as many cycles as some fifty instructions: what an update
+ * spends on lengths that could be known is time that it does not wait for memory.
+ */
+
+#define ROWS_KINDS(X, DIM) \
+	X(SGD, DIM) \
+	X(ADAGRAD, DIM) \
+	X(ADAM, DIM)
+#define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
+
+/* Ascending addresses, not indices: one register and displacements. */
+INLINE void prefetch_lines(const float *p, const u32 dim)
+{
+	__asm__("" : "+r"(p));
+	UNROLL
+	for (u32 i = 0; i < dim; i += LINE_FLOATS)
+		__builtin_prefetch(p + i, 0, 2);
+}
+
+INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *group,
+		       const u32 *occ, const u32 dim, const u32 slot_count)
+{
+	const u64 at = group->row * u->stride;
+	const u32 first = occ[group->first];
+	const struct kernel_segment *s;
+	const float *coef;
+
+	prefetch_lines(u->table + at, dim);
+	for (u32 i = 0; i < slot_count; i++)
+		prefetch_lines(u->slots[i] + at, dim);
+	s = kernel_find_segment(u->segments, u->segment_count, first);
+	if (s->far)
+		prefetch_lines(occurrence_gradient(s, first, &coef), dim);
+}
+
+#define ROWS_COLUMNS(KIND, DIM) \
+	INLINE void rows_one_##KIND##_##DIM(const struct kernel_update *u, u64 row, u32 occ) \
+	{ \
+		const struct kernel_segment *s = \
+			kernel_find_segment(u->segments, u->segment_count, occ); \
+		const float *coef, *g = occurrence_gradient(s, occ, &coef); \
+		if (s->coef) \
+			columns_##KIND(u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true); \
+		else \
+			columns_##KIND(u, row, g, 1.0f, DIM, GRADIENT_ONE, true); \
+	} \
+	static void rows_##KIND##_##DIM(const struct kernel_update *u, \
+					const struct kernel_group *groups, u64 n, u64 ahead, \
+					const u32 *occ, void *scratch) \
+	{ \
+		const u64 near = u->prefetch, far = 2 * near, last = n + ahead; \
+		float *sum = kernel_scratch_sum(scratch, DIM); \
+		for (u64 i = 0; i < n; i++) { \
+			const struct kernel_group *group = &groups[i]; \
+			if (near && last - i > far) \
+				update_far_ahead(u, group + far, occ); \
+			if (near && last - i > near) \
+				rows_ahead(u, group + near, occ, DIM, \
+					   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
+			if (group->count == 1) { \
+				rows_one_##KIND##_##DIM(u, group->row, occ[group->first]); \
+				continue; \
+			} \
+			row_gradient(u, sum, occ + group->first, group->count, scratch); \
+			columns_##KIND(u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true); \
+		} \
+	}
+#define ROWS_OF_DIM(DIM) ROWS_KINDS(ROWS_COLUMNS, DIM)
+
+ROWS_DIMS(ROWS_OF_DIM)
+
+typedef void (*rows_fn)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+			u64 ahead, const u32 *occ, void *scratch);
+
+#define ROWS_ENTRY(KIND, DIM) [KERNEL_##KIND] = rows_##KIND##_##DIM,
+#define ROWS_TABLE(DIM) \
+	static const rows_fn rows_functions_##DIM[KERNEL_OPTIMIZER_COUNT] = { \
+		ROWS_KINDS(ROWS_ENTRY, DIM) \
+	};
+
+ROWS_DIMS(ROWS_TABLE)
+
+#define ROWS_CASE(DIM) \
+	case DIM: \
+		return rows_functions_##DIM[u->optimizer];
+
+/* NULL: none is compiled apart. */
+static rows_fn rows_function(const struct kernel_update *u)
+{
+	if (u->flags)
+		return NULL;
+	switch (u->dim) {
+	ROWS_DIMS(ROWS_CASE)
+	default:
+		return NULL;
+	}
+}
+
+static void update_rows(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+			u64 ahead, const u32 *occ, void *scratch)
+{
+	const update_fn update = update_functions[u->optimizer];
+	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
+	const rows_fn rows = rows_function(u);
+
+	if (rows)
+		return rows(u, groups, n, ahead, occ, scratch);
+	for (u64 i = 0; i < n; i++) {
+		if (u->prefetch && n + ahead - i > 2 * (u64)u->prefetch)
+			update_far_ahead(u, &groups[i + 2 * (u64)u->prefetch], occ);
+		if (u->prefetch && n + ahead - i > u->prefetch)
+			update_ahead(u, &groups[i + u->prefetch], occ, slot_count);
+		update_group(u, update, &groups[i], occ, scratch);
+	}
+}
+
+static void update_row(const struct kernel_update *u, u64 row, const float *sum)
+{
+	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM);
+}
