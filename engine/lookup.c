@@ -29,6 +29,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.dim = dim,
 		.prefetch = prefetch_rows(model->engine->config.prefetch, PREFETCH_LOOKUP, dim,
 					  table->bytes),
+		.near = model->engine->config.near,
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,

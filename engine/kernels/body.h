@@ -94,13 +94,18 @@ INLINE float one_clip(float x, float low, float high)
 	return x > high ? high : x;
 }
 
-/* Into L2: measured better than L1 for rows that come from memory. */
-INLINE void prefetch_floats(const float *p, u32 count)
-{
-	UNROLL
-	for (u32 i = 0; i < count; i += LINE_FLOATS)
-		__builtin_prefetch(p + i, 0, 2);
-}
+/* One register and displacements: compilers would keep a register, or worse, for each line. */
+#define PREFETCH_FLOATS(NAME, CACHE) \
+	INLINE void NAME(const float *p, u32 count) \
+	{ \
+		__asm__("" : "+r"(p)); \
+		UNROLL \
+		for (u32 i = 0; i < count; i += LINE_FLOATS) \
+			__builtin_prefetch(p + i, 0, CACHE); \
+	}
+
+PREFETCH_FLOATS(prefetch_floats, 2) /* into the second cache: updates always */
+PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want for lookups */
 
 #include "body_quantize.h"
 #include "body_lookup.h"

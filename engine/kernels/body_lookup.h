@@ -21,9 +21,15 @@ INLINE const float *lookup_row(const struct kernel_bag_work *w, u64 k, const boo
 INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats,
 			 const bool narrow)
 {
+	const float *row;
+
 	if (w->rows_count - k <= w->prefetch || lookup_is_zero(w, k + w->prefetch, narrow))
 		return;
-	prefetch_floats(lookup_row(w, k + w->prefetch, narrow) + column, floats);
+	row = lookup_row(w, k + w->prefetch, narrow) + column;
+	if (w->near)
+		prefetch_near(row, floats);
+	else
+		prefetch_floats(row, floats);
 }
 
 INLINE bool lookup_resumes(const struct kernel_bag_work *w, u64 sample)

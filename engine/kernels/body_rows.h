@@ -11,15 +11,6 @@
 	X(ADAM, DIM)
 #define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
 
-/* Ascending addresses, not indices: one register and displacements. */
-INLINE void prefetch_lines(const float *p, const u32 dim)
-{
-	__asm__("" : "+r"(p));
-	UNROLL
-	for (u32 i = 0; i < dim; i += LINE_FLOATS)
-		__builtin_prefetch(p + i, 0, 2);
-}
-
 INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *group,
 		       const u32 *occ, const u32 dim, const u32 slot_count)
 {
@@ -28,12 +19,12 @@ INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group 
 	const struct kernel_segment *s;
 	const float *coef;
 
-	prefetch_lines(u->table + at, dim);
+	prefetch_floats(u->table + at, dim);
 	for (u32 i = 0; i < slot_count; i++)
-		prefetch_lines(u->slots[i] + at, dim);
+		prefetch_floats(u->slots[i] + at, dim);
 	s = kernel_find_segment(u->segments, u->segment_count, first);
 	if (s->far)
-		prefetch_lines(occurrence_gradient(s, first, &coef), dim);
+		prefetch_floats(occurrence_gradient(s, first, &coef), dim);
 }
 
 #define ROWS_COLUMNS(KIND, DIM) \

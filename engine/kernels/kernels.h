@@ -39,6 +39,7 @@ struct kernel_quantization {
  * @stride: floats between rows
  * @dim: floats of a row
  * @prefetch: how many occurrences ahead rows are prefetched; 0 = not at all
+ * @near: into the first cache, not the second
  * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
  * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
  * @rows_count: of either; prefetching goes on past a call's last sample up to here
@@ -59,6 +60,7 @@ struct kernel_bag_work {
 	u64 stride;
 	u32 dim;
 	u32 prefetch;
+	bool near;
 	const u64 *rows;
 	const u32 *narrow;
 	u64 rows_count;

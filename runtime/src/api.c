@@ -8,6 +8,8 @@
 #include "rows.h"
 #include "wait.h"
 
+#define LARGE_FLOATS ((uint64_t)64 << 20) /* of all tables */
+
 const char *embeng_version(void)
 {
 	return EMBENG_VERSION;
@@ -117,6 +119,21 @@ struct origin {
 	bool attached;
 };
 
+/* Filling them takes longer than measuring. */
+static bool is_large(const struct embeng_model *model)
+{
+	uint64_t left = LARGE_FLOATS;
+
+	for (size_t t = 0; t < model->table_count; t++) {
+		const struct table *table = &model->tables[t];
+
+		if ((uint64_t)table->rows > (left - 1) / (uint64_t)table->dim)
+			return true;
+		left -= (uint64_t)table->rows * (uint64_t)table->dim;
+	}
+	return false;
+}
+
 static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
 {
 	const struct device_log log = {.fn = log_line, .arg = &e->log};
@@ -128,7 +145,8 @@ static int start(struct embeng *e, const struct origin *from, const struct emben
 	e->replica_count = e->model->engine.replicas;
 	e->shared = from->attached;
 	ret = from->attached ? device_attach(from->fd, &e->device)
-			     : device_open(from->name, e->replica_count, &log, &e->device);
+			     : device_open(from->name, e->replica_count, is_large(model), &log,
+					   &e->device);
 	ret = ret ? ret : session_start(e);
 	return ret ? ret : load_model(e, from->attached);
 }

@@ -6,7 +6,7 @@
 #include "name.h"
 #include "soft.h"
 
-int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+int device_open(const char *name, uint32_t replicas, bool large, const struct device_log *log,
 		struct device **out)
 {
 	struct name parsed;
@@ -14,6 +14,7 @@ int device_open(const char *name, uint32_t replicas, const struct device_log *lo
 
 	if (ret)
 		return ret;
+	parsed.measure |= large && !parsed.prefetch.rows;
 	if (parsed.kind == NAME_SOFT)
 		return soft_open(&parsed, replicas, log, out);
 	ret = accel_open(&parsed, replicas, out);

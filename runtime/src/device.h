@@ -115,8 +115,9 @@ struct device {
  * device_open() - open by name
  * @name: see embeng_open()
  * @replicas: queues are wanted for so many
+ * @large: the tables are: finding out how this machine's memory is best read pays
  */
-int device_open(const char *name, uint32_t replicas, const struct device_log *log,
+int device_open(const char *name, uint32_t replicas, bool large, const struct device_log *log,
 		struct device **out);
 
 /* The context behind a descriptor of device_ops.share, which stays the caller's. */

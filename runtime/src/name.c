@@ -72,15 +72,24 @@ static int parse_memory(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
+#define NEAR ":l1"
+
 static int parse_prefetch(const char *value, const char *from, struct name *out)
 {
+	size_t length = strcspn(value, ":");
 	uint64_t rows = 0;
+	char digits[8] = "";
 
 	out->measure = !strcmp(value, "measure");
-	if (!out->measure && (!parse_number(value, false, &rows) || !rows || rows > PREFETCH_MOST))
-		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, or measure", from,
+	out->prefetch.near = !strcmp(value + length, NEAR);
+	if (length < sizeof(digits))
+		memcpy(digits, value, length);
+	if (!out->measure && ((value[length] && !out->prefetch.near) ||
+			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
+		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, with " NEAR
+				     " behind them for the first cache, or measure", from,
 			    value, PREFETCH_MOST);
-	out->prefetch = (uint32_t)rows;
+	out->prefetch.rows = (uint32_t)rows;
 	return 0;
 }
 
@@ -214,7 +223,7 @@ int name_parse(const char *text, struct name *out)
 
 	if (!ret && !name.variant[0] && variant)
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
-	if (!ret && !name.prefetch && !name.measure && prefetch)
+	if (!ret && !name.prefetch.rows && !name.measure && prefetch)
 		ret = parse_prefetch(prefetch, "EMBENG_PREFETCH", &name);
 	if (!ret && name.path == NAME_PATH_ANY && path)
 		ret = parse_path(path, "EMBENG_PATH", &name);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "prefetch.h"
+
 enum name_kind {
 	NAME_ANY, /* the first device behind the driver, else soft */
 	NAME_SOFT,
@@ -24,8 +26,8 @@ struct name {
 	uint32_t cores;	 /* 0: as many as there are */
 	uint64_t memory; /* 0: most of the machine's */
 	char variant[16]; /* "": the best */
-	uint32_t prefetch; /* rows fetched ahead; 0: the engine's own choice */
-	bool measure;	   /* ... or what is measured to be best here */
+	struct prefetch prefetch;
+	bool measure;	  /* ... or what is measured to be best here */
 	char where[64];	  /* NAME_NODE: the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
 };

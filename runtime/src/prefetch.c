@@ -22,7 +22,7 @@ struct measured {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool known;
-static uint32_t found;
+static struct prefetch found;
 
 static bool make(struct measured *m)
 {
@@ -50,10 +50,11 @@ static void release(struct measured *m)
 
 /* Other rows each time: those of the time before are in a cache. */
 static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *kernels,
-			    uint32_t prefetch, uint64_t *state)
+			    const struct prefetch *prefetch, uint64_t *state)
 {
 	const struct kernel_bag_work work = {
-		.table = m->table, .stride = DIM, .dim = DIM, .prefetch = prefetch,
+		.table = m->table, .stride = DIM, .dim = DIM, .prefetch = prefetch->rows,
+		.near = prefetch->near,
 		.rows = m->rows, .rows_count = IDS, .bag = m->bag, .out = m->out,
 		.out_stride = DIM };
 	struct port_fpu fpu;
@@ -72,17 +73,19 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 }
 
 /* In turn, so that what disturbs one disturbs all; the fastest of each counts. */
-static uint32_t measure(const struct measured *m, const struct kernel_ops *kernels)
+static struct prefetch measure(const struct measured *m, const struct kernel_ops *kernels)
 {
-	static const uint32_t rows[] = {PREFETCH_LOOKUP, 16, 24, 32, 64, 96};
-	enum { COUNT = sizeof(rows) / sizeof(rows[0]) };
+	static const struct prefetch tried[] = {{PREFETCH_LOOKUP, false}, {16, false}, {24, false},
+						{96, false},		  {24, true},  {32, true},
+						{48, true}};
+	enum { COUNT = sizeof(tried) / sizeof(tried[0]) };
 	uint64_t least[COUNT], state = 1;
 	uint32_t best = 0;
 
 	for (int i = 0; i < COUNT; i++)
 		least[i] = UINT64_MAX;
 	for (int k = 0; k < TRIES * COUNT; k++) {
-		uint64_t ns = time_lookup(m, kernels, rows[k % COUNT], &state);
+		uint64_t ns = time_lookup(m, kernels, &tried[k % COUNT], &state);
 
 		if (ns < least[k % COUNT])
 			least[k % COUNT] = ns;
@@ -90,17 +93,17 @@ static uint32_t measure(const struct measured *m, const struct kernel_ops *kerne
 	for (uint32_t i = 1; i < COUNT; i++)
 		if (WORTH(least[best], least[i]))
 			best = i;
-	return rows[best];
+	return tried[best];
 }
 
-uint32_t prefetch_measured(const struct kernel_ops *kernels)
+struct prefetch prefetch_measured(const struct kernel_ops *kernels)
 {
 	struct measured m;
 
 	pthread_mutex_lock(&lock);
 	if (!known) {
-		found = make(&m) ? measure(&m, kernels) : 0;
-		known = found;
+		found = make(&m) ? measure(&m, kernels) : (struct prefetch){0};
+		known = found.rows;
 		release(&m);
 	}
 	pthread_mutex_unlock(&lock);

@@ -3,17 +3,28 @@
 #ifndef EMBENG_PREFETCH_H
 #define EMBENG_PREFETCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kernel_ops;
 
+/**
+ * struct prefetch - how rows are fetched ahead
+ * @rows: so many of them; 0: the engine's own choice
+ * @near: those of lookups into the first cache, not the second
+ */
+struct prefetch {
+	uint32_t rows;
+	bool near;
+};
+
 /*
- * prefetch_measured() - rows ahead with which lookups are fastest here
+ * prefetch_measured() - how lookups are fastest here
  *
  * The first call of a process reads rows at random out of more memory than caches near a core
  * hold, for some 30 ms; the others give what it found.
- * Return: rows, or 0 where there was no memory to measure with.
+ * Return: that, or 0 rows where there was no memory to measure with.
  */
-uint32_t prefetch_measured(const struct kernel_ops *kernels);
+struct prefetch prefetch_measured(const struct kernel_ops *kernels);
 
 #endif

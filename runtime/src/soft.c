@@ -216,7 +216,8 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.cores = name->cores ? name->cores : default_cores(),
 		.table_memory = name->memory ? name->memory : default_memory(),
 		.variant = name->variant[0] ? name->variant : NULL,
-		.prefetch = s->prefetch,
+		.prefetch = s->prefetch.rows,
+		.near = s->prefetch.near,
 		.service = 1,
 	};
 	int ret = engine_create(&config, &s->engine);
@@ -243,9 +244,9 @@ static void describe(struct soft *s, const struct name *name)
 	snprintf(info->name, sizeof(info->name), "soft:cores=%u,memory=%llu%s%s", info->cores,
 		 (unsigned long long)info->table_memory, name->variant[0] ? ",variant=" : "",
 		 name->variant);
-	if (s->prefetch)
+	if (s->prefetch.rows)
 		snprintf(info->name + strlen(info->name), sizeof(info->name) - strlen(info->name),
-			 ",prefetch=%u", s->prefetch);
+			 ",prefetch=%u%s", s->prefetch.rows, s->prefetch.near ? ":l1" : "");
 }
 
 static int power_on(struct soft *s, const struct name *name, uint32_t replicas)

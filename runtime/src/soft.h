@@ -33,7 +33,7 @@ struct soft {
 	struct device device;
 	struct device_log log;
 	struct engine *engine;
-	uint32_t prefetch; /* rows ahead, given or measured; 0: the engine's own choice */
+	struct prefetch prefetch; /* given or measured */
 	struct port_host host; /* what the engine's port calls come with */
 	char *registers, *doorbells;
 	uint64_t doorbell_bytes;

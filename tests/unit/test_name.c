@@ -69,13 +69,22 @@ START_TEST(takes_rows_to_fetch_ahead)
 	struct name n;
 
 	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
-	ck_assert_uint_eq(n.prefetch, 256);
+	ck_assert_uint_eq(n.prefetch.rows, 256);
+	ck_assert(!n.prefetch.near);
+	ck_assert_int_eq(name_parse("soft:prefetch=24:l1", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 24);
+	ck_assert(n.prefetch.near);
+	ck_assert_int_eq(name_parse("soft:cores=2,prefetch=1:l1,memory=1M", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 1);
+	ck_assert(n.prefetch.near);
+	ck_assert_uint_eq(n.memory, 1 << 20);
+	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
 	ck_assert(!n.measure);
 	setenv("EMBENG_PREFETCH", "24", 1);
 	ck_assert_int_eq(name_parse("soft", &n), 0);
-	ck_assert_uint_eq(n.prefetch, 24);
+	ck_assert_uint_eq(n.prefetch.rows, 24);
 	ck_assert_int_eq(name_parse("soft:prefetch=measure", &n), 0);
-	ck_assert_uint_eq(n.prefetch, 0);
+	ck_assert_uint_eq(n.prefetch.rows, 0);
 	ck_assert(n.measure);
 	setenv("EMBENG_PREFETCH", "near", 1);
 	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
@@ -100,9 +109,15 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, or measure"},
+		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
+		{"soft:prefetch=", -EINVAL, "prefetch=,"},
+		{"soft:prefetch=:l1", -EINVAL, "prefetch=:l1"},
+		{"soft:prefetch=24:l2", -EINVAL, "prefetch=24:l2"},
+		{"soft:prefetch=24:l1x", -EINVAL, "prefetch=24:l1x"},
+		{"soft:prefetch=00000024", -EINVAL, "prefetch=00000024"},
+		{"soft:prefetch=measure:l1", -EINVAL, "prefetch=measure:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
 		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; there is path"},

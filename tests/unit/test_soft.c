@@ -34,15 +34,19 @@ START_TEST(says_what_it_is)
 }
 END_TEST
 
-/* What is given is taken, what is measured is one of what was tried, and found but once. */
+/*
+ * What is given is taken, what is measured is one of what was tried, and found but once. For a
+ * small table nothing is.
+ */
 START_TEST(says_how_far_it_fetches_ahead)
 {
-	static const char *const names[] = {"soft:prefetch=7", "soft:prefetch=measure",
-					    "soft:prefetch=measure"};
+	static const char *const names[] = {"soft:prefetch=7:l1", "soft:prefetch=measure",
+					    "soft:prefetch=measure", "soft"};
 	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 9, .dim = 4};
-	unsigned int rows[3];
+	unsigned int rows[4] = {0};
+	char cache[4][4] = {{0}};
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct embeng_device_info info = {.size = sizeof(info)};
 		struct embeng_model *m = embeng_model_new();
 		const char *said;
@@ -52,8 +56,9 @@ START_TEST(says_how_far_it_fetches_ahead)
 		ck_assert_int_eq(embeng_open(names[i], m, &e, NULL), 0);
 		ck_assert_int_eq(embeng_info(e, &info), 0);
 		said = strstr(info.name, ",prefetch=");
-		ck_assert_ptr_nonnull(said);
-		ck_assert_int_eq(sscanf(said, ",prefetch=%u", &rows[i]), 1);
+		ck_assert_int_eq(!!said, i < 3);
+		if (said)
+			ck_assert_int_ge(sscanf(said, ",prefetch=%u%3s", &rows[i], cache[i]), 1);
 		embeng_close(e);
 		embeng_model_free(m);
 	}
@@ -61,6 +66,29 @@ START_TEST(says_how_far_it_fetches_ahead)
 	ck_assert_uint_ge(rows[1], 16);
 	ck_assert_uint_le(rows[1], 96);
 	ck_assert_uint_eq(rows[2], rows[1]);
+	ck_assert_str_eq(cache[0], ":l1");
+	ck_assert(!cache[1][0] || !strcmp(cache[1], ":l1"));
+	ck_assert_str_eq(cache[2], cache[1]);
+}
+END_TEST
+
+/* Filling large tables takes longer than finding out. */
+START_TEST(measures_for_large_tables)
+{
+	for (int large = 0; large < 2; large++) {
+		struct embeng_table_config t = {
+			.size = sizeof(t), .vocabulary_size = (1 << 20) - !large, .dim = 64};
+		struct embeng_device_info info = {.size = sizeof(info)};
+		struct embeng_model *m = embeng_model_new();
+		struct embeng *e;
+
+		ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+		ck_assert_int_eq(embeng_open("soft", m, &e, NULL), 0);
+		ck_assert_int_eq(embeng_info(e, &info), 0);
+		ck_assert_int_eq(!!strstr(info.name, ",prefetch="), large);
+		embeng_close(e);
+		embeng_model_free(m);
+	}
 }
 END_TEST
 
@@ -96,4 +124,5 @@ START_TEST(descriptor_is_readable)
 }
 END_TEST
 
-RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead, memory_runs_out, descriptor_is_readable)
+RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead,
+	  measures_for_large_tables, memory_runs_out, descriptor_is_readable)
