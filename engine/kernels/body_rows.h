@@ -11,22 +11,6 @@
 	X(ADAM, DIM)
 #define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
 
-INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *group,
-		       const u32 *occ, const u32 dim, const u32 slot_count)
-{
-	const u64 at = group->row * u->stride;
-	const u32 first = occ[group->first];
-	const struct kernel_segment *s;
-	const float *coef;
-
-	prefetch_floats(u->table + at, dim);
-	for (u32 i = 0; i < slot_count; i++)
-		prefetch_floats(u->slots[i] + at, dim);
-	s = kernel_find_segment(u->segments, u->segment_count, first);
-	if (s->far)
-		prefetch_floats(occurrence_gradient(s, first, &coef), dim);
-}
-
 #define ROWS_COLUMNS(KIND, DIM) \
 	INLINE void rows_one_##KIND##_##DIM(const struct kernel_update *u, u64 row, u32 occ) \
 	{ \
@@ -49,8 +33,8 @@ INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group 
 			if (near && last - i > far) \
 				update_far_ahead(u, group + far, occ); \
 			if (near && last - i > near) \
-				rows_ahead(u, group + near, occ, DIM, \
-					   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
+				update_ahead(u, group + near, occ, DIM, \
+					     0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
 			if (group->count == 1) { \
 				rows_one_##KIND##_##DIM(u, group->row, occ[group->first]); \
 				continue; \
@@ -103,7 +87,7 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 		if (u->prefetch && n + ahead - i > 2 * (u64)u->prefetch)
 			update_far_ahead(u, &groups[i + 2 * (u64)u->prefetch], occ);
 		if (u->prefetch && n + ahead - i > u->prefetch)
-			update_ahead(u, &groups[i + u->prefetch], occ, slot_count);
+			update_ahead(u, &groups[i + u->prefetch], occ, u->dim, slot_count);
 		update_group(u, update, &groups[i], occ, scratch);
 	}
 }

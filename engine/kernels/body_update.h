@@ -235,16 +235,17 @@ INLINE void update_far_ahead(const struct kernel_update *u, const struct kernel_
 }
 
 INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
-			 const u32 *occ, u32 slot_count)
+			 const u32 *occ, const u32 dim, const u32 slot_count)
 {
-	u32 first = occ[group->first];
+	const u64 at = group->row * u->stride;
+	const u32 first = occ[group->first];
 	const struct kernel_segment *s;
 	const float *coef;
 
-	prefetch_floats(u->table + group->row * u->stride, u->dim);
+	prefetch_floats(u->table + at, dim);
 	for (u32 i = 0; i < slot_count; i++)
-		prefetch_floats(u->slots[i] + group->row * u->stride, u->dim);
+		prefetch_floats(u->slots[i] + at, dim);
 	s = kernel_find_segment(u->segments, u->segment_count, first);
 	if (s->far)
-		prefetch_floats(occurrence_gradient(s, first, &coef), u->dim);
+		prefetch_floats(occurrence_gradient(s, first, &coef), dim);
 }
