@@ -42,7 +42,9 @@ static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request
 
 	if (ret)
 		return ret;
-	e->device->ops->kick(e->device);
+	/* Who waits to the end does the work: another thread would have to be woken first. */
+	if (!deadline_is_never(deadline))
+		e->device->ops->kick(e->device);
 	ret = wait_done(e, request, deadline);
 	if (ret)
 		ring_abandon(&e->transfer, request);

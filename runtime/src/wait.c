@@ -36,6 +36,11 @@ struct deadline deadline_never(void)
 	return (struct deadline){.at = UINT64_MAX};
 }
 
+bool deadline_is_never(struct deadline deadline)
+{
+	return !deadline.poll && deadline.at == UINT64_MAX;
+}
+
 /*
  * Nothing can move before the program does something: all queues are reported
  * in one epoch that has seen everything, or nothing is in flight at all.

@@ -14,6 +14,7 @@ struct deadline {
 struct deadline deadline_in(int64_t timeout_ns);
 /* For what ends by itself, without the program. */
 struct deadline deadline_never(void);
+bool deadline_is_never(struct deadline deadline);
 
 uint64_t now_ns(void);
 
