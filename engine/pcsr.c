@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "pcsr.h"
 
+#define FLAT_LEAST 256u
+#define FLAT_MOST (48u << 10)
+
 struct merging {
 	struct pcsr_job *job;
 	u64 *words, *payload;
@@ -48,6 +51,31 @@ static int size_cores(struct pcsr_job *job)
 	return 0;
 }
 
+static bool gains_are_one(const struct pcsr_job *job)
+{
+	for (u32 i = 0; i < job->given->feature_count; i++)
+		if (job->features[i].gains)
+			return false;
+	return true;
+}
+
+/*
+ * Passes over all words of a core save one by partition, while the second cache holds them. A few
+ * are sooner sorted by comparing.
+ */
+static void plan_sort(struct pcsr_job *job)
+{
+	u32 bits = job->part_bits + job->token_bits;
+
+	job->flat = job->packed && bits && (job->ones || bits + job->row_bits <= 32) &&
+		    job->part_bits <= PCSR_DIGIT_MAX && job->core_words >= FLAT_LEAST &&
+		    job->core_words <= FLAT_MOST;
+	job->passes = 1;
+	job->digits[0] = (struct pcsr_digit){ job->token_bits, job->part_bits };
+	if (job->flat)
+		job->passes = pcsr_digits(job->digits, job->core_words, bits, job->part_bits);
+}
+
 static void size_words(struct pcsr_job *job)
 {
 	const struct embeng_partition *g = job->given;
@@ -55,7 +83,10 @@ static void size_words(struct pcsr_job *job)
 	job->part_bits = bits_below(g->cores);
 	job->token_bits = bits_below(g->columns / g->cores);
 	job->row_bits = bits_below(job->rows);
-	job->packed = job->token_bits + job->row_bits <= 32 && job->row_bits < 32;
+	job->ones = job->row_bits < 32 && gains_are_one(job);
+	job->packed = job->row_bits < 32 && (job->ones || job->token_bits + job->row_bits <= 32);
+	job->item_shift = job->ones ? 0 : 32;
+	plan_sort(job);
 	/* A task has memory of its own: by its number, or by who does it where those are fewer. */
 	job->workers = job->device_cores < job->engine->caps.cores ? job->device_cores :
 								     job->engine->caps.cores;
@@ -78,8 +109,8 @@ static int make_room(struct pcsr_job *job, struct merging *m)
 				sizeof(u32) << PCSR_DIGIT_MAX);
 	job->totals = pcsr_memory(job, PCSR_TOTALS, totals, sizeof(u32));
 	job->repeats = counts_all ? pcsr_memory(job, PCSR_REPEATS, job->ids, sizeof(u32)) : NULL;
-	if (!items || !m->keys || !m->starts || !m->words || (!job->packed && !m->payload) || !m->places || !job->totals ||
-	    (counts_all && !job->repeats))
+	if (!items || !m->keys || !m->starts || !m->words || (!job->packed && !m->payload) ||
+	    !m->places || !job->totals || (counts_all && !job->repeats))
 		return -1;
 	job->tokens = items;
 	job->samples = items + job->ids;
@@ -93,7 +124,9 @@ static struct kernel_merge merge_of(const struct pcsr_job *job, const struct pcs
 	return (struct kernel_merge){
 		.sorted = words->words,
 		.payload = words->payload,
+		.ones = job->ones,
 		.row_bits = job->row_bits,
+		.token_mask = (u32)((1ull << job->token_bits) - 1),
 		.tokens = job->tokens + core->first,
 		.samples = job->samples + core->first,
 		.gains = (float *)job->gains + core->first,
@@ -147,7 +180,7 @@ static void count_repeats(struct pcsr_job *job, const struct pcsr_core *core,
 
 	for (u32 p = 0; p < job->given->cores; p++) {
 		for (u64 k = words->starts[p]; k < words->starts[p + 1]; k++) {
-			u64 item = words->words[k] >> 32;
+			u64 item = words->words[k] >> job->item_shift;
 
 			if (words->payload)
 				item = item << 32 | words->payload[(u32)words->words[k]] >> 32;
@@ -175,9 +208,11 @@ static void merge_core(void *arg, u64 number, u32 worker)
 
 	if (pcsr_collect(job, (u32)number, &words))
 		return;
-	for (u32 p = 0; p < job->given->cores; p++)
+	if (job->flat)
+		pcsr_sort_flat(job, &words, job->cores[number].words);
+	for (u32 p = 0; !job->flat && p < job->given->cores; p++)
 		pcsr_sort(&words, words.starts[p], words.starts[p + 1],
-			  32 + (job->packed ? job->row_bits : 0), job->token_bits);
+			  job->item_shift + (job->packed ? job->row_bits : 0), job->token_bits);
 	merge_words(job, (u32)number, &words);
 	if (job->repeats)
 		count_repeats(job, &job->cores[number], &words);

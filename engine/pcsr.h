@@ -67,6 +67,14 @@ struct pcsr_feature {
 	u32 row;
 };
 
+/* Of a key, by which a pass sorts. */
+struct pcsr_digit {
+	u32 shift, bits;
+};
+
+#define PCSR_DIGIT_MAX 11u
+#define PCSR_PASSES_MAX 7u
+
 /* Items of one bucket in one partition of one core. */
 struct pcsr_run {
 	u32 ids, columns;
@@ -95,7 +103,11 @@ struct pcsr_core {
  * struct pcsr_job - one PARTITION under way
  * @core_words: most ids of a core
  * @rows: samples of a core, all features
+ * @ones: all gains are 1, and words have none
  * @packed: token, row and gain fit one word
+ * @item_shift: where in a word token and row begin
+ * @flat: its partition does, too, and all ids of a core are sorted at once
+ * @digits: by which; else the partition alone. [passes]
  * @buckets: 1, or EMBENG_PARTITION_BUCKETS once minibatches are needed
  * @splits: of the flavour; bit b of @starts: a minibatch begins with bucket b
  * @segment: items of a core's part of the buffer, 0: they are packed
@@ -109,12 +121,15 @@ struct pcsr_job {
 	struct pcsr_core *cores;
 	u32 device_cores, workers;
 	u32 part_bits, token_bits, row_bits;
+	u32 passes;
+	struct pcsr_digit digits[PCSR_PASSES_MAX];
 	u64 ids, core_words, rows;
 	u32 *tokens, *samples, *gains;
 	u32 *repeats;
 	struct pcsr_run *runs;
 	u32 *totals;
-	bool packed;
+	bool ones, packed, flat;
+	u32 item_shift;
 	u32 buckets, minibatches, row_stride;
 	u64 starts, splits, segment, buffer;
 	s32 *out_pointers;
@@ -155,20 +170,33 @@ void pcsr_input_release(struct pcsr_job *job);
 
 /* What a task works with. */
 struct pcsr_words {
-	u32 *keys;
+	u32 *keys;	    /* partition << token_bits | token */
 	u64 *words, *other; /* by partition */
 	u64 *payload;	    /* NULL when words are packed */
 	u32 *starts;	    /* [cores + 1] where each partition begins, then places */
-	u32 *places;	    /* of the sort */
+	u32 *places;	    /* of the digits, PCSR_DIGIT_MAX bits each */
 };
 
-/* pcsr_items.c: a core's ids as words by partition. 0, or a status with the core's fault. */
+/*
+ * pcsr_items.c: a core's ids as words, by partition or, flat, by the first digit. 0, or a
+ * status with the core's fault.
+ */
 u16 pcsr_collect(struct pcsr_job *job, u32 core, const struct pcsr_words *words);
 
-/* pcsr_sort.c: [first, last) of the words by token; stable. */
-#define PCSR_DIGIT_MAX 11u
-#define PCSR_PASSES_MAX 7u
+/*
+ * pcsr_sort.c: how to sort so many words by @bits of a key, the last digit of at least @top;
+ * the number of digits.
+ */
+u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top);
+
+/* Counts, of so many bits, become places. */
+void pcsr_sum_up(u32 *places, u32 bits);
+
+/* [first, last) of the words by token; stable. */
 void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32 bits);
+
+/* All words of a core from the second digit on, whose places are known; words may change sides. */
+void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 count);
 
 /* pcsr_bucket.c: items of all cores in order of their buckets. 0, or -1 without memory. */
 int pcsr_bucketize(struct pcsr_job *job);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ids of one core of the device as words of token, row and gain, by partition: one pass makes
- * keys of the ids and counts, another puts the words where they belong.
+ * Ids of one core of the device as words of token, row and gain, by partition or by the first
+ * digit of all of the key: one pass makes keys of the ids and counts, another puts the words
+ * where they belong.
  */
 #include "pcsr.h"
 
@@ -13,6 +14,8 @@
 struct keys {
 	u32 cores, rotation, token_bits, first_token, core_bits;
 	bool power;
+	const struct pcsr_digit *digits;
+	u32 *counts; /* of each digit, PCSR_DIGIT_MAX bits further on */
 };
 
 /* The ids of one feature and core: [first, last), of samples from @begin on. */
@@ -25,12 +28,14 @@ struct share {
 /* Where words go to. */
 struct target {
 	u64 *words, *payload;
-	u32 *places; /* of each partition */
+	u32 *places; /* of each partition, or of the first digit */
 	u64 count;   /* words so far */
-	u32 token_bits, token_mask, row_bits;
+	u32 shift, mask; /* where in a key that stands */
+	u32 token_mask, row_bits;
 };
 
-static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature *f)
+static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature *f,
+			   const struct pcsr_words *words)
 {
 	struct keys k = {
 		.cores = job->given->cores,
@@ -39,6 +44,8 @@ static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature
 		.first_token = (u32)(f->given->column_offset / job->given->cores),
 		.power = !(job->given->cores & (job->given->cores - 1)),
 		.core_bits = job->part_bits,
+		.digits = job->digits,
+		.counts = job->flat ? words->places : words->starts + 1,
 	};
 
 	return k;
@@ -53,6 +60,11 @@ INLINE u32 key_of(const struct keys *k, u32 id, const bool power)
 	return part << k->token_bits | token;
 }
 
+INLINE u32 digit_of(u32 key, const struct pcsr_digit *digit)
+{
+	return key >> digit->shift & ((1u << digit->bits) - 1);
+}
+
 static u16 bad_id(struct pcsr_core *core, u32 feature, u64 first, s64 id, u64 rows)
 {
 	return fault_set(&core->fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, first, (u64)id,
@@ -61,7 +73,7 @@ static u16 bad_id(struct pcsr_core *core, u32 feature, u64 first, s64 id, u64 ro
 
 /* Each id is read from shared memory once; what is checked is what is used. */
 INLINE u16 make_keys(struct pcsr_core *core, const struct share *share, u32 feature,
-		     const struct keys *k, u32 *counts, const bool wide, const bool power)
+		     const struct keys *k, const bool wide, const bool power, const u32 passes)
 {
 	const volatile s64 *given64 = (const s64 *)share->f->ids_view.data;
 	const volatile s32 *given32 = (const s32 *)share->f->ids_view.data;
@@ -74,31 +86,47 @@ INLINE u16 make_keys(struct pcsr_core *core, const struct share *share, u32 feat
 		if (__builtin_expect((u64)id >= rows, 0))
 			return bad_id(core, feature, i, id, rows);
 		key = key_of(k, (u32)id, power);
-		counts[key >> k->token_bits]++;
+		for (u32 d = 0; d < passes; d++)
+			k->counts[(d << PCSR_DIGIT_MAX) + digit_of(key, &k->digits[d])]++;
 		share->keys[i - share->first] = key;
 	}
 	return 0;
 }
 
-static u16 make_keys_of(struct pcsr_job *job, u32 core, u32 feature, const struct share *share,
-			u32 *counts)
+INLINE u16 make_so_many(struct pcsr_core *core, const struct share *share, u32 feature,
+			const struct keys *k, const u32 passes)
 {
-	struct keys k = keys_of(job, share->f);
-	struct pcsr_core *c = &job->cores[core];
-
 	if (share->f->given->id_width == 8)
-		return k.power ? make_keys(c, share, feature, &k, counts, true, true) :
-				 make_keys(c, share, feature, &k, counts, true, false);
-	return k.power ? make_keys(c, share, feature, &k, counts, false, true) :
-			 make_keys(c, share, feature, &k, counts, false, false);
+		return k->power ? make_keys(core, share, feature, k, true, true, passes) :
+				  make_keys(core, share, feature, k, true, false, passes);
+	return k->power ? make_keys(core, share, feature, k, false, true, passes) :
+			  make_keys(core, share, feature, k, false, false, passes);
 }
 
-INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const bool packed)
+static u16 make_keys_of(struct pcsr_job *job, u32 core, u32 feature, const struct share *share,
+			const struct pcsr_words *words)
 {
-	u64 *restrict to = &t->words[t->places[key >> t->token_bits]++];
+	struct keys k = keys_of(job, share->f, words);
+	struct pcsr_core *c = &job->cores[core];
+
+	switch (job->passes) {
+	case 1: return make_so_many(c, share, feature, &k, 1);
+	case 2: return make_so_many(c, share, feature, &k, 2);
+	case 3: return make_so_many(c, share, feature, &k, 3);
+	}
+	return make_so_many(c, share, feature, &k, job->passes);
+}
+
+enum words { WORDS_ONES, WORDS_PACKED, WORDS_PAIRED };
+
+INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum words words)
+{
+	u64 *restrict to = &t->words[t->places[key >> t->shift & t->mask]++];
 	u64 token = key & t->token_mask;
 
-	if (packed) {
+	if (words == WORDS_ONES) {
+		*to = token << t->row_bits | row;
+	} else if (words == WORDS_PACKED) {
 		*to = (token << t->row_bits | row) << 32 | gain;
 	} else {
 		*to = token << 32 | t->count;
@@ -113,17 +141,17 @@ INLINE u32 gain_of(const struct pcsr_feature *f, u64 sample, u64 k, const enum g
 	return gains == GAINS_ONE ? GAIN_ONE : f->gains[gains == GAINS_EACH ? k : sample];
 }
 
-INLINE void put_dense(struct target *target, const struct share *s, const bool packed)
+INLINE void put_dense(struct target *target, const struct share *s, const enum words words)
 {
 	struct target t = *target; /* so that stores through it change none of it */
 
 	for (u64 k = s->first; k < s->last; k++)
-		put(&t, s->keys[k - s->first], s->f->row + k - s->begin, GAIN_ONE, packed);
+		put(&t, s->keys[k - s->first], s->f->row + k - s->begin, GAIN_ONE, words);
 	target->count = t.count;
 }
 
 INLINE void put_bags(struct target *target, const struct share *s, const enum gains gains,
-		     const bool packed)
+		     const enum words words)
 {
 	const struct pcsr_feature f = *s->f;
 	const u32 *key = s->keys;
@@ -134,21 +162,21 @@ INLINE void put_bags(struct target *target, const struct share *s, const enum ga
 		u64 end = f.offsets[sample + 1];
 
 		for (; k < end; k++)
-			put(&t, *key++, row, gain_of(&f, sample, k, gains), packed);
+			put(&t, *key++, row, gain_of(&f, sample, k, gains), words);
 	}
 	target->count = t.count;
 }
 
-INLINE void put_share(struct target *t, const struct share *s, const bool packed)
+INLINE void put_share(struct target *t, const struct share *s, const enum words words)
 {
 	if (!s->f->offsets)
-		put_dense(t, s, packed);
+		put_dense(t, s, words);
 	else if (!s->f->gains)
-		put_bags(t, s, GAINS_ONE, packed);
+		put_bags(t, s, GAINS_ONE, words);
 	else if (s->f->each)
-		put_bags(t, s, GAINS_EACH, packed);
+		put_bags(t, s, GAINS_EACH, words);
 	else
-		put_bags(t, s, GAINS_SAMPLE, packed);
+		put_bags(t, s, GAINS_SAMPLE, words);
 }
 
 static void make_gains(struct pcsr_job *job, const struct share *s)
@@ -180,23 +208,31 @@ static struct share share_of(const struct pcsr_job *job, u32 core, u32 feature, 
 	};
 }
 
+static void clear_counts(const struct pcsr_job *job, const struct pcsr_words *words)
+{
+	if (!job->flat)
+		memset(words->starts, 0, (job->given->cores + 1ull) * sizeof(*words->starts));
+	for (u32 d = 0; job->flat && d < job->passes; d++)
+		memset(words->places + (d << PCSR_DIGIT_MAX), 0, sizeof(u32) << job->digits[d].bits);
+}
+
 static u16 count_all(struct pcsr_job *job, u32 core, const struct pcsr_words *words)
 {
-	u32 *keys = words->keys, *counts = words->starts + 1;
+	u32 *keys = words->keys;
 	u16 status = 0;
 
-	memset(words->starts, 0, (job->given->cores + 1ull) * sizeof(*words->starts));
+	clear_counts(job, words);
 	for (u32 i = 0; !status && i < job->given->feature_count; i++) {
 		struct share s = share_of(job, core, i, keys);
 
-		status = make_keys_of(job, core, i, &s, counts);
+		status = make_keys_of(job, core, i, &s, words);
 		keys += s.last - s.first;
 	}
 	return status;
 }
 
 /* Counts, one entry up, become where each partition begins; a second row is used up. */
-static void sum_up(const struct pcsr_job *job, const struct pcsr_words *words)
+static u32 *places_by_partition(const struct pcsr_job *job, const struct pcsr_words *words)
 {
 	u32 *starts = words->starts, *places = starts + job->given->cores + 1;
 
@@ -204,32 +240,57 @@ static void sum_up(const struct pcsr_job *job, const struct pcsr_words *words)
 		starts[p + 1] += starts[p];
 		places[p] = starts[p];
 	}
+	return places;
+}
+
+/* The last digit has all of the partition, which begins where its first token would. */
+static u32 *places_by_digit(const struct pcsr_job *job, u64 count, const struct pcsr_words *words)
+{
+	const u32 *last = words->places + ((job->passes - 1) << PCSR_DIGIT_MAX);
+	u32 token_bits = job->digits[job->passes - 1].bits - job->part_bits;
+
+	for (u32 d = 0; d < job->passes; d++)
+		pcsr_sum_up(words->places + (d << PCSR_DIGIT_MAX), job->digits[d].bits);
+	for (u32 p = 0; p < job->given->cores; p++)
+		words->starts[p] = last[p << token_bits];
+	words->starts[job->given->cores] = (u32)count;
+	return words->places;
+}
+
+static struct target target_of(const struct pcsr_job *job, u64 count,
+			       const struct pcsr_words *words)
+{
+	return (struct target){
+		.words = words->words,
+		.payload = words->payload,
+		.places = job->flat ? places_by_digit(job, count, words) :
+				      places_by_partition(job, words),
+		.shift = job->digits[0].shift,
+		.mask = (1u << job->digits[0].bits) - 1,
+		.token_mask = job->flat ? U32_MAX : (u32)((1ull << job->token_bits) - 1),
+		.row_bits = job->row_bits,
+	};
 }
 
 u16 pcsr_collect(struct pcsr_job *job, u32 core, const struct pcsr_words *words)
 {
-	struct target t = {
-		.words = words->words,
-		.payload = words->payload,
-		.places = words->starts + job->given->cores + 1,
-		.token_bits = job->token_bits,
-		.token_mask = (u32)((1ull << job->token_bits) - 1),
-		.row_bits = job->row_bits,
-	};
 	u16 status = count_all(job, core, words);
 	u32 *keys = words->keys;
+	struct target t;
 
 	if (status)
 		return status;
-	sum_up(job, words);
+	t = target_of(job, job->cores[core].words, words);
 	for (u32 i = 0; i < job->given->feature_count; i++) {
 		struct share s = share_of(job, core, i, keys);
 
 		make_gains(job, &s);
-		if (job->packed)
-			put_share(&t, &s, true);
+		if (job->ones)
+			put_share(&t, &s, WORDS_ONES);
+		else if (job->packed)
+			put_share(&t, &s, WORDS_PACKED);
 		else
-			put_share(&t, &s, false);
+			put_share(&t, &s, WORDS_PAIRED);
 		keys += s.last - s.first;
 	}
 	return 0;

@@ -18,68 +18,137 @@ INLINE float merge_float(u32 bits)
 	return x;
 }
 
-INLINE u64 merge_item(const u64 *sorted, const u64 *payloads, u64 k, u32 *gain, const bool packed)
+enum merge_words { MERGE_ONES, MERGE_PACKED, MERGE_PAIRED };
+
+#define MERGE_GAIN_ONE 0x3f800000u
+
+INLINE u64 merge_item(const u64 *sorted, const u64 *payloads, u64 k, u32 *gain,
+		      const enum merge_words form)
 {
 	u64 word = sorted[k], payload;
 
-	*gain = (u32)word;
-	if (packed)
-		return word >> 32;
+	*gain = form == MERGE_ONES ? MERGE_GAIN_ONE : (u32)word;
+	if (form != MERGE_PAIRED)
+		return form == MERGE_ONES ? word : word >> 32;
 	payload = payloads[(u32)word];
 	*gain = (u32)payload;
 	return word >> 32 << 32 | payload >> 32;
 }
 
+/* Under way: what a block reads, what it writes, how far it is. */
+struct merge_place {
+	const u64 *sorted, *payload;
+	u32 *tokens, *samples, *gains;
+	u64 at, columns, before;
+	u64 row_mask;
+	u32 row_bits, token_mask, repeats;
+};
+
 /*
  * Whether an id equals the one before is a coin toss in skewed batches: nothing here
  * branches on it, and no gain waits for the one before.
  */
-INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merge_again *again,
-			const bool packed)
+INLINE void merge_each(struct merge_place *m, u64 first, u64 last, u64 begin,
+			struct merge_again *again, const enum merge_words form)
 {
-	const u32 row_bits = packed ? m->row_bits : 32;
-	const u64 row_mask = (1ull << row_bits) - 1;
-	u32 *restrict tokens = m->tokens, *restrict samples = m->samples;
-	u32 *restrict gains = (u32 *)m->gains;
-	u32 *restrict items = again->items;
-	u16 *restrict words = again->words;
-	const u64 *restrict sorted = m->sorted, *restrict payload = m->payload;
-	u64 at = m->count, before = m->last, columns = m->columns;
-	u32 repeats = 0, lost;
+	u32 lost;
 
 	for (u64 k = first; k < last; k++) {
 		u32 gain, *to;
-		u64 item = merge_item(sorted, payload, k, &gain, packed);
-		u32 equal = item == before;
+		u64 item = merge_item(m->sorted, m->payload, k, &gain, form);
+		u32 equal = item == m->before;
 
-		at += !equal;
-		columns += before >> row_bits != item >> row_bits;
-		tokens[at - 1] = (u32)(item >> row_bits);
-		samples[at - 1] = (u32)(item & row_mask);
-		to = equal ? &lost : gains + at - 1;
+		m->at += !equal;
+		m->columns += m->before >> m->row_bits != item >> m->row_bits;
+		m->tokens[m->at - 1] = (u32)(item >> m->row_bits) & m->token_mask;
+		m->samples[m->at - 1] = (u32)(item & m->row_mask);
+		to = equal ? &lost : m->gains + m->at - 1;
 		*to = gain;
-		words[repeats] = (u16)(k - first);
-		items[repeats] = (u32)(at - 1);
-		repeats += equal;
-		before = item;
+		again->words[m->repeats] = (u16)(k - begin);
+		again->items[m->repeats] = (u32)(m->at - 1);
+		m->repeats += equal;
+		m->before = item;
 	}
-	again->count = repeats;
-	m->count = at;
-	m->columns = columns;
-	m->last = before;
 }
 
-INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const bool packed)
+#ifdef VEC_WORDS
+/* So many words from k on, one stands before them. Return: false where some are equal. */
+INLINE bool merge_vector(struct merge_place *m, u64 k, const enum merge_words form)
+{
+	const u32 shift = form == MERGE_ONES ? 0 : 32;
+	vec_words word = vec_words_load(m->sorted + k), item = word >> shift;
+	vec_words before = vec_words_load(m->sorted + k - 1) >> shift;
+
+	if (vec_words_equal(item, before))
+		return false;
+	vec_words_store_low(m->tokens + m->at, item >> m->row_bits & m->token_mask);
+	vec_words_store_low(m->samples + m->at, item & m->row_mask);
+	if (form == MERGE_ONES)
+		word = word * 0 + MERGE_GAIN_ONE;
+	vec_words_store_low(m->gains + m->at, word);
+	m->at += VEC_WORDS;
+	m->columns += VEC_WORDS - (u32)__builtin_popcount(vec_words_equal(item >> m->row_bits,
+									  before >> m->row_bits));
+	m->before = m->sorted[k + VEC_WORDS - 1] >> shift;
+	return true;
+}
+
+INLINE void merge_some(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
+		       const enum merge_words form)
+{
+	u64 k = first + 1, end;
+
+	merge_each(m, first, k, first, again, form);
+	for (; form != MERGE_PAIRED && last - k >= VEC_WORDS; k = end) {
+		end = k + VEC_WORDS;
+		if (!merge_vector(m, k, form))
+			merge_each(m, k, end, first, again, form);
+	}
+	merge_each(m, k, last, first, again, form);
+}
+#else
+INLINE void merge_some(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
+		       const enum merge_words form)
+{
+	merge_each(m, first, last, first, again, form);
+}
+#endif
+
+INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merge_again *again,
+			const enum merge_words form)
+{
+	struct merge_place place = {
+		.sorted = m->sorted,
+		.payload = m->payload,
+		.tokens = m->tokens,
+		.samples = m->samples,
+		.gains = (u32 *)m->gains,
+		.at = m->count,
+		.columns = m->columns,
+		.before = m->last,
+		.row_bits = form == MERGE_PAIRED ? 32 : m->row_bits,
+		.token_mask = m->token_mask,
+	};
+
+	place.row_mask = (1ull << place.row_bits) - 1;
+	merge_some(&place, first, last, again, form);
+	again->count = place.repeats;
+	m->count = place.at;
+	m->columns = place.columns;
+	m->last = place.before;
+}
+
+INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum merge_words form)
 {
 	struct merge_again again;
 
 	for (u64 end; first < last; first = end) {
 		end = last - first > MERGE_BLOCK ? first + MERGE_BLOCK : last;
-		merge_block(m, first, end, &again, packed);
+		merge_block(m, first, end, &again, form);
 		for (u32 i = 0; i < again.count; i++) {
 			u32 gain;
 
-			merge_item(m->sorted, m->payload, first + again.words[i], &gain, packed);
+			merge_item(m->sorted, m->payload, first + again.words[i], &gain, form);
 			m->gains[again.items[i]] += merge_float(gain);
 		}
 	}
@@ -88,7 +157,9 @@ INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const bool 
 static void merge(struct kernel_merge *m, u64 first, u64 last)
 {
 	if (m->payload)
-		merge_range(m, first, last, false);
+		merge_range(m, first, last, MERGE_PAIRED);
+	else if (m->ones)
+		merge_range(m, first, last, MERGE_ONES);
 	else
-		merge_range(m, first, last, true);
+		merge_range(m, first, last, MERGE_PACKED);
 }

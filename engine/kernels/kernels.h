@@ -184,7 +184,9 @@ struct kernel_update {
  * @sorted: words, by token within a partition; upper half: token << row_bits | row, or with
  *	@payload the token alone; lower half: gain, or index of the payload
  * @payload: row << 32 | gain of each index; NULL: all is in the words
+ * @ones: no gain is in the words, which are token << row_bits | row; each is 1
  * @row_bits: see @sorted, below 32
+ * @token_mask: the bits of a token; what stands above them is its partition's
  * @tokens: out, [count]
  * @samples: out, [count] row of each
  * @gains: out, [count], those of equal ids added in order
@@ -195,7 +197,9 @@ struct kernel_update {
 struct kernel_merge {
 	const u64 *sorted;
 	const u64 *payload;
+	bool ones;
 	u32 row_bits;
+	u32 token_mask;
 	u32 *tokens;
 	u32 *samples;
 	float *gains;

@@ -74,6 +74,32 @@ static inline __attribute__((always_inline)) void vec_stream_end(void)
 	__builtin_ia32_sfence();
 }
 
+/* Eight words, for what has a use for as many at once. */
+#define VEC_WORDS 8u
+
+typedef u64 vec_words __attribute__((vector_size(64)));
+typedef u64 vec_words_memory __attribute__((vector_size(64), aligned(8), may_alias));
+typedef u32 vec_words_low __attribute__((vector_size(32)));
+typedef u32 vec_words_low_memory __attribute__((vector_size(32), aligned(4), may_alias));
+typedef long long vec_words_signed __attribute__((vector_size(64)));
+
+static inline __attribute__((always_inline)) vec_words vec_words_load(const u64 *p)
+{
+	return *(const vec_words_memory *)p;
+}
+
+/* A bit for each that equals. */
+static inline __attribute__((always_inline)) u8 vec_words_equal(vec_words a, vec_words b)
+{
+	return __builtin_ia32_cmpq512_mask((vec_words_signed)a, (vec_words_signed)b, 0, 0xff);
+}
+
+/* The lower halves. */
+static inline __attribute__((always_inline)) void vec_words_store_low(u32 *p, vec_words v)
+{
+	*(vec_words_low_memory *)p = __builtin_convertvector(v, vec_words_low);
+}
+
 static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps512_mask(a, b, c, VEC_ALL_LANES, VEC_ROUNDING);

@@ -219,7 +219,15 @@ static const struct shape shapes[] = {
 	{ 6, 2, 3000, 50, EMBENG_COMBINER_MEAN, 4, false, true },
 	{ 4, 1, 500000000, 100, EMBENG_COMBINER_SUM, 8, false, false },
 	{ 512, 8, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, false },
+	{ 16, 4, 300, 300, EMBENG_COMBINER_SUM, 4, false, true },
+	{ 64, 64, 500000000, 500000000, EMBENG_COMBINER_SUM, 4, false, false },
+	/* Too many partitions for a digit of the sort. */
+	{ 4096, 2, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true },
+	{ 4096, 2, 1000000, 200, EMBENG_COMBINER_SUM, 8, false, false },
 };
+
+/* Of them: no equal ids; many, with weights; many, without. */
+static const u32 compared[] = { 0, 2, 5 };
 
 START_TEST(test_items_are_those_sorted_one_by_one)
 {
@@ -279,28 +287,32 @@ static void compare_cores(const struct shape *shape, u16 flags, const char *vari
 	}
 }
 
+static void compare_variants(const struct shape *shape, u16 flags)
+{
+	struct direct *d = direct_new(1, "portable");
+	struct grid g = make(d, shape, 7);
+	struct fault fault;
+	u8 *want;
+
+	limit_grid(&g, flags);
+	ck_assert_uint_eq(grid_run(&g, &fault), 0);
+	ck_assert_int_eq(grid_result(&g)->dropped_ids != 0, flags != 0);
+	want = whole(&g);
+	for (u32 v = 0; kernel_variant(v); v++) {
+		if (variant_or_skip(v, "same bits"))
+			compare_cores(shape, flags, kernel_variant(v), want);
+	}
+	free(want);
+	direct_free(d);
+}
+
 START_TEST(test_same_bits_for_any_cores_and_variant)
 {
 	const u16 flags[] = { 0, EMBENG_PARTITION_DROPPING,
 			      EMBENG_PARTITION_DROPPING | EMBENG_PARTITION_MINIBATCHING };
 
-	for (u32 i = 0; i < 3; i++) {
-		struct direct *d = direct_new(1, "portable");
-		struct grid g = make(d, &shapes[2], 7);
-		struct fault fault;
-		u8 *want;
-
-		limit_grid(&g, flags[i]);
-		ck_assert_uint_eq(grid_run(&g, &fault), 0);
-		ck_assert_int_eq(grid_result(&g)->dropped_ids != 0, i != 0);
-		want = whole(&g);
-		for (u32 v = 0; kernel_variant(v); v++) {
-			if (variant_or_skip(v, "same bits"))
-				compare_cores(&shapes[2], flags[i], kernel_variant(v), want);
-		}
-		free(want);
-		direct_free(d);
-	}
+	for (u32 i = 0; i < 9; i++)
+		compare_variants(&shapes[compared[i / 3]], flags[i % 3]);
 }
 END_TEST
 
