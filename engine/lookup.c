@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "batch.h"
 
-/* Of one feature: no cache keeps them until they are read. */
+/* Of all features: no cache keeps them until they are read. */
 #define STREAM_BYTES (16ull << 20)
 
 struct lookup {
 	const struct model *model;
 	const struct batch *batch;
 	struct view *out; /* [features] */
+	u64 bytes;	  /* of them all */
 };
 
-static bool streams(const struct view *out, u32 dim)
+static bool streams(const struct lookup *lookup, u32 feature, u32 dim)
 {
-	return out->length >= STREAM_BYTES && !(dim % 16) && !((u64)(size_t)out->data % 64);
+	return lookup->bytes >= STREAM_BYTES && !(dim % 16) &&
+	       !((u64)(size_t)lookup->out[feature].data % 64);
 }
 
 static void lookup_task(void *arg, u64 number, u32 worker)
@@ -40,7 +42,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.bag = f->bag.data,
 		.out = lookup->out[task->feature].data,
 		.out_stride = dim,
-		.stream = streams(&lookup->out[task->feature], dim),
+		.stream = streams(lookup, task->feature, dim),
 	};
 	struct port_fpu fpu;
 
@@ -50,16 +52,20 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	port_fpu_end(&fpu);
 }
 
-static u16 get_outputs(struct command *command, const struct batch *batch, struct view *out)
+static u16 get_outputs(struct command *command, struct lookup *lookup)
 {
+	const struct batch *batch = lookup->batch;
 	u16 status = 0;
 
+	memset(lookup->out, 0, batch->feature_count * sizeof(*lookup->out));
 	for (u32 i = 0; !status && i < batch->feature_count; i++) {
 		const struct embeng_mem *mem = &batch->features[i].given.activations;
+		struct view *out = &lookup->out[i];
 
 		if (mem_given(mem))
 			status = region_get(command->context, mem, EMBENG_REGION_DEVICE_WRITE, 4,
-					    EMBENG_FIELD_ACTIVATIONS, i, &out[i], &command->fault);
+					    EMBENG_FIELD_ACTIVATIONS, i, out, &command->fault);
+		lookup->bytes += out->length;
 	}
 	return status;
 }
@@ -67,23 +73,18 @@ static u16 get_outputs(struct command *command, const struct batch *batch, struc
 u16 lookup_run(struct command *command, const struct batch *batch)
 {
 	struct model *model = command->context->model;
-	struct lookup lookup = { model, batch, model->gradients };
+	struct lookup lookup = { .model = model, .batch = batch, .out = model->gradients };
 	struct engine *engine = model->engine;
-	u64 written = 0;
-	u16 status;
+	u16 status = get_outputs(command, &lookup);
 
-	memset(lookup.out, 0, batch->feature_count * sizeof(*lookup.out));
-	status = get_outputs(command, batch, lookup.out);
 	if (!status)
 		workers_run(engine->workers, lookup_task, &lookup, batch->task_count, batch->bytes);
-	for (u32 i = 0; i < batch->feature_count; i++) {
-		written += lookup.out[i].length;
+	for (u32 i = 0; i < batch->feature_count; i++)
 		region_put(command->context, &lookup.out[i]);
-	}
 	if (status)
 		return status;
 	reg_count(engine, EMBENG_REG_COUNT_BATCHES, 1);
 	reg_count(engine, EMBENG_REG_COUNT_IDS, batch->occurrences);
-	reg_count(engine, EMBENG_REG_COUNT_BYTES_WRITTEN, written);
+	reg_count(engine, EMBENG_REG_COUNT_BYTES_WRITTEN, lookup.bytes);
 	return 0;
 }
