@@ -11,6 +11,45 @@
 	X(ADAM, DIM)
 #define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
 
+/* As run_sum(), of occurrences that are all of one segment: their addresses need no list. */
+INLINE void rows_add(const struct kernel_segment *s, const u32 *occ, u64 n, float *sum,
+		     const u32 column, const u32 count, const bool weighted)
+{
+	vec acc[8] = { { 0 } };
+
+	for (u64 k = 0; k < n; k++) {
+		const float *coef, *g = occurrence_gradient(s, occ[k], &coef) + column;
+
+		UNROLL
+		for (u32 i = 0; i < count; i++) {
+			vec x = vec_load(g + i * VEC);
+
+			acc[i] = weighted ? vec_fma(vec_all(*coef), x, acc[i]) : acc[i] + x;
+		}
+	}
+	UNROLL
+	for (u32 i = 0; i < count; i++)
+		vec_store(sum + column + i * VEC, acc[i]);
+}
+
+INLINE void rows_sum(const struct kernel_update *u, const struct kernel_group *group,
+		     const u32 *occ, float *sum, const u32 dim, void *scratch)
+{
+	const struct kernel_segment *s =
+		kernel_find_segment(u->segments, u->segment_count, occ[0]);
+
+	if (group->count > KERNEL_RUN || occ[group->count - 1] >= s->end)
+		return row_gradient(u, sum, occ, group->count, scratch);
+	for (u32 c = 0; c < dim; c += 8 * VEC) {
+		const u32 count = dim < 8 * VEC ? dim / VEC : 8;
+
+		if (s->coef)
+			rows_add(s, occ, group->count, sum, c, count, true);
+		else
+			rows_add(s, occ, group->count, sum, c, count, false);
+	}
+}
+
 #define ROWS_COLUMNS(KIND, DIM) \
 	INLINE void rows_one_##KIND##_##DIM(const struct kernel_update *u, u64 row, u32 occ) \
 	{ \
@@ -39,7 +78,7 @@
 				rows_one_##KIND##_##DIM(u, group->row, occ[group->first]); \
 				continue; \
 			} \
-			row_gradient(u, sum, occ + group->first, group->count, scratch); \
+			rows_sum(u, group, occ + group->first, sum, DIM, scratch); \
 			columns_##KIND(u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true); \
 		} \
 	}
