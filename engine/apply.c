@@ -14,11 +14,39 @@ static const struct batch_feature *feature_of(struct model *model, u64 number, u
 	return &model_part(model, number, replica)->batch->features[feature];
 }
 
+/*
+ * Occurrences that all weigh 1 are told by the row of their gradient, which then needs no
+ * search; weights are found by the number of an occurrence.
+ */
+static bool told_by_gradient(struct model *model, u64 number, u32 table)
+{
+	u64 outputs = 0;
+
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
+			const struct batch_feature *f = feature_of(model, number, r, i);
+
+			if (model->blob.features[i].table != table)
+				continue;
+			if (batch_coef(f))
+				return false;
+			outputs += f->outputs;
+		}
+	}
+	return outputs <= U32_MAX;
+}
+
+static const u32 *gradient_rows(const struct batch_feature *f)
+{
+	return f->identity ? NULL : f->outputs_of.data;
+}
+
 int update_partition(struct model *model, u64 number, u32 index)
 {
 	struct partition *p = &model->partition;
 	const struct table *table = &model->tables[index];
-	u64 first = 0, begun = port_now_ns();
+	bool by_gradient = told_by_gradient(model, number, index);
+	u64 first = 0, base = 0, begun = port_now_ns();
 	u32 sources = 0;
 	int failed;
 
@@ -31,8 +59,11 @@ int update_partition(struct model *model, u64 number, u32 index)
 			if (model->blob.features[i].table != index)
 				continue;
 			p->sources[sources++] = (struct partition_source){
-				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences };
+				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences,
+				by_gradient ? base : first,
+				by_gradient ? gradient_rows(f) : NULL };
 			first += f->occurrences;
+			base += f->outputs;
 		}
 	}
 	failed = partition_make(p, sources, table->record.rows,
@@ -47,7 +78,7 @@ int update_partition(struct model *model, u64 number, u32 index)
 }
 
 static struct kernel_segment segment_of(struct model *model, u64 number, u32 replica, u32 feature,
-					u64 first)
+					u64 first, bool by_gradient)
 {
 	const struct batch_feature *f = feature_of(model, number, replica, feature);
 	const struct table *table = &model->tables[model->blob.features[feature].table];
@@ -55,10 +86,10 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		&model->gradients[(u64)replica * model->blob.engine.feature_count + feature];
 	struct kernel_segment s = {
 		.first = first,
-		.end = first + f->occurrences,
+		.end = first + (by_gradient ? f->outputs : f->occurrences),
 		.gradients = view->data,
 		.stride = table->record.dim,
-		.grad_row = f->identity ? NULL : f->outputs_of.data,
+		.grad_row = by_gradient ? NULL : gradient_rows(f),
 		.coef = batch_coef(f),
 		.replica = replica,
 		.far = view->length > PREFETCH_GRADIENT_BYTES,
@@ -73,16 +104,19 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 
 static u64 make_segments(struct model *model, u64 number, u32 table)
 {
+	bool by_gradient = told_by_gradient(model, number, table);
 	u64 count = 0, first = 0;
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
-			u64 occurrences = feature_of(model, number, r, i)->occurrences;
+			struct kernel_segment s;
 
-			if (model->blob.features[i].table != table || !occurrences)
+			if (model->blob.features[i].table != table)
 				continue;
-			model->segments[count++] = segment_of(model, number, r, i, first);
-			first += occurrences;
+			s = segment_of(model, number, r, i, first, by_gradient);
+			if (s.end > first)
+				model->segments[count++] = s;
+			first = s.end;
 		}
 	}
 	return count;

@@ -19,22 +19,36 @@ INLINE u64 source_row(const struct pass *pass, const struct partition_source *so
 
 INLINE void collect_range(const struct pass *pass, const struct partition_source *source, u64 first,
 			  u64 last, u32 *counts, const bool wide, const bool narrow,
-			  const u32 counted)
+			  const bool numbered, const u32 counted)
 {
 	const u64 mask = (1ull << pass->bits) - 1;
 
 	for (u64 i = first; i < last; i++) {
-		u64 row = source_row(pass, source, i - source->first, narrow);
+		u64 at = i - source->first, row = source_row(pass, source, at, narrow);
+		u64 number = source->base + (numbered ? source->numbers[at] : at);
 
 		if (wide) {
 			pass->to[2 * i] = row;
-			pass->to[2 * i + 1] = i;
+			pass->to[2 * i + 1] = number;
 		} else {
-			pass->to[i] = row << ROW_SHIFT | i;
+			pass->to[i] = row << ROW_SHIFT | number;
 		}
 		for (u32 k = 0; k < counted; k++)
 			counts[(k << pass->bits) + (row >> k * pass->bits & mask)]++;
 	}
+}
+
+INLINE void collect_some(const struct pass *pass, const struct partition_source *source, u64 first,
+			 u64 last, u32 *counts, const bool wide, const u32 counted)
+{
+	if (source->narrow && source->numbers)
+		collect_range(pass, source, first, last, counts, wide, true, true, counted);
+	else if (source->narrow)
+		collect_range(pass, source, first, last, counts, wide, true, false, counted);
+	else if (source->numbers)
+		collect_range(pass, source, first, last, counts, wide, false, true, counted);
+	else
+		collect_range(pass, source, first, last, counts, wide, false, false, counted);
 }
 
 INLINE void collect_counted(const struct pass *pass, u64 slice, const bool wide, const u32 counted)
@@ -52,10 +66,7 @@ INLINE void collect_counted(const struct pass *pass, u64 slice, const bool wide,
 			continue;
 		if (end > last)
 			end = last;
-		if (source->narrow)
-			collect_range(pass, source, first, end, counts, wide, true, counted);
-		else
-			collect_range(pass, source, first, end, counts, wide, false, counted);
+		collect_some(pass, source, first, end, counts, wide, counted);
 		first = end;
 	}
 }

@@ -13,14 +13,18 @@ struct workers;
  * struct partition_source - rows of a stretch of occurrences
  * @rows: [count], KERNEL_ROW_ZERO is left out
  * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
- * @first: number of its first occurrence; sources follow each other without gap
+ * @first: of its occurrences among all; sources follow each other without gap
  * @count: occurrences
+ * @base: number of what stands first in it, of 32 bits
+ * @numbers: [count] what to add to @base, NULL: 0, 1 and so on
  */
 struct partition_source {
 	const u64 *rows;
 	const u32 *narrow;
 	u64 first;
 	u64 count;
+	u64 base;
+	const u32 *numbers;
 };
 
 /**
@@ -30,7 +34,7 @@ struct partition_source {
  * @table: ditto
  * @groups: [group_count], rows ascend
  * @group_count: distinct rows
- * @order: [count] occurrence numbers, ascending within a row
+ * @order: [count] numbers of the occurrences, ascending within a row as they did in the sources
  * @count: occurrences
  */
 struct partition {

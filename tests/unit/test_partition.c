@@ -48,11 +48,23 @@ static u32 *narrow_of(const u64 *rows, u64 count, u64 limit, bool zeros)
 	return NULL;
 }
 
+/* What a source calls its occurrences, from a base that lies as far below. */
+#define FURTHER 5u
+
+static u32 *numbers_of(u64 count)
+{
+	u32 *numbers = malloc((count + 1) * 4);
+
+	for (u64 i = 0; i < count; i++)
+		numbers[i] = (u32)i + FURTHER;
+	return numbers;
+}
+
 static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 {
 	struct partition p = { 0 };
-	u64 *rows = malloc((count + 1) * 8);
-	u32 *narrow;
+	u64 *rows = malloc((count + 1) * 8), third = count / 3;
+	u32 *narrow, *numbers;
 
 	p.sources = calloc(2, sizeof(*p.sources));
 	for (u64 i = 0; i < count; i++) {
@@ -63,13 +75,15 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	if (count)
 		rows[count / 2] = limit - 1;
 	narrow = narrow_of(rows, count, limit, zeros);
-	p.sources[0] = (struct partition_source){ rows, narrow, 0, count / 3 };
-	p.sources[1] = (struct partition_source){ rows + count / 3,
-						  narrow ? narrow + count / 3 : NULL, count / 3,
-						  count - count / 3 };
+	numbers = draw(2) ? numbers_of(count) : NULL;
+	p.sources[0] = (struct partition_source){ rows, narrow, 0, third, 0, NULL };
+	p.sources[1] = (struct partition_source){ rows + third, narrow ? narrow + third : NULL,
+						  third, count - third,
+						  numbers ? third - FURTHER : third, numbers };
 	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
 	check(&p, rows, count);
 	partition_free(&p);
+	free(numbers);
 	free(narrow);
 	free(rows);
 }
