@@ -10,6 +10,7 @@
 #define FEATURES 3u
 #define SAMPLES 16u
 #define MOST_IDS 24u
+#define MANY_IDS 600u /* enough to be sorted at once */
 #define FLAGS (EMBENG_PARTITION_MINIBATCHING | EMBENG_PARTITION_DROPPING)
 
 struct input {
@@ -92,6 +93,8 @@ static void make_feature(struct caller *c, struct fuzz *f, u32 i)
 	g->column_offset = i * columns;
 	g->sample_count = fuzz_below(f, SAMPLES) / c->head.device_cores * c->head.device_cores;
 	g->id_count = g->form == EMBENG_FORM_DENSE ? g->sample_count : fuzz_below(f, MOST_IDS);
+	if (g->form != EMBENG_FORM_DENSE && g->id_count == MOST_IDS - 1)
+		g->id_count = MANY_IDS;
 	if (!g->sample_count)
 		g->id_count = 0;
 	make_ids(c, f, i);
