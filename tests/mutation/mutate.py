@@ -27,7 +27,7 @@ from mutations_api import LIBRARY_MUTATIONS
 UNITS = ["test_step", "test_batch", "test_blob_values", "test_update", "test_rows",
          "test_kernels_optimizers", "test_stacks", "test_non_lazy", "test_hot_row",
          "test_kernels_fma", "test_partition", "test_differential", "test_kernels_lookup",
-         "test_kernels_update"]  # the shortest first
+         "test_kernels_update", "test_pcsr_random"]  # the shortest first
 COPIED = ["meson.build", "meson_options.txt", "uapi", "engine", "firmware-loader", "runtime",
           "docs", "tests"]
 PATIENCE_S = 900  # with what is not mutated, on a machine that is busy
