@@ -52,7 +52,9 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 		return ret;
 	fence_forget(slot);
 	slot->state = SLOT_FREE;
-	return command_error("lookup", &slot->lookup.answer);
+	if (slot->lookup.status == EMBENG_STATUS_ABORTED)
+		ret = session_aborted(e);
+	return ret ? ret : command_error("lookup", &slot->lookup.answer);
 }
 
 static void make_views(struct embeng *e, struct slot *slot)

@@ -64,6 +64,7 @@ struct queue_config {
  * @give: the same, and small work is done on this thread, as by @run
  * @lost: 0, or why nothing will move any more: -ENODEV, -ESHUTDOWN with a sentence.
  *	@dead: a ring of it says so
+ * @settle: return when no reset is under way, so that @lost knows of it; may be missing
  * @event_read: number of events so far
  * @event_wait: sleep while the number is @seen, at most @timeout_ns
  * @event_signal: wake the sleepers: the program's own state changed
@@ -94,6 +95,7 @@ struct device_ops {
 	void (*kick)(struct device *d);
 	void (*give)(struct device *d);
 	int (*lost)(struct device *d, bool dead);
+	void (*settle)(struct device *d);
 	uint32_t (*event_read)(struct device *d);
 	void (*event_wait)(struct device *d, uint32_t seen, uint64_t timeout_ns);
 	void (*event_signal)(struct device *d);

@@ -56,6 +56,8 @@ int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe
 	struct request request = {0};
 	int ret = run_transfer(e, cmd, &request, deadline_never());
 
+	if (!ret && request.answer.status == EMBENG_STATUS_ABORTED)
+		ret = session_aborted(e);
 	if (!ret)
 		*answer = request.answer;
 	return ret;

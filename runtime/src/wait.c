@@ -92,10 +92,21 @@ int session_lost(struct embeng *e)
 		    ring->queue.number, ring->stray);
 }
 
+int session_aborted(struct embeng *e)
+{
+	if (e->device->ops->settle)
+		e->device->ops->settle(e->device);
+	return session_lost(e);
+}
+
 int session_failed(struct embeng *e)
 {
-	int ret = e->failed || strayed(e) ? session_lost(e) : 0;
+	int ret = 0;
 
+	if (e->failed == -ECANCELED)
+		ret = session_aborted(e);
+	else if (e->failed || strayed(e))
+		ret = session_lost(e);
 	return ret || !e->failed ? ret : fail(e->failed, "%s", e->failed_text);
 }
 

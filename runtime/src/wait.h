@@ -28,6 +28,12 @@ uint64_t now_ns(void);
 int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), void *arg,
 	       struct deadline deadline);
 
+/*
+ * For a command that was aborted: as session_lost(), once no reset is under way. A reset aborts
+ * what it finds before it tells of itself.
+ */
+int session_aborted(struct embeng *e);
+
 /* 0, or -ENODEV or -ESHUTDOWN with a sentence: nothing will complete any more. */
 int session_lost(struct embeng *e);
 

@@ -75,3 +75,11 @@ int accel_lost(struct device *d, bool dead)
 		return 0;
 	return accel_failed(a, error ? error : cause(a), "");
 }
+
+/* The driver answers between resets; what it answers, a ring tells as well. */
+void accel_settle(struct device *d)
+{
+	struct embeng_accel_context_state state;
+
+	(void)accel_query(accel_of(d)->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state));
+}

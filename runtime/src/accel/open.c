@@ -76,6 +76,7 @@ static const struct device_ops accel_ops = {
 	.kick = accel_kick,
 	.give = accel_kick,
 	.lost = accel_lost,
+	.settle = accel_settle,
 	.event_read = accel_event_read,
 	.event_wait = accel_event_wait,
 	.event_signal = accel_event_signal,
