@@ -52,8 +52,7 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 		return ret;
 	fence_forget(slot);
 	slot->state = SLOT_FREE;
-	if (slot->lookup.status == EMBENG_STATUS_ABORTED)
-		ret = session_aborted(e);
+	ret = session_aborted(e, &slot->lookup);
 	return ret ? ret : command_error("lookup", &slot->lookup.answer);
 }
 

@@ -48,7 +48,7 @@ static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request
 	ret = wait_done(e, request, deadline);
 	if (ret)
 		ring_abandon(&e->transfer, request);
-	return ret;
+	return ret ? ret : session_aborted(e, request);
 }
 
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer)
@@ -56,8 +56,6 @@ int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe
 	struct request request = {0};
 	int ret = run_transfer(e, cmd, &request, deadline_never());
 
-	if (!ret && request.answer.status == EMBENG_STATUS_ABORTED)
-		ret = session_aborted(e);
 	if (!ret)
 		*answer = request.answer;
 	return ret;

@@ -165,8 +165,7 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	pthread_mutex_lock(&e->lock);
 	/* The depth has room, so acceptance waits for nothing that a program does. */
 	ret = wait_until(e, is_accepted, &slot->lookup, deadline_never());
-	if (!ret && slot->lookup.status == EMBENG_STATUS_ABORTED)
-		ret = session_aborted(e);
+	ret = ret ? ret : session_aborted(e, &slot->lookup);
 	if (!ret && slot->lookup.status)
 		ret = lookup_error(e, b, &slot->lookup.answer);
 	if (ret && train)

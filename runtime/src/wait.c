@@ -92,11 +92,16 @@ int session_lost(struct embeng *e)
 		    ring->queue.number, ring->stray);
 }
 
-int session_aborted(struct embeng *e)
+static int lost_when_settled(struct embeng *e)
 {
 	if (e->device->ops->settle)
 		e->device->ops->settle(e->device);
 	return session_lost(e);
+}
+
+int session_aborted(struct embeng *e, const struct request *request)
+{
+	return request->status == EMBENG_STATUS_ABORTED ? lost_when_settled(e) : 0;
 }
 
 int session_failed(struct embeng *e)
@@ -104,7 +109,7 @@ int session_failed(struct embeng *e)
 	int ret = 0;
 
 	if (e->failed == -ECANCELED)
-		ret = session_aborted(e);
+		ret = lost_when_settled(e);
 	else if (e->failed || strayed(e))
 		ret = session_lost(e);
 	return ret || !e->failed ? ret : fail(e->failed, "%s", e->failed_text);

@@ -29,10 +29,10 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 	       struct deadline deadline);
 
 /*
- * For a command that was aborted: as session_lost(), once no reset is under way. A reset aborts
- * what it finds before it tells of itself.
+ * For a command that ended: 0, or if it was aborted as session_lost(), once no reset is under
+ * way. A reset aborts what it finds before it tells of itself.
  */
-int session_aborted(struct embeng *e);
+int session_aborted(struct embeng *e, const struct request *request);
 
 /* 0, or -ENODEV or -ESHUTDOWN with a sentence: nothing will complete any more. */
 int session_lost(struct embeng *e);
