@@ -4,7 +4,6 @@
 #include "step.h"
 #include "update.h"
 
-#define F32_ONE 0x3f800000u
 #define F32_INFINITY 0x7f800000u
 #define F32_MINUS_INFINITY 0xff800000u
 
@@ -45,13 +44,13 @@ int update_partition(struct model *model, u64 number, u32 index)
 {
 	struct partition *p = &model->partition;
 	const struct table *table = &model->tables[index];
-	bool by_gradient = told_by_gradient(model, number, index);
 	u64 first = 0, base = 0, begun = port_now_ns();
 	u32 sources = 0;
 	int failed;
 
 	if (p->step == number && p->table == index)
 		return 0;
+	p->by_gradient = told_by_gradient(model, number, index);
 	for (u32 r = 0; r < model_replicas(model); r++) {
 		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
 			const struct batch_feature *f = feature_of(model, number, r, i);
@@ -60,8 +59,8 @@ int update_partition(struct model *model, u64 number, u32 index)
 				continue;
 			p->sources[sources++] = (struct partition_source){
 				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences,
-				by_gradient ? base : first,
-				by_gradient ? gradient_rows(f) : NULL };
+				p->by_gradient ? base : first,
+				p->by_gradient ? gradient_rows(f) : NULL };
 			first += f->occurrences;
 			base += f->outputs;
 		}
@@ -77,9 +76,11 @@ int update_partition(struct model *model, u64 number, u32 index)
 	return failed;
 }
 
+/* Of a table whose partition is there: both number occurrences alike. */
 static struct kernel_segment segment_of(struct model *model, u64 number, u32 replica, u32 feature,
-					u64 first, bool by_gradient)
+					u64 first)
 {
+	const bool by_gradient = model->partition.by_gradient;
 	const struct batch_feature *f = feature_of(model, number, replica, feature);
 	const struct table *table = &model->tables[model->blob.features[feature].table];
 	const struct view *view =
@@ -104,7 +105,6 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 
 static u64 make_segments(struct model *model, u64 number, u32 table)
 {
-	bool by_gradient = told_by_gradient(model, number, table);
 	u64 count = 0, first = 0;
 
 	for (u32 r = 0; r < model_replicas(model); r++) {
@@ -113,7 +113,7 @@ static u64 make_segments(struct model *model, u64 number, u32 table)
 
 			if (model->blob.features[i].table != table)
 				continue;
-			s = segment_of(model, number, r, i, first, by_gradient);
+			s = segment_of(model, number, r, i, first);
 			if (s.end > first)
 				model->segments[count++] = s;
 			first = s.end;
@@ -126,7 +126,7 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 {
 	u32 flags = 0;
 
-	if (multiplier && multiplier != F32_ONE)
+	if (multiplier && multiplier != KERNEL_F32_ONE)
 		flags |= KERNEL_GRADIENT_SCALE;
 	if (record->clip_gradient_min != F32_MINUS_INFINITY ||
 	    record->clip_gradient_max != F32_INFINITY)

@@ -32,6 +32,7 @@ struct partition_source {
  * @model: whose memory it is, or NULL
  * @step: what it is of, 0: nothing
  * @table: ditto
+ * @by_gradient: occurrences are numbered by the rows of their gradients
  * @groups: [group_count], rows ascend
  * @group_count: distinct rows
  * @order: [count] numbers of the occurrences, ascending within a row as they did in the sources
@@ -41,6 +42,7 @@ struct partition {
 	struct model *model;
 	u64 step;
 	u32 table;
+	bool by_gradient;
 	struct kernel_group *groups;
 	u64 group_count;
 	u32 *order;

@@ -67,13 +67,23 @@ static void plan_sort(struct pcsr_job *job)
 {
 	u32 bits = job->part_bits + job->token_bits;
 
-	job->flat = job->packed && bits && (job->ones || bits + job->row_bits <= 32) &&
+	job->flat = job->form != KERNEL_WORDS_PAIRED && bits &&
+		    (job->form == KERNEL_WORDS_ONES || bits + job->row_bits <= 32) &&
 		    job->part_bits <= PCSR_DIGIT_MAX && job->core_words >= FLAT_LEAST &&
 		    job->core_words <= FLAT_MOST;
 	job->passes = 1;
 	job->digits[0] = (struct pcsr_digit){ job->token_bits, job->part_bits };
 	if (job->flat)
 		job->passes = pcsr_digits(job->digits, job->core_words, bits, job->part_bits);
+}
+
+static enum kernel_words form_of(const struct pcsr_job *job)
+{
+	if (job->row_bits >= 32)
+		return KERNEL_WORDS_PAIRED;
+	if (gains_are_one(job))
+		return KERNEL_WORDS_ONES;
+	return job->token_bits + job->row_bits <= 32 ? KERNEL_WORDS_PACKED : KERNEL_WORDS_PAIRED;
 }
 
 static void size_words(struct pcsr_job *job)
@@ -83,9 +93,8 @@ static void size_words(struct pcsr_job *job)
 	job->part_bits = bits_below(g->cores);
 	job->token_bits = bits_below(g->columns / g->cores);
 	job->row_bits = bits_below(job->rows);
-	job->ones = job->row_bits < 32 && gains_are_one(job);
-	job->packed = job->row_bits < 32 && (job->ones || job->token_bits + job->row_bits <= 32);
-	job->item_shift = job->ones ? 0 : 32;
+	job->form = form_of(job);
+	job->item_shift = job->form == KERNEL_WORDS_ONES ? 0 : 32;
 	plan_sort(job);
 	/* A task has memory of its own: by its number, or by who does it where those are fewer. */
 	job->workers = job->device_cores < job->engine->caps.cores ? job->device_cores :
@@ -97,19 +106,20 @@ static int make_room(struct pcsr_job *job, struct merging *m)
 	const struct embeng_partition *g = job->given;
 	bool counts_all = g->flavour == EMBENG_FLAVOUR_JAX && g->flags & EMBENG_PARTITION_DROPPING;
 	u32 *items = pcsr_memory(job, PCSR_ITEMS, job->ids, 3 * sizeof(u32));
+	bool paired = job->form == KERNEL_WORDS_PAIRED;
 	u64 totals = 2ull * job->device_cores * g->cores;
 
 	m->job = job;
 	m->keys = pcsr_memory(job, PCSR_KEYS, job->workers * job->core_words, sizeof(u32));
 	m->starts = pcsr_memory(job, PCSR_STARTS, job->workers * (2ull * g->cores + 1), sizeof(u32));
 	m->words = pcsr_memory(job, PCSR_WORDS, job->workers * 2 * job->core_words, sizeof(u64));
-	m->payload = job->packed ? NULL : pcsr_memory(job, PCSR_PAYLOAD,
-						      job->workers * job->core_words, sizeof(u64));
+	m->payload = paired ? pcsr_memory(job, PCSR_PAYLOAD, job->workers * job->core_words,
+					  sizeof(u64)) : NULL;
 	m->places = pcsr_memory(job, PCSR_COUNTS, (u64)job->workers * PCSR_PASSES_MAX,
 				sizeof(u32) << PCSR_DIGIT_MAX);
 	job->totals = pcsr_memory(job, PCSR_TOTALS, totals, sizeof(u32));
 	job->repeats = counts_all ? pcsr_memory(job, PCSR_REPEATS, job->ids, sizeof(u32)) : NULL;
-	if (!items || !m->keys || !m->starts || !m->words || (!job->packed && !m->payload) ||
+	if (!items || !m->keys || !m->starts || !m->words || (paired && !m->payload) ||
 	    !m->places || !job->totals || (counts_all && !job->repeats))
 		return -1;
 	job->tokens = items;
@@ -124,7 +134,7 @@ static struct kernel_merge merge_of(const struct pcsr_job *job, const struct pcs
 	return (struct kernel_merge){
 		.sorted = words->words,
 		.payload = words->payload,
-		.ones = job->ones,
+		.form = job->form,
 		.row_bits = job->row_bits,
 		.token_mask = (u32)((1ull << job->token_bits) - 1),
 		.tokens = job->tokens + core->first,
@@ -212,7 +222,7 @@ static void merge_core(void *arg, u64 number, u32 worker)
 		pcsr_sort_flat(job, &words, job->cores[number].words);
 	for (u32 p = 0; !job->flat && p < job->given->cores; p++)
 		pcsr_sort(&words, words.starts[p], words.starts[p + 1],
-			  job->item_shift + (job->packed ? job->row_bits : 0), job->token_bits);
+			  job->item_shift + (words.payload ? 0 : job->row_bits), job->token_bits);
 	merge_words(job, (u32)number, &words);
 	if (job->repeats)
 		count_repeats(job, &job->cores[number], &words);

@@ -103,8 +103,7 @@ struct pcsr_core {
  * struct pcsr_job - one PARTITION under way
  * @core_words: most ids of a core
  * @rows: samples of a core, all features
- * @ones: all gains are 1, and words have none
- * @packed: token, row and gain fit one word
+ * @form: of the words
  * @item_shift: where in a word token and row begin
  * @flat: its partition does, too, and all ids of a core are sorted at once
  * @digits: by which; else the partition alone. [passes]
@@ -128,7 +127,8 @@ struct pcsr_job {
 	u32 *repeats;
 	struct pcsr_run *runs;
 	u32 *totals;
-	bool ones, packed, flat;
+	enum kernel_words form;
+	bool flat;
 	u32 item_shift;
 	u32 buckets, minibatches, row_stride;
 	u64 starts, splits, segment, buffer;
@@ -172,7 +172,7 @@ void pcsr_input_release(struct pcsr_job *job);
 struct pcsr_words {
 	u32 *keys;	    /* partition << token_bits | token */
 	u64 *words, *other; /* by partition */
-	u64 *payload;	    /* NULL when words are packed */
+	u64 *payload;	    /* of paired words */
 	u32 *starts;	    /* [cores + 1] where each partition begins, then places */
 	u32 *places;	    /* of the digits, PCSR_DIGIT_MAX bits each */
 };

@@ -6,8 +6,6 @@
  */
 #include "pcsr.h"
 
-#define GAIN_ONE 0x3f800000u
-
 #define INLINE static inline __attribute__((always_inline))
 
 /* Of a feature, what makes keys of ids. */
@@ -117,16 +115,14 @@ static u16 make_keys_of(struct pcsr_job *job, u32 core, u32 feature, const struc
 	return make_so_many(c, share, feature, &k, job->passes);
 }
 
-enum words { WORDS_ONES, WORDS_PACKED, WORDS_PAIRED };
-
-INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum words words)
+INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_words form)
 {
 	u64 *restrict to = &t->words[t->places[key >> t->shift & t->mask]++];
 	u64 token = key & t->token_mask;
 
-	if (words == WORDS_ONES) {
+	if (form == KERNEL_WORDS_ONES) {
 		*to = token << t->row_bits | row;
-	} else if (words == WORDS_PACKED) {
+	} else if (form == KERNEL_WORDS_PACKED) {
 		*to = (token << t->row_bits | row) << 32 | gain;
 	} else {
 		*to = token << 32 | t->count;
@@ -138,20 +134,20 @@ enum gains { GAINS_ONE, GAINS_SAMPLE, GAINS_EACH };
 
 INLINE u32 gain_of(const struct pcsr_feature *f, u64 sample, u64 k, const enum gains gains)
 {
-	return gains == GAINS_ONE ? GAIN_ONE : f->gains[gains == GAINS_EACH ? k : sample];
+	return gains == GAINS_ONE ? KERNEL_F32_ONE : f->gains[gains == GAINS_EACH ? k : sample];
 }
 
-INLINE void put_dense(struct target *target, const struct share *s, const enum words words)
+INLINE void put_dense(struct target *target, const struct share *s, const enum kernel_words form)
 {
 	struct target t = *target; /* so that stores through it change none of it */
 
 	for (u64 k = s->first; k < s->last; k++)
-		put(&t, s->keys[k - s->first], s->f->row + k - s->begin, GAIN_ONE, words);
+		put(&t, s->keys[k - s->first], s->f->row + k - s->begin, KERNEL_F32_ONE, form);
 	target->count = t.count;
 }
 
 INLINE void put_bags(struct target *target, const struct share *s, const enum gains gains,
-		     const enum words words)
+		     const enum kernel_words form)
 {
 	const struct pcsr_feature f = *s->f;
 	const u32 *key = s->keys;
@@ -162,21 +158,30 @@ INLINE void put_bags(struct target *target, const struct share *s, const enum ga
 		u64 end = f.offsets[sample + 1];
 
 		for (; k < end; k++)
-			put(&t, *key++, row, gain_of(&f, sample, k, gains), words);
+			put(&t, *key++, row, gain_of(&f, sample, k, gains), form);
 	}
 	target->count = t.count;
 }
 
-INLINE void put_share(struct target *t, const struct share *s, const enum words words)
+INLINE void put_share(struct target *t, const struct share *s, const enum kernel_words form)
 {
 	if (!s->f->offsets)
-		put_dense(t, s, words);
+		put_dense(t, s, form);
 	else if (!s->f->gains)
-		put_bags(t, s, GAINS_ONE, words);
+		put_bags(t, s, GAINS_ONE, form);
 	else if (s->f->each)
-		put_bags(t, s, GAINS_EACH, words);
+		put_bags(t, s, GAINS_EACH, form);
 	else
-		put_bags(t, s, GAINS_SAMPLE, words);
+		put_bags(t, s, GAINS_SAMPLE, form);
+}
+
+static void put_words(struct target *t, const struct share *s, enum kernel_words form)
+{
+	switch (form) {
+	case KERNEL_WORDS_PAIRED: return put_share(t, s, KERNEL_WORDS_PAIRED);
+	case KERNEL_WORDS_PACKED: return put_share(t, s, KERNEL_WORDS_PACKED);
+	case KERNEL_WORDS_ONES: return put_share(t, s, KERNEL_WORDS_ONES);
+	}
 }
 
 static void make_gains(struct pcsr_job *job, const struct share *s)
@@ -285,12 +290,7 @@ u16 pcsr_collect(struct pcsr_job *job, u32 core, const struct pcsr_words *words)
 		struct share s = share_of(job, core, i, keys);
 
 		make_gains(job, &s);
-		if (job->ones)
-			put_share(&t, &s, WORDS_ONES);
-		else if (job->packed)
-			put_share(&t, &s, WORDS_PACKED);
-		else
-			put_share(&t, &s, WORDS_PAIRED);
+		put_words(&t, &s, job->form);
 		keys += s.last - s.first;
 	}
 	return 0;

@@ -26,8 +26,8 @@ u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top)
 	return passes;
 }
 
-INLINE void count_so_many(const u64 *words, u64 count, const struct pcsr_digit *digits, u32 *places,
-			  const u32 passes)
+INLINE void count_so_many(const u64 *words, u64 count, const struct pcsr_digit *digits,
+			  u32 *places, const u32 passes)
 {
 	for (u64 i = 0; i < count; i++) {
 		for (u32 d = 0; d < passes; d++)
@@ -59,7 +59,8 @@ void pcsr_sum_up(u32 *places, u32 bits)
 	}
 }
 
-static void scatter(const u64 *from, u64 *to, u64 count, const struct pcsr_digit *digit, u32 *places)
+static void scatter(const u64 *from, u64 *to, u64 count, const struct pcsr_digit *digit,
+		    u32 *places)
 {
 	u32 shift = digit->shift, mask = (1u << digit->bits) - 1;
 

@@ -18,18 +18,14 @@ INLINE float merge_float(u32 bits)
 	return x;
 }
 
-enum merge_words { MERGE_ONES, MERGE_PACKED, MERGE_PAIRED };
-
-#define MERGE_GAIN_ONE 0x3f800000u
-
 INLINE u64 merge_item(const u64 *sorted, const u64 *payloads, u64 k, u32 *gain,
-		      const enum merge_words form)
+		      const enum kernel_words form)
 {
 	u64 word = sorted[k], payload;
 
-	*gain = form == MERGE_ONES ? MERGE_GAIN_ONE : (u32)word;
-	if (form != MERGE_PAIRED)
-		return form == MERGE_ONES ? word : word >> 32;
+	*gain = form == KERNEL_WORDS_ONES ? KERNEL_F32_ONE : (u32)word;
+	if (form != KERNEL_WORDS_PAIRED)
+		return form == KERNEL_WORDS_ONES ? word : word >> 32;
 	payload = payloads[(u32)word];
 	*gain = (u32)payload;
 	return word >> 32 << 32 | payload >> 32;
@@ -49,7 +45,7 @@ struct merge_place {
  * branches on it, and no gain waits for the one before.
  */
 INLINE void merge_each(struct merge_place *m, u64 first, u64 last, u64 begin,
-			struct merge_again *again, const enum merge_words form)
+		       struct merge_again *again, const enum kernel_words form)
 {
 	u32 lost;
 
@@ -73,9 +69,9 @@ INLINE void merge_each(struct merge_place *m, u64 first, u64 last, u64 begin,
 
 #ifdef VEC_WORDS
 /* So many words from k on, one stands before them. Return: false where some are equal. */
-INLINE bool merge_vector(struct merge_place *m, u64 k, const enum merge_words form)
+INLINE bool merge_vector(struct merge_place *m, u64 k, const enum kernel_words form)
 {
-	const u32 shift = form == MERGE_ONES ? 0 : 32;
+	const u32 shift = form == KERNEL_WORDS_ONES ? 0 : 32;
 	vec_words word = vec_words_load(m->sorted + k), item = word >> shift;
 	vec_words before = vec_words_load(m->sorted + k - 1) >> shift;
 
@@ -83,8 +79,8 @@ INLINE bool merge_vector(struct merge_place *m, u64 k, const enum merge_words fo
 		return false;
 	vec_words_store_low(m->tokens + m->at, item >> m->row_bits & m->token_mask);
 	vec_words_store_low(m->samples + m->at, item & m->row_mask);
-	if (form == MERGE_ONES)
-		word = word * 0 + MERGE_GAIN_ONE;
+	if (form == KERNEL_WORDS_ONES)
+		word = word * 0 + KERNEL_F32_ONE;
 	vec_words_store_low(m->gains + m->at, word);
 	m->at += VEC_WORDS;
 	m->columns += VEC_WORDS - (u32)__builtin_popcount(vec_words_equal(item >> m->row_bits,
@@ -93,13 +89,13 @@ INLINE bool merge_vector(struct merge_place *m, u64 k, const enum merge_words fo
 	return true;
 }
 
-INLINE void merge_some(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
-		       const enum merge_words form)
+INLINE void merge_stretch(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
+			  const enum kernel_words form)
 {
 	u64 k = first + 1, end;
 
 	merge_each(m, first, k, first, again, form);
-	for (; form != MERGE_PAIRED && last - k >= VEC_WORDS; k = end) {
+	for (; form != KERNEL_WORDS_PAIRED && last - k >= VEC_WORDS; k = end) {
 		end = k + VEC_WORDS;
 		if (!merge_vector(m, k, form))
 			merge_each(m, k, end, first, again, form);
@@ -107,15 +103,15 @@ INLINE void merge_some(struct merge_place *m, u64 first, u64 last, struct merge_
 	merge_each(m, k, last, first, again, form);
 }
 #else
-INLINE void merge_some(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
-		       const enum merge_words form)
+INLINE void merge_stretch(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
+			  const enum kernel_words form)
 {
 	merge_each(m, first, last, first, again, form);
 }
 #endif
 
 INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merge_again *again,
-			const enum merge_words form)
+			const enum kernel_words form)
 {
 	struct merge_place place = {
 		.sorted = m->sorted,
@@ -126,19 +122,19 @@ INLINE void merge_block(struct kernel_merge *m, u64 first, u64 last, struct merg
 		.at = m->count,
 		.columns = m->columns,
 		.before = m->last,
-		.row_bits = form == MERGE_PAIRED ? 32 : m->row_bits,
+		.row_bits = form == KERNEL_WORDS_PAIRED ? 32 : m->row_bits,
 		.token_mask = m->token_mask,
 	};
 
 	place.row_mask = (1ull << place.row_bits) - 1;
-	merge_some(&place, first, last, again, form);
+	merge_stretch(&place, first, last, again, form);
 	again->count = place.repeats;
 	m->count = place.at;
 	m->columns = place.columns;
 	m->last = place.before;
 }
 
-INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum merge_words form)
+INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum kernel_words form)
 {
 	struct merge_again again;
 
@@ -156,10 +152,9 @@ INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum 
 
 static void merge(struct kernel_merge *m, u64 first, u64 last)
 {
-	if (m->payload)
-		merge_range(m, first, last, MERGE_PAIRED);
-	else if (m->ones)
-		merge_range(m, first, last, MERGE_ONES);
-	else
-		merge_range(m, first, last, MERGE_PACKED);
+	switch (m->form) {
+	case KERNEL_WORDS_PAIRED: return merge_range(m, first, last, KERNEL_WORDS_PAIRED);
+	case KERNEL_WORDS_PACKED: return merge_range(m, first, last, KERNEL_WORDS_PACKED);
+	case KERNEL_WORDS_ONES: return merge_range(m, first, last, KERNEL_WORDS_ONES);
+	}
 }

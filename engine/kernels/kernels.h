@@ -179,12 +179,21 @@ struct kernel_update {
 	double power;
 };
 
+#define KERNEL_F32_ONE 0x3f800000u
+
+/**
+ * enum kernel_words - how the sorted words of a partitioned CSR hold token, row and gain
+ * @KERNEL_WORDS_PAIRED: token << 32 | index of a payload, which is row << 32 | gain
+ * @KERNEL_WORDS_PACKED: (token << row_bits | row) << 32 | gain
+ * @KERNEL_WORDS_ONES: token << row_bits | row; each gain is 1
+ */
+enum kernel_words { KERNEL_WORDS_PAIRED, KERNEL_WORDS_PACKED, KERNEL_WORDS_ONES };
+
 /**
  * struct kernel_merge - ids of one core in a partitioned CSR, equal ones to be made one
- * @sorted: words, by token within a partition; upper half: token << row_bits | row, or with
- *	@payload the token alone; lower half: gain, or index of the payload
- * @payload: row << 32 | gain of each index; NULL: all is in the words
- * @ones: no gain is in the words, which are token << row_bits | row; each is 1
+ * @form: of the words
+ * @sorted: words, by token within a partition
+ * @payload: of each index; paired words alone have it
  * @row_bits: see @sorted, below 32
  * @token_mask: the bits of a token; what stands above them is its partition's
  * @tokens: out, [count]
@@ -195,9 +204,9 @@ struct kernel_update {
  * @last: what was read last, ~0 where a partition begins
  */
 struct kernel_merge {
+	enum kernel_words form;
 	const u64 *sorted;
 	const u64 *payload;
-	bool ones;
 	u32 row_bits;
 	u32 token_mask;
 	u32 *tokens;
@@ -282,7 +291,6 @@ static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
 		return 0;
 	return dim <= 256 ? rows : rows * 256 / dim + 1;
 }
-
 
 /**
  * kernel_prepare() - what all elements of an update share
