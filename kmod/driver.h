@@ -41,6 +41,7 @@
 
 #define EMBENG_NAME "embeng"
 #define EMBENG_FIRMWARE "embeng/embeng.fw"
+#define EMBENG_QUEUES_MAX 1024 /* mmap() has offsets for so many */
 
 struct embeng_device;
 

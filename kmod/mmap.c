@@ -11,8 +11,10 @@
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
+#include <linux/kref.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include <drm/drm_gem.h>
@@ -24,6 +26,19 @@
 #define RING_STRIDE ((u64)SZ_1M)
 #define DOORBELL_BASE ((u64)SZ_2G)
 #define REGISTERS_BASE ((u64)SZ_1G + SZ_2G)
+
+static_assert(RING_BASE + EMBENG_QUEUES_MAX * RING_STRIDE <= DOORBELL_BASE);
+static_assert(DOORBELL_BASE + (u64)EMBENG_QUEUES_MAX * PAGE_SIZE <= REGISTERS_BASE);
+
+/*
+ * What a mapping was made of: its queue by a name that is never used twice, as numbers are, so
+ * that size and rights which were checked once hold for all that it shows.
+ */
+struct mapping {
+	struct kref ref;
+	struct embeng_context *context; /* the file of the mapping keeps it */
+	u64 timeline; /* of the queue */
+};
 
 /* What a page offset stands for. */
 struct place {
@@ -91,50 +106,92 @@ static unsigned long scratch_pfn(const struct embeng_context *ctx, const struct 
 	return page_to_pfn(ctx->scratch[place->what]);
 }
 
-/* Under map_lock, the device is there. */
-static unsigned long live_pfn(struct embeng_context *ctx, const struct place *place)
+/* Under map_lock. Return: the queue, or NULL once it was destroyed. */
+static struct embeng_queue *queue_of(const struct mapping *m, const struct place *place)
 {
-	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
+	struct embeng_queue *q = xa_load(&m->context->queues, place->queue);
+
+	return q && q->timeline == m->timeline ? q : NULL;
+}
+
+/* Under map_lock, the device is there. */
+static unsigned long live_pfn(const struct mapping *m, const struct place *place)
+{
+	struct embeng_device *ed = m->context->device;
+	struct embeng_queue *q;
 
 	if (place->what == EMBENG_PLACE_REGISTERS)
-		return bar_pfn(ctx->device, EMBENG_BAR_REGISTERS, place->offset);
+		return bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
+	q = queue_of(m, place);
 	if (!q)
-		return scratch_pfn(ctx, place);
+		return scratch_pfn(m->context, place);
 	if (place->what == EMBENG_PLACE_DOORBELL)
-		return bar_pfn(ctx->device, EMBENG_BAR_DOORBELLS,
-			       (u64)q->number * ctx->device->doorbell_stride);
+		return bar_pfn(ed, EMBENG_BAR_DOORBELLS, (u64)q->number * ed->doorbell_stride);
 	return page_to_pfn(q->pages) + (place->offset >> PAGE_SHIFT);
 }
 
-static unsigned long dead_pfn(struct embeng_context *ctx, const struct place *place)
+static unsigned long dead_pfn(const struct mapping *m, const struct place *place)
 {
-	struct embeng_queue *q = xa_load(&ctx->queues, place->queue);
+	struct embeng_queue *q = queue_of(m, place);
 
 	if (place->what == EMBENG_PLACE_RING && q)
 		return vmalloc_to_pfn(q->grave + place->offset);
-	return scratch_pfn(ctx, place);
+	return scratch_pfn(m->context, place);
 }
 
 static vm_fault_t on_fault(struct vm_fault *vmf)
 {
-	struct embeng_context *ctx = vmf->vma->vm_private_data;
+	const struct mapping *m = vmf->vma->vm_private_data;
 	struct place place = place_of((u64)vmf->pgoff << PAGE_SHIFT);
 	unsigned long pfn;
 	vm_fault_t ret;
 	int index;
 
-	guard(mutex)(&ctx->map_lock);
-	if (!drm_dev_enter(&ctx->device->drm, &index))
-		return vmf_insert_pfn(vmf->vma, vmf->address, dead_pfn(ctx, &place));
-	pfn = live_pfn(ctx, &place);
+	guard(mutex)(&m->context->map_lock);
+	if (!drm_dev_enter(&m->context->device->drm, &index))
+		return vmf_insert_pfn(vmf->vma, vmf->address, dead_pfn(m, &place));
+	pfn = live_pfn(m, &place);
 	ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 	drm_dev_exit(index);
 	return ret;
 }
 
+static void on_open(struct vm_area_struct *vma)
+{
+	struct mapping *m = vma->vm_private_data;
+
+	kref_get(&m->ref);
+}
+
+static void mapping_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct mapping, ref));
+}
+
+static void on_close(struct vm_area_struct *vma)
+{
+	struct mapping *m = vma->vm_private_data;
+
+	kref_put(&m->ref, mapping_free);
+}
+
 static const struct vm_operations_struct vm_ops = {
+	.open = on_open,
+	.close = on_close,
 	.fault = on_fault,
 };
+
+static struct mapping *mapping_new(struct embeng_context *ctx, const struct embeng_queue *q)
+{
+	struct mapping *m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (m) {
+		kref_init(&m->ref);
+		m->context = ctx;
+		m->timeline = q ? q->timeline : 0;
+	}
+	return m;
+}
 
 /**
  * embeng_mmap_revoke() - what is mapped of a queue faults again
@@ -183,6 +240,9 @@ static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
 		return ret;
 	if (vma->vm_end - vma->vm_start > most_bytes(q, &place))
 		return -EINVAL;
+	vma->vm_private_data = mapping_new(ctx, q);
+	if (!vma->vm_private_data)
+		return -ENOMEM;
 	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
 	if (place.what == EMBENG_PLACE_REGISTERS || !q->mapped)
 		vm_flags_clear(vma, VM_MAYWRITE);
@@ -191,7 +251,6 @@ static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
 		vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	}
 	vma->vm_ops = &vm_ops;
-	vma->vm_private_data = ctx;
 	return 0;
 }
 

@@ -245,6 +245,54 @@ START_TEST(test_destroyed_is_scratch)
 }
 END_TEST
 
+static const struct embeng_accel_queue_create next_queues[] = {
+	{.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 1, .cq_entries = 1, .flags = MAPPED},
+	{.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 1, .cq_entries = 1},
+};
+
+/* A number is given out again: what was mapped by it shows nothing of the queue that has it. */
+START_TEST(test_number_taken_anew)
+{
+	struct ring ring = accel_ring_of(fd, (struct embeng_accel_queue_create){
+		.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 4096, .cq_entries = 8192,
+		.flags = MAPPED});
+	struct ring next;
+
+	destroy(&ring);
+	next = accel_ring_of(fd, next_queues[_i]);
+	ck_assert_uint_eq(next.made.queue, ring.made.queue);
+	ck_assert_uint_lt(next.made.layout.size, ring.made.layout.size);
+	for (uint64_t i = 0; i < ring.made.layout.size / 8; i++)
+		ck_assert_uint_eq(((uint64_t *)ring.memory)[i], 0);
+	memset(ring.memory, 0x77, ring.made.layout.size);
+	memset(ring.doorbell, 0x77, sizeof(*ring.doorbell));
+	for (uint64_t i = 0; i < next.made.layout.size; i++)
+		ck_assert_int_ne(next.memory[i], 0x77);
+	accel_give(fd, &next, (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = 9});
+	ck_assert_int_eq(accel_wait(fd, &next, 1), 0);
+	munmap(ring.memory, ring.made.layout.size);
+	munmap(ring.doorbell, sizeof(*ring.doorbell));
+}
+END_TEST
+
+/* Of a mapping each part goes by itself. */
+START_TEST(test_mapping_in_parts)
+{
+	struct ring ring = accel_ring_of(fd, (struct embeng_accel_queue_create){
+		.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 4096, .cq_entries = 8192,
+		.flags = MAPPED});
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *last = ring.memory + (ring.made.layout.size - 1) / page * page;
+
+	ck_assert_int_eq(munmap(ring.memory + page, page), 0);
+	ck_assert_int_eq(munmap(ring.memory, page), 0);
+	*last = 0x77;
+	destroy(&ring);
+	ck_assert_int_eq(*last, 0);
+	ck_assert_int_eq(munmap(last, page), 0);
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -258,6 +306,9 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_nop);
 	tcase_add_test(tc, test_destroyed_is_scratch);
 	tcase_add_test(tc, test_scratch_pages_are_apart);
+	tcase_add_loop_test(tc, test_number_taken_anew, 0,
+			    sizeof(next_queues) / sizeof(*next_queues));
+	tcase_add_test(tc, test_mapping_in_parts);
 }
 
 int main(void)
