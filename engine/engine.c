@@ -87,6 +87,8 @@ const char *engine_variant(const struct engine *engine)
 	return engine->kernels->name;
 }
 
+/* Who floods a queue must not keep others from their reports, nor the host from its own work. */
+#define STEPS_MOST 1024
 #define LOOKS 16 /* a device that is kept busy looks at the clock that often */
 
 static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
@@ -106,16 +108,16 @@ static int run(struct engine *engine, enum engine_run_mode mode)
 	int moved = 0;
 
 	began = port_now_ns();
-	while (step(engine, mode, &away_ns))
-		moved = 1;
-	report_all(engine);
+	while (moved < STEPS_MOST && step(engine, mode, &away_ns))
+		moved++;
+	report_all(engine, moved == STEPS_MOST);
 	/* A look that finds nothing takes no time. */
 	now = moved ? port_now_ns() : began;
 	heartbeat(engine, now);
 	climate_step(engine, now);
 	if (moved)
 		reg_count(engine, EMBENG_REG_TIME_RING, now - began - away_ns);
-	return moved;
+	return !!moved;
 }
 
 int engine_run(struct engine *engine, enum engine_run_mode mode)

@@ -71,7 +71,8 @@ enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_SMALL, ENGINE_RUN_ALL };
  *
  * Any number of threads may call it, at the same time as the service thread.
  * What one of them has taken on the others leave alone. Returns when there is
- * nothing left for this thread: reports are written then, if all stands still.
+ * nothing left for this thread, and for the host's own sake after a bounded while:
+ * then reports are written, of each context that stands still.
  * After ENGINE_RUN_ACCEPT the host kicks, or comes back with ENGINE_RUN_ALL: nobody
  * else may have seen what was accepted.
  *

@@ -87,7 +87,7 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp);
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns);
 
 /* report.c */
-void report_all(struct engine *e);
+void report_all(struct engine *e, bool unfinished);
 
 /* admin.c */
 int admin_step(struct engine *e);

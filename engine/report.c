@@ -67,8 +67,13 @@ static void report(struct context *c)
 	}
 }
 
+static bool has_work(const struct queue *q)
+{
+	return q->state == EMBENG_QUEUE_RUNNING && (q->oldest || q->tail_seen != q->sq_head);
+}
+
 /* Somebody works for it, or nothing will again. */
-static bool moves(struct context *c)
+static bool moves(struct context *c, bool unfinished)
 {
 	struct engine *e = c->engine;
 	u32 i;
@@ -76,21 +81,23 @@ static bool moves(struct context *c)
 	if (c->moving || c->dying)
 		return true;
 	for (i = 0; i < e->order_count; i++) {
-		if (e->order[i]->context == c &&
-		    (e->order[i]->accepting || e->order[i]->running || e->order[i]->dying))
+		const struct queue *q = e->order[i];
+
+		if (q->context == c && (q->accepting || q->running || q->dying ||
+					(unfinished && has_work(q))))
 			return true;
 	}
 	return false;
 }
 
-void report_all(struct engine *e)
+void report_all(struct engine *e, bool unfinished)
 {
 	struct context *c;
 	u32 i;
 
 	for (i = 0; e->contexts && i < e->caps.contexts; i++) {
 		c = e->contexts[i];
-		if (c && !moves(c) && changed(c))
+		if (c && !moves(c, unfinished) && changed(c))
 			report(c);
 	}
 }

@@ -124,6 +124,30 @@ START_TEST(accepting_computes_nothing)
 }
 END_TEST
 
+/* One program's flood: the call comes back with the rest undone, and does not call that still. */
+START_TEST(a_call_is_bounded)
+{
+	const struct embeng_ring_header *header;
+	struct embeng_cmd cmd = { .opcode = EMBENG_OP_NOP };
+	struct rig_queue *q;
+
+	start();
+	q = rig_queue_at(rig, 0, EMBENG_QUEUE_TRANSFER, 0, 4096, 8192, 0);
+	header = (const struct embeng_ring_header *)(q->ring + q->layout.header);
+	for (u32 i = 0; i < 4096; i++)
+		rig_submit(q, &cmd);
+	ck_assert_int_eq(engine_run(rig->engine, ENGINE_RUN_ALL), 1);
+	ck_assert_uint_gt(header->cq_tail, 0);
+	ck_assert_uint_lt(header->cq_tail, 4096);
+	ck_assert_uint_ne(header->report.tail, 4096);
+	while (engine_run(rig->engine, ENGINE_RUN_ALL))
+		;
+	ck_assert_uint_eq(header->cq_tail, 4096);
+	ck_assert_uint_eq(header->report.tail, 4096);
+	rig_free(rig);
+}
+END_TEST
+
 /* Small work is done when it was given; the rest is left, and a sleeper woken for it. */
 START_TEST(giving_does_what_is_small)
 {
@@ -230,6 +254,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_refused_lookup_answers_at_once);
 	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
 	tcase_add_test(t, accepting_computes_nothing);
+	tcase_add_test(t, a_call_is_bounded);
 	tcase_add_loop_test(t, giving_does_what_is_small, 0, 2);
 	tcase_add_test(t, what_is_not_small_wakes_the_service);
 	tcase_add_test(t, a_higher_priority_goes_first);
