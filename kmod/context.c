@@ -165,13 +165,17 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
  */
 void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
-	u64 seen = READ_ONCE(ctx->device->resets.sequence);
+	struct embeng_device *ed = ctx->device;
+	u64 seen = READ_ONCE(ed->resets.sequence);
 	int ret = embeng_context_run_command(ctx, cmd);
 
-	if (!ret || ret == -ESHUTDOWN || ret == -ENODEV)
+	if (!ret || ret == -ESHUTDOWN)
 		return;
-	drm_err(&ctx->device->drm, "the device refuses to let go (%d), it is reset\n", ret);
-	embeng_reset(ctx->device, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
+	/* Who is not there may be back in a moment, unless it has lost the bus. */
+	if (ret == -ENODEV && (embeng_gone(ed) || READ_ONCE(ed->offline)))
+		return;
+	drm_err(&ed->drm, "the device refuses to let go (%d), it is reset\n", ret);
+	embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 }
 
 static int make_table(struct embeng_context *ctx, u32 entries)
@@ -182,7 +186,7 @@ static int make_table(struct embeng_context *ctx, u32 entries)
 	if (!ctx->generations)
 		return -ENOMEM;
 	ctx->table = dma_alloc_coherent(dev, (size_t)entries * sizeof(*ctx->table),
-					&ctx->table_dma, GFP_KERNEL_ACCOUNT);
+					&ctx->table_dma, EMBENG_GFP_WISH);
 	if (!ctx->table)
 		return -ENOMEM;
 	ctx->entries = entries;

@@ -75,6 +75,8 @@ enum embeng_place {
  * @busy_ended_ns: the part of queues that have gone
  * @memory: bytes charged
  * @memory_limit: most
+ * @hang: what the watchdog found, to be acted on; of
+ * @hung_queue: ditto
  * @health: the last rung that was taken for it; under @lock or reset_lock, written
  * @wait: sleepers
  * @events: see &embeng_accel_wait
@@ -116,6 +118,8 @@ struct embeng_context {
 	u64 busy_ended_ns;
 	u64 memory;
 	u64 memory_limit;
+	struct embeng_hang hang;
+	u32 hung_queue;
 	struct embeng_accel_health health;
 	wait_queue_head_t wait;
 	atomic64_t events;

@@ -118,6 +118,8 @@ struct embeng_refusal {
  * @progress: sum of registers that move with work
  * @silent: looks since the heartbeat moved
  * @still: looks since anything was worked on
+ * @away: looks since the bus was last well
+ * @faults: commands that the device failed since it booted, when they were last looked at
  * @since_ns: when either was last seen to move, CLOCK_MONOTONIC
  */
 struct embeng_device_watch {
@@ -128,6 +130,8 @@ struct embeng_device_watch {
 	u64 progress;
 	u32 silent;
 	u32 still;
+	u32 away;
+	u64 faults;
 	u64 since_ns;
 };
 
@@ -312,11 +316,15 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang);
 void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang);
-void embeng_reset_gone(struct embeng_device *ed);
+void embeng_reset_gone(struct embeng_device *ed, const char *why);
+void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang);
+int embeng_reset_revive(struct embeng_device *ed);
 void embeng_reset_give_up(struct embeng_device *ed);
 void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 		       const struct embeng_hang *hang);
 u64 embeng_reset_faults(struct embeng_device *ed);
+void embeng_reset_look(struct embeng_device *ed);
 int embeng_reset_save(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 

@@ -49,10 +49,19 @@ static int check_tail(unsigned int cmd, unsigned long arg)
 	return zero ? 0 : -E2BIG;
 }
 
-/* These two of the core's want a master, which accel files have not: they would oops. */
-static bool needs_master(unsigned int nr)
+/*
+ * Of the core's, two want a master, which accel files have not: they would oops. The other two
+ * pass on any buffer by a number that is easily guessed, a program's own pages, too.
+ */
+static bool is_refused(unsigned int nr)
 {
-	return nr == _IOC_NR(DRM_IOCTL_GET_UNIQUE) || nr == _IOC_NR(DRM_IOCTL_GET_MAGIC);
+	return nr == _IOC_NR(DRM_IOCTL_GET_UNIQUE) || nr == _IOC_NR(DRM_IOCTL_GET_MAGIC) ||
+	       nr == _IOC_NR(DRM_IOCTL_GEM_FLINK) || nr == _IOC_NR(DRM_IOCTL_GEM_OPEN);
+}
+
+static bool is_own(unsigned int nr)
+{
+	return nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END;
 }
 
 static int filter(unsigned int cmd, unsigned long arg)
@@ -61,14 +70,17 @@ static int filter(unsigned int cmd, unsigned long arg)
 
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
 		return -ENOTTY;
-	if (needs_master(nr))
+	if (is_refused(nr))
 		return -EOPNOTSUPP;
-	if (nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END)
-		return check_tail(cmd, arg);
-	return 0;
+	return is_own(nr) ? check_tail(cmd, arg) : 0;
 }
 
-/* The driver's own calls keep the device from being unplugged under them. */
+/* Whatever gives the device memory, or talks to it, keeps it from being unplugged meanwhile. */
+static bool needs_device(unsigned int nr)
+{
+	return is_own(nr) || nr == _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE);
+}
+
 static long run(struct file *file, unsigned int cmd, unsigned long arg,
 		long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
 {
@@ -78,7 +90,7 @@ static long run(struct file *file, unsigned int cmd, unsigned long arg,
 
 	if (ret)
 		return ret;
-	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
+	if (!needs_device(_IOC_NR(cmd)))
 		return call(file, cmd, arg);
 	if (!drm_dev_enter(drm, &index))
 		return -ENODEV;

@@ -30,12 +30,17 @@ static void reset_done(struct pci_dev *pci)
 	up_write(&ed->reset_lock);
 }
 
-/* The bus is stopped, or what it carried cannot be trusted: nothing in flight comes back. */
+/*
+ * The bus is stopped, or what it carried cannot be trusted: nothing in flight comes back. The
+ * device may run on, but reaches no memory: what is freed until it was reset is free.
+ */
 static void go_offline(struct embeng_device *ed)
 {
 	guard(rwsem_write)(&ed->reset_lock);
-	if (!embeng_gone(ed))
-		ed->offline = true;
+	if (embeng_gone(ed))
+		return;
+	pci_clear_master(ed->pci);
+	WRITE_ONCE(ed->offline, true);
 }
 
 static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t state)
@@ -50,7 +55,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t 
 		go_offline(ed);
 		return PCI_ERS_RESULT_NEED_RESET;
 	default:
-		embeng_reset_gone(ed);
+		embeng_reset_gone(ed, "its bus has failed for good");
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
 }
@@ -68,7 +73,10 @@ static pci_ers_result_t mmio_enabled(struct pci_dev *pci)
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
-/* The link was reset, and the function with it. */
+/*
+ * After a fatal error the link was reset, and the function with it. After others the core asks
+ * for a reset that it does not make, and the device may be running as it was.
+ */
 static pci_ers_result_t slot_reset(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
@@ -76,20 +84,18 @@ static pci_ers_result_t slot_reset(struct pci_dev *pci)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return PCI_ERS_RESULT_DISCONNECT;
+	WRITE_ONCE(ed->offline, false);
 	pci_load_saved_state(pci, ed->pci_state);
 	pci_restore_state(pci);
+	embeng_reset_before(ed, &bus);
 	ed->resets.functions++;
-	embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &bus);
+	embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION, &bus);
 	return embeng_gone(ed) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
 static void resume(struct pci_dev *pci)
 {
-	struct embeng_device *ed = pci_get_drvdata(pci);
-
-	scoped_guard(rwsem_write, &ed->reset_lock)
-		ed->offline = false;
-	embeng_watchdog_start(ed);
+	embeng_watchdog_start(pci_get_drvdata(pci));
 }
 
 const struct pci_error_handlers embeng_error_handlers = {

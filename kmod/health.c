@@ -122,6 +122,7 @@ static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 		return;
 	/* Its slot may hold a newer command already, and then nobody knows its cookie. */
 	for (; index != head; index++) {
+		cond_resched();
 		if (tail - index <= q->layout.sq_entries && !is_answered(q, index))
 			post(q, index, rung);
 	}

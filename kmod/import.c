@@ -39,13 +39,32 @@ static void free_probe_page(struct page *page)
 
 DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
 
+/* Rings and buffers are written by both sides without a word to the kernel. */
+static int check_coherent(struct embeng_device *ed)
+{
+	struct device *dev = &ed->pci->dev;
+	dma_addr_t dma;
+	struct page *page = dma_alloc_pages(dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL, GFP_KERNEL);
+	bool needs_sync;
+
+	if (!page)
+		return -ENOMEM;
+	needs_sync = embeng_dma_need_sync(dev, dma);
+	dma_free_pages(dev, PAGE_SIZE, page, dma, DMA_BIDIRECTIONAL);
+	if (needs_sync)
+		return dev_err_probe(dev, -EOPNOTSUPP,
+				     "the device does not see memory as the processors do\n");
+	return 0;
+}
+
 /**
  * embeng_import_init() - find out whether the device sees any page of this machine as it is
  * @ed: device
  *
  * Tried with one, once: where the kernel bounces, it bounces all.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or -EOPNOTSUPP where not even memory that is made for the device is
+ * coherent.
  */
 int embeng_import_init(struct embeng_device *ed)
 {
@@ -60,7 +79,7 @@ int embeng_import_init(struct embeng_device *ed)
 		return -ENOMEM;
 	ed->can_pin = !embeng_dma_need_sync(dev, dma);
 	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	return 0;
+	return check_coherent(ed);
 }
 
 /**

@@ -52,9 +52,9 @@ static int embeng_suspend(struct device *dev)
 	if (read_poll_timeout(stands_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
 		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
 		embeng_reset_before(ed, &asleep);
-		embeng_reset_after(ed, embeng_device_reset(ed) ?: embeng_boot(ed),
-				   EMBENG_ACCEL_RESET_ENGINE, &asleep);
+		embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
 	}
+	embeng_reset_look(ed);
 	return 0;
 }
 
@@ -72,7 +72,10 @@ static int embeng_resume(struct device *dev)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (!embeng_gone(ed) && !kept_state(ed)) {
 		drm_info(&ed->drm, "the device lost its state while the system slept\n");
-		embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &asleep);
+		embeng_reset_before(ed, &asleep);
+		ed->resets.functions++;
+		embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION,
+				   &asleep);
 	}
 	return 0;
 }

@@ -268,7 +268,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	embeng_queue_trains(ctx, arg);
 	/* A reset in between did not find it. */
 	if (READ_ONCE(ctx->lost))
-		WRITE_ONCE(embeng_queue_header(q)->dead, 1);
+		embeng_queue_bury(q, -ESHUTDOWN);
 	arg->queue = q->number;
 	arg->layout = q->layout;
 	arg->ring = embeng_mmap_ring_offset(q);

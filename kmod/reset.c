@@ -62,6 +62,17 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 	kobject_uevent_env(&ed->drm.accel->kdev->kobj, KOBJ_CHANGE, environment);
 }
 
+/* One that something else has reset counts from 0, one that is not there says nothing. */
+static u64 count_faults(struct embeng_device *ed)
+{
+	u64 seen = READ_ONCE(ed->watch.faults), now;
+
+	if (embeng_gone(ed) || ed->offline || !embeng_present(ed))
+		return seen;
+	now = embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
+	return now < seen ? seen + now : now;
+}
+
 /**
  * embeng_reset_faults() - commands that the device failed
  * @ed: device, under reset_lock
@@ -70,9 +81,22 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
  */
 u64 embeng_reset_faults(struct embeng_device *ed)
 {
-	bool there = !embeng_gone(ed) && !ed->offline && embeng_present(ed);
+	return ed->faults + count_faults(ed);
+}
 
-	return ed->faults + (there ? embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE) : 0);
+/**
+ * embeng_reset_look() - keep what the device may have forgotten when it is asked next
+ * @ed: device, under reset_lock
+ */
+void embeng_reset_look(struct embeng_device *ed)
+{
+	u64 now;
+
+	if (embeng_gone(ed) || !embeng_present(ed))
+		return;
+	now = embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
+	if (now > ed->watch.faults)
+		WRITE_ONCE(ed->watch.faults, now);
 }
 
 /* A device that does not answer, or not to its heart, is stuck in what it runs. */
@@ -103,9 +127,10 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 
 	/* All that the device posts from here on is the reset's doing. */
 	WRITE_ONCE(ed->resetting, true);
+	ed->faults = embeng_reset_faults(ed);
+	WRITE_ONCE(ed->watch.faults, 0);
 	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
-	ed->faults = embeng_reset_faults(ed);
 	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
@@ -158,6 +183,24 @@ static int reset_function(struct embeng_device *ed)
 	return ret ?: embeng_boot(ed);
 }
 
+/**
+ * embeng_reset_revive() - boot a device that may be in ROM, or run as if nothing were
+ * @ed: device, under reset_lock, written
+ *
+ * What does not boot is tried once more as a function.
+ *
+ * Return: 0, or why it did not come back.
+ */
+int embeng_reset_revive(struct embeng_device *ed)
+{
+	int ret = 0;
+
+	if (embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
+		ret = embeng_device_reset(ed);
+	ret = ret ?: embeng_boot(ed);
+	return ret && !embeng_gone(ed) && embeng_present(ed) ? reset_function(ed) : ret;
+}
+
 static void wedge(struct embeng_device *ed)
 {
 	drm_err(&ed->drm, "the device does not come back, bind the driver anew\n");
@@ -190,6 +233,8 @@ static void let_go(struct embeng_device *ed)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
+	/* What was thought gone may be back in a moment, and what it reached is freed then. */
+	pci_clear_master(ed->pci);
 	WRITE_ONCE(ed->gone, true);
 	WRITE_ONCE(ed->resetting, true);
 	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
@@ -197,19 +242,20 @@ static void let_go(struct embeng_device *ed)
 }
 
 /**
- * embeng_reset_gone() - the function answers all ones: it is there no more
+ * embeng_reset_gone() - the function is there no more
  * @ed: device; not under reset_lock
+ * @why: that is so
  */
-void embeng_reset_gone(struct embeng_device *ed)
+void embeng_reset_gone(struct embeng_device *ed, const char *why)
 {
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return;
-	drm_warn(&ed->drm, "the device is gone: its registers read all ones\n");
+	drm_warn(&ed->drm, "the device is gone: %s\n", why);
 	let_go(ed);
 }
 
-/* Under reset_lock, written. Return: the rung that brought it back, or the last one. */
+/* Return: the rung that brought it back, or the last one. */
 static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 				    int *booted)
 {
@@ -220,6 +266,21 @@ static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_
 	}
 	*booted = reset_function(ed);
 	return EMBENG_ACCEL_RESET_FUNCTION;
+}
+
+/**
+ * embeng_reset_climb() - take rungs until the device runs again
+ * @ed: device, under reset_lock, written; embeng_reset_before() has been called
+ * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
+ * @hang: why
+ */
+void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang)
+{
+	int booted;
+
+	rung = climb(ed, rung, &booted);
+	embeng_reset_after(ed, booted, rung, hang);
 }
 
 /**
@@ -235,8 +296,6 @@ static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
 		  const struct embeng_hang *hang)
 {
-	int ret;
-
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed) || ed->offline || ed->resets.sequence != seen)
 		return;
@@ -248,8 +307,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 	embeng_reset_before(ed, hang);
 	if (hang->cause != EMBENG_ACCEL_CAUSE_REQUEST)
 		embeng_coredump(ed, hang);
-	rung = climb(ed, rung, &ret);
-	embeng_reset_after(ed, ret, rung, hang);
+	embeng_reset_climb(ed, rung, hang);
 }
 
 /**

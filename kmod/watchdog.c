@@ -12,6 +12,7 @@
  *	  the device does not attend	queue
  *	  or works on nothing at all	queue
  *	a queue waits for its program	none
+ *	the bus does not recover	gone
  *
  * Looks only while there are contexts: no one else could miss anything. Of a fault the device
  * tells by an interrupt, too, and nobody waits for the next look.
@@ -33,11 +34,16 @@ MODULE_PARM_DESC(hang_ms, "without progress, a queue or the device hangs (10000)
 /* Looks at a parameter of 0 to see whether it still is. */
 #define ASLEEP_MS 5000
 
+/* A bus that recovers is back by then. */
+#define AWAY_LOOKS (6 * LOOKS)
+
+/*
+ * Of the device. What is found of a queue stands in its context, and each context's is acted on:
+ * what a program does to its own queues keeps nobody else's from being brought back.
+ */
 struct verdict {
 	struct embeng_hang hang; /* cause NONE: all is well */
 	u32 rung;
-	struct embeng_context *ctx; /* of a queue's rung */
-	u32 queue;
 };
 
 static u64 progress_of(struct embeng_device *ed)
@@ -60,10 +66,14 @@ static void look_at_registers(struct embeng_device *ed)
 	w->progress = progress;
 }
 
+static struct embeng_hang hang_of(u32 cause, u64 since_ns)
+{
+	return (struct embeng_hang){ cause, since_ns ? ktime_get_ns() - since_ns : 0 };
+}
+
 static void judge(struct verdict *v, u32 cause, u32 rung, u64 since_ns)
 {
-	v->hang.cause = cause;
-	v->hang.still_ns = since_ns ? ktime_get_ns() - since_ns : 0;
+	v->hang = hang_of(cause, since_ns);
 	v->rung = rung;
 }
 
@@ -86,6 +96,15 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 	else if (ed->watch.silent >= LOOKS)
 		judge(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
 		      ed->watch.since_ns);
+	else
+		embeng_reset_look(ed);
+}
+
+/* Recovery that fails tells nobody: who waits must not wait for ever. */
+static void look_at_bus(struct embeng_device *ed, struct verdict *v)
+{
+	if (++ed->watch.away >= AWAY_LOOKS)
+		judge(v, EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_NONE, 0);
 }
 
 static bool moved(struct embeng_queue *q)
@@ -137,20 +156,20 @@ static u32 cause_of(struct embeng_queue *q)
 							  EMBENG_ACCEL_CAUSE_NONE;
 }
 
-static void look_at_queues(struct embeng_context *ctx, struct verdict *v)
+static void look_at_queues(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
 	u32 cause;
 
+	ctx->hang.cause = EMBENG_ACCEL_CAUSE_NONE;
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
 		cause = cause_of(q);
-		if (!cause || v->hang.cause)
+		if (!cause || ctx->hang.cause)
 			continue;
-		judge(v, cause, EMBENG_ACCEL_RESET_QUEUE, q->watch.since_ns);
-		v->ctx = ctx;
-		v->queue = q->number;
+		ctx->hang = hang_of(cause, q->watch.since_ns);
+		ctx->hung_queue = q->number;
 	}
 }
 
@@ -162,8 +181,13 @@ static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
 
 	guard(rwsem_read)(&ed->reset_lock);
 	*seen = ed->resets.sequence;
-	if (embeng_gone(ed) || ed->offline)
+	if (embeng_gone(ed))
 		return false;
+	if (ed->offline) {
+		look_at_bus(ed, v);
+		return true;
+	}
+	ed->watch.away = 0;
 	look_at_device(ed, v);
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
@@ -172,25 +196,54 @@ static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
 		any = true;
 		/* What stands in a device that is down says nothing of queues. */
 		if (!v->hang.cause)
-			look_at_queues(ctx, v);
+			look_at_queues(ctx);
 	}
 	return any;
 }
 
+/* Under contexts_mutex: it stays. Return: one with a queue that hangs, which is told once. */
+static struct embeng_context *next_hung(struct embeng_device *ed, struct embeng_hang *hang)
+{
+	struct embeng_context *ctx;
+
+	guard(mutex)(&ed->contexts_lock);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		*hang = ctx->hang;
+		ctx->hang.cause = EMBENG_ACCEL_CAUSE_NONE;
+		if (hang->cause)
+			return ctx;
+	}
+	return NULL;
+}
+
+static void act_on_queues(struct embeng_device *ed)
+{
+	struct embeng_context *ctx;
+	struct embeng_hang hang;
+
+	while ((ctx = next_hung(ed, &hang)))
+		embeng_queue_reset(ctx, ctx->hung_queue, &hang);
+}
+
 static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
 {
-	if (v->hang.cause == EMBENG_ACCEL_CAUSE_GONE)
-		embeng_reset_gone(ed);
-	else if (v->rung == EMBENG_ACCEL_RESET_QUEUE)
-		embeng_queue_reset(v->ctx, v->queue, &v->hang);
-	else
+	/* What a broken bus makes of a device is for embeng_error_handlers, while they are at it. */
+	if (v->hang.cause == EMBENG_ACCEL_CAUSE_BUS)
+		embeng_reset_gone(ed, "its bus does not recover");
+	else if (pci_channel_offline(ed->pci))
+		return;
+	else if (v->hang.cause == EMBENG_ACCEL_CAUSE_GONE)
+		embeng_reset_gone(ed, "its registers read all ones");
+	else if (v->hang.cause)
 		embeng_reset(ed, v->rung, seen, &v->hang);
+	else
+		act_on_queues(ed);
 }
 
 static unsigned long period(struct embeng_device *ed, uint ms)
 {
 	/* A heart that beats less often cannot be heard more often. */
-	u32 beat_ms = embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS);
+	u32 beat_ms = READ_ONCE(ed->offline) ? 0 : embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS);
 
 	/* Nor can one that is not there. */
 	if (beat_ms > BEAT_MS_MAX)
@@ -212,9 +265,7 @@ static void on_time(struct work_struct *work)
 		/* No context goes away before it is dealt with. */
 		guard(mutex)(&ed->contexts_mutex);
 		any = look(ed, &v, &seen);
-		/* What a broken bus makes of a device is for embeng_error_handlers. */
-		if (v.hang.cause && !pci_channel_offline(to_pci_dev(ed->drm.dev)))
-			act(ed, &v, seen);
+		act(ed, &v, seen);
 	}
 	if (any && !embeng_gone(ed))
 		queue_delayed_work(system_freezable_wq, &ed->watch.work,

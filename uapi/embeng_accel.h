@@ -8,7 +8,8 @@
  * DOC: Extension rules
  *
  * - Fixed-width integers, naturally aligned, 64-bit members on 8 bytes, explicit padding.
- * - Pads and reserved fields must be zero: -EINVAL.
+ * - Pads, reserved fields and fields that are out alone must be zero on entry: -EINVAL. Who
+ *   gives the same structure twice clears them in between, after ETIME, too.
  * - Fields are only appended; a kernel that does not know a tail wants it zero, a program
  *   that does not know one gets it zeroed. Zero means what was before the field was there.
  * - Arrays of structures carry their stride, queries their size. No unions.
@@ -73,7 +74,8 @@
  *	function	the same, by FLR, where it did not answer
  *	wedged		where it does not come back: ENODEV, until the driver is bound anew
  *
- * A lost context's calls are ESHUTDOWN. Its rings say of each command what became of it, as
+ * A lost context's calls are ESHUTDOWN, but for UNBIND and QUEUE_DESTROY, which have nothing
+ * left to do. Its rings say of each command what became of it, as
  * far as they have room, before embeng_ring_header.dead is 1. A doorbell goes with a device
  * that is pulled out: what a mapped queue was rung for since the driver looked at it last (in
  * poll(), in WAIT, and five times in hang_ms), and the device had not taken, was not done and
@@ -81,7 +83,8 @@
  * event (poll() and WAIT), a KOBJ_CHANGE uevent of the node with EMBENG_RESET (resets that
  * lost contexts so far), EMBENG_RUNG and EMBENG_CAUSE in words, and a record
  * (&struct embeng_accel_health). A hang also leaves a devcoredump. A device whose registers
- * read all ones is gone: ENODEV and POLLHUP, no reset.
+ * read all ones is gone, and so is one whose bus did not recover for six times hang_ms: ENODEV
+ * and POLLHUP, no reset.
  *
  * DOC: Polling
  *
@@ -433,9 +436,10 @@ struct embeng_accel_unbind {
  * @replica: in: of INPUT, INFERENCE and GRADIENT queues
  * @priority: in: 0 (low) to 3; above 1 needs CAP_SYS_NICE (EACCES)
  * @sq_entries: in: power of two up to EMBENG_SQ_ENTRIES_MAX
- * @cq_entries: in: power of two; at least twice @sq_entries on INPUT
+ * @cq_entries: in: power of two up to twice EMBENG_SQ_ENTRIES_MAX; at least twice @sq_entries on
+ *	INPUT, at least 2 on INFERENCE
  * @coalesce_count: in: validated: completions per event that poll() and ANY_QUEUE wait
- *	for, 0: each. 0 for MAPPED, whose program sets embeng_doorbell.arm
+ *	for, up to @cq_entries, 0: each. 0 for MAPPED, whose program sets embeng_doorbell.arm
  * @coalesce_us: in: and at the latest so many microseconds after arming, 1 to 1000000;
  *	0 exactly when @coalesce_count is 0 or 1
  * @queue: out: number, also in &embeng_fence_point
@@ -489,7 +493,7 @@ struct embeng_accel_sync {
  * @queue: in: number
  * @flags: in: 0
  * @count: in: commands, from 1 to the queue's entries
- * @stride: in: bytes from one command to the next, at least 64
+ * @stride: in: bytes from one command to the next, 64 to 4096
  * @commands: in: pointer to &struct embeng_cmd
  * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first;
  *	0 exactly when @in_count is. EINVAL when nothing was submitted to signal one

@@ -172,14 +172,18 @@ START_TEST(test_unknown_calls)
 }
 END_TEST
 
-/* Both would oops in a kernel that lets them through to the core. */
-START_TEST(test_core_calls_that_want_a_master)
+/* The first two would oops in a kernel that lets them through to the core. */
+START_TEST(test_core_calls_that_are_refused)
 {
 	struct drm_auth auth = {0};
 	struct drm_unique unique = {0};
+	struct drm_gem_flink flink = {.handle = accel_bo(fd, 4096).handle};
+	struct drm_gem_open open = {.name = 1};
 
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GET_MAGIC, &auth), -EOPNOTSUPP);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GET_UNIQUE, &unique), -EOPNOTSUPP);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_FLINK, &flink), -EOPNOTSUPP);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_OPEN, &open), -EOPNOTSUPP);
 }
 END_TEST
 
@@ -229,7 +233,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_tails);
 	tcase_add_test(tc, test_short);
 	tcase_add_test(tc, test_unknown_calls);
-	tcase_add_test(tc, test_core_calls_that_want_a_master);
+	tcase_add_test(tc, test_core_calls_that_are_refused);
 	tcase_add_test(tc, test_context);
 	tcase_add_test(tc, test_device_has_so_many_contexts);
 }

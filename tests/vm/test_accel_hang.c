@@ -321,6 +321,47 @@ START_TEST(test_nonsense_in_the_header)
 }
 END_TEST
 
+/* Says all the time that a completion was lost. */
+struct liar {
+	int fd, stop;
+	struct ring ring;
+};
+
+static void *lie(void *arg)
+{
+	struct liar *l = arg;
+	struct embeng_ring_header *header = accel_header(&l->ring);
+
+	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		header->sent = embeng_observe_cq_tail(&header->cq_tail) + 1;
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* Nor does it keep the driver from what hangs of others. */
+START_TEST(test_nonsense_hides_no_hang)
+{
+	struct liar liar = {.fd = fd};
+	pthread_t thread;
+
+	liar.ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	fd = accel_open();
+	accel_context(fd);
+	open_ring(_i);
+	ck_assert_int_eq(pthread_create(&thread, NULL, lie, &liar), 0);
+	arm_for_queue("stall_queue");
+	accel_give(fd, &ring, nop(10));
+	expect(10, EMBENG_STATUS_HUNG);
+	expect_record(EMBENG_ACCEL_CAUSE_STALLED, 0, 10);
+	__atomic_store_n(&liar.stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(accel_health(liar.fd).cause, EMBENG_ACCEL_CAUSE_LOST_COMPLETION);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+	close(liar.fd);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -333,6 +374,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_full_is_no_hang);
 	tcase_add_test(tcase, test_looks_can_be_turned_off);
 	tcase_add_test(tcase, test_nonsense_in_the_header);
+	tcase_add_loop_test(tcase, test_nonsense_hides_no_hang, 0, 2);
 }
 
 int main(void)

@@ -54,6 +54,15 @@ static struct embeng *open_device(void)
 	return e;
 }
 
+static struct embeng_accel_resets resets(void)
+{
+	int fd = accel_open();
+	struct embeng_accel_resets now = accel_resets(fd);
+
+	close(fd);
+	return now;
+}
+
 static void check_tables(struct embeng *e, const float *written, bool kept)
 {
 	struct pollfd p = {.fd = embeng_fd(e), .events = POLLIN};
@@ -73,13 +82,18 @@ START_TEST(test_tables)
 {
 	struct embeng *e = open_device();
 	float written[ROWS * DIM];
+	bool kept = kept_after(depths[_i]);
+	struct embeng_accel_resets before = resets();
 
 	for (int i = 0; i < ROWS * DIM; i++)
 		written[i] = (float)(i * 7 % 1000) / 16;
 	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, NULL, ROWS, written), 0);
 	sleep_to(depths[_i]);
-	check_tables(e, written, kept_after(depths[_i]));
+	check_tables(e, written, kept);
 	embeng_close(e);
+	ck_assert_uint_eq(resets().engines, before.engines);
+	ck_assert_uint_eq(resets().functions, before.functions + !kept);
+	ck_assert_uint_ge(resets().commands, before.commands);
 	accel_works();
 }
 END_TEST
