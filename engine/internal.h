@@ -81,6 +81,7 @@ void command_complete(struct command *command);
  * may be seen, 0: at once; *timestamp is what it carries.
  */
 u64 pace(const struct command *command, u16 flags, u64 *timestamp);
+void pace_reset(struct engine *e); /* the counters begin anew, and nothing is running */
 
 /* execute.c */
 /* As accept_step(). */

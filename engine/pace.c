@@ -10,16 +10,29 @@ static u64 since(u64 now, u64 *charged)
 	return more;
 }
 
+static u64 bytes_moved(struct engine *e)
+{
+	return reg_read64(e, EMBENG_REG_COUNT_BYTES_READ) +
+	       reg_read64(e, EMBENG_REG_COUNT_BYTES_WRITTEN);
+}
+
+static u64 rows_used(struct engine *e)
+{
+	return reg_read64(e, EMBENG_REG_COUNT_IDS) + reg_read64(e, EMBENG_REG_COUNT_UNIQUE_ROWS);
+}
+
 /* Also of what failed: bytes and rows are counted where they move. */
 static u64 cost(struct engine *e, const struct port_speed *speed)
 {
-	u64 bytes = reg_read64(e, EMBENG_REG_COUNT_BYTES_READ) +
-		    reg_read64(e, EMBENG_REG_COUNT_BYTES_WRITTEN);
-	u64 rows = reg_read64(e, EMBENG_REG_COUNT_IDS) +
-		   reg_read64(e, EMBENG_REG_COUNT_UNIQUE_ROWS);
+	return speed->fixed_ns + since(bytes_moved(e), &e->paced_bytes) * speed->ns_per_kib / 1024 +
+	       since(rows_used(e), &e->paced_rows) * speed->ns_per_row;
+}
 
-	return speed->fixed_ns + since(bytes, &e->paced_bytes) * speed->ns_per_kib / 1024 +
-	       since(rows, &e->paced_rows) * speed->ns_per_row;
+void pace_reset(struct engine *e)
+{
+	e->paced_bytes = 0;
+	e->paced_rows = 0;
+	e->free_ns = 0;
 }
 
 u64 pace(const struct command *command, u16 flags, u64 *timestamp)
@@ -28,8 +41,12 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp)
 	struct port_speed speed;
 
 	*timestamp = port_now_ns();
-	if (!port_speed(e->config.host, &speed))
+	if (!port_speed(e->config.host, &speed)) {
+		/* A model that is switched on later charges nothing of before. */
+		e->paced_bytes = bytes_moved(e);
+		e->paced_rows = rows_used(e);
 		return 0;
+	}
 	if (speed.virtual_time) {
 		if (flags & EMBENG_CQE_DONE)
 			e->virtual_ns += cost(e, &speed);
