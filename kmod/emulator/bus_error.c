@@ -25,7 +25,7 @@ static const struct {
 static void cut_off(struct emu *emu)
 {
 	emu_serve_reset(emu, true);
-	/* Pairs with power_cycle(). */
+	/* Pairs with power_cycle() and end_absence(). */
 	while (smp_load_acquire(&emu->absent))
 		msleep(20);
 }

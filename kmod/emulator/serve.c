@@ -57,7 +57,7 @@ static void power_cycle(struct emu *emu)
 	ret = power_on(emu);
 	if (ret)
 		dev_err(emu_dev(emu), "no engine after the reset (%pe)\n", ERR_PTR(ret));
-	/* Pairs with config_read(): who sees the function sees it reset. */
+	/* Pairs with config_read() and cut_off(): who sees the function sees it reset. */
 	smp_store_release(&emu->absent, false);
 }
 
@@ -97,8 +97,19 @@ static void leave(struct emu *emu)
 	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
 }
 
+/* Gone for good, it has let go of all memory: whoever waits for a reset waits for no more. */
+static void end_absence(struct emu *emu)
+{
+	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
+	/* Pairs with cut_off(). */
+	smp_store_release(&emu->absent, false);
+}
+
+/* To come back is a reset: one that is wanted meanwhile is over with it. */
 static bool come_back(struct emu *emu)
 {
+	if (xchg(&emu->reset_wanted, false) && !emu->back_ns)
+		end_absence(emu);
 	if (!emu->back_ns || ktime_get_ns() < emu->back_ns)
 		return false;
 	emu->back_ns = 0;

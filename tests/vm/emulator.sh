@@ -90,6 +90,7 @@ idle_window()
 }
 
 make=/sys/kernel/config/embeng_emu
+debug=/sys/kernel/debug/embeng_emu
 driver=$build/kmod-$(uname -r)/kmod/embeng.ko
 
 # Opens the driver's node and closes it.
@@ -119,6 +120,28 @@ remove_under_driver()
 reset_under_driver()
 {
 	echo 1 >"$pci/devices/$function/reset" && bound && use_driver
+}
+
+gone_for_good()
+{
+	echo 1 >"$debug/0/faults/config_all_ones/count" || return 1
+	for try in $(seq 100); do
+		od -An -tx1 -N4 "$pci/devices/$function/config" | grep -qx ' ff ff ff ff' && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# In the background: a write that hangs cannot be killed.
+bus_error_ends()
+{
+	rm -f "$folder/ended"
+	(echo "$1" >"$debug/0/bus_error"; : >"$folder/ended") &
+	for try in $(seq 600); do
+		[ ! -e "$folder/ended" ] || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 unload_while_open()
@@ -226,6 +249,14 @@ for mode in iommu=0 iommu=1; do
 	check "$mode: no memory was unmapped under the device" \
 		grep -qx 0 /sys/kernel/debug/embeng_emu/0/unmapped_in_use
 	check "$mode: rmmod with an open file" unload_while_open
+done
+for word in nonfatal fatal permanent; do
+	load
+	check "gone for good, $word: the driver loads" insmod "$driver"
+	check "gone for good, $word: it answers all ones" gone_for_good
+	check "gone for good, $word: the bus error ends" bus_error_ends "$word"
+	check "gone for good, $word: the driver has given it up" \
+		grep -qx disconnected "$debug/0/bus_error"
 done
 load vectors=1
 check 'vectors=1: the driver loads' insmod "$driver"
