@@ -117,10 +117,19 @@ static const struct file_operations fops = {
 };
 
 /**
- * emu_bus_error_init() - make the file
- * @emu: the device
+ * emu_bus_error_add() - make the file
+ * @emu: the device, whose function is there
  */
-void emu_bus_error_init(struct emu *emu)
+void emu_bus_error_add(struct emu *emu)
 {
 	debugfs_create_file("bus_error", 0600, emu->debugfs, emu, &fops);
+}
+
+/**
+ * emu_bus_error_remove() - remove the file; a recovery that it began is over
+ * @emu: the device, whose function is there yet
+ */
+void emu_bus_error_remove(struct emu *emu)
+{
+	debugfs_lookup_and_remove("bus_error", emu->debugfs);
 }

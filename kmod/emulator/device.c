@@ -43,6 +43,7 @@ static int power_up(struct emu *emu)
 	ret = emu_bridge_add(emu);
 	if (ret)
 		goto stop;
+	emu_bus_error_add(emu);
 	return 0;
 stop:
 	emu_serve_stop(emu);
@@ -98,6 +99,7 @@ free_number:
 void emu_destroy(struct emu *emu)
 {
 	guard(mutex)(&creation);
+	emu_bus_error_remove(emu);
 	emu_bridge_remove(emu);
 	emu_debugfs_remove(emu);
 	emu_serve_stop(emu);

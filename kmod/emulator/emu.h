@@ -238,7 +238,8 @@ void emu_debugfs_add(struct emu *emu);
 void emu_debugfs_remove(struct emu *emu);
 
 /* bus_error.c */
-void emu_bus_error_init(struct emu *emu);
+void emu_bus_error_add(struct emu *emu);
+void emu_bus_error_remove(struct emu *emu);
 
 /* configfs.c */
 int emu_configfs_init(const struct emu_options *options);

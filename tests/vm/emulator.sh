@@ -185,6 +185,33 @@ power()
 	echo "$2" >"$make/$1/power"
 }
 
+# Bus errors for the second device as long as the file stands, whether it is there or not.
+strike_second()
+{
+	while [ -e "$folder/striking" ]; do
+		for word in nonfatal fatal permanent; do
+			echo $word >"$debug/1/bus_error"
+		done
+	done 2>/dev/null
+}
+
+# The device comes and goes for so many seconds meanwhile.
+comes_and_goes()
+{
+	: >"$folder/striking"
+	strike_second &
+	end=$(($(date +%s) + $1))
+	status=0 rounds=0
+	while [ $status -eq 0 ] && [ "$(date +%s)" -lt $end ]; do
+		power a 1 && power a 0 || status=1
+		rounds=$((rounds + 1))
+	done
+	rm "$folder/striking"
+	wait
+	echo "$rounds rounds"
+	return $status
+}
+
 vectors_are()
 {
 	second=$(cat "$make/$1/function")
@@ -237,6 +264,12 @@ check 'and gone' [ "$(functions)" -eq 1 ]
 power a 1
 check 'rmdir takes the device away' rmdir "$make/a"
 check 'too' [ "$(functions)" -eq 1 ]
+mkdir "$make/a"
+check 'a device comes and goes under bus errors' comes_and_goes 3
+check 'it comes and goes with a driver' insmod "$driver"
+check 'under bus errors' comes_and_goes 6
+check 'and the first one is as it was' use_driver
+rmdir "$make/a"
 
 for mode in iommu=0 iommu=1; do
 	load $mode
