@@ -76,7 +76,7 @@ void emu_debugfs_add(struct emu *emu)
 
 	snprintf(name, sizeof(name), "%u", emu->number);
 	emu->debugfs = debugfs_create_dir(name, root);
-	emu_faults_init(&emu->faults, emu->debugfs);
+	emu_faults_init(emu);
 	make_speed(&emu->speed, debugfs_create_dir("speed", emu->debugfs));
 	make_climate(&emu->climate, debugfs_create_dir("climate", emu->debugfs));
 	debugfs_create_file_unsafe("mapped_pages", 0400, emu->debugfs, emu, &mapped_pages_fops);

@@ -124,7 +124,7 @@ struct emu_msix {
  * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
  * @absent: config space answers all ones until the reset is over
- * @faults: that are armed, and when they strike
+ * @faults: by enum port_fault and enum emu_fault: which are armed, and when they strike
  * @debugfs: its folder
  * @speed: what the device is modelled as; all 0: it is not
  * @climate: the heat source that the device is
@@ -150,7 +150,7 @@ struct emu {
 	u64 unmapped_in_use;
 	bool reset_wanted;
 	bool absent;
-	struct emu_faults faults;
+	struct emu_fault_setting faults[EMU_FAULTS];
 	struct dentry *debugfs;
 	struct port_speed speed;
 	struct port_climate climate;

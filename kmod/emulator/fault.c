@@ -49,7 +49,7 @@ static bool strikes(struct emu_fault_setting *s)
 		return false;
 	s->hits++;
 	if (s->count != U32_MAX)
-		s->count--;
+		WRITE_ONCE(s->count, s->count - 1);
 	return true;
 }
 
@@ -63,11 +63,11 @@ static bool strikes(struct emu_fault_setting *s)
  */
 u64 emu_fault(struct emu *emu, unsigned int fault, u32 target)
 {
-	struct emu_fault_setting *s = &emu->faults.setting[fault];
+	struct emu_fault_setting *s = &emu->faults[fault];
 
 	if (likely(!READ_ONCE(s->count)))
 		return 0;
-	guard(emu_lock)(&emu->faults.lock);
+	guard(emu_lock)(&s->lock);
 	if (!s->count || (s->target != EMU_FAULT_ANY && s->target != target) || !strikes(s))
 		return 0;
 	return READ_ONCE(s->value) ?: 1;
@@ -80,29 +80,69 @@ u64 port_fault(void *host, enum port_fault fault, u32 target)
 	return emu_fault(host, fault, target);
 }
 
+/* What an occasion changes is written between occasions. */
+static int set_count(void *data, u64 value)
+{
+	struct emu_fault_setting *s = data;
+
+	if (value > U32_MAX)
+		return -ERANGE;
+	guard(emu_lock)(&s->lock);
+	WRITE_ONCE(s->count, value);
+	return 0;
+}
+
+static int get_count(void *data, u64 *value)
+{
+	struct emu_fault_setting *s = data;
+
+	*value = READ_ONCE(s->count);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(count_fops, get_count, set_count, "%llu\n");
+
+static int set_tries(void *data, u64 value)
+{
+	struct emu_fault_setting *s = data;
+
+	guard(emu_lock)(&s->lock);
+	s->tries = value;
+	return 0;
+}
+
+static int get_tries(void *data, u64 *value)
+{
+	struct emu_fault_setting *s = data;
+
+	guard(emu_lock)(&s->lock);
+	*value = s->tries;
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(tries_fops, get_tries, set_tries, "%llu\n");
+
 static void make_files(struct emu_fault_setting *s, struct dentry *folder)
 {
-	debugfs_create_u32("count", 0600, folder, &s->count);
+	debugfs_create_file_unsafe("count", 0600, folder, s, &count_fops);
 	debugfs_create_u32("per_mille", 0600, folder, &s->per_mille);
 	debugfs_create_u32("target", 0600, folder, &s->target);
 	debugfs_create_u64("seed", 0600, folder, &s->seed);
 	debugfs_create_u64("value", 0600, folder, &s->value);
-	debugfs_create_u64("tries", 0600, folder, &s->tries);
+	debugfs_create_file_unsafe("tries", 0600, folder, s, &tries_fops);
 	debugfs_create_u64("hits", 0400, folder, &s->hits);
 }
 
-void emu_faults_init(struct emu_faults *f, struct dentry *folder)
+void emu_faults_init(struct emu *emu)
 {
-	struct dentry *all = debugfs_create_dir("faults", folder);
+	struct dentry *all = debugfs_create_dir("faults", emu->debugfs);
 	unsigned int i;
 
-	raw_spin_lock_init(&f->lock);
 	for (i = 0; i < EMU_FAULTS; i++) {
-		f->setting[i] = (struct emu_fault_setting){
-			.per_mille = PER_MILLE,
-			.target = EMU_FAULT_ANY,
-			.value = faults[i].value,
-		};
-		make_files(&f->setting[i], debugfs_create_dir(faults[i].name, all));
+		struct emu_fault_setting *s = &emu->faults[i];
+
+		raw_spin_lock_init(&s->lock);
+		s->per_mille = PER_MILLE;
+		s->target = EMU_FAULT_ANY;
+		s->value = faults[i].value;
+		make_files(s, debugfs_create_dir(faults[i].name, all));
 	}
 }

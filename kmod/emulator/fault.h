@@ -2,6 +2,8 @@
 #ifndef EMBENG_EMU_FAULT_H
 #define EMBENG_EMU_FAULT_H
 
+#include <linux/spinlock_types.h>
+
 #include "../../engine/port.h"
 
 struct dentry;
@@ -23,6 +25,7 @@ enum emu_fault {
 
 /**
  * struct emu_fault_setting - when a fault strikes; every word is a file in debugfs
+ * @lock: makes an occasion one step, in any context; guards @count and @tries
  * @count: how many times more it strikes; 0: it is off
  * @per_mille: how often it strikes where it could
  * @target: the queue, context or vector that it is meant for, or EMU_FAULT_ANY
@@ -32,6 +35,7 @@ enum emu_fault {
  * @hits: times that it struck
  */
 struct emu_fault_setting {
+	raw_spinlock_t lock;
 	u32 count;
 	u32 per_mille;
 	u32 target;
@@ -41,17 +45,7 @@ struct emu_fault_setting {
 	u64 hits;
 };
 
-/**
- * struct emu_faults - of one device
- * @lock: makes an occasion one step, in any context
- * @setting: by enum port_fault and enum emu_fault
- */
-struct emu_faults {
-	raw_spinlock_t lock;
-	struct emu_fault_setting setting[EMU_FAULTS];
-};
-
-void emu_faults_init(struct emu_faults *faults, struct dentry *folder);
+void emu_faults_init(struct emu *emu);
 u64 emu_fault(struct emu *emu, unsigned int fault, u32 target);
 
 #endif

@@ -2,11 +2,12 @@
 #include "fault_file.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 
 #define FAULTS "/sys/kernel/debug/embeng_emu/0/faults"
 
-void fault_set(const char *fault, const char *word, uint64_t value)
+int fault_write(const char *fault, const char *word, uint64_t value)
 {
 	char path[128];
 	FILE *file;
@@ -15,7 +16,12 @@ void fault_set(const char *fault, const char *word, uint64_t value)
 	file = fopen(path, "w");
 	ck_assert_msg(file, "%s", path);
 	fprintf(file, "%llu", (unsigned long long)value);
-	ck_assert_int_eq(fclose(file), 0);
+	return fclose(file) ? -errno : 0;
+}
+
+void fault_set(const char *fault, const char *word, uint64_t value)
+{
+	ck_assert_int_eq(fault_write(fault, word, value), 0);
 }
 
 uint64_t fault_get(const char *fault, const char *word)

@@ -8,6 +8,8 @@
 /* A word of a fault: count, per_mille, target, seed, value, tries, hits. Fails the test. */
 void fault_set(const char *fault, const char *word, uint64_t value);
 uint64_t fault_get(const char *fault, const char *word);
+/* 0 or -errno. */
+int fault_write(const char *fault, const char *word, uint64_t value);
 
 /* It strikes at the next @count occasions, whatever an earlier test had set; 0: it does not. */
 void fault_arm(const char *fault, uint32_t count);

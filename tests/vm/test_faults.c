@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Each fault of the emulator, as it shows at its BARs and rings. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "../unit/suite.h"
@@ -86,32 +87,45 @@ START_TEST(a_fault_strikes_its_target_alone)
 END_TEST
 
 /* The same seed strikes at the same occasions, another one at others. */
-static uint64_t struck(uint64_t seed)
+static uint64_t struck(const char *fault, uint64_t seed)
 {
 	uint64_t hits = 0;
 
-	fault_arm("corrupt_completion", UINT32_MAX);
-	fault_set("corrupt_completion", "target", 1);
-	fault_set("corrupt_completion", "per_mille", 300);
-	fault_set("corrupt_completion", "seed", seed);
-	for (int i = 0; i < 64; i++)
-		hits |= (uint64_t)(nop(7).cookie != 7) << i;
-	fault_arm("corrupt_completion", 0);
+	fault_arm(fault, UINT32_MAX);
+	fault_set(fault, "target", 1);
+	fault_set(fault, "per_mille", 300);
+	fault_set(fault, "seed", seed);
+	for (int i = 0; i < 64; i++) {
+		struct embeng_cqe cqe = nop(7);
+
+		hits |= (uint64_t)(cqe.cookie != 7 || cqe.status != EMBENG_STATUS_OK) << i;
+	}
+	fault_arm(fault, 0);
 	return hits;
 }
 
 START_TEST(the_seed_chooses_when_it_strikes)
 {
+	static const char *const faults[] = {"corrupt_completion", "dma_error"};
 	uint64_t one, other;
 
 	start();
-	one = struck(1);
+	one = struck(faults[_i], 1);
 	ck_assert_int_gt(__builtin_popcountll(one), 5);
 	ck_assert_int_lt(__builtin_popcountll(one), 40);
-	other = struck(2);
+	other = struck(faults[_i], 2);
 	ck_assert_uint_ne(one, other);
-	ck_assert_uint_eq(struck(1), one);
+	ck_assert_uint_eq(struck(faults[_i], 1), one);
 	bare_close(b);
+}
+END_TEST
+
+START_TEST(a_count_of_more_than_32_bits_is_refused)
+{
+	fault_arm("drop_completion", 3);
+	ck_assert_int_eq(fault_write("drop_completion", "count", 1ull << 32), -ERANGE);
+	ck_assert_uint_eq(fault_get("drop_completion", "count"), 3);
+	fault_arm("drop_completion", 0);
 }
 END_TEST
 
@@ -296,7 +310,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_delayed_completion_comes_late);
 	tcase_add_test(tcase, a_corrupt_completion_has_another_cookie);
 	tcase_add_test(tcase, a_fault_strikes_its_target_alone);
-	tcase_add_test(tcase, the_seed_chooses_when_it_strikes);
+	tcase_add_loop_test(tcase, the_seed_chooses_when_it_strikes, 0, 2);
+	tcase_add_test(tcase, a_count_of_more_than_32_bits_is_refused);
 	tcase_add_test(tcase, a_stalled_queue_takes_nothing_until_it_is_made_anew);
 	tcase_add_test(tcase, a_refused_region_is_no_key);
 	tcase_add_test(tcase, a_dma_error_fails_the_command);
