@@ -43,6 +43,7 @@ static int open_memmap(const char *text)
 {
 	char *rest;
 	u64 size = memparse(text, &rest), start;
+	int ret;
 
 	if ((*rest != '@' && *rest != '$') || !size) {
 		pr_err(EMU_NAME ": memmap=%s is not SIZE@ADDRESS\n", text);
@@ -61,7 +62,11 @@ static int open_memmap(const char *text)
 	}
 	backing.start = start;
 	backing.end = start + size - 1;
-	return insert_backing();
+	ret = insert_backing();
+	if (ret)
+		pr_err(EMU_NAME ": memmap=%s overlaps a resource of something else (%pe)\n", text,
+		       ERR_PTR(ret));
+	return ret;
 }
 
 static int donate(struct pci_dev *dev, const struct donor *d)
@@ -103,9 +108,10 @@ static int open_donor(const struct donor *d)
 static int open_named_donor(const char *text)
 {
 	struct donor d = {};
-	int ret;
+	int ret, end = 0;
 
-	if (sscanf(text, "%x:%x:%u:%lli", &d.vendor, &d.device, &d.bar, &d.offset) < 3) {
+	if (sscanf(text, "%x:%x:%u%n:%lli%n", &d.vendor, &d.device, &d.bar, &end, &d.offset,
+		   &end) < 3 || text[end]) {
 		pr_err(EMU_NAME ": donor=%s is not VENDOR:DEVICE:BAR[:OFFSET]\n", text);
 		return -EINVAL;
 	}
