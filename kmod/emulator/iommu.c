@@ -30,10 +30,13 @@ static unsigned long load(struct emu *emu, unsigned long pfn)
 	return entry ? xa_to_value(entry) : 0;
 }
 
+/* The driver may have unmapped a page since its address was resolved. */
 static int add(struct emu *emu, unsigned long pfn, unsigned long what)
 {
 	unsigned long value = load(emu, pfn) + what;
 
+	if (!mappings(value))
+		return -EFAULT;
 	return xa_err(__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC));
 }
 
@@ -251,6 +254,14 @@ bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
 	return true;
 }
 
+/**
+ * emu_iommu_hold() - count a view of the device's
+ * @emu: the device
+ * @start: physical address
+ * @size: bytes
+ *
+ * Return: 0, or a negative errno when a page of it is not mapped any more, or without memory.
+ */
 int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size)
 {
 	return emu->options.iommu ? count_range(emu, start, size, ONE_VIEW) : 0;
