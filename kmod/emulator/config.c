@@ -170,8 +170,8 @@ bool emu_config_msix_masked(const struct emu *emu)
 	return emu_config_get(emu, CAP_MSIX + PCI_MSIX_FLAGS, 2) & PCI_MSIX_FLAGS_MASKALL;
 }
 
-/* What a write sets off. Device states that the function lacks are not entered. */
-static void after_write(struct emu *emu, bool was_asleep)
+/* What a write sets off. A device state that the function lacks leaves it in the one it had. */
+static void after_write(struct emu *emu, u8 old_state)
 {
 	u8 *pm = emu->config.value + CAP_PM + PCI_PM_CTRL;
 	u8 *control = emu->config.value + CAP_EXP + PCI_EXP_DEVCTL;
@@ -179,9 +179,9 @@ static void after_write(struct emu *emu, bool was_asleep)
 	bool flr;
 
 	if (state == (__force u16)PCI_D1 || state == (__force u16)PCI_D2)
-		*pm &= ~PCI_PM_CTRL_STATE_MASK;
+		*pm = (*pm & ~PCI_PM_CTRL_STATE_MASK) | old_state;
 	flr = get_unaligned_le16(control) & PCI_EXP_DEVCTL_BCR_FLR;
-	if (!flr && (!was_asleep || emu_config_asleep(emu) || emu->options.d3_keeps))
+	if (!flr && (!old_state || emu_config_asleep(emu) || emu->options.d3_keeps))
 		return;
 	init_all(emu);
 	emu_msix_reset(emu);
@@ -191,16 +191,16 @@ static void after_write(struct emu *emu, bool was_asleep)
 static void write_bytes(struct emu *emu, unsigned int where, unsigned int size, u32 value)
 {
 	struct emu_config *c = &emu->config;
-	bool was_asleep;
+	u8 old_state;
 
 	guard(emu_lock)(&c->lock);
-	was_asleep = emu_config_asleep(emu);
+	old_state = c->value[CAP_PM + PCI_PM_CTRL] & PCI_PM_CTRL_STATE_MASK;
 	for (; size; size--, where++, value >>= 8) {
 		u8 mask = c->writable[where];
 
 		c->value[where] = (c->value[where] & ~mask) | (value & mask);
 	}
-	after_write(emu, was_asleep);
+	after_write(emu, old_state);
 }
 
 static bool reachable(const struct emu *emu, unsigned int devfn, int where, int size)

@@ -126,11 +126,21 @@ END_TEST
 START_TEST(states_that_it_lacks_are_not_entered)
 {
 	struct bare *b = bare_open();
+	uint32_t bar = bare_config_read(b, BAR0, 4);
 
 	bare_config_write(b, POWER, 2, 1);
 	ck_assert_uint_eq(bare_config_read(b, POWER, 2) & 3, 0);
 	bare_config_write(b, POWER, 2, 2);
 	ck_assert_uint_eq(bare_config_read(b, POWER, 2) & 3, 0);
+	bare_config_write(b, POWER, 2, POWER_D3);
+	bare_config_write(b, POWER, 2, 1);
+	ck_assert_uint_eq(bare_config_read(b, POWER, 2) & 3, POWER_D3);
+	bare_config_write(b, POWER, 2, 2);
+	ck_assert_uint_eq(bare_config_read(b, POWER, 2) & 3, POWER_D3);
+	ck_assert_uint_eq(bare_config_read(b, BAR0, 4), bar);
+	bare_config_write(b, POWER, 2, 0);
+	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	bare_config_write(b, BAR0, 4, bar);
 	bare_close(b);
 }
 END_TEST
