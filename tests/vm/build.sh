@@ -2,11 +2,15 @@
 # shellcheck shell=sh
 # What a virtual machine runs: programs and modules, built when stale. Sourced.
 
-# build_copy TREE FOLDER: what the modules are built from
+# build_copy TREE FOLDER: what the modules are built from, and no source that the tree has lost:
+# Kbuild takes some by their folder
 build_copy()
 {
 	for part in Kbuild kmod engine uapi firmware-loader; do
 		cp -au "$1/$part" "$2/"
+		find "$2/$part" \( -name '*.[chS]' -o -name Kbuild \) ! -name '*.mod.c'
+	done | while read -r file; do
+		[ -e "$1/${file#"$2"/}" ] || rm "$file"
 	done
 }
 
