@@ -6,7 +6,7 @@ usage: vm.py [--kernel stock|debug] [--script NAME]... [--jobs N] [ROW...]
 
 A row of the matrix is a machine and a way to load the emulator; without a name, all of them.
 What a script said and the kernel's messages are kept in build/vm/KERNEL/ROW/. When all is asked
-for, the modules' sources and their installation are checked too (tests/kmod).
+for, the modules' sources, their installation and the machine are checked too (tests/kmod).
 """
 import argparse
 import concurrent.futures
@@ -151,7 +151,7 @@ def run(kernel, row, script):
 
 
 def on_host(kernel, script, *arguments):
-    """A script of tests/kmod, which needs no machine."""
+    """A script of tests/kmod, which runs on the host."""
     return record(f"{kernel} {script}",
                   [os.path.join(TOP, "tests", "kmod", script + ".sh"), kernel, *arguments],
                   os.path.join(folder_of(kernel), script + ".tap")).count
@@ -194,6 +194,7 @@ def table(kernel, rows, names, results):
 def stage():
     """For make check: everything once, on the stock kernel and one kind of BAR."""
     total = on_host("stock", "static").plus(on_host("stock", "install"))
+    total = total.plus(on_host("stock", "machine"))
     row = next(iter(ROWS))
     return total.plus(total_of(run_all("stock", [row], scripts(), JOBS)))
 
@@ -221,6 +222,7 @@ def main():
     if not given.rows and not given.script:
         total = on_host(given.kernel, "static", "checkpatch")
         total = total.plus(on_host("stock", "install", "dkms"))
+        total = total.plus(on_host("stock", "machine"))
     results = run_all(given.kernel, rows, names, given.jobs)
     table(given.kernel, rows, names, results)
     total = total.plus(total_of(results))
