@@ -7,6 +7,7 @@
 #include "fake_model.h"
 #include "image_help.h"
 #include "rig.h"
+#include "scarce.h"
 #include "suite.h"
 
 static u8 copy[sizeof(embeng_builtin_image)];
@@ -196,6 +197,38 @@ START_TEST(a_bad_admin_ring_is_refused)
 }
 END_TEST
 
+/* Nothing of Check's in between: it allocates, too. Returns whether an allocation failed. */
+static bool boot_with_scarce(struct rig *rig, u32 nth)
+{
+	struct engine *e = rig->engine;
+
+	reg_write64(e, EMBENG_REG_BOOT_ADDRESS, (u64)(size_t)embeng_builtin_image);
+	reg_write64(e, EMBENG_REG_BOOT_LENGTH, sizeof(embeng_builtin_image));
+	reg_write32(e, EMBENG_REG_BOOT_SEQUENCE, nth);
+	scarce_begin(nth);
+	rig_run(rig);
+	return scarce_end();
+}
+
+/* Each of its allocations fails once, one boot after another. */
+START_TEST(a_boot_without_memory_is_refused)
+{
+	struct rig *rig = rig_power_on(2, 0);
+	u32 nth = 1;
+
+	rig_grant(rig, embeng_builtin_image, sizeof(embeng_builtin_image));
+	for (; boot_with_scarce(rig, nth); nth++) {
+		ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_DONE), nth);
+		ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_FAILED);
+		ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_MEMORY);
+		ck_assert_uint_eq(reg(rig, EMBENG_REG_CORES), 0);
+	}
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_gt(nth, 4); /* the image, a self-test, the contexts, the queue */
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(a_boot_while_running_changes_nothing)
 {
 	struct rig *rig = rig_new(1, 0);
@@ -291,6 +324,7 @@ static void add(TCase *t)
 	tcase_add_test(t, work_below_inline_bytes_stays_with_its_thread);
 	tcase_add_test(t, an_image_outside_the_given_memory_is_refused);
 	tcase_add_test(t, a_bad_admin_ring_is_refused);
+	tcase_add_test(t, a_boot_without_memory_is_refused);
 	tcase_add_test(t, a_boot_while_running_changes_nothing);
 	tcase_add_loop_test(t, a_warm_reset_keeps_nothing, 0, 2);
 	tcase_add_test(t, rollback_is_refused_after_a_newer_minimum);
