@@ -5,8 +5,6 @@
  */
 #include "internal.h"
 
-#define SEGMENTS_MAX 65536u
-
 u16 region_table_map(struct context *c, u64 address, u32 count)
 {
 	struct embeng_segment segment = {address, (u64)count * sizeof(struct embeng_region)};
@@ -58,7 +56,7 @@ static u16 copy_segments(struct context *c, u64 address, u32 count, struct emben
 	void *host = c->engine->config.host;
 	void *list;
 
-	if (!count || count > SEGMENTS_MAX)
+	if (!count || count > EMBENG_SEGMENTS_MAX)
 		return EMBENG_STATUS_KEY;
 	list = port_dma_map(host, &where, 1, where.length);
 	if (!list)

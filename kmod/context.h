@@ -7,9 +7,6 @@
 #include "bo.h"
 #include "queue.h"
 
-/* What a table may be told to have; a fragmented GiB needs so many. */
-#define EMBENG_SEGMENTS_MAX 65536
-
 /**
  * struct embeng_binding - a region: a part of a buffer that the device may reach
  * @bo: the buffer, held

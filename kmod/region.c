@@ -23,7 +23,7 @@ static int list_segments(struct embeng_context *ctx, struct embeng_binding *b, u
 	if (count < 0)
 		return count;
 	b->count = count;
-	b->segments = dma_alloc_coherent(dev, list_bytes(b), &b->dma, GFP_KERNEL_ACCOUNT);
+	b->segments = dma_alloc_coherent(dev, list_bytes(b), &b->dma, EMBENG_GFP_WISH);
 	if (!b->segments)
 		return -ENOMEM;
 	embeng_segments(b->bo, offset, b->length, b->segments, b->count);

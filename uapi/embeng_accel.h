@@ -402,6 +402,9 @@ struct embeng_accel_context_create {
  * @length: in: bytes, from 1; 0: to the end
  * @index: out: &embeng_mem.index
  * @generation: out: &embeng_mem.generation
+ *
+ * ENOSPC: no entry of the table is free, or the memory is in more than EMBENG_SEGMENTS_MAX
+ * pieces as the device sees it.
  */
 struct embeng_accel_bind {
 	__u32 handle;

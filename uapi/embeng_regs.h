@@ -287,13 +287,16 @@ enum embeng_device_status {
 	EMBENG_DEVICE_FAULT = 1, /* the admin ring is broken or tables lost data: reset */
 };
 
+/* A GiB of which no two pages of 4 KiB are neighbours has so many. */
+#define EMBENG_SEGMENTS_MAX 262144u
+
 /**
  * struct embeng_region - entry of a context's region table, 64 bytes
  * @generation: 0: free or dead. Published last when binding
  * @rights: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE
  * @length: bytes
  * @segments: DMA address of @segment_count &struct embeng_segment
- * @segment_count: segments; their lengths add up to at least @length
+ * @segment_count: segments, up to EMBENG_SEGMENTS_MAX; their lengths add up to at least @length
  * @reserved: 0
  */
 struct embeng_region {

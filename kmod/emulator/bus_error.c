@@ -12,12 +12,16 @@
 
 #include "emu.h"
 
-static const struct {
+struct error {
 	const char *name;
 	pci_channel_state_t state;
-} errors[] = {
+	bool abandoned; /* for the sake of another function below the port */
+};
+
+static const struct error errors[] = {
 	{ "nonfatal", pci_channel_io_normal },
 	{ "fatal", pci_channel_io_frozen },
+	{ "abandoned", pci_channel_io_frozen, true },
 	{ "permanent", pci_channel_io_perm_failure },
 };
 
@@ -37,20 +41,24 @@ static void reset_link(struct emu *emu)
 	cut_off(emu);
 }
 
+/* Unless an error is fatal the core does not reset the link, whoever says that it has to be. */
 static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
 				const struct pci_error_handlers *handlers,
-				pci_channel_state_t state)
+				const struct error *error)
 {
 	pci_ers_result_t result;
 
-	pci->error_state = state;
-	if (state == pci_channel_io_perm_failure)
+	pci->error_state = error->state;
+	if (error->state == pci_channel_io_perm_failure)
 		cut_off(emu);
-	result = handlers->error_detected(pci, state);
+	result = handlers->error_detected(pci, error->state);
+	if (error->abandoned)
+		return PCI_ERS_RESULT_DISCONNECT;
 	if (result == PCI_ERS_RESULT_CAN_RECOVER)
 		result = handlers->mmio_enabled(pci);
 	if (result == PCI_ERS_RESULT_NEED_RESET) {
-		reset_link(emu);
+		if (error->state == pci_channel_io_frozen)
+			reset_link(emu);
 		pci->error_state = pci_channel_io_normal;
 		result = handlers->slot_reset(pci);
 	}
@@ -61,7 +69,7 @@ static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
 	return result;
 }
 
-static int meet(struct emu *emu, pci_channel_state_t state)
+static int meet(struct emu *emu, const struct error *error)
 {
 	struct pci_dev *pci = pci_get_slot(emu->bridge->bus, PCI_DEVFN(0, 0));
 	int ret = -ENODEV;
@@ -71,7 +79,7 @@ static int meet(struct emu *emu, pci_channel_state_t state)
 	device_lock(&pci->dev);
 	if (pci->driver && pci->driver->err_handler &&
 	    pci->driver->err_handler->error_detected) {
-		emu->bus_error = recover(emu, pci, pci->driver->err_handler, state);
+		emu->bus_error = recover(emu, pci, pci->driver->err_handler, error);
 		ret = 0;
 	}
 	device_unlock(&pci->dev);
@@ -91,7 +99,7 @@ static ssize_t bus_error_write(struct file *file, const char __user *buffer, siz
 	for (i = 0; i < ARRAY_SIZE(errors); i++) {
 		if (!sysfs_streq(word, errors[i].name))
 			continue;
-		ret = meet(emu, errors[i].state);
+		ret = meet(emu, &errors[i]);
 		return ret ?: count;
 	}
 	return -EINVAL;

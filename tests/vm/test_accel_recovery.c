@@ -347,6 +347,28 @@ START_TEST(test_bus_error_of_a_broken_device)
 }
 END_TEST
 
+/* Recovery that fails for somebody else's sake tells nobody. */
+START_TEST(test_bus_error_without_end)
+{
+	struct embeng_accel_unbind unbind = {0};
+	struct embeng_accel_bo_create bo = accel_bo(fd, 4096);
+	struct embeng_mem key = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
+
+	give_work();
+	sleep(1);
+	accel_write(BUS_ERROR, "abandoned");
+	unbind.index = key.index;
+	unbind.generation = key.generation;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_UNBIND, &unbind), 0);
+	await_end(POLLHUP);
+	told_rung("none", "gone");
+	expect_gone();
+	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
+	accel_write("/sys/bus/pci/rescan", "1");
+	accel_works();
+}
+END_TEST
+
 START_TEST(test_permanent_bus_error)
 {
 	give_work();
@@ -379,6 +401,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_bus_error);
 	tcase_add_test(tcase, test_fatal_bus_error);
 	tcase_add_test(tcase, test_bus_error_of_a_broken_device);
+	tcase_add_test(tcase, test_bus_error_without_end);
 	tcase_add_test(tcase, test_permanent_bus_error);
 }
 
