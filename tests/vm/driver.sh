@@ -192,6 +192,7 @@ program vm-accel_telemetry
 program vm-accel_hang
 check 'every device came back' came_back
 program vm-accel_recovery
+program vm-accel_bus
 check 'resets are counted' is resets/wedged 0
 module=$build/kmod-$(uname -r)/kmod/embeng.ko
 check 'the driver is unbound' unbind

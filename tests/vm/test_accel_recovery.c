@@ -1,100 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* What takes the whole device down: which rung brings it back, and what contexts are told. */
-#include <poll.h>
-#include <unistd.h>
-
 #include "../unit/suite.h"
-#include "accel.h"
 #include "fault_file.h"
-#include "told.h"
+#include "recovery.h"
 
-#define PARAMETERS "/sys/module/embeng/parameters/"
-#define BUS_ERROR "/sys/kernel/debug/embeng_emu/0/bus_error"
 #define DRIVER "/sys/bus/pci/drivers/embeng/"
-#define ADDRESS "0eb0:00:00.0"
-
-static int fd;
-static struct ring rings[2]; /* validated, mapped */
-static struct embeng_accel_resets before;
-
-static void setup(void)
-{
-	accel_write(PARAMETERS "hang_ms", "1000");
-	accel_write(PARAMETERS "admin_timeout_ms", "2000");
-	told_start();
-	fd = accel_open();
-	accel_context(fd);
-	before = accel_resets(fd);
-	for (int i = 0; i < 2; i++)
-		rings[i] = accel_ring(fd, EMBENG_QUEUE_TRANSFER, i ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
-}
-
-static void teardown(void)
-{
-	close(fd);
-	told_stop();
-	accel_write(PARAMETERS "admin_timeout_ms", "20000");
-	accel_write(PARAMETERS "hang_ms", "10000");
-}
-
-static struct embeng_cmd nop(uint64_t cookie, uint32_t delay_us)
-{
-	return (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = cookie,
-				   .arg = (uint64_t)delay_us << EMBENG_NOP_DELAY_SHIFT};
-}
-
-/* On both rings: one that waits in the device, and two that wait behind it. */
-static void give_work(void)
-{
-	for (int i = 0; i < 2; i++) {
-		accel_give(fd, &rings[i], nop(20, 3600000000u));
-		accel_give(fd, &rings[i], nop(21, 0));
-		accel_give(fd, &rings[i], nop(22, 0));
-		while (embeng_observe_sq_head(&accel_header(&rings[i])->sq_head) != 1)
-			usleep(1000);
-	}
-}
-
-static struct embeng_cqe look(const struct ring *ring, uint32_t index)
-{
-	const struct embeng_queue_layout *layout = &ring->made.layout;
-
-	ck_assert_int_gt((int32_t)(embeng_observe_cq_tail(&accel_header(ring)->cq_tail) - index), 0);
-	return ((struct embeng_cqe *)(ring->memory + layout->cq))[index];
-}
-
-static void expect_aborted(const struct ring *ring)
-{
-	ck_assert_uint_eq(accel_header(ring)->dead, 1);
-	ck_assert_uint_eq(accel_header(ring)->cq_tail, 3);
-	for (uint32_t i = 0; i < 3; i++) {
-		ck_assert_uint_eq(look(ring, i).cookie, 20 + i);
-		ck_assert_uint_eq(look(ring, i).status, EMBENG_STATUS_ABORTED);
-	}
-}
-
-static void await_end(short how)
-{
-	struct pollfd watched = {.fd = fd, .events = POLLIN};
-
-	do {
-		ck_assert_int_eq(poll(&watched, 1, 60000), 1);
-	} while (!(watched.revents & how));
-}
-
-static void expect_lost(uint32_t cause, uint32_t rung)
-{
-	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE};
-	struct embeng_accel_resets now = accel_resets(fd);
-
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
-	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
-	ck_assert_uint_eq(accel_state(fd).reset_sequence, now.sequence);
-	ck_assert_uint_eq(accel_health(fd).cause, cause);
-	ck_assert_uint_eq(accel_health(fd).rung, rung);
-	ck_assert_uint_eq(now.sequence, before.sequence + 1);
-	ck_assert_uint_eq(now.queues, before.queues);
-}
 
 START_TEST(test_heartbeat_stops)
 {
@@ -215,16 +125,6 @@ static void bind_anew(void)
 	accel_works();
 }
 
-static void expect_gone(void)
-{
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CAPS};
-
-	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_QUERY);
-	expect_aborted(&rings[0]);
-	expect_aborted(&rings[1]);
-	rings[1].doorbell->sq_tail = 77;
-}
-
 /* Nobody calls the driver: it finds out by itself. */
 START_TEST(test_link_down)
 {
@@ -309,81 +209,6 @@ START_TEST(test_dead_firmware)
 }
 END_TEST
 
-/* The emulator plays the PCI core: nobody is harmed by what is corrected. */
-START_TEST(test_bus_error)
-{
-	accel_write(BUS_ERROR, "nonfatal");
-	accel_give(fd, &rings[1], nop(1, 0));
-	ck_assert_uint_eq(accel_take(fd, &rings[1]).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
-	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
-}
-END_TEST
-
-START_TEST(test_fatal_bus_error)
-{
-	give_work();
-	sleep(1); /* the driver has seen how far the doorbells are */
-	accel_write(BUS_ERROR, "fatal");
-	await_end(POLLERR);
-	told_rung("function", "bus");
-	expect_lost(EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_FUNCTION);
-	expect_aborted(&rings[0]);
-	expect_aborted(&rings[1]);
-	accel_works();
-}
-END_TEST
-
-/* The device had lost data already when the bus could be read again. */
-START_TEST(test_bus_error_of_a_broken_device)
-{
-	accel_write(PARAMETERS "hang_ms", "0");
-	fault_arm("ecc_uncorrectable", 1);
-	accel_give(fd, &rings[1], nop(1, 0));
-	ck_assert_uint_eq(accel_take(fd, &rings[1]).status, EMBENG_STATUS_INTERNAL);
-	accel_write(BUS_ERROR, "nonfatal");
-	expect_lost(EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_FUNCTION);
-	accel_works();
-}
-END_TEST
-
-/* Recovery that fails for somebody else's sake tells nobody. */
-START_TEST(test_bus_error_without_end)
-{
-	struct embeng_accel_unbind unbind = {0};
-	struct embeng_accel_bo_create bo = accel_bo(fd, 4096);
-	struct embeng_mem key = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
-
-	give_work();
-	sleep(1);
-	accel_write(BUS_ERROR, "abandoned");
-	unbind.index = key.index;
-	unbind.generation = key.generation;
-	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_UNBIND, &unbind), 0);
-	await_end(POLLHUP);
-	told_rung("none", "gone");
-	expect_gone();
-	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
-	accel_write("/sys/bus/pci/rescan", "1");
-	accel_works();
-}
-END_TEST
-
-START_TEST(test_permanent_bus_error)
-{
-	give_work();
-	sleep(1);
-	accel_write(BUS_ERROR, "permanent");
-	await_end(POLLHUP);
-	told_rung("none", "gone");
-	expect_gone();
-	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
-	accel_write("/sys/bus/pci/rescan", "1");
-	accel_works();
-	expect_gone();
-}
-END_TEST
-
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -398,11 +223,6 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_wedged);
 	tcase_add_test(tcase, test_slow_firmware);
 	tcase_add_test(tcase, test_dead_firmware);
-	tcase_add_test(tcase, test_bus_error);
-	tcase_add_test(tcase, test_fatal_bus_error);
-	tcase_add_test(tcase, test_bus_error_of_a_broken_device);
-	tcase_add_test(tcase, test_bus_error_without_end);
-	tcase_add_test(tcase, test_permanent_bus_error);
 }
 
 int main(void)
