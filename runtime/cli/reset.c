@@ -41,7 +41,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			   arg);
 		return EINVAL;
 	case ARGP_KEY_END:
-		if (call->device)
+		/* To the library an empty name is any device. */
+		if (call->device && *call->device)
 			return 0;
 		/* What would be lost is nothing to choose a default for. */
 		argp_error(state, "which device? name it with -d");

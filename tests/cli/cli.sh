@@ -71,6 +71,8 @@ expect "the device's register" 2 regs -d soft --write magic=3
 expect 'registers of a soft device' 3 regs -d soft --write control=1
 expect 'reset of no device' 2 reset
 says err 'reset wants a name' 'with -d'
+expect 'reset of a device without a name' 2 reset -d ''
+says err 'no name is none, said' 'with -d'
 expect 'reset of a soft device' 3 reset -d soft --function
 expect 'reset with an argument' 2 reset -d soft x
 
