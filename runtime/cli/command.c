@@ -81,6 +81,7 @@ const struct command *command_nearest(const char *name)
 
 /* argp passes no input to a child that its parent does not know of. */
 static struct output *parsed_output;
+static FILE *saved_stderr;
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
@@ -93,7 +94,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 		setenv("ARGP_HELP_FMT", "no-dup-args-note,rmargin=90", 0);
 		argp_state_help(state, stdout,
 				ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
-		exit(CLI_OK);
+		stderr = saved_stderr;
+		exit(output_finish(CLI_OK));
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -134,7 +136,6 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 {
 	static const struct argp_child children[] = {{&common_argp, 0, "Common options:", -1}, {0}};
 	struct argp whole = *argp;
-	FILE *saved = stderr;
 	char *text = NULL;
 	size_t length;
 	error_t err;
@@ -146,14 +147,15 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 	whole.children = children;
 
 	/* getopt writes to stderr whatever the flags of argp: caught, to be said in our form. */
+	saved_stderr = stderr;
 	stderr = open_memstream(&text, &length);
 	if (!stderr) {
-		stderr = saved;
+		stderr = saved_stderr;
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	}
 	err = argp_parse(&whole, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, input);
 	fclose(stderr);
-	stderr = saved;
+	stderr = saved_stderr;
 	if (err || length)
 		code = report_usage(out, argv[0], text);
 	free(text);

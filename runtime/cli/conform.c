@@ -173,7 +173,7 @@ static int run_all(const struct call *call, const struct vector_list *list,
 		   const struct embeng_device_info *info, const struct output *out)
 {
 	struct report report = {.out = out};
-	struct progress progress = progress_start(!isatty(fileno(stdout)) || out->json);
+	struct progress progress = progress_start(!isatty(STDOUT_FILENO) || out->json);
 
 	if (out->json)
 		report.vectors = json_object_new_array();

@@ -193,7 +193,7 @@ static int print_all(const struct fw_image *image)
 	}
 	if (image->firmware.test_count)
 		print_tests(image);
-	return fflush(stdout) ? CLI_DEVICE : CLI_OK;
+	return CLI_OK;
 }
 
 static void add_parameter(void *arg, const char *name, uint64_t value, const char *words)

@@ -6,11 +6,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "embeng.h"
 
 #include "exit.h"
 #include "json.h"
+#include "sink.h"
 
 #define DOCUMENT_FLAGS                                                                             \
 	(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
@@ -98,6 +100,16 @@ int output_fail(const struct output *out, int exit_code, int err, const char *hi
 	}
 	free(message);
 	return exit_code;
+}
+
+int output_finish(int code)
+{
+	int err = sink_flush_stdout();
+
+	if (!err || code != CLI_OK)
+		return code;
+	fprintf(stderr, "embeng: standard output: %s\n", strerror(-err));
+	return exit_of_errno(err);
 }
 
 int output_library_failure(const struct output *out, int err, const char *hint)

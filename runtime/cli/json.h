@@ -25,7 +25,7 @@ struct output {
 /* A new document with its schema member. */
 struct json_object *json_document(const struct output *out);
 
-/* Prints the document on stdout and frees it. 0, or CLI_DEVICE: stdout could not be written. */
+/* Prints the document on stdout and frees it: 0. What of it is lost, output_finish() tells. */
 int json_emit(struct json_object *document);
 
 /* A number, or the strings "nan", "inf", "-inf": JSON has no such numbers. */
@@ -48,6 +48,12 @@ void json_add_error(struct json_object *document, int exit_code, int err, const 
  */
 int output_fail(const struct output *out, int exit_code, int err, const char *hint,
 		const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * What was printed and is lost is no success. Return: @code, or that of the lost output, which
+ * is reported, unless a verb failed and has said why.
+ */
+int output_finish(int code);
 
 /* output_fail() for a libembeng call that returned @err: sentence and exit code are its own. */
 int output_library_failure(const struct output *out, int err, const char *hint);

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "exit.h"
+#include "sink.h"
 
 static void print_help(void)
 {
@@ -88,22 +89,8 @@ static int dispatch(int argc, char **argv)
 	return command ? run(command, argc, argv) : unknown(argv[1], argc, argv);
 }
 
-/* What was printed and is lost is no success. A verb that failed has said why. */
-static int finish(int code)
-{
-	int err;
-
-	errno = 0;
-	if (!fflush(stdout) && !ferror(stdout))
-		return code;
-	err = errno ? errno : EIO;
-	if (code != CLI_OK)
-		return code;
-	fprintf(stderr, "embeng: standard output: %s\n", strerror(err));
-	return exit_of_errno(err);
-}
-
 int main(int argc, char **argv)
 {
-	return finish(dispatch(argc, argv));
+	sink_take_stdout();
+	return output_finish(dispatch(argc, argv));
 }

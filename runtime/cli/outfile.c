@@ -2,6 +2,7 @@
 /* Written aside, then renamed. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +12,17 @@
 
 static int in_place(struct outfile *f, const char *path)
 {
-	*f = (struct outfile){.stream = path ? fopen(path, "w") : stdout};
-	return f->stream ? 0 : -errno;
+	*f = (struct outfile){.stream = stdout, .sink.fd = -1};
+	if (!path)
+		return 0;
+	f->sink.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (f->sink.fd < 0)
+		return -errno;
+	f->stream = sink_open(&f->sink);
+	if (f->stream)
+		return 0;
+	close(f->sink.fd);
+	return -ENOMEM;
 }
 
 /* mkstemp() makes files for their owner alone; this one is to be like any other. */
@@ -26,20 +36,18 @@ static void open_to_others(int fd)
 
 static int open_aside(struct outfile *f)
 {
-	int fd;
-
 	if (asprintf(&f->aside, "%s.XXXXXX", f->path) < 0) {
 		f->aside = NULL;
 		return -ENOMEM;
 	}
-	fd = mkstemp(f->aside);
-	if (fd < 0)
+	f->sink.fd = mkstemp(f->aside);
+	if (f->sink.fd < 0)
 		return -errno;
-	open_to_others(fd);
-	f->stream = fdopen(fd, "w");
+	open_to_others(f->sink.fd);
+	f->stream = sink_open(&f->sink);
 	if (f->stream)
 		return 0;
-	close(fd);
+	close(f->sink.fd);
 	unlink(f->aside);
 	return -ENOMEM;
 }
@@ -70,12 +78,9 @@ int outfile_open(struct outfile *f, const char *path)
 
 static int close_stream(struct outfile *f)
 {
-	int rc = ferror(f->stream) ? -EIO : 0;
+	int rc = f->stream == stdout ? sink_flush_stdout() : sink_flush(&f->sink, f->stream);
 
-	errno = 0;
-	if (fflush(f->stream))
-		rc = errno ? -errno : -EIO;
-	if (!rc && f->aside && fsync(fileno(f->stream)))
+	if (!rc && f->aside && fsync(f->sink.fd))
 		rc = -errno;
 	if (f->stream != stdout && fclose(f->stream) && !rc)
 		rc = -errno;

@@ -3,16 +3,18 @@
 #ifndef CLI_OUTFILE_H
 #define CLI_OUTFILE_H
 
-#include <stdio.h>
+#include "sink.h"
 
 /**
- * struct outfile - a file being written
- * @stream: written to
+ * struct outfile - a file being written; stays in place until it is committed or aborted
+ * @stream: written to; a failed write is told by outfile_commit()
+ * @sink: of @stream, unless that is stdout
  * @path: where it will be, NULL: it is written in place (stdout, a device, a pipe)
  * @aside: where it is until then
  */
 struct outfile {
 	FILE *stream;
+	struct sink sink;
 	char *path, *aside;
 };
 
@@ -24,7 +26,7 @@ struct outfile {
  */
 int outfile_open(struct outfile *f, const char *path);
 
-/* All of it is on disk under its name, or a negative errno and nothing is left. */
+/* All of it is on disk under its name, or the errno of what failed and nothing is left. */
 int outfile_commit(struct outfile *f);
 
 /* Nothing is left. After a failed outfile_open() or a commit: nothing to do. */

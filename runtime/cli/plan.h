@@ -49,7 +49,7 @@ struct plan_report {
 	uint64_t memory, available;
 };
 
-/* CLI_OK, CLI_CHECK: it does not fit, or CLI_DEVICE: stdout cannot be written. */
+/* CLI_OK, or CLI_CHECK: it does not fit. */
 int plan_say(const struct plan_report *report, const struct output *out);
 
 #endif

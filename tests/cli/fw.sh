@@ -48,6 +48,14 @@ expect 'inspect nothing' 2 fw inspect
 expect 'inspect two' 2 fw inspect a.fw page.fw
 expect 'inspect what is not there' 2 fw inspect nowhere.fw
 
+for verb in inspect verify; do
+	"$embeng" fw $verb a.fw >/dev/full 2>err
+	[ $? -eq 5 ] && report ok "stdout is full: $verb" || report no "stdout is full: $verb"
+	says err "stdout is full, said: $verb" 'standard output: No space left'
+done
+expect 'a full disk' 5 fw pack "$sources/firmware.txt" "$sources/self-tests.txt" -o /dev/full
+says err 'a full disk, said' '/dev/full: No space left'
+
 # -- verify: each kind of fault at its byte --
 
 expect 'verify' 0 fw verify a.fw

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Files that appear whole or not at all, and folders that go again. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,17 +119,44 @@ START_TEST(a_device_is_written_in_place)
 }
 END_TEST
 
+/* From here on the disk is full. */
+static void fill_up(const struct outfile *f)
+{
+	int full = open("/dev/full", O_WRONLY);
+
+	ck_assert_int_ge(dup2(full, f->sink.fd), 0);
+	close(full);
+}
+
+/* Stdio itself forgets why, when the buffer goes out in the middle. */
+START_TEST(tells_why_an_early_write_failed)
+{
+	struct outfile f;
+
+	ck_assert_int_eq(outfile_open(&f, path), 0);
+	fill_up(&f);
+	for (int k = 0; k < 20000; k++)
+		fputc('x', f.stream);
+	fflush(f.stream);
+	errno = 0;
+	ck_assert_int_eq(outfile_commit(&f), -ENOSPC);
+	ck_assert_uint_eq(entries(folder), 0);
+	ck_assert_int_eq(outfile_open(&f, "/dev/full"), 0);
+	fputs("x", f.stream);
+	fflush(f.stream);
+	ck_assert_int_eq(outfile_commit(&f), -ENOSPC);
+}
+END_TEST
+
 /* The disk is full when the buffer goes out: nothing of it is left. */
 START_TEST(a_failed_commit_leaves_nothing)
 {
 	struct outfile f;
-	int full;
 
 	put(path, "old");
 	ck_assert_int_eq(outfile_open(&f, path), 0);
 	fputs("new", f.stream);
-	full = dup2(fileno(fopen("/dev/full", "w")), fileno(f.stream));
-	ck_assert_int_ge(full, 0);
+	fill_up(&f);
 	ck_assert_int_eq(outfile_commit(&f), -ENOSPC);
 	expect_content(path, "old");
 	ck_assert_uint_eq(entries(folder), 1);
@@ -192,6 +220,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, others_may_read_as_the_mask_says);
 	tcase_add_test(tcase, a_link_stays_a_link);
 	tcase_add_test(tcase, a_device_is_written_in_place);
+	tcase_add_test(tcase, tells_why_an_early_write_failed);
 	tcase_add_test(tcase, a_failed_commit_leaves_nothing);
 	tcase_add_test(tcase, stdout_is_not_closed);
 	tcase_add_test(tcase, where_no_file_can_be);
