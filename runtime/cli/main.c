@@ -38,6 +38,11 @@ static void print_verbs(void)
 		puts(commands[i].name);
 }
 
+static bool is_json(const char *option)
+{
+	return !strcmp(option, "--json") || !strcmp(option, "-j");
+}
+
 static int unknown(const char *verb, int argc, char **argv)
 {
 	const struct command *nearest = command_nearest(verb);
@@ -45,8 +50,8 @@ static int unknown(const char *verb, int argc, char **argv)
 	char hint[80] = "embeng --help lists the verbs";
 
 	for (int i = 1; i < argc; i++)
-		out.json |= !strcmp(argv[i], "--json");
-	if (!strcmp(verb, "--json"))
+		out.json |= is_json(argv[i]);
+	if (is_json(verb))
 		snprintf(hint, sizeof(hint), "A verb goes first: embeng list --json");
 	else if (nearest)
 		snprintf(hint, sizeof(hint), "Did you mean: embeng %s", nearest->name);

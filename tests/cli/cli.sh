@@ -30,6 +30,10 @@ expect 'misspelt verb' 2 confrom
 says err 'misspelt verb is corrected' 'embeng conform'
 expect 'option before the verb' 2 --json list
 document 'option before the verb, document' 'd["schema"] == "embeng.error/1" and "embeng list --json" in d["error"]["hint"]'
+expect 'short option before the verb' 2 -j list
+document 'short option before the verb, document' 'd["schema"] == "embeng.error/1" and "embeng list --json" in d["error"]["hint"]'
+expect 'misspelt verb, short option' 2 lst -j
+document 'misspelt verb, document' 'd["error"]["code"] == 2 and "embeng list" in d["error"]["hint"]'
 expect 'unknown option' 2 info --frob
 says err 'unknown option is named' "'--frob'"
 expect 'unknown option, JSON' 2 info --frob --json
