@@ -76,7 +76,7 @@ static const struct argp_option options[] = {
 	{"costs", KEY_COSTS, NULL, 0, "Of partition: each of its options, too", 0},
 	{"seed", KEY_SEED, "N", 0, "Of the ids (20240229)", 0},
 	{"svg", KEY_SVG, "FILE", 0, "Draw the time of each stage and the limit", 0},
-	{"device", 'd', "DEVICE", 0, "Instead of the soft device, with its own cores", 0},
+	{"device", 'd', "DEVICE", 0, "Instead of a soft device of --threads, with its own cores", 0},
 	{0},
 };
 
@@ -270,8 +270,7 @@ int cmd_bench(int argc, char **argv)
 {
 	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
 	struct output out = {.verb = "bench"};
-	struct bench_call call = {.threads = 1,
-				  .runs = 7,
+	struct bench_call call = {.runs = 7,
 				  .batches = 4,
 				  .scale = 1,
 				  .type = EMBENG_I64,

@@ -39,7 +39,9 @@ extern const size_t bench_optimizer_count;
  * @workloads: bits, by index
  * @ops: so
  * @optimizers: so
- * @threads: cores of the soft device
+ * @threads: at the memory's limits, as many as a soft device has cores; 0: not given
+ * @cores: of the device
+ * @step_depth: so, 0: what a soft one has
  * @shape: other than the workloads'
  * @device: instead of the soft device, or NULL
  * @type: of drawn ids
@@ -49,7 +51,7 @@ extern const size_t bench_optimizer_count;
  * @busy: share of the processors that others used when it began, -1: not known
  */
 struct bench_call {
-	uint32_t workloads, ops, optimizers;
+	uint32_t workloads, ops, optimizers, cores, step_depth;
 	int threads, runs, batches;
 	double scale;
 	struct bench_shape shape;

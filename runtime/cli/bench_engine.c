@@ -89,7 +89,8 @@ static int check_memory(struct bench_engine *b, const struct bench_setup *setup,
 					      .inference = !setup->optimizer,
 					      .weights =
 						      setup->input->columns[0][0].weights != NULL,
-					      .cores = (uint32_t)setup->call->threads};
+					      .cores = setup->call->cores,
+					      .step_depth = setup->call->step_depth};
 	uint64_t available = machine_memory_available();
 	struct embeng_plan *plan;
 	int err = embeng_model_plan(model, &options, &plan);

@@ -164,8 +164,9 @@ struct json_object *bench_document(const struct bench_call *call,
 	struct json_object *warnings = json_object_new_array();
 	char warning[BENCH_WARNING];
 
-	if (bench_warning(call, warning))
-		json_object_array_add(warnings, json_object_new_string(warning));
+	for (int k = 0; k < BENCH_WARNINGS; k++)
+		if (bench_warning(call, k, warning))
+			json_object_array_add(warnings, json_object_new_string(warning));
 	for (size_t k = 0; k < results->limit_count; k++)
 		json_object_array_add(limits, limits_of(&results->limits[k]));
 	for (size_t k = 0; k < results->count; k++)

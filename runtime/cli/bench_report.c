@@ -11,7 +11,7 @@ double bench_ids_per_second(const struct bench_result *result)
 	return (double)result->ids_per_step / result->step_ms.median * 1e3;
 }
 
-const char *bench_warning(const struct bench_call *call, char text[BENCH_WARNING])
+static const char *not_idle(const struct bench_call *call, char text[BENCH_WARNING])
 {
 	if (call->busy >= 0 && call->busy < BENCH_IDLE)
 		return NULL;
@@ -27,6 +27,22 @@ const char *bench_warning(const struct bench_call *call, char text[BENCH_WARNING
 	return text;
 }
 
+static const char *too_few(const struct bench_call *call, char text[BENCH_WARNING])
+{
+	if (call->threads <= call->cpu_count)
+		return NULL;
+	snprintf(text, BENCH_WARNING,
+		 "%d threads share %d processor%s: the figures are those of threads that wait for "
+		 "a processor",
+		 call->threads, call->cpu_count, call->cpu_count == 1 ? "" : "s");
+	return text;
+}
+
+const char *bench_warning(const struct bench_call *call, int which, char text[BENCH_WARNING])
+{
+	return which ? too_few(call, text) : not_idle(call, text);
+}
+
 static void print_head(const struct bench_call *call)
 {
 	char processor[96], memory[BYTES_TEXT], warning[BENCH_WARNING];
@@ -37,8 +53,9 @@ static void print_head(const struct bench_call *call)
 	if (call->scale != 1)
 		printf("; scale %g: other workloads than those of scale 1", call->scale);
 	putchar('\n');
-	if (bench_warning(call, warning))
-		printf("warning: %s\n", warning);
+	for (int k = 0; k < BENCH_WARNINGS; k++)
+		if (bench_warning(call, k, warning))
+			printf("warning: %s\n", warning);
 }
 
 static void print_rate(const char *what, struct spread s, double unit)

@@ -9,9 +9,13 @@
 /* Share of the processors from which on figures are not to be trusted. */
 #define BENCH_IDLE 0.05
 
-/* A sentence when the processors are not idle, or NULL; @text: its place. */
+/*
+ * A sentence, or NULL: 0 when the processors are not idle, 1 when they are fewer than the threads;
+ * @text: its place.
+ */
+#define BENCH_WARNINGS 2
 #define BENCH_WARNING 160
-const char *bench_warning(const struct bench_call *call, char text[BENCH_WARNING]);
+const char *bench_warning(const struct bench_call *call, int which, char text[BENCH_WARNING]);
 
 void bench_print(const struct bench_call *call, const struct bench_results *results);
 

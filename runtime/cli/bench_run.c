@@ -6,6 +6,7 @@
 #include "bench_measure.h"
 #include "bench_report.h"
 #include "bench_run.h"
+#include "device.h"
 #include "exit.h"
 #include "transfer.h"
 
@@ -138,11 +139,47 @@ static int report(const struct bench_call *call, const struct bench_results *res
 	return CLI_OK;
 }
 
+/* Without a device named, a soft one of so many threads is opened. */
+static int take_threads(struct bench_call *call, const struct embeng_device_info *info,
+			const struct output *out)
+{
+	bool soft = !strcmp(info->kind, "soft");
+
+	if (!call->device) {
+		call->threads = call->threads ? call->threads : 1;
+		call->cores = (uint32_t)call->threads;
+		return 0;
+	}
+	call->cores = info->cores;
+	call->step_depth = info->step_depth;
+	if (soft && call->threads && (uint32_t)call->threads != info->cores)
+		return output_fail(out, CLI_USAGE, EINVAL,
+				   "Leave --threads out, or name the cores: -d soft:cores=N",
+				   "--threads %d, but the device %s has %u cores", call->threads,
+				   info->name, info->cores);
+	if (!call->threads)
+		call->threads = soft ? (int)info->cores : 1;
+	return 0;
+}
+
+/* A device that is named has its cores itself: the limits and the plan are to be of as many. */
+static int take_device(struct bench_call *call, const struct output *out)
+{
+	struct embeng_device_info info = {.size = sizeof(info)};
+	int err = call->device ? device_probe(call->device, &info) : 0;
+
+	if (err)
+		return output_library_failure(out, err, device_hint);
+	return take_threads(call, &info, out);
+}
+
 int bench_run(struct bench_call *call, const struct output *out)
 {
 	struct bench_results results = {0};
-	int code;
+	int code = take_device(call, out);
 
+	if (code)
+		return code;
 	call->cpu_count = machine_cpus(call->cpus);
 	if (!call->cpu_count)
 		return output_fail(out, CLI_DEVICE, EIO, NULL,

@@ -24,7 +24,8 @@ static void setup(void)
 	const struct bench_source source = {
 		.type = EMBENG_I64, .batches = 2, .weights = true, .seed = 3};
 
-	call = (struct bench_call){.threads = 1, .runs = RUNS_LEAST, .scale = 1, .seed = 7};
+	call = (struct bench_call){
+		.threads = 1, .cores = 1, .runs = RUNS_LEAST, .scale = 1, .seed = 7};
 	call.cpu_count = machine_cpus(call.cpus);
 	ck_assert_int_gt(call.cpu_count, 0);
 	ck_assert_int_eq(bench_input_make(&input, &small, &source, &text), 0);
@@ -147,11 +148,22 @@ START_TEST(a_busy_machine_is_warned_of)
 	char said[BENCH_WARNING];
 
 	call.busy = 0.5;
-	ck_assert_ptr_nonnull(strstr(bench_warning(&call, said), "50 % busy"));
+	ck_assert_ptr_nonnull(strstr(bench_warning(&call, 0, said), "50 % busy"));
 	call.busy = -1;
-	ck_assert_ptr_nonnull(strstr(bench_warning(&call, said), "nothing tells"));
+	ck_assert_ptr_nonnull(strstr(bench_warning(&call, 0, said), "nothing tells"));
 	call.busy = 0.01;
-	ck_assert_ptr_null(bench_warning(&call, said));
+	ck_assert_ptr_null(bench_warning(&call, 0, said));
+}
+END_TEST
+
+START_TEST(threads_without_a_processor_are_warned_of)
+{
+	char said[BENCH_WARNING];
+
+	call.threads = call.cpu_count;
+	ck_assert_ptr_null(bench_warning(&call, 1, said));
+	call.threads++;
+	ck_assert_ptr_nonnull(strstr(bench_warning(&call, 1, said), "threads share "));
 }
 END_TEST
 
@@ -210,6 +222,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, weights_can_be_left_out);
 	tcase_add_test(tcase, training_is_measured);
 	tcase_add_test(tcase, a_busy_machine_is_warned_of);
+	tcase_add_test(tcase, threads_without_a_processor_are_warned_of);
 	tcase_add_test(tcase, a_drawing_has_stages_and_limit);
 }
 
