@@ -28,7 +28,8 @@ static const char doc[] =
 	"  embeng plan --checkpoint saved --inference\n\n"
 	"The plan supposes bags of 64-bit ids, as many steps ahead as the device takes, and a "
 	"training step of the largest batch in each: what then is used is at most what was "
-	"planned. Tables and slots must fit the device's table memory, all of it the machine's.\n\n"
+	"planned. Tables and slots must fit the device's table memory, all of it the machine's, "
+	"and the model the device's limits, which embeng info shows.\n\n"
 	"Exit status: 0 fits, 1 does not fit, 2 usage or no model.";
 
 enum {

@@ -213,16 +213,17 @@ static int from_file(struct plan_call *call, const struct output *out,
 
 static int fill(struct plan_call *call, const struct output *out, struct embeng_model *model)
 {
-	struct embeng_engine_config engine = {.size = sizeof(engine),
-					      .replicas = (uint32_t)call->replicas};
+	struct embeng_engine_config engine = {.size = sizeof(engine)};
 	int code = call->path	      ? from_file(call, out, model)
 		   : call->checkpoint ? from_checkpoint(call, out, model)
 				      : from_call(call, out, model);
 
-	if (!code && call->replicas)
-		code = embeng_model_set_engine(model, &engine)
-			       ? output_library_failure(out, -EINVAL, NULL) : 0;
-	return code;
+	if (code || !call->replicas)
+		return code;
+	embeng_model_get_engine(model, &engine);
+	engine.replicas = (uint32_t)call->replicas;
+	return embeng_model_set_engine(model, &engine) ? output_library_failure(out, -EINVAL, NULL)
+						       : 0;
 }
 
 int plan_model(struct plan_call *call, const struct output *out, struct embeng_model **model)

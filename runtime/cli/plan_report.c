@@ -35,10 +35,48 @@ static const char *owner(const struct plan_report *r, const struct embeng_plan_i
 	return "-";
 }
 
+/* What a device has so many of, whatever the memory. */
+struct limit {
+	const char *name;
+	uint64_t need, most;
+};
+
+#define LIMITS 4
+
+static int64_t largest_dim(const struct embeng_model *model)
+{
+	struct embeng_table_config table = {.size = sizeof(table)};
+	int64_t dim = 0;
+
+	for (size_t t = 0; t < embeng_model_table_count(model); t++) {
+		embeng_model_get_table(model, t, &table);
+		dim = table.dim > dim ? table.dim : dim;
+	}
+	return dim;
+}
+
+static void limits_of(const struct plan_report *r, struct limit limits[LIMITS])
+{
+	struct embeng_engine_config engine = {.size = sizeof(engine)};
+
+	embeng_model_get_engine(r->model, &engine);
+	limits[0] = (struct limit){"replicas", engine.replicas, r->device->replicas};
+	limits[1] = (struct limit){"step depth", r->call->options.step_depth,
+				   r->device->step_depth};
+	limits[2] = (struct limit){"tables", embeng_model_table_count(r->model), r->device->tables};
+	limits[3] = (struct limit){"dim", (uint64_t)largest_dim(r->model), r->device->dim};
+}
+
 /* Table memory alone is the device's; a soft device takes all of it from the machine. */
 static bool fits_device(const struct plan_report *r)
 {
-	return r->plan->table_bytes <= r->device->table_memory;
+	bool fits = r->plan->table_bytes <= r->device->table_memory;
+	struct limit limits[LIMITS];
+
+	limits_of(r, limits);
+	for (int k = 0; k < LIMITS; k++)
+		fits &= limits[k].need <= limits[k].most;
+	return fits;
 }
 
 static bool fits_machine(const struct plan_report *r)
@@ -52,6 +90,17 @@ static void say_fit(const char *where, uint64_t need, uint64_t room, bool fits)
 
 	printf("%s: %s of %s, %s\n", where, bytes_text(need, wanted), bytes_text(room, there),
 	       fits ? "fits" : "does NOT fit");
+}
+
+static void say_limits(const struct plan_report *r)
+{
+	struct limit limits[LIMITS];
+
+	limits_of(r, limits);
+	for (int k = 0; k < LIMITS; k++)
+		if (limits[k].need > limits[k].most)
+			printf("%s: %" PRIu64 ", the device has %" PRIu64 ", does NOT fit\n",
+			       limits[k].name, limits[k].need, limits[k].most);
 }
 
 static void print_plan(const struct plan_report *r)
@@ -69,8 +118,9 @@ static void print_plan(const struct plan_report *r)
 	line("engine", "", "", r->plan->engine_bytes);
 	line("total", "", "", r->plan->total_bytes);
 	printf("\n");
+	say_limits(r);
 	say_fit("table memory of the device", r->plan->table_bytes, r->device->table_memory,
-		fits_device(r));
+		r->plan->table_bytes <= r->device->table_memory);
 	say_fit("available memory of the machine", r->plan->total_bytes, r->available,
 		fits_machine(r));
 }
@@ -86,6 +136,27 @@ static struct json_object *item_document(const struct plan_report *r,
 	json_add_text(document, "slot", item->slot);
 	json_add_number(document, "bytes", item->bytes);
 	return document;
+}
+
+/* What of the device there are too few of. */
+static struct json_object *beyond(const struct plan_report *r)
+{
+	struct json_object *list = json_object_new_array();
+	struct limit limits[LIMITS];
+
+	limits_of(r, limits);
+	for (int k = 0; k < LIMITS; k++) {
+		struct json_object *o;
+
+		if (limits[k].need <= limits[k].most)
+			continue;
+		o = json_object_new_object();
+		json_add_text(o, "limit", limits[k].name);
+		json_add_number(o, "needed", limits[k].need);
+		json_add_number(o, "most", limits[k].most);
+		json_object_array_add(list, o);
+	}
+	return list;
 }
 
 static int emit_plan(const struct plan_report *r, const struct output *out)
@@ -107,6 +178,7 @@ static int emit_plan(const struct plan_report *r, const struct output *out)
 	json_add_number(document, "table_memory", r->device->table_memory);
 	json_add_number(document, "machine_memory", r->memory);
 	json_add_number(document, "available_memory", r->available);
+	json_object_object_add(document, "beyond", beyond(r));
 	json_object_object_add(document, "fits_device", json_object_new_boolean(fits_device(r)));
 	json_object_object_add(document, "fits_machine", json_object_new_boolean(fits_machine(r)));
 	json_object_object_add(document, "fits", json_object_new_boolean(fits));

@@ -64,6 +64,17 @@ says out 'more than the device has, said' '^table memory of the device: 3.8 MiB 
 says out 'what else fits, said' '^available memory of the machine: .*, fits$'
 expect 'more than the machine has' 1 plan -d soft:memory=4G --table t:1000Gx1 --json
 document 'more than the machine has, document' 'not d["fits"] and not d["fits_machine"] and not d["fits_device"]'
+expect 'as much as the device has' 0 plan --table t:4x4096 --replicas 64 --depth 8 -b 1 --json
+document 'as much as the device has, document' 'd["fits"] and d["beyond"] == []'
+expect 'more replicas than the device has' 1 plan --table t:4x4 --replicas 65
+says out 'more replicas than the device has, said' '^replicas: 65, the device has 64, does NOT fit$'
+expect 'more steps than the device has' 1 plan --table t:4x4 --depth 9 --json
+document 'more steps than the device has, document' 'not d["fits"] and not d["fits_device"] and d["beyond"] == [{"limit": "step depth", "needed": 9, "most": 8}]'
+expect 'wider rows than the device has' 1 plan --table t:4x4097
+says out 'wider rows than the device has, said' '^dim: 4097, the device has 4096, does NOT fit$'
+sed 's/"replicas": 2/"replicas": 65/' "$folder/model.json" >"$folder/replicas.json"
+expect 'replicas of a file' 1 plan "$folder/replicas.json"
+says out 'replicas of a file, said' '^replicas: 65, the device has 64, does NOT fit$'
 expect 'more than 64 bits' 2 plan --table t:1000000Gx4294967295
 says err 'more than 64 bits, table' 'table t'
 
