@@ -29,7 +29,7 @@ enum { KEY_WRITE = 0x100, KEY_LOG };
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
 	{"write", KEY_WRITE, "NAME=VALUE", 0,
-	 "Write a register that the driver writes; unbind the driver first", 0},
+	 "Write a register that the driver writes; unbind the driver first; may be repeated", 0},
 	{"log", KEY_LOG, 0, 0, "Show the device's event log instead, oldest first", 0},
 	{0},
 };
@@ -47,13 +47,18 @@ static const struct reg registers[] = {
 
 #define REGISTERS (sizeof(registers) / sizeof(registers[0]))
 
+#define WRITES_MAX 32
+
 struct call {
 	const char *device;
 	bool wanted[REGISTERS];
 	bool some; /* not all */
 	bool log;
-	const struct reg *write;
-	uint64_t value;
+	size_t write_count;
+	struct {
+		const struct reg *reg;
+		uint64_t value;
+	} writes[WRITES_MAX]; /* in their order */
 };
 
 static const struct reg *find(const char *name, size_t length)
@@ -79,28 +84,40 @@ static error_t want(struct call *call, const char *name, struct argp_state *stat
 	return 0;
 }
 
+static error_t parse_value(const char *text, const char *digits, struct argp_state *state,
+			   uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(digits, &end, 0);
+	if (!errno && isdigit((unsigned char)*digits) && !*end)
+		return 0;
+	argp_error(state, "--write %s: the value is no number", text);
+	return EINVAL;
+}
+
 static error_t parse_write(struct call *call, const char *text, struct argp_state *state)
 {
 	size_t length = strcspn(text, "=");
-	char *end;
+	const struct reg *reg = find(text, length);
 
-	call->write = find(text, length);
-	if (!call->write || !text[length]) {
+	if (!reg || !text[length]) {
 		argp_error(state, "--write %s: write NAME=VALUE with the name of a register", text);
 		return EINVAL;
 	}
-	if (!strcmp(call->write->writer, "DEVICE")) {
+	if (!strcmp(reg->writer, "DEVICE")) {
 		argp_error(state, "--write %s: the device writes %s; a driver writes those that "
-			   "embeng regs shows as driver", text, call->write->name);
+			   "embeng regs shows as driver", text, reg->name);
 		return EINVAL;
 	}
-	errno = 0;
-	call->value = strtoull(text + length + 1, &end, 0);
-	if (errno || !isdigit((unsigned char)text[length + 1]) || *end) {
-		argp_error(state, "--write %s: the value is no number", text);
+	if (call->write_count == WRITES_MAX) {
+		argp_error(state, "--write %s: a call writes at most %d registers", text, WRITES_MAX);
 		return EINVAL;
 	}
-	return 0;
+	call->writes[call->write_count].reg = reg;
+	return parse_value(text, text + length + 1, state,
+			   &call->writes[call->write_count++].value);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -118,6 +135,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		return want(call, arg, state);
+	case ARGP_KEY_END:
+		if (!call->log || !call->some)
+			return 0;
+		argp_error(state, "--log shows the event log and no registers; leave it or the names "
+			   "out");
+		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -169,6 +192,16 @@ static int show(const struct call *call, const struct output *out, const char *p
 	return json_emit(document);
 }
 
+static int write_all(const struct call *call)
+{
+	int err = 0;
+
+	for (size_t k = 0; !err && k < call->write_count; k++)
+		err = embeng_register_write(call->device, call->writes[k].reg->offset,
+					    call->writes[k].value);
+	return err;
+}
+
 int cmd_regs(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -176,13 +209,12 @@ int cmd_regs(int argc, char **argv)
 	struct output out = {.verb = "regs"};
 	struct call call = {0};
 	char page[EMBENG_REGISTERS_BYTES];
-	int code = command_parse(&argp, argc, argv, &out, &call), err = 0;
+	int code = command_parse(&argp, argc, argv, &out, &call), err;
 
 	if (code)
 		return code;
 	call.device = device_choose(call.device);
-	if (call.write)
-		err = embeng_register_write(call.device, call.write->offset, call.value);
+	err = write_all(&call);
 	if (!err)
 		err = embeng_registers_read(call.device, page);
 	if (err)

@@ -72,6 +72,11 @@ expect 'a name without a value' 2 regs --write control
 expect 'a value that is no number' 2 regs --write control=x
 says err 'a value that is no number, said' 'no number'
 expect "the device's register" 2 regs -d soft --write magic=3
+expect 'the last of two is wrong' 2 regs -d soft --write control=1 --write magic=3
+expect 'the first of two is wrong' 2 regs -d soft --write magic=3 --write control=1
+says err 'the first of two is named' '--write magic=3'
+expect 'the log of a register' 2 regs -d soft --log magic
+says err 'the log of a register, said' '--log shows the event log and no registers'
 expect 'registers of a soft device' 3 regs -d soft --write control=1
 expect 'reset of no device' 2 reset
 says err 'reset wants a name' 'with -d'
