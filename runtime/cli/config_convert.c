@@ -15,14 +15,14 @@
 
 static const char doc[] =
 	"Make of a TPUEmbeddingConfiguration a JSON model file, or the other way.\v"
-	"What the other form has no place for is told on standard error, or as \"lost\" with --json:\n"
-	"a protobuf has no combiners, policies, sequence lengths and names of rates; a model file has\n"
-	"no mode, profile directory, SPMD sharding and flags of hot ids. A protobuf made of the same\n"
+	"What the other form has no place for is told on standard error, or as \"lost\" with --json: "
+	"a protobuf has no combiners, policies, sequence lengths and names of rates; a model file has "
+	"no mode, profile directory, SPMD sharding and flags of hot ids. A protobuf made of the same "
 	"model has the same bytes.\n\n"
 	"  embeng config convert config.pb -o model.json\n"
 	"  embeng config convert model.json -o config.pb --batch=1024\n"
 	"  embeng config convert old.pb --to=protobuf --features=features -o new.pb\n\n"
-	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that one of them does\n"
+	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that one of them does "
 	"not have, 4 permission, 11 bytes that are no such protobuf.";
 
 enum { OPT_TO = 256, OPT_FEATURES, OPT_MODE, OPT_PROFILE };

@@ -11,11 +11,11 @@
 
 static const char doc[] =
 	"Show the model of a file, and what the file has beside it.\v"
-	"FILE is a TPUEmbeddingConfiguration, or a JSON model file: what begins with \"{\". Fields of\n"
+	"FILE is a TPUEmbeddingConfiguration, or a JSON model file: what begins with \"{\". Fields of "
 	"the protobuf that embeng does not know are named by message and number, with their place.\n\n"
 	"  embeng config show config.pb\n"
 	"  embeng config show config.pb --json | jq .protobuf.unknown\n\n"
-	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that embeng does not\n"
+	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that embeng does not "
 	"have, 4 permission, 11 bytes that are no such protobuf.";
 
 static const struct argp_option options[] = {

@@ -12,11 +12,11 @@
 
 static const char doc[] =
 	"Make a firmware image of text sources.\v"
-	"Several SOURCEs add up to one image; embeng-firmware(5) says how they are written. The\n"
-	"image is written only if a device on this processor would boot it: its self-tests are run.\n"
+	"Several SOURCEs add up to one image; embeng-firmware(5) says how they are written. The "
+	"image is written only if a device on this processor would boot it: its self-tests are run. "
 	"The same sources give the same bytes.\n\n"
 	"  embeng fw pack firmware.txt self-tests.txt -o embeng.fw\n\n"
-	"Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 5 disk full, 7 write error,\n"
+	"Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 5 disk full, 7 write error, "
 	"10 a self-test fails.";
 
 static const struct argp_option options[] = {

@@ -26,6 +26,16 @@ expect 'verbs' 0 --list-cmds
 says out 'a verb a line' '^info$'
 expect 'version' 0 --version
 says out 'version has three numbers' '^embeng [0-9]*\.[0-9]*\.[0-9]*$'
+# Prose that is wider than the margin breaks after a word, and again where its line ends.
+for call in $("$embeng" --list-cmds) 'checkpoint ls' 'checkpoint verify' 'checkpoint dump' \
+	'checkpoint compare' 'checkpoint reshard' 'config show' 'config convert' 'fw pack' \
+	'fw inspect' 'fw verify' 'fw sign'; do
+	"$embeng" $call --help | awk -v call="$call" '
+		/^[^ ]/ && short { print call ": " short }
+		{ short = before > 70 && NF && NF < 3 && /^[^ ]/ ? $0 : ""; before = length($0) }'
+done >"$folder/out" 2>"$folder/err"
+[ ! -s "$folder/out" ] && [ ! -s "$folder/err" ] && report ok 'help keeps to its margin' ||
+	report no 'help keeps to its margin'
 expect 'misspelt verb' 2 confrom
 says err 'misspelt verb is corrected' 'embeng conform'
 expect 'option before the verb' 2 --json list
