@@ -8,7 +8,6 @@
 #include "bench_run.h"
 #include "bench_runs.h"
 #include "command.h"
-#include "device.h"
 #include "plan.h"
 
 static const char doc[] =
@@ -279,7 +278,6 @@ int cmd_bench(int argc, char **argv)
 
 	if (code)
 		return code;
-	call.device = device_choose(call.device);
 	call.workloads = call.workloads ? call.workloads : 1;
 	call.ops = call.ops ? call.ops : 1u << BENCH_FWD | 1u << BENCH_TRAIN;
 	call.optimizers = call.optimizers ? call.optimizers : 1u << 1;

@@ -166,10 +166,12 @@ static int take_threads(struct bench_call *call, const struct embeng_device_info
 static int take_device(struct bench_call *call, const struct output *out)
 {
 	struct embeng_device_info info = {.size = sizeof(info)};
-	int err = call->device ? device_probe(call->device, &info) : 0;
+	const char *named = device_choose(call->device);
+	int err = named ? device_probe(call->device, &info) : 0;
 
 	if (err)
 		return output_library_failure(out, err, device_hint);
+	call->device = named;
 	return take_threads(call, &info, out);
 }
 

@@ -189,7 +189,7 @@ static int run(const struct output *out, const struct call *call)
 	int code, err;
 
 	interrupt_catch();
-	err = comparison_open(&c, call->dir, device_choose(call->device));
+	err = comparison_open(&c, call->dir, call->device);
 	if (!err && !embeng_model_feature_count(embeng_get_model(c.e)))
 		code = output_fail(out, CLI_USAGE, EINVAL, NULL, "%s: its model has no features",
 				   call->dir);

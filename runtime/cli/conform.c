@@ -202,12 +202,12 @@ static int conform(struct call *call, const struct output *out)
 	int code = vector_list_read(&list, call->paths, call->path_count, out), err;
 
 	if (!code) {
-		call->run.device = device_choose(call->run.device);
 		err = device_probe(call->run.device, &info);
 		if (err)
 			code = output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
 	}
 	if (!code) {
+		call->run.device = device_choose(call->run.device);
 		if (!call->run.device)
 			call->run.device = strcmp(info.kind, "soft") ? info.name : "soft";
 		call->run.fixed_cores = cores_are_fixed(call->run.device, &info);

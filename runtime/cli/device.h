@@ -7,7 +7,10 @@
 
 #include "embeng.h"
 
-/* -d, else the environment's EMBENG_DEVICE, else NULL: the library chooses. */
+/*
+ * -d, else the environment's EMBENG_DEVICE, else NULL: the library chooses. What is opened first
+ * is opened by -d or NULL, so that the library can say where a wrong name is from.
+ */
 const char *device_choose(const char *given);
 
 /* What to do about a device that is not there. */

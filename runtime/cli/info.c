@@ -93,7 +93,7 @@ int cmd_info(int argc, char **argv)
 
 	if (code)
 		return code;
-	err = device_probe(device_choose(device), &info);
+	err = device_probe(device, &info);
 	if (err)
 		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
 	if (!out.json) {

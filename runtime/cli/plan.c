@@ -182,7 +182,7 @@ static int plan(struct plan_call *call, const struct output *out)
 
 	if (code)
 		return code;
-	err = device_probe(device_choose(call->device), &device);
+	err = device_probe(call->device, &device);
 	code = err ? output_library_failure(out, err, "`embeng list` shows the devices there are")
 		   : report(call, model, &device, out);
 	embeng_model_free(model);

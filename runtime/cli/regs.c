@@ -213,7 +213,6 @@ int cmd_regs(int argc, char **argv)
 
 	if (code)
 		return code;
-	call.device = device_choose(call.device);
 	err = write_all(&call);
 	if (!err)
 		err = embeng_registers_read(call.device, page);

@@ -117,49 +117,52 @@ static const struct option soft_options[] = {
 	{0}};
 static const struct option accel_options[] = {{"path", parse_path}, {0}};
 
-static int parse_option(char *text, const struct option *options, struct name *out)
+static int parse_option(char *text, const char *from, const struct option *options,
+			struct name *out)
 {
 	char *value = strchr(text, '=');
 	char known[96] = "";
 
-	if (!value)
-		return fail(-EINVAL, "device name: option \"%s\" has no value; write %s=...", text,
-			    options->name);
-	*value++ = 0;
+	if (value)
+		*value++ = 0;
 	for (; options->name; options++) {
+		if (!strcmp(text, options->name) && value)
+			return options->parse(value, from, out);
 		if (!strcmp(text, options->name))
-			return options->parse(value, "device name", out);
+			return fail(-EINVAL, "%s: option \"%s\" has no value; write %s=...", from,
+				    text, text);
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", options->name);
 	}
-	return fail(-EINVAL, "device name: option \"%s\" is not known; there is %s", text, known);
+	return fail(-EINVAL, "%s: option \"%s\" is not known; there is %s", from, text, known);
 }
 
-static int parse_options(const char *text, const struct option *options, struct name *out)
+static int parse_options(const char *text, const char *from, const struct option *options,
+			 struct name *out)
 {
 	char *copy, *option, *rest;
 	int ret = 0;
 
 	copy = strdup(text);
 	if (!copy)
-		return fail(-ENOMEM, "no memory for the device name");
+		return fail(-ENOMEM, "%s: no memory for it", from);
 	for (option = strtok_r(copy, ",", &rest); option && !ret;
 	     option = strtok_r(NULL, ",", &rest))
-		ret = parse_option(option, options, out);
+		ret = parse_option(option, from, options, out);
 	free(copy);
 	return ret;
 }
 
 /* A node or an address, up to the options. */
-static int parse_accel(const char *text, struct name *out)
+static int parse_accel(const char *text, const char *from, struct name *out)
 {
 	size_t length = strcspn(text, ",");
 
 	if (!length || length >= sizeof(out->where))
-		return fail(-ENODEV, "device name: \"%s\" is no node and no PCI address", text);
+		return fail(-ENODEV, "%s: \"%s\" is no node and no PCI address", from, text);
 	memcpy(out->where, text, length);
 	out->where[length] = 0;
-	return parse_options(text + length, accel_options, out);
+	return parse_options(text + length, from, accel_options, out);
 }
 
 static bool is_address(const char *text)
@@ -171,35 +174,36 @@ static bool is_address(const char *text)
 	       end == 12 && (!text[end] || text[end] == ',');
 }
 
-static int parse_address(const char *text, struct name *out)
+static int parse_address(const char *text, const char *from, struct name *out)
 {
 	out->kind = NAME_PCI;
 	if (!is_address(text))
 		return fail(-EINVAL,
-			    "device name: \"pci:%s\"; write all of the address: pci:0000:01:00.0",
+			    "%s: \"pci:%s\"; write all of the address: pci:0000:01:00.0", from,
 			    text);
-	return parse_accel(text, out);
+	return parse_accel(text, from, out);
 }
 
-static int parse_text(const char *text, struct name *out)
+/* @from: who named it, for a sentence. */
+static int parse_text(const char *text, const char *from, struct name *out)
 {
 	if (!text || !*text)
 		return 0;
 	if (!strncmp(text, "pci:", 4))
-		return parse_address(text + 4, out);
+		return parse_address(text + 4, from, out);
 	if (!strncmp(text, "/dev/", 5)) {
 		out->kind = NAME_NODE;
-		return parse_accel(text, out);
+		return parse_accel(text, from, out);
 	}
 	out->kind = NAME_SOFT;
 	if (!strncmp(text, "soft:", 5))
-		return parse_options(text + 5, soft_options, out);
+		return parse_options(text + 5, from, soft_options, out);
 	if (!strcmp(text, "soft"))
 		return 0;
 	return fail(-ENODEV,
-		    "device \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node as "
+		    "%s: \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node as "
 		    "\"/dev/accel/accel0\" or an address as \"pci:0000:01:00.0\"",
-		    text);
+		    from, text);
 }
 
 static const char *environment(const char *name)
@@ -219,7 +223,8 @@ int name_parse(const char *text, struct name *out)
 	const char *variant = name_kernel(), *path = environment("EMBENG_PATH");
 	const char *prefetch = environment("EMBENG_PREFETCH");
 	struct name name = {.kind = NAME_ANY};
-	int ret = parse_text(text ? text : environment("EMBENG_DEVICE"), &name);
+	int ret = text ? parse_text(text, "device name", &name)
+		       : parse_text(environment("EMBENG_DEVICE"), "EMBENG_DEVICE", &name);
 
 	if (!ret && !name.variant[0] && variant)
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);

@@ -63,6 +63,13 @@ says err 'no such device is named' 'nowhere'
 expect 'no such device, JSON' 6 info -d nowhere --json
 document 'no such device, document' 'd["error"]["code"] == 6 and d["error"]["name"] == "ENODEV"'
 
+for call in info regs 'plan --table t:4x1' 'bench --op limits' \
+	"conform $(dirname "$0")/../vectors/slots_given.json"; do
+	EMBENG_DEVICE=bogus "$embeng" $call >"$folder/out" 2>"$folder/err"
+	[ $? -eq 6 ] && report ok "no device in the environment: $call" ||
+		report no "no device in the environment: $call"
+	says err "the environment is named: $call" 'EMBENG_DEVICE: "bogus" is not known'
+done
 expect 'no such address' 6 info -d pci:ffff:ff:1f.7
 says err 'no such address is named' 'pci:ffff:ff:1f.7'
 expect 'short address' 2 info -d pci:01:00.0

@@ -64,6 +64,32 @@ START_TEST(takes_the_environment)
 }
 END_TEST
 
+/* Who gave no name is told where the wrong one is from. */
+START_TEST(says_that_the_environment_is_wrong)
+{
+	static const struct {
+		const char *value, *text;
+		int code;
+	} cases[] = {
+		{"bogus", "EMBENG_DEVICE: \"bogus\" is not known", -ENODEV},
+		{"soft:cores=0", "EMBENG_DEVICE: cores=0", -EINVAL},
+		{"soft:frob=1", "EMBENG_DEVICE: option \"frob\"", -EINVAL},
+		{"/dev/accel/accel0,path", "EMBENG_DEVICE: option \"path\" has no value", -EINVAL},
+		{"pci:1", "EMBENG_DEVICE: \"pci:1\"; write all", -EINVAL},
+	};
+	struct name n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("EMBENG_DEVICE", cases[i].value, 1);
+		ck_assert_int_eq(name_parse(NULL, &n), cases[i].code);
+		expect_text(cases[i].text);
+		ck_assert_int_eq(name_parse("hard", &n), -ENODEV);
+		expect_text("device name: \"hard\"");
+	}
+	unsetenv("EMBENG_DEVICE");
+}
+END_TEST
+
 START_TEST(takes_rows_to_fetch_ahead)
 {
 	struct name n;
@@ -103,7 +129,9 @@ START_TEST(refuses)
 		{"soft:cores=0", -EINVAL, "1 to 64"},
 		{"soft:cores=65", -EINVAL, "1 to 64"},
 		{"soft:cores=-1", -EINVAL, "cores=-1"},
-		{"soft:cores", -EINVAL, "no value"},
+		{"soft:cores", -EINVAL, "\"cores\" has no value; write cores=..."},
+		{"soft:variant", -EINVAL, "\"variant\" has no value; write variant=..."},
+		{"soft:speed", -EINVAL, "\"speed\" is not known"},
 		{"soft:memory=0", -EINVAL, "memory=0"},
 		{"soft:memory=1T", -EINVAL, "memory=1T"},
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
@@ -139,4 +167,5 @@ START_TEST(refuses)
 END_TEST
 
 RUN_SUITE("name", parses_options, knows_devices_behind_the_driver, takes_the_environment,
+	  says_that_the_environment_is_wrong,
 	  takes_rows_to_fetch_ahead, refuses)
