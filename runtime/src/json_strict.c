@@ -56,6 +56,13 @@ static size_t members_kept(struct json_object *value)
 	return count;
 }
 
+/* What json-c calls a success to be continued is none for a text that is all there is. */
+static const char *why(enum json_tokener_error error)
+{
+	return error == json_tokener_continue ? "the text ends too early"
+					      : json_tokener_error_desc(error);
+}
+
 static int parse(struct json_tokener *tokener, const char *text, size_t length,
 		 const struct place *at, struct json_object **out)
 {
@@ -66,7 +73,7 @@ static int parse(struct json_tokener *tokener, const char *text, size_t length,
 	made = json_tokener_parse_ex(tokener, text, (int)length);
 	if (json_tokener_get_error(tokener) != json_tokener_success)
 		ret = json_bad(at, "no JSON at byte %zu: %s", json_tokener_get_parse_end(tokener),
-			       json_tokener_error_desc(json_tokener_get_error(tokener)));
+			       why(json_tokener_get_error(tokener)));
 	else if (!json_object_is_type(made, json_type_object))
 		ret = json_bad(at, "not a JSON object");
 	else if (json_tokener_get_parse_end(tokener) != length)

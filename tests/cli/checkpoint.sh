@@ -269,6 +269,9 @@ table=items_in
 expect 'a corrupt table is not dumped' 11 checkpoint dump hurt $table -o room/file
 [ -z "$(ls -A room)" ] && report ok 'nor half of it' || report no 'nor half of it'
 expect 'corrupt is not resumed' 11 train baskets.txt --resume hurt
+: >hurt/index.json
+expect 'an empty index' 11 checkpoint verify hurt
+says err 'an empty index, said' 'no JSON at byte 0: the text ends too early'
 echo '{}' >hurt/index.json
 expect 'corrupt index' 11 checkpoint ls hurt
 

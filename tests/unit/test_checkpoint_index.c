@@ -180,6 +180,7 @@ static const struct edit edits[] = {
 	 "\"index_crc32c\" is not a text"},
 	{"\"index_crc32c\": \"", "\"index_crc32c\": \"0", -EBADMSG, "\"index_crc32c\" is not 8"},
 	{"{\n", "[{\n", -EBADMSG, "no JSON at byte"},
+	{"{\n", "[[{\n", -EBADMSG, "the text ends too early"},
 };
 
 static char text[EDIT_BYTES];
