@@ -99,6 +99,22 @@ START_TEST(names_the_missing_part)
 }
 END_TEST
 
+START_TEST(a_loss_names_the_device)
+{
+	struct embeng *first, *second;
+	float rows[8];
+
+	fake_install();
+	first = open_on(FAKE_NODE, 2);
+	second = attach_to(first, 2);
+	fake_lose(-ESHUTDOWN);
+	ck_assert_int_eq(embeng_rows_read(second, 0, NULL, NULL, 4, rows), -ESHUTDOWN);
+	expect_text("pci:" FAKE_ADDRESS ": the device was reset");
+	embeng_close(second);
+	embeng_close(first);
+}
+END_TEST
+
 START_TEST(refuses_what_cannot_be_shared)
 {
 	struct embeng_engine_config c = {.size = sizeof(c), .replicas = 2, .pipelining = 1};
@@ -269,5 +285,6 @@ START_TEST(undoes_an_import)
 END_TEST
 
 RUN_SUITE("accel_share", two_handles_give_the_bits_of_one, names_the_missing_part,
+	  a_loss_names_the_device,
 	  refuses_what_cannot_be_shared, attaches_only_to_a_live_context,
 	  exports_what_it_gave_out, imports_what_was_exported, undoes_an_import)

@@ -197,6 +197,7 @@ static int attach(struct accel *a, int fd)
 	if (ret)
 		return ret;
 	snprintf(a->device.info.name, sizeof(a->device.info.name), "%s", a->device.info.address);
+	snprintf(a->node, sizeof(a->node), "%s", a->device.info.address);
 	a->device.queues = facts.caps.queues;
 	a->mapped = (facts.device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
 	a->trying = a->mapped;
