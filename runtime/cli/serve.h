@@ -31,7 +31,8 @@ struct question {
  * @table: name of the table
  * @feature: name of the feature, or NULL: rows were wanted
  * @shape: [rank], of @activations
- * @refusal: what is wrong with the question's name, where the library has no sentence
+ * @refusal: what is wrong with the question, where the library has no sentence for it
+ * @text: room for one
  */
 struct answer {
 	struct embeng_serving *serving;
@@ -40,6 +41,7 @@ struct answer {
 	size_t rank;
 	float *activations;
 	const char *refusal;
+	char text[96];
 };
 
 /* 0, or a negative errno with a refusal or embeng_last_error(); answer_free() either way. */

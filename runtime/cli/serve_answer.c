@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Answering from a checkpoint: rows of a table, or a feature's bag. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "serve.h"
@@ -83,6 +85,23 @@ static int look_up(const struct embeng_serving_input *asked, struct answer *a)
 		      : refuse(a, -ENOMEM, "out of memory");
 }
 
+/* The library would speak of samples of a feature, of which nobody asked. */
+static int check_rows(const struct question *q, const struct embeng_model *model, struct answer *a)
+{
+	struct embeng_table_config t = {.size = sizeof(t)};
+	int err = embeng_model_get_table(model, 0, &t);
+
+	for (size_t k = 0; !err && k < q->id_count; k++) {
+		if (q->ids[k] >= 0 && q->ids[k] < t.vocabulary_size)
+			continue;
+		snprintf(a->text, sizeof(a->text),
+			 "the table has no row %" PRId64 ", only rows 0 to %" PRId64, q->ids[k],
+			 t.vocabulary_size - 1);
+		err = refuse(a, -ERANGE, a->text);
+	}
+	return err;
+}
+
 /* All ids in the bag of one sample: a sparse input, as most that are served. */
 static int64_t *bag_places(size_t count)
 {
@@ -119,10 +138,11 @@ int question_answer(const struct question *q, struct answer *a)
 			in.form = EMBENG_DENSE;
 			in.shape = &bag[1];
 			in.rank = 1;
+			err = check_rows(q, model, a);
 		}
 		embeng_model_get_feature(model, (size_t)in.feature, &f);
 		a->table = embeng_model_table_name(model, (size_t)f.table);
-		err = look_up(&in, a);
+		err = err ? err : look_up(&in, a);
 	}
 	free(places);
 	return err;

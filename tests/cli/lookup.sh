@@ -50,8 +50,9 @@ tr -d ' \n' <"$folder/out" |
 	grep -q '"feature":null,"ids":\[3\],"weights":null,"activations":\[\[3,3.5\]\]}$' &&
 	report ok 'a document of rows' || report no 'a document of rows'
 
-refuses 'an id beyond the table' 2 'sample 1: id 4 is outside table words' "$dir" words 0 4
-refuses 'a negative row' 2 'sample 0: id -1 is outside table words' "$dir" words -- -1
+refuses 'an id beyond the table' 2 'words: the table has no row 4, only rows 0 to 3' "$dir" words 0 4
+refuses 'a negative row' 2 'words: the table has no row -1, only rows 0 to 3' "$dir" words -- -1
+refuses 'an id of a feature beyond the table' 2 'feature seen, sample 0: id 4 is outside table words' "$dir" seen 4
 refuses 'an unknown name' 2 'nobody: neither a table nor a feature' "$dir" nobody 1
 refuses 'a feature that is a table' 2 'words: no feature has this name' "$dir" -f words 1
 refuses 'weights of rows' 2 'words: rows of a table take no weights' "$dir" words 1 -w 1
