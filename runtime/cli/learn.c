@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "exit.h"
 #include "interrupt.h"
 #include "learn_steps.h"
@@ -119,7 +120,8 @@ static int train(const struct output *out, const struct learn *learn, const stru
 	if (rc == -ENODATA)
 		return no_data(out, l->settings);
 	if (rc)
-		return output_library_failure(out, rc, NULL);
+		return output_library_failure(out, rc, rc == -ENODEV ? device_hint : NULL);
+	report_data(out, l);
 	code = train_on(out, learn, &t, l);
 	trainer_close(&t);
 	return code;
@@ -187,7 +189,6 @@ static int learn_from(const struct output *out, const struct learn *learn, struc
 				   "--split time needs a timestamp with every interaction");
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
-	report_data(out, l);
 	code = train(out, learn, &split, l);
 	if (!code)
 		code = answer(out, &split, l, queries, count);

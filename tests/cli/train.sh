@@ -103,6 +103,11 @@ says err "time without times is said" 'needs a timestamp'
 expect "unknown item" 2 train "$folder/baskets.txt" --query nothing
 says err "unknown item named" "'nothing' is not among the 120 items"
 expect "no such device" 6 train "$folder/baskets.txt" -d nothing
+expect "no such node" 6 train "$folder/baskets.txt" -d /dev/accel/accel99
+says err "no such node, what to do" '`embeng list` shows the devices'
+[ ! -s "$folder/out" ] && report ok "no such node, alone" || report no "no such node, alone"
+EMBENG_DEVICE=bogus "$embeng" train "$folder/baskets.txt" >"$folder/out" 2>"$folder/err"
+says err "no such device in the environment" 'EMBENG_DEVICE: "bogus" is not known'
 for wrong in dim=0 dim=x epochs=0 negatives=0 learning-rate=0 learning-rate=x \
 	optimizer=adamw batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml; do
 	expect "refused: --$wrong" 2 train "$folder/baskets.txt" "--$wrong"
