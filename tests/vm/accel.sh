@@ -185,6 +185,10 @@ rmmod embeng && insmod "$build/kmod-$(uname -r)/kmod/embeng.ko"
 
 expect 'reset' 0 reset -d "$node"
 expect 'alive after a reset' 0 info -d "$node"
+expect 'event log' 0 regs -d "$node" --log --json
+document 'a boot follows the reset' \
+	'(lambda names: "BOOT" in names[names.index("RESET"):])([e["name"] for e in d["events"]])'
+document 'events in their order' '(lambda n: n and n == sorted(n))([e["number"] for e in d["events"]])'
 expect 'reset of the function' 0 reset -d "$node" --function
 expect 'alive after a reset of the function' 0 info -d "$node"
 
