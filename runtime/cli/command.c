@@ -7,7 +7,7 @@
 #include "command.h"
 
 const struct command commands[] = {
-	{"list", "list the devices that can be opened", cmd_list},
+	{"list", "list the devices there are, also those that cannot be opened", cmd_list},
 	{"info", "show what a device is and can do", cmd_info},
 	{"regs", "show a device's registers", cmd_regs},
 	{"reset", "reset a device", cmd_reset},

@@ -20,8 +20,8 @@
  *   they can grow; what is zero means the default.
  * - Arrays come with their count and element type. Shapes exclude the trailing
  *   dim unless said otherwise. Activations, gradients and rows are f32,
- *   row-major. Times are nanoseconds; a timeout of 0 asks without waiting, a
- *   negative one has no limit.
+ *   row-major. Times are nanoseconds; a timeout of 0 asks without waiting (of
+ *   embeng_flush(): for this program), a negative one has no limit.
  * - A &struct embeng may be used from several threads, one thread per replica at
  *   a time; a model or a batch by one thread at a time. Nothing is printed.
  * - After fork() every call in the child fails with ENOTSUP, but for closing and
@@ -83,7 +83,8 @@ struct embeng;
  * @address: "pci:0000:01:00.0", "" without one
  * @driver: kernel driver, "" without one
  * @description: vendor and device in words, where they are known
- * @state: of its firmware: "running", "failed", "loading", "rom"; "" not known
+ * @state: of its firmware: "running", "failed", "loading", "rom", "reset", "unknown" to this
+ *	library; "" where nobody tells
  * @problem: of embeng_device_list(): why it cannot be opened, "" when it can
  */
 struct embeng_device_info {
@@ -117,8 +118,8 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
  * @page: out, [EMBENG_REGISTERS_BYTES]; embeng_regs.h says what stands where
  *
  * For bring-up: through the driver, which wants CAP_SYS_RAWIO, or without one through the
- * PCI function's own file. Of the soft device: of a new one. Return: 0, -ENODEV, -ENXIO,
- * -EPERM.
+ * PCI function's own file. Of the soft device: of a new one. Return: 0, -ENODEV, -ENXIO (no
+ * driver, and the name is a node), -EACCES (not your device), -EPERM, -EINVAL.
  */
 EMBENG_API int embeng_registers_read(const char *name, void *page);
 #define EMBENG_REGISTERS_BYTES 4096
@@ -145,7 +146,7 @@ enum embeng_reset {
  * @name: of a device behind the driver
  *
  * Return: 0, -ENOTSUP (soft device), -EPERM or -EACCES (wants CAP_SYS_ADMIN), -EINVAL,
- * -ENODEV.
+ * -ENODEV, -ENXIO (no driver).
  */
 EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
 
@@ -175,7 +176,11 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
 EMBENG_API int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
 			   struct embeng_error *error);
 
-/** embeng_close() - apply what was handed in, then free all. NULL is fine. */
+/**
+ * embeng_close() - apply what was handed in, then free all
+ *
+ * NULL is fine. Waits as embeng_flush() does with a timeout of 0, so for foreign fences, too.
+ */
 EMBENG_API void embeng_close(struct embeng *e);
 
 /**
@@ -434,7 +439,7 @@ EMBENG_API int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t 
 /**
  * embeng_release() - give an inference view back
  *
- * Return: 0, -EINVAL for a view that is not out.
+ * Return: 0, -EPROTO for a view that is not out, or how the device was lost.
  */
 EMBENG_API int embeng_release(struct embeng *e, struct embeng_activations *activations);
 
@@ -507,6 +512,10 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
  *
  * In a shared context until every one that this handle handed in is: -ETIME names whose part
  * is missing.
+ *
+ * A timeout of 0 waits for what ends without this program: updates that run, and those that
+ * wait for a fence (&embeng_gradients.fences), however long another device or program takes to
+ * signal it.
  *
  * Return: 0, -ETIME naming what is missing, or what an update failed with.
  */
