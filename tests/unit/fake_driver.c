@@ -10,6 +10,14 @@ struct fake_driver fake;
 static struct fake_file files[FILES];
 static struct fake_file *descriptors[FAKE_DESCRIPTORS];
 
+struct fake_file *fake_file(uint32_t index)
+{
+	for (uint32_t i = 0; i < FILES; i++)
+		if (files[i].references && !index--)
+			return &files[i];
+	return NULL;
+}
+
 static struct fake_file *new_file(void)
 {
 	const struct name name = {.kind = NAME_SOFT, .cores = 2, .memory = 64 << 20};
@@ -148,6 +156,7 @@ static int dispatch(struct fake_file *f, unsigned long request, void *arg)
 		return fake_wait(f, arg);
 	}
 	ret = fake_memory(f, request, arg);
+	ret = ret == -ENOTTY ? fake_fences(request, arg) : ret;
 	return ret == -ENOTTY ? fake_queues(f, request, arg) : ret;
 }
 
@@ -166,6 +175,8 @@ static int fake_ioctl(int fd, unsigned long request, void *arg)
 	struct fake_file *f = descriptors[fd];
 
 	ck_assert_ptr_nonnull(f);
+	if (fake.before)
+		fake.before(request, arg);
 	if (fake.lost && !ends_things(request, arg))
 		return fake.lost;
 	if (request == fake.fails)

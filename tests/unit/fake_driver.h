@@ -26,6 +26,9 @@
  * @interface_major: of the device
  * @fails: ioctl number that fails with @error
  * @error: negative
+ * @before: called before each ioctl is played, on its thread; NULL: nothing
+ * @takes: 1 << kind of queues whose commands the device never sees: the driver accepts them, and
+ *	fake_finish() ends them. For good: such a queue is not the device's any more
  * @lost: every ioctl fails with it, negative; set by fake_lose()
  * @registers: of the function, which its resource file maps; QUERY_DEVICE may name it
  * @no_write: the resource file cannot be mapped
@@ -48,6 +51,8 @@ struct fake_driver {
 	uint32_t interface_major;
 	unsigned long fails;
 	int error;
+	void (*before)(unsigned long request, const void *arg);
+	uint32_t takes;
 	int lost;
 	bool context_lost;
 	char registers[EMBENG_REGISTERS_SIZE] __attribute__((aligned(8)));
@@ -64,6 +69,12 @@ void fake_install(void);
 
 /* close() of a descriptor that the driver gave out. */
 void fake_close_descriptor(int fd);
+
+/* Commands that were taken from the queues of a kind and did not end yet. */
+uint32_t fake_held(enum embeng_queue_kind kind);
+
+/* They end, with an enum embeng_status. */
+void fake_finish(enum embeng_queue_kind kind, uint16_t status);
 
 /* QUERY_CONTEXT calls the contexts lost; nothing else fails yet. */
 void fake_lose_context(void);

@@ -12,11 +12,14 @@
 
 #define FAKE_DESCRIPTORS 1024
 #define FAKE_QUEUES 64u
+#define FAKE_HELD 64u
 
 struct fake_queue {
 	struct device_queue queue;
 	uint32_t sq_tail, kind;
 	bool used, mapped;
+	uint64_t held[FAKE_HELD]; /* cookies that wait for fake_finish() */
+	uint32_t held_count;
 };
 
 struct fake_file {
@@ -28,11 +31,17 @@ struct fake_file {
 	uint32_t blob_count;
 };
 
+/* fake_driver.c: NULL behind the last that is open. */
+struct fake_file *fake_file(uint32_t index);
+
 /* fake_memory.c */
 int fake_memory(struct fake_file *f, unsigned long request, void *arg);
 void fake_memory_end(struct fake_file *f);
 void *fake_map(int fd, uint64_t offset, uint64_t length, bool writable);
 void fake_unmap(void *data, uint64_t length);
+
+/* fake_fence.c: every fence has signalled. */
+int fake_fences(unsigned long request, void *arg);
 
 /* fake_queue.c */
 int fake_queues(struct fake_file *f, unsigned long request, void *arg);

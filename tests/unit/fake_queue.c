@@ -64,26 +64,68 @@ static void push(struct fake_file *f, struct fake_queue *q, const struct embeng_
 	f->soft->ops->kick(f->soft);
 }
 
+static struct embeng_ring_header *header(const struct fake_queue *q)
+{
+	return (struct embeng_ring_header *)(q->queue.ring + q->queue.layout.header);
+}
+
+static void complete(struct fake_queue *q, uint64_t cookie, uint16_t flags, uint16_t status)
+{
+	const struct embeng_queue_layout *layout = &q->queue.layout;
+	struct embeng_cqe cqe = {.cookie = cookie, .flags = flags, .status = status};
+	uint32_t tail = header(q)->cq_tail;
+
+	memcpy(q->queue.ring + layout->cq + 64ull * (tail & (layout->cq_entries - 1)), &cqe,
+	       sizeof(cqe));
+	embeng_publish_cq_tail(&header(q)->cq_tail, tail + 1);
+}
+
+/* In the device's place, which has seen nothing of it. */
+static void take(struct fake_queue *q, const struct embeng_cmd *cmd)
+{
+	ck_assert(!q->mapped && q->held_count < FAKE_HELD);
+	q->held[q->held_count++] = cmd->cookie;
+	embeng_publish_sq_head(&header(q)->sq_head, header(q)->sq_head + 1);
+	complete(q, cmd->cookie, EMBENG_CQE_ACCEPTED, EMBENG_STATUS_OK);
+}
+
+static bool is_taken(const struct fake_queue *q)
+{
+	return (fake.takes >> q->kind & 1) != 0;
+}
+
 static int submit(struct fake_file *f, const struct embeng_accel_submit *s)
 {
 	struct fake_queue *q = queue_of(f, s->queue);
+	const struct embeng_cmd *cmd = (const struct embeng_cmd *)(uintptr_t)s->commands;
 
-	ck_assert(s->count == 1 && s->stride == 64 && !s->in_count && !s->out_count);
-	embeng_doorbell_cq_head(&q->queue.doorbell->cq_head, s->cq_head);
-	push(f, q, (const struct embeng_cmd *)(uintptr_t)s->commands);
+	ck_assert(s->count == 1 && s->stride == 64);
 	fake.submits++;
+	if (is_taken(q)) {
+		take(q, cmd);
+		return 0;
+	}
+	ck_assert(!s->in_count && !s->out_count);
+	embeng_doorbell_cq_head(&q->queue.doorbell->cq_head, s->cq_head);
+	push(f, q, cmd);
 	return 0;
 }
 
 static int model_load(struct fake_file *f, const struct embeng_accel_model_load *l)
 {
-	struct region *region = &f->blobs[f->blob_count++];
+	struct region *region = &f->blobs[f->blob_count];
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD, .cookie = l->cookie};
+	struct fake_queue *q = queue_of(f, l->queue);
 
+	if (is_taken(q)) {
+		take(q, &cmd);
+		return 0;
+	}
 	ck_assert_int_eq(f->soft->ops->region_alloc(f->soft, l->length, region), 0);
 	memcpy(region->data, (const void *)(uintptr_t)l->blob, l->length);
 	cmd.desc = region->key;
-	push(f, queue_of(f, l->queue), &cmd);
+	f->blob_count++;
+	push(f, q, &cmd);
 	return 0;
 }
 
@@ -110,6 +152,47 @@ int fake_queues(struct fake_file *f, unsigned long request, void *arg)
 	ret = dispatch(f, request, arg);
 	pthread_mutex_unlock(&lock);
 	return ret;
+}
+
+static uint32_t end_held(struct fake_queue *q, int status)
+{
+	uint32_t held = q->held_count;
+
+	if (status < 0)
+		return held;
+	for (uint32_t i = 0; i < held; i++)
+		complete(q, q->held[i], EMBENG_CQE_DONE, (uint16_t)status);
+	q->held_count = 0;
+	return held;
+}
+
+/* Queues of one kind, of all files: what they hold ends, unless @status is negative. */
+static uint32_t over_kind(enum embeng_queue_kind kind, int status)
+{
+	struct fake_file *f;
+	uint32_t held = 0;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; (f = fake_file(i)); i++) {
+		for (uint32_t n = 0; n < FAKE_QUEUES; n++) {
+			struct fake_queue *q = &f->queues[n];
+
+			if (q->used && q->kind == (uint32_t)kind)
+				held += end_held(q, status);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return held;
+}
+
+uint32_t fake_held(enum embeng_queue_kind kind)
+{
+	return over_kind(kind, -1);
+}
+
+void fake_finish(enum embeng_queue_kind kind, uint16_t status)
+{
+	over_kind(kind, status);
 }
 
 static int64_t clock_ns(void)
