@@ -156,6 +156,9 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	slot->lookup.complete = lookup_done;
 	slot->lookup.arg = slot;
 	ret = submit(e, train ? &r->input : &r->inference, &cmd, &slot->lookup);
+	/* What was not submitted will not be done, either. */
+	if (ret && !train)
+		gate_leave(e);
 	if (ret)
 		return ret;
 	if (train)
