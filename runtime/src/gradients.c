@@ -185,12 +185,6 @@ static void update_done(struct request *request, void *arg)
 	}
 }
 
-static bool gate_open(struct embeng *e, void *arg)
-{
-	(void)arg;
-	return !e->gate;
-}
-
 static int submit_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 			 struct deadline deadline)
 {
@@ -199,10 +193,8 @@ static int submit_update(struct embeng *e, struct slot *slot, const struct emben
 		.step = slot->step,
 		.desc = region_part(&slot->gradients, 0, layout_update(e->model)),
 	};
-	int ret = wait_until(e, gate_open, NULL, deadline_never());
+	int ret;
 
-	if (ret)
-		return ret;
 	slot->update.complete = update_done;
 	slot->update.arg = slot;
 	ret = fences_submit(e, slot, g, deadline, &cmd);

@@ -133,7 +133,7 @@ int command_error(const char *what, const struct embeng_cqe *c);
 struct deadline;
 int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step);
 void gate_leave(struct embeng *e);
-/* Submits when the ring has room, waits for that. */
+/* Submits when the ring has room, and an update when the gate is open; waits for that. */
 int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
 /* A transfer command from submission to its end; the other leaves its status to the caller. */
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);

@@ -2,7 +2,9 @@
 /* Commands that fail, end late or end badly, on queues of the driver. */
 #define _GNU_SOURCE /* pthread_timedjoin_np */
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "accel_help.h"
 #include "suite.h"
@@ -14,6 +16,23 @@ static struct embeng *open_validated(void)
 {
 	fake_install();
 	return open_on(VALIDATED, 1);
+}
+
+static void take(enum embeng_queue_kind kind)
+{
+	fake.takes |= 1u << kind;
+}
+
+/* A view of a lookup that the device still has; the fence is the caller's. */
+static int begin_view(struct embeng *e, enum embeng_mode mode, struct embeng_activations *a)
+{
+	int fence = -1;
+
+	*a = (struct embeng_activations){.size = sizeof(*a)};
+	ck_assert_int_eq(enqueue_bags(e, mode, 0, -1), 0);
+	ck_assert_int_eq(embeng_dequeue_fence(e, 0, -1, a, &fence), 0);
+	ck_assert_int_ge(fence, 0);
+	return fence;
 }
 
 static void ends_soon(pthread_t thread)
@@ -48,9 +67,84 @@ START_TEST(a_lookup_that_was_not_submitted)
 }
 END_TEST
 
+/* Rows that are read from another thread while an update waits for its lookup. */
+static struct passing {
+	struct embeng *e;
+	pthread_t trainer, reader;
+	enum { WAITS_FOR_LOOKUP, WAITS_FOR_GATE, WAITS_NO_MORE } now;
+	bool passed; /* the update was submitted while rows were read */
+} passing;
+
+static void *read_rows(void *arg)
+{
+	float rows[8];
+
+	ck_assert_int_eq(embeng_rows_read(arg, 0, NULL, NULL, 4, rows), 0);
+	return NULL;
+}
+
+/* Rows are being read by the time that the lookup is done. */
+static void shut_gate(void)
+{
+	ck_assert_int_eq(pthread_create(&passing.reader, NULL, read_rows, passing.e), 0);
+	while (!fake_held(EMBENG_QUEUE_TRANSFER))
+		sched_yield();
+	passing.now = WAITS_FOR_GATE;
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_OK);
+}
+
+static void open_gate(void)
+{
+	passing.now = WAITS_NO_MORE;
+	fake_finish(EMBENG_QUEUE_TRANSFER, EMBENG_STATUS_OK);
+}
+
+static void watch_gate(unsigned long request, const void *arg)
+{
+	const struct embeng_accel_submit *s = arg;
+
+	if (!pthread_equal(pthread_self(), passing.trainer))
+		return;
+	if (request == DRM_IOCTL_EMBENG_SUBMIT &&
+	    ((const struct embeng_cmd *)(uintptr_t)s->commands)->opcode == EMBENG_OP_UPDATE)
+		passing.passed = fake_held(EMBENG_QUEUE_TRANSFER) != 0;
+	if (request != DRM_IOCTL_EMBENG_WAIT)
+		return;
+	if (passing.now == WAITS_FOR_LOOKUP)
+		shut_gate();
+	else if (passing.now == WAITS_FOR_GATE)
+		open_gate();
+}
+
+START_TEST(no_update_passes_a_gate_shut_meanwhile)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+
+	take(EMBENG_QUEUE_INPUT);
+	take(EMBENG_QUEUE_GRADIENT);
+	take(EMBENG_QUEUE_TRANSFER);
+	close(begin_view(e, EMBENG_TRAIN, &a));
+	passing = (struct passing){.e = e, .trainer = pthread_self()};
+	fake.before = watch_gate;
+	ck_assert_int_eq(apply_ones(e, 0), 0);
+	if (passing.now == WAITS_FOR_GATE)
+		open_gate();
+	ends_soon(passing.reader);
+	fake.before = NULL;
+	ck_assert(passing.now == WAITS_NO_MORE && !passing.passed);
+	ck_assert_uint_eq(fake_held(EMBENG_QUEUE_GRADIENT), 1);
+	fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_OK);
+	ck_assert_int_eq(embeng_flush(e, -1), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
+	tcase_add_test(tc, no_update_passes_a_gate_shut_meanwhile);
 }
 
 int main(void)
