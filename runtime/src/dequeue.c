@@ -162,8 +162,10 @@ int embeng_release(struct embeng *e, struct embeng_activations *activations)
 	/* A view that came with a fence may be given back while the engine still writes it. */
 	if (slot)
 		ret = wait_done(e, &slot->lookup, deadline_never());
-	if (slot && !ret)
+	if (slot && !ret) {
+		fence_forget(slot);
 		slot->state = SLOT_FREE;
+	}
 	pthread_mutex_unlock(&e->lock);
 	if (!slot)
 		return fail(-EPROTO, "embeng_release: this is no inference view, or it was "

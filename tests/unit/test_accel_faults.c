@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Commands that fail, end late or end badly, on queues of the driver. */
 #define _GNU_SOURCE /* pthread_timedjoin_np */
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -141,10 +142,42 @@ START_TEST(no_update_passes_a_gate_shut_meanwhile)
 }
 END_TEST
 
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+START_TEST(a_released_view_keeps_no_descriptor)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+	int before = descriptors();
+
+	take(EMBENG_QUEUE_INFERENCE);
+	for (int i = 0; i < 20; i++) {
+		close(begin_view(e, EMBENG_INFERENCE, &a));
+		fake_finish(EMBENG_QUEUE_INFERENCE, EMBENG_STATUS_OK);
+		ck_assert_int_eq(embeng_release(e, &a), 0);
+		ck_assert_ptr_null(a.token);
+	}
+	ck_assert_int_eq(descriptors(), before);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
 	tcase_add_test(tc, no_update_passes_a_gate_shut_meanwhile);
+	tcase_add_test(tc, a_released_view_keeps_no_descriptor);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Fences of the library: a lookup's sync_file, and gradients that wait for another device's. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -187,11 +188,23 @@ START_TEST(test_a_missing_part_is_named)
 }
 END_TEST
 
-/* Views end while the engine may still write them. */
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int count = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+/* Views end while the engine may still write them, and their fences with them. */
 START_TEST(test_views_end_early)
 {
 	struct embeng_activations a;
-	int there;
+	int there, before = descriptors();
 
 	for (int i = 0; i < 20; i++) {
 		ck_assert_int_eq(enqueue_bags(e, EMBENG_INFERENCE, 0, -1), 0);
@@ -203,6 +216,7 @@ START_TEST(test_views_end_early)
 		close(there);
 		ck_assert_int_eq(apply_ones(e, 0), 0);
 	}
+	ck_assert_int_eq(descriptors(), before);
 }
 END_TEST
 
