@@ -148,6 +148,18 @@ static struct slot *serving_view(struct embeng *e, const struct embeng_activatio
 	return NULL;
 }
 
+/* A view that came with a fence may be given back while the engine still writes it. */
+static int end_view(struct embeng *e, struct slot *slot)
+{
+	int ret = session_await(e, slot, deadline_never());
+
+	if (ret)
+		return ret;
+	fence_forget(slot);
+	slot->state = SLOT_FREE;
+	return 0;
+}
+
 int embeng_release(struct embeng *e, struct embeng_activations *activations)
 {
 	int ret = session_check(e, "embeng_release");
@@ -159,19 +171,14 @@ int embeng_release(struct embeng *e, struct embeng_activations *activations)
 		return fail(-EINVAL, "embeng_release: no activations given");
 	pthread_mutex_lock(&e->lock);
 	slot = serving_view(e, activations);
-	/* A view that came with a fence may be given back while the engine still writes it. */
 	if (slot)
-		ret = wait_done(e, &slot->lookup, deadline_never());
-	if (slot && !ret) {
-		fence_forget(slot);
-		slot->state = SLOT_FREE;
-	}
+		ret = end_view(e, slot);
+	/* A lookup that failed ends its view, too; only a lost device's are left. */
+	if (slot && slot->state == SLOT_FREE)
+		activations->token = NULL;
 	pthread_mutex_unlock(&e->lock);
 	if (!slot)
 		return fail(-EPROTO, "embeng_release: this is no inference view, or it was "
 				     "released; training views end with embeng_apply_gradients()");
-	if (ret)
-		return ret;
-	activations->token = NULL;
-	return 0;
+	return ret;
 }

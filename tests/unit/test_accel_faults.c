@@ -173,11 +173,39 @@ START_TEST(a_released_view_keeps_no_descriptor)
 }
 END_TEST
 
+START_TEST(release_tells_of_a_lookup_that_failed)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+	int before = descriptors();
+
+	take(EMBENG_QUEUE_INFERENCE);
+	/* More than there are slots. */
+	for (int i = 0; i < 40; i++) {
+		close(begin_view(e, EMBENG_INFERENCE, &a));
+		fake_finish(EMBENG_QUEUE_INFERENCE, EMBENG_STATUS_HUNG);
+		ck_assert_int_eq(embeng_release(e, &a), -EIO);
+		expect_text("lookup: the command made no progress");
+		ck_assert_ptr_null(a.token);
+		ck_assert_int_eq(embeng_release(e, &a), -EPROTO);
+	}
+	ck_assert_int_eq(descriptors(), before);
+	close(begin_view(e, EMBENG_INFERENCE, &a));
+	fake_finish(EMBENG_QUEUE_INFERENCE, EMBENG_STATUS_ABORTED);
+	fake_lose(-ESHUTDOWN);
+	ck_assert_int_eq(embeng_release(e, &a), -ESHUTDOWN);
+	ck_assert_ptr_null(a.token);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
 	tcase_add_test(tc, no_update_passes_a_gate_shut_meanwhile);
 	tcase_add_test(tc, a_released_view_keeps_no_descriptor);
+	tcase_add_test(tc, release_tells_of_a_lookup_that_failed);
 }
 
 int main(void)
