@@ -31,6 +31,7 @@ static int load_by_validator(struct embeng *e, const void *blob, size_t length)
 	ret = ret ? ret : wait_done(e, &request, deadline_never());
 	if (ret)
 		ring_abandon(&e->transfer, &request);
+	ret = ret ? ret : session_aborted(e, &request);
 	pthread_mutex_unlock(&e->lock);
 	if (ret || !request.status)
 		return ret;

@@ -200,12 +200,36 @@ START_TEST(release_tells_of_a_lookup_that_failed)
 }
 END_TEST
 
+static void reset_meanwhile(unsigned long request, const void *arg)
+{
+	(void)arg;
+	if (request != DRM_IOCTL_EMBENG_WAIT || !fake_held(EMBENG_QUEUE_TRANSFER))
+		return;
+	fake_finish(EMBENG_QUEUE_TRANSFER, EMBENG_STATUS_ABORTED);
+	fake_lose(-ESHUTDOWN);
+}
+
+START_TEST(a_reset_while_the_model_is_loaded)
+{
+	struct embeng *e = NULL;
+
+	fake_install();
+	take(EMBENG_QUEUE_TRANSFER);
+	fake.before = reset_meanwhile;
+	ck_assert_int_eq(try_open(VALIDATED, 1, &e), -ESHUTDOWN);
+	expect_text("was reset");
+	ck_assert_ptr_null(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
 	tcase_add_test(tc, no_update_passes_a_gate_shut_meanwhile);
 	tcase_add_test(tc, a_released_view_keeps_no_descriptor);
 	tcase_add_test(tc, release_tells_of_a_lookup_that_failed);
+	tcase_add_test(tc, a_reset_while_the_model_is_loaded);
 }
 
 int main(void)
