@@ -185,6 +185,7 @@ static void update_done(struct request *request, void *arg)
 	}
 }
 
+/* Once this is 0 the update is in the ring, and what it uses is update_done()'s to let go of. */
 static int submit_update(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 			 struct deadline deadline)
 {
@@ -203,6 +204,11 @@ static int submit_update(struct embeng *e, struct slot *slot, const struct emben
 	slot->state = SLOT_UPDATE;
 	e->replicas[slot->replica].handed_in = slot->step;
 	e->counters.updates++;
+	return 0;
+}
+
+static int give_update(struct embeng *e)
+{
 	pthread_mutex_unlock(&e->lock);
 	e->device->ops->give(e->device);
 	e->device->ops->event_signal(e->device);
@@ -247,10 +253,11 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 		return ret;
 	ret = describe_update(e, slot, g, rates, multiplier);
 	pthread_mutex_lock(&e->lock);
-	if (!ret)
-		ret = submit_update(e, slot, g, deadline);
-	if (slot->state == SLOT_VIEW)
+	ret = ret ? ret : submit_update(e, slot, g, deadline);
+	if (ret)
 		unpin_all(&slot->gradient_pins);
+	else
+		ret = give_update(e);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

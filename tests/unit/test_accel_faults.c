@@ -223,6 +223,24 @@ START_TEST(a_reset_while_the_model_is_loaded)
 }
 END_TEST
 
+START_TEST(a_failed_lookup_lets_go_of_gradients)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+	float *data = embeng_buffer_alloc(e, 24);
+	const float *features[] = {data};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features};
+
+	take(EMBENG_QUEUE_INPUT);
+	close(begin_view(e, EMBENG_TRAIN, &a));
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_HUNG);
+	ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), -EIO);
+	ck_assert_int_eq(embeng_buffer_free(e, data), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
@@ -230,6 +248,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_released_view_keeps_no_descriptor);
 	tcase_add_test(tc, release_tells_of_a_lookup_that_failed);
 	tcase_add_test(tc, a_reset_while_the_model_is_loaded);
+	tcase_add_test(tc, a_failed_lookup_lets_go_of_gradients);
 }
 
 int main(void)
