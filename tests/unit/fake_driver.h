@@ -76,6 +76,9 @@ uint32_t fake_held(enum embeng_queue_kind kind);
 /* They end, with an enum embeng_status. */
 void fake_finish(enum embeng_queue_kind kind, uint16_t status);
 
+/* A dma-buf of another driver, of a page. */
+int fake_foreign_dmabuf(void);
+
 /* QUERY_CONTEXT calls the contexts lost; nothing else fails yet. */
 void fake_lose_context(void);
 

@@ -14,10 +14,12 @@ struct bo {
 	struct fake_file *home;
 	uint32_t handle; /* 0: closed */
 	int binds, maps;
+	int dmabuf; /* another driver's, that it was imported from, or 0 */
 	bool used;
 };
 
 static struct bo bos[BOS], *exported[FAKE_DESCRIPTORS];
+static bool foreign[FAKE_DESCRIPTORS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void put_bo(struct bo *bo)
@@ -106,15 +108,49 @@ static int unbind(struct fake_file *f, const struct embeng_accel_unbind *u)
 	return -ENOENT;
 }
 
+static int new_dmabuf(struct bo *bo)
+{
+	int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+
+	ck_assert(fd >= 0 && fd < FAKE_DESCRIPTORS);
+	exported[fd] = bo;
+	foreign[fd] = !bo;
+	return fd;
+}
+
+int fake_foreign_dmabuf(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = new_dmabuf(NULL);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
 static int prime_export(struct fake_file *f, struct drm_prime_handle *p)
 {
 	struct bo *bo = bo_by_handle(f, p->handle);
 
 	ck_assert_ptr_nonnull(bo);
 	ck_assert_uint_eq(p->flags, DRM_CLOEXEC | DRM_RDWR);
-	p->fd = memfd_create("dma-buf", MFD_CLOEXEC);
-	ck_assert(p->fd >= 0 && p->fd < FAKE_DESCRIPTORS);
-	exported[p->fd] = bo;
+	p->fd = new_dmabuf(bo);
+	return 0;
+}
+
+/* As long as its handle is open it comes back under that one. */
+static int import_foreign(struct fake_file *f, struct drm_prime_handle *p)
+{
+	struct embeng_accel_bo_create create = {.size = 4096};
+
+	for (uint32_t i = 0; i < BOS; i++) {
+		p->handle = bos[i].handle;
+		if (bos[i].dmabuf == p->fd && bo_by_handle(f, p->handle))
+			return 0;
+	}
+	bo_create(f, &create);
+	bo_by_handle(f, create.handle)->dmabuf = p->fd;
+	p->handle = create.handle;
 	return 0;
 }
 
@@ -123,6 +159,8 @@ static int prime_import(struct fake_file *f, struct drm_prime_handle *p)
 {
 	struct bo *bo = p->fd >= 0 && p->fd < FAKE_DESCRIPTORS ? exported[p->fd] : NULL;
 
+	if (!bo && p->fd >= 0 && p->fd < FAKE_DESCRIPTORS && foreign[p->fd])
+		return import_foreign(f, p);
 	if (!bo || bo->home != f)
 		return -EINVAL;
 	if (!bo->handle)

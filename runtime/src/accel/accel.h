@@ -118,6 +118,8 @@ uint64_t accel_read_register(struct device *d, enum embeng_register reg);
 /* failure.c: the sentence of a failed ioctl. Notes when the device or the context is lost. */
 int accel_failed(struct accel *a, int error, const char *what);
 int accel_lost(struct device *d, bool dead);
+/* Asks the driver: 0 while the context lives, -ENODEV, -ESHUTDOWN. Notes nothing. */
+int accel_ended(const struct accel *a);
 void accel_settle(struct device *d);
 
 /* memory.c */

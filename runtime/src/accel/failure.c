@@ -56,14 +56,21 @@ int accel_failed(struct accel *a, int error, const char *what)
 	return fail(error, "%s: %s: %s", a->node, what, strerror(-error));
 }
 
-/* A dead ring does not say of what it died. */
-static int cause(struct accel *a)
+int accel_ended(const struct accel *a)
 {
 	struct embeng_accel_context_state state;
 
 	if (accel_query(a->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state)))
 		return -ENODEV;
-	return state.status == EMBENG_ACCEL_CONTEXT_LOST ? -ESHUTDOWN : -ENODEV;
+	return state.status == EMBENG_ACCEL_CONTEXT_LOST ? -ESHUTDOWN : 0;
+}
+
+/* A dead ring does not say of what it died. */
+static int cause(const struct accel *a)
+{
+	int error = accel_ended(a);
+
+	return error ? error : -ENODEV;
 }
 
 int accel_lost(struct device *d, bool dead)

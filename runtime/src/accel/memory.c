@@ -151,20 +151,31 @@ static int reach_imported(struct accel *a, uint32_t handle, struct region *out)
 	return ret;
 }
 
+static int import_failed(struct accel *a, int error, int dmabuf)
+{
+	/* What its exporter answers may sound like the end of our device. */
+	if (is_lost(error)) {
+		error = accel_ended(a);
+		error = error ? error : -EINVAL;
+	}
+	if (error == -EBADF || error == -EINVAL)
+		return fail(-EINVAL, "%s: descriptor %d is no dma-buf that this device can reach",
+			    a->node, dmabuf);
+	if (error == -EOPNOTSUPP)
+		return fail(error, "%s: the exporter of this memory does not share it with other "
+			    "devices, or the kernel would put copies between it and the device "
+			    "(swiotlb); use memory of embeng_buffer_alloc()", a->node);
+	return accel_failed(a, error, "importing a buffer");
+}
+
 int accel_region_import(struct device *d, int dmabuf, struct region *out)
 {
 	struct accel *a = accel_of(d);
 	struct drm_prime_handle prime = {.fd = dmabuf};
 	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
 
-	if (ret == -EBADF || ret == -EINVAL)
-		return fail(-EINVAL, "%s: descriptor %d is no dma-buf that this device can reach",
-			    a->node, dmabuf);
-	if (ret == -EOPNOTSUPP)
-		return fail(ret, "%s: the kernel would put copies between this memory and the "
-			    "device (swiotlb); use memory of embeng_buffer_alloc()", a->node);
 	if (ret)
-		return accel_failed(a, ret, "importing a buffer");
+		return import_failed(a, ret, dmabuf);
 	ret = reach_imported(a, prime.handle, out);
 	/*
 	 * Mapping and key keep the memory. What this file exported comes back under its own
