@@ -16,9 +16,22 @@ static void count_region(struct device *d, uint64_t bytes)
 	__atomic_add_fetch(&d->region_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-int region_grow(struct device *d, struct region *region, uint64_t bytes)
+/* Whoever holds the lock sees one or the other. */
+static struct region exchange(struct embeng *e, struct region *region, const struct region *by)
 {
-	struct region larger;
+	struct region old;
+
+	pthread_mutex_lock(&e->lock);
+	old = *region;
+	*region = *by;
+	pthread_mutex_unlock(&e->lock);
+	return old;
+}
+
+int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
+{
+	struct device *d = e->device;
+	struct region larger, old;
 	int ret;
 
 	if (region->length >= bytes && region->data)
@@ -28,13 +41,13 @@ int region_grow(struct device *d, struct region *region, uint64_t bytes)
 		return ret;
 	larger.counted = true;
 	count_region(d, larger.length);
-	ret = region_free(d, region);
+	old = exchange(e, region, &larger);
+	ret = region_free(d, &old);
 	if (ret) {
+		larger = exchange(e, region, &old);
 		region_free(d, &larger);
-		return ret;
 	}
-	*region = larger;
-	return 0;
+	return ret;
 }
 
 int region_free(struct device *d, struct region *region)

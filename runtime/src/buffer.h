@@ -8,8 +8,11 @@
 
 /* Zeroed, 4 KiB-aligned, bound with both rights. 0, -ENOMEM, -ENOSPC with a sentence. */
 int region_alloc(struct device *d, struct region *region, uint64_t bytes);
-/* Keeps what is large enough; contents are lost when it grows. */
-int region_grow(struct device *d, struct region *region, uint64_t bytes);
+/*
+ * Keeps what is large enough; contents are lost when it grows. Without e->lock, under which it is
+ * exchanged: embeng_memory_export() looks at the regions of all replicas.
+ */
+int region_grow(struct embeng *e, struct region *region, uint64_t bytes);
 /* Fails, keeping the memory, only when the device does not let go of it. */
 int region_free(struct device *d, struct region *region);
 

@@ -162,9 +162,8 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 
 	head = features + stacks_bytes(&stacks);
 	ret = ret ? ret : find_in_place(e, slot, count);
-	ret = ret ? ret : region_grow(e->device, &slot->input,
-				      layout_copies(slot->arrays, count, head));
-	ret = ret ? ret : region_grow(e->device, &slot->activations, slot->bytes);
+	ret = ret ? ret : region_grow(e, &slot->input, layout_copies(slot->arrays, count, head));
+	ret = ret ? ret : region_grow(e, &slot->activations, slot->bytes);
 	ret = ret ? ret : note_lengths(e, slot, b);
 	if (ret)
 		return ret;

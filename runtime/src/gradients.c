@@ -88,7 +88,7 @@ static int need_gradients(struct embeng *e, struct slot *slot, const struct embe
 
 	for (size_t f = 0; !copies && f < g->count; f++)
 		copies = g->features[f] && !in_buffer(e, g->features[f], 4 * slot->elements[f]);
-	return region_grow(e->device, &slot->gradients, copies ? bytes + slot->bytes : bytes);
+	return region_grow(e, &slot->gradients, copies ? bytes + slot->bytes : bytes);
 }
 
 /* Where a feature's gradients are: in a buffer, in our own, or copied there. */

@@ -105,7 +105,7 @@ static int make_room(struct partitioning *p)
 	p->result_bytes = sizeof(struct embeng_partition_result) + 8ull * o->sparse_cores +
 			  24ull * o->cores_per_device;
 	end = layout_copies(p->arrays, p->array_count, p->result_at + p->result_bytes);
-	ret = region_grow(p->e->device, &p->e->partition, end);
+	ret = region_grow(p->e, &p->e->partition, end);
 	for (size_t i = 0; !ret && i < p->array_count; i++) {
 		struct array *a = &p->arrays[i];
 

@@ -32,7 +32,7 @@ int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *a
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		pthread_mutex_unlock(&e->lock);
-		ret = region_grow(e->device, &e->staging, layout_staging(0));
+		ret = region_grow(e, &e->staging, layout_staging(0));
 		ret = ret ? ret : body(e, arg, after);
 		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
@@ -108,7 +108,7 @@ static uint64_t staged_rows(uint64_t row)
 
 static int staging_for(struct embeng *e, uint64_t row)
 {
-	return region_grow(e->device, &e->staging, layout_staging(row));
+	return region_grow(e, &e->staging, layout_staging(row));
 }
 
 /* Numbers of rows that no list has. */

@@ -2,8 +2,12 @@
 /* Memory of the driver's device that other threads, or other drivers, have a hand in. */
 #include <unistd.h>
 
+#include "../../runtime/src/session.h"
 #include "accel_help.h"
 #include "suite.h"
+
+#define FEW 100
+#define MANY 20000
 
 START_TEST(an_exporter_that_refuses)
 {
@@ -34,9 +38,131 @@ START_TEST(an_exporter_that_refuses)
 }
 END_TEST
 
+/*
+ * A lookup of so many samples, whose ids need no copy: of its memory only activations grow. A
+ * first one that is refused leaves them, and leaves how many samples there are open.
+ */
+static int look_up(struct embeng *e, int64_t *ids, int64_t samples)
+{
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+	int ret;
+
+	ck_assert_int_eq(embeng_batch_dense(b, 0, EMBENG_I64, ids, (size_t)samples, &samples, 1),
+			 0);
+	ret = embeng_enqueue(e, b, -1);
+	embeng_batch_free(b);
+	return ret;
+}
+
+static const char *activations(const struct embeng *e)
+{
+	return e->replicas[0].serving[0].activations.data;
+}
+
+/* Where there are activations for a few samples. */
+static struct embeng *open_small_slot(int64_t **ids)
+{
+	struct embeng *e;
+
+	fake_install();
+	e = open_on(FAKE_NODE, 1);
+	*ids = embeng_buffer_alloc(e, MANY * sizeof(**ids));
+	**ids = -1;
+	ck_assert_int_eq(look_up(e, *ids, FEW), -ERANGE);
+	ck_assert_ptr_nonnull(activations(e));
+	**ids = 0;
+	return e;
+}
+
+static int export_of(struct embeng *e, const char *data)
+{
+	size_t offset;
+	int fd = embeng_memory_export(e, data, &offset);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+static struct growing {
+	struct embeng *e;
+	const char *old;
+	int exported; /* when it was taken back */
+} growing;
+
+static void export_old(unsigned long request, const void *arg)
+{
+	(void)arg;
+	if (request == DRM_IOCTL_EMBENG_UNBIND)
+		growing.exported = export_of(growing.e, growing.old);
+}
+
+START_TEST(memory_that_is_taken_back_is_nobodys)
+{
+	int64_t *ids;
+	struct embeng *e = open_small_slot(&ids);
+
+	growing = (struct growing){.e = e, .old = activations(e)};
+	ck_assert_int_eq(export_of(e, growing.old), 0);
+	fake.before = export_old;
+	ck_assert_int_eq(look_up(e, ids, MANY), 0);
+	fake.before = NULL;
+	ck_assert_ptr_ne(activations(e), growing.old);
+	ck_assert_int_eq(growing.exported, -EINVAL);
+	ck_assert_int_eq(export_of(e, activations(e)), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
+static uint64_t buffer_bytes(struct embeng *e)
+{
+	struct embeng_usage usage = {.size = sizeof(usage)};
+
+	ck_assert_int_eq(embeng_usage(e, &usage), 0);
+	return usage.buffer_bytes;
+}
+
+/* The memory that was to come in its place can. */
+static void fail_once(unsigned long request, const void *arg)
+{
+	static bool failed;
+
+	(void)arg;
+	if (request == DRM_IOCTL_EMBENG_UNBIND && failed)
+		fake.fails = 0;
+	failed |= request == DRM_IOCTL_EMBENG_UNBIND;
+}
+
+START_TEST(memory_that_cannot_be_taken_back_stays)
+{
+	int64_t *ids;
+	struct embeng *e = open_small_slot(&ids);
+	const char *old = activations(e);
+	uint64_t before = buffer_bytes(e);
+
+	fake.fails = DRM_IOCTL_EMBENG_UNBIND;
+	fake.error = -EBUSY;
+	fake.before = fail_once;
+	ck_assert_int_eq(look_up(e, ids, MANY), -EBUSY);
+	fake.before = NULL;
+	ck_assert_uint_eq(fake.fails, 0);
+	ck_assert_uint_eq(buffer_bytes(e), before);
+	ck_assert_ptr_eq(activations(e), old);
+	ck_assert_int_eq(export_of(e, old), 0);
+	ck_assert_int_eq(look_up(e, ids, FEW), 0);
+	ck_assert_ptr_eq(activations(e), old);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, an_exporter_that_refuses);
+	tcase_add_test(tc, memory_that_is_taken_back_is_nobodys);
+	tcase_add_test(tc, memory_that_cannot_be_taken_back_stays);
 }
 
 int main(void)
