@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory is exported while other replicas' grows. */
+/* Memory is exported while other replicas' grows, and imported by several threads at once. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -9,13 +9,14 @@
 #define REPLICAS 3u
 #define LARGEST 4096
 #define ROUNDS 5
+#define IMPORTS 200
 
 static pthread_barrier_t begin;
 
 struct worker {
 	struct embeng *e;
 	uint32_t replica;
-	int failed;
+	int failed, dmabuf;
 	pthread_t thread;
 };
 
@@ -75,10 +76,46 @@ START_TEST(test_exports_beside_growing_memory)
 }
 END_TEST
 
+static void *import(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int i = 0; i < IMPORTS; i++) {
+		void *imported = embeng_buffer_import(w->e, w->dmabuf, NULL);
+
+		w->failed |= !imported || embeng_buffer_free(w->e, imported);
+	}
+	return NULL;
+}
+
+START_TEST(test_imports_of_one_buffer)
+{
+	struct worker workers[REPLICAS];
+	struct embeng *e;
+	int fd;
+
+	fake_install();
+	e = open_on(FAKE_NODE, 1);
+	fd = fake_foreign_dmabuf();
+	for (uint32_t i = 0; i < REPLICAS; i++) {
+		workers[i] = (struct worker){.e = e, .dmabuf = fd};
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, import, &workers[i]), 0);
+	}
+	for (uint32_t i = 0; i < REPLICAS; i++) {
+		pthread_join(workers[i].thread, NULL);
+		ck_assert_int_eq(workers[i].failed, 0);
+	}
+	close(fd);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	/* Not every run meets the moment. */
 	tcase_add_loop_test(tc, test_exports_beside_growing_memory, 0, ROUNDS);
+	tcase_add_test(tc, test_imports_of_one_buffer);
 }
 
 int main(void)

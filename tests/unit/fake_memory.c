@@ -154,14 +154,14 @@ static int import_foreign(struct fake_file *f, struct drm_prime_handle *p)
 	return 0;
 }
 
-/* A file's own buffer keeps its handle. The fake knows no other files' buffers. */
+/* A file's own buffer keeps its handle. The fake knows no other files', and none that are gone. */
 static int prime_import(struct fake_file *f, struct drm_prime_handle *p)
 {
 	struct bo *bo = p->fd >= 0 && p->fd < FAKE_DESCRIPTORS ? exported[p->fd] : NULL;
 
 	if (!bo && p->fd >= 0 && p->fd < FAKE_DESCRIPTORS && foreign[p->fd])
 		return import_foreign(f, p);
-	if (!bo || bo->home != f)
+	if (!bo || bo->home != f || !bo->used)
 		return -EINVAL;
 	if (!bo->handle)
 		bo->handle = FIRST_HANDLE + (uint32_t)(bo - bos);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Memory of the driver's device that other threads, or other drivers, have a hand in. */
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../runtime/src/session.h"
@@ -158,11 +160,95 @@ START_TEST(memory_that_cannot_be_taken_back_stays)
 }
 END_TEST
 
+/* An import that another thread begins inside of one call of the driver. */
+static struct meddling {
+	struct embeng *e;
+	unsigned long inside;
+	int dmabuf;
+	bool begun, done;
+	pthread_t thread;
+	void *imported;
+} meddling;
+
+static void *import_too(void *arg)
+{
+	(void)arg;
+	meddling.imported = embeng_buffer_import(meddling.e, meddling.dmabuf, NULL);
+	__atomic_store_n(&meddling.done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Gives the other thread time for all of it, unless it has to wait for this one. */
+static void meddle(unsigned long request, const void *arg)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	(void)arg;
+	if (request != meddling.inside || meddling.begun)
+		return;
+	meddling.begun = true;
+	ck_assert_int_eq(pthread_create(&meddling.thread, NULL, import_too, NULL), 0);
+	for (int i = 0; i < 200 && !__atomic_load_n(&meddling.done, __ATOMIC_ACQUIRE); i++)
+		nanosleep(&nap, NULL);
+}
+
+static void begin_meddling(struct embeng *e, unsigned long inside, int dmabuf)
+{
+	meddling = (struct meddling){.e = e, .inside = inside, .dmabuf = dmabuf};
+	fake.before = meddle;
+}
+
+static void end_meddling(void)
+{
+	ck_assert(meddling.begun);
+	pthread_join(meddling.thread, NULL);
+	fake.before = NULL;
+	close(meddling.dmabuf);
+}
+
+START_TEST(two_imports_at_once)
+{
+	struct embeng *e;
+	void *imported;
+
+	fake_install();
+	e = open_on(FAKE_NODE, 1);
+	begin_meddling(e, DRM_IOCTL_EMBENG_BO_INFO, fake_foreign_dmabuf());
+	imported = embeng_buffer_import(e, meddling.dmabuf, NULL);
+	end_meddling();
+	ck_assert(imported && meddling.imported && imported != meddling.imported);
+	ck_assert_int_eq(embeng_buffer_free(e, imported), 0);
+	ck_assert_int_eq(embeng_buffer_free(e, meddling.imported), 0);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
+/* The fake fails what closes a handle twice. Its dma-bufs end with their buffer. */
+START_TEST(an_import_while_its_buffer_is_freed)
+{
+	struct embeng *e;
+	size_t offset;
+	char *buffer;
+
+	fake_install();
+	e = open_on(FAKE_NODE, 1);
+	buffer = embeng_buffer_alloc(e, 4096);
+	begin_meddling(e, DRM_IOCTL_GEM_CLOSE, embeng_memory_export(e, buffer, &offset));
+	ck_assert_int_eq(embeng_buffer_free(e, buffer), 0);
+	end_meddling();
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, an_exporter_that_refuses);
 	tcase_add_test(tc, memory_that_is_taken_back_is_nobodys);
 	tcase_add_test(tc, memory_that_cannot_be_taken_back_stays);
+	tcase_add_test(tc, two_imports_at_once);
+	tcase_add_test(tc, an_import_while_its_buffer_is_freed);
 }
 
 int main(void)

@@ -59,7 +59,10 @@ extern const struct accel_system *accel_system;
 int accel_find(bool orphans, accel_each_fn fn, void *arg);
 void accel_words(char *text, size_t size);
 
-/* GEM handles that this handle made, to tell them from those of others. */
+/*
+ * GEM handles that this handle made, to tell them from those of others. The lock is held from an
+ * import until its handle is closed, and while one of ours is forgotten and closed.
+ */
 struct accel_handles {
 	pthread_mutex_t lock;
 	uint32_t *list;

@@ -42,20 +42,28 @@ static int note_handle(struct accel *a, uint32_t handle)
 	return ret;
 }
 
-/* Whether the handle is one of ours; forgets it when @forget. */
-static bool find_handle(struct accel *a, uint32_t handle, bool forget)
+/* Where the list has it, or its count: not ours. Under its lock. */
+static size_t find_handle(const struct accel_handles *h, uint32_t handle)
+{
+	size_t i = 0;
+
+	while (i < h->count && h->list[i] != handle)
+		i++;
+	return i;
+}
+
+/* An import in between would take it for its own, and close it, too. */
+static void forget_and_close(struct accel *a, uint32_t handle)
 {
 	struct accel_handles *h = &a->handles;
-	bool found = false;
+	size_t at;
 
 	pthread_mutex_lock(&h->lock);
-	for (size_t i = 0; !found && i < h->count; i++) {
-		found = h->list[i] == handle;
-		if (found && forget)
-			h->list[i] = h->list[--h->count];
-	}
+	at = find_handle(h, handle);
+	if (at < h->count)
+		h->list[at] = h->list[--h->count];
+	close_handle(a, handle);
 	pthread_mutex_unlock(&h->lock);
-	return found;
 }
 
 /* Maps and binds; undone on failure. */
@@ -92,13 +100,9 @@ int accel_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 		return accel_failed(a, ret, "making a buffer");
 	made.handle = create.handle;
 	ret = note_handle(a, create.handle);
-	if (!ret) {
-		ret = reach(a, create.handle, create.offset, &made);
-		if (ret)
-			find_handle(a, create.handle, true);
-	}
+	ret = ret ? ret : reach(a, create.handle, create.offset, &made);
 	if (ret) {
-		close_handle(a, create.handle);
+		forget_and_close(a, create.handle);
 		return ret;
 	}
 	*out = made;
@@ -116,10 +120,8 @@ int accel_region_free(struct device *d, struct region *region)
 	if (ret && !is_lost(ret))
 		return accel_failed(a, ret, "taking a buffer back");
 	accel_system->unmap(region->data, region->length);
-	if (region->handle) {
-		find_handle(a, region->handle, true);
-		close_handle(a, region->handle);
-	}
+	if (region->handle)
+		forget_and_close(a, region->handle);
 	return 0;
 }
 
@@ -168,9 +170,9 @@ static int import_failed(struct accel *a, int error, int dmabuf)
 	return accel_failed(a, error, "importing a buffer");
 }
 
-int accel_region_import(struct device *d, int dmabuf, struct region *out)
+/* Who imports the same memory meanwhile is given the same handle, that one of us closes. */
+static int import_alone(struct accel *a, int dmabuf, struct region *out)
 {
-	struct accel *a = accel_of(d);
 	struct drm_prime_handle prime = {.fd = dmabuf};
 	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime);
 
@@ -183,7 +185,18 @@ int accel_region_import(struct device *d, int dmabuf, struct region *out)
 	 * and it stays until the context ends.
 	 */
 	if (!__atomic_load_n(&a->shared, __ATOMIC_RELAXED) &&
-	    !find_handle(a, prime.handle, false))
+	    find_handle(&a->handles, prime.handle) == a->handles.count)
 		close_handle(a, prime.handle);
+	return ret;
+}
+
+int accel_region_import(struct device *d, int dmabuf, struct region *out)
+{
+	struct accel *a = accel_of(d);
+	int ret;
+
+	pthread_mutex_lock(&a->handles.lock);
+	ret = import_alone(a, dmabuf, out);
+	pthread_mutex_unlock(&a->handles.lock);
 	return ret;
 }
