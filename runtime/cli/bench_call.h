@@ -44,6 +44,7 @@ extern const size_t bench_optimizer_count;
  * @step_depth: so, 0: what a soft one has
  * @shape: other than the workloads'
  * @device: instead of the soft device, or NULL
+ * @named: where @device may stand
  * @type: of drawn ids
  * @type_given: else ids of partitions have 32 bits, others 64
  * @costs: each option of partitions, too
@@ -56,6 +57,7 @@ struct bench_call {
 	double scale;
 	struct bench_shape shape;
 	const char *input, *device, *svg;
+	char named[256];
 	enum embeng_id_type type;
 	bool type_given, weights, costs;
 	uint64_t seed;

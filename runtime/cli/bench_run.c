@@ -162,16 +162,36 @@ static int take_threads(struct bench_call *call, const struct embeng_device_info
 	return 0;
 }
 
+/* A soft device whose cores nobody named has as many as there are threads asked for. */
+static const char *with_cores(struct bench_call *call, const char *device)
+{
+	const char *options = device + strlen("soft"), *before = ":";
+	int length;
+
+	if (!call->threads || strncmp(device, "soft", strlen("soft")) ||
+	    (*options && *options != ':') || strstr(options, "cores="))
+		return device;
+	if (*options)
+		before = options[1] ? "," : "";
+	length = snprintf(call->named, sizeof(call->named), "%s%scores=%d", device, before,
+			  call->threads);
+	return length < (int)sizeof(call->named) ? call->named : device;
+}
+
 /* A device that is named has its cores itself: the limits and the plan are to be of as many. */
 static int take_device(struct bench_call *call, const struct output *out)
 {
 	struct embeng_device_info info = {.size = sizeof(info)};
-	const char *named = device_choose(call->device);
-	int err = named ? device_probe(call->device, &info) : 0;
+	const char *given = call->device, *named = device_choose(given);
+	int err = 0;
 
+	if (named) {
+		call->device = with_cores(call, named);
+		/* Of a name from the environment the library says that it is. */
+		err = device_probe(call->device == named ? given : call->device, &info);
+	}
 	if (err)
 		return output_library_failure(out, err, device_hint);
-	call->device = named;
 	return take_threads(call, &info, out);
 }
 

@@ -51,6 +51,10 @@ document 'a device of two cores, its plan' "d['results'][0]['memory']['planned_b
 expect 'the same cores twice' 0 bench $small --op limits -d soft:cores=2 --threads 2 --json
 expect 'other cores than threads' 2 bench $small -d soft:cores=2 --threads 3
 says err 'other cores than threads, said' '--threads 3, but the device soft:cores=2[^ ]* has 2 cores'
+for device in soft soft: soft:variant=portable; do
+	expect "cores of $device" 0 bench $small --op limits -d $device --threads 2 --json
+	document "cores of $device, as many as threads" 'd["limits"][0]["threads"] == 2'
+done
 expect 'more threads than processors' 0 bench $small --op limits --threads 64 --json
 document 'more threads than processors, warned' 'any("64 threads share" in w for w in d["warnings"]) == (d["machine"]["cpus"] < 64)'
 expect 'another device' 0 bench $small --op fwd --device soft:cores=1,memory=64M,variant=portable --json
