@@ -101,11 +101,12 @@ static int check_caps(struct embeng_device *ed)
 	const struct embeng_caps *caps = &ed->caps;
 	u64 room = pci_resource_len(ed->pci, EMBENG_BAR_DOORBELLS) / ed->doorbell_stride;
 
+	room = min_t(u64, room, EMBENG_QUEUES_MAX);
 	if (caps->interface_major != EMBENG_INTERFACE_MAJOR || caps->queues < 2 ||
-	    caps->queues > min_t(u64, room, EMBENG_QUEUES_MAX) || !caps->contexts || !caps->regions || !caps->vectors) {
+	    caps->queues > room || !caps->contexts || !caps->regions || !caps->vectors) {
 		drm_err(&ed->drm,
-			"firmware says interface %u.%u, %u queues (room for %llu, at most %u), %u contexts, %u regions, %u vectors\n",
-			caps->interface_major, caps->interface_minor, caps->queues, room, EMBENG_QUEUES_MAX,
+			"firmware says interface %u.%u, %u queues (room for %llu), %u contexts, %u regions, %u vectors\n",
+			caps->interface_major, caps->interface_minor, caps->queues, room,
 			caps->contexts, caps->regions, caps->vectors);
 		return -EPROTO;
 	}

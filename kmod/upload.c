@@ -80,7 +80,8 @@ static int replace(struct embeng_device *ed)
 	ret = embeng_device_reset(ed) ?: embeng_boot_image(ed, &ed->fresh);
 	if (!ret)
 		swap(ed->image, ed->fresh);
-	embeng_reset_after(ed, ret ? embeng_reset_revive(ed) : 0, EMBENG_ACCEL_RESET_ENGINE, &wanted);
+	embeng_reset_after(ed, ret ? embeng_reset_revive(ed) : 0, EMBENG_ACCEL_RESET_ENGINE,
+			   &wanted);
 	return ret;
 }
 

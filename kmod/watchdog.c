@@ -227,7 +227,7 @@ static void act_on_queues(struct embeng_device *ed)
 
 static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
 {
-	/* What a broken bus makes of a device is for embeng_error_handlers, while they are at it. */
+	/* What a broken bus makes of a device is for embeng_error_handlers, until they fail. */
 	if (v->hang.cause == EMBENG_ACCEL_CAUSE_BUS)
 		embeng_reset_gone(ed, "its bus does not recover");
 	else if (pci_channel_offline(ed->pci))
