@@ -178,10 +178,19 @@ int session_start(struct embeng *e)
 	return ret;
 }
 
+/* Never fed, nor is its first batch on its way: that lets go of the lock while it is copied. */
+static bool is_unused(const struct embeng *e, const struct replica *r)
+{
+	for (uint32_t i = 0; r->started && i < e->slot_count; i++)
+		if (r->training[i].state != SLOT_FREE || r->serving[i].state != SLOT_FREE)
+			return false;
+	return !r->order;
+}
+
 void session_share(struct embeng *e)
 {
 	for (uint32_t i = 0; i < e->replica_count; i++)
-		if (!e->replicas[i].order)
+		if (is_unused(e, &e->replicas[i]))
 			stop_replica(e, &e->replicas[i]);
 	e->shared = true;
 }

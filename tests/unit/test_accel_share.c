@@ -72,6 +72,44 @@ START_TEST(two_handles_give_the_bits_of_one)
 }
 END_TEST
 
+static struct {
+	struct embeng *e;
+	int fd;
+} shared;
+
+static void share_meanwhile(unsigned long request, const void *arg)
+{
+	(void)arg;
+	fake.before = NULL;
+	ck_assert_uint_eq(request, DRM_IOCTL_EMBENG_BO_CREATE);
+	shared.fd = embeng_export(shared.e);
+}
+
+/* The memory of a replica's first batch is being made when the context is shared. */
+START_TEST(a_first_batch_keeps_its_replica)
+{
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *other;
+
+	fake_install();
+	shared.e = open_on(FAKE_NODE, 2);
+	fake.before = share_meanwhile;
+	ck_assert_int_eq(enqueue_bags(shared.e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_ptr_null(fake.before);
+	ck_assert_int_ge(shared.fd, 0);
+	fake_close_descriptor(shared.fd);
+	other = attach_to(shared.e, 2);
+	look_up(other, 1);
+	ck_assert_int_eq(embeng_dequeue(shared.e, 0, -1, &a), 0);
+	ck_assert_int_eq(apply_ones(shared.e, 0), 0);
+	ck_assert_int_eq(apply_ones(other, 1), 0);
+	ck_assert_int_eq(embeng_flush(shared.e, -1), 0);
+	embeng_close(other);
+	embeng_close(shared.e);
+	nothing_left();
+}
+END_TEST
+
 START_TEST(names_the_missing_part)
 {
 	struct embeng *first, *second;
@@ -284,7 +322,8 @@ START_TEST(undoes_an_import)
 }
 END_TEST
 
-RUN_SUITE("accel_share", two_handles_give_the_bits_of_one, names_the_missing_part,
+RUN_SUITE("accel_share", two_handles_give_the_bits_of_one, a_first_batch_keeps_its_replica,
+	  names_the_missing_part,
 	  a_loss_names_the_device,
 	  refuses_what_cannot_be_shared, attaches_only_to_a_live_context,
 	  exports_what_it_gave_out, imports_what_was_exported, undoes_an_import)

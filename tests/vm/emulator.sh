@@ -189,7 +189,7 @@ power()
 strike_second()
 {
 	while [ -e "$folder/striking" ]; do
-		for word in nonfatal fatal permanent; do
+		for word in nonfatal fatal abandoned permanent; do
 			echo $word >"$debug/1/bus_error"
 		done
 	done 2>/dev/null
@@ -284,7 +284,7 @@ for mode in iommu=0 iommu=1; do
 		grep -qx 0 /sys/kernel/debug/embeng_emu/0/unmapped_in_use
 	check "$mode: rmmod with an open file" unload_while_open
 done
-for word in nonfatal fatal permanent; do
+for word in nonfatal fatal abandoned permanent; do
 	load
 	check "gone for good, $word: the driver loads" insmod "$driver"
 	check "gone for good, $word: it answers all ones" gone_for_good
