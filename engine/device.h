@@ -215,6 +215,7 @@ struct engine {
 	bool stopping;
 	bool sleeping; /* the service thread, about to wait for the bell */
 	bool busy;     /* a thread is in model_run() */
+	bool cut_off;  /* from the host's memory */
 	struct embeng_caps caps;
 	u32 inline_bytes;
 	u32 heartbeat_ms;

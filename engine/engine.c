@@ -95,6 +95,8 @@ static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = registers_step(e);
 
+	if (e->cut_off)
+		return moved;
 	if (!(e->steps++ % LOOKS))
 		heartbeat(e, port_now_ns());
 	moved |= admin_step(e);
@@ -110,7 +112,8 @@ static int run(struct engine *engine, enum engine_run_mode mode)
 	began = port_now_ns();
 	while (moved < STEPS_MOST && step(engine, mode, &away_ns))
 		moved++;
-	report_all(engine, moved == STEPS_MOST);
+	if (!engine->cut_off)
+		report_all(engine, moved == STEPS_MOST);
 	/* A look that finds nothing takes no time. */
 	now = moved ? port_now_ns() : began;
 	heartbeat(engine, now);
@@ -128,6 +131,13 @@ int engine_run(struct engine *engine, enum engine_run_mode mode)
 	moved = run(engine, mode);
 	port_unlock(engine->lock);
 	return moved;
+}
+
+void engine_bus(struct engine *engine, bool there)
+{
+	port_lock(engine->lock);
+	engine->cut_off = !there;
+	port_unlock(engine->lock);
 }
 
 /* Of what any queue has been given. The last look at each came after its doorbell. */

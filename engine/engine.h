@@ -81,6 +81,16 @@ enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_SMALL, ENGINE_RUN_ALL };
 int engine_run(struct engine *engine, enum engine_run_mode mode);
 
 /**
+ * engine_bus() - the host takes its memory from the device, or gives it back
+ * @there: it is reached; so it begins
+ *
+ * Without it registers are answered, resets included, and nothing else goes on: commands, life
+ * signs in rings and completions of what a reset aborts stay away. Between calls of
+ * engine_run(), of which there is one at a time.
+ */
+void engine_bus(struct engine *engine, bool there);
+
+/**
  * engine_give() - a doorbell was written by this thread
  *
  * Takes what was submitted, runs what is small, and wakes the service thread for the rest.

@@ -26,7 +26,7 @@ static void attend(struct engine *e, u32 beat)
 	for (i = 0; i < e->order_count; i++) {
 		struct queue *q = e->order[i];
 
-		if (!q->stalled)
+		if (!q->stalled && !e->cut_off)
 			EMBENG_STORE_RELEASE(&queue_header(q)->heartbeat, beat);
 		waits |= waits_for_time(q);
 	}

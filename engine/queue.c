@@ -203,18 +203,12 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 	return EMBENG_STATUS_OK;
 }
 
-static void die(struct queue *q)
-{
-	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
-	ring_interrupt_if_armed(q);
-}
-
 void queue_kill(struct queue *q, bool lost)
 {
 	q->dying = true;
 	q->lost = lost;
 	if (lost && !q->context)
-		die(q);
+		ring_die(q);
 }
 
 static void give_up(struct queue *q, struct command *command)
@@ -239,7 +233,7 @@ bool queue_reap(struct queue *q)
 	ring_flush(q);
 	/* Who sees that it is dead has all completions before him. */
 	if (q->lost)
-		die(q);
+		ring_die(q);
 	leave_order(e, q);
 	e->queues[q->number] = NULL;
 	queue_free(q);

@@ -34,7 +34,7 @@ static u64 strikes(const struct queue *q, enum port_fault fault)
 
 static void publish(struct queue *q)
 {
-	if (q->publish_ns && q->publish_ns > port_now_ns())
+	if (q->engine->cut_off || (q->publish_ns && q->publish_ns > port_now_ns()))
 		return;
 	q->publish_ns = 0;
 	q->late = false;
@@ -46,7 +46,7 @@ static void publish(struct queue *q)
 
 void ring_publish_done(struct queue *q)
 {
-	if (!q->publish_ns)
+	if (!q->publish_ns && !q->engine->cut_off)
 		EMBENG_STORE_RELEASE(&queue_header(q)->done, q->completed);
 }
 
@@ -98,6 +98,14 @@ u32 ring_space(struct queue *q)
 	return q->layout.cq_entries - (q->cq_tail - q->cq_head_seen);
 }
 
+void ring_die(struct queue *q)
+{
+	if (q->engine->cut_off)
+		return;
+	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
+	interrupt(q, true);
+}
+
 void ring_interrupt_if_armed(struct queue *q)
 {
 	interrupt(q, true);
@@ -123,7 +131,9 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 	}
 	if (seen_ns > q->publish_ns)
 		q->publish_ns = seen_ns;
-	memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy, sizeof(copy));
+	if (!q->engine->cut_off)
+		memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy,
+		       sizeof(copy));
 	q->cq_tail++;
 	publish(q);
 }

@@ -69,6 +69,19 @@ int embeng_device_reset(struct embeng_device *ed)
 }
 
 /**
+ * embeng_device_cut_off() - take the bus away
+ * @ed: device
+ *
+ * It reaches no memory after this, whatever it does.
+ */
+void embeng_device_cut_off(struct embeng_device *ed)
+{
+	pci_clear_master(ed->pci);
+	if (!pci_wait_for_pending_transaction(ed->pci))
+		drm_warn(&ed->drm, "what the device had begun on the bus does not end\n");
+}
+
+/**
  * embeng_device_silence() - the device reaches no memory after this
  * @ed: device
  *
@@ -80,7 +93,7 @@ void embeng_device_silence(struct embeng_device *ed)
 		return;
 	if (embeng_read32(ed, EMBENG_REG_MAGIC) != EMBENG_DEVICE_MAGIC || embeng_device_reset(ed))
 		drm_warn(&ed->drm, "the device does not answer, its bus access is taken away\n");
-	pci_clear_master(ed->pci);
+	embeng_device_cut_off(ed);
 }
 
 static int check_doorbells(struct embeng_device *ed)

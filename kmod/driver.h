@@ -269,6 +269,7 @@ int embeng_device_map(struct embeng_device *ed);
 int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value);
 int embeng_device_wait_rom(struct embeng_device *ed);
 int embeng_device_reset(struct embeng_device *ed);
+void embeng_device_cut_off(struct embeng_device *ed);
 void embeng_device_silence(struct embeng_device *ed);
 
 /* All ones is what a bus says of a function that is not there. */

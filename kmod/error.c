@@ -39,7 +39,7 @@ static void go_offline(struct embeng_device *ed)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return;
-	pci_clear_master(ed->pci);
+	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->offline, true);
 }
 
@@ -85,8 +85,6 @@ static pci_ers_result_t slot_reset(struct pci_dev *pci)
 	if (embeng_gone(ed))
 		return PCI_ERS_RESULT_DISCONNECT;
 	WRITE_ONCE(ed->offline, false);
-	pci_load_saved_state(pci, ed->pci_state);
-	pci_restore_state(pci);
 	embeng_reset_before(ed, &bus);
 	ed->resets.functions++;
 	embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION, &bus);

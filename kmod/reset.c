@@ -170,6 +170,13 @@ int embeng_reset_save(struct embeng_device *ed)
 	return devm_add_action_or_reset(&ed->pci->dev, free_state, ed->pci_state);
 }
 
+/* As it was set up: what it is now may be what a lost link left of it. */
+static void restore_config(struct embeng_device *ed)
+{
+	pci_load_saved_state(ed->pci, ed->pci_state);
+	pci_restore_state(ed->pci);
+}
+
 static int reset_function(struct embeng_device *ed)
 {
 	int ret;
@@ -177,9 +184,7 @@ static int reset_function(struct embeng_device *ed)
 	ed->resets.functions++;
 	trace_embeng_reset("function", ed->resets.sequence);
 	ret = pcie_flr(ed->pci);
-	/* As it was set up: what it is now may be what a lost link left of it. */
-	pci_load_saved_state(ed->pci, ed->pci_state);
-	pci_restore_state(ed->pci);
+	restore_config(ed);
 	return ret ?: embeng_boot(ed);
 }
 
@@ -187,7 +192,7 @@ static int reset_function(struct embeng_device *ed)
  * embeng_reset_revive() - boot a device that may be in ROM, or run as if nothing were
  * @ed: device, under reset_lock, written
  *
- * What does not boot is tried once more as a function.
+ * It has the bus back when it runs no more. What does not boot is tried once more as a function.
  *
  * Return: 0, or why it did not come back.
  */
@@ -197,14 +202,17 @@ int embeng_reset_revive(struct embeng_device *ed)
 
 	if (embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
 		ret = embeng_device_reset(ed);
-	ret = ret ?: embeng_boot(ed);
+	if (!ret) {
+		restore_config(ed);
+		ret = embeng_boot(ed);
+	}
 	return ret && !embeng_gone(ed) && embeng_present(ed) ? reset_function(ed) : ret;
 }
 
 static void wedge(struct embeng_device *ed)
 {
 	drm_err(&ed->drm, "the device does not come back, bind the driver anew\n");
-	pci_clear_master(ed->pci);
+	embeng_device_cut_off(ed);
 	ed->resets.wedged = 1;
 	WRITE_ONCE(ed->gone, true);
 }
@@ -234,7 +242,7 @@ static void let_go(struct embeng_device *ed)
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
 	/* What was thought gone may be back in a moment, and what it reached is freed then. */
-	pci_clear_master(ed->pci);
+	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->gone, true);
 	WRITE_ONCE(ed->resetting, true);
 	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);

@@ -209,6 +209,18 @@ static bool reachable(const struct emu *emu, unsigned int devfn, int where, int 
 	       !READ_ONCE(emu->absent) && !READ_ONCE(emu->gone);
 }
 
+/* Without the bus: transactions that were begun with it are under way. */
+static u32 pending(const struct emu *emu, int where, int size)
+{
+	int at = CAP_EXP + PCI_EXP_DEVSTA - where;
+
+	if (at < 0 || at >= size || emu_config_bus_master(emu))
+		return 0;
+	/* Pairs with run_engine(). */
+	smp_mb();
+	return smp_load_acquire(&emu->on_bus) ? PCI_EXP_DEVSTA_TRPND << 8 * at : 0;
+}
+
 static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *value)
 {
 	struct emu *emu = emu_of_bus(bus);
@@ -218,7 +230,7 @@ static int config_read(struct pci_bus *bus, unsigned int devfn, int where, int s
 		return PCIBIOS_DEVICE_NOT_FOUND;
 	}
 	guard(emu_lock)(&emu->config.lock);
-	*value = emu_config_get(emu, where, size);
+	*value = emu_config_get(emu, where, size) | pending(emu, where, size);
 	return PCIBIOS_SUCCESSFUL;
 }
 

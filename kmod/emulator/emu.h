@@ -123,6 +123,7 @@ struct emu_msix {
  * @pages: with an IOMMU, by page frame: mappings, and views that the device has
  * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
+ * @on_bus: the engine runs, and may be at memory
  * @absent: config space answers all ones until the reset is over
  * @faults: by enum port_fault and enum emu_fault: which are armed, and when they strike
  * @debugfs: its folder
@@ -149,6 +150,7 @@ struct emu {
 	struct xarray pages;
 	u64 unmapped_in_use;
 	bool reset_wanted;
+	bool on_bus;
 	bool absent;
 	struct emu_fault_setting faults[EMU_FAULTS];
 	struct dentry *debugfs;

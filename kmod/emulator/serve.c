@@ -147,6 +147,20 @@ void emu_serve_booting(struct emu *emu)
 		schedule_timeout_idle(1);
 }
 
+/* Who takes the bus away sees in config space when this has ended. */
+static bool run_engine(struct emu *emu)
+{
+	bool moved;
+
+	WRITE_ONCE(emu->on_bus, true);
+	/* Pairs with pending(): either this sees no master, or that sees this. */
+	smp_mb();
+	engine_bus(emu->engine, emu_config_bus_master(emu));
+	moved = engine_run(emu->engine, ENGINE_RUN_ALL);
+	smp_store_release(&emu->on_bus, false);
+	return moved;
+}
+
 static bool look(struct emu *emu)
 {
 	if (emu->gone)
@@ -160,7 +174,7 @@ static bool look(struct emu *emu)
 	emu_msix_replay(emu);
 	if (!emu->engine || emu_config_asleep(emu))
 		return false;
-	return engine_run(emu->engine, ENGINE_RUN_ALL);
+	return run_engine(emu);
 }
 
 static int serve(void *data)

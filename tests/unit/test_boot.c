@@ -314,6 +314,46 @@ START_TEST(a_config_outside_its_limits_is_refused)
 }
 END_TEST
 
+/* Rings of @rig as they are now, in memory to be freed. */
+static u8 *rings_of(const struct rig *rig, const struct rig_queue *q)
+{
+	u8 *all = malloc(rig->admin.layout.size + q->layout.size);
+
+	memcpy(all, rig->admin.ring, rig->admin.layout.size);
+	memcpy(all + rig->admin.layout.size, q->ring, q->layout.size);
+	return all;
+}
+
+/* It answers its registers, and touches nothing that the host may have given to others. */
+START_TEST(without_the_bus_no_memory_is_reached)
+{
+	struct rig *rig = rig_new(1, 0);
+	struct rig_queue *q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	struct embeng_cmd later = { .opcode = EMBENG_OP_NOP,
+				    .arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT };
+	struct embeng_cmd cmd = { .opcode = EMBENG_OP_NOP };
+	u8 *before, *after;
+	u32 beat;
+
+	rig_submit(q, &later);
+	engine_run(rig->engine, ENGINE_RUN_ALL);
+	ck_assert_uint_eq(((struct embeng_ring_header *)(q->ring + q->layout.header))->sq_head, 1);
+	rig_submit(q, &cmd);
+	before = rings_of(rig, q);
+	engine_bus(rig->engine, false);
+	beat = reg_read32(rig->engine, EMBENG_REG_HEARTBEAT);
+	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) == beat)
+		engine_run(rig->engine, ENGINE_RUN_ALL);
+	rig_warm_reset(rig);
+	after = rings_of(rig, q);
+	ck_assert_mem_eq(before, after, rig->admin.layout.size + q->layout.size);
+	ck_assert_uint_eq(reg_read32(rig->engine, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
+	free(before);
+	free(after);
+	rig_free(rig);
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_test(t, boots_and_says_what_it_can_do);
@@ -329,6 +369,7 @@ static void add(TCase *t)
 	tcase_add_loop_test(t, a_warm_reset_keeps_nothing, 0, 2);
 	tcase_add_test(t, rollback_is_refused_after_a_newer_minimum);
 	tcase_add_test(t, the_heart_beats);
+	tcase_add_test(t, without_the_bus_no_memory_is_reached);
 	tcase_add_test(t, a_config_outside_its_limits_is_refused);
 }
 
