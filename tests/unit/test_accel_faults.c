@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Commands that fail, end late or end badly, on queues of the driver. */
 #define _GNU_SOURCE /* pthread_timedjoin_np */
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "accel_help.h"
+#include "descriptors.h"
 #include "suite.h"
 
 #define VALIDATED FAKE_NODE ",path=validated"
@@ -141,18 +141,6 @@ START_TEST(no_update_passes_a_gate_shut_meanwhile)
 	nothing_left();
 }
 END_TEST
-
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 START_TEST(a_released_view_keeps_no_descriptor)
 {

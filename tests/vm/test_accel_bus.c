@@ -6,6 +6,17 @@
 
 #define BUS_ERROR "/sys/kernel/debug/embeng_emu/0/bus_error"
 
+/* The driver has given the device up, and finds it again. */
+static void expect_given_up(void)
+{
+	await_end(POLLHUP);
+	told_rung("none", "gone");
+	expect_gone();
+	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
+	accel_write("/sys/bus/pci/rescan", "1");
+	accel_works();
+}
+
 /* Nobody is harmed by what is corrected. */
 START_TEST(test_bus_error)
 {
@@ -57,12 +68,7 @@ START_TEST(test_bus_error_without_end)
 	unbind.index = key.index;
 	unbind.generation = key.generation;
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_UNBIND, &unbind), 0);
-	await_end(POLLHUP);
-	told_rung("none", "gone");
-	expect_gone();
-	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
-	accel_write("/sys/bus/pci/rescan", "1");
-	accel_works();
+	expect_given_up();
 }
 END_TEST
 
@@ -71,12 +77,7 @@ START_TEST(test_permanent_bus_error)
 	give_work();
 	sleep(1);
 	accel_write(BUS_ERROR, "permanent");
-	await_end(POLLHUP);
-	told_rung("none", "gone");
-	expect_gone();
-	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
-	accel_write("/sys/bus/pci/rescan", "1");
-	accel_works();
+	expect_given_up();
 	expect_gone();
 }
 END_TEST

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Fences of the library: a lookup's sync_file, and gradients that wait for another device's. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -12,6 +11,7 @@
 
 #include <xf86drm.h>
 
+#include "../unit/descriptors.h"
 #include "../unit/session_help.h"
 #include "../unit/suite.h"
 #include "vgem.h"
@@ -187,18 +187,6 @@ START_TEST(test_a_missing_part_is_named)
 	ck_assert_uint_eq(a.step, 2);
 }
 END_TEST
-
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 /* Views end while the engine may still write them, and their fences with them. */
 START_TEST(test_views_end_early)
