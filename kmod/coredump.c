@@ -144,7 +144,7 @@ static void print(struct embeng_device *ed, const struct embeng_hang *hang, stru
  * @ed: device, there; under reset_lock
  * @hang: why
  *
- * One is kept until somebody reads it or five minutes are over; later ones are dropped.
+ * One is kept until somebody writes to it or five minutes are over; later ones are dropped.
  */
 void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
 {
