@@ -175,12 +175,12 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 	void *copy;
 	int ret;
 
-	/* A boot that failed before has taken it away. */
-	pci_set_master(ed->pci);
 	ed->firmware_version = 0;
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
+	/* Not before: a device that was left running is at work for memory that is others' now. */
+	pci_set_master(ed->pci);
 	copy = image_memory(ed, image->length, &dma);
 	if (!copy)
 		return -ENOMEM;

@@ -77,7 +77,7 @@ int embeng_device_reset(struct embeng_device *ed)
 void embeng_device_cut_off(struct embeng_device *ed)
 {
 	pci_clear_master(ed->pci);
-	if (!pci_wait_for_pending_transaction(ed->pci))
+	if (pci_device_is_present(ed->pci) && !pci_wait_for_pending_transaction(ed->pci))
 		drm_warn(&ed->drm, "what the device had begun on the bus does not end\n");
 }
 
@@ -161,6 +161,5 @@ int embeng_device_map(struct embeng_device *ed)
 	if (ret)
 		return dev_err_probe(dev, ret, "no 64-bit DMA\n");
 	dma_set_max_seg_size(dev, UINT_MAX);
-	pci_set_master(ed->pci);
 	return settle(ed);
 }

@@ -142,9 +142,14 @@ void emu_serve_booting(struct emu *emu)
 
 	if (emu_fault(emu, EMU_FAULT_FIRMWARE_DIES, 0))
 		ns = U64_MAX;
+	/* What it reads then it asks config space for. */
+	WRITE_ONCE(emu->on_bus, false);
 	while (ktime_get_ns() - began < ns && !kthread_should_stop() &&
 	       !READ_ONCE(emu->reset_wanted))
 		schedule_timeout_idle(1);
+	WRITE_ONCE(emu->on_bus, true);
+	/* Pairs with pending(). */
+	smp_mb();
 }
 
 /* Who takes the bus away sees in config space when this has ended. */
