@@ -407,8 +407,12 @@ struct embeng_activations {
 /**
  * embeng_dequeue() - the replica's oldest batch that was not dequeued
  *
+ * A training lookup that the device fails takes its step back, and those that the replica was
+ * given behind it fail with -EPROTO (EMBENG_STATUS_STEP_ORDER): the same batches may be enqueued
+ * again.
+ *
  * Return: 0, -EPROTO when nothing is enqueued, -ETIME naming what is missing
- * ("step 12: gradients of replica 1").
+ * ("step 12: gradients of replica 1"), -EIO when the device failed it.
  */
 EMBENG_API int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 			      struct embeng_activations *activations);

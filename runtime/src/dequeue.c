@@ -53,6 +53,7 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 	fence_forget(slot);
 	slot->state = SLOT_FREE;
 	ret = session_aborted(e, &slot->lookup);
+	ret = ret ? ret : session_withdrawn(slot);
 	return ret ? ret : command_error("lookup", &slot->lookup.answer);
 }
 

@@ -49,6 +49,7 @@ struct slot {
 	struct output *resolved;   /* [features] */
 	struct array *arrays;	   /* offsets, ids, weights of features, then those of stacks */
 	struct pins input_pins, gradient_pins;
+	bool withdrawn; /* a lookup of a step before failed, so this one will */
 	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
 };
 
@@ -157,6 +158,9 @@ int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradi
  */
 int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
 	       uint32_t *rates);
+
+/* step.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again. */
+int session_withdrawn(const struct slot *slot);
 
 /* dequeue.c: until the lookup is done; what failed frees its slot. */
 int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);

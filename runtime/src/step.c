@@ -115,13 +115,34 @@ static int wait_for_depth(struct embeng *e, struct slot *slot, struct deadline d
 		    slot->step, slot->replica, e->depth, missing);
 }
 
+/* The engine forgets it with all that its replica gave after it: the step is given again. */
+static void withdraw(struct slot *failed)
+{
+	struct replica *r = &failed->e->replicas[failed->replica];
+
+	r->looked_up = failed->step - 1;
+	for (uint32_t i = 0; i < failed->e->slot_count; i++)
+		if (r->training[i].state != SLOT_FREE && r->training[i].step > failed->step)
+			r->training[i].withdrawn = true;
+}
+
+int session_withdrawn(const struct slot *slot)
+{
+	if (!slot->withdrawn)
+		return 0;
+	return error_set(-EPROTO, EMBENG_STATUS_STEP_ORDER,
+			 "step %" PRIu64 " of replica %u: the lookup of a step before it failed; "
+			 "enqueue again what was enqueued since", slot->step, slot->replica);
+}
+
 static void lookup_done(struct request *request, void *arg)
 {
 	struct slot *slot = arg;
 
-	(void)request;
 	if (slot->mode == EMBENG_INFERENCE)
 		gate_leave(slot->e);
+	else if (request->status && !slot->withdrawn)
+		withdraw(slot);
 }
 
 static bool is_accepted(struct embeng *e, void *arg)
@@ -151,18 +172,22 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 		.after = train ? 0 : after,
 		.desc = *descriptor,
 	};
-	int ret;
+	int ret = session_withdrawn(slot);
 
+	if (ret)
+		return ret;
 	slot->lookup.complete = lookup_done;
 	slot->lookup.arg = slot;
+	if (train)
+		r->looked_up = slot->step;
 	ret = submit(e, train ? &r->input : &r->inference, &cmd, &slot->lookup);
 	/* What was not submitted will not be done, either. */
 	if (ret && !train)
 		gate_leave(e);
+	if (ret && train && !slot->withdrawn)
+		r->looked_up = slot->step - 1;
 	if (ret)
 		return ret;
-	if (train)
-		r->looked_up = slot->step;
 	pthread_mutex_unlock(&e->lock);
 	e->device->ops->give(e->device);
 	pthread_mutex_lock(&e->lock);
@@ -170,9 +195,9 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	ret = wait_until(e, is_accepted, &slot->lookup, deadline_never());
 	ret = ret ? ret : session_aborted(e, &slot->lookup);
 	if (!ret && slot->lookup.status)
+		ret = session_withdrawn(slot);
+	if (!ret && slot->lookup.status)
 		ret = lookup_error(e, b, &slot->lookup.answer);
-	if (ret && train)
-		r->looked_up = slot->step - 1;
 	return ret;
 }
 
@@ -221,6 +246,7 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 	slot->mode = b->mode;
 	slot->replica = b->replica;
 	slot->step = b->mode == EMBENG_TRAIN ? r->looked_up + 1 : 0;
+	slot->withdrawn = false;
 	slot->state = SLOT_LOOKUP;
 	ret = enqueue_into(e, slot, b, deadline);
 	unpin_all(&slot->input_pins);

@@ -229,6 +229,35 @@ START_TEST(a_failed_lookup_lets_go_of_gradients)
 }
 END_TEST
 
+/* A step that the device failed is open again, and those that were given behind it with it. */
+START_TEST(a_failed_lookup_is_given_again)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a;
+
+	take(EMBENG_QUEUE_INPUT);
+	close(begin_view(e, EMBENG_TRAIN, &a));
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_HUNG);
+	ck_assert_int_eq(apply_ones(e, 0), -EIO);
+	expect_text("no progress");
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), -EPROTO);
+	expect_text("step 2 of replica 0: the lookup of a step before it failed");
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_OK);
+	for (uint64_t step = 1; step <= 2; step++) {
+		ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
+		ck_assert_uint_eq(a.step, step);
+	}
+	close(begin_view(e, EMBENG_TRAIN, &a));
+	ck_assert_uint_eq(a.step, 3);
+	fake_finish(EMBENG_QUEUE_INPUT, EMBENG_STATUS_OK);
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
@@ -237,6 +266,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, release_tells_of_a_lookup_that_failed);
 	tcase_add_test(tc, a_reset_while_the_model_is_loaded);
 	tcase_add_test(tc, a_failed_lookup_lets_go_of_gradients);
+	tcase_add_test(tc, a_failed_lookup_is_given_again);
 }
 
 int main(void)

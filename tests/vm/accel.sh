@@ -149,7 +149,7 @@ for path in mapped validated; do
 	program $path vm/vm-share 2
 	program $path vm/vm-session 11
 	program $path vm/vm-import 4
-	program $path vm/vm-rescue 5
+	program $path vm/vm-rescue 6
 	# Of the library, written for any device.
 	program $path unit-test_session 8
 	program $path unit-test_gradients 11

@@ -156,6 +156,27 @@ START_TEST(test_a_hung_command_is_told)
 }
 END_TEST
 
+/* The step of a lookup that the device failed is open again: nothing but time is lost. */
+START_TEST(test_a_failed_lookup_is_given_again)
+{
+	struct embeng *e = open_on(device_name(), ROWS), *soft = open_on("soft:cores=1", ROWS);
+	struct embeng_activations a = {.size = sizeof(a)};
+	int ret;
+
+	train(e, 0, 2);
+	train(soft, 0, 2);
+	fault_arm("dma_error", 1);
+	ret = enqueue(e, 2);
+	ret = ret ? ret : embeng_dequeue(e, 0, -1, &a);
+	ck_assert_int_eq(ret, -EIO);
+	train(e, 2, 3);
+	train(soft, 2, 3);
+	same_rows(e, soft);
+	embeng_close(e);
+	embeng_close(soft);
+}
+END_TEST
+
 /* Nobody waits for ever for what was completed under another name. */
 START_TEST(test_a_corrupt_completion_is_told)
 {
@@ -256,6 +277,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_a_hung_command_is_told);
+	tcase_add_test(tcase, test_a_failed_lookup_is_given_again);
 	tcase_add_test(tcase, test_a_corrupt_completion_is_told);
 	tcase_add_test(tcase, test_a_lost_device_says_why);
 	tcase_add_test(tcase, test_a_loss_outweighs_a_failed_update);
