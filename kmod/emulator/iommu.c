@@ -72,12 +72,14 @@ static void unmap_range(struct emu *emu, dma_addr_t iova, size_t size)
 {
 	phys_addr_t start = iova & ~IOVA_BASE;
 	unsigned long pfn, flags, held = 0;
+	/* Without the bus it reaches nothing by the views that it has. */
+	bool reaches = emu_config_bus_master(emu) || READ_ONCE(emu->on_bus);
 
 	xa_lock_irqsave(&emu->pages, flags);
 	for (pfn = PFN_DOWN(start); pfn < PFN_UP(start + size); pfn++) {
 		unsigned long entry = take(emu, pfn, ONE_MAPPING);
 
-		if (entry && !mappings(entry))
+		if (reaches && entry && !mappings(entry))
 			held++;
 	}
 	emu->unmapped_in_use += held;

@@ -42,9 +42,20 @@ static int late(struct embeng *e, const struct slot *slot)
 	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
 }
 
+/* Behind an update that failed no lookup is ever done. */
+static bool is_decided(struct embeng *e, void *arg)
+{
+	const struct request *lookup = arg;
+
+	return lookup->done || e->failed;
+}
+
 int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 {
-	int ret = wait_done(e, &slot->lookup, deadline);
+	int ret = wait_until(e, is_decided, &slot->lookup, deadline);
+
+	if (!ret && !slot->lookup.done)
+		return session_failed(e);
 
 	if (ret == -ETIME)
 		return late(e, slot);

@@ -258,6 +258,23 @@ START_TEST(a_failed_lookup_is_given_again)
 }
 END_TEST
 
+/* The lookup behind an update that failed waits for it in the engine for ever. */
+START_TEST(a_failed_update_ends_who_waits_for_a_lookup)
+{
+	struct embeng *e = open_validated();
+	struct embeng_activations a = {.size = sizeof(a)};
+
+	take(EMBENG_QUEUE_GRADIENT);
+	train_step(e, 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);
+	fake_finish(EMBENG_QUEUE_GRADIENT, EMBENG_STATUS_INTERNAL);
+	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), -EIO);
+	expect_text("step 1: update");
+	embeng_close(e);
+	nothing_left();
+}
+END_TEST
+
 static void add(TCase *tc)
 {
 	tcase_add_test(tc, a_lookup_that_was_not_submitted);
@@ -267,6 +284,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, a_reset_while_the_model_is_loaded);
 	tcase_add_test(tc, a_failed_lookup_lets_go_of_gradients);
 	tcase_add_test(tc, a_failed_lookup_is_given_again);
+	tcase_add_test(tc, a_failed_update_ends_who_waits_for_a_lookup);
 }
 
 int main(void)
