@@ -321,6 +321,7 @@ void embeng_reset_gone(struct embeng_device *ed, const char *why);
 void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang);
 int embeng_reset_revive(struct embeng_device *ed);
+void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang);
 void embeng_reset_give_up(struct embeng_device *ed);
 void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 		       const struct embeng_hang *hang);

@@ -85,9 +85,7 @@ static pci_ers_result_t slot_reset(struct pci_dev *pci)
 	if (embeng_gone(ed))
 		return PCI_ERS_RESULT_DISCONNECT;
 	WRITE_ONCE(ed->offline, false);
-	embeng_reset_before(ed, &bus);
-	ed->resets.functions++;
-	embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION, &bus);
+	embeng_reset_found(ed, &bus);
 	return embeng_gone(ed) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 

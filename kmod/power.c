@@ -72,10 +72,7 @@ static int embeng_resume(struct device *dev)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (!embeng_gone(ed) && !kept_state(ed)) {
 		drm_info(&ed->drm, "the device lost its state while the system slept\n");
-		embeng_reset_before(ed, &asleep);
-		ed->resets.functions++;
-		embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION,
-				   &asleep);
+		embeng_reset_found(ed, &asleep);
 	}
 	return 0;
 }

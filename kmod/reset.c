@@ -263,19 +263,6 @@ void embeng_reset_gone(struct embeng_device *ed, const char *why)
 	let_go(ed);
 }
 
-/* Return: the rung that brought it back, or the last one. */
-static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_rung rung,
-				    int *booted)
-{
-	if (rung == EMBENG_ACCEL_RESET_ENGINE) {
-		*booted = reset_engine(ed);
-		if (!*booted)
-			return rung;
-	}
-	*booted = reset_function(ed);
-	return EMBENG_ACCEL_RESET_FUNCTION;
-}
-
 /**
  * embeng_reset_climb() - take rungs until the device runs again
  * @ed: device, under reset_lock, written; embeng_reset_before() has been called
@@ -285,10 +272,27 @@ static enum embeng_accel_rung climb(struct embeng_device *ed, enum embeng_accel_
 void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang)
 {
-	int booted;
+	int booted = -EIO;
 
-	rung = climb(ed, rung, &booted);
+	if (rung == EMBENG_ACCEL_RESET_ENGINE)
+		booted = reset_engine(ed);
+	if (booted) {
+		rung = EMBENG_ACCEL_RESET_FUNCTION;
+		booted = reset_function(ed);
+	}
 	embeng_reset_after(ed, booted, rung, hang);
+}
+
+/**
+ * embeng_reset_found() - something else has reset the function, or should have
+ * @ed: device, under reset_lock, written
+ * @hang: why
+ */
+void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang)
+{
+	embeng_reset_before(ed, hang);
+	ed->resets.functions++;
+	embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION, hang);
 }
 
 /**

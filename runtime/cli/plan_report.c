@@ -68,9 +68,14 @@ static void limits_of(const struct plan_report *r, struct limit limits[LIMITS])
 }
 
 /* Table memory alone is the device's; a soft device takes all of it from the machine. */
+static bool fits_tables(const struct plan_report *r)
+{
+	return r->plan->table_bytes <= r->device->table_memory;
+}
+
 static bool fits_device(const struct plan_report *r)
 {
-	bool fits = r->plan->table_bytes <= r->device->table_memory;
+	bool fits = fits_tables(r);
 	struct limit limits[LIMITS];
 
 	limits_of(r, limits);
@@ -120,7 +125,7 @@ static void print_plan(const struct plan_report *r)
 	printf("\n");
 	say_limits(r);
 	say_fit("table memory of the device", r->plan->table_bytes, r->device->table_memory,
-		r->plan->table_bytes <= r->device->table_memory);
+		fits_tables(r));
 	say_fit("available memory of the machine", r->plan->total_bytes, r->available,
 		fits_machine(r));
 }

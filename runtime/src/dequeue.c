@@ -56,7 +56,6 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 
 	if (!ret && !slot->lookup.done)
 		return session_failed(e);
-
 	if (ret == -ETIME)
 		return late(e, slot);
 	if (ret || !slot->lookup.status)
