@@ -218,6 +218,7 @@ static u32 pending(const struct emu *emu, int where, int size)
 		return 0;
 	/* Pairs with run_engine(). */
 	smp_mb();
+	/* What had the bus is over when this says so. */
 	return smp_load_acquire(&emu->on_bus) ? PCI_EXP_DEVSTA_TRPND << 8 * at : 0;
 }
 

@@ -162,6 +162,7 @@ static bool run_engine(struct emu *emu)
 	smp_mb();
 	engine_bus(emu->engine, emu_config_bus_master(emu));
 	moved = engine_run(emu->engine, ENGINE_RUN_ALL);
+	/* Pairs with pending(), for all that was read and written. */
 	smp_store_release(&emu->on_bus, false);
 	return moved;
 }
