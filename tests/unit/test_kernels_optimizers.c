@@ -229,6 +229,21 @@ START_TEST(test_bias_correction_over_many_steps)
 }
 END_TEST
 
+/* A third is not a float. */
+START_TEST(test_powers_are_f64)
+{
+	struct kernel_update u = { .optimizer = KERNEL_ADAGRAD_MOMENTUM, .lr = 1,
+				   .hyper = { 0, 0, 3, 1, 1 } };
+
+	kernel_prepare(&u);
+	ck_assert_msg(u.power == -0x1.5555555555555p-2, "%a", u.power);
+	u.optimizer = KERNEL_FTRL;
+	u.hyper[0] = -0x1.333334p-2f;
+	kernel_prepare(&u);
+	ck_assert_msg(u.power == 0x1.333334p-2, "%a", u.power);
+}
+END_TEST
+
 START_TEST(test_descriptions)
 {
 	static const struct {
@@ -283,7 +298,7 @@ int main(void)
 		test_ftrl_of_a_zero_gradient, test_adam, test_adam_with_bias_correction,
 		test_decay_by_the_raw_rate, test_flags_in_order, test_ftrl_of_special_values,
 		test_ftrl_of_no_rate, test_others_of_special_values,
-		test_bias_correction_over_many_steps, test_descriptions, NULL
+		test_bias_correction_over_many_steps, test_powers_are_f64, test_descriptions, NULL
 	};
 
 	random_start();
