@@ -53,8 +53,14 @@ int image_pack(__u64 version, const char *build_id, const struct image_section *
 
 	if (!count || count > EMBENG_FW_SECTIONS_MAX)
 		return -EINVAL;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		if (sections[i].length > EMBENG_FW_LENGTH_MAX)
+			return -EFBIG;
 		total += aligned(sections[i].length);
+	}
+	*length = total;
+	if (total > EMBENG_FW_LENGTH_MAX)
+		return -EFBIG;
 	image = calloc(1, total);
 	if (!image)
 		return -ENOMEM;
@@ -66,6 +72,5 @@ int image_pack(__u64 version, const char *build_id, const struct image_section *
 		at += aligned(sections[i].length);
 	}
 	*out = image;
-	*length = total;
 	return 0;
 }

@@ -29,7 +29,8 @@ struct image_section {
  * @out: the image, to be freed with free()
  * @length: its bytes
  *
- * Return: 0, -EINVAL for a count outside its limits, -ENOMEM.
+ * Return: 0, -EINVAL for a count outside its limits, -EFBIG for an image that is larger than
+ * EMBENG_FW_LENGTH_MAX, -ENOMEM.
  */
 int image_pack(__u64 version, const char *build_id, const struct image_section *sections,
 	       size_t count, void **out, size_t *length);

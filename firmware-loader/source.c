@@ -362,9 +362,13 @@ int fw_source_pack(struct fw_source *s, void **image, size_t *length)
 	if (s->strings.length)
 		sections[count++] = (struct image_section){EMBENG_FW_STRINGS, 0, s->strings.data,
 							   s->strings.length};
-	if (!ret && image_pack(s->version, s->build_id, sections, count, image, length))
-		ret = out_of_memory(s);
-	return ret;
+	if (ret)
+		return ret;
+	ret = image_pack(s->version, s->build_id, sections, count, image, length);
+	if (ret == -EFBIG)
+		return fw_source_fail(s, "the image is too large: at most %llu bytes, of which self-tests take %zu and strings %zu",
+				      EMBENG_FW_LENGTH_MAX, s->tests.length, s->strings.length);
+	return ret ? out_of_memory(s) : 0;
 }
 
 void fw_source_free(struct fw_source *s)

@@ -65,7 +65,8 @@ int fw_source_read(struct fw_source *s, const char *name, const char *text, size
  * @image: out, to be freed with free()
  * @length: out, its bytes
  *
- * Return: as fw_source_read(): -EINVAL when something that must be there was not.
+ * Return: as fw_source_read(): -EINVAL when something that must be there was not, or the image
+ * would be larger than EMBENG_FW_LENGTH_MAX.
  */
 int fw_source_pack(struct fw_source *s, void **image, size_t *length);
 

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Firmware: found by name, kept in memory, given to the device at each boot. */
+/* Firmware: found by name, kept where the device reads it, booted from there each time. */
 #include <linux/cleanup.h>
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
-
-#include <drm/drm_managed.h>
 
 #include "driver.h"
 #include "../uapi/embeng_firmware.h"
 
 MODULE_FIRMWARE(EMBENG_FIRMWARE);
-
-#define IMAGE_TRIES 10
-#define IMAGE_TRY_MS 50
 
 static const char *const boot_errors[] = {
 #define EMBENG_BOOT_ERROR_TEXT(name, value, text) \
@@ -33,18 +27,63 @@ const char *embeng_boot_error_text(u32 error)
 	return error < ARRAY_SIZE(boot_errors) ? boot_errors[error] : "not known to this driver";
 }
 
-static void free_image(struct drm_device *drm, void *arg)
+/**
+ * embeng_image_alloc() - memory for a firmware image, where the device reads it
+ * @ed: device
+ * @image: out; to be freed before the driver is gone from the device
+ * @length: bytes, at most EMBENG_FW_LENGTH_MAX
+ *
+ * There for as long as the image may be booted: a reset must not wait for memory.
+ * Return: 0 or -ENOMEM.
+ */
+int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, size_t length)
+{
+	image->data = dma_alloc_coherent(&ed->pci->dev, length, &image->dma,
+					 GFP_KERNEL | __GFP_NOWARN);
+	image->length = length;
+	return image->data ? 0 : -ENOMEM;
+}
+
+/**
+ * embeng_image_free() - forget an image that is not booted any more
+ * @ed: device
+ * @image: one of its own, or none
+ */
+void embeng_image_free(struct embeng_device *ed, struct embeng_image *image)
+{
+	if (image->data)
+		dma_free_coherent(&ed->pci->dev, image->length, image->data, image->dma);
+	*image = (struct embeng_image){};
+}
+
+static void free_image(void *arg)
 {
 	struct embeng_device *ed = arg;
 
-	kvfree(ed->image.data);
+	embeng_image_free(ed, &ed->image);
+}
+
+static int keep(struct embeng_device *ed, const struct firmware *file)
+{
+	struct device *dev = &ed->pci->dev;
+	int ret;
+
+	if (!file->size || file->size > EMBENG_FW_LENGTH_MAX)
+		return dev_err_probe(dev, -EINVAL, "firmware %s has %zu bytes, at most %llu fit\n",
+				     EMBENG_FIRMWARE, file->size, EMBENG_FW_LENGTH_MAX);
+	ret = embeng_image_alloc(ed, &ed->image, file->size);
+	if (ret)
+		return dev_err_probe(dev, ret, "no memory for %zu bytes of firmware\n",
+				     file->size);
+	memcpy(ed->image.data, file->data, file->size);
+	return devm_add_action_or_reset(dev, free_image, ed);
 }
 
 /**
  * embeng_boot_request() - read the image that the device is to boot
  * @ed: device
  *
- * Kept until the device is gone, for a reset must not wait for a file system.
+ * Kept until the driver is gone, for a reset must not wait for a file system.
  * Return: 0 or a negative errno, which was reported.
  */
 int embeng_boot_request(struct embeng_device *ed)
@@ -55,15 +94,7 @@ int embeng_boot_request(struct embeng_device *ed)
 
 	if (ret)
 		return dev_err_probe(dev, ret, "cannot read firmware %s\n", EMBENG_FIRMWARE);
-	if (!file->size || file->size > EMBENG_FW_LENGTH_MAX) {
-		ret = dev_err_probe(dev, -EINVAL, "firmware %s has %zu bytes, at most %llu fit\n",
-				    EMBENG_FIRMWARE, file->size, EMBENG_FW_LENGTH_MAX);
-	} else {
-		ed->image.data = kvmemdup(file->data, file->size, GFP_KERNEL);
-		ed->image.length = file->size;
-		ret = ed->image.data ? drmm_add_action_or_reset(&ed->drm, free_image, ed) :
-				       -ENOMEM;
-	}
+	ret = keep(ed, file);
 	release_firmware(file);
 	return ret;
 }
@@ -134,30 +165,15 @@ static int report(struct embeng_device *ed)
 	return check_caps(ed);
 }
 
-static int ask(struct embeng_device *ed, dma_addr_t image, size_t length)
+static int ask(struct embeng_device *ed, const struct embeng_image *image)
 {
 	u32 sequence = embeng_read32(ed, EMBENG_REG_BOOT_SEQUENCE) + 1;
 
 	embeng_admin_start(ed);
-	embeng_write64(ed, EMBENG_REG_BOOT_ADDRESS, image);
-	embeng_write64(ed, EMBENG_REG_BOOT_LENGTH, length);
+	embeng_write64(ed, EMBENG_REG_BOOT_ADDRESS, image->dma);
+	embeng_write64(ed, EMBENG_REG_BOOT_LENGTH, image->length);
 	embeng_write32(ed, EMBENG_REG_BOOT_SEQUENCE, sequence);
 	return embeng_device_wait(ed, EMBENG_REG_BOOT_DONE, sequence);
-}
-
-/* A device is not given up because memory is short for a moment. */
-static void *image_memory(struct embeng_device *ed, size_t length, dma_addr_t *dma)
-{
-	void *image;
-	int tries;
-
-	for (tries = 0; tries < IMAGE_TRIES; tries++) {
-		image = dma_alloc_coherent(&ed->pci->dev, length, dma, GFP_KERNEL);
-		if (image)
-			return image;
-		msleep(IMAGE_TRY_MS);
-	}
-	return NULL;
 }
 
 /**
@@ -165,14 +181,11 @@ static void *image_memory(struct embeng_device *ed, size_t length, dma_addr_t *d
  * @ed: device
  * @image: that it is to run
  *
- * Return: 0, -EBADMSG when it refuses the image, -ETIMEDOUT, -ENODEV, -ENOMEM or -EPROTO;
- * reported. After a failure the device does not reach memory.
+ * Return: 0, -EBADMSG when it refuses the image, -ETIMEDOUT, -ENODEV or -EPROTO; reported. After a
+ * failure the device does not reach memory.
  */
 int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image)
 {
-	struct device *dev = &ed->pci->dev;
-	dma_addr_t dma;
-	void *copy;
 	int ret;
 
 	ed->firmware_version = 0;
@@ -181,11 +194,7 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 		return ret;
 	/* Not before: a device that was left running is at work for memory that is others' now. */
 	pci_set_master(ed->pci);
-	copy = image_memory(ed, image->length, &dma);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, image->data, image->length);
-	ret = ask(ed, dma, image->length);
+	ret = ask(ed, image);
 	if (ret)
 		drm_err(&ed->drm, "boot has no answer, state %u\n",
 			embeng_read32(ed, EMBENG_REG_BOOT_STATE));
@@ -193,7 +202,6 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 		ret = report(ed);
 	if (ret)
 		embeng_device_silence(ed);
-	dma_free_coherent(dev, image->length, copy, dma);
 	return ret;
 }
 

@@ -90,10 +90,12 @@ struct embeng_vector {
 /**
  * struct embeng_image - a firmware image in memory
  * @data: its bytes
+ * @dma: where the device reads them
  * @length: how many
  */
 struct embeng_image {
 	void *data;
+	dma_addr_t dma;
 	size_t length;
 };
 
@@ -282,6 +284,8 @@ static inline bool embeng_present(const struct embeng_device *ed)
 int embeng_boot_request(struct embeng_device *ed);
 int embeng_boot(struct embeng_device *ed);
 int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
+int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, size_t length);
+void embeng_image_free(struct embeng_device *ed, struct embeng_image *image);
 const char *embeng_boot_error_text(u32 error);
 
 /* upload.c: another image at run time */

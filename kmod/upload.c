@@ -5,19 +5,12 @@
  */
 #include <linux/cleanup.h>
 #include <linux/firmware.h>
-#include <linux/mm.h>
 
 #include "context.h"
 #include "../uapi/embeng_firmware.h"
 
 /* So much is copied between two looks at whether it was canceled. */
 #define CHUNK SZ_64K
-
-static void forget(struct embeng_device *ed)
-{
-	kvfree(ed->fresh.data);
-	ed->fresh = (struct embeng_image){};
-}
 
 /* What no device of this driver could boot is refused before it costs a reset. */
 static bool is_image(const u8 *data, u32 size)
@@ -38,9 +31,8 @@ static enum fw_upload_err prepare(struct fw_upload *upload, const u8 *data, u32 
 		return FW_UPLOAD_ERR_INVALID_SIZE;
 	if (!is_image(data, size))
 		return FW_UPLOAD_ERR_FW_INVALID;
-	ed->fresh.data = kvmalloc(size, GFP_KERNEL);
-	ed->fresh.length = size;
-	return ed->fresh.data ? FW_UPLOAD_ERR_NONE : FW_UPLOAD_ERR_HW_ERROR;
+	return embeng_image_alloc(ed, &ed->fresh, size) ? FW_UPLOAD_ERR_HW_ERROR :
+							  FW_UPLOAD_ERR_NONE;
 }
 
 static enum fw_upload_err copy(struct fw_upload *upload, const u8 *data, u32 offset, u32 size,
@@ -109,7 +101,9 @@ static void cancel(struct fw_upload *upload)
 
 static void cleanup(struct fw_upload *upload)
 {
-	forget(upload->dd_handle);
+	struct embeng_device *ed = upload->dd_handle;
+
+	embeng_image_free(ed, &ed->fresh);
 }
 
 static const struct fw_upload_ops ops = {

@@ -6,10 +6,10 @@
  * also gives held commands to the device, and looks once a second: a lost interrupt costs so
  * long, not for ever.
  *
- * Its locks are held by others while they allocate, and a reset allocates before it ends fences.
- * Reclaim waits for no fence of ours, for none stands in a reservation object of memory; but
- * it may wait for another driver's work that a program has wait for ours. The watchdog does not
- * see that, and memory has to come from elsewhere then.
+ * Its locks are held by others while they allocate, and a reset allocates for its dump before it
+ * ends fences. Reclaim waits for no fence of ours, for none stands in a reservation object of
+ * memory; but it may wait for another driver's work that a program has wait for ours. The watchdog
+ * does not see that, and memory has to come from elsewhere then.
  */
 #include <linux/cleanup.h>
 

@@ -50,7 +50,8 @@ extern "C" {
 #define EMBENG_FW_FORMAT 1u
 #define EMBENG_FW_ALIGN 64u
 #define EMBENG_FW_SECTIONS_MAX 64u
-#define EMBENG_FW_LENGTH_MAX (16ull << 20)
+/* A device is given one address, and more in one piece is not what any kernel has. */
+#define EMBENG_FW_LENGTH_MAX (4ull << 20)
 
 /**
  * struct embeng_fw_header - start of an image, 128 bytes

@@ -110,7 +110,16 @@ expect 'a rollback' 10 fw verify a.fw --minimum 0.1.1
 says err 'is a rollback' 'byte 16: .*VERSION'
 expect 'none' 0 fw verify a.fw --minimum 0.1.0
 expect 'no version' 2 fw verify a.fw --minimum 1
-head -c 16777217 /dev/zero >huge.fw
+{
+	cat "$sources/firmware.txt"
+	printf 'filler = '
+	head -c 4200000 /dev/zero | tr '\0' x
+	echo
+} >huge.txt
+expect 'more than an image holds' 2 fw pack huge.txt -o huge.fw
+says err 'with the limit' 'the image is too large: at most 4194304 bytes, of which .*strings 42000'
+[ ! -e huge.fw ] && report ok 'nothing is written' || report no 'nothing is written'
+head -c 4194305 /dev/zero >huge.fw
 expect 'a huge file' 2 fw verify huge.fw
 
 # -- sign: openssl made the keys and checks the signature --

@@ -119,6 +119,25 @@ unbind()
 	echo "$address" >/sys/bus/pci/drivers/embeng/unbind && [ ! -e "$function/accel" ]
 }
 
+# Room is taken by a string.
+largest()
+{
+	{
+		cat "$source/firmware-loader/embeng/firmware.txt"
+		printf 'filler = '
+		head -c 4178000 /dev/zero | tr '\0' x
+		echo
+	} >"$folder/largest.txt"
+	"$embeng" fw pack "$folder/largest.txt" "$source/firmware-loader/embeng/self-tests.txt" \
+		-o "$image" && [ "$(stat -c %s "$image")" -gt $((4 * 1024 * 1024 - 4096)) ]
+}
+
+boots_again()
+{
+	before=$(cat "$function/resets/functions")
+	echo 1 >"$function/reset" && is resets/functions $((before + 1)) && is resets/wedged 0
+}
+
 # binds_not PATTERN: and the kernel's newest messages say why
 binds_not()
 {
@@ -203,6 +222,10 @@ check 'without firmware it does not bind, and says so' binds_not "cannot read fi
 	tail -c +2 "$folder/image"
 } >"$image"
 check 'nor with what is no image' binds_not 'firmware refused: error 3 at byte 0,'
+check 'an image as large as any is made' largest
+check 'it boots' bind
+check 'and again when it was reset' boots_again
+check 'and goes' unbind
 mv "$folder/image" "$image"
 check 'but with firmware again' bind
 check 'the driver stays while its node is open' with_file stays
