@@ -222,7 +222,7 @@ def main():
     if not given.rows and not given.script:
         total = on_host(given.kernel, "static", "checkpatch")
         total = total.plus(on_host("stock", "install", "dkms"))
-        total = total.plus(on_host("stock", "machine"))
+        total = total.plus(on_host(given.kernel, "machine"))
     results = run_all(given.kernel, rows, names, given.jobs)
     table(given.kernel, rows, names, results)
     total = total.plus(total_of(results))

@@ -8,7 +8,7 @@ kernel=$1
 top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/build.sh"
 . "$top/tests/vm/tap.sh"
-shared=$(mktemp -d /dev/shm/embeng.XXXXXX) || exit 1
+shared=$(mktemp -d '/dev/shm/embeng a,b.XXXXXX') || exit 1
 holder=
 trap 'rm -rf "$folder" "$shared"; [ -z "$holder" ] || kill "$holder"' EXIT
 
@@ -57,12 +57,52 @@ copies()
 	(cd "$folder/copy" && rm engine/old.o kmod/embeng.mod.c) && diff -r "$folder/tree" "$folder/copy"
 }
 
+# Also what looks like a plan of TAP and is none, a zero byte, an end without a new line.
+prints()
+{
+	text='a\n1..5 b\n\000\303\244'
+	# shellcheck disable=SC2059
+	ends 7 -- sh -c "printf '$text'; exit 7" >"$folder/printed" 2>"$folder/complaints"
+	ended=$?
+	cat "$folder/complaints"
+	# shellcheck disable=SC2059
+	printf "${text}exit status 7\\n" | cmp - "$folder/printed" && [ $ended -eq 0 ]
+}
+
+# More than a pipe holds, while nobody reads.
+waits_for_readers()
+{
+	seq 100000 >"$folder/numbers"
+	ends 0 -- seq 100000 2>"$folder/complaints" | {
+		sleep 15
+		head -n 100000 | cmp - "$folder/numbers"
+	}
+}
+
+# Nothing is left of one that is interrupted.
+interrupted()
+{
+	mkdir "$folder/scratch"
+	TMPDIR="$folder/scratch" timeout -s TERM 10 "$top/tests/vm/run" --kernel "$kernel" \
+		--timeout 500 -- sleep 400
+	status=$?
+	ls "$folder/scratch"
+	echo "exit status $status"
+	[ $status -eq 124 ] && [ -z "$(ls "$folder/scratch")" ] && ! pgrep -f "$folder/scratch"
+}
+
+check 'what a command prints comes as it is, with its exit status' prints
+if [ "$kernel" = debug ]; then
+	finish
+fi
+check 'and all of it, when its reader is slow' waits_for_readers
+check 'a machine that is interrupted is gone' interrupted
 echo in >"$shared/in"
 ln -s "$shared" "$folder/link"
 check 'a copy of the sources has what the tree has, and what was built' copies
 check 'a command ends with its status, a folder below /dev is shared, by a link too' \
 	ends 7 --share "$folder/link" -- \
-	sh -c "cat $folder/link/in >$shared/out && cmp $shared/in $folder/link/out && exit 7"
+	sh -c "cat $folder/link/in >'$shared/out' && cmp '$shared/in' $folder/link/out && exit 7"
 check 'what was written there stays' cmp "$shared/in" "$shared/out"
 process
 check 'a folder that cannot be shared is told of' \
