@@ -16,12 +16,14 @@ function=/sys/bus/pci/devices/0eb0:00:00.0
 debug=/sys/kernel/debug/accel/0eb0:00:00.0
 emulator=/sys/kernel/debug/embeng_emu/0
 
-# Behind an IOMMU every address that was not mapped shows.
+# Behind an IOMMU every address that was not mapped shows; with one there are no bounce buffers.
 load()
 {
 	rmmod embeng 2>/dev/null
 	rmmod embeng_emu 2>/dev/null
-	insmod "$modules/emulator/embeng_emu.ko" iommu=1 && insmod "$modules/embeng.ko"
+	iommu=1
+	! grep -q swiotlb=force /proc/cmdline || iommu=0
+	insmod "$modules/emulator/embeng_emu.ko" iommu=$iommu && insmod "$modules/embeng.ko"
 }
 
 empty()
