@@ -124,19 +124,26 @@ kernel_fetch()
 		kernel_merge "$1.new" && kernel_relocate "$1.new" "$1" && mv "$1.new" "$1"
 }
 
-kernel_stock()
+# kernel_of PACKAGE: sets what is known of it by its name
+kernel_of()
 {
-	package=$(kernel_ask kernel_package)
-	if [ -z "$package" ]; then
+	if [ -z "$1" ]; then
 		echo "no package has Linux 6.12: Debian 12 has it in its security suite, 13 in main" >&2
 		return 1
 	fi
-	kernel_release=${package#linux-image-}
+	kernel_release=${1#linux-image-}
 	kernel_modules=$kernel_cache/linux-$kernel_release
 	kernel_image=$kernel_modules/boot/vmlinuz-$kernel_release
 	kernel_headers=$kernel_modules/usr/src/linux-headers-$kernel_release
 	kernel_cmdline=
-	kernel_once "$kernel_modules" kernel_fetch
+}
+
+kernel_stock()
+{
+	kernel_of "$(kernel_ask kernel_package)" || return 1
+	kernel_once "$kernel_modules" kernel_fetch && return 0
+	# An archive may have a newer one only: its lists were fetched before that was given up.
+	kernel_of "$(kernel_package kernel_apt)" && kernel_once "$kernel_modules" kernel_fetch
 }
 
 kernel_source_version()
