@@ -28,6 +28,12 @@ headers()
 	release=$(make -s --no-print-directory -C "$KDIR" kernelrelease)
 }
 
+# make goes to another folder.
+case ${DESTDIR-} in
+'' | /*) ;;
+*) DESTDIR=$PWD/$DESTDIR ;;
+esac
+
 place()
 {
 	install -D -m 644 "$1" "$DESTDIR$2"

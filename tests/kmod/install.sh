@@ -27,6 +27,14 @@ make_()
 	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" "$@" KDIR="$kernel_headers" DESTDIR="$stage"
 }
 
+# From the tree on, wherever the build of the modules goes to.
+installs_beside()
+{
+	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" modules_install KDIR="$kernel_headers" \
+		DESTDIR="$(realpath -m --relative-to="$top" "$folder/beside")" || return 1
+	find "$folder/beside" -name 'embeng*.ko*' | grep -c . | grep -x 2
+}
+
 # says MODULE FIELD PATTERN: modinfo does
 says()
 {
@@ -76,6 +84,7 @@ check 'which is where it is looked for' cmp "$stage/lib/firmware/embeng/embeng.f
 	"$top/build/firmware-loader/embeng.fw"
 check 'modprobe of the emulator loads the driver, and DRM before it' loads_all
 check 'udev has a rule' grep -q '^SUBSYSTEM=="accel"' "$stage/lib/udev/rules.d/60-embeng.rules"
+check 'a DESTDIR may be relative' installs_beside
 check 'make dkms_install' make_ dkms_install
 check 'for DKMS it is of the same version' one_version
 [ "${2-}" != dkms ] || check 'sources for DKMS build as dkms.conf says' dkms_builds
