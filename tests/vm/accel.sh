@@ -88,7 +88,7 @@ driver()
 }
 
 expect 'list' 0 list --json
-document 'list has the device' 'any(x["name"] == "'"$node"'" and x["address"] == "'$address'" and x["driver"] == "embeng" and not x["problem"] for x in d["devices"])'
+document 'list has the device' 'any(x["name"] == "'"$node"'" and x["address"] == "'$address'" and x["driver"] == "embeng" and x["description"] == "Device 0eb0:0001" and not x["problem"] for x in d["devices"])'
 expect 'info' 0 info --json
 document 'it is the default' 'd["device"]["name"] == "'"$node"'" and d["device"]["state"] == "running"'
 expect 'info by address' 0 info -d $address,path=validated
