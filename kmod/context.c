@@ -311,10 +311,10 @@ static void end(struct embeng_context *ctx)
 	int index;
 
 	guard(mutex)(&ctx->lock);
-	if (!ctx->made || !drm_dev_enter(&ctx->device->drm, &index))
+	if (!ctx->made || !embeng_dev_enter(ctx->device, &index))
 		return;
 	embeng_context_end_command(ctx, &cmd);
-	drm_dev_exit(index);
+	embeng_dev_exit(ctx->device, index);
 }
 
 /**

@@ -169,6 +169,7 @@ struct embeng_device_watch {
  * @pci_state: config space as the driver set it up
  * @watch: looks for standstill
  * @offline: not to be talked to until the bus says so; under @reset_lock
+ * @users: calls that the driver waits for before it lets go
  * @work: where contexts watch their fences
  * @resetting: until the contexts were told
  * @gone: unplugged, or given up: the device is not talked to any more
@@ -204,6 +205,7 @@ struct embeng_device {
 	struct pci_saved_state *pci_state;
 	struct embeng_device_watch watch;
 	bool offline;
+	struct srcu_struct users;
 	struct workqueue_struct *work;
 	bool resetting;
 	bool gone;
@@ -221,13 +223,36 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 }
 
 /**
+ * embeng_dev_enter() - keep the driver from letting go of the device
+ * @ed: device
+ * @index: for embeng_dev_exit()
+ *
+ * Return: false when it is gone already.
+ */
+static inline bool embeng_dev_enter(struct embeng_device *ed, int *index)
+{
+	*index = srcu_read_lock(&ed->users);
+	if (!embeng_gone(ed))
+		return true;
+	srcu_read_unlock(&ed->users, *index);
+	return false;
+}
+
+static inline void embeng_dev_exit(struct embeng_device *ed, int index)
+{
+	srcu_read_unlock(&ed->users, index);
+}
+
+/**
  * struct embeng_hang - why a rung is taken
  * @cause: enum embeng_accel_cause
  * @still_ns: how long nothing had moved
+ * @timeline: of the queue that was judged; 0: whichever has the number
  */
 struct embeng_hang {
 	u32 cause;
 	u64 still_ns;
+	u64 timeline;
 };
 
 static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)

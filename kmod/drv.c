@@ -75,7 +75,10 @@ static int filter(unsigned int cmd, unsigned long arg)
 	return is_own(nr) ? check_tail(cmd, arg) : 0;
 }
 
-/* Whatever gives the device memory, or talks to it, keeps it from being unplugged meanwhile. */
+/*
+ * Whatever gives the device memory, or talks to it, keeps the driver from letting go meanwhile.
+ * drm_dev_enter() would keep every other device's from it as well, for as long as a WAIT sleeps.
+ */
 static bool needs_device(unsigned int nr)
 {
 	return is_own(nr) || nr == _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE);
@@ -85,17 +88,17 @@ static long run(struct file *file, unsigned int cmd, unsigned long arg,
 		long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *drm_file = file->private_data;
-	struct drm_device *drm = drm_file->minor->dev;
+	struct embeng_device *ed = to_embeng(drm_file->minor->dev);
 	int index, ret = filter(cmd, arg);
 
 	if (ret)
 		return ret;
 	if (!needs_device(_IOC_NR(cmd)))
 		return call(file, cmd, arg);
-	if (!drm_dev_enter(drm, &index))
+	if (!embeng_dev_enter(ed, &index))
 		return -ENODEV;
-	ret = embeng_gone(to_embeng(drm)) ? -ENODEV : call(file, cmd, arg);
-	drm_dev_exit(index);
+	ret = call(file, cmd, arg);
+	embeng_dev_exit(ed, index);
 	return ret;
 }
 
@@ -151,6 +154,7 @@ static void free_lists(struct drm_device *drm, void *arg)
 	xa_destroy(&ed->queues);
 	if (ed->work)
 		destroy_workqueue(ed->work);
+	cleanup_srcu_struct(&ed->users);
 }
 
 static int init_lists(struct embeng_device *ed)
@@ -163,10 +167,11 @@ static int init_lists(struct embeng_device *ed)
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
 	xa_init_flags(&ed->queues, XA_FLAGS_ALLOC1);
-	ret = drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
+	ret = init_srcu_struct(&ed->users) ?:
+	      drmm_add_action_or_reset(&ed->drm, free_lists, ed) ?:
+	      drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
 	      drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
-	      drmm_mutex_init(&ed->drm, &ed->contexts_lock) ?:
-	      drmm_add_action_or_reset(&ed->drm, free_lists, ed);
+	      drmm_mutex_init(&ed->drm, &ed->contexts_lock);
 	if (ret)
 		return ret;
 	/* Fences wait for it; the device is not talked to while the system sleeps. */
@@ -205,6 +210,7 @@ static void let_go(struct embeng_device *ed)
 	/* Silent first: what rings hold is kept for those who have them mapped. */
 	embeng_reset_give_up(ed);
 	drm_dev_unplug(&ed->drm);
+	synchronize_srcu(&ed->users);
 	embeng_watchdog_stop(ed);
 	embeng_context_release_all(ed);
 	embeng_bo_release_all(ed);

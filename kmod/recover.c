@@ -91,7 +91,7 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 		return ret;
 	/* Ended under ctx->lock only, so that it stays. */
 	q = xa_load(&ctx->queues, number);
-	if (!q)
+	if (!q || (hang->timeline && hang->timeline != q->timeline))
 		return -ENOENT;
 	q->at_fault = false;
 	if (is_programs(hang))

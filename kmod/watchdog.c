@@ -68,7 +68,7 @@ static void look_at_registers(struct embeng_device *ed)
 
 static struct embeng_hang hang_of(u32 cause, u64 since_ns)
 {
-	return (struct embeng_hang){ cause, since_ns ? ktime_get_ns() - since_ns : 0 };
+	return (struct embeng_hang){ cause, since_ns ? ktime_get_ns() - since_ns : 0, 0 };
 }
 
 static void judge(struct verdict *v, u32 cause, u32 rung, u64 since_ns)
@@ -169,6 +169,8 @@ static void look_at_queues(struct embeng_context *ctx)
 		if (!cause || ctx->hang.cause)
 			continue;
 		ctx->hang = hang_of(cause, q->watch.since_ns);
+		/* Its number may be another's when it is acted on. */
+		ctx->hang.timeline = q->timeline;
 		ctx->hung_queue = q->number;
 	}
 }

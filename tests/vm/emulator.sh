@@ -302,6 +302,7 @@ load devices=2 memory=64M
 check 'two devices: the driver loads' insmod "$driver"
 check 'two devices: each has a node' [ "$(nodes)" -eq 2 ]
 check 'two devices: both train at once, with the bits of soft' two_train
+program vm-neighbour
 load
 check 'rmmod removes the function' sh -c "rmmod embeng_emu && [ ! -e $pci/devices/$function ]"
 check 'no address stays claimed' sh -c '! grep embeng /proc/iomem'
