@@ -128,6 +128,12 @@ void embeng_context_event(struct embeng_context *ctx)
 	wake_up_all(&ctx->wait);
 }
 
+/* It has lost the bus. */
+static bool out_of_reach(const struct embeng_device *ed)
+{
+	return embeng_gone(ed) || READ_ONCE(ed->offline);
+}
+
 static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
 
 /**
@@ -135,7 +141,8 @@ static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANS
  * @ctx: context, under its lock
  * @cmd: admin command
  *
- * Return: 0 or a negative errno. When the device hangs it is reset, and the context lost.
+ * Return: 0 or a negative errno. When the device hangs it is reset, and the context lost; so it is
+ * where the device was thought gone, for it may have the command and be back in a moment.
  */
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
@@ -148,9 +155,9 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
 		if (!ctx->lost)
 			ret = embeng_admin_run(ed, cmd);
 	}
-	if (ret == -ETIMEDOUT) {
+	if (ret == -ETIMEDOUT || (ret == -ENODEV && !out_of_reach(ed))) {
 		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
-		ret = -ESHUTDOWN;
+		ret = embeng_gone(ed) ? -ENODEV : -ESHUTDOWN;
 	}
 	return ret;
 }
@@ -169,10 +176,7 @@ void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_
 	u64 seen = READ_ONCE(ed->resets.sequence);
 	int ret = embeng_context_run_command(ctx, cmd);
 
-	if (!ret || ret == -ESHUTDOWN)
-		return;
-	/* Who is not there may be back in a moment, unless it has lost the bus. */
-	if (ret == -ENODEV && (embeng_gone(ed) || READ_ONCE(ed->offline)))
+	if (!ret || ret == -ESHUTDOWN || ret == -ENODEV)
 		return;
 	drm_err(&ed->drm, "the device refuses to let go (%d), it is reset\n", ret);
 	embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
