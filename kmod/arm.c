@@ -109,6 +109,20 @@ void embeng_arm_all(struct embeng_context *ctx)
 }
 
 /**
+ * embeng_arm_look() - what an interrupt would have told, had it not been lost
+ * @q: queue
+ */
+void embeng_arm_look(struct embeng_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->vector->lock, flags);
+	if (!list_empty(&q->vector_link) && note(q))
+		q->pending_arm = false;
+	spin_unlock_irqrestore(&q->vector->lock, flags);
+}
+
+/**
  * embeng_arm_interrupt() - a vector fired
  * @vector: shared by its queues
  */

@@ -232,6 +232,7 @@ void embeng_arm_exit(struct embeng_queue *q);
 void embeng_arm(struct embeng_queue *q, u32 index);
 void embeng_arm_locked(struct embeng_queue *q, u32 index);
 void embeng_arm_all(struct embeng_context *ctx);
+void embeng_arm_look(struct embeng_queue *q);
 void embeng_arm_interrupt(struct embeng_vector *vector);
 
 #endif

@@ -3,8 +3,8 @@
  * No fence depends on what a program may choose not to do. When something that a fence hangs
  * on was refused after it was submitted, or the engine reports that it waits for its program
  * with all seen that was submitted, the fence's queue is reset and the fence ends. The watch
- * also gives held commands to the device, and looks once a second: a lost interrupt costs so
- * long, not for ever.
+ * also gives held commands to the device, and looks once a second while there is a fence or a
+ * sleeper: a lost interrupt costs so long, not for ever.
  *
  * Its locks are held by others while they allocate, and a reset allocates for its dump before it
  * ends fences. Reclaim waits for no fence of ours, for none stands in a reservation object of
@@ -136,8 +136,10 @@ static void look_at_all(struct embeng_context *ctx)
 	unsigned long number;
 
 	guard(mutex)(&ctx->map_lock);
-	xa_for_each(&ctx->queues, number, q)
+	xa_for_each(&ctx->queues, number, q) {
 		embeng_account_look(q);
+		embeng_arm_look(q);
+	}
 }
 
 static void watch(struct work_struct *work)
@@ -163,7 +165,9 @@ static void watch(struct work_struct *work)
  */
 void embeng_watch_on(struct embeng_context *ctx)
 {
-	if (atomic_read(&ctx->fences) || atomic_read(&ctx->held))
+	if (embeng_gone(ctx->device))
+		return;
+	if (atomic_read(&ctx->fences) || atomic_read(&ctx->held) || wq_has_sleeper(&ctx->wait))
 		queue_delayed_work(ctx->device->work, &ctx->watch, LOOK_AGAIN);
 }
 

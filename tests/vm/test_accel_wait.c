@@ -2,6 +2,7 @@
 /* Waiting: what is refused, what ends it, events and poll(). */
 #include "../unit/suite.h"
 #include "accel.h"
+#include "fault_file.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -139,6 +140,26 @@ START_TEST(test_events_and_poll)
 }
 END_TEST
 
+/* poll() has no deadline to look again by: the driver looks for it. */
+START_TEST(test_poll_outlives_a_lost_interrupt)
+{
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	struct embeng_accel_wait arg = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+
+	accel_call(fd, WAIT, &arg);
+	while (poll(&watched, 1, 0))
+		accel_call(fd, WAIT, &arg);
+	fault_arm("lose_interrupt", 1);
+	accel_give(fd, &ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
+						  .arg = 300000ull << EMBENG_NOP_DELAY_SHIFT});
+	ck_assert_int_eq(poll(&watched, 1, 20000), 1);
+	ck_assert_int_eq(watched.revents, POLLIN);
+	ck_assert_uint_eq(fault_get("lose_interrupt", "hits"), 1);
+	fault_arm("lose_interrupt", 0);
+}
+END_TEST
+
 static void give_nops(struct ring *ring, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -252,6 +273,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_full);
 	tcase_add_test(tc, test_error_ends_waiting);
 	tcase_add_test(tc, test_events_and_poll);
+	tcase_add_test(tc, test_poll_outlives_a_lost_interrupt);
 	tcase_add_test(tc, test_events_are_coalesced);
 	tcase_add_test(tc, test_head_goes_forward);
 	tcase_add_loop_test(tc, test_destroyed_meanwhile, 0, 2);
