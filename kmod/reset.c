@@ -343,10 +343,13 @@ void embeng_reset_give_up(struct embeng_device *ed)
 static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang)
 {
+	u64 seen = READ_ONCE(ed->resets.sequence);
+
 	if (!capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	embeng_reset(ed, rung, READ_ONCE(ed->resets.sequence), hang);
-	return embeng_gone(ed) ? -ENODEV : 0;
+	embeng_reset(ed, rung, seen, hang);
+	/* A device whose bus is stopped is not reset before the bus is. */
+	return embeng_gone(ed) || READ_ONCE(ed->resets.sequence) == seen ? -ENODEV : 0;
 }
 
 /**

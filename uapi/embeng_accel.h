@@ -37,7 +37,8 @@
  *	EINTR		a signal; give the call again, deadlines are absolute
  *	ECANCELED	aborted by a reset
  *	ESHUTDOWN	the context was lost in a reset: close the file
- *	ENODEV		the device is gone
+ *	EIO		the device refused what the driver asked of it
+ *	ENODEV		the device is gone, or its bus is stopped
  * Outputs are untouched on failure, but where a field says otherwise.
  *
  * DOC: Version history
@@ -90,7 +91,8 @@
  *
  * poll() on the file: POLLIN while an event of this context was not taken by WAIT: an armed
  * queue interrupted, a queue stopped. POLLERR once the context is lost, POLLHUP once the
- * device is gone. poll() arms validated queues, a mapped one is armed by its program alone.
+ * device is gone. poll() arms validated queues, a mapped one is armed by its program alone. An
+ * interrupt that is lost costs who sleeps, here or in WAIT, a second.
  */
 #ifndef _EMBENG_ACCEL_H_
 #define _EMBENG_ACCEL_H_
