@@ -153,6 +153,7 @@ static void ring(struct embeng_queue *q)
 	}
 	if (to == q->given)
 		return;
+	trace_embeng_give(q->context->number, q->number, q->given, to - q->given);
 	q->given = to;
 	/* writel() orders the commands before the doorbell. */
 	embeng_doorbell_write(q->doorbell, sq_tail, to);

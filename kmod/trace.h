@@ -8,7 +8,8 @@
 
 #include <linux/tracepoint.h>
 
-TRACE_EVENT(embeng_submit,
+/* So many commands of a queue, from an index on. */
+DECLARE_EVENT_CLASS(embeng_commands,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
 	TP_ARGS(context, queue, index, count),
 	TP_STRUCT__entry(
@@ -25,6 +26,18 @@ TRACE_EVENT(embeng_submit,
 	),
 	TP_printk("context=%u queue=%u index=%u count=%u",
 		  __entry->context, __entry->queue, __entry->index, __entry->count)
+);
+
+/* Written to the ring; of a mapped queue the driver sees none. */
+DEFINE_EVENT(embeng_commands, embeng_submit,
+	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
+	TP_ARGS(context, queue, index, count)
+);
+
+/* Given to the device, once the fences that they wait for have signalled. */
+DEFINE_EVENT(embeng_commands, embeng_give,
+	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
+	TP_ARGS(context, queue, index, count)
 );
 
 TRACE_EVENT(embeng_complete,
