@@ -16,6 +16,12 @@ static const u16 error_registers[] = {
 #undef ERRORS
 };
 
+/* A NOP ends as it was told to. */
+static bool is_wish(const struct embeng_cmd *cmd, u16 status)
+{
+	return cmd->opcode == EMBENG_OP_NOP && status == (u16)cmd->arg;
+}
+
 static void count(const struct command *command)
 {
 	struct engine *e = command->queue->engine;
@@ -24,6 +30,11 @@ static void count(const struct command *command)
 	reg_count(e, EMBENG_REG_COUNT_COMMANDS, 1);
 	if (!status || status == EMBENG_STATUS_ABORTED)
 		return;
+	/* No program makes a device look faulty to others. */
+	if (is_wish(&command->cmd, status)) {
+		reg_count(e, EMBENG_REG_COUNT_ERRORS_PROGRAM, 1);
+		return;
+	}
 	reg_count(e, error_registers[status], 1);
 	if (error_registers[status] == EMBENG_REG_COUNT_ERRORS_DEVICE)
 		event_of_queue(command->queue, EMBENG_EVENT_COMMAND_FAILED, status, command->index);

@@ -285,8 +285,8 @@ enum embeng_queue_kind {
  *	where &struct embeng_stats goes; STATE_* one __u64, the optimizer's step count,
  *	written up to EMBENG_STEP_COUNT_MAX; FENCE an array of &struct embeng_fence_point.
  *	Read access, but for STATS and STATE_READ, which need write access
- * @arg: NOP: status to complete with in bits 0..15, delay in microseconds in
- *	bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
+ * @arg: NOP: status to complete with in bits 0..15, counted as a program's fault; delay
+ *	in microseconds in bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
  *	read. STAGE: table index in bits 0..31, slot in bits 32..47 (as
  *	&embeng_rows.slot), enum embeng_stage in bits 48..63; both indices 0 but
  *	for BEGIN. Else 0

@@ -210,7 +210,8 @@ START_TEST(a_nop_gives_the_status_asked_for)
 	q = rig_queue(rig, 0, EMBENG_QUEUE_GRADIENT, 0);
 	cqe = rig_call(q, &cmd);
 	rig_assert_cqe(&cqe, 5, EMBENG_STATUS_INTERNAL, EMBENG_FIELD_NONE);
-	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_ERRORS_DEVICE), 1);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_ERRORS_DEVICE), 0);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_ERRORS_PROGRAM), 1);
 	rig_free(rig);
 }
 END_TEST
