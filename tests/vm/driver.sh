@@ -72,7 +72,7 @@ traced()
 	echo 1 >"$tracing/events/embeng/enable" || return 1
 	"$build/tests/vm/vm-accel_submit" >/dev/null
 	echo 0 >"$tracing/events/embeng/enable"
-	for event in embeng_submit embeng_complete embeng_event embeng_admin embeng_reset; do
+	for event in embeng_submit embeng_give embeng_complete embeng_event embeng_admin embeng_reset; do
 		grep -m 1 "$event:" "$tracing/trace" || return 1
 	done
 }
@@ -92,6 +92,27 @@ described()
 	rmdir /sys/kernel/config/embeng_emu/described
 	cat "$folder/missing"
 	[ -s "$folder/whats" ] && [ ! -s "$folder/missing" ]
+}
+
+is_described()
+{
+	while read -r what; do
+		# shellcheck disable=SC2254
+		case $1 in $what) return 0 ;; esac
+	done <"$folder/whats"
+	return 1
+}
+
+# And every file that there is; of DRM's own three, DRM says what they are.
+undescribed()
+{
+	find "$function/counters" "$function/resets" "$debug" /sys/kernel/debug/embeng_emu/0 -type f |
+		grep -vE "^$debug/(name|clients|gem_names)$" >"$folder/files"
+	while read -r file; do
+		is_described "$file" || echo "$file is not in docs/abi"
+	done <"$folder/files" >"$folder/missing"
+	cat "$folder/missing"
+	[ -s "$folder/files" ] && [ ! -s "$folder/missing" ]
 }
 
 # What grows with training, a number a line.
@@ -194,6 +215,7 @@ check 'debugfs shows the registers' grep -E 'MAGIC +0x474e424d' "$debug/register
 check 'tracepoints fire' traced
 check 'a 32-bit program can do it all' compat
 check 'what docs/abi describes is there' described
+check 'and it describes all there is' undescribed
 check 'embeng bench takes the device' benches
 check 'embeng checkpoint compare takes it' compares
 modprobe vgem
