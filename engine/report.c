@@ -50,6 +50,11 @@ static bool changed(struct context *c)
 	return false;
 }
 
+static bool is_waiting(u32 state)
+{
+	return state == EMBENG_QUEUE_BLOCKED || state == EMBENG_QUEUE_CQ_FULL;
+}
+
 /* All are written before anyone is woken: a sleeper compares them with one another. */
 static void report(struct context *c)
 {
@@ -58,8 +63,11 @@ static void report(struct context *c)
 
 	c->report_epoch += 2;
 	for (i = 0; i < e->order_count; i++) {
-		if (e->order[i]->context == c)
-			publish(e->order[i], c->report_epoch);
+		if (e->order[i]->context != c)
+			continue;
+		if (is_waiting(e->order[i]->state) && !is_waiting(e->order[i]->reported.state))
+			reg_count(e, EMBENG_REG_COUNT_WAITS, 1);
+		publish(e->order[i], c->report_epoch);
 	}
 	for (i = 0; i < e->order_count; i++) {
 		if (e->order[i]->context == c && e->order[i]->state != EMBENG_QUEUE_RUNNING)

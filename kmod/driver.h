@@ -121,7 +121,6 @@ struct embeng_refusal {
  * @silent: looks since the heartbeat moved
  * @still: looks since anything was worked on
  * @away: looks since the bus was last well
- * @faults: commands that the device failed since it booted, when they were last looked at
  * @since_ns: when either was last seen to move, CLOCK_MONOTONIC
  */
 struct embeng_device_watch {
@@ -133,8 +132,22 @@ struct embeng_device_watch {
 	u32 silent;
 	u32 still;
 	u32 away;
-	u64 faults;
 	u64 since_ns;
+};
+
+/* Registers that count. */
+#define EMBENG_COUNTS(name, offset, bytes, writer, reset, words) \
+	+ ((offset) >= EMBENG_REG_COUNT_COMMANDS)
+#define EMBENG_COUNTERS (0 EMBENG_REGISTER_TABLE(EMBENG_COUNTS))
+
+/**
+ * struct embeng_counters - registers from COUNT_COMMANDS on, then the cores
+ * @kept: of the boots before this one
+ * @seen: of this one, when it was last looked at
+ */
+struct embeng_counters {
+	u64 kept[EMBENG_COUNTERS + EMBENG_CORES_MAX];
+	u64 seen[EMBENG_COUNTERS + EMBENG_CORES_MAX];
 };
 
 /**
@@ -165,7 +178,8 @@ struct embeng_device_watch {
  * @numbers: contexts that the device knows
  * @queues: by number
  * @resets: counters, under @reset_lock
- * @faults: commands that the device failed before its last reset; under @reset_lock
+ * @faults: commands that the driver saw fail, and the device did not; under @reset_lock
+ * @counters: of the device; under @reset_lock
  * @pci_state: config space as the driver set it up
  * @watch: looks for standstill
  * @offline: not to be talked to until the bus says so; under @reset_lock
@@ -202,6 +216,7 @@ struct embeng_device {
 	struct xarray queues;
 	struct embeng_accel_resets resets;
 	u64 faults;
+	struct embeng_counters counters;
 	struct pci_saved_state *pci_state;
 	struct embeng_device_watch watch;
 	bool offline;
@@ -313,6 +328,11 @@ int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, siz
 void embeng_image_free(struct embeng_device *ed, struct embeng_image *image);
 const char *embeng_boot_error_text(u32 error);
 
+/* counters.c: over all boots */
+u64 embeng_counter(struct embeng_device *ed, u32 reg);
+void embeng_counters_look(struct embeng_device *ed);
+void embeng_counters_keep(struct embeng_device *ed);
+
 /* upload.c: another image at run time */
 #if IS_ENABLED(CONFIG_FW_UPLOAD)
 int embeng_upload_init(struct embeng_device *ed);
@@ -354,8 +374,6 @@ void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang
 void embeng_reset_give_up(struct embeng_device *ed);
 void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 		       const struct embeng_hang *hang);
-u64 embeng_reset_faults(struct embeng_device *ed);
-void embeng_reset_look(struct embeng_device *ed);
 int embeng_reset_save(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 

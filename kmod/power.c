@@ -54,7 +54,7 @@ static int embeng_suspend(struct device *dev)
 		embeng_reset_before(ed, &asleep);
 		embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
 	}
-	embeng_reset_look(ed);
+	embeng_counters_look(ed);
 	return 0;
 }
 

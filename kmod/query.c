@@ -68,7 +68,7 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 {
 	guard(rwsem_read)(&ed->reset_lock);
 	*out = ed->resets;
-	out->commands = embeng_reset_faults(ed);
+	out->commands = ed->faults + embeng_counter(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
 	return sizeof(*out);
 }
 
@@ -91,9 +91,10 @@ static u32 answer_counters(struct embeng_device *ed, u64 *out)
 {
 	u32 i, count = 0;
 
+	guard(rwsem_read)(&ed->reset_lock);
 	for (i = 0; i < EMBENG_REGISTERS; i++) {
 		if (is_counter(embeng_registers[i].offset))
-			out[count++] = embeng_register_read(ed, &embeng_registers[i]);
+			out[count++] = embeng_counter(ed, embeng_registers[i].offset);
 	}
 	return count * sizeof(*out);
 }

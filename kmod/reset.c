@@ -62,43 +62,6 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 	kobject_uevent_env(&ed->drm.accel->kdev->kobj, KOBJ_CHANGE, environment);
 }
 
-/* One that something else has reset counts from 0, one that is not there says nothing. */
-static u64 count_faults(struct embeng_device *ed)
-{
-	u64 seen = READ_ONCE(ed->watch.faults), now;
-
-	if (embeng_gone(ed) || ed->offline || !embeng_present(ed))
-		return seen;
-	now = embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
-	return now < seen ? seen + now : now;
-}
-
-/**
- * embeng_reset_faults() - commands that the device failed
- * @ed: device, under reset_lock
- *
- * Return: by its own count, over all its boots.
- */
-u64 embeng_reset_faults(struct embeng_device *ed)
-{
-	return ed->faults + count_faults(ed);
-}
-
-/**
- * embeng_reset_look() - keep what the device may have forgotten when it is asked next
- * @ed: device, under reset_lock
- */
-void embeng_reset_look(struct embeng_device *ed)
-{
-	u64 now;
-
-	if (embeng_gone(ed) || !embeng_present(ed))
-		return;
-	now = embeng_read64(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
-	if (now > ed->watch.faults)
-		WRITE_ONCE(ed->watch.faults, now);
-}
-
 /* A device that does not answer, or not to its heart, is stuck in what it runs. */
 static bool is_stuck(const struct embeng_hang *hang)
 {
@@ -127,8 +90,7 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 
 	/* All that the device posts from here on is the reset's doing. */
 	WRITE_ONCE(ed->resetting, true);
-	ed->faults = embeng_reset_faults(ed);
-	WRITE_ONCE(ed->watch.faults, 0);
+	embeng_counters_keep(ed);
 	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
 	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;

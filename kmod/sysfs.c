@@ -19,16 +19,20 @@ static u32 place_of(struct device_attribute *attribute)
 	return container_of(attribute, struct number, attribute)->at;
 }
 
-static u64 read_live(struct device *dev, u32 reg)
+static ssize_t register_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	return embeng_gone(ed) ? 0 : embeng_read64(ed, reg);
+	return sysfs_emit(buf, "%llu\n",
+			  embeng_gone(ed) ? 0 : embeng_read64(ed, place_of(attribute)));
 }
 
-static ssize_t register_show(struct device *dev, struct device_attribute *attribute, char *buf)
+static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", read_live(dev, place_of(attribute)));
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
+	return sysfs_emit(buf, "%llu\n", embeng_counter(ed, place_of(attribute)));
 }
 
 static ssize_t resets_show(struct device *dev, struct device_attribute *attribute, char *buf)
@@ -44,7 +48,8 @@ static ssize_t commands_show(struct device *dev, struct device_attribute *attrib
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	guard(rwsem_read)(&ed->reset_lock);
-	return sysfs_emit(buf, "%llu\n", embeng_reset_faults(ed));
+	return sysfs_emit(buf, "%llu\n",
+			  ed->faults + embeng_counter(ed, EMBENG_REG_COUNT_ERRORS_DEVICE));
 }
 static DEVICE_ATTR_RO(commands);
 
@@ -93,11 +98,14 @@ static DEVICE_ATTR_RO(interface_version);
 
 static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(rwsem_read)(&ed->reset_lock);
 	return sysfs_emit(buf, "%llu\n",
-			  read_live(dev, EMBENG_REG_TIME_CHECK) +
-				  read_live(dev, EMBENG_REG_TIME_LOOKUP) +
-				  read_live(dev, EMBENG_REG_TIME_PARTITION) +
-				  read_live(dev, EMBENG_REG_TIME_UPDATE));
+			  embeng_counter(ed, EMBENG_REG_TIME_CHECK) +
+				  embeng_counter(ed, EMBENG_REG_TIME_LOOKUP) +
+				  embeng_counter(ed, EMBENG_REG_TIME_PARTITION) +
+				  embeng_counter(ed, EMBENG_REG_TIME_UPDATE));
 }
 static DEVICE_ATTR_RO(busy_time_ns);
 
@@ -108,9 +116,10 @@ static ssize_t cores_busy_ns_show(struct device *dev, struct device_attribute *a
 	u32 core, cores = min(ed->caps.cores, EMBENG_CORES_MAX);
 	int length = 0;
 
+	guard(rwsem_read)(&ed->reset_lock);
 	for (core = 0; core < cores; core++)
 		length += sysfs_emit_at(buf, length, "%s%llu", core ? " " : "",
-					read_live(dev, EMBENG_CORE_BUSY(core)));
+					embeng_counter(ed, EMBENG_CORE_BUSY(core)));
 	return length + sysfs_emit_at(buf, length, "\n");
 }
 static DEVICE_ATTR_RO(cores_busy_ns);
@@ -144,18 +153,19 @@ static struct attribute *reset_attributes[] = {
 	NULL
 };
 
-NUMBER(commands, register_show, EMBENG_REG_COUNT_COMMANDS);
-NUMBER(batches, register_show, EMBENG_REG_COUNT_BATCHES);
-NUMBER(updates, register_show, EMBENG_REG_COUNT_UPDATES);
-NUMBER(ids, register_show, EMBENG_REG_COUNT_IDS);
-NUMBER(unique_rows, register_show, EMBENG_REG_COUNT_UNIQUE_ROWS);
-NUMBER(bytes_read, register_show, EMBENG_REG_COUNT_BYTES_READ);
-NUMBER(bytes_written, register_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
-NUMBER(errors_program, register_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
-NUMBER(errors_model, register_show, EMBENG_REG_COUNT_ERRORS_MODEL);
-NUMBER(errors_device, register_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
-NUMBER(ecc_correctable, register_show, EMBENG_REG_COUNT_ECC_CORRECTABLE);
-NUMBER(ecc_uncorrectable, register_show, EMBENG_REG_COUNT_ECC_UNCORRECTABLE);
+NUMBER(commands, counter_show, EMBENG_REG_COUNT_COMMANDS);
+NUMBER(batches, counter_show, EMBENG_REG_COUNT_BATCHES);
+NUMBER(updates, counter_show, EMBENG_REG_COUNT_UPDATES);
+NUMBER(ids, counter_show, EMBENG_REG_COUNT_IDS);
+NUMBER(unique_rows, counter_show, EMBENG_REG_COUNT_UNIQUE_ROWS);
+NUMBER(bytes_read, counter_show, EMBENG_REG_COUNT_BYTES_READ);
+NUMBER(bytes_written, counter_show, EMBENG_REG_COUNT_BYTES_WRITTEN);
+NUMBER(errors_program, counter_show, EMBENG_REG_COUNT_ERRORS_PROGRAM);
+NUMBER(errors_model, counter_show, EMBENG_REG_COUNT_ERRORS_MODEL);
+NUMBER(errors_device, counter_show, EMBENG_REG_COUNT_ERRORS_DEVICE);
+NUMBER(ecc_correctable, counter_show, EMBENG_REG_COUNT_ECC_CORRECTABLE);
+NUMBER(ecc_uncorrectable, counter_show, EMBENG_REG_COUNT_ECC_UNCORRECTABLE);
+NUMBER(waits, counter_show, EMBENG_REG_COUNT_WAITS);
 
 static struct attribute *counter_attributes[] = {
 	&number_commands.attribute.attr,
@@ -170,6 +180,7 @@ static struct attribute *counter_attributes[] = {
 	&number_errors_device.attribute.attr,
 	&number_ecc_correctable.attribute.attr,
 	&number_ecc_uncorrectable.attribute.attr,
+	&number_waits.attribute.attr,
 	NULL
 };
 

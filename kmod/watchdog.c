@@ -97,7 +97,7 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 		judge(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
 		      ed->watch.since_ns);
 	else
-		embeng_reset_look(ed);
+		embeng_counters_look(ed);
 }
 
 /* Recovery that fails tells nobody: who waits must not wait for ever. */

@@ -162,7 +162,8 @@ enum embeng_accel_query_what {
 	EMBENG_ACCEL_QUERY_CAPS = 1,	/* struct embeng_caps, as the device's registers say */
 	EMBENG_ACCEL_QUERY_CONTEXT = 2, /* struct embeng_accel_context_state, of this file */
 	EMBENG_ACCEL_QUERY_RESETS = 3,	/* struct embeng_accel_resets, of the device */
-	EMBENG_ACCEL_QUERY_COUNTERS = 4, /* __u64 per register from COUNT_COMMANDS on, in order */
+	/* __u64 per register from COUNT_COMMANDS on, in order, over all boots since the bind */
+	EMBENG_ACCEL_QUERY_COUNTERS = 4,
 	EMBENG_ACCEL_QUERY_HEALTH = 5,	/* struct embeng_accel_health, of this file */
 };
 

@@ -153,7 +153,8 @@ extern "C" {
 	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY taken")              \
 	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")    \
 	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors put right")        \
-	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data")
+	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data") \
+	X(COUNT_WAITS, 0x218, 8, DEVICE, 0, "times that a queue came to wait")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,

@@ -186,6 +186,10 @@ START_TEST(a_fence_waits_for_what_it_names)
 	ck_assert_uint_eq(report.wait, EMBENG_WAIT_QUEUE);
 	ck_assert_uint_eq(report.replica, works->number);
 	ck_assert(!rig_reap(waits, &cqe));
+	/* The DRAIN waits, too; and neither waits once more when nothing changes. */
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 2);
+	rig_run(rig);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), 2);
 	fake.ready = 1;
 	cqe = rig_wait(waits);
 	rig_assert_cqe(&cqe, 50, EMBENG_STATUS_OK, EMBENG_FIELD_NONE);

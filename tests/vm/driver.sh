@@ -124,6 +124,15 @@ work()
 	done
 }
 
+# Whatever resets it: the driver, or the PCI core.
+outlives()
+{
+	work >"$folder/before"
+	echo 1 >"$function/reset" && "$embeng" reset -d "$(node)" || return 1
+	work | paste "$folder/before" - | tee "$folder/both"
+	awk '$2 < $1 || !$1 { less = 1 } END { exit less || NR != 8 }' "$folder/both"
+}
+
 worked()
 {
 	work | paste "$folder/before" - | tee "$folder/both"
@@ -222,6 +231,7 @@ modprobe vgem
 work >"$folder/before"
 program vm-accel_fence
 check 'each counter of work has grown' worked
+check 'and falls in no reset' outlives
 program vm-accel_priority
 check 'table memory is told' [ "$(cat "$function/table_memory_total")" -gt 0 ]
 program vm-accel_fence_judged

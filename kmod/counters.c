@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters over all boots of the device, which counts from 0 after each: what it is about to
+ * forget is kept, and what something else has made it forget, as of the last look.
+ */
+#include <linux/lockdep.h>
+
+#include "driver.h"
+
+#define FIRST EMBENG_REG_COUNT_COMMANDS
+
+static u32 register_of(u32 counter)
+{
+	return counter < EMBENG_COUNTERS ? FIRST + 8 * counter :
+					   EMBENG_CORE_BUSY(counter - EMBENG_COUNTERS);
+}
+
+static u32 counter_of(u32 reg)
+{
+	return reg < EMBENG_CORE_BUSY(0) ? (reg - FIRST) / 8 :
+					   EMBENG_COUNTERS + (reg - EMBENG_CORE_BUSY(0)) / 8;
+}
+
+static bool is_gauge(u32 reg)
+{
+	return reg == EMBENG_REG_TABLE_MEMORY_USED || reg == EMBENG_REG_MODEL_MEMORY;
+}
+
+static bool can_be_read(const struct embeng_device *ed)
+{
+	return !embeng_gone(ed) && !ed->offline && embeng_present(ed);
+}
+
+/* Since the last boot. One that something else has reset counts from 0. */
+static u64 since_boot(struct embeng_device *ed, u32 counter, bool there)
+{
+	u64 seen = READ_ONCE(ed->counters.seen[counter]), now;
+
+	if (!there)
+		return seen;
+	now = embeng_read64(ed, register_of(counter));
+	return now < seen ? seen + now : now;
+}
+
+/**
+ * embeng_counter() - what a counter of the device has come to since the driver was bound
+ * @ed: device, under reset_lock
+ * @reg: register from COUNT_COMMANDS on, or EMBENG_CORE_BUSY()
+ *
+ * Return: so; what is no counter, as it is.
+ */
+u64 embeng_counter(struct embeng_device *ed, u32 reg)
+{
+	bool there = can_be_read(ed);
+	u32 counter = counter_of(reg);
+
+	lockdep_assert_held(&ed->reset_lock);
+	if (is_gauge(reg))
+		return there ? embeng_read64(ed, reg) : 0;
+	return ed->counters.kept[counter] + since_boot(ed, counter, there);
+}
+
+/**
+ * embeng_counters_look() - keep what the device may have forgotten when it is asked next
+ * @ed: device, under reset_lock
+ */
+void embeng_counters_look(struct embeng_device *ed)
+{
+	u32 i;
+	u64 now;
+
+	if (!can_be_read(ed))
+		return;
+	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {
+		now = embeng_read64(ed, register_of(i));
+		if (now > ed->counters.seen[i])
+			WRITE_ONCE(ed->counters.seen[i], now);
+	}
+}
+
+/**
+ * embeng_counters_keep() - the device is reset now
+ * @ed: device, under reset_lock, written
+ */
+void embeng_counters_keep(struct embeng_device *ed)
+{
+	bool there = can_be_read(ed);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {
+		ed->counters.kept[i] += since_boot(ed, i, there);
+		ed->counters.seen[i] = 0;
+	}
+}
