@@ -9,6 +9,8 @@
 /* Patience with a device that answers at all; slow emulation included. */
 #define ANSWER_US (20 * USEC_PER_SEC)
 #define LOOK_US 200
+/* Of the PCI core's, 0.7 seconds each. */
+#define PENDING_TRIES 16
 
 static bool register_is(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
@@ -76,9 +78,15 @@ int embeng_device_reset(struct embeng_device *ed)
  */
 void embeng_device_cut_off(struct embeng_device *ed)
 {
+	int i;
+
 	pci_clear_master(ed->pci);
-	if (pci_device_is_present(ed->pci) && !pci_wait_for_pending_transaction(ed->pci))
-		drm_warn(&ed->drm, "what the device had begun on the bus does not end\n");
+	/* What it had begun may be a copy of all memory that it was given. */
+	for (i = 0; i < PENDING_TRIES; i++) {
+		if (!pci_device_is_present(ed->pci) || pci_wait_for_pending_transaction(ed->pci))
+			return;
+	}
+	drm_warn(&ed->drm, "what the device had begun on the bus does not end\n");
 }
 
 /**
