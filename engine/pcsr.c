@@ -105,14 +105,15 @@ static int make_room(struct pcsr_job *job, struct merging *m)
 {
 	const struct embeng_partition *g = job->given;
 	bool counts_all = g->flavour == EMBENG_FLAVOUR_JAX && g->flags & EMBENG_PARTITION_DROPPING;
-	u32 *items = pcsr_memory(job, PCSR_ITEMS, job->ids, 3 * sizeof(u32));
+	u32 *items = pcsr_memory(job, PCSR_ITEMS, job->ids + PCSR_ALIGN, 3 * sizeof(u32));
 	bool paired = job->form == KERNEL_WORDS_PAIRED;
 	u64 totals = 2ull * job->device_cores * g->cores;
 
 	m->job = job;
 	m->keys = pcsr_memory(job, PCSR_KEYS, job->workers * job->core_words, sizeof(u32));
 	m->starts = pcsr_memory(job, PCSR_STARTS, job->workers * (2ull * g->cores + 1), sizeof(u32));
-	m->words = pcsr_memory(job, PCSR_WORDS, job->workers * 2 * job->core_words, sizeof(u64));
+	m->words = pcsr_memory(job, PCSR_WORDS,
+			       job->workers * 2 * job->core_words + KERNEL_WORDS_AHEAD, sizeof(u64));
 	m->payload = paired ? pcsr_memory(job, PCSR_PAYLOAD, job->workers * job->core_words,
 					  sizeof(u64)) : NULL;
 	m->places = pcsr_memory(job, PCSR_COUNTS, (u64)job->workers * PCSR_PASSES_MAX,
@@ -126,80 +127,6 @@ static int make_room(struct pcsr_job *job, struct merging *m)
 	job->samples = items + job->ids;
 	job->gains = items + 2 * job->ids;
 	return 0;
-}
-
-static struct kernel_merge merge_of(const struct pcsr_job *job, const struct pcsr_core *core,
-				    const struct pcsr_words *words)
-{
-	return (struct kernel_merge){
-		.sorted = words->words,
-		.payload = words->payload,
-		.form = job->form,
-		.row_bits = job->row_bits,
-		.token_mask = (u32)((1ull << job->token_bits) - 1),
-		.tokens = job->tokens + core->first,
-		.samples = job->samples + core->first,
-		.gains = (float *)job->gains + core->first,
-	};
-}
-
-/* Partitions from @p on, as much as a call may do. Return: the first one left. */
-static u32 merge_some(struct pcsr_job *job, u32 number, const struct pcsr_words *words,
-		      struct kernel_merge *m, u32 p, u64 *at)
-{
-	u32 *ids = pcsr_totals(job, number, false), *columns = pcsr_totals(job, number, true);
-	u64 end = *at + chunk_rows(1);
-	struct port_fpu fpu;
-
-	port_fpu_begin(&fpu);
-	for (; p < job->given->cores && *at < end; p++) {
-		u64 last = words->starts[p + 1], to = last < end ? last : end;
-
-		if (*at == words->starts[p]) {
-			m->last = U64_MAX;
-			ids[p] = (u32)m->count;
-			columns[p] = (u32)m->columns;
-		}
-		job->engine->kernels->merge(m, *at, to);
-		*at = to;
-		if (to < last)
-			break;
-		ids[p] = (u32)m->count - ids[p];
-		columns[p] = (u32)m->columns - columns[p];
-	}
-	port_fpu_end(&fpu);
-	return p;
-}
-
-static void merge_words(struct pcsr_job *job, u32 number, const struct pcsr_words *words)
-{
-	struct kernel_merge m = merge_of(job, &job->cores[number], words);
-	u64 at = 0;
-
-	for (u32 p = 0; p < job->given->cores;)
-		p = merge_some(job, number, words, &m, p, &at);
-	job->cores[number].items = m.count;
-}
-
-/* How many ids each item stands for. */
-static void count_repeats(struct pcsr_job *job, const struct pcsr_core *core,
-			  const struct pcsr_words *words)
-{
-	u32 *repeats = job->repeats + core->first;
-	u64 at = 0, before = 0;
-
-	for (u32 p = 0; p < job->given->cores; p++) {
-		for (u64 k = words->starts[p]; k < words->starts[p + 1]; k++) {
-			u64 item = words->words[k] >> job->item_shift;
-
-			if (words->payload)
-				item = item << 32 | words->payload[(u32)words->words[k]] >> 32;
-			if (k == words->starts[p] || item != before)
-				repeats[at++] = 0;
-			repeats[at - 1]++;
-			before = item;
-		}
-	}
 }
 
 static void merge_core(void *arg, u64 number, u32 worker)
@@ -223,9 +150,7 @@ static void merge_core(void *arg, u64 number, u32 worker)
 	for (u32 p = 0; !job->flat && p < job->given->cores; p++)
 		pcsr_sort(&words, words.starts[p], words.starts[p + 1],
 			  job->item_shift + (words.payload ? 0 : job->row_bits), job->token_bits);
-	merge_words(job, (u32)number, &words);
-	if (job->repeats)
-		count_repeats(job, &job->cores[number], &words);
+	pcsr_merge(job, (u32)number, &words);
 }
 
 /* The first id at fault, by feature and place, whoever met it. */

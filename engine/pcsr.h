@@ -4,7 +4,7 @@
  * is). Not to be mixed up with partition.h, which sorts the occurrences of a table by row.
  *
  * Stages, each a task per core of the device: ids become words (pcsr_items.c), the words are
- * sorted (pcsr_sort.c) and equal ones merged (kernels); beyond the limits items are put in
+ * sorted (pcsr_sort.c) and equal ones merged (pcsr_merge.c); beyond the limits items are put in
  * order of their buckets (pcsr_bucket.c), minibatches chosen (pcsr_split.c), what does not
  * fit is left out (pcsr_limit.c); then all is laid out (pcsr_emit.c). A core's share is
  * worked on by one task, so that nothing depends on how many there are.
@@ -31,11 +31,11 @@ enum pcsr_buffer {
 	PCSR_GAINS,    /* f32 per sample or id, where a combiner scales them */
 	PCSR_CORES,    /* struct pcsr_core */
 	PCSR_KEYS,     /* [workers][most ids of a core] u32 */
-	PCSR_WORDS,    /* [workers][2][most ids of a core] u64 */
+	PCSR_WORDS,    /* [workers][2][most ids of a core] u64, and as much as kernels read ahead */
 	PCSR_PAYLOAD,  /* [workers][most ids of a core] u64 */
 	PCSR_STARTS,   /* [workers][2 x cores + 1] u32 */
 	PCSR_COUNTS,   /* [workers] places of the passes */
-	PCSR_ITEMS,    /* [3][ids] u32: tokens, samples, gains */
+	PCSR_ITEMS,    /* [3][ids] u32: tokens, samples, gains; room to read ahead behind them */
 	PCSR_ORDERED,  /* so, in order of buckets */
 	PCSR_REPEATS,  /* [ids] u32: ids that an item stands for */
 	PCSR_BUCKETS,  /* [ids] u8 */
@@ -197,6 +197,9 @@ void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32
 
 /* All words of a core from the second digit on, whose places are known; words may change sides. */
 void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 count);
+
+/* pcsr_merge.c: a core's words, sorted, to items, and the totals of its partitions. */
+void pcsr_merge(struct pcsr_job *job, u32 number, const struct pcsr_words *words);
 
 /* pcsr_bucket.c: items of all cores in order of their buckets. 0, or -1 without memory. */
 int pcsr_bucketize(struct pcsr_job *job);

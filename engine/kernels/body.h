@@ -125,6 +125,7 @@ PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want 
 		.add_row = add_row, \
 		.update_row = update_row, \
 		.merge = merge, \
+		.tally = tally, \
 	}
 
 #endif

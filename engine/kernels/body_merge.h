@@ -92,7 +92,7 @@ INLINE bool merge_vector(struct merge_place *m, u64 k, const enum kernel_words f
 INLINE void merge_stretch(struct merge_place *m, u64 first, u64 last, struct merge_again *again,
 			  const enum kernel_words form)
 {
-	u64 k = first + 1, end;
+	u64 k = m->before == ~0ull ? first + 1 : first, end;
 
 	merge_each(m, first, k, first, again, form);
 	for (; form != KERNEL_WORDS_PAIRED && last - k >= VEC_WORDS; k = end) {
@@ -156,5 +156,46 @@ static void merge(struct kernel_merge *m, u64 first, u64 last)
 	case KERNEL_WORDS_PAIRED: return merge_range(m, first, last, KERNEL_WORDS_PAIRED);
 	case KERNEL_WORDS_PACKED: return merge_range(m, first, last, KERNEL_WORDS_PACKED);
 	case KERNEL_WORDS_ONES: return merge_range(m, first, last, KERNEL_WORDS_ONES);
+	}
+}
+
+#ifdef VEC_WORDS
+INLINE void tally_from(const u64 *sorted, u64 k, u64 last, u32 low, u32 row_bits, u32 *equal,
+		       u32 *alike)
+{
+	for (; k < last; k += VEC_WORDS) {
+		vec_words item = vec_words_load(sorted + k) >> low;
+		vec_words before = vec_words_load(sorted + k - 1) >> low;
+		u32 lanes = last - k < VEC_WORDS ? (1u << (last - k)) - 1 : (1u << VEC_WORDS) - 1;
+
+		*equal += (u32)__builtin_popcount(vec_words_equal(item, before) & lanes);
+		*alike += (u32)__builtin_popcount(vec_words_equal(item >> row_bits,
+								  before >> row_bits) & lanes);
+	}
+}
+#else
+INLINE void tally_from(const u64 *sorted, u64 k, u64 last, u32 low, u32 row_bits, u32 *equal,
+		       u32 *alike)
+{
+	for (; k < last; k++) {
+		u64 item = sorted[k] >> low, before = sorted[k - 1] >> low;
+
+		*equal += item == before;
+		*alike += item >> row_bits == before >> row_bits;
+	}
+}
+#endif
+
+static void tally(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
+		  u32 *columns)
+{
+	u32 low = m->form == KERNEL_WORDS_ONES ? 0 : 32, row_bits = m->row_bits;
+
+	for (u32 p = 0; p < partitions; p++) {
+		u32 first = starts[p], last = starts[p + 1], equal = 0, alike = 0;
+
+		tally_from(m->sorted, first + 1ull, last, low, row_bits, &equal, &alike);
+		items[p] = last - first - equal;
+		columns[p] = last - first - alike;
 	}
 }

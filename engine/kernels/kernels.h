@@ -181,6 +181,8 @@ struct kernel_update {
 
 #define KERNEL_F32_ONE 0x3f800000u
 
+#define KERNEL_WORDS_AHEAD 8u
+
 /**
  * enum kernel_words - how the sorted words of a partitioned CSR hold token, row and gain
  * @KERNEL_WORDS_PAIRED: token << 32 | index of a payload, which is row << 32 | gain
@@ -236,7 +238,10 @@ struct kernel_merge {
  *	right with @add_row, then the replicas' totals, which is what @row_gradient does
  * @add_row: dst += src
  * @update_row: everything after the sum for one row; @slots as in kernel_update
- * @merge: words [first, last) of one partition, behind those before
+ * @merge: words [first, last), behind those before; of one partition, unless words of different
+ *	ones differ
+ * @tally: items and distinct tokens that the words of each partition are, which begins at
+ *	@starts[p]; not of paired words. KERNEL_WORDS_AHEAD words behind the last are read
  */
 struct kernel_ops {
 	const char *name;
@@ -251,6 +256,8 @@ struct kernel_ops {
 	void (*add_row)(float *dst, const float *src, u32 dim);
 	void (*update_row)(const struct kernel_update *u, u64 row, const float *sum);
 	void (*merge)(struct kernel_merge *m, u64 first, u64 last);
+	void (*tally)(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
+		      u32 *columns);
 };
 
 /**

@@ -27,13 +27,26 @@ static u32 below(struct random *r, u64 limit)
 	return (u32)((r->state >> 33) % limit);
 }
 
+/* Ids of a sample: below MOST; one; none or two, and one for each on the average. */
+enum spread { MANY, ALONE, UNEVEN };
+
 /* One feature of the three: its rows, and whether its ids crowd. */
 struct shape {
 	u32 cores, device_cores, rows;
 	u32 crowd; /* ids below this, mostly */
 	u8 combiner, id_width;
 	bool coo, weighted;
+	enum spread spread;
 };
+
+static u32 draw_bag(enum spread spread, u32 sample, struct random *r)
+{
+	switch (spread) {
+	case ALONE: return 1;
+	case UNEVEN: return sample < 2 ? 2 * sample : 1;
+	default: return below(r, MOST);
+	}
+}
 
 static void put_id(const struct embeng_partition_feature *f, void *ids, u64 k, u64 id)
 {
@@ -60,7 +73,7 @@ static void fill_feature(struct grid *g, u32 index, const struct shape *shape, s
 
 	for (u32 s = 0; s < SAMPLES; s++) {
 		bags[index][s] = ids;
-		ids += below(r, MOST);
+		ids += draw_bag(shape->spread, s, r);
 	}
 	bags[index][SAMPLES] = ids;
 	f->form = shape->coo ? EMBENG_FORM_COO : EMBENG_FORM_CSR;
@@ -168,6 +181,39 @@ static u64 list_items(const struct grid *g, struct item **out)
 	return kept;
 }
 
+static void check_padding(const struct grid *g, u64 at)
+{
+	const u32 two_to_31 = 0x4f000000;
+
+	for (; at % PCSR_ALIGN; at++) {
+		ck_assert_uint_eq(g->tokens[at], PCSR_PAD_ID);
+		ck_assert_uint_eq(g->samples[at], PCSR_PAD_ID);
+		ck_assert(!memcmp(&g->gains[at], &two_to_31, 4));
+	}
+}
+
+/* The most that any core has of a partition: items, and tokens that differ. */
+static void check_totals(const struct grid *g, const struct item *items, u64 count)
+{
+	const u32 *told = (const u32 *)(grid_result(g) + 1);
+	u32 cores = g->head->cores, ids = 0, columns = 0;
+	u32 *most = calloc(2 * cores, sizeof(*most));
+
+	for (u64 k = 0; k < count; k++) {
+		const struct item *last = k ? &items[k - 1] : NULL, *i = &items[k];
+		bool begins = !last || last->core != i->core || last->partition != i->partition;
+
+		ids = begins ? 1 : ids + 1;
+		columns = begins ? 1 : columns + (last->token != i->token);
+		most[i->partition] = ids > most[i->partition] ? ids : most[i->partition];
+		most[cores + i->partition] = columns > most[cores + i->partition] ?
+						     columns : most[cores + i->partition];
+	}
+	for (u32 i = 0; i < 2 * cores; i++)
+		ck_assert_msg(told[i] == most[i], "%u: %u, expected %u", i, told[i], most[i]);
+	free(most);
+}
+
 static void check_all(const struct grid *g)
 {
 	const struct embeng_partition_result *result = grid_result(g);
@@ -191,9 +237,11 @@ static void check_all(const struct grid *g)
 					      (unsigned long long)k, (double)g->gains[at],
 					      (double)items[k].gain);
 			}
+			check_padding(g, at);
 		}
 	}
 	ck_assert_uint_eq(k, count);
+	check_totals(g, items, count);
 	free(items);
 }
 
@@ -212,22 +260,31 @@ static struct grid make(struct direct *d, const struct shape *shape, u64 seed)
 }
 
 static const struct shape shapes[] = {
-	{ 64, 4, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true },
-	{ 64, 4, 100000, 200, EMBENG_COMBINER_MEAN, 8, true, false },
-	{ 8, 2, 5000, 3, EMBENG_COMBINER_SQRTN, 8, false, true },
-	{ 1, 1, 600000000, 600000000, EMBENG_COMBINER_SUM, 4, true, true },
-	{ 6, 2, 3000, 50, EMBENG_COMBINER_MEAN, 4, false, true },
-	{ 4, 1, 500000000, 100, EMBENG_COMBINER_SUM, 8, false, false },
-	{ 512, 8, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, false },
-	{ 16, 4, 300, 300, EMBENG_COMBINER_SUM, 4, false, true },
-	{ 64, 64, 500000000, 500000000, EMBENG_COMBINER_SUM, 4, false, false },
+	{ 64, 4, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY },
+	{ 64, 4, 100000, 200, EMBENG_COMBINER_MEAN, 8, true, false, MANY },
+	{ 8, 2, 5000, 3, EMBENG_COMBINER_SQRTN, 8, false, true, MANY },
+	{ 1, 1, 600000000, 600000000, EMBENG_COMBINER_SUM, 4, true, true, MANY },
+	{ 6, 2, 3000, 50, EMBENG_COMBINER_MEAN, 4, false, true, MANY },
+	{ 4, 1, 500000000, 100, EMBENG_COMBINER_SUM, 8, false, false, MANY },
+	{ 512, 8, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, false, MANY },
+	{ 16, 4, 300, 300, EMBENG_COMBINER_SUM, 4, false, true, MANY },
+	{ 64, 64, 500000000, 500000000, EMBENG_COMBINER_SUM, 4, false, false, MANY },
 	/* Too many partitions for a digit of the sort. */
-	{ 4096, 2, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true },
-	{ 4096, 2, 1000000, 200, EMBENG_COMBINER_SUM, 8, false, false },
+	{ 4096, 2, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY },
+	{ 4096, 2, 1000000, 200, EMBENG_COMBINER_SUM, 8, false, false, MANY },
+	/* All of a core sorted at once, with and without equal ids. */
+	{ 64, 4, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, true, ALONE },
+	{ 64, 2, 3000, 40, EMBENG_COMBINER_MEAN, 8, true, false, ALONE },
+	{ 4, 1, 100, 100, EMBENG_COMBINER_SQRTN, 4, false, true, ALONE },
+	{ 8, 1, 100000, 100000, EMBENG_COMBINER_SUM, 8, true, true, ALONE },
+	{ 64, 4, 1000, 5, EMBENG_COMBINER_MEAN, 4, false, false, UNEVEN },
+	{ 16, 1, 400, 3, EMBENG_COMBINER_SUM, 8, true, true, UNEVEN },
+	{ 2, 1, 1, 1, EMBENG_COMBINER_SUM, 4, false, false, UNEVEN },
+	{ 8, 1, 300, 3, EMBENG_COMBINER_SQRTN, 4, false, false, ALONE },
 };
 
-/* Of them: no equal ids; many, with weights; many, without. */
-static const u32 compared[] = { 0, 2, 5 };
+/* Of them: no equal ids; many, with weights; many, without; ids nearly alone, and alone. */
+static const u32 compared[] = { 0, 2, 5, 16, 18 };
 
 START_TEST(test_items_are_those_sorted_one_by_one)
 {
@@ -311,7 +368,7 @@ START_TEST(test_same_bits_for_any_cores_and_variant)
 	const u16 flags[] = { 0, EMBENG_PARTITION_DROPPING,
 			      EMBENG_PARTITION_DROPPING | EMBENG_PARTITION_MINIBATCHING };
 
-	for (u32 i = 0; i < 9; i++)
+	for (u32 i = 0; i < 3 * sizeof(compared) / sizeof(compared[0]); i++)
 		compare_variants(&shapes[compared[i / 3]], flags[i % 3]);
 }
 END_TEST
