@@ -43,6 +43,33 @@ static u16 offsets_of_samples(struct pcsr_job *job, u32 index, const void *given
 	return 0;
 }
 
+static bool weighted(const struct pcsr_feature *f)
+{
+	return mem_given(&f->given->weights);
+}
+
+/* The gain of an id that is its sample's only one needs no combiner. */
+static bool stands_alone(const struct pcsr_feature *f)
+{
+	return !weighted(f) || f->given->combiner == EMBENG_COMBINER_SUM;
+}
+
+/* Of CSR or COO: each sample has one id, as of DENSE. */
+static bool one_each(const struct embeng_partition_feature *g, const void *given)
+{
+	u64 count = g->form == EMBENG_FORM_COO ? g->id_count : g->sample_count + 1;
+	u64 block[BLOCK], other = g->id_count ^ g->sample_count;
+
+	for (u64 first = 0, length; first < count && !other; first += length) {
+		length = count - first < BLOCK ? count - first : BLOCK;
+		ids_widen(block, (const u8 *)given + first * g->offset_width, length,
+			  g->offset_width);
+		for (u64 i = 0; i < length; i++)
+			other |= block[i] ^ (first + i);
+	}
+	return !other;
+}
+
 static u16 copy_offsets(struct pcsr_job *job, u32 index, u64 *offsets)
 {
 	struct pcsr_feature *f = &job->features[index];
@@ -58,7 +85,9 @@ static u16 copy_offsets(struct pcsr_job *job, u32 index, u64 *offsets)
 			 EMBENG_FIELD_ROW_OFFSETS, index, &view);
 	if (status)
 		return status;
-	if (g->form == EMBENG_FORM_COO) {
+	if (stands_alone(f) && one_each(g, view.data)) {
+		f->offsets = NULL;
+	} else if (g->form == EMBENG_FORM_COO) {
 		status = offsets_of_samples(job, index, view.data, offsets);
 	} else {
 		ids_widen(offsets, view.data, g->sample_count + 1, g->offset_width);
@@ -67,11 +96,6 @@ static u16 copy_offsets(struct pcsr_job *job, u32 index, u64 *offsets)
 	}
 	region_put(job->command->context, &view);
 	return status;
-}
-
-static bool weighted(const struct pcsr_feature *f)
-{
-	return mem_given(&f->given->weights);
 }
 
 /* Gains that a combiner makes; without one they are the weights themselves, or 1. */
@@ -95,7 +119,7 @@ static u16 resolve(struct pcsr_job *job, u32 index, u64 *offsets, u32 *gains)
 		status = mem_get(job->command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
 				 EMBENG_FIELD_WEIGHTS, index, &f->weights_view);
 	f->each = weighted(f);
-	f->gains = gains_of(f) ? gains : f->weights_view.data;
+	f->gains = f->offsets && gains_of(f) ? gains : f->weights_view.data;
 	f->samples = g->sample_count / job->device_cores;
 	f->row = (u32)job->rows;
 	job->rows += f->samples;

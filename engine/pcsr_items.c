@@ -75,8 +75,11 @@ INLINE u16 make_keys(struct pcsr_core *core, const struct share *share, u32 feat
 {
 	const volatile s64 *given64 = (const s64 *)share->f->ids_view.data;
 	const volatile s32 *given32 = (const s32 *)share->f->ids_view.data;
+	u32 *restrict keys = share->keys, *restrict counts = k->counts;
+	struct pcsr_digit digits[PCSR_PASSES_MAX];
 	u64 rows = share->f->given->rows;
 
+	memcpy(digits, k->digits, passes * sizeof(*digits));
 	for (u64 i = share->first; i < share->last; i++) {
 		s64 id = wide ? given64[i] : given32[i];
 		u32 key;
@@ -85,8 +88,8 @@ INLINE u16 make_keys(struct pcsr_core *core, const struct share *share, u32 feat
 			return bad_id(core, feature, i, id, rows);
 		key = key_of(k, (u32)id, power);
 		for (u32 d = 0; d < passes; d++)
-			k->counts[(d << PCSR_DIGIT_MAX) + digit_of(key, &k->digits[d])]++;
-		share->keys[i - share->first] = key;
+			counts[(d << PCSR_DIGIT_MAX) + digit_of(key, &digits[d])]++;
+		keys[i - share->first] = key;
 	}
 	return 0;
 }
@@ -137,12 +140,15 @@ INLINE u32 gain_of(const struct pcsr_feature *f, u64 sample, u64 k, const enum g
 	return gains == GAINS_ONE ? KERNEL_F32_ONE : f->gains[gains == GAINS_EACH ? k : sample];
 }
 
-INLINE void put_dense(struct target *target, const struct share *s, const enum kernel_words form)
+INLINE void put_dense(struct target *target, const struct share *s, const enum gains gains,
+		      const enum kernel_words form)
 {
+	const struct pcsr_feature f = *s->f;
+	const u32 *keys = s->keys - s->first;
 	struct target t = *target; /* so that stores through it change none of it */
 
 	for (u64 k = s->first; k < s->last; k++)
-		put(&t, s->keys[k - s->first], s->f->row + k - s->begin, KERNEL_F32_ONE, form);
+		put(&t, keys[k], f.row + k - s->begin, gain_of(&f, k, k, gains), form);
 	target->count = t.count;
 }
 
@@ -165,8 +171,10 @@ INLINE void put_bags(struct target *target, const struct share *s, const enum ga
 
 INLINE void put_share(struct target *t, const struct share *s, const enum kernel_words form)
 {
-	if (!s->f->offsets)
-		put_dense(t, s, form);
+	if (!s->f->offsets && !s->f->gains)
+		put_dense(t, s, GAINS_ONE, form);
+	else if (!s->f->offsets)
+		put_dense(t, s, GAINS_EACH, form);
 	else if (!s->f->gains)
 		put_bags(t, s, GAINS_ONE, form);
 	else if (s->f->each)
