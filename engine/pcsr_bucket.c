@@ -84,7 +84,7 @@ int pcsr_bucketize(struct pcsr_job *job)
 				(u64)job->device_cores * job->given->cores * job->buckets,
 				sizeof(*job->runs));
 	b.buckets = pcsr_memory(job, PCSR_BUCKETS, job->ids, 1);
-	b.ordered = pcsr_memory(job, PCSR_ORDERED, job->ids, 4 * sizeof(u32));
+	b.ordered = pcsr_memory(job, PCSR_ORDERED, job->ids + PCSR_ALIGN, 4 * sizeof(u32));
 	b.division = (job->given->columns + EMBENG_PARTITION_BUCKETS - 1) / EMBENG_PARTITION_BUCKETS;
 	if (!job->runs || !b.buckets || !b.ordered)
 		return -1;

@@ -5,6 +5,9 @@
 #define GAIN_TWO_TO_31 0x4f000000u
 #define GAIN_NAN 0x7fc00000u
 
+/* So few items are sooner copied here than by a call. */
+#define FEW 64u
+
 static u32 first_bucket_behind(const struct pcsr_job *job, u32 bucket)
 {
 	do
@@ -142,15 +145,49 @@ u16 pcsr_place(struct pcsr_job *job)
 struct writer {
 	const struct pcsr_job *job;
 	struct pcsr_core *core;
-	u64 at; /* in the buffer */
+	u64 at;	    /* in the buffer */
+	u64 padded; /* up to here it has padding from @at on */
 	u32 pad_gain;
 };
+
+typedef u32 block __attribute__((vector_size(PCSR_ALIGN * sizeof(u32)), aligned(4), may_alias));
+
+/* From so many elements before the middle on: those of a block that are there. */
+static const u32 there[2 * PCSR_ALIGN] = {
+	U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX,
+};
+
+/* And padding behind them, without a branch for each; as much of @from may be read. */
+static inline void copy_padded(u32 *to, const u32 *from, u64 count, u32 padding)
+{
+	for (u64 i = 0; i < count; i += PCSR_ALIGN) {
+		u64 left = count - i < PCSR_ALIGN ? count - i : PCSR_ALIGN;
+		block mask = *(const block *)(there + PCSR_ALIGN - left);
+
+		*(block *)(to + i) = (*(const block *)(from + i) & mask) | (padding & ~mask);
+	}
+}
+
+static void copy_few(struct writer *w, u64 from, u64 count)
+{
+	const struct pcsr_job *job = w->job;
+
+	copy_padded(job->out_tokens + w->at, job->tokens + from, count, PCSR_PAD_ID);
+	copy_padded(job->out_samples + w->at, job->samples + from, count, PCSR_PAD_ID);
+	copy_padded(job->out_gains + w->at, job->gains + from, count, w->pad_gain);
+	w->padded = w->at + pcsr_aligned(count);
+	w->at += count;
+}
 
 static void copy_items(struct writer *w, u64 from, u64 count)
 {
 	const struct pcsr_job *job = w->job;
 	u64 room = w->core->limit - w->at;
 
+	if (!(w->at % PCSR_ALIGN) && count <= FEW && pcsr_aligned(count) <= room) {
+		copy_few(w, from, count);
+		return;
+	}
 	if (count > room) {
 		w->core->dropped += count - room;
 		count = room;
@@ -163,6 +200,8 @@ static void copy_items(struct writer *w, u64 from, u64 count)
 
 static void pad(struct writer *w)
 {
+	if (w->at < w->padded)
+		w->at = w->padded;
 	for (; w->at % PCSR_ALIGN && w->at < w->core->limit; w->at++) {
 		w->job->out_tokens[w->at] = PCSR_PAD_ID;
 		w->job->out_samples[w->at] = PCSR_PAD_ID;
