@@ -106,7 +106,8 @@ is_described()
 # And every file that there is; of DRM's own three, DRM says what they are.
 undescribed()
 {
-	find "$function/counters" "$function/resets" "$debug" /sys/kernel/debug/embeng_emu/0 -type f |
+	by_driver=/sys/bus/pci/drivers/embeng/$address
+	find "$by_driver/counters" "$by_driver/resets" "$debug" /sys/kernel/debug/embeng_emu/0 -type f |
 		grep -vE "^$debug/(name|clients|gem_names)$" >"$folder/files"
 	while read -r file; do
 		is_described "$file" || echo "$file is not in docs/abi"

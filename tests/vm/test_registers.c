@@ -17,7 +17,7 @@ static const struct {
 };
 
 #define COUNT (sizeof(registers) / sizeof(registers[0]))
-#define AREA 0x218u /* behind the last register */
+#define AREA EMBENG_CORE_BUSY(0) /* behind the last register */
 
 static uint64_t read_whole(struct bare *b, size_t k)
 {
