@@ -2,8 +2,11 @@
 /* Where the partitions of each core lie in the device's buffer, and writing them there. */
 #include "pcsr.h"
 
-#define GAIN_TWO_TO_31 0x4f000000u
-#define GAIN_NAN 0x7fc00000u
+/* A block of padding: of tokens and samples, of gains for TF, for JAX (2^31, NaN). */
+#define PADDING(bits) { bits, bits, bits, bits, bits, bits, bits, bits }
+static const u32 pad_ids[PCSR_ALIGN] = PADDING(PCSR_PAD_ID);
+static const u32 pad_gains_tf[PCSR_ALIGN] = PADDING(0x4f000000u);
+static const u32 pad_gains_jax[PCSR_ALIGN] = PADDING(0x7fc00000u);
 
 /* So few items are sooner copied here than by a call. */
 #define FEW 64u
@@ -147,7 +150,7 @@ struct writer {
 	struct pcsr_core *core;
 	u64 at;	    /* in the buffer */
 	u64 padded; /* up to here it has padding from @at on */
-	u32 pad_gain;
+	const u32 *pad_gains;
 };
 
 typedef u32 block __attribute__((vector_size(PCSR_ALIGN * sizeof(u32)), aligned(4), may_alias));
@@ -158,13 +161,14 @@ static const u32 there[2 * PCSR_ALIGN] = {
 };
 
 /* And padding behind them, without a branch for each; as much of @from may be read. */
-static inline void copy_padded(u32 *to, const u32 *from, u64 count, u32 padding)
+static inline void copy_padded(u32 *to, const u32 *from, u64 count, const u32 *padding)
 {
 	for (u64 i = 0; i < count; i += PCSR_ALIGN) {
 		u64 left = count - i < PCSR_ALIGN ? count - i : PCSR_ALIGN;
 		block mask = *(const block *)(there + PCSR_ALIGN - left);
 
-		*(block *)(to + i) = (*(const block *)(from + i) & mask) | (padding & ~mask);
+		*(block *)(to + i) = (*(const block *)(from + i) & mask) |
+				     (*(const block *)padding & ~mask);
 	}
 }
 
@@ -172,9 +176,9 @@ static void copy_few(struct writer *w, u64 from, u64 count)
 {
 	const struct pcsr_job *job = w->job;
 
-	copy_padded(job->out_tokens + w->at, job->tokens + from, count, PCSR_PAD_ID);
-	copy_padded(job->out_samples + w->at, job->samples + from, count, PCSR_PAD_ID);
-	copy_padded(job->out_gains + w->at, job->gains + from, count, w->pad_gain);
+	copy_padded(job->out_tokens + w->at, job->tokens + from, count, pad_ids);
+	copy_padded(job->out_samples + w->at, job->samples + from, count, pad_ids);
+	copy_padded(job->out_gains + w->at, job->gains + from, count, w->pad_gains);
 	w->padded = w->at + pcsr_aligned(count);
 	w->at += count;
 }
@@ -205,7 +209,7 @@ static void pad(struct writer *w)
 	for (; w->at % PCSR_ALIGN && w->at < w->core->limit; w->at++) {
 		w->job->out_tokens[w->at] = PCSR_PAD_ID;
 		w->job->out_samples[w->at] = PCSR_PAD_ID;
-		w->job->out_gains[w->at] = w->pad_gain;
+		w->job->out_gains[w->at] = *w->pad_gains;
 	}
 }
 
@@ -252,7 +256,7 @@ static void emit_core(void *arg, u64 number, u32 worker)
 		.job = job,
 		.core = &job->cores[number],
 		.at = job->cores[number].base,
-		.pad_gain = jax ? GAIN_NAN : GAIN_TWO_TO_31,
+		.pad_gains = jax ? pad_gains_jax : pad_gains_tf,
 	};
 	s32 *pointers = job->out_pointers + number * job->minibatches * job->row_stride;
 	u32 *from = places_of(job, number);

@@ -54,20 +54,33 @@ static bool stands_alone(const struct pcsr_feature *f)
 	return !weighted(f) || f->given->combiner == EMBENG_COMBINER_SUM;
 }
 
+/* Whether so many numbers from @first on are their own places; below 2^32 where they are narrow. */
+static bool are_places(const void *given, u64 first, u64 count, u32 width)
+{
+	const u32 *narrow = (const u32 *)given + first;
+	const u64 *wide = (const u64 *)given + first;
+	u64 other = 0;
+
+	for (u64 i = 0; width == 4 && i < count; i++)
+		other |= narrow[i] ^ (u32)(first + i);
+	for (u64 i = 0; width == 8 && i < count; i++)
+		other |= wide[i] ^ (first + i);
+	return !other;
+}
+
 /* Of CSR or COO: each sample has one id, as of DENSE. */
 static bool one_each(const struct embeng_partition_feature *g, const void *given)
 {
 	u64 count = g->form == EMBENG_FORM_COO ? g->id_count : g->sample_count + 1;
-	u64 block[BLOCK], other = g->id_count ^ g->sample_count;
 
-	for (u64 first = 0, length; first < count && !other; first += length) {
+	if (g->id_count != g->sample_count || count > U32_MAX)
+		return false;
+	for (u64 first = 0, length; first < count; first += length) {
 		length = count - first < BLOCK ? count - first : BLOCK;
-		ids_widen(block, (const u8 *)given + first * g->offset_width, length,
-			  g->offset_width);
-		for (u64 i = 0; i < length; i++)
-			other |= block[i] ^ (first + i);
+		if (!are_places(given, first, length, g->offset_width))
+			return false;
 	}
-	return !other;
+	return true;
 }
 
 static u16 copy_offsets(struct pcsr_job *job, u32 index, u64 *offsets)

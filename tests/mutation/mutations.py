@@ -186,7 +186,7 @@ MUTATIONS = [
              "there + PCSR_ALIGN - left", "there",
              ("test_pcsr_random",)),
     Mutation("as many ids as samples taken for one each", "engine/pcsr_input.c",
-             "other |= block[i] ^ (first + i);", "other |= 0;",
+             "other |= narrow[i] ^ (u32)(first + i);", "other |= 0;",
              ("test_pcsr_random",)),
     Mutation("the last of flat words lost", "engine/pcsr_items.c",
              "words->starts[job->given->cores] = (u32)count;",
