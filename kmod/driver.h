@@ -37,7 +37,8 @@
 
 #include "../uapi/embeng_accel.h"
 #include "../uapi/embeng_barrier.h"
-#include "../uapi/embeng_regs.h"
+#include "boot.h"
+#include "counters.h"
 
 #define EMBENG_NAME "embeng"
 #define EMBENG_FIRMWARE "embeng/embeng.fw"
@@ -88,30 +89,6 @@ struct embeng_vector {
 };
 
 /**
- * struct embeng_image - a firmware image in memory
- * @data: its bytes
- * @dma: where the device reads them
- * @length: how many
- */
-struct embeng_image {
-	void *data;
-	dma_addr_t dma;
-	size_t length;
-};
-
-/**
- * struct embeng_refusal - why a device did not boot an image
- * @error: enum embeng_boot_error
- * @index: self-test that failed
- * @offset: byte of the image at fault
- */
-struct embeng_refusal {
-	u32 error;
-	u32 index;
-	u64 offset;
-};
-
-/**
  * struct embeng_device_watch - what the watchdog saw of the device last
  * @work: the next look
  * @fault: the device has told of one
@@ -133,21 +110,6 @@ struct embeng_device_watch {
 	u32 still;
 	u32 away;
 	u64 since_ns;
-};
-
-/* Registers that count. */
-#define EMBENG_COUNTS(name, offset, bytes, writer, reset, words) \
-	+ ((offset) >= EMBENG_REG_COUNT_COMMANDS)
-#define EMBENG_COUNTERS (0 EMBENG_REGISTER_TABLE(EMBENG_COUNTS))
-
-/**
- * struct embeng_counters - registers from COUNT_COMMANDS on, then the cores
- * @kept: of the boots before this one
- * @seen: of this one, when it was last looked at
- */
-struct embeng_counters {
-	u64 kept[EMBENG_COUNTERS + EMBENG_CORES_MAX];
-	u64 seen[EMBENG_COUNTERS + EMBENG_CORES_MAX];
 };
 
 /**
@@ -319,34 +281,6 @@ static inline bool embeng_present(const struct embeng_device *ed)
 {
 	return embeng_read32(ed, EMBENG_REG_MAGIC) != U32_MAX;
 }
-
-/* boot.c: firmware */
-int embeng_boot_request(struct embeng_device *ed);
-int embeng_boot(struct embeng_device *ed);
-int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
-int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, size_t length);
-void embeng_image_free(struct embeng_device *ed, struct embeng_image *image);
-const char *embeng_boot_error_text(u32 error);
-
-/* counters.c: over all boots */
-u64 embeng_counter(struct embeng_device *ed, u32 reg);
-void embeng_counters_look(struct embeng_device *ed);
-void embeng_counters_keep(struct embeng_device *ed);
-
-/* upload.c: another image at run time */
-#if IS_ENABLED(CONFIG_FW_UPLOAD)
-int embeng_upload_init(struct embeng_device *ed);
-void embeng_upload_exit(struct embeng_device *ed);
-#else
-static inline int embeng_upload_init(struct embeng_device *ed)
-{
-	return 0;
-}
-
-static inline void embeng_upload_exit(struct embeng_device *ed)
-{
-}
-#endif
 
 /* admin.c */
 int embeng_admin_init(struct embeng_device *ed);

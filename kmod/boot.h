@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* boot.c and upload.c: firmware. */
+#ifndef EMBENG_BOOT_H
+#define EMBENG_BOOT_H
+
+#include <linux/types.h>
+
+struct embeng_device;
+
+/**
+ * struct embeng_image - a firmware image in memory
+ * @data: its bytes
+ * @dma: where the device reads them
+ * @length: how many
+ */
+struct embeng_image {
+	void *data;
+	dma_addr_t dma;
+	size_t length;
+};
+
+/**
+ * struct embeng_refusal - why a device did not boot an image
+ * @error: enum embeng_boot_error
+ * @index: self-test that failed
+ * @offset: byte of the image at fault
+ */
+struct embeng_refusal {
+	u32 error;
+	u32 index;
+	u64 offset;
+};
+
+/* boot.c: firmware */
+int embeng_boot_request(struct embeng_device *ed);
+int embeng_boot(struct embeng_device *ed);
+int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
+int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, size_t length);
+void embeng_image_free(struct embeng_device *ed, struct embeng_image *image);
+const char *embeng_boot_error_text(u32 error);
+
+/* upload.c: another image at run time */
+#if IS_ENABLED(CONFIG_FW_UPLOAD)
+int embeng_upload_init(struct embeng_device *ed);
+void embeng_upload_exit(struct embeng_device *ed);
+#else
+static inline int embeng_upload_init(struct embeng_device *ed)
+{
+	return 0;
+}
+
+static inline void embeng_upload_exit(struct embeng_device *ed)
+{
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* counters.c: what the device counts, over all its boots. */
+#ifndef EMBENG_COUNTERS_H
+#define EMBENG_COUNTERS_H
+
+#include <linux/types.h>
+
+#include "../uapi/embeng_regs.h"
+
+struct embeng_device;
+
+/* Registers that count. */
+#define EMBENG_COUNTS(name, offset, bytes, writer, reset, words) \
+	+ ((offset) >= EMBENG_REG_COUNT_COMMANDS)
+#define EMBENG_COUNTERS (0 EMBENG_REGISTER_TABLE(EMBENG_COUNTS))
+
+/**
+ * struct embeng_counters - registers from COUNT_COMMANDS on, then the cores
+ * @kept: of the boots before this one
+ * @seen: of this one, when it was last looked at
+ */
+struct embeng_counters {
+	u64 kept[EMBENG_COUNTERS + EMBENG_CORES_MAX];
+	u64 seen[EMBENG_COUNTERS + EMBENG_CORES_MAX];
+};
+
+u64 embeng_counter(struct embeng_device *ed, u32 reg);
+void embeng_counters_look(struct embeng_device *ed);
+void embeng_counters_keep(struct embeng_device *ed);
+
+#endif
