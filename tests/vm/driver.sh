@@ -189,6 +189,13 @@ print(*{r["device"] for r in json.load(sys.stdin)["results"]})' | tee "$folder/d
 	grep -q "^$(node)" "$folder/devices"
 }
 
+# A line for no command, and for each of three ways and three batches.
+measured()
+{
+	"$build/tests/bench-accel" 64 | tee "$folder/measured"
+	[ "$(grep -cE '^(empty ioctl|validated|mapped).* [0-9]+$' "$folder/measured")" -eq 10 ]
+}
+
 compares()
 {
 	seq 1 200 | awk '{ for (i = 0; i < 4; i++) printf "item%d ", ($1 * 7 + i * i * 3) % 53
@@ -227,6 +234,7 @@ check 'a 32-bit program can do it all' compat
 check 'what docs/abi describes is there' described
 check 'and it describes all there is' undescribed
 check 'embeng bench takes the device' benches
+check 'what the driver costs can be measured' measured
 check 'embeng checkpoint compare takes it' compares
 modprobe vgem
 work >"$folder/before"

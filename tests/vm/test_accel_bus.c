@@ -58,6 +58,7 @@ END_TEST
 /* Recovery that fails for somebody else's sake tells nobody. */
 START_TEST(test_bus_error_without_end)
 {
+	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_FUNCTION};
 	struct embeng_accel_unbind unbind = {0};
 	struct embeng_accel_bo_create bo = accel_bo(fd, 4096);
 	struct embeng_mem key = accel_bind(fd, bo.handle, EMBENG_REGION_DEVICE_READ);
@@ -65,6 +66,8 @@ START_TEST(test_bus_error_without_end)
 	give_work();
 	sleep(1);
 	accel_write(BUS_ERROR, "abandoned");
+	/* Nothing is reset before the bus is, and nobody says so. */
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &reset), -ENODEV);
 	unbind.index = key.index;
 	unbind.generation = key.generation;
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_UNBIND, &unbind), 0);
