@@ -93,6 +93,8 @@ static void set_userptr(struct scene *s)
 	CALL(EMBENG_USERPTR);
 	s->arg.userptr =
 		(struct embeng_accel_userptr){.address = (uintptr_t)s->page, .size = SCENE_BYTES};
+	if (!(accel_device(s->other).flags & EMBENG_ACCEL_CAN_USERPTR))
+		s->expected = -EOPNOTSUPP;
 }
 
 static void set_context_create(struct scene *s)

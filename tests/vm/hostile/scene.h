@@ -42,6 +42,7 @@ union scene_arg {
  * @made: mapping or descriptor that the call gave, given back with the scene
  * @request: the call; 0: @run instead
  * @run: the call when it is no ioctl; 0 or -errno
+ * @expected: what it answers when nothing fails: 0, or -errno where the device cannot do it
  * @arg: the argument
  */
 struct scene {
@@ -58,6 +59,7 @@ struct scene {
 	void *made;
 	unsigned long request;
 	int (*run)(struct scene *s);
+	int expected;
 	union scene_arg arg;
 };
 
