@@ -154,15 +154,17 @@ def on_host(kernel, script, *arguments):
     """A script of tests/kmod, which runs on the host."""
     return record(f"{kernel} {script}",
                   [os.path.join(TOP, "tests", "kmod", script + ".sh"), kernel, *arguments],
-                  os.path.join(folder_of(kernel), script + ".tap")).count
+                  os.path.join(folder_of(kernel), script + ".tap"))
 
 
-def run_all(kernel, rows, names, jobs):
-    """The scripts of the rows, so many machines at a time: {(row, script): Result}."""
-    wanted = [(row, name) for row in rows for name in names if name not in ROWS[row].without]
+def run_all(kernel, rows, names, jobs, beside=()):
+    """The scripts of the rows, so many machines at a time, and then those of the host, each with
+    its arguments: {(row or None, script): Result}."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda pair: run(kernel, *pair), wanted)
-        return dict(zip(wanted, results))
+        running = {(row, name): pool.submit(run, kernel, row, name)
+                   for row in rows for name in names if name not in ROWS[row].without}
+        running |= {(None, words[0]): pool.submit(on_host, kernel, *words) for words in beside}
+        return {what: future.result() for what, future in running.items()}
 
 
 def total_of(results):
@@ -193,10 +195,9 @@ def table(kernel, rows, names, results):
 
 def stage():
     """For make check: everything once, on the stock kernel and one kind of BAR."""
-    total = on_host("stock", "static").plus(on_host("stock", "install"))
-    total = total.plus(on_host("stock", "machine"))
-    row = next(iter(ROWS))
-    return total.plus(total_of(run_all("stock", [row], scripts(), JOBS)))
+    total = on_host("stock", "install").count
+    results = run_all("stock", [next(iter(ROWS))], scripts(), JOBS, [["machine"], ["static"]])
+    return total.plus(total_of(results))
 
 
 def arguments():
@@ -218,12 +219,11 @@ def arguments():
 def main():
     given = arguments()
     rows, names = given.rows or list(ROWS), given.script or scripts()
-    total = Count()
+    total, beside = Count(), []
     if not given.rows and not given.script:
-        total = on_host(given.kernel, "static", "checkpatch")
-        total = total.plus(on_host("stock", "install", "dkms"))
-        total = total.plus(on_host(given.kernel, "machine"))
-    results = run_all(given.kernel, rows, names, given.jobs)
+        total = on_host("stock", "install", "dkms").count
+        beside = [["machine"], ["static", "checkpatch"]]
+    results = run_all(given.kernel, rows, names, given.jobs, beside)
     table(given.kernel, rows, names, results)
     total = total.plus(total_of(results))
     print(f"\n{total.passed} passed, {total.failed} failed")
