@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../unit/suite.h"
+#include "bounced.h"
 #include "drm.h"
 #include "embeng.h"
 
@@ -153,18 +154,6 @@ static void expect_rows_of_soft(const struct shared *view)
 	train(e, want, want);
 	ck_assert_mem_eq(view->rows, want->rows, sizeof(want->rows));
 	embeng_close(e);
-}
-
-/* Where the kernel bounces, the device would see copies that nobody keeps equal. */
-static bool bounced(void)
-{
-	char text[4096] = "";
-	FILE *file = fopen("/proc/cmdline", "r");
-
-	ck_assert_ptr_nonnull(file);
-	ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
-	fclose(file);
-	return strstr(text, "swiotlb=force") != NULL;
 }
 
 static void expect_refused(struct embeng *e, int dmabuf)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "scene.h"
+#include "../bounced.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -93,7 +94,7 @@ static void set_userptr(struct scene *s)
 	CALL(EMBENG_USERPTR);
 	s->arg.userptr =
 		(struct embeng_accel_userptr){.address = (uintptr_t)s->page, .size = SCENE_BYTES};
-	if (!(accel_device(s->other).flags & EMBENG_ACCEL_CAN_USERPTR))
+	if (bounced())
 		s->expected = -EOPNOTSUPP;
 }
 
