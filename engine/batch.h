@@ -169,8 +169,6 @@ struct batch_input {
 u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, bool training, struct fault *fault);
 
-/* Copies [@count] numbers of @width bytes, signed, into @to. */
-void ids_widen(u64 *to, const void *from, u64 count, u32 width);
 /* Whether [@samples + 1] @offsets run from 0 up to @ids. */
 u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);
 

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids and offsets are widened into private memory first; all checks look at
- * that copy alone.
+ * Ids and offsets go into private memory first; all checks look at that copy alone.
  */
 #include "batch.h"
 
-#define COPY_IDS 128u	 /* at once; they fit a kernel's stack */
-#define FETCH_AHEAD 512u /* ids; processors do not fetch ahead beyond a page */
+#define COPY_IDS 128u /* at once; they fit a kernel's stack */
 
-void ids_widen(u64 *to, const void *from, u64 count, u32 width)
+/* Ascending, all below 2^63. Without a branch for each. */
+static bool offsets_ascend(const u64 *offsets, u64 samples)
 {
-	const s32 *narrow = from;
+	u64 bad = offsets[0];
 
-	if (!count)
-		return; /* then nothing need be given */
-	if (width == sizeof(u64))
-		memcpy(to, from, count * sizeof(u64));
-	else
-		for (u64 i = 0; i < count; i++)
-			to[i] = (u64)(s64)narrow[i];
-	COPIED();
+	for (u64 i = 1; i <= samples; i++)
+		bad |= offsets[i] | (offsets[i] - offsets[i - 1]);
+	return !(bad >> 63);
 }
 
 u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault)
 {
 	u64 previous = 0;
 
+	if (!offsets[0] && offsets[samples] == ids && offsets_ascend(offsets, samples))
+		return 0;
 	if (offsets[0])
 		return fault_set(fault, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, feature, 0,
 				 offsets[0], 0);
@@ -53,18 +49,12 @@ static u16 check_finite(const u32 *weights, u64 count, u32 feature, struct fault
 	return 0;
 }
 
-/* The sign tells: limits are below 2^63. */
-static u64 outside(u64 id, u64 limit)
-{
-	return id | (limit - 1 - id);
-}
-
 static bool any_outside(const u64 *ids, u64 count, u64 limit)
 {
 	u64 bad = 0;
 
 	for (u64 i = 0; i < count; i++)
-		bad |= outside(ids[i], limit);
+		bad |= ID_OUTSIDE(ids[i], limit);
 	return bad >> 63;
 }
 
@@ -75,15 +65,12 @@ struct given_ids {
 	u32 width;
 };
 
-/* How many come next, copied to @to while some further on are fetched. */
+/* How many come next, copied to @to. */
 static u64 copy_block(const struct given_ids *ids, u64 at, u64 *to)
 {
 	u64 left = ids->count - at, n = left < COPY_IDS ? left : COPY_IDS;
-	const u8 *from = ids->from + at * ids->width;
 
-	for (u32 byte = 0; left >= FETCH_AHEAD + COPY_IDS && byte < n * ids->width; byte += 64)
-		__builtin_prefetch(from + FETCH_AHEAD * ids->width + byte);
-	ids_widen(to, from, n, ids->width);
+	ids_widen(to, ids->from + at * ids->width, n, ids->width);
 	return n;
 }
 
@@ -109,23 +96,43 @@ static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct 
 	return fault_set(fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, at + i, ids[i], limit);
 }
 
-/* The block is as private as what is kept of it. */
-static u16 copy_narrow(u32 *to, const struct given_ids *ids, u32 feature, struct fault *fault)
+/*
+ * Which one is outside, of ids from @at on where one was. Read anew, so that none may be: then
+ * these are taken.
+ */
+static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 count, u32 feature,
+		      struct fault *fault)
 {
 	u64 block[COPY_IDS];
 
-	for (u64 at = 0, n; at < ids->count; at += n) {
-		u64 bad = 0;
-
+	for (u64 end = at + count, n; at < end; at += n) {
 		n = copy_block(ids, at, block);
-		for (u64 i = 0; i < n; i++) {
-			bad |= outside(block[i], ids->limit);
-			to[at + i] = (u32)block[i];
-		}
-		if (bad >> 63)
+		if (any_outside(block, n, ids->limit))
 			return outside_fault(block, at, ids->limit, feature, fault);
+		for (u64 i = 0; i < n; i++)
+			to[at + i] = (u32)block[i];
 	}
 	return 0;
+}
+
+static u16 copy_narrow(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids,
+		       u32 feature, struct fault *fault)
+{
+	u16 status = 0;
+
+	for (u64 at = 0, n; !status && at < ids->count; at += n) {
+		struct port_fpu fpu;
+		bool bad;
+
+		n = ids->count - at < chunk_rows(1) ? ids->count - at : chunk_rows(1);
+		port_fpu_begin(&fpu);
+		bad = kernels->take_ids(to + at, ids->from + at * ids->width, n, ids->width,
+					ids->limit);
+		port_fpu_end(&fpu);
+		if (bad)
+			status = copy_again(to, ids, at, n, feature, fault);
+	}
+	return status;
 }
 
 /* Row of an id under the table's policy. Return: false to leave it out. */
@@ -269,7 +276,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	if (status)
 		return status;
 	if (f->narrow)
-		status = copy_narrow(f->rows.data, &given, feature, fault);
+		status = copy_narrow(model->engine->kernels, f->rows.data, &given, feature, fault);
 	else
 		*outside = copy_wide(f->rows.data, &given);
 	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)

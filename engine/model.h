@@ -13,6 +13,7 @@
 #include "hot.h"
 #include "kernels/kernels.h"
 #include "partition.h"
+#include "shared.h"
 
 struct batch;
 struct update;
@@ -174,9 +175,6 @@ static inline u64 model_core(u64 row, u32 table, u32 cores)
 
 	return core < cores ? core : core - cores;
 }
-
-/* Compilers may read shared memory again instead of the copy; not across this. */
-#define COPIED() __asm__ __volatile__("" ::: "memory")
 
 /* A command's memory that must be as long as what it is to hold. */
 u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, u32 feature,

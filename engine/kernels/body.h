@@ -7,6 +7,7 @@
 #ifndef ENGINE_KERNELS_BODY_H
 #define ENGINE_KERNELS_BODY_H
 
+#include "../shared.h"
 #include "scale.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -113,6 +114,7 @@ PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want 
 #include "body_update.h"
 #include "body_rows.h"
 #include "body_merge.h"
+#include "body_ids.h"
 
 #define KERNEL_OPS(variable, title) \
 	const struct kernel_ops variable = { \
@@ -126,6 +128,7 @@ PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want 
 		.update_row = update_row, \
 		.merge = merge, \
 		.tally = tally, \
+		.take_ids = take_ids, \
 	}
 
 #endif

@@ -82,10 +82,24 @@ typedef u64 vec_words_memory __attribute__((vector_size(64), aligned(8), may_ali
 typedef u32 vec_words_low __attribute__((vector_size(32)));
 typedef u32 vec_words_low_memory __attribute__((vector_size(32), aligned(4), may_alias));
 typedef long long vec_words_signed __attribute__((vector_size(64)));
+typedef s32 vec_ints_memory __attribute__((vector_size(32), aligned(4), may_alias));
 
 static inline __attribute__((always_inline)) vec_words vec_words_load(const u64 *p)
 {
 	return *(const vec_words_memory *)p;
+}
+
+/* Signed numbers of 4 or 8 bytes out of shared memory: no compiler reads them again after this. */
+static inline __attribute__((always_inline)) vec_words vec_words_once(const void *p, const u32 width)
+{
+	vec_words v;
+
+	if (width == sizeof(u64))
+		v = *(const vec_words_memory *)p;
+	else
+		v = (vec_words)__builtin_convertvector(*(const vec_ints_memory *)p, vec_words_signed);
+	__asm__ volatile("" : "+v"(v));
+	return v;
 }
 
 /* A bit for each that equals. */

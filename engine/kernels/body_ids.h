@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Part of body.h: ids out of shared memory, each read once and kept in 32 bits. */
+
+#define IDS_BLOCK 128u	/* at once; they fit a kernel's stack */
+#define IDS_AHEAD 4096u /* bytes; processors do not fetch ahead beyond a page */
+#define IDS_LINE 64u	/* bytes */
+#define LINE_IDS(width) (IDS_LINE / ((width) == sizeof(u64) ? sizeof(u64) : sizeof(u32)))
+
+/* Return: the top bit tells whether any is outside. */
+INLINE u64 take_block(u32 *to, const u8 *from, u64 count, u32 width, u64 limit)
+{
+	u64 block[IDS_BLOCK], bad = 0;
+
+	for (u64 byte = 0; byte < count * width; byte += IDS_LINE)
+		__builtin_prefetch(from + IDS_AHEAD + byte);
+	ids_widen(block, from, count, width);
+	for (u64 i = 0; i < count; i++) {
+		bad |= ID_OUTSIDE(block[i], limit);
+		to[i] = (u32)block[i];
+	}
+	return bad;
+}
+
+#ifdef VEC_WORDS
+/* Whole lines. */
+INLINE u64 take_lines(u32 *to, const u8 *from, u64 count, const u32 width, u64 limit)
+{
+	vec_words all = { 0 };
+	u64 bad = 0;
+
+	for (u64 i = 0; i < count; i += LINE_IDS(width)) {
+		__builtin_prefetch(from + IDS_AHEAD + i * width);
+		for (u64 k = i; k < i + LINE_IDS(width); k += VEC_WORDS) {
+			vec_words id = vec_words_once(from + k * width, width);
+
+			all |= ID_OUTSIDE(id, limit);
+			vec_words_store_low(to + k, id);
+		}
+	}
+	for (u32 lane = 0; lane < VEC_WORDS; lane++)
+		bad |= all[lane];
+	return bad;
+}
+
+INLINE u64 take_vectors(u32 *to, const u8 *from, u64 count, u32 width, u64 limit)
+{
+	return width == sizeof(u64) ? take_lines(to, from, count, sizeof(u64), limit) :
+				      take_lines(to, from, count, sizeof(u32), limit);
+}
+#define WHOLE_LINES(count, width) ((count) & ~(u64)(LINE_IDS(width) - 1))
+#else
+#define take_vectors(to, from, count, width, limit) 0ull
+#define WHOLE_LINES(count, width) 0ull
+#endif
+
+static bool take_ids(u32 *to, const void *from, u64 count, u32 width, u64 limit)
+{
+	u64 done = WHOLE_LINES(count, width), bad = take_vectors(to, from, done, width, limit);
+
+	for (u64 n; done < count; done += n) {
+		n = count - done < IDS_BLOCK ? count - done : IDS_BLOCK;
+		bad |= take_block(to + done, (const u8 *)from + done * width, n, width, limit);
+	}
+	return bad >> 63;
+}
