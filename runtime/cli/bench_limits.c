@@ -19,7 +19,7 @@
 /* ... and reads in order, of as many as there are. */
 #define STREAM ((size_t)2 << 30)
 
-enum test { TEST_GATHER, TEST_RMW, TEST_STREAM };
+enum test { TEST_GATHER, TEST_GATHER_NEAR, TEST_RMW, TEST_STREAM };
 
 /**
  * struct arena - the memory, and what the threads do with it
@@ -122,10 +122,13 @@ static void work(struct worker *w)
 {
 	const struct arena *a = w->arena;
 	size_t share = a->index_count / (size_t)a->threads, from = share * (size_t)w->number;
+	char *out = a->out + from / MEMORY_POOL * a->row_bytes;
 
 	if (a->test == TEST_GATHER)
-		a->loops->gather(a->rows, a->row_bytes, a->index + from, share, a->ahead,
-				 a->out + from / MEMORY_POOL * a->row_bytes);
+		a->loops->gather(a->rows, a->row_bytes, a->index + from, share, a->ahead, out);
+	else if (a->test == TEST_GATHER_NEAR)
+		a->loops->gather_near(a->rows, a->row_bytes, a->index + from, share, a->ahead,
+				      out);
 	else if (a->test == TEST_RMW)
 		a->loops->rmw(a->rows, a->row_bytes, a->index + from, share, a->ahead);
 	else
@@ -210,10 +213,10 @@ static int run(struct arena *a, enum test test, int rounds, double *ms)
 }
 
 /* How far ahead rows are best fetched, by a short try of each. */
-static int calibrate(struct arena *a, enum test test)
+static int calibrate(struct arena *a, enum test test, double *least)
 {
-	static const size_t tries[] = {8, 16, 32, MEMORY_AHEAD};
-	double ms[3], best = 0;
+	static const size_t tries[] = {8, 16, 32, 48, MEMORY_AHEAD};
+	double ms[3];
 	size_t ahead = 0;
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
@@ -223,12 +226,28 @@ static int calibrate(struct arena *a, enum test test)
 		err = run(a, test, 3, ms);
 		if (err)
 			return err;
-		if (!ahead || spread_of(ms, 3).min < best) {
-			best = spread_of(ms, 3).min;
+		if (!ahead || spread_of(ms, 3).min < *least) {
+			*least = spread_of(ms, 3).min;
 			ahead = tries[i];
 		}
 	}
 	a->ahead = ahead;
+	return 0;
+}
+
+/* ... and into which cache. */
+static int calibrate_gather(struct arena *a, enum test *test)
+{
+	double far, near;
+	size_t ahead;
+	int err = calibrate(a, TEST_GATHER, &far);
+
+	ahead = a->ahead;
+	err = err ? err : calibrate(a, TEST_GATHER_NEAR, &near);
+	if (err)
+		return err;
+	*test = near < far ? TEST_GATHER_NEAR : TEST_GATHER;
+	a->ahead = near < far ? a->ahead : ahead;
 	return 0;
 }
 
@@ -248,10 +267,12 @@ static int rates(struct arena *a, enum test test, int runs, double amount, struc
 
 static int measure(struct arena *a, struct bench_limits *l, int runs)
 {
-	int err = calibrate(a, TEST_GATHER);
+	enum test gather = TEST_GATHER;
+	double least;
+	int err = calibrate_gather(a, &gather);
 
-	err = err ? err : rates(a, TEST_GATHER, runs, (double)a->index_count, &l->gather);
-	err = err ? err : calibrate(a, TEST_RMW);
+	err = err ? err : rates(a, gather, runs, (double)a->index_count, &l->gather);
+	err = err ? err : calibrate(a, TEST_RMW, &least);
 	err = err ? err : rates(a, TEST_RMW, runs, (double)a->index_count, &l->rmw);
 	return err ? err
 		   : rates(a, TEST_STREAM, runs, (double)stream_bytes(a) * (double)a->threads,

@@ -12,7 +12,9 @@
 
 /**
  * struct memory_loops - of one kind of vectors
- * @gather: adds the rows [@count] of @index up, MEMORY_POOL to one, to @out
+ * @gather: adds the rows [@count] of @index up, MEMORY_POOL to one, to @out; rows are fetched
+ *	into the second cache
+ * @gather_near: the same, into the first
  * @rmw: adds to them
  * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
  *
@@ -23,6 +25,8 @@ struct memory_loops {
 	const char *name;
 	void (*gather)(const char *rows, size_t row_bytes, const uint32_t *index, size_t count,
 		       size_t ahead, char *out);
+	void (*gather_near)(const char *rows, size_t row_bytes, const uint32_t *index,
+			    size_t count, size_t ahead, char *out);
 	void (*rmw)(char *rows, size_t row_bytes, const uint32_t *index, size_t count,
 		    size_t ahead);
 	float (*stream)(const char *rows, size_t bytes);

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Included by bench_memory.c once for each kind of vectors, with NAME() and TARGET defined. */
 
-TARGET static void NAME(gather_row)(const char *rows, size_t row_bytes, const uint32_t *index,
-				    size_t count, size_t ahead, size_t line, line_t *sum)
-{
-	for (size_t k = 0; k < count; k++) {
-		__builtin_prefetch(rows + (size_t)index[k + ahead] * row_bytes + line, 0, 2);
-		*sum += *(const line_t *)(rows + (size_t)index[k] * row_bytes + line);
-	}
-}
-
 /* All lines of a row at once where they fit the registers. */
-#define GATHER_LINES(LINES)                                                                        \
-	TARGET static void NAME(gather_##LINES)(const char *rows, const uint32_t *index,           \
-						size_t count, size_t ahead, char *out)             \
+#define GATHER_LINES(LINES, CACHE, HINT)                                                           \
+	TARGET static void NAME(gather_##LINES##_##CACHE)(const char *rows, const uint32_t *index, \
+							  size_t count, size_t ahead, char *out)   \
 	{                                                                                          \
 		const size_t bytes = LINES * sizeof(line_t);                                       \
 		line_t sum[LINES] = {0};                                                           \
@@ -21,7 +12,7 @@ TARGET static void NAME(gather_row)(const char *rows, size_t row_bytes, const ui
 			const char *next = rows + (size_t)index[k + ahead] * bytes;                \
 			const char *row = rows + (size_t)index[k] * bytes;                         \
 			for (size_t v = 0; v < LINES; v++)                                         \
-				__builtin_prefetch(next + v * sizeof(line_t), 0, 2);               \
+				__builtin_prefetch(next + v * sizeof(line_t), 0, HINT);            \
 			for (size_t v = 0; v < LINES; v++)                                         \
 				sum[v] += ((const line_t *)row)[v];                                \
 		}                                                                                  \
@@ -29,42 +20,56 @@ TARGET static void NAME(gather_row)(const char *rows, size_t row_bytes, const ui
 			((line_t *)out)[v] = sum[v];                                               \
 	}
 
-GATHER_LINES(1)
-GATHER_LINES(2)
-GATHER_LINES(4)
-GATHER_LINES(8)
-#undef GATHER_LINES
-
-TARGET static void NAME(gather_bag)(const char *rows, size_t row_bytes, const uint32_t *index,
-				    size_t count, size_t ahead, char *out)
-{
-	if (row_bytes == 64)
-		NAME(gather_1)(rows, index, count, ahead, out);
-	else if (row_bytes == 128)
-		NAME(gather_2)(rows, index, count, ahead, out);
-	else if (row_bytes == 256)
-		NAME(gather_4)(rows, index, count, ahead, out);
-	else if (row_bytes == 512)
-		NAME(gather_8)(rows, index, count, ahead, out);
-	else
-		for (size_t line = 0; line < row_bytes; line += sizeof(line_t)) {
-			line_t sum = {0};
-
-			NAME(gather_row)(rows, row_bytes, index, count, ahead, line, &sum);
-			*(line_t *)(out + line) = sum;
-		}
-}
-
-TARGET static void NAME(gather)(const char *rows, size_t row_bytes, const uint32_t *index,
-				size_t count, size_t ahead, char *out)
-{
-	for (size_t k = 0; k < count; k += MEMORY_POOL) {
-		size_t bag = count - k < MEMORY_POOL ? count - k : MEMORY_POOL;
-
-		NAME(gather_bag)(rows, row_bytes, index + k, bag, ahead, out);
-		out += row_bytes;
+/* Rows of any other length, one line of each after the other. */
+#define GATHER_ANY(CACHE, HINT)                                                                    \
+	TARGET static void NAME(gather_any_##CACHE)(const char *rows, size_t row_bytes,            \
+						    const uint32_t *index, size_t count,           \
+						    size_t ahead, char *out)                       \
+	{                                                                                          \
+		for (size_t line = 0; line < row_bytes; line += sizeof(line_t)) {                  \
+			line_t sum = {0};                                                          \
+			for (size_t k = 0; k < count; k++) {                                       \
+				__builtin_prefetch(                                                \
+					rows + (size_t)index[k + ahead] * row_bytes + line, 0,     \
+					HINT);                                                     \
+				sum += *(const line_t *)(rows + (size_t)index[k] * row_bytes +     \
+							 line);                                    \
+			}                                                                          \
+			*(line_t *)(out + line) = sum;                                             \
+		}                                                                                  \
 	}
-}
+
+#define GATHER(CACHE, HINT)                                                                        \
+	GATHER_LINES(1, CACHE, HINT)                                                               \
+	GATHER_LINES(2, CACHE, HINT)                                                               \
+	GATHER_LINES(4, CACHE, HINT)                                                               \
+	GATHER_LINES(8, CACHE, HINT)                                                               \
+	GATHER_ANY(CACHE, HINT)                                                                    \
+	TARGET static void NAME(gather_##CACHE)(const char *rows, size_t row_bytes,                \
+						const uint32_t *index, size_t count, size_t ahead, \
+						char *out)                                         \
+	{                                                                                          \
+		for (size_t k = 0; k < count; k += MEMORY_POOL, out += row_bytes) {                \
+			size_t bag = count - k < MEMORY_POOL ? count - k : MEMORY_POOL;            \
+			if (row_bytes == 64)                                                       \
+				NAME(gather_1_##CACHE)(rows, index + k, bag, ahead, out);          \
+			else if (row_bytes == 128)                                                 \
+				NAME(gather_2_##CACHE)(rows, index + k, bag, ahead, out);          \
+			else if (row_bytes == 256)                                                 \
+				NAME(gather_4_##CACHE)(rows, index + k, bag, ahead, out);          \
+			else if (row_bytes == 512)                                                 \
+				NAME(gather_8_##CACHE)(rows, index + k, bag, ahead, out);          \
+			else                                                                       \
+				NAME(gather_any_##CACHE)(rows, row_bytes, index + k, bag, ahead,   \
+							 out);                                     \
+		}                                                                                  \
+	}
+
+GATHER(far, 2)
+GATHER(near, 3)
+#undef GATHER
+#undef GATHER_ANY
+#undef GATHER_LINES
 
 TARGET static void NAME(rmw)(char *rows, size_t row_bytes, const uint32_t *index, size_t count,
 			     size_t ahead)
@@ -96,4 +101,4 @@ TARGET static float NAME(stream)(const char *rows, size_t bytes)
 }
 
 static const struct memory_loops NAME(loops) = {
-	.gather = NAME(gather), .rmw = NAME(rmw), .stream = NAME(stream), .name = VECTORS};
+	.gather = NAME(gather_far), .gather_near = NAME(gather_near), .rmw = NAME(rmw), .stream = NAME(stream), .name = VECTORS};

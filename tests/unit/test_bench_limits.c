@@ -22,11 +22,10 @@ static void fill(void)
 		index_of[k] = (uint32_t)(k * 29 % ROWS);
 }
 
-static void expect_gather(size_t row_bytes)
+static void expect_sums(size_t row_bytes)
 {
 	size_t dim = row_bytes / 4;
 
-	memory_loops()->gather((char *)rows, row_bytes, index_of, COUNT, 16, (char *)sums);
 	for (size_t bag = 0; bag < BAGS; bag++) {
 		for (size_t d = 0; d < dim; d++) {
 			float expected = 0;
@@ -42,8 +41,14 @@ static void expect_gather(size_t row_bytes)
 START_TEST(a_gather_adds_rows_of_any_length_up)
 {
 	fill();
-	for (size_t row_bytes = 64; row_bytes <= ROW_MOST; row_bytes += 64)
-		expect_gather(row_bytes);
+	for (size_t row_bytes = 64; row_bytes <= ROW_MOST; row_bytes += 64) {
+		memory_loops()->gather((char *)rows, row_bytes, index_of, COUNT, 16, (char *)sums);
+		expect_sums(row_bytes);
+		memset(sums, 0, sizeof(sums));
+		memory_loops()->gather_near((char *)rows, row_bytes, index_of, COUNT, MEMORY_AHEAD,
+					    (char *)sums);
+		expect_sums(row_bytes);
+	}
 }
 END_TEST
 
