@@ -2,7 +2,6 @@
 /* HighwayHash (Alakuijala, Cox, Wassenberg: arXiv 1612.06257), for one column number. */
 #include "pcsr.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define LANES 4
 #define COLUMN_BYTES 4u
 

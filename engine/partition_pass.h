@@ -23,8 +23,6 @@ struct pass {
 	u32 counted; /* passes */
 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE u64 item_row(const u64 *items, u64 i, const bool wide)
 {
 	return wide ? items[2 * i] : items[i] >> ROW_SHIFT;

@@ -6,8 +6,6 @@
  */
 #include "pcsr.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* Of a feature, what makes keys of ids. */
 struct keys {
 	u32 cores, rotation, token_bits, first_token, core_bits;

@@ -5,7 +5,6 @@
  */
 #include "pcsr.h"
 
-#define INLINE static inline __attribute__((always_inline))
 
 #define FEW 16u
 

@@ -4,6 +4,16 @@
 
 #include <linux/types.h>
 
+/*
+ * Where constants of the caller decide what is compiled. Sanitizers, and builds that are not
+ * optimized, call instead (meson.build): there a copy for each caller takes minutes to compile.
+ */
+#ifdef ENGINE_CALLS
+#define INLINE static inline
+#else
+#define INLINE static inline __attribute__((always_inline))
+#endif
+
 #ifndef __KERNEL__
 #include <stdbool.h>
 #include <stddef.h>

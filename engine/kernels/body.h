@@ -10,7 +10,6 @@
 #include "../shared.h"
 #include "scale.h"
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 #define LINE_FLOATS 16u /* of a cache line */
 

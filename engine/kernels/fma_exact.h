@@ -9,7 +9,7 @@
 
 #include "../types.h"
 
-static inline __attribute__((always_inline)) float fma_exact(float a, float b, float c)
+INLINE float fma_exact(float a, float b, float c)
 {
 	double product = (double)a * b;
 	double addend = c;

@@ -6,12 +6,14 @@
 #ifndef ENGINE_KERNELS_ROOT_H
 #define ENGINE_KERNELS_ROOT_H
 
+#include "../types.h"
+
 #ifdef __SSE2__
 typedef float root_floats __attribute__((vector_size(16)));
 typedef double root_doubles __attribute__((vector_size(16)));
 #endif
 
-static inline __attribute__((always_inline)) float root32(float x)
+INLINE float root32(float x)
 {
 #ifdef __SSE2__
 	return __builtin_ia32_sqrtps((root_floats){ x })[0];
@@ -25,7 +27,7 @@ static inline __attribute__((always_inline)) float root32(float x)
 #endif
 }
 
-static inline __attribute__((always_inline)) double root64(double x)
+INLINE double root64(double x)
 {
 #ifdef __SSE2__
 	return __builtin_ia32_sqrtpd((root_doubles){ x })[0];

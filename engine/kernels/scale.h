@@ -10,13 +10,13 @@
 #include "root.h"
 
 /* What a weight adds to the denominator (mean) or to its square (sqrtn). */
-static inline __attribute__((always_inline)) double scale_add(u32 combiner, double sum,
+INLINE double scale_add(u32 combiner, double sum,
 							      float weight)
 {
 	return sum + (combiner == KERNEL_MEAN ? weight : (double)weight * weight);
 }
 
-static inline __attribute__((always_inline)) float scale_of(u32 combiner, double sum)
+INLINE float scale_of(u32 combiner, double sum)
 {
 	double denominator = combiner == KERNEL_SQRTN ? root64(sum) : sum;
 

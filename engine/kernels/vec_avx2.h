@@ -13,14 +13,14 @@ typedef float vec __attribute__((vector_size(32)));
 typedef s32 vec_mask __attribute__((vector_size(32)));
 typedef float vec_memory __attribute__((vector_size(32), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) void vec_stream(float *p, vec v)
+INLINE void vec_stream(float *p, vec v)
 {
 	/* No builtin has the same name everywhere. */
 	__asm__ volatile("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "x"(v));
 }
 
 /* What was streamed is seen before what is written from here on. */
-static inline __attribute__((always_inline)) void vec_stream_end(void)
+INLINE void vec_stream_end(void)
 {
 	__builtin_ia32_sfence();
 }
@@ -36,13 +36,13 @@ typedef double vec_words_signs __attribute__((vector_size(32)));
 typedef long long vec_words_signed __attribute__((vector_size(32)));
 typedef s32 vec_ints_memory __attribute__((vector_size(16), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) vec_words vec_words_load(const u64 *p)
+INLINE vec_words vec_words_load(const u64 *p)
 {
 	return *(const vec_words_memory *)p;
 }
 
 /* Signed numbers of 4 or 8 bytes out of shared memory: no compiler reads them again after this. */
-static inline __attribute__((always_inline)) vec_words vec_words_once(const void *p, const u32 width)
+INLINE vec_words vec_words_once(const void *p, const u32 width)
 {
 	vec_words v;
 
@@ -55,23 +55,23 @@ static inline __attribute__((always_inline)) vec_words vec_words_once(const void
 }
 
 /* A bit for each that equals. */
-static inline __attribute__((always_inline)) u8 vec_words_equal(vec_words a, vec_words b)
+INLINE u8 vec_words_equal(vec_words a, vec_words b)
 {
 	return (u8)__builtin_ia32_movmskpd256((vec_words_signs)(a == b));
 }
 
 /* The lower halves. */
-static inline __attribute__((always_inline)) void vec_words_store_low(u32 *p, vec_words v)
+INLINE void vec_words_store_low(u32 *p, vec_words v)
 {
 	*(vec_words_low_memory *)p = __builtin_convertvector(v, vec_words_low);
 }
 
-static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
+INLINE vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps256(a, b, c);
 }
 
-static inline __attribute__((always_inline)) vec vec_sqrt(vec x)
+INLINE vec vec_sqrt(vec x)
 {
 	return __builtin_ia32_sqrtps256(x);
 }

@@ -21,13 +21,13 @@ typedef float vec_half __attribute__((vector_size(32)));
 typedef float vec_half_memory __attribute__((vector_size(32), aligned(4), may_alias));
 
 /* The first n lanes; the processor does not touch what the others would be in memory. */
-static inline __attribute__((always_inline)) u16 vec_lanes(u64 n)
+INLINE u16 vec_lanes(u64 n)
 {
 	return (u16)((1u << n) - 1);
 }
 
 /* Of up to half a vector; without a mask where it is known to be half. */
-static inline __attribute__((always_inline)) vec_half vec_load_half(const float *p, u64 n)
+INLINE vec_half vec_load_half(const float *p, u64 n)
 {
 	const void *from = p; /* compilers differ in what these builtins point at */
 
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) vec_half vec_load_half(const float 
 }
 
 /* Half a vector where that is enough: a whole one may touch one more line, masked or not. */
-static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u64 n)
+INLINE vec vec_load_part(const float *p, u64 n)
 {
 	const void *from = p;
 
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) vec vec_load_part(const float *p, u
  * The barrier keeps the compiler from storing by a masked vextractf32x8, which faults on what
  * it does not write.
  */
-static inline __attribute__((always_inline)) void vec_store_part(float *p, vec v, u64 n)
+INLINE void vec_store_part(float *p, vec v, u64 n)
 {
 	vec_half low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
 	void *to = p;
@@ -62,14 +62,14 @@ static inline __attribute__((always_inline)) void vec_store_part(float *p, vec v
 	__builtin_ia32_storeups256_mask(to, low, (u8)vec_lanes(n));
 }
 
-static inline __attribute__((always_inline)) void vec_stream(float *p, vec v)
+INLINE void vec_stream(float *p, vec v)
 {
 	/* No builtin has the same name everywhere. */
 	__asm__ volatile("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "v"(v));
 }
 
 /* What was streamed is seen before what is written from here on. */
-static inline __attribute__((always_inline)) void vec_stream_end(void)
+INLINE void vec_stream_end(void)
 {
 	__builtin_ia32_sfence();
 }
@@ -84,13 +84,13 @@ typedef u32 vec_words_low_memory __attribute__((vector_size(32), aligned(4), may
 typedef long long vec_words_signed __attribute__((vector_size(64)));
 typedef s32 vec_ints_memory __attribute__((vector_size(32), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) vec_words vec_words_load(const u64 *p)
+INLINE vec_words vec_words_load(const u64 *p)
 {
 	return *(const vec_words_memory *)p;
 }
 
 /* Signed numbers of 4 or 8 bytes out of shared memory: no compiler reads them again after this. */
-static inline __attribute__((always_inline)) vec_words vec_words_once(const void *p, const u32 width)
+INLINE vec_words vec_words_once(const void *p, const u32 width)
 {
 	vec_words v;
 
@@ -103,23 +103,23 @@ static inline __attribute__((always_inline)) vec_words vec_words_once(const void
 }
 
 /* A bit for each that equals. */
-static inline __attribute__((always_inline)) u8 vec_words_equal(vec_words a, vec_words b)
+INLINE u8 vec_words_equal(vec_words a, vec_words b)
 {
 	return __builtin_ia32_cmpq512_mask((vec_words_signed)a, (vec_words_signed)b, 0, 0xff);
 }
 
 /* The lower halves. */
-static inline __attribute__((always_inline)) void vec_words_store_low(u32 *p, vec_words v)
+INLINE void vec_words_store_low(u32 *p, vec_words v)
 {
 	*(vec_words_low_memory *)p = __builtin_convertvector(v, vec_words_low);
 }
 
-static inline __attribute__((always_inline)) vec vec_fma(vec a, vec b, vec c)
+INLINE vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps512_mask(a, b, c, VEC_ALL_LANES, VEC_ROUNDING);
 }
 
-static inline __attribute__((always_inline)) vec vec_sqrt(vec x)
+INLINE vec vec_sqrt(vec x)
 {
 #if __has_builtin(__builtin_ia32_sqrtps512_mask)
 	return __builtin_ia32_sqrtps512_mask(x, x, VEC_ALL_LANES, VEC_ROUNDING);

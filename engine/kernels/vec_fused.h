@@ -5,12 +5,12 @@
 
 #include "root.h"
 
-static inline __attribute__((always_inline)) float one_fma(float a, float b, float c)
+INLINE float one_fma(float a, float b, float c)
 {
 	return __builtin_fmaf(a, b, c);
 }
 
-static inline __attribute__((always_inline)) float one_sqrt(float x)
+INLINE float one_sqrt(float x)
 {
 	return root32(x);
 }
