@@ -21,8 +21,8 @@ struct prefetch {
 /*
  * prefetch_measured() - how lookups are fastest here
  *
- * The first call of a process reads rows at random out of more memory than caches near a core
- * hold, for some 30 ms; the others give what it found.
+ * The first call of a process reads rows at random out of 256 MiB, which it gives back, for some
+ * 30 ms and as long as the system takes to find that memory; the others give what it found.
  * Return: that, or 0 rows where there was no memory to measure with.
  */
 struct prefetch prefetch_measured(const struct kernel_ops *kernels);
