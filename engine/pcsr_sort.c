@@ -5,7 +5,6 @@
  */
 #include "pcsr.h"
 
-
 #define FEW 16u
 
 u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top)

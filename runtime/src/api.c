@@ -5,10 +5,9 @@
 
 #include "bits.h"
 #include "initializer.h"
+#include "prefetch.h"
 #include "rows.h"
 #include "wait.h"
-
-#define LARGE_FLOATS ((uint64_t)64 << 20) /* of all tables */
 
 const char *embeng_version(void)
 {
@@ -123,7 +122,7 @@ struct origin {
 /* Filling them takes longer than measuring. */
 static bool is_large(const struct embeng_model *model)
 {
-	uint64_t left = LARGE_FLOATS;
+	uint64_t left = PREFETCH_LARGE_FLOATS;
 
 	for (size_t t = 0; t < model->table_count; t++) {
 		const struct table *table = &model->tables[t];

@@ -7,12 +7,8 @@
 #include "../../engine/kernels/kernels.h"
 #include "port.h"
 
-/*
- * As large as the least tables for which it is asked: out of 64 MiB half of the rows come from a
- * third cache, and the choice from noise.
- */
 #define DIM 64u
-#define TABLE_ROWS ((uint64_t)1 << 20) /* 256 MiB */
+#define TABLE_ROWS (PREFETCH_LARGE_FLOATS / DIM)
 #define IDS 16384u
 #define BAG 16u
 #define SAMPLES (IDS / BAG)

@@ -167,7 +167,7 @@ def chosen(words):
     """The mutations of a group, or those of these names, or all."""
     groups = {"engine": MUTATIONS, "library": LIBRARY_MUTATIONS}
     if len(words) == 1 and words[0] in groups:
-        return list(groups[words[0]])
+        return groups[words[0]]
     every = {m.name: m for m in MUTATIONS + LIBRARY_MUTATIONS}
     for word in words:
         if word not in every:
@@ -177,7 +177,8 @@ def chosen(words):
 
 def main():
     root = os.path.abspath(sys.argv[1])
-    wanted = chosen(sys.argv[2:])
+    # A build takes the last mutation back, too: those of one file share what is compiled.
+    wanted = sorted(chosen(sys.argv[2:]), key=lambda mutation: mutation.file)
     tests = dict.fromkeys(test for m in wanted for test in reversed(tests_of(m)))
     jobs = min(len(os.sched_getaffinity(0)), len(wanted) or 1)
     print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)
@@ -192,8 +193,6 @@ def main():
             failing, limits = limits_of(trees, pool, list(tests))
         if not say(1, failing is None, "unchanged", failing or "all pass"):
             return 1
-        # A build takes the last mutation back, too: those of one file share what is compiled.
-        wanted.sort(key=lambda mutation: mutation.file)
         results = pool.map(lambda mutation: mutate(trees, mutation, limits), wanted)
         good = True
         for number, (mutation, (passed, words)) in enumerate(zip(wanted, results), 2):
