@@ -10,7 +10,7 @@ int bench_engine_start(struct bench_engine *b)
 	return embeng_counters(b->e, &b->base);
 }
 
-static double total_ms(const struct bench_result *r)
+static double mean_ms(const struct bench_result *r)
 {
 	double sum = 0;
 
@@ -19,25 +19,32 @@ static double total_ms(const struct bench_result *r)
 	return sum / r->runs;
 }
 
-int bench_engine_stages(struct bench_engine *b, struct bench_result *result, int steps)
+int bench_engine_count(struct bench_engine *b, struct bench_result *result, int steps)
 {
 	struct embeng_counter_values now = {.size = sizeof(now)};
-	double per_step = 1e-6 / steps, rest = total_ms(result), *ms = result->stage_ms;
+	double per_step = 1e-6 / steps, *ms = result->stage_ms;
 	int err = embeng_counters(b->e, &now);
 
 	if (err)
 		return err;
-	ms[STAGE_CHECK] = (double)(now.time_check_ns - b->base.time_check_ns) * per_step;
-	ms[STAGE_LOOKUP] = (double)(now.time_lookup_ns - b->base.time_lookup_ns) * per_step;
-	ms[STAGE_PARTITION] =
+	ms[STAGE_CHECK] += (double)(now.time_check_ns - b->base.time_check_ns) * per_step;
+	ms[STAGE_LOOKUP] += (double)(now.time_lookup_ns - b->base.time_lookup_ns) * per_step;
+	ms[STAGE_PARTITION] +=
 		(double)(now.time_partition_ns - b->base.time_partition_ns) * per_step;
-	ms[STAGE_UPDATE] = (double)(now.time_update_ns - b->base.time_update_ns) * per_step;
-	ms[STAGE_RING] = (double)(now.time_ring_ns - b->base.time_ring_ns) * per_step;
-	ms[STAGE_COPY] = (double)(now.time_copy_ns - b->base.time_copy_ns) * per_step;
+	ms[STAGE_UPDATE] += (double)(now.time_update_ns - b->base.time_update_ns) * per_step;
+	ms[STAGE_RING] += (double)(now.time_ring_ns - b->base.time_ring_ns) * per_step;
+	ms[STAGE_COPY] += (double)(now.time_copy_ns - b->base.time_copy_ns) * per_step;
+	result->copied_bytes += (double)(now.bytes_copied - b->base.bytes_copied) / steps;
+	return 0;
+}
+
+int bench_engine_finish(struct bench_engine *b, struct bench_result *result)
+{
+	double rest = mean_ms(result);
+
 	for (int s = 0; s < STAGE_OTHER; s++)
-		rest -= ms[s];
-	ms[STAGE_OTHER] = rest > 0 ? rest : 0;
-	result->copied_bytes = (double)(now.bytes_copied - b->base.bytes_copied) / steps;
+		rest -= result->stage_ms[s];
+	result->stage_ms[STAGE_OTHER] = rest > 0 ? rest : 0;
 	result->held.size = sizeof(result->held);
 	return embeng_usage(b->e, &result->held);
 }

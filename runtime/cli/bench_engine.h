@@ -53,8 +53,11 @@ int bench_engine_add(struct bench_engine *b, int which, int table);
 /* bench_counters.c: forgets what was counted so far. */
 int bench_engine_start(struct bench_engine *b);
 
-/* ... and what of all since then falls on one of @steps, that took @run_ms each. */
-int bench_engine_stages(struct bench_engine *b, struct bench_result *result, int steps);
+/* Adds what was counted since then: one part in @steps, which are all that are timed. */
+int bench_engine_count(struct bench_engine *b, struct bench_result *result, int steps);
+
+/* Sets what the counted stages leave of the runs, and what is held. */
+int bench_engine_finish(struct bench_engine *b, struct bench_result *result);
 
 /* A result of this engine, all but what was measured filled in. */
 void bench_engine_describe(const struct bench_engine *b, const struct bench_setup *setup,

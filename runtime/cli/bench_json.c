@@ -31,6 +31,9 @@ static struct json_object *limits_of(const struct bench_limits *l)
 	json_add_number(o, "table_bytes", l->table_bytes);
 	json_add_number(o, "threads", (uint64_t)l->threads);
 	json_add_text(o, "vectors", l->vectors);
+	json_add_text(o, "gather_cache", l->gather_near ? "first" : "second");
+	json_add_number(o, "gather_ahead", l->gather_ahead);
+	json_add_number(o, "rmw_ahead", l->rmw_ahead);
 	add_spread(o, "gather_rows_per_s", l->gather, 1);
 	add_spread(o, "rmw_rows_per_s", l->rmw, 1);
 	add_spread(o, "stream_bytes_per_s", l->stream, 1);
@@ -139,7 +142,7 @@ static struct json_object *result_of(const struct bench_call *call, const struct
 	json_object_object_add(o, "shape", shape_of(&r->workload));
 	add_numbers(o, r);
 	add_own(o, r);
-	json_object_object_add(o, "limits", limits_of(r->limits));
+	json_object_object_add(o, "limits", limits_of(&r->limits));
 	return o;
 }
 

@@ -45,15 +45,16 @@ struct bench_result *bench_lane_result(const struct bench_job *job, const struct
 	bench_engine_describe(b, setup, op, r);
 	r->input = NULL;
 	r->workload.name = job->workload->name;
-	r->limits = job->limits;
+	r->limits = *job->limits;
 	snprintf(r->detail, sizeof(r->detail), "%s", name);
 	return r;
 }
 
 int bench_lane_finish(struct bench_engine *b, struct bench_result *r, int steps)
 {
-	int err = bench_engine_stages(b, r, steps);
+	int err = bench_engine_count(b, r, steps);
 
+	err = err ? err : bench_engine_finish(b, r);
 	if (err)
 		return err;
 	bench_result_finish(r);

@@ -14,6 +14,9 @@
  * @row_bytes: of a row
  * @table_bytes: that rows were taken from, at random, in huge pages where there are any
  * @vectors: that the loops were made for
+ * @gather_near: rows are best fetched into the first cache, not the second
+ * @gather_ahead: so many rows before their turn
+ * @rmw_ahead: so many of those that are changed
  * @gather: rows a second, read and added up
  * @rmw: rows a second, read, changed and written
  * @stream: bytes a second, read in order
@@ -26,6 +29,8 @@ struct bench_limits {
 	uint64_t table_bytes;
 	int threads;
 	const char *vectors;
+	bool gather_near;
+	size_t gather_ahead, rmw_ahead;
 	struct spread gather, rmw, stream;
 	bool paired;
 	struct spread cache_line_us, futex_us;
@@ -41,6 +46,27 @@ struct bench_limits {
  */
 int bench_limits_measure(struct bench_limits *l, const int *cpus, int cpu_count, int runs,
 			 double effort);
+
+struct bench_beside;
+
+/**
+ * bench_beside_open() - make ready to take limits between the runs of something else
+ * @known: measured before, so that how rows are best fetched is known; @cpus as there
+ *
+ * What else runs on the machine comes and goes within seconds: limits of the same seconds are
+ * those that a run could have reached. Holds as much memory as @known says, or most of what is
+ * left.
+ *
+ * Return: what bench_beside_close() frees, or NULL: out of memory.
+ */
+struct bench_beside *bench_beside_open(const struct bench_limits *known, const int *cpus,
+				       int cpu_count, double effort);
+
+/* Takes gather and rmw once, at most RUNS_MOST times. 0 or a negative errno. */
+int bench_beside_run(struct bench_beside *b);
+
+/* @out: @known with what was taken instead; not written without @b. */
+void bench_beside_close(struct bench_beside *b, struct bench_limits *out);
 
 /* bench_latency.c: the round trips between cpus[0] and cpus[1]. */
 int bench_latency_measure(struct bench_limits *l, const int cpus[2], int runs, double effort);

@@ -152,7 +152,8 @@ static int time_passes(struct bench_engine *b, const struct variant *v, struct b
 	err = err ? err : bench_engine_start(b);
 	for (int k = 0; !err && k < r->runs; k++)
 		err = pass(b, v, &csr, &r->run_ms[k]);
-	err = err ? err : bench_engine_stages(b, r, r->runs * b->input.batches);
+	err = err ? err : bench_engine_count(b, r, r->runs * b->input.batches);
+	err = err ? err : bench_engine_finish(b, r);
 	if (!err)
 		bench_result_finish(r);
 	r->partition.sparse_cores = GRID;
@@ -185,7 +186,7 @@ static int measure(const struct bench_job *job, const struct variant *v)
 	bench_engine_describe(&b, &setup, BENCH_PARTITION, r);
 	r->workload = *job->workload;
 	r->unique_per_step = job->unique;
-	r->limits = job->limits;
+	r->limits = *job->limits;
 	snprintf(r->detail, sizeof(r->detail), "%s", v->name);
 	err = time_passes(&b, v, r);
 	code = err ? output_library_failure(job->out, err, NULL) : 0;

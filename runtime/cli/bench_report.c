@@ -117,7 +117,8 @@ static void print_result(const struct bench_result *r)
 	       bench_ops[r->op], r->optimizer ? r->optimizer : "-", r->threads, r->step_ms.min,
 	       r->step_ms.median, r->step_ms.max, bench_ids_per_second(r) / 1e6);
 	if (r->limit_ms > 0)
-		printf("  %5.1f %% of the limit", r->limit_ms / r->step_ms.median * 100);
+		printf("  %5.1f %% of the limit, %.3f ms", r->limit_ms / r->step_ms.median * 100,
+		       r->limit_ms);
 	putchar('\n');
 	if (r->op == BENCH_PARTITION)
 		printf("  %s: minibatches %" PRIu32 ", dropped %" PRIu64 "\n", r->detail,

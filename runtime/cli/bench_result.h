@@ -26,7 +26,7 @@ extern const char *const bench_stage_names[BENCH_STAGES];
  * @workload: as it was run: scaled
  * @optimizer: name, or NULL
  * @detail: which partition, or which command of a ring, "" of others
- * @limits: measured in the same run, of this workload's rows
+ * @limits: of this workload's rows; of steps taken between their runs, else before them
  * @threads: cores of the device
  * @input: folder, or NULL: drawn
  * @runs: how many
@@ -48,7 +48,7 @@ struct bench_result {
 	enum bench_op op;
 	const char *optimizer, *input;
 	char detail[BENCH_DETAIL];
-	const struct bench_limits *limits;
+	struct bench_limits limits;
 	struct embeng_device_info device;
 	enum embeng_id_type type;
 	int threads, runs, batches;

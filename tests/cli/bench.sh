@@ -15,7 +15,7 @@ of_call='[(r["workload"], r["op"], r["optimizer"]) for r in d["results"]]'
 # shellcheck disable=SC2086
 {
 expect 'no options but the scale' 0 bench $small
-says out 'the text, lookups' '^W1  *fwd  *-  *1 .* M ids/s .* of the limit$'
+says out 'the text, lookups' '^W1  *fwd  *-  *1 .* M ids/s .* of the limit, [0-9.]* ms$'
 says out 'the text, training' '^W1  *train  *adagrad  *1 '
 says out 'the text, limits' '^limits: rows of 256 bytes from '
 says out 'the text, scale' 'scale 0.002: other workloads'
@@ -99,6 +99,7 @@ expect 'no dim' 2 bench --dim 0
 says err 'no dim, what it may be' '--dim takes a number from 1 to 4096'
 
 expect 'limits' 0 bench $small --op limits --workload W4 --json
+document 'how they were taken' 'd["limits"][0]["gather_cache"] in ("first", "second") and min(d["limits"][0][k] for k in ("gather_ahead", "rmw_ahead")) >= 8'
 document 'limits alone' 'd["results"] == [] and d["limits"][0]["row_bytes"] == 128 and all(d["limits"][0][k]["min"] > 0 for k in ("gather_rows_per_s", "rmw_rows_per_s", "stream_bytes_per_s"))'
 document 'limits of two processors' '("futex_us" in d["limits"][0]) == (d["machine"]["cpus"] > 1)'
 

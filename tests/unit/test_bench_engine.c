@@ -115,7 +115,14 @@ END_TEST
 START_TEST(training_is_measured)
 {
 	struct bench_results results = {0};
-	const struct bench_limits limits = {.gather = {1e6, 2e6, 3e6}, .rmw = {1e6, 1e6, 1e6}};
+	const struct bench_limits limits = {.row_bytes = DIM * 4,
+					    .table_bytes = 1 << 20,
+					    .threads = 1,
+					    .gather_ahead = 8,
+					    .rmw_ahead = 8,
+					    .gather = {1, 1, 1},
+					    .rmw = {1, 1, 1},
+					    .stream = {7, 7, 7}};
 	const struct bench_job job = {.call = &call,
 				      .workload = &small,
 				      .input = &input,
@@ -137,8 +144,14 @@ START_TEST(training_is_measured)
 	ck_assert_double_gt(r->stage_ms[STAGE_UPDATE], 0);
 	ck_assert_uint_eq(r->held.table_bytes, 2 * 150 * DIM * 4);
 	ck_assert_uint_eq(r->ids_per_step, 2 * IDS);
-	/* 48 ids at 2 M/s, 40 rows and their slots at 1 M/s */
-	ck_assert_double_eq_tol(r->limit_ms, 0.024 + 0.08, 1e-9);
+	/* Those between the runs, and what is not taken there. */
+	ck_assert_double_gt(r->limits.gather.min, 1);
+	ck_assert_double_gt(r->limits.rmw.min, 1);
+	ck_assert_double_eq(r->limits.stream.median, 7);
+	/* 48 ids, 40 rows and their slots */
+	ck_assert_double_eq_tol(r->limit_ms,
+				48e3 / r->limits.gather.median + 80e3 / r->limits.rmw.median,
+				1e-9);
 	free(results.items);
 }
 END_TEST

@@ -108,6 +108,49 @@ START_TEST(limits_are_measured_with_any_number_of_threads)
 }
 END_TEST
 
+START_TEST(limits_are_taken_between_the_runs_of_something_else)
+{
+	struct bench_limits known = {.row_bytes = 100,
+				     .table_bytes = 1 << 20,
+				     .threads = 2,
+				     .gather_near = true,
+				     .gather_ahead = 16,
+				     .rmw_ahead = 8,
+				     .gather = {1, 1, 1},
+				     .stream = {5, 6, 7}},
+			    out = known;
+	int cpus[MACHINE_CPUS], count = machine_cpus(cpus);
+	struct bench_beside *beside = bench_beside_open(&known, cpus, count, 1e-4);
+
+	ck_assert_ptr_nonnull(beside);
+	for (int k = 0; k < 3; k++)
+		ck_assert_int_eq(bench_beside_run(beside), 0);
+	bench_beside_close(beside, &out);
+	expect_rates(out.gather);
+	expect_rates(out.rmw);
+	ck_assert_double_gt(out.gather.min, 1);
+	ck_assert_double_eq(out.stream.max, 7);
+	ck_assert_uint_eq(out.row_bytes, 128);
+	ck_assert_uint_eq(out.gather_ahead, 16);
+}
+END_TEST
+
+START_TEST(limits_of_no_run_are_those_known)
+{
+	const struct bench_limits known = {.row_bytes = 64,
+					   .table_bytes = 1 << 20,
+					   .threads = 1,
+					   .gather = {1, 2, 3}};
+	struct bench_limits out = {0};
+	int cpu = 0;
+
+	bench_beside_close(NULL, &out);
+	ck_assert_double_eq(out.gather.max, 0);
+	bench_beside_close(bench_beside_open(&known, &cpu, 1, 1e-4), &out);
+	ck_assert_double_eq(out.gather.max, 3);
+}
+END_TEST
+
 START_TEST(runs_are_sorted)
 {
 	double values[] = {5, 1, 4, 2, 3};
@@ -135,6 +178,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_change_changes_each_row_once_an_id);
 	tcase_add_test(tcase, a_stream_reads_all);
 	tcase_add_test(tcase, limits_are_measured_with_any_number_of_threads);
+	tcase_add_test(tcase, limits_are_taken_between_the_runs_of_something_else);
+	tcase_add_test(tcase, limits_of_no_run_are_those_known);
 	tcase_add_test(tcase, runs_are_sorted);
 	tcase_add_test(tcase, the_machine_tells_of_itself);
 }
