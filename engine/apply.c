@@ -65,6 +65,7 @@ int update_partition(struct model *model, u64 number, u32 index)
 			base += f->outputs;
 		}
 	}
+	p->below = p->by_gradient ? base : first;
 	failed = partition_make(p, sources, table->record.rows,
 				table->record.out_of_range == EMBENG_OUT_OF_RANGE_ZERO,
 				model->engine->workers, model->engine->caps.cores);

@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "partition_pass.h"
 
-#define DIGIT_BITS_MAX 12u
 #define DIGIT_BITS_FEW 11u /* of few items: more bins cost more than a pass */
-#define SLICE_ITEMS 32768u /* below that another slice costs more than it gains */
 #define COUNTED 3u	   /* passes that collecting counts for at most */
-
-INLINE u64 source_row(const struct pass *pass, const struct partition_source *source, u64 i,
-		      const bool narrow)
-{
-	u64 row;
-
-	if (narrow)
-		return source->narrow[i];
-	row = source->rows[i];
-	return row == KERNEL_ROW_ZERO ? pass->rows : row;
-}
 
 INLINE void collect_range(const struct pass *pass, const struct partition_source *source, u64 first,
 			  u64 last, u32 *counts, const bool wide, const bool narrow,
@@ -25,7 +12,7 @@ INLINE void collect_range(const struct pass *pass, const struct partition_source
 
 	for (u64 i = first; i < last; i++) {
 		u64 at = i - source->first, row = source_row(pass, source, at, narrow);
-		u64 number = source->base + (numbered ? source->numbers[at] : at);
+		u64 number = source_number(source, at, numbered);
 
 		if (wide) {
 			pass->to[2 * i] = row;
@@ -55,17 +42,12 @@ INLINE void collect_counted(const struct pass *pass, u64 slice, const bool wide,
 {
 	u64 first = slice_at(pass, pass->count, slice);
 	u64 last = slice_at(pass, pass->count, slice + 1);
-	u32 *counts = pass->starts + (slice << pass->bits);
+	u32 *counts = pass->starts + (slice << pass->bits), next = 0;
+	const struct partition_source *source;
+	u64 end;
 
 	memset(counts, 0, (u64)counted * sizeof(*counts) << pass->bits);
-	for (u32 s = 0; s < pass->sources && first < last; s++) {
-		const struct partition_source *source = &pass->p->sources[s];
-		u64 end = source->first + source->count;
-
-		if (end <= first)
-			continue;
-		if (end > last)
-			end = last;
+	while ((source = source_next(pass, &next, first, last, &end))) {
 		collect_some(pass, source, first, end, counts, wide, counted);
 		first = end;
 	}
@@ -112,11 +94,8 @@ DEFINE_TASKS(collect)
 DEFINE_TASKS(histogram)
 DEFINE_TASKS(scatter)
 
-void sorter_run(struct sorter *s, void (*narrow)(void *, u64, u32),
-		void (*wide)(void *, u64, u32))
+void sorter_run(struct sorter *s, stage_fn stage)
 {
-	void (*stage)(void *, u64, u32) = s->wide ? wide : narrow;
-
 	if (s->workers)
 		workers_run(s->workers, stage, &s->pass, s->pass.slices, s->pass.count * 16);
 	else
@@ -124,9 +103,9 @@ void sorter_run(struct sorter *s, void (*narrow)(void *, u64, u32),
 			stage(&s->pass, slice, 0);
 }
 
-/* Counts become places. Return: false when the pass would move nothing. */
-static bool prefix(const struct pass *pass)
+bool sorter_prefix(const struct pass *pass)
 {
+	bool moves = true;
 	u32 sum = 0;
 
 	for (u64 digit = 0; digit < 1ull << pass->bits; digit++) {
@@ -139,10 +118,9 @@ static bool prefix(const struct pass *pass)
 			*count = sum;
 			sum += c;
 		}
-		if (sum - before == pass->count)
-			return false;
+		moves &= sum - before != pass->count;
 	}
-	return true;
+	return moves;
 }
 
 static u32 significant_bits(u64 value)
@@ -166,7 +144,7 @@ static void collect_all(struct sorter *s, u32 passes)
 	u32 most = s->pass.slices > 1 ? 1 : COUNTED;
 
 	s->pass.counted = passes < most ? passes : most;
-	sorter_run(s, collect_narrow, collect_wide);
+	sorter_run(s, STAGE_OF(s, collect));
 }
 
 static void sort(struct sorter *s, u32 passes)
@@ -178,12 +156,12 @@ static void sort(struct sorter *s, u32 passes)
 
 		pass->shift = i * pass->bits;
 		if (i >= pass->counted)
-			sorter_run(s, histogram_narrow, histogram_wide);
+			sorter_run(s, STAGE_OF(s, histogram));
 		else
 			pass->starts = pass->p->histograms + ((u64)i << pass->bits);
-		if (!prefix(pass))
+		if (!sorter_prefix(pass))
 			continue;
-		sorter_run(s, scatter_narrow, scatter_wide);
+		sorter_run(s, STAGE_OF(s, scatter));
 		to = pass->to;
 		pass->to = (u64 *)pass->from;
 		pass->from = to;
@@ -221,7 +199,7 @@ struct partition_needs partition_needs(u64 count, u64 rows, u32 cores)
 		.items = count * (rows > U32_MAX ? 16 : 8),
 		.order = count * sizeof(u32),
 		.groups = (count < rows ? count : rows) * sizeof(struct kernel_group),
-		.histograms = (slices < COUNTED ? COUNTED : slices) * sizeof(u32) << DIGIT_BITS_MAX,
+		.histograms = (slices > 1 ? 2 * slices : COUNTED) * sizeof(u32) << DIGIT_BITS_MAX,
 	};
 }
 
@@ -253,6 +231,11 @@ int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struc
 	s.pass.bits = passes ? (bits + passes - 1) / passes : 0;
 	s.pass.starts = p->histograms;
 	s.pass.to = p->items[0];
+	if (!zeros && short_fits(&s, passes, p->below)) {
+		p->count = count;
+		short_sort(&s);
+		return 0;
+	}
 	collect_all(&s, passes);
 	s.pass.from = p->items[0];
 	s.pass.to = p->items[1];

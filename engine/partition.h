@@ -32,6 +32,7 @@ struct partition_source {
  * @model: whose memory it is, or NULL
  * @step: what it is of, 0: nothing
  * @table: ditto
+ * @below: all numbers are, set by the caller; 0: not known
  * @by_gradient: occurrences are numbered by the rows of their gradients
  * @groups: [group_count], rows ascend
  * @group_count: distinct rows
@@ -43,6 +44,7 @@ struct partition {
 	u64 step;
 	u32 table;
 	bool by_gradient;
+	u64 below;
 	struct kernel_group *groups;
 	u64 group_count;
 	u32 *order;

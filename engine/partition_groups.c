@@ -53,11 +53,11 @@ INLINE void write_groups(const struct pass *pass, u64 slice, const bool wide)
 DEFINE_TASKS(count_groups)
 DEFINE_TASKS(write_groups)
 
-static void place_groups(struct sorter *s)
+static void place_groups(struct sorter *s, stage_fn count)
 {
 	u32 *starts = s->pass.starts, groups = 0;
 
-	sorter_run(s, count_groups_narrow, count_groups_wide);
+	sorter_run(s, count);
 	for (u64 slice = 0; slice < s->pass.slices; slice++) {
 		u32 begun = starts[slice];
 
@@ -80,16 +80,21 @@ static void end_groups(const struct pass *pass)
 	}
 }
 
-void sorter_make_groups(struct sorter *s)
+void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write)
 {
 	struct pass *pass = &s->pass;
 
 	pass->starts = pass->p->histograms;
 	if (pass->slices > 1)
-		place_groups(s);
+		place_groups(s, count);
 	else
 		pass->starts[0] = 0;
-	sorter_run(s, write_groups_narrow, write_groups_wide);
+	sorter_run(s, write);
 	pass->p->group_count = pass->starts[pass->slices - 1];
 	end_groups(pass);
+}
+
+void sorter_make_groups(struct sorter *s)
+{
+	sorter_groups_by(s, STAGE_OF(s, count_groups), STAGE_OF(s, write_groups));
 }

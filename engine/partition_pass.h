@@ -5,7 +5,9 @@
 
 #include "model.h"
 
-#define ROW_SHIFT 32u /* of an item of one word: row above, occurrence below */
+#define ROW_SHIFT 32u	     /* of an item of one word: row above, occurrence below */
+#define DIGIT_BITS_MAX 12u   /* that a pass sorts by */
+#define SLICE_ITEMS 32768u   /* below that another slice costs more than it gains */
 
 /*
  * Items are one word (row, occurrence) while rows fit 32 bits, else two. Each slice of a pass
@@ -22,6 +24,39 @@ struct pass {
 	u32 sources, slices, shift, bits;
 	u32 counted; /* passes */
 };
+
+/* The next source that has items from @first to @last, and where these end; NULL: none. */
+INLINE const struct partition_source *source_next(const struct pass *pass, u32 *s, u64 first,
+						  u64 last, u64 *end)
+{
+	while (*s < pass->sources && first < last) {
+		const struct partition_source *source = &pass->p->sources[(*s)++];
+
+		*end = source->first + source->count;
+		if (*end <= first)
+			continue;
+		if (*end > last)
+			*end = last;
+		return source;
+	}
+	return NULL;
+}
+
+INLINE u64 source_row(const struct pass *pass, const struct partition_source *source, u64 i,
+		      const bool narrow)
+{
+	u64 row;
+
+	if (narrow)
+		return source->narrow[i];
+	row = source->rows[i];
+	return row == KERNEL_ROW_ZERO ? pass->rows : row;
+}
+
+INLINE u64 source_number(const struct partition_source *source, u64 i, const bool numbered)
+{
+	return source->base + (numbered ? source->numbers[i] : i);
+}
 
 INLINE u64 item_row(const u64 *items, u64 i, const bool wide)
 {
@@ -59,10 +94,25 @@ struct sorter {
 };
 
 /* A stage over all slices, by whoever is free. */
-void sorter_run(struct sorter *s, void (*narrow)(void *, u64, u32),
-		void (*wide)(void *, u64, u32));
+typedef void (*stage_fn)(void *pass, u64 slice, u32 worker);
+void sorter_run(struct sorter *s, stage_fn stage);
+
+#define STAGE_OF(s, STAGE) ((s)->wide ? STAGE##_wide : STAGE##_narrow)
+
+/* Counts become places. Return: false when the pass would move nothing. */
+bool sorter_prefix(const struct pass *pass);
 
 /* partition_groups.c: the sorted items become groups and their order. */
 void sorter_make_groups(struct sorter *s);
+
+/* ... by these stages: how many groups begin in a slice; those groups, and where they end. */
+void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write);
+
+/*
+ * partition_short.c: all of the above by items of 32 bits. @below: all numbers are, 0: not known.
+ * The histograms have room for two passes of each slice.
+ */
+bool short_fits(const struct sorter *s, u32 passes, u64 below);
+void short_sort(struct sorter *s);
 
 #endif

@@ -66,6 +66,7 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	u64 *rows = malloc((count + 1) * 8), third = count / 3;
 	u32 *narrow, *numbers;
 
+	p.below = draw(4) ? count : 0;
 	p.sources = calloc(2, sizeof(*p.sources));
 	for (u64 i = 0; i < count; i++) {
 		rows[i] = draw(3) ? draw(limit) : draw(limit < 9 ? limit : 9);
@@ -90,8 +91,8 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 
 START_TEST(test_sorts_for_any_size_and_core_count)
 {
-	static const u64 limits[] = { 1, 2, 2047, 2048, 1000000, U32_MAX, 1ull << 32, 1ull << 33,
-				      1ull << 40, U64_MAX >> 1 };
+	static const u64 limits[] = { 1, 2, 2047, 2048, 1000000, 4097, 1ull << 24, U32_MAX,
+				      1ull << 32, 1ull << 33, 1ull << 40, U64_MAX >> 1 };
 
 	for (u64 i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		for (u32 cores = 1; cores <= 7; cores += 3) {
@@ -100,6 +101,69 @@ START_TEST(test_sorts_for_any_size_and_core_count)
 			partition_of(limits[i], 3000, true, cores);
 			partition_of(limits[i], 150000, i % 2, cores);
 		}
+	}
+}
+END_TEST
+
+/* Occurrence i has row @row_of(i) and the number @step * i: the same groups, whoever sorts them. */
+static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of)(u64 i))
+{
+	struct partition p = { .below = below };
+	u64 *rows = malloc(count * 8);
+	u32 *numbers = malloc(count * 4);
+
+	p.sources = calloc(1, sizeof(*p.sources));
+	for (u64 i = 0; i < count; i++) {
+		rows[i] = row_of(i);
+		numbers[i] = (u32)(step * i);
+	}
+	p.sources[0] = (struct partition_source){ rows, NULL, 0, count, 0, numbers };
+	for (u32 cores = 1; cores <= 4; cores += 3) {
+		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, cores), 0);
+		ck_assert_uint_eq(p.count, count);
+		for (u64 g = 0, seen = 0; g < p.group_count; seen += p.groups[g++].count) {
+			ck_assert(!g || p.groups[g - 1].row < p.groups[g].row);
+			ck_assert_uint_eq(p.groups[g].first, seen);
+			for (u64 k = 0; k < p.groups[g].count; k++) {
+				u64 number = p.order[seen + k];
+
+				ck_assert(!k || p.order[seen + k - 1] < number);
+				ck_assert_uint_eq(row_of(number / step), p.groups[g].row);
+			}
+			ck_assert(g + 1 < p.group_count || seen + p.groups[g].count == count);
+		}
+	}
+	partition_free(&p);
+	free(numbers);
+	free(rows);
+}
+
+static u64 row_same(u64 i)
+{
+	(void)i;
+	return 70001;
+}
+
+static u64 row_of_stretch(u64 i)
+{
+	return i / 30000 << 12;
+}
+
+static u64 row_scattered(u64 i)
+{
+	return i * 2654435761u % 1000000;
+}
+
+/* Numbers up to the last that stands beside a digit of 10 bits in 32, and one too large. */
+START_TEST(test_numbers_beside_a_digit)
+{
+	static u64 (*const laws[])(u64) = { row_same, row_of_stretch, row_scattered };
+	const u64 most = 1u << 22, count = most / 32 + 1;
+
+	for (u64 i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
+		sorted_alike(1000000, count, 31, most, laws[i]);
+		sorted_alike(1000000, count, 32, most + 1, laws[i]);
+		sorted_alike(1000000, 32768, 128, 32767 * 128 + 1, laws[i]);
 	}
 }
 END_TEST
@@ -115,6 +179,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { test_sorts_for_any_size_and_core_count,
+				       test_numbers_beside_a_digit,
 				       test_core_of_a_row_beyond_32_bits, NULL };
 
 	return direct_main("partition", tests);

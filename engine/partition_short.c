@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two passes by items of 32 bits, half of what is moved otherwise: the place of an item tells the
+ * digit of the row that it was sorted by last, so that an item is the other digit, on top, and the
+ * occurrence's number.
+ */
+#include "partition_pass.h"
+
+enum short_stage { SHORT_COUNT, SHORT_COUNT_BOTH, SHORT_PLACE };
+
+bool short_fits(const struct sorter *s, u32 passes, u64 below)
+{
+	return passes == 2 && !s->wide && s->pass.count >= SLICE_ITEMS && below &&
+	       below <= 1ull << (32 - s->pass.bits);
+}
+
+INLINE u32 digit_of(const struct pass *pass, u32 item)
+{
+	return item >> (32 - pass->bits);
+}
+
+INLINE u32 number_of(const struct pass *pass, u32 item)
+{
+	return item & ((1u << (32 - pass->bits)) - 1);
+}
+
+INLINE u32 item_of(const struct pass *pass, u32 digit, u32 number)
+{
+	return digit << (32 - pass->bits) | number;
+}
+
+/* Counts or cursors of the first pass, those of the second behind them. */
+static u32 *starts_of(const struct pass *pass, u32 number)
+{
+	return pass->p->histograms + ((u64)number * pass->slices << pass->bits);
+}
+
+/* Where the items of a digit end, once a pass has scattered all. */
+static const u32 *ends_of(const struct pass *pass, u32 number)
+{
+	return starts_of(pass, number) + ((pass->slices - 1) << pass->bits);
+}
+
+/* The digit whose items the i-th is among. */
+static u64 bin_of(const struct pass *pass, const u32 *ends, u64 i)
+{
+	u64 low = 0, high = (1ull << pass->bits) - 1;
+
+	while (low < high) {
+		u64 middle = low + (high - low) / 2;
+
+		if (ends[middle] <= i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+INLINE void take_range(const struct pass *pass, const struct partition_source *source, u64 first,
+		       u64 last, u32 *starts, const enum short_stage stage, const bool narrow,
+		       const bool numbered)
+{
+	const u32 bits = pass->bits, mask = (1u << bits) - 1;
+	u32 *to = (u32 *)pass->to;
+
+	for (u64 i = first - source->first; i < last - source->first; i++) {
+		u32 row = (u32)source_row(pass, source, i, narrow);
+
+		if (stage == SHORT_PLACE)
+			to[starts[row & mask]++] =
+				item_of(pass, row >> bits, (u32)source_number(source, i, numbered));
+		else
+			starts[row & mask]++;
+		if (stage == SHORT_COUNT_BOTH)
+			starts[(1u << bits) + (row >> bits)]++;
+	}
+}
+
+INLINE void take_some(const struct pass *pass, const struct partition_source *source, u64 first,
+		      u64 last, u32 *starts, const enum short_stage stage)
+{
+	const bool numbered = stage == SHORT_PLACE && source->numbers;
+
+	if (source->narrow && numbered)
+		take_range(pass, source, first, last, starts, stage, true, true);
+	else if (source->narrow)
+		take_range(pass, source, first, last, starts, stage, true, false);
+	else if (numbered)
+		take_range(pass, source, first, last, starts, stage, false, true);
+	else
+		take_range(pass, source, first, last, starts, stage, false, false);
+}
+
+INLINE void take(const struct pass *pass, u64 slice, const enum short_stage stage)
+{
+	u64 first = slice_at(pass, pass->count, slice);
+	u64 last = slice_at(pass, pass->count, slice + 1);
+	u32 *starts = pass->starts + (slice << pass->bits), next = 0;
+	const struct partition_source *source;
+	u64 end;
+
+	while ((source = source_next(pass, &next, first, last, &end))) {
+		take_some(pass, source, first, end, starts, stage);
+		first = end;
+	}
+}
+
+static void clear(const struct pass *pass, u64 slice, u32 passes)
+{
+	memset(pass->starts + (slice << pass->bits), 0, (u64)passes * sizeof(u32) << pass->bits);
+}
+
+static void count_task(void *arg, u64 slice, u32 worker)
+{
+	const struct pass *pass = arg;
+
+	(void)worker;
+	clear(pass, slice, pass->slices > 1 ? 1 : 2);
+	if (pass->slices > 1)
+		take(pass, slice, SHORT_COUNT);
+	else
+		take(pass, slice, SHORT_COUNT_BOTH);
+}
+
+static void place_task(void *arg, u64 slice, u32 worker)
+{
+	(void)worker;
+	take(arg, slice, SHORT_PLACE);
+}
+
+static void count_again_task(void *arg, u64 slice, u32 worker)
+{
+	const struct pass *pass = arg;
+	const u32 *from = (const u32 *)pass->from;
+	u64 last = slice_at(pass, pass->count, slice + 1);
+	u32 *counts = pass->starts + (slice << pass->bits);
+
+	(void)worker;
+	clear(pass, slice, 1);
+	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
+		counts[digit_of(pass, from[i])]++;
+}
+
+static void scatter_task(void *arg, u64 slice, u32 worker)
+{
+	const struct pass *pass = arg;
+	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 0);
+	u64 i = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
+	u32 *to = (u32 *)pass->to, *starts = pass->starts + (slice << pass->bits);
+
+	(void)worker;
+	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
+		u64 end = ends[digit] < last ? ends[digit] : last;
+
+		for (; i < end; i++)
+			to[starts[digit_of(pass, from[i])]++] =
+				item_of(pass, (u32)digit, number_of(pass, from[i]));
+	}
+}
+
+/* The first item from @i on that does not belong to the group of the one before. */
+static u64 group_end(const struct pass *pass, u64 i, u64 last)
+{
+	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
+	u64 digit = bin_of(pass, ends, i), end = ends[digit] < last ? ends[digit] : last;
+
+	if (i == (digit ? ends[digit - 1] : 0))
+		return i;
+	for (u32 before = digit_of(pass, from[i - 1]); i < end; i++)
+		if (digit_of(pass, from[i]) != before)
+			return i;
+	return i;
+}
+
+static void count_groups_task(void *arg, u64 slice, u32 worker)
+{
+	const struct pass *pass = arg;
+	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
+	u64 last = slice_at(pass, pass->count, slice + 1), groups = 0;
+	u64 i = group_end(pass, slice_at(pass, pass->count, slice), last);
+
+	(void)worker;
+	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
+		u64 end = ends[digit] < last ? ends[digit] : last;
+
+		for (u32 before = ~0u; i < end; i++) {
+			groups += digit_of(pass, from[i]) != before;
+			before = digit_of(pass, from[i]);
+		}
+	}
+	pass->starts[slice] = (u32)groups;
+}
+
+/* Whether a row is a new one is a coin toss in skewed batches: nothing branches on it. */
+static struct kernel_group *write_bin(const struct pass *pass, u64 row, u64 i, u64 end,
+				      struct kernel_group *group)
+{
+	const u32 *from = (const u32 *)pass->from;
+	u32 *order = pass->p->order, before = ~0u;
+
+	for (u64 first = i; i < end; i++) {
+		u32 digit = digit_of(pass, from[i]);
+		bool fresh = digit != before;
+
+		group += fresh;
+		first = fresh ? i : first;
+		before = digit;
+		*group = (struct kernel_group){ row | digit, (u32)first, (u32)(i + 1 - first) };
+		order[i] = number_of(pass, from[i]);
+	}
+	return group;
+}
+
+static void write_groups_task(void *arg, u64 slice, u32 worker)
+{
+	const struct pass *pass = arg;
+	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
+	u64 first = slice_at(pass, pass->count, slice);
+	u64 last = slice_at(pass, pass->count, slice + 1), i = group_end(pass, first, last);
+	struct kernel_group *group = pass->p->groups + pass->starts[slice] - 1;
+
+	(void)worker;
+	for (u64 k = first; k < i; k++)
+		pass->p->order[k] = number_of(pass, from[k]);
+	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
+		u64 end = ends[digit] < last ? ends[digit] : last;
+
+		group = write_bin(pass, digit << pass->bits, i, end, group);
+		i = end;
+	}
+	pass->starts[slice] = (u32)(group + 1 - pass->p->groups);
+}
+
+void short_sort(struct sorter *s)
+{
+	struct pass *pass = &s->pass;
+
+	sorter_run(s, count_task);
+	sorter_prefix(pass);
+	sorter_run(s, place_task);
+	pass->from = pass->to;
+	pass->to = pass->p->items[1];
+	pass->starts = starts_of(pass, 1);
+	if (pass->slices > 1)
+		sorter_run(s, count_again_task);
+	sorter_prefix(pass);
+	sorter_run(s, scatter_task);
+	pass->from = pass->to;
+	sorter_groups_by(s, count_groups_task, write_groups_task);
+}
