@@ -21,6 +21,7 @@ COMPARE = os.path.join(HERE, "compare")
 EMBENG = ""
 
 import floors  # noqa: E402
+import turns  # noqa: E402
 
 
 def load_compare():
@@ -126,7 +127,7 @@ class Judgement(unittest.TestCase):
         with mock.patch.object(compare, "run_peer", lambda a, s: ([result(6)], [])), \
                 mock.patch.object(compare, "run_ours",
                                   lambda a, s, f: ([result(next(times))], list(warnings))), \
-                mock.patch.object(compare, "wait_for_idle", lambda a: None), \
+                mock.patch.object(turns, "wait_for_idle", lambda patience: None), \
                 mock.patch.object(compare, "say", said.append):
             a = compare.parse(["--rounds", "2"])
             good = compare.print_table(a, [self.case], compare.measure_all(a, [self.case]))
@@ -167,15 +168,14 @@ class Judgement(unittest.TestCase):
         self.assertEqual(said.count("  warning: busy"), 6)
 
     def test_processors_that_stay_busy(self):
-        a = compare.parse(["--patience", "0"])
-        with mock.patch.object(compare, "busy_share", lambda: 0.5), \
-                self.assertRaisesRegex(compare.Failed, "still 50% busy"):
-            compare.wait_for_idle(a)
+        with mock.patch.object(turns, "busy_share", lambda: 0.5), \
+                self.assertRaisesRegex(turns.Failed, "still 50% busy"):
+            turns.wait_for_idle(0)
 
     def test_idle_processors_are_waited_for(self):
         shares = iter([0.5, 0.06, 0.01])
-        with mock.patch.object(compare, "busy_share", lambda: next(shares)):
-            compare.wait_for_idle(compare.parse([]))
+        with mock.patch.object(turns, "busy_share", lambda: next(shares)):
+            turns.wait_for_idle(600)
         self.assertEqual(list(shares), [])
 
 

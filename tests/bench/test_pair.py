@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What tests/bench/pair calls, compares and exits with. A stand-in tells the times.
+
+usage: test_pair.py EMBENG-COMMAND
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAIR = os.path.join(HERE, "pair")
+EMBENG = ""
+
+# Of its n-th call: the n-th of the times that lie beside it.
+STAND_IN = """#!/usr/bin/env python3
+import json, os, sys
+here = os.path.dirname(os.path.abspath(__file__))
+times = json.load(open(os.path.join(here, "times")))
+with open(os.path.join(here, "..", "..", "calls"), "a+") as calls:
+    calls.write(" ".join([os.path.basename(os.path.dirname(here)), *sys.argv[1:]]) + "\\n")
+ms = times.pop(0)
+json.dump(times, open(os.path.join(here, "times"), "w"))
+print(json.dumps({"results": ms and [
+    {"workload": "W1", "op": "train", "optimizer": "sgd", "step_ms": {"median": ms},
+     "stage_ms": {"check": ms / 200, "lookup": ms / 2, "update": 3}}]}))
+"""
+
+
+def run(*arguments):
+    return subprocess.run([PAIR, "--busy", *arguments], capture_output=True, text=True)
+
+
+class Pair(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def build(self, name, times):
+        """A build folder whose command takes these times in turn."""
+        runtime = os.path.join(self.folder, name, "runtime")
+        os.makedirs(runtime)
+        with open(os.path.join(runtime, "times"), "w", encoding="ascii") as f:
+            json.dump(times, f)
+        command = os.path.join(runtime, "embeng")
+        with open(command, "w", encoding="ascii") as f:
+            f.write(STAND_IN)
+        os.chmod(command, 0o755)
+        return os.path.join(self.folder, name)
+
+    def pair(self, first, second, *arguments):
+        return run(self.build("first", first), self.build("second", second), *arguments)
+
+    def calls(self):
+        with open(os.path.join(self.folder, "calls"), encoding="ascii") as f:
+            return f.read().splitlines()
+
+    def line(self, done, label):
+        """Numbers of the table's line."""
+        found = re.search(rf"(?m)^ *{label} +([0-9].*)$", done.stdout.split("FASTER")[1])
+        return [float(x) for x in re.findall(r"[0-9.]+", found[1])]
+
+    def test_ratios_are_those_of_the_rounds(self):
+        done = self.pair([10, 20, 40], [11, 18, 60], "--rounds", "3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.line(done, "W1 train sgd"), [20, 18, 0.9, 1.1, 1.5, 1, 3])
+        self.assertEqual(self.line(done, "lookup"), [10, 9, 0.9, 1.1, 1.5, 1, 3])
+        self.assertEqual(self.line(done, "update"), [3, 3, 1, 1, 1, 0, 3])
+
+    def test_short_stages_are_left_out(self):
+        self.assertNotIn("check", self.pair([10], [10], "--rounds", "1").stdout)
+
+    def test_the_order_changes_from_round_to_round(self):
+        self.pair([1, 1, 1], [1, 1, 1], "--rounds", "3", "--", "--workload", "W4")
+        self.assertEqual(self.calls(), [f"{b} bench --workload W4 --json" for b in
+                                        ("first", "second", "second", "first", "first", "second")])
+
+    def test_nothing_to_compare(self):
+        done = self.pair([0], [0])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pair: these options measure no step", done.stderr)
+
+    def test_a_build_that_is_not_there(self):
+        done = run("/nowhere", "/nowhere")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pair: /nowhere/runtime/embeng: No such file", done.stderr)
+
+    def test_an_option_that_embeng_bench_refuses(self):
+        build = os.path.dirname(os.path.dirname(EMBENG))
+        done = run(build, build, "--", "--op", "frob")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--op takes fwd", done.stderr)
+
+    def test_no_rounds(self):
+        self.assertEqual(self.pair([1], [1], "--rounds", "0").returncode, 2)
+
+    def test_the_command_with_itself(self):
+        build = os.path.dirname(os.path.dirname(EMBENG))
+        done = run(build, build, "--rounds", "1", "--", "--scale", "0.002", "--runs", "5", "--op",
+                   "train", "--op", "ring")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for label in ("W1 train adagrad", "W1 ring empty x 1 polled", "W1 ring bag of 20 x 64 waiting"):
+            first, second, least, middle, most, faster, rounds = self.line(done, label)
+            self.assertGreater(first, 0)
+            self.assertEqual((least, most, rounds), (middle, middle, 1))
+            self.assertEqual(faster, middle < 1)
+            self.assertAlmostEqual(second / first, middle, delta=0.2 * middle)
+
+
+if __name__ == "__main__":
+    EMBENG = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
