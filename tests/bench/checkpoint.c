@@ -181,11 +181,16 @@ static void measure(struct bench *b, int runs)
 	       opened / print("of a tenth of the rows", small, runs, 0).median);
 }
 
-static void make_folder(char *path, size_t size, const char *folder, const char *name)
+static void make_folder(const char *path)
 {
-	snprintf(path, size, "%s/%s", folder, name);
 	if (mkdir(path, 0777) && errno != EEXIST)
 		fatal("cannot be made", path);
+}
+
+static void make_below(char *path, size_t size, const char *folder, const char *name)
+{
+	snprintf(path, size, "%s/%s", folder, name);
+	make_folder(path);
 }
 
 int main(int argc, char **argv)
@@ -200,9 +205,10 @@ int main(int argc, char **argv)
 			RUNS_LEAST, RUNS_MOST);
 		return 2;
 	}
-	make_folder(b.saved, sizeof(b.saved), argv[1], "saved");
-	make_folder(b.tenth, sizeof(b.tenth), argv[1], "tenth");
-	make_folder(b.copied, sizeof(b.copied), argv[1], "copied");
+	make_folder(argv[1]);
+	make_below(b.saved, sizeof(b.saved), argv[1], "saved");
+	make_below(b.tenth, sizeof(b.tenth), argv[1], "tenth");
+	make_below(b.copied, sizeof(b.copied), argv[1], "copied");
 	tenth = open_table(b.rows / 10);
 	check(embeng_save(tenth, b.tenth, NULL));
 	embeng_close(tenth);
