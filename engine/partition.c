@@ -207,6 +207,10 @@ int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores)
 {
 	struct partition_needs need = partition_needs(count, rows, cores);
 
+	/* What is kept of a step is lost with the memory that it stands in. */
+	if (grow_to(p->groups_bytes, need.groups) != p->groups_bytes ||
+	    grow_to(p->order_bytes, need.order) != p->order_bytes)
+		p->step = 0;
 	if (grow(p->model, &p->items[0], &p->items_bytes[0], need.items) ||
 	    grow(p->model, &p->items[1], &p->items_bytes[1], need.items) ||
 	    grow(p->model, (void **)&p->order, &p->order_bytes, need.order) ||

@@ -169,6 +169,8 @@ MUTATIONS = [
     Mutation("numbers one too large beside a digit", "engine/partition_short.c",
              "below <= 1ull << (32 - s->pass.bits)", "below <= 2ull << (32 - s->pass.bits)",
              ("test_partition",)),
+    Mutation("partition of statistics used when its memory is gone", "engine/partition.c",
+             "p->order_bytes)\n\t\tp->step = 0;", "p->order_bytes)\n\t\t;", ("test_tables",)),
     Mutation("serving keeps weights of 0", SERVING,
              "!(bag->weight > 0)", "!(bag->weight >= 0)"),
     Mutation("serving leaves negative weights out of sums", SERVING,
