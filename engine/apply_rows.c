@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of one table in one step, cut into tasks for the workers. */
 #include "apply.h"
-#include "model.h"
+#include "lane.h"
 
 #define HOT_RUNS 16u /* runs of one hot row in one call of one core */
 
-/* Two tasks that follow each other have more than @most occurrences together. */
-u64 apply_cuts_bytes(u64 occurrences, u64 most)
+/* By all cores, or by the one that takes the table whole. */
+static void run(const struct apply *apply, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+		u64 tasks, u64 bytes)
 {
-	return (occurrences / most * 2 + 3) * sizeof(u64);
-}
+	struct engine *engine = apply->model->engine;
 
-int apply_reserve(struct model *model, u64 occurrences, u64 most)
-{
-	return grow(model, (void **)&model->cuts, &model->cuts_bytes,
-		    apply_cuts_bytes(occurrences, most));
+	if (apply->cores > 1)
+		return workers_run(engine->workers, fn, arg, tasks, bytes);
+	for (u64 task = 0; task < tasks; task++) {
+		fn(arg, task, apply->lane->core);
+		heartbeat_piece(engine);
+	}
 }
 
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */
-static u64 cut(struct model *model, u64 most)
+static u64 cut(struct lane *lane, u64 most)
 {
-	const struct partition *p = &model->partition;
+	const struct partition *p = &lane->partition;
 	u64 first = 0, count = 0;
 
 	while (first < p->group_count) {
 		u64 low = first + 1, high = p->group_count;
 
-		model->cuts[count++] = first;
+		lane->cuts[count++] = first;
 		while (low < high) {
 			u64 middle = low + (high - low + 1) / 2;
 			u64 end = p->groups[middle - 1].first + p->groups[middle - 1].count;
@@ -38,7 +40,7 @@ static u64 cut(struct model *model, u64 most)
 		}
 		first = low;
 	}
-	model->cuts[count] = p->group_count;
+	lane->cuts[count] = p->group_count;
 	return count;
 }
 
@@ -67,12 +69,10 @@ u64 apply_scratch_bytes(u32 dim)
 	return (hot_offset(dim) + sizeof(struct hot_part) + (2 + HOT_RUNS) * 4ull * dim + 63) & ~63ull;
 }
 
-/* @core's part, followed by two rows for the sums of all and then those of its runs. */
+/* What one of its cores has, followed by two rows for the sums of all and those of its runs. */
 static struct hot_part *hot_part_of(const struct apply *apply, u64 core)
 {
-	const struct model *model = apply->model;
-
-	return (struct hot_part *)(model->scratch + core * model->scratch_stride +
+	return (struct hot_part *)(lane_scratch(apply->model, apply->lane->core + core) +
 				   hot_offset(apply->update.dim));
 }
 
@@ -86,7 +86,7 @@ static void hot_task(void *arg, u64 task, u32 worker)
 	const struct hot_row *hot = arg;
 	const struct apply *apply = hot->apply;
 	const struct model *model = apply->model;
-	const u32 *order = model->partition.order + hot->group->first;
+	const u32 *order = apply->lane->partition.order + hot->group->first;
 	struct hot_part *part = hot_part_of(apply, task);
 	struct port_fpu fpu;
 
@@ -95,7 +95,7 @@ static void hot_task(void *arg, u64 task, u32 worker)
 		model->engine->kernels->run_gradient(
 			&apply->update, hot_sum(part, apply->update.dim, 2 + i),
 			order + part->first[i], part->first[i + 1] - part->first[i],
-			model->scratch + worker * model->scratch_stride);
+			lane_scratch(model, worker));
 	port_fpu_end(&fpu);
 }
 
@@ -103,7 +103,7 @@ static void hot_task(void *arg, u64 task, u32 worker)
 static void hot_cut(struct hot_row *hot, struct hot_part *part, u32 most)
 {
 	const struct kernel_update *u = &hot->apply->update;
-	const u32 *order = hot->apply->model->partition.order + hot->group->first;
+	const u32 *order = hot->apply->lane->partition.order + hot->group->first;
 
 	for (part->runs = 0; part->runs < most && hot->done < hot->group->count; part->runs++) {
 		part->first[part->runs] = hot->done;
@@ -154,7 +154,7 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 {
 	const struct model *model = apply->model;
 	const struct kernel_update *u = &apply->update;
-	u64 cores = model->engine->caps.cores;
+	u64 cores = apply->cores;
 	struct hot_row hot = { .apply = apply, .group = group,
 			       .sum = hot_sum(hot_part_of(apply, 0), u->dim, 0),
 			       .total = hot_sum(hot_part_of(apply, 0), u->dim, 1) };
@@ -167,8 +167,7 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 		for (; parts < cores && hot.done < group->count; parts++)
 			hot_cut(&hot, hot_part_of(apply, parts),
 				share < HOT_RUNS ? (u32)share : HOT_RUNS);
-		workers_run(model->engine->workers, hot_task, &hot, parts,
-			    4ull * u->dim * (hot.done - begun));
+		run(apply, hot_task, &hot, parts, 4ull * u->dim * (hot.done - begun));
 		hot_add_parts(&hot, parts);
 	}
 	port_fpu_begin(&fpu);
@@ -180,16 +179,16 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 
 static bool is_hot(const struct apply *apply, u64 group)
 {
-	return apply->model->partition.groups[group].count > apply->most;
+	return apply->lane->partition.groups[group].count > apply->most;
 }
 
 static void update_hot_rows(const struct apply *apply, u64 tasks)
 {
 	for (u64 task = 0; task < tasks; task++) {
-		u64 group = apply->model->cuts[task];
+		u64 group = apply->lane->cuts[task];
 
 		if (is_hot(apply, group))
-			update_hot_row(apply, &apply->model->partition.groups[group]);
+			update_hot_row(apply, &apply->lane->partition.groups[group]);
 	}
 }
 
@@ -206,7 +205,7 @@ static void hot_row_each(const struct apply *apply, const struct kernel_group *g
 			piece.count = apply->most;
 		port_fpu_begin(&fpu);
 		apply->model->engine->kernels->update_rows(&apply->update, &piece, 1, 0,
-							   apply->model->partition.order, scratch);
+							   apply->lane->partition.order, scratch);
 		port_fpu_end(&fpu);
 	}
 }
@@ -215,9 +214,10 @@ static void update_task(void *arg, u64 task, u32 worker)
 {
 	const struct apply *apply = arg;
 	const struct model *model = apply->model;
-	const struct partition *p = &model->partition;
-	u64 first = model->cuts[task], last = model->cuts[task + 1], ahead = p->group_count - last;
-	u8 *scratch = model->scratch + worker * model->scratch_stride;
+	const struct partition *p = &apply->lane->partition;
+	const u64 *cuts = apply->lane->cuts;
+	u64 first = cuts[task], last = cuts[task + 1], ahead = p->group_count - last;
+	u8 *scratch = lane_scratch(model, worker);
 	struct port_fpu fpu;
 
 	if (is_hot(apply, first)) {
@@ -231,12 +231,11 @@ static void update_task(void *arg, u64 task, u32 worker)
 	port_fpu_end(&fpu);
 }
 
-static u64 bytes_touched(const struct model *model, const struct table *table)
+static u64 bytes_touched(const struct partition *p, const struct table *table)
 {
 	u64 row = 4ull * table->record.dim;
 
-	return model->partition.group_count * 2 * row * (1 + table->record.slot_count) +
-	       model->partition.count * row;
+	return p->group_count * 2 * row * (1 + table->record.slot_count) + p->count * row;
 }
 
 /* The first group of @row or of a later one. */
@@ -260,7 +259,7 @@ static void untouched_task(void *arg, u64 task, u32 worker)
 {
 	const struct apply *apply = arg;
 	const struct model *model = apply->model;
-	const struct partition *p = &model->partition;
+	const struct partition *p = &apply->lane->partition;
 	u64 row = task * apply->most, last = row + apply->most, group = group_from(p, row);
 	struct port_fpu fpu;
 
@@ -281,23 +280,21 @@ static void untouched_task(void *arg, u64 task, u32 worker)
 static void apply_untouched(struct apply *apply)
 {
 	struct table *table = apply->table;
-	u64 touched = apply->model->partition.group_count;
+	u64 touched = apply->lane->partition.group_count;
 	u64 rows = table->record.rows, row = 4ull * table->record.dim;
 
-	workers_run(apply->model->engine->workers, untouched_task, apply,
-		    rows / apply->most + (rows % apply->most != 0),
-		    (rows - touched) * 2 * row * (1 + table->record.slot_count));
+	run(apply, untouched_task, apply, rows / apply->most + (rows % apply->most != 0),
+	    (rows - touched) * 2 * row * (1 + table->record.slot_count));
 	table->stats.untouched_rows += rows - touched;
 }
 
 void apply_rows(struct apply *apply)
 {
-	struct model *model = apply->model;
-	u64 tasks = cut(model, apply->most);
+	u64 tasks = cut(apply->lane, apply->most);
 
 	if (tasks)
-		workers_run(model->engine->workers, update_task, apply, tasks,
-			    bytes_touched(model, apply->table));
+		run(apply, update_task, apply, tasks,
+		    bytes_touched(&apply->lane->partition, apply->table));
 	if (!(apply->update.flags & KERNEL_EACH_OCCURRENCE))
 		update_hot_rows(apply, tasks);
 	if (apply->table->record.flags & EMBENG_TABLE_NON_LAZY)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "apply.h"
 #include "kernels/fill.h"
+#include "lane.h"
 #include "update.h"
 
 u16 load_accept(struct command *command)
@@ -197,6 +198,19 @@ static int make_steps(struct model *model)
 	return 0;
 }
 
+/* A table's parts of a step follow each other. */
+static void number_parts(struct model *model)
+{
+	u32 first = 0;
+
+	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
+		model->tables[t].first_part = first;
+		for (u32 f = 0; f < model->blob.engine.feature_count; f++)
+			if (model->blob.features[f].table == t)
+				first += model_replicas(model);
+	}
+}
+
 static int make_work(struct model *model)
 {
 	u64 parts = (u64)model_replicas(model) * model->blob.engine.feature_count + 1;
@@ -204,16 +218,18 @@ static int make_work(struct model *model)
 	model->scratch_stride = apply_scratch_bytes(model->largest_dim);
 	model->zeros = model_alloc(model, model_zeros_bytes(model->largest_dim));
 	model->segments = model_alloc(model, parts * sizeof(*model->segments));
+	model->sources = model_alloc(model, parts * sizeof(*model->sources));
 	model->gradients = model_alloc(model, parts * sizeof(*model->gradients));
+	model->lanes = lanes_new(model);
 	model->scratch = port_alloc_table(model->scratch_stride * model->engine->caps.cores);
 	if (!model->scratch)
 		return -1;
 	model_count(model, model->scratch_stride * model->engine->caps.cores);
-	model->partition.model = model;
-	if (grow(model, (void **)&model->partition.sources, &model->partition.sources_bytes,
-		 parts * sizeof(*model->partition.sources)))
-		return -1;
-	return model->zeros && model->segments && model->gradients ? 0 : -1;
+	number_parts(model);
+	return model->zeros && model->segments && model->sources && model->gradients &&
+			       model->lanes ?
+		       0 :
+		       -1;
 }
 
 u16 load_run(struct command *command)
@@ -282,11 +298,11 @@ void model_free(struct model *model)
 	port_free(model->replicas);
 	port_free(model->zeros);
 	port_free(model->segments);
+	port_free(model->sources);
 	port_free(model->gradients);
-	port_free(model->cuts);
 	if (model->scratch)
 		port_free_table(model->scratch, model->scratch_stride * model->engine->caps.cores);
-	partition_free(&model->partition);
+	lanes_free(model);
 	blob_free(&model->blob);
 	model_count(model, -model->memory);
 	port_free(model);

@@ -16,6 +16,7 @@
 #include "shared.h"
 
 struct batch;
+struct lane;
 struct update;
 
 /*
@@ -33,6 +34,7 @@ struct table_stats {
 struct table {
 	struct embeng_record_table record;
 	u32 index;
+	u32 first_part; /* of its features' parts, of all replicas, among the model's */
 	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
 	bool quantized;
 	struct kernel_quantization quantization; /* of what lookups read, when @quantized */
@@ -42,6 +44,7 @@ struct table {
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
 	struct table_stats stats;
 	u64 counted; /* training steps up to here are in the statistics */
+	u64 due;     /* occurrences of the step that is applied */
 };
 
 /* What one replica gave to one step; engine->lock until the step is applied. */
@@ -92,13 +95,12 @@ struct model {
 	u32 *zeros;      /* a row of zeros, of the largest dim */
 	u32 largest_dim;
 	/* The running command's. */
-	struct partition partition;
-	struct kernel_segment *segments; /* [replicas * features] */
-	struct view *gradients;          /* [replicas * features]; activations, too */
+	struct lane *lanes;               /* [cores] */
+	struct partition_source *sources; /* [replicas * features], by table */
+	struct kernel_segment *segments;  /* ditto */
+	struct view *gradients;           /* [replicas * features]; activations, too */
 	u8 *scratch;                     /* [cores][scratch_stride], for the update kernels */
 	u64 scratch_stride;
-	u64 *cuts; /* first group of each task of an update */
-	u64 cuts_bytes;
 };
 
 static inline struct step *model_step(struct model *model, u64 number)

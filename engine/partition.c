@@ -256,6 +256,5 @@ void partition_free(struct partition *p)
 	port_free(p->items[0]);
 	port_free(p->items[1]);
 	port_free(p->histograms);
-	port_free(p->sources);
 	memset(p, 0, sizeof(*p));
 }

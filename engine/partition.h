@@ -38,6 +38,7 @@ struct partition_source {
  * @group_count: distinct rows
  * @order: [count] numbers of the occurrences, ascending within a row as they did in the sources
  * @count: occurrences
+ * @sources: the caller's
  */
 struct partition {
 	struct model *model;
@@ -52,7 +53,7 @@ struct partition {
 	void *items[2];
 	u32 *histograms;
 	struct partition_source *sources;
-	u64 groups_bytes, order_bytes, items_bytes[2], histograms_bytes, sources_bytes;
+	u64 groups_bytes, order_bytes, items_bytes[2], histograms_bytes;
 };
 
 /**

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "apply.h"
+#include "lane.h"
 #include "plan.h"
 #include "update.h"
 
@@ -120,8 +121,9 @@ static u64 work_bytes(const struct planner *p)
 	u32 dim = blob_largest_dim(blob);
 
 	return plus(times(parts, sizeof(struct kernel_segment) + sizeof(struct view)),
-		    plus(grown(0, times(parts, sizeof(struct partition_source))),
-			 apply_scratch_bytes(dim) * p->plan->cores + model_zeros_bytes(dim)));
+		    plus(times(parts, sizeof(struct partition_source)),
+			 (sizeof(struct lane) + apply_scratch_bytes(dim)) * p->plan->cores +
+				 model_zeros_bytes(dim)));
 }
 
 static u64 model_bytes(const struct planner *p)
@@ -150,26 +152,50 @@ static u64 occurrences_of(const struct planner *p, u32 table)
 	return times(sum, blob->engine.replicas);
 }
 
-/* Sorting by row and cutting into tasks: for the largest table, in the order of tables. */
+/* What a lane has. */
+struct lane_bytes {
+	struct partition_needs partition;
+	u64 cuts;
+};
+
+static void lane_fit(struct lane_bytes *have, const struct embeng_record_table *record, u64 count,
+		     u32 cores)
+{
+	struct partition_needs *p = &have->partition;
+	struct partition_needs need = partition_needs(count, record->rows, cores);
+
+	p->items = grow_to(p->items, need.items);
+	p->order = grow_to(p->order, need.order);
+	p->groups = grow_to(p->groups, need.groups);
+	p->histograms = grow_to(p->histograms, need.histograms);
+	have->cuts = grow_to(have->cuts, lane_cuts_bytes(record, count));
+}
+
+static u64 lane_sum(const struct lane_bytes *have)
+{
+	const struct partition_needs *p = &have->partition;
+
+	return 2 * p->items + p->order + p->groups + p->histograms + have->cuts;
+}
+
+/* Sorting by row and cutting into tasks: as lanes_reserve(), in the order of tables. */
 static u64 sorting_bytes(const struct planner *p)
 {
-	struct partition_needs have = { 0 };
-	u64 cuts = 0;
+	u32 tables = p->blob.engine.table_count, cores = p->plan->cores;
+	u64 most = lane_most(tables, cores);
+	struct lane_bytes first = { 0 }, others = { 0 };
 
-	for (u32 t = 0; t < p->blob.engine.table_count; t++) {
+	for (u32 t = 0; t < tables; t++) {
 		const struct embeng_record_table *record = &p->blob.tables[t];
 		u64 count = occurrences_of(p, t);
-		struct partition_needs need = partition_needs(count, record->rows, p->plan->cores);
 
 		if (count > U32_MAX)
 			return U64_MAX;
-		have.items = grow_to(have.items, need.items);
-		have.order = grow_to(have.order, need.order);
-		have.groups = grow_to(have.groups, need.groups);
-		have.histograms = grow_to(have.histograms, need.histograms);
-		cuts = grow_to(cuts, apply_cuts_bytes(count, chunk_rows(record->dim)));
+		lane_fit(&first, record, count, cores);
+		if (most)
+			lane_fit(&others, record, count < most ? count : most, 1);
 	}
-	return 2 * have.items + have.order + have.groups + have.histograms + cuts;
+	return lane_sum(&first) + (cores - 1) * lane_sum(&others);
 }
 
 static u64 all_bytes(const struct planner *p, u64 *features)

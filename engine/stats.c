@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "lane.h"
 #include "step.h"
 #include "update.h"
 
@@ -32,10 +33,8 @@ static u64 asked(struct model *model, u64 number, u32 table)
 	return sum;
 }
 
-void stats_count(struct model *model, struct table *table, u64 number)
+void stats_count(struct model *model, struct table *table, const struct partition *p, u64 number)
 {
-	const struct partition *p = &model->partition;
-
 	if (table->counted >= number)
 		return;
 	table->counted = number;
@@ -50,6 +49,7 @@ void stats_count(struct model *model, struct table *table, u64 number)
 static u16 count_looked(struct command *command, struct table *table)
 {
 	struct model *model = command->context->model;
+	struct lane *lane = &model->lanes[0];
 	u64 looked;
 
 	port_lock(model->engine->lock);
@@ -58,10 +58,11 @@ static u16 count_looked(struct command *command, struct table *table)
 	for (u64 n = model->applied + 1; n <= looked; n++) {
 		if (table->counted >= n)
 			continue;
-		if (update_partition(model, n, table->index))
+		if (update_partition(lane, n, table->index, model->engine->caps.cores))
 			return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY,
 					 EMBENG_FIELD_TABLE, table->index, 0, 0, 0);
-		stats_count(model, table, n);
+		stats_count(model, table, &lane->partition, n);
+		lanes_account(model, lane->partition_ns);
 	}
 	return 0;
 }

@@ -27,12 +27,13 @@ u16 update_apply(struct command *command, u64 number);
 
 /**
  * update_partition() - the occurrences of a table in a step, by row
+ * @cores: that work on it: all of the engine's, or 1
  *
- * Return: 0, or -1 without memory. The result stays in model->partition.
+ * Return: 0, or -1 without memory. The result stays in @lane->partition.
  */
-int update_partition(struct model *model, u64 number, u32 table);
+int update_partition(struct lane *lane, u64 number, u32 table, u32 cores);
 
-/* stats.c: counts a step in a table's statistics, once. partition is of it. */
-void stats_count(struct model *model, struct table *table, u64 number);
+/* stats.c: counts a step in a table's statistics, once. @p is of it. */
+void stats_count(struct model *model, struct table *table, const struct partition *p, u64 number);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "direct.h"
+#include "lane.h"
 #include "random_table.h"
 #include "variants.h"
 
@@ -211,8 +212,8 @@ static void train(const struct inputs *in, const struct ref_table *after, u32 co
 		updates[r] = update(d, in, r);
 	for (int r = 0; r < in->is.replicas; r++)
 		ck_assert_int_eq(direct_try(d, updates[r]), VERDICT_READY);
-	ck_assert_uint_eq(d->context.model->partition.groups[HOT].row, HOT);
-	ck_assert_uint_gt(d->context.model->partition.groups[HOT].count, 20000);
+	ck_assert_uint_eq(d->context.model->lanes[0].partition.groups[HOT].row, HOT);
+	ck_assert_uint_gt(d->context.model->lanes[0].partition.groups[HOT].count, 20000);
 	same(table->data, after->weights, floats, "weights");
 	for (u32 s = 0; s < table->record.slot_count; s++)
 		same(table->slots[s], after->slot[s], floats, "slots");

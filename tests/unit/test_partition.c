@@ -62,12 +62,12 @@ static u32 *numbers_of(u64 count)
 
 static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 {
-	struct partition p = { 0 };
+	struct partition_source sources[2];
+	struct partition p = { .sources = sources };
 	u64 *rows = malloc((count + 1) * 8), third = count / 3;
 	u32 *narrow, *numbers;
 
 	p.below = draw(4) ? count : 0;
-	p.sources = calloc(2, sizeof(*p.sources));
 	for (u64 i = 0; i < count; i++) {
 		rows[i] = draw(3) ? draw(limit) : draw(limit < 9 ? limit : 9);
 		if (zeros && !draw(5))
@@ -77,10 +77,10 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 		rows[count / 2] = limit - 1;
 	narrow = narrow_of(rows, count, limit, zeros);
 	numbers = draw(2) ? numbers_of(count) : NULL;
-	p.sources[0] = (struct partition_source){ rows, narrow, 0, third, 0, NULL };
-	p.sources[1] = (struct partition_source){ rows + third, narrow ? narrow + third : NULL,
-						  third, count - third,
-						  numbers ? third - FURTHER : third, numbers };
+	sources[0] = (struct partition_source){ rows, narrow, 0, third, 0, NULL };
+	sources[1] = (struct partition_source){ rows + third, narrow ? narrow + third : NULL, third,
+						count - third, numbers ? third - FURTHER : third,
+						numbers };
 	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
 	check(&p, rows, count);
 	partition_free(&p);
@@ -108,16 +108,16 @@ END_TEST
 /* Occurrence i has row @row_of(i) and the number @step * i: the same groups, whoever sorts them. */
 static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of)(u64 i))
 {
-	struct partition p = { .below = below };
+	struct partition_source source;
+	struct partition p = { .below = below, .sources = &source };
 	u64 *rows = malloc(count * 8);
 	u32 *numbers = malloc(count * 4);
 
-	p.sources = calloc(1, sizeof(*p.sources));
 	for (u64 i = 0; i < count; i++) {
 		rows[i] = row_of(i);
 		numbers[i] = (u32)(step * i);
 	}
-	p.sources[0] = (struct partition_source){ rows, NULL, 0, count, 0, numbers };
+	source = (struct partition_source){ rows, NULL, 0, count, 0, numbers };
 	for (u32 cores = 1; cores <= 4; cores += 3) {
 		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, cores), 0);
 		ck_assert_uint_eq(p.count, count);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "lane.h"
+
+/* Of an occurrence while it is sorted: an item and its copy, its number, its group. */
+#define SORTED_BYTES 36u
+
+struct lane *lanes_new(struct model *model)
+{
+	u32 cores = model->engine->caps.cores;
+	struct lane *lanes = model_alloc(model, cores * sizeof(*lanes));
+
+	for (u32 l = 0; lanes && l < cores; l++) {
+		lanes[l].model = model;
+		lanes[l].core = l;
+		lanes[l].partition.model = model;
+	}
+	return lanes;
+}
+
+void lanes_free(struct model *model)
+{
+	for (u32 l = 0; model->lanes && l < model->engine->caps.cores; l++) {
+		partition_free(&model->lanes[l].partition);
+		port_free(model->lanes[l].cuts);
+	}
+	port_free(model->lanes);
+}
+
+u64 lane_weight(const struct embeng_record_table *record, u64 occurrences)
+{
+	u64 row = 4ull * record->dim, changed = 2 * row * (1 + record->slot_count);
+	u64 weight = occurrences * (row + changed + SORTED_BYTES);
+
+	return record->flags & EMBENG_TABLE_NON_LAZY ? weight + record->rows * changed : weight;
+}
+
+/* Two tasks that follow each other have more occurrences together than one may have. */
+u64 lane_cuts_bytes(const struct embeng_record_table *record, u64 occurrences)
+{
+	return (occurrences / chunk_rows(record->dim) * 2 + 3) * sizeof(u64);
+}
+
+static int reserve(struct lane *lane, const struct embeng_record_table *record, u64 occurrences,
+		   u32 cores)
+{
+	if (partition_reserve(&lane->partition, occurrences, record->rows, cores))
+		return -1;
+	return grow(lane->model, (void **)&lane->cuts, &lane->cuts_bytes,
+		    lane_cuts_bytes(record, occurrences));
+}
+
+int lanes_reserve(struct model *model, const struct embeng_record_table *record, u64 occurrences,
+		  u64 most)
+{
+	u32 cores = model->engine->caps.cores;
+	int failed = reserve(&model->lanes[0], record, occurrences, cores);
+
+	for (u32 l = 1; !failed && most && l < cores; l++)
+		failed = reserve(&model->lanes[l], record, occurrences < most ? occurrences : most,
+				 1);
+	return failed;
+}
+
+u64 lanes_account(struct model *model, u64 wall)
+{
+	struct engine *engine = model->engine;
+	u64 partition = 0, update = 0, rows = 0, busy;
+
+	for (u32 l = 0; l < engine->caps.cores; l++) {
+		struct lane *lane = &model->lanes[l];
+
+		partition += lane->partition_ns;
+		update += lane->update_ns;
+		rows += lane->rows;
+		lane->partition_ns = lane->update_ns = lane->rows = 0;
+	}
+	busy = partition + update;
+	if (busy > wall) {
+		partition = (partition >> 10) * wall / ((busy >> 10) + 1);
+		update = wall - partition;
+	}
+	reg_count(engine, EMBENG_REG_TIME_PARTITION, partition);
+	reg_count(engine, EMBENG_REG_TIME_UPDATE, update);
+	return rows;
+}
