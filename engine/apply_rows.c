@@ -9,13 +9,13 @@
 static void run(const struct apply *apply, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		u64 tasks, u64 bytes)
 {
-	struct engine *engine = apply->model->engine;
+	struct workers *workers = lane_workers(apply->model, apply->cores);
 
-	if (apply->cores > 1)
-		return workers_run(engine->workers, fn, arg, tasks, bytes);
+	if (workers)
+		return workers_run(workers, fn, arg, tasks, bytes);
 	for (u64 task = 0; task < tasks; task++) {
 		fn(arg, task, apply->lane->core);
-		heartbeat_piece(engine);
+		heartbeat_piece(apply->model->engine);
 	}
 }
 

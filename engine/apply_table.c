@@ -76,7 +76,7 @@ static int make_partition(struct model *model, struct partition *p, u64 number, 
 	p->by_gradient = told_by_gradient(model, number, index);
 	if (partition_make(p, make_sources(model, p, number, index), record->rows,
 			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO,
-			   cores > 1 ? model->engine->workers : NULL, cores))
+			   lane_workers(model, cores), cores))
 		return -1;
 	p->step = number;
 	p->table = index;

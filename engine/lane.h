@@ -69,6 +69,12 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
  */
 u64 lanes_account(struct model *model, u64 wall);
 
+/* Whoever helps with a table that so many cores are to work on. */
+static inline struct workers *lane_workers(const struct model *model, u32 cores)
+{
+	return cores == model->engine->caps.cores ? model->engine->workers : NULL;
+}
+
 static inline u8 *lane_scratch(const struct model *model, u64 core)
 {
 	return model->scratch + core * model->scratch_stride;
