@@ -41,11 +41,16 @@ def copy_tree(root, to):
 
 
 def run(command, cwd, timeout=PATIENCE_S):
-    """Exit status and output; None for one that ran too long."""
+    """Exit status and output; None for one that ran too long.
+
+    A test that fails leaves its folders behind: they go with the one that @cwd is in.
+    """
+    tree = os.path.abspath(cwd)
     try:
         done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", timeout=timeout, check=False,
-                              env={**os.environ, "EMBENG_SOURCE_ROOT": os.path.abspath(cwd),
+                              env={**os.environ, "EMBENG_SOURCE_ROOT": tree,
+                                   "TMPDIR": os.path.dirname(tree),
                                    "CK_DEFAULT_TIMEOUT": str(timeout)})
     except subprocess.TimeoutExpired:
         return None, ""
