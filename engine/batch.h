@@ -24,6 +24,7 @@ struct buffer {
  * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity
  * @weights: [occurrences] f32, when given
  * @scales: [outputs] f32, unless they are all 1
+ * @repeats: batch_repeats(), where it is asked for
  * @coef: [occurrences] f32, training, unless they are @weights or all 1
  * @offsets: [samples + 1] u64, where @bag is made from them
  */
@@ -31,7 +32,7 @@ struct batch_feature {
 	struct embeng_lookup_feature given;
 	u64 outputs, occurrences, asked;
 	u64 dropped, clamped, zeroed;
-	bool weighted, scaled, identity, narrow;
+	bool weighted, scaled, identity, narrow, repeats;
 	bool placed; /* a stack has it as a member */
 	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
 };
@@ -178,6 +179,12 @@ void scales_make(const struct model *model, u32 feature, struct batch_feature *f
 /* Scales of samples [@first, @last), in calls of bounded work. */
 void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
 		u64 last);
+
+/*
+ * Whether a sample of a feature's rows, once they are complete, has the same ones often: then caches
+ * have many of those that a lookup reads. Never of fewer than 4096.
+ */
+bool batch_repeats(const struct batch_feature *f);
 
 /* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
 int batch_cut(struct model *model, struct batch *batch);

@@ -25,7 +25,7 @@ struct engine;
  *	off, see engine_firmware_minimum()
  * @variant: name of the kernel variant to force, or NULL
  * @prefetch: rows that kernels fetch ahead, 0: what is best or near it on most machines
- * @near: those of lookups into the first cache, not the second
+ * @fetch: where those of lookups go, enum kernel_fetch
  * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
  *	engine_run()
  */
@@ -41,7 +41,7 @@ struct engine_config {
 	u64 firmware_minimum;
 	const char *variant;
 	u32 prefetch;
-	bool near;
+	u32 fetch;
 	u32 service;
 };
 

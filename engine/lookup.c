@@ -17,6 +17,19 @@ static bool streams(const struct lookup *lookup, u32 feature, u32 dim)
 	       !((u64)(size_t)lookup->out[feature].data % 64);
 }
 
+/*
+ * A split is worth it for rows that caches have, of more than two lines; what is streamed waits for
+ * the same buffers as what comes into the first cache.
+ */
+static u32 fetch_of(const struct model *model, const struct batch_feature *f, u32 dim, bool stream)
+{
+	u32 fetch = model->engine->config.fetch;
+
+	if (fetch == KERNEL_FETCH_SPLIT && (!f->repeats || dim <= 32 || stream))
+		return KERNEL_FETCH_SECOND;
+	return fetch;
+}
+
 static void lookup_task(void *arg, u64 number, u32 worker)
 {
 	const struct lookup *lookup = arg;
@@ -25,13 +38,14 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	const struct batch_feature *f = &lookup->batch->features[task->feature];
 	const struct table *table = &model->tables[model->blob.features[task->feature].table];
 	u32 dim = table->record.dim;
+	bool stream = streams(lookup, task->feature, dim);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,
 		.dim = dim,
 		.prefetch = prefetch_rows(model->engine->config.prefetch, PREFETCH_LOOKUP, dim,
 					  table->bytes),
-		.near = model->engine->config.near,
+		.fetch = fetch_of(model, f, dim, stream),
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,
@@ -42,7 +56,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.bag = f->bag.data,
 		.out = lookup->out[task->feature].data,
 		.out_stride = dim,
-		.stream = streams(lookup, task->feature, dim),
+		.stream = stream,
 	};
 	struct port_fpu fpu;
 

@@ -34,12 +34,26 @@ struct kernel_quantization {
 };
 
 /**
+ * enum kernel_fetch - where rows go that lookups fetch ahead
+ * @KERNEL_FETCH_SECOND: into the second cache
+ * @KERNEL_FETCH_FIRST: into the first
+ * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
+ *	twice as far ahead; the engine splits rows of features whose rows repeat, others go into
+ *	the second
+ */
+enum kernel_fetch {
+	KERNEL_FETCH_SECOND,
+	KERNEL_FETCH_FIRST,
+	KERNEL_FETCH_SPLIT,
+};
+
+/**
  * struct kernel_bag_work - pooled or sequence samples to look up
  * @table: row 0; row r begins at table + r * stride
  * @stride: floats between rows
  * @dim: floats of a row
  * @prefetch: how many occurrences ahead rows are prefetched; 0 = not at all
- * @near: into the first cache, not the second
+ * @fetch: where they go, enum kernel_fetch
  * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
  * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
  * @rows_count: of either; prefetching goes on past a call's last sample up to here
@@ -60,7 +74,7 @@ struct kernel_bag_work {
 	u64 stride;
 	u32 dim;
 	u32 prefetch;
-	bool near;
+	u32 fetch;
 	const u64 *rows;
 	const u32 *narrow;
 	u64 rows_count;

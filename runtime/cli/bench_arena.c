@@ -46,7 +46,7 @@ static void fill_index(struct arena *a)
 {
 	struct random r = {.state = 88172645463325252ull};
 
-	for (size_t k = 0; k < a->index_count + MEMORY_AHEAD; k++)
+	for (size_t k = 0; k < a->index_count + MEMORY_BEYOND; k++)
 		a->index[k] = random_below(&r, a->bytes / a->row_bytes);
 }
 
@@ -68,7 +68,8 @@ int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, i
 {
 	size_t rows;
 
-	*a = (struct arena){.cpus = cpus, .cpu_count = cpu_count};
+	*a = (struct arena){
+		.cpus = cpus, .cpu_count = cpu_count, .fetch = l->gather_fetch};
 	a->loops = memory_loops();
 	a->threads = l->threads;
 	a->row_bytes = rounded(l->row_bytes, 64);
@@ -76,7 +77,7 @@ int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, i
 	a->bytes = rounded((rows ? rows : 1) * a->row_bytes, 4096 * (size_t)l->threads);
 	a->index_count = rounded((size_t)((double)TRAFFIC * effort) / a->row_bytes + 1,
 				 MEMORY_POOL * (size_t)l->threads);
-	a->index_bytes = rounded((a->index_count + MEMORY_AHEAD) * sizeof(*a->index), HUGE_PAGE);
+	a->index_bytes = rounded((a->index_count + MEMORY_BEYOND) * sizeof(*a->index), HUGE_PAGE);
 	a->out_bytes = rounded(a->index_count / MEMORY_POOL * a->row_bytes, HUGE_PAGE);
 	a->rows = map(rounded(a->bytes, HUGE_PAGE));
 	a->index = map(a->index_bytes);
@@ -101,9 +102,8 @@ static void work(struct worker *w)
 	char *out = a->out + from / MEMORY_POOL * a->row_bytes;
 
 	if (a->test == TEST_GATHER)
-		a->loops->gather(a->rows, a->row_bytes, a->index + from, share, a->ahead, out);
-	else if (a->test == TEST_GATHER_NEAR)
-		a->loops->gather_near(a->rows, a->row_bytes, a->index + from, share, a->ahead, out);
+		a->loops->gather[a->fetch](a->rows, a->row_bytes, a->index + from, share, a->ahead,
+					   out);
 	else if (a->test == TEST_RMW)
 		a->loops->rmw(a->rows, a->row_bytes, a->index + from, share, a->ahead);
 	else

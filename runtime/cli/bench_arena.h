@@ -10,14 +10,15 @@
 #include "bench_limits.h"
 #include "bench_memory.h"
 
-enum arena_test { TEST_GATHER, TEST_GATHER_NEAR, TEST_RMW, TEST_STREAM };
+enum arena_test { TEST_GATHER, TEST_RMW, TEST_STREAM };
 
 /**
  * struct arena - the memory, and what the threads do with it
  * @rows: [row_count][row_bytes]
- * @index: [index_count + MEMORY_AHEAD] rows, at random
+ * @index: [index_count + MEMORY_BEYOND] rows, at random
  * @out: sums of a gather
  * @ahead: rows fetched ahead
+ * @fetch: where those of a gather go
  * @gate: threads go on at 1 and end at -1
  */
 struct arena {
@@ -25,6 +26,7 @@ struct arena {
 	char *rows, *out;
 	uint32_t *index;
 	size_t row_bytes, bytes, index_count, out_bytes, index_bytes, ahead;
+	enum memory_fetch fetch;
 	int threads, rounds;
 	int gate;
 	enum arena_test test;

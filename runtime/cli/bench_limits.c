@@ -39,20 +39,24 @@ static int calibrate(struct arena *a, enum arena_test test, struct tried *best)
 /* ... and into which cache. */
 static int calibrate_all(struct arena *a, struct bench_limits *l)
 {
-	struct tried far = {0}, near = {0}, rmw = {0};
-	int err = calibrate(a, TEST_GATHER, &far);
+	struct tried least = {0, INFINITY}, one;
+	int err = 0;
 
-	err = err ? err : calibrate(a, TEST_GATHER_NEAR, &near);
-	err = err ? err : calibrate(a, TEST_RMW, &rmw);
-	l->gather_near = near.ms < far.ms;
-	l->gather_ahead = l->gather_near ? near.ahead : far.ahead;
-	l->rmw_ahead = rmw.ahead;
-	return err;
-}
-
-static enum arena_test gather_of(const struct bench_limits *l)
-{
-	return l->gather_near ? TEST_GATHER_NEAR : TEST_GATHER;
+	for (int fetch = 0; !err && fetch < MEMORY_FETCHES; fetch++) {
+		a->fetch = (enum memory_fetch)fetch;
+		err = calibrate(a, TEST_GATHER, &one);
+		if (err || one.ms >= least.ms)
+			continue;
+		least = one;
+		l->gather_fetch = a->fetch;
+	}
+	err = err ? err : calibrate(a, TEST_RMW, &one);
+	if (err)
+		return err;
+	a->fetch = l->gather_fetch;
+	l->gather_ahead = least.ahead;
+	l->rmw_ahead = one.ahead;
+	return 0;
 }
 
 /* What a second gives, by each of @runs rounds after one that is not counted. */
@@ -71,7 +75,7 @@ static int rates(struct arena *a, enum arena_test test, size_t ahead, int runs, 
 static int measure_rows(struct arena *a, const struct bench_limits *l, int runs, double *gather,
 			double *rmw)
 {
-	int err = rates(a, gather_of(l), l->gather_ahead, runs, gather);
+	int err = rates(a, TEST_GATHER, l->gather_ahead, runs, gather);
 
 	return err ? err : rates(a, TEST_RMW, l->rmw_ahead, runs, rmw);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bench_memory.h"
 #include "bench_runs.h"
 
 /**
@@ -14,7 +15,7 @@
  * @row_bytes: of a row
  * @table_bytes: that rows were taken from, at random, in huge pages where there are any
  * @vectors: that the loops were made for
- * @gather_near: rows are best fetched into the first cache, not the second
+ * @gather_fetch: where rows are best fetched
  * @gather_ahead: so many rows before their turn
  * @rmw_ahead: so many of those that are changed
  * @gather: rows a second, read and added up
@@ -29,7 +30,7 @@ struct bench_limits {
 	uint64_t table_bytes;
 	int threads;
 	const char *vectors;
-	bool gather_near;
+	enum memory_fetch gather_fetch;
 	size_t gather_ahead, rmw_ahead;
 	struct spread gather, rmw, stream;
 	bool paired;

@@ -37,3 +37,12 @@ const struct memory_loops *memory_loops(void)
 #endif
 	return &loops_plain;
 }
+
+const char *memory_fetch_name(enum memory_fetch fetch)
+{
+	static const char *const names[] = {[MEMORY_SECOND] = "second",
+					    [MEMORY_FIRST] = "first",
+					    [MEMORY_SPLIT] = "split"};
+
+	return names[fetch];
+}

@@ -6,32 +6,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bags that a gather adds up; rows that are fetched ahead. */
+/* Bags that a gather adds up; rows that are fetched ahead, and those beyond of a split. */
 #define MEMORY_POOL 20
 #define MEMORY_AHEAD 64
+#define MEMORY_BEYOND (2 * MEMORY_AHEAD)
+
+/**
+ * enum memory_fetch - where rows go that a gather fetches ahead
+ * @MEMORY_SECOND: into the second cache
+ * @MEMORY_FIRST: into the first
+ * @MEMORY_SPLIT: of rows of 256 and 512 bytes two lines into the first, the rest into the
+ *	second, twice as far ahead; others into the second
+ */
+enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_FETCHES };
 
 /**
  * struct memory_loops - of one kind of vectors
- * @gather: adds the rows [@count] of @index up, MEMORY_POOL to one, to @out; rows are fetched
- *	into the second cache
- * @gather_near: the same, into the first
+ * @gather: by enum memory_fetch: adds the rows [@count] of @index up, MEMORY_POOL to one, to
+ *	@out
  * @rmw: adds to them
  * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
  *
- * Rows are multiples of 64 bytes; @index has MEMORY_AHEAD more than @count, of which @ahead
- * are fetched.
+ * Rows are multiples of 64 bytes; @index has MEMORY_BEYOND more than @count, of which @ahead
+ * are fetched, or of a split twice as many.
  */
 struct memory_loops {
 	const char *name;
-	void (*gather)(const char *rows, size_t row_bytes, const uint32_t *index, size_t count,
-		       size_t ahead, char *out);
-	void (*gather_near)(const char *rows, size_t row_bytes, const uint32_t *index,
-			    size_t count, size_t ahead, char *out);
+	void (*gather[MEMORY_FETCHES])(const char *rows, size_t row_bytes, const uint32_t *index,
+				       size_t count, size_t ahead, char *out);
 	void (*rmw)(char *rows, size_t row_bytes, const uint32_t *index, size_t count,
 		    size_t ahead);
 	float (*stream)(const char *rows, size_t bytes);
 };
 
 const struct memory_loops *memory_loops(void);
+
+/* "second", "first" or "split". */
+const char *memory_fetch_name(enum memory_fetch fetch);
 
 #endif

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Included by bench_memory.c once for each kind of vectors, with NAME() and TARGET defined. */
 
-/* All lines of a row at once where they fit the registers. */
-#define GATHER_LINES(LINES, CACHE, HINT)                                                           \
+/*
+ * All lines of a row at once where they fit the registers: of those that are fetched ahead, FIRST
+ * lines go into the first cache, the rest, TIMES as far ahead, into the one of HINT.
+ */
+#define GATHER_LINES(LINES, CACHE, FIRST, TIMES, HINT)                                             \
 	TARGET static void NAME(gather_##LINES##_##CACHE)(const char *rows, const uint32_t *index, \
 							  size_t count, size_t ahead, char *out)   \
 	{                                                                                          \
 		const size_t bytes = LINES * sizeof(line_t);                                       \
 		line_t sum[LINES] = {0};                                                           \
 		for (size_t k = 0; k < count; k++) {                                               \
-			const char *next = rows + (size_t)index[k + ahead] * bytes;                \
+			const char *near = rows + (size_t)index[k + ahead] * bytes;                \
+			const char *next = rows + (size_t)index[k + TIMES * ahead] * bytes;        \
 			const char *row = rows + (size_t)index[k] * bytes;                         \
-			for (size_t v = 0; v < LINES; v++)                                         \
-				__builtin_prefetch(next + v * sizeof(line_t), 0, HINT);            \
+			for (int v = 0; v < FIRST; v++)                                            \
+				__builtin_prefetch(near + v * (int)sizeof(line_t), 0, 3);          \
+			for (int v = FIRST; v < LINES; v++)                                        \
+				__builtin_prefetch(next + v * (int)sizeof(line_t), 0, HINT);       \
 			for (size_t v = 0; v < LINES; v++)                                         \
 				sum[v] += ((const line_t *)row)[v];                                \
 		}                                                                                  \
@@ -39,11 +45,11 @@
 		}                                                                                  \
 	}
 
-#define GATHER(CACHE, HINT)                                                                        \
-	GATHER_LINES(1, CACHE, HINT)                                                               \
-	GATHER_LINES(2, CACHE, HINT)                                                               \
-	GATHER_LINES(4, CACHE, HINT)                                                               \
-	GATHER_LINES(8, CACHE, HINT)                                                               \
+#define GATHER(CACHE, FIRST, TIMES, HINT)                                                          \
+	GATHER_LINES(1, CACHE, 0, 1, HINT)                                                         \
+	GATHER_LINES(2, CACHE, 0, 1, HINT)                                                         \
+	GATHER_LINES(4, CACHE, FIRST, TIMES, HINT)                                                 \
+	GATHER_LINES(8, CACHE, FIRST, TIMES, HINT)                                                 \
 	GATHER_ANY(CACHE, HINT)                                                                    \
 	TARGET static void NAME(gather_##CACHE)(const char *rows, size_t row_bytes,                \
 						const uint32_t *index, size_t count, size_t ahead, \
@@ -65,8 +71,9 @@
 		}                                                                                  \
 	}
 
-GATHER(far, 2)
-GATHER(near, 3)
+GATHER(second, 0, 1, 2)
+GATHER(first, 0, 1, 3)
+GATHER(split, 2, 2, 2)
 #undef GATHER
 #undef GATHER_ANY
 #undef GATHER_LINES
@@ -101,4 +108,9 @@ TARGET static float NAME(stream)(const char *rows, size_t bytes)
 }
 
 static const struct memory_loops NAME(loops) = {
-	.gather = NAME(gather_far), .gather_near = NAME(gather_near), .rmw = NAME(rmw), .stream = NAME(stream), .name = VECTORS};
+	.gather = {[MEMORY_SECOND] = NAME(gather_second),
+		   [MEMORY_FIRST] = NAME(gather_first),
+		   [MEMORY_SPLIT] = NAME(gather_split)},
+	.rmw = NAME(rmw),
+	.stream = NAME(stream),
+	.name = VECTORS};

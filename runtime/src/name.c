@@ -72,7 +72,24 @@ static int parse_memory(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
-#define NEAR ":l1"
+const char *prefetch_cache(uint32_t fetch)
+{
+	static const char *const behind[] = {[KERNEL_FETCH_SECOND] = "",
+					     [KERNEL_FETCH_FIRST] = ":l1",
+					     [KERNEL_FETCH_SPLIT] = ":split"};
+
+	return fetch <= KERNEL_FETCH_SPLIT ? behind[fetch] : NULL;
+}
+
+/* Return: enum kernel_fetch, or one more than there are. */
+static uint32_t parse_cache(const char *behind)
+{
+	uint32_t fetch = 0;
+
+	while (prefetch_cache(fetch) && strcmp(behind, prefetch_cache(fetch)))
+		fetch++;
+	return fetch;
+}
 
 static int parse_prefetch(const char *value, const char *from, struct name *out)
 {
@@ -81,14 +98,14 @@ static int parse_prefetch(const char *value, const char *from, struct name *out)
 	char digits[8] = "";
 
 	out->measure = !strcmp(value, "measure");
-	out->prefetch.near = !strcmp(value + length, NEAR);
+	out->prefetch.fetch = parse_cache(value + length);
 	if (length < sizeof(digits))
 		memcpy(digits, value, length);
-	if (!out->measure && ((value[length] && !out->prefetch.near) ||
+	if (!out->measure && (!prefetch_cache(out->prefetch.fetch) ||
 			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
-		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, with " NEAR
-				     " behind them for the first cache, or measure", from,
-			    value, PREFETCH_MOST);
+		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, with :l1 behind "
+				     "them for the first cache or :split for the first and the "
+				     "second, or measure", from, value, PREFETCH_MOST);
 	out->prefetch.rows = (uint32_t)rows;
 	return 0;
 }

@@ -17,18 +17,21 @@ struct kernel_ops;
 /**
  * struct prefetch - how rows are fetched ahead
  * @rows: so many of them; 0: the engine's own choice
- * @near: those of lookups into the first cache, not the second
+ * @fetch: where those of lookups go, enum kernel_fetch
  */
 struct prefetch {
 	uint32_t rows;
-	bool near;
+	uint32_t fetch;
 };
+
+/* How a device's name says where rows go, behind how many: "", ":l1", ":split"; else NULL. */
+const char *prefetch_cache(uint32_t fetch);
 
 /*
  * prefetch_measured() - how lookups are fastest here
  *
  * The first call of a process reads rows at random out of 256 MiB, which it gives back, for some
- * 30 ms and as long as the system takes to find that memory; the others give what it found.
+ * 90 ms and as long as the system takes to find that memory; the others give what it found.
  * Return: that, or 0 rows where there was no memory to measure with.
  */
 struct prefetch prefetch_measured(const struct kernel_ops *kernels);

@@ -217,7 +217,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.table_memory = name->memory ? name->memory : default_memory(),
 		.variant = name->variant[0] ? name->variant : NULL,
 		.prefetch = s->prefetch.rows,
-		.near = s->prefetch.near,
+		.fetch = s->prefetch.fetch,
 		.service = 1,
 	};
 	int ret = engine_create(&config, &s->engine);
@@ -246,7 +246,7 @@ static void describe(struct soft *s, const struct name *name)
 		 name->variant);
 	if (s->prefetch.rows)
 		snprintf(info->name + strlen(info->name), sizeof(info->name) - strlen(info->name),
-			 ",prefetch=%u%s", s->prefetch.rows, s->prefetch.near ? ":l1" : "");
+			 ",prefetch=%u%s", s->prefetch.rows, prefetch_cache(s->prefetch.fetch));
 }
 
 static int power_on(struct soft *s, const struct name *name, uint32_t replicas)

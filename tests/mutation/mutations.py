@@ -171,6 +171,8 @@ MUTATIONS = [
              ("test_partition",)),
     Mutation("partition of statistics used when its memory is gone", "engine/partition.c",
              "p->order_bytes)\n\t\tp->step = 0;", "p->order_bytes)\n\t\t;", ("test_tables",)),
+    Mutation("rows of zeros taken for rows that repeat", "engine/repeats.c",
+             "if (row == KERNEL_ROW_ZERO)\n\t\t\tcontinue;\n", "", ("test_repeats",)),
     Mutation("tables that all cores updated taken whole once more", "engine/apply.c",
              "if (goes_whole(tables, table))\n\t\tapply_table", "apply_table",
              ("test_differential",)),

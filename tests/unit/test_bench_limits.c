@@ -12,13 +12,13 @@ enum { ROWS = 37, BAGS = 3, COUNT = BAGS * MEMORY_POOL - 5, ROW_MOST = 1024 };
 
 static _Alignas(64) float rows[ROWS * ROW_MOST / 4];
 static _Alignas(64) float sums[BAGS * ROW_MOST / 4];
-static uint32_t index_of[COUNT + MEMORY_AHEAD];
+static uint32_t index_of[COUNT + MEMORY_BEYOND];
 
 static void fill(void)
 {
 	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
 		rows[k] = (float)(k % 1021);
-	for (size_t k = 0; k < COUNT + MEMORY_AHEAD; k++)
+	for (size_t k = 0; k < COUNT + MEMORY_BEYOND; k++)
 		index_of[k] = (uint32_t)(k * 29 % ROWS);
 }
 
@@ -42,12 +42,14 @@ START_TEST(a_gather_adds_rows_of_any_length_up)
 {
 	fill();
 	for (size_t row_bytes = 64; row_bytes <= ROW_MOST; row_bytes += 64) {
-		memory_loops()->gather((char *)rows, row_bytes, index_of, COUNT, 16, (char *)sums);
-		expect_sums(row_bytes);
-		memset(sums, 0, sizeof(sums));
-		memory_loops()->gather_near((char *)rows, row_bytes, index_of, COUNT, MEMORY_AHEAD,
-					    (char *)sums);
-		expect_sums(row_bytes);
+		for (int fetch = 0; fetch < MEMORY_FETCHES; fetch++) {
+			size_t ahead = fetch == MEMORY_SECOND ? 16 : MEMORY_AHEAD;
+
+			memset(sums, 0, sizeof(sums));
+			memory_loops()->gather[fetch]((char *)rows, row_bytes, index_of, COUNT,
+						      ahead, (char *)sums);
+			expect_sums(row_bytes);
+		}
 	}
 }
 END_TEST
@@ -113,7 +115,7 @@ START_TEST(limits_are_taken_between_the_runs_of_something_else)
 	struct bench_limits known = {.row_bytes = 100,
 				     .table_bytes = 1 << 20,
 				     .threads = 2,
-				     .gather_near = true,
+				     .gather_fetch = MEMORY_SPLIT,
 				     .gather_ahead = 16,
 				     .rmw_ahead = 8,
 				     .gather = {1, 1, 1},

@@ -112,7 +112,7 @@ static void check_dim(const struct kernel_ops *ops, u32 dim)
 		struct batch b = batch_random(form & 8);
 		struct kernel_bag_work w = {
 			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (form & 1),
-			.near = random_below(2),
+			.fetch = random_below(3),
 			.rows = b.rows, .narrow = b.narrow, .rows_count = b.bag[SAMPLES],
 			.zero_row = zero, .weights = form & 1 ? b.weights : NULL, .bag = b.bag,
 			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <stdlib.h>
 
+#include "../../engine/kernels/kernels.h"
 #include "../../runtime/src/name.h"
 #include "session_help.h"
 
@@ -96,14 +97,17 @@ START_TEST(takes_rows_to_fetch_ahead)
 
 	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
 	ck_assert_uint_eq(n.prefetch.rows, 256);
-	ck_assert(!n.prefetch.near);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_SECOND);
 	ck_assert_int_eq(name_parse("soft:prefetch=24:l1", &n), 0);
 	ck_assert_uint_eq(n.prefetch.rows, 24);
-	ck_assert(n.prefetch.near);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
 	ck_assert_int_eq(name_parse("soft:cores=2,prefetch=1:l1,memory=1M", &n), 0);
 	ck_assert_uint_eq(n.prefetch.rows, 1);
-	ck_assert(n.prefetch.near);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
 	ck_assert_uint_eq(n.memory, 1 << 20);
+	ck_assert_int_eq(name_parse("soft:prefetch=32:split", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 32);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_SPLIT);
 	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
 	ck_assert(!n.measure);
 	setenv("EMBENG_PREFETCH", "24", 1);
@@ -137,7 +141,7 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them"},
+		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them for the first cache or :split"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
 		{"soft:prefetch=", -EINVAL, "prefetch=,"},

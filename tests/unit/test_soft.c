@@ -40,13 +40,15 @@ END_TEST
  */
 START_TEST(says_how_far_it_fetches_ahead)
 {
-	static const char *const names[] = {"soft:prefetch=7:l1", "soft:prefetch=measure",
-					    "soft:prefetch=measure", "soft"};
+	static const char *const names[] = {"soft:prefetch=7:l1", "soft:prefetch=9:split",
+					    "soft:prefetch=measure", "soft:prefetch=measure",
+					    "soft"};
 	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 9, .dim = 4};
-	unsigned int rows[4] = {0};
-	char cache[4][4] = {{0}};
+	enum { NAMES = sizeof(names) / sizeof(names[0]) };
+	unsigned int rows[NAMES] = {0};
+	char cache[NAMES][8] = {{0}};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < NAMES; i++) {
 		struct embeng_device_info info = {.size = sizeof(info)};
 		struct embeng_model *m = embeng_model_new();
 		const char *said;
@@ -56,19 +58,21 @@ START_TEST(says_how_far_it_fetches_ahead)
 		ck_assert_int_eq(embeng_open(names[i], m, &e, NULL), 0);
 		ck_assert_int_eq(embeng_info(e, &info), 0);
 		said = strstr(info.name, ",prefetch=");
-		ck_assert_int_eq(!!said, i < 3);
+		ck_assert_int_eq(!!said, i < NAMES - 1);
 		if (said)
-			ck_assert_int_ge(sscanf(said, ",prefetch=%u%3s", &rows[i], cache[i]), 1);
+			ck_assert_int_ge(sscanf(said, ",prefetch=%u%7s", &rows[i], cache[i]), 1);
 		embeng_close(e);
 		embeng_model_free(m);
 	}
 	ck_assert_uint_eq(rows[0], 7);
-	ck_assert_uint_ge(rows[1], 16);
-	ck_assert_uint_le(rows[1], 96);
-	ck_assert_uint_eq(rows[2], rows[1]);
 	ck_assert_str_eq(cache[0], ":l1");
-	ck_assert(!cache[1][0] || !strcmp(cache[1], ":l1"));
-	ck_assert_str_eq(cache[2], cache[1]);
+	ck_assert_uint_eq(rows[1], 9);
+	ck_assert_str_eq(cache[1], ":split");
+	ck_assert_uint_ge(rows[2], 16);
+	ck_assert_uint_le(rows[2], 96);
+	ck_assert(!cache[2][0] || !strcmp(cache[2], ":l1") || !strcmp(cache[2], ":split"));
+	ck_assert_uint_eq(rows[3], rows[2]);
+	ck_assert_str_eq(cache[3], cache[2]);
 }
 END_TEST
 
