@@ -75,8 +75,8 @@ u64 lanes_account(struct model *model, u64 wall)
 		lane->partition_ns = lane->update_ns = lane->rows = 0;
 	}
 	busy = partition + update;
-	if (busy > wall) {
-		partition = (partition >> 10) * wall / ((busy >> 10) + 1);
+	if (busy > wall) { /* in 1024ths, so that no time is too long to be multiplied */
+		partition = wall / 1024 * (partition * 1024 / busy);
 		update = wall - partition;
 	}
 	reg_count(engine, EMBENG_REG_TIME_PARTITION, partition);

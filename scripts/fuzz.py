@@ -124,6 +124,20 @@ def run(directory, name, seed, work):
                   [f"-runs={TARGETS[name].runs}", f"-max_total_time={SECONDS}"])
 
 
+def what_went_wrong(output):
+    """Of libFuzzer's output what tells of a fault: not its progress, not its dictionary."""
+    return "\n".join(line for line in output.splitlines()
+                     if not line.startswith(("#", "INFO", "\tNEW_FUNC")) and "# Uses" not in line)
+
+
+def told(name, good, output):
+    say(f"{'ok' if good else 'FAILED'} fuzz target {name}: "
+        f"{(output.splitlines() or ['no output'])[-1]}")
+    if not good:
+        say(what_went_wrong(output))
+    return good
+
+
 def grow(directory, names, seed):
     """Adds inputs that reach lines or branches which the corpus does not; returns who failed."""
     failed = []
@@ -136,17 +150,9 @@ def grow(directory, names, seed):
                 good, output = call(directory, name, ["-set_cover_merge=1", "-use_counters=0",
                                                       os.path.join(CORPUS, name),
                                                       os.path.join(work, name)])
-        say(f"{'ok' if good else 'FAILED'} {(output.splitlines() or ['no output'])[-1]}")
-        if not good:
-            say(what_went_wrong(output))
+        if not told(name, good, output):
             failed.append(name)
     return failed
-
-
-def what_went_wrong(output):
-    """Of libFuzzer's output what tells of a fault: not its progress, not its dictionary."""
-    return "\n".join(line for line in output.splitlines()
-                     if not line.startswith(("#", "INFO", "\tNEW_FUNC")) and "# Uses" not in line)
 
 
 def run_all(directory, names, seed, work):
@@ -154,11 +160,7 @@ def run_all(directory, names, seed, work):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {name: pool.submit(run, directory, name, seed, work) for name in names}
     for name, one in runs.items():
-        good, output = one.result()
-        say(f"{'ok' if good else 'FAILED'} fuzz target {name}: "
-            f"{(output.splitlines() or ['no output'])[-1]}")
-        if not good:
-            say(what_went_wrong(output))
+        if not told(name, *one.result()):
             failed.append(name)
     return failed
 

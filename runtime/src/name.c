@@ -72,15 +72,6 @@ static int parse_memory(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
-const char *prefetch_cache(uint32_t fetch)
-{
-	static const char *const behind[] = {[KERNEL_FETCH_SECOND] = "",
-					     [KERNEL_FETCH_FIRST] = ":l1",
-					     [KERNEL_FETCH_SPLIT] = ":split"};
-
-	return fetch <= KERNEL_FETCH_SPLIT ? behind[fetch] : NULL;
-}
-
 /* Return: enum kernel_fetch, or one more than there are. */
 static uint32_t parse_cache(const char *behind)
 {

@@ -115,6 +115,15 @@ static struct prefetch measure(const struct measured *m, const struct kernel_ops
 	return tried[worth_a_split(&tried[best], least[best], least[SPLIT]) ? SPLIT : best];
 }
 
+const char *prefetch_cache(uint32_t fetch)
+{
+	static const char *const behind[] = {[KERNEL_FETCH_SECOND] = "",
+					     [KERNEL_FETCH_FIRST] = ":l1",
+					     [KERNEL_FETCH_SPLIT] = ":split"};
+
+	return fetch <= KERNEL_FETCH_SPLIT ? behind[fetch] : NULL;
+}
+
 struct prefetch prefetch_measured(const struct kernel_ops *kernels)
 {
 	struct measured m;

@@ -20,7 +20,7 @@ struct batch {
 
 static u64 *rows_random(u64 count)
 {
-	u64 *rows = malloc((count + 1) * sizeof(*rows));
+	u64 *rows = malloc(count * sizeof(*rows));
 
 	for (u64 k = 0; k < count; k++)
 		rows[k] = random_below(10) ? random_below(ROWS) : KERNEL_ROW_ZERO;
@@ -29,7 +29,7 @@ static u64 *rows_random(u64 count)
 
 static u32 *narrow_random(u64 count)
 {
-	u32 *rows = malloc((count + 1) * sizeof(*rows));
+	u32 *rows = malloc(count * sizeof(*rows));
 
 	for (u64 k = 0; k < count; k++)
 		rows[k] = (u32)random_below(ROWS);
@@ -111,7 +111,7 @@ static void check_dim(const struct kernel_ops *ops, u32 dim)
 	for (u32 form = 0; form < 16; form++) {
 		struct batch b = batch_random(form & 8);
 		struct kernel_bag_work w = {
-			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (form & 1),
+			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (u32)random_below(2),
 			.fetch = random_below(3),
 			.rows = b.rows, .narrow = b.narrow, .rows_count = b.bag[SAMPLES],
 			.zero_row = zero, .weights = form & 1 ? b.weights : NULL, .bag = b.bag,
