@@ -202,6 +202,8 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	/* Memory is reserved, it cannot fail. */
 	update_partition(lane, number, table->index, cores);
 	begun = port_now_ns();
+	/* Before the rows, which take the groups' place in the caches. */
+	stats_count(model, table, &lane->partition, number);
 	if (table->kernel != U32_MAX) {
 		describe(&apply.update, table, model_step(model, number),
 			 model->optimizer_steps + 1, model->engine->config.prefetch);
@@ -210,7 +212,6 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 		apply.update.segments = model->segments + table->first_part;
 		apply_rows(&apply);
 	}
-	stats_count(model, table, &lane->partition, number);
 	table->stats.updated_rows += lane->partition.group_count;
 	lane->rows += lane->partition.group_count;
 	lane->update_ns += port_now_ns() - begun;

@@ -111,6 +111,7 @@ PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want 
 #include "body_lookup.h"
 #include "body_gradient.h"
 #include "body_update.h"
+#include "body_turns.h"
 #include "body_rows.h"
 #include "body_merge.h"
 #include "body_ids.h"

@@ -65,15 +65,12 @@ INLINE void rows_sum(const struct kernel_update *u, const struct kernel_group *g
 					const struct kernel_group *groups, u64 n, u64 ahead, \
 					const u32 *occ, void *scratch) \
 	{ \
-		const u64 near = u->prefetch, far = 2 * near, last = n + ahead; \
+		const u64 near = u->prefetch; \
 		float *sum = kernel_scratch_sum(scratch, DIM); \
 		for (u64 i = 0; i < n; i++) { \
-			const struct kernel_group *group = &groups[i]; \
-			if (near && last - i > far) \
-				update_far_ahead(u, group + far, occ); \
-			if (near && last - i > near) \
-				update_ahead(u, group + near, occ, DIM, \
-					     0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
+			const struct kernel_group *group = &groups[turn_of(i, n)]; \
+			rows_ahead(u, groups, i, n, ahead, near, occ, DIM, \
+				   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
 			if (group->count == 1) { \
 				rows_one_##KIND##_##DIM(u, group->row, occ[group->first]); \
 				continue; \
@@ -123,11 +120,8 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 	if (rows)
 		return rows(u, groups, n, ahead, occ, scratch);
 	for (u64 i = 0; i < n; i++) {
-		if (u->prefetch && n + ahead - i > 2 * (u64)u->prefetch)
-			update_far_ahead(u, &groups[i + 2 * (u64)u->prefetch], occ);
-		if (u->prefetch && n + ahead - i > u->prefetch)
-			update_ahead(u, &groups[i + u->prefetch], occ, u->dim, slot_count);
-		update_group(u, update, &groups[i], occ, scratch);
+		rows_ahead(u, groups, i, n, ahead, u->prefetch, occ, u->dim, slot_count);
+		update_group(u, update, &groups[turn_of(i, n)], occ, scratch);
 	}
 }
 

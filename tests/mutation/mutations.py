@@ -17,6 +17,7 @@ SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
 UPDATE = "engine/kernels/body_update.h"
 ROWS_APART = "engine/kernels/body_rows.h"
+TURNS = "engine/kernels/body_turns.h"
 OPTIMIZERS = "engine/kernels/optimizers.h"
 PROTO = "engine/kernels/optimizers_proto.h"
 STEP = "engine/step.c"
@@ -99,6 +100,10 @@ MUTATIONS = [
              "if (group->count > KERNEL_RUN || occ[group->count - 1] >= s->end)",
              "if (group->count > KERNEL_RUN)",
              ("test_hot_row",)),
+    Mutation("a leap that meets some rows twice", TURNS,
+             "#define TURNS_LEAP 37u", "#define TURNS_LEAP 36u", ("test_kernels_update",)),
+    Mutation("leaps beyond the last row", TURNS,
+             "n - block < TURNS_BLOCK ? i", "n - block < TURNS_LEAP ? i", ("test_kernels_update",)),
     Mutation("bias step off by one", "engine/apply_table.c",
              "model->optimizer_steps + 1, model", "model->optimizer_steps, model"),
     Mutation("steps of the optimizer not counted", STEP, "\tmodel->optimizer_steps++;\n", ""),

@@ -187,6 +187,57 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 }
 END_TEST
 
+/* Every second row of a table, in two calls; what is allocated ends with the last group. */
+static void check_turns(const struct kernel_ops *ops, u32 dim, u32 first, u32 second, u32 prefetch)
+{
+	u32 n = first + second;
+	struct kernel_group *groups = calloc(n, sizeof(*groups));
+	u32 *occ = calloc(n, sizeof(*occ));
+	float *gradient = calloc(n * dim, sizeof(*gradient));
+	float *table = calloc(2 * n * dim, sizeof(*table));
+	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
+	const struct kernel_segment segment = { .end = n, .gradients = gradient, .stride = dim };
+	struct kernel_update u = { .dim = dim, .stride = dim, .segments = &segment,
+				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
+				   .prefetch = prefetch, .table = table };
+
+	for (u32 i = 0; i < n; i++) {
+		groups[i] = (struct kernel_group){ 2 * i, i, 1 };
+		occ[i] = n - 1 - i;
+		for (u32 c = 0; c < dim; c++)
+			gradient[i * dim + c] = -1.0f - (float)(n - 1 - i);
+	}
+	ops->update_rows(&u, groups, first, second, occ, scratch);
+	ops->update_rows(&u, groups + first, second, 0, occ, scratch);
+	for (u32 i = 0; i < 2 * n * dim; i++) {
+		u32 row = i / dim;
+		float want = row % 2 ? 0.0f : 1.0f + (float)(row / 2);
+
+		if (table[i] != want)
+			ck_abort_msg("dim %u, %u and %u rows, %u ahead: row %u has %g, not %g", dim,
+				     first, second, prefetch, row, table[i], want);
+	}
+	free(groups);
+	free(occ);
+	free(gradient);
+	free(table);
+	free(scratch);
+}
+
+START_TEST(test_each_row_has_one_turn)
+{
+	static const u32 counts[] = { 1, 63, 64, 65, 127, 128, 130, 257 }, ahead[] = { 0, 1, 32, 256 };
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+
+	for (u32 i = 0; i < 8; i++)
+		for (u32 k = 0; k < 8; k++)
+			for (u32 a = 0; a < 4; a++) {
+				check_turns(ops, 16, counts[i], counts[k], ahead[a]);
+				check_turns(ops, 5, counts[i], counts[k], ahead[a]);
+			}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernels_update");
@@ -201,6 +252,7 @@ int main(void)
 	tcase_add_test(tests, test_runs_end_at_256_and_at_replicas);
 	add_variant_tests(tests, test_cut_row_equals_whole_row, 1);
 	add_variant_tests(tests, test_lone_negative_zero_is_summed_from_zero, 1);
+	add_variant_tests(tests, test_each_row_has_one_turn, 1);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
