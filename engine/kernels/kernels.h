@@ -242,10 +242,10 @@ struct kernel_merge {
  * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of
  *	squares (sqrtn), in f64 in occurrence order; scale = (float)(1 / D), 0 when D is 0,
  *	1 for sum
- * @update_rows: sums the gradient of each of n rows and updates it; with
- *	KERNEL_EACH_OCCURRENCE applies its occurrences one after another. @ahead groups
- *	after the n may be read too, for prefetching. @occ is the sorted array that the
- *	groups index. @scratch: kernel_scratch_bytes(dim), 64-byte aligned
+ * @update_rows: sums the gradient of each of n rows, which differ, and updates it, in any
+ *	order of rows; with KERNEL_EACH_OCCURRENCE applies its occurrences one after another, in
+ *	theirs. @ahead groups after the n may be read too, for prefetching. @occ is the sorted
+ *	array that the groups index. @scratch: kernel_scratch_bytes(dim), 64-byte aligned
  * @row_gradient: sum of the n occurrences of one row into @sum
  * @run_gradient: sum of one run alone (n as kernel_run_length() gives it) into @sum.
  *	Lets a hot row be cut into bounded calls: runs of a replica are then added left to
