@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of body.h: in which order an update takes its rows. Not as they ascend, but by blocks in
- * leaps: each row is changed alone, so that the bits are the same, and neighbours that follow each
- * other at once take 7 to 9 % longer to come out of a Xeon's memory. Longer blocks are slower where
- * a table's rows are asked for densely.
+ * Part of body.h: in which order an update takes its rows, and what it fetches ahead of their
+ * turns. Not as they ascend, but by blocks in leaps: each row is changed alone, so that the bits
+ * are the same, and a Xeon's memory gives neighbours later when they follow each other at once.
+ * Longer blocks are slower where a table's rows are asked for densely.
  */
 
 #define TURNS_BLOCK 64u
@@ -25,7 +25,7 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead)
 
 /*
  * What is fetched @near groups ahead of the @i-th turn, and twice as far, where gradients are only
- * looked for: those of a block in any order.
+ * looked for: those of a block in any order, an eighth of them late. In time for all took longer.
  */
 INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 		       u64 n, u64 ahead, const u64 near, const u32 *occ, const u32 dim,
