@@ -289,6 +289,7 @@ const struct kernel_ops *kernel_select(const char *force);
 #define PREFETCH_LOOKUP 48u
 #define PREFETCH_UPDATE 32u
 #define PREFETCH_MOST 256u
+#define PREFETCH_LINE_BYTES 64u
 
 /* What stays in the second cache of any processor: there prefetching only costs. */
 #define PREFETCH_LEAST_BYTES (256u << 10)
@@ -315,6 +316,23 @@ static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
 	if (bytes <= PREFETCH_LEAST_BYTES)
 		return 0;
 	return dim <= 256 ? rows : rows * 256 / dim + 1;
+}
+
+/**
+ * prefetch_lookup_rows() - rows ahead that lookups prefetch
+ * @wanted: as prefetch_rows() takes it
+ * @dim: floats of a row
+ * @bytes: of the table
+ *
+ * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
+ *
+ * Return: twice those of prefetch_rows() where a row is a line, else those.
+ */
+static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
+{
+	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes);
+
+	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
 }
 
 /**

@@ -157,10 +157,11 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	EMBENG_DEVICE, else the first device behind the kernel driver, else the soft device. Without
  *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
  *	x86-64 also "avx2" and "avx512"), else the best that the processor runs. prefetch=, else
- *	EMBENG_PREFETCH, says how many rows are fetched ahead, 1 to 256, and with ":l1" behind
- *	them that lookups fetch into the first cache, not the second, with ":split" two lines of a
- *	row into the first and the rest into the second, twice as far ahead, where the ids of a
- *	feature repeat; or "measure" for what is found best within some 90 ms, once in a process. Else tables of 256 MiB and more have it
+ *	EMBENG_PREFETCH, says how many rows are fetched ahead, 1 to 256 (lookups of rows of up to
+ *	16 floats: twice as many), and with ":l1" behind them that lookups fetch into the first
+ *	cache, not the second, with ":split" two lines of a row into the first and the rest into
+ *	the second, twice as far ahead, where the ids of a feature repeat; or "measure" for what is
+ *	found best within some 90 ms, once in a process. Else tables of 256 MiB and more have it
  *	measured, and others 48 rows or fewer. ",path=mapped"
  *	behind a device's node or address has commands written to mapped queues, "path=validated"
  *	has the kernel check each; without it the environment's EMBENG_PATH says which, else

@@ -296,6 +296,22 @@ START_TEST(test_select_by_name)
 }
 END_TEST
 
+START_TEST(test_rows_fetched_ahead)
+{
+	const u64 large = PREFETCH_LEAST_BYTES + 1;
+
+	ck_assert_uint_eq(prefetch_lookup_rows(0, 17, large), PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, 16, large), 2 * PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, 1, large), 2 * PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, 64, large), 24);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, 8, large), 48);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, 256, large), 24);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, 512, large), 13);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, 16, PREFETCH_LEAST_BYTES), 0);
+	ck_assert_uint_eq(prefetch_rows(0, PREFETCH_UPDATE, 16, large), PREFETCH_UPDATE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernels_lookup");
@@ -312,6 +328,7 @@ int main(void)
 	add_variant_tests(tests, test_scales_equal_the_rule, 1);
 	add_variant_tests(tests, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tests, test_select_by_name);
+	tcase_add_test(tests, test_rows_fetched_ahead);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
