@@ -31,17 +31,14 @@ class Stage(NamedTuple):
     environment: dict
 
 
-# b_lundef must be off for a shared library under sanitizers.
-SANITIZED = ["-Doptimization=2", "-Ddebug=true", "-Db_lundef=false"]
+# -O1 keeps the reports readable; b_lundef must be off for a shared library under sanitizers.
+SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Db_lundef=false"]
 
 STAGES = [
     Stage("plain", "build", [], [], 1, {}),
     Stage("ASan+UBSan", "build-asan", SANITIZED + ["-Db_sanitize=address,undefined"],
           ["unit", "hostile", "conform", "example", "cli"], 4,
-          # What was freed lies there until that much was freed after it, and is looked through
-          # for leaks when a test ends: with 256 MB, as is usual, that takes most of the time.
-          {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
-                           "detect_stack_use_after_return=1:quarantine_size_mb=16",
+          {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
     Stage("TSan", "build-tsan", SANITIZED + ["-Db_sanitize=thread"],
           ["thread"], 6, {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
