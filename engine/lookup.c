@@ -17,19 +17,6 @@ static bool streams(const struct lookup *lookup, u32 feature, u32 dim)
 	       !((u64)(size_t)lookup->out[feature].data % 64);
 }
 
-/*
- * A split is worth it for rows that caches have, of more than two lines; what is streamed waits for
- * the same buffers as what comes into the first cache.
- */
-static u32 fetch_of(const struct model *model, const struct batch_feature *f, u32 dim, bool stream)
-{
-	u32 fetch = model->engine->config.fetch;
-
-	if (fetch == KERNEL_FETCH_SPLIT && (!f->repeats || dim <= 32 || stream))
-		return KERNEL_FETCH_SECOND;
-	return fetch;
-}
-
 static void lookup_task(void *arg, u64 number, u32 worker)
 {
 	const struct lookup *lookup = arg;
@@ -45,7 +32,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.dim = dim,
 		.prefetch = prefetch_lookup_rows(model->engine->config.prefetch, dim,
 						 table->bytes),
-		.fetch = fetch_of(model, f, dim, stream),
+		.fetch = lookup_fetch(model->engine->config.fetch, dim, f->repeats, stream),
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,

@@ -8,7 +8,7 @@
 #ifndef ENGINE_KERNELS_KERNELS_H
 #define ENGINE_KERNELS_KERNELS_H
 
-#include "../types.h"
+#include "ahead.h"
 
 #define KERNEL_RUN 256u          /* occurrences summed as one run (decisions: numbers) */
 #define KERNEL_MAX_SLOTS 7u
@@ -31,20 +31,6 @@ struct kernel_quantization {
 	float lower;
 	float upper;
 	float step;
-};
-
-/**
- * enum kernel_fetch - where rows go that lookups fetch ahead
- * @KERNEL_FETCH_SECOND: into the second cache
- * @KERNEL_FETCH_FIRST: into the first
- * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
- *	twice as far ahead; the engine splits rows of features whose rows repeat, others go into
- *	the second
- */
-enum kernel_fetch {
-	KERNEL_FETCH_SECOND,
-	KERNEL_FETCH_FIRST,
-	KERNEL_FETCH_SPLIT,
 };
 
 /**
@@ -285,55 +271,6 @@ struct kernel_ops {
  * Return: the variant, or NULL when the name is unknown or not runnable here.
  */
 const struct kernel_ops *kernel_select(const char *force);
-
-#define PREFETCH_LOOKUP 48u
-#define PREFETCH_UPDATE 32u
-#define PREFETCH_MOST 256u
-#define PREFETCH_LINE_BYTES 64u
-
-/* What stays in the second cache of any processor: there prefetching only costs. */
-#define PREFETCH_LEAST_BYTES (256u << 10)
-
-/*
- * Gradients of fewer bytes stay there while a feature's are applied: fetched ahead, they only
- * take the place of rows among what a processor fetches at once.
- */
-#define PREFETCH_GRADIENT_BYTES (2u << 20)
-
-/**
- * prefetch_rows() - rows ahead that kernels prefetch
- * @wanted: by who knows the machine, or 0
- * @usual: what is best or near it wherever it was measured: PREFETCH_*
- * @dim: floats of a row
- * @bytes: of the table
- *
- * Return: fewer where the rows ahead would fill a cache, 0 for a table that stays in one.
- */
-static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
-{
-	u32 rows = wanted ? wanted : usual;
-
-	if (bytes <= PREFETCH_LEAST_BYTES)
-		return 0;
-	return dim <= 256 ? rows : rows * 256 / dim + 1;
-}
-
-/**
- * prefetch_lookup_rows() - rows ahead that lookups prefetch
- * @wanted: as prefetch_rows() takes it
- * @dim: floats of a row
- * @bytes: of the table
- *
- * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
- *
- * Return: twice those of prefetch_rows() where a row is a line, else those.
- */
-static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
-{
-	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes);
-
-	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
-}
 
 /**
  * kernel_prepare() - what all elements of an update share

@@ -160,9 +160,10 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	EMBENG_PREFETCH, says how many rows are fetched ahead, 1 to 256 (lookups of rows of up to
  *	16 floats: twice as many), and with ":l1" behind them that lookups fetch into the first
  *	cache, not the second, with ":split" two lines of a row into the first and the rest into
- *	the second, twice as far ahead, where the ids of a feature repeat; or "measure" for what is
- *	found best within some 90 ms, once in a process. Else tables of 256 MiB and more have it
- *	measured, and others 48 rows or fewer, twice as many of that length. ",path=mapped"
+ *	the second, twice as far ahead, of rows of 33 to 96 floats, and of longer ones where the ids
+ *	of a feature repeat; or "measure" for what is found best within some 90 ms, once in a
+ *	process. Else tables of 256 MiB and more have it measured, and others 48 rows or fewer,
+ *	twice as many of up to 16 floats. ",path=mapped"
  *	behind a device's node or address has commands written to mapped queues, "path=validated"
  *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
  *	it is mapped where the driver allows that. All of them give the same bits

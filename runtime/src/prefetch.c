@@ -76,8 +76,9 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 enum { SPLIT, USUAL }; /* of those that are tried */
 
 /*
- * What is measured here reads other rows each time. A split is for rows that repeat: W2 is 10 to 15 %
- * faster by it where rows that do not are up to 5 % slower. So it has only not to be a bad idea.
+ * What is measured here reads other rows each time, out of a table that the third cache of a large
+ * processor holds. A split is for larger ones, and for rows that repeat, so that it has only not to
+ * be a bad idea.
  */
 static bool worth_a_split(const struct prefetch *best, uint64_t best_ns, uint64_t split_ns)
 {

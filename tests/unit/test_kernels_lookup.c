@@ -312,6 +312,31 @@ START_TEST(test_rows_fetched_ahead)
 }
 END_TEST
 
+START_TEST(test_a_split_is_for_rows_of_three_to_six_lines)
+{
+	const struct {
+		u32 wanted, dim;
+		bool repeats, stream;
+		u32 fetch;
+	} cases[] = {
+		{ KERNEL_FETCH_SPLIT, 33, false, false, KERNEL_FETCH_SPLIT },
+		{ KERNEL_FETCH_SPLIT, 96, false, true, KERNEL_FETCH_SPLIT },
+		{ KERNEL_FETCH_SPLIT, 64, true, true, KERNEL_FETCH_SPLIT },
+		{ KERNEL_FETCH_SPLIT, 32, false, false, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_SPLIT, 32, true, false, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_SPLIT, 97, false, false, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_SPLIT, 97, true, false, KERNEL_FETCH_SPLIT },
+		{ KERNEL_FETCH_SPLIT, 97, true, true, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_FIRST, 8, true, true, KERNEL_FETCH_FIRST },
+		{ KERNEL_FETCH_SECOND, 64, true, false, KERNEL_FETCH_SECOND },
+	};
+
+	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim, cases[i].repeats,
+					   cases[i].stream) == cases[i].fetch, "case %u", i);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kernels_lookup");
@@ -329,6 +354,7 @@ int main(void)
 	add_variant_tests(tests, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tests, test_select_by_name);
 	tcase_add_test(tests, test_rows_fetched_ahead);
+	tcase_add_test(tests, test_a_split_is_for_rows_of_three_to_six_lines);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

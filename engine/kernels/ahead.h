@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Which rows kernels fetch before their turn: how many ahead, and where they go. */
+#ifndef ENGINE_KERNELS_AHEAD_H
+#define ENGINE_KERNELS_AHEAD_H
+
+#include "../types.h"
+
+/**
+ * enum kernel_fetch - where rows go that lookups fetch ahead
+ * @KERNEL_FETCH_SECOND: into the second cache
+ * @KERNEL_FETCH_FIRST: into the first
+ * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
+ *	twice as far ahead; lookup_fetch() says of which features
+ */
+enum kernel_fetch {
+	KERNEL_FETCH_SECOND,
+	KERNEL_FETCH_FIRST,
+	KERNEL_FETCH_SPLIT,
+};
+
+#define PREFETCH_LOOKUP 48u
+#define PREFETCH_UPDATE 32u
+#define PREFETCH_MOST 256u
+#define PREFETCH_LINE_BYTES 64u
+
+/* What stays in the second cache of any processor: there prefetching only costs. */
+#define PREFETCH_LEAST_BYTES (256u << 10)
+
+/*
+ * Gradients of fewer bytes stay there while a feature's are applied: fetched ahead, they only
+ * take the place of rows among what a processor fetches at once.
+ */
+#define PREFETCH_GRADIENT_BYTES (2u << 20)
+
+/**
+ * prefetch_rows() - rows ahead that kernels prefetch
+ * @wanted: by who knows the machine, or 0
+ * @usual: what is best or near it wherever it was measured: PREFETCH_*
+ * @dim: floats of a row
+ * @bytes: of the table
+ *
+ * Return: fewer where the rows ahead would fill a cache, 0 for a table that stays in one.
+ */
+static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
+{
+	u32 rows = wanted ? wanted : usual;
+
+	if (bytes <= PREFETCH_LEAST_BYTES)
+		return 0;
+	return dim <= 256 ? rows : rows * 256 / dim + 1;
+}
+
+/**
+ * prefetch_lookup_rows() - rows ahead that lookups prefetch
+ * @wanted: as prefetch_rows() takes it
+ * @dim: floats of a row
+ * @bytes: of the table
+ *
+ * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
+ *
+ * Return: twice those of prefetch_rows() where a row is a line, else those.
+ */
+static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
+{
+	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes);
+
+	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
+}
+
+/* Floats of rows of 3 to 6 lines. */
+#define SPLIT_LEAST_DIM 33u
+#define SPLIT_MOST_DIM 96u
+
+/**
+ * lookup_fetch() - where the rows of a feature go that are fetched ahead
+ * @wanted: enum kernel_fetch, by who knows the machine
+ * @dim: floats of a row
+ * @repeats: its rows do, so that caches have many of them
+ * @stream: its activations are written past the caches
+ *
+ * Rows of 3 to 6 lines are split, whichever they are; shorter ones gain nothing by it, and longer
+ * ones only out of caches, while nothing streamed waits for the same buffers.
+ *
+ * Return: @wanted, or KERNEL_FETCH_SECOND instead of a split.
+ */
+static inline u32 lookup_fetch(u32 wanted, u32 dim, bool repeats, bool stream)
+{
+	if (wanted != KERNEL_FETCH_SPLIT || (dim >= SPLIT_LEAST_DIM && dim <= SPLIT_MOST_DIM))
+		return wanted;
+	return dim > SPLIT_MOST_DIM && repeats && !stream ? wanted : KERNEL_FETCH_SECOND;
+}
+
+#endif
