@@ -20,7 +20,7 @@ struct buffer {
  * @occurrences: rows that are read
  * @asked: ids that count as asked for: not those beyond a sequence's length
  * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy; u32 when they are @narrow
- * @repeats: batch_repeats(), where it is asked for
+ * @repeats: batch_repeats(), where lookups go by it
  * @bag: [outputs + 1] u64, into @rows
  * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity
  * @weights: [occurrences] f32, when given

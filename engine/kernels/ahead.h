@@ -90,4 +90,10 @@ static inline u32 lookup_fetch(u32 wanted, u32 dim, bool repeats, bool stream)
 	return dim > SPLIT_MOST_DIM && repeats && !stream ? wanted : KERNEL_FETCH_SECOND;
 }
 
+/* Whether lookup_fetch() goes by @repeats, which takes a look at the rows to know. */
+static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
+{
+	return lookup_fetch(wanted, dim, true, false) != lookup_fetch(wanted, dim, false, false);
+}
+
 #endif

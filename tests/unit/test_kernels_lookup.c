@@ -334,6 +334,10 @@ START_TEST(test_a_split_is_for_rows_of_three_to_six_lines)
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim, cases[i].repeats,
 					   cases[i].stream) == cases[i].fetch, "case %u", i);
+	ck_assert(lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 97));
+	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 96));
+	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 32));
+	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_FIRST, 97));
 }
 END_TEST
 
