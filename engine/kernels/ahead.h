@@ -27,10 +27,10 @@ enum kernel_fetch {
 #define PREFETCH_LEAST_BYTES (256u << 10)
 
 /*
- * Gradients of fewer bytes stay there while a feature's are applied: fetched ahead, they only
+ * Gradients of so few bytes stay there while a feature's are applied: fetched ahead, they only
  * take the place of rows among what a processor fetches at once.
  */
-#define PREFETCH_GRADIENT_BYTES (2u << 20)
+#define PREFETCH_GRADIENT_BYTES (512u << 10)
 
 /**
  * prefetch_rows() - rows ahead that kernels prefetch

@@ -234,17 +234,23 @@ INLINE void update_far_ahead(const struct kernel_update *u, const struct kernel_
 	prefetch_occurrence(kernel_find_segment(u->segments, u->segment_count, first), first);
 }
 
-INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
-			 const u32 *occ, const u32 dim, const u32 slot_count)
+INLINE void row_ahead(const struct kernel_update *u, u64 row, const u32 dim, const u32 slot_count)
 {
-	const u64 at = group->row * u->stride;
-	const u32 first = occ[group->first];
-	const struct kernel_segment *s;
-	const float *coef;
+	const u64 at = row * u->stride;
 
 	prefetch_floats(u->table + at, dim);
 	for (u32 i = 0; i < slot_count; i++)
 		prefetch_floats(u->slots[i] + at, dim);
+}
+
+INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
+			 const u32 *occ, const u32 dim, const u32 slot_count)
+{
+	const u32 first = occ[group->first];
+	const struct kernel_segment *s;
+	const float *coef;
+
+	row_ahead(u, group->row, dim, slot_count);
 	s = kernel_find_segment(u->segments, u->segment_count, first);
 	if (s->far)
 		prefetch_floats(occurrence_gradient(s, first, &coef), dim);

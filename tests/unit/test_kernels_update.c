@@ -187,35 +187,46 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 }
 END_TEST
 
-/* Every second row of a table, in two calls; what is allocated ends with the last group. */
-static void check_turns(const struct kernel_ops *ops, u32 dim, u32 first, u32 second, u32 prefetch)
+/* How check_turns() has its rows: every apart-th one of a table, each of some occurrences. */
+struct turns {
+	u32 dim, apart, occurrences;
+};
+
+/* In two calls; what is allocated ends with the last group. */
+static void check_turns(const struct kernel_ops *ops, const struct turns *t, u32 first, u32 second,
+			u32 prefetch)
 {
-	u32 n = first + second;
+	u32 n = first + second, each = t->occurrences, dim = t->dim;
 	struct kernel_group *groups = calloc(n, sizeof(*groups));
-	u32 *occ = calloc(n, sizeof(*occ));
-	float *gradient = calloc(n * dim, sizeof(*gradient));
-	float *table = calloc(2 * n * dim, sizeof(*table));
+	u32 *occ = calloc(n * each, sizeof(*occ));
+	float *gradient = calloc(n * each * dim, sizeof(*gradient));
+	float *table = calloc(t->apart * n * dim, sizeof(*table));
 	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
-	const struct kernel_segment segment = { .end = n, .gradients = gradient, .stride = dim };
+	const struct kernel_segment segment = { .end = n * each, .gradients = gradient,
+						.stride = dim, .far = true };
 	struct kernel_update u = { .dim = dim, .stride = dim, .segments = &segment,
 				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
 				   .prefetch = prefetch, .table = table };
 
-	for (u32 i = 0; i < n; i++) {
-		groups[i] = (struct kernel_group){ 2 * i, i, 1 };
-		occ[i] = n - 1 - i;
+	for (u32 i = 0; i < n; i++)
+		groups[i] = (struct kernel_group){ t->apart * i, each * i, each };
+	for (u32 k = 0; k < n * each; k++) {
+		occ[k] = each * (n - 1 - k / each) + k % each;
 		for (u32 c = 0; c < dim; c++)
-			gradient[i * dim + c] = -1.0f - (float)(n - 1 - i);
+			gradient[occ[k] * dim + c] = -1.0f - (float)(k / each);
 	}
 	ops->update_rows(&u, groups, first, second, occ, scratch);
 	ops->update_rows(&u, groups + first, second, 0, occ, scratch);
+	/* Each row and the one behind it, which nothing changes. */
 	for (u32 i = 0; i < 2 * n * dim; i++) {
-		u32 row = i / dim;
-		float want = row % 2 ? 0.0f : 1.0f + (float)(row / 2);
+		u32 k = i / dim / 2, row = t->apart * k + i / dim % 2;
+		float want = row % t->apart ? 0.0f : (float)each * (1.0f + (float)k);
+		float found = table[row * dim + i % dim];
 
-		if (table[i] != want)
-			ck_abort_msg("dim %u, %u and %u rows, %u ahead: row %u has %g, not %g", dim,
-				     first, second, prefetch, row, table[i], want);
+		if (found != want)
+			ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead: row %u has %g, not %g",
+				     dim, first, second, each, t->apart, prefetch, row, found,
+				     want);
 	}
 	free(groups);
 	free(occ);
@@ -224,17 +235,19 @@ static void check_turns(const struct kernel_ops *ops, u32 dim, u32 first, u32 se
 	free(scratch);
 }
 
+/* Rows within a page of each other are taken in leaps, others are not. */
 START_TEST(test_each_row_has_one_turn)
 {
 	static const u32 counts[] = { 1, 63, 64, 65, 127, 128, 130, 257 }, ahead[] = { 0, 1, 32, 256 };
+	static const struct turns turns[] = { { 16, 2, 1 }, { 16, 2, 3 }, { 16, 70, 1 },
+					      { 16, 70, 3 }, { 5, 2, 1 } };
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
 	for (u32 i = 0; i < 8; i++)
 		for (u32 k = 0; k < 8; k++)
-			for (u32 a = 0; a < 4; a++) {
-				check_turns(ops, 16, counts[i], counts[k], ahead[a]);
-				check_turns(ops, 5, counts[i], counts[k], ahead[a]);
-			}
+			for (u32 a = 0; a < 4; a++)
+				for (u32 t = 0; t < 5; t++)
+					check_turns(ops, &turns[t], counts[i], counts[k], ahead[a]);
 }
 END_TEST
 
