@@ -187,67 +187,132 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 }
 END_TEST
 
-/* How check_turns() has its rows: every apart-th one of a table, each of some occurrences. */
+/*
+ * One feature's rows: every apart-th one of a table, each of some occurrences, in two calls. What is
+ * allocated ends with the last group.
+ */
 struct turns {
 	u32 dim, apart, occurrences;
+	bool weighted, numbered; /* occurrences have coefficients; rows of gradients that are told */
+	u32 first, second, prefetch;
 };
 
-/* In two calls; what is allocated ends with the last group. */
-static void check_turns(const struct kernel_ops *ops, const struct turns *t, u32 first, u32 second,
-			u32 prefetch)
+struct turns_memory {
+	struct kernel_group *groups;
+	u32 *occ, *grad_row;
+	float *gradient, *coef, *table;
+	void *scratch;
+};
+
+static struct turns_memory turns_make(const struct turns *t)
 {
-	u32 n = first + second, each = t->occurrences, dim = t->dim;
-	struct kernel_group *groups = calloc(n, sizeof(*groups));
-	u32 *occ = calloc(n * each, sizeof(*occ));
-	float *gradient = calloc(n * each * dim, sizeof(*gradient));
-	float *table = calloc(t->apart * n * dim, sizeof(*table));
-	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
-	const struct kernel_segment segment = { .end = n * each, .gradients = gradient,
-						.stride = dim, .far = true };
-	struct kernel_update u = { .dim = dim, .stride = dim, .segments = &segment,
-				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
-				   .prefetch = prefetch, .table = table };
+	u32 n = t->first + t->second, each = t->occurrences, all = n * each;
+	struct turns_memory m = {
+		.groups = calloc(n, sizeof(*m.groups)),
+		.occ = calloc(all, sizeof(*m.occ)),
+		.grad_row = calloc(all, sizeof(*m.grad_row)),
+		.gradient = calloc(all * t->dim, sizeof(*m.gradient)),
+		.coef = calloc(all, sizeof(*m.coef)),
+		.table = calloc(t->apart * n * t->dim, sizeof(*m.table)),
+		.scratch = aligned_alloc(64, (kernel_scratch_bytes(t->dim) + 63) / 64 * 64),
+	};
 
 	for (u32 i = 0; i < n; i++)
-		groups[i] = (struct kernel_group){ t->apart * i, each * i, each };
-	for (u32 k = 0; k < n * each; k++) {
-		occ[k] = each * (n - 1 - k / each) + k % each;
-		for (u32 c = 0; c < dim; c++)
-			gradient[occ[k] * dim + c] = -1.0f - (float)(k / each);
-	}
-	ops->update_rows(&u, groups, first, second, occ, scratch);
-	ops->update_rows(&u, groups + first, second, 0, occ, scratch);
-	/* Each row and the one behind it, which nothing changes. */
-	for (u32 i = 0; i < 2 * n * dim; i++) {
-		u32 k = i / dim / 2, row = t->apart * k + i / dim % 2;
-		float want = row % t->apart ? 0.0f : (float)each * (1.0f + (float)k);
-		float found = table[row * dim + i % dim];
+		m.groups[i] = (struct kernel_group){ t->apart * i, each * i, each };
+	for (u32 k = 0; k < all; k++) {
+		u32 o = each * (n - 1 - k / each) + k % each;
 
-		if (found != want)
-			ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead: row %u has %g, not %g",
-				     dim, first, second, each, t->apart, prefetch, row, found,
-				     want);
+		m.occ[k] = o;
+		m.coef[o] = t->weighted ? 1.0f + (float)(k % 4) : 1.0f;
+		m.grad_row[o] = t->numbered ? all - 1 - o : o;
+		for (u32 c = 0; c < t->dim; c++)
+			m.gradient[m.grad_row[o] * t->dim + c] = -1.0f - (float)(k / each);
 	}
-	free(groups);
-	free(occ);
-	free(gradient);
-	free(table);
-	free(scratch);
+	return m;
+}
+
+/* What becomes of group @k's row. */
+static float turns_want(const struct turns *t, const struct turns_memory *m, u32 k)
+{
+	float sum = 0;
+
+	for (u32 i = 0; i < t->occurrences; i++)
+		sum += m->coef[m->occ[k * t->occurrences + i]];
+	return sum * (1.0f + (float)k);
+}
+
+/* Each row and the one behind it, which nothing changes. */
+static void turns_compare(const struct turns *t, const struct turns_memory *m)
+{
+	for (u32 i = 0; i < 2 * (t->first + t->second); i++) {
+		u32 k = i / 2, row = t->apart * k + i % 2;
+		float want = i % 2 ? 0.0f : turns_want(t, m, k);
+
+		for (u32 c = 0; c < t->dim; c++) {
+			float found = m->table[row * t->dim + c];
+
+			if (found != want)
+				ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead, weighted %d, numbered %d: row %u has %g, not %g",
+					     t->dim, t->first, t->second, t->occurrences, t->apart,
+					     t->prefetch, t->weighted, t->numbered, row, found,
+					     want);
+		}
+	}
+}
+
+static void check_turns(const struct kernel_ops *ops, const struct turns *t)
+{
+	struct turns_memory m = turns_make(t);
+	const struct kernel_segment segment = {
+		.end = (t->first + t->second) * t->occurrences,
+		.gradients = m.gradient,
+		.stride = t->dim,
+		.grad_row = t->numbered ? m.grad_row : NULL,
+		.coef = t->weighted ? m.coef : NULL,
+		.far = true,
+	};
+	struct kernel_update u = { .dim = t->dim, .stride = t->dim, .segments = &segment,
+				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
+				   .prefetch = t->prefetch, .table = m.table };
+
+	ops->update_rows(&u, m.groups, t->first, t->second, m.occ, m.scratch);
+	ops->update_rows(&u, m.groups + t->first, t->second, 0, m.occ, m.scratch);
+	turns_compare(t, &m);
+	free(m.groups);
+	free(m.occ);
+	free(m.grad_row);
+	free(m.gradient);
+	free(m.coef);
+	free(m.table);
+	free(m.scratch);
 }
 
 /* Rows within a page of each other are taken in leaps, others are not. */
 START_TEST(test_each_row_has_one_turn)
 {
 	static const u32 counts[] = { 1, 63, 64, 65, 127, 128, 130, 257 }, ahead[] = { 0, 1, 32, 256 };
-	static const struct turns turns[] = { { 16, 2, 1 }, { 16, 2, 3 }, { 16, 70, 1 },
-					      { 16, 70, 3 }, { 5, 2, 1 } };
+	static const struct turns turns[] = {
+		{ .dim = 16, .apart = 2, .occurrences = 1 },
+		{ .dim = 16, .apart = 2, .occurrences = 3 },
+		{ .dim = 16, .apart = 70, .occurrences = 1 },
+		{ .dim = 16, .apart = 70, .occurrences = 3 },
+		{ .dim = 16, .apart = 2, .occurrences = 1, .weighted = true },
+		{ .dim = 16, .apart = 2, .occurrences = 3, .weighted = true },
+		{ .dim = 16, .apart = 2, .occurrences = 1, .numbered = true },
+		{ .dim = 16, .apart = 2, .occurrences = 3, .numbered = true },
+		{ .dim = 5, .apart = 2, .occurrences = 1 },
+	};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
-	for (u32 i = 0; i < 8; i++)
-		for (u32 k = 0; k < 8; k++)
-			for (u32 a = 0; a < 4; a++)
-				for (u32 t = 0; t < 5; t++)
-					check_turns(ops, &turns[t], counts[i], counts[k], ahead[a]);
+	for (u32 i = 0; i < 8 * 8 * 4; i++)
+		for (u32 k = 0; k < sizeof(turns) / sizeof(turns[0]); k++) {
+			struct turns t = turns[k];
+
+			t.first = counts[i / 32];
+			t.second = counts[i / 4 % 8];
+			t.prefetch = ahead[i % 4];
+			check_turns(ops, &t);
+		}
 }
 END_TEST
 
