@@ -51,21 +51,54 @@ INLINE bool run_resolve(const struct kernel_update *u, const u32 *occ, u64 n,
 	return weighted;
 }
 
+/**
+ * struct run - occurrences of a row that are summed one after another
+ * @list: where their gradients are; NULL: all are of one segment, and need no list
+ * @only: that segment
+ * @occ: [end] numbers of occurrences
+ * @n: how many are summed
+ * @end: those behind the @n may be fetched ahead
+ * @far: how many ahead of each a gradient is fetched; 0: none is
+ */
+struct run {
+	const struct kernel_scratch *list;
+	const struct kernel_segment *only;
+	const u32 *occ;
+	u64 n, end, far;
+};
+
+INLINE const float *run_at(const struct run *r, u64 k, const float **coef)
+{
+	if (!r->list)
+		return occurrence_gradient(r->only, r->occ[k], coef);
+	*coef = &r->list->coef[k];
+	return r->list->gradient[k];
+}
+
+/* Columns of the gradient that is summed @far occurrences after the @k-th. */
+INLINE void run_ahead(const struct run *r, u64 k, u64 column, const u32 floats)
+{
+	const float *coef;
+
+	if (!r->list && r->far && k + r->far < r->end)
+		prefetch_floats(run_at(r, k + r->far, &coef) + column, floats);
+}
+
 /* count vectors of floats floats: one may be a part. */
-INLINE void run_block(const struct kernel_scratch *scratch, u64 n, float *sum, u64 column,
-		      const u32 count, const u64 floats, const bool weighted)
+INLINE void run_block(const struct run *r, float *sum, u64 column, const u32 count,
+		      const u64 floats, const bool weighted)
 {
 	vec acc[8] = { { 0 } };
 
-	for (u64 k = 0; k < n; k++) {
-		const float *g = scratch->gradient[k] + column;
+	for (u64 k = 0; k < r->n; k++) {
+		const float *coef, *g = run_at(r, k, &coef) + column;
 
+		run_ahead(r, k, column, count * VEC);
 		UNROLL
 		for (u32 i = 0; i < count; i++) {
 			vec x = vec_get(g + i * VEC, floats);
 
-			acc[i] = weighted ? vec_fma(vec_all(scratch->coef[k]), x, acc[i]) :
-					    acc[i] + x;
+			acc[i] = weighted ? vec_fma(vec_all(*coef), x, acc[i]) : acc[i] + x;
 		}
 	}
 	UNROLL
@@ -73,32 +106,62 @@ INLINE void run_block(const struct kernel_scratch *scratch, u64 n, float *sum, u
 		vec_put(sum + column + i * VEC, acc[i], floats);
 }
 
-INLINE float run_column(const struct kernel_scratch *scratch, u64 n, u64 column)
+INLINE float run_column(const struct run *r, u64 column)
 {
 	float acc = 0.0f;
 
-	for (u64 k = 0; k < n; k++)
-		acc = one_fma(scratch->coef[k], scratch->gradient[k][column], acc);
+	for (u64 k = 0; k < r->n; k++) {
+		const float *coef, *g = run_at(r, k, &coef);
+
+		acc = one_fma(*coef, g[column], acc);
+	}
 	return acc;
 }
 
-INLINE void run_sum(const struct kernel_scratch *scratch, u64 n, float *sum, u32 dim,
-		    const bool weighted)
+INLINE void run_columns(const struct run *r, float *sum, u32 dim, const bool weighted)
 {
 	u64 c = 0;
 
 	for (; dim - c >= 8 * VEC; c += 8 * VEC)
-		run_block(scratch, n, sum, c, 8, VEC, weighted);
+		run_block(r, sum, c, 8, VEC, weighted);
 	if (dim - c >= 4 * VEC) {
-		run_block(scratch, n, sum, c, 4, VEC, weighted);
+		run_block(r, sum, c, 4, VEC, weighted);
 		c += 4 * VEC;
 	}
-	for (; dim - c >= VEC; c += VEC)
-		run_block(scratch, n, sum, c, 1, VEC, weighted);
+	if (dim - c >= 2 * VEC) {
+		run_block(r, sum, c, 2, VEC, weighted);
+		c += 2 * VEC;
+	}
+	if (dim - c >= VEC) {
+		run_block(r, sum, c, 1, VEC, weighted);
+		c += VEC;
+	}
 	if (VEC_PARTS && c < dim)
-		return run_block(scratch, n, sum, c, 1, dim - c, weighted);
+		return run_block(r, sum, c, 1, dim - c, weighted);
 	for (; c < dim; c++)
-		sum[c] = run_column(scratch, n, c);
+		sum[c] = run_column(r, c);
+}
+
+INLINE void run_sum(const struct run *r, float *sum, u32 dim, const bool weighted)
+{
+	if (weighted)
+		run_columns(r, sum, dim, true);
+	else
+		run_columns(r, sum, dim, false);
+}
+
+/* Whether all occurrences are of one segment, weigh 1 and are numbered by their gradients. */
+INLINE bool update_is_plain(const struct kernel_update *u)
+{
+	return u->segment_count == 1 && !u->segments->coef && !u->segments->grad_row;
+}
+
+/* The one segment, with what compilers have to know for its occurrences to be found at once. */
+INLINE struct kernel_segment plain_segment(const struct kernel_update *u)
+{
+	return (struct kernel_segment){ .first = u->segments->first,
+					.gradients = u->segments->gradients,
+					.stride = u->segments->stride };
 }
 
 static void run_gradient(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
@@ -106,10 +169,16 @@ static void run_gradient(const struct kernel_update *u, float *sum, const u32 *o
 {
 	struct kernel_scratch *scratch = memory;
 
-	if (run_resolve(u, occ, n, scratch))
-		run_sum(scratch, n, sum, u->dim, true);
-	else
-		run_sum(scratch, n, sum, u->dim, false);
+	if (update_is_plain(u)) {
+		const struct kernel_segment only = plain_segment(u);
+
+		run_columns(&(struct run){ .only = &only, .occ = occ, .n = n, .end = n,
+					   .far = u->segments->far ? RUN_AHEAD : 0 },
+			    sum, u->dim, false);
+		return;
+	}
+	run_sum(&(struct run){ .list = scratch, .n = n }, sum, u->dim,
+		run_resolve(u, occ, n, scratch));
 }
 
 static void add_row(float *dst, const float *src, u32 dim)

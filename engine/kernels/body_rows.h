@@ -11,88 +11,46 @@
 	X(ADAM, DIM)
 #define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
 
-/*
- * What a call of one of these has: @only is where all of its occurrences are, which weigh 1 and are
- * numbered as their gradients are; NULL: not known. Then @far occurrences ahead of each its gradient
- * is fetched, up to @end of them.
+/**
+ * struct rows_call - what one call of these functions has
+ * @u: the update
+ * @only: where all occurrences are, which weigh 1 and are numbered as their gradients are; NULL: to
+ *	be looked for
+ * @occ: numbers of occurrences, by group
+ * @end: how many there are
+ * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not
+ * @leap: turns_leap()
+ * @scratch: memory to sum in
  */
 struct rows_call {
 	const struct kernel_update *u;
 	const struct kernel_segment *only;
 	const u32 *occ;
 	u64 end, far;
+	bool leap;
 	void *scratch;
 };
 
-INLINE const struct kernel_segment *rows_segment(const struct rows_call *c, u32 occ)
+/* @n occurrences of one segment, from the @first on. */
+INLINE struct run rows_run(const struct rows_call *c, u64 first, u64 n)
 {
-	return c->only ? c->only :
-			 kernel_find_segment(c->u->segments, c->u->segment_count, occ);
+	const u32 *occ = c->occ + first;
+
+	if (c->only)
+		return (struct run){ .only = c->only, .occ = occ, .n = n, .end = c->end - first,
+				     .far = c->far };
+	return (struct run){ .only = kernel_find_segment(c->u->segments, c->u->segment_count, *occ),
+			     .occ = occ, .n = n };
 }
 
-/* Columns of what occurrence @k sums @far later. */
-INLINE void rows_far(const struct rows_call *c, u64 k, const u32 column, const u32 floats)
+INLINE void rows_sum(const struct rows_call *c, const struct kernel_group *group, float *sum,
+		     const u32 dim)
 {
-	const float *coef;
+	const struct run r = rows_run(c, group->first, group->count);
 
-	if (c->only && c->far && k + c->far < c->end)
-		prefetch_floats(occurrence_gradient(c->only, c->occ[k + c->far], &coef) + column,
-				floats);
-}
-
-/* As run_sum(), of occurrences that are all of one segment: their addresses need no list. */
-INLINE void rows_add(const struct rows_call *c, const struct kernel_segment *s,
-		     const struct kernel_group *group, float *sum, const u32 column,
-		     const u32 count, const bool weighted)
-{
-	vec acc[8] = { { 0 } };
-
-	for (u64 k = group->first; k < (u64)group->first + group->count; k++) {
-		const float *coef, *g = occurrence_gradient(s, c->occ[k], &coef) + column;
-
-		rows_far(c, k, column, count * VEC);
-		UNROLL
-		for (u32 i = 0; i < count; i++) {
-			vec x = vec_load(g + i * VEC);
-
-			acc[i] = weighted ? vec_fma(vec_all(*coef), x, acc[i]) : acc[i] + x;
-		}
-	}
-	UNROLL
-	for (u32 i = 0; i < count; i++)
-		vec_store(sum + column + i * VEC, acc[i]);
-}
-
-INLINE void rows_sum(const struct rows_call *call, const struct kernel_update *u,
-		     const struct kernel_group *group, float *sum, const u32 dim)
-{
-	const u32 *occ = call->occ + group->first;
-	const struct kernel_segment *s = rows_segment(call, occ[0]);
-
-	if (group->count > KERNEL_RUN || (!call->only && occ[group->count - 1] >= s->end))
-		return row_gradient(u, sum, occ, group->count, call->scratch);
-	for (u32 c = 0; c < dim; c += 8 * VEC) {
-		const u32 count = dim < 8 * VEC ? dim / VEC : 8;
-
-		if (s->coef)
-			rows_add(call, s, group, sum, c, count, true);
-		else
-			rows_add(call, s, group, sum, c, count, false);
-	}
-}
-
-/* Whether all occurrences are of one segment, weigh 1 and are numbered by their gradients. */
-INLINE bool rows_are_plain(const struct kernel_update *u)
-{
-	return u->segment_count == 1 && !u->segments->coef && !u->segments->grad_row;
-}
-
-/* What compilers have to know of the one segment for its occurrences to be found without a look. */
-INLINE struct kernel_segment rows_plain(const struct kernel_update *u)
-{
-	return (struct kernel_segment){ .first = u->segments->first,
-					.gradients = u->segments->gradients,
-					.stride = u->segments->stride };
+	if (r.n > KERNEL_RUN || (!c->only && r.occ[r.n - 1] >= r.only->end))
+		return row_gradient(c->u, sum, r.occ, r.n, c->scratch);
+	run_sum(&r, sum, dim, r.only->coef);
 }
 
 /* Gradients of rows that are taken in leaps by blocks have their turn a block later. */
@@ -103,59 +61,63 @@ INLINE u64 rows_far_ahead(const struct kernel_update *u, const bool leap)
 	return leap ? TURNS_BLOCK : u->prefetch;
 }
 
+/* @groups: [n + ahead], n of which are of this call, at least one. */
+INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct kernel_segment *only,
+				   const struct kernel_group *groups, u64 n, u64 ahead,
+				   const u32 *occ, void *scratch)
+{
+	const struct kernel_group *last = &groups[n + ahead - 1];
+	const bool leap = turns_leap(u, groups, n);
+
+	return (struct rows_call){ .u = u, .only = only, .occ = occ,
+				   .end = (u64)last->first + last->count,
+				   .far = rows_far_ahead(u, leap), .leap = leap,
+				   .scratch = scratch };
+}
+
 #define ROWS_COLUMNS(KIND, DIM) \
 	INLINE void rows_one_##KIND##_##DIM(const struct rows_call *c, u64 row, u64 k) \
 	{ \
-		const struct kernel_segment *s = rows_segment(c, c->occ[k]); \
-		const float *coef, *g = occurrence_gradient(s, c->occ[k], &coef); \
-		rows_far(c, k, 0, DIM); \
-		if (s->coef) \
+		const struct run r = rows_run(c, k, 1); \
+		const float *coef, *g = run_at(&r, 0, &coef); \
+		run_ahead(&r, 0, 0, DIM); \
+		if (r.only->coef) \
 			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true); \
 		else \
 			columns_##KIND(c->u, row, g, 1.0f, DIM, GRADIENT_ONE, true); \
 	} \
-	INLINE void rows_of_##KIND##_##DIM(const struct rows_call *c, \
-					   const struct kernel_update *u, \
-					   const struct kernel_group *group) \
+	INLINE void rows_all_##KIND##_##DIM(const struct rows_call *c, \
+					    const struct kernel_group *groups, u64 n, u64 ahead) \
 	{ \
 		float *sum = kernel_scratch_sum(c->scratch, DIM); \
-		if (group->count == 1) \
-			return rows_one_##KIND##_##DIM(c, group->row, group->first); \
-		rows_sum(c, u, group, sum, DIM); \
-		columns_##KIND(c->u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true); \
-	} \
-	static void plain_##KIND##_##DIM(const struct kernel_update *u, \
-					 const struct kernel_group *groups, u64 n, u64 ahead, \
-					 const u32 *occ, void *scratch) \
-	{ \
-		const struct kernel_update copy = *u; \
-		const struct kernel_segment only = rows_plain(u); \
-		const bool leap = turns_leap(u, groups, n); \
-		const u64 near = u->prefetch, end = n + ahead; \
-		const struct rows_call c = { .u = &copy, .only = &only, .occ = occ, \
-					     .end = groups[end - 1].first + \
-						    (u64)groups[end - 1].count, \
-					     .far = rows_far_ahead(u, leap), \
-					     .scratch = scratch }; \
 		for (u64 i = 0; i < n; i++) { \
-			if (near && end - i > near) \
-				row_ahead(&copy, \
-					  groups[turn_ahead(i + near, n, ahead, leap)].row, DIM, \
-					  0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
-			rows_of_##KIND##_##DIM(&c, u, &groups[turn_of(i, n, leap)]); \
+			const struct kernel_group *group = &groups[turn_of(i, n, c->leap)]; \
+			rows_ahead(c->u, groups, i, n, ahead, c->leap, c->occ, DIM, \
+				   0 KERNEL_##KIND##_SLOTS(ONE_MORE), !c->only); \
+			if (group->count == 1) { \
+				rows_one_##KIND##_##DIM(c, group->row, group->first); \
+				continue; \
+			} \
+			rows_sum(c, group, sum, DIM); \
+			columns_##KIND(c->u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true); \
 		} \
 	} \
 	static void rows_##KIND##_##DIM(const struct kernel_update *u, \
 					const struct kernel_group *groups, u64 n, u64 ahead, \
 					const u32 *occ, void *scratch) \
 	{ \
-		const struct rows_call c = { .u = u, .occ = occ, .scratch = scratch }; \
-		const bool leap = turns_leap(u, groups, n); \
-		for (u64 i = 0; i < n; i++) { \
-			rows_ahead(u, groups, i, n, ahead, u->prefetch, leap, occ, DIM, \
-				   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
-			rows_of_##KIND##_##DIM(&c, u, &groups[turn_of(i, n, leap)]); \
-		} \
+		const struct rows_call c = \
+			rows_begin(u, NULL, groups, n, ahead, occ, scratch); \
+		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
+	} \
+	static void plain_##KIND##_##DIM(const struct kernel_update *u, \
+					 const struct kernel_group *groups, u64 n, u64 ahead, \
+					 const u32 *occ, void *scratch) \
+	{ \
+		const struct kernel_segment only = plain_segment(u); \
+		const struct rows_call c = \
+			rows_begin(u, &only, groups, n, ahead, occ, scratch); \
+		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
 	}
 #define ROWS_OF_DIM(DIM) ROWS_KINDS(ROWS_COLUMNS, DIM)
 
@@ -174,7 +136,7 @@ ROWS_DIMS(ROWS_TABLE)
 
 #define ROWS_CASE(DIM) \
 	case DIM: \
-		return rows_functions_##DIM[u->optimizer][rows_are_plain(u)];
+		return rows_functions_##DIM[u->optimizer][update_is_plain(u)];
 
 /* NULL: none is compiled apart. */
 static rows_fn rows_function(const struct kernel_update *u)
@@ -199,7 +161,7 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 	if (rows)
 		return rows(u, groups, n, ahead, occ, scratch);
 	for (u64 i = 0; i < n; i++) {
-		rows_ahead(u, groups, i, n, ahead, u->prefetch, leap, occ, u->dim, slot_count);
+		rows_ahead(u, groups, i, n, ahead, leap, occ, u->dim, slot_count, true);
 		update_group(u, update, &groups[turn_of(i, n, leap)], occ, scratch);
 	}
 }

@@ -9,9 +9,9 @@
 #define TURNS_PAGE_FLOATS 1024u /* of 4 KiB */
 
 /*
- * Whether rows are taken by blocks in leaps, not as they ascend. Rows that follow each other within
- * a page come later than others, as processors fetch what would come next there; further apart,
- * they come sooner as they ascend.
+ * Whether rows are taken by blocks in leaps, not as they ascend. Within a page of each other they
+ * come later as they ascend, and sooner where they are further apart; why is not known. That
+ * processors fetch what would come next in a page is a guess.
  */
 INLINE bool turns_leap(const struct kernel_update *u, const struct kernel_group *groups, u64 n)
 {
@@ -34,18 +34,23 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead, const bool leap)
 }
 
 /*
- * What is fetched @near groups ahead of the @i-th turn, and twice as far, where gradients are only
- * looked for: those of a block in any order, an eighth of them late. In time for all took longer.
+ * What is fetched u->prefetch groups ahead of the @i-th turn, and twice as far, where @gradients are
+ * only looked for: those of a block in any order, an eighth of them late. In time for all took
+ * longer. Without @gradients rows and slots alone.
  */
 INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
-		       u64 n, u64 ahead, const u64 near, const bool leap, const u32 *occ,
-		       const u32 dim, const u32 slot_count)
+		       u64 n, u64 ahead, const bool leap, const u32 *occ, const u32 dim,
+		       const u32 slot_count, const bool gradients)
 {
-	const u64 left = n + ahead - i;
+	const u64 near = u->prefetch, left = n + ahead - i;
+	const struct kernel_group *group;
 
-	if (near && left > 2 * near)
+	if (gradients && near && left > 2 * near)
 		update_far_ahead(u, &groups[i + 2 * near], occ);
-	if (near && left > near)
-		update_ahead(u, &groups[turn_ahead(i + near, n, ahead, leap)], occ, dim,
-			     slot_count);
+	if (!near || left <= near)
+		return;
+	group = &groups[turn_ahead(i + near, n, ahead, leap)];
+	row_ahead(u, group->row, dim, slot_count);
+	if (gradients)
+		gradient_ahead(u, group, occ, dim);
 }

@@ -243,15 +243,15 @@ INLINE void row_ahead(const struct kernel_update *u, u64 row, const u32 dim, con
 		prefetch_floats(u->slots[i] + at, dim);
 }
 
-INLINE void update_ahead(const struct kernel_update *u, const struct kernel_group *group,
-			 const u32 *occ, const u32 dim, const u32 slot_count)
+/* Of the group's first occurrence. */
+INLINE void gradient_ahead(const struct kernel_update *u, const struct kernel_group *group,
+			   const u32 *occ, const u32 dim)
 {
 	const u32 first = occ[group->first];
-	const struct kernel_segment *s;
+	const struct kernel_segment *s =
+		kernel_find_segment(u->segments, u->segment_count, first);
 	const float *coef;
 
-	row_ahead(u, group->row, dim, slot_count);
-	s = kernel_find_segment(u->segments, u->segment_count, first);
 	if (s->far)
 		prefetch_floats(occurrence_gradient(s, first, &coef), dim);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Shows that the tests catch mistakes: makes named ones in a copy of the engine.
 
-usage: mutate.py SOURCE-ROOT [engine | library | NAME...]
+usage: mutate.py SOURCE-ROOT [places | engine | library | NAME...]
 
 Each mutation replaces one place of the source, which must be there exactly once, so that a
 mutation that no longer applies fails instead of passing silently. The copy is built, and tests
@@ -10,6 +10,7 @@ run until something fails: then it is caught. They are the unit tests that the m
 then the vectors.
 As many copies as there are processors. Speaks TAP. Exit status 0 when the unchanged copy passes
 and every mutation is caught.
+With "places" nothing is built: it asks of each mutation whether its place is there once.
 """
 import concurrent.futures
 import contextlib
@@ -103,10 +104,19 @@ def one_of(trees):
         trees.put(tree)
 
 
+def text_of(path):
+    with open(path, encoding="utf-8") as source:
+        return source.read()
+
+
+def misplaced(mutation, found):
+    """Words, or None for a place that is there once."""
+    return None if found == 1 else f"its place in {mutation.file} is there {found} times, not once"
+
+
 def change(path, old, new):
     """How often @old was there; replaced if once."""
-    with open(path, encoding="utf-8") as source:
-        text = source.read()
+    text = text_of(path)
     if text.count(old) == 1:
         with open(path, "w", encoding="utf-8") as source:
             source.write(text.replace(old, new))
@@ -122,9 +132,9 @@ def mutate(trees, mutation, limits):
     with one_of(trees) as tree:
         path = os.path.join(tree, mutation.file)
         shutil.copyfile(path, path + ".kept")
-        found = change(path, mutation.old, mutation.new)
-        if found != 1:
-            return False, f"its place in {mutation.file} is there {found} times, not once"
+        words = misplaced(mutation, change(path, mutation.old, mutation.new))
+        if words:
+            return False, words
         try:
             caught = first_failing(tree, tests_of(mutation), limits)
             return caught is not None, f"caught by {caught}" if caught else "nothing fails"
@@ -180,8 +190,22 @@ def chosen(words):
     return [every[word] for word in words or every]
 
 
+def check_places(root):
+    """Sources move; who moves them learns here, in no time, that a mutation has to follow."""
+    every = MUTATIONS + LIBRARY_MUTATIONS
+    print(f"TAP version 13\n1..{len(every)}", flush=True)
+    good = True
+    for number, mutation in enumerate(every, 1):
+        found = text_of(os.path.join(root, mutation.file)).count(mutation.old)
+        words = misplaced(mutation, found)
+        good &= say(number, words is None, mutation.name, words or "")
+    return 0 if good else 1
+
+
 def main():
     root = os.path.abspath(sys.argv[1])
+    if sys.argv[2:] == ["places"]:
+        return check_places(root)
     # A build takes the last mutation back, too: those of one file share what is compiled.
     wanted = sorted(chosen(sys.argv[2:]), key=lambda mutation: mutation.file)
     tests = dict.fromkeys(test for m in wanted for test in reversed(tests_of(m)))
