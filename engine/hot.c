@@ -11,40 +11,6 @@ static bool hotter(const struct embeng_hot_row *a, const struct embeng_hot_row *
 	return a->count != b->count ? a->count > b->count : a->row < b->row;
 }
 
-static bool lower(const struct embeng_hot_row *a, const struct embeng_hot_row *b)
-{
-	return a->row < b->row;
-}
-
-typedef bool (*before)(const struct embeng_hot_row *, const struct embeng_hot_row *);
-
-static void sift(struct embeng_hot_row *rows, u32 at, u32 count, before order)
-{
-	for (u32 child = 2 * at + 1; child < count; at = child, child = 2 * at + 1) {
-		struct embeng_hot_row row = rows[at];
-
-		if (child + 1 < count && order(&rows[child], &rows[child + 1]))
-			child++;
-		if (!order(&row, &rows[child]))
-			return;
-		rows[at] = rows[child];
-		rows[child] = row;
-	}
-}
-
-static void sort(struct embeng_hot_row *rows, u32 count, before order)
-{
-	for (u32 i = count / 2; i-- > 0;)
-		sift(rows, i, count, order);
-	while (count > 1) {
-		struct embeng_hot_row last = rows[--count];
-
-		rows[count] = rows[0];
-		rows[0] = last;
-		sift(rows, 0, count, order);
-	}
-}
-
 static u32 bin(u64 count)
 {
 	return count < HOT_HISTOGRAM ? (u32)count : HOT_HISTOGRAM - 1;
@@ -70,64 +36,136 @@ static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 	return b;
 }
 
-/* Adds what the step gave to the rows that are known already. Both ascend. */
-static void add_known(struct hot *hot, const struct kernel_group *groups, u64 count)
+/* The first group from @from on of @row or of a later one: it is near, unless the step is large. */
+static u64 group_from(const struct kernel_group *groups, u64 from, u64 count, u64 row)
 {
-	u64 first = 0;
+	u64 low = from, high, leap = 1;
 
-	for (u32 i = 0; i < hot->count; i++) {
-		u64 low = first, high = count;
-
-		while (low < high) {
-			u64 middle = low + (high - low) / 2;
-
-			if (groups[middle].row < hot->rows[i].row)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < count && groups[low].row == hot->rows[i].row)
-			hot->rows[i].count += groups[low].count;
-		first = low;
+	for (; low < count && groups[low].row < row; leap *= 2) {
+		from = low + 1;
+		low += leap;
 	}
-}
+	high = low < count ? low : count;
+	while (from < high) {
+		u64 middle = from + (high - from) / 2;
 
-static bool known(const struct hot *hot, u32 count, u64 row)
-{
-	u32 low = 0, high = count;
-
-	while (low < high) {
-		u32 middle = low + (high - low) / 2;
-
-		if (hot->rows[middle].row < row)
-			low = middle + 1;
+		if (groups[middle].row < row)
+			from = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && hot->rows[low].row == row;
+	return from;
 }
 
-/* Takes the excess over HOT_ROWS from everyone, so that the rare fall out. */
-static void reduce(struct hot *hot)
+/* Adds what the step gave to the rows that are known already. Both ascend. */
+static void add_known(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
-	u32 kept = 0;
-	u64 excess;
+	u64 at = 0;
 
-	if (hot->count > HOT_ROWS) {
-		sort(hot->rows, hot->count, hotter);
-		excess = hot->rows[HOT_ROWS].count;
-		while (kept < HOT_ROWS && hot->rows[kept].count > excess)
-			hot->rows[kept++].count -= excess;
-		hot->count = kept;
-		hot->error += excess;
+	for (u32 i = 0; i < hot->count; i++) {
+		at = group_from(groups, at, count, hot->rows[i].row);
+		if (at < count && groups[at].row == hot->rows[i].row)
+			hot->rows[i].count += groups[at].count;
 	}
-	sort(hot->rows, hot->count, lower);
 }
 
-static void take(struct hot *hot, u32 sorted, const struct kernel_group *group)
+/* How many rows have each value of a digit, of those whose count is @prefix above it. */
+static void count_digits(const struct hot *hot, u64 prefix, u32 shift, u32 histogram[256])
 {
-	if (!known(hot, sorted, group->row))
-		hot->rows[hot->count++] = (struct embeng_hot_row){ group->row, group->count };
+	memset(histogram, 0, 256 * sizeof(*histogram));
+	for (u32 i = 0; i < hot->count; i++) {
+		u64 digits = hot->rows[i].count >> shift;
+
+		histogram[digits & 255] += digits >> 8 == prefix;
+	}
+}
+
+/* The count of the HOT_ROWS + 1st row, by digits of 8 bits, the highest that any has first. */
+static u64 excess_of(const struct hot *hot)
+{
+	u32 histogram[256], left = HOT_ROWS, shift = 0;
+	u64 all = 0, prefix = 0;
+
+	for (u32 i = 0; i < hot->count; i++)
+		all |= hot->rows[i].count;
+	while (shift < 56 && all >> shift >> 8)
+		shift += 8;
+	for (;; shift -= 8) {
+		u32 digit = 255;
+
+		count_digits(hot, prefix, shift, histogram);
+		for (; histogram[digit] <= left; digit--)
+			left -= histogram[digit];
+		prefix = prefix << 8 | digit;
+		if (!shift)
+			return prefix;
+	}
+}
+
+/* Takes the excess from rows [@from, @to), and puts those with more behind @kept others. */
+static u32 keep(struct hot *hot, u32 from, u32 to, u32 kept, u64 excess)
+{
+	for (; from < to; from++) {
+		struct embeng_hot_row row = hot->rows[from];
+
+		hot->rows[kept] = (struct embeng_hot_row){ row.row, row.count - excess };
+		kept += row.count > excess;
+	}
+	return kept;
+}
+
+/* Rows [0, @sorted) ascend, and those from there on do; at most HOT_ROWS in all. */
+static void merge(struct hot *hot, u32 sorted)
+{
+	u32 added = hot->count - sorted, to = hot->count;
+	struct embeng_hot_row *rows = hot->rows, *behind = rows + HOT_ROWS;
+
+	memcpy(behind, rows + sorted, added * sizeof(*rows));
+	while (added) {
+		bool from_behind = !sorted || rows[sorted - 1].row < behind[added - 1].row;
+
+		rows[--to] = from_behind ? behind[added - 1] : rows[sorted - 1];
+		added -= from_behind;
+		sorted -= !from_behind;
+	}
+}
+
+/*
+ * Takes the excess over HOT_ROWS from everyone, so that the rare fall out. Rows [0, @sorted) ascend,
+ * and those that were added behind them do.
+ */
+static void reduce(struct hot *hot, u32 sorted)
+{
+	if (hot->count > HOT_ROWS) {
+		u64 excess = excess_of(hot);
+		u32 kept = keep(hot, 0, sorted, 0, excess);
+
+		hot->count = keep(hot, sorted, hot->count, kept, excess);
+		hot->error += excess;
+		sorted = kept;
+	}
+	merge(hot, sorted);
+}
+
+/* Rows that a step adds, behind [0, @sorted); its groups ascend, and so does @at among these. */
+struct taking {
+	struct hot *hot;
+	u32 sorted, at;
+};
+
+static void take(struct taking *t, const struct kernel_group *group)
+{
+	struct embeng_hot_row *rows = t->hot->rows;
+
+	while (t->at < t->sorted && rows[t->at].row < group->row)
+		t->at++;
+	if (t->at == t->sorted || rows[t->at].row != group->row)
+		rows[t->hot->count++] = (struct embeng_hot_row){ group->row, group->count };
+}
+
+static struct taking begin(struct hot *hot)
+{
+	return (struct taking){ .hot = hot, .sorted = hot->count };
 }
 
 /*
@@ -136,18 +174,35 @@ static void take(struct hot *hot, u32 sorted, const struct kernel_group *group)
  */
 static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
-	u32 sorted = hot->count, taken = 0;
+	struct taking taking = begin(hot);
+	u32 taken = 0;
 
 	for (u64 i = 0; i < count; i++) {
 		if (bin(groups[i].count) < HOT_HISTOGRAM - 1)
 			continue;
-		take(hot, sorted, &groups[i]);
+		take(&taking, &groups[i]);
 		if (++taken <= HOT_ROWS)
 			continue;
-		reduce(hot);
-		sorted = hot->count;
+		reduce(hot, taking.sorted);
+		taking = begin(hot);
 		taken = 0;
 	}
+	reduce(hot, taking.sorted);
+}
+
+/* Groups of more than @limit, and the first @ties of so many. */
+static void add_some(struct hot *hot, const struct kernel_group *groups, u64 count, u32 limit,
+		     u64 ties)
+{
+	struct taking taking = begin(hot);
+
+	for (u64 i = 0; i < count; i++) {
+		if (groups[i].count < limit || (groups[i].count == limit && !ties))
+			continue;
+		ties -= groups[i].count == limit;
+		take(&taking, &groups[i]);
+	}
+	reduce(hot, taking.sorted);
 }
 
 /*
@@ -157,20 +212,13 @@ static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 c
 void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
 	u64 ties;
-	u32 limit = threshold(groups, count, &ties), sorted = hot->count;
+	u32 limit = threshold(groups, count, &ties);
 
 	add_known(hot, groups, count);
-	if (limit == HOT_HISTOGRAM - 1) {
+	if (limit == HOT_HISTOGRAM - 1)
 		add_blocks(hot, groups, count);
-	} else {
-		for (u64 i = 0; i < count; i++) {
-			if (groups[i].count < limit || (groups[i].count == limit && !ties))
-				continue;
-			ties -= groups[i].count == limit;
-			take(hot, sorted, &groups[i]);
-		}
-	}
-	reduce(hot);
+	else
+		add_some(hot, groups, count, limit, ties);
 }
 
 u32 hot_top(const struct hot *hot, struct embeng_hot_row *out, u32 most)

@@ -79,10 +79,89 @@ START_TEST(test_hot_rows_keep_their_bound)
 }
 END_TEST
 
+static int most_first(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* What hot.h says, of all rows of a table. Return: how much was taken from each. */
+static u64 reduce_all(u64 *counts, u64 rows)
+{
+	u64 *ordered = malloc(rows * sizeof(*ordered)), excess;
+
+	memcpy(ordered, counts, rows * sizeof(*ordered));
+	qsort(ordered, rows, sizeof(*ordered), most_first);
+	excess = ordered[HOT_ROWS];
+	for (u64 row = 0; row < rows; row++)
+		counts[row] = counts[row] > excess ? counts[row] - excess : 0;
+	free(ordered);
+	return excess;
+}
+
+/* Every other row or so, most with small counts and some with up to 2^27. Return: how many. */
+static u64 draw_groups(struct kernel_group *groups, u64 *counts, u64 rows, u64 *state)
+{
+	u64 count = 0;
+
+	for (u64 row = 0; row < rows; row++) {
+		u32 n;
+
+		*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+		n = 1 + (row % 300 == 7 ? (u32)(*state >> 37) : (u32)(*state >> 60) % 12);
+		if (*state >> 32 & 1)
+			continue;
+		groups[count++] = (struct kernel_group){ 5 * row, 0, n };
+		counts[row] += n;
+	}
+	return count;
+}
+
+static void assert_rows(const struct hot *hot, const u64 *counts, u64 rows)
+{
+	u32 at = 0;
+
+	for (u64 row = 0; row < rows; row++) {
+		if (!counts[row])
+			continue;
+		ck_assert_uint_lt(at, hot->count);
+		ck_assert_uint_eq(hot->rows[at].row, 5 * row);
+		ck_assert_uint_eq(hot->rows[at++].count, counts[row]);
+	}
+	ck_assert_uint_eq(at, hot->count);
+}
+
+static void assert_whole_steps(u64 rows)
+{
+	struct hot hot = { .rows = calloc(2 * HOT_ROWS + 1, sizeof(*hot.rows)) };
+	struct kernel_group *groups = calloc(rows, sizeof(*groups));
+	u64 *counts = calloc(rows, sizeof(*counts)), state = rows, error = 0;
+
+	for (u32 step = 0; step < 60; step++) {
+		hot_add(&hot, groups, draw_groups(groups, counts, rows, &state));
+		error += reduce_all(counts, rows);
+		ck_assert_uint_eq(hot.error, error);
+		assert_rows(&hot, counts, rows);
+	}
+	free(hot.rows);
+	free(groups);
+	free(counts);
+}
+
+/* One row too many, some, and far more than are kept. */
+START_TEST(test_hot_rows_are_those_of_whole_steps)
+{
+	assert_whole_steps(HOT_ROWS + 1);
+	assert_whole_steps(HOT_ROWS + 200);
+	assert_whole_steps(6 * HOT_ROWS);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = { test_each_step_counts_once, test_hot_rows_keep_their_bound,
-				       NULL };
+				       test_hot_rows_are_those_of_whole_steps, NULL };
 
 	return direct_main("stats", tests);
 }
