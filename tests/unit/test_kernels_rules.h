@@ -183,13 +183,23 @@ static inline void expected_update(const struct kernel_update *u, float *w, floa
 		*w = limit(*w, u->weight_min, u->weight_max);
 }
 
+/* All sums, for whoever asks for those of the same gradients again and again. */
+static inline void step_sums(struct step *s)
+{
+	s->sums = malloc(ROWS * s->dim * sizeof(*s->sums));
+	for (u32 row = 0; row < ROWS; row++)
+		for (u32 c = 0; c < s->dim; c++)
+			s->sums[row * s->dim + c] = expected_sum(s, &s->groups[row], c);
+}
+
 static inline void expected_column(const struct kernel_update *u, const struct step *s,
 			    const struct kernel_group *group, u32 column, float *w, float *slot)
 {
 	float coef;
 
 	if (!(u->flags & KERNEL_EACH_OCCURRENCE)) {
-		expected_update(u, w, expected_sum(s, group, column), slot);
+		expected_update(u, w, s->sums ? s->sums[group->row * s->dim + column] :
+						expected_sum(s, group, column), slot);
 		return;
 	}
 	for (u64 k = 0; k < group->count; k++) {

@@ -25,6 +25,7 @@ struct step {
 	struct kernel_group groups[ROWS];
 	float *table;
 	float *slots[KERNEL_MAX_SLOTS];
+	float *sums; /* [ROWS][dim], once step_sums() has made them */
 };
 
 static inline void segment_random(struct step *s, u32 i, u64 first, u64 count)
@@ -52,6 +53,7 @@ static inline void step_random(struct step *s, u32 dim, u64 hot)
 	u64 total = 0, at = 0;
 
 	s->dim = dim;
+	s->sums = NULL;
 	s->stride = dim + random_below(5);
 	for (u32 i = 0; i < SEGMENTS; i++) {
 		u64 count = i == 1 ? 0 : 20 + random_below(hot);
@@ -86,6 +88,7 @@ static inline void step_free(struct step *s)
 		free(s->slots[i]);
 	free(s->occ);
 	free(s->table);
+	free(s->sums);
 }
 
 static inline float *copy_rows(const struct step *s, const float *rows)

@@ -12,7 +12,6 @@ static void expect_column(const struct kernel_update *u, const struct step *s, u
 		slot[i] = s->slots[i][at];
 	if (column < s->dim)
 		expected_column(u, s, &s->groups[row], column, &w, slot);
-	/* Each assertion of Check is a message to its parent, and these are millions. */
 	if (!same_float(u->table[at], w))
 		ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u: %a instead of %a",
 			     u->optimizer, u->flags, s->dim, row, column, u->table[at], w);
@@ -54,6 +53,7 @@ START_TEST(test_update_equals_the_rule)
 		struct step s;
 
 		step_random(&s, dim, dim % 16 == 1 ? 600 : 30);
+		step_sums(&s);
 		for (u32 i = 0; i < 3 * KERNEL_OPTIMIZER_COUNT; i++)
 			check_update(ops, &s, i % KERNEL_OPTIMIZER_COUNT,
 				     i < KERNEL_OPTIMIZER_COUNT);
