@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "../../engine/crc32c.h"
 #include "../../engine/model.h"
@@ -52,7 +53,10 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	d->context.table = d->table;
 	d->context.regions = d->regions;
 	d->context.region_count = 4;
-	d->arena = aligned_alloc(64, DIRECT_ARENA);
+	/* Not malloc(), which writes to all of it where MALLOC_PERTURB_ says so. */
+	d->arena = mmap(NULL, DIRECT_ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
+	ck_assert(d->arena != MAP_FAILED);
 	d->table[1].generation = 7;
 	d->regions[1] = (struct region){ .generation = 7, .length = DIRECT_ARENA, .data = d->arena };
 	d->regions[1].rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE;
@@ -73,7 +77,7 @@ static inline void direct_free(struct direct *d)
 	workers_free(d->engine.workers);
 	port_mutex_free(d->engine.lock);
 	free(d->engine.config.registers);
-	free(d->arena);
+	munmap(d->arena, DIRECT_ARENA);
 	free(d);
 }
 
