@@ -105,6 +105,59 @@ START_TEST(test_row_gradient_equals_the_rule)
 }
 END_TEST
 
+/* @plain weighs 1 and is numbered by its gradients, @listed says the same of each occurrence. */
+static void check_plain_sums(const struct kernel_ops *ops, u32 dim,
+			     const struct kernel_segment *plain,
+			     const struct kernel_segment *listed)
+{
+	static const u32 counts[] = { 1, 2, 255, 256, 257, 600 };
+	struct kernel_update u = { .dim = dim, .segment_count = 1 };
+	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
+	float sum[130], want[130];
+	u32 occ[600];
+
+	for (u32 i = 0; i < 600; i++)
+		occ[i] = 2 * i + i % 2;
+	for (u32 i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		u.segments = listed;
+		ops->row_gradient(&u, want, occ, counts[i], scratch);
+		u.segments = plain;
+		ops->row_gradient(&u, sum, occ, counts[i], scratch);
+		if (memcmp(sum, want, dim * sizeof(*sum)))
+			ck_abort_msg("dim %u, %u occurrences, far %d", dim, counts[i], plain->far);
+	}
+	free(scratch);
+}
+
+START_TEST(test_plain_sums_need_no_list)
+{
+	enum { OCCURRENCES = 1200 };
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+	float *coef = malloc(OCCURRENCES * sizeof(*coef));
+	u32 *grad_row = malloc(OCCURRENCES * sizeof(*grad_row));
+
+	for (u32 k = 0; k < OCCURRENCES; k++) {
+		coef[k] = 1.0f;
+		grad_row[k] = k;
+	}
+	for (u32 dim = 1; dim <= 130; dim++) {
+		float *gradients = malloc(OCCURRENCES * dim * sizeof(*gradients));
+		struct kernel_segment plain = { .end = OCCURRENCES, .gradients = gradients,
+						.stride = dim, .far = dim % 2 };
+		struct kernel_segment listed = plain;
+
+		for (u32 i = 0; i < OCCURRENCES * dim; i++)
+			gradients[i] = random_unit();
+		listed.coef = coef;
+		listed.grad_row = grad_row;
+		check_plain_sums(ops, dim, &plain, &listed);
+		free(gradients);
+	}
+	free(coef);
+	free(grad_row);
+}
+END_TEST
+
 /* 255, 256, 257, 512 and 513 occurrences in one replica, then one in the next. */
 START_TEST(test_runs_end_at_256_and_at_replicas)
 {
@@ -328,6 +381,7 @@ int main(void)
 	tcase_set_timeout(tests, 120);
 	add_variant_tests(tests, test_update_equals_the_rule, 1);
 	add_variant_tests(tests, test_row_gradient_equals_the_rule, 1);
+	add_variant_tests(tests, test_plain_sums_need_no_list, 1);
 	tcase_add_test(tests, test_runs_end_at_256_and_at_replicas);
 	add_variant_tests(tests, test_cut_row_equals_whole_row, 1);
 	add_variant_tests(tests, test_lone_negative_zero_is_summed_from_zero, 1);
