@@ -52,7 +52,8 @@ MUTATIONS = [
     Mutation("quantization forgets the limits", QUANTIZE,
              "\tx = vec_clip(x, q->lower, q->upper);\n", ""),
     Mutation("rows that are not there quantized", LOOKUP,
-             "form.quantized && !lookup_is_zero(w, k, form.narrow)", "form.quantized"),
+             "form.quantized && !lookup_is_zero(w, k, form.narrow)", "form.quantized",
+             ("test_kernels_lookup",)),
     Mutation("last duplicate lost", GRADIENT,
              "for (u64 k = 0; k < r->n; k++) {\n\t\tconst float *coef, *g = run_at(r, k, &coef);",
              "for (u64 k = 0; k < r->n - (r->n > 1); k++) {\n"
