@@ -238,29 +238,14 @@ static u64 bytes_touched(const struct partition *p, const struct table *table)
 	return p->group_count * 2 * row * (1 + table->record.slot_count) + p->count * row;
 }
 
-/* The first group of @row or of a later one. */
-static u64 group_from(const struct partition *p, u64 row)
-{
-	u64 low = 0, high = p->group_count;
-
-	while (low < high) {
-		u64 middle = low + (high - low) / 2;
-
-		if (p->groups[middle].row < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* A chunk of the table: the rows that the step did not touch have a gradient of zeros. */
 static void untouched_task(void *arg, u64 task, u32 worker)
 {
 	const struct apply *apply = arg;
 	const struct model *model = apply->model;
 	const struct partition *p = &apply->lane->partition;
-	u64 row = task * apply->most, last = row + apply->most, group = group_from(p, row);
+	u64 row = task * apply->most, last = row + apply->most;
+	u64 group = groups_from(p->groups, 0, p->group_count, row);
 	struct port_fpu fpu;
 
 	(void)worker;

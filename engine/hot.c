@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hot.h"
 #include "kernels/kernels.h"
+#include "partition.h"
 #include "port.h"
 
 #define HOT_HISTOGRAM 256u /* counts from here on share a bin */
@@ -36,34 +37,13 @@ static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 	return b;
 }
 
-/* The first group from @from on of @row or of a later one: it is near, unless the step is large. */
-static u64 group_from(const struct kernel_group *groups, u64 from, u64 count, u64 row)
-{
-	u64 low = from, high, leap = 1;
-
-	for (; low < count && groups[low].row < row; leap *= 2) {
-		from = low + 1;
-		low += leap;
-	}
-	high = low < count ? low : count;
-	while (from < high) {
-		u64 middle = from + (high - from) / 2;
-
-		if (groups[middle].row < row)
-			from = middle + 1;
-		else
-			high = middle;
-	}
-	return from;
-}
-
 /* Adds what the step gave to the rows that are known already. Both ascend. */
 static void add_known(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
 	u64 at = 0;
 
 	for (u32 i = 0; i < hot->count; i++) {
-		at = group_from(groups, at, count, hot->rows[i].row);
+		at = groups_from(groups, at, count, hot->rows[i].row);
 		if (at < count && groups[at].row == hot->rows[i].row)
 			hot->rows[i].count += groups[at].count;
 	}

@@ -70,6 +70,19 @@ struct partition {
 int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
 		   u32 cores);
 
+/**
+ * groups_from() - where rows go on in groups
+ * @groups: [count], rows ascend
+ * @from: no group before it is looked at
+ * @count: of @groups
+ * @row: of the table
+ *
+ * Searches from @from in growing leaps: most who ask do so for rows that ascend.
+ *
+ * Return: the first group of @row or of a later one, @count without any.
+ */
+u64 groups_from(const struct kernel_group *groups, u64 from, u64 count, u64 row);
+
 /* Bytes of each part of struct partition that @count occurrences need. */
 struct partition_needs {
 	u64 items, order, groups, histograms;

@@ -80,6 +80,26 @@ static void end_groups(const struct pass *pass)
 	}
 }
 
+u64 groups_from(const struct kernel_group *groups, u64 from, u64 count, u64 row)
+{
+	u64 low = from, high, leap = 1;
+
+	for (; low < count && groups[low].row < row; leap *= 2) {
+		from = low + 1;
+		low += leap;
+	}
+	high = low < count ? low : count;
+	while (from < high) {
+		u64 middle = from + (high - from) / 2;
+
+		if (groups[middle].row < row)
+			from = middle + 1;
+		else
+			high = middle;
+	}
+	return from;
+}
+
 void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write)
 {
 	struct pass *pass = &s->pass;

@@ -123,8 +123,8 @@ MUTATIONS = [
     Mutation("touched rows updated again", ROWS,
              "p->groups[group].row == row)", "false)"),
     Mutation("chunks of untouched rows overlap", ROWS,
-             "u64 row = task * apply->most, last = row + apply->most, ",
-             "u64 row = task * apply->most, last = row + apply->most + 1, ",
+             "u64 row = task * apply->most, last = row + apply->most;",
+             "u64 row = task * apply->most, last = row + apply->most + 1;",
              ("test_non_lazy",)),
     Mutation("decay after the optimizer", UPDATE,
              """\t\tif (!plain && u->flags & KERNEL_DECAY) \\

@@ -202,7 +202,6 @@ static inline void help_compare(const float *got, size_t elements, size_t table,
 	for (size_t i = 0; i < elements; i++) {
 		float want = help_value(table, array, i, salt);
 
-		/* Check writes to a pipe at each assertion that it passes. */
 		if (memcmp(&got[i], &want, sizeof(want)))
 			ck_abort_msg("table %zu array %zu element %zu: %a, expected %a", table,
 				     array, i, (double)got[i], (double)want);
