@@ -22,7 +22,8 @@ struct buffer {
  * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy; u32 when they are @narrow
  * @repeats: batch_repeats(), where lookups go by it
  * @bag: [outputs + 1] u64, into @rows
- * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity
+ * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity; an update makes
+ *	it where it needs it
  * @weights: [occurrences] f32, when given
  * @scales: [outputs] f32, unless they are all 1
  * @coef: [occurrences] f32, training, unless they are @weights or all 1

@@ -247,17 +247,6 @@ static int need_all(struct model *model, u32 combiner, struct batch_feature *f, 
 	return batch_fit(model, f, &size);
 }
 
-static void number_outputs(struct batch_feature *f)
-{
-	const u64 *bag = f->bag.data;
-	u32 *outputs_of = f->outputs_of.data;
-
-	for (u64 s = 0; s < f->outputs; s++) {
-		for (u64 k = bag[s]; k < bag[s + 1]; k++)
-			outputs_of[k] = (u32)s;
-	}
-}
-
 static u16 copy(const struct model *model, u32 feature, struct batch_feature *f, u64 *offsets,
 		const struct batch_input *in, bool *outside, struct fault *fault)
 {
@@ -316,7 +305,5 @@ u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
 	} else {
 		f->occurrences = f->asked = f->given.id_count;
 	}
-	if (training && !f->identity)
-		number_outputs(f);
 	return 0;
 }

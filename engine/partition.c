@@ -6,13 +6,14 @@
 
 INLINE void collect_range(const struct pass *pass, const struct partition_source *source, u64 first,
 			  u64 last, u32 *counts, const bool wide, const bool narrow,
-			  const bool numbered, const u32 counted)
+			  const bool bags, const u32 counted)
 {
 	const u64 mask = (1ull << pass->bits) - 1;
+	struct numbering numbers = source_numbering(source, first - source->first, bags);
 
 	for (u64 i = first; i < last; i++) {
 		u64 at = i - source->first, row = source_row(pass, source, at, narrow);
-		u64 number = source_number(source, at, numbered);
+		u64 number = numbering_of(&numbers, at, bags);
 
 		if (wide) {
 			pass->to[2 * i] = row;
@@ -28,11 +29,11 @@ INLINE void collect_range(const struct pass *pass, const struct partition_source
 INLINE void collect_some(const struct pass *pass, const struct partition_source *source, u64 first,
 			 u64 last, u32 *counts, const bool wide, const u32 counted)
 {
-	if (source->narrow && source->numbers)
+	if (source->narrow && source->bag)
 		collect_range(pass, source, first, last, counts, wide, true, true, counted);
 	else if (source->narrow)
 		collect_range(pass, source, first, last, counts, wide, true, false, counted);
-	else if (source->numbers)
+	else if (source->bag)
 		collect_range(pass, source, first, last, counts, wide, false, true, counted);
 	else
 		collect_range(pass, source, first, last, counts, wide, false, false, counted);

@@ -16,7 +16,9 @@ struct workers;
  * @first: of its occurrences among all; sources follow each other without gap
  * @count: occurrences
  * @base: number of what stands first in it, of 32 bits
- * @numbers: [count] what to add to @base, NULL: 0, 1 and so on
+ * @bag: [bags + 1], 0 first and @count last: all from @bag[b] up to @bag[b + 1] have the number
+ *	@base + b; NULL: each occurrence has one of its own
+ * @bags: how many
  */
 struct partition_source {
 	const u64 *rows;
@@ -24,7 +26,8 @@ struct partition_source {
 	u64 first;
 	u64 count;
 	u64 base;
-	const u32 *numbers;
+	const u64 *bag;
+	u64 bags;
 };
 
 /**

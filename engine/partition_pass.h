@@ -53,9 +53,44 @@ INLINE u64 source_row(const struct pass *pass, const struct partition_source *so
 	return row == KERNEL_ROW_ZERO ? pass->rows : row;
 }
 
-INLINE u64 source_number(const struct partition_source *source, u64 i, const bool numbered)
+/**
+ * struct numbering - numbers of a source's occurrences, as these ascend
+ * @next: where in the bags the one ends that has @number
+ * @end: that
+ * @number: of the bag, without bags of the first occurrence
+ */
+struct numbering {
+	const u64 *next;
+	u64 end, number;
+};
+
+/* From occurrence @i on: in the last bag that begins at it or before. */
+INLINE struct numbering source_numbering(const struct partition_source *source, u64 i,
+					 const bool bags)
 {
-	return source->base + (numbered ? source->numbers[i] : i);
+	u64 low = 0, high = bags ? source->bags : 0;
+
+	if (!bags)
+		return (struct numbering){ .number = source->base };
+	while (high - low > 1) {
+		u64 middle = low + (high - low) / 2;
+
+		if (source->bag[middle] <= i)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (struct numbering){ source->bag + low + 1, source->bag[low + 1],
+				   source->base + low };
+}
+
+INLINE u64 numbering_of(struct numbering *n, u64 i, const bool bags)
+{
+	if (!bags)
+		return n->number + i;
+	for (; i >= n->end; n->number++)
+		n->end = *++n->next;
+	return n->number;
 }
 
 INLINE u64 item_row(const u64 *items, u64 i, const bool wide)

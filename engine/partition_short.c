@@ -14,19 +14,25 @@ bool short_fits(const struct sorter *s, u32 passes, u64 below)
 	       below <= 1ull << (32 - s->pass.bits);
 }
 
-INLINE u32 digit_of(const struct pass *pass, u32 item)
+/* Bits of a number, out of a loop: compilers read them anew after each item that is written. */
+INLINE u32 number_bits(const struct pass *pass)
 {
-	return item >> (32 - pass->bits);
+	return 32 - pass->bits;
 }
 
-INLINE u32 number_of(const struct pass *pass, u32 item)
+INLINE u32 digit_of(u32 item, const u32 low)
 {
-	return item & ((1u << (32 - pass->bits)) - 1);
+	return item >> low;
 }
 
-INLINE u32 item_of(const struct pass *pass, u32 digit, u32 number)
+INLINE u32 number_of(u32 item, const u32 low)
 {
-	return digit << (32 - pass->bits) | number;
+	return item & ((1u << low) - 1);
+}
+
+INLINE u32 item_of(u32 digit, u32 number, const u32 low)
+{
+	return digit << low | number;
 }
 
 /* Counts or cursors of the first pass, those of the second behind them. */
@@ -59,9 +65,10 @@ static u64 bin_of(const struct pass *pass, const u32 *ends, u64 i)
 
 INLINE void take_range(const struct pass *pass, const struct partition_source *source, u64 first,
 		       u64 last, u32 *starts, const enum short_stage stage, const bool narrow,
-		       const bool numbered)
+		       const bool bags)
 {
-	const u32 bits = pass->bits, mask = (1u << bits) - 1;
+	const u32 bits = pass->bits, mask = (1u << bits) - 1, low = number_bits(pass);
+	struct numbering numbers = source_numbering(source, first - source->first, bags);
 	u32 *to = (u32 *)pass->to;
 
 	for (u64 i = first - source->first; i < last - source->first; i++) {
@@ -69,7 +76,7 @@ INLINE void take_range(const struct pass *pass, const struct partition_source *s
 
 		if (stage == SHORT_PLACE)
 			to[starts[row & mask]++] =
-				item_of(pass, row >> bits, (u32)source_number(source, i, numbered));
+				item_of(row >> bits, (u32)numbering_of(&numbers, i, bags), low);
 		else
 			starts[row & mask]++;
 		if (stage == SHORT_COUNT_BOTH)
@@ -80,13 +87,13 @@ INLINE void take_range(const struct pass *pass, const struct partition_source *s
 INLINE void take_some(const struct pass *pass, const struct partition_source *source, u64 first,
 		      u64 last, u32 *starts, const enum short_stage stage)
 {
-	const bool numbered = stage == SHORT_PLACE && source->numbers;
+	const bool bags = stage == SHORT_PLACE && source->bag;
 
-	if (source->narrow && numbered)
+	if (source->narrow && bags)
 		take_range(pass, source, first, last, starts, stage, true, true);
 	else if (source->narrow)
 		take_range(pass, source, first, last, starts, stage, true, false);
-	else if (numbered)
+	else if (bags)
 		take_range(pass, source, first, last, starts, stage, false, true);
 	else
 		take_range(pass, source, first, last, starts, stage, false, false);
@@ -135,11 +142,12 @@ static void count_again_task(void *arg, u64 slice, u32 worker)
 	const u32 *from = (const u32 *)pass->from;
 	u64 last = slice_at(pass, pass->count, slice + 1);
 	u32 *counts = pass->starts + (slice << pass->bits);
+	const u32 low = number_bits(pass);
 
 	(void)worker;
 	clear(pass, slice, 1);
 	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
-		counts[digit_of(pass, from[i])]++;
+		counts[digit_of(from[i], low)]++;
 }
 
 static void scatter_task(void *arg, u64 slice, u32 worker)
@@ -148,14 +156,15 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 0);
 	u64 i = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
 	u32 *to = (u32 *)pass->to, *starts = pass->starts + (slice << pass->bits);
+	const u32 low = number_bits(pass);
 
 	(void)worker;
 	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
 		for (; i < end; i++)
-			to[starts[digit_of(pass, from[i])]++] =
-				item_of(pass, (u32)digit, number_of(pass, from[i]));
+			to[starts[digit_of(from[i], low)]++] =
+				item_of((u32)digit, number_of(from[i], low), low);
 	}
 }
 
@@ -164,11 +173,12 @@ static u64 group_end(const struct pass *pass, u64 i, u64 last)
 {
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
 	u64 digit = bin_of(pass, ends, i), end = ends[digit] < last ? ends[digit] : last;
+	const u32 low = number_bits(pass);
 
 	if (i == (digit ? ends[digit - 1] : 0))
 		return i;
-	for (u32 before = digit_of(pass, from[i - 1]); i < end; i++)
-		if (digit_of(pass, from[i]) != before)
+	for (u32 before = digit_of(from[i - 1], low); i < end; i++)
+		if (digit_of(from[i], low) != before)
 			return i;
 	return i;
 }
@@ -179,35 +189,45 @@ static void count_groups_task(void *arg, u64 slice, u32 worker)
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
 	u64 last = slice_at(pass, pass->count, slice + 1), groups = 0;
 	u64 i = group_end(pass, slice_at(pass, pass->count, slice), last);
+	const u32 low = number_bits(pass);
 
 	(void)worker;
 	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
 		for (u32 before = ~0u; i < end; i++) {
-			groups += digit_of(pass, from[i]) != before;
-			before = digit_of(pass, from[i]);
+			groups += digit_of(from[i], low) != before;
+			before = digit_of(from[i], low);
 		}
 	}
 	pass->starts[slice] = (u32)groups;
 }
 
-/* Whether a row is a new one is a coin toss in skewed batches: nothing branches on it. */
+/*
+ * Whether a row is a new one is a coin toss in skewed batches: nothing branches on it. Where groups
+ * begin is noted in the items of the first pass, which nobody needs any more, each bin in its place.
+ */
 static struct kernel_group *write_bin(const struct pass *pass, u64 row, u64 i, u64 end,
 				      struct kernel_group *group)
 {
 	const u32 *from = (const u32 *)pass->from;
-	u32 *order = pass->p->order, before = ~0u;
+	u32 *order = pass->p->order, *begins = (u32 *)pass->p->items[0] + i, before = ~0u;
+	const u32 low = number_bits(pass);
+	u64 count = 0;
 
-	for (u64 first = i; i < end; i++) {
-		u32 digit = digit_of(pass, from[i]);
-		bool fresh = digit != before;
+	for (; i < end; i++) {
+		u32 item = from[i], digit = digit_of(item, low);
 
-		group += fresh;
-		first = fresh ? i : first;
+		begins[count] = (u32)i;
+		count += digit != before;
 		before = digit;
-		*group = (struct kernel_group){ row | digit, (u32)first, (u32)(i + 1 - first) };
-		order[i] = number_of(pass, from[i]);
+		order[i] = number_of(item, low);
+	}
+	for (u64 k = 0; k < count; k++) {
+		u32 first = begins[k], next = k + 1 < count ? begins[k + 1] : (u32)end;
+
+		*group++ = (struct kernel_group){ row | digit_of(from[first], low), first,
+						  next - first };
 	}
 	return group;
 }
@@ -218,18 +238,18 @@ static void write_groups_task(void *arg, u64 slice, u32 worker)
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
 	u64 first = slice_at(pass, pass->count, slice);
 	u64 last = slice_at(pass, pass->count, slice + 1), i = group_end(pass, first, last);
-	struct kernel_group *group = pass->p->groups + pass->starts[slice] - 1;
+	struct kernel_group *group = pass->p->groups + pass->starts[slice];
 
 	(void)worker;
 	for (u64 k = first; k < i; k++)
-		pass->p->order[k] = number_of(pass, from[k]);
+		pass->p->order[k] = number_of(from[k], number_bits(pass));
 	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
 		group = write_bin(pass, digit << pass->bits, i, end, group);
 		i = end;
 	}
-	pass->starts[slice] = (u32)(group + 1 - pass->p->groups);
+	pass->starts[slice] = (u32)(group - pass->p->groups);
 }
 
 void short_sort(struct sorter *s)

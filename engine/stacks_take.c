@@ -225,7 +225,7 @@ static int reserve_feature(struct model *model, const struct stack_member *m, bo
 	return 0;
 }
 
-static void place_items(const struct taking *t, bool training)
+static void place_items(const struct taking *t)
 {
 	for (u64 i = 0; i < t->count; i++) {
 		const struct stack_item *item = &t->items[i];
@@ -234,8 +234,6 @@ static void place_items(const struct taking *t, bool training)
 
 		batch_put_row(f, k, item->place & ROW_MASK);
 		((u32 *)f->weights.data)[k] = item->gain;
-		if (training)
-			((u32 *)f->outputs_of.data)[k] = item->sample;
 	}
 }
 
@@ -285,7 +283,7 @@ static u16 take_items(struct command *command, struct taking *t, bool training)
 	}
 	if (status)
 		return status;
-	place_items(t, training);
+	place_items(t);
 	for (u32 i = 0; i < members; i++)
 		end_feature(&stack->members[i]);
 	return 0;

@@ -10,13 +10,28 @@ static u64 draw(u64 below)
 	return (state >> 16 ^ state << 40) % below;
 }
 
-/* Groups ascend, hold every occurrence once, in order, under its own row. */
-static void check(const struct partition *p, const u64 *rows, u64 count)
-{
-	u64 seen = 0, kept = 0;
+static const u64 *sorted_rows;
 
-	for (u64 i = 0; i < count; i++)
-		kept += rows[i] != KERNEL_ROW_ZERO;
+static int by_row(const void *a, const void *b)
+{
+	u64 i = *(const u64 *)a, k = *(const u64 *)b;
+
+	if (sorted_rows[i] != sorted_rows[k])
+		return sorted_rows[i] < sorted_rows[k] ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+/* Groups ascend, and have every occurrence's number under its row, as a plain sort orders them. */
+static void check(const struct partition *p, const u64 *rows, const u32 *numbers, u64 count)
+{
+	u64 *plain = malloc((count + 1) * 8), seen = 0, kept = 0;
+
+	for (u64 i = 0; i < count; i++) {
+		if (rows[i] != KERNEL_ROW_ZERO)
+			plain[kept++] = i;
+	}
+	sorted_rows = rows;
+	qsort(plain, kept, 8, by_row);
 	ck_assert_uint_eq(p->count, kept);
 	for (u64 g = 0; g < p->group_count; g++) {
 		const struct kernel_group *group = &p->groups[g];
@@ -24,15 +39,13 @@ static void check(const struct partition *p, const u64 *rows, u64 count)
 		ck_assert(!g || group[-1].row < group->row);
 		ck_assert_uint_eq(group->first, seen);
 		ck_assert_uint_ge(group->count, 1);
-		for (u64 k = 0; k < group->count; k++) {
-			u32 occurrence = p->order[seen + k];
-
-			ck_assert(!k || p->order[seen + k - 1] < occurrence);
-			ck_assert_uint_eq(rows[occurrence], group->row);
+		for (u64 k = 0; k < group->count; k++, seen++) {
+			ck_assert_uint_eq(rows[plain[seen]], group->row);
+			ck_assert_uint_eq(p->order[seen], numbers[plain[seen]]);
 		}
-		seen += group->count;
 	}
 	ck_assert_uint_eq(seen, kept);
+	free(plain);
 }
 
 /* The same rows in 32 bits, where they have them. */
@@ -48,26 +61,44 @@ static u32 *narrow_of(const u64 *rows, u64 count, u64 limit, bool zeros)
 	return NULL;
 }
 
-/* What a source calls its occurrences, from a base that lies as far below. */
-#define FURTHER 5u
-
-static u32 *numbers_of(u64 count)
+/* Bags of @count occurrences, up to five in most of them, numbered from @base. Return: how many. */
+static u64 draw_bags(u64 *bag, u64 count, u64 base, u32 *numbers)
 {
-	u32 *numbers = malloc((count + 1) * 4);
+	u64 bags = 0, i = 0;
 
-	for (u64 i = 0; i < count; i++)
-		numbers[i] = (u32)i + FURTHER;
-	return numbers;
+	for (bag[0] = 0; i < count || !bags; bag[++bags] = i) {
+		u64 most = draw(6) + (draw(200) ? 0 : count / 7), end = i + most;
+
+		for (; i < count && i < end; i++)
+			numbers[i] = (u32)(base + bags);
+	}
+	return bags;
 }
 
-static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
+/* Some have bags that follow those of others, some a number for each occurrence. */
+static struct partition_source draw_source(const u64 *rows, const u32 *narrow, u64 first, u64 end,
+					   u64 *base, u64 *bag, u32 *numbers)
 {
-	struct partition_source sources[2];
-	struct partition p = { .sources = sources };
-	u64 *rows = malloc((count + 1) * 8), third = count / 3;
-	u32 *narrow, *numbers;
+	struct partition_source source = { .rows = rows + first,
+					   .narrow = narrow ? narrow + first : NULL,
+					   .first = first,
+					   .count = end - first,
+					   .base = *base };
 
-	p.below = draw(4) ? count : 0;
+	if (draw(2)) {
+		source.bag = bag;
+		source.bags = draw_bags(bag, source.count, *base, numbers + first);
+		*base += source.bags;
+		return source;
+	}
+	for (u64 i = first; i < end; i++)
+		numbers[i] = (u32)(*base + i - first);
+	*base += source.count;
+	return source;
+}
+
+static void draw_rows(u64 *rows, u64 count, u64 limit, bool zeros)
+{
 	for (u64 i = 0; i < count; i++) {
 		rows[i] = draw(3) ? draw(limit) : draw(limit < 9 ? limit : 9);
 		if (zeros && !draw(5))
@@ -75,17 +106,27 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	}
 	if (count)
 		rows[count / 2] = limit - 1;
+}
+
+static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
+{
+	struct partition_source sources[2];
+	struct partition p = { .sources = sources };
+	u64 *rows = malloc((count + 1) * 8), *bag = malloc((2 * count + 99) * 2 * 8), base = 0;
+	u32 *narrow, *numbers = malloc((count + 1) * 4);
+
+	draw_rows(rows, count, limit, zeros);
 	narrow = narrow_of(rows, count, limit, zeros);
-	numbers = draw(2) ? numbers_of(count) : NULL;
-	sources[0] = (struct partition_source){ rows, narrow, 0, third, 0, NULL };
-	sources[1] = (struct partition_source){ rows + third, narrow ? narrow + third : NULL, third,
-						count - third, numbers ? third - FURTHER : third,
-						numbers };
+	sources[0] = draw_source(rows, narrow, 0, count / 3, &base, bag, numbers);
+	sources[1] = draw_source(rows, narrow, count / 3, count, &base, bag + 2 * count + 99,
+				 numbers);
+	p.below = draw(4) ? base : 0;
 	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
-	check(&p, rows, count);
+	check(&p, rows, numbers, count);
 	partition_free(&p);
 	free(numbers);
 	free(narrow);
+	free(bag);
 	free(rows);
 }
 
@@ -105,36 +146,32 @@ START_TEST(test_sorts_for_any_size_and_core_count)
 }
 END_TEST
 
-/* Occurrence i has row @row_of(i) and the number @step * i: the same groups, whoever sorts them. */
+/*
+ * Occurrence i has row @row_of(i) and the number @step * i, empty bags between: the same groups,
+ * whoever sorts them.
+ */
 static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of)(u64 i))
 {
 	struct partition_source source;
 	struct partition p = { .below = below, .sources = &source };
-	u64 *rows = malloc(count * 8);
+	u64 *rows = malloc(count * 8), bags = step * (count - 1) + 1;
+	u64 *bag = malloc((bags + 1) * 8);
 	u32 *numbers = malloc(count * 4);
 
 	for (u64 i = 0; i < count; i++) {
 		rows[i] = row_of(i);
 		numbers[i] = (u32)(step * i);
 	}
-	source = (struct partition_source){ rows, NULL, 0, count, 0, numbers };
+	for (u64 b = 0; b <= bags; b++)
+		bag[b] = (b + step - 1) / step;
+	source = (struct partition_source){ rows, NULL, 0, count, 0, bag, bags };
 	for (u32 cores = 1; cores <= 4; cores += 3) {
 		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, cores), 0);
-		ck_assert_uint_eq(p.count, count);
-		for (u64 g = 0, seen = 0; g < p.group_count; seen += p.groups[g++].count) {
-			ck_assert(!g || p.groups[g - 1].row < p.groups[g].row);
-			ck_assert_uint_eq(p.groups[g].first, seen);
-			for (u64 k = 0; k < p.groups[g].count; k++) {
-				u64 number = p.order[seen + k];
-
-				ck_assert(!k || p.order[seen + k - 1] < number);
-				ck_assert_uint_eq(row_of(number / step), p.groups[g].row);
-			}
-			ck_assert(g + 1 < p.group_count || seen + p.groups[g].count == count);
-		}
+		check(&p, rows, numbers, count);
 	}
 	partition_free(&p);
 	free(numbers);
+	free(bag);
 	free(rows);
 }
 
