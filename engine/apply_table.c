@@ -36,33 +36,19 @@ static bool told_by_gradient(struct model *model, u64 number, u32 table)
 	return outputs <= U32_MAX;
 }
 
+/* Where the gradient of each occurrence is, made here; NULL: it has the same number. */
 static const u32 *gradient_rows(const struct batch_feature *f)
-{
-	return f->identity ? NULL : f->outputs_of.data;
-}
-
-static void number_gradients(const struct batch_feature *f)
 {
 	const u64 *bag = f->bag.data;
 	u32 *outputs_of = f->outputs_of.data;
 
+	if (f->identity)
+		return NULL;
 	for (u64 s = 0; s < f->outputs; s++) {
 		for (u64 k = bag[s]; k < bag[s + 1]; k++)
 			outputs_of[k] = (u32)s;
 	}
-}
-
-/* Where the gradient of an occurrence is, if its number does not tell. */
-static void number_all_gradients(struct model *model, u64 number, u32 table)
-{
-	for (u32 r = 0; r < model_replicas(model); r++) {
-		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
-			const struct batch_feature *f = feature_of(model, number, r, i);
-
-			if (model->blob.features[i].table == table && !f->identity)
-				number_gradients(f);
-		}
-	}
+	return outputs_of;
 }
 
 /* The occurrences of a table, in its part of the model's sources. Return: how many parts. */
@@ -98,8 +84,6 @@ static int make_partition(struct model *model, struct partition *p, u64 number, 
 	if (p->step == number && p->table == index)
 		return 0;
 	p->by_gradient = told_by_gradient(model, number, index);
-	if (!p->by_gradient)
-		number_all_gradients(model, number, index);
 	if (partition_make(p, make_sources(model, p, number, index), record->rows,
 			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO,
 			   lane_workers(model, cores), cores))

@@ -68,7 +68,7 @@ struct numbering {
 INLINE struct numbering source_numbering(const struct partition_source *source, u64 i,
 					 const bool bags)
 {
-	u64 low = 0, high = bags ? source->bags : 0;
+	u64 low = 0, high = source->bags;
 
 	if (!bags)
 		return (struct numbering){ .number = source->base };

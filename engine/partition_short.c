@@ -211,7 +211,7 @@ static struct kernel_group *write_bin(const struct pass *pass, u64 row, u64 i, u
 				      struct kernel_group *group)
 {
 	const u32 *from = (const u32 *)pass->from;
-	u32 *order = pass->p->order, *begins = (u32 *)pass->p->items[0] + i, before = ~0u;
+	u32 *order = pass->p->order, *begins = (u32 *)pass->to + i, before = ~0u;
 	const u32 low = number_bits(pass);
 	u64 count = 0;
 
@@ -267,5 +267,6 @@ void short_sort(struct sorter *s)
 	sorter_prefix(pass);
 	sorter_run(s, scatter_task);
 	pass->from = pass->to;
+	pass->to = pass->p->items[0];
 	sorter_groups_by(s, count_groups_task, write_groups_task);
 }

@@ -185,7 +185,7 @@ MUTATIONS = [
              "for (; i >= n->end; n->number++)", "for (; i > n->end; n->number++)",
              ("test_partition",)),
     Mutation("gradients of weighted occurrences not numbered", "engine/apply_table.c",
-             "if (!p->by_gradient)\n\t\tnumber_all", "if (0)\n\t\tnumber_all",
+             "\t\t\toutputs_of[k] = (u32)s;", "\t\t\toutputs_of[k] = 0;",
              ("test_differential",)),
     Mutation("numbers one too large beside a digit", "engine/partition_short.c",
              "below <= 1ull << (32 - s->pass.bits)", "below <= 2ull << (32 - s->pass.bits)",
