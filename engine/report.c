@@ -5,19 +5,24 @@
  */
 #include "internal.h"
 
+static void describe(const struct queue *q, struct embeng_queue_report *report)
+{
+	memset(report, 0, sizeof(*report));
+	report->epoch = q->reported.epoch;
+	report->state = q->state;
+	report->wait = q->wait.what;
+	report->replica = q->wait.replica;
+	report->step = q->wait.step;
+	report->tail = q->tail_seen;
+	report->cq_head = q->cq_head_seen;
+}
+
 static void publish(struct queue *q, u32 epoch)
 {
 	struct embeng_queue_report *shared = &queue_header(q)->report;
 
-	q->reported = (struct embeng_queue_report){
-		.epoch = epoch,
-		.state = q->state,
-		.wait = q->wait.what,
-		.replica = q->wait.replica,
-		.step = q->wait.step,
-		.tail = q->tail_seen,
-		.cq_head = q->cq_head_seen,
-	};
+	describe(q, &q->reported);
+	q->reported.epoch = epoch;
 	embeng_report_begin(&shared->epoch, epoch);
 	EMBENG_STORE_RELEASE(&shared->state, q->reported.state);
 	EMBENG_STORE_RELEASE(&shared->wait, q->reported.wait);
@@ -28,23 +33,18 @@ static void publish(struct queue *q, u32 epoch)
 	embeng_report_end(&shared->epoch, epoch);
 }
 
-/* Whether the report that all of the context were last told together still says it of the queue. */
-static bool is_reported(const struct queue *q)
-{
-	const struct embeng_queue_report *r = &q->reported;
-
-	return r->epoch && r->epoch == q->context->report_epoch && r->state == q->state &&
-	       r->wait == q->wait.what && r->replica == q->wait.replica &&
-	       r->step == q->wait.step && r->tail == q->tail_seen && r->cq_head == q->cq_head_seen;
-}
-
 static bool changed(struct context *c)
 {
 	struct engine *e = c->engine;
+	struct embeng_queue_report now;
 	u32 i;
 
 	for (i = 0; i < e->order_count; i++) {
-		if (e->order[i]->context == c && !is_reported(e->order[i]))
+		if (e->order[i]->context != c)
+			continue;
+		describe(e->order[i], &now);
+		if (now.epoch != c->report_epoch || !now.epoch ||
+		    memcmp(&now, &e->order[i]->reported, sizeof(now)))
 			return true;
 	}
 	return false;

@@ -50,14 +50,13 @@ struct embeng_shape shape_known(const struct feature *f)
 /* What is asked of the output: remembered, or of the model, or nothing (rank 0). */
 static struct output expected(const struct feature *f, const struct output *output)
 {
+	struct embeng_shape known = shape_known(f);
 	struct output want = *output;
-	struct embeng_shape known;
 
-	if (want.rank)
-		return want;
-	known = shape_known(f);
-	want.rank = known.rank;
-	memcpy(want.shape, known.dims, sizeof(want.shape));
+	if (!want.rank) {
+		want.rank = known.rank;
+		memcpy(want.shape, known.dims, sizeof(want.shape));
+	}
 	return want;
 }
 
