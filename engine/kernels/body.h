@@ -13,6 +13,9 @@
 #define UNROLL _Pragma("GCC unroll 8")
 #define LINE_FLOATS 16u /* of a cache line */
 
+/* That most tables have: what is hot is compiled apart for each. */
+#define USUAL_DIMS(X) X(16) X(32) X(64) X(128)
+
 INLINE vec vec_load(const float *p)
 {
 	return *(const vec_memory *)p;

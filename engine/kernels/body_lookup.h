@@ -208,7 +208,7 @@ INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 
 /*
  * By a copy of the work: for all a compiler knows, what is written to @out changes the caller's,
- * and bags of one read it as often as rows. What is not streamed takes longer by a copy.
+ * and bags of one read it as often as rows. What is not streamed takes longer by a copy alone.
  */
 INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last,
 			    const bool narrow)
@@ -218,17 +218,48 @@ INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last
 	lookup_samples(&copy, first, last, (struct lookup_form){ false, false, true, narrow });
 }
 
+/*
+ * Packed rows of a dim that is known while compiling: nothing is read anew or multiplied for each
+ * row, in whose place more rows are fetched. What is streamed takes longer so.
+ */
+INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, const u32 dim,
+			 const struct lookup_form form)
+{
+	struct kernel_bag_work copy = *w;
+
+	copy.dim = dim;
+	copy.stride = dim;
+	copy.out_stride = dim;
+	lookup_samples(&copy, first, last, form);
+}
+
+#define LOOKUP_CASE(DIM) \
+	case DIM: \
+		return lookup_usual(w, first, last, DIM, form);
+
+INLINE void lookup_by_dim(const struct kernel_bag_work *w, u64 first, u64 last,
+			  const struct lookup_form form)
+{
+	const bool packed = w->stride == w->dim && w->out_stride == w->dim;
+
+	switch (packed ? w->dim : 0) {
+	USUAL_DIMS(LOOKUP_CASE)
+	default:
+		return lookup_samples(w, first, last, form);
+	}
+}
+
 INLINE void lookup_rows(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
 {
 	if (w->quantization)
 		lookup_samples(w, first, last,
 			       (struct lookup_form){ w->weights, true, false, narrow });
 	else if (w->weights)
-		lookup_samples(w, first, last, (struct lookup_form){ true, false, false, narrow });
+		lookup_by_dim(w, first, last, (struct lookup_form){ true, false, false, narrow });
 	else if (VEC_STREAMS && w->stream)
 		lookup_streamed(w, first, last, narrow);
 	else
-		lookup_samples(w, first, last, (struct lookup_form){ false, false, false, narrow });
+		lookup_by_dim(w, first, last, (struct lookup_form){ false, false, false, narrow });
 }
 
 static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)

@@ -9,7 +9,6 @@
 	X(SGD, DIM) \
 	X(ADAGRAD, DIM) \
 	X(ADAM, DIM)
-#define ROWS_DIMS(X) X(16) X(32) X(64) X(128)
 
 /**
  * struct rows_call - what one call of these functions has
@@ -121,7 +120,7 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 	}
 #define ROWS_OF_DIM(DIM) ROWS_KINDS(ROWS_COLUMNS, DIM)
 
-ROWS_DIMS(ROWS_OF_DIM)
+USUAL_DIMS(ROWS_OF_DIM)
 
 typedef void (*rows_fn)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			u64 ahead, const u32 *occ, void *scratch);
@@ -132,7 +131,7 @@ typedef void (*rows_fn)(const struct kernel_update *u, const struct kernel_group
 		ROWS_KINDS(ROWS_ENTRY, DIM) \
 	};
 
-ROWS_DIMS(ROWS_TABLE)
+USUAL_DIMS(ROWS_TABLE)
 
 #define ROWS_CASE(DIM) \
 	case DIM: \
@@ -144,7 +143,7 @@ static rows_fn rows_function(const struct kernel_update *u)
 	if (u->flags)
 		return NULL;
 	switch (u->dim) {
-	ROWS_DIMS(ROWS_CASE)
+	USUAL_DIMS(ROWS_CASE)
 	default:
 		return NULL;
 	}

@@ -99,9 +99,8 @@ static void expect_samples(const struct kernel_bag_work *w, u64 first, u64 last)
 	}
 }
 
-static void check_dim(const struct kernel_ops *ops, u32 dim)
+static void check_dim(const struct kernel_ops *ops, u32 dim, u64 stride, u64 out_stride)
 {
-	u64 stride = dim + random_below(9), out_stride = dim + random_below(5);
 	float *table = random_values(ROWS * stride), *zero = calloc(dim, sizeof(*zero));
 	float *out = malloc(SAMPLES * out_stride * sizeof(*out));
 	struct kernel_quantization levels;
@@ -136,8 +135,14 @@ START_TEST(test_lookup_equals_the_rule)
 {
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
-	for (u32 dim = 1; dim <= 130; dim++)
-		check_dim(ops, dim);
+	for (u32 dim = 1; dim <= 130; dim++) {
+		check_dim(ops, dim, dim + random_below(9), dim + random_below(5));
+		check_dim(ops, dim, dim, dim);
+	}
+	for (u32 dim = 16; dim <= 128; dim *= 2) {
+		check_dim(ops, dim, dim + 1, dim);
+		check_dim(ops, dim, dim, dim + 1);
+	}
 }
 END_TEST
 
