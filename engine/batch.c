@@ -195,38 +195,10 @@ u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count
 	return status;
 }
 
-static u16 copy_feature(struct command *command, struct batch_feature *f, u32 index, bool training)
-{
-	const struct embeng_lookup_feature *g = &f->given;
-	struct context *context = command->context;
-	struct view ids = { 0 }, offsets = { 0 }, weights = { 0 }, out = { 0 };
-	struct batch_input in;
-	u16 status = mem_get(command, &g->offsets, EMBENG_REGION_DEVICE_READ, g->offset_width,
-			 EMBENG_FIELD_ROW_OFFSETS, index, &offsets);
-
-	if (!status)
-		status = mem_get(command, &g->ids, EMBENG_REGION_DEVICE_READ, g->id_width,
-			     EMBENG_FIELD_IDS, index, &ids);
-	if (!status)
-		status = mem_get(command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
-			     EMBENG_FIELD_WEIGHTS, index, &weights);
-	if (!status)
-		status = mem_get(command, &g->activations, EMBENG_REGION_DEVICE_WRITE, 4,
-			     EMBENG_FIELD_ACTIVATIONS, index, &out);
-	in = (struct batch_input){ ids.data, offsets.data, weights.data };
-	if (!status && g->form != EMBENG_FORM_PARTITIONED)
-		status = ids_copy(context->model, index, f, &in, training, &command->fault);
-	region_put(context, &out);
-	region_put(context, &weights);
-	region_put(context, &ids);
-	region_put(context, &offsets);
-	return status;
-}
-
 static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index,
 			  bool training)
 {
-	const struct model *model = command->context->model;
+	struct model *model = command->context->model;
 	struct fault *fault = &command->fault;
 	u16 status = check_form(&f->given, index, batch_sequence(model, index, f), fault);
 
@@ -237,11 +209,30 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 	if (!status)
 		status = check_lengths(model, f, index, fault);
 	if (!status)
-		status = copy_feature(command, f, index, training);
-	/* Of the others all is known; what a stack has of these comes later. */
+		status = batch_open(command, f, index);
 	if (!status && f->given.form != EMBENG_FORM_PARTITIONED)
-		scales_make(model, index, f, training);
+		status = ids_fit(model, index, f, training, fault);
+	if (status)
+		batch_close(command->context, f);
 	return status;
+}
+
+/* What is wrong with the first feature that has a mistake, whichever core finds another first. */
+static u16 accept_features(struct command *command, struct batch *batch, bool training)
+{
+	u16 status = 0, copied;
+	u32 good = 0;
+
+	while (good < batch->feature_count) {
+		status = accept_feature(command, &batch->features[good], good, training);
+		if (status)
+			break;
+		good++;
+	}
+	copied = batch_copy(command, batch, good, training);
+	for (u32 i = 0; i < good; i++)
+		batch_close(command->context, &batch->features[i]);
+	return copied ? copied : status;
 }
 
 /* Occurrences of a step are numbered in 32 bits, those of all replicas together. */
@@ -285,8 +276,8 @@ u16 batch_accept(struct command *command, struct batch *batch, bool training)
 	struct stacks *stacks = stacks_of(command, batch, training);
 	u16 status = fetch(command, batch, stacks);
 
-	for (u32 i = 0; !status && i < batch->feature_count; i++)
-		status = accept_feature(command, &batch->features[i], i, training);
+	if (!status)
+		status = accept_features(command, batch, training);
 	if (!status)
 		status = stacks_accept(command, batch, stacks, training);
 	if (!status)

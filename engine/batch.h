@@ -13,6 +13,11 @@ struct buffer {
 	u64 bytes;
 };
 
+/* What a feature names, from before it is copied until all are. */
+struct batch_views {
+	struct view ids, offsets, weights, activations;
+};
+
 /**
  * struct batch_feature - one feature's checked input
  * @given: private copy of the descriptor
@@ -28,6 +33,8 @@ struct buffer {
  * @scales: [outputs] f32, unless they are all 1
  * @coef: [occurrences] f32, training, unless they are @weights or all 1
  * @offsets: [samples + 1] u64, where @bag is made from them
+ * @views: batch_open()
+ * @status: of the copy, 0 or that of @fault
  */
 struct batch_feature {
 	struct embeng_lookup_feature given;
@@ -36,6 +43,9 @@ struct batch_feature {
 	bool weighted, scaled, identity, narrow, repeats;
 	bool placed; /* a stack has it as a member */
 	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
+	struct batch_views views;
+	struct fault fault;
+	u16 status;
 };
 
 /* A stretch of outputs of one feature, so that one call does bounded work. */
@@ -163,13 +173,38 @@ int batch_reserve(struct model *model, struct batch *batch, bool training);
  */
 u16 batch_accept(struct command *command, struct batch *batch, bool training);
 
+/**
+ * batch_open() - what a checked descriptor names
+ * @f: its views; batch_close() them, whatever is returned
+ * @index: of the feature
+ *
+ * Return: 0 or a status with command->fault.
+ */
+u16 batch_open(struct command *command, struct batch_feature *f, u32 index);
+void batch_close(struct context *context, struct batch_feature *f);
+
+/**
+ * batch_copy() - check and copy what the first @count features name
+ * @batch: whose features are open, with memory by ids_fit()
+ * @count: of these
+ * @training: keep what gradients will need
+ *
+ * Return: 0 or the status of the first feature that has a mistake, with command->fault.
+ */
+u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool training);
+
 /* ids.c: one feature's ids, offsets and weights, resolved. */
 struct batch_input {
 	const void *ids, *offsets, *weights;
 };
 
-u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
-	     const struct batch_input *in, bool training, struct fault *fault);
+/* Memory for the copy. */
+u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool training,
+	    struct fault *fault);
+
+/* Into memory that ids_fit() got: touches nothing but @f and @fault. */
+u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+	     const struct batch_input *in, struct fault *fault);
 
 /* Whether [@samples + 1] @offsets run from 0 up to @ids. */
 u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);

@@ -279,21 +279,30 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	return status;
 }
 
-u16 ids_copy(struct model *model, u32 feature, struct batch_feature *f,
-	     const struct batch_input *in, bool training, struct fault *fault)
+u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool training,
+	    struct fault *fault)
 {
 	const struct embeng_record_feature *record = &model->blob.features[feature];
 	const struct table *table = &model->tables[record->table];
 	u64 length = batch_sequence(model, feature, f);
-	bool outside = false;
-	u16 status;
 
-	f->dropped = f->clamped = f->zeroed = 0;
 	f->identity = f->given.form == EMBENG_FORM_DENSE && !length &&
 		      table->record.out_of_range != EMBENG_OUT_OF_RANGE_DROP;
 	if (need_all(model, table->record.combiner, f, length, training))
 		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
 				 f->given.id_count, 0);
+	return 0;
+}
+
+u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+	     const struct batch_input *in, struct fault *fault)
+{
+	const struct table *table = &model->tables[model->blob.features[feature].table];
+	u64 length = batch_sequence(model, feature, f);
+	bool outside = false;
+	u16 status;
+
+	f->dropped = f->clamped = f->zeroed = 0;
 	status = copy(model, feature, f, length ? f->offsets.data : f->bag.data, in, &outside,
 		      fault);
 	if (status)

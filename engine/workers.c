@@ -7,6 +7,7 @@
 #include "device.h"
 
 #define SPIN_NS 10000u
+#define SHARES 16u /* of what is left, a core */
 
 struct worker {
 	struct workers *workers;
@@ -32,13 +33,34 @@ struct workers {
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 
+/*
+ * What follows a task was fetched ahead by it: where there are many, several that follow each other
+ * are taken at once, fewer and fewer, so that all cores end together.
+ */
+static u64 take_tasks(struct workers *w, u64 *first)
+{
+	u64 next = LOAD(&w->next), n;
+
+	do {
+		if (next >= w->tasks)
+			return 0;
+		n = (w->tasks - next) / (SHARES * w->cores);
+		n = n ? n : 1;
+	} while (!__atomic_compare_exchange_n(&w->next, &next, next + n, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
+	*first = next;
+	return n;
+}
+
 static void do_tasks(struct workers *w, u32 worker)
 {
-	u64 task;
+	u64 first, n;
 
-	while ((task = ADD(&w->next, 1)) < w->tasks) {
-		w->fn(w->arg, task, worker);
-		heartbeat_piece(w->engine);
+	while ((n = take_tasks(w, &first))) {
+		for (u64 i = 0; i < n; i++) {
+			w->fn(w->arg, first + i, worker);
+			heartbeat_piece(w->engine);
+		}
 	}
 }
 
