@@ -34,7 +34,8 @@ struct batch_views {
  * @coef: [occurrences] f32, training, unless they are @weights or all 1
  * @offsets: [samples + 1] u64, where @bag is made from them
  * @views: batch_open()
- * @status: of the copy, 0 or that of @fault
+ * @fault: what is wrong, where @status is not 0
+ * @status: of the copy
  */
 struct batch_feature {
 	struct embeng_lookup_feature given;

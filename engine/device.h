@@ -137,6 +137,13 @@ void workers_free(struct workers *workers);
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
 
+/*
+ * workers_run_rows() - workers_run() for tasks of like size, each of which fetches ahead what the
+ * next one begins with: whoever is free takes several that follow each other
+ */
+void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+		      void *arg, u64 tasks, u64 bytes);
+
 /* A core has worked so long. No lock. */
 void busy_core(struct engine *e, u32 core, u64 passed_ns);
 

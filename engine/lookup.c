@@ -79,7 +79,8 @@ u16 lookup_run(struct command *command, const struct batch *batch)
 	u16 status = get_outputs(command, &lookup);
 
 	if (!status)
-		workers_run(engine->workers, lookup_task, &lookup, batch->task_count, batch->bytes);
+		workers_run_rows(engine->workers, lookup_task, &lookup, batch->task_count,
+				 batch->bytes);
 	for (u32 i = 0; i < batch->feature_count; i++)
 		region_put(command->context, &lookup.out[i]);
 	if (status)

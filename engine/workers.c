@@ -7,7 +7,7 @@
 #include "device.h"
 
 #define SPIN_NS 10000u
-#define SHARES 16u /* of what is left, a core */
+#define SHARES 16u /* of what is left of a job in runs, a core */
 
 struct worker {
 	struct workers *workers;
@@ -26,6 +26,7 @@ struct workers {
 	void (*fn)(void *arg, u64 task, u32 worker);
 	void *arg;
 	u64 tasks, next;
+	bool runs;
 	struct worker helpers[]; /* [cores - 1] */
 };
 
@@ -33,10 +34,7 @@ struct workers {
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 
-/*
- * What follows a task was fetched ahead by it: where there are many, several that follow each other
- * are taken at once, fewer and fewer, so that all cores end together.
- */
+/* Runs become shorter and shorter, so that all cores end together. */
 static u64 take_tasks(struct workers *w, u64 *first)
 {
 	u64 next = LOAD(&w->next), n;
@@ -44,7 +42,7 @@ static u64 take_tasks(struct workers *w, u64 *first)
 	do {
 		if (next >= w->tasks)
 			return 0;
-		n = (w->tasks - next) / (SHARES * w->cores);
+		n = w->runs ? (w->tasks - next) / (SHARES * w->cores) : 1;
 		n = n ? n : 1;
 	} while (!__atomic_compare_exchange_n(&w->next, &next, next + n, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_SEQ_CST));
@@ -184,8 +182,8 @@ static void run_together(struct workers *w)
 }
 
 /* Two commands may be accepted at once: the second does its tasks alone. */
-void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
-		 u64 tasks, u64 bytes)
+static void run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+		u64 tasks, u64 bytes, bool runs)
 {
 	u64 task;
 
@@ -194,6 +192,7 @@ void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wo
 		workers->fn = fn;
 		workers->arg = arg;
 		workers->tasks = tasks;
+		workers->runs = runs;
 		run_together(workers);
 		STORE(&workers->taken, 0);
 		return;
@@ -202,4 +201,16 @@ void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wo
 		fn(arg, task, 0);
 		heartbeat_piece(workers->engine);
 	}
+}
+
+void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+		 u64 tasks, u64 bytes)
+{
+	run(workers, fn, arg, tasks, bytes, false);
+}
+
+void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+		      void *arg, u64 tasks, u64 bytes)
+{
+	run(workers, fn, arg, tasks, bytes, true);
 }

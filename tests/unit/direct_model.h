@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small model for tests of the model layer: one table, one feature, plain SGD. */
+/* A small model for tests of the model layer: one table, a feature or several alike, plain SGD. */
 #ifndef EMBENG_TESTS_DIRECT_MODEL_H
 #define EMBENG_TESTS_DIRECT_MODEL_H
 
@@ -27,7 +27,8 @@ static inline void small_blob(const struct small_model *m, struct direct_blob *b
 	memset(b, 0, sizeof(*b));
 	blob_record(b, EMBENG_RECORD_ENGINE, &m->engine, sizeof(m->engine));
 	blob_record(b, EMBENG_RECORD_TABLE, &m->table, sizeof(m->table));
-	blob_record(b, EMBENG_RECORD_FEATURE, &m->feature, sizeof(m->feature));
+	for (u32 f = 0; f < m->engine.feature_count; f++)
+		blob_record(b, EMBENG_RECORD_FEATURE, &m->feature, sizeof(m->feature));
 	blob_seal(b);
 }
 

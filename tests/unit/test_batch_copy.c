@@ -17,19 +17,11 @@ struct wide_lookup {
 
 static struct direct *open_features(void)
 {
-	const struct small_model m = small_model(ROWS, 1);
-	struct embeng_record_engine engine = m.engine;
-	struct direct *d = direct_new(CORES, NULL);
-	struct direct_blob *b = calloc(1, sizeof(*b));
+	struct small_model m = small_model(ROWS, 1);
+	struct direct *d;
 
-	engine.feature_count = FEATURES;
-	blob_record(b, EMBENG_RECORD_ENGINE, &engine, sizeof(engine));
-	blob_record(b, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
-	for (u32 f = 0; f < FEATURES; f++)
-		blob_record(b, EMBENG_RECORD_FEATURE, &m.feature, sizeof(m.feature));
-	blob_seal(b);
-	ck_assert_uint_eq(direct_load(d, b), 0);
-	free(b);
+	m.engine.feature_count = FEATURES;
+	d = small_open(&m, CORES);
 	d->engine.inline_bytes = 0;
 	return d;
 }

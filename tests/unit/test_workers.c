@@ -34,12 +34,15 @@ static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
 	u32 i, j;
 
 	for (j = 0; j < JOBS; j++) {
-		struct job job = {.cores = cores};
+		struct job job = {.cores = cores}, runs = {.cores = cores};
 		u64 tasks = j % TASKS;
 
 		workers_run(workers, task, &job, tasks, bytes);
-		for (i = 0; i < TASKS; i++)
+		workers_run_rows(workers, task, &runs, tasks, bytes);
+		for (i = 0; i < TASKS; i++) {
 			ck_assert_uint_eq(job.done[i], i < tasks);
+			ck_assert_uint_eq(runs.done[i], i < tasks);
+		}
 	}
 }
 
