@@ -197,6 +197,7 @@ u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool tra
 /* ids.c: one feature's ids, offsets and weights, resolved. */
 struct batch_input {
 	const void *ids, *offsets, *weights;
+	bool stream; /* narrow ids past the caches */
 };
 
 /* Memory for the copy. */

@@ -2,10 +2,13 @@
 /* What the features of a LOOKUP are copied from, and their copies: made by all cores, one each. */
 #include "batch.h"
 
+/* Ids of all features: no second cache keeps their copies until they are looked up. */
+#define STREAM_IDS (256u << 10)
+
 struct copying {
 	const struct model *model;
 	struct batch *batch;
-	bool training;
+	bool training, stream;
 };
 
 u16 batch_open(struct command *command, struct batch_feature *f, u32 index)
@@ -41,27 +44,36 @@ static void copy_task(void *arg, u64 number, u32 worker)
 {
 	const struct copying *copying = arg;
 	struct batch_feature *f = &copying->batch->features[number];
-	const struct batch_input in = { f->views.ids.data, f->views.offsets.data,
-					f->views.weights.data };
+	const struct model *model = copying->model;
+	const struct batch_input in = {
+		.ids = f->views.ids.data,
+		.offsets = f->views.offsets.data,
+		.weights = f->views.weights.data,
+		/* A sequence reads them again at once. */
+		.stream = copying->stream && !batch_sequence(model, (u32)number, f),
+	};
 
 	(void)worker;
 	f->status = 0;
 	/* What a stack has of a feature comes later. */
 	if (f->given.form == EMBENG_FORM_PARTITIONED)
 		return;
-	f->status = ids_copy(copying->model, (u32)number, f, &in, &f->fault);
+	f->status = ids_copy(model, (u32)number, f, &in, &f->fault);
 	if (!f->status)
-		scales_make(copying->model, (u32)number, f, copying->training);
+		scales_make(model, (u32)number, f, copying->training);
 }
 
 u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool training)
 {
 	const struct model *model = command->context->model;
-	struct copying copying = { model, batch, training };
-	u64 bytes = 0;
+	struct copying copying = { model, batch, training, false };
+	u64 bytes = 0, ids = 0;
 
-	for (u32 i = 0; i < count; i++)
+	for (u32 i = 0; i < count; i++) {
 		bytes += batch->features[i].views.ids.length;
+		ids += batch->features[i].given.id_count;
+	}
+	copying.stream = ids >= STREAM_IDS;
 	workers_run(model->engine->workers, copy_task, &copying, count, bytes);
 	for (u32 i = 0; i < count; i++) {
 		const struct batch_feature *f = &batch->features[i];

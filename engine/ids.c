@@ -116,7 +116,7 @@ static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 count, u
 }
 
 static u16 copy_narrow(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids,
-		       u32 feature, struct fault *fault)
+		       bool stream, u32 feature, struct fault *fault)
 {
 	u16 status = 0;
 
@@ -127,7 +127,7 @@ static u16 copy_narrow(const struct kernel_ops *kernels, u32 *to, const struct g
 		n = ids->count - at < chunk_rows(1) ? ids->count - at : chunk_rows(1);
 		port_fpu_begin(&fpu);
 		bad = kernels->take_ids(to + at, ids->from + at * ids->width, n, ids->width,
-					ids->limit);
+					ids->limit, stream);
 		port_fpu_end(&fpu);
 		if (bad)
 			status = copy_again(to, ids, at, n, feature, fault);
@@ -265,7 +265,8 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	if (status)
 		return status;
 	if (f->narrow)
-		status = copy_narrow(model->engine->kernels, f->rows.data, &given, feature, fault);
+		status = copy_narrow(model->engine->kernels, f->rows.data, &given, in->stream,
+				     feature, fault);
 	else
 		*outside = copy_wide(f->rows.data, &given);
 	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)

@@ -244,7 +244,7 @@ struct kernel_merge {
  *	@starts[p]; not of paired words. KERNEL_WORDS_AHEAD words behind the last are read
  * @take_ids: copies @count signed ids of @width bytes, 4 or 8, out of memory that others may
  *	write; what is kept of each is what was looked at. Returns whether any is not below
- *	@limit, which is at most 2^32
+ *	@limit, which is at most 2^32. @stream: the copy goes past the caches
  */
 struct kernel_ops {
 	const char *name;
@@ -261,7 +261,7 @@ struct kernel_ops {
 	void (*merge)(struct kernel_merge *m, u64 first, u64 last);
 	void (*tally)(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
 		      u32 *columns);
-	bool (*take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit);
+	bool (*take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream);
 };
 
 /**

@@ -114,6 +114,14 @@ INLINE void vec_words_store_low(u32 *p, vec_words v)
 	*(vec_words_low_memory *)p = __builtin_convertvector(v, vec_words_low);
 }
 
+/* The same past the caches, to where such a vector may stand. */
+INLINE void vec_words_stream_low(u32 *p, vec_words v)
+{
+	__asm__ volatile("vmovntdq %1, %0"
+			 : "=m"(*(vec_words_low_memory *)p)
+			 : "v"(__builtin_convertvector(v, vec_words_low)));
+}
+
 INLINE vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps512_mask(a, b, c, VEC_ALL_LANES, VEC_ROUNDING);

@@ -10,6 +10,7 @@
 /* Rows start like the peer's. */
 #define ROW_LIMIT 0.05f
 #define DEVICE_NAME 128
+#define PLACE 64u /* bytes that inputs begin at a multiple of */
 
 static int add_table(struct embeng_model *model, const struct bench_setup *setup, int table)
 {
@@ -123,54 +124,59 @@ static int open_device(struct bench_engine *b, const struct bench_setup *setup,
 	return err ? err : embeng_info(b->e, &b->device);
 }
 
-/* What one feature has from another is copied once. */
+/* Into one buffer, or where that is NULL only counted. What a feature has from another is there once. */
 struct placing {
-	struct embeng *e;
+	char *buffer;
+	size_t used;
 	const void *last[3];
 	void *placed[3];
 };
 
-static int place(struct placing *p, int kind, const void *from, size_t bytes, void *to)
+static void *place(struct placing *p, int kind, const void *from, size_t bytes)
 {
-	void **target = to;
-
-	if (!from || from == p->last[kind]) {
-		*target = from ? p->placed[kind] : NULL;
-		return 0;
+	if (from && from != p->last[kind]) {
+		p->last[kind] = from;
+		p->placed[kind] = NULL;
+		if (p->buffer)
+			p->placed[kind] = memcpy(p->buffer + p->used, from, bytes);
+		p->used += (bytes + PLACE - 1) / PLACE * PLACE;
 	}
-	*target = embeng_buffer_alloc(p->e, bytes);
-	if (!*target)
-		return -ENOMEM;
-	memcpy(*target, from, bytes);
-	p->last[kind] = from;
-	p->placed[kind] = *target;
-	return 0;
+	return from ? p->placed[kind] : NULL;
 }
 
-static int place_input(struct bench_engine *b, const struct bench_setup *setup)
+static void place_all(struct placing *p, struct bench_engine *b, const struct bench_setup *setup)
 {
 	size_t ids = bench_table_ids(b->workload), bags = bench_bags(b->workload);
-	size_t gradient = bench_elements(b->workload) * sizeof(float);
 	const struct bench_input *from = setup->input;
-	struct placing p = {.e = b->e};
-	int err = 0;
 
-	b->input = (struct bench_input){.type = from->type, .batches = from->batches};
-	for (int k = 0; !err && k < from->batches * b->workload->tables; k++) {
+	for (int k = 0; k < from->batches * b->workload->tables; k++) {
 		int which = k / b->workload->tables, table = k % b->workload->tables;
 		const struct bench_column *source = &from->columns[which][table];
 		struct bench_column *c = &b->input.columns[which][table];
 
-		err = place(&p, 0, source->ids, ids * bench_id_width(from->type), &c->ids);
-		err = err ? err
-			  : place(&p, 1, source->splits, (bags + 1) * sizeof(int64_t), &c->splits);
-		err = err ? err
-			  : place(&p, 2, setup->unweighted ? NULL : source->weights,
-				  ids * sizeof(float), &c->weights);
+		c->ids = place(p, 0, source->ids, ids * bench_id_width(from->type));
+		c->splits = place(p, 1, source->splits, (bags + 1) * sizeof(int64_t));
+		c->weights = place(p, 2, setup->unweighted ? NULL : source->weights,
+				   ids * sizeof(float));
 	}
-	if (!err && setup->optimizer)
-		err = place(&p, 0, from->gradient, gradient, &b->input.gradient);
-	return err;
+	if (setup->optimizer)
+		b->input.gradient = place(p, 0, from->gradient,
+					  bench_elements(b->workload) * sizeof(float));
+}
+
+/* A small buffer for each feature would stand on small pages. */
+static int place_input(struct bench_engine *b, const struct bench_setup *setup)
+{
+	struct placing counted = {0}, p = {0};
+
+	b->input = (struct bench_input){.type = setup->input->type,
+					.batches = setup->input->batches};
+	place_all(&counted, b, setup);
+	p.buffer = embeng_buffer_alloc(b->e, counted.used);
+	if (!p.buffer)
+		return -ENOMEM;
+	place_all(&p, b, setup);
+	return 0;
 }
 
 static int open_and_place(struct bench_engine *b, const struct bench_setup *setup,

@@ -247,7 +247,9 @@ EMBENG_API int embeng_attach(int fd, const struct embeng_model *model, struct em
  *
  * Ids, weights, offsets, gradients and rows that lie wholly inside such a
  * buffer, at a multiple of their element width, are used in place; any other
- * pointer is accepted and copied, which embeng_counters() counts. Thread-safe.
+ * pointer is accepted and copied, which embeng_counters() counts. The soft
+ * device has huge pages for buffers of 2 MiB and more: ids of all features in
+ * one are read faster than out of a small one for each. Thread-safe.
  * Return: zeroed, 4 KiB-aligned memory, or NULL (embeng_last_error()).
  */
 EMBENG_API void *embeng_buffer_alloc(struct embeng *e, size_t bytes);

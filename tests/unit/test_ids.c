@@ -28,19 +28,33 @@ static void put_all(struct given *g, u64 count, u64 limit)
 		put(g, i, (s64)random_below(g->width == 4 && limit > INT32_MAX ? INT32_MAX : limit));
 }
 
-/* What is read may begin at any id, not at a line of the cache. */
-static bool take(const struct kernel_ops *ops, const struct given *g, u64 first, u64 count,
-		 u64 limit, u32 *to)
+/* Nothing before and behind is written. */
+static bool take_to(const struct kernel_ops *ops, const u8 *from, u64 count, u32 width, u64 limit,
+		    u32 *to, bool stream)
 {
 	u64 other = 0;
 	bool bad;
 
-	memset(to, 0xee, (MOST + 1) * sizeof(*to));
-	bad = ops->take_ids(to, g->bytes + first * g->width, count, g->width, limit);
+	memset(to - 1, 0xee, (count + 2) * sizeof(*to));
+	bad = ops->take_ids(to, from, count, width, limit, stream);
 	for (u64 i = 0; i < count; i++)
-		other += to[i] != *(const u32 *)(g->bytes + (first + i) * g->width);
+		other += to[i] != *(const u32 *)(from + i * width);
 	ck_assert_uint_eq(other, 0);
+	ck_assert_uint_eq(to[-1], 0xeeeeeeee);
 	ck_assert_uint_eq(to[count], 0xeeeeeeee);
+	return bad;
+}
+
+/* What is read may begin at any id, not at a line of the cache, and what is written, too. */
+static bool take(const struct kernel_ops *ops, const struct given *g, u64 first, u64 count,
+		 u64 limit)
+{
+	_Alignas(64) u32 to[MOST + 34];
+	const u8 *from = g->bytes + first * g->width;
+	u32 at = 1 + random_below(32);
+	bool bad = take_to(ops, from, count, g->width, limit, to + at, false);
+
+	ck_assert_uint_eq(take_to(ops, from, count, g->width, limit, to + at, true), bad);
 	return bad;
 }
 
@@ -52,20 +66,19 @@ static void one_outside(const struct kernel_ops *ops, struct given *g, u64 first
 {
 	const s64 *outside = g->width == 8 ? outside_of_8 : outside_of_4;
 	u64 cases = g->width == 8 ? 6 : 2;
-	u32 to[MOST + 1];
 
 	for (u64 i = 0; i < cases; i++) {
 		put(g, at, outside[i]);
-		ck_assert(take(ops, g, first, count, limit, to));
+		ck_assert(take(ops, g, first, count, limit));
 	}
 	if (g->width == 8 || limit <= INT32_MAX) {
 		put(g, at, (s64)limit);
-		ck_assert(take(ops, g, first, count, limit, to));
+		ck_assert(take(ops, g, first, count, limit));
 		put(g, at, (s64)limit - 1);
 	} else {
 		put(g, at, 0);
 	}
-	ck_assert(!take(ops, g, first, count, limit, to));
+	ck_assert(!take(ops, g, first, count, limit));
 }
 
 /* Each count up to several lines and some beyond a block, each id of them outside in turn. */
@@ -74,7 +87,6 @@ START_TEST(test_take_ids)
 	static const u64 limits[] = { 1, 10, 1000000, 1ull << 31, U32_MAX };
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 	struct given g;
-	u32 to[MOST + 1];
 
 	if (!ops)
 		return;
@@ -84,7 +96,7 @@ START_TEST(test_take_ids)
 			u64 limit = limits[count % 5], first = random_below(16);
 
 			put_all(&g, first + count, limit);
-			ck_assert(!take(ops, &g, first, count, limit, to));
+			ck_assert(!take(ops, &g, first, count, limit));
 			for (u64 i = 0; i < count; i++)
 				one_outside(ops, &g, first, count, limit, first + i);
 		}
@@ -147,8 +159,9 @@ START_TEST(test_offsets)
 END_TEST
 
 /* Says that one is outside; by then the program has written others. */
-static bool suspects(u32 *to, const void *from, u64 count, u32 width, u64 limit)
+static bool suspects(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream)
 {
+	ck_assert(!stream);
 	ck_assert_ptr_nonnull(from);
 	ck_assert_uint_eq(width, 8);
 	ck_assert_uint_eq(limit, 1000);
@@ -189,6 +202,54 @@ START_TEST(test_ids_that_change_are_taken_as_they_are_read_last)
 }
 END_TEST
 
+static const struct kernel_ops *kernels;
+static bool streamed;
+
+static bool watch(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream)
+{
+	streamed = stream;
+	return kernels->take_ids(to, from, count, width, limit, stream);
+}
+
+/* A lookup of @count ids, copied past the caches or not. */
+static void expect_stream(struct direct *d, u64 step, const s64 *ids, u64 count, bool stream)
+{
+	struct small_lookup l = small_lookup(d, &d->input[0], step, ids, count);
+	const struct batch_feature *f;
+	u64 other = 0;
+
+	streamed = !stream;
+	ck_assert_int_eq(direct_submit(d, l.command), VERDICT_READY);
+	ck_assert(streamed == stream);
+	f = model_part(d->context.model, step, 0)->batch->features;
+	for (u64 i = 0; i < count; i++)
+		other += batch_row(f, i) != (u64)ids[i];
+	ck_assert_uint_eq(other, 0);
+	free(l.command);
+}
+
+START_TEST(test_ids_of_large_batches_go_past_the_caches)
+{
+	struct small_model m = small_model(1000, 1);
+	const u64 count = 256u << 10;
+	struct kernel_ops ops;
+	struct direct *d = small_open(&m, 1);
+	s64 *ids = malloc(count * sizeof(*ids));
+
+	ops = *d->engine.kernels;
+	kernels = d->engine.kernels;
+	ops.take_ids = watch;
+	d->engine.kernels = &ops;
+	random_start();
+	for (u64 i = 0; i < count; i++)
+		ids[i] = (s64)random_below(1000);
+	expect_stream(d, 1, ids, count - 1, false);
+	expect_stream(d, 2, ids, count, true);
+	free(ids);
+	direct_free(d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ids");
@@ -201,6 +262,7 @@ int main(void)
 	tcase_add_loop_test(tests, test_take_ids, 0, variants);
 	tcase_add_test(tests, test_offsets);
 	tcase_add_test(tests, test_ids_that_change_are_taken_as_they_are_read_last);
+	tcase_add_test(tests, test_ids_of_large_batches_go_past_the_caches);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
