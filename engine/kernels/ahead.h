@@ -11,11 +11,14 @@
  * @KERNEL_FETCH_FIRST: into the first
  * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
  *	twice as far ahead; lookup_fetch() says of which features
+ * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST rows at once; lookup_fetch() says of which
+ *	dims
  */
 enum kernel_fetch {
 	KERNEL_FETCH_SECOND,
 	KERNEL_FETCH_FIRST,
 	KERNEL_FETCH_SPLIT,
+	KERNEL_FETCH_BURST,
 };
 
 #define PREFETCH_LOOKUP 48u
@@ -71,6 +74,14 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
 #define SPLIT_LEAST_DIM 33u
 #define SPLIT_MOST_DIM 96u
 
+/*
+ * An instruction that fetches waits for its address to be translated, and those behind it wait to
+ * retire. So many rows' are next to each other that their translations are found at once, where the
+ * additions of a row would stand between any two; a power of 2.
+ */
+#define LOOKUP_BURST 128u
+#define BURST_MOST_DIM 128u /* 64 KiB of rows */
+
 /**
  * lookup_fetch() - where the rows of a feature go that are fetched ahead
  * @wanted: enum kernel_fetch, by who knows the machine
@@ -79,12 +90,15 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
  * @stream: its activations are written past the caches
  *
  * Rows of 3 to 6 lines are split, whichever they are; shorter ones gain nothing by it, and longer
- * ones only out of caches, while nothing streamed waits for the same buffers.
+ * ones only out of caches, while nothing streamed waits for the same buffers. Bursts of rows of
+ * more than 8 lines would fill the second cache.
  *
- * Return: @wanted, or KERNEL_FETCH_SECOND instead of a split.
+ * Return: @wanted, or KERNEL_FETCH_SECOND instead of a split or of bursts.
  */
 static inline u32 lookup_fetch(u32 wanted, u32 dim, bool repeats, bool stream)
 {
+	if (wanted == KERNEL_FETCH_BURST)
+		return dim <= BURST_MOST_DIM ? wanted : KERNEL_FETCH_SECOND;
 	if (wanted != KERNEL_FETCH_SPLIT || (dim >= SPLIT_LEAST_DIM && dim <= SPLIT_MOST_DIM))
 		return wanted;
 	return dim > SPLIT_MOST_DIM && repeats && !stream ? wanted : KERNEL_FETCH_SECOND;

@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bags that a gather adds up; rows that are fetched ahead, and those beyond of a split. */
+/* Bags that a gather adds up; rows that are fetched ahead, at once, and beyond the last. */
 #define MEMORY_POOL 20
 #define MEMORY_AHEAD 64
-#define MEMORY_BEYOND (2 * MEMORY_AHEAD)
+#define MEMORY_BURST 128
+#define MEMORY_BEYOND (MEMORY_AHEAD + MEMORY_BURST)
 
 /**
  * enum memory_fetch - where rows go that a gather fetches ahead
@@ -17,8 +18,9 @@
  * @MEMORY_FIRST: into the first
  * @MEMORY_SPLIT: of rows of 256 and 512 bytes two lines into the first, the rest into the
  *	second, twice as far ahead; others into the second
+ * @MEMORY_BURSTS: into the second, of rows of 64 to 512 bytes MEMORY_BURST at once
  */
-enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_FETCHES };
+enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_BURSTS, MEMORY_FETCHES };
 
 /**
  * struct memory_loops - of one kind of vectors
@@ -28,7 +30,7 @@ enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_FETCHES };
  * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
  *
  * Rows are multiples of 64 bytes; @index has MEMORY_BEYOND more than @count, of which @ahead
- * are fetched, or of a split twice as many.
+ * are fetched, of a split twice as many, and of bursts those of one more.
  */
 struct memory_loops {
 	const char *name;
@@ -41,7 +43,7 @@ struct memory_loops {
 
 const struct memory_loops *memory_loops(void);
 
-/* "second", "first" or "split". */
+/* "second", "first", "split" or "burst". */
 const char *memory_fetch_name(enum memory_fetch fetch);
 
 #endif

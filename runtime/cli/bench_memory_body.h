@@ -74,7 +74,49 @@
 GATHER(second, 0, 1, 2)
 GATHER(first, 0, 1, 3)
 GATHER(split, 2, 2, 2)
+
+/* MEMORY_BURST rows fetched at once: no addition stands between the translations of any two. */
+#define GATHER_BURST(LINES)									   \
+	TARGET static void NAME(gather_##LINES##_burst)(const char *rows, const uint32_t *index,   \
+							size_t count, size_t ahead, char *out)	   \
+	{											   \
+		const size_t bytes = LINES * sizeof(line_t);					   \
+		size_t fetched = 0;								   \
+		for (size_t k = 0, end; k < count; out += bytes) {				   \
+			line_t sum[LINES] = {0};						   \
+			end = count - k < MEMORY_POOL ? count : k + MEMORY_POOL;		   \
+			for (size_t i = 0; fetched < end + ahead && i < MEMORY_BURST; i++)	   \
+				for (size_t v = 0; v < LINES; v++)				   \
+					__builtin_prefetch(rows + index[fetched + i] * bytes +	   \
+							   v * sizeof(line_t), 0, 2);		   \
+			if (fetched < end + ahead)						   \
+				fetched += MEMORY_BURST;					   \
+			for (; k < end; k++)							   \
+				for (size_t v = 0; v < LINES; v++)				   \
+					sum[v] += ((const line_t *)(rows + index[k] * bytes))[v];  \
+			for (size_t v = 0; v < LINES; v++)					   \
+				((line_t *)out)[v] = sum[v];					   \
+		}										   \
+	}
+
+GATHER_BURST(1)
+GATHER_BURST(2)
+GATHER_BURST(4)
+GATHER_BURST(8)
+
+TARGET static void NAME(gather_burst)(const char *rows, size_t row_bytes, const uint32_t *index,
+				      size_t count, size_t ahead, char *out)
+{
+	switch (row_bytes / sizeof(line_t)) {
+	case 1: return NAME(gather_1_burst)(rows, index, count, ahead, out);
+	case 2: return NAME(gather_2_burst)(rows, index, count, ahead, out);
+	case 4: return NAME(gather_4_burst)(rows, index, count, ahead, out);
+	case 8: return NAME(gather_8_burst)(rows, index, count, ahead, out);
+	}
+	NAME(gather_second)(rows, row_bytes, index, count, ahead, out);
+}
 #undef GATHER
+#undef GATHER_BURST
 #undef GATHER_ANY
 #undef GATHER_LINES
 
@@ -110,7 +152,8 @@ TARGET static float NAME(stream)(const char *rows, size_t bytes)
 static const struct memory_loops NAME(loops) = {
 	.gather = {[MEMORY_SECOND] = NAME(gather_second),
 		   [MEMORY_FIRST] = NAME(gather_first),
-		   [MEMORY_SPLIT] = NAME(gather_split)},
+		   [MEMORY_SPLIT] = NAME(gather_split),
+		   [MEMORY_BURSTS] = NAME(gather_burst)},
 	.rmw = NAME(rmw),
 	.stream = NAME(stream),
 	.name = VECTORS};

@@ -96,7 +96,8 @@ static struct prefetch measure(const struct measured *m, const struct kernel_ops
 						{96, KERNEL_FETCH_SECOND},
 						{24, KERNEL_FETCH_FIRST},
 						{32, KERNEL_FETCH_FIRST},
-						{48, KERNEL_FETCH_FIRST}};
+						{48, KERNEL_FETCH_FIRST},
+						{PREFETCH_LOOKUP, KERNEL_FETCH_BURST}};
 	enum { COUNT = sizeof(tried) / sizeof(tried[0]) };
 	uint64_t least[COUNT], state = 1;
 	uint32_t best = USUAL;
@@ -120,9 +121,10 @@ const char *prefetch_cache(uint32_t fetch)
 {
 	static const char *const behind[] = {[KERNEL_FETCH_SECOND] = "",
 					     [KERNEL_FETCH_FIRST] = ":l1",
-					     [KERNEL_FETCH_SPLIT] = ":split"};
+					     [KERNEL_FETCH_SPLIT] = ":split",
+					     [KERNEL_FETCH_BURST] = ":burst"};
 
-	return fetch <= KERNEL_FETCH_SPLIT ? behind[fetch] : NULL;
+	return fetch <= KERNEL_FETCH_BURST ? behind[fetch] : NULL;
 }
 
 struct prefetch prefetch_measured(const struct kernel_ops *kernels)

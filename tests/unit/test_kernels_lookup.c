@@ -111,7 +111,7 @@ static void check_dim(const struct kernel_ops *ops, u32 dim, u64 stride, u64 out
 		struct batch b = batch_random(form & 8);
 		struct kernel_bag_work w = {
 			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (u32)random_below(2),
-			.fetch = random_below(3),
+			.fetch = random_below(4),
 			.rows = b.rows, .narrow = b.narrow, .rows_count = b.bag[SAMPLES],
 			.zero_row = zero, .weights = form & 1 ? b.weights : NULL, .bag = b.bag,
 			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,
@@ -317,7 +317,7 @@ START_TEST(test_rows_fetched_ahead)
 }
 END_TEST
 
-START_TEST(test_a_split_is_for_rows_of_three_to_six_lines)
+START_TEST(test_where_rows_go_by_their_length)
 {
 	const struct {
 		u32 wanted, dim;
@@ -334,6 +334,9 @@ START_TEST(test_a_split_is_for_rows_of_three_to_six_lines)
 		{ KERNEL_FETCH_SPLIT, 97, true, true, KERNEL_FETCH_SECOND },
 		{ KERNEL_FETCH_FIRST, 8, true, true, KERNEL_FETCH_FIRST },
 		{ KERNEL_FETCH_SECOND, 64, true, false, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_BURST, 1, false, false, KERNEL_FETCH_BURST },
+		{ KERNEL_FETCH_BURST, 128, true, true, KERNEL_FETCH_BURST },
+		{ KERNEL_FETCH_BURST, 129, true, false, KERNEL_FETCH_SECOND },
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -363,7 +366,7 @@ int main(void)
 	add_variant_tests(tests, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tests, test_select_by_name);
 	tcase_add_test(tests, test_rows_fetched_ahead);
-	tcase_add_test(tests, test_a_split_is_for_rows_of_three_to_six_lines);
+	tcase_add_test(tests, test_where_rows_go_by_their_length);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
