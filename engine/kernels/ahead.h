@@ -75,9 +75,9 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
 #define SPLIT_MOST_DIM 96u
 
 /*
- * An instruction that fetches waits for its address to be translated, and those behind it wait to
- * retire. So many rows' are next to each other that their translations are found at once, where the
- * additions of a row would stand between any two; a power of 2.
+ * So many rows are fetched with nothing between them, so that their addresses are probably
+ * translated at once: a fetch that waits for its translation seems to hold up what is behind it, and where the
+ * additions of a row stand between any two, few are under way. A power of 2.
  */
 #define LOOKUP_BURST 128u
 #define BURST_MOST_DIM 128u /* 64 KiB of rows */

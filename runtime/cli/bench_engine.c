@@ -124,7 +124,7 @@ static int open_device(struct bench_engine *b, const struct bench_setup *setup,
 	return err ? err : embeng_info(b->e, &b->device);
 }
 
-/* Into one buffer, or where that is NULL only counted. What a feature has from another is there once. */
+/* Into one buffer, or only counted where that is NULL. What features share is there once. */
 struct placing {
 	char *buffer;
 	size_t used;

@@ -76,27 +76,27 @@ GATHER(first, 0, 1, 3)
 GATHER(split, 2, 2, 2)
 
 /* MEMORY_BURST rows fetched at once: no addition stands between the translations of any two. */
-#define GATHER_BURST(LINES)									   \
+#define GATHER_BURST(LINES)                                                                        \
 	TARGET static void NAME(gather_##LINES##_burst)(const char *rows, const uint32_t *index,   \
-							size_t count, size_t ahead, char *out)	   \
-	{											   \
-		const size_t bytes = LINES * sizeof(line_t);					   \
-		size_t fetched = 0;								   \
-		for (size_t k = 0, end; k < count; out += bytes) {				   \
-			line_t sum[LINES] = {0};						   \
-			end = count - k < MEMORY_POOL ? count : k + MEMORY_POOL;		   \
-			for (size_t i = 0; fetched < end + ahead && i < MEMORY_BURST; i++)	   \
-				for (size_t v = 0; v < LINES; v++)				   \
-					__builtin_prefetch(rows + index[fetched + i] * bytes +	   \
-							   v * sizeof(line_t), 0, 2);		   \
-			if (fetched < end + ahead)						   \
-				fetched += MEMORY_BURST;					   \
-			for (; k < end; k++)							   \
-				for (size_t v = 0; v < LINES; v++)				   \
+							size_t count, size_t ahead, char *out)     \
+	{                                                                                          \
+		const size_t bytes = LINES * sizeof(line_t);                                       \
+		size_t fetched = 0;                                                                \
+		for (size_t k = 0, end; k < count; out += bytes) {                                 \
+			line_t sum[LINES] = {0};                                                   \
+			end = count - k < MEMORY_POOL ? count : k + MEMORY_POOL;                   \
+			if (fetched < end + ahead) {                                               \
+				for (size_t i = 0; i < MEMORY_BURST; i++, fetched++)               \
+					for (size_t v = 0; v < LINES; v++)                         \
+						__builtin_prefetch(rows + index[fetched] * bytes + \
+								   v * sizeof(line_t), 0, 2);      \
+			}                                                                          \
+			for (; k < end; k++)                                                       \
+				for (size_t v = 0; v < LINES; v++)                                 \
 					sum[v] += ((const line_t *)(rows + index[k] * bytes))[v];  \
-			for (size_t v = 0; v < LINES; v++)					   \
-				((line_t *)out)[v] = sum[v];					   \
-		}										   \
+			for (size_t v = 0; v < LINES; v++)                                         \
+				((line_t *)out)[v] = sum[v];                                       \
+		}                                                                                  \
 	}
 
 GATHER_BURST(1)

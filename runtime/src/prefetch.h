@@ -24,7 +24,7 @@ struct prefetch {
 	uint32_t fetch;
 };
 
-/* How a device's name says where rows go, behind how many: "", ":l1", ":split", ":burst"; else NULL. */
+/* Where rows go, as a device's name has it behind their number: "" or ":l1", ...; else NULL. */
 const char *prefetch_cache(uint32_t fetch);
 
 /*
