@@ -171,7 +171,7 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 }
 
 static void describe(struct kernel_update *u, const struct table *table, const struct step *step,
-		     u64 optimizer_step, u32 ahead)
+		     u64 optimizer_step, const struct engine_config *config)
 {
 	const struct embeng_record_table *record = &table->record;
 	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
@@ -181,7 +181,8 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 	u->optimizer = table->kernel;
 	u->flags = flags_of(record, step->multiplier);
 	u->dim = record->dim;
-	u->prefetch = prefetch_rows(ahead, PREFETCH_UPDATE, record->dim, table->bytes);
+	u->prefetch = prefetch_rows(config->prefetch, PREFETCH_UPDATE, record->dim, table->bytes);
+	u->fetch = update_fetch(config->fetch, record->dim, record->slot_count);
 	u->stride = record->dim;
 	u->table = (float *)table->data;
 	for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++)
@@ -216,7 +217,7 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	stats_count(model, table, &lane->partition, number);
 	if (table->kernel != U32_MAX) {
 		describe(&apply.update, table, model_step(model, number),
-			 model->optimizer_steps + 1, model->engine->config.prefetch);
+			 model->optimizer_steps + 1, &model->engine->config);
 		apply.update.segment_count =
 			make_segments(model, number, table, lane->partition.by_gradient);
 		apply.update.segments = model->segments + table->first_part;

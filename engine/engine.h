@@ -25,7 +25,7 @@ struct engine;
  *	off, see engine_firmware_minimum()
  * @variant: name of the kernel variant to force, or NULL
  * @prefetch: rows that kernels fetch ahead, 0: what is best or near it on most machines
- * @fetch: where those of lookups go, enum kernel_fetch
+ * @fetch: enum kernel_fetch: how lookups fetch them; updates by update_fetch()
  * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
  *	engine_run()
  */

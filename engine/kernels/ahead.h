@@ -6,13 +6,13 @@
 #include "../types.h"
 
 /**
- * enum kernel_fetch - where rows go that lookups fetch ahead
+ * enum kernel_fetch - where rows go that kernels fetch ahead, updates as update_fetch() says
  * @KERNEL_FETCH_SECOND: into the second cache
  * @KERNEL_FETCH_FIRST: into the first
  * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
  *	twice as far ahead; lookup_fetch() says of which features
- * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST rows at once; lookup_fetch() says of which
- *	dims
+ * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST or UPDATE_BURST rows at once; lookup_fetch()
+ *	says of which dims
  */
 enum kernel_fetch {
 	KERNEL_FETCH_SECOND,
@@ -76,11 +76,14 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
 
 /*
  * So many rows are fetched with nothing between them, so that their addresses are probably
- * translated at once: a fetch that waits for its translation seems to hold up what is behind it, and where the
- * additions of a row stand between any two, few are under way. A power of 2.
+ * translated at once: a fetch that waits for its translation seems to hold up what is behind it,
+ * and where the additions of a row stand between any two, few are under way. Powers of 2.
  */
 #define LOOKUP_BURST 128u
+#define UPDATE_BURST 64u /* each with its slots */
 #define BURST_MOST_DIM 128u /* 64 KiB of rows */
+#define BURST_MOST_SLOTS 3u
+#define BURST_LEAST_FLOATS 128u /* of a row and its slots: fewer leave little between two of them */
 
 /**
  * lookup_fetch() - where the rows of a feature go that are fetched ahead
@@ -108,6 +111,24 @@ static inline u32 lookup_fetch(u32 wanted, u32 dim, bool repeats, bool stream)
 static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
 {
 	return lookup_fetch(wanted, dim, true, false) != lookup_fetch(wanted, dim, false, false);
+}
+
+/**
+ * update_fetch() - how an update fetches rows and slots ahead
+ * @wanted: enum kernel_fetch, as lookup_fetch() takes it
+ * @dim: floats of a row
+ * @slot_count: of the optimizer
+ *
+ * Return: KERNEL_FETCH_BURST where it is wanted, a burst leaves room in the second cache and rows
+ * with their slots are of 8 lines or more (of 4 lines updates took a fifth longer by it); else
+ * KERNEL_FETCH_SECOND: the other ways are lookups' alone.
+ */
+static inline u32 update_fetch(u32 wanted, u32 dim, u32 slot_count)
+{
+	if (wanted == KERNEL_FETCH_BURST && dim <= BURST_MOST_DIM &&
+	    slot_count <= BURST_MOST_SLOTS && (1 + slot_count) * dim >= BURST_LEAST_FLOATS)
+		return KERNEL_FETCH_BURST;
+	return KERNEL_FETCH_SECOND;
 }
 
 #endif

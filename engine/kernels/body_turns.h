@@ -34,6 +34,19 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead, const bool leap)
 }
 
 /*
+ * Rows and slots of UPDATE_BURST groups at once, at the first turn also of those before them. Not of
+ * rows that are taken in leaps: several have a page, and its address is translated once for all.
+ */
+INLINE void rows_burst(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
+		       u64 end, const u32 dim, const u32 slot_count)
+{
+	const u64 next = i + u->prefetch, last = next + UPDATE_BURST;
+
+	for (u64 k = i ? next : 0; k < last && k < end; k++)
+		row_ahead(u, groups[k].row, dim, slot_count);
+}
+
+/*
  * What is fetched u->prefetch groups ahead of the @i-th turn, and twice as far, where @gradients are
  * only looked for: those of a block in any order, an eighth of them late. In time for all took
  * longer. Without @gradients rows and slots alone.
@@ -43,14 +56,18 @@ INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group 
 		       const u32 slot_count, const bool gradients)
 {
 	const u64 near = u->prefetch, left = n + ahead - i;
+	const bool burst = !leap && u->fetch == KERNEL_FETCH_BURST;
 	const struct kernel_group *group;
 
 	if (gradients && near && left > 2 * near)
 		update_far_ahead(u, &groups[i + 2 * near], occ);
-	if (!near || left <= near)
+	if (burst && near && !(i % UPDATE_BURST))
+		rows_burst(u, groups, i, n + ahead, dim, slot_count);
+	if (!near || left <= near || (burst && !gradients))
 		return;
 	group = &groups[turn_ahead(i + near, n, ahead, leap)];
-	row_ahead(u, group->row, dim, slot_count);
+	if (!burst)
+		row_ahead(u, group->row, dim, slot_count);
 	if (gradients)
 		gradient_ahead(u, group, occ, dim);
 }

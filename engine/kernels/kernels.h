@@ -139,6 +139,8 @@ struct kernel_group {
  * @flags: KERNEL_*; a field below counts only with its flag
  * @dim: floats of a row
  * @prefetch: how many groups ahead row, slots and gradient are prefetched; 0 = none
+ * @fetch: KERNEL_FETCH_BURST: rows and slots of UPDATE_BURST groups at once where rows are pages
+ *	apart; else one by one
  * @stride: floats between rows, of the table and of every slot
  * @table: row 0
  * @slots: row 0 of each slot
@@ -161,6 +163,7 @@ struct kernel_update {
 	u32 flags;
 	u32 dim;
 	u32 prefetch;
+	u32 fetch;
 	u64 stride;
 	float *table;
 	float *slots[KERNEL_MAX_SLOTS];

@@ -17,7 +17,7 @@ struct kernel_ops;
 /**
  * struct prefetch - how rows are fetched ahead
  * @rows: so many of them; 0: the engine's own choice
- * @fetch: where those of lookups go, enum kernel_fetch
+ * @fetch: enum kernel_fetch
  */
 struct prefetch {
 	uint32_t rows;

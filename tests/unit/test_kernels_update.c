@@ -247,7 +247,7 @@ END_TEST
 struct turns {
 	u32 dim, apart, occurrences;
 	bool weighted, numbered; /* occurrences have coefficients; rows of gradients that are told */
-	u32 first, second, prefetch;
+	u32 first, second, prefetch, fetch;
 };
 
 struct turns_memory {
@@ -305,10 +305,10 @@ static void turns_compare(const struct turns *t, const struct turns_memory *m)
 			float found = m->table[row * t->dim + c];
 
 			if (found != want)
-				ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead, weighted %d, numbered %d: row %u has %g, not %g",
+				ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead by %u, weighted %d, numbered %d: row %u has %g, not %g",
 					     t->dim, t->first, t->second, t->occurrences, t->apart,
-					     t->prefetch, t->weighted, t->numbered, row, found,
-					     want);
+					     t->prefetch, t->fetch, t->weighted, t->numbered, row,
+					     found, want);
 		}
 	}
 }
@@ -326,7 +326,8 @@ static void check_turns(const struct kernel_ops *ops, const struct turns *t)
 	};
 	struct kernel_update u = { .dim = t->dim, .stride = t->dim, .segments = &segment,
 				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
-				   .prefetch = t->prefetch, .table = m.table };
+				   .prefetch = t->prefetch, .fetch = t->fetch,
+				   .table = m.table };
 
 	ops->update_rows(&u, m.groups, t->first, t->second, m.occ, m.scratch);
 	ops->update_rows(&u, m.groups + t->first, t->second, 0, m.occ, m.scratch);
@@ -365,6 +366,8 @@ START_TEST(test_each_row_has_one_turn)
 			t.first = counts[i / 8];
 			t.second = counts[i % 8];
 			t.prefetch = ahead[k / 2 % 2 + 2 * (k % 2)];
+			check_turns(ops, &t);
+			t.fetch = KERNEL_FETCH_BURST;
 			check_turns(ops, &t);
 		}
 }
