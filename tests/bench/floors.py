@@ -33,6 +33,7 @@ class Case(NamedTuple):
     steps: list
     floors: list
     figures: Callable  # of [step][round] lists of results: {name: value}
+    told: tuple = ()  # names of figures that are no floor's and say what one means
 
 
 # The peer's partitions, M ids a second, where a stream was read at JAX_STREAM bytes a second.
@@ -57,6 +58,10 @@ def median_ms(result):
 def ratio(steps):
     """How many times longer the first step takes than the second."""
     return middle(steps[0], median_ms) / middle(steps[1], median_ms)
+
+
+def limit_ms(result):
+    return result["of_limit"] * median_ms(result)
 
 
 def mean_ms(result):
@@ -104,10 +109,19 @@ def against_torch(workload, op, optimizer, bounds, more=(), extra=None):
 
 
 def two_threads(op, optimizer, bounds):
-    name = f"W1 {op}{' ' + optimizer if optimizer else ''}, two threads over one"
+    """Two threads can gain what the memory has left for a second, and no more: told beside."""
+    case = f"W1 {op}{' ' + optimizer if optimizer else ''}, "
+    name, memory, share = (case + "two threads over one", case + "limits of two over one",
+                           case + "two threads, share of the limit")
+
+    def figures(steps):
+        one, two = steps
+        return {name: ratio(steps), memory: middle(one, limit_ms) / middle(two, limit_ms),
+                share: middle(two, lambda r: r["of_limit"])}
+
     return Case(name, "W1", [Step(False, options("W1", op, optimizer)),
                              Step(False, options("W1", op, optimizer, threads=2))],
-                [Floor(name, *bounds)], lambda steps: {name: ratio(steps)})
+                [Floor(name, *bounds)], figures, (memory, share))
 
 
 LIMIT_LOOKUP = "W1 fwd, share of the gather limit"

@@ -119,7 +119,8 @@ class Judgement(unittest.TestCase):
     """Of steps that only say that they ran, for as long as they are told."""
 
     case = floors.Case("two over one", "", [floors.Step(True, ["W1"]), floors.Step(False, ["x"])],
-                       [floors.Floor("ratio", 2, 3)], lambda steps: {"ratio": floors.ratio(steps)})
+                       [floors.Floor("ratio", 2, 3)],
+                       lambda steps: {"ratio": floors.ratio(steps), "beside": 0.25}, ("beside",))
 
     def measure(self, ours, warnings=()):
         """Exit's verdict and the text; ours takes these ms in turn, the peer always 6."""
@@ -161,6 +162,11 @@ class Judgement(unittest.TestCase):
         self.assertIn("DOES NOT HOLD", said)
         self.assertEqual(said.count("  embeng "), 6)
 
+    def test_what_has_no_floor_is_told_and_never_judged(self):
+        good, said = self.measure([2, 2])
+        self.assertTrue(good)
+        self.assertRegex(said, r"(?m)^beside +0\.250 +told, no floor$")
+
     def test_a_disturbed_run_is_repeated_and_never_sure(self):
         good, said = self.measure([2] * 6, warnings=["busy"])
         self.assertFalse(good)
@@ -196,6 +202,14 @@ class Figures(unittest.TestCase):
         memory = {"table_bytes": 1000, "buffer_bytes": 30, "engine_bytes": 20}
         r = result(1, memory=memory, of_limit=0.7)
         self.assertEqual(floors.train_extra([[r]]), {floors.LIMIT_TRAIN: 0.7, floors.MEMORY: 0.05})
+
+    def test_two_threads_beside_what_memory_gives_to_them(self):
+        case = floors.two_threads("fwd", None, (1.75, 1.95))
+        one, two = result(10, of_limit=0.8), result(6.25, of_limit=0.64)
+        self.assertEqual(case.figures([[[one]], [[two]]]),
+                         {"W1 fwd, two threads over one": 1.6, "W1 fwd, limits of two over one": 2,
+                          "W1 fwd, two threads, share of the limit": 0.64})
+        self.assertEqual({*case.told, case.floors[0].name}, {*case.figures([[[one]], [[two]]])})
 
     def test_partitions_by_the_stream(self):
         limits = {"stream_bytes_per_s": {"median": 2 * floors.JAX_STREAM}}
