@@ -32,8 +32,7 @@ class Case(NamedTuple):
     workload: str  # whose input is written beforehand; "": it draws its own
     steps: list
     floors: list
-    figures: Callable  # of [step][round] lists of results: {name: value}
-    told: tuple = ()  # names of figures that are no floor's and say what one means
+    figures: Callable  # of [step][round] lists of results: {name: value}, more than floors' to tell
 
 
 # The peer's partitions, M ids a second, where a stream was read at JAX_STREAM bytes a second.
@@ -60,8 +59,12 @@ def ratio(steps):
     return middle(steps[0], median_ms) / middle(steps[1], median_ms)
 
 
+def of_limit(result):
+    return result["of_limit"]
+
+
 def limit_ms(result):
-    return result["of_limit"] * median_ms(result)
+    return result["limit_ms"]
 
 
 def mean_ms(result):
@@ -117,11 +120,11 @@ def two_threads(op, optimizer, bounds):
     def figures(steps):
         one, two = steps
         return {name: ratio(steps), memory: middle(one, limit_ms) / middle(two, limit_ms),
-                share: middle(two, lambda r: r["of_limit"])}
+                share: middle(two, of_limit)}
 
     return Case(name, "W1", [Step(False, options("W1", op, optimizer)),
                              Step(False, options("W1", op, optimizer, threads=2))],
-                [Floor(name, *bounds)], figures, (memory, share))
+                [Floor(name, *bounds)], figures)
 
 
 LIMIT_LOOKUP = "W1 fwd, share of the gather limit"
@@ -134,13 +137,13 @@ SMALL = "ring, bag of 20 beyond the engine, us"
 
 
 def lookup_extra(rounds):
-    return {LIMIT_LOOKUP: middle(rounds, lambda r: r["of_limit"]),
+    return {LIMIT_LOOKUP: middle(rounds, of_limit),
             GUARDS: middle(rounds, guarded),
             DIRECT: middle(rounds, lambda r: mean_ms(r) / engine_ms(r))}
 
 
 def train_extra(rounds):
-    return {LIMIT_TRAIN: middle(rounds, lambda r: r["of_limit"]),
+    return {LIMIT_TRAIN: middle(rounds, of_limit),
             MEMORY: middle(rounds, beyond_tables)}
 
 

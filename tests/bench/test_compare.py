@@ -120,7 +120,7 @@ class Judgement(unittest.TestCase):
 
     case = floors.Case("two over one", "", [floors.Step(True, ["W1"]), floors.Step(False, ["x"])],
                        [floors.Floor("ratio", 2, 3)],
-                       lambda steps: {"ratio": floors.ratio(steps), "beside": 0.25}, ("beside",))
+                       lambda steps: {"ratio": floors.ratio(steps), "beside": 0.25})
 
     def measure(self, ours, warnings=()):
         """Exit's verdict and the text; ours takes these ms in turn, the peer always 6."""
@@ -165,7 +165,11 @@ class Judgement(unittest.TestCase):
     def test_what_has_no_floor_is_told_and_never_judged(self):
         good, said = self.measure([2, 2])
         self.assertTrue(good)
-        self.assertRegex(said, r"(?m)^beside +0\.250 +told, no floor$")
+        self.assertRegex(said, r"(?m)^beside +0\.250 +no floor$")
+
+    def test_what_has_no_floor_tells_that_something_ran(self):
+        _, said = self.measure([2] * 6, warnings=["busy"])
+        self.assertRegex(said, r"(?m)^beside +0\.250 +no floor: something else ran$")
 
     def test_a_disturbed_run_is_repeated_and_never_sure(self):
         good, said = self.measure([2] * 6, warnings=["busy"])
@@ -205,11 +209,10 @@ class Figures(unittest.TestCase):
 
     def test_two_threads_beside_what_memory_gives_to_them(self):
         case = floors.two_threads("fwd", None, (1.75, 1.95))
-        one, two = result(10, of_limit=0.8), result(6.25, of_limit=0.64)
+        one, two = result(10, limit_ms=8), result(6.25, limit_ms=4, of_limit=0.64)
         self.assertEqual(case.figures([[[one]], [[two]]]),
                          {"W1 fwd, two threads over one": 1.6, "W1 fwd, limits of two over one": 2,
                           "W1 fwd, two threads, share of the limit": 0.64})
-        self.assertEqual({*case.told, case.floors[0].name}, {*case.figures([[[one]], [[two]]])})
 
     def test_partitions_by_the_stream(self):
         limits = {"stream_bytes_per_s": {"median": 2 * floors.JAX_STREAM}}
