@@ -4,6 +4,7 @@
  *
  * Unstable until its first release. What goes over the rings, once a queue is there, is in
  * embeng_engine.h and is none of the kernel's business.
+ * One file, though long: it is one ioctl interface with one version history.
  *
  * DOC: Extension rules
  *

@@ -4,6 +4,7 @@
  *
  * The same bytes hold for hardware, for the emulator and for the soft device.
  * Unstable until the driver has lived on it.
+ * One file, though long: either side implements all of it, and programs include it whole.
  *
  * DOC: Rules of this header
  *

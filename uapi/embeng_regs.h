@@ -3,6 +3,7 @@
  * embeng: what the driver and the device say to each other.
  *
  * Unstable until the driver has lived on it.
+ * One file, though long: it is one map of registers, whose offsets are checked against each other.
  *
  * DOC: The function
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libembeng: embedding tables that train and serve on an embedding engine.
+ * One file, though long: programs include what the library is as one.
  *
  * DOC: Rules of this interface
  *
