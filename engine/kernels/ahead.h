@@ -80,10 +80,11 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
  * and where the additions of a row stand between any two, few are under way. Powers of 2.
  */
 #define LOOKUP_BURST 128u
-#define UPDATE_BURST 64u /* each with its slots */
+#define UPDATE_BURST 32u /* each with its slots and its gradient */
 #define BURST_MOST_DIM 128u /* 64 KiB of rows */
 #define BURST_MOST_SLOTS 3u
-#define BURST_LEAST_FLOATS 128u /* of a row and its slots: fewer leave little between two of them */
+#define BURST_LEAST_DIM 64u /* of rows that have no slots, and of others with few */
+#define BURST_LEAST_FLOATS 128u /* of shorter rows and their slots */
 
 /**
  * lookup_fetch() - where the rows of a feature go that are fetched ahead
@@ -119,14 +120,15 @@ static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
  * @dim: floats of a row
  * @slot_count: of the optimizer
  *
- * Return: KERNEL_FETCH_BURST where it is wanted, a burst leaves room in the second cache and rows
- * with their slots are of 8 lines or more (of 4 lines updates took a fifth longer by it); else
- * KERNEL_FETCH_SECOND: the other ways are lookups' alone.
+ * Return: KERNEL_FETCH_BURST where it is wanted, a burst leaves room in the second cache and rows are
+ * of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2 took a third longer by it);
+ * else KERNEL_FETCH_SECOND: the other ways are lookups' alone.
  */
 static inline u32 update_fetch(u32 wanted, u32 dim, u32 slot_count)
 {
 	if (wanted == KERNEL_FETCH_BURST && dim <= BURST_MOST_DIM &&
-	    slot_count <= BURST_MOST_SLOTS && (1 + slot_count) * dim >= BURST_LEAST_FLOATS)
+	    slot_count <= BURST_MOST_SLOTS &&
+	    (dim >= BURST_LEAST_DIM || (1 + slot_count) * dim >= BURST_LEAST_FLOATS))
 		return KERNEL_FETCH_BURST;
 	return KERNEL_FETCH_SECOND;
 }

@@ -161,7 +161,8 @@ INLINE struct kernel_segment plain_segment(const struct kernel_update *u)
 {
 	return (struct kernel_segment){ .first = u->segments->first,
 					.gradients = u->segments->gradients,
-					.stride = u->segments->stride };
+					.stride = u->segments->stride,
+					.far = u->segments->far };
 }
 
 static void run_gradient(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,

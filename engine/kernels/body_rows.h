@@ -79,7 +79,8 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 	{ \
 		const struct run r = rows_run(c, k, 1); \
 		const float *coef, *g = run_at(&r, 0, &coef); \
-		run_ahead(&r, 0, 0, DIM); \
+		if (!rows_in_bursts(c->u, DIM, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))) \
+			run_ahead(&r, 0, 0, DIM); \
 		if (r.only->coef) \
 			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true); \
 		else \
@@ -91,8 +92,8 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 		float *sum = kernel_scratch_sum(c->scratch, DIM); \
 		for (u64 i = 0; i < n; i++) { \
 			const struct kernel_group *group = &groups[turn_of(i, n, c->leap)]; \
-			rows_ahead(c->u, groups, i, n, ahead, c->leap, c->occ, DIM, \
-				   0 KERNEL_##KIND##_SLOTS(ONE_MORE), !c->only); \
+			rows_ahead(c->u, groups, i, n, ahead, c->leap, c->occ, c->only, DIM, \
+				   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
 			if (group->count == 1) { \
 				rows_one_##KIND##_##DIM(c, group->row, group->first); \
 				continue; \
@@ -160,7 +161,7 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 	if (rows)
 		return rows(u, groups, n, ahead, occ, scratch);
 	for (u64 i = 0; i < n; i++) {
-		rows_ahead(u, groups, i, n, ahead, leap, occ, u->dim, slot_count, true);
+		rows_ahead(u, groups, i, n, ahead, leap, occ, NULL, u->dim, slot_count);
 		update_group(u, update, &groups[turn_of(i, n, leap)], occ, scratch);
 	}
 }

@@ -243,13 +243,13 @@ INLINE void row_ahead(const struct kernel_update *u, u64 row, const u32 dim, con
 		prefetch_floats(u->slots[i] + at, dim);
 }
 
-/* Of the group's first occurrence. */
+/* Of the group's first occurrence. @only: the segment of all; NULL: to be looked for. */
 INLINE void gradient_ahead(const struct kernel_update *u, const struct kernel_group *group,
-			   const u32 *occ, const u32 dim)
+			   const u32 *occ, const struct kernel_segment *only, const u32 dim)
 {
 	const u32 first = occ[group->first];
 	const struct kernel_segment *s =
-		kernel_find_segment(u->segments, u->segment_count, first);
+		only ? only : kernel_find_segment(u->segments, u->segment_count, first);
 	const float *coef;
 
 	if (s->far)

@@ -344,7 +344,10 @@ START_TEST(test_where_rows_go_by_their_length)
 					   cases[i].stream) == cases[i].fetch, "case %u", i);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 3), KERNEL_FETCH_BURST);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 129, 0), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 127, 0), KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 0), KERNEL_FETCH_BURST);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 0), KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 42, 2), KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 43, 2), KERNEL_FETCH_BURST);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 0), KERNEL_FETCH_BURST);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 1), KERNEL_FETCH_BURST);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 1), KERNEL_FETCH_SECOND);
