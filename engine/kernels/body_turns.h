@@ -9,9 +9,9 @@
 #define TURNS_PAGE_FLOATS 1024u /* of 4 KiB */
 
 /*
- * Whether rows that are fetched one by one are taken by blocks in leaps, not as they ascend. Within a
- * page of each other they come later as they ascend, and sooner where they are further apart; why is
- * not known. That processors fetch what would come next in a page is a guess.
+ * Whether rows that are fetched one by one are taken by blocks in leaps, not as they ascend. Within
+ * a page of each other they come later as they ascend, and sooner where they are further apart; why
+ * is not known. That processors fetch what would come next in a page is a guess.
  */
 INLINE bool turns_leap(const struct kernel_update *u, const struct kernel_group *groups, u64 n)
 {
