@@ -83,8 +83,8 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
 #define UPDATE_BURST 32u /* each with its slots and its gradient */
 #define BURST_MOST_DIM 128u /* 64 KiB of rows */
 #define BURST_MOST_SLOTS 3u
-#define BURST_LEAST_DIM 64u /* of rows that have no slots, and of others with few */
-#define BURST_LEAST_FLOATS 128u /* of shorter rows and their slots */
+#define BURST_LEAST_DIM 64u /* slots or none */
+#define BURST_LEAST_FLOATS 128u /* of a shorter row and its slots */
 
 /**
  * lookup_fetch() - where the rows of a feature go that are fetched ahead

@@ -17,7 +17,8 @@
  *	be looked for
  * @occ: numbers of occurrences, by group
  * @end: how many there are
- * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not
+ * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not. In
+ *	bursts of those alone whose row has several
  * @leap: turns_leap()
  * @scratch: memory to sum in
  */
