@@ -122,16 +122,18 @@ class Judgement(unittest.TestCase):
                        [floors.Floor("ratio", 2, 3)],
                        lambda steps: {"ratio": floors.ratio(steps), "beside": 0.25})
 
-    def measure(self, ours, warnings=()):
+    def measure(self, ours, warnings=(), case=None, clock=None):
         """Exit's verdict and the text; ours takes these ms in turn, the peer always 6."""
+        case = case or self.case
         times, said = iter(ours), []
         with mock.patch.object(compare, "run_peer", lambda a, s: ([result(6)], [])), \
                 mock.patch.object(compare, "run_ours",
                                   lambda a, s, f: ([result(next(times))], list(warnings))), \
                 mock.patch.object(turns, "wait_for_idle", lambda patience: None), \
+                mock.patch.object(compare.time, "monotonic", clock or (lambda: 0)), \
                 mock.patch.object(compare, "say", said.append):
             a = compare.parse(["--rounds", "2"])
-            good = compare.print_table(a, [self.case], compare.measure_all(a, [self.case]))
+            good = compare.print_table(a, [case], compare.measure_all(a, [case]))
         return good, "\n".join(said)
 
     def test_a_floor_that_holds(self):
@@ -177,6 +179,38 @@ class Judgement(unittest.TestCase):
         self.assertIn("NOT SURE", said)
         self.assertEqual(said.count("  warning: busy"), 6)
 
+    def narrow(self, *rooms):
+        """The case, where limits leave these ratios in turn."""
+        rooms = iter(rooms)
+        return self.case._replace(room="room", figures=lambda steps: {
+            "ratio": floors.ratio(steps), "room": next(rooms)})
+
+    def test_attempts_below_whose_floor_the_limits_are_do_not_count(self):
+        good, said = self.measure([4] * 8 + [2.5, 2.5], case=self.narrow(1.5, 1.75, 1.99, 1.9, 2))
+        self.assertTrue(good)
+        self.assertIn("two over one, attempt 5", said)
+        self.assertIn("  room: 1.750, below the floor of 2.000: the attempt does not count", said)
+        self.assertEqual(said.count("does not count"), 4)
+        self.assertRegex(said, r"ratio +2\.400 >= +2\.000 +3\.000  floor holds")
+        self.assertRegex(said, r"(?m)^room +2\.000 +no floor$")
+
+    def test_an_attempt_does_not_count_either_where_it_held(self):
+        good, said = self.measure([2, 2] + [4] * 6, case=self.narrow(1.9, 2.1, 2.1, 2.1))
+        self.assertFalse(good)
+        self.assertEqual(said.count("does not count"), 1)
+        self.assertEqual(said.count("two over one, attempt"), 3)
+        self.assertRegex(said, r"ratio +1\.500 .*DOES NOT HOLD")
+
+    def test_attempts_count_once_patience_is_over(self):
+        seconds = iter([0, 599, 600, 601, 700, 800])
+        good, said = self.measure([4] * 10, case=self.narrow(*[1.5] * 5),
+                                  clock=lambda: next(seconds))
+        self.assertFalse(good)
+        self.assertEqual(said.count("does not count"), 2)
+        self.assertEqual(said.count("after 600 seconds, too: the attempt counts"), 3)
+        self.assertEqual(said.count("two over one, attempt"), 4)
+        self.assertIn("DOES NOT HOLD", said)
+
     def test_processors_that_stay_busy(self):
         with mock.patch.object(turns, "busy_share", lambda: 0.5), \
                 self.assertRaisesRegex(turns.Failed, "still 50% busy"):
@@ -213,6 +247,8 @@ class Figures(unittest.TestCase):
         self.assertEqual(case.figures([[[one]], [[two]]]),
                          {"W1 fwd, two threads over one": 1.6, "W1 fwd, limits of two over one": 2,
                           "W1 fwd, two threads, share of the limit": 0.64})
+        self.assertEqual([case.within_reach({"W1 fwd, limits of two over one": v})
+                          for v in (1.74, 1.75)], [False, True])
 
     def test_partitions_by_the_stream(self):
         limits = {"stream_bytes_per_s": {"median": 2 * floors.JAX_STREAM}}
