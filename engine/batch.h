@@ -208,6 +208,20 @@ u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool trai
 u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, struct fault *fault);
 
+/* Ids of a feature where others may write, and how many rows there are. */
+struct given_ids {
+	const void *from;
+	u64 count, limit;
+	u32 width;
+};
+
+/*
+ * Ids [@first, @last) copied to @to, all below the limit of at most 2^32; what is kept of each is
+ * what was looked at. @stream: past the caches. Return: 0, or a status with the fault of one.
+ */
+u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids, u64 first,
+	     u64 last, bool stream, u32 feature, struct fault *fault);
+
 /* Whether [@samples + 1] @offsets run from 0 up to @ids. */
 u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);
 

@@ -58,19 +58,12 @@ static bool any_outside(const u64 *ids, u64 count, u64 limit)
 	return bad >> 63;
 }
 
-/* What is given of ids, and the rows that there are. */
-struct given_ids {
-	const u8 *from;
-	u64 count, limit;
-	u32 width;
-};
-
 /* How many come next, copied to @to. */
 static u64 copy_block(const struct given_ids *ids, u64 at, u64 *to)
 {
 	u64 left = ids->count - at, n = left < COPY_IDS ? left : COPY_IDS;
 
-	ids_widen(to, ids->from + at * ids->width, n, ids->width);
+	ids_widen(to, (const u8 *)ids->from + at * ids->width, n, ids->width);
 	return n;
 }
 
@@ -105,28 +98,29 @@ static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 count, u
 {
 	u64 block[COPY_IDS];
 
-	for (u64 end = at + count, n; at < end; at += n) {
+	for (u64 end = at + count, n; at < end; at += n, to += n) {
 		n = copy_block(ids, at, block);
+		n = n < end - at ? n : end - at;
 		if (any_outside(block, n, ids->limit))
 			return outside_fault(block, at, ids->limit, feature, fault);
 		for (u64 i = 0; i < n; i++)
-			to[at + i] = (u32)block[i];
+			to[i] = (u32)block[i];
 	}
 	return 0;
 }
 
-static u16 copy_narrow(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids,
-		       bool stream, u32 feature, struct fault *fault)
+u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids, u64 first,
+	     u64 last, bool stream, u32 feature, struct fault *fault)
 {
 	u16 status = 0;
 
-	for (u64 at = 0, n; !status && at < ids->count; at += n) {
+	for (u64 at = first, n; !status && at < last; at += n, to += n) {
 		struct port_fpu fpu;
 		bool bad;
 
-		n = ids->count - at < chunk_rows(1) ? ids->count - at : chunk_rows(1);
+		n = last - at < chunk_rows(1) ? last - at : chunk_rows(1);
 		port_fpu_begin(&fpu);
-		bad = kernels->take_ids(to + at, ids->from + at * ids->width, n, ids->width,
+		bad = kernels->take_ids(to, (const u8 *)ids->from + at * ids->width, n, ids->width,
 					ids->limit, stream);
 		port_fpu_end(&fpu);
 		if (bad)
@@ -265,8 +259,8 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	if (status)
 		return status;
 	if (f->narrow)
-		status = copy_narrow(model->engine->kernels, f->rows.data, &given, in->stream,
-				     feature, fault);
+		status = ids_take(model->engine->kernels, f->rows.data, &given, 0, ids, in->stream,
+				  feature, fault);
 	else
 		*outside = copy_wide(f->rows.data, &given);
 	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)

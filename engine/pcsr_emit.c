@@ -160,25 +160,28 @@ static const u32 there[2 * PCSR_ALIGN] = {
 	U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX,
 };
 
-/* And padding behind them, without a branch for each; as much of @from may be read. */
-static inline void copy_padded(u32 *to, const u32 *from, u64 count, const u32 *padding)
+INLINE void copy_block(u32 *to, const u32 *from, const u32 *padding, block mask)
 {
+	*(block *)to = (*(const block *)from & mask) | (*(const block *)padding & ~mask);
+}
+
+/* Padding behind them, without a branch for each; as much of the items may be read. */
+static void copy_few(struct writer *w, u64 from, u64 count)
+{
+	const struct pcsr_job *job = w->job;
+	const u32 *tokens = job->tokens + from, *samples = job->samples + from;
+	const u32 *gains = job->gains + from, *pad_gains = w->pad_gains;
+	u32 *to_tokens = job->out_tokens + w->at, *to_samples = job->out_samples + w->at;
+	u32 *to_gains = job->out_gains + w->at;
+
 	for (u64 i = 0; i < count; i += PCSR_ALIGN) {
 		u64 left = count - i < PCSR_ALIGN ? count - i : PCSR_ALIGN;
 		block mask = *(const block *)(there + PCSR_ALIGN - left);
 
-		*(block *)(to + i) = (*(const block *)(from + i) & mask) |
-				     (*(const block *)padding & ~mask);
+		copy_block(to_tokens + i, tokens + i, pad_ids, mask);
+		copy_block(to_samples + i, samples + i, pad_ids, mask);
+		copy_block(to_gains + i, gains + i, pad_gains, mask);
 	}
-}
-
-static void copy_few(struct writer *w, u64 from, u64 count)
-{
-	const struct pcsr_job *job = w->job;
-
-	copy_padded(job->out_tokens + w->at, job->tokens + from, count, pad_ids);
-	copy_padded(job->out_samples + w->at, job->samples + from, count, pad_ids);
-	copy_padded(job->out_gains + w->at, job->gains + from, count, w->pad_gains);
 	w->padded = w->at + pcsr_aligned(count);
 	w->at += count;
 }

@@ -55,17 +55,28 @@ static bool stands_alone(const struct pcsr_feature *f)
 }
 
 /* Whether so many numbers from @first on are their own places; below 2^32 where they are narrow. */
-static bool are_places(const void *given, u64 first, u64 count, u32 width)
+static bool are_places_narrow(const u32 *given, u32 first, u32 count)
 {
-	const u32 *narrow = (const u32 *)given + first;
-	const u64 *wide = (const u64 *)given + first;
+	u32 other = 0;
+
+	for (u32 i = 0; i < count; i++)
+		other |= given[i] ^ (first + i);
+	return !other;
+}
+
+static bool are_places_wide(const u64 *given, u64 first, u32 count)
+{
 	u64 other = 0;
 
-	for (u64 i = 0; width == 4 && i < count; i++)
-		other |= narrow[i] ^ (u32)(first + i);
-	for (u64 i = 0; width == 8 && i < count; i++)
-		other |= wide[i] ^ (first + i);
+	for (u32 i = 0; i < count; i++)
+		other |= given[i] ^ (first + i);
 	return !other;
+}
+
+static bool are_places(const void *given, u64 first, u32 count, u32 width)
+{
+	return width == 4 ? are_places_narrow((const u32 *)given + first, (u32)first, count) :
+			    are_places_wide((const u64 *)given + first, first, count);
 }
 
 /* Of CSR or COO: each sample has one id, as of DENSE. */
@@ -77,7 +88,7 @@ static bool one_each(const struct embeng_partition_feature *g, const void *given
 		return false;
 	for (u64 first = 0, length; first < count; first += length) {
 		length = count - first < BLOCK ? count - first : BLOCK;
-		if (!are_places(given, first, length, g->offset_width))
+		if (!are_places(given, first, (u32)length, g->offset_width))
 			return false;
 	}
 	return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Ids of one core of the device as words of token, row and gain, by partition or by the first
- * digit of all of the key: one pass makes keys of the ids and counts, another puts the words
+ * digit of all of the key: ids are copied, keys made of the copies and counted, then words put
  * where they belong.
  */
 #include "pcsr.h"
@@ -47,13 +47,19 @@ static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature
 	return k;
 }
 
-INLINE u32 key_of(const struct keys *k, u32 id, const bool power)
+/* In place: of ids that are checked. */
+INLINE void make_keys(u32 *keys, u64 count, const struct keys *keys_of, const bool power)
 {
-	u32 part = power ? (id + k->rotation) & (k->cores - 1) :
-			   (u32)(((u64)id + k->rotation) % k->cores);
-	u32 token = (power ? id >> k->core_bits : id / k->cores) + k->first_token;
+	const struct keys k = *keys_of; /* so that stores change none of it */
 
-	return part << k->token_bits | token;
+	for (u64 i = 0; i < count; i++) {
+		u32 id = keys[i];
+		u32 part = power ? (id + k.rotation) & (k.cores - 1) :
+				   (u32)(((u64)id + k.rotation) % k.cores);
+		u32 token = (power ? id >> k.core_bits : id / k.cores) + k.first_token;
+
+		keys[i] = part << k.token_bits | token;
+	}
 }
 
 INLINE u32 digit_of(u32 key, const struct pcsr_digit *digit)
@@ -61,59 +67,48 @@ INLINE u32 digit_of(u32 key, const struct pcsr_digit *digit)
 	return key >> digit->shift & ((1u << digit->bits) - 1);
 }
 
-static u16 bad_id(struct pcsr_core *core, u32 feature, u64 first, s64 id, u64 rows)
+INLINE void count_so_many(const u32 *keys, u64 count, const struct keys *k, const u32 passes)
 {
-	return fault_set(&core->fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, first, (u64)id,
-			 rows);
+	struct pcsr_digit digits[PCSR_PASSES_MAX];
+	u32 *restrict counts = k->counts;
+
+	memcpy(digits, k->digits, passes * sizeof(*digits));
+	for (u64 i = 0; i < count; i++) {
+		for (u32 d = 0; d < passes; d++)
+			counts[(d << PCSR_DIGIT_MAX) + digit_of(keys[i], &digits[d])]++;
+	}
+}
+
+static void count_keys(const u32 *keys, u64 count, const struct keys *k, u32 passes)
+{
+	switch (passes) {
+	case 1: return count_so_many(keys, count, k, 1);
+	case 2: return count_so_many(keys, count, k, 2);
+	case 3: return count_so_many(keys, count, k, 3);
+	}
+	count_so_many(keys, count, k, passes);
 }
 
 /* Each id is read from shared memory once; what is checked is what is used. */
-INLINE u16 make_keys(struct pcsr_core *core, const struct share *share, u32 feature,
-		     const struct keys *k, const bool wide, const bool power, const u32 passes)
+static u16 keys_of_share(struct pcsr_job *job, u32 core, u32 feature, const struct share *share,
+			 const struct pcsr_words *words)
 {
-	const volatile s64 *given64 = (const s64 *)share->f->ids_view.data;
-	const volatile s32 *given32 = (const s32 *)share->f->ids_view.data;
-	u32 *restrict keys = share->keys, *restrict counts = k->counts;
-	struct pcsr_digit digits[PCSR_PASSES_MAX];
-	u64 rows = share->f->given->rows;
+	const struct embeng_partition_feature *g = share->f->given;
+	const struct given_ids ids = { share->f->ids_view.data, g->id_count, g->rows,
+				       g->id_width };
+	const struct keys k = keys_of(job, share->f, words);
+	u64 count = share->last - share->first;
+	u16 status = ids_take(job->engine->kernels, share->keys, &ids, share->first, share->last,
+			      false, feature, &job->cores[core].fault);
 
-	memcpy(digits, k->digits, passes * sizeof(*digits));
-	for (u64 i = share->first; i < share->last; i++) {
-		s64 id = wide ? given64[i] : given32[i];
-		u32 key;
-
-		if (__builtin_expect((u64)id >= rows, 0))
-			return bad_id(core, feature, i, id, rows);
-		key = key_of(k, (u32)id, power);
-		for (u32 d = 0; d < passes; d++)
-			counts[(d << PCSR_DIGIT_MAX) + digit_of(key, &digits[d])]++;
-		keys[i - share->first] = key;
-	}
+	if (status)
+		return status;
+	if (k.power)
+		make_keys(share->keys, count, &k, true);
+	else
+		make_keys(share->keys, count, &k, false);
+	count_keys(share->keys, count, &k, job->passes);
 	return 0;
-}
-
-INLINE u16 make_so_many(struct pcsr_core *core, const struct share *share, u32 feature,
-			const struct keys *k, const u32 passes)
-{
-	if (share->f->given->id_width == 8)
-		return k->power ? make_keys(core, share, feature, k, true, true, passes) :
-				  make_keys(core, share, feature, k, true, false, passes);
-	return k->power ? make_keys(core, share, feature, k, false, true, passes) :
-			  make_keys(core, share, feature, k, false, false, passes);
-}
-
-static u16 make_keys_of(struct pcsr_job *job, u32 core, u32 feature, const struct share *share,
-			const struct pcsr_words *words)
-{
-	struct keys k = keys_of(job, share->f, words);
-	struct pcsr_core *c = &job->cores[core];
-
-	switch (job->passes) {
-	case 1: return make_so_many(c, share, feature, &k, 1);
-	case 2: return make_so_many(c, share, feature, &k, 2);
-	case 3: return make_so_many(c, share, feature, &k, 3);
-	}
-	return make_so_many(c, share, feature, &k, job->passes);
 }
 
 INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_words form)
@@ -236,7 +231,7 @@ static u16 count_all(struct pcsr_job *job, u32 core, const struct pcsr_words *wo
 	for (u32 i = 0; !status && i < job->given->feature_count; i++) {
 		struct share s = share_of(job, core, i, keys);
 
-		status = make_keys_of(job, core, i, &s, words);
+		status = keys_of_share(job, core, i, &s, words);
 		keys += s.last - s.first;
 	}
 	return status;

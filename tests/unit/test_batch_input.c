@@ -212,6 +212,9 @@ START_TEST(test_ragged_refused)
 	ASSERT_REFUSED(splits(0, 6, S(0), 0), EINVAL, "bag", "row_splits");
 	ASSERT_REFUSED(splits(0, 6, S(1, 6), 2), EINVAL, "row_splits[0] is 1");
 	ASSERT_REFUSED(splits(0, 6, S(0, 4, 3, 6), 4), EINVAL, "row_splits[2]", "4 to 3");
+	ASSERT_REFUSED(splits(0, 6, S(0, -1, 6), 3), EINVAL, "row_splits[1]", "0 to -1");
+	ASSERT_REFUSED(splits(0, 6, S(0, INT64_MAX, INT64_MIN + 7, 6), 4), EINVAL, "row_splits[2]",
+		       "9223372036854775807 to -9223372036854775801");
 	ASSERT_REFUSED(splits(0, 6, S(0, 5), 2), EINVAL, "row_splits[1] 5", "6 ids");
 	ASSERT_REFUSED(splits(0, 6, S(0, 7), 2), EINVAL, "row_splits[1] 7", "6 ids");
 	handle_free(&h);
