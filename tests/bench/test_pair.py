@@ -7,6 +7,7 @@ usage: test_pair.py EMBENG-COMMAND
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,8 +32,22 @@ print(json.dumps({"results": ms and [
 """
 
 
-def run(*arguments):
-    return subprocess.run([PAIR, "--busy", *arguments], capture_output=True, text=True)
+# A repository whose command takes, in the n-th revision, n milliseconds.
+PROJECT = """project('embeng')
+subdir('runtime')
+"""
+RUNTIME = """custom_target('embeng', input: 'stand_in', output: 'embeng',
+  command: ['install', '-m', '755', '@INPUT@', '@OUTPUT@'])
+"""
+REVISION = """#!/usr/bin/env python3
+import json
+print(json.dumps({"results": [{"workload": "W1", "op": "fwd", "optimizer": None,
+                               "step_ms": {"median": %d}, "stage_ms": {}}]}))
+"""
+
+
+def run(*arguments, command=PAIR):
+    return subprocess.run([command, "--busy", *arguments], capture_output=True, text=True)
 
 
 class Pair(unittest.TestCase):
@@ -110,6 +125,68 @@ class Pair(unittest.TestCase):
             self.assertEqual((least, most, rounds), (middle, middle, 1))
             self.assertEqual(faster, middle < 1)
             self.assertAlmostEqual(second / first, middle, delta=0.2 * middle)
+
+
+class Revisions(unittest.TestCase):
+    """In a repository of two commits that has a copy of the script."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.bench = os.path.join(self.folder, "tests", "bench")
+        os.makedirs(self.bench)
+        for name in ("pair", "builds.py", "turns.py"):
+            shutil.copy(os.path.join(HERE, name), self.bench)
+        self.write("meson.build", PROJECT)
+        self.write("runtime/meson.build", RUNTIME)
+        self.git("init", "-q")
+        for n in (1, 2):
+            self.write("runtime/stand_in", REVISION % n)
+            self.git("add", "meson.build", "runtime")
+            self.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", str(n))
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-C", self.folder, *arguments], check=True,
+                              capture_output=True, text=True).stdout
+
+    def pair(self, *arguments):
+        return run(*arguments, "--rounds", "1", command=os.path.join(self.bench, "pair"))
+
+    def test_revisions_are_built(self):
+        self.write("runtime/stand_in", "what is not committed")
+        done = self.pair("HEAD~", "HEAD")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"building HEAD~, {self.git('rev-parse', 'HEAD~')[:12]}\n", done.stdout)
+        self.assertRegex(done.stdout, r"W1 fwd +1\.0000 +2\.0000 ms +2\.000")
+        self.assertEqual(self.git("worktree", "list").count("\n"), 1)
+
+    def test_one_revision_is_built_once(self):
+        done = self.pair("HEAD", "HEAD")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout.count("building"), 1)
+        self.assertRegex(done.stdout, r"W1 fwd +2\.0000 +2\.0000 ms")
+
+    def test_a_folder_goes_before_a_revision(self):
+        os.makedirs(os.path.join(self.folder, "HEAD"))
+        done = subprocess.run([os.path.join(self.bench, "pair"), "--busy", "HEAD", "HEAD"],
+                              capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pair: HEAD/runtime/embeng: No such file", done.stderr)
+
+    def test_a_revision_that_does_not_build(self):
+        self.write("meson.build", "frob")
+        self.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", "3")
+        done = self.pair("HEAD~", "HEAD")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pair: meson setup", done.stderr)
+        self.assertIn("ERROR", done.stderr)
 
 
 if __name__ == "__main__":
