@@ -119,10 +119,10 @@ struct origin {
 	bool attached;
 };
 
-/* Filling them takes longer than measuring. */
+/* Enough for it to matter how rows are fetched. */
 static bool is_large(const struct embeng_model *model)
 {
-	uint64_t left = PREFETCH_LARGE_FLOATS;
+	uint64_t left = PREFETCH_WORTH_FLOATS;
 
 	for (size_t t = 0; t < model->table_count; t++) {
 		const struct table *table = &model->tables[t];

@@ -8,7 +8,7 @@
 #include "port.h"
 
 #define DIM 64u
-#define TABLE_ROWS (PREFETCH_LARGE_FLOATS / DIM)
+#define TABLE_ROWS (PREFETCH_TABLE_FLOATS / DIM)
 #define IDS 32768u
 #define BAG 16u
 #define SAMPLES (IDS / BAG)

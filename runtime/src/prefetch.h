@@ -9,10 +9,16 @@
 struct kernel_ops;
 
 /*
- * Tables of so many floats are worth a measurement, which takes as many. Out of a quarter of them
- * half of the rows come from a third cache of 32 MiB, and the choice from noise.
+ * Tables of so many floats are worth a measurement: 32 MiB, up to which third caches hold most of
+ * the rows and the ways differ by little. Filling as many takes a part of what measuring does.
  */
-#define PREFETCH_LARGE_FLOATS ((uint64_t)64 << 20)
+#define PREFETCH_WORTH_FLOATS ((uint64_t)8 << 20)
+
+/*
+ * What is measured with is larger: out of 64 MiB half of the rows come from a third cache of 32,
+ * and the choice from noise.
+ */
+#define PREFETCH_TABLE_FLOATS ((uint64_t)64 << 20)
 
 /**
  * struct prefetch - how rows are fetched ahead
