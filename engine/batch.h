@@ -211,7 +211,7 @@ u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
 /* Ids of a feature where others may write, and how many rows there are. */
 struct given_ids {
 	const void *from;
-	u64 count, limit;
+	u64 limit;
 	u32 width;
 };
 

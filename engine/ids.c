@@ -3,18 +3,9 @@
  * Ids and offsets go into private memory first; all checks look at that copy alone.
  */
 #include "batch.h"
+#include "offsets.h"
 
 #define COPY_IDS 128u /* at once; they fit a kernel's stack */
-
-/* Ascending, all below 2^63. Without a branch for each. */
-static bool offsets_ascend(const u64 *offsets, u64 samples)
-{
-	u64 bad = offsets[0];
-
-	for (u64 i = 1; i <= samples; i++)
-		bad |= offsets[i] | (offsets[i] - offsets[i - 1]);
-	return !(bad >> 63);
-}
 
 u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault)
 {
@@ -58,22 +49,22 @@ static bool any_outside(const u64 *ids, u64 count, u64 limit)
 	return bad >> 63;
 }
 
-/* How many come next, copied to @to. */
-static u64 copy_block(const struct given_ids *ids, u64 at, u64 *to)
+/* How many come next, up to @last, copied to @to. */
+static u64 copy_block(const struct given_ids *ids, u64 at, u64 last, u64 *to)
 {
-	u64 left = ids->count - at, n = left < COPY_IDS ? left : COPY_IDS;
+	u64 left = last - at, n = left < COPY_IDS ? left : COPY_IDS;
 
 	ids_widen(to, (const u8 *)ids->from + at * ids->width, n, ids->width);
 	return n;
 }
 
 /* Checked while a block of the copy is in the nearest cache. Return: whether any is outside. */
-static bool copy_wide(u64 *to, const struct given_ids *ids)
+static bool copy_wide(u64 *to, const struct given_ids *ids, u64 count)
 {
 	bool outside = false;
 
-	for (u64 at = 0, n; at < ids->count; at += n) {
-		n = copy_block(ids, at, to + at);
+	for (u64 at = 0, n; at < count; at += n) {
+		n = copy_block(ids, at, count, to + at);
 		outside |= any_outside(to + at, n, ids->limit);
 	}
 	return outside;
@@ -90,17 +81,16 @@ static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct 
 }
 
 /*
- * Which one is outside, of ids from @at on where one was. Read anew, so that none may be: then
+ * Which one is outside, of ids [@at, @last) where one was. Read anew, so that none may be: then
  * these are taken.
  */
-static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 count, u32 feature,
+static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 last, u32 feature,
 		      struct fault *fault)
 {
 	u64 block[COPY_IDS];
 
-	for (u64 end = at + count, n; at < end; at += n, to += n) {
-		n = copy_block(ids, at, block);
-		n = n < end - at ? n : end - at;
+	for (u64 n; at < last; at += n, to += n) {
+		n = copy_block(ids, at, last, block);
 		if (any_outside(block, n, ids->limit))
 			return outside_fault(block, at, ids->limit, feature, fault);
 		for (u64 i = 0; i < n; i++)
@@ -124,7 +114,7 @@ u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *
 					ids->limit, stream);
 		port_fpu_end(&fpu);
 		if (bad)
-			status = copy_again(to, ids, at, n, feature, fault);
+			status = copy_again(to, ids, at, at + n, feature, fault);
 	}
 	return status;
 }
@@ -247,7 +237,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	const struct embeng_record_feature *record = &model->blob.features[feature];
 	const struct table *table = &model->tables[record->table];
 	u64 samples = f->given.sample_count, ids = f->given.id_count;
-	const struct given_ids given = { in->ids, ids, table->record.rows, f->given.id_width };
+	const struct given_ids given = { in->ids, table->record.rows, f->given.id_width };
 	u16 status = 0;
 
 	if (f->given.form == EMBENG_FORM_DENSE) {
@@ -262,7 +252,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 		status = ids_take(model->engine->kernels, f->rows.data, &given, 0, ids, in->stream,
 				  feature, fault);
 	else
-		*outside = copy_wide(f->rows.data, &given);
+		*outside = copy_wide(f->rows.data, &given, ids);
 	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)
 		status = outside_fault(f->rows.data, 0, given.limit, feature, fault);
 	if (!status && f->weighted && ids) {

@@ -94,8 +94,7 @@ static u16 keys_of_share(struct pcsr_job *job, u32 core, u32 feature, const stru
 			 const struct pcsr_words *words)
 {
 	const struct embeng_partition_feature *g = share->f->given;
-	const struct given_ids ids = { share->f->ids_view.data, g->id_count, g->rows,
-				       g->id_width };
+	const struct given_ids ids = { share->f->ids_view.data, g->rows, g->id_width };
 	const struct keys k = keys_of(job, share->f, words);
 	u64 count = share->last - share->first;
 	u16 status = ids_take(job->engine->kernels, share->keys, &ids, share->first, share->last,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "input.h"
 
+#include "../../engine/offsets.h"
+
 static int add_lengths(struct input *input, const struct feature *f, const int64_t *row_lengths,
 		       size_t row_count)
 {
@@ -57,19 +59,6 @@ int embeng_batch_ragged(struct embeng_batch *b, int feature, enum embeng_id_type
 	return input ? input_end(input, ragged(input, f, &in, row_lengths, row_count)) : code;
 }
 
-/* Without a branch for each: from 0 on, none is negative and no difference is. */
-static bool never_fall(const int64_t *row_splits, size_t count)
-{
-	uint64_t bad = 0;
-
-	for (size_t i = 1; i < count; i++) {
-		uint64_t split = (uint64_t)row_splits[i];
-
-		bad |= split | (split - (uint64_t)row_splits[i - 1]);
-	}
-	return !(bad >> 63);
-}
-
 static int falls_at(const struct feature *f, const int64_t *row_splits)
 {
 	size_t i = 1;
@@ -92,7 +81,7 @@ int input_check_splits(const struct feature *f, size_t id_count, const int64_t *
 	if (row_splits[0])
 		return fail(-EINVAL, "feature %s: row_splits[0] is %lld; row_splits start at 0",
 			    f->name, (long long)row_splits[0]);
-	if (!never_fall(row_splits, split_count))
+	if (!offsets_ascend(row_splits, split_count - 1))
 		return falls_at(f, row_splits);
 	if ((uint64_t)row_splits[split_count - 1] != id_count)
 		return fail(-EINVAL,

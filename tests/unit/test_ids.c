@@ -202,6 +202,39 @@ START_TEST(test_ids_that_change_are_taken_as_they_are_read_last)
 }
 END_TEST
 
+/* Ids of a core of PARTITION; what stands around them is neither read nor written. */
+START_TEST(test_a_part_of_ids)
+{
+	static const struct kernel_ops lying = { .take_ids = suspects };
+	const struct kernel_ops *each[] = { &lying, &kernel_ops_portable };
+	const u64 count = 5000, first = 301, last = 4777;
+	s64 *ids = malloc(count * sizeof(*ids));
+	u32 *to = malloc(count * sizeof(*to));
+	const struct given_ids given = { ids, 1000, 8 };
+	struct fault fault;
+
+	for (u32 k = 0; k < 2; k++) {
+		for (u64 i = 0; i < count; i++)
+			ids[i] = i < first || i >= last ? 1000 : (s64)(i * 7 % 1000);
+		memset(to, 0xee, count * sizeof(*to));
+		ck_assert_uint_eq(ids_take(each[k], to, &given, first, last, false, 3, &fault), 0);
+		for (u64 i = first; i < last; i++)
+			ck_assert_uint_eq(to[i - first], (u64)ids[i]);
+		ck_assert_uint_eq(to[last - first], 0xeeeeeeee);
+		ids[last - 1] = 1000;
+		fault = (struct fault){ 0 };
+		ck_assert_uint_eq(ids_take(each[k], to, &given, first, last, false, 3, &fault),
+				  EMBENG_STATUS_ID);
+		ck_assert_uint_eq(fault.feature, 3);
+		ck_assert_uint_eq(fault.element, last - 1);
+		ck_assert_uint_eq(fault.value, 1000);
+		ck_assert_uint_eq(fault.limit, 1000);
+	}
+	free(ids);
+	free(to);
+}
+END_TEST
+
 static const struct kernel_ops *kernels;
 static bool streamed;
 
@@ -262,6 +295,7 @@ int main(void)
 	tcase_add_loop_test(tests, test_take_ids, 0, variants);
 	tcase_add_test(tests, test_offsets);
 	tcase_add_test(tests, test_ids_that_change_are_taken_as_they_are_read_last);
+	tcase_add_test(tests, test_a_part_of_ids);
 	tcase_add_test(tests, test_ids_of_large_batches_go_past_the_caches);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
