@@ -27,10 +27,8 @@ def unpack(revision, folder):
         raise Failed(f"{revision}: its tree could not be unpacked into {folder}")
 
 
-def build(name, scratch):
-    """The build folder that @name is, or that of the revision, built within @scratch."""
-    if os.path.isdir(name) or (revision := revision_of(name)) is None:
-        return name
+def build(name, revision, scratch):
+    """The build folder of the revision that @name is, within @scratch."""
     folder = os.path.join(scratch, revision)
     if not os.path.isdir(folder):
         say(f"building {name}, {revision[:12]}")
@@ -38,3 +36,13 @@ def build(name, scratch):
         call(["meson", "setup", os.path.join(folder, "build"), os.path.join(folder, "source")])
         call(["ninja", "-C", os.path.join(folder, "build"), "runtime/embeng"])
     return os.path.join(folder, "build")
+
+
+def folders(names, scratch):
+    """
+    The build folders that @names are or are built to. What they name is found out first: building
+    takes minutes, in which HEAD may become another commit.
+    """
+    revisions = [None if os.path.isdir(name) else revision_of(name) for name in names]
+    return [build(name, revision, scratch) if revision else name
+            for name, revision in zip(names, revisions)]

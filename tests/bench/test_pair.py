@@ -167,6 +167,17 @@ class Revisions(unittest.TestCase):
         self.assertRegex(done.stdout, r"W1 fwd +1\.0000 +2\.0000 ms +2\.000")
         self.assertEqual(self.git("worktree", "list").count("\n"), 1)
 
+    def test_what_revisions_name_is_found_out_before_building(self):
+        """The first revision's build commits, as someone at work would."""
+        commit = (f"git -C {self.folder} -c user.name=t -c user.email=t@t commit -q "
+                  "--allow-empty -m 4")
+        self.write("runtime/meson.build", RUNTIME + f"run_command({commit.split()}, check: true)\n")
+        self.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", "3")
+        names = [self.git("rev-parse", name)[:12] for name in ("HEAD", "HEAD~")]
+        done = self.pair("HEAD", "HEAD~")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"building HEAD, {names[0]}\nbuilding HEAD~, {names[1]}\n", done.stdout)
+
     def test_one_revision_is_built_once(self):
         done = self.pair("HEAD", "HEAD")
         self.assertEqual(done.returncode, 0)
