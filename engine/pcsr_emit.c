@@ -160,9 +160,12 @@ static const u32 there[2 * PCSR_ALIGN] = {
 	U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX,
 };
 
-INLINE void copy_block(u32 *to, const u32 *from, const u32 *padding, block mask)
+/* @mask by its address: a block by value is called differently with AVX than without. */
+INLINE void copy_block(u32 *to, const u32 *from, const u32 *padding, const u32 *mask)
 {
-	*(block *)to = (*(const block *)from & mask) | (*(const block *)padding & ~mask);
+	block kept = *(const block *)mask;
+
+	*(block *)to = (*(const block *)from & kept) | (*(const block *)padding & ~kept);
 }
 
 /* Padding behind them, without a branch for each; as much of the items may be read. */
@@ -176,7 +179,7 @@ static void copy_few(struct writer *w, u64 from, u64 count)
 
 	for (u64 i = 0; i < count; i += PCSR_ALIGN) {
 		u64 left = count - i < PCSR_ALIGN ? count - i : PCSR_ALIGN;
-		block mask = *(const block *)(there + PCSR_ALIGN - left);
+		const u32 *mask = there + PCSR_ALIGN - left;
 
 		copy_block(to_tokens + i, tokens + i, pad_ids, mask);
 		copy_block(to_samples + i, samples + i, pad_ids, mask);
