@@ -11,14 +11,16 @@
  * @KERNEL_FETCH_FIRST: into the first
  * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
  *	twice as far ahead; lookup_fetch() says of which features
- * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST or UPDATE_BURST rows at once; lookup_fetch()
- *	says of which dims
+ * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST rows at once; lookup_fetch() says of which
+ *	dims
+ * @KERNEL_FETCH_AGAIN: into the second, each row more than once; of updates alone
  */
 enum kernel_fetch {
 	KERNEL_FETCH_SECOND,
 	KERNEL_FETCH_FIRST,
 	KERNEL_FETCH_SPLIT,
 	KERNEL_FETCH_BURST,
+	KERNEL_FETCH_AGAIN,
 };
 
 #define PREFETCH_LOOKUP 48u
@@ -80,11 +82,23 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
  * and where the additions of a row stand between any two, few are under way. Powers of 2.
  */
 #define LOOKUP_BURST 128u
-#define UPDATE_BURST 32u /* each with its slots and its gradient */
 #define BURST_MOST_DIM 128u /* 64 KiB of rows */
-#define BURST_MOST_SLOTS 3u
-#define BURST_LEAST_DIM 64u /* slots or none */
-#define BURST_LEAST_FLOATS 128u /* of a shorter row and its slots */
+
+/*
+ * Rows of updates ascend, so that most of their translations are at hand: fetches follow each other
+ * fast, and the processor drops those that it has no room for. What is dropped is had by asking
+ * again, UPDATE_STEP turns later. Translations that are not at hand are read from memory, a line of
+ * them for every few pages, and hold up all that is behind them: those of UPDATE_TOUCH rows are
+ * asked for at once, by the first line of each, before any of these rows is fetched.
+ */
+#define UPDATE_TOUCH 512u
+#define UPDATE_TOUCH_AHEAD 32u
+#define UPDATE_STEP 8u
+#define AGAIN_MOST_DIM 128u
+#define AGAIN_MOST_SLOTS 3u
+#define AGAIN_LEAST_DIM 64u /* slots or none */
+#define AGAIN_LEAST_FLOATS 128u /* of a shorter row and its slots */
+#define AGAIN_THRICE_FLOATS 256u /* rows, slots and gradients of fewer are fetched a third time */
 
 /**
  * lookup_fetch() - where the rows of a feature go that are fetched ahead
@@ -120,17 +134,23 @@ static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
  * @dim: floats of a row
  * @slot_count: of the optimizer
  *
- * Return: KERNEL_FETCH_BURST where it is wanted, a burst leaves room in the second cache and rows
- * are of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2 took a third longer
- * by it); else KERNEL_FETCH_SECOND: the other ways are lookups' alone.
+ * Return: KERNEL_FETCH_AGAIN where bursts are wanted, what is under way leaves room in the second
+ * cache and rows are of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2 took
+ * 2 fifths longer by it); else KERNEL_FETCH_SECOND: the other ways are lookups' alone.
  */
 static inline u32 update_fetch(u32 wanted, u32 dim, u32 slot_count)
 {
-	if (wanted == KERNEL_FETCH_BURST && dim <= BURST_MOST_DIM &&
-	    slot_count <= BURST_MOST_SLOTS &&
-	    (dim >= BURST_LEAST_DIM || (1 + slot_count) * dim >= BURST_LEAST_FLOATS))
-		return KERNEL_FETCH_BURST;
+	if (wanted == KERNEL_FETCH_BURST && dim <= AGAIN_MOST_DIM &&
+	    slot_count <= AGAIN_MOST_SLOTS &&
+	    (dim >= AGAIN_LEAST_DIM || (1 + slot_count) * dim >= AGAIN_LEAST_FLOATS))
+		return KERNEL_FETCH_AGAIN;
 	return KERNEL_FETCH_SECOND;
+}
+
+/* How often KERNEL_FETCH_AGAIN asks for a row: more lines than that would be under way too long. */
+static inline u32 update_times(u32 dim, u32 slot_count)
+{
+	return (2 + slot_count) * dim < AGAIN_THRICE_FLOATS ? 3 : 2;
 }
 
 #endif

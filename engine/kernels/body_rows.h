@@ -17,8 +17,8 @@
  *	be looked for
  * @occ: numbers of occurrences, by group
  * @end: how many there are
- * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not. In
- *	bursts of those alone whose row has several
+ * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not. Of
+ *	rows that are fetched again of those alone that have several
  * @leap: turns_leap()
  * @scratch: memory to sum in
  */
@@ -80,7 +80,7 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 	{ \
 		const struct run r = rows_run(c, k, 1); \
 		const float *coef, *g = run_at(&r, 0, &coef); \
-		if (!rows_in_bursts(c->u, DIM, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))) \
+		if (!rows_again(c->u, DIM, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))) \
 			run_ahead(&r, 0, 0, DIM); \
 		if (r.only->coef) \
 			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true); \

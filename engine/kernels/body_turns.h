@@ -15,7 +15,7 @@
  */
 INLINE bool turns_leap(const struct kernel_update *u, const struct kernel_group *groups, u64 n)
 {
-	return u->fetch != KERNEL_FETCH_BURST && n >= TURNS_BLOCK &&
+	return u->fetch != KERNEL_FETCH_AGAIN && n >= TURNS_BLOCK &&
 	       (groups[n - 1].row - groups[0].row) * u->stride < n * TURNS_PAGE_FLOATS;
 }
 
@@ -33,33 +33,57 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead, const bool leap)
 	return i < n ? turn_of(i, n, leap) : n + turn_of(i - n, ahead, leap);
 }
 
-/* Where update_fetch() never says so, compilers leave out what bursts need. */
-INLINE bool rows_in_bursts(const struct kernel_update *u, const u32 dim, const u32 slot_count)
+/* Where update_fetch() never says so, compilers leave out what it needs. */
+INLINE bool rows_again(const struct kernel_update *u, const u32 dim, const u32 slot_count)
 {
-	return update_fetch(KERNEL_FETCH_BURST, dim, slot_count) == KERNEL_FETCH_BURST &&
-	       u->fetch == KERNEL_FETCH_BURST;
+	return update_fetch(KERNEL_FETCH_BURST, dim, slot_count) == KERNEL_FETCH_AGAIN &&
+	       u->fetch == KERNEL_FETCH_AGAIN;
+}
+
+/* The translations of UPDATE_TOUCH groups at once, at the first turn also of those before them. */
+INLINE void rows_touch(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
+		       u64 end, const u32 slot_count)
+{
+	const u64 next = i + UPDATE_TOUCH_AHEAD, last = next + UPDATE_TOUCH;
+
+	for (u64 k = i ? next : 0; k < last && k < end; k++)
+		row_ahead(u, groups[k].row, 1, slot_count);
+}
+
+/* Row, slots and gradient of the group that is @far after the @i-th, if there is one. */
+INLINE void group_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
+			u64 far, u64 end, const u32 *occ, const struct kernel_segment *only,
+			const u32 dim, const u32 slot_count)
+{
+	if (end - i <= far)
+		return;
+	row_ahead(u, groups[i + far].row, dim, slot_count);
+	gradient_ahead(u, &groups[i + far], occ, only, dim);
 }
 
 /*
- * Rows, slots and gradients of UPDATE_BURST groups at once, at the first turn also of those before
- * them. @only: as gradient_ahead() takes it.
+ * What KERNEL_FETCH_AGAIN fetches at the @i-th turn of @end. @only: as gradient_ahead() takes it.
+ * The first groups are fetched once: there is no turn before theirs.
  */
-INLINE void rows_burst(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
-		       u64 end, const u32 *occ, const struct kernel_segment *only, const u32 dim,
-		       const u32 slot_count)
+INLINE void groups_again(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
+			 u64 end, const u32 *occ, const struct kernel_segment *only, const u32 dim,
+			 const u32 slot_count)
 {
-	const u64 next = i + u->prefetch, last = next + UPDATE_BURST;
+	const u32 times = update_times(dim, slot_count);
 
-	for (u64 k = i ? next : 0; k < last && k < end; k++) {
-		row_ahead(u, groups[k].row, dim, slot_count);
-		gradient_ahead(u, &groups[k], occ, only, dim);
-	}
+	if (!(i % UPDATE_TOUCH))
+		rows_touch(u, groups, i, end, slot_count);
+	for (u64 k = 0; !i && k < times * UPDATE_STEP; k++)
+		group_ahead(u, groups, 0, k, end, occ, only, dim, slot_count);
+	UNROLL
+	for (u32 t = times; t; t--)
+		group_ahead(u, groups, i, t * UPDATE_STEP, end, occ, only, dim, slot_count);
 }
 
 /*
  * What is fetched u->prefetch groups ahead of the @i-th turn, and twice as far, where gradients are
  * only looked for: those of a block in any order, an eighth of them late. In time for all took
- * longer. Gradients of @only one segment are left to struct run where there are no bursts.
+ * longer. Gradients of @only one segment are left to struct run unless rows are fetched again.
  */
 INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 		       u64 n, u64 ahead, const bool leap, const u32 *occ,
@@ -70,9 +94,9 @@ INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group 
 
 	if (!only && near && left > 2 * near)
 		update_far_ahead(u, &groups[i + 2 * near], occ);
-	if (rows_in_bursts(u, dim, slot_count)) {
-		if (near && !(i % UPDATE_BURST))
-			rows_burst(u, groups, i, n + ahead, occ, only, dim, slot_count);
+	if (rows_again(u, dim, slot_count)) {
+		if (near)
+			groups_again(u, groups, i, n + ahead, occ, only, dim, slot_count);
 		return;
 	}
 	if (!near || left <= near)

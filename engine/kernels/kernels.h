@@ -139,8 +139,8 @@ struct kernel_group {
  * @flags: KERNEL_*; a field below counts only with its flag
  * @dim: floats of a row
  * @prefetch: how many groups ahead row, slots and gradient are prefetched; 0 = none
- * @fetch: KERNEL_FETCH_BURST, of what update_fetch() says: rows, slots and gradients of
- *	UPDATE_BURST groups at once; else one by one
+ * @fetch: KERNEL_FETCH_AGAIN, of what update_fetch() says: each of them update_times(), the last
+ *	time UPDATE_STEP groups ahead whatever @prefetch is; else once
  * @stride: floats between rows, of the table and of every slot
  * @table: row 0
  * @slots: row 0 of each slot

@@ -342,18 +342,22 @@ START_TEST(test_where_rows_go_by_their_length)
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim, cases[i].repeats,
 					   cases[i].stream) == cases[i].fetch, "case %u", i);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 3), KERNEL_FETCH_BURST);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 3), KERNEL_FETCH_AGAIN);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 129, 0), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 0), KERNEL_FETCH_BURST);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 0), KERNEL_FETCH_AGAIN);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 0), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 42, 2), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 43, 2), KERNEL_FETCH_BURST);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 0), KERNEL_FETCH_BURST);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 1), KERNEL_FETCH_BURST);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 43, 2), KERNEL_FETCH_AGAIN);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 0), KERNEL_FETCH_AGAIN);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 1), KERNEL_FETCH_AGAIN);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 1), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 4), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_FIRST, 64, 1), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_SPLIT, 64, 1), KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(update_times(127, 0), 3);
+	ck_assert_uint_eq(update_times(128, 0), 2);
+	ck_assert_uint_eq(update_times(63, 2), 3);
+	ck_assert_uint_eq(update_times(64, 2), 2);
 	ck_assert(lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 97));
 	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 96));
 	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 32));
