@@ -69,7 +69,7 @@ int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, i
 	size_t rows;
 
 	*a = (struct arena){
-		.cpus = cpus, .cpu_count = cpu_count, .fetch = l->gather_fetch};
+		.cpus = cpus, .cpu_count = cpu_count};
 	a->loops = memory_loops();
 	a->threads = l->threads;
 	a->row_bytes = rounded(l->row_bytes, 64);
@@ -105,7 +105,7 @@ static void work(struct worker *w)
 		a->loops->gather[a->fetch](a->rows, a->row_bytes, a->index + from, share, a->ahead,
 					   out);
 	else if (a->test == TEST_RMW)
-		a->loops->rmw(a->rows, a->row_bytes, a->index + from, share, a->ahead);
+		a->loops->rmw[a->fetch](a->rows, a->row_bytes, a->index + from, share, a->ahead);
 	else
 		w->sum += a->loops->stream(a->rows + stream_bytes(a) * (size_t)w->number,
 					   stream_bytes(a));

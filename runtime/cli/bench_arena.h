@@ -18,7 +18,7 @@ enum arena_test { TEST_GATHER, TEST_RMW, TEST_STREAM };
  * @index: [index_count + MEMORY_BEYOND] rows, at random
  * @out: sums of a gather
  * @ahead: rows fetched ahead
- * @fetch: where those of a gather go
+ * @fetch: where they go
  * @gate: threads go on at 1 and end at -1
  */
 struct arena {

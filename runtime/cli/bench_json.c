@@ -33,6 +33,7 @@ static struct json_object *limits_of(const struct bench_limits *l)
 	json_add_text(o, "vectors", l->vectors);
 	json_add_text(o, "gather_cache", memory_fetch_name(l->gather_fetch));
 	json_add_number(o, "gather_ahead", l->gather_ahead);
+	json_add_text(o, "rmw_cache", memory_fetch_name(l->rmw_fetch));
 	json_add_number(o, "rmw_ahead", l->rmw_ahead);
 	add_spread(o, "gather_rows_per_s", l->gather, 1);
 	add_spread(o, "rmw_rows_per_s", l->rmw, 1);

@@ -10,19 +10,19 @@
 /* One part in so many of the memory that is left stays free. */
 #define SPARE 8
 
-/* Rows fetched so far ahead, and the least time that a round took. */
+/* How rows were fetched, and the least time that a round took. */
 struct tried {
+	enum memory_fetch fetch;
 	size_t ahead;
 	double ms;
 };
 
-/* How far ahead rows are best fetched, by a short try of each. */
+/* How far ahead rows are best fetched, by a short try of each; @best if it is better than that. */
 static int calibrate(struct arena *a, enum arena_test test, struct tried *best)
 {
 	static const size_t tries[] = {8, 16, 32, 48, MEMORY_AHEAD};
 	double ms[3];
 
-	*best = (struct tried){0, INFINITY};
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		int err;
 
@@ -31,40 +31,36 @@ static int calibrate(struct arena *a, enum arena_test test, struct tried *best)
 		if (err)
 			return err;
 		if (spread_of(ms, 3).min < best->ms)
-			*best = (struct tried){tries[i], spread_of(ms, 3).min};
+			*best = (struct tried){a->fetch, tries[i], spread_of(ms, 3).min};
 	}
 	return 0;
 }
 
-/* ... and into which cache. */
-static int calibrate_all(struct arena *a, struct bench_limits *l)
+/* ... and into which cache, of those that there are loops for. */
+static int calibrate_all(struct arena *a, enum arena_test test, enum memory_fetch *best_fetch,
+			 size_t *best_ahead)
 {
-	struct tried least = {0, INFINITY}, one;
+	struct tried best = {.ms = INFINITY};
 	int err = 0;
 
 	for (int fetch = 0; !err && fetch < MEMORY_FETCHES; fetch++) {
 		a->fetch = (enum memory_fetch)fetch;
-		err = calibrate(a, TEST_GATHER, &one);
-		if (err || one.ms >= least.ms)
-			continue;
-		least = one;
-		l->gather_fetch = a->fetch;
+		if (test != TEST_RMW || a->loops->rmw[fetch])
+			err = calibrate(a, test, &best);
 	}
-	err = err ? err : calibrate(a, TEST_RMW, &one);
-	if (err)
-		return err;
-	a->fetch = l->gather_fetch;
-	l->gather_ahead = least.ahead;
-	l->rmw_ahead = one.ahead;
-	return 0;
+	*best_fetch = best.fetch;
+	*best_ahead = best.ahead;
+	return err;
 }
 
 /* What a second gives, by each of @runs rounds after one that is not counted. */
-static int rates(struct arena *a, enum arena_test test, size_t ahead, int runs, double *rate)
+static int rates(struct arena *a, enum arena_test test, enum memory_fetch fetch, size_t ahead,
+		 int runs, double *rate)
 {
 	double ms[RUNS_MOST + 1];
 	int err;
 
+	a->fetch = fetch;
 	a->ahead = ahead;
 	err = arena_run(a, test, runs + 1, ms);
 	for (int k = 0; !err && k < runs; k++)
@@ -75,18 +71,19 @@ static int rates(struct arena *a, enum arena_test test, size_t ahead, int runs, 
 static int measure_rows(struct arena *a, const struct bench_limits *l, int runs, double *gather,
 			double *rmw)
 {
-	int err = rates(a, TEST_GATHER, l->gather_ahead, runs, gather);
+	int err = rates(a, TEST_GATHER, l->gather_fetch, l->gather_ahead, runs, gather);
 
-	return err ? err : rates(a, TEST_RMW, l->rmw_ahead, runs, rmw);
+	return err ? err : rates(a, TEST_RMW, l->rmw_fetch, l->rmw_ahead, runs, rmw);
 }
 
 static int measure(struct arena *a, struct bench_limits *l, int runs)
 {
 	double gather[RUNS_MOST], rmw[RUNS_MOST], stream[RUNS_MOST];
-	int err = calibrate_all(a, l);
+	int err = calibrate_all(a, TEST_GATHER, &l->gather_fetch, &l->gather_ahead);
 
+	err = err ? err : calibrate_all(a, TEST_RMW, &l->rmw_fetch, &l->rmw_ahead);
 	err = err ? err : measure_rows(a, l, runs, gather, rmw);
-	err = err ? err : rates(a, TEST_STREAM, 0, runs, stream);
+	err = err ? err : rates(a, TEST_STREAM, MEMORY_SECOND, 0, runs, stream);
 	if (err)
 		return err;
 	l->gather = spread_of(gather, runs);

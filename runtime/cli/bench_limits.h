@@ -17,7 +17,8 @@
  * @vectors: that the loops were made for
  * @gather_fetch: where rows are best fetched
  * @gather_ahead: so many rows before their turn
- * @rmw_ahead: so many of those that are changed
+ * @rmw_fetch: as @gather_fetch, those that are changed
+ * @rmw_ahead: so many of them
  * @gather: rows a second, read and added up
  * @rmw: rows a second, read, changed and written
  * @stream: bytes a second, read in order
@@ -30,7 +31,7 @@ struct bench_limits {
 	uint64_t table_bytes;
 	int threads;
 	const char *vectors;
-	enum memory_fetch gather_fetch;
+	enum memory_fetch gather_fetch, rmw_fetch;
 	size_t gather_ahead, rmw_ahead;
 	struct spread gather, rmw, stream;
 	bool paired;

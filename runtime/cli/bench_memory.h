@@ -26,7 +26,7 @@ enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_BURSTS, ME
  * struct memory_loops - of one kind of vectors
  * @gather: by enum memory_fetch: adds the rows [@count] of @index up, MEMORY_POOL to one, to
  *	@out
- * @rmw: adds to them
+ * @rmw: adds to them; NULL for a fetch that this has not
  * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
  *
  * Rows are multiples of 64 bytes; @index has MEMORY_BEYOND more than @count, of which @ahead
@@ -36,8 +36,8 @@ struct memory_loops {
 	const char *name;
 	void (*gather[MEMORY_FETCHES])(const char *rows, size_t row_bytes, const uint32_t *index,
 				       size_t count, size_t ahead, char *out);
-	void (*rmw)(char *rows, size_t row_bytes, const uint32_t *index, size_t count,
-		    size_t ahead);
+	void (*rmw[MEMORY_FETCHES])(char *rows, size_t row_bytes, const uint32_t *index,
+				    size_t count, size_t ahead);
 	float (*stream)(const char *rows, size_t bytes);
 };
 

@@ -134,6 +134,21 @@ TARGET static void NAME(rmw)(char *rows, size_t row_bytes, const uint32_t *index
 	}
 }
 
+/* MEMORY_BURST rows fetched at once, as a gather does. */
+TARGET static void NAME(rmw_burst)(char *rows, size_t row_bytes, const uint32_t *index,
+				   size_t count, size_t ahead)
+{
+	for (size_t k = 0; k < count; k++) {
+		char *row = rows + (size_t)index[k] * row_bytes;
+
+		for (size_t i = k + ahead; !(k % MEMORY_BURST) && i < k + ahead + MEMORY_BURST; i++)
+			for (size_t at = 0; at < row_bytes; at += sizeof(line_t))
+				__builtin_prefetch(rows + index[i] * row_bytes + at, 1, 2);
+		for (size_t at = 0; at < row_bytes; at += sizeof(line_t))
+			*(line_t *)(row + at) += 1e-6f;
+	}
+}
+
 /* Eight sums, so that no addition waits for the one before. */
 TARGET static float NAME(stream)(const char *rows, size_t bytes)
 {
@@ -154,6 +169,6 @@ static const struct memory_loops NAME(loops) = {
 		   [MEMORY_FIRST] = NAME(gather_first),
 		   [MEMORY_SPLIT] = NAME(gather_split),
 		   [MEMORY_BURSTS] = NAME(gather_burst)},
-	.rmw = NAME(rmw),
+	.rmw = {[MEMORY_SECOND] = NAME(rmw), [MEMORY_BURSTS] = NAME(rmw_burst)},
 	.stream = NAME(stream),
 	.name = VECTORS};
