@@ -63,7 +63,7 @@ INLINE void group_ahead(const struct kernel_update *u, const struct kernel_group
 
 /*
  * What KERNEL_FETCH_AGAIN fetches at the @i-th turn of @end. @only: as gradient_ahead() takes it.
- * The first groups are fetched once: there is no turn before theirs.
+ * At the first turn the groups up to there, too, for which there was none before.
  */
 INLINE void groups_again(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 			 u64 end, const u32 *occ, const struct kernel_segment *only, const u32 dim,
