@@ -92,8 +92,8 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
  * asked for at once, by the first line of each, before any of these rows is fetched.
  */
 #define UPDATE_TOUCH 512u
-#define UPDATE_TOUCH_AHEAD 32u
 #define UPDATE_STEP 8u
+#define UPDATE_TOUCH_AHEAD (4 * UPDATE_STEP) /* rows are fetched 3 ahead at most */
 #define AGAIN_MOST_DIM 128u
 #define AGAIN_MOST_SLOTS 3u
 #define AGAIN_LEAST_DIM 64u /* slots or none */

@@ -68,8 +68,7 @@ int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, i
 {
 	size_t rows;
 
-	*a = (struct arena){
-		.cpus = cpus, .cpu_count = cpu_count};
+	*a = (struct arena){.cpus = cpus, .cpu_count = cpu_count};
 	a->loops = memory_loops();
 	a->threads = l->threads;
 	a->row_bytes = rounded(l->row_bytes, 64);

@@ -2,24 +2,18 @@
 #ifndef EMBENG_TESTS_DIRECT_MAIN_H
 #define EMBENG_TESTS_DIRECT_MAIN_H
 
-#include <check.h>
+#include "suite.h"
 
 /* Runs the tests of one file, a list of functions ended by NULL. */
 static inline int direct_main(const char *name, const TTest *const *tests)
 {
 	Suite *suite = suite_create(name);
 	TCase *all = tcase_create(name);
-	SRunner *runner;
-	int failed;
 
 	for (; *tests; tests++)
 		tcase_add_test(all, *tests);
 	suite_add_tcase(suite, all);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }
 
 #endif

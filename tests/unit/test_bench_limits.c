@@ -65,7 +65,8 @@ START_TEST(a_change_changes_each_row_once_an_id)
 		if (!memory_loops()->rmw[fetch])
 			continue;
 		memset(rows, 0, sizeof(rows));
-		memory_loops()->rmw[fetch]((char *)rows, 192, index_of, COUNT, MEMORY_AHEAD);
+		memory_loops()->rmw[fetch]((char *)rows, 192, index_of, COUNT,
+					   fetch == MEMORY_SECOND ? 8 : MEMORY_AHEAD);
 		for (size_t k = 0; k < ROWS * 48; k++)
 			ck_assert_float_eq_tol(rows[k], (float)times[k / 48] * 1e-6f, 1e-9f);
 	}

@@ -6,6 +6,7 @@
 
 #include "exit.h"
 #include "json.h"
+#include "suite.h"
 
 static void check_float(double value, const char *expected)
 {
@@ -82,21 +83,16 @@ START_TEST(unknown_errnos)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, floats);
+	tcase_add_test(tcase, document_has_schema);
+	tcase_add_test(tcase, a_command_is_named);
+	tcase_add_loop_test(tcase, exit_codes, 0, (int)(sizeof(errnos) / sizeof(errnos[0])));
+	tcase_add_test(tcase, unknown_errnos);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("cli_json");
-	TCase *json = tcase_create("json");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_test(json, floats);
-	tcase_add_test(json, document_has_schema);
-	tcase_add_test(json, a_command_is_named);
-	tcase_add_loop_test(json, exit_codes, 0, (int)(sizeof(errnos) / sizeof(errnos[0])));
-	tcase_add_test(json, unknown_errnos);
-	suite_add_tcase(suite, json);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("cli_json", add);
 }

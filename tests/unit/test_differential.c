@@ -9,6 +9,7 @@
 
 #include "direct.h"
 #include "random_table.h"
+#include "suite.h"
 #include "variants.h"
 
 #define MODELS 100 /* for each variant */
@@ -335,17 +336,12 @@ START_TEST(test_random_model)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	add_variant_tests(tcase, test_random_model, MODELS);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("differential");
-	TCase *models = tcase_create("random models");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	add_variant_tests(models, test_random_model, MODELS);
-	suite_add_tcase(suite, models);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("differential", add);
 }

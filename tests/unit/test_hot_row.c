@@ -9,6 +9,7 @@
 #include "direct.h"
 #include "lane.h"
 #include "random_table.h"
+#include "suite.h"
 #include "variants.h"
 
 #define ROWS 5
@@ -257,17 +258,12 @@ START_TEST(test_a_hot_row_in_pieces)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	add_variant_tests(tcase, test_a_hot_row_in_pieces, CASES);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("hot_row");
-	TCase *tcase = tcase_create("hot_row");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	add_variant_tests(tcase, test_a_hot_row_in_pieces, CASES);
-	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("hot_row", add);
 }

@@ -5,6 +5,7 @@
 #include "../../engine/batch.h"
 #include "../../engine/kernels/variants.h"
 #include "direct_model.h"
+#include "suite.h"
 #include "test_kernels.h"
 
 #define MOST 300u
@@ -283,24 +284,20 @@ START_TEST(test_ids_of_large_batches_go_past_the_caches)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("ids");
-	TCase *tests = tcase_create("ids");
-	SRunner *runner;
-	int failed, variants = 0;
+	int variants = 0;
 
 	while (kernel_variant(variants))
 		variants++;
-	tcase_add_loop_test(tests, test_take_ids, 0, variants);
-	tcase_add_test(tests, test_offsets);
-	tcase_add_test(tests, test_ids_that_change_are_taken_as_they_are_read_last);
-	tcase_add_test(tests, test_a_part_of_ids);
-	tcase_add_test(tests, test_ids_of_large_batches_go_past_the_caches);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	tcase_add_loop_test(tcase, test_take_ids, 0, variants);
+	tcase_add_test(tcase, test_offsets);
+	tcase_add_test(tcase, test_ids_that_change_are_taken_as_they_are_read_last);
+	tcase_add_test(tcase, test_a_part_of_ids);
+	tcase_add_test(tcase, test_ids_of_large_batches_go_past_the_caches);
+}
+
+int main(void)
+{
+	return suite_main("ids", add);
 }

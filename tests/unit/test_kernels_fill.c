@@ -5,6 +5,7 @@
 #include "../../engine/kernels/fill.h"
 #include "../../engine/kernels/normal.h"
 #include "../../engine/kernels/philox.h"
+#include "suite.h"
 #include "test_kernels.h"
 
 #define ROWS 5000u
@@ -183,27 +184,21 @@ START_TEST(test_streams_differ_by_seed_slot_row_and_column)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	random_start();
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, test_philox_known_answers);
+	tcase_add_test(tcase, test_constant);
+	tcase_add_test(tcase, test_uniform_moments_and_limits);
+	tcase_add_test(tcase, test_uniform_never_reaches_its_upper_limit);
+	tcase_add_test(tcase, test_truncated_normal_moments_and_limits);
+	tcase_add_test(tcase, test_quantile_inverts_the_distribution);
+	tcase_add_test(tcase, test_rows_do_not_depend_on_their_neighbours);
+	tcase_add_test(tcase, test_streams_differ_by_seed_slot_row_and_column);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("kernels_fill");
-	TCase *tests = tcase_create("rows");
-	SRunner *runner;
-	int failed;
-
-	random_start();
-	tcase_set_timeout(tests, 60);
-	tcase_add_test(tests, test_philox_known_answers);
-	tcase_add_test(tests, test_constant);
-	tcase_add_test(tests, test_uniform_moments_and_limits);
-	tcase_add_test(tests, test_uniform_never_reaches_its_upper_limit);
-	tcase_add_test(tests, test_truncated_normal_moments_and_limits);
-	tcase_add_test(tests, test_quantile_inverts_the_distribution);
-	tcase_add_test(tests, test_rows_do_not_depend_on_their_neighbours);
-	tcase_add_test(tests, test_streams_differ_by_seed_slot_row_and_column);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_main("kernels_fill", add);
 }

@@ -4,6 +4,7 @@
 
 #include "../../engine/kernels/fma_exact.h"
 #include "../../engine/kernels/math64.h"
+#include "suite.h"
 #include "test_kernels.h"
 
 static void expect_fma(float a, float b, float c)
@@ -225,26 +226,20 @@ START_TEST(test_pow_of_floats)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	random_start();
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, test_fma_special_classes);
+	tcase_add_loop_test(tcase, test_fma_random, 0, sizeof(draws) / sizeof(draws[0]));
+	tcase_add_test(tcase, test_fma_random_close_exponents);
+	tcase_add_test(tcase, test_log_within_2_ulp);
+	tcase_add_test(tcase, test_exp_within_2_ulp);
+	tcase_add_test(tcase, test_power_within_1_ulp);
+	tcase_add_test(tcase, test_pow_of_floats);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("kernels_fma");
-	TCase *tests = tcase_create("numbers");
-	SRunner *runner;
-	int failed;
-
-	random_start();
-	tcase_set_timeout(tests, 120);
-	tcase_add_test(tests, test_fma_special_classes);
-	tcase_add_loop_test(tests, test_fma_random, 0, sizeof(draws) / sizeof(draws[0]));
-	tcase_add_test(tests, test_fma_random_close_exponents);
-	tcase_add_test(tests, test_log_within_2_ulp);
-	tcase_add_test(tests, test_exp_within_2_ulp);
-	tcase_add_test(tests, test_power_within_1_ulp);
-	tcase_add_test(tests, test_pow_of_floats);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_main("kernels_fma", add);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "../../engine/kernels/kernels.h"
+#include "suite.h"
 #include "test_kernels.h"
 #include "variants.h"
 
@@ -365,28 +366,22 @@ START_TEST(test_where_rows_go_by_their_length)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	random_start();
+	tcase_set_timeout(tcase, 120);
+	add_variant_tests(tcase, test_lookup_equals_the_rule, 1);
+	add_variant_tests(tcase, test_streams_equal_the_rule, 1);
+	add_variant_tests(tcase, test_quantization_by_hand, 1);
+	add_variant_tests(tcase, test_quantization_of_many_levels, 1);
+	add_variant_tests(tcase, test_scales_equal_the_rule, 1);
+	add_variant_tests(tcase, test_zero_denominator_gives_scale_zero, 1);
+	tcase_add_test(tcase, test_select_by_name);
+	tcase_add_test(tcase, test_rows_fetched_ahead);
+	tcase_add_test(tcase, test_where_rows_go_by_their_length);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("kernels_lookup");
-	TCase *tests = tcase_create("lookup");
-	SRunner *runner;
-	int failed;
-
-	random_start();
-	tcase_set_timeout(tests, 120);
-	add_variant_tests(tests, test_lookup_equals_the_rule, 1);
-	add_variant_tests(tests, test_streams_equal_the_rule, 1);
-	add_variant_tests(tests, test_quantization_by_hand, 1);
-	add_variant_tests(tests, test_quantization_of_many_levels, 1);
-	add_variant_tests(tests, test_scales_equal_the_rule, 1);
-	add_variant_tests(tests, test_zero_denominator_gives_scale_zero, 1);
-	tcase_add_test(tests, test_select_by_name);
-	tcase_add_test(tests, test_rows_fetched_ahead);
-	tcase_add_test(tests, test_where_rows_go_by_their_length);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_main("kernels_lookup", add);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* In whichever order rows have their turns, and whatever is fetched ahead, each is changed once. */
+#include "suite.h"
 #include "test_kernels_rules.h"
 #include "variants.h"
 
@@ -104,7 +105,10 @@ static void check_turns(const struct kernel_ops *ops, const struct turns *t)
 	free(m.scratch);
 }
 
-/* Rows within a page of each other are taken in leaps, others are not. */
+/*
+ * Rows within a page of each other are taken in leaps, others are not, nor those of an update that
+ * fetches again what it may.
+ */
 START_TEST(test_each_row_has_one_turn)
 {
 	static const u32 counts[] = { 1, 63, 64, 65, 127, 128, 130, 257 }, ahead[] = { 0, 1, 32, 256 };
@@ -129,6 +133,8 @@ START_TEST(test_each_row_has_one_turn)
 			t.first = counts[i / 8];
 			t.second = counts[i % 8];
 			t.prefetch = ahead[k / 2 % 2 + 2 * (k % 2)];
+			check_turns(ops, &t);
+			t.fetch = KERNEL_FETCH_AGAIN;
 			check_turns(ops, &t);
 		}
 }
@@ -163,20 +169,14 @@ START_TEST(test_rows_are_fetched_again)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_set_timeout(tcase, 120);
+	add_variant_tests(tcase, test_each_row_has_one_turn, 1);
+	add_variant_tests(tcase, test_rows_are_fetched_again, 1);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("kernels_turns");
-	TCase *tests = tcase_create("turns");
-	SRunner *runner;
-	int failed;
-
-	tcase_set_timeout(tests, 120);
-	add_variant_tests(tests, test_each_row_has_one_turn, 1);
-	add_variant_tests(tests, test_rows_are_fetched_again, 1);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_main("kernels_turns", add);
 }

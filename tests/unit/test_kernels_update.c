@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "suite.h"
 #include "test_kernels_rules.h"
 #include "variants.h"
 
@@ -240,25 +241,19 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	random_start();
+	tcase_set_timeout(tcase, 120);
+	add_variant_tests(tcase, test_update_equals_the_rule, 1);
+	add_variant_tests(tcase, test_row_gradient_equals_the_rule, 1);
+	add_variant_tests(tcase, test_plain_sums_need_no_list, 1);
+	tcase_add_test(tcase, test_runs_end_at_256_and_at_replicas);
+	add_variant_tests(tcase, test_cut_row_equals_whole_row, 1);
+	add_variant_tests(tcase, test_lone_negative_zero_is_summed_from_zero, 1);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("kernels_update");
-	TCase *tests = tcase_create("update");
-	SRunner *runner;
-	int failed;
-
-	random_start();
-	tcase_set_timeout(tests, 120);
-	add_variant_tests(tests, test_update_equals_the_rule, 1);
-	add_variant_tests(tests, test_row_gradient_equals_the_rule, 1);
-	add_variant_tests(tests, test_plain_sums_need_no_list, 1);
-	tcase_add_test(tests, test_runs_end_at_256_and_at_replicas);
-	add_variant_tests(tests, test_cut_row_equals_whole_row, 1);
-	add_variant_tests(tests, test_lone_negative_zero_is_summed_from_zero, 1);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_main("kernels_update", add);
 }

@@ -11,6 +11,7 @@
 #undef fail
 #include "error.h"
 #include "model.h"
+#include "suite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -67,17 +68,11 @@ static inline int run_tests(const char *name, const TTest *const *tests, size_t 
 {
 	Suite *suite = suite_create(name);
 	TCase *cases = tcase_create(name);
-	SRunner *runner;
-	int failed;
 
 	for (size_t i = 0; i < count; i++)
 		tcase_add_test(cases, tests[i]);
 	suite_add_tcase(suite, cases);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
 
 #endif

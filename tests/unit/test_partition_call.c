@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* embeng_partition(): what it takes, what it says otherwise, in place and copied. */
 #include "session_help.h"
+#include "suite.h"
 
 #define ITEMS 256
 #define POINTERS 64
@@ -331,25 +332,20 @@ START_TEST(the_batch_may_be_enqueued_too)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, stack_by_hand);
+	tcase_add_test(tcase, in_place_as_copied);
+	tcase_add_test(tcase, room_is_enough_and_needed);
+	tcase_add_loop_test(tcase, options_that_cannot_be, 0,
+			    (int)(sizeof(refusals) / sizeof(refusals[0])));
+	tcase_add_test(tcase, batches_that_cannot_be);
+	tcase_add_test(tcase, results_that_cannot_be);
+	tcase_add_test(tcase, a_stack_of_too_many_rows);
+	tcase_add_test(tcase, the_batch_may_be_enqueued_too);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("embeng_partition");
-	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, all);
-	tcase_add_test(all, stack_by_hand);
-	tcase_add_test(all, in_place_as_copied);
-	tcase_add_test(all, room_is_enough_and_needed);
-	tcase_add_loop_test(all, options_that_cannot_be, 0,
-			    (int)(sizeof(refusals) / sizeof(refusals[0])));
-	tcase_add_test(all, batches_that_cannot_be);
-	tcase_add_test(all, results_that_cannot_be);
-	tcase_add_test(all, a_stack_of_too_many_rows);
-	tcase_add_test(all, the_batch_may_be_enqueued_too);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("embeng_partition", add);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "preprocess_help.h"
+#include "suite.h"
 
 #define MOST_FLOATS (300 * 20)
 
@@ -218,19 +219,14 @@ START_TEST(profiles_as_the_batch_does)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, trains_as_the_batch_does);
+	tcase_add_test(tcase, dropped_ids);
+	tcase_add_test(tcase, profiles_as_the_batch_does);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("partitioned batch");
-	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, all);
-	tcase_add_test(all, trains_as_the_batch_does);
-	tcase_add_test(all, dropped_ids);
-	tcase_add_test(all, profiles_as_the_batch_does);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("partitioned batch", add);
 }

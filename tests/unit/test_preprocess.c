@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* embeng_preprocess(): each stack as embeng_partition() gives it for a model of that alone. */
 #include "preprocess_help.h"
+#include "suite.h"
 
 #define POINTERS 4096
 #define ITEMS 65536
@@ -370,30 +371,19 @@ START_TEST(unused_table_between)
 }
 END_TEST
 
-static Suite *make_suite(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("preprocess");
-	TCase *all = tcase_create("all");
-
-	suite_add_tcase(suite, all);
-	tcase_add_test(all, stacks);
-	tcase_add_test(all, unused_table_between);
-	tcase_add_test(all, without_limits);
-	tcase_add_test(all, with_limits);
-	tcase_add_test(all, given_splits);
-	tcase_add_test(all, splits_of_one_stack);
-	tcase_add_test(all, learned_limits);
-	tcase_add_test(all, suggested_numbers);
-	return suite;
+	tcase_add_test(tcase, stacks);
+	tcase_add_test(tcase, unused_table_between);
+	tcase_add_test(tcase, without_limits);
+	tcase_add_test(tcase, with_limits);
+	tcase_add_test(tcase, given_splits);
+	tcase_add_test(tcase, splits_of_one_stack);
+	tcase_add_test(tcase, learned_limits);
+	tcase_add_test(tcase, suggested_numbers);
 }
 
 int main(void)
 {
-	SRunner *runner = srunner_create(make_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("preprocess", add);
 }

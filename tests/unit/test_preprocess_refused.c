@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "preprocess_help.h"
+#include "suite.h"
 
 struct call {
 	struct embeng *e;
@@ -194,21 +195,16 @@ START_TEST(limits)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, options);
+	tcase_add_test(tcase, buffers_by_sample);
+	tcase_add_test(tcase, batches);
+	tcase_add_test(tcase, arguments);
+	tcase_add_test(tcase, limits);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("preprocess_refused");
-	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	suite_add_tcase(suite, all);
-	tcase_add_test(all, options);
-	tcase_add_test(all, buffers_by_sample);
-	tcase_add_test(all, batches);
-	tcase_add_test(all, arguments);
-	tcase_add_test(all, limits);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("preprocess_refused", add);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
 #include "vector_file.h"
 #include "vector_value.h"
 
@@ -165,20 +166,15 @@ START_TEST(matrices)
 }
 END_TEST
 
+static void add(TCase *tcase)
+{
+	tcase_add_loop_test(tcase, takes, 0, (int)(sizeof(good) / sizeof(good[0])));
+	tcase_add_loop_test(tcase, refuses, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+	tcase_add_test(tcase, refuses_prefixes);
+	tcase_add_test(tcase, matrices);
+}
+
 int main(void)
 {
-	Suite *suite = suite_create("vector_reader");
-	TCase *reader = tcase_create("reader");
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	tcase_add_loop_test(reader, takes, 0, (int)(sizeof(good) / sizeof(good[0])));
-	tcase_add_loop_test(reader, refuses, 0, (int)(sizeof(bad) / sizeof(bad[0])));
-	tcase_add_test(reader, refuses_prefixes);
-	tcase_add_test(reader, matrices);
-	suite_add_tcase(suite, reader);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_main("vector_reader", add);
 }

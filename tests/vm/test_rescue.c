@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/suite.h"
 #include "embeng.h"
 #include "embeng_engine.h"
 #include "fault_file.h"
@@ -270,13 +271,8 @@ START_TEST(test_long_work_is_left_alone)
 }
 END_TEST
 
-int main(void)
+static void add(TCase *tcase)
 {
-	Suite *suite = suite_create("rescue");
-	TCase *tcase = tcase_create("rescue");
-	SRunner *runner;
-	int failed;
-
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_a_hung_command_is_told);
 	tcase_add_test(tcase, test_a_failed_lookup_is_given_again);
@@ -284,10 +280,9 @@ int main(void)
 	tcase_add_test(tcase, test_a_lost_device_says_why);
 	tcase_add_test(tcase, test_a_loss_outweighs_a_failed_update);
 	tcase_add_test(tcase, test_long_work_is_left_alone);
-	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+}
+
+int main(void)
+{
+	return suite_main("rescue", add);
 }
