@@ -135,8 +135,8 @@ static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
  * @slot_count: of the optimizer
  *
  * Return: KERNEL_FETCH_AGAIN where bursts are wanted, what is under way leaves room in the second
- * cache and rows are of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2 took
- * 2 fifths longer by it); else KERNEL_FETCH_SECOND: the other ways are lookups' alone.
+ * cache and rows are of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2
+ * take longer by it); else KERNEL_FETCH_SECOND: the other ways are lookups' alone.
  */
 static inline u32 update_fetch(u32 wanted, u32 dim, u32 slot_count)
 {
