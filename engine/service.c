@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A thread that serves the queues: awake while there is work, then on the bell. */
+/*
+ * A thread that serves the queues: awake while there is work, and a little longer where others can
+ * give it some meanwhile; then it sleeps on the bell.
+ */
 #include "internal.h"
 
 #define SPIN_NS 20000u
@@ -45,19 +48,25 @@ static void sleep_on_bell(struct engine *e)
 	__atomic_store_n(&e->sleeping, false, __ATOMIC_SEQ_CST);
 }
 
+static u64 spin_ns(void)
+{
+	return port_alone() ? 0 : SPIN_NS;
+}
+
 static void serve(void *arg)
 {
 	struct engine *e = arg;
-	u64 moved_ns = port_now_ns();
+	u64 moved_ns = port_now_ns(), spin = spin_ns();
 
 	while (!is_stopping(e)) {
 		if (engine_run(e, ENGINE_RUN_ALL)) {
 			moved_ns = port_now_ns();
-		} else if (port_now_ns() - moved_ns < SPIN_NS) {
+		} else if (port_now_ns() - moved_ns < spin) {
 			port_relax();
 		} else {
 			sleep_on_bell(e);
 			moved_ns = port_now_ns();
+			spin = spin_ns();
 		}
 	}
 }

@@ -123,6 +123,11 @@ void port_thread_join(struct port_thread *t)
 	kfree(t);
 }
 
+bool port_alone(void)
+{
+	return num_online_cpus() == 1;
+}
+
 void port_relax(void)
 {
 	cpu_relax();

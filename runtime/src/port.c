@@ -172,6 +172,13 @@ void port_thread_join(struct port_thread *t)
 	free(t);
 }
 
+bool port_alone(void)
+{
+	cpu_set_t allowed;
+
+	return !sched_getaffinity(0, sizeof(allowed), &allowed) && CPU_COUNT(&allowed) == 1;
+}
+
 void port_relax(void)
 {
 #if defined(__x86_64__)

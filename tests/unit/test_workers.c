@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 
 #include "../../engine/device.h"
 #include "suite.h"
@@ -77,10 +79,34 @@ START_TEST(two_callers_at_once)
 }
 END_TEST
 
+static void allow(const cpu_set_t *cpus)
+{
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
+}
+
+/* In a process of its own, as each test is: nobody else is moved. */
+START_TEST(knows_when_it_has_one_processor)
+{
+	cpu_set_t before, one;
+	int first = 0;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
+	while (!CPU_ISSET(first, &before))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	allow(&one);
+	ck_assert(port_alone());
+	allow(&before);
+	ck_assert_int_eq(port_alone(), CPU_COUNT(&before) == 1);
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_loop_test(t, every_task_is_done_once, 1, 8);
 	tcase_add_test(t, two_callers_at_once);
+	tcase_add_test(t, knows_when_it_has_one_processor);
 }
 
 int main(void)
