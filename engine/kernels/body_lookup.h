@@ -71,17 +71,28 @@ INLINE void lookup_add(const struct kernel_bag_work *w, u64 k, const float *row,
 	}
 }
 
-/* Occurrences from k up to @end, each of which has one to fetch ahead. Return: the next. */
+INLINE void lookup_turn(const struct kernel_bag_work *w, u64 k, u64 column, const u32 count,
+			const u64 n, const struct lookup_form form, vec *acc, const u32 fetch)
+{
+	lookup_ahead(w, k, column, (count - 1) * VEC + (u32)n, form.narrow, fetch);
+	lookup_add(w, k, lookup_row(w, k, form.narrow) + column, count, n, form, acc);
+}
+
+/*
+ * Occurrences from k up to @end, each of which has one to fetch ahead; rows of one vector by twos,
+ * so that a bag's end is foretold more often: out of a third cache they take a fifth less so.
+ * Return: the next.
+ */
 INLINE u64 lookup_add_ahead(const struct kernel_bag_work *w, u64 k, u64 end, u64 column,
 			    const u32 count, const u64 n, const struct lookup_form form, vec *acc,
 			    const u32 fetch)
 {
-	for (; k < end; k++) {
-		const float *row = lookup_row(w, k, form.narrow) + column;
-
-		lookup_ahead(w, k, column, (count - 1) * VEC + (u32)n, form.narrow, fetch);
-		lookup_add(w, k, row, count, n, form, acc);
+	for (; count == 1 && k + 2 <= end; k += 2) {
+		lookup_turn(w, k, column, count, n, form, acc, fetch);
+		lookup_turn(w, k + 1, column, count, n, form, acc, fetch);
 	}
+	for (; k < end; k++)
+		lookup_turn(w, k, column, count, n, form, acc, fetch);
 	return k;
 }
 
