@@ -25,14 +25,15 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	const struct batch_feature *f = &lookup->batch->features[task->feature];
 	const struct table *table = &model->tables[model->blob.features[task->feature].table];
 	u32 dim = table->record.dim;
+	const struct engine_config *config = &model->engine->config;
 	bool stream = streams(lookup, task->feature, dim);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,
 		.dim = dim,
-		.prefetch = prefetch_lookup_rows(model->engine->config.prefetch, dim,
+		.prefetch = prefetch_lookup_rows(config->prefetch, config->fetch, dim,
 						 table->bytes),
-		.fetch = lookup_fetch(model->engine->config.fetch, dim, f->repeats, stream),
+		.fetch = lookup_fetch(config->fetch, dim, f->repeats, stream),
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,

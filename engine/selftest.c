@@ -128,7 +128,7 @@ static void look_up(struct run *run)
 		.table = run->table,
 		.stride = t->dim,
 		.dim = t->dim,
-		.prefetch = prefetch_lookup_rows(0, t->dim, U64_MAX),
+		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, t->dim, U64_MAX),
 		.narrow = run->rows,
 		.rows_count = t->ids,
 		.weights = weights,

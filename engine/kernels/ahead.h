@@ -55,21 +55,32 @@ static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
 	return dim <= 256 ? rows : rows * 256 / dim + 1;
 }
 
+/* Floats of the rows that decide how many are best fetched into the first cache. */
+#define PREFETCH_FIRST_DIM 64u
+
 /**
  * prefetch_lookup_rows() - rows ahead that lookups prefetch
  * @wanted: as prefetch_rows() takes it
+ * @fetch: enum kernel_fetch, as lookup_fetch() takes it
  * @dim: floats of a row
  * @bytes: of the table
  *
- * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
+ * Rows of one cache line are read faster than longer ones, so that they are asked for earlier. Of
+ * longer rows than those of PREFETCH_FIRST_DIM the first cache has no room for as many.
  *
- * Return: twice those of prefetch_rows() where a row is a line, else those.
+ * Return: twice those of prefetch_rows() where a row is a line, fewer where longer ones would fill
+ * the first cache, else those.
  */
-static inline u32 prefetch_lookup_rows(u32 wanted, u32 dim, u64 bytes)
+static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes)
 {
-	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes);
+	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes), room;
 
-	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
+	if (dim * sizeof(float) <= PREFETCH_LINE_BYTES)
+		return 2 * rows;
+	if (fetch != KERNEL_FETCH_FIRST || dim <= PREFETCH_FIRST_DIM || !rows)
+		return rows;
+	room = (wanted ? wanted : PREFETCH_LOOKUP) * PREFETCH_FIRST_DIM / dim + 1;
+	return room < rows ? room : rows;
 }
 
 /* Floats of rows of 3 to 6 lines. */

@@ -119,19 +119,19 @@ struct origin {
 	bool attached;
 };
 
-/* Enough for it to matter how rows are fetched. */
-static bool is_large(const struct embeng_model *model)
+/* Of all tables, or UINT64_MAX for more than that. */
+static uint64_t model_floats(const struct embeng_model *model)
 {
-	uint64_t left = PREFETCH_WORTH_FLOATS;
+	uint64_t all = 0, floats;
 
 	for (size_t t = 0; t < model->table_count; t++) {
 		const struct table *table = &model->tables[t];
 
-		if ((uint64_t)table->rows > (left - 1) / (uint64_t)table->dim)
-			return true;
-		left -= (uint64_t)table->rows * (uint64_t)table->dim;
+		if (__builtin_mul_overflow((uint64_t)table->rows, (uint64_t)table->dim, &floats) ||
+		    __builtin_add_overflow(all, floats, &all))
+			return UINT64_MAX;
 	}
-	return false;
+	return all;
 }
 
 static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
@@ -145,8 +145,8 @@ static int start(struct embeng *e, const struct origin *from, const struct emben
 	e->replica_count = e->model->engine.replicas;
 	e->shared = from->attached;
 	ret = from->attached ? device_attach(from->fd, &e->device)
-			     : device_open(from->name, e->replica_count, is_large(model), &log,
-					   &e->device);
+			     : device_open(from->name, e->replica_count, model_floats(model),
+					   &log, &e->device);
 	ret = ret ? ret : session_start(e);
 	return ret ? ret : load_model(e, from->attached);
 }

@@ -6,7 +6,7 @@
 #include "name.h"
 #include "soft.h"
 
-int device_open(const char *name, uint32_t replicas, bool large, const struct device_log *log,
+int device_open(const char *name, uint32_t replicas, uint64_t floats, const struct device_log *log,
 		struct device **out)
 {
 	struct name parsed;
@@ -14,12 +14,12 @@ int device_open(const char *name, uint32_t replicas, bool large, const struct de
 
 	if (ret)
 		return ret;
-	parsed.measure |= large && !parsed.prefetch.rows;
+	parsed.measure |= floats >= PREFETCH_WORTH_FLOATS && !parsed.prefetch.rows;
 	if (parsed.kind == NAME_SOFT)
-		return soft_open(&parsed, replicas, log, out);
+		return soft_open(&parsed, replicas, floats, log, out);
 	ret = accel_open(&parsed, replicas, out);
 	if (parsed.kind == NAME_ANY && ret == -ENOENT)
-		return soft_open(&parsed, replicas, log, out);
+		return soft_open(&parsed, replicas, floats, log, out);
 	return ret;
 }
 
@@ -39,7 +39,7 @@ int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *inf
 	if (!fn)
 		return fail(-EINVAL, "embeng_device_list: no function given");
 	ret = accel_list(fn, arg);
-	ret = ret ? ret : soft_open(&soft, 1, &nowhere, &device);
+	ret = ret ? ret : soft_open(&soft, 1, 0, &nowhere, &device);
 	if (ret)
 		return ret;
 	info = device->info;

@@ -8,33 +8,41 @@
 #include "port.h"
 
 #define DIM 64u
-#define TABLE_ROWS (PREFETCH_TABLE_FLOATS / DIM)
 #define IDS 32768u
 #define BAG 16u
 #define SAMPLES (IDS / BAG)
 #define TRIES 7
 #define WORTH(best, ns) ((ns) + (ns) / 32 < (best)) /* less is noise */
 
+/* Where the rows of all tables mostly are: in the third cache, or beyond. */
+enum distance { NEAR, FAR };
+
 struct measured {
 	float *table, *out;
+	u64 table_rows;
 	u64 *bag;
 	u32 *rows;
 };
 
+/*
+ * 24 MiB nearly fill a third cache of 32, where the ways differ most. Beyond is 256 MiB: out of 64
+ * half of the rows come from that cache, and the choice from noise.
+ */
+static const u64 table_rows[] = {[NEAR] = 3u << 15, [FAR] = 1u << 20};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool known;
-static struct prefetch found;
+static struct prefetch found[2]; /* no rows: not known */
 
 static bool make(struct measured *m)
 {
-	m->table = port_alloc_table(TABLE_ROWS * DIM * sizeof(float));
+	m->table = port_alloc_table(m->table_rows * DIM * sizeof(float));
 	m->out = port_alloc(SAMPLES * DIM * sizeof(float));
 	m->rows = port_alloc(IDS * sizeof(*m->rows));
 	m->bag = port_alloc((SAMPLES + 1) * sizeof(u64));
 	if (!m->table || !m->out || !m->rows || !m->bag)
 		return false;
 	/* A page that was never written is the one of zeros, and in the cache. */
-	for (uint64_t i = 0; i < TABLE_ROWS; i++)
+	for (uint64_t i = 0; i < m->table_rows; i++)
 		m->table[i * DIM] = 1;
 	for (uint64_t s = 0; s <= SAMPLES; s++)
 		m->bag[s] = s * BAG;
@@ -43,7 +51,7 @@ static bool make(struct measured *m)
 
 static void release(struct measured *m)
 {
-	port_free_table(m->table, TABLE_ROWS * DIM * sizeof(float));
+	port_free_table(m->table, m->table_rows * DIM * sizeof(float));
 	port_free(m->out);
 	port_free(m->rows);
 	port_free(m->bag);
@@ -63,7 +71,7 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 
 	for (uint32_t k = 0; k < IDS; k++) {
 		*state = *state * 6364136223846793005u + 1442695040888963407u;
-		m->rows[k] = (uint32_t)(*state >> 33) % TABLE_ROWS;
+		m->rows[k] = (uint32_t)(*state >> 33) % (uint32_t)m->table_rows;
 	}
 	port_fpu_begin(&fpu);
 	began = port_now_ns();
@@ -73,7 +81,19 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 	return began;
 }
 
-enum { SPLIT, BURST, USUAL }; /* of those that are tried */
+/* What is tried, the likelier of two that are alike first; of it, what has a name below. */
+enum { SPLIT, BURST, USUAL };
+static const struct prefetch tried[] = {[SPLIT] = {PREFETCH_LOOKUP, KERNEL_FETCH_SPLIT},
+					[BURST] = {PREFETCH_LOOKUP, KERNEL_FETCH_BURST},
+					[USUAL] = {PREFETCH_LOOKUP, KERNEL_FETCH_SECOND},
+					{16, KERNEL_FETCH_SECOND},
+					{24, KERNEL_FETCH_SECOND},
+					{96, KERNEL_FETCH_SECOND},
+					{48, KERNEL_FETCH_FIRST},
+					{64, KERNEL_FETCH_FIRST},
+					{32, KERNEL_FETCH_FIRST},
+					{24, KERNEL_FETCH_FIRST}};
+enum { TRIED = sizeof(tried) / sizeof(tried[0]) };
 
 /*
  * What is measured here reads other rows each time, out of a table that the third cache of a large
@@ -96,36 +116,51 @@ static bool worth_bursts(uint64_t best_ns, uint64_t burst_ns)
 }
 
 /* In turn, so that what disturbs one disturbs all; the fastest of each counts. */
-static struct prefetch measure(const struct measured *m, const struct kernel_ops *kernels)
+static void measure(const struct measured *m, const struct kernel_ops *kernels, uint64_t *least)
 {
-	static const struct prefetch tried[] = {[SPLIT] = {PREFETCH_LOOKUP, KERNEL_FETCH_SPLIT},
-						[BURST] = {PREFETCH_LOOKUP, KERNEL_FETCH_BURST},
-						[USUAL] = {PREFETCH_LOOKUP, KERNEL_FETCH_SECOND},
-						{16, KERNEL_FETCH_SECOND},
-						{24, KERNEL_FETCH_SECOND},
-						{96, KERNEL_FETCH_SECOND},
-						{24, KERNEL_FETCH_FIRST},
-						{32, KERNEL_FETCH_FIRST},
-						{48, KERNEL_FETCH_FIRST}};
-	enum { COUNT = sizeof(tried) / sizeof(tried[0]) };
-	uint64_t least[COUNT], state = 1;
+	uint64_t state = 1;
+
+	for (int i = 0; i < TRIED; i++)
+		least[i] = UINT64_MAX;
+	for (int k = 0; k < TRIES * TRIED; k++) {
+		uint64_t ns = time_lookup(m, kernels, &tried[k % TRIED], &state);
+
+		if (ns < least[k % TRIED])
+			least[k % TRIED] = ns;
+	}
+}
+
+/*
+ * Out of a cache the fastest is the best; but for a split, which out of a feature's own table takes
+ * up to twice as long as out of this one.
+ */
+static struct prefetch choose(const uint64_t *least, enum distance distance)
+{
 	uint32_t best = USUAL;
 
-	for (int i = 0; i < COUNT; i++)
-		least[i] = UINT64_MAX;
-	for (int k = 0; k < TRIES * COUNT; k++) {
-		uint64_t ns = time_lookup(m, kernels, &tried[k % COUNT], &state);
-
-		if (ns < least[k % COUNT])
-			least[k % COUNT] = ns;
-	}
-	for (uint32_t i = USUAL + 1; i < COUNT; i++) {
+	for (uint32_t i = USUAL + 1; i < TRIED; i++) {
 		if (WORTH(least[best], least[i]))
 			best = i;
 	}
+	if (distance == NEAR)
+		return tried[WORTH(least[best], least[BURST]) ? BURST : best];
 	if (worth_bursts(least[best], least[BURST]))
 		return tried[BURST];
 	return tried[worth_a_split(&tried[best], least[best], least[SPLIT]) ? SPLIT : best];
+}
+
+static struct prefetch find(const struct kernel_ops *kernels, enum distance distance)
+{
+	struct measured m = {.table_rows = table_rows[distance]};
+	struct prefetch best = {0};
+	uint64_t least[TRIED];
+
+	if (make(&m)) {
+		measure(&m, kernels, least);
+		best = choose(least, distance);
+	}
+	release(&m);
+	return best;
 }
 
 const char *prefetch_cache(uint32_t fetch)
@@ -138,16 +173,15 @@ const char *prefetch_cache(uint32_t fetch)
 	return fetch <= KERNEL_FETCH_BURST ? behind[fetch] : NULL;
 }
 
-struct prefetch prefetch_measured(const struct kernel_ops *kernels)
+struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats)
 {
-	struct measured m;
+	enum distance distance = floats < PREFETCH_FAR_FLOATS ? NEAR : FAR;
+	struct prefetch best;
 
 	pthread_mutex_lock(&lock);
-	if (!known) {
-		found = make(&m) ? measure(&m, kernels) : (struct prefetch){0};
-		known = found.rows;
-		release(&m);
-	}
+	if (!found[distance].rows)
+		found[distance] = find(kernels, distance);
+	best = found[distance];
 	pthread_mutex_unlock(&lock);
-	return found;
+	return best;
 }

@@ -9,16 +9,13 @@
 struct kernel_ops;
 
 /*
- * Tables of so many floats are worth a measurement: 32 MiB, up to which third caches hold most of
- * the rows and the ways differ by little. Filling as many takes a part of what measuring does.
+ * Tables of so many floats, 4 MiB, are worth a measurement: filling them takes a part of what
+ * measuring does, and smaller ones are mostly in the second cache.
  */
-#define PREFETCH_WORTH_FLOATS ((uint64_t)8 << 20)
+#define PREFETCH_WORTH_FLOATS ((uint64_t)1 << 20)
 
-/*
- * What is measured with is larger: out of 64 MiB half of the rows come from a third cache of 32,
- * and the choice from noise.
- */
-#define PREFETCH_TABLE_FLOATS ((uint64_t)64 << 20)
+/* Tables of so many floats, 32 MiB, have most of their rows beyond a third cache. */
+#define PREFETCH_FAR_FLOATS ((uint64_t)8 << 20)
 
 /**
  * struct prefetch - how rows are fetched ahead
@@ -35,11 +32,14 @@ const char *prefetch_cache(uint32_t fetch);
 
 /*
  * prefetch_measured() - how lookups are fastest here
+ * @kernels: whose lookups
+ * @floats: of all tables
  *
- * The first call of a process reads rows at random out of 256 MiB, which it gives back, for some
- * 90 ms and as long as the system takes to find that memory; the others give what it found.
+ * The first call of a process for tables of PREFETCH_FAR_FLOATS and more reads rows at random out
+ * of 256 MiB, which it gives back, for some 90 ms and as long as the system takes to find that
+ * memory; the first for smaller ones out of 24 MiB, for some 20. The others give what it found.
  * Return: that, or 0 rows where there was no memory to measure with.
  */
-struct prefetch prefetch_measured(const struct kernel_ops *kernels);
+struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats);
 
 #endif

@@ -54,7 +54,7 @@ static void chunk_begin(struct chunk *c, const struct plan *plan, const struct r
 		.table = source->base,
 		.stride = 1,
 		.dim = dim,
-		.prefetch = prefetch_lookup_rows(0, dim, U64_MAX),
+		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, dim, U64_MAX),
 		.rows = c->rows,
 		.weights = plan->weights ? c->weights : NULL,
 		.scales = c->combiner == KERNEL_SUM ? NULL : c->scales,

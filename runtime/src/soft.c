@@ -249,7 +249,7 @@ static void describe(struct soft *s, const struct name *name)
 			 ",prefetch=%u%s", s->prefetch.rows, prefetch_cache(s->prefetch.fetch));
 }
 
-static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
+static int power_on(struct soft *s, const struct name *name, uint32_t replicas, uint64_t floats)
 {
 	uint32_t wanted = 2 + 3 * replicas; /* three per replica, admin and transfer */
 	uint32_t queues = wanted > QUEUES_LEAST ? wanted : QUEUES_LEAST;
@@ -257,7 +257,7 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 	int ret = make_host(s, queues);
 
 	/* A variant that there is not is refused with the engine. */
-	s->prefetch = name->measure && kernels ? prefetch_measured(kernels) : name->prefetch;
+	s->prefetch = name->measure && kernels ? prefetch_measured(kernels, floats) : name->prefetch;
 
 	if (!ret)
 		ret = make_engine(s, name, queues);
@@ -271,8 +271,8 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 	return ret ? ret : soft_context_create(s);
 }
 
-int soft_open(const struct name *name, uint32_t replicas, const struct device_log *log,
-	      struct device **out)
+int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
+	      const struct device_log *log, struct device **out)
 {
 	struct soft *s = calloc(1, sizeof(*s));
 	int ret;
@@ -284,7 +284,7 @@ int soft_open(const struct name *name, uint32_t replicas, const struct device_lo
 	s->fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->grants.lock, NULL);
-	ret = power_on(s, name, replicas);
+	ret = power_on(s, name, replicas, floats);
 	if (ret) {
 		soft_close(&s->device);
 		return ret;

@@ -52,8 +52,9 @@ struct soft {
 	uint32_t next_queue;
 };
 
-int soft_open(const struct name *name, uint32_t replicas, const struct device_log *log,
-	      struct device **out);
+/* Like device_open(). */
+int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
+	      const struct device_log *log, struct device **out);
 
 /* soft_admin.c: the admin queue and what goes through it. */
 int soft_admin_memory(struct soft *s); /* before boot */

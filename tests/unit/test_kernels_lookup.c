@@ -304,16 +304,24 @@ END_TEST
 
 START_TEST(test_rows_fetched_ahead)
 {
+	const u32 second = KERNEL_FETCH_SECOND, first = KERNEL_FETCH_FIRST;
 	const u64 large = PREFETCH_LEAST_BYTES + 1;
 
-	ck_assert_uint_eq(prefetch_lookup_rows(0, 17, large), PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(0, 16, large), 2 * PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(0, 1, large), 2 * PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, 64, large), 24);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, 8, large), 48);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, 256, large), 24);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, 512, large), 13);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, 16, PREFETCH_LEAST_BYTES), 0);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 17, large), PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 16, large), 2 * PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 1, large), 2 * PREFETCH_LOOKUP);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 64, large), 24);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 8, large), 48);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 256, large), 24);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 512, large), 13);
+	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 16, PREFETCH_LEAST_BYTES), 0);
+	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 16, large), 96);
+	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 64, large), 48);
+	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 65, large), 48);
+	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 128, large), 25);
+	ck_assert_uint_eq(prefetch_lookup_rows(0, first, 512, large), PREFETCH_LOOKUP / 8 + 1);
+	ck_assert_uint_eq(prefetch_lookup_rows(1, first, 4096, large), 1);
+	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 128, PREFETCH_LEAST_BYTES), 0);
 	ck_assert_uint_eq(prefetch_rows(0, PREFETCH_UPDATE, 16, large), PREFETCH_UPDATE);
 }
 END_TEST
