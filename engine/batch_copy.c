@@ -2,8 +2,12 @@
 /* What the features of a LOOKUP are copied from, and their copies: made by all cores, one each. */
 #include "batch.h"
 
-/* Ids of all features: no second cache keeps their copies until they are looked up. */
+/*
+ * Ids of all features: no second cache keeps their copies until they are looked up. A third one
+ * does, if a table leaves it the room.
+ */
 #define STREAM_IDS (256u << 10)
+#define STREAM_TABLE (32u << 20) /* bytes */
 
 struct copying {
 	const struct model *model;
@@ -45,12 +49,14 @@ static void copy_task(void *arg, u64 number, u32 worker)
 	const struct copying *copying = arg;
 	struct batch_feature *f = &copying->batch->features[number];
 	const struct model *model = copying->model;
+	const struct table *table = &model->tables[model->blob.features[number].table];
 	const struct batch_input in = {
 		.ids = f->views.ids.data,
 		.offsets = f->views.offsets.data,
 		.weights = f->views.weights.data,
 		/* A sequence reads them again at once. */
-		.stream = copying->stream && !batch_sequence(model, (u32)number, f),
+		.stream = copying->stream && table->bytes > STREAM_TABLE &&
+			  !batch_sequence(model, (u32)number, f),
 	};
 
 	(void)worker;

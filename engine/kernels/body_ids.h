@@ -2,7 +2,7 @@
 /* Part of body.h: ids out of shared memory, each read once and kept in 32 bits. */
 
 #define IDS_BLOCK 128u	/* at once; they fit a kernel's stack */
-#define IDS_AHEAD 2048u /* bytes; processors do not fetch ahead beyond a page */
+#define IDS_AHEAD 4096u /* bytes; processors do not fetch ahead beyond a page */
 #define IDS_CACHE 2	/* the second */
 #define IDS_LINE 64u	/* bytes */
 #define LINE_IDS(width) (IDS_LINE / ((width) == sizeof(u64) ? sizeof(u64) : sizeof(u32)))
