@@ -47,6 +47,11 @@ JAX_STREAM = 33.5e9
 LOOKUPS = {"W1": (1.4, 1.6), "W2": (1.4, 1.65), "W3": (1.3, 1.55), "W4": (1.35, 1.65),
            "W5": (1.8, 2.2)}
 ADAGRAD = {"W1": (5.5, 7.5), "W2": (6, 8.5), "W3": (4.5, 6.5), "W4": (10, 13), "W5": (2.8, 3.7)}
+# Of a table of dim 16, and of dim 64: up to what fits the memory.
+ROWS = {16: (100_000, 1_000_000, 10_000_000, 100_000_000),
+        64: (100_000, 1_000_000, 10_000_000, 30_000_000)}
+ROWS_SAMPLES = 32_768  # of 20 ids of 32 bits: as many ids a step as W1's
+WITHIN = (1.15, 1.08)  # times the limit: floor and aim
 PARTITION = {"W1": (3.5, 6), "W2": (3, 5), "W3": (3, 5), "W4": (2, 4), "W5": (2.7, 4.5)}
 
 
@@ -154,6 +159,17 @@ def train_extra(rounds):
             MEMORY: middle(rounds, beyond_tables)}
 
 
+def table_of(rows, dim):
+    """What an id of one table takes beside the limit of its own size and length of rows."""
+    name = f"{rows:,} rows of dim {dim}, share of the limit"
+    shape = {"tables": 1, "rows": rows, "dim": dim, "samples": ROWS_SAMPLES, "pool": 20,
+             "index": "int32"}
+    arguments = [text for key, value in shape.items() for text in ("--" + key, str(value))]
+    return Case(name, "", [Step(False, ["--op", "fwd", "--threads", "1", *arguments])],
+                [Floor(name, *(1 / times for times in WITHIN))],
+                lambda steps: {name: middle(steps[0], of_limit)})
+
+
 def partition(workload):
     name = f"{workload} partition over the jax core"
     return Case(name, "", [Step(False, options(workload, "partition"))],
@@ -187,6 +203,7 @@ def all_cases():
              against_torch("W1", "train", "adam", (6.5, 8.5)),
              two_threads("fwd", None, (1.75, 1.95)),
              two_threads("train", "adagrad", (1.5, 1.85))] +
+            [table_of(rows, dim) for dim, sizes in ROWS.items() for rows in sizes] +
             [partition(w) for w in PARTITION] +
             [Case("ring", "", [Step(False, options("W1", "ring"))],
                   [Floor(EMPTY, 1.5, 0.6, less=True), Floor(SMALL, 1, 0.3, less=True)],

@@ -98,7 +98,7 @@ class Whole(unittest.TestCase):
     def test_a_list_of_all_floors(self):
         done = run("--list")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(len(done.stdout.splitlines()), 26)
+        self.assertEqual(len(done.stdout.splitlines()), 34)
 
     def test_what_to_install(self):
         done = subprocess.run([COMPARE, "--python", "/bin/false", "--embeng", EMBENG],
