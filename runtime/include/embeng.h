@@ -163,11 +163,12 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	cache, not the second, with ":split" two lines of a row into the first and the rest into
  *	the second, twice as far ahead, of rows of 33 to 96 floats, and of longer ones where the ids
  *	of a feature repeat, with ":burst" 128 rows of up to 128 floats at once into the second,
- *	from so many ahead, and in updates 32 with their slots and gradients, of rows that have
- *	64 floats or more or 128 with their slots; or "measure" for what is found best within
- *	some 90 ms, once in a process. Else models of 32 MiB and more have it measured, out of
- *	256 MiB that are given back, and others 48 rows or fewer, twice as many of up to 16
- *	floats. ",path=mapped"
+ *	from so many ahead, and in updates, of rows that have 64 floats or more or 128 with their
+ *	slots, each two or three times; with ":l1" of rows of more than 64 floats no more bytes
+ *	than so many of 64 have; or "measure" for what is found best. Else models of 4 MiB and
+ *	more have it measured, out of memory that is given back: those below 32 MiB for some 20 ms
+ *	in 24 MiB, the others for some 90 in 256 MiB, each once in a process; smaller ones take
+ *	48 rows or fewer, twice as many of up to 16 floats. ",path=mapped"
  *	behind a device's node or address has commands written to mapped queues, "path=validated"
  *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
  *	it is mapped where the driver allows that. All of them give the same bits
