@@ -181,7 +181,8 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 	u->optimizer = table->kernel;
 	u->flags = flags_of(record, step->multiplier);
 	u->dim = record->dim;
-	u->prefetch = prefetch_rows(config->prefetch, PREFETCH_UPDATE, record->dim, table->bytes);
+	u->prefetch = prefetch_rows(config->prefetch, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, record->dim,
+				    table->bytes);
 	u->fetch = update_fetch(config->fetch, record->dim, record->slot_count);
 	u->stride = record->dim;
 	u->table = (float *)table->data;

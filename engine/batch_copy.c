@@ -7,7 +7,6 @@
  * does, if a table leaves it the room.
  */
 #define STREAM_IDS (256u << 10)
-#define STREAM_TABLE (32u << 20) /* bytes */
 
 struct copying {
 	const struct model *model;
@@ -55,7 +54,7 @@ static void copy_task(void *arg, u64 number, u32 worker)
 		.offsets = f->views.offsets.data,
 		.weights = f->views.weights.data,
 		/* A sequence reads them again at once. */
-		.stream = copying->stream && table->bytes > STREAM_TABLE &&
+		.stream = copying->stream && table->bytes > PREFETCH_CACHED_BYTES &&
 			  !batch_sequence(model, (u32)number, f),
 	};
 

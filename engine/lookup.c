@@ -27,13 +27,13 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	u32 dim = table->record.dim;
 	const struct engine_config *config = &model->engine->config;
 	bool stream = streams(lookup, task->feature, dim);
+	u32 fetch = lookup_fetch(config->fetch, dim, f->repeats, stream);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,
 		.dim = dim,
-		.prefetch = prefetch_lookup_rows(config->prefetch, config->fetch, dim,
-						 table->bytes),
-		.fetch = lookup_fetch(config->fetch, dim, f->repeats, stream),
+		.prefetch = prefetch_lookup_rows(config->prefetch, fetch, dim, table->bytes),
+		.fetch = fetch,
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,

@@ -164,7 +164,7 @@ static void describe(struct run *run)
 	};
 	u->optimizer = optimizer_kernel(t->optimizer);
 	u->dim = t->dim;
-	u->prefetch = prefetch_rows(0, PREFETCH_UPDATE, t->dim, U64_MAX);
+	u->prefetch = prefetch_rows(0, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, t->dim, U64_MAX);
 	u->stride = t->dim;
 	u->table = run->table;
 	for (i = 0; i < t->slot_count; i++)

@@ -37,50 +37,49 @@ enum kernel_fetch {
  */
 #define PREFETCH_GRADIENT_BYTES (512u << 10)
 
+/* Of a table of so many, most rows may stay in a third cache. */
+#define PREFETCH_CACHED_BYTES (32u << 20)
+
+/* Longer rows than of so many floats are fetched fewer ahead: more would fill the cache. */
+#define PREFETCH_FULL_DIM 256u
+#define PREFETCH_FULL_FIRST_DIM 64u /* ... the first */
+
 /**
  * prefetch_rows() - rows ahead that kernels prefetch
  * @wanted: by who knows the machine, or 0
  * @usual: what is best or near it wherever it was measured: PREFETCH_*
+ * @fetch: enum kernel_fetch: where they go
  * @dim: floats of a row
  * @bytes: of the table
  *
  * Return: fewer where the rows ahead would fill a cache, 0 for a table that stays in one.
  */
-static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 dim, u64 bytes)
+static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 fetch, u32 dim, u64 bytes)
 {
+	u32 full = fetch == KERNEL_FETCH_FIRST ? PREFETCH_FULL_FIRST_DIM : PREFETCH_FULL_DIM;
 	u32 rows = wanted ? wanted : usual;
 
 	if (bytes <= PREFETCH_LEAST_BYTES)
 		return 0;
-	return dim <= 256 ? rows : rows * 256 / dim + 1;
+	return dim <= full ? rows : rows * full / dim + 1;
 }
-
-/* Floats of the rows that decide how many are best fetched into the first cache. */
-#define PREFETCH_FIRST_DIM 64u
 
 /**
  * prefetch_lookup_rows() - rows ahead that lookups prefetch
  * @wanted: as prefetch_rows() takes it
- * @fetch: enum kernel_fetch, as lookup_fetch() takes it
+ * @fetch: what lookup_fetch() gave
  * @dim: floats of a row
  * @bytes: of the table
  *
- * Rows of one cache line are read faster than longer ones, so that they are asked for earlier. Of
- * longer rows than those of PREFETCH_FIRST_DIM the first cache has no room for as many.
+ * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
  *
- * Return: twice those of prefetch_rows() where a row is a line, fewer where longer ones would fill
- * the first cache, else those.
+ * Return: twice those of prefetch_rows() where a row is a line, else those.
  */
 static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes)
 {
-	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, dim, bytes), room;
+	u32 rows = prefetch_rows(wanted, PREFETCH_LOOKUP, fetch, dim, bytes);
 
-	if (dim * sizeof(float) <= PREFETCH_LINE_BYTES)
-		return 2 * rows;
-	if (fetch != KERNEL_FETCH_FIRST || dim <= PREFETCH_FIRST_DIM || !rows)
-		return rows;
-	room = (wanted ? wanted : PREFETCH_LOOKUP) * PREFETCH_FIRST_DIM / dim + 1;
-	return room < rows ? room : rows;
+	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
 }
 
 /* Floats of rows of 3 to 6 lines. */

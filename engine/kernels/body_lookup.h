@@ -80,8 +80,7 @@ INLINE void lookup_turn(const struct kernel_bag_work *w, u64 k, u64 column, cons
 
 /*
  * Occurrences from k up to @end, each of which has one to fetch ahead; rows of one vector by twos,
- * so that a bag's end is foretold more often: out of a third cache they take a fifth less so.
- * Return: the next.
+ * so that a bag's end is foretold more often. Return: the next.
  */
 INLINE u64 lookup_add_ahead(const struct kernel_bag_work *w, u64 k, u64 end, u64 column,
 			    const u32 count, const u64 n, const struct lookup_form form, vec *acc,

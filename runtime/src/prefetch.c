@@ -175,7 +175,7 @@ const char *prefetch_cache(uint32_t fetch)
 
 struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats)
 {
-	enum distance distance = floats < PREFETCH_FAR_FLOATS ? NEAR : FAR;
+	enum distance distance = floats < PREFETCH_CACHED_BYTES / sizeof(float) ? NEAR : FAR;
 	struct prefetch best;
 
 	pthread_mutex_lock(&lock);

@@ -14,9 +14,6 @@ struct kernel_ops;
  */
 #define PREFETCH_WORTH_FLOATS ((uint64_t)1 << 20)
 
-/* Tables of so many floats, 32 MiB, have most of their rows beyond a third cache. */
-#define PREFETCH_FAR_FLOATS ((uint64_t)8 << 20)
-
 /**
  * struct prefetch - how rows are fetched ahead
  * @rows: so many of them; 0: the engine's own choice
@@ -35,7 +32,7 @@ const char *prefetch_cache(uint32_t fetch);
  * @kernels: whose lookups
  * @floats: of all tables
  *
- * The first call of a process for tables of PREFETCH_FAR_FLOATS and more reads rows at random out
+ * The first call of a process for tables of PREFETCH_CACHED_BYTES and more reads rows at random out
  * of 256 MiB, which it gives back, for some 90 ms and as long as the system takes to find that
  * memory; the first for smaller ones out of 24 MiB, for some 20. The others give what it found.
  * Return: that, or 0 rows where there was no memory to measure with.

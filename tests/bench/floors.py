@@ -50,7 +50,7 @@ ADAGRAD = {"W1": (5.5, 7.5), "W2": (6, 8.5), "W3": (4.5, 6.5), "W4": (10, 13), "
 # Of a table of dim 16, and of dim 64: up to what fits the memory.
 ROWS = {16: (100_000, 1_000_000, 10_000_000, 100_000_000),
         64: (100_000, 1_000_000, 10_000_000, 30_000_000)}
-ROWS_SAMPLES = 32_768  # of 20 ids of 32 bits: as many ids a step as W1's
+ROWS_STEP = {"tables": 1, "samples": 32_768, "pool": 20, "index": "int32"}  # as many ids as W1's
 WITHIN = (1.15, 1.08)  # times the limit: floor and aim
 PARTITION = {"W1": (3.5, 6), "W2": (3, 5), "W3": (3, 5), "W4": (2, 4), "W5": (2.7, 4.5)}
 
@@ -162,8 +162,7 @@ def train_extra(rounds):
 def table_of(rows, dim):
     """What an id of one table takes beside the limit of its own size and length of rows."""
     name = f"{rows:,} rows of dim {dim}, share of the limit"
-    shape = {"tables": 1, "rows": rows, "dim": dim, "samples": ROWS_SAMPLES, "pool": 20,
-             "index": "int32"}
+    shape = {**ROWS_STEP, "rows": rows, "dim": dim}
     arguments = [text for key, value in shape.items() for text in ("--" + key, str(value))]
     return Case(name, "", [Step(False, ["--op", "fwd", "--threads", "1", *arguments])],
                 [Floor(name, *(1 / times for times in WITHIN))],

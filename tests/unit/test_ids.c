@@ -285,7 +285,7 @@ static void expect_streams(u64 rows, bool stream)
 
 START_TEST(test_ids_of_large_batches_go_past_the_caches)
 {
-	const u64 most = (32u << 20) / sizeof(float);
+	const u64 most = PREFETCH_CACHED_BYTES / sizeof(float);
 
 	random_start();
 	expect_streams(most, false);

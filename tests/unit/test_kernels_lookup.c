@@ -322,7 +322,7 @@ START_TEST(test_rows_fetched_ahead)
 	ck_assert_uint_eq(prefetch_lookup_rows(0, first, 512, large), PREFETCH_LOOKUP / 8 + 1);
 	ck_assert_uint_eq(prefetch_lookup_rows(1, first, 4096, large), 1);
 	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 128, PREFETCH_LEAST_BYTES), 0);
-	ck_assert_uint_eq(prefetch_rows(0, PREFETCH_UPDATE, 16, large), PREFETCH_UPDATE);
+	ck_assert_uint_eq(prefetch_rows(0, PREFETCH_UPDATE, second, 16, large), PREFETCH_UPDATE);
 }
 END_TEST
 
