@@ -107,12 +107,22 @@ static bool worth_a_split(const struct prefetch *best, uint64_t best_ns, uint64_
 }
 
 /*
- * Bursts take as long in one process as in the next. Other ways take from a tenth less to twice as
- * much, by where the pages of this table happen to be, and the next table's are elsewhere.
+ * On processors of AMD bursts take as long in one process as in the next. Other ways take from a
+ * tenth less to twice as much, by where the pages of this table happen to be, and the next table's
+ * are elsewhere. On those of Intel no way varies so, and bursts take a tenth to a fifth longer.
  */
-static bool worth_bursts(uint64_t best_ns, uint64_t burst_ns)
+static bool worth_bursts(uint64_t best_ns, uint64_t burst_ns, bool steady)
 {
-	return burst_ns < best_ns + best_ns / 5;
+	return steady ? burst_ns < best_ns + best_ns / 5 : WORTH(best_ns, burst_ns);
+}
+
+bool prefetch_bursts_steady(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_is("amd");
+#else
+	return false;
+#endif
 }
 
 /* In turn, so that what disturbs one disturbs all; the fastest of each counts. */
@@ -134,7 +144,7 @@ static void measure(const struct measured *m, const struct kernel_ops *kernels, 
  * Out of a cache the fastest is the best; but for a split, which out of a feature's own table takes
  * up to twice as long as out of this one.
  */
-static struct prefetch choose(const uint64_t *least, enum distance distance)
+static struct prefetch choose(const uint64_t *least, enum distance distance, bool steady)
 {
 	uint32_t best = USUAL;
 
@@ -142,14 +152,14 @@ static struct prefetch choose(const uint64_t *least, enum distance distance)
 		if (WORTH(least[best], least[i]))
 			best = i;
 	}
-	if (distance == NEAR)
-		return tried[WORTH(least[best], least[BURST]) ? BURST : best];
-	if (worth_bursts(least[best], least[BURST]))
+	if (worth_bursts(least[best], least[BURST], distance == FAR && steady))
 		return tried[BURST];
+	if (distance == NEAR)
+		return tried[best];
 	return tried[worth_a_split(&tried[best], least[best], least[SPLIT]) ? SPLIT : best];
 }
 
-static struct prefetch find(const struct kernel_ops *kernels, enum distance distance)
+static struct prefetch find(const struct kernel_ops *kernels, enum distance distance, bool steady)
 {
 	struct measured m = {.table_rows = table_rows[distance]};
 	struct prefetch best = {0};
@@ -157,7 +167,7 @@ static struct prefetch find(const struct kernel_ops *kernels, enum distance dist
 
 	if (make(&m)) {
 		measure(&m, kernels, least);
-		best = choose(least, distance);
+		best = choose(least, distance, steady);
 	}
 	release(&m);
 	return best;
@@ -173,14 +183,14 @@ const char *prefetch_cache(uint32_t fetch)
 	return fetch <= KERNEL_FETCH_BURST ? behind[fetch] : NULL;
 }
 
-struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats)
+struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats, bool steady)
 {
 	enum distance distance = floats < PREFETCH_CACHED_BYTES / sizeof(float) ? NEAR : FAR;
 	struct prefetch best;
 
 	pthread_mutex_lock(&lock);
 	if (!found[distance].rows)
-		found[distance] = find(kernels, distance);
+		found[distance] = find(kernels, distance, steady);
 	best = found[distance];
 	pthread_mutex_unlock(&lock);
 	return best;

@@ -257,8 +257,9 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas, 
 	int ret = make_host(s, queues);
 
 	/* A variant that there is not is refused with the engine. */
-	s->prefetch = name->measure && kernels ? prefetch_measured(kernels, floats) : name->prefetch;
-
+	s->prefetch = name->measure && kernels ?
+			      prefetch_measured(kernels, floats, prefetch_bursts_steady()) :
+			      name->prefetch;
 	if (!ret)
 		ret = make_engine(s, name, queues);
 	if (!ret)

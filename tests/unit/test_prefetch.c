@@ -40,14 +40,19 @@ static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 
 static const struct kernel_ops ops = {.lookup = lookup};
 
-static void expect(u64 floats, const struct told *times, u32 rows, u32 fetch)
+static void expect_of(u64 floats, bool steady, const struct told *times, u32 rows, u32 fetch)
 {
 	struct prefetch found;
 
 	told = times;
-	found = prefetch_measured(&ops, floats);
+	found = prefetch_measured(&ops, floats, steady);
 	ck_assert_uint_eq(found.rows, rows);
 	ck_assert_uint_eq(found.fetch, fetch);
+}
+
+static void expect(u64 floats, const struct told *times, u32 rows, u32 fetch)
+{
+	expect_of(floats, true, times, rows, fetch);
 }
 
 /* Tables that a third cache holds have one in their place, larger ones another. */
@@ -105,8 +110,42 @@ START_TEST(bursts_out_of_a_cache_if_they_are_faster)
 }
 END_TEST
 
+/* Where they are not known to be steady, they have to be the fastest beyond one, too. */
+START_TEST(bursts_that_vary_have_to_be_faster)
+{
+	const struct told slower[] = {{{PREFETCH_LOOKUP, KERNEL_FETCH_BURST},
+				       USUAL_NS + USUAL_NS / 10},
+				      {{PREFETCH_LOOKUP, KERNEL_FETCH_SPLIT}, 2 * USUAL_NS},
+				      {{0}, 0}};
+
+	expect_of(CACHED_FLOATS, false, slower, PREFETCH_LOOKUP, KERNEL_FETCH_SECOND);
+}
+END_TEST
+
+START_TEST(bursts_that_vary_are_taken_if_they_are_faster)
+{
+	const struct told burst[] = {{{PREFETCH_LOOKUP, KERNEL_FETCH_BURST}, USUAL_NS / 2},
+				     {{0}, 0}};
+
+	expect_of(CACHED_FLOATS, false, burst, PREFETCH_LOOKUP, KERNEL_FETCH_BURST);
+}
+END_TEST
+
+START_TEST(steady_bursts_may_be_slower)
+{
+	const struct told slower[] = {{{PREFETCH_LOOKUP, KERNEL_FETCH_BURST},
+				       USUAL_NS + USUAL_NS / 10},
+				      {{0}, 0}};
+
+	expect(CACHED_FLOATS, slower, PREFETCH_LOOKUP, KERNEL_FETCH_BURST);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+	tcase_add_test(t, bursts_that_vary_have_to_be_faster);
+	tcase_add_test(t, bursts_that_vary_are_taken_if_they_are_faster);
+	tcase_add_test(t, steady_bursts_may_be_slower);
 	tcase_add_test(t, measures_out_of_a_table_of_the_kind);
 	tcase_add_test(t, measures_once_of_each_kind);
 	tcase_add_test(t, splits_beyond_caches_alone);
