@@ -116,15 +116,6 @@ static bool worth_bursts(uint64_t best_ns, uint64_t burst_ns, bool steady)
 	return steady ? burst_ns < best_ns + best_ns / 5 : WORTH(best_ns, burst_ns);
 }
 
-bool prefetch_bursts_steady(void)
-{
-#ifdef __x86_64__
-	return __builtin_cpu_is("amd");
-#else
-	return false;
-#endif
-}
-
 /* In turn, so that what disturbs one disturbs all; the fastest of each counts. */
 static void measure(const struct measured *m, const struct kernel_ops *kernels, uint64_t *least)
 {
@@ -154,9 +145,9 @@ static struct prefetch choose(const uint64_t *least, enum distance distance, boo
 	}
 	if (worth_bursts(least[best], least[BURST], distance == FAR && steady))
 		return tried[BURST];
-	if (distance == NEAR)
-		return tried[best];
-	return tried[worth_a_split(&tried[best], least[best], least[SPLIT]) ? SPLIT : best];
+	if (distance == FAR && worth_a_split(&tried[best], least[best], least[SPLIT]))
+		return tried[SPLIT];
+	return tried[best];
 }
 
 static struct prefetch find(const struct kernel_ops *kernels, enum distance distance, bool steady)
@@ -181,6 +172,15 @@ const char *prefetch_cache(uint32_t fetch)
 					     [KERNEL_FETCH_BURST] = ":burst"};
 
 	return fetch <= KERNEL_FETCH_BURST ? behind[fetch] : NULL;
+}
+
+bool prefetch_bursts_steady(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_is("amd");
+#else
+	return false;
+#endif
 }
 
 struct prefetch prefetch_measured(const struct kernel_ops *kernels, uint64_t floats, bool steady)

@@ -187,6 +187,8 @@ MUTATIONS = [
     Mutation("steady bursts not preferred", "runtime/src/prefetch.c",
              "least[BURST], distance == FAR && steady)", "least[BURST], false)",
              ("test_prefetch",)),
+    Mutation("split out of a cache, too", "runtime/src/prefetch.c",
+             "distance == FAR && worth_a_split", "worth_a_split", ("test_prefetch",)),
     Mutation("rows of one line fetched no earlier than others", "engine/kernels/ahead.h",
              "<= PREFETCH_LINE_BYTES ? 2 * rows : rows", "<= PREFETCH_LINE_BYTES ? rows : rows",
              ("test_kernels_lookup",)),
