@@ -259,17 +259,6 @@ static struct stacks *stacks_of(const struct command *command, struct batch *bat
 	return &model->steps[0].parts[command->queue->replica].batch->stacks;
 }
 
-static void sample_rows(const struct model *model, struct batch *batch)
-{
-	for (u32 i = 0; i < batch->feature_count; i++) {
-		struct batch_feature *f = &batch->features[i];
-		u32 dim = model->tables[model->blob.features[i].table].record.dim;
-
-		f->repeats = lookup_fetch_by_repeats(model->engine->config.fetch, dim) &&
-			     batch_repeats(f);
-	}
-}
-
 u16 batch_accept(struct command *command, struct batch *batch, bool training)
 {
 	struct model *model = command->context->model;
@@ -282,8 +271,6 @@ u16 batch_accept(struct command *command, struct batch *batch, bool training)
 		status = stacks_accept(command, batch, stacks, training);
 	if (!status)
 		status = check_total(model, batch, &command->fault);
-	if (!status)
-		sample_rows(model, batch);
 	if (!status && batch_cut(model, batch))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 				   EMBENG_NO_INDEX, 0, 0, 0);

@@ -25,7 +25,6 @@ struct batch_views {
  * @occurrences: rows that are read
  * @asked: ids that count as asked for: not those beyond a sequence's length
  * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy; u32 when they are @narrow
- * @repeats: batch_repeats(), where lookups go by it
  * @bag: [outputs + 1] u64, into @rows
  * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity; an update makes
  *	it where it needs it
@@ -41,7 +40,7 @@ struct batch_feature {
 	struct embeng_lookup_feature given;
 	u64 outputs, occurrences, asked;
 	u64 dropped, clamped, zeroed;
-	bool weighted, scaled, identity, narrow, repeats;
+	bool weighted, scaled, identity, narrow;
 	bool placed; /* a stack has it as a member */
 	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
 	struct batch_views views;
@@ -231,12 +230,6 @@ void scales_make(const struct model *model, u32 feature, struct batch_feature *f
 /* Scales of samples [@first, @last), in calls of bounded work. */
 void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
 		u64 last);
-
-/*
- * Whether a sample of a feature's rows, once they are complete, has the same ones often: then caches
- * have many of those that a lookup reads. Never of fewer than 4096.
- */
-bool batch_repeats(const struct batch_feature *f);
 
 /* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
 int batch_cut(struct model *model, struct batch *batch);

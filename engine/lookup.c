@@ -27,7 +27,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	u32 dim = table->record.dim;
 	const struct engine_config *config = &model->engine->config;
 	bool stream = streams(lookup, task->feature, dim);
-	u32 fetch = lookup_fetch(config->fetch, dim, f->repeats, stream);
+	u32 fetch = lookup_fetch(config->fetch, dim);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,

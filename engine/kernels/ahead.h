@@ -9,8 +9,8 @@
  * enum kernel_fetch - where rows go that kernels fetch ahead, updates as update_fetch() says
  * @KERNEL_FETCH_SECOND: into the second cache
  * @KERNEL_FETCH_FIRST: into the first
- * @KERNEL_FETCH_SPLIT: their first one or two lines into the first, the rest into the second,
- *	twice as far ahead; lookup_fetch() says of which features
+ * @KERNEL_FETCH_TOUCH: into the second, the first line of each row twice as far ahead as the rest;
+ *	lookup_fetch() says of which dims
  * @KERNEL_FETCH_BURST: into the second, LOOKUP_BURST rows at once; lookup_fetch() says of which
  *	dims
  * @KERNEL_FETCH_AGAIN: into the second, each row more than once; of updates alone
@@ -18,7 +18,7 @@
 enum kernel_fetch {
 	KERNEL_FETCH_SECOND,
 	KERNEL_FETCH_FIRST,
-	KERNEL_FETCH_SPLIT,
+	KERNEL_FETCH_TOUCH,
 	KERNEL_FETCH_BURST,
 	KERNEL_FETCH_AGAIN,
 };
@@ -82,10 +82,6 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes
 	return dim * sizeof(float) <= PREFETCH_LINE_BYTES ? 2 * rows : rows;
 }
 
-/* Floats of rows of 3 to 6 lines. */
-#define SPLIT_LEAST_DIM 33u
-#define SPLIT_MOST_DIM 96u
-
 /*
  * So many rows are fetched with nothing between them, so that their addresses are probably
  * translated at once: a fetch that waits for its translation seems to hold up what is behind it,
@@ -114,28 +110,21 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes
  * lookup_fetch() - where the rows of a feature go that are fetched ahead
  * @wanted: enum kernel_fetch, by who knows the machine
  * @dim: floats of a row
- * @repeats: its rows do, so that caches have many of them
- * @stream: its activations are written past the caches
  *
- * Rows of 3 to 6 lines are split, whichever they are; shorter ones gain nothing by it, and longer
- * ones only out of caches, while nothing streamed waits for the same buffers. Bursts of rows of
- * more than 8 lines would fill the second cache.
+ * Lines of a row that are asked for at once seem to have its address translated once each, and
+ * processors translate few at a time. The first line, asked for alone, leaves its translation to
+ * the others. Rows of one line have no others, and bursts of rows of more than 8 would fill the
+ * second cache.
  *
- * Return: @wanted, or KERNEL_FETCH_SECOND instead of a split or of bursts.
+ * Return: @wanted, or KERNEL_FETCH_SECOND instead of touches or of bursts.
  */
-static inline u32 lookup_fetch(u32 wanted, u32 dim, bool repeats, bool stream)
+static inline u32 lookup_fetch(u32 wanted, u32 dim)
 {
-	if (wanted == KERNEL_FETCH_BURST)
-		return dim <= BURST_MOST_DIM ? wanted : KERNEL_FETCH_SECOND;
-	if (wanted != KERNEL_FETCH_SPLIT || (dim >= SPLIT_LEAST_DIM && dim <= SPLIT_MOST_DIM))
-		return wanted;
-	return dim > SPLIT_MOST_DIM && repeats && !stream ? wanted : KERNEL_FETCH_SECOND;
-}
-
-/* Whether lookup_fetch() goes by @repeats, which takes a look at the rows to know. */
-static inline bool lookup_fetch_by_repeats(u32 wanted, u32 dim)
-{
-	return lookup_fetch(wanted, dim, true, false) != lookup_fetch(wanted, dim, false, false);
+	if (wanted == KERNEL_FETCH_TOUCH && dim * sizeof(float) <= PREFETCH_LINE_BYTES)
+		return KERNEL_FETCH_SECOND;
+	if (wanted == KERNEL_FETCH_BURST && dim > BURST_MOST_DIM)
+		return KERNEL_FETCH_SECOND;
+	return wanted;
 }
 
 /**

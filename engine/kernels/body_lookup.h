@@ -18,28 +18,26 @@ INLINE const float *lookup_row(const struct kernel_bag_work *w, u64 k, const boo
 	return lookup_is_zero(w, k, narrow) ? w->zero_row : w->table + row * w->stride;
 }
 
-/* Of a row that is split: what is fetched into the first cache. Four lines of eight are slower. */
-INLINE u32 lookup_near_floats(u32 floats)
+INLINE void lookup_fetch_floats(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats,
+				const bool narrow, const u32 fetch)
 {
-	if (floats < 2 * LINE_FLOATS)
-		return 0;
-	return floats < 4 * LINE_FLOATS ? LINE_FLOATS : 2 * LINE_FLOATS;
+	if (lookup_is_zero(w, k, narrow))
+		return;
+	if (fetch == KERNEL_FETCH_FIRST)
+		prefetch_near(lookup_row(w, k, narrow) + column, floats);
+	else
+		prefetch_floats(lookup_row(w, k, narrow) + column, floats);
 }
 
+/* What the turn of occurrence k fetches: of a row that is touched its first line is there since. */
 INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats,
 			 const bool narrow, const u32 fetch)
 {
-	const u32 near = fetch == KERNEL_FETCH_SPLIT ? lookup_near_floats(floats) : 0;
-	u64 far = near ? k + 2 * (u64)w->prefetch : k + w->prefetch;
+	const u32 touched = fetch == KERNEL_FETCH_TOUCH && floats > LINE_FLOATS ? LINE_FLOATS : 0;
 
-	if (near && !lookup_is_zero(w, k + w->prefetch, narrow))
-		prefetch_near(lookup_row(w, k + w->prefetch, narrow) + column, near);
-	if (lookup_is_zero(w, far, narrow))
-		return;
-	if (fetch == KERNEL_FETCH_FIRST)
-		prefetch_near(lookup_row(w, far, narrow) + column, floats);
-	else
-		prefetch_floats(lookup_row(w, far, narrow) + column + near, floats - near);
+	if (touched)
+		lookup_fetch_floats(w, k + 2 * (u64)w->prefetch, column, touched, narrow, fetch);
+	lookup_fetch_floats(w, k + w->prefetch, column + touched, floats - touched, narrow, fetch);
 }
 
 /* Occurrences below this one have one to fetch ahead: to ask each of them costs 4 to 14 %. */
@@ -130,9 +128,9 @@ INLINE void lookup_bag(const struct kernel_bag_work *w, u64 k, u64 end, u64 colu
 
 	if (w->fetch == KERNEL_FETCH_BURST && ahead)
 		return lookup_bag_bursts(w, k, end, column, count, n, form, acc);
-	if (w->fetch == KERNEL_FETCH_SPLIT)
+	if (w->fetch == KERNEL_FETCH_TOUCH)
 		k = lookup_add_ahead(w, k, lookup_ahead_end(w, 2 * ahead, end), column, count, n,
-				     form, acc, KERNEL_FETCH_SPLIT);
+				     form, acc, KERNEL_FETCH_TOUCH);
 	if (w->fetch == KERNEL_FETCH_FIRST)
 		k = lookup_add_ahead(w, k, ahead_end, column, count, n, form, acc,
 				     KERNEL_FETCH_FIRST);

@@ -42,7 +42,7 @@ const char *memory_fetch_name(enum memory_fetch fetch)
 {
 	static const char *const names[] = {[MEMORY_SECOND] = "second",
 					    [MEMORY_FIRST] = "first",
-					    [MEMORY_SPLIT] = "split",
+					    [MEMORY_TOUCH] = "touch",
 					    [MEMORY_BURSTS] = "burst"};
 
 	return names[fetch];

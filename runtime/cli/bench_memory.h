@@ -16,11 +16,11 @@
  * enum memory_fetch - where rows go that a gather fetches ahead
  * @MEMORY_SECOND: into the second cache
  * @MEMORY_FIRST: into the first
- * @MEMORY_SPLIT: of rows of 256 and 512 bytes two lines into the first, the rest into the
- *	second, twice as far ahead; others into the second
+ * @MEMORY_TOUCH: into the second, of rows of 128, 256 and 512 bytes the first line twice as far
+ *	ahead
  * @MEMORY_BURSTS: into the second, of rows of 64 to 512 bytes MEMORY_BURST at once
  */
-enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_BURSTS, MEMORY_FETCHES };
+enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_TOUCH, MEMORY_BURSTS, MEMORY_FETCHES };
 
 /**
  * struct memory_loops - of one kind of vectors
@@ -30,7 +30,7 @@ enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_SPLIT, MEMORY_BURSTS, ME
  * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
  *
  * Rows are multiples of 64 bytes; @index has MEMORY_BEYOND more than @count, of which @ahead
- * are fetched, of a split twice as many, and of bursts those of one more.
+ * are fetched, of touches twice as many, and of bursts those of one more.
  */
 struct memory_loops {
 	const char *name;
@@ -43,7 +43,7 @@ struct memory_loops {
 
 const struct memory_loops *memory_loops(void);
 
-/* "second", "first", "split" or "burst". */
+/* "second", "first", "touch" or "burst". */
 const char *memory_fetch_name(enum memory_fetch fetch);
 
 #endif

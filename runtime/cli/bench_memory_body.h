@@ -2,22 +2,22 @@
 /* Included by bench_memory.c once for each kind of vectors, with NAME() and TARGET defined. */
 
 /*
- * All lines of a row at once where they fit the registers: of those that are fetched ahead, FIRST
- * lines go into the first cache, the rest, TIMES as far ahead, into the one of HINT.
+ * All lines of a row at once where they fit the registers: of those that are fetched ahead, into
+ * the cache of HINT, the first TOUCHED lines twice as far.
  */
-#define GATHER_LINES(LINES, CACHE, FIRST, TIMES, HINT)                                             \
+#define GATHER_LINES(LINES, CACHE, TOUCHED, HINT)                                                  \
 	TARGET static void NAME(gather_##LINES##_##CACHE)(const char *rows, const uint32_t *index, \
 							  size_t count, size_t ahead, char *out)   \
 	{                                                                                          \
 		const size_t bytes = LINES * sizeof(line_t);                                       \
 		line_t sum[LINES] = {0};                                                           \
 		for (size_t k = 0; k < count; k++) {                                               \
-			const char *near = rows + (size_t)index[k + ahead] * bytes;                \
-			const char *next = rows + (size_t)index[k + TIMES * ahead] * bytes;        \
+			const char *far = rows + (size_t)index[k + 2 * ahead] * bytes;             \
+			const char *next = rows + (size_t)index[k + ahead] * bytes;                \
 			const char *row = rows + (size_t)index[k] * bytes;                         \
-			for (int v = 0; v < FIRST; v++)                                            \
-				__builtin_prefetch(near + v * (int)sizeof(line_t), 0, 3);          \
-			for (int v = FIRST; v < LINES; v++)                                        \
+			for (int v = 0; v < TOUCHED; v++)                                          \
+				__builtin_prefetch(far + v * (int)sizeof(line_t), 0, HINT);        \
+			for (int v = TOUCHED; v < LINES; v++)                                      \
 				__builtin_prefetch(next + v * (int)sizeof(line_t), 0, HINT);       \
 			for (size_t v = 0; v < LINES; v++)                                         \
 				sum[v] += ((const line_t *)row)[v];                                \
@@ -45,11 +45,11 @@
 		}                                                                                  \
 	}
 
-#define GATHER(CACHE, FIRST, TIMES, HINT)                                                          \
-	GATHER_LINES(1, CACHE, 0, 1, HINT)                                                         \
-	GATHER_LINES(2, CACHE, 0, 1, HINT)                                                         \
-	GATHER_LINES(4, CACHE, FIRST, TIMES, HINT)                                                 \
-	GATHER_LINES(8, CACHE, FIRST, TIMES, HINT)                                                 \
+#define GATHER(CACHE, TOUCHED, HINT)                                                               \
+	GATHER_LINES(1, CACHE, 0, HINT)                                                            \
+	GATHER_LINES(2, CACHE, TOUCHED, HINT)                                                      \
+	GATHER_LINES(4, CACHE, TOUCHED, HINT)                                                      \
+	GATHER_LINES(8, CACHE, TOUCHED, HINT)                                                      \
 	GATHER_ANY(CACHE, HINT)                                                                    \
 	TARGET static void NAME(gather_##CACHE)(const char *rows, size_t row_bytes,                \
 						const uint32_t *index, size_t count, size_t ahead, \
@@ -71,9 +71,9 @@
 		}                                                                                  \
 	}
 
-GATHER(second, 0, 1, 2)
-GATHER(first, 0, 1, 3)
-GATHER(split, 2, 2, 2)
+GATHER(second, 0, 2)
+GATHER(first, 0, 3)
+GATHER(touch, 1, 2)
 
 /* MEMORY_BURST rows fetched at once: no addition stands between the translations of any two. */
 #define GATHER_BURST(LINES)                                                                        \
@@ -167,7 +167,7 @@ TARGET static float NAME(stream)(const char *rows, size_t bytes)
 static const struct memory_loops NAME(loops) = {
 	.gather = {[MEMORY_SECOND] = NAME(gather_second),
 		   [MEMORY_FIRST] = NAME(gather_first),
-		   [MEMORY_SPLIT] = NAME(gather_split),
+		   [MEMORY_TOUCH] = NAME(gather_touch),
 		   [MEMORY_BURSTS] = NAME(gather_burst)},
 	.rmw = {[MEMORY_SECOND] = NAME(rmw), [MEMORY_BURSTS] = NAME(rmw_burst)},
 	.stream = NAME(stream),

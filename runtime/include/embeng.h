@@ -160,12 +160,11 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	x86-64 also "avx2" and "avx512"), else the best that the processor runs. prefetch=, else
  *	EMBENG_PREFETCH, says how many rows are fetched ahead, 1 to 256 (lookups of rows of up to
  *	16 floats: twice as many), and with ":l1" behind them that lookups fetch into the first
- *	cache, not the second, with ":split" two lines of a row into the first and the rest into
- *	the second, twice as far ahead, of rows of 33 to 96 floats, and of longer ones where the ids
- *	of a feature repeat, with ":burst" 128 rows of up to 128 floats at once into the second,
- *	from so many ahead, and in updates, of rows that have 64 floats or more or 128 with their
- *	slots, each two or three times; with ":l1" of rows of more than 64 floats no more bytes
- *	than so many of 64 have; or "measure" for what is found best. Else models of 4 MiB and
+ *	cache, not the second, of rows of more than 64 floats no more bytes than so many of 64
+ *	have, with ":touch" the first line of each row twice as far ahead as the rest of it, with
+ *	":burst" 128 rows of up to 128 floats at once into the second, from so many ahead, and in
+ *	updates, of rows that have 64 floats or more or 128 with their slots, each two or three
+ *	times; or "measure" for what is found best. Else models of 4 MiB and
  *	more have it measured, out of memory that is given back: those below 32 MiB for some 20 ms
  *	in 24 MiB, the others for some 90 in 256 MiB, each once in a process; smaller ones take
  *	48 rows or fewer, twice as many of up to 16 floats. ",path=mapped"

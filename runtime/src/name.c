@@ -95,8 +95,8 @@ static int parse_prefetch(const char *value, const char *from, struct name *out)
 	if (!out->measure && (!prefetch_cache(out->prefetch.fetch) ||
 			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
 		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, with :l1 behind "
-				     "them for the first cache, :split for the first and the "
-				     "second or :burst for many at once, or measure",
+				     "them for the first cache, :touch for the first line of each "
+				     "sooner or :burst for many at once, or measure",
 			    from, value, PREFETCH_MOST);
 	out->prefetch.rows = (uint32_t)rows;
 	return 0;

@@ -82,10 +82,10 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 }
 
 /* What is tried, the likelier of two that are alike first; of it, what has a name below. */
-enum { SPLIT, BURST, USUAL };
-static const struct prefetch tried[] = {[SPLIT] = {PREFETCH_LOOKUP, KERNEL_FETCH_SPLIT},
+enum { TOUCH, BURST };
+static const struct prefetch tried[] = {[TOUCH] = {PREFETCH_LOOKUP, KERNEL_FETCH_TOUCH},
 					[BURST] = {PREFETCH_LOOKUP, KERNEL_FETCH_BURST},
-					[USUAL] = {PREFETCH_LOOKUP, KERNEL_FETCH_SECOND},
+					{PREFETCH_LOOKUP, KERNEL_FETCH_SECOND},
 					{16, KERNEL_FETCH_SECOND},
 					{24, KERNEL_FETCH_SECOND},
 					{96, KERNEL_FETCH_SECOND},
@@ -94,17 +94,6 @@ static const struct prefetch tried[] = {[SPLIT] = {PREFETCH_LOOKUP, KERNEL_FETCH
 					{32, KERNEL_FETCH_FIRST},
 					{24, KERNEL_FETCH_FIRST}};
 enum { TRIED = sizeof(tried) / sizeof(tried[0]) };
-
-/*
- * What is measured here reads other rows each time, out of a table that the third cache of a large
- * processor holds. A split is for larger ones, and for rows that repeat, so that it has only not to
- * be a bad idea.
- */
-static bool worth_a_split(const struct prefetch *best, uint64_t best_ns, uint64_t split_ns)
-{
-	return best->fetch == KERNEL_FETCH_SECOND && best->rows >= PREFETCH_LOOKUP &&
-	       split_ns < best_ns + best_ns / 12;
-}
 
 /*
  * On processors of AMD bursts take as long in one process as in the next. Other ways take from a
@@ -131,22 +120,17 @@ static void measure(const struct measured *m, const struct kernel_ops *kernels, 
 	}
 }
 
-/*
- * Out of a cache the fastest is the best; but for a split, which out of a feature's own table takes
- * up to twice as long as out of this one.
- */
+/* The fastest; out of a cache bursts are no steadier than another way. */
 static struct prefetch choose(const uint64_t *least, enum distance distance, bool steady)
 {
-	uint32_t best = USUAL;
+	uint32_t best = TOUCH;
 
-	for (uint32_t i = USUAL + 1; i < TRIED; i++) {
+	for (uint32_t i = BURST + 1; i < TRIED; i++) {
 		if (WORTH(least[best], least[i]))
 			best = i;
 	}
 	if (worth_bursts(least[best], least[BURST], distance == FAR && steady))
-		return tried[BURST];
-	if (distance == FAR && worth_a_split(&tried[best], least[best], least[SPLIT]))
-		return tried[SPLIT];
+		best = BURST;
 	return tried[best];
 }
 
@@ -168,7 +152,7 @@ const char *prefetch_cache(uint32_t fetch)
 {
 	static const char *const behind[] = {[KERNEL_FETCH_SECOND] = "",
 					     [KERNEL_FETCH_FIRST] = ":l1",
-					     [KERNEL_FETCH_SPLIT] = ":split",
+					     [KERNEL_FETCH_TOUCH] = ":touch",
 					     [KERNEL_FETCH_BURST] = ":burst"};
 
 	return fetch <= KERNEL_FETCH_BURST ? behind[fetch] : NULL;

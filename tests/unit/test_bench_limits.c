@@ -120,7 +120,7 @@ START_TEST(limits_are_taken_between_the_runs_of_something_else)
 	struct bench_limits known = {.row_bytes = 100,
 				     .table_bytes = 1 << 20,
 				     .threads = 2,
-				     .gather_fetch = MEMORY_SPLIT,
+				     .gather_fetch = MEMORY_TOUCH,
 				     .gather_ahead = 16,
 				     .rmw_ahead = 8,
 				     .gather = {1, 1, 1},

@@ -329,28 +329,21 @@ END_TEST
 START_TEST(test_where_rows_go_by_their_length)
 {
 	const struct {
-		u32 wanted, dim;
-		bool repeats, stream;
-		u32 fetch;
+		u32 wanted, dim, fetch;
 	} cases[] = {
-		{ KERNEL_FETCH_SPLIT, 33, false, false, KERNEL_FETCH_SPLIT },
-		{ KERNEL_FETCH_SPLIT, 96, false, true, KERNEL_FETCH_SPLIT },
-		{ KERNEL_FETCH_SPLIT, 64, true, true, KERNEL_FETCH_SPLIT },
-		{ KERNEL_FETCH_SPLIT, 32, false, false, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_SPLIT, 32, true, false, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_SPLIT, 97, false, false, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_SPLIT, 97, true, false, KERNEL_FETCH_SPLIT },
-		{ KERNEL_FETCH_SPLIT, 97, true, true, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_FIRST, 8, true, true, KERNEL_FETCH_FIRST },
-		{ KERNEL_FETCH_SECOND, 64, true, false, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_BURST, 1, false, false, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 128, true, true, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 129, true, false, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_TOUCH, 16, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_TOUCH, 17, KERNEL_FETCH_TOUCH },
+		{ KERNEL_FETCH_TOUCH, 4096, KERNEL_FETCH_TOUCH },
+		{ KERNEL_FETCH_FIRST, 8, KERNEL_FETCH_FIRST },
+		{ KERNEL_FETCH_SECOND, 64, KERNEL_FETCH_SECOND },
+		{ KERNEL_FETCH_BURST, 1, KERNEL_FETCH_BURST },
+		{ KERNEL_FETCH_BURST, 128, KERNEL_FETCH_BURST },
+		{ KERNEL_FETCH_BURST, 129, KERNEL_FETCH_SECOND },
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim, cases[i].repeats,
-					   cases[i].stream) == cases[i].fetch, "case %u", i);
+		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim) == cases[i].fetch,
+			      "case %u", i);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 3), KERNEL_FETCH_AGAIN);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 129, 0), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 0), KERNEL_FETCH_AGAIN);
@@ -362,15 +355,11 @@ START_TEST(test_where_rows_go_by_their_length)
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 1), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 4), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_FIRST, 64, 1), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_SPLIT, 64, 1), KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_TOUCH, 64, 1), KERNEL_FETCH_SECOND);
 	ck_assert_uint_eq(update_times(127, 0), 3);
 	ck_assert_uint_eq(update_times(128, 0), 2);
 	ck_assert_uint_eq(update_times(63, 2), 3);
 	ck_assert_uint_eq(update_times(64, 2), 2);
-	ck_assert(lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 97));
-	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 96));
-	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_SPLIT, 32));
-	ck_assert(!lookup_fetch_by_repeats(KERNEL_FETCH_FIRST, 97));
 }
 END_TEST
 

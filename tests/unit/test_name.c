@@ -105,9 +105,9 @@ START_TEST(takes_rows_to_fetch_ahead)
 	ck_assert_uint_eq(n.prefetch.rows, 1);
 	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
 	ck_assert_uint_eq(n.memory, 1 << 20);
-	ck_assert_int_eq(name_parse("soft:prefetch=32:split", &n), 0);
+	ck_assert_int_eq(name_parse("soft:prefetch=32:touch", &n), 0);
 	ck_assert_uint_eq(n.prefetch.rows, 32);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_SPLIT);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_TOUCH);
 	ck_assert_int_eq(name_parse("soft:prefetch=48:burst", &n), 0);
 	ck_assert_uint_eq(n.prefetch.rows, 48);
 	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_BURST);
@@ -144,7 +144,7 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them for the first cache, :split"},
+		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them for the first cache, :touch"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
 		{"soft:prefetch=", -EINVAL, "prefetch=,"},

@@ -40,7 +40,7 @@ END_TEST
  */
 START_TEST(says_how_far_it_fetches_ahead)
 {
-	static const char *const names[] = {"soft:prefetch=7:l1", "soft:prefetch=9:split",
+	static const char *const names[] = {"soft:prefetch=7:l1", "soft:prefetch=9:touch",
 					    "soft:prefetch=8:burst",
 					    "soft:prefetch=measure", "soft:prefetch=measure",
 					    "soft"};
@@ -68,12 +68,12 @@ START_TEST(says_how_far_it_fetches_ahead)
 	ck_assert_uint_eq(rows[0], 7);
 	ck_assert_str_eq(cache[0], ":l1");
 	ck_assert_uint_eq(rows[1], 9);
-	ck_assert_str_eq(cache[1], ":split");
+	ck_assert_str_eq(cache[1], ":touch");
 	ck_assert_uint_eq(rows[2], 8);
 	ck_assert_str_eq(cache[2], ":burst");
 	ck_assert_uint_ge(rows[3], 16);
 	ck_assert_uint_le(rows[3], 96);
-	ck_assert(!cache[3][0] || !strcmp(cache[3], ":l1") || !strcmp(cache[3], ":split") ||
+	ck_assert(!cache[3][0] || !strcmp(cache[3], ":l1") || !strcmp(cache[3], ":touch") ||
 		  !strcmp(cache[3], ":burst"));
 	ck_assert_uint_eq(rows[4], rows[3]);
 	ck_assert_str_eq(cache[4], cache[3]);
