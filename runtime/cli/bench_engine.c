@@ -87,6 +87,7 @@ static int check_memory(struct bench_engine *b, const struct bench_setup *setup,
 					      .batch_size = (int64_t)bench_bags(setup->workload),
 					      .id_type = (int)setup->input->type,
 					      .buffers = 1,
+					      .splits = 1,
 					      .inference = !setup->optimizer,
 					      .weights =
 						      setup->input->columns[0][0].weights != NULL,

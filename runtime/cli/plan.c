@@ -39,6 +39,7 @@ enum {
 	KEY_IDS,
 	KEY_WEIGHTS,
 	KEY_BUFFERS,
+	KEY_SPLITS,
 	KEY_INFERENCE,
 	KEY_CORES,
 	KEY_REPLICAS,
@@ -55,6 +56,7 @@ static const struct argp_option options[] = {
 	{"weights", KEY_WEIGHTS, NULL, 0, "Ids of pooled features have weights", 0},
 	{"buffers", KEY_BUFFERS, NULL, 0, "The program's arrays lie in device buffers: no copies",
 	 0},
+	{"splits", KEY_SPLITS, NULL, 0, "Row splits of 64 bits lie there, too", 0},
 	{"inference", KEY_INFERENCE, NULL, 0, "Inference batches between the steps, too", 0},
 	{"cores", KEY_CORES, "N", 0, "Cores (the device's)", 0},
 	{"replicas", KEY_REPLICAS, "N", 0, "Replicas (the model's)", 0},
@@ -130,6 +132,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BUFFERS:
 		o->buffers = 1;
+		return 0;
+	case KEY_SPLITS:
+		o->splits = 1;
 		return 0;
 	case KEY_INFERENCE:
 		o->inference = 1;

@@ -141,6 +141,7 @@ static void suppose_arrays(struct planner *p, size_t index)
 	a[IDS].data = in->ids ? p : NULL;
 	a[WEIGHTS].data = in->ids && in->weighted ? p : NULL;
 	a[IDS].in_place = a[WEIGHTS].in_place = p->options.buffers;
+	a[OFFSETS].in_place = p->options.splits;
 }
 
 /* Bytes of a feature's copies, without what lies between them. */

@@ -29,6 +29,10 @@ expect 'features' 0 plan --table a:10x2 --feature f:a --feature s:a:5 -b 100 --d
 document 'features, sequences' '[(i["feature"], i["bytes"]) for i in d["items"] if i["kind"] == "gradients"][:2] == [("f", 4000), ("s", 20000)]'
 expect 'buffers' 0 plan --table a:10x2 -b 100 --depth 4 --buffers --json
 document 'buffers, no copies' '[i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [0]'
+expect 'offsets copied' 0 plan --table a:10x2 -b 100 --depth 4 --buffers --json
+document 'offsets copied' '[i["bytes"] for i in d["items"] if i["kind"] == "input" and i["feature"]] == [5 * 8 * 101]'
+expect 'splits' 0 plan --table a:10x2 -b 100 --depth 4 --buffers --splits --json
+document 'splits, no offsets' '[i["bytes"] for i in d["items"] if i["kind"] == "input" and i["feature"]] == [0]'
 expect 'twice the replicas' 0 plan --table a:10x2 -b 100 --depth 4 --replicas 2 --json
 document 'twice the replicas, twice the gradients' '[i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [8000]'
 expect 'inference alone' 0 plan --table a:10x2:none -b 100 --depth 4 --json

@@ -92,6 +92,7 @@ static inline struct load load_new(uint32_t seed, bool trains)
 		.buffers = (int)draw(&l, 2),
 		.inference = (int)draw(&l, 2),
 		.cores = 1 + draw(&l, 3),
+		.splits = (int)draw(&l, 2),
 	};
 	snprintf(l.device, sizeof(l.device), "soft:cores=%u,memory=64M", l.options.cores);
 	if (draw(&l, 2))
@@ -104,6 +105,7 @@ struct made {
 	struct embeng_batch *batch;
 	void *ids[FEATURES];
 	float *weights[FEATURES];
+	int64_t *splits[FEATURES]; /* in a device buffer, where the options say so */
 };
 
 static inline void *memory(struct embeng *e, const struct load *l, size_t bytes)
@@ -132,19 +134,40 @@ static inline size_t load_samples(const struct load *l, size_t f)
 					     : l->options.batch_size);
 }
 
+/* Bags of @each ids: by splits that stay where they are, or by lengths. */
+static inline void add_bags(struct embeng *e, struct load *l, struct made *m, size_t f,
+			    size_t samples, int64_t each, bool weighted)
+{
+	const enum embeng_id_type type = (enum embeng_id_type)l->options.id_type;
+	size_t ids = samples * (size_t)each, weights = weighted ? ids : 0;
+	const float *given = weighted ? m->weights[f] : NULL;
+	int64_t *counts = l->options.splits ? embeng_buffer_alloc(e, (samples + 1) * 8)
+					    : malloc((samples + 1) * 8);
+
+	ck_assert_ptr_nonnull(counts);
+	for (size_t i = 0; i <= samples; i++)
+		counts[i] = l->options.splits ? (int64_t)i * each : each;
+	if (!l->options.splits) {
+		ck_assert_int_eq(embeng_batch_ragged(m->batch, (int)f, type, m->ids[f], ids, counts,
+						     samples, given, weights), 0);
+		free(counts);
+		return;
+	}
+	ck_assert_int_eq(embeng_batch_ragged_splits(m->batch, (int)f, type, m->ids[f], ids, counts,
+						    samples + 1, given, weights), 0);
+	m->splits[f] = counts;
+}
+
 static inline void make_feature(struct embeng *e, struct load *l, struct made *m, size_t f,
 				int64_t each)
 {
 	const struct feature *feature = &l->model->features[f];
-	int64_t *lengths, rows = l->model->tables[feature->table].rows;
+	int64_t rows = l->model->tables[feature->table].rows;
 	size_t samples = load_samples(l, f), ids;
 	bool weighted = l->options.weights && !feature->max_sequence_length;
 
 	each = feature->max_sequence_length ? feature->max_sequence_length : each;
 	ids = samples * (size_t)each;
-	lengths = malloc(samples * sizeof(*lengths));
-	for (size_t i = 0; i < samples; i++)
-		lengths[i] = each;
 	m->ids[f] = memory(e, l, ids * 8);
 	m->weights[f] = memory(e, l, ids * 4);
 	for (size_t i = 0; i < ids; i++) {
@@ -156,10 +179,7 @@ static inline void make_feature(struct embeng *e, struct load *l, struct made *m
 		else
 			((int32_t *)m->ids[f])[i] = (int32_t)id;
 	}
-	ck_assert_int_eq(embeng_batch_ragged(m->batch, (int)f, (enum embeng_id_type)l->options.id_type,
-					     m->ids[f], ids, lengths, samples,
-					     weighted ? m->weights[f] : NULL, weighted ? ids : 0), 0);
-	free(lengths);
+	add_bags(e, l, m, f, samples, each, weighted);
 }
 
 static inline struct made make(struct embeng *e, struct load *l, enum embeng_mode mode,
@@ -177,6 +197,8 @@ static inline void unmake(struct embeng *e, struct load *l, struct made *m)
 	for (size_t f = 0; f < l->model->feature_count; f++) {
 		memory_free(e, l, m->ids[f]);
 		memory_free(e, l, m->weights[f]);
+		if (m->splits[f])
+			ck_assert_int_eq(embeng_buffer_free(e, m->splits[f]), 0);
 	}
 	embeng_batch_free(m->batch);
 }

@@ -48,11 +48,12 @@ struct embeng_plan_item {
  *	holds without options)
  * @weights: ids of pooled features have weights
  * @buffers: the program's arrays lie in embeng_buffer_alloc() memory: no copies of
- *	its ids, weights and gradients (offsets are made from lengths, so they stay)
+ *	its ids, weights and gradients. Offsets are made from lengths, so they stay without @splits
  * @inference: inference batches are in flight, too, as many as training steps. Models
  *	that cannot train have no others
  * @step_depth: of the device when the model leaves it open; 0: the soft device's
  * @cores: of the device; 0: one
+ * @splits: row splits of 64 bits lie there, too, or samples have one id each: no offsets are copied
  */
 struct embeng_plan_options {
 	size_t size;
@@ -64,6 +65,7 @@ struct embeng_plan_options {
 	int inference;
 	uint32_t step_depth;
 	uint32_t cores;
+	int splits;
 };
 
 /**
