@@ -270,41 +270,69 @@ INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, c
 	lookup_samples(&copy, first, last, form);
 }
 
+/* A function of each form, not one of all: over that compilers take several times as long. */
+#define LOOKUP_FORM(NAME, CALL) \
+	static __attribute__((__noinline__)) void NAME(const struct kernel_bag_work *w, u64 first, \
+						       u64 last) \
+	{ \
+		CALL; \
+	}
+#define LOOKUP_USUAL(DIM, WEIGHTED, NARROW) \
+	LOOKUP_FORM(lookup_##DIM##_##WEIGHTED##_##NARROW, \
+		    lookup_usual(w, first, last, DIM, \
+				 (struct lookup_form){ WEIGHTED, false, false, NARROW }))
+#define LOOKUP_OF_DIM(DIM) \
+	LOOKUP_USUAL(DIM, false, false) \
+	LOOKUP_USUAL(DIM, false, true) \
+	LOOKUP_USUAL(DIM, true, false) \
+	LOOKUP_USUAL(DIM, true, true)
+#define LOOKUP_ANY(WEIGHTED, NARROW) \
+	LOOKUP_FORM(lookup_any_##WEIGHTED##_##NARROW, \
+		    lookup_samples(w, first, last, \
+				   (struct lookup_form){ WEIGHTED, false, false, NARROW }))
+#define LOOKUP_QUANTIZED(NARROW) \
+	LOOKUP_FORM(lookup_quantized_##NARROW, \
+		    lookup_samples(w, first, last, \
+				   (struct lookup_form){ w->weights, true, false, NARROW }))
+
+USUAL_DIMS(LOOKUP_OF_DIM)
+LOOKUP_ANY(false, false)
+LOOKUP_ANY(false, true)
+LOOKUP_ANY(true, false)
+LOOKUP_ANY(true, true)
+LOOKUP_QUANTIZED(false)
+LOOKUP_QUANTIZED(true)
+LOOKUP_FORM(lookup_streamed_false, lookup_streamed(w, first, last, false))
+LOOKUP_FORM(lookup_streamed_true, lookup_streamed(w, first, last, true))
+
+typedef void (*lookup_fn)(const struct kernel_bag_work *w, u64 first, u64 last);
+
+/* By whether there are weights, and whether rows are narrow. */
+#define LOOKUP_PICK(PREFIX) \
+	(w->weights ? w->narrow ? PREFIX##_true_true : PREFIX##_true_false : \
+	 w->narrow  ? PREFIX##_false_true : PREFIX##_false_false)
 #define LOOKUP_CASE(DIM) \
 	case DIM: \
-		return lookup_usual(w, first, last, DIM, form);
+		return LOOKUP_PICK(lookup_##DIM);
 
-INLINE void lookup_by_dim(const struct kernel_bag_work *w, u64 first, u64 last,
-			  const struct lookup_form form)
+static lookup_fn lookup_function(const struct kernel_bag_work *w)
 {
 	const bool packed = w->stride == w->dim && w->out_stride == w->dim;
 
+	if (w->quantization)
+		return w->narrow ? lookup_quantized_true : lookup_quantized_false;
+	if (VEC_STREAMS && w->stream && !w->weights)
+		return w->narrow ? lookup_streamed_true : lookup_streamed_false;
 	switch (packed ? w->dim : 0) {
 	USUAL_DIMS(LOOKUP_CASE)
 	default:
-		return lookup_samples(w, first, last, form);
+		return LOOKUP_PICK(lookup_any);
 	}
-}
-
-INLINE void lookup_rows(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
-{
-	if (w->quantization)
-		lookup_samples(w, first, last,
-			       (struct lookup_form){ w->weights, true, false, narrow });
-	else if (w->weights)
-		lookup_by_dim(w, first, last, (struct lookup_form){ true, false, false, narrow });
-	else if (VEC_STREAMS && w->stream)
-		lookup_streamed(w, first, last, narrow);
-	else
-		lookup_by_dim(w, first, last, (struct lookup_form){ false, false, false, narrow });
 }
 
 static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 {
-	if (w->narrow)
-		lookup_rows(w, first, last, true);
-	else
-		lookup_rows(w, first, last, false);
+	lookup_function(w)(w, first, last);
 	if (VEC_STREAMS && w->stream)
 		vec_stream_end();
 }
