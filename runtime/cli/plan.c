@@ -54,7 +54,7 @@ static const struct argp_option options[] = {
 	{"batch", 'b', "N", 0, "Samples of a batch (1024)", 0},
 	{"ids", KEY_IDS, "N", 0, "Ids of a sample of pooled features (1)", 0},
 	{"weights", KEY_WEIGHTS, NULL, 0, "Ids of pooled features have weights", 0},
-	{"buffers", KEY_BUFFERS, NULL, 0, "The program's arrays lie in device buffers: no copies",
+	{"buffers", KEY_BUFFERS, NULL, 0, "Ids, weights and gradients lie in device buffers: no copies",
 	 0},
 	{"splits", KEY_SPLITS, NULL, 0, "Row splits of 64 bits lie there, too", 0},
 	{"inference", KEY_INFERENCE, NULL, 0, "Inference batches between the steps, too", 0},

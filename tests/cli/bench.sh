@@ -99,7 +99,7 @@ expect 'no dim' 2 bench --dim 0
 says err 'no dim, what it may be' '--dim takes a number from 1 to 4096'
 
 expect 'limits' 0 bench $small --op limits --workload W4 --json
-document 'how they were taken' 'd["limits"][0]["gather_cache"] in ("first", "second", "split", "burst") and d["limits"][0]["rmw_cache"] in ("second", "burst") and min(d["limits"][0][k] for k in ("gather_ahead", "rmw_ahead")) >= 8'
+document 'how they were taken' 'd["limits"][0]["gather_cache"] in ("first", "second", "touch", "burst") and d["limits"][0]["rmw_cache"] in ("second", "burst") and min(d["limits"][0][k] for k in ("gather_ahead", "rmw_ahead")) >= 8'
 document 'limits alone' 'd["results"] == [] and d["limits"][0]["row_bytes"] == 128 and all(d["limits"][0][k]["min"] > 0 for k in ("gather_rows_per_s", "rmw_rows_per_s", "stream_bytes_per_s"))'
 document 'limits of two processors' '("futex_us" in d["limits"][0]) == (d["machine"]["cpus"] > 1)'
 
