@@ -133,14 +133,16 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
 	bool ours = command_is_ours(command);
-	u64 passed;
+	u64 now, passed;
 	u16 status;
 
 	q->accepting = true;
 	port_unlock(e->lock);
 	status = ours ? command_accept(command) : model_accept(command);
-	passed = port_now_ns() - command->accepted_ns;
+	now = port_now_ns();
+	passed = now - command->accepted_ns;
 	port_lock(e->lock);
+	clock_saw(e, now);
 	busy_with(q, passed);
 	if (command->cmd.opcode == EMBENG_OP_LOOKUP)
 		reg_count(e, EMBENG_REG_TIME_CHECK, passed);
@@ -178,7 +180,7 @@ static void copy(struct queue *q, struct command *command)
 	command->next = next;
 	command->queue = q;
 	command->context = q->context;
-	command->accepted_ns = port_now_ns();
+	command->accepted_ns = clock_read(q->engine);
 	command->index = q->sq_head;
 	ring_copy(q, &command->cmd);
 }

@@ -11,27 +11,29 @@ static u16 get_gradients(struct command *command, u64 number)
 	u32 features = model->blob.engine.feature_count;
 	u16 status = 0;
 
+	port_lock(model->engine->lock);
 	for (u64 i = 0; !status && i < (u64)features * model_replicas(model); i++) {
 		const struct part *part = model_part(model, number, (u32)(i / features));
 		const struct embeng_mem *mem = &part->gradients->features[i % features].gradients;
 
 		if (mem_given(mem))
-			status = region_get(command->context, mem, EMBENG_REGION_DEVICE_READ, 4,
-					    EMBENG_FIELD_GRADIENTS, (u32)(i % features),
-					    &model->gradients[i], &command->fault);
+			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_READ,
+						 4, EMBENG_FIELD_GRADIENTS, (u32)(i % features),
+						 &model->gradients[i], &command->fault);
 	}
+	port_unlock(model->engine->lock);
 	return status;
 }
 
 static u64 put_gradients(struct command *command)
 {
 	struct model *model = command->context->model;
-	u64 parts = (u64)model->blob.engine.feature_count * model_replicas(model), bytes = 0;
+	u32 parts = model->blob.engine.feature_count * model_replicas(model);
+	u64 bytes = 0;
 
-	for (u64 i = 0; i < parts; i++) {
+	for (u32 i = 0; i < parts; i++)
 		bytes += model->gradients[i].length;
-		region_put(command->context, &model->gradients[i]);
-	}
+	region_put_all(command->context, model->gradients, parts);
 	return bytes;
 }
 

@@ -184,14 +184,22 @@ u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u
 			  &command->fault);
 }
 
-u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 rights,
-		u32 feature, struct view *views)
+u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 feature,
+		struct view *views)
 {
+	struct context *context = command->context;
 	u16 status = 0;
 
-	for (u32 i = 0; !status && i < count; i++)
-		status = mem_get(command, parts[i].mem, rights, parts[i].width, parts[i].field,
-				 feature, &views[i]);
+	memset(views, 0, count * sizeof(*views));
+	port_lock(context->engine->lock);
+	for (u32 i = 0; !status && i < count; i++) {
+		const struct mem_part *part = &parts[i];
+
+		if (mem_given(part->mem))
+			status = region_get_held(context, part->mem, part->rights, part->width,
+						 part->field, feature, &views[i], &command->fault);
+	}
+	port_unlock(context->engine->lock);
 	return status;
 }
 

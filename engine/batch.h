@@ -14,8 +14,12 @@ struct buffer {
 };
 
 /* What a feature names, from before it is copied until all are. */
-struct batch_views {
-	struct view ids, offsets, weights, activations;
+enum batch_view {
+	BATCH_VIEW_OFFSETS,
+	BATCH_VIEW_IDS,
+	BATCH_VIEW_WEIGHTS,
+	BATCH_VIEW_ACTIVATIONS,
+	BATCH_VIEWS,
 };
 
 /**
@@ -43,7 +47,7 @@ struct batch_feature {
 	bool weighted, scaled, identity, narrow;
 	bool placed; /* a stack has it as a member */
 	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
-	struct batch_views views;
+	struct view views[BATCH_VIEWS];
 	struct fault fault;
 	u16 status;
 };

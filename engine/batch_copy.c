@@ -17,30 +17,21 @@ struct copying {
 u16 batch_open(struct command *command, struct batch_feature *f, u32 index)
 {
 	const struct embeng_lookup_feature *g = &f->given;
-	struct batch_views *views = &f->views;
-	u16 status;
+	const u32 reads = EMBENG_REGION_DEVICE_READ, writes = EMBENG_REGION_DEVICE_WRITE;
+	const struct mem_part parts[BATCH_VIEWS] = {
+		[BATCH_VIEW_OFFSETS] = { &g->offsets, reads, g->offset_width,
+					 EMBENG_FIELD_ROW_OFFSETS },
+		[BATCH_VIEW_IDS] = { &g->ids, reads, g->id_width, EMBENG_FIELD_IDS },
+		[BATCH_VIEW_WEIGHTS] = { &g->weights, reads, 4, EMBENG_FIELD_WEIGHTS },
+		[BATCH_VIEW_ACTIVATIONS] = { &g->activations, writes, 4, EMBENG_FIELD_ACTIVATIONS },
+	};
 
-	memset(views, 0, sizeof(*views));
-	status = mem_get(command, &g->offsets, EMBENG_REGION_DEVICE_READ, g->offset_width,
-			 EMBENG_FIELD_ROW_OFFSETS, index, &views->offsets);
-	if (!status)
-		status = mem_get(command, &g->ids, EMBENG_REGION_DEVICE_READ, g->id_width,
-				 EMBENG_FIELD_IDS, index, &views->ids);
-	if (!status)
-		status = mem_get(command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
-				 EMBENG_FIELD_WEIGHTS, index, &views->weights);
-	if (!status)
-		status = mem_get(command, &g->activations, EMBENG_REGION_DEVICE_WRITE, 4,
-				 EMBENG_FIELD_ACTIVATIONS, index, &views->activations);
-	return status;
+	return mem_get_all(command, parts, BATCH_VIEWS, index, f->views);
 }
 
 void batch_close(struct context *context, struct batch_feature *f)
 {
-	region_put(context, &f->views.activations);
-	region_put(context, &f->views.weights);
-	region_put(context, &f->views.ids);
-	region_put(context, &f->views.offsets);
+	region_put_all(context, f->views, BATCH_VIEWS);
 }
 
 static void copy_task(void *arg, u64 number, u32 worker)
@@ -50,9 +41,9 @@ static void copy_task(void *arg, u64 number, u32 worker)
 	const struct model *model = copying->model;
 	const struct table *table = &model->tables[model->blob.features[number].table];
 	const struct batch_input in = {
-		.ids = f->views.ids.data,
-		.offsets = f->views.offsets.data,
-		.weights = f->views.weights.data,
+		.ids = f->views[BATCH_VIEW_IDS].data,
+		.offsets = f->views[BATCH_VIEW_OFFSETS].data,
+		.weights = f->views[BATCH_VIEW_WEIGHTS].data,
 		/* A sequence reads them again at once. */
 		.stream = copying->stream && table->bytes > PREFETCH_CACHED_BYTES &&
 			  !batch_sequence(model, (u32)number, f),
@@ -75,7 +66,7 @@ u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool tra
 	u64 bytes = 0, ids = 0;
 
 	for (u32 i = 0; i < count; i++) {
-		bytes += batch->features[i].views.ids.length;
+		bytes += batch->features[i].views[BATCH_VIEW_IDS].length;
 		ids += batch->features[i].given.id_count;
 	}
 	copying.stream = ids >= STREAM_IDS;

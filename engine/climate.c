@@ -61,12 +61,12 @@ static void look(struct engine *e, u64 now)
 
 void climate_begin(struct engine *e)
 {
-	look(e, port_now_ns());
+	look(e, clock_read(e));
 }
 
-void climate_step(struct engine *e, u64 now)
+void climate_step(struct engine *e)
 {
-	if (now - e->climate.time_ns >= STEP_NS &&
+	if (e->now_ns - e->climate.time_ns >= STEP_NS &&
 	    reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
-		look(e, now);
+		look(e, e->now_ns);
 }

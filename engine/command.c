@@ -205,7 +205,7 @@ enum verdict command_ready(struct command *command, struct wait *wait)
 {
 	if (command->cmd.opcode == EMBENG_OP_FENCE)
 		return fence_ready(command, wait);
-	if (port_now_ns() < command->ready_ns)
+	if (clock_read(command->queue->engine) < command->ready_ns)
 		return VERDICT_WAIT;
 	if (!(u16)command->cmd.arg)
 		return VERDICT_READY;

@@ -61,6 +61,13 @@ struct view {
 u16 region_get(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
 	       u32 field, u32 feature, struct view *view, struct fault *fault);
 void region_put(struct context *context, struct view *view);
+
+/* For one of several: engine->lock is held. */
+u16 region_get_held(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
+		    u32 field, u32 feature, struct view *view, struct fault *fault);
+/* Those of @views that were got. Takes engine->lock, once. */
+void region_put_all(struct context *context, struct view *views, u32 count);
+
 static inline bool mem_given(const struct embeng_mem *mem)
 {
 	return mem->index || mem->generation || mem->offset || mem->length;
@@ -239,7 +246,7 @@ struct engine {
 	bool resetting; /* a warm reset waits for what is in flight */
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
-	u32 steps;  /* looks of engine_run() */
+	u64 now_ns; /* the clock when it was last read: a reading costs more than most looks */
 	u32 pieces; /* of commands, done by any thread */
 	struct {
 		u64 time_ns, busy_ns; /* up to which power and temperature go */

@@ -89,7 +89,18 @@ const char *engine_variant(const struct engine *engine)
 
 /* Who floods a queue must not keep others from their reports, nor the host from its own work. */
 #define STEPS_MOST 1024
-#define LOOKS 16 /* a device that is kept busy looks at the clock that often */
+
+void clock_saw(struct engine *e, u64 now)
+{
+	if (e->now_ns < now)
+		e->now_ns = now;
+}
+
+u64 clock_read(struct engine *e)
+{
+	clock_saw(e, port_now_ns());
+	return e->now_ns;
+}
 
 static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
@@ -97,27 +108,37 @@ static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 
 	if (e->cut_off)
 		return moved;
-	if (!(e->steps++ % LOOKS))
-		heartbeat(e, port_now_ns());
+	heartbeat(e);
 	moved |= admin_step(e);
 	moved |= accept_step(e, away_ns);
 	return moved | execute_step(e, mode, away_ns);
 }
 
+/* Of what any queue has been given. The last look at each came after its doorbell. */
+static bool is_done(const struct engine *e)
+{
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		if (e->order[i]->oldest || e->order[i]->tail_seen != e->order[i]->sq_head)
+			return false;
+	}
+	return true;
+}
+
 static int run(struct engine *engine, enum engine_run_mode mode)
 {
-	u64 began, now, away_ns = 0;
+	u64 began = clock_read(engine), now, away_ns = 0;
 	int moved = 0;
 
-	began = port_now_ns();
 	while (moved < STEPS_MOST && step(engine, mode, &away_ns))
 		moved++;
-	if (!engine->cut_off)
+	if (!engine->cut_off && (mode != ENGINE_RUN_SMALL || report_wanted(engine)))
 		report_all(engine, moved == STEPS_MOST);
 	/* A look that finds nothing takes no time. */
-	now = moved ? port_now_ns() : began;
-	heartbeat(engine, now);
-	climate_step(engine, now);
+	now = moved ? clock_read(engine) : began;
+	heartbeat(engine);
+	climate_step(engine);
 	if (moved)
 		reg_count(engine, EMBENG_REG_TIME_RING, now - began - away_ns);
 	return !!moved;
@@ -138,18 +159,6 @@ void engine_bus(struct engine *engine, bool there)
 	port_lock(engine->lock);
 	engine->cut_off = !there;
 	port_unlock(engine->lock);
-}
-
-/* Of what any queue has been given. The last look at each came after its doorbell. */
-static bool is_done(const struct engine *e)
-{
-	u32 i;
-
-	for (i = 0; i < e->order_count; i++) {
-		if (e->order[i]->oldest || e->order[i]->tail_seen != e->order[i]->sq_head)
-			return false;
-	}
-	return true;
 }
 
 void engine_give(struct engine *engine)

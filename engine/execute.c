@@ -120,18 +120,20 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
 	bool failed = fails(e, command);
-	u64 passed;
+	u64 began, now, passed;
 
 	e->busy = true;
 	q->running = true;
 	q->turn = ++e->turn;
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, q->number);
 	port_unlock(e->lock);
-	passed = port_now_ns();
+	began = port_now_ns();
 	if (!failed)
 		model_run(command);
-	passed = port_now_ns() - passed;
+	now = port_now_ns();
+	passed = now - began;
 	port_lock(e->lock);
+	clock_saw(e, now);
 	busy_with(q, passed);
 	if (command->cmd.opcode == EMBENG_OP_LOOKUP && !command->fault.status)
 		reg_count(e, EMBENG_REG_TIME_LOOKUP, passed);

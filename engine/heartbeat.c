@@ -15,7 +15,7 @@ static bool waits_for_time(const struct queue *q)
 	if (q->publish_ns)
 		return !q->late;
 	return oldest && oldest->committed && oldest->cmd.opcode == EMBENG_OP_NOP &&
-	       port_now_ns() < oldest->ready_ns;
+	       q->engine->now_ns < oldest->ready_ns;
 }
 
 static void attend(struct engine *e, u32 beat)
@@ -40,15 +40,15 @@ static bool is_due(struct engine *e, u64 now)
 	       (u64)e->heartbeat_ms * 1000000;
 }
 
-void heartbeat(struct engine *e, u64 now)
+void heartbeat(struct engine *e)
 {
 	u32 beat;
 
-	if (!is_due(e, now) || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
+	if (!is_due(e, e->now_ns) || reg_read32(e, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
 		return;
 	if (port_fault(e->config.host, PORT_FAULT_HEARTBEAT_STOPS, 0))
 		return;
-	__atomic_store_n(&e->heartbeat_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->heartbeat_ns, e->now_ns, __ATOMIC_RELAXED);
 	beat = reg_read32(e, EMBENG_REG_HEARTBEAT) + 1;
 	attend(e, beat);
 	reg_write32(e, EMBENG_REG_HEARTBEAT, beat);
@@ -65,6 +65,7 @@ void heartbeat_piece(struct engine *e)
 	if (!is_due(e, now))
 		return;
 	port_lock(e->lock);
-	heartbeat(e, now);
+	clock_saw(e, now);
+	heartbeat(e);
 	port_unlock(e->lock);
 }

@@ -16,12 +16,16 @@ struct pending {
 	struct embeng_admin_cmd cmd;
 };
 
+/* engine.c: e->now_ns, which never goes back */
+u64 clock_read(struct engine *e);
+void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
+
 /* registers.c */
 void registers_reset(struct engine *e);
 int registers_step(struct engine *e); /* boot and control requests; 1 when something moved */
 
 /* heartbeat.c */
-void heartbeat(struct engine *e, u64 now);
+void heartbeat(struct engine *e);
 
 /* boot.c */
 void boot_load(struct engine *e);
@@ -90,6 +94,8 @@ int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns);
 
 /* report.c */
 void report_all(struct engine *e, bool unfinished);
+/* Some queue has a command that may be waited for, or was last said to wait. */
+bool report_wanted(const struct engine *e);
 
 /* admin.c */
 int admin_step(struct engine *e);
@@ -101,7 +107,7 @@ void busy_with(struct queue *q, u64 passed_ns);
 
 /* climate.c */
 void climate_begin(struct engine *e);
-void climate_step(struct engine *e, u64 now); /* does nothing when little time has passed */
+void climate_step(struct engine *e); /* does nothing when little time has passed */
 
 /* events.c */
 struct event {

@@ -60,15 +60,18 @@ static u16 get_outputs(struct command *command, struct lookup *lookup)
 	u16 status = 0;
 
 	memset(lookup->out, 0, batch->feature_count * sizeof(*lookup->out));
+	port_lock(command->context->engine->lock);
 	for (u32 i = 0; !status && i < batch->feature_count; i++) {
 		const struct embeng_mem *mem = &batch->features[i].given.activations;
 		struct view *out = &lookup->out[i];
 
 		if (mem_given(mem))
-			status = region_get(command->context, mem, EMBENG_REGION_DEVICE_WRITE, 4,
-					    EMBENG_FIELD_ACTIVATIONS, i, out, &command->fault);
+			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_WRITE,
+						 4, EMBENG_FIELD_ACTIVATIONS, i, out,
+						 &command->fault);
 		lookup->bytes += out->length;
 	}
+	port_unlock(command->context->engine->lock);
 	return status;
 }
 
@@ -82,8 +85,7 @@ u16 lookup_run(struct command *command, const struct batch *batch)
 	if (!status)
 		workers_run_rows(engine->workers, lookup_task, &lookup, batch->task_count,
 				 batch->bytes);
-	for (u32 i = 0; i < batch->feature_count; i++)
-		region_put(command->context, &lookup.out[i]);
+	region_put_all(command->context, lookup.out, batch->feature_count);
 	if (status)
 		return status;
 	reg_count(engine, EMBENG_REG_COUNT_BATCHES, 1);

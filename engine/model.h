@@ -193,13 +193,13 @@ u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view);
 u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
 	    u32 feature, struct view *view);
 
-/* Several of them, one view each: region_put() all of those, also when it failed. */
+/* Several of them, one view each: region_put_all() of those, also when it failed. */
 struct mem_part {
 	const struct embeng_mem *mem;
-	u32 width, field;
+	u32 rights, width, field;
 };
-u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 rights,
-		u32 feature, struct view *views);
+u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 feature,
+		struct view *views);
 
 /* memory.c: what a model holds beside its tables. Counted until model_free(). */
 

@@ -40,7 +40,7 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp)
 	struct engine *e = command->queue->engine;
 	struct port_speed speed;
 
-	*timestamp = port_now_ns();
+	*timestamp = e->now_ns;
 	if (!port_speed(e->config.host, &speed)) {
 		/* A model that is switched on later charges nothing of before. */
 		e->paced_bytes = bytes_moved(e);

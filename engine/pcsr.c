@@ -282,16 +282,16 @@ static u16 write_out(struct pcsr_job *job, struct view views[])
 
 static u16 get_outputs(struct pcsr_job *job, struct view views[])
 {
+	const u32 writes = EMBENG_REGION_DEVICE_WRITE;
 	const struct mem_part outputs[] = {
-		{ &job->given->row_pointers, 4, EMBENG_FIELD_ROW_POINTERS },
-		{ &job->given->tokens, 4, EMBENG_FIELD_TOKENS },
-		{ &job->given->samples, 4, EMBENG_FIELD_SAMPLE_IDS },
-		{ &job->given->gains, 4, EMBENG_FIELD_GAINS },
-		{ &job->given->result, 8, EMBENG_FIELD_RESULT },
+		{ &job->given->row_pointers, writes, 4, EMBENG_FIELD_ROW_POINTERS },
+		{ &job->given->tokens, writes, 4, EMBENG_FIELD_TOKENS },
+		{ &job->given->samples, writes, 4, EMBENG_FIELD_SAMPLE_IDS },
+		{ &job->given->gains, writes, 4, EMBENG_FIELD_GAINS },
+		{ &job->given->result, writes, 8, EMBENG_FIELD_RESULT },
 	};
 
-	return mem_get_all(job->command, outputs, 5, EMBENG_REGION_DEVICE_WRITE, EMBENG_NO_INDEX,
-			   views);
+	return mem_get_all(job->command, outputs, 5, EMBENG_NO_INDEX, views);
 }
 
 u16 pcsr_run(struct command *command)
@@ -318,7 +318,6 @@ u16 pcsr_run(struct command *command)
 	if (!status)
 		write_out(&job, views);
 	pcsr_input_release(&job);
-	for (u32 i = 0; i < 5; i++)
-		region_put(context, &views[i]);
+	region_put_all(context, views, 5);
 	return status;
 }

@@ -136,12 +136,13 @@ static u16 check_access(const struct region *r, const struct embeng_mem *mem, u3
 	return EMBENG_STATUS_OK;
 }
 
-static u16 get_locked(struct context *c, const struct embeng_mem *mem, u32 rights, u32 align,
-		      u32 field, u32 feature, struct view *view, struct fault *fault)
+u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights, u32 align, u32 field,
+		    u32 feature, struct view *view, struct fault *fault)
 {
 	struct region *r = NULL;
 	u16 status;
 
+	memset(view, 0, sizeof(*view));
 	if (mem->index >= c->region_count)
 		return fault_set(fault, EMBENG_STATUS_KEY, field, feature, 0, mem->index,
 				 c->region_count);
@@ -164,21 +165,34 @@ u16 region_get(struct context *context, const struct embeng_mem *mem, u32 rights
 {
 	u16 status;
 
-	memset(view, 0, sizeof(*view));
 	port_lock(context->engine->lock);
-	status = get_locked(context, mem, rights, align, field, feature, view, fault);
+	status = region_get_held(context, mem, rights, align, field, feature, view, fault);
 	port_unlock(context->engine->lock);
 	return status;
 }
 
+static void put_held(struct context *context, struct view *view)
+{
+	if (view->region) {
+		view->region->users--;
+		context->accesses--;
+	}
+	memset(view, 0, sizeof(*view));
+}
+
 /* An INVALIDATE that waits for this is completed by the next engine_run(). */
+void region_put_all(struct context *context, struct view *views, u32 count)
+{
+	u32 i;
+
+	port_lock(context->engine->lock);
+	for (i = 0; i < count; i++)
+		put_held(context, &views[i]);
+	port_unlock(context->engine->lock);
+}
+
 void region_put(struct context *context, struct view *view)
 {
-	if (!view->region)
-		return;
-	port_lock(context->engine->lock);
-	view->region->users--;
-	context->accesses--;
-	port_unlock(context->engine->lock);
-	memset(view, 0, sizeof(*view));
+	if (view->region)
+		region_put_all(context, view, 1);
 }

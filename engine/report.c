@@ -80,6 +80,19 @@ static bool has_work(const struct queue *q)
 	return q->state == EMBENG_QUEUE_RUNNING && (q->oldest || q->tail_seen != q->sq_head);
 }
 
+bool report_wanted(const struct engine *e)
+{
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		const struct queue *q = e->order[i];
+
+		if (q->oldest || q->tail_seen != q->sq_head || is_waiting(q->reported.state))
+			return true;
+	}
+	return false;
+}
+
 /* Somebody works for it, or nothing will again. */
 static bool moves(struct context *c, bool unfinished)
 {

@@ -306,18 +306,18 @@ static u16 copy_bounds(struct command *command, struct stacks *stacks, struct ta
 u16 stacks_take(struct command *command, struct stacks *stacks, struct stack *stack, bool training)
 {
 	const struct embeng_lookup_stack *g = stack->given;
+	const u32 reads = EMBENG_REGION_DEVICE_READ;
 	const struct mem_part parts[ARRAYS] = {
-		[POINTERS] = { &g->row_pointers, 4, EMBENG_FIELD_ROW_POINTERS },
-		[TOKENS] = { &g->tokens, 4, EMBENG_FIELD_TOKENS },
-		[SAMPLES] = { &g->samples, 4, EMBENG_FIELD_SAMPLE_IDS },
-		[GAINS] = { &g->gains, 4, EMBENG_FIELD_GAINS },
-		[BOUNDS] = { &g->bounds, 8, EMBENG_FIELD_BOUNDS },
+		[POINTERS] = { &g->row_pointers, reads, 4, EMBENG_FIELD_ROW_POINTERS },
+		[TOKENS] = { &g->tokens, reads, 4, EMBENG_FIELD_TOKENS },
+		[SAMPLES] = { &g->samples, reads, 4, EMBENG_FIELD_SAMPLE_IDS },
+		[GAINS] = { &g->gains, reads, 4, EMBENG_FIELD_GAINS },
+		[BOUNDS] = { &g->bounds, reads, 8, EMBENG_FIELD_BOUNDS },
 	};
 	struct taking t = { .stack = stack, .fault = &command->fault };
 	struct view views[ARRAYS] = { { 0 } };
 	u64 items = 0;
-	u16 status = mem_get_all(command, parts, ARRAYS, EMBENG_REGION_DEVICE_READ, stack->index,
-				 views);
+	u16 status = mem_get_all(command, parts, ARRAYS, stack->index, views);
 
 	t.pointers = views[POINTERS].data;
 	t.tokens = views[TOKENS].data;
@@ -329,7 +329,6 @@ u16 stacks_take(struct command *command, struct stacks *stacks, struct stack *st
 		status = make_room(command, stacks, &t, items, training);
 	if (!status)
 		status = take_items(command, &t, training);
-	for (u32 i = 0; i < ARRAYS; i++)
-		region_put(command->context, &views[i]);
+	region_put_all(command->context, views, ARRAYS);
 	return status;
 }

@@ -38,7 +38,6 @@ static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
 {
 	int ret = 0;
 
-	pthread_mutex_lock(&e->lock);
 	for (size_t i = 0; !ret && i < count; i++) {
 		struct array *a = &slot->arrays[i];
 		struct buffer *buffer;
@@ -50,7 +49,6 @@ static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
 		if (buffer)
 			ret = pin(&slot->input_pins, buffer);
 	}
-	pthread_mutex_unlock(&e->lock);
 	return ret;
 }
 
@@ -152,25 +150,39 @@ static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng
 	return 0;
 }
 
-int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
-		    struct embeng_mem *descriptor)
+/* Without the lock. @count: of the arrays of features and stacks. */
+static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+			const struct stack_counts *stacks, size_t count)
 {
-	uint64_t features = layout_input_head(b->count), head;
-	struct stack_counts stacks;
-	size_t count = list_arrays(slot, b, &stacks);
-	int ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
+	uint64_t features = layout_input_head(b->count), head = features + stacks_bytes(stacks);
+	int ret = region_grow(e, &slot->input, layout_copies(slot->arrays, count, head));
 
-	head = features + stacks_bytes(&stacks);
-	ret = ret ? ret : find_in_place(e, slot, count);
-	ret = ret ? ret : region_grow(e, &slot->input, layout_copies(slot->arrays, count, head));
 	ret = ret ? ret : region_grow(e, &slot->activations, slot->bytes);
 	ret = ret ? ret : note_lengths(e, slot, b);
 	if (ret)
 		return ret;
 	make_copies(e, slot, count);
-	write_head(e, slot, b, &stacks);
+	write_head(e, slot, b, stacks);
 	write_features(slot, b);
 	stacks_write(b, &slot->arrays[ARRAYS * b->count], slot->input.data + features);
-	*descriptor = region_part(&slot->input, 0, head);
 	return 0;
+}
+
+int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+		    struct embeng_mem *descriptor)
+{
+	struct stack_counts stacks;
+	size_t count = list_arrays(slot, b, &stacks);
+	int ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
+
+	ret = ret ? ret : find_in_place(e, slot, count);
+	if (ret)
+		return ret;
+	pthread_mutex_unlock(&e->lock);
+	ret = write_lookup(e, slot, b, &stacks, count);
+	pthread_mutex_lock(&e->lock);
+	if (!ret)
+		*descriptor = region_part(&slot->input, 0, layout_input_head(b->count) +
+							   stacks_bytes(&stacks));
+	return ret;
 }

@@ -117,7 +117,7 @@ void session_reap(struct embeng *e);
 /* Each open ring of the session; NULL behind the last. */
 struct ring *session_ring(struct embeng *e, uint32_t index);
 
-/* descriptor.c: what the engine reads. Without e->lock. */
+/* descriptor.c: what the engine reads. e->lock is held, but while arrays are copied. */
 int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		    struct embeng_mem *descriptor);
 /* Copies @bytes and counts them. */

@@ -201,7 +201,7 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	return ret;
 }
 
-/* The lock is held, but for the copies. */
+/* The lock is held, but while arrays are copied. */
 static int enqueue_into(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 			struct deadline deadline)
 {
@@ -214,9 +214,7 @@ static int enqueue_into(struct embeng *e, struct slot *slot, const struct embeng
 		ret = wait_for_depth(e, slot, deadline);
 	if (ret)
 		return ret;
-	pthread_mutex_unlock(&e->lock);
 	ret = describe_lookup(e, slot, b, &descriptor);
-	pthread_mutex_lock(&e->lock);
 	if (ret)
 		return ret;
 	if (b->mode == EMBENG_INFERENCE) {
