@@ -5,6 +5,7 @@
 #include "port.h"
 
 #define HOT_HISTOGRAM 256u /* counts from here on share a bin */
+#define HOT_ONCE 8u	   /* bins of counts of 1 */
 
 /* Most frequent first, ties by row. */
 static bool hotter(const struct embeng_hot_row *a, const struct embeng_hot_row *b)
@@ -20,17 +21,22 @@ static u32 bin(u64 count)
 /*
  * The count of the HOT_ROWS + 1st group, or the last bin. @ties: how many
  * groups of that count are among these. Most rows come once, and one bin for
- * all of them would make each addition wait for the one before.
+ * all of them would make each addition wait for the one before: they are
+ * spread over bins that nobody reads. Whether one does is a coin toss:
+ * nothing branches on it.
  */
 static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 {
-	u32 histogram[HOT_HISTOGRAM] = { 0 }; /* groups are fewer than occurrences, which are u32 */
+	/* groups are fewer than occurrences, which are u32 */
+	u32 histogram[HOT_HISTOGRAM + HOT_ONCE] = { 0 };
 	u64 above = 0;
 	u32 b = HOT_HISTOGRAM - 1;
 
-	for (u64 i = 0; i < count; i++)
-		if (groups[i].count > 1)
-			histogram[bin(groups[i].count)]++;
+	for (u64 i = 0; i < count; i++) {
+		u32 once = groups[i].count == 1;
+
+		histogram[bin(groups[i].count) + once * (HOT_HISTOGRAM - 1 + i % HOT_ONCE)]++;
+	}
 	while (b > 1 && above + histogram[b] <= HOT_ROWS)
 		above += histogram[b--];
 	*ties = HOT_ROWS + 1 - above;

@@ -64,24 +64,30 @@ INLINE void collect(const struct pass *pass, u64 slice, const bool wide)
 		collect_counted(pass, slice, wide, COUNTED);
 }
 
+INLINE u64 item_digit(const struct pass *pass, u64 i, const bool wide)
+{
+	return item_row(pass->from, i, wide) >> pass->shift & ((1ull << pass->bits) - 1);
+}
+
 INLINE void histogram(const struct pass *pass, u64 slice, const bool wide)
 {
-	u64 last = slice_at(pass, pass->count, slice + 1), mask = (1ull << pass->bits) - 1;
+	u64 last = slice_at(pass, pass->count, slice + 1);
 	u32 *counts = pass->starts + (slice << pass->bits);
 
 	memset(counts, 0, sizeof(*counts) << pass->bits);
 	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
-		counts[item_row(pass->from, i, wide) >> pass->shift & mask]++;
+		counts[item_digit(pass, i, wide)]++;
 }
 
-INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
+INLINE void scatter_range(const struct pass *pass, u64 first, u64 last, u32 *starts,
+			  const bool wide, const bool ahead)
 {
-	u64 last = slice_at(pass, pass->count, slice + 1), mask = (1ull << pass->bits) - 1;
-	u32 *starts = pass->starts + (slice << pass->bits);
+	for (u64 i = first; i < last; i++) {
+		u64 to = starts[item_digit(pass, i, wide)]++;
 
-	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++) {
-		u64 to = starts[item_row(pass->from, i, wide) >> pass->shift & mask]++;
-
+		if (ahead)
+			__builtin_prefetch(pass->to + (wide ? 2 : 1) *
+				(u64)starts[item_digit(pass, i + PLACE_AHEAD, wide)], 1);
 		if (wide) {
 			pass->to[2 * to] = pass->from[2 * i];
 			pass->to[2 * to + 1] = pass->from[2 * i + 1];
@@ -89,6 +95,16 @@ INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
 			pass->to[to] = pass->from[i];
 		}
 	}
+}
+
+INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
+{
+	u64 first = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
+	u64 end = place_ahead_end(first, last, pass->count);
+	u32 *starts = pass->starts + (slice << pass->bits);
+
+	scatter_range(pass, first, end, starts, wide, true);
+	scatter_range(pass, end, last, starts, wide, false);
 }
 
 DEFINE_TASKS(collect)

@@ -65,7 +65,7 @@ static u64 bin_of(const struct pass *pass, const u32 *ends, u64 i)
 
 INLINE void take_range(const struct pass *pass, const struct partition_source *source, u64 first,
 		       u64 last, u32 *starts, const enum short_stage stage, const bool narrow,
-		       const bool bags)
+		       const bool bags, const bool ahead)
 {
 	const u32 bits = pass->bits, mask = (1u << bits) - 1, low = number_bits(pass);
 	struct numbering numbers = source_numbering(source, first - source->first, bags);
@@ -74,6 +74,9 @@ INLINE void take_range(const struct pass *pass, const struct partition_source *s
 	for (u64 i = first - source->first; i < last - source->first; i++) {
 		u32 row = (u32)source_row(pass, source, i, narrow);
 
+		if (ahead)
+			__builtin_prefetch(to + starts[source_row(pass, source, i + PLACE_AHEAD,
+								  narrow) & mask], 1);
 		if (stage == SHORT_PLACE)
 			to[starts[row & mask]++] =
 				item_of(row >> bits, (u32)numbering_of(&numbers, i, bags), low);
@@ -84,19 +87,33 @@ INLINE void take_range(const struct pass *pass, const struct partition_source *s
 	}
 }
 
+INLINE void take_both(const struct pass *pass, const struct partition_source *source, u64 first,
+		      u64 last, u32 *starts, const enum short_stage stage, const bool narrow,
+		      const bool bags)
+{
+	u64 end = first;
+
+	if (stage == SHORT_PLACE) {
+		end = place_ahead_end(first, last, source->first + source->count);
+		take_range(pass, source, first, end, starts, stage, narrow, bags, true);
+	}
+	if (end < last)
+		take_range(pass, source, end, last, starts, stage, narrow, bags, false);
+}
+
 INLINE void take_some(const struct pass *pass, const struct partition_source *source, u64 first,
 		      u64 last, u32 *starts, const enum short_stage stage)
 {
 	const bool bags = stage == SHORT_PLACE && source->bag;
 
 	if (source->narrow && bags)
-		take_range(pass, source, first, last, starts, stage, true, true);
+		take_both(pass, source, first, last, starts, stage, true, true);
 	else if (source->narrow)
-		take_range(pass, source, first, last, starts, stage, true, false);
+		take_both(pass, source, first, last, starts, stage, true, false);
 	else if (bags)
-		take_range(pass, source, first, last, starts, stage, false, true);
+		take_both(pass, source, first, last, starts, stage, false, true);
 	else
-		take_range(pass, source, first, last, starts, stage, false, false);
+		take_both(pass, source, first, last, starts, stage, false, false);
 }
 
 INLINE void take(const struct pass *pass, u64 slice, const enum short_stage stage)
@@ -162,9 +179,12 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
-		for (; i < end; i++)
+		for (; i < end; i++) {
+			/* Behind the last there is as much memory again: of some item or other. */
+			__builtin_prefetch(to + starts[digit_of(from[i + PLACE_AHEAD], low)], 1);
 			to[starts[digit_of(from[i], low)]++] =
 				item_of((u32)digit, number_of(from[i], low), low);
+		}
 	}
 }
 

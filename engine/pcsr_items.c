@@ -6,6 +6,12 @@
  */
 #include "pcsr.h"
 
+/*
+ * Words of a partition follow each other: stores, which wait for their lines one after another, find
+ * those fetched that lie two further on. Words by digit lie in the second cache as it is.
+ */
+#define PUT_AHEAD 16u
+
 /* Of a feature, what makes keys of ids. */
 struct keys {
 	u32 cores, rotation, token_bits, first_token, core_bits;
@@ -28,6 +34,7 @@ struct target {
 	u64 count;   /* words so far */
 	u32 shift, mask; /* where in a key that stands */
 	u32 token_mask, row_bits;
+	u32 ahead; /* words from a place to the one that is fetched for what comes there */
 };
 
 static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature *f,
@@ -115,6 +122,7 @@ INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_
 	u64 *restrict to = &t->words[t->places[key >> t->shift & t->mask]++];
 	u64 token = key & t->token_mask;
 
+	__builtin_prefetch(to + t->ahead, 1);
 	if (form == KERNEL_WORDS_ONES) {
 		*to = token << t->row_bits | row;
 	} else if (form == KERNEL_WORDS_PACKED) {
@@ -274,6 +282,7 @@ static struct target target_of(const struct pcsr_job *job, u64 count,
 		.mask = (1u << job->digits[0].bits) - 1,
 		.token_mask = job->flat ? U32_MAX : (u32)((1ull << job->token_bits) - 1),
 		.row_bits = job->row_bits,
+		.ahead = job->flat ? 0 : PUT_AHEAD,
 	};
 }
 
