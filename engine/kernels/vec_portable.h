@@ -11,16 +11,30 @@
 typedef float vec __attribute__((vector_size(16)));
 typedef s32 vec_mask __attribute__((vector_size(16)));
 typedef float vec_memory __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double vec_double __attribute__((vector_size(32)));
+typedef u64 vec_bits __attribute__((vector_size(32)));
 
 INLINE float one_fma(float a, float b, float c)
 {
 	return fma_exact(a, b, c);
 }
 
-INLINE vec vec_fma(vec a, vec b, vec c)
+/*
+ * fma_exact() of four at once, which branches on nothing: what is rounded to odd is a coin toss. A
+ * function, since hundreds of copies would be most of the code, and take minutes to compile.
+ */
+static __attribute__((__noinline__)) vec vec_fma(vec a, vec b, vec c)
 {
-	return (vec){ fma_exact(a[0], b[0], c[0]), fma_exact(a[1], b[1], c[1]),
-		      fma_exact(a[2], b[2], c[2]), fma_exact(a[3], b[3], c[3]) };
+	vec_double product = __builtin_convertvector(a, vec_double) *
+			     __builtin_convertvector(b, vec_double);
+	vec_double addend = __builtin_convertvector(c, vec_double);
+	vec_double sum = product + addend, part = sum - product;
+	vec_double error = (product - (sum - part)) + (addend - part);
+	vec_bits bits = (vec_bits)sum, apart = (bits ^ (vec_bits)error) >> 63;
+	vec_bits inexact = (vec_bits)((error < 0.0) | (error > 0.0));
+
+	bits += inexact & ((bits & 1) - 1) & (1 - 2 * apart);
+	return __builtin_convertvector((vec_double)bits, vec);
 }
 
 INLINE float one_sqrt(float x)

@@ -2,17 +2,22 @@
 #include <check.h>
 #include <math.h>
 
-#include "../../engine/kernels/fma_exact.h"
 #include "../../engine/kernels/math64.h"
+#include "../../engine/kernels/vec_portable.h"
 #include "suite.h"
 #include "test_kernels.h"
 
 static void expect_fma(float a, float b, float c)
 {
 	float got = fma_exact(a, b, c), want = fmaf(a, b, c);
+	vec lanes = vec_fma((vec){ a, 0.5f, b, a }, (vec){ b, 3.0f, a, b }, (vec){ c, 2.0f, c, c });
 
 	if (!same_float(got, want))
 		ck_abort_msg("fma(%a, %a, %a) = %a, fmaf gives %a", a, b, c, got, want);
+	for (u32 i = 0; i < VEC; i++)
+		if (!same_float(lanes[i], i == 1 ? 3.5f : want))
+			ck_abort_msg("lane %u: fma(%a, %a, %a) = %a, fmaf gives %a", i, a, b, c,
+				     lanes[i], want);
 }
 
 START_TEST(test_fma_special_classes)
