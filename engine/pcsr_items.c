@@ -34,7 +34,7 @@ struct target {
 	u64 count;   /* words so far */
 	u32 shift, mask; /* where in a key that stands */
 	u32 token_mask, row_bits;
-	u32 ahead; /* words from a place to the one that is fetched for what comes there */
+	u32 ahead; /* words from a place to the one that is fetched, 0: none is */
 };
 
 static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature *f,
@@ -122,7 +122,8 @@ INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_
 	u64 *restrict to = &t->words[t->places[key >> t->shift & t->mask]++];
 	u64 token = key & t->token_mask;
 
-	__builtin_prefetch(to + t->ahead, 1);
+	if (t->ahead)
+		__builtin_prefetch(to + t->ahead, 1);
 	if (form == KERNEL_WORDS_ONES) {
 		*to = token << t->row_bits | row;
 	} else if (form == KERNEL_WORDS_PACKED) {
