@@ -114,12 +114,13 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	struct partition p = { .sources = sources };
 	u64 *rows = malloc((count + 1) * 8), *bag = malloc((2 * count + 99) * 2 * 8), base = 0;
 	u32 *narrow, *numbers = malloc((count + 1) * 4);
+	/* The second source is the longer one, or has fewer items than are looked ahead. */
+	u64 cut = draw(2) ? count / 3 : count - draw(count < 40 ? count + 1 : 40);
 
 	draw_rows(rows, count, limit, zeros);
 	narrow = narrow_of(rows, count, limit, zeros);
-	sources[0] = draw_source(rows, narrow, 0, count / 3, &base, bag, numbers);
-	sources[1] = draw_source(rows, narrow, count / 3, count, &base, bag + 2 * count + 99,
-				 numbers);
+	sources[0] = draw_source(rows, narrow, 0, cut, &base, bag, numbers);
+	sources[1] = draw_source(rows, narrow, cut, count, &base, bag + 2 * count + 99, numbers);
 	p.below = draw(4) ? base : 0;
 	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
 	check(&p, rows, numbers, count);
