@@ -13,7 +13,7 @@ struct buffer {
 	u64 bytes;
 };
 
-/* What a feature names, from before it is copied until all are. */
+/* What a feature names, in views that are open from before it is copied until all are. */
 enum batch_view {
 	BATCH_VIEW_OFFSETS,
 	BATCH_VIEW_IDS,

@@ -114,18 +114,6 @@ static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 	return moved | execute_step(e, mode, away_ns);
 }
 
-/* Of what any queue has been given. The last look at each came after its doorbell. */
-static bool is_done(const struct engine *e)
-{
-	u32 i;
-
-	for (i = 0; i < e->order_count; i++) {
-		if (e->order[i]->oldest || e->order[i]->tail_seen != e->order[i]->sq_head)
-			return false;
-	}
-	return true;
-}
-
 static int run(struct engine *engine, enum engine_run_mode mode)
 {
 	u64 began = clock_read(engine), now, away_ns = 0;
@@ -159,6 +147,18 @@ void engine_bus(struct engine *engine, bool there)
 	port_lock(engine->lock);
 	engine->cut_off = !there;
 	port_unlock(engine->lock);
+}
+
+/* Of what any queue has been given. The last look at each came after its doorbell. */
+static bool is_done(const struct engine *e)
+{
+	u32 i;
+
+	for (i = 0; i < e->order_count; i++) {
+		if (queue_has_work(e->order[i]))
+			return false;
+	}
+	return true;
 }
 
 void engine_give(struct engine *engine)

@@ -51,6 +51,11 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 void queue_kill(struct queue *q, bool lost);
 bool queue_reap(struct queue *q); /* true: gone */
 struct embeng_ring_header *queue_header(struct queue *q);
+/* Commands that were accepted, or were there when it was last looked at. */
+static inline bool queue_has_work(const struct queue *q)
+{
+	return q->oldest || q->tail_seen != q->sq_head;
+}
 struct command *queue_take(struct queue *q);
 void queue_drop(struct queue *q, struct command *command); /* from anywhere in the list */
 

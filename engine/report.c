@@ -75,9 +75,9 @@ static void report(struct context *c)
 	}
 }
 
-static bool has_work(const struct queue *q)
+static bool goes_on(const struct queue *q)
 {
-	return q->state == EMBENG_QUEUE_RUNNING && (q->oldest || q->tail_seen != q->sq_head);
+	return q->state == EMBENG_QUEUE_RUNNING && queue_has_work(q);
 }
 
 bool report_wanted(const struct engine *e)
@@ -87,7 +87,7 @@ bool report_wanted(const struct engine *e)
 	for (i = 0; i < e->order_count; i++) {
 		const struct queue *q = e->order[i];
 
-		if (q->oldest || q->tail_seen != q->sq_head || is_waiting(q->reported.state))
+		if (queue_has_work(q) || is_waiting(q->reported.state))
 			return true;
 	}
 	return false;
@@ -105,7 +105,7 @@ static bool moves(struct context *c, bool unfinished)
 		const struct queue *q = e->order[i];
 
 		if (q->context == c && (q->accepting || q->running || q->dying ||
-					(unfinished && has_work(q))))
+					(unfinished && goes_on(q))))
 			return true;
 	}
 	return false;

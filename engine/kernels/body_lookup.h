@@ -120,22 +120,18 @@ INLINE void lookup_bag_bursts(const struct kernel_bag_work *w, u64 k, u64 end, u
 	}
 }
 
-/*
- * A bag's occurrences. A loop for each way to fetch: to ask in one cost 6 % at dim 64. Beside what
- * quantizing a row takes no way is better than another.
- */
+/* A bag's occurrences. A loop for each way to fetch: to ask in one cost 6 % at dim 64. */
 INLINE void lookup_bag(const struct kernel_bag_work *w, u64 k, u64 end, u64 column,
 		       const u32 count, const u64 n, const struct lookup_form form, vec *acc)
 {
 	u64 ahead = w->prefetch, ahead_end = lookup_ahead_end(w, ahead, end);
-	const u32 fetch = form.quantized ? KERNEL_FETCH_SECOND : w->fetch;
 
-	if (fetch == KERNEL_FETCH_BURST && ahead)
+	if (w->fetch == KERNEL_FETCH_BURST && ahead)
 		return lookup_bag_bursts(w, k, end, column, count, n, form, acc);
-	if (fetch == KERNEL_FETCH_TOUCH)
+	if (w->fetch == KERNEL_FETCH_TOUCH)
 		k = lookup_add_ahead(w, k, lookup_ahead_end(w, 2 * ahead, end), column, count, n,
 				     form, acc, KERNEL_FETCH_TOUCH);
-	if (fetch == KERNEL_FETCH_FIRST)
+	if (w->fetch == KERNEL_FETCH_FIRST)
 		k = lookup_add_ahead(w, k, ahead_end, column, count, n, form, acc,
 				     KERNEL_FETCH_FIRST);
 	else

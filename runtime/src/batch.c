@@ -223,13 +223,18 @@ static int check_input(const struct feature *f, const struct input *input)
 int batch_check(const struct embeng_batch *b, const struct output *outputs, struct output *resolved)
 {
 	const struct embeng_model *model = embeng_get_model(b->e);
-	int code = 0;
+	struct output shape;
+	int code;
 
-	for (size_t i = 0; !code && i < b->count; i++) {
+	for (size_t i = 0; i < b->count; i++) {
 		code = check_input(&model->features[i], &b->inputs[i]);
 		if (!code)
 			code = shape_resolve(&model->features[i], &b->inputs[i], &outputs[i],
-					     &resolved[i]);
+					     &shape);
+		if (code)
+			return code;
 	}
-	return code;
+	for (size_t i = 0; i < b->count; i++)
+		shape_resolve(&model->features[i], &b->inputs[i], &outputs[i], &resolved[i]);
+	return 0;
 }

@@ -55,7 +55,7 @@ struct output {
 /*
  * batch_check() - every feature has an input, and each fits its output
  * @outputs: [features], not changed
- * @resolved: [features], out: the shape this batch's output has; all of them when 0 is returned
+ * @resolved: [features], out: the shape this batch's output has
  *
  * Return: 0, or a negative errno with the sentence naming the feature.
  */

@@ -152,7 +152,8 @@ static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng
 
 /* Without the lock. @count: of the arrays of features and stacks. */
 static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
-			const struct stack_counts *stacks, size_t count)
+			const struct stack_counts *stacks, size_t count,
+			struct embeng_mem *descriptor)
 {
 	uint64_t features = layout_input_head(b->count), head = features + stacks_bytes(stacks);
 	int ret = region_grow(e, &slot->input, layout_copies(slot->arrays, count, head));
@@ -165,6 +166,7 @@ static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng
 	write_head(e, slot, b, stacks);
 	write_features(slot, b);
 	stacks_write(b, &slot->arrays[ARRAYS * b->count], slot->input.data + features);
+	*descriptor = region_part(&slot->input, 0, head);
 	return 0;
 }
 
@@ -179,10 +181,7 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 	if (ret)
 		return ret;
 	pthread_mutex_unlock(&e->lock);
-	ret = write_lookup(e, slot, b, &stacks, count);
+	ret = write_lookup(e, slot, b, &stacks, count, descriptor);
 	pthread_mutex_lock(&e->lock);
-	if (!ret)
-		*descriptor = region_part(&slot->input, 0, layout_input_head(b->count) +
-							   stacks_bytes(&stacks));
 	return ret;
 }

@@ -170,6 +170,39 @@ START_TEST(giving_does_what_is_small)
 }
 END_TEST
 
+static u32 given_state(struct rig_queue *q, u64 step)
+{
+	struct embeng_cmd cmd = lookup(step);
+
+	rig_submit(q, &cmd);
+	engine_give(rig->engine);
+	return rig_report(q).state;
+}
+
+/* What is done on the spot is reported where a queue was last said to wait: it waits anew. */
+START_TEST(giving_reports_what_ends_a_wait)
+{
+	struct embeng_cqe cqe;
+	struct rig_queue *q;
+
+	start();
+	q = rig_queue(rig, 0, EMBENG_QUEUE_INPUT, 0);
+	fake.small = true;
+	for (u64 waits = 1; waits <= 2; waits++) {
+		fake.ready = 0;
+		ck_assert_uint_eq(given_state(q, waits), EMBENG_QUEUE_BLOCKED);
+		ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_COUNT_WAITS), waits);
+		fake.ready = waits;
+		engine_give(rig->engine);
+		ck_assert_uint_eq(rig_report(q).state, EMBENG_QUEUE_RUNNING);
+		while (rig_reap(q, &cqe))
+			;
+		ck_assert_uint_eq(cqe.step, waits);
+	}
+	rig_free(rig);
+}
+END_TEST
+
 /* Nobody runs the engine but its own thread, which sleeps when nothing comes for a while. */
 START_TEST(what_is_not_small_wakes_the_service)
 {
@@ -255,6 +288,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_drain_covers_what_was_rung_before_it);
 	tcase_add_test(t, accepting_computes_nothing);
 	tcase_add_test(t, a_call_is_bounded);
+	tcase_add_test(t, giving_reports_what_ends_a_wait);
 	tcase_add_loop_test(t, giving_does_what_is_small, 0, 2);
 	tcase_add_test(t, what_is_not_small_wakes_the_service);
 	tcase_add_test(t, a_higher_priority_goes_first);

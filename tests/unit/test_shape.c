@@ -155,6 +155,7 @@ START_TEST(test_batch_resolves_every_feature)
 	ck_assert_int_eq(embeng_batch_dense(b, 0, EMBENG_I64, ids, 5, S(5), 1), 0);
 	ck_assert_int_eq(embeng_batch_ragged(b, 1, EMBENG_I64, ids, 3, S(1, 2), 2, NULL, 0), 0);
 	ASSERT_REFUSED(batch_check(b, outputs, resolved), EINVAL, "shaped", "no input");
+	ck_assert_uint_eq(resolved[0].rank, 0);
 	ck_assert_int_eq(embeng_batch_dense(b, 2, EMBENG_I64, ids, 6, S(6), 1), 0);
 	ck_assert_int_eq(batch_check(b, outputs, resolved), 0);
 	ck_assert_uint_eq(outputs[0].rank, 0);
