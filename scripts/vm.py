@@ -158,12 +158,12 @@ def on_host(kernel, script, *arguments):
 
 
 def run_all(kernel, rows, names, jobs, beside=()):
-    """The scripts of the rows, so many machines at a time, and then those of the host, each with
-    its arguments: {(row or None, script): Result}."""
+    """The scripts of the rows, so many machines at a time, and then those of the host: {(row or
+    None, script): Result}."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         running = {(row, name): pool.submit(run, kernel, row, name)
                    for row in rows for name in names if name not in ROWS[row].without}
-        running |= {(None, words[0]): pool.submit(on_host, kernel, *words) for words in beside}
+        running |= {(None, name): pool.submit(on_host, kernel, name) for name in beside}
         return {what: future.result() for what, future in running.items()}
 
 
@@ -193,10 +193,16 @@ def table(kernel, rows, names, results):
                 print(f"{row} without {name}: {why}")
 
 
+def modules(kernel, static, install):
+    """They are built once, by the first of the two scripts, with these arguments each."""
+    return on_host(kernel, "static", *static).count.plus(
+        on_host("stock", "install", *install).count)
+
+
 def stage():
     """For make check: everything once, on the stock kernel and one kind of BAR."""
-    total = on_host("stock", "install").count
-    results = run_all("stock", [next(iter(ROWS))], scripts(), JOBS, [["machine"], ["static"]])
+    total = modules("stock", [], [])
+    results = run_all("stock", [next(iter(ROWS))], scripts(), JOBS, ["machine"])
     return total.plus(total_of(results))
 
 
@@ -221,8 +227,8 @@ def main():
     rows, names = given.rows or list(ROWS), given.script or scripts()
     total, beside = Count(), []
     if not given.rows and not given.script:
-        total = on_host("stock", "install", "dkms").count
-        beside = [["machine"], ["static", "checkpatch"]]
+        total = modules(given.kernel, ["checkpatch"], ["dkms"])
+        beside = ["machine"]
     results = run_all(given.kernel, rows, names, given.jobs, beside)
     table(given.kernel, rows, names, results)
     total = total.plus(total_of(results))

@@ -22,16 +22,16 @@ installed_kernel()
 			"$kernel_modules/lib/modules/$kernel_release"/modules.builtin* "$modules/"
 }
 
+# W=1: what static.sh has built is up to date.
 make_()
 {
-	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" "$@" KDIR="$kernel_headers" DESTDIR="$stage"
+	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" W=1 KDIR="$kernel_headers" DESTDIR="$stage" "$@"
 }
 
 # From the tree on, wherever the build of the modules goes to.
 installs_beside()
 {
-	env -u MAKEFLAGS -u MAKELEVEL make -C "$top" modules_install KDIR="$kernel_headers" \
-		DESTDIR="$(realpath -m --relative-to="$top" "$folder/beside")" || return 1
+	make_ modules_install DESTDIR="$(realpath -m --relative-to="$top" "$folder/beside")" || return 1
 	find "$folder/beside" -name 'embeng*.ko*' | grep -c . | grep -x 2
 }
 

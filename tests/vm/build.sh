@@ -27,11 +27,12 @@ build_modules()
 	make -C "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 }
 
+# Modules as tests/kmod builds them, so that nothing is compiled twice.
 build_all()
 {
 	[ -f "$1/build/build.ninja" ] || meson setup "$1/build" "$1" || return 1
 	ninja -C "$1/build" || return 1
-	[ ! -f "$1/kmod/Kbuild" ] || build_modules "$@"
+	[ ! -f "$1/kmod/Kbuild" ] || build_modules "$@" W=1
 }
 
 # Shell commands that load the modules in the machine: the emulator, then the driver.
