@@ -68,7 +68,7 @@ TARGETS = {
 }
 
 OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-           "-Doptimization=1", "-Ddebug=true"]
+           "-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
                                "detect_stack_use_after_return=0",
                "UBSAN_OPTIONS": "print_stacktrace=1"}
