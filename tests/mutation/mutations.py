@@ -117,7 +117,7 @@ MUTATIONS = [
     Mutation("power loses its low part", "engine/kernels/math64.h",
              "return (struct math64_pair){ sum, rest - (sum - product) };",
              "return (struct math64_pair){ sum, 0.0 };",
-             ("test_kernels_fma",)),
+             ("test_kernels_math64",)),
     Mutation("last untouched row skipped", ROWS,
              "for (; row < last; row++) {", "for (; row + 1 < last; row++) {"),
     Mutation("touched rows updated again", ROWS,
