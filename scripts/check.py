@@ -16,6 +16,7 @@ import time
 from typing import NamedTuple
 
 import fuzz
+import sanitized
 import vm
 from cases import Count, cases
 
@@ -31,18 +32,13 @@ class Stage(NamedTuple):
     environment: dict
 
 
-# -O1 keeps the reports readable, which have functions and lines by -g1, too: with all that
-# debuggers read the build takes a quarter longer. b_lundef must be off for a shared library under
-# sanitizers.
-SANITIZED = ["-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1", "-Db_lundef=false"]
-
 STAGES = [
     Stage("plain", "build", [], [], 1, {}),
-    Stage("ASan+UBSan", "build-asan", SANITIZED + ["-Db_sanitize=address,undefined"],
+    Stage("ASan+UBSan", "build-asan", sanitized.OPTIONS + ["-Db_sanitize=address,undefined"],
           ["unit", "hostile", "conform", "example", "cli"], 4,
           {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
-    Stage("TSan", "build-tsan", SANITIZED + ["-Db_sanitize=thread"],
+    Stage("TSan", "build-tsan", sanitized.OPTIONS + ["-Db_sanitize=thread"],
           ["thread"], 6, {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 ]
 

@@ -19,6 +19,8 @@ import sys
 import tempfile
 from typing import NamedTuple
 
+import sanitized
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORPUS = os.path.join(TOP, "tests", "fuzz", "corpus")
 VECTORS = os.path.join(TOP, "tests", "vectors")
@@ -67,8 +69,7 @@ TARGETS = {
     "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
 }
 
-OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-           "-Doptimization=1", "-Ddebug=true", "-Dc_args=-g1"]
+OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", *sanitized.OPTIONS]
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
                                "detect_stack_use_after_return=0",
                "UBSAN_OPTIONS": "print_stacktrace=1"}

@@ -194,7 +194,9 @@ def table(kernel, rows, names, results):
 
 
 def modules(kernel, static, install):
-    """They are built once, by the first of the two scripts, with these arguments each."""
+    """What is to be said of them, and their installation, which is of the stock kernel; the scripts
+    take these arguments each. What the first has built is there for the machines and, if it is
+    of the stock kernel, for the second."""
     return on_host(kernel, "static", *static).count.plus(
         on_host("stock", "install", *install).count)
 

@@ -41,6 +41,8 @@ document 'other workloads, their ids' '[r["ids_per_step"] for r in d["results"]]
 document 'one row alone' 'd["results"][-1]["unique_per_step"] == 8'
 document 'hot rows are fewer' 'd["results"][4]["unique_per_step"] < d["results"][0]["unique_per_step"] < 1280'
 
+expect 'other workloads, trained and partitioned' 0 bench $small --op train --op partition --workload W2 --workload W3 --workload W4 --workload W5 --json
+document 'other workloads, their operations' '[c[:2] for c in '"$of_call"'] == [(w, op) for w in ("W2", "W3", "W4", "W5") for op in ("train", "partition")]'
 expect 'two threads' 0 bench $small --threads 2 --op fwd --json
 document 'two threads, said' 'd["results"][0]["threads"] == 2 and "cores=2" in d["results"][0]["device"] and d["limits"][0]["threads"] == 2'
 planned=$(python3 -c 'import json, sys
@@ -117,6 +119,27 @@ mkdir "$folder/in"
 head -c 100 /dev/zero >"$folder/in/ids_0_0.bin"
 expect 'a file of another workload' 2 bench $small --op fwd --input "$folder/in"
 says err 'a file of another workload, said' 'ids_0_0.bin, offset 100: the file has 100 bytes, W1 wants 1280 (int64) or 640 (int32)'
+
+# given FOLDER TABLES SAMPLES POOL GRADIENT-FLOATS: two batches of five ids a table, by turns
+given()
+{
+	mkdir "$1"
+	python3 -c 'import array, sys
+folder, (tables, samples, pool, floats) = sys.argv[1], map(int, sys.argv[2:])
+for name in (f"{b}_{t}.bin" for b in range(2) for t in range(tables)):
+    array.array("q", [k % 5 for k in range(samples * pool)]).tofile(open(f"{folder}/ids_{name}", "wb"))
+    array.array("q", range(0, samples * pool, pool)).tofile(open(f"{folder}/offsets_{name}", "wb"))
+array.array("f", [0.5] * floats).tofile(open(f"{folder}/grad.bin", "wb"))' "$@"
+}
+given "$folder/w1" 8 8 20 512
+given "$folder/w5" 1 8 128 131072
+for workload in W1:1280:40 W5:1024:5; do
+	which=${workload%%:*} counts=${workload#*:}
+	input=$folder/$(echo "$which" | tr W w)
+	expect "$which of a folder" 0 bench $small --op fwd --op train --op partition --workload "$which" --input "$input" --json
+	document "$which of a folder, its ids" 'len(d["results"]) == 3 and all(r["input"] == "'"$input"'" and r["batches"] == 2 and r["ids_per_step"] == '"${counts%:*}"' for r in d["results"])'
+	document "$which of a folder, its rows" '[r["unique_per_step"] for r in d["results"] if r["op"] == "train"] == ['"${counts#*:}"']'
+done
 }
 
 expect 'more than there is' 5 bench --scale 0.002 --runs 5 --op fwd --device soft:memory=1M

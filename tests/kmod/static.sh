@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The kernel modules build without a word from gcc -W1 and sparse, against a kernel's headers; and
 # where the source is named, checkpatch.pl --strict has nothing to say that is not allowed.
+# They are built anew, where machines find them: not to be run beside one.
 # usage: static.sh KERNEL [checkpatch]	Speaks TAP.
 set -u
 
@@ -13,8 +14,8 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 trap 'rm -rf "$folder"' EXIT
 "kernel_$kernel" || exit 1
 
-# All of them, since gcc has nothing to say of what it does not compile. They are what is tested
-# afterwards; machines that start meanwhile wait.
+# All of them, since gcc has nothing to say of what it does not compile. Machines that start
+# meanwhile wait.
 modules_build()
 {
 	(flock 9 && rm -rf "$top/build/kmod-$kernel_release" &&
