@@ -6,7 +6,7 @@
  */
 #include <linux/cleanup.h>
 
-#include "compat.h"
+#include "compat/v6.13_hrtimer_setup.h"
 #include "context.h"
 #include "trace.h"
 

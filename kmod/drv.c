@@ -8,7 +8,8 @@
 #include <drm/drm_ioctl.h>
 #include <drm/drm_managed.h>
 
-#include "compat.h"
+#include "compat/v6.12_oldest.h"
+#include "compat/v6.14_driver_date.h"
 #include "context.h"
 
 #define IOCTL(name, fn) DRM_IOCTL_DEF_DRV(EMBENG_##name, fn, 0)
@@ -175,7 +176,7 @@ static int init_lists(struct embeng_device *ed)
 	if (ret)
 		return ret;
 	/* Fences wait for it; the device is not talked to while the system sleeps. */
-	ed->work = alloc_workqueue("embeng-%s", WQ_MEM_RECLAIM | WQ_FREEZABLE, 0,
+	ed->work = alloc_workqueue("embeng-%s", WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_FREEZABLE, 0,
 				   dev_name(&ed->pci->dev));
 	return ed->work ? 0 : -ENOMEM;
 }

@@ -7,7 +7,8 @@
 #include <drm/drm_prime.h>
 
 #include "bo.h"
-#include "compat.h"
+#include "compat/v6.13_import_ns.h"
+#include "dma_sync.h"
 
 EMBENG_IMPORT_NS(DMA_BUF);
 

@@ -253,7 +253,6 @@ __poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table)
 	struct embeng_context *ctx = to_embeng_context(drm_file);
 
 	poll_wait(file, &ctx->wait, table);
-	if (!poll_does_not_wait(table))
-		embeng_watch_on(ctx);
+	embeng_watch_on(ctx);
 	return state(ctx);
 }

@@ -97,9 +97,7 @@ struct emu_vector {
  */
 struct emu_msix {
 	raw_spinlock_t lock;
-	struct fwnode_handle *fwnode;
 	struct irq_domain *domain;
-	struct msi_domain_info info;
 	u32 virq[EMU_VECTORS_MAX];
 	u32 *table;
 	u32 *pending;

@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 
+#include "../compat/v6.19_map_phys.h"
 #include "emu.h"
 
 #define IOVA_BASE BIT_ULL(45)
@@ -101,13 +102,13 @@ static dma_addr_t map_range(struct emu *emu, phys_addr_t start, size_t size)
 	return start | IOVA_BASE;
 }
 
-static dma_addr_t map_page(struct device *dev, struct page *page, unsigned long offset, size_t size,
+static dma_addr_t map_phys(struct device *dev, phys_addr_t start, size_t size,
 			   enum dma_data_direction dir, unsigned long attrs)
 {
-	return map_range(emu_of_dev(dev), page_to_phys(page) + offset, size);
+	return map_range(emu_of_dev(dev), start, size);
 }
 
-static void unmap_page(struct device *dev, dma_addr_t iova, size_t size,
+static void unmap_phys(struct device *dev, dma_addr_t iova, size_t size,
 		       enum dma_data_direction dir, unsigned long attrs)
 {
 	struct emu *emu = emu_of_dev(dev);
@@ -123,7 +124,7 @@ static void unmap_sg(struct device *dev, struct scatterlist *list, int count,
 	int i;
 
 	for_each_sg(list, s, count, i)
-		unmap_page(dev, sg_dma_address(s), sg_dma_len(s), dir, attrs);
+		unmap_phys(dev, sg_dma_address(s), sg_dma_len(s), dir, attrs);
 }
 
 static int map_sg(struct device *dev, struct scatterlist *list, int count,
@@ -162,7 +163,7 @@ static struct page *alloc_page_range(struct device *dev, size_t size, dma_addr_t
 static void free_page_range(struct device *dev, size_t size, struct page *page, dma_addr_t iova,
 			    enum dma_data_direction dir)
 {
-	unmap_page(dev, iova, size, dir, 0);
+	unmap_phys(dev, iova, size, dir, 0);
 	__free_pages(page, get_order(size));
 }
 
@@ -201,14 +202,15 @@ static u64 required_mask(struct device *dev)
 	return IOVA_MASK;
 }
 
+EMBENG_DEFINE_MAP_PAGE(map_phys)
+
 static const struct dma_map_ops ops = {
 	.alloc = alloc,
 	.free = release,
 	.alloc_pages_op = alloc_page_range,
 	.free_pages = free_page_range,
 	.mmap = map_to_user,
-	.map_page = map_page,
-	.unmap_page = unmap_page,
+	EMBENG_MAP_PHYS_OPS(map_phys, unmap_phys),
 	.map_sg = map_sg,
 	.unmap_sg = unmap_sg,
 	.dma_supported = is_supported,

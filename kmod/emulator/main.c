@@ -2,6 +2,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 
+#include "../compat/v6.12_oldest.h"
 #include "emu.h"
 
 static unsigned int devices = 1;

@@ -4,7 +4,8 @@
  * raising one queues hard irq_work, which runs the driver's handler in the
  * context that a processor would run it in. The vector table is memory that is
  * written without our notice: a pending vector is delivered when the kernel
- * unmasks it through our irq_chip, or when the service thread sees it unmasked.
+ * unmasks it through the chip of the function's domain, or when the service
+ * thread sees it unmasked.
  */
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
@@ -12,7 +13,6 @@
 #include "emu.h"
 
 #define MSI_ADDRESS 0xfee00000
-#define MESSAGE_MASK 0x7ff /* of hwirq: the entry of the table */
 
 static u32 *entry_word(struct emu_msix *msix, u32 vector, u32 offset)
 {
@@ -85,74 +85,118 @@ void emu_msix_replay(struct emu *emu)
 	}
 }
 
-static void compose(struct irq_data *data, struct msi_msg *msg)
+static void compose_message(struct irq_data *data, struct msi_msg *msg)
 {
-	struct emu *emu = irq_data_get_irq_chip_data(data);
-	u32 message = data->hwirq & MESSAGE_MASK;
-
-	if (message < EMU_VECTORS_MAX)
-		WRITE_ONCE(emu->msix.virq[message], data->irq);
 	msg->address_hi = 0;
 	msg->address_lo = MSI_ADDRESS;
-	msg->data = message;
+	msg->data = data->hwirq;
 }
 
-static void unmask(struct irq_data *data)
-{
-	pci_msi_unmask_irq(data);
-	emu_msix_replay(irq_data_get_irq_chip_data(data));
-}
-
-/* Nothing to acknowledge, but the flow handler calls it. */
-static void ack(struct irq_data *data)
+/* A raised vector needs no acknowledgment, but the edge handler asks the chip for one. */
+static void ignore_ack(struct irq_data *data)
 {
 }
 
 static struct irq_chip chip = {
-	.name = "EMBENG-MSIX",
-	.irq_compose_msi_msg = compose,
-	.irq_ack = ack,
-	.irq_mask = pci_msi_mask_irq,
-	.irq_unmask = unmask,
+	.name = "EMBENG",
+	.irq_compose_msi_msg = compose_message,
+	.irq_ack = ignore_ack,
 };
 
-static void forget(struct irq_domain *domain, struct msi_domain_info *info, unsigned int virq)
+static int alloc_irqs(struct irq_domain *domain, unsigned int virq, unsigned int count, void *arg)
 {
-	struct emu *emu = info->chip_data;
-	u32 i;
+	const msi_alloc_info_t *info = arg;
+	struct emu *emu = domain->host_data;
+	u32 first = info->desc->msi_index, i;
 
-	for (i = 0; i < EMU_VECTORS_MAX; i++) {
-		if (emu->msix.virq[i] == virq)
-			WRITE_ONCE(emu->msix.virq[i], 0);
-		irq_work_sync(&emu->msix.vectors[i].work);
+	if (first >= EMU_VECTORS_MAX || count > EMU_VECTORS_MAX - first)
+		return -ENOSPC;
+	for (i = 0; i < count; i++) {
+		irq_domain_set_info(domain, virq + i, first + i, &chip, emu, handle_edge_irq, NULL,
+				    NULL);
+		WRITE_ONCE(emu->msix.virq[first + i], virq + i);
 	}
+	return 0;
 }
 
-static struct msi_domain_ops domain_ops = { .msi_free = forget };
+/* An interrupt on its way arrives before its number is given to somebody else. */
+static void free_irqs(struct irq_domain *domain, unsigned int virq, unsigned int count)
+{
+	struct emu *emu = domain->host_data;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		struct irq_data *data = irq_domain_get_irq_data(domain, virq + i);
+
+		WRITE_ONCE(emu->msix.virq[data->hwirq], 0);
+		irq_domain_reset_irq_data(data);
+	}
+	for (i = 0; i < EMU_VECTORS_MAX; i++)
+		irq_work_sync(&emu->msix.vectors[i].work);
+}
+
+static const struct irq_domain_ops domain_ops = {
+	.alloc = alloc_irqs,
+	.free = free_irqs,
+};
+
+static void unmask_vector(struct irq_data *data)
+{
+	pci_msi_unmask_irq(data);
+	emu_msix_replay(irq_data_get_irq_chip_data(data->parent_data));
+}
+
+#define REQUIRED_FLAGS \
+	(MSI_FLAG_USE_DEF_DOM_OPS | MSI_FLAG_USE_DEF_CHIP_OPS | MSI_FLAG_NO_AFFINITY)
+
+/*
+ * The kernel makes a domain for the function's MSI-X table, whose parent is ours. An interrupt is
+ * started by its unmask too, so that what was pending is delivered then.
+ */
+static bool init_function_domain(struct device *dev, struct irq_domain *domain,
+				 struct irq_domain *parent, struct msi_domain_info *info)
+{
+	if (info->bus_token != DOMAIN_BUS_PCI_DEVICE_MSIX)
+		return false;
+	info->flags &= parent->msi_parent_ops->supported_flags;
+	info->flags |= REQUIRED_FLAGS;
+	info->chip->irq_ack = irq_chip_ack_parent;
+	info->chip->irq_unmask = unmask_vector;
+	info->chip->irq_startup = NULL;
+	info->chip->irq_shutdown = NULL;
+	return true;
+}
+
+static const struct msi_parent_ops parent_ops = {
+	.supported_flags = MSI_GENERIC_FLAGS_MASK | MSI_FLAG_PCI_MSIX,
+	.required_flags = REQUIRED_FLAGS,
+	.prefix = "EMBENG-",
+	.init_dev_msi_info = init_function_domain,
+};
 
 static int make_domain(struct emu *emu)
 {
-	struct emu_msix *msix = &emu->msix;
-
-	msix->info = (struct msi_domain_info){
-		.flags = MSI_FLAG_USE_DEF_DOM_OPS | MSI_FLAG_USE_DEF_CHIP_OPS |
-			 MSI_FLAG_NO_AFFINITY | MSI_FLAG_PCI_MSIX,
+	struct irq_domain_info info = {
+		.fwnode = irq_domain_alloc_named_id_fwnode("EMBENG-MSIX", emu->number),
+		.domain_flags = IRQ_DOMAIN_FLAG_MSI_PARENT,
+		.size = EMU_VECTORS_MAX,
+		.hwirq_max = EMU_VECTORS_MAX,
+		/* With the bus token of PCI it would be taken for the platform's own domain. */
+		.bus_token = DOMAIN_BUS_VMD_MSI,
 		.ops = &domain_ops,
-		.chip = &chip,
-		.chip_data = emu,
-		.handler = handle_edge_irq,
-		.handler_name = "edge",
+		.host_data = emu,
 	};
-	msix->fwnode = irq_domain_alloc_named_id_fwnode("EMBENG-MSIX", emu->number);
-	if (!msix->fwnode)
+	struct irq_domain *domain;
+
+	if (!info.fwnode)
 		return -ENOMEM;
-	msix->domain = pci_msi_create_irq_domain(msix->fwnode, &msix->info, NULL);
-	if (!msix->domain) {
-		irq_domain_free_fwnode(msix->fwnode);
-		return -ENOMEM;
+	domain = irq_domain_instantiate(&info);
+	if (IS_ERR(domain)) {
+		irq_domain_free_fwnode(info.fwnode);
+		return PTR_ERR(domain);
 	}
-	/* Not the bus token of PCI: that would be taken for the platform's own domain. */
-	irq_domain_update_bus_token(msix->domain, DOMAIN_BUS_VMD_MSI);
+	domain->msi_parent_ops = &parent_ops;
+	emu->msix.domain = domain;
 	return 0;
 }
 
@@ -188,10 +232,12 @@ int emu_msix_init(struct emu *emu)
 
 void emu_msix_exit(struct emu *emu)
 {
+	struct fwnode_handle *fwnode;
 	u32 i;
 
 	for (i = 0; i < EMU_VECTORS_MAX; i++)
 		irq_work_sync(&emu->msix.vectors[i].work);
+	fwnode = emu->msix.domain->fwnode;
 	irq_domain_remove(emu->msix.domain);
-	irq_domain_free_fwnode(emu->msix.fwnode);
+	irq_domain_free_fwnode(fwnode);
 }

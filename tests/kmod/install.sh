@@ -10,7 +10,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/kernel.sh"
 . "$top/tests/vm/tap.sh"
 trap 'rm -rf "$folder"' EXIT
-"kernel_$kernel" || exit 1
+kernel_named "$kernel" || exit 1
 stage=$folder/stage
 modules=$stage/lib/modules/$kernel_release
 
@@ -68,6 +68,20 @@ dkms_builds()
 	[ -s "$folder/embeng.ko" ] && [ -s "$folder/embeng_emu.ko" ]
 }
 
+# dkms_takes VERDICT RELEASE...: DKMS builds for these kernels (0), or passes over them (1)
+dkms_takes()
+{
+	verdict=$1
+	shift
+	for release; do
+		bash -uc '. "$1"/usr/src/embeng-*/dkms.conf; [[ $2 =~ $BUILD_EXCLUSIVE_KERNEL ]]' dkms \
+			"$stage" "$release"
+		status=$?
+		echo "$release: $status"
+		[ $status -eq "$verdict" ] || return 1
+	done
+}
+
 one_version()
 {
 	version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" "$top/meson.build")
@@ -87,5 +101,9 @@ check 'udev has a rule' grep -q '^SUBSYSTEM=="accel"' "$stage/lib/udev/rules.d/6
 check 'a DESTDIR may be relative' installs_beside
 check 'make dkms_install' make_ dkms_install
 check 'for DKMS it is of the same version' one_version
+check 'DKMS builds for kernels that were tried' dkms_takes 0 6.12.0-1-amd64 6.12.117+deb12-amd64 \
+	6.19.14+deb13-amd64 7.0.13+deb13-amd64 7.3.4+deb13-rt-amd64 7.3-rc1
+check 'DKMS passes over all others' dkms_takes 1 5.10.0-1-amd64 6.1.0-44-amd64 6.11.10-amd64 \
+	6.120.1 7.4.0 7.4-rc1 7.30.1 8.0.0 16.12.1
 [ "${2-}" != dkms ] || check 'sources for DKMS build as dkms.conf says' dkms_builds
 finish

@@ -183,7 +183,9 @@ int train_file_status(int file)
 	struct sync_file_info info = {.num_fences = 1, .sync_fence_info = (uintptr_t)&fence};
 
 	ck_assert_int_eq(ioctl(file, SYNC_IOC_FILE_INFO, &info), 0);
-	ck_assert_str_eq(fence.driver_name, "embeng");
+	/* Linux 7.2 lets a fence go of its driver, and of its name, once it has signaled; 6.12 does not. */
+	if (fence.status == 0 || strcmp(fence.driver_name, "detached-driver"))
+		ck_assert_str_eq(fence.driver_name, "embeng");
 	close(file);
 	return fence.status;
 }
