@@ -12,7 +12,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/build.sh"
 . "$top/tests/vm/tap.sh"
 trap 'rm -rf "$folder"' EXIT
-"kernel_$kernel" || exit 1
+kernel_named "$kernel" || exit 1
 
 # All of them, since gcc has nothing to say of what it does not compile. Machines that start
 # meanwhile wait.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# What a virtual machine runs: programs and modules, built when stale. Sourced.
+# What a virtual machine runs: programs and modules, built when stale. Sourced, after kernel.sh.
 
 # build_copy TREE FOLDER: what the modules are built from, and no source that the tree has lost:
 # Kbuild takes some by their folder
@@ -24,7 +24,7 @@ build_modules()
 	build_copy "$1" "$work"
 	shift 3
 	# Type information for tracers wants another tool, and nothing here reads it.
-	make -C "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
+	kernel_make "$headers" M="$work" -j"$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
 }
 
 # Modules as tests/kmod builds them, so that nothing is compiled twice.

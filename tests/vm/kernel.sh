@@ -1,34 +1,50 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# The kernels that virtual machines boot: kernel_stock is Debian's own, kernel_debug is built of
-# Debian's source with everything in it that finds mistakes (debug.config). Debian's packages are
-# unpacked into a cache, nothing is installed. Sourced, with the tree in $top; sets
+# The kernels that virtual machines boot and modules are built for. kernel_named takes a name:
+#	stock, 6.12	the long-term kernel of this machine's suite, the oldest that is supported
+#	7.3		the newest point release of that version that Debian's suites carry
+#	newest		the newest version that they carry
+#	7.3.4+deb13-rt-amd64	a release, as a package is named
+#	debug		the instrumented kernel, see kernel_debug.sh
+#	/PATH		the folder of a kernel that was built there
+# Debian's packages are unpacked into a cache, nothing is installed. Sourced, with the tree in $top.
+# A function whose body is in parentheses changes no variable of its caller. kernel_named sets
 #	kernel_release	as uname -r says it
 #	kernel_image	what to boot
 #	kernel_headers	where modules are built against
 #	kernel_modules	folder with lib/modules/RELEASE in it
 #	kernel_cmdline	what it is to be told
 
-kernel_cache=${EMBENG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/embeng}
+. "$top/scripts/suite.sh"
+. "$top/tests/vm/kernel_debug.sh"
+kernel_cache=$suite_cache
 PATH=$PATH:/usr/sbin:/sbin # depmod, also for those who are not root
 
-# apt with package lists of its own, which need no root. The machine's may be old, or missing,
-# or without Debian 12's security suite, which is where its 6.12 is.
+# apt with package lists of its own below $1, which need no root. The machine's may be old, or
+# missing, or without Debian 12's security suite, which is where its 6.12 is.
+kernel_apt_in()
+(
+	folder=$1 tool=$2
+	shift 2
+	"$tool" -q -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache" \
+		-o "Dir::Etc::SourceParts=$folder/sources" -o APT::Sandbox::User=root "$@"
+)
+
 kernel_apt()
 {
-	tool=$1
-	shift
-	"$tool" -q -o "Dir::State::Lists=$kernel_cache/apt/lists" \
-		-o "Dir::Cache=$kernel_cache/apt/cache" \
-		-o "Dir::Etc::SourceParts=$kernel_cache/apt/sources" -o APT::Sandbox::User=root "$@"
+	kernel_apt_in "$kernel_cache/apt" "$@"
+}
+
+kernel_lists()
+{
+	echo "Fetching package lists into $1" >&2
+	rm -rf "$1"
+	mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/sources"
 }
 
 kernel_refresh()
 {
-	echo "Fetching package lists into $kernel_cache/apt" >&2
-	rm -rf "$kernel_cache/apt"
-	mkdir -p "$kernel_cache/apt/lists/partial" "$kernel_cache/apt/cache/archives/partial" \
-		"$kernel_cache/apt/sources"
+	kernel_lists "$kernel_cache/apt"
 	cp /etc/apt/sources.list.d/* "$kernel_cache/apt/sources/" 2>/dev/null || :
 	kernel_apt apt-get update >&2 || return 1
 	[ -n "$(kernel_package kernel_apt)" ] || kernel_add_security
@@ -36,24 +52,24 @@ kernel_refresh()
 
 # The security suite is beside the archive that the machine's sources name.
 kernel_add_security()
-{
+(
 	mirror=$(kernel_apt apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
 		sed -n 's|/debian/*$|/debian-security|p' | head -n 1)
 	[ -n "$mirror" ] || return 0
 	echo "deb $mirror $(. /etc/os-release && echo "$VERSION_CODENAME")-security main" \
 		>"$kernel_cache/apt/sources/embeng-security.list"
 	kernel_apt apt-get update >&2
-}
+)
 
 # kernel_once FOLDER COMMAND...: the command makes the folder, when it is not there, by one process
 kernel_once()
-{
+(
 	to=$1
 	shift
 	[ ! -d "$to" ] || return 0
 	mkdir -p "$kernel_cache"
 	(flock 9 && { [ -d "$to" ] || "$@" "$to"; }) 9>"$to.lock"
-}
+)
 
 # The driver needs DRM_ACCEL, and 6.12 is the long-term kernel that Debian 12 and 13 share.
 kernel_package()
@@ -81,14 +97,14 @@ kernel_download()
 		{ kernel_refresh && kernel_apt apt-get download "$@"; }
 }
 
-# Downloads packages and unpacks them to $1, whole or not at all.
+# kernel_unpack DOWNLOAD FOLDER PACKAGE...: downloads and unpacks them, whole or not at all
 kernel_unpack()
-{
-	to=$1
-	shift
+(
+	download=$1 to=$2
+	shift 2
 	rm -rf "$to.new"
 	mkdir -p "$to.new/deb"
-	if ! (cd "$to.new/deb" && kernel_download "$@") >&2; then
+	if ! (cd "$to.new/deb" && "$download" "$@") >&2; then
 		echo "cannot download $*, which the tests need" >&2
 		return 1
 	fi
@@ -96,32 +112,44 @@ kernel_unpack()
 		dpkg -x "$package" "$to.new" || return 1
 	done
 	rm -r "$to.new/deb"
-}
+)
 
 # Modules are below usr in Debian 13, where its tools look for them, and are not in Debian 12.
+# From Linux 7.2 on the image is among them.
 kernel_merge()
-{
-	mkdir -p "$1/lib" "$1/usr/lib"
+(
+	mkdir -p "$1/lib" "$1/usr/lib" "$1/boot"
 	if [ -d "$1/usr/lib/modules" ]; then
 		mv "$1/usr/lib/modules" "$1/lib/"
 	fi
 	ln -s ../../lib/modules "$1/usr/lib/modules"
-}
+	image=$1/lib/modules/$kernel_release/vmlinuz
+	[ ! -e "$image" ] || mv "$image" "$1/boot/vmlinuz-$kernel_release"
+)
 
 # Debian's headers lead to each other by absolute names.
 kernel_relocate()
-{
+(
 	sed -i "s|/usr/src/|$2/usr/src/|" "$1/usr/src/linux-headers-$kernel_release/Makefile"
-	depmod -b "$1" "$kernel_release"
+	find "$1/usr/src" "$1/usr/lib" -type l | while read -r link; do
+		to=$(readlink "$link")
+		case $to in /usr/*) ln -sfn "$2$to" "$link" ;; esac
+	done
+	[ ! -d "$1/lib/modules/$kernel_release/kernel" ] || depmod -b "$1" "$kernel_release"
+)
+
+kernel_settle()
+{
+	kernel_merge "$1.new" && kernel_relocate "$1.new" "$1" && mv "$1.new" "$1"
 }
 
 kernel_fetch()
 {
 	common=${kernel_release%-amd64}
 	echo "Fetching Linux $kernel_release into $1" >&2
-	kernel_unpack "$1" "linux-image-$kernel_release" "linux-headers-$kernel_release" \
-		"linux-headers-$common-common" "linux-kbuild-$common" &&
-		kernel_merge "$1.new" && kernel_relocate "$1.new" "$1" && mv "$1.new" "$1"
+	kernel_unpack kernel_download "$1" "linux-image-$kernel_release" \
+		"linux-headers-$kernel_release" "linux-headers-$common-common" \
+		"linux-kbuild-$common" && kernel_settle "$1"
 }
 
 # kernel_of PACKAGE: sets what is known of it by its name
@@ -146,71 +174,139 @@ kernel_stock()
 	kernel_of "$(kernel_package kernel_apt)" && kernel_once "$kernel_modules" kernel_fetch
 }
 
-kernel_source_version()
+# Package lists of the suites that carry a kernel from 6.12 on, whatever suite this machine is of.
+kernel_suites_apt()
 {
-	"$1" apt-cache show linux-source-6.12 2>/dev/null | sed -n 's/^Version: //p' | sort -V | tail -n 1
+	kernel_apt_in "$kernel_cache/apt-suites" "$@" -o Dir::Etc::SourceList=/dev/null
 }
 
-kernel_fetch_source()
+kernel_suites_refresh()
+(
+	keys=/usr/share/keyrings/debian-archive-keyring.gpg
+	kernel_lists "$kernel_cache/apt-suites"
+	{
+		suite_sources trixie $keys
+		suite_sources bookworm $keys | grep security
+	} >"$kernel_cache/apt-suites/sources/suites.list"
+	kernel_suites_apt apt-get update >&2
+)
+
+# Lists of yesterday name packages that the archive may have dropped.
+kernel_suites_lists()
 {
-	echo "Fetching the source of Linux $version into $1" >&2
-	kernel_unpack "$1" linux-source-6.12 && mkdir "$1.new/tree" &&
-		tar -C "$1.new/tree" --strip-components=1 -xJf "$1.new/usr/src/linux-source-6.12.tar.xz" &&
-		rm -r "$1.new/usr" && mv "$1.new" "$1"
+	[ -n "$(find "$kernel_cache/apt-suites/lists" -name '*_Packages*' -mtime -1 2>/dev/null)" ] ||
+		kernel_suites_refresh
 }
 
-# Sets $source, with the folder tree in it, and its $version.
-kernel_source()
+kernel_suites_download()
 {
-	version=$(kernel_ask kernel_source_version)
-	if [ -z "$version" ]; then
-		echo "there is no package linux-source-6.12" >&2
+	kernel_suites_apt apt-get download "$@"
+}
+
+# kernel_carried FLAVOUR: releases with headers from 6.12 on, the newest of each version of each Debian, oldest
+# first; FLAVOUR is amd64 or rt-amd64
+kernel_carried()
+(
+	kernel_suites_lists || return 1
+	kernel_suites_apt apt-cache pkgnames linux-headers- |
+		sed -nE "s/^linux-headers-(([0-9]+\.[0-9]+)\.[0-9.]+\+deb([0-9]+)[0-9.]*-$1)\$/\2+deb\3 \1/p" |
+		sort -k 2 -V | awk '{ newest[$1] = $2 } END { for (k in newest) print newest[k] }' |
+		sort -V | awk -F. '$1 > 6 || $2 >= 12'
+)
+
+# kernel_unpack_release FOLDER PACKAGE...: these and what they depend on of the same release: all
+# that a release is made of has its version in its name
+kernel_unpack_release()
+(
+	to=$1
+	shift
+	version=$(echo "$kernel_release" | sed 's/+.*//')
+	# shellcheck disable=SC2046
+	kernel_unpack kernel_suites_download "$to" $(kernel_suites_apt apt-cache depends --recurse \
+		--no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
+		"$@" | grep -xE "linux-[a-z-]*$version\+.*" | sort -u)
+)
+
+kernel_fetch_release()
+{
+	echo "Fetching Linux $kernel_release into $1" >&2
+	kernel_unpack_release "$1" "linux-image-$kernel_release" "linux-headers-$kernel_release" &&
+		kernel_settle "$1"
+}
+
+# kernel_of_version X.Y|newest|RELEASE
+kernel_of_version()
+{
+	case $1 in
+	newest) release=$(kernel_carried amd64 | tail -n 1) ;;
+	*+deb*) release=$1 ;;
+	*) release=$(kernel_carried amd64 | grep -E "^$(echo "$1" | sed 's/\./\\./g')\." | tail -n 1) ;;
+	esac
+	if [ -z "$release" ]; then
+		echo "Debian's suites carry no Linux $1; they carry $(kernel_carried amd64 | paste -s -d ' ')" >&2
 		return 1
 	fi
-	source=$kernel_cache/linux-source-${version%%-*}
-	kernel_once "$source" kernel_fetch_source
+	kernel_of "linux-image-$release"
+	[ -d "$kernel_modules" ] || kernel_suites_lists || return 1
+	kernel_once "$kernel_modules" kernel_fetch_release
 }
 
-# A line that the kernel did not take is a mistake that nobody would find.
-kernel_configure()
+# A kernel that somebody built, with its modules.
+kernel_of_path()
 {
-	KCONFIG_ALLCONFIG=$config make -C "$source/tree" O="$1" allnoconfig >"$1.log" 2>&1 || {
-		tail "$1.log" >&2
-		return 1
-	}
-	if grep -E '^(# )?CONFIG_' "$config" | grep -vxFf "$1/.config" >&2; then
-		echo "Linux $version does not take these lines of $config" >&2
-		return 1
-	fi
-}
-
-kernel_build()
-{
-	out=$1.new/build
-	echo "Building the instrumented kernel of Linux $version in $1: ten minutes and more" >&2
-	rm -rf "$1.new"
-	mkdir -p "$out"
-	kernel_configure "$out" || return 1
-	nice make -C "$source/tree" O="$out" -j"$(nproc)" bzImage modules >"$out.log" 2>&1 &&
-		make -C "$source/tree" O="$out" INSTALL_MOD_PATH="$1.new" modules_install \
-			>>"$out.log" 2>&1 || {
-		tail -n 30 "$out.log" >&2
-		return 1
-	}
-	mv "$1.new" "$1"
-}
-
-# Another configuration, source or compiler makes another kernel.
-kernel_debug()
-{
-	config=$top/tests/vm/debug.config
-	kernel_source || return 1
-	key=$({ cat "$config" && echo "$version" && gcc --version; } | sha256sum | cut -c1-12)
-	kernel_modules=$kernel_cache/linux-debug-$key
-	kernel_headers=$kernel_modules/build
+	kernel_headers=$(cd "$1" && pwd -P) || return 1
 	kernel_image=$kernel_headers/arch/x86/boot/bzImage
-	kernel_once "$kernel_modules" kernel_build || return 1
+	if [ ! -f "$kernel_image" ] || [ ! -f "$kernel_headers/Module.symvers" ]; then
+		echo "$1 is no folder in which a kernel was built: it lacks arch/x86/boot/bzImage or Module.symvers" >&2
+		return 1
+	fi
 	kernel_release=$(cat "$kernel_headers/include/config/kernel.release")
-	# All reports, not the first of a kind; all of the log, and to the console too.
-	kernel_cmdline="kasan_multi_shot log_buf_len=4M ignore_loglevel"
+	key=$(cat "$kernel_headers/Module.symvers" "$kernel_headers/.config" | sha256sum | cut -c1-12)
+	kernel_modules=$kernel_cache/modules-$key
+	kernel_cmdline=
+	kernel_once "$kernel_modules" kernel_install_modules
 }
+
+kernel_install_modules()
+{
+	make -C "$kernel_headers" INSTALL_MOD_PATH="$1.new" modules_install >"$1.log" 2>&1 &&
+		mv "$1.new" "$1"
+}
+
+# kernel_named NAME: as told above
+kernel_named()
+{
+	case $1 in
+	stock | 6.12) kernel_stock ;;
+	debug) kernel_debug ;;
+	newest | [0-9]*.[0-9]*) kernel_of_version "$1" ;;
+	*/*) kernel_of_path "$1" ;;
+	*)
+		echo "there is no kernel '$1'; there are stock, debug, newest, a version as 7.3," \
+			"and the folder of a kernel that was built" >&2
+		return 1
+		;;
+	esac
+}
+
+# A kernel's own tools want the C library that they were built with, and its headers a compiler
+# that is not older than its own.
+kernel_builds_here()
+(
+	compiler=$(sed -n 's/^CONFIG_GCC_VERSION=\(.*\)....$/\1/p' "$1/.config" 2>/dev/null)
+	[ "$(gcc -dumpversion | cut -d. -f1)" -ge "${compiler:-0}" ] &&
+		{ [ ! -e "$1/scripts/basic/fixdep" ] || ! "$1/scripts/basic/fixdep" 2>&1 | grep -q GLIBC; }
+)
+
+# kernel_make HEADERS ARGUMENT...: make against them, here or in the Debian that they are of
+kernel_make()
+(
+	headers=$1
+	shift
+	if kernel_builds_here "$headers"; then
+		make -C "$headers" "$@"
+	else
+		suite_install trixie make gcc libc6-dev libelf1t64 &&
+			suite_run trixie make -C "$headers" "$@"
+	fi
+)

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The kernel modules build without a word from gcc -W1 for every kernel from 6.12 on that Debian
+# carries headers of: the newest release of each version in each Debian, and those of PREEMPT_RT.
+# A kernel whose tools and compiler this machine has not is built for in the Debian that it is of.
+# usage: builds.sh stock	Speaks TAP.
+set -u
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+. "$top/tests/vm/kernel.sh"
+. "$top/tests/vm/build.sh"
+. "$top/tests/vm/tap.sh"
+trap 'rm -rf "$folder"' EXIT
+
+# Without its image, which is the larger part and is not run.
+fetch_headers()
+{
+	echo "Fetching headers of Linux $kernel_release into $1" >&2
+	kernel_unpack_release "$1" "linux-headers-$kernel_release" && kernel_settle "$1"
+}
+
+# builds RELEASE: all anew, since gcc has nothing to say of what it does not compile
+builds()
+{
+	kernel_release=$1
+	headers=$kernel_cache/linux-$1
+	if [ ! -d "$headers" ]; then
+		headers=$kernel_cache/headers-$1
+		kernel_once "$headers" fetch_headers || return 1
+	fi
+	rm -rf "$top/build/kmod-$1"
+	build_modules "$top" "$1" "$headers/usr/src/linux-headers-$1" W=1 >"$folder/build" 2>&1 || {
+		tail -n 40 "$folder/build"
+		return 1
+	}
+	! grep -E 'warning:|error:' "$folder/build"
+}
+
+releases=$(kernel_carried amd64; kernel_carried rt-amd64)
+check 'the archive carries kernels from 6.12 on' [ -n "$releases" ]
+for release in $releases; do
+	check "the modules build for Linux $release" builds "$release"
+done
+finish
