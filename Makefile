@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: MIT
-# A thin front for meson: the build itself is described in meson.build.
+# A thin front for meson: the build itself is described in meson.build. README.md names what a user
+# types, CONTRIBUTING.md what a change is checked with.
 
-.PHONY: all demo check check-kernel check-kernel-debug kmod modules_install dkms_install deps clean
+.PHONY: all demo quick check check-sanitizers check-fuzz check-mutation check-compilers \
+	check-kernel check-kernel-debug check-newcomer kmod modules_install dkms_install deps clean
+
+CHECK = /usr/bin/env python3 scripts/check.py
+# Stages of "make check", as scripts/check.py --help has them; all of them when there is none.
+STAGES =
+# With WERROR=true, as CI has it, a compiler's warning is an error.
+WERROR ?= false
+export WERROR
 
 all: build/build.ninja
 	@ninja -C build
 
 build/build.ninja:
-	@meson setup build
+	@meson setup build -Dwerror=$(WERROR)
 
 demo:
 	@scripts/deps.sh build
@@ -15,11 +24,35 @@ demo:
 	@ninja -C build runtime/embeng
 	@build/runtime/embeng demo
 
+# Between two edits: build, unit, tree and conform suites.
+quick:
+	@scripts/deps.sh check
+	@$(CHECK) quick
+
 check:
 	@scripts/deps.sh kernel
-	@/usr/bin/env python3 scripts/check.py
+	@$(CHECK) $(STAGES)
 
-# The kernel modules on every kind of virtual machine.
+# All of what "make check" runs a sample of.
+check-sanitizers:
+	@scripts/deps.sh check
+	@$(CHECK) --whole asan tsan
+
+check-fuzz:
+	@scripts/deps.sh check
+	@$(CHECK) --whole fuzz
+
+check-mutation:
+	@scripts/deps.sh check
+	@$(CHECK) --whole mutation
+
+# Without a warning by each compiler of Debian 12 and 13.
+check-compilers:
+	@scripts/deps.sh kernel
+	@scripts/compilers.sh
+
+# The kernel modules: built for every kernel that Debian carries, and run on the oldest and the
+# newest, on every kind of virtual machine.
 check-kernel:
 	@scripts/deps.sh kernel
 	@$(MAKE) --no-print-directory all
@@ -30,6 +63,12 @@ check-kernel-debug:
 	@scripts/deps.sh kernel
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/env python3 scripts/vm.py --kernel debug
+
+# The README's commands in pristine systems.
+check-newcomer:
+	@scripts/deps.sh kernel
+	@scripts/newcomer.sh bookworm
+	@scripts/newcomer.sh trixie
 
 # The kernel modules: against KDIR, else the running kernel's headers, else Debian's 6.12. What is
 # installed goes below DESTDIR: modules and all that makes them work, or sources for DKMS.
@@ -42,4 +81,4 @@ deps:
 	@scripts/deps.sh
 
 clean:
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-compilers

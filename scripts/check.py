@@ -1,12 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds and tests embeng: plain, under ASan+UBSan, under TSan, fuzzed (fuzz.py), and the
-kernel modules in a virtual machine (vm.py).
+"""Builds and tests embeng in stages, and says where the time went.
+
+usage: check.py [--whole] [STAGE...]
+
+    quick      unit, tree and conform suites of the plain build: what to run between two edits
+    plain      every suite of the plain build but mutation
+    asan       what has no threads under AddressSanitizer and UBSan
+    tsan       what has threads under ThreadSanitizer
+    fuzz       every parser under libFuzzer (fuzz.py)
+    mutation   mistakes made on purpose, which tests must catch (tests/mutation)
+    vm         the kernel modules in virtual machines (vm.py)
+
+Without a STAGE, all but quick. Long stages run a sample of what they have; --whole runs all of it.
+WERROR=true in the environment makes a compiler's warning an error.
 
 Ends with one line, "N passed, N failed". Where a program reports its own cases (Check,
 TAP) those are what is counted; any other test counts as one. A test that crashes, hangs,
 or could not run counts as failed, and so does a build that did not build.
 """
+import argparse
 import json
 import os
 import shutil
@@ -23,39 +36,51 @@ from cases import Count, cases
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-class Stage(NamedTuple):
+class Build(NamedTuple):
+    """A build of meson's and the tests that run in it."""
     title: str
     directory: str
-    options: list
-    suites: list  # empty: all
-    multiplier: int  # sanitizers are slow, and a slow test is not a hung one
-    environment: dict
+    options: list = []
+    sample: list = []  # suites that are run; none: all but mutation
+    whole: list = []  # with --whole; none: the same
+    multiplier: int = 1  # sanitizers are slow, and a slow test is not a hung one
+    environment: dict = {}
 
 
-STAGES = [
-    Stage("plain", "build", [], [], 1, {}),
-    Stage("ASan+UBSan", "build-asan", sanitized.OPTIONS + ["-Db_sanitize=address,undefined"],
-          ["unit", "hostile", "conform", "example", "cli"], 4,
-          {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1",
-           "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
-    Stage("TSan", "build-tsan", sanitized.OPTIONS + ["-Db_sanitize=thread"],
-          ["thread"], 6, {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
-]
+BUILDS = {
+    "quick": Build("quick", "build", sample=["unit", "tree", "conform"]),
+    "plain": Build("plain", "build"),
+    "asan": Build("ASan+UBSan", "build-asan",
+                  sanitized.OPTIONS + ["-Db_sanitize=address,undefined"],
+                  ["unit", "hostile", "example", "sample"],
+                  ["unit", "hostile", "example", "conform", "cli"], 4,
+                  {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
+                                   "detect_stack_use_after_return=1",
+                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}),
+    "tsan": Build("TSan", "build-tsan", sanitized.OPTIONS + ["-Db_sanitize=thread"],
+                  ["thread"], [], 6,
+                  {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
+}
+STAGES = ["plain", "asan", "tsan", "fuzz", "mutation", "vm"]
+MUTATIONS = 8  # of a sample
+FUZZ_SHARE = 0.1  # of a target's runs, in a sample
+SLOWEST = 10  # tests that are named at the end
 
 
 def say(text):
     print(text, flush=True)
 
 
-def build(stage):
-    """Configures once and compiles. True when everything built; what a stage's suites need is
-    left to meson test."""
+def build(stage, suites):
+    """Configures once and compiles. True when everything built; what @suites need is left to
+    meson test."""
     directory = os.path.join(TOP, stage.directory)
     if not os.path.exists(os.path.join(directory, "build.ninja")):
         shutil.rmtree(directory, ignore_errors=True)
-        if subprocess.call(["meson", "setup", directory, *stage.options], cwd=TOP):
+        werror = "-Dwerror=" + os.environ.get("WERROR", "false")
+        if subprocess.call(["meson", "setup", directory, werror, *stage.options], cwd=TOP):
             return False
-    return bool(stage.suites) or subprocess.call(["ninja", "-C", directory]) == 0
+    return bool(suites) or subprocess.call(["ninja", "-C", directory]) == 0
 
 
 def fixed_addresses():
@@ -66,16 +91,18 @@ def fixed_addresses():
     return prefix if works else []
 
 
-def run_tests(stage):
-    """Runs the stage's suites, returns meson's record of each test."""
+def run_tests(stage, suites):
+    """Runs these suites of the stage, returns meson's record of each test."""
     directory = os.path.join(TOP, stage.directory)
     log = os.path.join(directory, "meson-logs", "testlog.json")
     if os.path.exists(log):
         os.remove(log)  # a run that dies early must not be judged by the one before
     command = ["meson", "test", "-C", directory, "--print-errorlogs", "-t",
                str(stage.multiplier)]
-    for suite in stage.suites:
+    for suite in suites:
         command += ["--suite", suite]
+    if not suites:
+        command += ["--no-suite", "mutation"]
     if "-Db_sanitize=thread" in stage.options:
         command = fixed_addresses() + command
     environment = {**os.environ, **stage.environment,
@@ -97,15 +124,19 @@ def judge(record):
     return count._replace(failed=max(count.failed, 1))
 
 
-def run_stage(stage):
+def run_build(name, whole, slow):
+    """Builds, runs the suites, adds (seconds, test) of each to @slow, and counts the cases."""
+    stage = BUILDS[name]
+    suites = whole and stage.whole or stage.sample
     say(f"\n== {stage.title}: build in {stage.directory}/")
-    if not build(stage):
-        say(f"== {stage.title}: the build failed")
+    if not build(stage, suites):
+        say(f"FAILED {stage.title}: the build")
         return Count(failed=1)
-    say(f"== {stage.title}: test {', '.join(stage.suites) or 'everything'}")
-    records = run_tests(stage)
+    say(f"== {stage.title}: test {', '.join(suites) or 'everything'}")
+    records = run_tests(stage, suites)
     total = Count()
     for record in records:
+        slow.append((record["duration"], f"{stage.title}: {record['name']}"))
         count = judge(record)
         total = total.plus(count)
         if count.failed:
@@ -120,29 +151,60 @@ def run_stage(stage):
     return total
 
 
-def run_fuzz():
+def run_fuzz(whole):
     say("\n== fuzz: build in build-fuzz/, run, measure")
-    return Count(*fuzz.stage(os.path.join(TOP, "build-fuzz")))
+    return Count(*fuzz.stage(os.path.join(TOP, "build-fuzz"), 1 if whole else FUZZ_SHARE))
+
+
+def run_mutations(whole):
+    """All of them, or a sample that is another one every day."""
+    words = [] if whole else ["sample", str(MUTATIONS), time.strftime("%Y%m%d")]
+    say(f"\n== mutation: {' '.join(words) or 'all'}")
+    command = [sys.executable, os.path.join(TOP, "tests", "mutation", "mutate.py"), TOP, *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    count = cases(done.stdout)
+    if done.returncode or count.failed:
+        say(done.stdout)
+        return count._replace(failed=max(count.failed, 1))
+    return count
 
 
 def run_vm():
-    say("\n== virtual machine: the kernel modules, on Debian's kernel")
+    say("\n== virtual machine: the kernel modules, on Debian's kernels")
     return vm.stage()
 
 
-def timed(title, work, *given):
-    began = time.monotonic()
-    total = work(*given)
-    say(f"== {title}: {total.passed} of {total.passed + total.failed} cases pass, "
-        f"{time.monotonic() - began:.0f} s")
-    return total
+def run_stage(name, whole, slow):
+    if name in BUILDS:
+        return run_build(name, whole, slow)
+    return {"fuzz": lambda: run_fuzz(whole), "mutation": lambda: run_mutations(whole),
+            "vm": run_vm}[name]()
+
+
+def where_time_went(stages, slow):
+    say("\nWhere the time went:")
+    for name, count, seconds in stages:
+        say(f"  {seconds:6.0f} s  {name}: {count.passed} of {count.passed + count.failed} pass")
+    for seconds, name in sorted(slow, reverse=True)[:SLOWEST]:
+        say(f"  {seconds:6.0f} s    {name}")
 
 
 def main():
-    total = Count()
-    for stage in STAGES:
-        total = total.plus(timed(stage.title, run_stage, stage))
-    total = total.plus(timed("fuzz", run_fuzz)).plus(timed("virtual machine", run_vm))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--whole", action="store_true", help="no samples, all of each stage")
+    parser.add_argument("stages", nargs="*", metavar="STAGE",
+                        help=f"quick, {', '.join(STAGES)}; without one, all but quick")
+    given = parser.parse_args()
+    for name in given.stages:
+        if name not in [*BUILDS, *STAGES]:
+            parser.error(f"there is no stage '{name}'; there are quick, {', '.join(STAGES)}")
+    total, stages, slow = Count(), [], []
+    for name in given.stages or STAGES:
+        began = time.monotonic()
+        count = run_stage(name, given.whole, slow)
+        stages.append((name, count, time.monotonic() - began))
+        total = total.plus(count)
+    where_time_went(stages, slow)
     say(f"\n{total.passed} passed, {total.failed} failed")
     return 1 if total.failed else 0
 

@@ -66,15 +66,24 @@ missing_packages()
 	done
 }
 
-# Where there is no dpkg the names mean little: say what each is for.
+# "purpose (Debian: package)" a line, of what a probe does not find
+lacking()
+{
+	wanted | while read -r package test purpose; do
+		probe "$test" || printf '  %-36s (Debian: %s)\n' "$purpose" "$package"
+	done
+}
+
+# Where there is no dpkg the names mean little: say what each is for. What tests lack alone makes
+# those fail by name, all else runs.
 other_distribution()
 {
-	lacking=$(wanted | while read -r package test purpose; do
-		probe "$test" || printf '  %-36s (Debian: %s)\n' "$purpose" "$package"
-	done)
+	lacking=$(lacking)
 	[ -z "$lacking" ] && exit 0
 	printf 'This is not a Debian system. Please install, by purpose:\n%s\n' "$lacking" >&2
-	exit 1
+	part=build
+	[ -z "$(lacking)" ]
+	exit
 }
 
 # Prints how to become root ("" when we are), fails when there is no way without asking a person.
@@ -101,6 +110,33 @@ have_lists()
 	ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1
 }
 
+# The build's packages cannot be done without. Of the others each is told with what it is for: what
+# needs it fails by name, all else runs.
+without()
+{
+	for package; do
+		purpose=$(wanted | awk -v package="$package" '$1 == package { $1 = $2 = ""; print substr($0, 3) }')
+		echo "embeng goes on without $package ($purpose): tests that need it will fail" >&2
+	done
+	exit 0
+}
+
+needed_by_build()
+{
+	part=build
+	for package in $(missing_packages); do
+		echo "$package"
+	done
+}
+
+# what to do when they can't be installed: $1 is why
+give_up()
+{
+	echo "$1" >&2
+	[ -n "$(needed_by_build)" ] || without $missing
+	exit 1
+}
+
 command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || other_distribution
 
 missing=$(missing_packages)
@@ -109,17 +145,16 @@ missing=$(missing_packages)
 line="apt-get install -y --no-remove --no-install-recommends$missing"
 if ! root=$(elevate); then
 	printf 'embeng needs these Debian packages:%s\n' "$missing" >&2
-	printf 'Install them as root, then run this again:\n  %s\n' "$line" >&2
-	exit 1
+	give_up "Install them as root, then run this again:
+  $line"
 fi
 
 printf 'embeng needs these Debian packages:%s\n' "$missing"
 printf 'Installing them with:\n  %s%s\n' "${root:+$root }" "$line"
-have_lists || apt update
+have_lists || apt update || :
 # Old lists name versions that the mirror no longer has: refresh them once before giving up.
 # shellcheck disable=SC2086
-if ! apt install -y --no-remove --no-install-recommends $missing; then
+apt install -y --no-remove --no-install-recommends $missing || {
 	echo "Refreshing the package lists and trying again."
-	apt update
-	apt install -y --no-remove --no-install-recommends $missing
-fi
+	apt update && apt install -y --no-remove --no-install-recommends $missing
+} || give_up "They could not be installed: is there a network? The line above, as root, installs them."

@@ -115,14 +115,15 @@ def search(directory, name, seed, work, limits):
                 [f"-seed={seed}", *limits, "-len_control=0", fresh, *seeds_of(name)])
 
 
-def run(directory, name, seed, work):
-    """The corpus alone, whose coverage counts, and then what a fuzzer makes of it."""
+def run(directory, name, seed, work, share):
+    """The corpus alone, whose coverage counts, and then what a fuzzer makes of it, in this share of
+    the target's runs."""
     good, output = call(directory, name, ["-runs=0", *seeds_of(name)],
                         os.path.join(work, name + ".profraw"))
     if not good:
         return good, output
     return search(directory, name, seed, work,
-                  [f"-runs={TARGETS[name].runs}", f"-max_total_time={SECONDS}"])
+                  [f"-runs={int(TARGETS[name].runs * share)}", f"-max_total_time={SECONDS}"])
 
 
 def what_went_wrong(output):
@@ -156,10 +157,10 @@ def grow(directory, names, seed):
     return failed
 
 
-def run_all(directory, names, seed, work):
+def run_all(directory, names, seed, work, share):
     failed = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {name: pool.submit(run, directory, name, seed, work) for name in names}
+        runs = {name: pool.submit(run, directory, name, seed, work, share) for name in names}
     for name, one in runs.items():
         if not told(name, *one.result()):
             failed.append(name)
@@ -203,11 +204,11 @@ def print_missing(directory, name, work):
             say(f"{os.path.relpath(path, TOP)}:{columns[0].strip()}:{columns[2]}")
 
 
-def fuzz(directory, names, seed, missing):
+def fuzz(directory, names, seed, missing, share=1):
     """Prints what there is to say; returns how many cases passed and failed."""
     say(f"fuzz: seed {seed}, at least {LEAST} % of the lines of each file")
     with tempfile.TemporaryDirectory() as work:
-        failed = run_all(directory, names, seed, work)
+        failed = run_all(directory, names, seed, work, share)
         table = {}
         for name in names:
             table.update(coverage(directory, name, work))
@@ -220,12 +221,13 @@ def fuzz(directory, names, seed, missing):
     return len(names) + len(table) - bad, bad
 
 
-def stage(directory):
-    """All of it, as a stage of check.py: cases that passed, cases that failed."""
+def stage(directory, share):
+    """Every target for a share of its runs, as a stage of check.py: cases that passed, cases that
+    failed."""
     if not build(directory):
         say("fuzz: the build failed")
         return 0, 1
-    return fuzz(directory, sorted(TARGETS), SEED, False)
+    return fuzz(directory, sorted(TARGETS), SEED, False, share)
 
 
 def main():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Shows that the tests catch mistakes: makes named ones in a copy of the engine.
 
-usage: mutate.py SOURCE-ROOT [places | engine | library | NAME...]
+usage: mutate.py SOURCE-ROOT [places | engine | library | sample N SEED | NAME...]
 
 Each mutation replaces one place of the source, which must be there exactly once, so that a
 mutation that no longer applies fails instead of passing silently. The copy is built, and tests
@@ -10,12 +10,14 @@ run until something fails: then it is caught. They are the unit tests that the m
 then the vectors.
 As many copies as there are processors. Speaks TAP. Exit status 0 when the unchanged copy passes
 and every mutation is caught.
-With "places" nothing is built: it asks of each mutation whether its place is there once.
+With "places" nothing is built: it asks of each mutation whether its place is there once. A sample
+is N of all mutations, chosen by a seed.
 """
 import concurrent.futures
 import contextlib
 import os
 import queue
+import random
 import shutil
 import subprocess
 import sys
@@ -205,6 +207,8 @@ def chosen(words):
     groups = {"engine": MUTATIONS, "library": LIBRARY_MUTATIONS}
     if len(words) == 1 and words[0] in groups:
         return groups[words[0]]
+    if len(words) == 3 and words[0] == "sample":
+        return random.Random(int(words[2])).sample(MUTATIONS + LIBRARY_MUTATIONS, int(words[1]))
     every = {m.name: m for m in MUTATIONS + LIBRARY_MUTATIONS}
     for word in words:
         if word not in every:
