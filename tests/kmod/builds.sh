@@ -16,7 +16,7 @@ trap 'rm -rf "$folder"' EXIT
 fetch_headers()
 {
 	echo "Fetching headers of Linux $kernel_release into $1" >&2
-	kernel_unpack_release "$1" "linux-headers-$kernel_release" && kernel_settle "$1"
+	kernel_unpack_release "$1" headers && kernel_settle "$1"
 }
 
 # builds RELEASE: all anew, since gcc has nothing to say of what it does not compile

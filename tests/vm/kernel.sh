@@ -214,24 +214,25 @@ kernel_carried()
 		sort -V | awk -F. '$1 > 6 || $2 >= 12'
 )
 
-# kernel_unpack_release FOLDER PACKAGE...: these and what they depend on of the same release: all
-# that a release is made of has its version in its name
+# kernel_unpack_release FOLDER KIND...: packages of the release, linux-KIND-..., and what these depend
+# on of the same kinds: all that a release is made of has its version in its name
 kernel_unpack_release()
 (
 	to=$1
 	shift
 	version=$(echo "$kernel_release" | sed 's/+.*//')
+	kinds=$(echo "$@" base kbuild | tr ' ' '|')
 	# shellcheck disable=SC2046
 	kernel_unpack kernel_suites_download "$to" $(kernel_suites_apt apt-cache depends --recurse \
 		--no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
-		"$@" | grep -xE "linux-[a-z-]*$version\+.*" | sort -u)
+		$(printf "linux-%s-$kernel_release\n" "$@") |
+		grep -xE "linux-($kinds)-$version\+.*" | grep -v -- '-unsigned$' | sort -u)
 )
 
 kernel_fetch_release()
 {
 	echo "Fetching Linux $kernel_release into $1" >&2
-	kernel_unpack_release "$1" "linux-image-$kernel_release" "linux-headers-$kernel_release" &&
-		kernel_settle "$1"
+	kernel_unpack_release "$1" image headers modules binary && kernel_settle "$1"
 }
 
 # kernel_of_version X.Y|newest|RELEASE
@@ -306,7 +307,7 @@ kernel_make()
 	if kernel_builds_here "$headers"; then
 		make -C "$headers" "$@"
 	else
-		suite_install trixie make gcc libc6-dev libelf1t64 &&
+		suite_install trixie make gcc libc6-dev libelf1t64 perl python3 &&
 			suite_run trixie make -C "$headers" "$@"
 	fi
 )
