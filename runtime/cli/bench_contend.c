@@ -75,9 +75,9 @@ static int time_passes(struct producer *first)
 	return err;
 }
 
-static int run(struct producer *producers, struct contest *c)
+static int run(struct producer *producers, int count, struct contest *c)
 {
-	int count = c->r->commands, started = 1, err;
+	int started = 1, err;
 
 	err = -pthread_barrier_init(&c->barrier, NULL, (unsigned int)count);
 	if (err)
@@ -95,14 +95,16 @@ static int run(struct producer *producers, struct contest *c)
 	return err ? err : producers[0].err;
 }
 
-static int contend(const struct bench_job *job, struct bench_engine *b, struct bench_result *r)
+/* @count: of producers, PRODUCERS at most */
+static int contend(const struct bench_job *job, struct bench_engine *b, int count,
+		   struct bench_result *r)
 {
 	const struct bench_call *call = job->call;
-	struct contest c = {.r = r, .trips = (int)(LANE_COMMANDS * call->scale) / r->commands + 1};
+	struct contest c = {.r = r, .trips = (int)(LANE_COMMANDS * call->scale) / count + 1};
 	struct producer producers[PRODUCERS] = {0};
 	int err = 0;
 
-	for (int k = 0; k < r->commands; k++) {
+	for (int k = 0; k < count; k++) {
 		struct embeng_batch *batch =
 			embeng_batch_new(b->e, EMBENG_INFERENCE, (uint32_t)k);
 
@@ -112,10 +114,25 @@ static int contend(const struct bench_job *job, struct bench_engine *b, struct b
 						 .number = k};
 		err = batch ? err : -ENOMEM;
 	}
-	err = err ? err : run(producers, &c);
-	for (int k = 0; k < r->commands; k++)
+	err = err ? err : run(producers, count, &c);
+	for (int k = 0; k < count; k++)
 		embeng_batch_free(producers[k].lane.batch);
 	return err ? err : bench_lane_finish(b, r, r->runs * c.trips);
+}
+
+static int measure_contest(const struct bench_job *job, struct bench_engine *b,
+			   const struct bench_setup *setup, int count, bool waiting)
+{
+	struct bench_result *r = bench_lane_result(job, b, setup, BENCH_CONTEND, "bag of 20");
+	int err;
+
+	if (!r)
+		return CLI_DEVICE;
+	r->commands = r->in_flight = count;
+	r->waiting = waiting;
+	r->ids_per_step = (uint64_t)count * LANE_BAG;
+	err = contend(job, b, count, r);
+	return err ? output_library_failure(job->out, err, NULL) : 0;
 }
 
 static int measure_all(const struct bench_job *job, struct bench_engine *b,
@@ -123,17 +140,9 @@ static int measure_all(const struct bench_job *job, struct bench_engine *b,
 {
 	int code = 0;
 
-	for (int k = 0; !code && k < 6; k++) {
-		struct bench_result *r = bench_lane_result(job, b, setup, BENCH_CONTEND, "bag of 20");
-		int err;
-
-		if (!r)
-			return CLI_DEVICE;
-		r->commands = r->in_flight = 1 << k / 2;
-		r->waiting = k & 1;
-		r->ids_per_step = (uint64_t)r->commands * LANE_BAG;
-		err = contend(job, b, r);
-		code = err ? output_library_failure(job->out, err, NULL) : 0;
+	for (int count = 1; !code && count <= PRODUCERS; count *= 2) {
+		code = measure_contest(job, b, setup, count, false);
+		code = code ? code : measure_contest(job, b, setup, count, true);
 	}
 	return code;
 }
