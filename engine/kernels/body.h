@@ -1,14 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernels of one variant. A variant's file includes its vec_*.h, then this, and
- * defines a kernel_ops with KERNEL_OPS(). Vector and single-float code give the same bits,
- * since every column is computed alone.
+ * What the files of one variant share. Each of them includes the variant's vec_*.h and then the
+ * body_*.h of its kernels. Vector and single-float code give the same bits, since every column is
+ * computed alone.
  */
 #ifndef ENGINE_KERNELS_BODY_H
 #define ENGINE_KERNELS_BODY_H
 
-#include "../shared.h"
-#include "scale.h"
+#include "variants.h"
+
+/* A function that several files of this variant know: vec_*.h defines VARIANT. */
+#define KERNEL(name) KERNEL_OF(name, VARIANT)
+#define KERNEL_OF(name, variant) KERNEL_JOIN(name, variant)
+#define KERNEL_JOIN(name, variant) kernel_##name##_##variant
+
+/* The members of struct kernel_ops that are functions. */
+#define KERNEL_OPS(X) \
+	X(lookup) \
+	X(scales) \
+	X(update_rows) \
+	X(row_gradient) \
+	X(run_gradient) \
+	X(add_row) \
+	X(update_row) \
+	X(merge) \
+	X(tally) \
+	X(take_ids)
+
+#define KERNEL_DECLARE(op) __typeof__(*((struct kernel_ops *)0)->op) KERNEL(op);
+#define KERNEL_ENTRY(op) .op = KERNEL(op),
+
+KERNEL_OPS(KERNEL_DECLARE)
 
 #define UNROLL _Pragma("GCC unroll 8")
 #define LINE_FLOATS 16u /* of a cache line */
@@ -109,29 +131,5 @@ INLINE float one_clip(float x, float low, float high)
 
 PREFETCH_FLOATS(prefetch_floats, 2) /* into the second cache: updates always */
 PREFETCH_FLOATS(prefetch_near, 3)   /* into the first, which some machines want for lookups */
-
-#include "body_quantize.h"
-#include "body_lookup.h"
-#include "body_gradient.h"
-#include "body_update.h"
-#include "body_turns.h"
-#include "body_rows.h"
-#include "body_merge.h"
-#include "body_ids.h"
-
-#define KERNEL_OPS(variable, title) \
-	const struct kernel_ops variable = { \
-		.name = title, \
-		.lookup = lookup, \
-		.scales = scales, \
-		.update_rows = update_rows, \
-		.row_gradient = row_gradient, \
-		.run_gradient = run_gradient, \
-		.add_row = add_row, \
-		.update_row = update_row, \
-		.merge = merge, \
-		.tally = tally, \
-		.take_ids = take_ids, \
-	}
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: the gradient sum of a row, in its fixed order. */
+/* The gradient sum of a row, in its fixed order. */
+#ifndef ENGINE_KERNELS_BODY_GRADIENT_H
+#define ENGINE_KERNELS_BODY_GRADIENT_H
 
+#include "body.h"
 #include "scratch.h"
 #include "segments.h"
 
@@ -165,8 +168,8 @@ INLINE struct kernel_segment plain_segment(const struct kernel_update *u)
 					.far = u->segments->far };
 }
 
-static void run_gradient(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
-			 void *memory)
+void KERNEL(run_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
+			  void *memory)
 {
 	struct kernel_scratch *scratch = memory;
 
@@ -182,7 +185,7 @@ static void run_gradient(const struct kernel_update *u, float *sum, const u32 *o
 		run_resolve(u, occ, n, scratch));
 }
 
-static void add_row(float *dst, const float *src, u32 dim)
+void KERNEL(add_row)(float *dst, const float *src, u32 dim)
 {
 	u64 c = 0;
 
@@ -195,8 +198,8 @@ static void add_row(float *dst, const float *src, u32 dim)
 		dst[c] += src[c];
 }
 
-static void row_gradient(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
-			 void *memory)
+void KERNEL(row_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
+			  void *memory)
 {
 	float *total = kernel_scratch_total(memory);
 	float *run = kernel_scratch_run(memory, u->dim);
@@ -209,17 +212,19 @@ static void row_gradient(const struct kernel_update *u, float *sum, const u32 *o
 		length = kernel_run_length(u->segments, u->segment_count, occ + done, n - done,
 					   &replica);
 		if (done && replica == previous) {
-			run_gradient(u, run, occ + done, length, memory);
-			add_row(target, run, u->dim);
+			KERNEL(run_gradient)(u, run, occ + done, length, memory);
+			KERNEL(add_row)(target, run, u->dim);
 			continue;
 		}
 		/* The first replica's total is the sum's start; the next ones are added. */
 		if (target == total)
-			add_row(sum, total, u->dim);
+			KERNEL(add_row)(sum, total, u->dim);
 		target = done ? total : sum;
-		run_gradient(u, target, occ + done, length, memory);
+		KERNEL(run_gradient)(u, target, occ + done, length, memory);
 		previous = replica;
 	}
 	if (target == total)
-		add_row(sum, total, u->dim);
+		KERNEL(add_row)(sum, total, u->dim);
 }
+
+#endif

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: ids out of shared memory, each read once and kept in 32 bits. */
+/* Ids out of shared memory, each read once and kept in 32 bits. */
+#ifndef ENGINE_KERNELS_BODY_IDS_H
+#define ENGINE_KERNELS_BODY_IDS_H
+
+#include "../shared.h"
+#include "body.h"
 
 #define IDS_BLOCK 128u	/* at once; they fit a kernel's stack */
 #define IDS_AHEAD 4096u /* bytes; processors do not fetch ahead beyond a page */
@@ -77,7 +82,7 @@ INLINE u64 ids_to_line(const u32 *to, u64 count)
 	return ids < count ? ids : count;
 }
 
-static bool take_ids(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream)
+bool KERNEL(take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream)
 {
 	u64 head = stream ? ids_to_line(to, count) : 0, lines = WHOLE_LINES(count - head, width);
 	u64 bad = take_block(to, from, head, width, limit), done = head + lines;
@@ -89,3 +94,5 @@ static bool take_ids(u32 *to, const void *from, u64 count, u32 width, u64 limit,
 	}
 	return bad >> 63;
 }
+
+#endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: pooling, scales. */
+/* Pooling: what every form of lookup is made of, and the forms that several files share. */
+#ifndef ENGINE_KERNELS_BODY_LOOKUP_H
+#define ENGINE_KERNELS_BODY_LOOKUP_H
+
+#include "body_quantize.h"
 
 /* What is known while compiling. */
 struct lookup_form {
@@ -244,119 +248,19 @@ INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 }
 
 /*
- * By a copy of the work: for all a compiler knows, what is written to @out changes the caller's,
- * and bags of one read it as often as rows. What is not streamed takes longer by a copy alone.
+ * A function of each form, not one of all: over that compilers take several times as long. These
+ * have files of their own, by what they are for.
  */
-INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last,
-			    const bool narrow)
-{
-	const struct kernel_bag_work copy = *w;
+typedef void lookup_fn(const struct kernel_bag_work *w, u64 first, u64 last);
 
-	lookup_samples(&copy, first, last, (struct lookup_form){ false, false, true, narrow });
-}
+lookup_fn KERNEL(lookup_any), KERNEL(lookup_any_narrow);
+lookup_fn KERNEL(lookup_weighted), KERNEL(lookup_weighted_narrow);
+lookup_fn KERNEL(lookup_quantized), KERNEL(lookup_quantized_narrow);
 
-/*
- * Packed rows of a dim that is known while compiling: nothing is read anew or multiplied for each
- * row, in whose place more rows are fetched. What is streamed takes longer so.
- */
-INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, const u32 dim,
-			 const struct lookup_form form)
-{
-	struct kernel_bag_work copy = *w;
-
-	copy.dim = dim;
-	copy.stride = dim;
-	copy.out_stride = dim;
-	lookup_samples(&copy, first, last, form);
-}
-
-/* A function of each form, not one of all: over that compilers take several times as long. */
-#define LOOKUP_FORM(NAME, CALL) \
-	static __attribute__((__noinline__)) void NAME(const struct kernel_bag_work *w, u64 first, \
-						       u64 last) \
+#define LOOKUP_FORM(NAME, ...) \
+	void KERNEL(NAME)(const struct kernel_bag_work *w, u64 first, u64 last) \
 	{ \
-		CALL; \
+		lookup_samples(w, first, last, (struct lookup_form){ __VA_ARGS__ }); \
 	}
-#define LOOKUP_USUAL(DIM, WEIGHTED, NARROW) \
-	LOOKUP_FORM(lookup_##DIM##_##WEIGHTED##_##NARROW, \
-		    lookup_usual(w, first, last, DIM, \
-				 (struct lookup_form){ WEIGHTED, false, false, NARROW }))
-#define LOOKUP_OF_DIM(DIM) \
-	LOOKUP_USUAL(DIM, false, false) \
-	LOOKUP_USUAL(DIM, false, true) \
-	LOOKUP_USUAL(DIM, true, false) \
-	LOOKUP_USUAL(DIM, true, true)
-#define LOOKUP_ANY(WEIGHTED, NARROW) \
-	LOOKUP_FORM(lookup_any_##WEIGHTED##_##NARROW, \
-		    lookup_samples(w, first, last, \
-				   (struct lookup_form){ WEIGHTED, false, false, NARROW }))
-#define LOOKUP_QUANTIZED(NARROW) \
-	LOOKUP_FORM(lookup_quantized_##NARROW, \
-		    lookup_samples(w, first, last, \
-				   (struct lookup_form){ w->weights, true, false, NARROW }))
 
-USUAL_DIMS(LOOKUP_OF_DIM)
-LOOKUP_ANY(false, false)
-LOOKUP_ANY(false, true)
-LOOKUP_ANY(true, false)
-LOOKUP_ANY(true, true)
-LOOKUP_QUANTIZED(false)
-LOOKUP_QUANTIZED(true)
-LOOKUP_FORM(lookup_streamed_false, lookup_streamed(w, first, last, false))
-LOOKUP_FORM(lookup_streamed_true, lookup_streamed(w, first, last, true))
-
-typedef void (*lookup_fn)(const struct kernel_bag_work *w, u64 first, u64 last);
-
-/* By whether there are weights, and whether rows are narrow. */
-#define LOOKUP_PICK(PREFIX) \
-	(w->weights ? w->narrow ? PREFIX##_true_true : PREFIX##_true_false : \
-	 w->narrow  ? PREFIX##_false_true : PREFIX##_false_false)
-#define LOOKUP_CASE(DIM) \
-	case DIM: \
-		return LOOKUP_PICK(lookup_##DIM);
-
-static lookup_fn lookup_function(const struct kernel_bag_work *w)
-{
-	const bool packed = w->stride == w->dim && w->out_stride == w->dim;
-
-	if (w->quantization)
-		return w->narrow ? lookup_quantized_true : lookup_quantized_false;
-	if (VEC_STREAMS && w->stream && !w->weights)
-		return w->narrow ? lookup_streamed_true : lookup_streamed_false;
-	switch (packed ? w->dim : 0) {
-	USUAL_DIMS(LOOKUP_CASE)
-	default:
-		return LOOKUP_PICK(lookup_any);
-	}
-}
-
-static void lookup(const struct kernel_bag_work *w, u64 first, u64 last)
-{
-	lookup_function(w)(w, first, last);
-	if (VEC_STREAMS && w->stream)
-		vec_stream_end();
-}
-
-INLINE float scale(const struct kernel_scale_work *w, u64 first, u64 end)
-{
-	double sum = w->weights ? 0.0 : (double)(end - first);
-
-	if (w->combiner == KERNEL_SUM)
-		return 1.0f;
-	for (u64 k = first; w->weights && k < end; k++)
-		sum = scale_add(w->combiner, sum, w->weights[k]);
-	return scale_of(w->combiner, sum);
-}
-
-static void scales(const struct kernel_scale_work *w, u64 first, u64 last)
-{
-	for (u64 s = first; s < last; s++) {
-		u64 begin = w->bag[s], end = w->bag[s + 1];
-		float all = scale(w, begin, end);
-
-		if (w->scales)
-			w->scales[s] = all;
-		for (u64 k = begin; w->coef && k < end; k++)
-			w->coef[k] = w->weights ? all * w->weights[k] : all;
-	}
-}
+#endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: sorted ids of a partition, equal ones made one. */
+/* Sorted ids of a partition, equal ones made one. */
+#ifndef ENGINE_KERNELS_BODY_MERGE_H
+#define ENGINE_KERNELS_BODY_MERGE_H
+
+#include "body.h"
 
 #define MERGE_BLOCK 256u
 
@@ -150,7 +154,7 @@ INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum 
 	}
 }
 
-static void merge(struct kernel_merge *m, u64 first, u64 last)
+void KERNEL(merge)(struct kernel_merge *m, u64 first, u64 last)
 {
 	switch (m->form) {
 	case KERNEL_WORDS_PAIRED: return merge_range(m, first, last, KERNEL_WORDS_PAIRED);
@@ -186,8 +190,8 @@ INLINE void tally_from(const u64 *sorted, u64 k, u64 last, u32 low, u32 row_bits
 }
 #endif
 
-static void tally(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
-		  u32 *columns)
+void KERNEL(tally)(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
+		   u32 *columns)
 {
 	u32 low = m->form == KERNEL_WORDS_ONES ? 0 : 32, row_bits = m->row_bits;
 
@@ -199,3 +203,5 @@ static void tally(const struct kernel_merge *m, const u32 *starts, u32 partition
 		columns[p] = last - first - alike;
 	}
 }
+
+#endif

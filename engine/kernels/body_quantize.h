@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: simulated quantization, in f32 and without contraction. */
+/* Simulated quantization, in f32 and without contraction. */
+#ifndef ENGINE_KERNELS_BODY_QUANTIZE_H
+#define ENGINE_KERNELS_BODY_QUANTIZE_H
+
+#include "body.h"
 
 #define FLOOR_WHOLE 0x1p23f /* floats from here on have no fraction */
 
@@ -33,3 +37,5 @@ INLINE float one_quantize(float x, const struct kernel_quantization *q)
 	x = one_clip(x, q->lower, q->upper);
 	return q->lower + q->step * one_floor((x - q->lower) / q->step + 0.5f);
 }
+
+#endif

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of body.h: the optimizers that most tables have, compiled apart for the dims that most
+ * The optimizers that most tables have, compiled apart for the dims that most
  * tables have. Beside the traffic of a row there is time for few instructions, and 80 more make an
  * update half as slow again: lengths that are known need none.
  */
+#ifndef ENGINE_KERNELS_BODY_ROWS_H
+#define ENGINE_KERNELS_BODY_ROWS_H
+
+#include "body_turns.h"
 
 #define ROWS_KINDS(X, DIM) \
 	X(SGD, DIM) \
@@ -49,7 +53,7 @@ INLINE void rows_sum(const struct rows_call *c, const struct kernel_group *group
 	const struct run r = rows_run(c, group->first, group->count);
 
 	if (r.n > KERNEL_RUN || (!c->only && r.occ[r.n - 1] >= r.only->end))
-		return row_gradient(c->u, sum, r.occ, r.n, c->scratch);
+		return KERNEL(row_gradient)(c->u, sum, r.occ, r.n, c->scratch);
 	run_sum(&r, sum, dim, r.only->coef);
 }
 
@@ -151,8 +155,8 @@ static rows_fn rows_function(const struct kernel_update *u)
 	}
 }
 
-static void update_rows(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
-			u64 ahead, const u32 *occ, void *scratch)
+void KERNEL(update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+			 u64 ahead, const u32 *occ, void *scratch)
 {
 	const update_fn update = update_functions[u->optimizer];
 	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
@@ -167,7 +171,9 @@ static void update_rows(const struct kernel_update *u, const struct kernel_group
 	}
 }
 
-static void update_row(const struct kernel_update *u, u64 row, const float *sum)
+void KERNEL(update_row)(const struct kernel_update *u, u64 row, const float *sum)
 {
 	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM);
 }
+
+#endif

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of body.h: in which order an update takes its rows, and what it fetches ahead of their
+ * In which order an update takes its rows, and what it fetches ahead of their
  * turns. Each row is changed alone, so that the bits are those of any order.
  */
+#ifndef ENGINE_KERNELS_BODY_TURNS_H
+#define ENGINE_KERNELS_BODY_TURNS_H
+
+#include "body_update.h"
 
 #define TURNS_BLOCK 64u
 #define TURNS_LEAP 37u
@@ -106,3 +110,5 @@ INLINE void rows_ahead(const struct kernel_update *u, const struct kernel_group 
 	if (!only)
 		gradient_ahead(u, group, occ, NULL, dim);
 }
+
+#endif

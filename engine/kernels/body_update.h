@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of body.h: what happens to a row after its gradient is known. */
+/* What happens to a row after its gradient is known. */
+#ifndef ENGINE_KERNELS_BODY_UPDATE_H
+#define ENGINE_KERNELS_BODY_UPDATE_H
 
+#include "body_gradient.h"
 #include "math64.h"
 #include "optimizers.h"
 
@@ -221,7 +224,7 @@ INLINE void update_group(const struct kernel_update *u, update_fn update,
 			update_occurrence(u, update, group->row, occ[group->first + i]);
 		return;
 	}
-	row_gradient(u, sum, occ + group->first, group->count, scratch);
+	KERNEL(row_gradient)(u, sum, occ + group->first, group->count, scratch);
 	update(u, group->row, sum, 1.0f, GRADIENT_SUM);
 }
 
@@ -255,3 +258,5 @@ INLINE void gradient_ahead(const struct kernel_update *u, const struct kernel_gr
 	if (s->far)
 		prefetch_floats(occurrence_gradient(s, first, &coef), dim);
 }
+
+#endif

@@ -7,6 +7,7 @@
 #include "vec_fused.h"
 
 #define VEC_STREAMS 1
+#define VARIANT avx2
 #define VEC 8u
 
 typedef float vec __attribute__((vector_size(32)));

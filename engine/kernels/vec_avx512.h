@@ -6,6 +6,7 @@
 #include "../types.h"
 #include "vec_fused.h"
 
+#define VARIANT avx512
 #define VEC_STREAMS 1
 #define VEC 16u
 #define VEC_PARTS 1

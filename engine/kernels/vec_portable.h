@@ -6,6 +6,7 @@
 #include "fma_exact.h"
 #include "root.h"
 
+#define VARIANT portable
 #define VEC 4u
 
 typedef float vec __attribute__((vector_size(16)));
@@ -21,9 +22,10 @@ INLINE float one_fma(float a, float b, float c)
 
 /*
  * fma_exact() of four at once, which branches on nothing: what is rounded to odd is a coin toss. A
- * function, since hundreds of copies would be most of the code, and take minutes to compile.
+ * function, since hundreds of copies would be most of the code, and take minutes to compile. Files
+ * that multiply nothing do not call it.
  */
-static __attribute__((__noinline__)) vec vec_fma(vec a, vec b, vec c)
+static __attribute__((__noinline__, __unused__)) vec vec_fma(vec a, vec b, vec c)
 {
 	vec_double product = __builtin_convertvector(a, vec_double) *
 			     __builtin_convertvector(b, vec_double);

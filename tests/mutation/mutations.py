@@ -12,6 +12,7 @@ class Mutation(NamedTuple):
 
 
 LOOKUP = "engine/kernels/body_lookup.h"
+LOOKUP_FORMS = "engine/kernels/body_lookup_forms.h"
 QUANTIZE = "engine/kernels/body_quantize.h"
 SCALE = "engine/kernels/scale.h"
 GRADIENT = "engine/kernels/body_gradient.h"
@@ -31,14 +32,14 @@ MUTATIONS = [
     Mutation("runs of 255 instead of 256", "engine/kernels/kernels.h",
              "#define KERNEL_RUN 256u", "#define KERNEL_RUN 255u"),
     Mutation("runs added from the right", GRADIENT,
-             "\t\t\tadd_row(target, run, u->dim);\n\t\t\tcontinue;",
-             "\t\t\tadd_row(run, target, u->dim);\n"
+             "\t\t\tKERNEL(add_row)(target, run, u->dim);\n\t\t\tcontinue;",
+             "\t\t\tKERNEL(add_row)(run, target, u->dim);\n"
              "\t\t\tfor (u32 c = 0; c < u->dim; c++)\n"
              "\t\t\t\ttarget[c] = done + length < n ? target[c] : run[c];\n"
              "\t\t\tcontinue;"),
     Mutation("missing scale in the lookup", LOOKUP,
              "\t\tif (w->scales)\n\t\t\tacc[i] *= w->scales[sample];\n", ""),
-    Mutation("missing scale in the gradient", LOOKUP,
+    Mutation("missing scale in the gradient", LOOKUP_FORMS,
              "all * w->weights[k] : all;", "w->weights[k] : all;"),
     Mutation("sqrtn without the root", SCALE,
              "KERNEL_SQRTN ? root64(sum) : sum;", "KERNEL_SQRTN ? sum : sum;"),
@@ -224,10 +225,10 @@ MUTATIONS = [
              ("test_kernels_lookup",)),
     Mutation("rows fetched again beyond the last", TURNS,
              "if (end - i <= far)", "if (end - i < far)", ("test_kernels_turns",)),
-    Mutation("rows that stand apart looked up as packed ones", LOOKUP,
+    Mutation("rows that stand apart looked up as packed ones", LOOKUP_FORMS,
              "= w->stride == w->dim && w->out_stride", "= w->out_stride",
              ("test_kernels_lookup",)),
-    Mutation("activations that stand apart written as packed ones", LOOKUP,
+    Mutation("activations that stand apart written as packed ones", LOOKUP_FORMS,
              "w->stride == w->dim && w->out_stride == w->dim", "w->stride == w->dim",
              ("test_kernels_lookup",)),
     Mutation("mistake told that is found before an earlier feature's", "engine/batch.c",

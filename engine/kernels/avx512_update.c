@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sums of gradients and updates of rows, for x86-64 with AVX-512.
+ * See avx512.c for why the file is apart.
+ */
+#include "vec_avx512.h"
+#include "body_rows.h"

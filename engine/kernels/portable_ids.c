@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The copying, merging and counting of ids, for any processor.
+ * See portable.c for why the file is apart.
+ */
+#include "vec_portable.h"
+#include "body_ids.h"
+#include "body_merge.h"
