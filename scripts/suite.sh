@@ -13,22 +13,27 @@ suite_of_host()
 	(. /etc/os-release && [ "$ID" = debian ] && echo "${VERSION_CODENAME-}")
 }
 
-# The archive that the machine's own package sources name; the security suite is beside it.
+# The archive that the machine's own package sources name, or EMBENG_MIRROR; its security suite is
+# beside it.
 suite_mirror()
 {
-	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		grep -E '/debian/*$' | head -n 1 | grep . || echo http://deb.debian.org/debian
+	# shellcheck disable=SC2016 # apt's own $(REPO_URI)
+	mirror=${EMBENG_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' \
+		'Created-By: Packages' 2>/dev/null | grep -E '/debian/*$' | head -n 1)}
+	if [ -z "$mirror" ]; then
+		echo "apt's sources name no archive of Debian: name one by EMBENG_MIRROR=URL/debian" >&2
+		return 1
+	fi
+	echo "${mirror%/}"
 }
 
-# suite_sources SUITE [KEYRING]: lines for sources.list; backports carry the newest kernels
+# suite_sources SUITE [KEYRING]: lines for sources.list
 suite_sources()
 (
-	mirror=$(suite_mirror)
-	mirror=${mirror%/}
+	mirror=$(suite_mirror) || return 1
 	signed=${2:+[signed-by=$2] }
 	echo "deb $signed$mirror $1 main"
 	echo "deb $signed$mirror $1-updates main"
-	echo "deb $signed$mirror $1-backports main"
 	echo "deb $signed${mirror%/debian}/debian-security $1-security main"
 )
 
@@ -43,6 +48,7 @@ suite_needs_root()
 suite_debootstrap()
 {
 	rm -rf "$2.new"
+	suite_mirror >/dev/null || return 1
 	debootstrap --variant=minbase "$1" "$2.new" "$(suite_mirror)" >"$2.log" 2>&1 || {
 		tail -n 5 "$2.log" >&2
 		return 1

@@ -53,11 +53,8 @@ kernel_refresh()
 # The security suite is beside the archive that the machine's sources name.
 kernel_add_security()
 (
-	mirror=$(kernel_apt apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
-		sed -n 's|/debian/*$|/debian-security|p' | head -n 1)
-	[ -n "$mirror" ] || return 0
-	echo "deb $mirror $(. /etc/os-release && echo "$VERSION_CODENAME")-security main" \
-		>"$kernel_cache/apt/sources/embeng-security.list"
+	sources=$(suite_sources "$(suite_of_host)") || return 1
+	echo "$sources" | grep security >"$kernel_cache/apt/sources/embeng-security.list"
 	kernel_apt apt-get update >&2
 )
 
@@ -186,6 +183,7 @@ kernel_suites_refresh()
 	kernel_lists "$kernel_cache/apt-suites"
 	{
 		suite_sources trixie $keys
+		suite_sources trixie $keys | sed -n 's/ trixie main/ trixie-backports main/p'
 		suite_sources bookworm $keys | grep security
 	} >"$kernel_cache/apt-suites/sources/suites.list"
 	kernel_suites_apt apt-get update >&2
