@@ -22,29 +22,29 @@ static int sharding_of(const struct place *at, const char *text, enum embeng_sha
 }
 
 /* Both are absent where one host saved. */
-static int read_hosts(struct json_object *o, const struct place *at,
+static int read_hosts(const struct json *o, const struct place *at,
 		      struct embeng_engine_config *c)
 {
 	const char *sharding = shardings[EMBENG_SHARDING_DIV];
 	uint64_t hosts = 1;
 	int ret = 0;
 
-	if (json_object_object_get_ex(o, "hosts", NULL))
+	if (json_get(o, "hosts"))
 		ret = json_number(o, at, "hosts", 1, INT32_MAX, &hosts);
-	if (!ret && json_object_object_get_ex(o, "sharding", NULL))
+	if (!ret && json_get(o, "sharding"))
 		ret = json_text(o, at, "sharding", &sharding);
 	c->hosts = (uint32_t)hosts;
 	return ret ? ret : sharding_of(at, sharding, &c->sharding);
 }
 
-int index_read_engine(struct json_object *document, const struct place *at,
+int index_read_engine(const struct json *document, const struct place *at,
 		      struct embeng_model *model)
 {
 	struct embeng_engine_config c = {.size = sizeof(c)};
 	uint64_t replicas, depth;
 	bool pipelining = false;
-	struct json_object *o;
-	int ret = json_member(document, at, "engine", json_type_object, &o);
+	const struct json *o;
+	int ret = json_member(document, at, "engine", JSON_OBJECT, &o);
 
 	ret = ret ? ret : json_number(o, at, "replicas", 1, UINT32_MAX, &replicas);
 	ret = ret ? ret : json_number(o, at, "step_depth", 0, UINT32_MAX, &depth);
@@ -58,18 +58,16 @@ int index_read_engine(struct json_object *document, const struct place *at,
 	return embeng_model_set_engine(model, &c);
 }
 
-struct json_object *index_of_engine(const struct embeng_engine_config *engine)
+void index_write_engine(struct json_writer *w, const struct embeng_engine_config *engine)
 {
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "replicas", json_object_new_uint64(engine->replicas));
+	json_write_object(w, "engine");
+	json_write_number(w, "replicas", engine->replicas);
 	if (engine->pipelining)
-		json_object_object_add(o, "pipelining", json_object_new_boolean(1));
-	json_object_object_add(o, "step_depth", json_object_new_uint64(engine->step_depth));
+		json_write_flag(w, "pipelining", true);
+	json_write_number(w, "step_depth", engine->step_depth);
 	if (engine->hosts > 1) {
-		json_object_object_add(o, "hosts", json_object_new_uint64(engine->hosts));
-		json_object_object_add(o, "sharding",
-				       json_object_new_string(shardings[engine->sharding]));
+		json_write_number(w, "hosts", engine->hosts);
+		json_write_text(w, "sharding", shardings[engine->sharding]);
 	}
-	return o;
+	json_write_close(w);
 }

@@ -18,7 +18,7 @@ struct cursor {
 	int64_t place;
 };
 
-static int read_name(struct json_object *o, const struct place *at, struct index_file *file)
+static int read_name(const struct json *o, const struct place *at, struct index_file *file)
 {
 	const char *name;
 	int ret = json_text(o, at, "name", &name);
@@ -57,7 +57,7 @@ static int64_t next_row(const struct embeng_model *model, const struct cursor *n
 }
 
 /* Files stand in the order of tables, hosts and rows, without gaps. */
-static int read_rows(struct json_object *o, const struct place *at,
+static int read_rows(const struct json *o, const struct place *at,
 		     const struct embeng_model *model, struct cursor *next, struct index_file *file)
 {
 	uint64_t table, first, rows;
@@ -97,21 +97,21 @@ static bool tensor_bytes(const struct embeng_model *model, const struct index_fi
 	       *bytes <= INT64_MAX;
 }
 
-static int read_tensors(struct json_object *o, const struct place *at,
+static int read_tensors(const struct json *o, const struct place *at,
 			const struct embeng_model *model, struct index_file *file)
 {
 	size_t count = 1 + model->tables[file->table].slot_count;
-	struct json_object *tensors;
+	const struct json *tensors;
 	char name[TENSOR_NAME_SIZE];
 	uint64_t bytes;
 	int ret = json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
 
 	if (!ret && (!tensor_bytes(model, file, &bytes) || bytes > file->bytes))
 		ret = json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
-	ret = ret ? ret : json_member(o, at, "tensors", json_type_object, &tensors);
-	if (!ret && (size_t)json_object_object_length(tensors) != count)
-		ret = json_bad(at, "has %d tensors, its table has %zu",
-			       json_object_object_length(tensors), count);
+	ret = ret ? ret : json_member(o, at, "tensors", JSON_OBJECT, &tensors);
+	if (!ret && json_length(tensors) != count)
+		ret = json_bad(at, "has %zu tensors, its table has %zu", json_length(tensors),
+			       count);
 	for (size_t i = 0; !ret && i < count; i++) {
 		tensor_name(model, file->table, i, name);
 		ret = json_number(tensors, at, name, 8, file->bytes - bytes, &file->at[i]);
@@ -133,7 +133,7 @@ static int grow_crcs(struct index *index, const struct place *at, uint64_t chunk
 	return 0;
 }
 
-static int read_chunks(struct json_object *o, const struct place *at, struct index *index,
+static int read_chunks(const struct json *o, const struct place *at, struct index *index,
 		       struct index_file *file)
 {
 	uint64_t chunks = chunks_of(file->bytes), crc;
@@ -159,11 +159,11 @@ static int read_chunks(struct json_object *o, const struct place *at, struct ind
 	return 0;
 }
 
-static int read_file(struct json_object *o, const struct place *at, struct index *index,
+static int read_file(const struct json *o, const struct place *at, struct index *index,
 		     struct cursor *next)
 {
 	struct index_file *file = &index->files[index->file_count];
-	int ret = json_object_is_type(o, json_type_object) ? read_name(o, at, file)
+	int ret = json_is(o, JSON_OBJECT) ? read_name(o, at, file)
 							   : json_bad(at, "is not an object");
 
 	ret = ret ? ret : read_rows(o, at, index->model, next, file);
@@ -198,23 +198,23 @@ static int check_names(const struct place *at, const struct index *index)
 	return ret;
 }
 
-int index_read_files(struct json_object *o, const struct place *at, struct index *index)
+int index_read_files(const struct json *o, const struct place *at, struct index *index)
 {
 	struct cursor next = {0};
-	struct json_object *files;
+	const struct json *files;
 	size_t count;
-	int ret = json_member(o, at, "files", json_type_array, &files);
+	int ret = json_member(o, at, "files", JSON_ARRAY, &files);
 
 	if (ret)
 		return ret;
-	count = json_object_array_length(files);
+	count = json_length(files);
 	index->files = calloc(count + 1, sizeof(*index->files));
 	if (!index->files || count > INT32_MAX)
 		return fail(-ENOMEM, "%s: no memory for %zu files", at->file, count);
 	for (size_t i = 0; !ret && i < count; i++) {
 		const struct place place = {.file = at->file, .list = "files", .index = i};
 
-		ret = read_file(json_object_array_get_idx(files, i), &place, index, &next);
+		ret = read_file(json_at(files, i), &place, index, &next);
 	}
 	if (!ret && next.table < index->model->table_count)
 		ret = json_bad(at, "table %s: no file has row %" PRId64,
@@ -246,47 +246,51 @@ void index_digest(const struct index *index, char *digits)
 		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* NULL when there is no memory. */
-static struct json_object *of_chunks(const struct index *index, const struct index_file *file)
+static void write_chunks(struct json_writer *w, const struct index *index,
+			 const struct index_file *file)
 {
 	uint64_t chunks = chunks_of(file->bytes);
 	char *text = malloc(CRC_DIGITS * chunks + 1);
-	struct json_object *o = NULL;
 
-	if (!text)
-		return NULL;
+	if (!text) {
+		json_write_no_memory(w);
+		return;
+	}
 	for (uint64_t i = 0; i < chunks; i++)
 		digits_of(index, file, i, text + CRC_DIGITS * i);
-	o = json_object_new_string(text);
+	json_write_text(w, "chunks", text);
 	free(text);
-	return o;
 }
 
-static struct json_object *of_file(const struct index *index, const struct index_file *file)
+static void write_tensors(struct json_writer *w, const struct index *index,
+			  const struct index_file *file)
 {
-	struct json_object *o = json_object_new_object(), *tensors = json_object_new_object();
 	size_t count = 1 + index->model->tables[file->table].slot_count;
 	char name[TENSOR_NAME_SIZE];
 
+	json_write_object(w, "tensors");
 	for (size_t i = 0; i < count; i++) {
 		tensor_name(index->model, file->table, i, name);
-		json_object_object_add(tensors, name, json_object_new_uint64(file->at[i]));
+		json_write_number(w, name, file->at[i]);
 	}
-	json_object_object_add(o, "name", json_object_new_string(file->name));
-	json_object_object_add(o, "bytes", json_object_new_uint64(file->bytes));
-	json_object_object_add(o, "table", json_object_new_uint64(file->table));
-	json_object_object_add(o, "first_row", json_object_new_int64(file->first));
-	json_object_object_add(o, "rows", json_object_new_int64(file->rows));
-	json_object_object_add(o, "tensors", tensors);
-	json_object_object_add(o, "chunks", of_chunks(index, file));
-	return o;
+	json_write_close(w);
 }
 
-struct json_object *index_of_files(const struct index *index)
+void index_write_files(struct json_writer *w, const struct index *index)
 {
-	struct json_object *files = json_object_new_array();
+	json_write_array(w, "files");
+	for (size_t i = 0; i < index->file_count; i++) {
+		const struct index_file *file = &index->files[i];
 
-	for (size_t i = 0; i < index->file_count; i++)
-		json_object_array_add(files, of_file(index, &index->files[i]));
-	return files;
+		json_write_object(w, NULL);
+		json_write_text(w, "name", file->name);
+		json_write_number(w, "bytes", file->bytes);
+		json_write_number(w, "table", file->table);
+		json_write_number(w, "first_row", (uint64_t)file->first);
+		json_write_number(w, "rows", (uint64_t)file->rows);
+		write_tensors(w, index, file);
+		write_chunks(w, index, file);
+		json_write_close(w);
+	}
+	json_write_close(w);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE /* asprintf */
+/*
+ * The index as a whole: its schema, its own checksum, and what of it is no list. Both ways are here,
+ * so that what one writes the other reads; files and model have files of their own.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,81 +13,93 @@
 #include "error.h"
 
 /* The end of every index: its own checksum, of all bytes up to the digits. */
-#define CRC_KEY "\"index_crc32c\": \""
-#define CRC_DIGITS 8
+#define CRC_KEY "index_crc32c"
+#define CRC_ZERO "00000000"
+#define CRC_DIGITS (sizeof(CRC_ZERO) - 1)
 #define SHA_DIGITS 64
 #define CRC_END "\"\n}\n"
 #define CRC_TAIL (CRC_DIGITS + sizeof(CRC_END) - 1)
 
-static bool is_family(struct json_object *o)
+static bool is_family(const struct json *o)
 {
-	struct json_object *schema = json_object_object_get(o, "schema");
+	const char *schema = json_string(json_get(o, "schema"));
 
-	return json_object_is_type(schema, json_type_string) &&
-	       !strncmp(json_object_get_string(schema), INDEX_SCHEMA_FAMILY,
-			sizeof(INDEX_SCHEMA_FAMILY) - 1);
+	return schema && !strncmp(schema, INDEX_SCHEMA_FAMILY, sizeof(INDEX_SCHEMA_FAMILY) - 1);
 }
 
-bool index_is_ours(const char *text, size_t length)
+int index_recognize(const char *text, size_t length, const char *path)
 {
-	const struct place at = {.file = INDEX_NAME};
-	struct json_object *o;
-	bool ours;
+	const struct place at = {.file = path};
+	const struct json *o = NULL;
+	int ret = json_parse_strict(text, length, &at, &o);
 
-	if (json_parse_strict(text, length, &at, &o))
-		return false;
-	ours = is_family(o);
-	json_object_put(o);
-	return ours;
+	if (!ret && !is_family(o))
+		ret = json_bad(&at, "\"schema\" does not begin with \"" INDEX_SCHEMA_FAMILY "\"");
+	json_free(o);
+	return ret;
 }
 
 /* Rows of a file that do not follow each other: who does not know must not guess. */
 #define REQUIRES_MOD "mod"
 
-static int check_requires(struct json_object *o, const struct place *at)
+/* The value as JSON, in which nothing can hide. */
+static int refuse_requirement(const struct json *value, const struct place *at)
 {
-	struct json_object *requires;
-	int ret = json_member(o, at, "requires", json_type_array, &requires);
+	struct json_writer w;
+	size_t length;
+	char *text;
+	int ret;
 
-	for (size_t i = 0; !ret && i < json_object_array_length(requires); i++) {
-		struct json_object *name = json_object_array_get_idx(requires, i);
+	json_write_begin(&w, JSON_COMPACT);
+	json_write_value(&w, NULL, value);
+	ret = json_finish(&w, at->file, &text, &length);
+	if (ret)
+		return ret;
+	ret = fail(-ENOTSUP, "%s: requires %.64s, which this library does not know; update it",
+		   at->file, text);
+	free(text);
+	return ret;
+}
 
-		if (!json_object_is_type(name, json_type_string) ||
-		    strcmp(json_object_get_string(name), REQUIRES_MOD))
-			ret = fail(-ENOTSUP,
-				   "%s: requires %.64s, which this library does not know; update it",
-				   at->file, json_object_to_json_string(name));
+static int check_requires(const struct json *o, const struct place *at)
+{
+	const struct json *requires;
+	int ret = json_member(o, at, "requires", JSON_ARRAY, &requires);
+
+	for (size_t i = 0; !ret && i < json_length(requires); i++) {
+		const struct json *name = json_at(requires, i);
+
+		if (!json_says(name, REQUIRES_MOD))
+			ret = refuse_requirement(name, at);
 	}
 	return ret;
 }
 
-static struct json_object *requires_of(const struct embeng_model *model)
+static void write_requires(struct json_writer *w, const struct embeng_model *model)
 {
-	struct json_object *requires = json_object_new_array();
-
+	json_write_array(w, "requires");
 	if (model->engine.hosts > 1 && model->engine.sharding == EMBENG_SHARDING_MOD)
-		json_object_array_add(requires, json_object_new_string(REQUIRES_MOD));
-	return requires;
+		json_write_text(w, NULL, REQUIRES_MOD);
+	json_write_close(w);
 }
 
-static int check_schema(struct json_object *o, const struct place *at)
+static int check_schema(const struct json *o, const struct place *at)
 {
 	if (!is_family(o))
 		return json_bad(at, "\"schema\" is not \"" INDEX_SCHEMA "\"");
-	if (strcmp(json_object_get_string(json_object_object_get(o, "schema")), INDEX_SCHEMA))
+	if (!json_says(json_get(o, "schema"), INDEX_SCHEMA))
 		return fail(-ENOTSUP,
 			    "%s: its schema is %.64s, this library reads " INDEX_SCHEMA
-			    "; update the library", at->file,
-			    json_object_get_string(json_object_object_get(o, "schema")));
+			    "; update the library", at->file, json_string(json_get(o, "schema")));
 	return check_requires(o, at);
 }
 
-static int check_own_crc(struct json_object *o, const char *text, size_t length,
+static int check_own_crc(const struct json *o, const char *text, size_t length,
 			 const struct place *at)
 {
 	const char *end = text + length - CRC_TAIL;
 	uint64_t want, digits;
-	int ret = json_hex(o, at, "index_crc32c", CRC_DIGITS, &want);
+	int ret = json_hex(o, at, CRC_KEY, CRC_DIGITS, &want);
 
 	if (ret)
 		return ret;
@@ -96,7 +111,7 @@ static int check_own_crc(struct json_object *o, const char *text, size_t length,
 	return 0;
 }
 
-static int read_header(struct json_object *o, const struct place *at, struct index *index)
+static int read_header(const struct json *o, const struct place *at, struct index *index)
 {
 	const char *state;
 	uint64_t chunk;
@@ -104,7 +119,7 @@ static int read_header(struct json_object *o, const struct place *at, struct ind
 
 	ret = ret ? ret : json_number(o, at, "step", 0, INT64_MAX, &index->step);
 	ret = ret ? ret : json_number(o, at, "chunk_bytes", CHUNK_BYTES, CHUNK_BYTES, &chunk);
-	if (ret || !json_object_object_get_ex(o, "program_state", NULL))
+	if (ret || !json_get(o, "program_state"))
 		return ret;
 	ret = json_text(o, at, "program_state", &state);
 	if (!ret && strlen(state) > PROGRAM_STATE_MAX)
@@ -116,7 +131,7 @@ static int read_header(struct json_object *o, const struct place *at, struct ind
 	return index->program_state ? 0 : fail(-ENOMEM, "%s: no memory for it", at->file);
 }
 
-static int check_digest(struct json_object *o, const struct place *at, const struct index *index)
+static int check_digest(const struct json *o, const struct place *at, const struct index *index)
 {
 	char digest[SHA_DIGITS + 1];
 	const char *want;
@@ -128,7 +143,7 @@ static int check_digest(struct json_object *o, const struct place *at, const str
 	return strcmp(want, digest) ? json_bad(at, "\"chunks_sha256\" is not that of the chunks") : 0;
 }
 
-static int read_document(struct json_object *o, const struct place *at, struct index *index)
+static int read_document(const struct json *o, const struct place *at, struct index *index)
 {
 	int ret = read_header(o, at, index);
 
@@ -141,7 +156,7 @@ int index_parse(const char *text, size_t length, const char *path, struct index 
 {
 	const struct place at = {.file = path};
 	struct index made = {0};
-	struct json_object *o;
+	const struct json *o;
 	int ret = json_parse_strict(text, length, &at, &o);
 
 	if (ret)
@@ -149,7 +164,7 @@ int index_parse(const char *text, size_t length, const char *path, struct index 
 	ret = check_schema(o, &at);
 	ret = ret ? ret : check_own_crc(o, text, length, &at);
 	ret = ret ? ret : read_document(o, &at, &made);
-	json_object_put(o);
+	json_free(o);
 	if (ret)
 		index_free(&made);
 	else
@@ -166,49 +181,29 @@ void index_free(struct index *index)
 	*index = (struct index){0};
 }
 
-static struct json_object *document(const struct index *index)
+/* The checksum is the last member: zero digits first, what stands before them decides. */
+static void write_document(struct json_writer *w, const struct index *index)
 {
-	struct json_object *o = json_object_new_object();
 	char hash[17], digest[SHA_DIGITS + 1];
 
 	snprintf(hash, sizeof(hash), "%016" PRIx64, index->model_hash);
 	index_digest(index, digest);
-	json_object_object_add(o, "schema", json_object_new_string(INDEX_SCHEMA));
-	json_object_object_add(o, "requires", requires_of(index->model));
-	json_object_object_add(o, "model_hash", json_object_new_string(hash));
-	json_object_object_add(o, "step", json_object_new_uint64(index->step));
+	json_write_object(w, NULL);
+	json_write_text(w, "schema", INDEX_SCHEMA);
+	write_requires(w, index->model);
+	json_write_text(w, "model_hash", hash);
+	json_write_number(w, "step", index->step);
 	if (index->program_state)
-		json_object_object_add(o, "program_state",
-				       json_object_new_string(index->program_state));
-	index_add_model(o, index->model);
-	json_object_object_add(o, "chunk_bytes", json_object_new_uint64(CHUNK_BYTES));
-	json_object_object_add(o, "files", index_of_files(index));
-	json_object_object_add(o, "chunks_sha256", json_object_new_string(digest));
-	return o;
+		json_write_text(w, "program_state", index->program_state);
+	index_write_model(w, index->model);
+	json_write_number(w, "chunk_bytes", CHUNK_BYTES);
+	index_write_files(w, index);
+	json_write_text(w, "chunks_sha256", digest);
+	json_write_text(w, CRC_KEY, CRC_ZERO);
+	json_write_close(w);
 }
 
-/* The document's closing brace makes room for the checksum. */
-static int seal(const char *body, char **text, size_t *length)
-{
-	size_t bytes = strlen(body);
-	char *made;
-	int written;
-
-	while (bytes && strchr("\n}", body[bytes - 1]))
-		bytes--;
-	/* Zero digits first: what stands before them decides what they are. */
-	written = bytes > INT32_MAX ? -1 : asprintf(&made, "%.*s,\n  " CRC_KEY "%08x" CRC_END,
-						    (int)bytes, body, 0u);
-	if (written < 0)
-		return fail(-ENOMEM, "no memory for the index of a checkpoint");
-	*length = (size_t)written;
-	snprintf(made + *length - CRC_TAIL, CRC_TAIL + 1, "%08x" CRC_END,
-		 crc32c(0, made, *length - CRC_TAIL));
-	*text = made;
-	return 0;
-}
-
-/* What was left out for want of memory, or cannot be read back, must not be committed. */
+/* What cannot be read back must not be committed. */
 static int read_back(const char *text, size_t length)
 {
 	struct index again = {0};
@@ -220,18 +215,24 @@ static int read_back(const char *text, size_t length)
 
 int index_write(const struct index *index, char **text, size_t *length)
 {
-	const int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-			  JSON_C_TO_STRING_NOSLASHESCAPE;
-	struct json_object *o = document(index);
-	const char *body = json_object_to_json_string_ext(o, flags);
-	int ret = body ? seal(body, text, length)
-		       : fail(-ENOMEM, "no memory for the index of a checkpoint");
+	struct json_writer w;
+	char *made;
+	size_t bytes;
+	int ret;
 
-	json_object_put(o);
+	json_write_begin(&w, JSON_LINES);
+	write_document(&w, index);
+	ret = json_finish(&w, "the new index", &made, &bytes);
 	if (ret)
 		return ret;
-	ret = read_back(*text, *length);
-	if (ret)
-		free(*text);
-	return ret;
+	snprintf(made + bytes - CRC_TAIL, CRC_TAIL + 1, "%08x" CRC_END,
+		 crc32c(0, made, bytes - CRC_TAIL));
+	ret = read_back(made, bytes);
+	if (ret) {
+		free(made);
+		return ret;
+	}
+	*text = made;
+	*length = bytes;
+	return 0;
 }

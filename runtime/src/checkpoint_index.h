@@ -60,28 +60,28 @@ void index_free(struct index *index);
 /* The text that index_parse() reads, malloc'd; -EINVAL for a name that is not UTF-8. */
 int index_write(const struct index *index, char **text, size_t *length);
 
-/* Whether @text is an index of any version: what a save may replace. */
-bool index_is_ours(const char *text, size_t length);
+/* 0 when @text is an index of any version: what a save may replace. Else -EBADMSG, -ENOMEM. */
+int index_recognize(const char *text, size_t length, const char *path);
 
 /* checkpoint_files.c: "files" of the index, both ways; read sets their chunks too. */
-int index_read_files(struct json_object *o, const struct place *at, struct index *index);
-struct json_object *index_of_files(const struct index *index);
+int index_read_files(const struct json *o, const struct place *at, struct index *index);
+void index_write_files(struct json_writer *w, const struct index *index);
 /* "chunks_sha256": of the checksums' digits, file by file. 64 digits and a zero byte. */
 void index_digest(const struct index *index, char *digits);
 
 /* checkpoint_engine.c: "engine", both ways. */
-int index_read_engine(struct json_object *document, const struct place *at,
+int index_read_engine(const struct json *document, const struct place *at,
 		      struct embeng_model *model);
-struct json_object *index_of_engine(const struct embeng_engine_config *engine);
+void index_write_engine(struct json_writer *w, const struct embeng_engine_config *engine);
 
 /* checkpoint_model.c: "engine", "tables" and "features", both ways. */
-int index_read_model(struct json_object *o, const struct place *at, struct embeng_model **out);
-void index_add_model(struct json_object *o, const struct embeng_model *model);
+int index_read_model(const struct json *o, const struct place *at, struct embeng_model **out);
+void index_write_model(struct json_writer *w, const struct embeng_model *model);
 
 /* checkpoint_quantization.c: "quantization" of a table, both ways; absent: none, *out stays. */
-int index_read_quantization(struct json_object *table, const struct place *at,
+int index_read_quantization(const struct json *table, const struct place *at,
 			    struct embeng_quantization *out);
-void index_add_quantization(struct json_object *table, const struct embeng_quantization *q);
+void index_write_quantization(struct json_writer *w, const struct embeng_quantization *q);
 
 /* "TABLE/parameters" or "TABLE/SLOT" */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);

@@ -53,7 +53,7 @@ static const struct key tristates[] = {
 #define CONST_MEMBER(o, key, type) ((const type *)(const void *)((const char *)(o) + (key)->at))
 #define HAS(o, key) ((unsigned char *)(o) + (key)->has)
 
-static int word(struct json_object *o, const struct place *at, const char *key,
+static int word(const struct json *o, const struct place *at, const char *key,
 		const char *const *words, size_t count, int *out)
 {
 	const char *text;
@@ -71,7 +71,7 @@ static int word(struct json_object *o, const struct place *at, const char *key,
 		    at->file, at->list, at->index, key, text);
 }
 
-static int read_kind(struct json_object *o, const struct place *at, struct embeng_optimizer *out)
+static int read_kind(const struct json *o, const struct place *at, struct embeng_optimizer *out)
 {
 	const char *words[EMBENG_MDL_ADAGRAD_LIGHT + 1] = {0};
 	int kind, ret;
@@ -84,7 +84,7 @@ static int read_kind(struct json_object *o, const struct place *at, struct emben
 	return ret;
 }
 
-static int read_settings(struct json_object *o, const struct place *at,
+static int read_settings(const struct json *o, const struct place *at,
 			 struct embeng_optimizer *out)
 {
 	int ret = 0;
@@ -106,7 +106,7 @@ static int read_settings(struct json_object *o, const struct place *at,
 	for (size_t i = 0; !ret && i < COUNT(tristates); i++) {
 		bool on = false;
 
-		if (!json_object_object_get_ex(o, tristates[i].name, NULL))
+		if (!json_get(o, tristates[i].name))
 			continue;
 		ret = json_flag(o, at, tristates[i].name, &on);
 		*MEMBER(out, &tristates[i], enum embeng_tristate) = on ? EMBENG_ON : EMBENG_OFF;
@@ -114,21 +114,21 @@ static int read_settings(struct json_object *o, const struct place *at,
 	return ret;
 }
 
-static int read_optimizer(struct json_object *table, const struct place *at,
+static int read_optimizer(const struct json *table, const struct place *at,
 			  struct embeng_optimizer *out)
 {
-	struct json_object *o = json_object_object_get(table, "optimizer");
+	const struct json *o = json_get(table, "optimizer");
 	struct embeng_optimizer made = {.size = sizeof(made)};
 	bool decay_by_rate = false;
 	int ret;
 
-	if (!o)
+	if (json_is(o, JSON_NULL))
 		return 0;
-	ret = json_member(table, at, "optimizer", json_type_object, &o);
+	ret = json_member(table, at, "optimizer", JSON_OBJECT, &o);
 	ret = ret ? ret : read_kind(o, at, &made);
-	if (!ret && json_object_object_get_ex(o, "rate_name", NULL))
+	if (!ret && json_get(o, "rate_name"))
 		ret = json_text(o, at, "rate_name", &made.rate_name);
-	if (!ret && json_object_object_get_ex(o, "step_counter", NULL))
+	if (!ret && json_get(o, "step_counter"))
 		ret = json_text(o, at, "step_counter", &made.step_counter);
 	ret = ret ? ret : read_settings(o, at, &made);
 	ret = ret ? ret : json_flag(o, at, "multiply_weight_decay_by_rate", &decay_by_rate);
@@ -151,28 +151,25 @@ static int refused(const struct place *at, int code)
 }
 
 /* The names are the optimizer's; the index has them for readers that know no optimizer. */
-static int check_slots(struct json_object *o, const struct place *at,
+static int check_slots(const struct json *o, const struct place *at,
 		       const struct embeng_model *model, size_t table)
 {
-	struct json_object *slots;
+	const struct json *slots;
 	size_t count = model->tables[table].slot_count;
-	int ret = json_member(o, at, "slots", json_type_array, &slots);
+	int ret = json_member(o, at, "slots", JSON_ARRAY, &slots);
 
-	if (!ret && json_object_array_length(slots) != count)
-		ret = json_bad(at, "%zu slots, its optimizer has %zu",
-			       json_object_array_length(slots), count);
+	if (!ret && json_length(slots) != count)
+		ret = json_bad(at, "%zu slots, its optimizer has %zu", json_length(slots), count);
 	for (size_t i = 0; !ret && i < count; i++) {
-		struct json_object *slot = json_object_array_get_idx(slots, i);
 		const char *want = model_slot_name(model, (int)table, 1 + i);
 
-		if (!json_object_is_type(slot, json_type_string) ||
-		    strcmp(json_object_get_string(slot), want))
+		if (!json_says(json_at(slots, i), want))
 			ret = json_bad(at, "slot %zu is not \"%s\"", i, want);
 	}
 	return ret;
 }
 
-static int read_table(struct json_object *o, const struct place *at, struct embeng_model *model)
+static int read_table(const struct json *o, const struct place *at, struct embeng_model *model)
 {
 	struct embeng_table_config c = {.size = sizeof(c)};
 	int combiner, policy, ret = json_text(o, at, "name", &c.name);
@@ -194,29 +191,29 @@ static int read_table(struct json_object *o, const struct place *at, struct embe
 	return ret < 0 ? refused(at, ret) : check_slots(o, at, model, (size_t)ret);
 }
 
-static int read_shape(struct json_object *o, const struct place *at,
+static int read_shape(const struct json *o, const struct place *at,
 		      struct embeng_feature_config *c)
 {
-	struct json_object *shape;
-	int ret = json_member(o, at, "output_shape", json_type_array, &shape);
+	const struct json *shape;
+	int ret = json_member(o, at, "output_shape", JSON_ARRAY, &shape);
 
 	if (ret)
 		return ret;
-	c->output_rank = json_object_array_length(shape);
+	c->output_rank = json_length(shape);
 	if (c->output_rank > EMBENG_MAX_RANK)
 		return json_bad(at, "\"output_shape\" has %zu lengths, at most %d are allowed",
 				c->output_rank, EMBENG_MAX_RANK);
 	for (size_t i = 0; i < c->output_rank; i++) {
 		uint64_t length;
 
-		if (!json_is_number(json_object_array_get_idx(shape, i), INT64_MAX, &length))
+		if (!json_is_number(json_at(shape, i), INT64_MAX, &length))
 			return json_bad(at, "\"output_shape\" is not whole numbers");
 		c->output_shape[i] = (int64_t)length;
 	}
 	return 0;
 }
 
-static int read_feature(struct json_object *o, const struct place *at, struct embeng_model *model)
+static int read_feature(const struct json *o, const struct place *at, struct embeng_model *model)
 {
 	struct embeng_feature_config c = {.size = sizeof(c)};
 	bool check_weights = false, unchecked_serving = false, zero_is_padding = false;
@@ -242,26 +239,26 @@ static int read_feature(struct json_object *o, const struct place *at, struct em
 	return ret < 0 ? refused(at, ret) : 0;
 }
 
-static int read_list(struct json_object *o, const struct place *at, const char *list,
+static int read_list(const struct json *o, const struct place *at, const char *list,
 		     struct embeng_model *model,
-		     int (*read)(struct json_object *o, const struct place *at,
+		     int (*read)(const struct json *o, const struct place *at,
 				 struct embeng_model *model))
 {
-	struct json_object *array;
-	int ret = json_member(o, at, list, json_type_array, &array);
+	const struct json *array;
+	int ret = json_member(o, at, list, JSON_ARRAY, &array);
 
-	for (size_t i = 0; !ret && i < json_object_array_length(array); i++) {
+	for (size_t i = 0; !ret && i < json_length(array); i++) {
 		const struct place place = {.file = at->file, .list = list, .index = i};
-		struct json_object *entry = json_object_array_get_idx(array, i);
+		const struct json *entry = json_at(array, i);
 
-		ret = json_object_is_type(entry, json_type_object)
+		ret = json_is(entry, JSON_OBJECT)
 			      ? read(entry, &place, model)
 			      : json_bad(&place, "is not an object");
 	}
 	return ret;
 }
 
-int index_read_model(struct json_object *o, const struct place *at, struct embeng_model **out)
+int index_read_model(const struct json *o, const struct place *at, struct embeng_model **out)
 {
 	struct embeng_model *model = embeng_model_new();
 	int ret = model ? index_read_engine(o, at, model) : -ENOMEM;
@@ -275,105 +272,99 @@ int index_read_model(struct json_object *o, const struct place *at, struct emben
 	return ret;
 }
 
-static void add_text(struct json_object *o, const char *key, const char *text)
-{
-	json_object_object_add(o, key, json_object_new_string(text));
-}
-
-static void add_number(struct json_object *o, const char *key, uint64_t value)
-{
-	json_object_object_add(o, key, json_object_new_uint64(value));
-}
-
-static void add_flag(struct json_object *o, const char *key, bool on)
+static void write_flag(struct json_writer *w, const char *key, bool on)
 {
 	if (on)
-		json_object_object_add(o, key, json_object_new_boolean(1));
+		json_write_flag(w, key, true);
 }
 
-static struct json_object *of_optimizer(const struct embeng_optimizer *optimizer)
+static void write_floats(struct json_writer *w, const struct embeng_optimizer *optimizer)
 {
-	struct json_object *o = json_object_new_object();
-
-	add_text(o, "kind", embeng_optimizer_text(optimizer->kind));
-	if (optimizer->rate_name)
-		add_text(o, "rate_name", optimizer->rate_name);
-	if (optimizer->step_counter)
-		add_text(o, "step_counter", optimizer->step_counter);
 	for (size_t i = 0; i < COUNT(floats); i++) {
 		float value = *CONST_MEMBER(optimizer, &floats[i], float);
 
 		/* Only a setting that its optimizer ignores can be no number. */
 		if (bits(value) && !isnan(value))
-			json_object_object_add(o, floats[i].name, json_of_float(value));
+			json_write_float(w, floats[i].name, value);
 	}
 	for (size_t i = 0; i < COUNT(limits); i++) {
 		if (((const unsigned char *)optimizer)[limits[i].has])
-			json_object_object_add(
-				o, limits[i].name,
-				json_of_float(*CONST_MEMBER(optimizer, &limits[i], float)));
+			json_write_float(w, limits[i].name,
+					 *CONST_MEMBER(optimizer, &limits[i], float));
 	}
+}
+
+static void write_optimizer(struct json_writer *w, const struct embeng_optimizer *optimizer)
+{
+	json_write_object(w, "optimizer");
+	json_write_text(w, "kind", embeng_optimizer_text(optimizer->kind));
+	if (optimizer->rate_name)
+		json_write_text(w, "rate_name", optimizer->rate_name);
+	if (optimizer->step_counter)
+		json_write_text(w, "step_counter", optimizer->step_counter);
+	write_floats(w, optimizer);
 	for (size_t i = 0; i < COUNT(flags); i++)
-		add_flag(o, flags[i].name, *CONST_MEMBER(optimizer, &flags[i], unsigned char));
-	add_flag(o, "multiply_weight_decay_by_rate", optimizer->multiply_weight_decay_by_rate);
+		write_flag(w, flags[i].name, *CONST_MEMBER(optimizer, &flags[i], unsigned char));
+	write_flag(w, "multiply_weight_decay_by_rate", optimizer->multiply_weight_decay_by_rate);
 	for (size_t i = 0; i < COUNT(tristates); i++) {
 		enum embeng_tristate t = *CONST_MEMBER(optimizer, &tristates[i],
 						       enum embeng_tristate);
 
 		if (t != EMBENG_DEFAULT)
-			json_object_object_add(o, tristates[i].name,
-					       json_object_new_boolean(t == EMBENG_ON));
+			json_write_flag(w, tristates[i].name, t == EMBENG_ON);
 	}
-	return o;
+	json_write_close(w);
 }
 
-static struct json_object *of_table(const struct embeng_model *model, size_t table)
+static void write_table(struct json_writer *w, const struct embeng_model *model, size_t table)
 {
-	struct json_object *o = json_object_new_object(), *slots = json_object_new_array();
 	const struct table *t = &model->tables[table];
 
-	add_text(o, "name", t->name);
-	add_number(o, "rows", (uint64_t)t->rows);
-	add_number(o, "dim", (uint64_t)t->dim);
-	add_text(o, "combiner", combiners[t->combiner]);
-	add_text(o, "out_of_range", policies[t->policy]);
-	index_add_quantization(o, &t->quantization);
-	json_object_object_add(o, "optimizer",
-			       t->optimizer.kind ? of_optimizer(&t->optimizer) : NULL);
+	json_write_object(w, NULL);
+	json_write_text(w, "name", t->name);
+	json_write_number(w, "rows", (uint64_t)t->rows);
+	json_write_number(w, "dim", (uint64_t)t->dim);
+	json_write_text(w, "combiner", combiners[t->combiner]);
+	json_write_text(w, "out_of_range", policies[t->policy]);
+	index_write_quantization(w, &t->quantization);
+	if (t->optimizer.kind)
+		write_optimizer(w, &t->optimizer);
+	else
+		json_write_null(w, "optimizer");
+	json_write_array(w, "slots");
 	for (size_t i = 0; i < t->slot_count; i++)
-		json_object_array_add(slots, json_object_new_string(
-						     model_slot_name(model, (int)table, 1 + i)));
-	json_object_object_add(o, "slots", slots);
-	return o;
+		json_write_text(w, NULL, model_slot_name(model, (int)table, 1 + i));
+	json_write_close(w);
+	json_write_close(w);
 }
 
-static struct json_object *of_feature(const struct feature *f)
+static void write_feature(struct json_writer *w, const struct feature *f)
 {
-	struct json_object *o = json_object_new_object(), *shape = json_object_new_array();
-
-	add_text(o, "name", f->name);
-	add_number(o, "table", (uint64_t)f->table);
-	add_number(o, "max_sequence_length", (uint64_t)f->max_sequence_length);
+	json_write_object(w, NULL);
+	json_write_text(w, "name", f->name);
+	json_write_number(w, "table", (uint64_t)f->table);
+	json_write_number(w, "max_sequence_length", (uint64_t)f->max_sequence_length);
+	json_write_array(w, "output_shape");
 	for (size_t i = 0; i < f->output_rank; i++)
-		json_object_array_add(shape, json_object_new_int64(f->output_shape[i]));
-	json_object_object_add(o, "output_shape", shape);
-	add_flag(o, "check_weights", f->check_weights);
-	add_flag(o, "unchecked_serving", f->unchecked_serving);
-	add_flag(o, "v1_dense_zero_is_padding", f->zero_is_padding);
-	add_number(o, "max_samples", f->max_samples);
-	add_number(o, "max_ids", f->max_ids);
-	return o;
+		json_write_number(w, NULL, (uint64_t)f->output_shape[i]);
+	json_write_close(w);
+	write_flag(w, "check_weights", f->check_weights);
+	write_flag(w, "unchecked_serving", f->unchecked_serving);
+	write_flag(w, "v1_dense_zero_is_padding", f->zero_is_padding);
+	json_write_number(w, "max_samples", f->max_samples);
+	json_write_number(w, "max_ids", f->max_ids);
+	json_write_close(w);
 }
 
-void index_add_model(struct json_object *o, const struct embeng_model *model)
+void index_write_model(struct json_writer *w, const struct embeng_model *model)
 {
-	struct json_object *tables = json_object_new_array(), *features = json_object_new_array();
-
+	index_write_engine(w, &model->engine);
+	json_write_array(w, "tables");
 	for (size_t i = 0; i < model->table_count; i++)
-		json_object_array_add(tables, of_table(model, i));
+		write_table(w, model, i);
+	json_write_close(w);
+	json_write_array(w, "features");
 	for (size_t i = 0; i < model->feature_count; i++)
-		json_object_array_add(features, of_feature(&model->features[i]));
-	json_object_object_add(o, "engine", index_of_engine(&model->engine));
-	json_object_object_add(o, "tables", tables);
-	json_object_object_add(o, "features", features);
+		write_feature(w, &model->features[i]);
+	json_write_close(w);
 }

@@ -2,17 +2,17 @@
 /* A table's simulated quantization in the index. */
 #include "checkpoint_index.h"
 
-int index_read_quantization(struct json_object *table, const struct place *at,
+int index_read_quantization(const struct json *table, const struct place *at,
 			    struct embeng_quantization *out)
 {
 	struct embeng_quantization read = {0};
-	struct json_object *o;
+	const struct json *o;
 	uint64_t buckets;
 	int ret;
 
-	if (!json_object_object_get_ex(table, "quantization", NULL))
+	if (!json_get(table, "quantization"))
 		return 0;
-	ret = json_member(table, at, "quantization", json_type_object, &o);
+	ret = json_member(table, at, "quantization", JSON_OBJECT, &o);
 	ret = ret ? ret : json_number(o, at, "num_buckets", 2, INT32_MAX, &buckets);
 	ret = ret ? ret : json_real(o, at, "lower", NULL, &read.lower);
 	ret = ret ? ret : json_real(o, at, "upper", NULL, &read.upper);
@@ -23,15 +23,13 @@ int index_read_quantization(struct json_object *table, const struct place *at,
 	return 0;
 }
 
-void index_add_quantization(struct json_object *table, const struct embeng_quantization *q)
+void index_write_quantization(struct json_writer *w, const struct embeng_quantization *q)
 {
-	struct json_object *o;
-
 	if (!q->num_buckets)
 		return;
-	o = json_object_new_object();
-	json_object_object_add(o, "num_buckets", json_object_new_int64(q->num_buckets));
-	json_object_object_add(o, "lower", json_of_float(q->lower));
-	json_object_object_add(o, "upper", json_of_float(q->upper));
-	json_object_object_add(table, "quantization", o);
+	json_write_object(w, "quantization");
+	json_write_number(w, "num_buckets", (uint64_t)q->num_buckets);
+	json_write_float(w, "lower", q->lower);
+	json_write_float(w, "upper", q->upper);
+	json_write_close(w);
 }

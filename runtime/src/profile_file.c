@@ -43,7 +43,7 @@ void profile_name(const struct profile_key *key, char name[PROFILE_NAME_SIZE])
 
 /* -- reading ------------------------------------------------------------- */
 
-static int check_key(struct json_object *o, const struct place *at, const struct profile_key *key)
+static int check_key(const struct json *o, const struct place *at, const struct profile_key *key)
 {
 	const char *schema, *table, *sharding;
 	uint64_t rows, features, hosts;
@@ -63,25 +63,25 @@ static int check_key(struct json_object *o, const struct place *at, const struct
 	return ret;
 }
 
-static int read_row(struct json_object *pair, const struct place *at, int64_t rows,
+static int read_row(const struct json *pair, const struct place *at, int64_t rows,
 		    struct hot_row *out)
 {
 	uint64_t row, count;
 
-	if (!json_object_is_type(pair, json_type_array) || json_object_array_length(pair) != 2 ||
-	    !json_is_number(json_object_array_get_idx(pair, 0), (uint64_t)rows - 1, &row) ||
-	    !json_is_number(json_object_array_get_idx(pair, 1), COUNT_MOST, &count))
+	if (!json_is(pair, JSON_ARRAY) || json_length(pair) != 2 ||
+	    !json_is_number(json_at(pair, 0), (uint64_t)rows - 1, &row) ||
+	    !json_is_number(json_at(pair, 1), COUNT_MOST, &count))
 		return json_bad(at, "is not a row of the table and its count");
 	*out = (struct hot_row){(int64_t)row, count};
 	return 0;
 }
 
-static int read_rows(struct json_object *o, const struct place *at, int64_t rows,
+static int read_rows(const struct json *o, const struct place *at, int64_t rows,
 		     struct hot_counts *out)
 {
-	struct json_object *hot;
-	int ret = json_member(o, at, "hot", json_type_array, &hot);
-	size_t count = ret ? 0 : json_object_array_length(hot);
+	const struct json *hot;
+	int ret = json_member(o, at, "hot", JSON_ARRAY, &hot);
+	size_t count = ret ? 0 : json_length(hot);
 
 	if (!ret && count > EMBENG_PROFILE_HOT)
 		ret = json_bad(at, "\"hot\" has %zu rows, at most %d are allowed", count,
@@ -94,7 +94,7 @@ static int read_rows(struct json_object *o, const struct place *at, int64_t rows
 	for (size_t i = 0; !ret && i < count; i++) {
 		const struct place place = {.file = at->file, .list = "hot", .index = i};
 
-		ret = read_row(json_object_array_get_idx(hot, i), &place, rows, &out->rows[i]);
+		ret = read_row(json_at(hot, i), &place, rows, &out->rows[i]);
 	}
 	out->row_count = ret ? 0 : profile_join(out->rows, count);
 	return ret;
@@ -103,7 +103,7 @@ static int read_rows(struct json_object *o, const struct place *at, int64_t rows
 static int read_text(const char *text, size_t length, const struct place *at,
 		     const struct profile_key *key, struct hot_counts *out)
 {
-	struct json_object *o;
+	const struct json *o;
 	int ret = json_parse_strict(text, length, at, &o);
 
 	if (ret)
@@ -112,7 +112,7 @@ static int read_text(const char *text, size_t length, const struct place *at,
 	ret = ret ? ret : json_number(o, at, "batches", 0, COUNT_MOST, &out->batches);
 	ret = ret ? ret : json_number(o, at, "ids", 0, COUNT_MOST, &out->ids);
 	ret = ret ? ret : read_rows(o, at, key->table->rows, out);
-	json_object_put(o);
+	json_free(o);
 	return ret;
 }
 
@@ -141,27 +141,27 @@ int profile_read(const char *path, const struct profile_key *key, struct hot_cou
 
 /* -- writing ------------------------------------------------------------- */
 
-static struct json_object *document(const struct profile_key *key, const struct hot_counts *c)
+static void write_document(struct json_writer *w, const struct profile_key *key,
+			   const struct hot_counts *c)
 {
-	struct json_object *o = json_object_new_object(), *hot = json_object_new_array();
-
-	json_object_object_add(o, "schema", json_object_new_string(SCHEMA));
-	json_object_object_add(o, "table", json_object_new_string(key->table->name));
-	json_object_object_add(o, "rows", json_object_new_int64(key->table->rows));
-	json_object_object_add(o, "num_features", json_object_new_uint64(key->num_features));
-	json_object_object_add(o, "hosts", json_object_new_uint64(key->engine->hosts));
-	json_object_object_add(o, "sharding", json_object_new_string(sharding_of(key)));
-	json_object_object_add(o, "batches", json_object_new_uint64(c->batches));
-	json_object_object_add(o, "ids", json_object_new_uint64(c->ids));
+	json_write_object(w, NULL);
+	json_write_text(w, "schema", SCHEMA);
+	json_write_text(w, "table", key->table->name);
+	json_write_number(w, "rows", (uint64_t)key->table->rows);
+	json_write_number(w, "num_features", key->num_features);
+	json_write_number(w, "hosts", key->engine->hosts);
+	json_write_text(w, "sharding", sharding_of(key));
+	json_write_number(w, "batches", c->batches);
+	json_write_number(w, "ids", c->ids);
+	json_write_array(w, "hot");
 	for (size_t i = 0; i < c->row_count; i++) {
-		struct json_object *pair = json_object_new_array();
-
-		json_object_array_add(pair, json_object_new_int64(c->rows[i].row));
-		json_object_array_add(pair, json_object_new_uint64(c->rows[i].count));
-		json_object_array_add(hot, pair);
+		json_write_array(w, NULL);
+		json_write_number(w, NULL, (uint64_t)c->rows[i].row);
+		json_write_number(w, NULL, c->rows[i].count);
+		json_write_close(w);
 	}
-	json_object_object_add(o, "hot", hot);
-	return o;
+	json_write_close(w);
+	json_write_close(w);
 }
 
 static int write_new(const char *path, const char *text)
@@ -194,14 +194,19 @@ static int replace(const char *path, const char *text)
 int profile_write(const char *dir, const char *name, const struct profile_key *key,
 		  const struct hot_counts *counts)
 {
-	struct json_object *o = document(key, counts);
-	const char *text = json_object_to_json_string_ext(
-		o, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-	char *path = file_path(dir, name);
-	int ret = path && text ? replace(path, text)
-			       : fail(-ENOMEM, "%s: no memory for a table of the profile", dir);
+	struct json_writer w;
+	char *path, *text;
+	size_t length;
+	int ret;
 
+	json_write_begin(&w, JSON_SPACED);
+	write_document(&w, key, counts);
+	ret = json_finish(&w, "a table of the profile", &text, &length);
+	if (ret)
+		return ret;
+	path = file_path(dir, name);
+	ret = path ? replace(path, text) : -ENOMEM;
 	free(path);
-	json_object_put(o);
+	free(text);
 	return ret;
 }

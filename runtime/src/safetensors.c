@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The header of a safetensors file, written, and checked against the tensors that must be in it. The
+ * data behind it are the callers' business.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,45 +20,43 @@ static uint64_t tensor_bytes(const struct safetensor *t)
 	return 4 * t->rows * t->dim;
 }
 
-static struct json_object *pair(uint64_t a, uint64_t b)
+static void write_pair(struct json_writer *w, const char *name, uint64_t a, uint64_t b)
 {
-	struct json_object *array = json_object_new_array_ext(2);
-
-	json_object_array_add(array, json_object_new_uint64(a));
-	json_object_array_add(array, json_object_new_uint64(b));
-	return array;
+	json_write_array(w, name);
+	json_write_number(w, NULL, a);
+	json_write_number(w, NULL, b);
+	json_write_close(w);
 }
 
-static struct json_object *describe(const struct safetensor *t, uint64_t at)
+static void write_tensor(struct json_writer *w, const struct safetensor *t, uint64_t at)
 {
-	struct json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "dtype", json_object_new_string("F32"));
-	json_object_object_add(o, "shape", pair(t->rows, t->dim));
-	json_object_object_add(o, "data_offsets", pair(at, at + tensor_bytes(t)));
-	return o;
+	json_write_object(w, t->name);
+	json_write_text(w, "dtype", "F32");
+	write_pair(w, "shape", t->rows, t->dim);
+	write_pair(w, "data_offsets", at, at + tensor_bytes(t));
+	json_write_close(w);
 }
 
-static struct json_object *describe_all(const struct safetensor *tensors, size_t count,
-					const char *const (*metadata)[2], size_t metadata_count)
+static void write_header(struct json_writer *w, const struct safetensor *tensors, size_t count,
+			 const char *const (*metadata)[2], size_t metadata_count)
 {
-	struct json_object *header = json_object_new_object(), *texts = json_object_new_object();
 	uint64_t at = 0;
 
+	json_write_object(w, NULL);
+	json_write_object(w, "__metadata__");
 	for (size_t i = 0; i < metadata_count; i++)
-		json_object_object_add(texts, metadata[i][0],
-				       json_object_new_string(metadata[i][1]));
-	json_object_object_add(header, "__metadata__", texts);
+		json_write_text(w, metadata[i][0], metadata[i][1]);
+	json_write_close(w);
 	for (size_t i = 0; i < count; i++) {
-		json_object_object_add(header, tensors[i].name, describe(&tensors[i], at));
+		write_tensor(w, &tensors[i], at);
 		at += tensor_bytes(&tensors[i]);
 	}
-	return header;
+	json_write_close(w);
 }
 
-static int lay_out(const char *text, char **header, size_t *bytes)
+static int lay_out(const char *text, size_t length, char **header, size_t *bytes)
 {
-	size_t length = strlen(text), whole;
+	size_t whole;
 	uint64_t padded;
 	char *made;
 
@@ -74,13 +76,20 @@ static int lay_out(const char *text, char **header, size_t *bytes)
 int safetensors_header(struct safetensor *tensors, size_t count, const char *const (*metadata)[2],
 		       size_t metadata_count, char **header, size_t *bytes)
 {
-	struct json_object *o = describe_all(tensors, count, metadata, metadata_count);
-	const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE);
-	int ret = text ? lay_out(text, header, bytes)
-		       : fail(-ENOMEM, "no memory for the header of a shard");
-	uint64_t at = ret ? 0 : *bytes;
+	struct json_writer w;
+	size_t length;
+	uint64_t at;
+	char *text;
+	int ret;
 
-	json_object_put(o);
+	json_write_begin(&w, JSON_COMPACT);
+	write_header(&w, tensors, count, metadata, metadata_count);
+	ret = json_finish(&w, "the header of a shard", &text, &length);
+	if (ret)
+		return ret;
+	ret = lay_out(text, length, header, bytes);
+	free(text);
+	at = ret ? 0 : *bytes;
 	for (size_t i = 0; !ret && i < count; i++) {
 		tensors[i].offset = at;
 		at += tensor_bytes(&tensors[i]);
@@ -106,27 +115,27 @@ int safetensors_header_bytes(const void *start, uint64_t file_bytes, const char 
 }
 
 /* [a, b] as an array of two whole numbers. */
-static int read_pair(struct json_object *o, const struct place *at, const char *key, uint64_t *out)
+static int read_pair(const struct json *o, const struct place *at, const char *key, uint64_t *out)
 {
-	struct json_object *array;
-	int ret = json_member(o, at, key, json_type_array, &array);
+	const struct json *array;
+	int ret = json_member(o, at, key, JSON_ARRAY, &array);
 
 	if (ret)
 		return ret;
-	if (json_object_array_length(array) != 2 ||
-	    !json_is_number(json_object_array_get_idx(array, 0), INT64_MAX, &out[0]) ||
-	    !json_is_number(json_object_array_get_idx(array, 1), INT64_MAX, &out[1]))
+	if (json_length(array) != 2 ||
+	    !json_is_number(json_at(array, 0), INT64_MAX, &out[0]) ||
+	    !json_is_number(json_at(array, 1), INT64_MAX, &out[1]))
 		return json_bad(at, "\"%s\" is not two whole numbers", key);
 	return 0;
 }
 
-static int check_tensor(struct json_object *header, const struct place *at,
+static int check_tensor(const struct json *header, const struct place *at,
 			const struct safetensor *want, uint64_t data_at)
 {
 	uint64_t shape[2], offsets[2], from = want->offset - data_at;
-	struct json_object *o;
+	const struct json *o;
 	const char *dtype;
-	int ret = json_member(header, at, want->name, json_type_object, &o);
+	int ret = json_member(header, at, want->name, JSON_OBJECT, &o);
 
 	ret = ret ? ret : json_text(o, at, "dtype", &dtype);
 	if (!ret && strcmp(dtype, "F32"))
@@ -146,17 +155,18 @@ static int check_tensor(struct json_object *header, const struct place *at,
 }
 
 /* "__metadata__" holds texts alone, when it is there. */
-static int check_metadata(struct json_object *header, const struct place *at)
+static int check_metadata(const struct json *header, const struct place *at)
 {
-	struct json_object *metadata;
+	const struct json *metadata = json_get(header, "__metadata__");
 
-	if (!json_object_object_get_ex(header, "__metadata__", &metadata))
+	if (!metadata)
 		return 0;
-	if (!json_object_is_type(metadata, json_type_object))
+	if (!json_is(metadata, JSON_OBJECT))
 		return json_bad(at, "\"__metadata__\" is not an object");
-	json_object_object_foreach(metadata, key, value) {
-		if (!json_object_is_type(value, json_type_string))
-			return json_bad(at, "\"__metadata__\" has \"%s\", which is not a text", key);
+	for (size_t i = 0; i < json_length(metadata); i++) {
+		if (!json_is(json_at(metadata, i), JSON_TEXT))
+			return json_bad(at, "\"__metadata__\" has \"%s\", which is not a text",
+					json_name(metadata, i));
 	}
 	return 0;
 }
@@ -180,17 +190,17 @@ static int check_cover(const struct place *at, uint64_t data_at, uint64_t file_b
 	return 0;
 }
 
-static int check_members(struct json_object *header, const struct place *at, uint64_t data_at,
+static int check_members(const struct json *header, const struct place *at, uint64_t data_at,
 			 const struct safetensor *tensors, size_t count)
 {
-	size_t extra = json_object_object_get_ex(header, "__metadata__", NULL);
+	size_t extra = json_get(header, "__metadata__") != NULL;
 	int ret = check_metadata(header, at);
 
 	for (size_t i = 0; !ret && i < count; i++)
 		ret = check_tensor(header, at, &tensors[i], data_at);
-	if (!ret && (size_t)json_object_object_length(header) != count + extra)
-		ret = json_bad(at, "has %d tensors, the index says %zu",
-			       json_object_object_length(header) - (int)extra, count);
+	if (!ret && json_length(header) != count + extra)
+		ret = json_bad(at, "has %zu tensors, the index says %zu",
+			       json_length(header) - extra, count);
 	return ret;
 }
 
@@ -199,7 +209,7 @@ int safetensors_check(const char *header, uint64_t bytes, uint64_t file_bytes, c
 {
 	const struct place at = {.file = path};
 	uint64_t data_at = LENGTH_BYTES + bytes;
-	struct json_object *o;
+	const struct json *o;
 	int ret;
 
 	if (!bytes || *header != '{')
@@ -209,6 +219,6 @@ int safetensors_check(const char *header, uint64_t bytes, uint64_t file_bytes, c
 		return ret;
 	ret = check_members(o, &at, data_at, tensors, count);
 	ret = ret ? ret : check_cover(&at, data_at, file_bytes, tensors, count);
-	json_object_put(o);
+	json_free(o);
 	return ret;
 }

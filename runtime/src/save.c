@@ -45,9 +45,12 @@ static void clean(struct save *s, const struct index *keep)
 
 static int check_old(struct save *s, const char *path, const char *text, size_t length)
 {
+	int ret = index_recognize(text, length, path);
 	struct index old;
 
-	if (!index_is_ours(text, length))
+	if (ret == -ENOMEM)
+		return ret;
+	if (ret)
 		return fail(-EBADMSG,
 			    "%s: is not the index of a checkpoint; it and what belongs to it are "
 			    "left alone, save into another folder", path);

@@ -278,7 +278,7 @@ static void try_bytes(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	if (!said(index_parse(text, size, INDEX_NAME, &index)))
 		index_free(&index);
-	index_is_ours(text, size);
+	said(index_recognize(text, size, INDEX_NAME));
 	is_temporary_name(text);
 	free(text);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The linker sends the allocations of the objects it links here, those of shared libraries
- * not: json-c and the C library keep their memory.
+ * not: the C library keeps its memory.
  */
 #include "scarce.h"
 

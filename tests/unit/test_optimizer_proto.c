@@ -173,7 +173,10 @@ START_TEST(test_index_keeps_them)
 {
 	const struct place at = {.file = "index.json"};
 	struct embeng_model *m = embeng_model_new(), *read;
-	struct json_object *index = json_object_new_object();
+	struct json_writer w;
+	const struct json *index;
+	size_t length;
+	char *text;
 	struct embeng_table_config t = table_config(NULL);
 	const char *name;
 
@@ -183,7 +186,12 @@ START_TEST(test_index_keeps_them)
 		unsettle(&t.optimizer);
 		ck_assert_int_eq(embeng_model_add_table(m, &t), kind - EMBENG_SGD);
 	}
-	index_add_model(index, m);
+	json_write_begin(&w, JSON_LINES);
+	json_write_object(&w, NULL);
+	index_write_model(&w, m);
+	json_write_close(&w);
+	ck_assert_int_eq(json_finish(&w, "the model", &text, &length), 0);
+	ck_assert_int_eq(json_parse_strict(text, length, &at, &index), 0);
 	ck_assert_int_eq(index_read_model(index, &at, &read), 0);
 	ck_assert_uint_eq(embeng_model_hash(read), embeng_model_hash(m));
 	ck_assert_int_eq(embeng_model_get_table(
@@ -191,7 +199,8 @@ START_TEST(test_index_keeps_them)
 	ck_assert_str_eq(t.optimizer.step_counter, "step");
 	embeng_model_free(read);
 	embeng_model_free(m);
-	json_object_put(index);
+	json_free(index);
+	free(text);
 }
 END_TEST
 
