@@ -46,7 +46,7 @@ const char *config_sharding(const struct config *config)
 	return config->settings.sharding == EMBENG_TPU_MOD ? "mod" : "div";
 }
 
-static int read_hosts(struct run *run, struct json_object *engine, struct config *config)
+static int read_hosts(struct run *run, const struct json *engine, struct config *config)
 {
 	int64_t hosts = integer_member(engine, "hosts", 1);
 
@@ -63,7 +63,7 @@ static int read_json(const struct output *out, const char *path, const char *tex
 		     struct config *config)
 {
 	char error[VECTOR_ERROR_TEXT];
-	struct json_object *vector = vector_parse_model(text, length, error), *engine;
+	const struct json *vector = vector_parse_model(text, length, error), *engine;
 	struct run run = {.vector = vector};
 	int err;
 
@@ -76,7 +76,7 @@ static int read_json(const struct output *out, const char *path, const char *tex
 			  : run_fail(&run, -ENOMEM, "out of memory");
 	if (!err)
 		err = read_hosts(&run, engine, config);
-	json_object_put(vector);
+	json_free(vector);
 	config->model = config->own;
 	return err ? output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path, run.text) : 0;
 }

@@ -89,7 +89,7 @@ static void add_to_document(struct report *report, const struct vector_entry *en
 {
 	struct json_object *vector = json_object_new_object();
 
-	json_object_object_add(vector, "name", json_object_get(member(entry->vector, "name")));
+	json_add_text(vector, "name", text_member(entry->vector, "name", ""));
 	json_object_object_add(vector, "file", json_object_new_string(entry->path));
 	json_object_object_add(vector, "result", json_object_new_string(result));
 	if (detail)
@@ -111,7 +111,7 @@ static void report_run(struct report *report, size_t number, const struct vector
 		       struct json_object *failures)
 {
 	const char *name = text_member(entry->vector, "name", "");
-	bool passed = !list_length(failures);
+	bool passed = !json_object_array_length(failures);
 
 	if (passed)
 		report->passed++;
@@ -131,7 +131,7 @@ static void run_one(struct report *report, size_t number, const struct vector_en
 {
 	struct json_object *lacks = vector_lacks(entry->vector), *failures;
 
-	if (list_length(lacks)) {
+	if (json_object_array_length(lacks)) {
 		report_skip(report, number, entry, lacks);
 	} else {
 		failures = vector_run(entry->vector, options);

@@ -29,7 +29,10 @@ static int read_state(const struct output *out, const struct embeng_checkpoint *
 		return output_library_failure(out, rc, NULL);
 	if (!info.program_state)
 		return not_ours(out, learn->resume, "embeng train did not write it");
-	if (training_read(info.program_state, &learn->from, why))
+	rc = training_read(info.program_state, &learn->from, why);
+	if (rc == -ENOMEM)
+		return output_fail(out, exit_of_errno(rc), rc, NULL, "%s: %s", learn->resume, why);
+	if (rc)
 		return not_ours(out, learn->resume, why);
 	if (settings_continue(&learn->settings, &learn->from.settings, differs))
 		return output_fail(out, CLI_USAGE, EINVAL,

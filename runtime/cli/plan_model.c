@@ -196,7 +196,7 @@ static int from_file(struct plan_call *call, const struct output *out,
 		     struct embeng_model *model)
 {
 	char error[VECTOR_ERROR_TEXT];
-	struct json_object *vector = vector_read_model(call->path, error);
+	const struct json *vector = vector_read_model(call->path, error);
 	struct run run = {.vector = vector};
 	int err;
 
@@ -206,7 +206,7 @@ static int from_file(struct plan_call *call, const struct output *out,
 	err = model_build(&run, member(vector, "engine"), true, model);
 	if (!err && !call->options.cores)
 		err = take_cores(&run, call);
-	json_object_put(vector);
+	json_free(vector);
 	return err ? output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", call->path, run.text)
 		   : 0;
 }

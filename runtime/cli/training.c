@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
+#include "../json/json_read.h"
+#include "../json/json_write.h"
 #include "training.h"
+
+/* More than the options need, so that what others wrote is told from what is no JSON. */
+#define LEVELS 32
 
 #define SCHEMA "embeng.training/1"
 
-static void add_text(struct json_object *to, const char *key, const char *format, ...)
+static void write_text(struct json_writer *w, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void add_text(struct json_object *to, const char *key, const char *format, ...)
+static void write_text(struct json_writer *w, const char *key, const char *format, ...)
 {
 	char text[SETTING_TEXT];
 	va_list args;
@@ -24,40 +27,41 @@ static void add_text(struct json_object *to, const char *key, const char *format
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	json_object_object_add(to, key, json_object_new_string(text));
+	json_write_text(w, key, text);
 }
 
-static struct json_object *settings_object(const struct settings *settings)
+static void write_settings(struct json_writer *w, const struct settings *settings)
 {
-	struct json_object *object = json_object_new_object();
 	char text[SETTING_TEXT];
 
+	json_write_object(w, "options");
 	for (size_t k = 0; setting_at(k); k++) {
 		setting_write(settings, k, text);
 		if (*text)
-			add_text(object, setting_at(k), "%s", text);
+			json_write_text(w, setting_at(k), text);
 	}
-	return object;
+	json_write_close(w);
 }
 
 char *training_text(const struct training *training)
 {
 	const struct place *at = &training->place;
-	const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
-	struct json_object *object = json_object_new_object();
+	struct json_writer w;
+	size_t length;
 	char *text;
 
-	add_text(object, "schema", SCHEMA);
-	add_text(object, "data", "%016" PRIx64, training->data);
-	json_object_object_add(object, "options", settings_object(&training->settings));
-	json_object_object_add(object, "epoch", json_object_new_int64(at->epoch));
-	json_object_object_add(object, "step", json_object_new_int64((int64_t)at->step));
-	add_text(object, "random", "%016" PRIx64, at->random);
-	add_text(object, "loss_sum", "%a", at->loss_sum);
-	add_text(object, "loss", "%a", at->loss);
-	text = strdup(json_object_to_json_string_ext(object, flags));
-	json_object_put(object);
-	return text;
+	json_write_begin(&w, JSON_COMPACT);
+	json_write_object(&w, NULL);
+	json_write_text(&w, "schema", SCHEMA);
+	write_text(&w, "data", "%016" PRIx64, training->data);
+	write_settings(&w, &training->settings);
+	json_write_number(&w, "epoch", (uint64_t)at->epoch);
+	json_write_number(&w, "step", at->step);
+	write_text(&w, "random", "%016" PRIx64, at->random);
+	write_text(&w, "loss_sum", "%a", at->loss_sum);
+	write_text(&w, "loss", "%a", at->loss);
+	json_write_close(&w);
+	return json_write_end(&w, &text, &length) ? NULL : text;
 }
 
 static int malformed(char error[TRAINING_ERROR], const char *format, ...)
@@ -73,32 +77,21 @@ static int malformed(char error[TRAINING_ERROR], const char *format, ...)
 	return -EBADMSG;
 }
 
-static const char *text_of(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(object, key, &value) ||
-	    !json_object_is_type(value, json_type_string))
-		return NULL;
-	return json_object_get_string(value);
-}
-
-static int read_whole(struct json_object *object, const char *key, int64_t *value,
+static int read_whole(const struct json *object, const char *key, int64_t *value,
 		      char error[TRAINING_ERROR])
 {
-	struct json_object *found;
+	const struct json *found = json_get(object, key);
 
-	if (!json_object_object_get_ex(object, key, &found) ||
-	    !json_object_is_type(found, json_type_int) || json_object_get_int64(found) < 0)
+	if (!json_is(found, JSON_INTEGER) || found->magnitude > INT64_MAX || json_int64(found) < 0)
 		return malformed(error, "its \"%s\" is no whole number", key);
-	*value = json_object_get_int64(found);
+	*value = json_int64(found);
 	return 0;
 }
 
-static int read_bits(struct json_object *object, const char *key, uint64_t *value,
+static int read_bits(const struct json *object, const char *key, uint64_t *value,
 		     char error[TRAINING_ERROR])
 {
-	const char *text = text_of(object, key);
+	const char *text = json_string(json_get(object, key));
 
 	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
 		return malformed(error, "its \"%s\" is not 16 hexadecimal digits", key);
@@ -106,10 +99,10 @@ static int read_bits(struct json_object *object, const char *key, uint64_t *valu
 	return 0;
 }
 
-static int read_float(struct json_object *object, const char *key, double *value,
+static int read_float(const struct json *object, const char *key, double *value,
 		      char error[TRAINING_ERROR])
 {
-	const char *text = text_of(object, key);
+	const char *text = json_string(json_get(object, key));
 	double given;
 	char *end;
 
@@ -122,20 +115,21 @@ static int read_float(struct json_object *object, const char *key, double *value
 	return 0;
 }
 
-static int read_settings(struct json_object *object, struct settings *settings,
+static int read_settings(const struct json *object, struct settings *settings,
 			 char error[TRAINING_ERROR])
 {
-	struct json_object *options;
+	const struct json *options = json_get(object, "options");
 	char why[SETTING_ERROR];
 
-	if (!json_object_object_get_ex(object, "options", &options) ||
-	    !json_object_is_type(options, json_type_object))
+	if (!json_is(options, JSON_OBJECT))
 		return malformed(error, "its \"options\" are missing");
 	*settings = settings_default;
-	json_object_object_foreach(options, name, value) {
-		if (!json_object_is_type(value, json_type_string))
+	for (size_t i = 0; i < json_length(options); i++) {
+		const char *name = json_name(options, i), *text = json_string(json_at(options, i));
+
+		if (!text)
 			return malformed(error, "its option \"%.40s\" is no text", name);
-		if (setting_read(settings, name, json_object_get_string(value), why))
+		if (setting_read(settings, name, text, why))
 			return malformed(error, "its options: %s", why);
 	}
 	if (settings_missing(settings))
@@ -143,10 +137,10 @@ static int read_settings(struct json_object *object, struct settings *settings,
 	return 0;
 }
 
-static int read_object(struct json_object *object, struct training *training,
+static int read_object(const struct json *object, struct training *training,
 		       char error[TRAINING_ERROR])
 {
-	const char *schema = text_of(object, "schema");
+	const char *schema = json_string(json_get(object, "schema"));
 	struct place *at = &training->place;
 	int64_t step = 0;
 	int rc;
@@ -172,11 +166,19 @@ static int read_object(struct json_object *object, struct training *training,
 
 int training_read(const char *text, struct training *training, char error[TRAINING_ERROR])
 {
-	struct json_object *object = json_tokener_parse(text);
 	struct training read = {0};
-	int rc = read_object(object, &read, error);
+	const struct json *object;
+	char why[JSON_WHY];
+	int rc = json_read(text, strlen(text), LEVELS, &object, why);
 
-	json_object_put(object);
+	if (rc == -EBADMSG)
+		return malformed(error, "embeng train did not write it");
+	if (rc) {
+		snprintf(error, TRAINING_ERROR, "%s", why);
+		return rc;
+	}
+	rc = read_object(object, &read, error);
+	json_free(object);
 	if (!rc)
 		*training = read;
 	return rc;

@@ -21,7 +21,7 @@ struct training {
 /* The text, malloc'd, the same bits back from training_read(); NULL: out of memory. */
 char *training_text(const struct training *training);
 
-/* 0, or -EBADMSG with a sentence in @error: not what embeng train wrote. */
+/* 0, or with a sentence in @error -EBADMSG: not what embeng train wrote, or -ENOMEM. */
 int training_read(const char *text, struct training *training, char error[TRAINING_ERROR]);
 
 #endif

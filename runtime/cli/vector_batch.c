@@ -23,8 +23,8 @@ static int add(struct embeng_batch *b, int feature, const struct arrays *a)
 	}
 }
 
-static int input_add(struct run *r, struct embeng_batch *b, const char *name, struct json_object *input,
-	      struct arrays **kept)
+static int input_add(struct run *r, struct embeng_batch *b, const char *name,
+		     const struct json *input, struct arrays **kept)
 {
 	int feature = embeng_model_feature(r->model, name), err;
 
@@ -41,10 +41,12 @@ static int input_add(struct run *r, struct embeng_batch *b, const char *name, st
 	return err ? run_library(r, err) : 0;
 }
 
-int inputs_add(struct run *r, struct embeng_batch *b, struct json_object *features,
+int inputs_add(struct run *r, struct embeng_batch *b, const struct json *features,
 	       struct arrays **kept)
 {
-	json_object_object_foreach(features, name, input) {
+	for (size_t i = 0; i < json_length(features); i++) {
+		const char *name = json_name(features, i);
+		const struct json *input = json_at(features, i);
 		int err = input_add(r, b, name, input, kept);
 
 		if (err)

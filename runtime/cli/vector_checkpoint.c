@@ -27,7 +27,7 @@ static bool stays_inside(const char *dir)
 	return true;
 }
 
-static int find_folder(struct run *r, struct json_object *body, char **path)
+static int find_folder(struct run *r, const struct json *body, char **path)
 {
 	const char *dir = text_member(body, "dir", "");
 	int err;
@@ -62,7 +62,7 @@ static int make_parents(struct run *r, char *path)
 	return 0;
 }
 
-int step_save(struct run *r, struct json_object *body)
+int step_save(struct run *r, const struct json *body)
 {
 	char *path = NULL;
 	int err = find_folder(r, body, &path);
@@ -79,7 +79,7 @@ int step_save(struct run *r, struct json_object *body)
 	return err;
 }
 
-int step_restore(struct run *r, struct json_object *body)
+int step_restore(struct run *r, const struct json *body)
 {
 	char *path = NULL;
 	int err = find_folder(r, body, &path);
@@ -93,7 +93,7 @@ int step_restore(struct run *r, struct json_object *body)
 	return err;
 }
 
-int step_reopen(struct run *r, struct json_object *body)
+int step_reopen(struct run *r, const struct json *body)
 {
 	return run_open(r, member(body, "engine"), bool_member(body, "optimizer", true));
 }

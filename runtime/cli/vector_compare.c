@@ -11,7 +11,7 @@
 
 #define DEFAULT_TOLERANCE 1e-6
 
-struct comparison comparison_start(struct json_object *body)
+struct comparison comparison_start(const struct json *body)
 {
 	return (struct comparison){
 		.atol = number_member(body, "atol", DEFAULT_TOLERANCE),
@@ -84,7 +84,7 @@ int comparison_end(const struct comparison *c, struct run *r, const char *where,
 }
 
 int compare_output(struct run *r, const char *name, const float *data, const int64_t *shape,
-		   size_t rank, struct json_object *body, struct json_object *expected)
+		   size_t rank, const struct json *body, const struct json *expected)
 {
 	struct comparison comparison = comparison_start(body);
 	float *numbers;

@@ -18,7 +18,7 @@ struct comparison {
 };
 
 /* Tolerances of a step. */
-struct comparison comparison_start(struct json_object *body);
+struct comparison comparison_start(const struct json *body);
 
 void compare_floats(struct comparison *c, const float *got, const float *expected, size_t count);
 
@@ -28,6 +28,6 @@ int comparison_end(const struct comparison *c, struct run *r, const char *where,
 
 /* A feature's activations with the nested list @expected; tolerances of the step's @body. */
 int compare_output(struct run *r, const char *name, const float *data, const int64_t *shape,
-		   size_t rank, struct json_object *body, struct json_object *expected);
+		   size_t rank, const struct json *body, const struct json *expected);
 
 #endif

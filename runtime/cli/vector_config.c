@@ -122,7 +122,7 @@ static int expect_export(struct run *r, const struct bytes *expected)
 	return result;
 }
 
-int step_expect_config(struct run *r, struct json_object *body)
+int step_expect_config(struct run *r, const struct json *body)
 {
 	const char *key = member(body, "hex") ? "hex" : "import_hex";
 	struct bytes bytes = {0};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reading and parsing of vector files. */
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,96 +13,28 @@
 
 #define READ_AT_ONCE 65536
 
-static struct json_object *parse_strict(const char *text, size_t length, char *error)
+static const struct json *parse(const char *text, size_t length, bool model, char *error)
 {
-	struct json_tokener *tokener = json_tokener_new_ex(DEPTH);
-	enum json_tokener_error code;
-	struct json_object *root;
+	const struct json *root;
+	char why[JSON_WHY];
 
-	if (!tokener) {
-		snprintf(error, VECTOR_ERROR_TEXT, "out of memory");
+	if (json_read(text, length, DEPTH, &root, why)) {
+		snprintf(error, VECTOR_ERROR_TEXT, "%s", why);
 		return NULL;
 	}
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	root = json_tokener_parse_ex(tokener, text, (int)length);
-	code = json_tokener_get_error(tokener);
-	if (code != json_tokener_success) {
-		json_object_put(root);
-		root = NULL;
-		snprintf(error, VECTOR_ERROR_TEXT, "no JSON: %s at byte %zu",
-			 code == json_tokener_continue ? "the text ends too early"
-						       : json_tokener_error_desc(code),
-			 json_tokener_get_parse_end(tokener));
-	} else if (!root) {
-		snprintf(error, VECTOR_ERROR_TEXT, "must be an object"); /* the text "null" */
-	}
-	json_tokener_free(tokener);
-	return root;
-}
-
-static size_t count_members(struct json_object *value)
-{
-	size_t count = 0;
-
-	if (json_object_is_type(value, json_type_object)) {
-		json_object_object_foreach(value, key, member) {
-			(void)key;
-			count += 1 + count_members(member);
-		}
-	} else if (json_object_is_type(value, json_type_array)) {
-		for (size_t i = 0; i < json_object_array_length(value); i++)
-			count += count_members(json_object_array_get_idx(value, i));
-	}
-	return count;
-}
-
-/* What a model needs no more than a name does, so that one check holds for all. */
-static void add_missing(struct json_object *root)
-{
-	if (!json_object_is_type(root, json_type_object))
-		return;
-	if (!json_object_object_get_ex(root, "schema", NULL))
-		json_object_object_add(root, "schema", json_object_new_string("embeng.vector/1"));
-	if (!json_object_object_get_ex(root, "name", NULL))
-		json_object_object_add(root, "name", json_object_new_string("model"));
-	if (!json_object_object_get_ex(root, "steps", NULL))
-		json_object_object_add(root, "steps", json_object_new_array());
-}
-
-static struct json_object *parse(const char *text, size_t length, bool model, char *error)
-{
-	struct json_object *root;
-	size_t members;
-
-	if (length > INT_MAX) {
-		snprintf(error, VECTOR_ERROR_TEXT, "longer than %d bytes", INT_MAX);
-		return NULL;
-	}
-	if (vector_lexis_check(text, length, &members, error))
-		return NULL;
-	root = parse_strict(text, length, error);
-	if (!root)
-		return NULL;
-	/* The parser keeps the last of two equal keys, so fewer members than the text has. */
-	if (count_members(root) != members) {
-		snprintf(error, VECTOR_ERROR_TEXT, "a key stands twice in one object");
-		json_object_put(root);
-		return NULL;
-	}
-	if (model)
-		add_missing(root);
-	if (!vector_check(root, error))
+	error[0] = '\0';
+	if (!vector_check(root, model, error))
 		return root;
-	json_object_put(root);
+	json_free(root);
 	return NULL;
 }
 
-struct json_object *vector_parse(const char *text, size_t length, char *error)
+const struct json *vector_parse(const char *text, size_t length, char *error)
 {
 	return parse(text, length, false, error);
 }
 
-struct json_object *vector_parse_model(const char *text, size_t length, char *error)
+const struct json *vector_parse_model(const char *text, size_t length, char *error)
 {
 	return parse(text, length, true, error);
 }
@@ -125,7 +56,7 @@ static char *read_all(FILE *file, size_t *length)
 		}
 		got = fread(text + used, 1, READ_AT_ONCE, file);
 		used += got;
-	} while (got && used <= INT_MAX);
+	} while (got);
 	if (ferror(file)) {
 		free(text);
 		return NULL;
@@ -134,9 +65,9 @@ static char *read_all(FILE *file, size_t *length)
 	return text;
 }
 
-static struct json_object *read_file(const char *path, bool model, char *error)
+static const struct json *read_file(const char *path, bool model, char *error)
 {
-	struct json_object *root = NULL;
+	const struct json *root = NULL;
 	FILE *file = fopen(path, "rb");
 	char *text = NULL;
 	size_t length;
@@ -154,12 +85,12 @@ static struct json_object *read_file(const char *path, bool model, char *error)
 	return root;
 }
 
-struct json_object *vector_read(const char *path, char *error)
+const struct json *vector_read(const char *path, char *error)
 {
 	return read_file(path, false, error);
 }
 
-struct json_object *vector_read_model(const char *path, char *error)
+const struct json *vector_read_model(const char *path, char *error)
 {
 	return read_file(path, true, error);
 }

@@ -3,9 +3,10 @@
 #ifndef CLI_VECTOR_FILE_H
 #define CLI_VECTOR_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include <json-c/json.h>
+#include "../json/json_read.h"
 
 #define VECTOR_ERROR_TEXT 512
 
@@ -17,27 +18,24 @@
  * What this accepts has every key that must be there, no others, and the JSON
  * types of the format; values are the model's business.
  *
- * Return: the file's object, owned by the caller, or NULL.
+ * Return: the file's object, the caller's to json_free(), or NULL.
  */
-struct json_object *vector_parse(const char *text, size_t length, char *error);
+const struct json *vector_parse(const char *text, size_t length, char *error);
 
 /* The same of a model alone, as vector_read_model(). */
-struct json_object *vector_parse_model(const char *text, size_t length, char *error);
+const struct json *vector_parse_model(const char *text, size_t length, char *error);
 
 /* vector_parse() of a file. */
-struct json_object *vector_read(const char *path, char *error);
+const struct json *vector_read(const char *path, char *error);
 
 /*
  * vector_read_model() - the model of a file alone
  *
  * As vector_read(), but schema, name and steps may be left out.
  */
-struct json_object *vector_read_model(const char *path, char *error);
+const struct json *vector_read_model(const char *path, char *error);
 
-/* vector_schema.c: 0, or -1 with @error filled. */
-int vector_check(struct json_object *vector, char *error);
-
-/* vector_lexis.c: what the JSON parser lets pass and JSON does not. 0 or -1. */
-int vector_lexis_check(const char *text, size_t length, size_t *members, char *error);
+/* vector_schema.c: 0, or -1 with @error filled. @model: as vector_read_model(). */
+int vector_check(const struct json *vector, bool model, char *error);
 
 #endif

@@ -15,9 +15,9 @@ struct handed_in {
 	size_t rate_count;
 };
 
-static int set_up(struct run *r, struct json_object *rates, struct handed_in *in)
+static int set_up(struct run *r, const struct json *rates, struct handed_in *in)
 {
-	size_t rate_count = rates ? (size_t)json_object_object_length(rates) : 0;
+	size_t rate_count = json_length(rates);
 
 	in->count = embeng_model_feature_count(r->model);
 	in->features = calloc(in->count + 1, sizeof(*in->features));
@@ -25,11 +25,10 @@ static int set_up(struct run *r, struct json_object *rates, struct handed_in *in
 	in->rates = calloc(rate_count + 1, sizeof(*in->rates));
 	if (!in->features || !in->elements || !in->rates)
 		return run_fail(r, -ENOMEM, "out of memory");
-	if (rate_count) {
-		json_object_object_foreach(rates, name, value) {
-			in->rates[in->rate_count].name = name;
-			in->rates[in->rate_count++].value = (float)value_number(value);
-		}
+	for (; in->rate_count < rate_count; in->rate_count++) {
+		in->rates[in->rate_count].name = json_name(rates, in->rate_count);
+		in->rates[in->rate_count].value =
+			(float)value_number(json_at(rates, in->rate_count));
 	}
 	return 0;
 }
@@ -53,19 +52,19 @@ size_t shape_elements(const struct output_shape *shape)
 }
 
 /* With no activations so far there is no shape: the library refuses the call as a whole. */
-static int take_gradient(struct run *r, const char *name, struct json_object *gradient,
+static int take_gradient(struct run *r, const char *name, const struct json *gradient,
 			 struct handed_in *in)
 {
 	int feature = embeng_model_feature(r->model, name);
 	const struct output_shape *shape;
-	bool nested = json_object_is_type(gradient, json_type_array);
+	bool nested = json_is(gradient, JSON_ARRAY);
 	size_t count;
 	float *data;
 
 	if (feature < 0)
 		return run_fail(r, -ENOENT, "there is no feature '%s'", name);
 	shape = &r->shapes[feature];
-	if (!gradient || !shape->rank)
+	if (json_is(gradient, JSON_NULL) || !shape->rank)
 		return 0;
 	if (nested && !nested_has_shape(gradient, shape->shape, shape->rank))
 		return run_fail(r, -EINVAL,
@@ -99,22 +98,17 @@ static int hand_in(struct run *r, uint32_t replica, const struct handed_in *in)
 	return err ? run_library(r, err) : 0;
 }
 
-int step_apply_gradients(struct run *r, struct json_object *body)
+int step_apply_gradients(struct run *r, const struct json *body)
 {
-	struct json_object *given = member(body, "gradients");
+	const struct json *given = member(body, "gradients");
 	struct handed_in in = {0};
 	uint32_t replica = 0;
 	int err = step_replica(r, body, &replica);
 
 	if (!err)
 		err = set_up(r, member(body, "learning_rates"), &in);
-	if (!err) {
-		json_object_object_foreach(given, name, gradient) {
-			err = take_gradient(r, name, gradient, &in);
-			if (err)
-				break;
-		}
-	}
+	for (size_t i = 0; !err && i < json_length(given); i++)
+		err = take_gradient(r, json_name(given, i), json_at(given, i), &in);
 	if (!err)
 		err = hand_in(r, replica, &in);
 	tear_down(&in);

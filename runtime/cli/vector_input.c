@@ -28,26 +28,26 @@ static int out_of_memory(struct run *r)
 	return run_fail(r, -ENOMEM, "out of memory");
 }
 
-static bool is_nested(struct json_object *list)
+static bool is_nested(const struct json *list)
 {
 	return list_length(list) &&
-	       json_object_is_type(json_object_array_get_idx(list, 0), json_type_array);
+	       json_is(json_at(list, 0), JSON_ARRAY);
 }
 
-static int64_t *flatten_integers(struct json_object *lists)
+static int64_t *flatten_integers(const struct json *lists)
 {
 	int64_t *out = malloc((nested_count(lists) + 1) * sizeof(*out)), *at = out;
 
 	for (size_t i = 0; out && i < list_length(lists); i++) {
-		struct json_object *list = json_object_array_get_idx(lists, i);
+		const struct json *list = json_at(lists, i);
 
 		for (size_t j = 0; j < list_length(list); j++)
-			*at++ = json_object_get_int64(json_object_array_get_idx(list, j));
+			*at++ = json_int64(json_at(list, j));
 	}
 	return out;
 }
 
-static int take_flat_weights(struct run *r, struct json_object *weights, const char *name,
+static int take_flat_weights(struct run *r, const struct json *weights, const char *name,
 			     struct arrays *a)
 {
 	if (!weights)
@@ -60,10 +60,10 @@ static int take_flat_weights(struct run *r, struct json_object *weights, const c
 	return a->weights ? 0 : out_of_memory(r);
 }
 
-static int read_dense(struct run *r, const char *name, struct json_object *input,
+static int read_dense(struct run *r, const char *name, const struct json *input,
 		      struct arrays *a)
 {
-	struct json_object *ids = member(input, "dense"), *shape = member(input, "shape");
+	const struct json *ids = member(input, "dense"), *shape = member(input, "shape");
 
 	a->form = INPUT_DENSE;
 	a->id_count = list_length(ids);
@@ -77,11 +77,11 @@ static int read_dense(struct run *r, const char *name, struct json_object *input
 	return take_flat_weights(r, member(input, "weights"), name, a);
 }
 
-static int check_index_ranks(struct run *r, struct json_object *indices, size_t rank,
+static int check_index_ranks(struct run *r, const struct json *indices, size_t rank,
 			     const char *name)
 {
 	for (size_t i = 0; i < list_length(indices); i++) {
-		size_t given = list_length(json_object_array_get_idx(indices, i));
+		size_t given = list_length(json_at(indices, i));
 
 		if (given != rank)
 			return run_fail(r, -EINVAL,
@@ -91,11 +91,11 @@ static int check_index_ranks(struct run *r, struct json_object *indices, size_t 
 	return 0;
 }
 
-static int read_sparse(struct run *r, const char *name, struct json_object *input,
+static int read_sparse(struct run *r, const char *name, const struct json *input,
 		       struct arrays *a)
 {
-	struct json_object *coo = member(input, "sparse");
-	struct json_object *indices = member(coo, "indices"), *values = member(coo, "values");
+	const struct json *coo = member(input, "sparse");
+	const struct json *indices = member(coo, "indices"), *values = member(coo, "values");
 	int err;
 
 	a->form = INPUT_SPARSE;
@@ -115,12 +115,12 @@ static int read_sparse(struct run *r, const char *name, struct json_object *inpu
 	return a->ids && a->shape && a->places ? 0 : out_of_memory(r);
 }
 
-static int read_splits(struct run *r, const char *name, struct json_object *input,
+static int read_splits(struct run *r, const char *name, const struct json *input,
 		       struct arrays *a)
 {
-	struct json_object *ragged = member(input, "ragged");
-	struct json_object *values = member(ragged, "values");
-	struct json_object *splits = member(ragged, "row_splits");
+	const struct json *ragged = member(input, "ragged");
+	const struct json *values = member(ragged, "values");
+	const struct json *splits = member(ragged, "row_splits");
 
 	a->form = INPUT_SPLITS;
 	a->id_count = list_length(values);
@@ -133,17 +133,17 @@ static int read_splits(struct run *r, const char *name, struct json_object *inpu
 }
 
 /* Weights of ragged rows: as many rows, each as long. */
-static int check_row_weights(struct run *r, struct json_object *rows, struct json_object *weights,
+static int check_row_weights(struct run *r, const struct json *rows, const struct json *weights,
 			     const char *name)
 {
 	if (list_length(weights) != list_length(rows))
 		return run_fail(r, -EINVAL, "feature '%s': %zu rows of weights for %zu rows of ids",
 				name, list_length(weights), list_length(rows));
 	for (size_t i = 0; i < list_length(rows); i++) {
-		size_t ids = list_length(json_object_array_get_idx(rows, i));
-		struct json_object *row = json_object_array_get_idx(weights, i);
+		size_t ids = list_length(json_at(rows, i));
+		const struct json *row = json_at(weights, i);
 
-		if (!json_object_is_type(row, json_type_array))
+		if (!json_is(row, JSON_ARRAY))
 			return run_fail(r, -EINVAL,
 					"feature '%s': weights must be nested like the rows",
 					name);
@@ -155,11 +155,11 @@ static int check_row_weights(struct run *r, struct json_object *rows, struct jso
 	return 0;
 }
 
-static int read_rows(struct run *r, const char *name, struct json_object *input,
+static int read_rows(struct run *r, const char *name, const struct json *input,
 		     struct arrays *a)
 {
-	struct json_object *rows = member(member(input, "ragged"), "rows");
-	struct json_object *weights = member(input, "weights");
+	const struct json *rows = member(member(input, "ragged"), "rows");
+	const struct json *weights = member(input, "weights");
 	int err = weights ? check_row_weights(r, rows, weights, name) : 0;
 
 	if (err)
@@ -173,7 +173,7 @@ static int read_rows(struct run *r, const char *name, struct json_object *input,
 	if (!a->places || !a->ids || (weights && !a->weights))
 		return out_of_memory(r);
 	for (size_t i = 0; i < a->place_count; i++) {
-		size_t length = list_length(json_object_array_get_idx(rows, i));
+		size_t length = list_length(json_at(rows, i));
 
 		a->places[i] = (int64_t)length;
 		a->id_count += length;
@@ -182,7 +182,7 @@ static int read_rows(struct run *r, const char *name, struct json_object *input,
 	return 0;
 }
 
-int input_read(struct run *r, const char *name, struct json_object *input, struct arrays **kept)
+int input_read(struct run *r, const char *name, const struct json *input, struct arrays **kept)
 {
 	struct arrays *a = calloc(1, sizeof(*a));
 

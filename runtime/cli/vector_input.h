@@ -23,7 +23,7 @@ struct arrays {
 };
 
 /* Reads an input to the front of @kept. 0, or a negative errno. */
-int input_read(struct run *r, const char *name, struct json_object *input, struct arrays **kept);
+int input_read(struct run *r, const char *name, const struct json *input, struct arrays **kept);
 void inputs_free(struct arrays *inputs);
 
 #endif

@@ -48,19 +48,22 @@ const struct key step_error_keys[] = {
 	{0},
 };
 
-const struct key vector_keys[] = {
-	{"schema", TYPE_TEXT, REQUIRED, NULL},
-	{"name", TYPE_TEXT, REQUIRED, NULL},
-	{"about", TYPE_TEXT, OPTIONAL, NULL},
-	{"source", TYPE_TEXT, OPTIONAL, NULL},
-	{"requires", TYPE_TEXTS, OPTIONAL, NULL},
-	{"engine", TYPE_OBJECT, OPTIONAL, engine_keys},
-	{"tables", TYPE_OBJECTS, REQUIRED, table_keys},
-	{"features", TYPE_OBJECTS, REQUIRED, feature_keys},
-	{"model_error", TYPE_ERROR, OPTIONAL, NULL},
-	{"steps", TYPE_STEP, REQUIRED, NULL},
-	{0},
-};
+/* @need: what a model needs no more than a name does. */
+#define VECTOR_KEYS(need)                               \
+	{"schema", TYPE_TEXT, need, NULL},              \
+	{"name", TYPE_TEXT, need, NULL},                \
+	{"about", TYPE_TEXT, OPTIONAL, NULL},           \
+	{"source", TYPE_TEXT, OPTIONAL, NULL},          \
+	{"requires", TYPE_TEXTS, OPTIONAL, NULL},       \
+	{"engine", TYPE_OBJECT, OPTIONAL, engine_keys}, \
+	{"tables", TYPE_OBJECTS, REQUIRED, table_keys}, \
+	{"features", TYPE_OBJECTS, REQUIRED, feature_keys}, \
+	{"model_error", TYPE_ERROR, OPTIONAL, NULL},    \
+	{"steps", TYPE_STEP, need, NULL},               \
+	{0}
+
+const struct key vector_keys[] = {VECTOR_KEYS(REQUIRED)};
+const struct key model_keys[] = {VECTOR_KEYS(OPTIONAL)};
 
 const struct key input_dense_keys[] = {
 	{"dense", TYPE_INTEGERS, REQUIRED, NULL},

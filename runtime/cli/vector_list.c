@@ -98,7 +98,7 @@ void vector_list_free(struct vector_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->entries[i].path);
-		json_object_put(list->entries[i].vector);
+		json_free(list->entries[i].vector);
 	}
 	free(list->entries);
 }

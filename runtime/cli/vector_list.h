@@ -5,13 +5,12 @@
 
 #include <stddef.h>
 
-#include <json-c/json.h>
-
+#include "../json/json_read.h"
 #include "json.h"
 
 struct vector_entry {
 	char *path;
-	struct json_object *vector;
+	const struct json *vector;
 };
 
 struct vector_list {

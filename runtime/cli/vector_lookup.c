@@ -68,7 +68,7 @@ static int set_input(struct run *r, struct arrays *a, struct embeng_serving_inpu
 
 /* The input, and room for what comes out. */
 static int take(struct run *r, const struct embeng_serving *serving, const char *name,
-		struct json_object *input, struct answers *answers)
+		const struct json *input, struct answers *answers)
 {
 	struct answer *a = &answers->each[answers->count];
 	int err;
@@ -92,16 +92,18 @@ static int take(struct run *r, const struct embeng_serving *serving, const char 
 }
 
 static int look_up(struct run *r, const struct embeng_serving *serving,
-		   struct json_object *features, struct answers *answers)
+		   const struct json *features, struct answers *answers)
 {
 	struct embeng_serving_input *inputs;
 	int err;
 
-	answers->each = calloc((size_t)json_object_object_length(features) + 1,
+	answers->each = calloc(json_length(features) + 1,
 			       sizeof(*answers->each));
 	if (!answers->each)
 		return run_fail(r, -ENOMEM, "out of memory");
-	json_object_object_foreach(features, name, input) {
+	for (size_t i = 0; i < json_length(features); i++) {
+		const char *name = json_name(features, i);
+		const struct json *input = json_at(features, i);
 		err = take(r, serving, name, input, answers);
 		if (err)
 			return err;
@@ -125,11 +127,13 @@ static const struct answer *find_answer(const struct answers *answers, const cha
 	return NULL;
 }
 
-static int compare(struct run *r, struct json_object *body, const struct answers *answers)
+static int compare(struct run *r, const struct json *body, const struct answers *answers)
 {
-	struct json_object *expect = member(body, "expect");
+	const struct json *expect = member(body, "expect");
 
-	json_object_object_foreach(expect, name, expected) {
+	for (size_t i = 0; i < json_length(expect); i++) {
+		const char *name = json_name(expect, i);
+		const struct json *expected = json_at(expect, i);
 		const struct answer *a = find_answer(answers, name);
 		int result;
 
@@ -151,7 +155,7 @@ static void answers_free(struct answers *answers)
 	inputs_free(answers->kept);
 }
 
-static int with_handle(struct run *r, struct json_object *body, const struct embeng_model *config)
+static int with_handle(struct run *r, const struct json *body, const struct embeng_model *config)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	struct answers answers = {0};
@@ -168,9 +172,9 @@ static int with_handle(struct run *r, struct json_object *body, const struct emb
 	return result;
 }
 
-int step_lookup(struct run *r, struct json_object *body)
+int step_lookup(struct run *r, const struct json *body)
 {
-	struct json_object *config = member(body, "config");
+	const struct json *config = member(body, "config");
 	struct embeng_model *model;
 	int result;
 

@@ -18,7 +18,7 @@ static int choose(const char *name, const char *const *names, int count)
 }
 
 /* A model wants 0 for none, so a vector's 0 becomes another number that it refuses. */
-static struct embeng_quantization quantization_read(struct json_object *spec)
+static struct embeng_quantization quantization_read(const struct json *spec)
 {
 	int64_t buckets = integer_member(spec, "num_buckets", 0);
 
@@ -29,7 +29,7 @@ static struct embeng_quantization quantization_read(struct json_object *spec)
 	};
 }
 
-static int add_table(struct run *r, struct embeng_model *model, struct json_object *spec,
+static int add_table(struct run *r, struct embeng_model *model, const struct json *spec,
 		     bool optimizer)
 {
 	static const char *const combiners[] = {"mean", "sum", "sqrtn"};
@@ -64,7 +64,7 @@ static int add_table(struct run *r, struct embeng_model *model, struct json_obje
 	return err < 0 ? run_library(r, err) : 0;
 }
 
-static int set_output_shape(struct run *r, struct json_object *shape,
+static int set_output_shape(struct run *r, const struct json *shape,
 			    struct embeng_feature_config *config)
 {
 	config->output_rank = list_length(shape);
@@ -75,11 +75,11 @@ static int set_output_shape(struct run *r, struct json_object *shape,
 				config->name, config->output_rank, EMBENG_MAX_RANK);
 	for (size_t i = 0; i < config->output_rank; i++)
 		config->output_shape[i] =
-			json_object_get_int64(json_object_array_get_idx(shape, i));
+			json_int64(json_at(shape, i));
 	return 0;
 }
 
-static int add_feature(struct run *r, struct embeng_model *model, struct json_object *spec)
+static int add_feature(struct run *r, struct embeng_model *model, const struct json *spec)
 {
 	const char *table = text_member(spec, "table", "");
 	struct embeng_feature_config config = {
@@ -101,7 +101,7 @@ static int add_feature(struct run *r, struct embeng_model *model, struct json_ob
 	return err < 0 ? run_library(r, err) : 0;
 }
 
-static int set_engine(struct run *r, struct embeng_model *model, struct json_object *engine)
+static int set_engine(struct run *r, struct embeng_model *model, const struct json *engine)
 {
 	static const char *const shardings[] = {"div", "mod"};
 	const char *sharding = text_member(engine, "sharding", "div");
@@ -128,20 +128,20 @@ static int set_engine(struct run *r, struct embeng_model *model, struct json_obj
 	return err ? run_library(r, err) : 0;
 }
 
-int model_fill(struct run *r, struct json_object *features, bool optimizer,
+int model_fill(struct run *r, const struct json *features, bool optimizer,
 	       struct embeng_model *model)
 {
-	struct json_object *tables = member(r->vector, "tables");
+	const struct json *tables = member(r->vector, "tables");
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
-		err = add_table(r, model, json_object_array_get_idx(tables, i), optimizer);
+		err = add_table(r, model, json_at(tables, i), optimizer);
 	for (size_t i = 0; !err && i < list_length(features); i++)
-		err = add_feature(r, model, json_object_array_get_idx(features, i));
+		err = add_feature(r, model, json_at(features, i));
 	return err;
 }
 
-int model_build(struct run *r, struct json_object *engine, bool optimizer,
+int model_build(struct run *r, const struct json *engine, bool optimizer,
 		struct embeng_model *model)
 {
 	int err = set_engine(r, model, engine);

@@ -5,11 +5,11 @@
 #include "vector_run.h"
 
 /* Adds the vector's tables, and these features, to an empty @model. 0 or a negative errno. */
-int model_fill(struct run *r, struct json_object *features, bool optimizer,
+int model_fill(struct run *r, const struct json *features, bool optimizer,
 	       struct embeng_model *model);
 
 /* Adds the vector's tables and features to an empty @model. 0 or a negative errno. */
-int model_build(struct run *r, struct json_object *engine, bool optimizer,
+int model_build(struct run *r, const struct json *engine, bool optimizer,
 		struct embeng_model *model);
 
 #endif

@@ -45,13 +45,13 @@ static void need(struct json_object *lacks, const char *name)
 	json_object_array_add(lacks, json_object_new_string(name));
 }
 
-static void engine_needs(struct json_object *lacks, struct json_object *engine)
+static void engine_needs(struct json_object *lacks, const struct json *engine)
 {
 	if (integer_member(engine, "hosts", 1) > 1)
 		need(lacks, "hosts");
 }
 
-static void table_needs(struct json_object *lacks, struct json_object *table)
+static void table_needs(struct json_object *lacks, const struct json *table)
 {
 	const char *kind = text_member(member(table, "optimizer"), "kind", NULL);
 	char name[64];
@@ -67,7 +67,7 @@ static void table_needs(struct json_object *lacks, struct json_object *table)
 		need(lacks, "quantization");
 }
 
-static void step_needs(struct json_object *lacks, struct json_object *step)
+static void step_needs(struct json_object *lacks, const struct json *step)
 {
 	for (size_t i = 0; i < sizeof(verb_needs) / sizeof(verb_needs[0]); i++) {
 		if (member(step, verb_needs[i].verb))
@@ -76,19 +76,19 @@ static void step_needs(struct json_object *lacks, struct json_object *step)
 	engine_needs(lacks, member(member(step, "reopen"), "engine"));
 }
 
-static void each(struct json_object *lacks, struct json_object *list,
-		 void (*needs)(struct json_object *lacks, struct json_object *element))
+static void each(struct json_object *lacks, const struct json *list,
+		 void (*needs)(struct json_object *lacks, const struct json *element))
 {
 	for (size_t i = 0; i < list_length(list); i++)
-		needs(lacks, json_object_array_get_idx(list, i));
+		needs(lacks, json_at(list, i));
 }
 
-static void named(struct json_object *lacks, struct json_object *name)
+static void named(struct json_object *lacks, const struct json *name)
 {
-	need(lacks, json_object_get_string(name));
+	need(lacks, json_string(name));
 }
 
-struct json_object *vector_lacks(struct json_object *vector)
+struct json_object *vector_lacks(const struct json *vector)
 {
 	struct json_object *lacks = json_object_new_array();
 

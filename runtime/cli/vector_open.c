@@ -12,7 +12,7 @@
 #define PIECE 65536
 
 static int write_rows(struct run *r, struct embeng *e, int table, const char *slot,
-		      struct json_object *matrix, int64_t rows, size_t dim)
+		      const struct json *matrix, int64_t rows, size_t dim)
 {
 	size_t piece = dim < PIECE ? PIECE / dim : 1;
 	int64_t *ids = malloc(piece * sizeof(*ids));
@@ -35,29 +35,31 @@ static int write_rows(struct run *r, struct embeng *e, int table, const char *sl
 }
 
 static int fill_slot(struct run *r, struct embeng *e, int table, const char *slot,
-		     struct json_object *spec, struct json_object *matrix)
+		     const struct json *spec, const struct json *matrix)
 {
 	int64_t shape[] = {integer_member(spec, "vocabulary_size", 0),
 			   integer_member(spec, "dim", 0)};
 
-	if (json_object_is_type(matrix, json_type_array) && !nested_has_shape(matrix, shape, 2))
+	if (json_is(matrix, JSON_ARRAY) && !nested_has_shape(matrix, shape, 2))
 		return run_fail(r, -EINVAL, "table '%s': the values of %s are not %lld x %lld",
 				text_member(spec, "name", ""), slot, (long long)shape[0],
 				(long long)shape[1]);
 	return write_rows(r, e, table, slot, matrix, shape[0], (size_t)shape[1]);
 }
 
-static int fill_table(struct run *r, struct embeng *e, int table, struct json_object *spec,
+static int fill_table(struct run *r, struct embeng *e, int table, const struct json *spec,
 		      bool optimizer)
 {
-	struct json_object *initial = member(spec, "initial"), *slots = member(spec, "slots");
+	const struct json *initial = member(spec, "initial"), *slots = member(spec, "slots");
 	int err = 0;
 
 	if (initial)
 		err = fill_slot(r, e, table, "parameters", spec, initial);
 	if (err || !slots || !optimizer)
 		return err;
-	json_object_object_foreach(slots, slot, matrix) {
+	for (size_t i = 0; i < json_length(slots); i++) {
+		const char *slot = json_name(slots, i);
+		const struct json *matrix = json_at(slots, i);
 		err = fill_slot(r, e, table, slot, spec, matrix);
 		if (err)
 			return err;
@@ -67,16 +69,16 @@ static int fill_table(struct run *r, struct embeng *e, int table, struct json_ob
 
 static int fill_tables(struct run *r, struct embeng *e, bool optimizer)
 {
-	struct json_object *tables = member(r->vector, "tables");
+	const struct json *tables = member(r->vector, "tables");
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
-		err = fill_table(r, e, (int)i, json_object_array_get_idx(tables, i), optimizer);
+		err = fill_table(r, e, (int)i, json_at(tables, i), optimizer);
 	return err;
 }
 
 /* The device's name with the cores that the vector, else the call, asks for. */
-static int device_name(struct run *r, struct json_object *engine, char *name, size_t size)
+static int device_name(struct run *r, const struct json *engine, char *name, size_t size)
 {
 	const struct run_options *options = r->options;
 	bool chosen = member(engine, "cores") || options->cores;
@@ -91,7 +93,7 @@ static int device_name(struct run *r, struct json_object *engine, char *name, si
 	return (size_t)length < size ? 0 : run_fail(r, -EINVAL, "the device's name is too long");
 }
 
-static int open_device(struct run *r, struct json_object *engine, struct embeng_model *model,
+static int open_device(struct run *r, const struct json *engine, struct embeng_model *model,
 		       struct embeng **e)
 {
 	struct embeng_error error = {.size = sizeof(error)};
@@ -104,7 +106,7 @@ static int open_device(struct run *r, struct json_object *engine, struct embeng_
 	return err ? run_fail(r, err, "%s", error.text) : 0;
 }
 
-int run_open(struct run *r, struct json_object *engine, bool optimizer)
+int run_open(struct run *r, const struct json *engine, bool optimizer)
 {
 	struct embeng_model *model = embeng_model_new();
 	struct output_shape *shapes = NULL;

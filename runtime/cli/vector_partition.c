@@ -26,7 +26,7 @@ struct walk {
 	uint64_t at, end;
 };
 
-static int read_bucket(struct run *r, struct json_object *body, struct embeng_partition_options *o)
+static int read_bucket(struct run *r, const struct json *body, struct embeng_partition_options *o)
 {
 	static const char *const names[] = {"", "div", "mod", "hash"};
 	const char *name = text_member(body, "bucket", "");
@@ -40,7 +40,7 @@ static int read_bucket(struct run *r, struct json_object *body, struct embeng_pa
 	return run_fail(r, -EINVAL, "there is no bucket '%s'; give hash, mod or div", name);
 }
 
-static int read_options(struct run *r, struct json_object *body, struct embeng_partition_options *o)
+static int read_options(struct run *r, const struct json *body, struct embeng_partition_options *o)
 {
 	uint64_t cores = 0, each = 0, device = 0, rotation = 0;
 	int err = read_partition_flavour(r, body, &o->flavour);
@@ -135,7 +135,7 @@ static bool walk_next(struct walk *w)
 	return true;
 }
 
-static int check_pointers(struct run *r, const struct partitions *p, struct json_object *expected)
+static int check_pointers(struct run *r, const struct partitions *p, const struct json *expected)
 {
 	size_t lists = (size_t)p->o.cores_per_device * p->out.minibatches;
 
@@ -143,7 +143,7 @@ static int check_pointers(struct run *r, const struct partitions *p, struct json
 		return run_mismatch(r, "at", NAME, "%zu lists of row pointers are expected, %zu came",
 				    list_length(expected), lists);
 	for (size_t i = 0; i < lists; i++) {
-		struct json_object *list = json_object_array_get_idx(expected, i);
+		const struct json *list = json_at(expected, i);
 		const int32_t *got = p->out.row_pointers + i * p->out.row_stride;
 
 		if (list_length(list) != p->out.row_stride)
@@ -151,7 +151,7 @@ static int check_pointers(struct run *r, const struct partitions *p, struct json
 					    i, p->out.row_stride, list_length(list));
 		for (size_t k = 0; k < p->out.row_stride; k++) {
 			int64_t value =
-				json_object_get_int64(json_object_array_get_idx(list, k));
+				json_int64(json_at(list, k));
 
 			if (value != got[k])
 				return run_mismatch(r, "at", NAME,
@@ -162,13 +162,13 @@ static int check_pointers(struct run *r, const struct partitions *p, struct json
 	return 0;
 }
 
-static double item_number(struct json_object *item, size_t k)
+static double item_number(const struct json *item, size_t k)
 {
-	return value_number(json_object_array_get_idx(item, k));
+	return value_number(json_at(item, k));
 }
 
 static int check_item(struct run *r, const struct partitions *p, uint32_t core, size_t number,
-		      uint64_t at, struct json_object *item)
+		      uint64_t at, const struct json *item)
 {
 	const struct embeng_partitioned *out = &p->out;
 	struct comparison gain = comparison_start(NULL);
@@ -191,7 +191,7 @@ static int check_item(struct run *r, const struct partitions *p, uint32_t core, 
 }
 
 static int check_core(struct run *r, const struct partitions *p, uint32_t core,
-		      struct json_object *items)
+		      const struct json *items)
 {
 	struct walk w = walk_start(p, core);
 	size_t number = 0;
@@ -203,7 +203,7 @@ static int check_core(struct run *r, const struct partitions *p, uint32_t core,
 				return run_mismatch(r, "at", NAME, "core %u has more than the "
 						    "expected %zu items", core, number);
 			result = check_item(r, p, core, number, at,
-					    json_object_array_get_idx(items, number));
+					    json_at(items, number));
 		}
 	}
 	if (!result && number < list_length(items))
@@ -212,7 +212,7 @@ static int check_core(struct run *r, const struct partitions *p, uint32_t core,
 	return result;
 }
 
-static int check_items(struct run *r, const struct partitions *p, struct json_object *expected)
+static int check_items(struct run *r, const struct partitions *p, const struct json *expected)
 {
 	int result = 0;
 
@@ -220,11 +220,11 @@ static int check_items(struct run *r, const struct partitions *p, struct json_ob
 		return run_fail(r, -EINVAL, "items are a list for each of %u cores",
 				p->o.cores_per_device);
 	for (uint32_t c = 0; !result && c < p->o.cores_per_device; c++)
-		result = check_core(r, p, c, json_object_array_get_idx(expected, c));
+		result = check_core(r, p, c, json_at(expected, c));
 	return result;
 }
 
-static bool pads(const struct partitions *p, uint64_t at, struct json_object *padding)
+static bool pads(const struct partitions *p, uint64_t at, const struct json *padding)
 {
 	double id = number_member(padding, "id", 0), gain = number_member(padding, "gain", 0);
 
@@ -235,7 +235,7 @@ static bool pads(const struct partitions *p, uint64_t at, struct json_object *pa
 	       (isnan(p->out.gains[at]) && isnan(gain));
 }
 
-static int check_padding(struct run *r, const struct partitions *p, struct json_object *padding)
+static int check_padding(struct run *r, const struct partitions *p, const struct json *padding)
 {
 	for (uint32_t c = 0; c < p->o.cores_per_device; c++) {
 		struct walk w = walk_start(p, c);
@@ -255,21 +255,21 @@ static int check_padding(struct run *r, const struct partitions *p, struct json_
 	return 0;
 }
 
-static int check_number(struct run *r, struct json_object *expect, const char *key, uint64_t got)
+static int check_number(struct run *r, const struct json *expect, const char *key, uint64_t got)
 {
-	struct json_object *expected = member(expect, key);
+	const struct json *expected = member(expect, key);
 
-	if (!expected || (uint64_t)json_object_get_int64(expected) == got)
+	if (!expected || (uint64_t)json_int64(expected) == got)
 		return 0;
 	return run_mismatch(r, "at", key, "%s is %llu, expected %lld", key, (unsigned long long)got,
-			    (long long)json_object_get_int64(expected));
+			    (long long)json_int64(expected));
 }
 
 /* Of @width bytes each. */
-static int check_list(struct run *r, struct json_object *expect, const char *key, const void *got,
+static int check_list(struct run *r, const struct json *expect, const char *key, const void *got,
 		      size_t width, size_t count)
 {
-	struct json_object *expected = member(expect, key);
+	const struct json *expected = member(expect, key);
 
 	if (!expected)
 		return 0;
@@ -279,7 +279,7 @@ static int check_list(struct run *r, struct json_object *expect, const char *key
 	for (size_t i = 0; i < count; i++) {
 		uint64_t value = width == 4 ? ((const uint32_t *)got)[i] :
 					      ((const uint64_t *)got)[i];
-		int64_t wanted = json_object_get_int64(json_object_array_get_idx(expected, i));
+		int64_t wanted = json_int64(json_at(expected, i));
 
 		if (value != (uint64_t)wanted)
 			return run_mismatch(r, "at", key, "%s[%zu] is %llu, expected %lld", key, i,
@@ -288,7 +288,7 @@ static int check_list(struct run *r, struct json_object *expect, const char *key
 	return 0;
 }
 
-static int compare(struct run *r, const struct partitions *p, struct json_object *expect)
+static int compare(struct run *r, const struct partitions *p, const struct json *expect)
 {
 	const struct embeng_partitioned *out = &p->out;
 	size_t cores = p->o.sparse_cores, each = p->o.cores_per_device;
@@ -309,7 +309,7 @@ static int compare(struct run *r, const struct partitions *p, struct json_object
 	return result;
 }
 
-static int run_partition(struct run *r, struct json_object *body, struct embeng_batch *b)
+static int run_partition(struct run *r, const struct json *body, struct embeng_batch *b)
 {
 	struct partitions p = {0};
 	struct arrays *kept = NULL;
@@ -329,7 +329,7 @@ static int run_partition(struct run *r, struct json_object *body, struct embeng_
 	return err;
 }
 
-int step_partition(struct run *r, struct json_object *body)
+int step_partition(struct run *r, const struct json *body)
 {
 	struct embeng_batch *b;
 	int err = batch_begin(r, EMBENG_INFERENCE, 0, &b);

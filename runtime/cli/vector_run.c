@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../json/json_write.h"
 #include "exit.h"
 #include "scratch.h"
 #include "vector_run.h"
@@ -49,19 +50,33 @@ int run_mismatch(struct run *r, const char *where, const char *name, const char 
 	return STEP_MISMATCH;
 }
 
-static bool contains_all(struct json_object *texts, const char *message)
+static bool contains_all(const struct json *texts, const char *message)
 {
 	for (size_t i = 0; i < list_length(texts); i++) {
-		const char *text = json_object_get_string(json_object_array_get_idx(texts, i));
-
-		if (!strcasestr(message, text))
+		if (!strcasestr(message, json_string(json_at(texts, i))))
 			return false;
 	}
 	return true;
 }
 
+/* @error: as the vector has it. */
+static void note_other_error(struct run *r, const struct json *error, int result, const char *said)
+{
+	struct json_writer w;
+	size_t length;
+	char *text;
+
+	json_write_begin(&w, JSON_COMPACT);
+	json_write_value(&w, NULL, error);
+	if (json_write_end(&w, &text, &length))
+		text = NULL;
+	run_fail(r, 0, "it must fail with %s, but %s: %.*s", text ? text : "another error",
+		 errno_name(result), EMBENG_ERROR_TEXT, said);
+	free(text);
+}
+
 /* A call must fail, and its errno and sentence must be those expected. */
-static int check_expected_error(struct run *r, int result, struct json_object *error)
+static int check_expected_error(struct run *r, int result, const struct json *error)
 {
 	const char *name = text_member(error, "errno", NULL);
 	char said[RUN_TEXT];
@@ -76,9 +91,7 @@ static int check_expected_error(struct run *r, int result, struct json_object *e
 		    contains_all(member(error, "contains"), r->text))
 			return 0;
 		memcpy(said, r->text, sizeof(said));
-		run_fail(r, 0, "it must fail with %s, but %s: %.*s",
-			 json_object_to_json_string_ext(error, JSON_C_TO_STRING_PLAIN),
-			 errno_name(result), EMBENG_ERROR_TEXT, said);
+		note_other_error(r, error, result, said);
 	}
 	new_failure(r);
 	return STEP_MISMATCH;
@@ -94,7 +107,7 @@ static int check_unexpected_error(struct run *r, int result)
 	return result;
 }
 
-static int settle(struct run *r, int result, struct json_object *error)
+static int settle(struct run *r, int result, const struct json *error)
 {
 	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
 }
@@ -108,14 +121,14 @@ static void note_failure(struct run *r, struct json_object *failures, size_t ste
 	r->failure = NULL;
 }
 
-static int run_step(struct run *r, struct json_object *step, const char **verb)
+static int run_step(struct run *r, const struct json *step, const char **verb)
 {
 	int result = 0;
 
-	json_object_object_foreach(step, name, body) {
-		if (strcmp(name, "error") != 0) {
-			*verb = name;
-			result = step_run(r, name, body);
+	for (size_t i = 0; i < json_length(step); i++) {
+		if (strcmp(json_name(step, i), "error") != 0) {
+			*verb = json_name(step, i);
+			result = step_run(r, *verb, json_at(step, i));
 		}
 	}
 	return settle(r, result, member(step, "error"));
@@ -123,12 +136,12 @@ static int run_step(struct run *r, struct json_object *step, const char **verb)
 
 static void run_steps(struct run *r, struct json_object *failures)
 {
-	struct json_object *steps = member(r->vector, "steps");
+	const struct json *steps = member(r->vector, "steps");
 
 	for (size_t i = 0; i < list_length(steps); i++) {
 		const char *verb = "";
 
-		if (!run_step(r, json_object_array_get_idx(steps, i), &verb))
+		if (!run_step(r, json_at(steps, i), &verb))
 			continue;
 		note_failure(r, failures, i + 1, verb);
 		if (!r->options->keep_going)
@@ -136,10 +149,10 @@ static void run_steps(struct run *r, struct json_object *failures)
 	}
 }
 
-struct json_object *vector_run(struct json_object *vector, const struct run_options *options)
+struct json_object *vector_run(const struct json *vector, const struct run_options *options)
 {
 	struct json_object *failures = json_object_new_array();
-	struct json_object *model_error = member(vector, "model_error");
+	const struct json *model_error = member(vector, "model_error");
 	struct run r = {.options = options, .vector = vector};
 
 	if (settle(&r, run_open(&r, member(vector, "engine"), true), model_error))

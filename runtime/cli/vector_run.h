@@ -9,6 +9,7 @@
 
 #include <json-c/json.h>
 
+#include "../json/json_read.h"
 #include "embeng.h"
 
 #define RUN_TEXT (EMBENG_ERROR_TEXT + 256)
@@ -44,7 +45,7 @@ size_t shape_elements(const struct output_shape *shape);
  */
 struct run {
 	const struct run_options *options;
-	struct json_object *vector;
+	const struct json *vector;
 	struct embeng_model *model;
 	struct embeng *e;
 	struct output_shape *shapes;
@@ -73,7 +74,7 @@ int run_mismatch(struct run *r, const char *where, const char *name, const char 
  * Return: 0 with the new handle in @r in place of the old, or a negative errno
  * with @r as it was.
  */
-int run_open(struct run *r, struct json_object *engine, bool optimizer);
+int run_open(struct run *r, const struct json *engine, bool optimizer);
 void run_close(struct run *r);
 
 struct arrays;
@@ -83,29 +84,29 @@ struct arrays;
  * keeps pointers to what is added to @kept, for inputs_free() after its use.
  */
 int batch_begin(struct run *r, enum embeng_mode mode, uint32_t replica, struct embeng_batch **b);
-int inputs_add(struct run *r, struct embeng_batch *b, struct json_object *features,
+int inputs_add(struct run *r, struct embeng_batch *b, const struct json *features,
 	       struct arrays **kept);
 
 /* 0, a negative errno, or STEP_MISMATCH. */
-int step_run(struct run *r, const char *verb, struct json_object *body);
-int step_apply_gradients(struct run *r, struct json_object *body);
-int step_lookup(struct run *r, struct json_object *body);
-int step_partition(struct run *r, struct json_object *body);
-int step_stacking(struct run *r, struct json_object *body);
-int step_expect_config(struct run *r, struct json_object *body);
-int step_save(struct run *r, struct json_object *body);
-int step_restore(struct run *r, struct json_object *body);
-int step_reopen(struct run *r, struct json_object *body);
+int step_run(struct run *r, const char *verb, const struct json *body);
+int step_apply_gradients(struct run *r, const struct json *body);
+int step_lookup(struct run *r, const struct json *body);
+int step_partition(struct run *r, const struct json *body);
+int step_stacking(struct run *r, const struct json *body);
+int step_expect_config(struct run *r, const struct json *body);
+int step_save(struct run *r, const struct json *body);
+int step_restore(struct run *r, const struct json *body);
+int step_reopen(struct run *r, const struct json *body);
 
 /* Replica of a step's body. 0 or -ERANGE. */
-int step_replica(struct run *r, struct json_object *body, uint32_t *replica);
+int step_replica(struct run *r, const struct json *body, uint32_t *replica);
 
 /* A number of a step's body from @least on. 0 or -ERANGE. */
-int read_count(struct run *r, struct json_object *body, const char *key, int64_t otherwise,
+int read_count(struct run *r, const struct json *body, const char *key, int64_t otherwise,
 	       int64_t least, uint64_t *out);
 
 /* Its flavour, tf or jax. 0 or -EINVAL. */
-int read_partition_flavour(struct run *r, struct json_object *body,
+int read_partition_flavour(struct run *r, const struct json *body,
 			   enum embeng_partition_flavour *flavour);
 
 /**
@@ -113,7 +114,7 @@ int read_partition_flavour(struct run *r, struct json_object *body,
  *
  * Return: a list of names, owned by the caller, empty when it can run.
  */
-struct json_object *vector_lacks(struct json_object *vector);
+struct json_object *vector_lacks(const struct json *vector);
 
 /**
  * vector_run() - run all steps
@@ -122,6 +123,6 @@ struct json_object *vector_lacks(struct json_object *vector);
  * has "step" (from 1, 0: the model), "verb", "message", and where numbers
  * differ "feature" or "table", "at", "got", "expected", "largest_error".
  */
-struct json_object *vector_run(struct json_object *vector, const struct run_options *options);
+struct json_object *vector_run(const struct json *vector, const struct run_options *options);
 
 #endif

@@ -2,14 +2,14 @@
 /* The check of a parsed file against the format. The parser bounds how deep it nests. */
 #include <string.h>
 
-#include <json-c/json.h>
+#include "../json/json_read.h"
 
 #include "vector_place.h"
 #include "vector_schema.h"
 #include "vector_value.h"
 #include "exit.h"
 
-static int check_value(struct json_object *value, enum value_type type, const struct key *keys,
+static int check_value(const struct json *value, enum value_type type, const struct key *keys,
 		       const struct vector_place *place);
 
 static const struct key *find_key(const struct key *keys, const char *name)
@@ -21,30 +21,32 @@ static const struct key *find_key(const struct key *keys, const char *name)
 	return NULL;
 }
 
-static int check_required(struct json_object *object, const struct key *keys,
+static int check_required(const struct json *object, const struct key *keys,
 			  const struct vector_place *place)
 {
 	for (; keys && keys->name; keys++) {
-		if (keys->need == REQUIRED && !json_object_object_get_ex(object, keys->name, NULL))
+		if (keys->need == REQUIRED && !json_get(object, keys->name))
 			return vector_malformed(place, "key '%s' is missing", keys->name);
 	}
 	return 0;
 }
 
-static int check_member(struct json_object *member, const struct key *key,
+static int check_member(const struct json *member, const struct key *key,
 			const struct vector_place *place)
 {
-	if (!member && key->need == NULLABLE)
+	if (json_is(member, JSON_NULL) && key->need == NULLABLE)
 		return 0;
 	return check_value(member, key->type, key->keys, place);
 }
 
-static int check_object(struct json_object *object, const struct key *keys,
+static int check_object(const struct json *object, const struct key *keys,
 			const struct vector_place *place)
 {
-	if (!json_object_is_type(object, json_type_object))
+	if (!json_is(object, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
-	json_object_object_foreach(object, name, member) {
+	for (size_t i = 0; i < json_length(object); i++) {
+		const char *name = json_name(object, i);
+		const struct json *member = json_at(object, i);
 		const struct key *key = find_key(keys, name);
 		struct vector_place here = {.above = place, .key = name};
 
@@ -56,14 +58,16 @@ static int check_object(struct json_object *object, const struct key *keys,
 	return check_required(object, keys, place);
 }
 
-static int check_optimizer(struct json_object *object, const struct vector_place *place)
+static int check_optimizer(const struct json *object, const struct vector_place *place)
 {
 	const char *kind = text_member(object, "kind", "");
 	const struct key *own = optimizer_keys(kind);
 
-	if (!json_object_is_type(object, json_type_object))
+	if (!json_is(object, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
-	json_object_object_foreach(object, name, member) {
+	for (size_t i = 0; i < json_length(object); i++) {
+		const char *name = json_name(object, i);
+		const struct json *member = json_at(object, i);
 		const struct key *key = find_key(optimizer_common_keys, name);
 		struct vector_place here = {.above = place, .key = name};
 
@@ -78,29 +82,31 @@ static int check_optimizer(struct json_object *object, const struct vector_place
 	return check_required(object, optimizer_common_keys, place);
 }
 
-static int check_list(struct json_object *list, enum value_type type, const struct key *keys,
+static int check_list(const struct json *list, enum value_type type, const struct key *keys,
 		      const struct vector_place *place)
 {
-	if (!json_object_is_type(list, json_type_array))
+	if (!json_is(list, JSON_ARRAY))
 		return vector_malformed(place, "must be a list");
-	for (size_t i = 0; i < json_object_array_length(list); i++) {
+	for (size_t i = 0; i < json_length(list); i++) {
 		struct vector_place here = {.above = place, .index = i};
 
-		if (check_value(json_object_array_get_idx(list, i), type, keys, &here))
+		if (check_value(json_at(list, i), type, keys, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_map(struct json_object *map, enum value_type type,
+static int check_map(const struct json *map, enum value_type type,
 		     const struct vector_place *place)
 {
-	if (!json_object_is_type(map, json_type_object))
+	if (!json_is(map, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
-	json_object_object_foreach(map, name, member) {
+	for (size_t i = 0; i < json_length(map); i++) {
+		const char *name = json_name(map, i);
+		const struct json *member = json_at(map, i);
 		struct vector_place here = {.above = place, .key = name};
 
-		if (!member && type == TYPE_GRADIENT)
+		if (json_is(member, JSON_NULL) && type == TYPE_GRADIENT)
 			continue;
 		if (check_value(member, type, NULL, &here))
 			return -1;
@@ -109,15 +115,15 @@ static int check_map(struct json_object *map, enum value_type type,
 }
 
 /* A list of numbers, or of such lists, and so on; not both in one list. */
-static int check_nested(struct json_object *value, const struct vector_place *place)
+static int check_nested(const struct json *value, const struct vector_place *place)
 {
 	bool lists;
 
-	if (!json_object_is_type(value, json_type_array))
+	if (!json_is(value, JSON_ARRAY))
 		return vector_malformed(place, "must be a list of numbers or of such lists");
-	lists = json_object_is_type(json_object_array_get_idx(value, 0), json_type_array);
-	for (size_t i = 0; i < json_object_array_length(value); i++) {
-		struct json_object *element = json_object_array_get_idx(value, i);
+	lists = json_is(json_at(value, 0), JSON_ARRAY);
+	for (size_t i = 0; i < json_length(value); i++) {
+		const struct json *element = json_at(value, i);
 		struct vector_place here = {.above = place, .index = i};
 
 		if (lists ? check_nested(element, &here)
@@ -127,84 +133,86 @@ static int check_nested(struct json_object *value, const struct vector_place *pl
 	return 0;
 }
 
-static int check_matrix(struct json_object *value, bool gradient, const struct vector_place *place)
+static int check_matrix(const struct json *value, bool gradient, const struct vector_place *place)
 {
 	static const struct key fill[] = {{"fill", TYPE_NUMBER, REQUIRED, NULL}, {0}};
 	static const struct key row_id[] = {{"row_id", TYPE_NUMBER, REQUIRED, NULL}, {0}};
 	static const struct key arange[] = {{"arange", TYPE_NESTED, REQUIRED, NULL}, {0}};
-	struct json_object *pair;
+	const struct json *pair = json_get(value, "arange");
 
-	if (!json_object_is_type(value, json_type_object))
+	if (!json_is(value, JSON_OBJECT))
 		return check_nested(value, place);
-	if (!gradient && json_object_object_get_ex(value, "row_id", NULL))
+	if (!gradient && json_get(value, "row_id"))
 		return check_object(value, row_id, place);
-	if (gradient || !json_object_object_get_ex(value, "arange", &pair))
+	if (gradient || !pair)
 		return check_object(value, fill, place);
 	if (check_object(value, arange, place))
 		return -1;
-	if (json_object_array_length(pair) != 2 ||
-	    json_object_is_type(json_object_array_get_idx(pair, 0), json_type_array))
+	if (json_length(pair) != 2 ||
+	    json_is(json_at(pair, 0), JSON_ARRAY))
 		return vector_malformed(place, "arange must be [start, step]");
 	return 0;
 }
 
-static int check_dynamic(struct json_object *value, const struct vector_place *place)
+static int check_dynamic(const struct json *value, const struct vector_place *place)
 {
 	static const struct key keys[] = {{"dynamic", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
 	return check_object(value, keys, place);
 }
 
-static int check_rate(struct json_object *value, const struct vector_place *place)
+static int check_rate(const struct json *value, const struct vector_place *place)
 {
-	if (json_object_is_type(value, json_type_object))
+	if (json_is(value, JSON_OBJECT))
 		return check_dynamic(value, place);
 	return check_value(value, TYPE_NUMBER, NULL, place);
 }
 
-static int check_clip(struct json_object *value, const struct vector_place *place)
+static int check_clip(const struct json *value, const struct vector_place *place)
 {
-	if (!json_object_is_type(value, json_type_array))
+	if (!json_is(value, JSON_ARRAY))
 		return check_value(value, TYPE_NUMBER, NULL, place);
-	if (json_object_array_length(value) != 2)
+	if (json_length(value) != 2)
 		return vector_malformed(place, "must be a number or [low, high]");
 	for (size_t i = 0; i < 2; i++) {
-		struct json_object *limit = json_object_array_get_idx(value, i);
+		const struct json *limit = json_at(value, i);
 		struct vector_place here = {.above = place, .index = i};
 
-		if (limit && check_value(limit, TYPE_NUMBER, NULL, &here))
+		if (!json_is(limit, JSON_NULL) && check_value(limit, TYPE_NUMBER, NULL, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_weights(struct json_object *value, const struct vector_place *place)
+static int check_weights(const struct json *value, const struct vector_place *place)
 {
 	if (check_nested(value, place))
 		return -1;
-	for (size_t i = 0; i < json_object_array_length(value); i++) {
-		struct json_object *row = json_object_array_get_idx(value, i);
+	for (size_t i = 0; i < json_length(value); i++) {
+		const struct json *row = json_at(value, i);
 
-		if (json_object_is_type(row, json_type_array) &&
-		    json_object_is_type(json_object_array_get_idx(row, 0), json_type_array))
+		if (json_is(row, JSON_ARRAY) &&
+		    json_is(json_at(row, 0), JSON_ARRAY))
 			return vector_malformed(place,
 					 "must be a list of numbers, or of lists of numbers");
 	}
 	return 0;
 }
 
-static int check_input(struct json_object *input, const struct vector_place *place)
+static int check_input(const struct json *input, const struct vector_place *place)
 {
 	struct vector_place ragged_place = {.above = place, .key = "ragged"};
-	struct json_object *ragged;
+	const struct json *ragged = json_get(input, "ragged");
 
-	if (json_object_object_get_ex(input, "dense", NULL))
+	if (json_get(input, "dense"))
 		return check_object(input, input_dense_keys, place);
-	if (json_object_object_get_ex(input, "sparse", NULL))
+	if (json_get(input, "sparse"))
 		return check_object(input, input_sparse_keys, place);
-	if (!json_object_object_get_ex(input, "ragged", &ragged))
+	if (!ragged)
 		return vector_malformed(place, "must have one of 'dense', 'sparse' and 'ragged'");
-	json_object_object_foreach(input, name, member) {
+	for (size_t i = 0; i < json_length(input); i++) {
+		const char *name = json_name(input, i);
+		const struct json *member = json_at(input, i);
 		struct vector_place here = {.above = place, .key = name};
 
 		if (!find_key(input_ragged_keys, name))
@@ -212,15 +220,17 @@ static int check_input(struct json_object *input, const struct vector_place *pla
 		if (!strcmp(name, "weights") && check_weights(member, &here))
 			return -1;
 	}
-	return check_object(ragged, json_object_object_get_ex(ragged, "rows", NULL)
+	return check_object(ragged, json_get(ragged, "rows")
 				    ? ragged_rows_keys : ragged_splits_keys, &ragged_place);
 }
 
-static int check_inputs(struct json_object *inputs, const struct vector_place *place)
+static int check_inputs(const struct json *inputs, const struct vector_place *place)
 {
-	if (!json_object_is_type(inputs, json_type_object))
+	if (!json_is(inputs, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
-	json_object_object_foreach(inputs, name, input) {
+	for (size_t i = 0; i < json_length(inputs); i++) {
+		const char *name = json_name(inputs, i);
+		const struct json *input = json_at(inputs, i);
 		struct vector_place here = {.above = place, .key = name};
 
 		if (check_input(input, &here))
@@ -229,16 +239,16 @@ static int check_inputs(struct json_object *inputs, const struct vector_place *p
 	return 0;
 }
 
-static int check_config(struct json_object *value, const struct vector_place *place)
+static int check_config(const struct json *value, const struct vector_place *place)
 {
 	static const struct key hex[] = {{"hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
 	static const struct key import[] = {{"import_hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
-	return check_object(value, json_object_object_get_ex(value, "hex", NULL) ? hex : import,
+	return check_object(value, json_get(value, "hex") ? hex : import,
 			    place);
 }
 
-static int check_error(struct json_object *error, const struct vector_place *place)
+static int check_error(const struct json *error, const struct vector_place *place)
 {
 	const char *name;
 
@@ -250,13 +260,15 @@ static int check_error(struct json_object *error, const struct vector_place *pla
 	return 0;
 }
 
-static int check_step(struct json_object *step, const struct vector_place *place)
+static int check_step(const struct json *step, const struct vector_place *place)
 {
 	size_t verbs = 0;
 
-	if (!json_object_is_type(step, json_type_object))
+	if (!json_is(step, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
-	json_object_object_foreach(step, name, body) {
+	for (size_t i = 0; i < json_length(step); i++) {
+		const char *name = json_name(step, i);
+		const struct json *body = json_at(step, i);
 		const struct key *verb = find_key(step_verbs, name);
 		struct vector_place here = {.above = place, .key = name};
 
@@ -274,31 +286,40 @@ static int check_step(struct json_object *step, const struct vector_place *place
 	return verbs == 1 ? 0 : vector_malformed(place, "a step has one verb, this has %zu", verbs);
 }
 
-static int check_steps(struct json_object *steps, const struct vector_place *place)
+static int check_steps(const struct json *steps, const struct vector_place *place)
 {
-	if (!json_object_is_type(steps, json_type_array))
+	if (!json_is(steps, JSON_ARRAY))
 		return vector_malformed(place, "must be a list");
-	for (size_t i = 0; i < json_object_array_length(steps); i++) {
+	for (size_t i = 0; i < json_length(steps); i++) {
 		struct vector_place here = {.above = place, .index = i};
 
-		if (check_step(json_object_array_get_idx(steps, i), &here))
+		if (check_step(json_at(steps, i), &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_scalar(struct json_object *value, enum value_type type,
+/* All that the command does with a text ends at a zero byte. */
+static int check_text(const struct json *value, const struct vector_place *place)
+{
+	if (!json_is(value, JSON_TEXT))
+		return vector_malformed(place, "must be a text");
+	if (strlen(value->text) != value->length)
+		return vector_malformed(place, "has a zero byte inside");
+	return 0;
+}
+
+static int check_scalar(const struct json *value, enum value_type type,
 			const struct vector_place *place)
 {
 	switch (type) {
 	case TYPE_TEXT:
-		return json_object_is_type(value, json_type_string) ? 0
-			: vector_malformed(place, "must be a text");
+		return check_text(value, place);
 	case TYPE_BOOL:
-		return json_object_is_type(value, json_type_boolean) ? 0
+		return json_is(value, JSON_BOOLEAN) ? 0
 			: vector_malformed(place, "must be true or false");
 	case TYPE_INTEGER:
-		return json_object_is_type(value, json_type_int) ? 0
+		return json_is(value, JSON_INTEGER) ? 0
 			: vector_malformed(place, "must be an integer");
 	default:
 		return value_is_number(value) ? 0 : vector_malformed(place,
@@ -306,7 +327,7 @@ static int check_scalar(struct json_object *value, enum value_type type,
 	}
 }
 
-static int check_value(struct json_object *value, enum value_type type, const struct key *keys,
+static int check_value(const struct json *value, enum value_type type, const struct key *keys,
 		       const struct vector_place *place)
 {
 	switch (type) {
@@ -357,12 +378,12 @@ static int check_value(struct json_object *value, enum value_type type, const st
 	}
 }
 
-int vector_check(struct json_object *vector, char *error)
+int vector_check(const struct json *vector, bool model, char *error)
 {
 	const char *schema = text_member(vector, "schema", NULL);
 
 	vector_malformed_into(error);
 	if (schema && strcmp(schema, "embeng.vector/1") != 0)
 		return vector_malformed(NULL, "schema '%s' is not \"embeng.vector/1\"", schema);
-	return check_object(vector, vector_keys, NULL);
+	return check_object(vector, model ? model_keys : vector_keys, NULL);
 }

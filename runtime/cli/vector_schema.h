@@ -42,7 +42,7 @@ struct key {
 	const struct key *keys;
 };
 
-extern const struct key vector_keys[];
+extern const struct key vector_keys[], model_keys[];
 extern const struct key step_error_keys[];
 
 /* The verbs of a step, each with its keys. */

@@ -72,7 +72,7 @@ const struct setting *setting_find(const char *key)
 }
 
 static void set(struct embeng_optimizer *o, const struct setting *setting,
-		struct json_object *value)
+		const struct json *value)
 {
 	void *at = (char *)o + setting->at;
 
@@ -84,14 +84,14 @@ static void set(struct embeng_optimizer *o, const struct setting *setting,
 		*(const char **)at = text_member(value, "dynamic", NULL);
 		break;
 	case SETTING_SWITCH:
-		*(unsigned char *)at = json_object_get_boolean(value);
+		*(unsigned char *)at = json_true(value);
 		break;
 	case SETTING_INT:
-		*(int *)at = json_object_get_boolean(value);
+		*(int *)at = json_true(value);
 		break;
 	case SETTING_TRISTATE:
 		*(enum embeng_tristate *)at =
-			json_object_get_boolean(value) ? EMBENG_ON : EMBENG_OFF;
+			json_true(value) ? EMBENG_ON : EMBENG_OFF;
 		break;
 	}
 }
@@ -109,7 +109,7 @@ static float default_rate(const char *kind)
 	return 0.001f;
 }
 
-static bool start(struct json_object *spec, struct embeng_optimizer *o)
+static bool start(const struct json *spec, struct embeng_optimizer *o)
 {
 	const char *kind = text_member(spec, "kind", "");
 	float rate = default_rate(kind);
@@ -121,22 +121,22 @@ static bool start(struct json_object *spec, struct embeng_optimizer *o)
 	return true;
 }
 
-static void set_limit(struct json_object *limit, unsigned char *has, float *value)
+static void set_limit(const struct json *limit, unsigned char *has, float *value)
 {
-	*has = limit != NULL;
-	if (limit)
+	*has = !json_is(limit, JSON_NULL);
+	if (*has)
 		*value = (float)value_number(limit);
 }
 
-static void set_clips(struct json_object *spec, struct embeng_optimizer *o)
+static void set_clips(const struct json *spec, struct embeng_optimizer *o)
 {
-	struct json_object *clip = member(spec, "clipvalue");
+	const struct json *clip = member(spec, "clipvalue");
 
 	set_limit(member(spec, "clip_weight_min"), &o->has_clip_weight_min, &o->clip_weight_min);
 	set_limit(member(spec, "clip_weight_max"), &o->has_clip_weight_max, &o->clip_weight_max);
-	if (json_object_is_type(clip, json_type_array)) {
-		set_limit(json_object_array_get_idx(clip, 0), &o->has_clip_min, &o->clip_min);
-		set_limit(json_object_array_get_idx(clip, 1), &o->has_clip_max, &o->clip_max);
+	if (json_is(clip, JSON_ARRAY)) {
+		set_limit(json_at(clip, 0), &o->has_clip_min, &o->clip_min);
+		set_limit(json_at(clip, 1), &o->has_clip_max, &o->clip_max);
 		return;
 	}
 	set_limit(clip, &o->has_clip_min, &o->clip_min);
@@ -144,9 +144,9 @@ static void set_clips(struct json_object *spec, struct embeng_optimizer *o)
 	o->clip_min = -o->clip_min;
 }
 
-bool optimizer_read(struct json_object *spec, struct embeng_optimizer *o)
+bool optimizer_read(const struct json *spec, struct embeng_optimizer *o)
 {
-	struct json_object *rate = member(spec, "learning_rate");
+	const struct json *rate = member(spec, "learning_rate");
 
 	if (!start(spec, o))
 		return false;
@@ -154,10 +154,12 @@ bool optimizer_read(struct json_object *spec, struct embeng_optimizer *o)
 	if (rate && !o->rate_name)
 		o->learning_rate = (float)value_number(rate);
 	set_clips(spec, o);
-	json_object_object_foreach(spec, key, value) {
+	for (size_t i = 0; i < json_length(spec); i++) {
+		const char *key = json_name(spec, i);
+		const struct json *value = json_at(spec, i);
 		const struct setting *setting = setting_find(key);
 
-		if (setting && value)
+		if (setting && !json_is(value, JSON_NULL))
 			set(o, setting, value);
 	}
 	return true;

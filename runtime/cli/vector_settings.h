@@ -8,6 +8,7 @@
 
 #include <json-c/json.h>
 
+#include "../json/json_read.h"
 #include "embeng.h"
 
 /* A key that is one member of &struct embeng_optimizer. */
@@ -21,7 +22,7 @@ struct setting {
 const struct setting *setting_find(const char *key);
 
 /* The optimizer of a checked @spec, defaults filled in. False: no such kind. */
-bool optimizer_read(struct json_object *spec, struct embeng_optimizer *optimizer);
+bool optimizer_read(const struct json *spec, struct embeng_optimizer *optimizer);
 
 /* What optimizer_read() makes this optimizer of, whole; NULL of none. */
 struct json_object *optimizer_write(const struct embeng_optimizer *optimizer);

@@ -28,11 +28,11 @@ static int64_t sample_offset(const struct stacked *s, size_t k)
 	return s->all->features[s->stack->features[k]].offset;
 }
 
-static int check_numbers(struct run *r, const struct stacked *s, struct json_object *expect,
+static int check_numbers(struct run *r, const struct stacked *s, const struct json *expect,
 			 const char *key, size_t count,
 			 int64_t (*number)(const struct stacked *s, size_t k))
 {
-	struct json_object *list = member(expect, key);
+	const struct json *list = member(expect, key);
 
 	if (!list)
 		return 0;
@@ -40,7 +40,7 @@ static int check_numbers(struct run *r, const struct stacked *s, struct json_obj
 		return run_mismatch(r, "at", key, "stack %zu has %zu %s, expected %zu", s->index,
 				    count, key, list_length(list));
 	for (size_t k = 0; k < count; k++) {
-		int64_t wanted = json_object_get_int64(json_object_array_get_idx(list, k));
+		int64_t wanted = json_int64(json_at(list, k));
 
 		if (number(s, k) != wanted)
 			return run_mismatch(r, "at", key, "stack %zu: %s[%zu] is %lld, expected "
@@ -50,9 +50,9 @@ static int check_numbers(struct run *r, const struct stacked *s, struct json_obj
 	return 0;
 }
 
-static int check_tables(struct run *r, const struct stacked *s, struct json_object *expect)
+static int check_tables(struct run *r, const struct stacked *s, const struct json *expect)
 {
-	struct json_object *list = member(expect, "tables");
+	const struct json *list = member(expect, "tables");
 
 	if (!list)
 		return 0;
@@ -61,7 +61,7 @@ static int check_tables(struct run *r, const struct stacked *s, struct json_obje
 				    s->index, s->stack->table_count, list_length(list));
 	for (size_t k = 0; k < s->stack->table_count; k++) {
 		const char *got = s->all->tables[s->stack->tables[k]].table;
-		const char *wanted = json_object_get_string(json_object_array_get_idx(list, k));
+		const char *wanted = json_string(json_at(list, k));
 
 		if (strcmp(got, wanted) != 0)
 			return run_mismatch(r, "at", "tables", "stack %zu: table %zu is %s, expected "
@@ -70,7 +70,7 @@ static int check_tables(struct run *r, const struct stacked *s, struct json_obje
 	return 0;
 }
 
-static int check_stack(struct run *r, const struct stacked *s, struct json_object *expect)
+static int check_stack(struct run *r, const struct stacked *s, const struct json *expect)
 {
 	const struct embeng_stack *stack = s->stack;
 	const char *name = text_member(expect, "name", stack->name);
@@ -93,7 +93,7 @@ static int check_stack(struct run *r, const struct stacked *s, struct json_objec
 }
 
 static int check_stacks(struct run *r, const struct embeng_stacking *all,
-			struct json_object *expect)
+			const struct json *expect)
 {
 	int result = 0;
 
@@ -103,12 +103,12 @@ static int check_stacks(struct run *r, const struct embeng_stacking *all,
 	for (size_t i = 0; !result && i < all->stack_count; i++) {
 		struct stacked s = {.all = all, .stack = &all->stacks[i], .index = i};
 
-		result = check_stack(r, &s, json_object_array_get_idx(expect, i));
+		result = check_stack(r, &s, json_at(expect, i));
 	}
 	return result;
 }
 
-static int read_options(struct run *r, struct json_object *body,
+static int read_options(struct run *r, const struct json *body,
 			struct embeng_stacking_options *o)
 {
 	uint64_t cores = 0, each = 0;
@@ -128,7 +128,7 @@ static int read_options(struct run *r, struct json_object *body,
 	return 0;
 }
 
-int step_stacking(struct run *r, struct json_object *body)
+int step_stacking(struct run *r, const struct json *body)
 {
 	struct embeng_stacking_options o = {0};
 	struct embeng_stacking *stacking;

@@ -11,7 +11,7 @@
 /* Rows are read in pieces of about this many floats. */
 #define PIECE 65536
 
-int step_replica(struct run *r, struct json_object *body, uint32_t *replica)
+int step_replica(struct run *r, const struct json *body, uint32_t *replica)
 {
 	int64_t given = integer_member(body, "replica", 0);
 
@@ -21,7 +21,7 @@ int step_replica(struct run *r, struct json_object *body, uint32_t *replica)
 	return 0;
 }
 
-int read_count(struct run *r, struct json_object *body, const char *key, int64_t otherwise,
+int read_count(struct run *r, const struct json *body, const char *key, int64_t otherwise,
 	       int64_t least, uint64_t *out)
 {
 	int64_t value = integer_member(body, key, otherwise);
@@ -33,7 +33,7 @@ int read_count(struct run *r, struct json_object *body, const char *key, int64_t
 	return 0;
 }
 
-int read_partition_flavour(struct run *r, struct json_object *body,
+int read_partition_flavour(struct run *r, const struct json *body,
 			   enum embeng_partition_flavour *flavour)
 {
 	const char *name = text_member(body, "flavour", "");
@@ -44,7 +44,7 @@ int read_partition_flavour(struct run *r, struct json_object *body,
 	return 0;
 }
 
-static int step_enqueue(struct run *r, struct json_object *body)
+static int step_enqueue(struct run *r, const struct json *body)
 {
 	enum embeng_mode mode = bool_member(body, "training", true) ? EMBENG_TRAIN
 								    : EMBENG_INFERENCE;
@@ -77,10 +77,12 @@ static void remember_shapes(struct run *r, const struct embeng_activations *a)
 	}
 }
 
-static int compare_views(struct run *r, struct json_object *body, struct json_object *expect,
+static int compare_views(struct run *r, const struct json *body, const struct json *expect,
 			 const struct embeng_activations *a)
 {
-	json_object_object_foreach(expect, name, expected) {
+	for (size_t i = 0; i < json_length(expect); i++) {
+		const char *name = json_name(expect, i);
+		const struct json *expected = json_at(expect, i);
 		int feature = embeng_model_feature(r->model, name);
 		const struct embeng_view *view = &a->features[feature];
 		int result = compare_output(r, name, view->data, view->shape, view->rank, body,
@@ -93,20 +95,20 @@ static int compare_views(struct run *r, struct json_object *body, struct json_ob
 }
 
 /* A misspelt name must not cost the batch. */
-static int check_names(struct run *r, struct json_object *expect)
+static int check_names(struct run *r, const struct json *expect)
 {
-	json_object_object_foreach(expect, name, expected) {
-		(void)expected;
-		if (embeng_model_feature(r->model, name) < 0)
-			return run_fail(r, -ENOENT, "there is no feature '%s'", name);
+	for (size_t i = 0; i < json_length(expect); i++) {
+		if (embeng_model_feature(r->model, json_name(expect, i)) < 0)
+			return run_fail(r, -ENOENT, "there is no feature '%s'",
+					json_name(expect, i));
 	}
 	return 0;
 }
 
-static int step_dequeue(struct run *r, struct json_object *body)
+static int step_dequeue(struct run *r, const struct json *body)
 {
 	struct embeng_activations activations = {.size = sizeof(activations)};
-	struct json_object *expect = member(body, "expect");
+	const struct json *expect = member(body, "expect");
 	int result, err;
 	uint32_t replica = 0;
 
@@ -134,7 +136,7 @@ struct reading {
 	const char *name, *slot;
 	int64_t *ids; /* NULL: all */
 	size_t count, dim;
-	struct json_object *values;
+	const struct json *values;
 };
 
 static int compare_piece(struct run *r, const struct reading *what, size_t first, size_t count,
@@ -159,7 +161,7 @@ static int compare_piece(struct run *r, const struct reading *what, size_t first
 	return err;
 }
 
-static int compare_rows(struct run *r, const struct reading *what, struct json_object *body)
+static int compare_rows(struct run *r, const struct reading *what, const struct json *body)
 {
 	int64_t shape[] = {(int64_t)what->count, (int64_t)what->dim};
 	struct comparison comparison = comparison_start(body);
@@ -181,9 +183,9 @@ static int compare_rows(struct run *r, const struct reading *what, struct json_o
 }
 
 /* The vector's own entry of a table: the library has the names in the same order. */
-static struct json_object *table_spec(struct run *r, int table)
+static const struct json *table_spec(struct run *r, int table)
 {
-	return json_object_array_get_idx(member(r->vector, "tables"), (size_t)table);
+	return json_at(member(r->vector, "tables"), (size_t)table);
 }
 
 static int find_table(struct run *r, const char *name)
@@ -193,9 +195,9 @@ static int find_table(struct run *r, const char *name)
 	return table < 0 ? run_fail(r, -ENOENT, "there is no table '%s'", name) : table;
 }
 
-static int step_expect_table(struct run *r, struct json_object *body)
+static int step_expect_table(struct run *r, const struct json *body)
 {
-	struct json_object *rows = member(body, "rows"), *spec;
+	const struct json *rows = member(body, "rows"), *spec;
 	struct reading what = {
 		.name = text_member(body, "table", ""),
 		.slot = text_member(body, "slot", "parameters"),
@@ -212,7 +214,7 @@ static int step_expect_table(struct run *r, struct json_object *body)
 	what.count = rows ? list_length(rows) : (size_t)integer_member(spec, "vocabulary_size", 0);
 	shape[0] = (int64_t)what.count;
 	shape[1] = (int64_t)what.dim;
-	if (json_object_is_type(what.values, json_type_array) &&
+	if (json_is(what.values, JSON_ARRAY) &&
 	    !nested_has_shape(what.values, shape, 2))
 		return run_mismatch(r, "table", what.name,
 				    "table '%s': %zu x %zu numbers are read, not so many given",
@@ -227,22 +229,22 @@ static int step_expect_table(struct run *r, struct json_object *body)
 	return result;
 }
 
-static int check_count(struct run *r, struct json_object *body, const char *table,
+static int check_count(struct run *r, const struct json *body, const char *table,
 		       const char *key, uint64_t got)
 {
-	struct json_object *expected = member(body, key);
+	const struct json *expected = member(body, key);
 
-	if (!expected || (uint64_t)json_object_get_int64(expected) == got)
+	if (!expected || (uint64_t)json_int64(expected) == got)
 		return 0;
 	run_mismatch(r, "table", table, "table '%s': %s is %llu, expected %lld", table, key,
-		     (unsigned long long)got, (long long)json_object_get_int64(expected));
+		     (unsigned long long)got, (long long)json_int64(expected));
 	json_object_object_add(r->failure, "at", json_object_new_string(key));
 	json_object_object_add(r->failure, "got", json_object_new_uint64(got));
-	json_object_object_add(r->failure, "expected", json_object_get(expected));
+	json_object_object_add(r->failure, "expected", json_object_new_int64(json_int64(expected)));
 	return STEP_MISMATCH;
 }
 
-static int step_expect_stats(struct run *r, struct json_object *body)
+static int step_expect_stats(struct run *r, const struct json *body)
 {
 	struct embeng_table_stats stats = {.size = sizeof(stats)};
 	const char *name = text_member(body, "table", "");
@@ -267,7 +269,7 @@ static int step_expect_stats(struct run *r, struct json_object *body)
 
 static const struct {
 	const char *verb;
-	int (*run)(struct run *r, struct json_object *body);
+	int (*run)(struct run *r, const struct json *body);
 } steps[] = {
 	{"enqueue", step_enqueue},
 	{"dequeue", step_dequeue},
@@ -283,7 +285,7 @@ static const struct {
 	{"reopen", step_reopen},
 };
 
-int step_run(struct run *r, const char *verb, struct json_object *body)
+int step_run(struct run *r, const char *verb, const struct json *body)
 {
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		if (!strcmp(steps[i].verb, verb))

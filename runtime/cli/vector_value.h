@@ -10,31 +10,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <json-c/json.h>
+#include "../json/json_read.h"
 
-struct json_object *member(struct json_object *object, const char *key);
-const char *text_member(struct json_object *object, const char *key, const char *otherwise);
-int64_t integer_member(struct json_object *object, const char *key, int64_t otherwise);
-double number_member(struct json_object *object, const char *key, double otherwise);
-bool bool_member(struct json_object *object, const char *key, bool otherwise);
+const struct json *member(const struct json *object, const char *key);
+const char *text_member(const struct json *object, const char *key, const char *otherwise);
+int64_t integer_member(const struct json *object, const char *key, int64_t otherwise);
+double number_member(const struct json *object, const char *key, double otherwise);
+bool bool_member(const struct json *object, const char *key, bool otherwise);
 
 /* Numbers are JSON's, or "nan", "inf", "-inf". */
-bool value_is_number(struct json_object *value);
-double value_number(struct json_object *value);
+bool value_is_number(const struct json *value);
+double value_number(const struct json *value);
 
 /* Elements of a list, 0 of anything else. */
-size_t list_length(struct json_object *list);
+size_t list_length(const struct json *list);
 
 /* Lists as arrays, malloc'd, never NULL but when out of memory. */
-int64_t *list_integers(struct json_object *list);
-float *list_floats(struct json_object *list);
+int64_t *list_integers(const struct json *list);
+float *list_floats(const struct json *list);
 
 /* Numbers in a nested list. */
-size_t nested_count(struct json_object *nested);
+size_t nested_count(const struct json *nested);
 /* ... written to @out in row-major order; returns the end. */
-float *nested_flatten(struct json_object *nested, float *out);
+float *nested_flatten(const struct json *nested, float *out);
 /* Is it exactly of this shape? An empty dimension ends it. */
-bool nested_has_shape(struct json_object *nested, const int64_t *shape, size_t rank);
+bool nested_has_shape(const struct json *nested, const int64_t *shape, size_t rank);
 
 /**
  * matrix_rows() - some rows of a matrix
@@ -43,7 +43,7 @@ bool nested_has_shape(struct json_object *nested, const int64_t *shape, size_t r
  * @first: position in the matrix of the first row wanted
  * @out: [count][dim]
  */
-void matrix_rows(struct json_object *matrix, const int64_t *ids, int64_t first, size_t count,
+void matrix_rows(const struct json *matrix, const int64_t *ids, int64_t first, size_t count,
 		 size_t dim, float *out);
 
 #endif

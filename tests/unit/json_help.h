@@ -15,7 +15,7 @@
 #define LEVELS 16
 
 /* Nothing stands behind the copy, so that ASan sees who reads on. */
-static inline int read_bytes(const char *text, size_t length, const struct json **out,
+static inline int read_json(const char *text, size_t length, const struct json **out,
 			     char why[JSON_WHY])
 {
 	char *copy = malloc(length ? length : 1);
@@ -33,7 +33,7 @@ static inline const struct json *must_read(const char *text)
 	const struct json *document = NULL;
 	char why[JSON_WHY];
 
-	ck_assert_msg(!read_bytes(text, strlen(text), &document, why), "%s: %s", text, why);
+	ck_assert_msg(!read_json(text, strlen(text), &document, why), "%s: %s", text, why);
 	return document;
 }
 

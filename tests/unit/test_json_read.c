@@ -177,7 +177,7 @@ START_TEST(refuses)
 {
 	const struct json *document = NULL;
 	char why[JSON_WHY], want[JSON_WHY];
-	int ret = read_bytes(bad[_i].text, bad[_i].length, &document, why);
+	int ret = read_json(bad[_i].text, bad[_i].length, &document, why);
 
 	snprintf(want, sizeof(want), "no JSON at byte %zu: %s", bad[_i].at, bad[_i].why);
 	ck_assert_msg(ret == -EBADMSG, "%s: %d", bad[_i].text, ret);
@@ -196,13 +196,13 @@ START_TEST(no_part_is_taken_for_the_whole)
 
 	json_free(must_read(whole));
 	for (size_t length = 0; length < sizeof(whole) - 1; length++)
-		ck_assert_int_eq(read_bytes(whole, length, &document, why), -EBADMSG);
+		ck_assert_int_eq(read_json(whole, length, &document, why), -EBADMSG);
 	for (size_t at = 0; at < sizeof(whole) - 1; at++) {
 		for (int byte = 0; byte < 256; byte++) {
 			memcpy(changed, whole, sizeof(whole));
 			changed[at] = (char)byte;
 			document = NULL;
-			if (read_bytes(changed, sizeof(whole) - 1, &document, why))
+			if (read_json(changed, sizeof(whole) - 1, &document, why))
 				ck_assert_ptr_null(document);
 			json_free(document);
 		}
@@ -240,7 +240,7 @@ START_TEST(utf8)
 	int ret;
 
 	snprintf(text, sizeof(text), "[\"a%sb\"]", bytes);
-	ret = read_bytes(text, strlen(text), &document, why);
+	ret = read_json(text, strlen(text), &document, why);
 	ck_assert_int_eq(ret, sequences[_i].good ? 0 : -EBADMSG);
 	if (ret)
 		ck_assert_str_eq(why, "no JSON at byte 3: " NO_UTF8);
@@ -271,7 +271,7 @@ START_TEST(each_code_point_is_one_text)
 		else
 			snprintf(escaped, sizeof(escaped), "\"\\u%04x\\u%04x\"",
 				 0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
-		ret = read_bytes(escaped, strlen(escaped), &document, why);
+		ret = read_json(escaped, strlen(escaped), &document, why);
 		ck_assert_msg(ret == (lone ? -EBADMSG : 0), "%s: %s", escaped, why);
 		if (!ret) {
 			const unsigned char *p = (const unsigned char *)document->text;

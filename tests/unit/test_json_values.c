@@ -232,7 +232,7 @@ START_TEST(many_members_are_fast)
 	json_free(document);
 	sprintf(to, ",\"member000001\":0}");
 	document = NULL;
-	ck_assert_int_eq(read_bytes(text, strlen(text), &document, why), -EBADMSG);
+	ck_assert_int_eq(read_json(text, strlen(text), &document, why), -EBADMSG);
 	ck_assert_ptr_nonnull(strstr(why, "two members of the same name"));
 	free(text);
 }

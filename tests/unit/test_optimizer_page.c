@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_help.h"
 #include "suite.h"
 #include "vector_schema.h"
 #include "vector_settings.h"
@@ -101,13 +102,13 @@ static void find_kind(const char *kind, size_t *first, size_t *end)
 static struct embeng_optimizer start_of(const char *kind, const char *more)
 {
 	struct embeng_optimizer o;
-	struct json_object *spec;
+	const struct json *spec;
 	char text[96];
 
 	snprintf(text, sizeof(text), "{\"kind\": \"%s\"%s}", kind, more);
-	spec = json_tokener_parse(text);
+	spec = must_read(text);
 	ck_assert_msg(optimizer_read(spec, &o), "%s", kind);
-	json_object_put(spec);
+	json_free(spec);
 	return o;
 }
 

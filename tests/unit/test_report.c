@@ -4,6 +4,7 @@
 #include "cli_capture.h"
 #include "exit.h"
 #include "report.h"
+#include "json_help.h"
 #include "suite.h"
 
 static float in[] = {1, 0, 0, 1, 1, 1}, out_rows[] = {1, 2, 3, 4, 5, 6};
@@ -179,26 +180,27 @@ START_TEST(stopped_as_text)
 }
 END_TEST
 
-static struct json_object *member_of(struct json_object *object, const char *key)
+static const struct json *member_of(const struct json *object, const char *key)
 {
-	struct json_object *found = NULL;
+	const struct json *found = json_get(object, key);
 
-	ck_assert_msg(json_object_object_get_ex(object, key, &found), "no %s", key);
+	ck_assert_msg(found != NULL, "no %s", key);
 	return found;
 }
 
-static void expect_member(struct json_object *object, const char *key, const char *expected)
+static void expect_member(const struct json *object, const char *key, const char *expected)
 {
-	struct json_object *found = member_of(object, key);
+	char *found = written(member_of(object, key), JSON_COMPACT);
 
-	ck_assert_str_eq(json_object_to_json_string_ext(found, JSON_C_TO_STRING_PLAIN), expected);
+	ck_assert_str_eq(found, expected);
+	free(found);
 }
 
 START_TEST(result_as_document)
 {
 	struct learned l = example();
 	const uint32_t query = 1;
-	struct json_object *d;
+	const struct json *d;
 	struct capture c;
 
 	l.resumed = true;
@@ -210,7 +212,7 @@ START_TEST(result_as_document)
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&json, &l, &query, 1), CLI_OK);
 	capture_stop(&c);
-	d = json_tokener_parse(c.out_text);
+	d = must_read(c.out_text);
 	ck_assert_ptr_nonnull(d);
 	expect_member(d, "steps", "90");
 	expect_member(d, "loss", "0.5");
@@ -225,7 +227,7 @@ START_TEST(result_as_document)
 	expect_member(d, "hot_rows", "[{\"item\":\"b\",\"row\":1,\"count\":5}]");
 	expect_member(d, "goes_with",
 		      "{\"b\":[{\"item\":\"c\",\"score\":6},{\"item\":\"a\",\"score\":2}]}");
-	json_object_put(d);
+	json_free(d);
 	free(c.out_text);
 	free(c.err_text);
 }
@@ -234,7 +236,7 @@ END_TEST
 START_TEST(stopped_as_document)
 {
 	struct learned l = example();
-	struct json_object *d;
+	const struct json *d;
 	struct capture c;
 
 	l.stopped = STOP_SIGNAL;
@@ -242,14 +244,14 @@ START_TEST(stopped_as_document)
 	capture_start(&c);
 	ck_assert_int_eq(report_stopped(&json, &l), CLI_OK);
 	capture_stop(&c);
-	d = json_tokener_parse(c.out_text);
+	d = must_read(c.out_text);
 	ck_assert_ptr_nonnull(d);
-	expect_member(d, "schema", "\"embeng.train\\/1\"");
+	expect_member(d, "schema", "\"embeng.train/1\"");
 	expect_member(d, "stopped", "{\"epoch\":1,\"step\":4,\"by\":\"signal\"}");
 	expect_member(d, "resumed", "null");
 	expect_member(d, "checkpoint", "null");
-	ck_assert(!json_object_object_get_ex(d, "hit_at_10", NULL));
-	json_object_put(d);
+	ck_assert(!json_get(d, "hit_at_10"));
+	json_free(d);
 	free(c.out_text);
 	free(c.err_text);
 }

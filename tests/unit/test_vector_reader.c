@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_help.h"
 #include "suite.h"
 #include "vector_file.h"
 #include "vector_value.h"
@@ -18,7 +19,7 @@
 	HEAD "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 8, \"dim\": 2, \"optimizer\": "  \
 	     text "}], " FEATURE "\"steps\": []}"
 
-static struct json_object *read_text(const char *text, char *error)
+static const struct json *read_text(const char *text, char *error)
 {
 	return vector_parse(text, strlen(text), error);
 }
@@ -45,10 +46,10 @@ static const char *const good[] = {
 START_TEST(takes)
 {
 	char error[VECTOR_ERROR_TEXT];
-	struct json_object *vector = read_text(good[_i], error);
+	const struct json *vector = read_text(good[_i], error);
 
 	ck_assert_msg(vector, "%s: %s", good[_i], error);
-	json_object_put(vector);
+	json_free(vector);
 }
 END_TEST
 
@@ -59,13 +60,17 @@ static const struct {
 	{"null\n", "must be an object"},
 	{"[]", "must be an object"},
 	{MODEL, "ends too early"},
-	{STEP("") "x", "no place here"},
+	{STEP("") "x", "stands behind"},
 	{STEP("") " {}", "no JSON"},
 	{STEP("NaN"), "no place here"},
 	{STEP("1."), "decimal point"},
 	{STEP("'a'"), "no place here"},
 	{MODEL "\"about\": \"a\tb\", \"steps\": []}", "control character"},
-	{MODEL "\"steps\": [], \"steps\": []}", "twice"},
+	{MODEL "\"about\": \"a\\u0000b\", \"steps\": []}", "about: has a zero byte inside"},
+	{MODEL "\"about\": \"\\ud800\", \"steps\": []}", "surrogate"},
+	{MODEL "\"about\": \"\xed\xa0\x80\", \"steps\": []}", "not UTF-8"},
+	{MODEL "\"steps\": [{\"save\\u0000\": {}}]}", "zero byte"},
+	{MODEL "\"steps\": [], \"steps\": []}", "two members of the same name"},
 	{STEP("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"), "no JSON"},
 	{"{\"schema\": \"embeng.vector/2\"}", "embeng.vector/2"},
 	{"{\"schema\": 1}", "schema: must be a text"},
@@ -115,7 +120,7 @@ static const struct {
 START_TEST(refuses)
 {
 	char error[VECTOR_ERROR_TEXT];
-	struct json_object *vector = read_text(bad[_i].text, error);
+	const struct json *vector = read_text(bad[_i].text, error);
 
 	ck_assert_msg(!vector, "taken: %s", bad[_i].text);
 	ck_assert_msg(strstr(error, bad[_i].says), "%s: '%s' lacks '%s'", bad[_i].text, error,
@@ -142,9 +147,9 @@ END_TEST
 
 START_TEST(matrices)
 {
-	struct json_object *arange = json_tokener_parse("{\"arange\": [1, 0.5]}");
-	struct json_object *row_id = json_tokener_parse("{\"row_id\": 0.5}");
-	struct json_object *nested = json_tokener_parse("[[1, 2], [3, \"-inf\"]]");
+	const struct json *arange = must_read("{\"arange\": [1, 0.5]}");
+	const struct json *row_id = must_read("{\"row_id\": 0.5}");
+	const struct json *nested = must_read("[[1, 2], [3, \"-inf\"]]");
 	const int64_t ids[] = {7, 3}, shape[] = {2, 2}, other[] = {2, 3};
 	float out[4];
 
@@ -160,9 +165,9 @@ START_TEST(matrices)
 	ck_assert(nested_has_shape(nested, shape, 2));
 	ck_assert(!nested_has_shape(nested, other, 2));
 	ck_assert(!nested_has_shape(nested, shape, 1));
-	json_object_put(arange);
-	json_object_put(row_id);
-	json_object_put(nested);
+	json_free(arange);
+	json_free(row_id);
+	json_free(nested);
 }
 END_TEST
 

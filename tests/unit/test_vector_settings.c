@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_help.h"
 #include "suite.h"
 #include "vector_schema.h"
 #include "vector_settings.h"
@@ -12,7 +13,7 @@
 /* What the optimizer of this text is; the text must be one. */
 static struct embeng_optimizer read_text(const char *text)
 {
-	struct json_object *spec = json_tokener_parse(text);
+	const struct json *spec = must_read(text);
 	struct embeng_optimizer o = {0};
 	static char rate[64];
 
@@ -20,7 +21,7 @@ static struct embeng_optimizer read_text(const char *text)
 	ck_assert_msg(optimizer_read(spec, &o), "%s", text);
 	if (o.rate_name)
 		o.rate_name = strcpy(rate, o.rate_name);
-	json_object_put(spec);
+	json_free(spec);
 	return o;
 }
 
@@ -149,11 +150,11 @@ END_TEST
 START_TEST(unknown_kinds)
 {
 	struct embeng_optimizer o = {.kind = EMBENG_SGD};
-	struct json_object *lamb = json_tokener_parse("{\"kind\": \"lamb\", \"beta_1\": 1}");
+	const struct json *lamb = must_read("{\"kind\": \"lamb\", \"beta_1\": 1}");
 
 	ck_assert(!optimizer_read(lamb, &o));
 	ck_assert_ptr_null(setting_find("lamb"));
-	json_object_put(lamb);
+	json_free(lamb);
 }
 END_TEST
 
