@@ -66,7 +66,7 @@ struct json_member {
  * @why: filled on failure: what is wrong, and at which byte
  *
  * A member's name with a zero byte inside is refused, so that names are what C takes them for.
- * The locale of the process does not matter. Time is linear, but for objects of many members,
+ * Neither the locale nor the rounding of the caller matters. Time is linear, but for objects of many members,
  * whose names are sorted.
  *
  * Return: 0, -EBADMSG, -ENOMEM.

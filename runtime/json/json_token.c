@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE /* strtod_l */
 #include <errno.h>
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,6 +253,19 @@ static bool make_integer(const char *text, const char *end, struct json *out)
 	return true;
 }
 
+/* Rounded to nearest, subnormals kept, whatever the caller has set. */
+static double nearest_double(const char *text, locale_t plain)
+{
+	fenv_t callers;
+	double value;
+
+	fegetenv(&callers);
+	fesetenv(FE_DFL_ENV);
+	value = strtod_l(text, NULL, plain);
+	fesetenv(&callers);
+	return value;
+}
+
 /* Copied, for a text to end where the number does. */
 static int make_real(struct json_source *s, size_t from, struct json *out)
 {
@@ -263,7 +277,7 @@ static int make_real(struct json_source *s, size_t from, struct json *out)
 		return json_no_memory(s);
 	memcpy(copy, s->text + from, length);
 	copy[length] = '\0';
-	value = strtod_l(copy, NULL, s->plain);
+	value = nearest_double(copy, s->plain);
 	if (copy != few)
 		free(copy);
 	if (isinf(value)) {

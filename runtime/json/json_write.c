@@ -4,6 +4,7 @@
  * be known of what follows. The text grows by doubling; the writer owns it up to json_write_end().
  */
 #include <errno.h>
+#include <fenv.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -238,6 +239,17 @@ static void set_point(char text[NUMBER_TEXT])
 	memmove(point + 1, end, strlen(end) + 1);
 }
 
+/* Rounded to nearest: 17 digits are enough then, whatever the caller has set. */
+static void print_real(char text[NUMBER_TEXT], double real)
+{
+	fenv_t callers;
+
+	fegetenv(&callers);
+	fesetenv(FE_DFL_ENV);
+	snprintf(text, NUMBER_TEXT - 2, "%.17g", real);
+	fesetenv(&callers);
+}
+
 /* What looks like an integer gets a fraction, so that it is read as what it was. */
 void json_write_real(struct json_writer *w, const char *name, double real)
 {
@@ -247,7 +259,7 @@ void json_write_real(struct json_writer *w, const char *name, double real)
 		refuse_value(w, -EINVAL, "a real is not finite, which JSON has no number for");
 		return;
 	}
-	snprintf(text, sizeof(text) - 2, "%.17g", real);
+	print_real(text, real);
 	set_point(text);
 	if (!strpbrk(text, ".e"))
 		strcat(text, ".0");

@@ -58,7 +58,7 @@ void json_write_text(struct json_writer *w, const char *name, const char *text);
 void json_write_number(struct json_writer *w, const char *name, uint64_t number);
 void json_write_flag(struct json_writer *w, const char *name, bool flag);
 void json_write_null(struct json_writer *w, const char *name);
-/* 17 digits: whoever reads them has the same double. The locale does not matter. */
+/* 17 digits: whoever reads them has the same double, in any locale and rounding. */
 void json_write_real(struct json_writer *w, const char *name, double real);
 /* All that was read; NULL is a null. */
 void json_write_value(struct json_writer *w, const char *name, const struct json *value);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../engine/port.h"
 #include "error.h"
 #include "json_strict.h"
 
@@ -136,16 +137,28 @@ int json_flag(const struct json *o, const struct place *at, const char *key, boo
 	return 0;
 }
 
+/*
+ * A caller's unit may flush subnormals or round another way. What is volatile is computed between
+ * the two calls and not before or behind them.
+ */
 static bool is_float(const struct json *value, float *out)
 {
+	volatile float near;
+	volatile bool same;
+	struct port_fpu fpu;
+
 	if (json_says(value, "inf") || json_says(value, "-inf")) {
 		*out = *value->text == '-' ? -INFINITY : INFINITY;
 		return true;
 	}
 	if (!json_is(value, JSON_REAL) && !json_is(value, JSON_INTEGER))
 		return false;
-	*out = (float)json_double(value);
-	return isfinite(*out) && (double)*out == json_double(value);
+	port_fpu_begin(&fpu);
+	near = (float)json_double(value);
+	same = (double)near == json_double(value);
+	port_fpu_end(&fpu);
+	*out = near;
+	return same && isfinite(*out);
 }
 
 int json_real(const struct json *o, const struct place *at, const char *key, bool *there,
@@ -166,10 +179,16 @@ int json_real(const struct json *o, const struct place *at, const char *key, boo
 
 void json_write_float(struct json_writer *w, const char *name, float value)
 {
+	struct port_fpu fpu;
+	volatile double wide;
+
+	port_fpu_begin(&fpu);
+	wide = (double)value;
+	port_fpu_end(&fpu);
 	if (isinf(value))
 		json_write_text(w, name, value < 0 ? "-inf" : "inf");
 	else
-		json_write_real(w, name, (double)value);
+		json_write_real(w, name, wide);
 }
 
 int json_finish(struct json_writer *w, const char *what, char **text, size_t *length)

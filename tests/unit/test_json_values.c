@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a read document holds: numbers to the last bit in any locale, members by name and in order,
- * many of them in time that does not grow with their square.
+ * What a read document holds: numbers to the last bit in any locale and rounding, members by name
+ * and in order, many of them in time that does not grow with their square.
  */
+#include <fenv.h>
 #include <locale.h>
 #include <math.h>
 #include <time.h>
 
+#include "../../runtime/src/json_strict.h"
 #include "checkpoint_help.h"
+#include "fp_mode.h"
 #include "json_help.h"
 #include "suite.h"
 
@@ -87,6 +90,52 @@ START_TEST(reals_are_the_nearest)
 		      reals[_i].text, read, reals[_i].value);
 	ck_assert_int_eq(json_int64(value), 0);
 	json_free(value);
+}
+END_TEST
+
+/* As a framework may have set its threads: both units, and what fesetround() knows of. */
+START_TEST(no_rounding_matters)
+{
+	const struct place at = {.file = "FILE"};
+	const struct json *o;
+	struct json_writer w;
+	float number = 0, least = 0x1p-149f;
+	uint32_t bits;
+	size_t length;
+	double read;
+	char *text;
+
+	for (int i = 0; i < COUNT(reals); i++) {
+		fp_mode_set(_i);
+		fesetround((const int[FP_MODES]){FE_TONEAREST, FE_TONEAREST, FE_UPWARD,
+						 FE_DOWNWARD, FE_TOWARDZERO}[_i]);
+		o = must_read(reals[i].text);
+		text = written(o, JSON_COMPACT);
+		fesetround(FE_TONEAREST);
+		fp_mode_set(FP_DEFAULT);
+		read = json_double(o);
+		ck_assert_msg(!memcmp(&read, &reals[i].value, sizeof(read)), "%s, %s: %a",
+			      fp_mode_names[_i], reals[i].text, read);
+		json_free(o);
+		o = must_read(text);
+		ck_assert(json_double(o) == read);
+		json_free(o);
+		free(text);
+	}
+	fp_mode_set(_i);
+	json_write_begin(&w, JSON_COMPACT);
+	json_write_object(&w, NULL);
+	json_write_float(&w, "least", least);
+	json_write_close(&w);
+	ck_assert_int_eq(json_finish(&w, "FILE", &text, &length), 0);
+	o = must_read(text);
+	ck_assert_int_eq(json_real(o, &at, "least", NULL, &number), 0);
+	memcpy(&bits, &number, sizeof(bits));
+	fp_mode_set(FP_DEFAULT);
+	ck_assert_str_eq(text, "{\"least\":1.4012984643248171e-45}");
+	ck_assert_uint_eq(bits, 1);
+	json_free(o);
+	free(text);
 }
 END_TEST
 
@@ -270,6 +319,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, integers_are_exact, 0, COUNT(integers));
 	tcase_add_loop_test(tcase, reals_are_the_nearest, 0, COUNT(reals));
+	tcase_add_loop_test(tcase, no_rounding_matters, 0, FP_MODES);
 	tcase_add_test(tcase, no_locale_matters);
 	tcase_add_test(tcase, values_are_found);
 	tcase_add_test(tcase, many_members_are_fast);
