@@ -44,7 +44,7 @@ struct embeng_batch {
 
 /*
  * What the session remembers of a feature's output, fixed by the model or the
- * first accepted batch (semantics.md 5.2: unknown dims are wildcards).
+ * first accepted batch (docs/spec/semantics.md 5.2: unknown dims are wildcards).
  */
 struct output {
 	size_t rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Output shapes before the first batch (semantics.md 5.2). */
+/* Output shapes before the first batch (docs/spec/semantics.md 5.2). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shapes of inputs and outputs, without the trailing dim (semantics.md 5.2). */
+/* Shapes of inputs and outputs, without the trailing dim (docs/spec/semantics.md 5.2). */
 #ifndef EMBENG_SHAPE_H
 #define EMBENG_SHAPE_H
 

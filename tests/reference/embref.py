@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plain f64 reference of an embedding engine: queues, steps, replicas, pipelining.
 
-It follows semantics.md and decisions.md and shares no code with the engine.  A
+It follows docs/spec/semantics.md and docs/spec/decisions.md and shares no code with the engine.  A
 call that must fail raises RefError and leaves the state as it was.
 """
 

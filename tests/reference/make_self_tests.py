@@ -4,7 +4,7 @@
 
     make_self_tests.py [--check]
 
-It follows decisions.md 16 with exact arithmetic and shares no code with the engine.
+It follows docs/spec/decisions.md 16 with exact arithmetic and shares no code with the engine.
 --check writes nothing: exit status 1 when the file is not what comes out here.
 """
 

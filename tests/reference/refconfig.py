@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A model as a TPUEmbeddingConfiguration (semantics.md 4), by the wire form of reftpu.py."""
+"""A model as a TPUEmbeddingConfiguration (docs/spec/semantics.md 4), in the wire form of reftpu."""
 
 import reftpu as t
 from refoptim import clip_limits

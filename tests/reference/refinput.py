@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Input forms of a feature to samples (semantics.md 1.5, 5.2, 5.8).
+"""Input forms of a feature to samples (docs/spec/semantics.md 1.5, 5.2, 5.8).
 
 A lookup is a list of Sample in the row-major order of the feature's shape; each
 has its (row, weight) pairs, row None for an id that reads zeros, and its scale.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Update rules of the optimizers (semantics.md 2.2, 2.6) in plain f64.
+"""Update rules of the optimizers (docs/spec/semantics.md 2.2, 2.6) in plain f64.
 
 A kind is a class with DEFAULTS, SLOTS (name -> hyperparameter or number that the
 slot starts with), IDLE (a gradient of 0 changes nothing), check() of the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models of the reference: tables, features, and what is refused (semantics.md 1)."""
+"""Models of the reference: tables, features, and what is refused (docs/spec/semantics.md 1)."""
 
 import math
 
@@ -37,7 +37,7 @@ class Matrix:
 
 
 class Quantization:
-    """Levels that lookups on a device read instead of a row's values (semantics.md 1.3)."""
+    """Levels that device lookups read instead of a row's values (docs/spec/semantics.md 1.3)."""
 
     def __init__(self, spec, where):
         self.buckets = spec["num_buckets"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers of tables: common keys and the gradient pipeline (semantics.md 2.1, 2.5)."""
+"""Optimizers of tables: common keys and the gradient pipeline (docs/spec/semantics.md 2.1, 2.5)."""
 
 import math
 

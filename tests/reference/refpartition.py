@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Partitioned CSR of one device (semantics.md 7.3 to 7.5, decisions.md 13), item by item.
+"""Partitioned CSR of one device, item by item.
 
-Written from the text: ids are entries of a dictionary by place, and buffers are lists.
+The rules are docs/spec/semantics.md 7.3 to 7.5 and docs/spec/decisions.md 13. Written from the
+text: ids are entries of a dictionary by place, and buffers are lists.
 """
 
 from refhighway import column_hash

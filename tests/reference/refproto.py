@@ -2,7 +2,7 @@
 """Optimizers of the protocol buffer and of the second library alone, in plain f64.
 
 As in refkinds.py. DIM, where there is one, is the only dim that the kind takes.
-Where semantics.md 2.3 has no verified formula it is that of the cited paper.
+Where docs/spec/semantics.md 2.3 has no verified formula it is that of the cited paper.
 """
 
 import math
@@ -146,7 +146,7 @@ class Assign:
 
 
 class LaProp:
-    """Ziyin et al. 2020, in the form of semantics.md 2.6; its step counts from 0."""
+    """Ziyin et al. 2020, in the form of docs/spec/semantics.md 2.6; its step counts from 0."""
     DEFAULTS = {"learning_rate": 0.001, "b1": 0.9, "b2": 0.95, "eps": 1e-30}
     SLOTS = {"mu": 0.0, "nu": 0.0}
     IDLE = False
@@ -258,7 +258,7 @@ class FrequencyEstimator:
 
 
 class FrequencyAwareAdagrad:
-    """semantics.md 2.6, with the decay and the least accumulator of 2.3."""
+    """docs/spec/semantics.md 2.6, with the decay and the least accumulator of 2.3."""
     DEFAULTS = {"learning_rate": 0.01, "l1_regularization_strength": 0.0,
                 "l2_regularization_strength": 0.0, "max_lr_multiplier": 1e6,
                 "probability_exponent": 0.5, "accumulator_decay": 1.0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The lookup on the CPU (semantics.md 10), over the tables of a reference engine.
+"""The lookup on the CPU (docs/spec/semantics.md 10), over the tables of a reference engine.
 
 It shares the parsing of inputs with the engine's lookup and nothing else: which ids
 are left out, what becomes a sequence and which shape comes out differ on purpose.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Table stacking and device layout (semantics.md 7.2 and 7.6), from the text.
+"""Table stacking and device layout (docs/spec/semantics.md 7.2 and 7.6), from the text.
 
 Tables are dealt to lists; layouts come out of what the lists hold.
 """

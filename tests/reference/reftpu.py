@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The wire form of protobufs, and of the messages that configure TPU embeddings, by the field
-numbers of semantics.md 4. Knows nothing of protobuf-c or of libembeng."""
+numbers of docs/spec/semantics.md 4. Knows nothing of protobuf-c or of libembeng."""
 import struct
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Vectors of simulated quantization (semantics.md 1.3): levels are read, never stored."""
+"""Vectors of simulated quantization (docs/spec/semantics.md 1.3): levels are read, never stored."""
 
 from vecbuild import Vector, adagrad, dense, feature, numbers, ragged, sgd, sparse, table
 from vecs_model import of_table

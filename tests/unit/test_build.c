@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Output shapes fixed before the first batch (semantics.md 5.2), and what enqueues then refuse. */
+/*
+ * Output shapes that are fixed before the first batch (docs/spec/semantics.md 5.2), and the batches
+ * that are refused from then on.
+ */
 #include "test_model.h"
 
 #define SHAPE(...)                                                                     \
