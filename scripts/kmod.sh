@@ -26,6 +26,10 @@ headers()
 		return 1
 	}
 	release=$(make -s --no-print-directory -C "$KDIR" kernelrelease)
+	tried=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$package/dkms.conf")
+	echo "$release" | grep -qE "$tried" ||
+		echo "kmod.sh: Linux $release is none of those that the modules were tried on," \
+			"which embeng(4) lists; going on" >&2
 }
 
 # make goes to another folder.

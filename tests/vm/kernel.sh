@@ -6,7 +6,7 @@
 #	newest		the newest version that they carry
 #	7.3.4+deb13-rt-amd64	a release, as a package is named
 #	debug		the instrumented kernel, see kernel_debug.sh
-#	/PATH		the folder of a kernel that was built there
+#	/PATH		a folder in which a kernel was built, or Debian's packages of one unpacked
 # Debian's packages are unpacked into a cache, nothing is installed. Sourced, with the tree in $top.
 # A function whose body is in parentheses changes no variable of its caller. kernel_named sets
 #	kernel_release	as uname -r says it
@@ -250,19 +250,27 @@ kernel_of_version()
 	kernel_once "$kernel_modules" kernel_fetch_release
 }
 
-# A kernel that somebody built, with its modules.
+# kernel_of_path FOLDER: in which a kernel was built, or Debian's packages of one were unpacked
 kernel_of_path()
 {
 	kernel_headers=$(cd "$1" && pwd -P) || return 1
+	kernel_cmdline=
+	if [ -d "$kernel_headers/usr/src" ]; then
+		kernel_modules=$kernel_headers
+		kernel_release=$(basename "$kernel_modules"/boot/vmlinuz-* | sed 's/^vmlinuz-//')
+		kernel_image=$kernel_modules/boot/vmlinuz-$kernel_release
+		kernel_headers=$kernel_modules/usr/src/linux-headers-$kernel_release
+		return
+	fi
 	kernel_image=$kernel_headers/arch/x86/boot/bzImage
 	if [ ! -f "$kernel_image" ] || [ ! -f "$kernel_headers/Module.symvers" ]; then
-		echo "$1 is no folder in which a kernel was built: it lacks arch/x86/boot/bzImage or Module.symvers" >&2
+		echo "$1 is no folder in which a kernel was built:" \
+			"it lacks arch/x86/boot/bzImage or Module.symvers" >&2
 		return 1
 	fi
 	kernel_release=$(cat "$kernel_headers/include/config/kernel.release")
 	key=$(cat "$kernel_headers/Module.symvers" "$kernel_headers/.config" | sha256sum | cut -c1-12)
 	kernel_modules=$kernel_cache/modules-$key
-	kernel_cmdline=
 	kernel_once "$kernel_modules" kernel_install_modules
 }
 
