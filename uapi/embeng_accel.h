@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * embeng: what a program and the kernel driver say to each other, on /dev/accel/accelN.
+ * embeng: the interface between a program and the kernel driver, on /dev/accel/accelN.
  *
- * Unstable until its first release. What goes over the rings, once a queue is there, is in
- * embeng_engine.h and is none of the kernel's business.
- * One file, though long: it is one ioctl interface with one version history.
+ * The interface is unstable until its first release. The commands that go over a queue once
+ * it exists are described in embeng_engine.h; the kernel does not interpret them.
+ * The file is long because it is one ioctl interface with one version history.
  *
  * DOC: Extension rules
  *
- * - Fixed-width integers, naturally aligned, 64-bit members on 8 bytes, explicit padding.
- * - Pads, reserved fields and fields that are out alone must be zero on entry: -EINVAL. Who
- *   gives the same structure twice clears them in between, after ETIME, too.
- * - Fields are only appended; a kernel that does not know a tail wants it zero, a program
- *   that does not know one gets it zeroed. Zero means what was before the field was there.
- * - Arrays of structures carry their stride, queries their size. No unions.
- * - Ioctl numbers, query and flag values are never reordered or used again.
- * - Each visible change adds a line to the version history and to DRIVER_MINOR.
+ * - Integers have a fixed width and natural alignment: 64-bit members stand on multiples of
+ *   8 bytes, and padding is explicit.
+ * - Pads, reserved fields and fields that are only written by the kernel ("out") must be
+ *   zero on entry; the call fails with EINVAL otherwise. A program that passes one structure
+ *   twice clears these fields in between, also after ETIME.
+ * - Fields are only appended. A kernel that does not know a structure's tail requires it to
+ *   be zero; a program that does not know a tail gets it zeroed. Zero in an appended field
+ *   means the behaviour from before the field existed.
+ * - Arrays of structures carry their stride, and queries carry their size. There are no
+ *   unions.
+ * - Numbers of ioctls, queries and flags are never reordered and never used again.
+ * - Each visible change adds a line to the version history and increments DRIVER_MINOR.
  *
  * DOC: Errno contract
  *
@@ -24,76 +28,90 @@
  *	EOPNOTSUPP	a known field asks for something that this device or kernel lacks
  *	EINVAL		a field's value is wrong, or a pad is not zero
  *	EFAULT		a pointer cannot be read or written
- *	ENOENT		no such handle, region or queue of this file
- *	EOVERFLOW	arithmetic on sizes or offsets
+ *	ENOENT		this file has no such handle, region, queue or context
+ *	EOVERFLOW	arithmetic on sizes or offsets overflowed
  *	ENOSPC		a table is full, or the query's buffer is too small
- *	EBUSY		in use; or, of a context, made already
- *	EAGAIN		a fence's predecessor was not submitted yet, or a DRAIN would pass by
- *			commands that wait for a fence
- *	EACCES		not with this file's rights
- *	EDQUOT		the context's memory limit
- *	ENOMEM		no memory, or beyond RLIMIT_MEMLOCK
+ *	EBUSY		the object is in use, or the file has a context already
+ *	EAGAIN		something that an out-fence depends on was not submitted yet, or a DRAIN
+ *			would overtake commands that wait for a fence
+ *	EACCES		the rights of this file or process do not allow it
+ *	EDQUOT		the context's memory limit would be exceeded
+ *	ENOMEM		there is no memory, or RLIMIT_MEMLOCK would be exceeded
  *	ETIME		the deadline passed
  *	EBADMSG		the frame of a model blob is broken
- *	EINTR		a signal; give the call again, deadlines are absolute
- *	ECANCELED	aborted by a reset
+ *	EINTR		a signal arrived; repeat the call, since deadlines are absolute
+ *	ECANCELED	the work was aborted by a reset
  *	ESHUTDOWN	the context was lost in a reset: close the file
  *	EIO		the device refused what the driver asked of it
  *	ENODEV		the device is gone, or its bus is stopped
- * Outputs are untouched on failure, but where a field says otherwise.
+ *
+ * A call that fails leaves its outputs untouched, except where a field says otherwise.
  *
  * DOC: Version history
  *
- *	0.1	everything here
+ *	0.1	the first version: all that this file has
  *
- * DOC: Who may do what
+ * DOC: Access rights
  *
- * A context belongs to an open file description: whoever has the descriptor, by fork() or
- * SCM_RIGHTS, may map its buffers, make queues and submit. Handles, region keys and queue
- * numbers of other files are ENOENT, existing or not. Mappings are not inherited by fork.
- * What comes before CONTEXT_CREATE and needs a context is ENOENT too.
+ * A context belongs to an open file description. Every process that has the descriptor, by
+ * fork() or by SCM_RIGHTS, may map the context's buffers, make queues and submit. Handles,
+ * region keys and queue numbers of other files give ENOENT, whether they exist or not. A
+ * child does not inherit mappings across fork(). A call that needs a context also gives
+ * ENOENT before CONTEXT_CREATE.
  *
  * DOC: Mappings
  *
- * mmap() offsets are returned by the ioctls and mean something on this file alone. Rings,
- * doorbells, registers and buffers take MAP_SHARED only (EINVAL); a ring that is not the
- * program's to write refuses PROT_WRITE (EACCES). After the device is gone nothing raises
- * SIGBUS: buffers and rings stay as they were, with embeng_ring_header.dead 1, doorbells and
- * registers become scratch pages of the file, as does all of a queue that was destroyed. What
- * one kind of mapping writes there the others do not see.
+ * The ioctls return the offsets for mmap(), and each offset is valid on its own file only.
+ * Rings, doorbells, registers and buffers can be mapped with MAP_SHARED only (EINVAL
+ * otherwise). The ring of a validated queue refuses PROT_WRITE (EACCES).
+ *
+ * No mapping raises SIGBUS after the device is gone. Buffers and rings keep their contents,
+ * and embeng_ring_header.dead becomes 1. Doorbells and registers are replaced by scratch
+ * pages of the file. The ring and the doorbell of a queue that was destroyed are replaced in
+ * the same way. Each kind of mapping has its own scratch pages: bytes written through one kind
+ * are not visible through another.
  *
  * DOC: Recovery
  *
- * The driver looks at the device and at its queues (module parameter hang_ms) and goes by
- * their progress: what waits for its program, its turn or time is left alone, however long
- * it takes. What stands still is brought back by the lowest rung that does:
+ * The driver looks at the device and its queues at intervals (module parameter hang_ms) and
+ * judges them by their progress. A queue that waits for its program, for its turn or for
+ * time to pass is left alone, however long that takes. A queue or a device that makes no
+ * progress is brought back by the lowest rung of this ladder that helps:
  *
- *	command		the device failed it: a status of class DEVICE, all else goes on
- *	queue		one queue is ended and goes on behind what it held: the command at fault
- *			completes with HUNG, those not complete with ABORTED. What finds no room
- *			in its completion ring was not begun, and is taken up again
- *	engine		the device is reset and boots: tables are gone, contexts LOST
- *	function	the same, by FLR, where it did not answer
- *	wedged		where it does not come back: ENODEV, until the driver is bound anew
+ *	command		The device failed the command, which completes with a status of class
+ *			DEVICE. Everything else goes on.
+ *	queue		The queue is ended and continues behind the commands it held. The
+ *			command at fault completes with HUNG, the other incomplete ones with
+ *			ABORTED. Commands that have no room left in the completion ring were
+ *			not begun; the device fetches them again.
+ *	engine		The device is reset and boots. All tables are gone, all contexts LOST.
+ *	function	The same reset by PCI function-level reset, for a device that did not
+ *			answer.
+ *	wedged		The device did not come back. All calls give ENODEV until the driver
+ *			is bound anew.
  *
- * A lost context's calls are ESHUTDOWN, but for UNBIND and QUEUE_DESTROY, which have nothing
- * left to do. Its rings say of each command what became of it, as
- * far as they have room, before embeng_ring_header.dead is 1. A doorbell goes with a device
- * that is pulled out: what a mapped queue was rung for since the driver looked at it last (in
- * poll(), in WAIT, and five times in hang_ms), and the device had not taken, was not done and
- * has no completion. Each rung but the first is an
- * event (poll() and WAIT), a KOBJ_CHANGE uevent of the node with EMBENG_RESET (resets that
- * lost contexts so far), EMBENG_RUNG and EMBENG_CAUSE in words, and a record
- * (&struct embeng_accel_health). A hang also leaves a devcoredump. A device whose registers
- * read all ones is gone, and so is one whose bus did not recover for six times hang_ms: ENODEV
- * and POLLHUP, no reset.
+ * Calls on a lost context give ESHUTDOWN, except UNBIND and QUEUE_DESTROY, which succeed
+ * because nothing is left for them to do. The context's rings say what became of each
+ * command, as far as they have room, before embeng_ring_header.dead becomes 1. One case
+ * leaves a gap: the doorbells of a device that is pulled out are lost with it. The driver
+ * reads the doorbell of a mapped queue in poll(), in WAIT and five times in each hang_ms.
+ * Commands that a program rang for after the last of these reads, and that the device had
+ * not fetched, were not executed and get no completion.
+ *
+ * The driver reports each rung except the first in four ways: as an event (poll() and WAIT),
+ * as a KOBJ_CHANGE uevent of the node with EMBENG_RESET (the number of resets so far that
+ * lost contexts), EMBENG_RUNG and EMBENG_CAUSE (words), and as a record in
+ * &struct embeng_accel_health. A hang also leaves a devcoredump. A device whose registers
+ * read all ones, or whose bus has not recovered for six times hang_ms, counts as gone: the
+ * driver makes no reset, calls give ENODEV and poll() gives POLLHUP.
  *
  * DOC: Polling
  *
- * poll() on the file: POLLIN while an event of this context was not taken by WAIT: an armed
- * queue interrupted, a queue stopped. POLLERR once the context is lost, POLLHUP once the
- * device is gone. poll() arms validated queues, a mapped one is armed by its program alone. An
- * interrupt that is lost costs who sleeps, here or in WAIT, a second.
+ * poll() on the file returns POLLIN while the context has an event that WAIT has not taken.
+ * Events are interrupts of armed queues, and queues that stopped. poll() returns POLLERR
+ * once the context is lost and POLLHUP once the device is gone. poll() arms validated
+ * queues itself; a mapped queue is armed only by its program. A lost interrupt delays a
+ * sleeper in poll() or WAIT by at most one second.
  */
 #ifndef _EMBENG_ACCEL_H_
 #define _EMBENG_ACCEL_H_
@@ -116,44 +134,49 @@ extern "C" {
 /*
  * DOC: Fences
  *
- * A validated submit takes fences and gives one, by points of syncobjs; a mapped queue has
- * completions only. EMBENG_ACCEL_CAN_SYNCOBJ says that there are any.
+ * A validated submit may wait for fences and may give one. Both are named as points of
+ * syncobjs. A mapped queue has completions only. The driver supports fences if
+ * EMBENG_ACCEL_CAN_SYNCOBJ is set.
  *
- * In: the commands are in the queue at once (@index, ENOSPC), and the device is told of them
- * when all @in_syncs signalled. Their queue keeps its order: what is submitted behind them
- * waits, too. A submit whose in-fence failed is not run: its commands complete with
- * EMBENG_STATUS_ABORTED, and its out-fence says what the in-fence said. While anything waits
- * like this, WAIT does not call a queue BLOCKED, and a DRAIN on another queue, which the
- * engine would run ahead of it, is EAGAIN. Whether UPDATE(n) finds LOOKUP(n) done is the
- * program's to see to: it waits for what the LOOKUP's out-fence signals, or for its
- * completion.
+ * In-fences: the commands enter the queue at once (they have an @index and count for
+ * ENOSPC), but the device is told of them only when all @in_syncs have signalled. The queue
+ * keeps its order, so commands submitted behind them wait as well. If an in-fence fails, the
+ * commands do not run: they complete with EMBENG_STATUS_ABORTED, and the out-fence carries
+ * the in-fence's error. While any command of the context waits for a fence, WAIT does not
+ * report a queue as BLOCKED. A DRAIN on another queue is then EAGAIN, because the engine
+ * would run it ahead of the waiting commands. The driver does not check that LOOKUP(n) is
+ * done before UPDATE(n): the program waits for the LOOKUP's out-fence or for its completion.
  *
- * Out: signals when all commands of the submit, and of those before it in the queue, have
- * completed. Its error is that of the first command that failed, as the status' errno in
- * EMBENG_STATUS_TABLE; ECANCELED when the queue was reset, destroyed or its file closed,
- * ESHUTDOWN when the context was lost, ENODEV when the device is gone. A point of a timeline
- * shows no error: who wants to see one exports a binary syncobj as sync_file.
+ * Out-fences: an out-fence signals when all commands of the submit, and of all submits
+ * before it in the queue, have completed. Its error is that of the submit's first failed
+ * command, translated by the errno in EMBENG_STATUS_TABLE. The error is ECANCELED when the
+ * queue was reset or destroyed or its file was closed, ESHUTDOWN when the context was lost,
+ * and ENODEV when the device is gone. A point of a timeline shows no error; a program that
+ * wants the error uses a binary syncobj and exports it as a sync_file.
  *
- * No fence depends on what a program may choose not to do. So a submit has one only when all
- * that it and its queue wait for was submitted to validated queues (held by fences or not):
+ * No fence may depend on something that a program may choose not to do. A submit can
+ * therefore have an out-fence only when everything that it and its queue wait for has been
+ * submitted to validated queues, whether or not it is still held back by fences itself:
  *
- *	LOOKUP of step n	all replicas' UPDATE(n - 1); with pipelining UPDATE(n - 2) and
- *				LOOKUP(n - 1)
- *	UPDATE(n)		all replicas' UPDATE(n); EOPNOTSUPP with pipelining
- *	after n			all replicas' UPDATE(n); with pipelining LOOKUP(n + 1), too,
+ *	LOOKUP of step n	UPDATE(n - 1) of all replicas; with pipelining UPDATE(n - 2)
+ *				and LOOKUP(n - 1) of all replicas
+ *	UPDATE(n)		UPDATE(n) of all replicas; with pipelining EOPNOTSUPP
+ *	after n			UPDATE(n) of all replicas; with pipelining also LOOKUP(n + 1),
  *				unless the step is known to be applied, as after a DRAIN
- *	DRAIN			with pipelining, the LOOKUP that some replica began, of all
+ *	DRAIN			with pipelining: if one replica began the next LOOKUP, that
+ *				LOOKUP of all replicas
  *	FENCE			the commands that its points name, and what they wait for
  *
- * Else EAGAIN. EOPNOTSUPP when one of them goes by a mapped queue, when the points of a FENCE
- * stand in memory that the driver did not make, and when the driver did not load the model
- * (DRM_IOCTL_EMBENG_MODEL_LOAD), for commands with a step. A submit without an out-fence has
+ * A submit whose out-fence does not meet this is refused with EAGAIN. It is refused with
+ * EOPNOTSUPP when one of these commands goes by a mapped queue; when the points of a FENCE
+ * stand in memory that the driver did not allocate; and, for commands with a step, when the
+ * model was not loaded by DRM_IOCTL_EMBENG_MODEL_LOAD. A submit without an out-fence has
  * none of these limits.
  *
- * What was submitted may still be refused by the engine, or aborted. When that leaves a fence
- * with a wait that only its program could end, the driver resets the fence's queue at once:
- * its commands complete with EMBENG_STATUS_ABORTED, its fences with ECANCELED, also when the
- * program gives the missing command just then.
+ * The engine may still refuse or abort a submitted command. If a fence then waits for
+ * something that only its program could do, the driver resets the fence's queue at once: the
+ * queue's commands complete with EMBENG_STATUS_ABORTED and its fences with ECANCELED, even
+ * if the program submits the missing command at that moment.
  */
 
 /* -- queries ------------------------------------------------------------- */
@@ -163,19 +186,20 @@ enum embeng_accel_query_what {
 	EMBENG_ACCEL_QUERY_CAPS = 1,	/* struct embeng_caps, as the device's registers say */
 	EMBENG_ACCEL_QUERY_CONTEXT = 2, /* struct embeng_accel_context_state, of this file */
 	EMBENG_ACCEL_QUERY_RESETS = 3,	/* struct embeng_accel_resets, of the device */
-	/* __u64 per register from COUNT_COMMANDS on, in order, over all boots since the bind */
+	/* a __u64 for each register from COUNT_COMMANDS on, over all boots since the bind */
 	EMBENG_ACCEL_QUERY_COUNTERS = 4,
 	EMBENG_ACCEL_QUERY_HEALTH = 5,	/* struct embeng_accel_health, of this file */
 };
 
 /**
- * struct embeng_accel_query - sized query
+ * struct embeng_accel_query - ask for a structure about the device or the context
  * @what: in: enum embeng_accel_query_what
- * @size: in: bytes behind @data; out: bytes there are. ENOSPC, with @size, when too small
- * @data: in: pointer, or 0 to learn the size alone
+ * @size: in: size of the buffer at @data in bytes; out: size of the answer in bytes. If the
+ *	buffer is too small, the call fails with ENOSPC and @size is written all the same
+ * @data: in: pointer to the buffer, or 0 to ask for the size only
  *
- * Who has the node may ask. CONTEXT and HEALTH speak of this file alone, the others of the
- * device: what all contexts did to it together, never which.
+ * Every process that can open the node may ask. CONTEXT and HEALTH describe this file only.
+ * The others describe the device: they sum up all contexts and name none of them.
  */
 struct embeng_accel_query {
 	__u32 what;
@@ -183,7 +207,7 @@ struct embeng_accel_query {
 	__u64 data;
 };
 
-#define EMBENG_ACCEL_CAN_MAP_QUEUES (1u << 0) /* mapped submission is not forbidden */
+#define EMBENG_ACCEL_CAN_MAP_QUEUES (1u << 0) /* mapped submission is allowed */
 #define EMBENG_ACCEL_CAN_USERPTR (1u << 1)
 #define EMBENG_ACCEL_CAN_SYNCOBJ (1u << 2)
 
@@ -192,16 +216,17 @@ struct embeng_accel_query {
  * @flags: out: EMBENG_ACCEL_CAN_*
  * @boot_state: out: enum embeng_boot_state
  * @boot_error: out: enum embeng_boot_error
- * @doorbell_stride: out: bytes
- * @boot_error_offset: out: byte of the image at fault
+ * @doorbell_stride: out: bytes from one queue's doorbell to the next in BAR 2
+ * @boot_error_offset: out: offset in the firmware image of the byte at fault
  * @firmware_version: out: major << 48 | minor << 32 | patch << 16 | build
- * @pci_domain: out: PCI address
- * @pci_bus: out: PCI address
- * @pci_device: out: PCI address
- * @pci_function: out: PCI address
- * @registers: out: mmap offset of the read-only register page; 0: not allowed to this file
- *	(needs CAP_SYS_RAWIO)
- * @boot_error_index: out: self-test that failed, from 0, with EMBENG_BOOT_ERROR_SELF_TEST
+ * @pci_domain: out: domain of the PCI address
+ * @pci_bus: out: bus of the PCI address
+ * @pci_device: out: device of the PCI address
+ * @pci_function: out: function of the PCI address
+ * @registers: out: mmap() offset of the read-only register page, or 0 if this file may not
+ *	map it (that needs CAP_SYS_RAWIO)
+ * @boot_error_index: out: index of the self-test that failed, from 0; valid if @boot_error
+ *	is EMBENG_BOOT_ERROR_SELF_TEST
  * @reserved: out: 0
  */
 struct embeng_accel_device {
@@ -223,19 +248,19 @@ struct embeng_accel_device {
 enum embeng_accel_context_status {
 	EMBENG_ACCEL_CONTEXT_NONE = 0, /* not made yet */
 	EMBENG_ACCEL_CONTEXT_ALIVE = 1,
-	EMBENG_ACCEL_CONTEXT_LOST = 2, /* in a reset: tables are gone */
+	EMBENG_ACCEL_CONTEXT_LOST = 2, /* lost in a reset: its tables are gone */
 };
 
 /**
- * struct embeng_accel_context_state - what this file's context holds
+ * struct embeng_accel_context_state - the state of this file's context
  * @status: out: enum embeng_accel_context_status
- * @regions: out: bound
- * @queues: out: made
+ * @regions: out: number of regions that are bound
+ * @queues: out: number of queues
  * @reserved: out: 0
- * @memory: out: bytes charged to the context: buffers, pinned pages, rings
- * @memory_limit: out: most bytes
- * @events: out: as &embeng_accel_wait.events
- * @reset_sequence: out: &embeng_accel_resets.sequence when it was lost
+ * @memory: out: bytes charged to the context for buffers, pinned pages and rings
+ * @memory_limit: out: most bytes that may be charged to it
+ * @events: out: event count of the context, as in &embeng_accel_wait.events
+ * @reset_sequence: out: value of &embeng_accel_resets.sequence when the context was lost
  */
 struct embeng_accel_context_state {
 	__u32 status;
@@ -249,14 +274,18 @@ struct embeng_accel_context_state {
 };
 
 /**
- * struct embeng_accel_resets - how often each rung of the ladder was taken
+ * struct embeng_accel_resets - how often each rung of the recovery ladder was taken
  * @sequence: out: resets that lost contexts
- * @commands: out: that the device failed: statuses of class DEVICE but ABORTED
- * @queues: out: reset
- * @engines: out: warm resets
+ * @commands: out: commands that the device failed: their status was of class DEVICE, but
+ *	not ABORTED
+ * @queues: out: resets of a queue
+ * @engines: out: warm resets of the engine
  * @functions: out: function-level resets
- * @wedged: out: 1: given up, everything is ENODEV until the driver binds anew
+ * @wedged: out: 1 if the device was given up: every call gives ENODEV until the driver is
+ *	bound anew
  * @reserved: out: 0
+ *
+ * All counts start at the bind of the driver.
  */
 struct embeng_accel_resets {
 	__u64 sequence;
@@ -271,13 +300,15 @@ struct embeng_accel_resets {
 enum embeng_accel_rung {
 	EMBENG_ACCEL_RESET_NONE = 0,
 	EMBENG_ACCEL_RESET_QUEUE = 1,	 /* one queue of this file */
-	EMBENG_ACCEL_RESET_ENGINE = 2,	 /* CAP_SYS_ADMIN: every context is lost */
-	EMBENG_ACCEL_RESET_FUNCTION = 3, /* CAP_SYS_ADMIN: the same, by FLR */
-	EMBENG_ACCEL_RESET_WEDGED = 4,	 /* not to be asked for */
+	EMBENG_ACCEL_RESET_ENGINE = 2,	 /* needs CAP_SYS_ADMIN; every context is lost */
+	EMBENG_ACCEL_RESET_FUNCTION = 3, /* as ENGINE, but by function-level reset */
+	EMBENG_ACCEL_RESET_WEDGED = 4,	 /* reported only: DRM_IOCTL_EMBENG_RESET refuses it */
 };
 
 /**
- * EMBENG_ACCEL_CAUSE_TABLE - X(name, value, word of the uevent, sentence)
+ * EMBENG_ACCEL_CAUSE_TABLE - every reason for taking a rung
+ *
+ * X(name, value, word in the uevent, sentence).
  */
 #define EMBENG_ACCEL_CAUSE_TABLE(X)                                                        \
 	X(NONE, 0, "none", "nothing went wrong")                                           \
@@ -302,17 +333,20 @@ enum embeng_accel_cause {
 
 /**
  * struct embeng_accel_health - the last rung that was taken for this context
- * @count: out: rungs so far: resets of queues, and the one that lost it; 0: all else is 0
+ * @count: out: rungs taken so far: resets of its queues, and the reset that lost it. All
+ *	other fields are 0 while this is 0
  * @cause: out: enum embeng_accel_cause
  * @rung: out: enum embeng_accel_rung
- * @queue: out: of the command at fault; 0: it was none of this context's
- * @index: out: of the command, free-running
- * @opcode: out: enum embeng_opcode of the command
+ * @queue: out: number of the queue of the command at fault; 0 if the fault was not caused by
+ *	a command of this context
+ * @index: out: free-running index of the command at fault
+ * @opcode: out: enum embeng_opcode of the command at fault
  * @reserved: out: 0
- * @cookie: out: of the command
- * @step: out: of the command, or its after
+ * @cookie: out: cookie of the command at fault
+ * @step: out: &embeng_cmd.step of the command at fault or, where that is 0,
+ *	&embeng_cmd.after
  * @still_ns: out: nanoseconds without progress when the rung was taken
- * @time_ns: out: nanoseconds, CLOCK_MONOTONIC, when it was
+ * @time_ns: out: time at which the rung was taken, in nanoseconds of CLOCK_MONOTONIC
  */
 struct embeng_accel_health {
 	__u64 count;
@@ -331,15 +365,16 @@ struct embeng_accel_health {
 /* -- buffer objects ------------------------------------------------------ */
 
 /**
- * struct embeng_accel_bo_create - zeroed, shareable memory that the device can reach
- * @size: in: bytes, from 1; rounded up to pages
+ * struct embeng_accel_bo_create - make a buffer: zeroed, shareable memory for the device
+ * @size: in: bytes, from 1; the kernel rounds up to whole pages
  * @flags: in: 0
  * @handle: out: GEM handle of this file
- * @offset: out: for mmap()
+ * @offset: out: offset for mmap()
  *
- * Freed by DRM_IOCTL_GEM_CLOSE once unbound and unmapped. DRM_IOCTL_PRIME_* shares it.
- * The device sees it as it is: no call is needed between writing and submitting.
- * Charged to the context's limit when it is bound.
+ * DRM_IOCTL_GEM_CLOSE closes the handle; the memory is freed once it is neither bound nor
+ * mapped. DRM_IOCTL_PRIME_* shares the buffer with other drivers. The memory is coherent:
+ * no call is needed between writing to it and submitting. A buffer is charged to the
+ * context's memory limit when it is bound.
  */
 struct embeng_accel_bo_create {
 	__u64 size;
@@ -349,11 +384,11 @@ struct embeng_accel_bo_create {
 };
 
 /**
- * struct embeng_accel_bo_info - about a handle, also an imported one
+ * struct embeng_accel_bo_info - describe a buffer, also an imported one
  * @handle: in: GEM handle of this file
  * @reserved: in: 0
  * @size: out: bytes
- * @offset: out: for mmap(); 0 when it cannot be mapped here (userptr)
+ * @offset: out: offset for mmap(), or 0 if the buffer cannot be mapped here (userptr)
  */
 struct embeng_accel_bo_info {
 	__u32 handle;
@@ -362,18 +397,20 @@ struct embeng_accel_bo_info {
 	__u64 offset;
 };
 
-#define EMBENG_ACCEL_USERPTR_READ_ONLY (1u << 0) /* the device will only read */
+#define EMBENG_ACCEL_USERPTR_READ_ONLY (1u << 0) /* the device only reads this memory */
 
 /**
- * struct embeng_accel_userptr - a handle for memory that the program has already
- * @address: in: page-aligned
+ * struct embeng_accel_userptr - make a buffer of memory that the program already has
+ * @address: in: start of the memory, page-aligned
  * @size: in: bytes, a multiple of the page size
  * @flags: in: EMBENG_ACCEL_USERPTR_*
  * @handle: out: GEM handle of this file
  *
- * Pages are pinned long-term and charged to RLIMIT_MEMLOCK. Neither mapped here nor
- * exported. EOPNOTSUPP without EMBENG_ACCEL_CAN_USERPTR: the kernel would put copies between
- * this memory and the device (swiotlb), which nobody could keep equal. Imports are the same.
+ * The pages are pinned long-term and charged to RLIMIT_MEMLOCK. Such a buffer can be neither
+ * mapped through the node nor exported. The call gives EOPNOTSUPP if
+ * EMBENG_ACCEL_CAN_USERPTR is not set: then the kernel would put bounce buffers (swiotlb)
+ * between this memory and the device, and nothing would keep the two equal. Imported
+ * buffers have this limit, too.
  */
 struct embeng_accel_userptr {
 	__u64 address;
@@ -386,11 +423,12 @@ struct embeng_accel_userptr {
 
 /**
  * struct embeng_accel_context_create - make this file's context
- * @regions: in: entries of its region table, 0: 1024
+ * @regions: in: entries of the context's region table; 0 means 1024
  * @flags: in: 0
- * @memory_limit: in: bytes, 0: the driver's default
+ * @memory_limit: in: most bytes that may be charged to the context; 0 means the driver's
+ *	default (module parameter memory_limit_mib)
  *
- * EBUSY when there is one. It ends with the file.
+ * The call gives EBUSY if the file has a context already. The context ends with the file.
  */
 struct embeng_accel_context_create {
 	__u32 regions;
@@ -399,16 +437,16 @@ struct embeng_accel_context_create {
 };
 
 /**
- * struct embeng_accel_bind - let the device reach a buffer
+ * struct embeng_accel_bind - make a region: let the device reach a part of a buffer
  * @handle: in: GEM handle of this file
- * @rights: in: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE
- * @offset: in: bytes into the buffer, page-aligned
- * @length: in: bytes, from 1; 0: to the end
- * @index: out: &embeng_mem.index
- * @generation: out: &embeng_mem.generation
+ * @rights: in: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE, or both
+ * @offset: in: start of the part in the buffer, in bytes, page-aligned
+ * @length: in: bytes, from 1; 0 means up to the end of the buffer
+ * @index: out: first half of the region's key, for &embeng_mem.index
+ * @generation: out: second half of the region's key, for &embeng_mem.generation
  *
- * ENOSPC: no entry of the table is free, or the memory is in more than EMBENG_SEGMENTS_MAX
- * pieces as the device sees it.
+ * The call gives ENOSPC if no entry of the region table is free, or if the memory is in more
+ * than EMBENG_SEGMENTS_MAX pieces as seen from the device.
  */
 struct embeng_accel_bind {
 	__u32 handle;
@@ -420,11 +458,11 @@ struct embeng_accel_bind {
 };
 
 /**
- * struct embeng_accel_unbind - end a key
- * @index: in: as BIND gave it
- * @generation: in: as BIND gave it
+ * struct embeng_accel_unbind - end a region: its key is no longer valid
+ * @index: in: index that BIND returned
+ * @generation: in: generation that BIND returned
  *
- * Returns once the device touches the memory no more under this key.
+ * The call returns once the device no longer accesses the memory under this key.
  */
 struct embeng_accel_unbind {
 	__u32 index;
@@ -437,23 +475,28 @@ struct embeng_accel_unbind {
 
 /**
  * struct embeng_accel_queue_create - make a queue
- * @kind: in: enum embeng_queue_kind, not ADMIN
- * @flags: in: EMBENG_ACCEL_QUEUE_MAPPED, else validated. All of a context's INPUT and
- *	GRADIENT queues have the same (EINVAL)
- * @replica: in: of INPUT, INFERENCE and GRADIENT queues
- * @priority: in: 0 (low) to 3; above 1 needs CAP_SYS_NICE (EACCES)
- * @sq_entries: in: power of two up to EMBENG_SQ_ENTRIES_MAX
- * @cq_entries: in: power of two up to twice EMBENG_SQ_ENTRIES_MAX; at least twice @sq_entries on
- *	INPUT, at least 2 on INFERENCE
- * @coalesce_count: in: validated: completions per event that poll() and ANY_QUEUE wait
- *	for, up to @cq_entries, 0: each. 0 for MAPPED, whose program sets embeng_doorbell.arm
- * @coalesce_us: in: and at the latest so many microseconds after arming, 1 to 1000000;
- *	0 exactly when @coalesce_count is 0 or 1
- * @queue: out: number, also in &embeng_fence_point
+ * @kind: in: enum embeng_queue_kind, except ADMIN
+ * @flags: in: EMBENG_ACCEL_QUEUE_MAPPED makes a mapped queue, 0 a validated one. All INPUT
+ *	and GRADIENT queues of a context must agree in this (EINVAL)
+ * @replica: in: replica that the queue serves, for INPUT, INFERENCE and GRADIENT queues
+ * @priority: in: 0 (low) to 3 (high); above 1 needs CAP_SYS_NICE (EACCES)
+ * @sq_entries: in: entries of the submission ring, a power of two up to
+ *	EMBENG_SQ_ENTRIES_MAX
+ * @cq_entries: in: entries of the completion ring, a power of two up to twice
+ *	EMBENG_SQ_ENTRIES_MAX. It is at least twice @sq_entries for INPUT and at least 2 for
+ *	INFERENCE
+ * @coalesce_count: in: for validated queues: number of completions per event that poll() and
+ *	WAIT on ANY_QUEUE report, up to @cq_entries; 0 means an event for each completion. It
+ *	is 0 for mapped queues, whose program sets embeng_doorbell.arm itself
+ * @coalesce_us: in: longest delay of such an event after arming, in microseconds, 1 to
+ *	1000000. It is 0 if and only if @coalesce_count is 0 or 1
+ * @queue: out: number of the queue, also used in &embeng_fence_point
  * @reserved: in: 0
- * @layout: out: of the ring memory
- * @ring: out: mmap offset of @layout.size bytes; writable for MAPPED, else read-only
- * @doorbell: out: mmap offset of a page with &struct embeng_doorbell; 0 unless MAPPED
+ * @layout: out: layout of the ring memory
+ * @ring: out: mmap() offset of the ring memory, which has @layout.size bytes; it can be
+ *	mapped writable for mapped queues and read-only for validated ones
+ * @doorbell: out: mmap() offset of the page with &struct embeng_doorbell; 0 for validated
+ *	queues
  */
 struct embeng_accel_queue_create {
 	__u32 kind;
@@ -472,9 +515,12 @@ struct embeng_accel_queue_create {
 };
 
 /**
- * struct embeng_accel_queue_destroy - end a queue; what waits on it is ABORTED
- * @queue: in: number
+ * struct embeng_accel_queue_destroy - end a queue
+ * @queue: in: number of the queue
  * @reserved: in: 0
+ *
+ * Commands of the queue that are not complete end with ABORTED, and their fences signal with
+ * ECANCELED.
  */
 struct embeng_accel_queue_destroy {
 	__u32 queue;
@@ -483,9 +529,9 @@ struct embeng_accel_queue_destroy {
 
 /**
  * struct embeng_accel_sync - a point of a syncobj
- * @handle: in: syncobj of this file (ENOENT)
+ * @handle: in: handle of a syncobj of this file (ENOENT)
  * @reserved: in: 0
- * @point: in: timeline point, 0: a binary syncobj
+ * @point: in: point of a timeline syncobj; 0 for a binary syncobj
  */
 struct embeng_accel_sync {
 	__u32 handle;
@@ -497,24 +543,27 @@ struct embeng_accel_sync {
 
 /**
  * struct embeng_accel_submit - hand commands to a validated queue
- * @queue: in: number
+ * @queue: in: number of the queue
  * @flags: in: 0
- * @count: in: commands, from 1 to the queue's entries
+ * @count: in: number of commands, from 1 to the queue's @sq_entries
  * @stride: in: bytes from one command to the next, 64 to 4096
- * @commands: in: pointer to &struct embeng_cmd
- * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal first;
- *	0 exactly when @in_count is. EINVAL when nothing was submitted to signal one
- * @out_syncs: in: pointer to [@out_count], signalled when all the commands completed;
- *	0 exactly when @out_count is
+ * @commands: in: pointer to [@count] &struct embeng_cmd
+ * @in_syncs: in: pointer to [@in_count] &struct embeng_accel_sync that must signal before
+ *	the commands run; 0 if and only if @in_count is 0. The call gives EINVAL if nothing
+ *	was submitted that will signal one of them
+ * @out_syncs: in: pointer to [@out_count] &struct embeng_accel_sync that signal when all the
+ *	commands have completed; 0 if and only if @out_count is 0
  * @in_count: in: up to EMBENG_ACCEL_SYNCS_MAX
  * @out_count: in: up to EMBENG_ACCEL_SYNCS_MAX
- * @cq_head: in: completions below it have been read
+ * @cq_head: in: free-running index; the program has read all completions below it
  * @index: out: free-running index of the first command
  *
- * All commands are checked before any is submitted: opcode (EOPNOTSUPP), kind of queue,
- * flags and reserved fields (EINVAL), and that the key of @desc is one (ENOENT). The engine
- * checks all else. ENOSPC: no room for all of them, or for their completions beside those
- * that have not been read. EINVAL for a mapped queue. See "Fences".
+ * All commands are checked before any of them is submitted: the opcode (EOPNOTSUPP), the
+ * kind of queue, flags and reserved fields (EINVAL), and that the key in @desc exists
+ * (ENOENT). The engine checks everything else. The call gives ENOSPC if the submission ring
+ * has no room for all the commands, or the completion ring has no room for their completions
+ * beside the unread ones. It gives EINVAL for a mapped queue. The limits of out-fences are
+ * described under "Fences" above.
  */
 struct embeng_accel_submit {
 	__u32 queue;
@@ -533,23 +582,32 @@ struct embeng_accel_submit {
 #define EMBENG_ACCEL_ANY_QUEUE 0xffffffffu
 
 /**
- * struct embeng_accel_wait - sleep until completions are there
- * @queue: in: number, or EMBENG_ACCEL_ANY_QUEUE: any event of the context
- * @cq_head: in: completions below it have been read; with ANY_QUEUE 0
- * @count: in: return once so many are unread, from 1; with ANY_QUEUE 0
- * @least: in: with @least_ns: so many are enough from then on; 0: not used
- * @deadline_ns: in: nanoseconds, absolute, CLOCK_MONOTONIC; 0: do not wait
- * @least_ns: in: nanoseconds, absolute, CLOCK_MONOTONIC
- * @events: in: with ANY_QUEUE, the last value seen, else 0; out: the context's event
- *	count. With ANY_QUEUE the call returns at once when it differs
- * @cq_tail: out: the queue's completion tail
- * @state: out: enum embeng_queue_state
+ * struct embeng_accel_wait - sleep until a queue has completions or the context has an event
+ * @queue: in: number of the queue, or EMBENG_ACCEL_ANY_QUEUE to wait for any event of the
+ *	context
+ * @cq_head: in: free-running index; the program has read all completions below it. It is 0
+ *	with ANY_QUEUE
+ * @count: in: return once this many completions are unread, from 1 to the queue's
+ *	@cq_entries; 0 with ANY_QUEUE
+ * @least: in: return after @least_ns with only this many completions, up to @count; 0 if
+ *	@least_ns is 0
+ * @deadline_ns: in: return at this time with ETIME, in absolute nanoseconds of
+ *	CLOCK_MONOTONIC; 0 means not to sleep
+ * @least_ns: in: time from which @least is enough, in absolute nanoseconds of
+ *	CLOCK_MONOTONIC; 0 if @least is 0
+ * @events: in: with ANY_QUEUE, the event count that the program saw last, otherwise 0; out:
+ *	the context's event count. With ANY_QUEUE the call returns as soon as the two differ
+ * @cq_tail: out: completion tail of the queue
+ * @state: out: enum embeng_queue_state of the queue
  *
- * Arms validated queues and looks again before it sleeps; a program arms its mapped ones
- * before the call. Gives the slots below @cq_head of a validated queue back to the device.
- * On a single queue it also returns, with fewer, when @state is not RUNNING: nothing more
- * comes before the program does something; who wants to sleep on goes by ANY_QUEUE. ETIME
- * also writes the outputs. ENOENT when the queue is destroyed meanwhile.
+ * The call arms validated queues and looks again before it sleeps; a program arms its mapped
+ * queues before the call. On a validated queue the completion slots below @cq_head are
+ * returned to the device.
+ *
+ * With a single queue the call also returns, with fewer completions, when @state is not
+ * RUNNING: no more will come before the program acts. A program that wants to sleep anyway
+ * waits with ANY_QUEUE. The outputs are also written when the call gives ETIME. The call
+ * gives ENOENT if the queue is destroyed meanwhile.
  */
 struct embeng_accel_wait {
 	__u32 queue;
@@ -565,17 +623,18 @@ struct embeng_accel_wait {
 
 /**
  * struct embeng_accel_model_load - load a model
- * @queue: in: a TRANSFER queue of this file, validated
+ * @queue: in: number of a validated TRANSFER queue of this file
  * @reserved: in: 0
  * @blob: in: pointer to the model blob
- * @length: in: bytes, up to 64 MiB
- * @cookie: in: of the completion
- * @index: out: free-running index of the MODEL_LOAD
+ * @length: in: size of the blob in bytes, up to 64 MiB
+ * @cookie: in: cookie for the completion of the MODEL_LOAD command
+ * @index: out: free-running index of the MODEL_LOAD command
  * @reserved1: in: 0
  *
- * Copies the blob and checks magic, version and length (EBADMSG); the engine checks the
- * rest. The copy takes a region and counts as memory of the context until the next call. On
- * a mapped queue MODEL_LOAD is a command like others (this call: EINVAL).
+ * The driver copies the blob, checks its magic, version and length (EBADMSG), and submits a
+ * MODEL_LOAD; the engine checks the rest. The copy takes an entry of the region table and is
+ * charged to the context until the next call. On a mapped queue this call gives EINVAL: the
+ * program submits MODEL_LOAD there like any other command.
  */
 struct embeng_accel_model_load {
 	__u32 queue;
@@ -590,10 +649,11 @@ struct embeng_accel_model_load {
 /**
  * struct embeng_accel_reset - take a rung of the recovery ladder
  * @rung: in: enum embeng_accel_rung
- * @queue: in: for QUEUE, else 0
+ * @queue: in: number of the queue with RESET_QUEUE, otherwise 0
  *
- * QUEUE: what is not complete is ABORTED, and the queue goes on behind it. Completions that
- * were not read stay where they are, and every command completes that finds room to.
+ * RESET_QUEUE ends all incomplete commands of the queue with ABORTED, and the queue
+ * continues behind them. Unread completions stay where they are, and every aborted command
+ * gets its completion as far as the completion ring has room.
  */
 struct embeng_accel_reset {
 	__u32 rung;
