@@ -1,95 +1,109 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * embeng: what a program and the embedding engine say to each other.
+ * embeng: the interface between a program and the embedding engine.
  *
- * The same bytes hold for hardware, for the emulator and for the soft device.
- * Unstable until the driver has lived on it.
- * One file, though long: either side implements all of it, and programs include it whole.
+ * The bytes are the same for hardware, for the emulator and for the soft device. The
+ * interface is unstable until the driver has been used with it for some time.
+ * The file is long because each side implements all of it, and programs include it whole.
  *
  * DOC: Rules of this header
  *
- * - Little-endian, fixed-width integers, naturally aligned, explicit padding.
- *   Every field named reserved must be zero; the engine refuses anything else
- *   with EMBENG_STATUS_RESERVED, so that the field can get a meaning later.
- * - Floats cross as their bit patterns in __u32 (the kernel has no floats).
- * - Structures grow at the end. Arrays of structures carry their stride.
- * - Opcodes, statuses and record types are never renumbered or reused.
+ * - Numbers are little-endian integers of fixed width, naturally aligned, and padding is
+ *   explicit. Every field named reserved must be zero. The engine refuses anything else with
+ *   EMBENG_STATUS_RESERVED, so that the field can get a meaning later.
+ * - Floats are passed as their bit patterns in __u32, because the kernel has no floats.
+ * - Structures grow at their end. Arrays of structures carry their stride.
+ * - Opcodes, statuses and record types are never renumbered and never used again.
  *
  * DOC: Memory is named by key
  *
- * A program names memory as &struct embeng_mem: a key (index and generation in
- * its context's region table), an offset and a length, in bytes. Only the
- * kernel (or the soft device's host part) writes that table. The engine checks
- * generation, rights and bounds at every command; a key of another context, a
- * stale one or a guessed one fails that command with EMBENG_STATUS_KEY.
+ * A program names memory by &struct embeng_mem: a key (index and generation in its context's
+ * region table), an offset and a length, both in bytes. Only the kernel, or the host part of
+ * the soft device, writes the region table. The engine checks generation, rights and bounds
+ * for every command. A command fails with EMBENG_STATUS_KEY if its key belongs to another
+ * context, is stale or was guessed.
  *
  * DOC: Shared memory is hostile
  *
- * The engine copies a command, its descriptor and every peer-written index
- * once, and checks and uses the copy. Row offsets and ids are copied while
- * they are checked. Floats are read in place. Who writes into a buffer that
- * the engine reads gets wrong numbers in its own output, nothing else.
+ * The engine copies each command, each descriptor and each index that its peer wrote once,
+ * and then checks and uses only the copy. Row offsets and ids are copied while they are
+ * checked. Floats are read in place. A program that writes into a buffer while the engine
+ * reads it gets wrong numbers in its own output and disturbs nothing else.
  *
  * DOC: Queues
  *
- * A queue is &struct embeng_ring_header (device-written), a submission ring of
- * &struct embeng_cmd (program-written), a completion ring of &struct embeng_cqe
- * (device-written), and &struct embeng_doorbell (program-written, a page of its
- * own). Data flows one way in each. Entry counts are powers of two; indices are
- * free-running __u32, an entry stands at index & (entries - 1).
+ * A queue has four parts, each written by one side only:
  *
- * Kind fixes what a queue takes (else EMBENG_STATUS_QUEUE_KIND):
- *   INPUT      LOOKUP for training, one replica
- *   INFERENCE  LOOKUP for inference, one replica
- *   GRADIENT   UPDATE, one replica
- *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN, no replica
- * NOP and FENCE go on all of them. Commands of one queue complete in order; a
- * wait for a step blocks only its own queue. What is refused when it is checked
- * completes at once, ahead of older commands that wait. INFERENCE needs a
- * completion ring of at least 2 entries. A queue begins at the indices that its
- * doorbell holds when it is made; the header then shows them.
+ *   &struct embeng_ring_header	written by the device
+ *   submission ring			&struct embeng_cmd, written by the program
+ *   completion ring			&struct embeng_cqe, written by the device
+ *   &struct embeng_doorbell		a page of its own, written by the program
  *
- * Overflow: a submission tail more than the entry count ahead of the head is
- * EMBENG_STATUS_RING_INDEX, as is a completion head beyond the tail: the queue
- * stops with state ERROR and takes nothing until it is reset. A full completion
- * ring stops the queue with state CQ_FULL; nothing is dropped, and it goes on
+ * Rings have a power of two of entries. Indices are free-running __u32, and the entry of an
+ * index is at index & (entries - 1).
+ *
+ * The kind of a queue fixes which commands it takes; others fail with
+ * EMBENG_STATUS_QUEUE_KIND:
+ *
+ *   INPUT      LOOKUP for training, of one replica
+ *   INFERENCE  LOOKUP for inference, of one replica
+ *   GRADIENT   UPDATE, of one replica
+ *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN; no replica
+ *
+ * NOP and FENCE are allowed on all four. The commands of one queue complete in order, and a
+ * command that waits for a step holds up only its own queue. There is one exception to the
+ * order: a command that fails its checks completes at once, ahead of older commands that
+ * wait. An INFERENCE queue needs a completion ring of at least 2 entries. A new queue begins
+ * at the indices that its doorbell holds at that moment, and its header then shows them.
+ *
+ * A submission tail that is further ahead of the head than the ring has entries is an error
+ * (EMBENG_STATUS_RING_INDEX), and so is a completion head beyond the completion tail. The
+ * queue then stops in state ERROR and takes no command until it is reset. A full completion
+ * ring stops the queue in state CQ_FULL: no completion is dropped, and the queue continues
  * when the completion head moves.
  *
- * DOC: What became of a queue
+ * DOC: Hangs and resets
  *
- * The header tells progress from standstill, for whoever watches: @heartbeat moves
- * with the device's while the device attends to the queue, also while the queue has
- * to wait; @done follows @sq_head; @sent equals @cq_tail, unless a completion was lost
- * on its way. A queue that hangs is reset: the command at fault completes with HUNG,
- * &embeng_cqe.element its index, @value the nanoseconds without progress, @limit the
- * rung of the ladder (embeng_accel.h), all others that were not complete with ABORTED.
- * When the device had to be reset, a program finds the same in its rings, as far as
- * they have room and still hold the commands, before @dead becomes 1.
+ * The ring header lets the driver tell progress from standstill. While the device attends to
+ * a queue, the queue's @heartbeat follows the device's heartbeat, also while the queue has to
+ * wait. @done follows @sq_head. @sent equals @cq_tail unless a completion was lost on its way.
+ *
+ * A queue that hangs is reset. Its command at fault completes with HUNG; &embeng_cqe.element
+ * is then the command's index, @value the nanoseconds without progress, and @limit the rung
+ * of the recovery ladder (embeng_accel.h). All other incomplete commands complete with
+ * ABORTED. If the whole device had to be reset, the program finds these completions in its
+ * rings before @dead becomes 1, as far as the rings have room and still hold the commands.
  *
  * DOC: Steps
  *
- * Training steps count from 1 at MODEL_LOAD, by one. LOOKUP(n) of training sees
- * the tables after update n - 1 of all replicas; with pipelining after n - 2,
- * exactly: update n - 1 is held until LOOKUP(n) of every replica has read the
- * tables, or until a DRAIN. A LOOKUP is checked and copied before any step wait
- * and posts ACCEPTED (its ids may be reused) or its error, then DONE. A refused
- * one consumes nothing: the same step may be given again. Up to
- * &embeng_caps.step_depth steps may be ahead of the last applied update; a
- * LOOKUP beyond that waits unfetched. An UPDATE for an unknown, repeated or not
- * completed step is EMBENG_STATUS_STEP_ORDER at once.
+ * Training steps count from 1 at MODEL_LOAD and grow by one. The LOOKUP of training step n
+ * sees the tables after update n - 1 of all replicas. With pipelining it sees them after
+ * update n - 2, exactly: update n - 1 is held back until LOOKUP(n) of every replica has read
+ * the tables, or until a DRAIN.
  *
- * &embeng_cmd.after is exact: the command sees all tables as they are after
- * that step's update. Waiting for a step that passed is STEP_PASSED.
+ * A LOOKUP is checked and copied before it waits for any step. It first posts ACCEPTED, after
+ * which the program may reuse its id arrays, or an error; after ACCEPTED it posts DONE. A
+ * refused LOOKUP changes nothing, so the same step may be submitted again. At most
+ * &embeng_caps.step_depth steps may be ahead of the last applied update; the engine leaves a
+ * LOOKUP beyond that in the ring until its step comes into reach. An UPDATE of a step that is
+ * unknown, was given before or whose LOOKUP has not completed fails at once with
+ * EMBENG_STATUS_STEP_ORDER.
+ *
+ * &embeng_cmd.after is exact: the command sees all tables as they are directly after that
+ * step's update. A command whose step has passed fails with EMBENG_STATUS_STEP_PASSED.
  *
  * DOC: Blocked on the program
  *
- * When nothing of a context can go on before its program submits more, the
- * engine writes a report into every queue of it: what the queue waits for, from
- * which replica, and up to which tail it has looked. That is a state, not a
- * hang. A program whose tails all equal the reported ones, in one epoch, knows
- * that its wait cannot end by itself (&struct embeng_queue_report). Each new report
- * interrupts the armed queues that it calls BLOCKED, CQ_FULL or ERROR, whatever the
- * index they are armed for: a sleeper arms, looks at cq_tail and the reports, sleeps.
+ * When no queue of a context can go on before the program submits more, the engine writes a
+ * report into the header of every queue of the context. The report says what the queue waits
+ * for, from which replica, and up to which tail the engine has looked. This is a state of the
+ * queue and not a hang. If the reports of all queues have the same epoch, and the tails in
+ * them equal the program's own, then the program's wait cannot end by itself
+ * (&struct embeng_queue_report).
+ *
+ * A new report interrupts each armed queue that it calls BLOCKED, CQ_FULL or ERROR, whatever
+ * index the queue is armed for. A program that wants to sleep therefore arms, looks at
+ * cq_tail and at the reports, and then sleeps.
  */
 #ifndef _EMBENG_ENGINE_H_
 #define _EMBENG_ENGINE_H_
@@ -100,17 +114,17 @@
 extern "C" {
 #endif
 
-/* Version of this interface: a device with another major is not usable. */
+/* Version of this interface. A device with another major version cannot be used. */
 #define EMBENG_INTERFACE_MAJOR 0
 #define EMBENG_INTERFACE_MINOR 1
 
 /**
- * EMBENG_STATUS_TABLE - every status, once
+ * EMBENG_STATUS_TABLE - every completion status
  *
- * X(name, value, class, errno name, exit code of the command, sentence).
- * Classes: NONE, PROGRAM (the caller's fault), MODEL (the model's or the
- * tables'), DEVICE (a fault of the device), LINK (the device is gone).
- * Documentation, the command and the tests are made from this table.
+ * X(name, value, class, errno name, exit code of the embeng command, sentence).
+ * The class says whose fault it is: NONE, PROGRAM (the caller), MODEL (the model or its
+ * tables), DEVICE (a fault of the device) or LINK (the device is gone). Documentation, the
+ * command and the tests are generated from this table.
  */
 #define EMBENG_STATUS_TABLE(X)                                                                     \
 	X(OK, 0, NONE, 0, 0, "done")                                                               \
@@ -166,9 +180,9 @@ enum embeng_status {
 };
 
 /**
- * EMBENG_FIELD_TABLE - which field of a command or descriptor was at fault
+ * EMBENG_FIELD_TABLE - every field of a command or descriptor that can be at fault
  *
- * X(name, value, words). Stands in &embeng_cqe.field.
+ * X(name, value, words). The value is that of &embeng_cqe.field.
  */
 #define EMBENG_FIELD_TABLE(X)                        \
 	X(NONE, 0, "")                               \
@@ -217,11 +231,13 @@ enum embeng_field {
 };
 
 /**
- * struct embeng_mem - a piece of the context's memory
- * @index: place in the region table
- * @generation: must equal the entry's, never 0
+ * struct embeng_mem - a part of the context's memory, named by key
+ * @index: entry of the context's region table
+ * @generation: generation of that entry, never 0; the access fails if they differ
  * @offset: bytes from the start of the region
- * @length: bytes; 0 with all other fields 0 means "not given"
+ * @length: bytes
+ *
+ * Optional memory that is not given has 0 in all four fields.
  */
 struct embeng_mem {
 	__u32 index;
@@ -236,9 +252,10 @@ struct embeng_mem {
 /* -- commands ------------------------------------------------------------ */
 
 /**
- * EMBENG_OPCODE_TABLE - X(name, value, kinds of queue, words)
+ * EMBENG_OPCODE_TABLE - every command
  *
- * The kinds are a mask of 1 << enum embeng_queue_kind.
+ * X(name, value, kinds of queue, words). The kinds are a mask of
+ * 1 << enum embeng_queue_kind.
  */
 #define EMBENG_OPCODE_TABLE(X)                                  \
 	X(NOP, 0, 0x1e, "NOP")                                  \
@@ -264,7 +281,7 @@ enum embeng_opcode {
 };
 
 enum embeng_queue_kind {
-	EMBENG_QUEUE_ADMIN = 0, /* the driver's own; embeng_regs.h */
+	EMBENG_QUEUE_ADMIN = 0, /* used by the driver only; see embeng_regs.h */
 	EMBENG_QUEUE_INPUT = 1,
 	EMBENG_QUEUE_INFERENCE = 2,
 	EMBENG_QUEUE_GRADIENT = 3,
@@ -272,25 +289,26 @@ enum embeng_queue_kind {
 };
 
 /**
- * struct embeng_cmd - one submission, 64 bytes
+ * struct embeng_cmd - a command, 64 bytes, written by the program
  * @opcode: enum embeng_opcode
- * @flags: EMBENG_CMD_STAGED on ROWS_WRITE, else 0
+ * @flags: EMBENG_CMD_STAGED on ROWS_WRITE, otherwise 0
  * @reserved0: 0
- * @cookie: comes back in every completion of this command
- * @step: LOOKUP for training, UPDATE: the step, from 1. DRAIN: apply complete
- *	updates up to this one. Else 0
- * @after: LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_*, MODEL_UNLOAD: run on the
- *	tables as they are after this step's update (0: before any). Else 0
- * @desc: LOOKUP &struct embeng_lookup; UPDATE &struct embeng_update; MODEL_LOAD
- *	the blob; ROWS_* &struct embeng_rows; PARTITION &struct embeng_partition; STATS
- *	where &struct embeng_stats goes; STATE_* one __u64, the optimizer's step count,
- *	written up to EMBENG_STEP_COUNT_MAX; FENCE an array of &struct embeng_fence_point.
- *	Read access, but for STATS and STATE_READ, which need write access
- * @arg: NOP: status to complete with in bits 0..15, counted as a program's fault; delay
- *	in microseconds in bits 32..63. STATS: table index in bits 0..31, bit 32 clears after the
- *	read. STAGE: table index in bits 0..31, slot in bits 32..47 (as
- *	&embeng_rows.slot), enum embeng_stage in bits 48..63; both indices 0 but
- *	for BEGIN. Else 0
+ * @cookie: any number; it is copied into every completion of this command
+ * @step: for a LOOKUP for training and for UPDATE, the training step, from 1. For DRAIN, the
+ *	last step whose update is to be applied if it is complete. Otherwise 0
+ * @after: for a LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_* and MODEL_UNLOAD, the
+ *	step after whose update the command runs; 0 means before any update. Otherwise 0
+ * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
+ *	&struct embeng_update. MODEL_LOAD: the model blob. ROWS_*: &struct embeng_rows.
+ *	PARTITION: &struct embeng_partition. FENCE: an array of &struct embeng_fence_point.
+ *	STATS: room for &struct embeng_stats. STATE_*: one __u64, the optimizer's step count,
+ *	which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX. The engine needs write access for
+ *	STATS and STATE_READ and read access for all others
+ * @arg: argument of the command, otherwise 0. NOP: bits 0..15 are the status to complete with
+ *	(which counts as the program's fault), bits 32..63 a delay in microseconds. STATS: bits
+ *	0..31 are the table index, and bit 32 asks to clear the counts after they are read.
+ *	STAGE: bits 0..31 are the table index, bits 32..47 the slot (as in &embeng_rows.slot),
+ *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN
  */
 struct embeng_cmd {
 	__u16 opcode;
@@ -303,38 +321,41 @@ struct embeng_cmd {
 	__u64 arg;
 };
 
-/* No run of updates gets from here to where a count of 64 bits begins again. */
+/* STATE_WRITE refuses more, so that no sequence of updates can overflow the 64-bit count. */
 #define EMBENG_STEP_COUNT_MAX (1ull << 62)
 
-#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE goes to the staged copy */
+#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE writes into the staged copy */
 
 #define EMBENG_STATS_CLEAR (1ull << 32)
 #define EMBENG_STAGE_SLOT_SHIFT 32
 #define EMBENG_STAGE_ACTION_SHIFT 48
 #define EMBENG_NOP_DELAY_SHIFT 32
 
-/* Completion flags: exactly one of the two is set. */
-#define EMBENG_CQE_ACCEPTED (1u << 0) /* LOOKUP only: ids may be reused, DONE follows */
+/* Flags of a completion. Exactly one of the two is set. */
+#define EMBENG_CQE_ACCEPTED (1u << 0) /* only of a LOOKUP: its ids may be reused, DONE follows */
 #define EMBENG_CQE_DONE (1u << 1)     /* the command's last completion */
 
-/* &embeng_cqe.feature when the fault is not one feature's (or table's). */
+/* Value of &embeng_cqe.feature when no single feature or table is at fault. */
 #define EMBENG_NO_INDEX 0xffffffffu
 
 /**
- * struct embeng_cqe - one completion, 64 bytes
- * @cookie: the command's
+ * struct embeng_cqe - a completion, 64 bytes, written by the device
+ * @cookie: cookie of the command
  * @status: enum embeng_status
  * @flags: EMBENG_CQE_ACCEPTED or EMBENG_CQE_DONE
- * @field: enum embeng_field at fault
- * @feature: feature index (LOOKUP, UPDATE) or table index (others) at fault, or
- *	EMBENG_NO_INDEX. Of a LOOKUP, with @field from EMBENG_FIELD_CORES on, a stack's index
- * @index: the command's free-running index: which one it was, whatever its cookie
- * @element: index of the element at fault in its array; byte offset in a blob
- * @value: the offending value (an id as a sign-extended 64-bit number); NO_SPACE:
- *	bytes needed. On success: UPDATE distinct rows, ROWS_* rows, STATS bytes, PARTITION ids
- * @limit: the bound that @value broke; NO_SPACE: bytes there are
- * @timestamp: device time in ns, monotonic
- * @step: the command's step or after
+ * @field: enum embeng_field of the field at fault
+ * @feature: index of the feature at fault (LOOKUP, UPDATE) or of the table at fault (other
+ *	commands), or EMBENG_NO_INDEX. For a LOOKUP whose @field is EMBENG_FIELD_CORES or a
+ *	later one, it is the index of a stack
+ * @index: free-running index of the command in its queue; it identifies the command whatever
+ *	its cookie is
+ * @element: index of the element at fault in its array; for a model blob, the byte offset
+ * @value: value at fault; an id is sign-extended to 64 bits. With NO_SPACE, the bytes needed.
+ *	On success: UPDATE the number of distinct rows, ROWS_* of rows, STATS of bytes,
+ *	PARTITION of ids
+ * @limit: bound that @value broke. With NO_SPACE, the bytes available
+ * @timestamp: device time in nanoseconds, monotonic
+ * @step: &embeng_cmd.step or &embeng_cmd.after of the command
  */
 struct embeng_cqe {
 	__u64 cookie;
@@ -354,31 +375,33 @@ struct embeng_cqe {
 
 enum embeng_queue_state {
 	EMBENG_QUEUE_RUNNING = 0,
-	EMBENG_QUEUE_BLOCKED = 1, /* on the program, see the report */
+	EMBENG_QUEUE_BLOCKED = 1, /* waits for its program; the report says for what */
 	EMBENG_QUEUE_CQ_FULL = 2, /* waits for cq_head to move */
-	EMBENG_QUEUE_ERROR = 3,   /* a ring index was wrong; reset the queue */
+	EMBENG_QUEUE_ERROR = 3,   /* a ring index was wrong; the queue needs a reset */
 };
 
 enum embeng_wait {
 	EMBENG_WAIT_NOTHING = 0,
-	EMBENG_WAIT_LOOKUP = 1,	/* the LOOKUP of @step by @replica */
-	EMBENG_WAIT_UPDATE = 2,	/* the UPDATE of @step by @replica */
-	EMBENG_WAIT_QUEUE = 3,	/* a FENCE: queue number @replica */
-	EMBENG_WAIT_SPACE = 4,	/* cq_head of this queue */
+	EMBENG_WAIT_LOOKUP = 1,	/* waits for the LOOKUP of @step by @replica */
+	EMBENG_WAIT_UPDATE = 2,	/* waits for the UPDATE of @step by @replica */
+	EMBENG_WAIT_QUEUE = 3,	/* a FENCE waits for the queue whose number is @replica */
+	EMBENG_WAIT_SPACE = 4,	/* waits for cq_head of this queue to move */
 };
 
 /**
- * struct embeng_queue_report - why a queue stands still, device-written
- * @epoch: number of the report, even, grows; odd while being written
+ * struct embeng_queue_report - the reason why a queue stands still, written by the device
+ * @epoch: number of the report: even, and larger for each new one; odd while the report is
+ *	being written
  * @state: enum embeng_queue_state
- * @wait: enum embeng_wait
- * @replica: whose part is missing
- * @step: of which step
- * @tail: submission tail that the device had seen when it wrote this
- * @cq_head: completion head that it had seen
+ * @wait: enum embeng_wait, what the queue waits for
+ * @replica: replica whose command is missing, or a queue number (see enum embeng_wait)
+ * @step: step whose command is missing
+ * @tail: submission tail that the device had seen when it wrote the report
+ * @cq_head: completion head that the device had seen when it wrote the report
  *
- * All queues of a context are reported together, with the same epoch, when none
- * of them can go on. Read it with embeng_report_read_begin()/_retry().
+ * The device reports all queues of a context together, with the same epoch, when none of them
+ * can go on. Programs read a report with embeng_report_read_begin() and
+ * embeng_report_read_retry().
  */
 struct embeng_queue_report {
 	__u32 epoch;
@@ -392,23 +415,25 @@ struct embeng_queue_report {
 };
 
 /**
- * struct embeng_ring_header - the device's side of a queue, 256 bytes
- * @sq_head: commands below it have been copied, their slots are free
- * @heartbeat: EMBENG_REG_HEARTBEAT when the device last attended to this queue, at
- *	least as often as that register grows. Wherever it stands still while the
- *	register moves, the queue hangs
- * @cq_tail: completions below it are there
- * @sent: completions that the device gave out, counted as @cq_tail is and published
- *	after it: more than @cq_tail means that one was lost
- * @done: commands below it are complete, with all that they had to post
- * @busy_ns: that the device worked for the queue; with EMBENG_RING_HEALTH
- * @dead: 0; 1 once the device is gone or the context lost: nothing will move
- *	any more, ENODEV. Stays readable after a hot-unplug
- * @report: why the queue stands still
+ * struct embeng_ring_header - the device's part of a queue, 256 bytes
+ * @sq_head: free-running index; the commands below it have been copied and their slots are
+ *	free
+ * @heartbeat: value of EMBENG_REG_HEARTBEAT when the device last attended to this queue. It
+ *	is updated at least as often as that register grows; a queue whose heartbeat stands
+ *	still while the register moves hangs
+ * @cq_tail: free-running index; the completions below it are in the ring
+ * @sent: completions that the device sent, counted like @cq_tail and published after it. A
+ *	value above @cq_tail means that a completion was lost
+ * @done: free-running index; the commands below it are complete and have posted all their
+ *	completions
+ * @busy_ns: nanoseconds that the device has worked for this queue
+ * @dead: 0, or 1 once the device is gone or the context is lost (ENODEV): nothing in the
+ *	queue will move again. It stays readable after a hot-unplug
+ * @report: reason why the queue stands still
  *
- * Only the device writes here, and after a reset the driver in its stead. Each line of
- * 64 bytes holds what moves together. @heartbeat, @sent and @done are there with
- * EMBENG_RING_HEALTH.
+ * Only the device writes here; after a reset the driver writes in its place. Words that
+ * change together share a line of 64 bytes. @heartbeat, @sent, @done and @busy_ns are valid
+ * if &embeng_queue_layout.features has EMBENG_RING_HEALTH.
  */
 struct embeng_ring_header {
 	__u32 sq_head;
@@ -426,15 +451,17 @@ struct embeng_ring_header {
 };
 
 /**
- * struct embeng_doorbell - the program's side of a queue, 192 bytes
- * @sq_tail: commands below it are there; writing it rings
- * @cq_head: completions below it have been read
- * @arm: interrupt when cq_tail moves past this free-running index; read with
- *	@armed
- * @armed: a number that the program changes each time it arms
+ * struct embeng_doorbell - the program's part of a queue, 192 bytes
+ * @sq_tail: free-running index; the commands below it are in the ring. Writing it rings the
+ *	doorbell
+ * @cq_head: free-running index; the program has read the completions below it
+ * @arm: free-running index; the device interrupts when cq_tail moves past it. The device
+ *	reads @arm after @armed
+ * @armed: a number that the program changes each time it arms; an arming is good for one
+ *	interrupt
  *
- * One stride of BAR 2 (embeng_regs.h), so that it can be mapped into one
- * process. Only the program writes here. Plain memory: a reader has no effect.
+ * Only the program writes here. A doorbell takes one stride of BAR 2 (embeng_regs.h), so that
+ * it can be mapped into one process alone. It is plain memory: reading it has no effect.
  */
 struct embeng_doorbell {
 	__u32 sq_tail;
@@ -447,16 +474,18 @@ struct embeng_doorbell {
 };
 
 /**
- * struct embeng_queue_layout - where the parts of a queue's ring memory stand
+ * struct embeng_queue_layout - where the parts of a queue's ring memory are
  * @features: EMBENG_RING_*
- * @sq_entries: power of two
- * @cq_entries: power of two, at least twice @sq_entries on an INPUT queue
+ * @sq_entries: entries of the submission ring, a power of two
+ * @cq_entries: entries of the completion ring, a power of two; at least twice @sq_entries on
+ *	an INPUT queue
+ * @reserved: 0
  * @header: byte offset of &struct embeng_ring_header
  * @sq: byte offset of the submission ring
  * @cq: byte offset of the completion ring
- * @size: bytes in all
+ * @size: bytes of the whole ring memory
  *
- * Returned when a queue is made. A program goes by the offsets, never by a
+ * The layout is returned when a queue is made. A program uses these offsets and assumes no
  * layout of its own.
  */
 struct embeng_queue_layout {
@@ -472,7 +501,7 @@ struct embeng_queue_layout {
 
 #define EMBENG_RING_MAPPED (1u << 0)  /* the program writes the rings itself */
 #define EMBENG_RING_REPORTS (1u << 1) /* &struct embeng_queue_report is written */
-#define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent and done are written */
+#define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent, done and busy_ns are written */
 
 #define EMBENG_SQ_ENTRIES_MAX 4096u
 
@@ -480,27 +509,28 @@ struct embeng_queue_layout {
 
 enum embeng_form {
 	EMBENG_FORM_CSR = 0,   /* row offsets, ids, optional weights */
-	EMBENG_FORM_DENSE = 1, /* one id per sample, no offsets, no weights */
-	EMBENG_FORM_POOLED = 2, /* CSR, pooled even where the feature is a sequence */
-	EMBENG_FORM_COO = 3,	/* PARTITION alone: the sample of each id, never falling */
-	EMBENG_FORM_PARTITIONED = 4, /* LOOKUP alone: in a &struct embeng_lookup_stack */
+	EMBENG_FORM_DENSE = 1, /* one id for each sample, no offsets, no weights */
+	EMBENG_FORM_POOLED = 2, /* CSR, pooled even if the feature is a sequence */
+	EMBENG_FORM_COO = 3,	/* only for PARTITION: the sample of each id, in ascending order */
+	EMBENG_FORM_PARTITIONED = 4, /* only for LOOKUP: ids are in a &struct embeng_lookup_stack */
 };
 
 /**
- * struct embeng_lookup - descriptor of a LOOKUP
- * @feature_count: must be the model's
- * @feature_stride: bytes from one &struct embeng_lookup_feature to the next,
- *	which follow this header
+ * struct embeng_lookup - head of the descriptor of a LOOKUP
+ * @feature_count: number of features; must be the model's
+ * @feature_stride: bytes from one &struct embeng_lookup_feature to the next; they follow this
+ *	head
  * @model_hash: &embeng_blob_header.hash of the loaded model
- * @stack_count: stacks of partitioned CSR, at most @member_count; 0 without
+ * @stack_count: stacks of partitioned CSR, at most @member_count; 0 if the device lacks
  *	EMBENG_CAP_PARTITIONED
- * @stack_stride: bytes from one &struct embeng_lookup_stack to the next, which follow the
- *	features; 0 without stacks
- * @member_count: of all stacks, up to EMBENG_LOOKUP_MEMBERS_MAX; 0 without stacks
- * @member_stride: bytes from one &struct embeng_lookup_member to the next, which follow the
- *	stacks; 0 without stacks
+ * @stack_stride: bytes from one &struct embeng_lookup_stack to the next; they follow the
+ *	features. 0 without stacks
+ * @member_count: members of all stacks together, up to EMBENG_LOOKUP_MEMBERS_MAX; 0 without
+ *	stacks
+ * @member_stride: bytes from one &struct embeng_lookup_member to the next; they follow the
+ *	stacks. 0 without stacks
  *
- * The descriptor ends with the last of them. Strides are multiples of 8.
+ * The descriptor ends with the last of these structures. Strides are multiples of 8.
  */
 struct embeng_lookup {
 	__u32 feature_count;
@@ -515,22 +545,23 @@ struct embeng_lookup {
 #define EMBENG_LOOKUP_MEMBERS_MAX 65536u
 
 /**
- * struct embeng_lookup_feature - one feature's input and where its output goes
- * @feature: index; features stand in model order, all of them
+ * struct embeng_lookup_feature - input and output of one feature in a LOOKUP
+ * @feature: index of the feature; all features are given, in model order
  * @form: enum embeng_form
- * @id_width: 4 or 8 bytes, signed; 0 for PARTITIONED
- * @offset_width: 4 or 8 bytes, signed; 0 for DENSE and PARTITIONED
+ * @id_width: bytes of an id, 4 or 8, signed; 0 for PARTITIONED
+ * @offset_width: bytes of a row offset, 4 or 8, signed; 0 for DENSE and PARTITIONED
  * @reserved: 0
- * @sample_count: samples, S
- * @id_count: ids, N; equal to S for DENSE, 0 for PARTITIONED
- * @offsets: [S + 1], from 0 to N, never falling
- * @ids: [N]
- * @weights: [N] f32, or not given: 1
- * @activations: [S][dim] f32; [S][max_sequence_length][dim] for a sequence
- *	feature in CSR form; needs write access. Every element is written
+ * @sample_count: number of samples, S
+ * @id_count: number of ids, N; equal to S for DENSE, 0 for PARTITIONED
+ * @offsets: row offsets [S + 1], which begin with 0, never fall and end with N
+ * @ids: ids [N]
+ * @weights: weights [N] f32; not given means that each weight is 1
+ * @activations: output [S][dim] f32, or [S][max_sequence_length][dim] for a sequence feature
+ *	in CSR form. The engine needs write access and writes every element
+ * @reserved1: 0
  *
- * Offsets are multiples of the element width, lengths exactly count x width. PARTITIONED has no
- * arrays but @activations.
+ * The offset of an array in its region is a multiple of the element width, and its length is
+ * exactly count x width. A PARTITIONED feature has no array except @activations.
  */
 struct embeng_lookup_feature {
 	__u32 feature;
@@ -548,38 +579,43 @@ struct embeng_lookup_feature {
 };
 
 /*
- * Row pointers of a core count from its first item, as JAX has it without MINIBATCHING, else
- * from the first of all.
+ * The row pointers of a core count from the core's first item, as in JAX without MINIBATCHING.
+ * Without this flag they count from the first item of the arrays.
  */
 #define EMBENG_STACK_OWN_PARTS (1u << 0)
 
 /**
  * struct embeng_lookup_stack - the samples of some features as partitioned CSR
- * @member_count: its members, from 1; those of the stacks before it stand before them
- * @cores: of the grid, all devices together
- * @device_cores: of the device whose samples these are; divides @cores
- * @minibatches: of each core, 1 to EMBENG_PARTITION_BUCKETS
+ * @member_count: members of this stack, from 1. The members of all stacks are in one array, in
+ *	the order of the stacks
+ * @cores: cores of the grid, that is of all devices together
+ * @device_cores: cores of the device that has these samples; it divides @cores
+ * @minibatches: minibatches of each core, 1 to EMBENG_PARTITION_BUCKETS
  * @row_stride: row pointers of a minibatch, at least @cores
  * @flags: EMBENG_STACK_*
- * @item_count: of each of the three arrays of items
- * @row_pointers: [@device_cores][@minibatches][@row_stride] s32: where each partition ends. They
- *	never fall, and end in the core's part; those from @cores on are not looked at
- * @tokens: s32
- * @samples: s32
- * @gains: f32
- * @bounds: [2][@device_cores] u64: the first item of each core, a multiple of 8; and one past
- *	its last. Cores stand in order, none begins before the one before it ends
+ * @item_count: items in each of @tokens, @samples and @gains
+ * @row_pointers: [@device_cores][@minibatches][@row_stride] s32, the index at which each
+ *	partition ends. Within a core they never fall, and they end inside the core's part. The
+ *	engine ignores entries from @cores on
+ * @tokens: [@item_count] s32, the row of the item on the core that holds it
+ * @samples: [@item_count] s32, the sample of the item on its core
+ * @gains: [@item_count] f32, the factor of the item's row
+ * @bounds: [2][@device_cores] u64: first the index of each core's first item, a multiple of 8;
+ *	then one past each core's last item. Cores are in order, and none begins before the one
+ *	before it ends
  * @reserved: 0
  *
- * What a PARTITION wrote, and what TensorFlow and JAX lay out alike: &struct embeng_partition
- * says what a grid, a partition, a token and a row of a core are. @bounds are the last of what
- * follows &struct embeng_partition_result. A partition begins at the multiple of 8 from the end
- * of the one before it on; nothing else is read, padding and gaps may hold anything.
+ * This is the format that a PARTITION writes and that TensorFlow and JAX share.
+ * &struct embeng_partition explains grid, partition, token and the rows of a core. @bounds is
+ * the last array behind &struct embeng_partition_result. A partition begins at the first
+ * multiple of 8 from the end of the one before it. The engine reads nothing outside the
+ * partitions, so padding and gaps may hold anything.
  *
- * A sample of a member is the sum of gain * row over its items, in their order, whatever the
- * combiner of the table, which made the gains. Sequences are pooled. Gradients reach each row as
- * the sum of gain * gradient, in one update: the step keeps what it needs. Tokens must be rows of
- * the member's table, whatever its policy. An item counts as an id in limits and statistics.
+ * The activation of a sample is the sum of gain * row over its items, in their order. The
+ * combiner of the table plays no part, since it is already in the gains. Sequence features are
+ * pooled. In the update, each row receives the sum of gain * gradient; the step keeps what it
+ * needs for that. Tokens must name rows of the member's table, whatever the table's policy for
+ * ids out of range. Each item counts as one id in limits and statistics.
  */
 struct embeng_lookup_stack {
 	__u32 member_count;
@@ -598,15 +634,17 @@ struct embeng_lookup_stack {
 };
 
 /**
- * struct embeng_lookup_member - whose samples and rows are where in a stack
- * @feature: index, of form PARTITIONED, each once in all stacks; or EMBENG_NO_INDEX: nobody's,
- *	items of these samples are passed over
- * @rotation: of its table, below the stack's cores
- * @column_offset: of its table in the stack, a multiple of the cores, at most 2^31 - 1 times them
- * @sample_count: that of the feature, a multiple of the device's cores
+ * struct embeng_lookup_member - the samples and rows of one feature in a stack
+ * @feature: index of a feature of form PARTITIONED, each of which occurs exactly once in all
+ *	stacks; or EMBENG_NO_INDEX for samples of no feature here, whose items are skipped
+ * @rotation: rotation of the feature's table, below the stack's @cores
+ * @column_offset: first column of the table in the stack: a multiple of @cores, and at most
+ *	2^31 - 1 times @cores
+ * @sample_count: samples of the feature, a multiple of the stack's @device_cores
  * @reserved: 0
  *
- * As &struct embeng_partition_feature has it, in the order in which samples stand on a core.
+ * The fields mean the same as in &struct embeng_partition_feature. Members are in the order in
+ * which their samples follow each other on a core.
  */
 struct embeng_lookup_member {
 	__u32 feature;
@@ -619,16 +657,17 @@ struct embeng_lookup_member {
 /* -- UPDATE -------------------------------------------------------------- */
 
 /**
- * struct embeng_update - descriptor of an UPDATE
- * @feature_count: must be the model's
- * @feature_stride: as in &struct embeng_lookup
- * @rate_count: must be the model's number of dynamic learning rates
+ * struct embeng_update - head of the descriptor of an UPDATE
+ * @feature_count: number of features; must be the model's
+ * @feature_stride: bytes from one &struct embeng_update_feature to the next; they follow this
+ *	head
+ * @rate_count: number of dynamic learning rates; must be the model's
  * @reserved: 0
- * @model_hash: as in &struct embeng_lookup
- * @rates: [rate_count] f32; not given when there are none. Replicas of one step
- *	must give the same bits
- * @multiplier: f32 bits; a row's summed gradient is multiplied by it before it is
- *	clipped; 0 bits mean 1.0
+ * @model_hash: &embeng_blob_header.hash of the loaded model
+ * @rates: learning rates [@rate_count] f32; not given if @rate_count is 0. The replicas of one
+ *	step must give the same bits
+ * @multiplier: f32 bits of a factor; the summed gradient of each row is multiplied by it
+ *	before it is clipped. 0 means 1.0
  * @reserved1: 0
  */
 struct embeng_update {
@@ -643,11 +682,11 @@ struct embeng_update {
 };
 
 /**
- * struct embeng_update_feature - one feature's gradients
- * @feature: index, in model order
+ * struct embeng_update_feature - gradients of one feature in an UPDATE
+ * @feature: index of the feature; all features are given, in model order
  * @reserved: 0
- * @gradients: as the activations of the step's LOOKUP; not given: zeros, and the
- *	rows are touched all the same
+ * @gradients: f32 array of the same shape as the activations of the step's LOOKUP. If it is
+ *	not given, all gradients are zero; the optimizer still runs on the rows of the batch
  */
 struct embeng_update_feature {
 	__u32 feature;
@@ -658,32 +697,33 @@ struct embeng_update_feature {
 /* -- ROWS_* -------------------------------------------------------------- */
 
 enum embeng_fill {
-	EMBENG_FILL_CONSTANT = 0,	  /* a */
-	EMBENG_FILL_UNIFORM = 1,	  /* [a, b) */
-	EMBENG_FILL_TRUNCATED_NORMAL = 2, /* mean a, deviation b, within two */
+	EMBENG_FILL_CONSTANT = 0,	  /* the number a */
+	EMBENG_FILL_UNIFORM = 1,	  /* uniform in [a, b) */
+	EMBENG_FILL_TRUNCATED_NORMAL = 2, /* mean a, deviation b, cut off at two deviations */
 };
 
-/* &embeng_rows.slot: the parameters; slot k of the optimizer is k + 1. */
+/* Value of &embeng_rows.slot for the parameters. Slot k of the optimizer has the value k + 1. */
 #define EMBENG_SLOT_PARAMETERS 0u
 
 /**
  * struct embeng_rows - descriptor of ROWS_WRITE, ROWS_READ and ROWS_FILL
- * @table: table index
- * @slot: EMBENG_SLOT_PARAMETERS or 1 + slot
- * @first: first row of the range; 0 with an id list
- * @count: rows; 0 is allowed and does nothing
- * @ids: [count] __u64 row numbers instead of the range, or not given
- * @data: [count][dim] f32; read by ROWS_WRITE, written by ROWS_READ; not given
- *	for ROWS_FILL
- * @fill: enum embeng_fill, ROWS_FILL only
- * @a: f32 bits
- * @b: f32 bits
+ * @table: index of the table
+ * @slot: EMBENG_SLOT_PARAMETERS, or 1 + the index of an optimizer slot
+ * @first: first row of the range; 0 with a list of ids
+ * @count: number of rows; 0 is allowed and does nothing
+ * @ids: list [@count] of __u64 row numbers in place of the range; not given for a range
+ * @data: rows [@count][dim] f32, read by ROWS_WRITE and written by ROWS_READ; not given for
+ *	ROWS_FILL
+ * @fill: enum embeng_fill for ROWS_FILL, otherwise 0
+ * @a: f32 bits, first number of the distribution
+ * @b: f32 bits, second number of the distribution
  * @reserved: 0
- * @seed: ROWS_FILL: key of the counter-based generator (Philox4x32-10, counter
- *	from row, column and slot): row r is the same for any core count
+ * @seed: for ROWS_FILL, key of the counter-based generator (Philox4x32-10, whose counter is
+ *	made of row, column and slot), so that a row gets the same numbers for any number of
+ *	cores
  *
- * A ROWS_WRITE with a row twice ends with the later one. Nothing is written
- * when any row is outside the table.
+ * If a row occurs twice in a ROWS_WRITE, the later one counts. If any row is outside the
+ * table, nothing is written.
  */
 struct embeng_rows {
 	__u32 table;
@@ -702,17 +742,18 @@ struct embeng_rows {
 /* -- STAGE --------------------------------------------------------------- */
 
 /*
- * Tables and slots can be replaced as one: each gets a staged copy, which ROWS_WRITE
- * with EMBENG_CMD_STAGED fills and nothing else sees, then all of them are swapped in
- * at once. A failure before that leaves the tables as they were.
+ * STAGE replaces tables and slots all at once. Each gets a staged copy, which ROWS_WRITE with
+ * EMBENG_CMD_STAGED fills and no other command sees; then one COMMIT puts all staged copies in
+ * place. A failure before the COMMIT leaves the tables as they were.
  */
 enum embeng_stage {
-	/* a staged copy of one table or slot, all zero; NO_SPACE when the table memory does not
-	 * hold it beside the rest
+	/*
+	 * Makes a staged copy of one table or slot, all zero. Fails with NO_SPACE if the table
+	 * memory does not hold it beside everything else.
 	 */
 	EMBENG_STAGE_BEGIN = 0,
-	EMBENG_STAGE_COMMIT = 1, /* all staged copies become the tables' own */
-	EMBENG_STAGE_DROP = 2,	 /* all staged copies are given back */
+	EMBENG_STAGE_COMMIT = 1, /* puts all staged copies in place of the originals */
+	EMBENG_STAGE_DROP = 2,	 /* frees all staged copies */
 };
 
 /* -- STATS --------------------------------------------------------------- */
@@ -721,10 +762,10 @@ enum embeng_stage {
 #define EMBENG_STATS_CORES 64
 
 /**
- * struct embeng_hot_row - one entry of the hottest rows
- * @row: row
- * @count: occurrences seen; at most the true count, and short of it by no more
- *	than &embeng_stats.hot_error
+ * struct embeng_hot_row - a row that occurs often
+ * @row: row of the table
+ * @count: occurrences counted. It never exceeds the true number and falls short of it by at
+ *	most &embeng_stats.hot_error
  */
 struct embeng_hot_row {
 	__u64 row;
@@ -732,22 +773,23 @@ struct embeng_hot_row {
 };
 
 /**
- * struct embeng_stats - counts of one table since the last clearing read
- * @table: index
- * @core_count: entries of @core_ids that are used
- * @ids: ids that training batches asked for, dropped ones too, those beyond a
- *	sequence's length not
- * @unique_ids: distinct rows per step, summed over steps
- * @dropped_ids: dropped by policy
- * @clamped_ids: clamped by policy
- * @zeroed_ids: read as zeros by policy
- * @steps: steps counted
+ * struct embeng_stats - counts of one table since they were last cleared, written by STATS
+ * @table: index of the table
+ * @core_count: number of entries of @core_ids that are used
+ * @ids: ids that training batches asked for. Dropped ids are counted, ids beyond the length of
+ *	a sequence are not
+ * @unique_ids: distinct rows of each step, summed over the steps
+ * @dropped_ids: ids out of range that the table's policy dropped
+ * @clamped_ids: ids out of range that the table's policy clamped
+ * @zeroed_ids: ids out of range that the table's policy read as zeros
+ * @steps: number of steps counted
  * @updated_rows: rows that updates wrote because a batch touched them
- * @untouched_rows: rows that a non-lazy optimizer ran over with a gradient of 0
- * @hot_count: entries of @hot that are used
- * @hot_error: bound on how much a count of @hot may be short
- * @hot: hottest rows, most frequent first; ties by row
- * @core_ids: ids by the core that holds the row
+ * @untouched_rows: rows that a non-lazy optimizer updated with a gradient of 0
+ * @hot_count: number of entries of @hot that are used
+ * @hot_error: bound on how far the counts in @hot may fall short
+ * @hot: rows that occur most often, the most frequent first; rows with equal counts are in
+ *	ascending order
+ * @core_ids: number of ids by the core that holds their row
  */
 struct embeng_stats {
 	__u32 table;
@@ -769,28 +811,32 @@ struct embeng_stats {
 /* -- PARTITION ----------------------------------------------------------- */
 
 /*
- * The samples of one device as partitioned CSR: for each core of the device, for each
- * minibatch, for each core of the grid (a partition) the ids whose rows that core holds.
- * Needs no model. All columns of the grid are one stack of tables: id i of a table is column
- * (i + rotation) % cores + i / cores * cores + column_offset, in partition column % cores as
- * token column / cores. Sample s of a feature with n samples belongs to core s / (n /
- * device_cores) of the device and is there row s % (n / device_cores), behind the rows of
- * the features before it.
+ * A PARTITION brings the samples of one device into the form of partitioned CSR. It needs no
+ * model. For each core of the device, for each minibatch and for each core of the grid there is
+ * one partition: the ids whose rows are held by that core of the grid.
  *
- * Ids of a partition stand by bucket (in minibatches), token, row. Equal ids of a row become
- * one, their gains added in the order given; a gain is the weight times the combiner's scale
- * of the sample, from all its weights, 0 where there is none.
+ * All columns of the grid are one stack of tables. Id i of a table is column
+ * (i + rotation) % cores + i / cores * cores + column_offset of the stack. A column is in
+ * partition column % cores, with the token column / cores. Sample s of a feature with n samples
+ * belongs to core s / (n / device_cores) of the device. There it is row
+ * s % (n / device_cores), counted behind the rows of the features before it.
  *
- * Each partition begins at a multiple of 8 items; its row pointer is where it ends. The rest
- * up to the next multiple is padded, the row pointers of a minibatch are filled with where
- * the next one begins. What lies behind a core's last item is not written.
+ * The items of a partition are sorted by bucket (with minibatches), then token, then row. Equal
+ * ids of one row become one item whose gain is the sum of their gains, added in the order given.
+ * The gain of an id is its weight times the combiner's scale for the sample, which is made of
+ * all weights of the sample; it is 0 if there is no such scale.
+ *
+ * Each partition begins at a multiple of 8 items, and its row pointer is the index at which it
+ * ends. The items from there to the next multiple of 8 are padding. Row pointers of a minibatch
+ * beyond the last core hold the index at which the next minibatch begins. Nothing is written
+ * behind the last item of a core and its padding.
  */
 enum embeng_flavour {
-	/* Pads 2^31 - 1 and 2^31; one core behind the other. */
+	/* Padding is 2^31 - 1 and, for gains, 2^31. The cores stand one behind the other. */
 	EMBENG_FLAVOUR_TF = 0,
 	/*
-	 * Pads 2^31 - 1 and NaN; a power of two cores. Without MINIBATCHING each core has its
-	 * own part of the buffer, and row pointers count from there.
+	 * Padding is 2^31 - 1 and, for gains, NaN. The number of cores is a power of two. Without
+	 * MINIBATCHING each core has its own part of the buffer, and row pointers count from there.
 	 */
 	EMBENG_FLAVOUR_JAX = 1,
 };
@@ -803,40 +849,43 @@ enum embeng_bucket {
 
 #define EMBENG_PARTITION_BUCKETS 64
 
-#define EMBENG_PARTITION_MINIBATCHING (1u << 0) /* beyond the limits: minibatches */
-#define EMBENG_PARTITION_DROPPING (1u << 1)	/* what still does not fit is left out, counted */
+#define EMBENG_PARTITION_MINIBATCHING (1u << 0) /* split into minibatches beyond the limits */
+#define EMBENG_PARTITION_DROPPING (1u << 1)	/* leave out and count what still does not fit */
 
 #define EMBENG_PARTITION_CORES_MAX 65536u
 #define EMBENG_PARTITION_DEVICE_CORES_MAX 64u
 #define EMBENG_PARTITION_FEATURES_MAX 4096u
 
 /**
- * struct embeng_partition - descriptor of a PARTITION
+ * struct embeng_partition - head of the descriptor of a PARTITION
  * @flavour: enum embeng_flavour
  * @bucket: enum embeng_bucket
  * @flags: EMBENG_PARTITION_*
- * @feature_count: features of the stack, in order
- * @feature_stride: bytes from one &struct embeng_partition_feature to the next, which
- *	follow this header
- * @cores: of the grid, all devices together
- * @device_cores: of this device; divides @cores
+ * @feature_count: number of features of the stack; they are in the stack's order
+ * @feature_stride: bytes from one &struct embeng_partition_feature to the next; they follow
+ *	this head
+ * @cores: cores of the grid, that is of all devices together
+ * @device_cores: cores of this device; it divides @cores
  * @reserved: 0
- * @columns: rows of the stack, a multiple of @cores, at most 2^31
- * @max_ids: most ids of a partition, 0: as many as there are
- * @max_unique_ids: most columns of a partition, so
- * @buffer: items that the device's buffer has, 0: enough. TF: a multiple of 8. JAX: rounded up
- *	to 8 for each core; at most, and with 0 just, what @max_ids (rounded up to 8) for each
- *	core, partition and, with MINIBATCHING, bucket makes
- * @row_pointers: out [device_cores][minibatches][@cores rounded up to 8] s32, from where the
- *	device's buffer begins or, see JAX, the core's part of it
- * @tokens: out s32
- * @samples: out s32, as many
- * @gains: out f32, as many
- * @result: out &struct embeng_partition_result and what follows it
- * @splits: the flavour's mask of where buckets are parted at any rate, for the sake of other
- *	devices and stacks; below 2^63. 0 without MINIBATCHING
+ * @columns: rows of the whole stack, a multiple of @cores, at most 2^31
+ * @max_ids: most ids of a partition; 0 means no limit
+ * @max_unique_ids: most distinct columns of a partition; 0 means no limit
+ * @buffer: items that the device's buffer holds; 0 means as many as are needed. TF: a multiple
+ *	of 8. JAX: it is rounded up to 8 for each core. With @max_ids it is at most
+ *	@max_ids (rounded up to 8) times @device_cores times @cores, and with MINIBATCHING times
+ *	EMBENG_PARTITION_BUCKETS; 0 then means exactly that many
+ * @row_pointers: output [@device_cores][minibatches][@cores rounded up to 8] s32, counted from
+ *	the start of the device's buffer or of the core's part of it (see EMBENG_FLAVOUR_JAX)
+ * @tokens: output array of s32
+ * @samples: output array of s32, of the same length as @tokens
+ * @gains: output array of f32, of the same length as @tokens
+ * @result: output &struct embeng_partition_result with the arrays that follow it
+ * @splits: mask of places at which buckets are split in any case, because other devices or
+ *	stacks split there; in the flavour's order of bits (see
+ *	&embeng_partition_result.splits), below 2^63. It is 0 without MINIBATCHING
  *
- * The four arrays may be longer than what is written. A failure writes none.
+ * The first four output arrays may be longer than what is written. A PARTITION that fails
+ * writes none of them.
  */
 struct embeng_partition {
 	__u8 flavour;
@@ -860,20 +909,20 @@ struct embeng_partition {
 };
 
 /**
- * struct embeng_partition_feature - one feature's samples
+ * struct embeng_partition_feature - samples of one feature in a PARTITION
  * @form: CSR, DENSE or COO of enum embeng_form
- * @id_width: 4 or 8 bytes, signed
- * @offset_width: 4 or 8 bytes, signed; 0 for DENSE
+ * @id_width: bytes of an id, 4 or 8, signed
+ * @offset_width: bytes of a row offset or sample number, 4 or 8, signed; 0 for DENSE
  * @combiner: enum embeng_combiner
- * @rotation: below the grid's cores
- * @rows: of the table; ids are below
- * @column_offset: of the table in the stack, a multiple of the grid's cores
- * @sample_count: of this device, a multiple of its cores
- * @id_count: as in &struct embeng_lookup_feature
- * @offsets: CSR [sample_count + 1], from 0 to id_count, never falling; COO [id_count],
- *	samples, never falling
- * @ids: [id_count]
- * @weights: [id_count] f32, or not given: 1; none for DENSE
+ * @rotation: rotation of the table, below the grid's @cores
+ * @rows: rows of the table; all ids are below it
+ * @column_offset: first column of the table in the stack, a multiple of the grid's @cores
+ * @sample_count: samples of this device, a multiple of its cores
+ * @id_count: number of ids; equal to @sample_count for DENSE
+ * @offsets: CSR: row offsets [@sample_count + 1], which begin with 0, never fall and end with
+ *	@id_count. COO: the sample of each id [@id_count], never falling
+ * @ids: ids [@id_count]
+ * @weights: weights [@id_count] f32; not given means that each weight is 1. DENSE takes none
  */
 struct embeng_partition_feature {
 	__u8 form;
@@ -891,22 +940,27 @@ struct embeng_partition_feature {
 };
 
 /**
- * struct embeng_partition_result - what a PARTITION found
- * @dropped_ids: left out. JAX counts each id that the limits leave out, TF equal ids of a
- *	sample once; so do both for what the buffer leaves out
- * @splits: mask of where buckets are parted into minibatches. TF: bit 0 in the middle, bits 1
- *	and 2 in the middles of the halves, and so on. JAX: bits 0 to 31 between the pairs of
- *	buckets, 32 to 47 between those, up to bit 62 in the middle
- * @row_pointers: entries written
- * @items: one past the last item written
- * @buffer: items that the buffer has, as given or as the limits ask for
- * @minibatches: of each core
- * @row_stride: row pointers of a minibatch
+ * struct embeng_partition_result - head of the results of a PARTITION
+ * @dropped_ids: number of ids left out. For ids that exceed @max_ids or @max_unique_ids, JAX
+ *	counts each id, and TF counts equal ids of a sample once. For ids that the buffer does
+ *	not hold, both count equal ids of a sample once
+ * @splits: mask of the places at which buckets are split into minibatches. TF: bit 0 is in the
+ *	middle, bits 1 and 2 are in the middles of the halves, and so on. JAX: bits 0 to 31 are
+ *	between the two buckets of each pair, bits 32 to 47 between pairs, and so on up to bit
+ *	62 in the middle
+ * @row_pointers: number of row pointers written
+ * @items: one past the index of the last item written
+ * @buffer: items that the buffer holds, as given or as the limits ask for
+ * @minibatches: minibatches of each core
+ * @row_stride: row pointers of each minibatch
  *
- * Behind it stand, before dropping, __u32 [cores] most ids of each partition, the maximum
- * over the device's cores, and so the most columns; then __u64 [device_cores] items that a
- * core needs, each partition rounded up to 8; the first item of each core; and one past its
- * last.
+ * These arrays follow the structure:
+ *   __u32 [cores]		ids of each partition, the most of any core of the device
+ *   __u32 [cores]		distinct columns of each partition, the most of any core
+ *   __u64 [device_cores]	items that each core needs, each partition rounded up to 8
+ *   __u64 [device_cores]	index of each core's first item
+ *   __u64 [device_cores]	one past the index of each core's last item
+ * The first three arrays count all ids and columns, also those that were dropped later.
  */
 struct embeng_partition_result {
 	__u64 dropped_ids;
@@ -921,11 +975,11 @@ struct embeng_partition_result {
 /* -- FENCE --------------------------------------------------------------- */
 
 /**
- * struct embeng_fence_point - one queue of a FENCE
- * @queue: device queue number, of the same context
- * @index: the fence completes when this free-running command index of that
- *	queue, and all before it, have completed. Must be below that queue's
- *	tail as the engine has seen it, or it waits for it
+ * struct embeng_fence_point - a point in a queue that a FENCE waits for
+ * @queue: device queue number of a queue of the same context
+ * @index: free-running index of a command of that queue. The FENCE completes when this command
+ *	and all before it have completed. If the engine has not yet seen the command in the
+ *	queue, the FENCE also waits for it to be submitted
  */
 struct embeng_fence_point {
 	__u32 queue;
@@ -940,16 +994,16 @@ struct embeng_fence_point {
 #define EMBENG_BLOB_VERSION 1u
 
 /**
- * struct embeng_blob_header - start of a model blob
+ * struct embeng_blob_header - head of a model blob
  * @magic: EMBENG_BLOB_MAGIC
  * @version: EMBENG_BLOB_VERSION
- * @length: bytes of the whole blob, this header too; a multiple of 8
- * @record_count: records that follow
- * @crc32c: CRC-32C of the whole blob with this field 0
- * @hash: identifies the model: FNV-1a 64 of all mandatory records
+ * @length: bytes of the whole blob with this head, a multiple of 8
+ * @record_count: number of records that follow
+ * @crc32c: CRC-32C of the whole blob, taken with 0 in this field
+ * @hash: FNV-1a 64 of all mandatory records; it identifies the model
  *
- * The records fill the blob to its end. The whole blob is checked before any of
- * it acts.
+ * The records fill the blob to its end. The engine checks the whole blob before it acts on any
+ * of it.
  */
 struct embeng_blob_header {
 	__u32 magic;
@@ -961,13 +1015,13 @@ struct embeng_blob_header {
 };
 
 enum embeng_record_type {
-	EMBENG_RECORD_ENGINE = 1,  /* once, first */
+	EMBENG_RECORD_ENGINE = 1,  /* occurs once, as the first record */
 	EMBENG_RECORD_TABLE = 2,   /* in table order */
 	EMBENG_RECORD_FEATURE = 3, /* in feature order, after the tables */
-	EMBENG_RECORD_RATE = 4,	   /* a dynamic learning rate, in tag order; reserved payload */
-	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; refused until they exist */
+	EMBENG_RECORD_RATE = 4,	   /* a dynamic learning rate, in tag order; its payload is 0 */
+	EMBENG_RECORD_PROGRAM = 5, /* an optimizer program; no device takes one yet */
 	EMBENG_RECORD_NAME = 6,	   /* optional: &struct embeng_record_name */
-	EMBENG_RECORD_QUANTIZATION = 7, /* of a table, after all tables, in table order */
+	EMBENG_RECORD_QUANTIZATION = 7, /* belongs to a table; after all tables, in table order */
 };
 
 #define EMBENG_RECORD_MANDATORY (1u << 0)
@@ -975,9 +1029,9 @@ enum embeng_record_type {
 /**
  * struct embeng_record - head of every record
  * @type: enum embeng_record_type
- * @flags: EMBENG_RECORD_MANDATORY: a device that does not know the type refuses
- *	the blob; without it, it skips the record
- * @length: bytes of the whole record, this head too; a multiple of 8
+ * @flags: EMBENG_RECORD_MANDATORY or 0. A device that does not know the type refuses the blob
+ *	if the record is mandatory, and skips the record otherwise
+ * @length: bytes of the whole record with this head, a multiple of 8
  */
 struct embeng_record {
 	__u16 type;
@@ -989,13 +1043,14 @@ struct embeng_record {
 
 /**
  * struct embeng_record_engine - options of the whole model
- * @head: type ENGINE
- * @replicas: 1 .. caps.replicas
+ * @head: head with type ENGINE
+ * @replicas: number of replicas, 1 to &embeng_caps.replicas
  * @flags: EMBENG_ENGINE_*
- * @table_count: TABLE records
- * @feature_count: FEATURE records
- * @rate_count: RATE records
- * @step_depth: steps ahead that this model wants, 0 for the device's
+ * @table_count: number of TABLE records
+ * @feature_count: number of FEATURE records
+ * @rate_count: number of RATE records
+ * @step_depth: training steps that may be ahead of the last applied update; 0 means the
+ *	device's &embeng_caps.step_depth
  */
 struct embeng_record_engine {
 	struct embeng_record head;
@@ -1021,49 +1076,50 @@ enum embeng_out_of_range {
 };
 
 /**
- * EMBENG_OPTIMIZER_TABLE - X(name, value), without NONE
+ * EMBENG_OPTIMIZER_TABLE - every optimizer except NONE
  *
- * Hyperparameters in the order of &embeng_record_table.hyperparameter, all finite,
- * switches as 0.0 or 1.0, and slots in the order of @slot_start:
+ * X(name, value). The list below gives for each optimizer its hyperparameters, in the order of
+ * &embeng_record_table.hyperparameter, and after the semicolon its slots, in the order of
+ * &embeng_record_table.slot_start. "-" means that it has none. All hyperparameters are finite;
+ * [0, 1] includes 1 and [0, 1) does not. A switch is +0.0 or 1.0.
  *   SGD               -; -
  *   ADAGRAD           -; accumulators
- *   ADAGRAD_MOMENTUM  momentum, use_nesterov, exponent (> 0), beta2 (0..1),
+ *   ADAGRAD_MOMENTUM  momentum, use_nesterov (switch), exponent (> 0), beta2 ([0, 1]),
  *                     epsilon (> 0); accumulators, momenta
  *   FTRL              learning_rate_power (<= 0), l1_regularization_strength (>= 0),
  *                     l2_regularization_strength (>= 0), beta (>= 0),
- *                     multiply_linear_by_learning_rate; accumulators, linears
- *   ADAM              beta_1 (0 up to below 1), beta_2 (so), epsilon (> 0),
- *                     sum_inside_sqrt (without meaning under bias_correction),
- *                     bias_correction; momenta, velocities
- *   MOMENTUM          momentum, use_nesterov; momenta
- *   LION              beta1 (0 up to below 1), beta2 (so); momenta
- *   RMS_PROP          rho (0..1), momentum, epsilon (> 0); ms, mom
- *   CENTERED_RMS_PROP as RMS_PROP; ms, mom, mg
- *   ADADELTA          rho (0..1), epsilon (> 0); accumulators, updates
+ *                     multiply_linear_by_learning_rate (switch); accumulators, linears
+ *   ADAM              beta_1 ([0, 1)), beta_2 ([0, 1)), epsilon (> 0), sum_inside_sqrt (switch;
+ *                     ignored if bias_correction is 1), bias_correction (switch); momenta,
+ *                     velocities
+ *   MOMENTUM          momentum, use_nesterov (switch); momenta
+ *   LION              beta1 ([0, 1)), beta2 ([0, 1)); momenta
+ *   RMS_PROP          rho ([0, 1]), momentum, epsilon (> 0); ms, mom
+ *   CENTERED_RMS_PROP rho ([0, 1]), momentum, epsilon (> 0); ms, mom, mg
+ *   ADADELTA          rho ([0, 1]), epsilon (> 0); accumulators, updates
  *   PROXIMAL_ADAGRAD  l1 (>= 0), l2 (>= 0); accumulators
  *   ASSIGN            -; -
- *   LAPROP            b1 (0 up to below 1), b2 (so), eps (> 0); mu, nu
- *   PROXIMAL_YOGI     l1 (>= 0), l2 (>= 0), beta1 (0 up to below 1), beta2 (so),
- *                     epsilon (> 0); v, m
- *   BOUNDED_ADAGRAD   update_accumulator_first, max_var_update (>= 0),
+ *   LAPROP            b1 ([0, 1)), b2 ([0, 1)), eps (> 0); mu, nu
+ *   PROXIMAL_YOGI     l1 (>= 0), l2 (>= 0), beta1 ([0, 1)), beta2 ([0, 1)), epsilon (> 0); v, m
+ *   BOUNDED_ADAGRAD   update_accumulator_first (switch), max_var_update (>= 0),
  *                     max_accumulator (>= 0); accumulators
- *   ONLINE_YOGI       l1 (>= 0), l2 (>= 0), beta2 (0 up to below 1); vs, linears
- *   FREQUENCY_ESTIMATOR  tau (0..1), max_delta (> 0), outlier_threshold (>= 0),
- *                     weight_exponent (no part of the update); last_hit_step. Its table
- *                     has one column, and its rate is the step
+ *   ONLINE_YOGI       l1 (>= 0), l2 (>= 0), beta2 ([0, 1)); vs, linears
+ *   FREQUENCY_ESTIMATOR  tau ([0, 1]), max_delta (> 0), outlier_threshold (>= 0),
+ *                     weight_exponent (not used in the update); last_hit_step. Its table has
+ *                     one column, and its learning rate is the step
  *   FREQUENCY_AWARE_ADAGRAD  l1_regularization_strength (>= 0),
  *                     l2_regularization_strength (>= 0), max_lr_multiplier (> 0),
- *                     probability_exponent, accumulator_decay (0..1),
+ *                     probability_exponent, accumulator_decay ([0, 1]),
  *                     initial_accumulator_value (> 0); accumulators, counters
  *   MDL_ADAGRAD_LIGHT l2 (>= 0), lr_power (<= 0), min_servable_mdl_benefit,
  *                     mdl_mix_in_margin (>= 0), mdl_benefit_rampup_coeff (>= 0),
- *                     mdl_min_weight (0..1), benefit_revisit_scale (0..1),
+ *                     mdl_min_weight ([0, 1]), benefit_revisit_scale ([0, 1]),
  *                     max_event_benefit (>= 0), max_total_benefit (>= 0),
- *                     mdl_hard_limit (>= 0), hard_limit_min_benefit, mdl_regularize;
- *                     accumulators, weights, benefits
- * The others of the 16 are 0. The step of bias_correction, LAPROP and
- * FREQUENCY_AWARE_ADAGRAD is the optimizer's step count (STATE_READ) + 1; the last may
- * have another.
+ *                     mdl_hard_limit (>= 0), hard_limit_min_benefit (switch),
+ *                     mdl_regularize (switch); accumulators, weights, benefits
+ * The rest of the 16 hyperparameters is 0. ADAM with bias_correction, LAPROP and
+ * FREQUENCY_AWARE_ADAGRAD compute with a step: it is the optimizer's step count (STATE_READ)
+ * plus 1, or for FREQUENCY_AWARE_ADAGRAD with EMBENG_TABLE_STEP_DYNAMIC the number given there.
  */
 #define EMBENG_OPTIMIZER_TABLE(X)              \
 	X(SGD, 1)                              \
@@ -1087,43 +1143,49 @@ enum embeng_out_of_range {
 	X(MDL_ADAGRAD_LIGHT, 19)
 
 enum embeng_optimizer_kind {
-	EMBENG_OPTIMIZER_NONE = 0, /* inference only, no slots */
+	EMBENG_OPTIMIZER_NONE = 0, /* the table is for inference only and has no slots */
 #define EMBENG_OPTIMIZER_ENUM(name, value) EMBENG_OPTIMIZER_##name = value,
 	EMBENG_OPTIMIZER_TABLE(EMBENG_OPTIMIZER_ENUM)
 #undef EMBENG_OPTIMIZER_ENUM
 };
 
-#define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum per row, then one application */
-#define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* decay is multiplied by the rate */
-#define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index, else f32 bits */
-/* ADAM and LION, with ACCUMULATE: every step runs over all rows, untouched ones with gradient 0 */
+#define EMBENG_TABLE_ACCUMULATE (1u << 0)    /* sum the gradients of a row, then apply once */
+#define EMBENG_TABLE_DECAY_BY_RATE (1u << 1) /* multiply weight decay by the learning rate */
+#define EMBENG_TABLE_RATE_DYNAMIC (1u << 2)  /* @rate is an index of a RATE, not f32 bits */
+/*
+ * Every step also updates the rows that no batch touched, with gradient 0. Only for ADAM and
+ * LION, and only together with ACCUMULATE.
+ */
 #define EMBENG_TABLE_NON_LAZY (1u << 3)
-/* FREQUENCY_AWARE_ADAGRAD: the step is the value of the RATE @step_rate, 0 being 1 */
+/*
+ * The optimizer computes with the value of the RATE @step_rate as its step, where 0 stands for
+ * 1. Only for FREQUENCY_AWARE_ADAGRAD.
+ */
 #define EMBENG_TABLE_STEP_DYNAMIC (1u << 4)
 
 #define EMBENG_SLOTS_MAX 7
 #define EMBENG_HYPERPARAMETERS_MAX 16
 
 /**
- * struct embeng_record_table - one table
- * @head: type TABLE
- * @rows: vocabulary size, from 1
- * @dim: columns, 1 .. caps.dim
+ * struct embeng_record_table - a table of the model
+ * @head: head with type TABLE
+ * @rows: number of rows (size of the vocabulary), from 1
+ * @dim: number of columns, 1 to &embeng_caps.dim
  * @flags: EMBENG_TABLE_*
  * @combiner: enum embeng_combiner
- * @out_of_range: enum embeng_out_of_range
+ * @out_of_range: enum embeng_out_of_range, the policy for ids outside the table
  * @optimizer: enum embeng_optimizer_kind
- * @slot_count: must be the optimizer's
- * @rate: learning rate, f32 bits or an index of RATE
- * @weight_decay: f32 bits, 0 for none
- * @clip_gradient_min: f32 bits, -inf for none
- * @clip_gradient_max: f32 bits, +inf for none
- * @clip_weight_min: f32 bits
- * @clip_weight_max: f32 bits
- * @slot_start: f32 bits each slot is filled with at MODEL_LOAD; parameters start
+ * @slot_count: number of slots; must be the optimizer's
+ * @rate: learning rate: f32 bits or, with EMBENG_TABLE_RATE_DYNAMIC, the index of a RATE
+ * @weight_decay: f32 bits; 0 means no decay
+ * @clip_gradient_min: f32 bits; -inf means no lower bound
+ * @clip_gradient_max: f32 bits; +inf means no upper bound
+ * @clip_weight_min: f32 bits; -inf means no lower bound
+ * @clip_weight_max: f32 bits; +inf means no upper bound
+ * @slot_start: f32 bits of the number that fills each slot at MODEL_LOAD; the parameters start
  *	at 0
- * @hyperparameter: f32 bits, in the order of the optimizer's description
- * @step_rate: index of RATE with EMBENG_TABLE_STEP_DYNAMIC, else 0
+ * @hyperparameter: f32 bits, in the order given at EMBENG_OPTIMIZER_TABLE
+ * @step_rate: index of a RATE with EMBENG_TABLE_STEP_DYNAMIC, otherwise 0
  * @reserved: 0
  */
 struct embeng_record_table {
@@ -1148,20 +1210,21 @@ struct embeng_record_table {
 };
 
 /**
- * struct embeng_record_quantization - simulated quantization of what lookups read of a table
- * @head: type QUANTIZATION; with caps.features & EMBENG_CAP_QUANTIZATION, else an
- *	unknown record
- * @table: index of the table; a later record has a higher one
- * @num_buckets: levels, from 2
+ * struct embeng_record_quantization - simulated quantization of a table's rows in lookups
+ * @head: head with type QUANTIZATION. A device without EMBENG_CAP_QUANTIZATION treats the
+ *	record as unknown
+ * @table: index of the table; each record names a higher one than the record before
+ * @num_buckets: number of levels, from 2
  * @lower: f32 bits, finite
  * @upper: f32 bits, finite, above @lower
  *
- * A lookup of either kind reads, instead of each element x of a row, in f32 and without
- * contraction: q = (upper - lower) / (num_buckets - 1), c = x clipped to [lower, upper],
- * y = lower + q * floor((c - lower) / q + 0.5). NaN stays NaN. That is before weights and
- * combiner. Stored rows and gradients are not quantized, and neither are the zeros of ids
- * that read none and of missing positions. A q that is 0 or not finite gives numbers
- * without meaning. Source: QuantizationConfig of the TPU embedding API.
+ * LOOKUPs for training and for inference read y instead of each element x of a row. They compute
+ * it in f32 and without contraction: q = (upper - lower) / (num_buckets - 1), c = x clipped to
+ * [lower, upper], y = lower + q * floor((c - lower) / q + 0.5). NaN stays NaN. This happens
+ * before weights and combiner are applied. Stored rows and gradients are not quantized, and
+ * neither are the zeros that stand for ids without a row and for missing positions. The results
+ * have no meaning if q is 0 or not finite. The source of the rule is QuantizationConfig of the
+ * TPU embedding API.
  */
 struct embeng_record_quantization {
 	struct embeng_record head;
@@ -1171,20 +1234,21 @@ struct embeng_record_quantization {
 	__u32 upper;
 };
 
-#define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* refuse weights that are not finite */
+#define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* weights that are not finite are refused */
 
 /**
- * struct embeng_record_feature - one feature
- * @head: type FEATURE
- * @table: index of its table
+ * struct embeng_record_feature - a feature of the model
+ * @head: head with type FEATURE
+ * @table: index of the feature's table
  * @flags: EMBENG_FEATURE_*
- * @max_sequence_length: 0 pools each sample; else position j of a sample is the
- *	row of its j-th id, ids beyond are ignored, missing ones are zeros
+ * @max_sequence_length: 0 for a pooled feature. Otherwise the feature is a sequence: position j
+ *	of a sample is the row of its j-th id, ids beyond this length are ignored, and missing
+ *	ids are zeros
  * @reserved: 0
- * @max_samples: samples a batch may have; 0: the device's limit
- * @max_ids: ids a batch may have; 0: the device's limit. The private copies of
- *	ids are reserved at MODEL_LOAD from these; with 0 they grow to the
- *	largest batch seen
+ * @max_samples: most samples of a batch; 0 means the device's limit
+ * @max_ids: most ids of a batch; 0 means the device's limit. The engine reserves memory for
+ *	its private copies of ids at MODEL_LOAD from @max_samples and @max_ids; where they are
+ *	0, the memory grows to the largest batch seen
  */
 struct embeng_record_feature {
 	struct embeng_record head;
@@ -1197,11 +1261,11 @@ struct embeng_record_feature {
 };
 
 /**
- * struct embeng_record_name - what people call a table, feature or rate
- * @head: type NAME, not mandatory
- * @of: enum embeng_record_type of what is named
- * @index: which one
- * @name: UTF-8, ended by a zero byte, padded to a multiple of 8
+ * struct embeng_record_name - name of a table, feature or rate, for people
+ * @head: head with type NAME, not mandatory
+ * @of: enum embeng_record_type of the record that is named
+ * @index: index of that record among those of its type
+ * @name: UTF-8, ended by a zero byte, padded to a multiple of 8 bytes
  */
 struct embeng_record_name {
 	struct embeng_record head;
@@ -1223,24 +1287,24 @@ struct embeng_record_name {
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 
 /**
- * struct embeng_caps - what a device can do
- * @interface_major: EMBENG_INTERFACE_MAJOR
- * @interface_minor: EMBENG_INTERFACE_MINOR
+ * struct embeng_caps - capabilities of a device
+ * @interface_major: EMBENG_INTERFACE_MAJOR that the device speaks
+ * @interface_minor: EMBENG_INTERFACE_MINOR that the device speaks
  * @features: EMBENG_CAP_*
- * @cores: engine cores; rows are spread over them, results never depend on it
- * @queues: queues, the admin queue too
+ * @cores: engine cores. Rows are spread over them, and results do not depend on their number
+ * @queues: queues with the admin queue
  * @vectors: interrupt vectors
- * @contexts: contexts at once
- * @regions: entries of a context's region table
+ * @contexts: most contexts at one time
+ * @regions: most entries of a context's region table
  * @table_memory: bytes for tables and slots
- * @dim: largest dim
- * @tables: tables of a model
- * @model_features: features of a model
- * @replicas: replicas of a model
+ * @dim: most columns of a table
+ * @tables: most tables of a model
+ * @model_features: most features of a model
+ * @replicas: most replicas of a model
  * @step_depth: training steps that may be ahead of the last applied update
- * @ids: ids of one feature of one batch
- * @samples: samples of one feature of one batch
- * @row_dtypes: mask, bit 0 f32
+ * @row_dtypes: mask of data types of rows; bit 0 is f32
+ * @ids: most ids of one feature in one batch
+ * @samples: most samples of one feature in one batch
  * @combiners: mask of 1 << enum embeng_combiner
  * @optimizers: mask of 1 << enum embeng_optimizer_kind
  * @reserved: 0
