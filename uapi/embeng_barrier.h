@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * Named barriers of the embeng rings: who publishes, who observes.
+ * Barriers of the embeng rings, each named by its use: one side publishes, the other observes.
  *
  * DOC: The rule
  *
- * Every word that two sides share has one writer. The writer publishes it with
- * a release store after everything that the word vouches for; the reader
- * observes it with an acquire load before it touches any of that. There is one
- * place that needs more: arming an interrupt, where each side writes one word
- * and then reads the other's (embeng_arm_then_recheck()).
+ * Every word that two sides share has one writer. The writer first writes everything that the
+ * word vouches for and then publishes the word with a release store. The reader observes the
+ * word with an acquire load and only then touches what it vouches for.
  *
- * The words are ordinary cacheable memory on the soft device and in the
- * emulator. On a chip the doorbell words are an uncached mapping: x86 keeps
- * uncached stores behind earlier write-back stores, other architectures need
- * the I/O barrier that writel() carries, which is why the doorbell has
- * functions of its own here.
+ * One place needs more. To arm an interrupt, each side writes one word and then reads the
+ * other's, which takes a full barrier in between (embeng_arm_then_recheck()).
  *
- * Unstable until the driver has lived on it.
+ * The words are ordinary cacheable memory on the soft device and in the emulator. On a chip the
+ * doorbell words are an uncached mapping. x86 keeps uncached stores behind earlier write-back
+ * stores; other architectures need the I/O barrier that writel() has. The doorbell therefore
+ * has functions of its own here.
+ *
+ * The interface is unstable until the driver has been used with it for some time.
  */
 #ifndef _EMBENG_BARRIER_H_
 #define _EMBENG_BARRIER_H_
@@ -39,11 +39,11 @@ extern "C" {
 #endif
 
 /**
- * embeng_doorbell_tail() - hand submissions to the device
+ * embeng_doorbell_tail() - hand commands to the device
  * @word: &embeng_doorbell.sq_tail
  * @tail: free-running index one past the last command written
  *
- * Program publishes the commands below @tail. Device observes with
+ * The program publishes the commands below @tail. The device observes them with
  * embeng_observe_tail() before it copies them.
  */
 static inline void embeng_doorbell_tail(__u32 *word, __u32 tail)
@@ -51,7 +51,12 @@ static inline void embeng_doorbell_tail(__u32 *word, __u32 tail)
 	EMBENG_STORE_RELEASE(word, tail);
 }
 
-/** embeng_observe_tail() - device: which commands may be copied */
+/**
+ * embeng_observe_tail() - read, in the device, how many commands may be copied
+ * @word: &embeng_doorbell.sq_tail
+ *
+ * Return: free-running index one past the last command written.
+ */
 static inline __u32 embeng_observe_tail(const __u32 *word)
 {
 	return EMBENG_LOAD_ACQUIRE(word);
@@ -62,7 +67,7 @@ static inline __u32 embeng_observe_tail(const __u32 *word)
  * @word: &embeng_ring_header.sq_head
  * @head: free-running index one past the last command copied
  *
- * Device publishes that it has copied everything below @head. Program observes
+ * The device publishes that it has copied every command below @head. The program observes this
  * with embeng_observe_sq_head() before it overwrites a slot.
  */
 static inline void embeng_publish_sq_head(__u32 *word, __u32 head)
@@ -70,7 +75,12 @@ static inline void embeng_publish_sq_head(__u32 *word, __u32 head)
 	EMBENG_STORE_RELEASE(word, head);
 }
 
-/** embeng_observe_sq_head() - program: which command slots are free */
+/**
+ * embeng_observe_sq_head() - read, in the program, which command slots are free
+ * @word: &embeng_ring_header.sq_head
+ *
+ * Return: free-running index one past the last command copied.
+ */
 static inline __u32 embeng_observe_sq_head(const __u32 *word)
 {
 	return EMBENG_LOAD_ACQUIRE(word);
@@ -81,16 +91,21 @@ static inline __u32 embeng_observe_sq_head(const __u32 *word)
  * @word: &embeng_ring_header.cq_tail
  * @tail: free-running index one past the last completion written
  *
- * Device publishes the completions below @tail and every output that they
- * vouch for (activations, rows, statistics). Program observes with
- * embeng_observe_cq_tail() before it reads any of them.
+ * The device publishes the completions below @tail and all output that they vouch for
+ * (activations, rows, statistics). The program observes them with embeng_observe_cq_tail()
+ * before it reads any of it.
  */
 static inline void embeng_publish_cq_tail(__u32 *word, __u32 tail)
 {
 	EMBENG_STORE_RELEASE(word, tail);
 }
 
-/** embeng_observe_cq_tail() - program: which completions may be read */
+/**
+ * embeng_observe_cq_tail() - read, in the program, which completions are there
+ * @word: &embeng_ring_header.cq_tail
+ *
+ * Return: free-running index one past the last completion written.
+ */
 static inline __u32 embeng_observe_cq_tail(const __u32 *word)
 {
 	return EMBENG_LOAD_ACQUIRE(word);
@@ -101,7 +116,7 @@ static inline __u32 embeng_observe_cq_tail(const __u32 *word)
  * @word: &embeng_doorbell.cq_head
  * @head: free-running index one past the last completion read
  *
- * Program publishes that it has read everything below @head. Device observes
+ * The program publishes that it has read every completion below @head. The device observes this
  * with embeng_observe_cq_head() before it overwrites a slot.
  */
 static inline void embeng_doorbell_cq_head(__u32 *word, __u32 head)
@@ -109,19 +124,24 @@ static inline void embeng_doorbell_cq_head(__u32 *word, __u32 head)
 	EMBENG_STORE_RELEASE(word, head);
 }
 
-/** embeng_observe_cq_head() - device: which completion slots are free */
+/**
+ * embeng_observe_cq_head() - read, in the device, which completion slots are free
+ * @word: &embeng_doorbell.cq_head
+ *
+ * Return: free-running index one past the last completion read.
+ */
 static inline __u32 embeng_observe_cq_head(const __u32 *word)
 {
 	return EMBENG_LOAD_ACQUIRE(word);
 }
 
 /**
- * embeng_arm_then_recheck() - order an arm before the look that follows it
+ * embeng_arm_then_recheck() - order an arming before the look that follows it
  *
- * Program: write &embeng_doorbell.arm, call this, look at cq_tail once more,
- * only then sleep. Device: publish cq_tail, call this, look at arm, interrupt
- * if armed. Either the program sees the completion or the device sees the arm:
- * no wake-up is lost.
+ * The program writes &embeng_doorbell.arm, calls this function, looks at cq_tail once more, and
+ * only then sleeps. The device publishes cq_tail, calls this function, looks at arm, and
+ * interrupts if it is armed. Either the program sees the completion or the device sees the
+ * arming, so no wake-up is lost.
  */
 static inline void embeng_arm_then_recheck(void)
 {
@@ -129,12 +149,12 @@ static inline void embeng_arm_then_recheck(void)
 }
 
 /**
- * embeng_report_begin() / embeng_report_end() - device: replace a queue report
+ * embeng_report_begin() / embeng_report_end() - replace, in the device, a queue report
  * @epoch: &embeng_queue_report.epoch
- * @value: the report's number, even; odd while it is being written
+ * @value: number of the new report, even; @epoch is odd while the report is being written
  *
- * A reader takes the epoch, the fields, and the epoch again; equal and even
- * means that the fields belong together (embeng_report_read_retry()).
+ * A reader takes the epoch, then the fields, and then the epoch again. The fields belong
+ * together if both epochs are equal and even (embeng_report_read_retry()).
  */
 static inline void embeng_report_begin(__u32 *epoch, __u32 value)
 {
@@ -147,13 +167,24 @@ static inline void embeng_report_end(__u32 *epoch, __u32 value)
 	EMBENG_STORE_RELEASE(epoch, value);
 }
 
-/** embeng_report_read_begin() - program: start to read a queue report */
+/**
+ * embeng_report_read_begin() - start, in the program, to read a queue report
+ * @epoch: &embeng_queue_report.epoch
+ *
+ * Return: the epoch, for embeng_report_read_retry().
+ */
 static inline __u32 embeng_report_read_begin(const __u32 *epoch)
 {
 	return EMBENG_LOAD_ACQUIRE(epoch);
 }
 
-/** embeng_report_read_retry() - program: 1 when the report changed meanwhile */
+/**
+ * embeng_report_read_retry() - ask, in the program, whether a report changed while it was read
+ * @epoch: &embeng_queue_report.epoch
+ * @begun: epoch from embeng_report_read_begin()
+ *
+ * Return: 1 if the report changed and must be read again, otherwise 0.
+ */
 static inline int embeng_report_read_retry(const __u32 *epoch, __u32 begun)
 {
 	EMBENG_FULL_BARRIER();
