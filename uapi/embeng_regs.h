@@ -1,61 +1,65 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * embeng: what the driver and the device say to each other.
+ * embeng: the interface between the driver and the device.
  *
- * Unstable until the driver has lived on it.
- * One file, though long: it is one map of registers, whose offsets are checked against each other.
+ * The interface is unstable until the driver has been used with it for some time. The file is
+ * long because it is one map of registers, whose offsets are checked against each other.
  *
  * DOC: The function
  *
- * A PCI Express function of class 0x1200. BAR 0 holds the registers below, BAR 2
- * the doorbells (&struct embeng_doorbell, one stride per queue, queue 0 is the
- * admin queue), BAR 4 the MSI-X table. Registers are plain memory: no read has
- * an effect, no bit clears itself, each register has one writer. What one side
- * asks is numbered by a sequence register of its own, and the other side answers
- * by copying that number when it is done, so that an emulator that polls memory
- * and a chip that decodes writes behave alike.
+ * The device is a PCI Express function of class 0x1200. BAR 0 holds the registers below. BAR 2
+ * holds the doorbells (&struct embeng_doorbell, one stride for each queue; queue 0 is the admin
+ * queue). BAR 4 holds the MSI-X table.
+ *
+ * Registers are plain memory: no read has an effect, no bit clears itself, and each register
+ * has one writer. A side that asks for something adds one to a sequence register of its own.
+ * The other side answers by copying that number when it is done. An emulator that polls memory
+ * and a chip that decodes writes therefore behave alike.
  *
  * DOC: Boot
  *
- *   reset       BOOT_STATE = ROM once the device answers
- *   driver      writes BOOT_ADDRESS, BOOT_LENGTH, then BOOT_SEQUENCE + 1
- *   device      BOOT_STATE = LOADING, checks the whole image (embeng_firmware.h),
- *               then RUNNING or FAILED with BOOT_ERROR and BOOT_ERROR_OFFSET,
- *               then copies BOOT_SEQUENCE into BOOT_DONE
- *   running     HEARTBEAT grows; FIRMWARE_VERSION and the capabilities are valid
+ *   reset       BOOT_STATE is ROM once the device answers.
+ *   driver      It writes BOOT_ADDRESS and BOOT_LENGTH, then adds one to BOOT_SEQUENCE.
+ *   device      It sets BOOT_STATE to LOADING and checks the whole image (embeng_firmware.h).
+ *               Then it sets BOOT_STATE to RUNNING, or to FAILED with BOOT_ERROR and
+ *               BOOT_ERROR_OFFSET. Last it copies BOOT_SEQUENCE into BOOT_DONE.
+ *   running     HEARTBEAT grows; FIRMWARE_VERSION and the capabilities are valid.
  *
- * A refused image leaves the device in FAILED; the same driver may try another.
- * BOOT_ERROR_OFFSET is 0 when the admin ring is at fault: PARAMETER for its sizes,
- * ADDRESS for its memory. BOOT_ERROR_INDEX counts with SELF_TEST alone. While
- * RUNNING a boot is answered and changes nothing: reset first. FIRMWARE_MINIMUM
- * stays over a warm reset.
- * CONTROL_SEQUENCE + 1 with CONTROL = RESET is the warm reset: everything is
- * lost, BOOT_STATE is ROM again. Function-level reset does the same.
+ * A refused image leaves the device in FAILED, and the driver may try another at once. If the
+ * admin ring is at fault, BOOT_ERROR_OFFSET is 0, and BOOT_ERROR is PARAMETER for the ring's
+ * sizes or ADDRESS for its memory. BOOT_ERROR_INDEX is valid only with SELF_TEST. A boot of a
+ * device that is RUNNING is answered and changes nothing, so the driver resets it first.
+ *
+ * A warm reset is asked for by CONTROL = RESET and adding one to CONTROL_SEQUENCE. Everything
+ * except FIRMWARE_MINIMUM and the event log is lost, and BOOT_STATE is ROM again. A
+ * function-level reset does the same.
  *
  * DOC: Admin queue
  *
- * The driver writes ADMIN_RING, ADMIN_SQ_ENTRIES and ADMIN_CQ_ENTRIES before
- * boot. Its ring has the layout of every other (embeng_ring_layout()), entries of
- * &struct embeng_admin_cmd, completions of &struct embeng_cqe, doorbell
- * stride 0, vector 0. Completions come in any order: an INVALIDATE may wait for
- * accesses that are in flight.
+ * The driver writes ADMIN_RING, ADMIN_SQ_ENTRIES and ADMIN_CQ_ENTRIES before the boot. The admin
+ * ring has the layout of every other ring (embeng_ring_layout()). Its entries are
+ * &struct embeng_admin_cmd, its completions &struct embeng_cqe, its doorbell is stride 0 and its
+ * interrupt is vector 0. Completions come in any order, because an INVALIDATE may wait for
+ * accesses in flight.
  *
  * DOC: Life signs
  *
- * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it does; with it
- * &embeng_ring_header.heartbeat of each queue that it attends to. PROGRESS grows while a
- * command runs, piece by piece, and while one waits for nothing but time (a delayed NOP):
- * a device whose PROGRESS and COUNT_COMMANDS stand still works on nothing. ACTIVE_QUEUE
- * says for whom it works. When STATUS becomes FAULT, vector 0 fires, if the admin queue is
- * armed, whatever for: a driver looks at both.
+ * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it is doing. With it grows
+ * &embeng_ring_header.heartbeat of each queue that the device attends to. PROGRESS grows with
+ * each piece of work while a command runs, and while a command waits for nothing but time (a
+ * delayed NOP). A device whose PROGRESS and COUNT_COMMANDS stand still is working on nothing.
+ * ACTIVE_QUEUE is the queue for which it works.
+ *
+ * When STATUS becomes FAULT, vector 0 fires if the admin queue is armed, for whatever index. On
+ * that interrupt a driver therefore looks both at the admin queue and at STATUS.
  *
  * DOC: Region table
  *
- * One array of &struct embeng_region per context in host memory, written by the
- * driver alone. To bind: fill everything but @generation, then publish
- * @generation (release). To unbind: set @generation to 0, send INVALIDATE, and
- * free the memory only after its completion; no completion, no freeing, but a
- * reset first. An index whose generation would wrap is retired.
+ * Each context has one array of &struct embeng_region in host memory, which only the driver
+ * writes. To bind a region, the driver fills in all fields except @generation and then publishes
+ * @generation (release). To unbind it, the driver sets @generation to 0 and sends INVALIDATE. It
+ * frees the memory only after the completion of INVALIDATE; if that does not come, it resets the
+ * device before it frees anything. An index whose generation would wrap is not used again.
  */
 #ifndef _EMBENG_REGS_H_
 #define _EMBENG_REGS_H_
@@ -71,8 +75,8 @@ extern "C" {
 #define EMBENG_DEVICE_MAGIC 0x474e424du /* "MBNG" */
 
 /*
- * No vendor gave these out: they are the emulator's, and the driver binds
- * nothing else.
+ * No registry assigned these ids. They are the emulator's, and the driver binds to nothing
+ * else.
  */
 #define EMBENG_PCI_VENDOR 0x0eb0
 #define EMBENG_PCI_DEVICE 0x0001
@@ -87,9 +91,9 @@ extern "C" {
 /**
  * EMBENG_REGISTER_TABLE - every register
  *
- * X(name, offset, bytes, writer, reset value, words). The writer is DEVICE or
- * DRIVER; the other side reads. Registers of 8 bytes are read whole or low word
- * first. Capability registers hold after boot what &struct embeng_caps says.
+ * X(name, offset, bytes, writer, reset value, words). The writer is DEVICE or DRIVER; the other
+ * side only reads. A register of 8 bytes is read as a whole or with its low word first. After
+ * boot the capability registers hold the values of &struct embeng_caps.
  */
 #define EMBENG_REGISTER_TABLE(X)                                                              \
 	X(MAGIC, 0x000, 4, DEVICE, EMBENG_DEVICE_MAGIC, "says that this is an embeng device") \
@@ -163,25 +167,26 @@ enum embeng_register {
 #undef EMBENG_REGISTER_ENUM
 };
 
-/* Registers from COUNT_COMMANDS on count: all of 8 bytes (EMBENG_ACCEL_QUERY_COUNTERS). */
+/* All registers from COUNT_COMMANDS on have 8 bytes: EMBENG_ACCEL_QUERY_COUNTERS returns them. */
 
 /*
- * After the registers, 8 bytes per core: nanoseconds that it was busy, from the last boot on.
- * Core 0 also takes commands in and does what is not spread over cores.
+ * The registers are followed by 8 bytes for each core: the nanoseconds that it was busy since the
+ * last boot. Core 0 also fetches commands and does all work that is not spread over cores.
  */
 #define EMBENG_CORES_MAX 64u
 #define EMBENG_CORE_BUSY(core) (0x400u + 8u * (core))
 
-/* Then &struct embeng_event_log, which resets leave as it is. */
+/* The cores are followed by &struct embeng_event_log, which resets do not clear. */
 #define EMBENG_EVENT_LOG 0x800u
 #define EMBENG_EVENT_MAGIC 0x474c4245u /* "EBLG" */
 #define EMBENG_EVENTS 63u
 #define EMBENG_EVENT_NO_QUEUE 0xffffu
 
 /**
- * EMBENG_EVENT_TABLE - X(name, value, words)
+ * EMBENG_EVENT_TABLE - every kind of event in the log
  *
- * Words say what &embeng_event.detail and @value are, 0 where they say nothing.
+ * X(name, value, words). The words say what &embeng_event.detail and &embeng_event.value mean;
+ * a field that they do not mention is 0.
  */
 #define EMBENG_EVENT_TABLE(X)                                                               \
 	X(POWER_ON, 1, "the engine came up")                                                \
@@ -204,14 +209,14 @@ enum embeng_event_kind {
 };
 
 /**
- * struct embeng_event - a record of the event log, 32 bytes
- * @number: of the event, from 1; 0 while the record is written
+ * struct embeng_event - a record of the event log, 32 bytes, written by the device
+ * @number: number of the event, from 1; 0 while the record is being written
  * @kind: enum embeng_event_kind
  * @queue: device queue number, or EMBENG_EVENT_NO_QUEUE
- * @time_ns: as &embeng_cqe.timestamp
- * @context: or 0xffffffff
- * @detail: as @kind says
- * @value: as @kind says
+ * @time_ns: device time in nanoseconds, the clock of &embeng_cqe.timestamp
+ * @context: number of the context, or 0xffffffff if the event belongs to none
+ * @detail: number whose meaning depends on @kind
+ * @value: number whose meaning depends on @kind
  */
 struct embeng_event {
 	__u32 number;
@@ -224,16 +229,16 @@ struct embeng_event {
 };
 
 /**
- * struct embeng_event_log - what happened to the device
- * @magic: EMBENG_EVENT_MAGIC once it is there
- * @record_bytes: from one record to the next
- * @capacity: records
+ * struct embeng_event_log - log of what happened to the device, written by the device
+ * @magic: EMBENG_EVENT_MAGIC once the log is there
+ * @record_bytes: bytes from one record to the next
+ * @capacity: number of records
  * @next: number of the next event
  * @reserved: 0
- * @events: event n is at n % @capacity until n + @capacity takes its place
+ * @events: records; event n is at n % @capacity until event n + @capacity takes its place
  *
- * Written by the device. Warm and function-level resets leave it, loss of power does not.
- * Whoever reads it copies a record and then looks whether its @number is still the same.
+ * Warm and function-level resets keep the log, and loss of power clears it. A reader copies a
+ * record and then checks that its @number is still the one expected.
  */
 struct embeng_event_log {
 	__u32 magic;
@@ -245,15 +250,17 @@ struct embeng_event_log {
 };
 
 enum embeng_boot_state {
-	EMBENG_BOOT_RESET = 0, /* not there yet */
-	EMBENG_BOOT_ROM = 1,   /* waits for an image */
+	EMBENG_BOOT_RESET = 0, /* the device does not answer yet */
+	EMBENG_BOOT_ROM = 1,   /* the device waits for an image */
 	EMBENG_BOOT_LOADING = 2,
 	EMBENG_BOOT_RUNNING = 3,
 	EMBENG_BOOT_FAILED = 4,
 };
 
 /**
- * EMBENG_BOOT_ERROR_TABLE - X(name, value, sentence)
+ * EMBENG_BOOT_ERROR_TABLE - every reason to refuse an image
+ *
+ * X(name, value, sentence).
  */
 #define EMBENG_BOOT_ERROR_TABLE(X)                                                      \
 	X(NONE, 0, "no error")                                                          \
@@ -281,24 +288,26 @@ enum embeng_boot_error {
 
 enum embeng_control {
 	EMBENG_CONTROL_NONE = 0,
-	EMBENG_CONTROL_RESET = 1, /* warm reset: back to ROM, nothing kept */
+	EMBENG_CONTROL_RESET = 1, /* warm reset, back to ROM */
 };
 
 enum embeng_device_status {
 	EMBENG_DEVICE_OK = 0,
-	EMBENG_DEVICE_FAULT = 1, /* the admin ring is broken or tables lost data: reset */
+	EMBENG_DEVICE_FAULT = 1, /* the admin ring is broken or tables lost data: needs a reset */
 };
 
-/* A GiB of which no two pages of 4 KiB are neighbours has so many. */
+/* This is one GiB in pages of 4 KiB of which no two are contiguous. */
 #define EMBENG_SEGMENTS_MAX 262144u
 
 /**
- * struct embeng_region - entry of a context's region table, 64 bytes
- * @generation: 0: free or dead. Published last when binding
- * @rights: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE
- * @length: bytes
- * @segments: DMA address of @segment_count &struct embeng_segment
- * @segment_count: segments, up to EMBENG_SEGMENTS_MAX; their lengths add up to at least @length
+ * struct embeng_region - an entry of a context's region table, 64 bytes, written by the driver
+ * @generation: generation of the key, or 0 if the entry is free or dead; the driver publishes it
+ *	last when it binds
+ * @rights: EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE, or both
+ * @length: bytes of the region
+ * @segments: DMA address of an array [@segment_count] of &struct embeng_segment
+ * @segment_count: number of segments, up to EMBENG_SEGMENTS_MAX; their lengths add up to
+ *	@length or more
  * @reserved: 0
  */
 struct embeng_region {
@@ -311,7 +320,7 @@ struct embeng_region {
 };
 
 /**
- * struct embeng_segment - contiguous piece of a region
+ * struct embeng_segment - a piece of a region that is contiguous for the device
  * @address: DMA address
  * @length: bytes
  */
@@ -321,12 +330,13 @@ struct embeng_segment {
 };
 
 /**
- * embeng_ring_layout() - the layout of ring memory, the same for driver and device
- * @sq_entries: power of two
- * @cq_entries: power of two
+ * embeng_ring_layout() - compute the layout of ring memory; driver and device both use this
+ * @sq_entries: entries of the submission ring, a power of two
+ * @cq_entries: entries of the completion ring, a power of two
  * @features: EMBENG_RING_*
  *
- * Return: header first, then submissions, then completions, all 64-byte aligned.
+ * Return: a layout with the header first, then the submission ring, then the completion ring, all
+ * aligned to 64 bytes.
  */
 static inline struct embeng_queue_layout embeng_ring_layout(__u32 sq_entries, __u32 cq_entries,
 							    __u32 features)
@@ -346,42 +356,44 @@ static inline struct embeng_queue_layout embeng_ring_layout(__u32 sq_entries, __
 
 enum embeng_admin_opcode {
 	EMBENG_ADMIN_NOP = 0,
-	EMBENG_ADMIN_CONTEXT_CREATE = 1,  /* @context, @address/@count: region table */
-	EMBENG_ADMIN_CONTEXT_DESTROY = 2, /* completes when nothing of it is in flight */
-	EMBENG_ADMIN_QUEUE_CREATE = 3,	  /* @queue and all below it */
-	EMBENG_ADMIN_QUEUE_DESTROY = 4,	  /* completes when it touches no memory any more */
-	EMBENG_ADMIN_INVALIDATE = 5,	  /* @context, @index */
+	EMBENG_ADMIN_CONTEXT_CREATE = 1,  /* takes @context, @address and @count */
+	EMBENG_ADMIN_CONTEXT_DESTROY = 2, /* takes @context; completes when nothing is in flight */
+	EMBENG_ADMIN_QUEUE_CREATE = 3,	  /* takes @context, @queue and all fields below @count */
+	EMBENG_ADMIN_QUEUE_DESTROY = 4,	  /* takes @queue; completes when it touches no memory */
+	EMBENG_ADMIN_INVALIDATE = 5,	  /* takes @context and @index */
 };
 
-/* &embeng_admin_cmd.flags */
-#define EMBENG_ADMIN_QUEUE_AT (1u << 0)	  /* QUEUE_CREATE: go on at @sq_index, @cq_index */
-#define EMBENG_ADMIN_QUEUE_HUNG (1u << 1) /* QUEUE_DESTROY: its oldest command hung */
+/* Flags of &embeng_admin_cmd.flags. */
+#define EMBENG_ADMIN_QUEUE_AT (1u << 0)	  /* QUEUE_CREATE: start at @sq_index and @cq_index */
+#define EMBENG_ADMIN_QUEUE_HUNG (1u << 1) /* QUEUE_DESTROY: the queue's oldest command hung */
 
 /**
- * struct embeng_admin_cmd - one admin submission, 64 bytes
+ * struct embeng_admin_cmd - an admin command, 64 bytes, written by the driver
  * @opcode: enum embeng_admin_opcode
- * @kind: QUEUE_CREATE: enum embeng_queue_kind, not ADMIN
- * @priority: QUEUE_CREATE: 0 (low) to 3
- * @flags: EMBENG_ADMIN_QUEUE_AT, EMBENG_ADMIN_QUEUE_HUNG
- * @replica: QUEUE_CREATE: of INPUT, INFERENCE and GRADIENT queues
- * @cookie: comes back in the completion
- * @context: number the driver gave, below caps.contexts
- * @queue: device queue number, 1 .. caps.queues - 1
+ * @kind: QUEUE_CREATE: enum embeng_queue_kind, except ADMIN
+ * @priority: QUEUE_CREATE: 0 (low) to 3 (high)
+ * @flags: EMBENG_ADMIN_QUEUE_AT, EMBENG_ADMIN_QUEUE_HUNG, or 0
+ * @replica: QUEUE_CREATE: replica that the queue serves, for INPUT, INFERENCE and GRADIENT queues
+ * @cookie: any number; it is copied into the completion
+ * @context: number of the context, chosen by the driver, below &embeng_caps.contexts
+ * @queue: device queue number, 1 to &embeng_caps.queues - 1
  * @index: INVALIDATE: entry of the region table
- * @count: CONTEXT_CREATE: entries of the region table
- * @address: CONTEXT_CREATE: DMA address of the region table. QUEUE_CREATE: of the
- *	ring memory, embeng_ring_layout() says how large
- * @sq_entries: QUEUE_CREATE
- * @cq_entries: QUEUE_CREATE
+ * @count: CONTEXT_CREATE: number of entries of the region table
+ * @address: CONTEXT_CREATE: DMA address of the region table. QUEUE_CREATE: DMA address of the ring
+ *	memory, whose size embeng_ring_layout() gives
+ * @sq_entries: QUEUE_CREATE: entries of the submission ring
+ * @cq_entries: QUEUE_CREATE: entries of the completion ring
  * @vector: QUEUE_CREATE: interrupt vector
- * @sq_index: QUEUE_AT: the first command it takes. Without it, both are what the
- *	queue's doorbell holds
- * @cq_index: QUEUE_AT: where its first completion goes; the ring's others are left as
- *	they are. QUEUE_HUNG: milliseconds without progress
+ * @sq_index: with EMBENG_ADMIN_QUEUE_AT, free-running index of the first command to take. Without
+ *	it, the queue starts at the two indices that its doorbell holds
+ * @cq_index: with EMBENG_ADMIN_QUEUE_AT, free-running index of the first completion to write; the
+ *	completions already in the ring are kept. With EMBENG_ADMIN_QUEUE_HUNG, milliseconds
+ *	without progress
  * @reserved: 0
  *
- * QUEUE_DESTROY: commands that were taken and are under way end with ABORTED, with
- * QUEUE_HUNG the oldest of them with HUNG. What was not taken is left alone.
+ * QUEUE_DESTROY ends the commands that the device has taken and not completed with ABORTED. With
+ * EMBENG_ADMIN_QUEUE_HUNG the oldest of them ends with HUNG instead. Commands that the device has
+ * not taken stay in the ring untouched.
  */
 struct embeng_admin_cmd {
 	__u8 opcode;
