@@ -2,40 +2,43 @@
 /*
  * embeng: the firmware image.
  *
- * Unstable until the driver has lived on it.
+ * The interface is unstable until the driver has been used with it for some time.
  *
  * DOC: Layout
+ *
+ * An image consists of these parts, one after another:
  *
  *   struct embeng_fw_header
  *   struct embeng_fw_section [section_count], section_stride bytes apart
  *   zeros up to a multiple of EMBENG_FW_ALIGN
- *   the sections, in table order, each at a multiple of EMBENG_FW_ALIGN, filled
- *   up with zeros to the next (the last one too), no other gap, no overlap
+ *   the sections in the order of the table, each at a multiple of EMBENG_FW_ALIGN and followed
+ *   by zeros up to the next multiple, the last one too; there are no other gaps and no overlaps
  *
- * Sizes and offsets are 64-bit, all numbers little-endian. The header says how long
- * the whole image is; bytes beyond that belong to nobody and are refused. So is a
- * second section of a type below, and a section whose content is not what its type
- * says. A type that a device does not know is refused with
- * EMBENG_FW_SECTION_MANDATORY and skipped without, as often as it occurs; place and
- * hash are checked all the same.
+ * Sizes and offsets have 64 bits, and all numbers are little-endian. The header says how long
+ * the whole image is; an image with bytes beyond that is refused. So is an image with two
+ * sections of one of the types below, or with a section whose content does not fit its type. A
+ * section of a type that the device does not know is refused with EMBENG_FW_SECTION_MANDATORY
+ * and otherwise skipped, however often the type occurs. The place and the hash of a skipped
+ * section are checked all the same.
  *
- * A device refuses an image as a whole, with an &enum embeng_boot_error and the
- * byte at fault, and is then as it was before, without firmware.
+ * A device accepts or refuses an image as a whole. When it refuses, it reports an
+ * &enum embeng_boot_error and the byte at fault, and it stays without firmware.
  *
  * DOC: Signature
  *
- * Detached: a file of 64 bytes, the Ed25519 signature (RFC 8032, no prehash) of the
- * image's first bytes, header and section table:
- * sizeof(struct embeng_fw_header) + section_count * section_stride. The table holds
- * the SHA-256 of every section and what lies between is zero, so it covers all.
- * Tools check it, and a hardware ROM would; the device model checks structure,
- * hashes, versions and rollback, and says EMBENG_CAP_SIGNATURE_UNCHECKED.
+ * The signature is detached: a file of 64 bytes with the Ed25519 signature (RFC 8032, no prehash)
+ * of the image's header and section table, which are its first
+ * sizeof(struct embeng_fw_header) + section_count * section_stride bytes. The table holds the
+ * SHA-256 of every section and the bytes between sections are zero, so the signature covers the
+ * whole image. The tools check the signature, and the ROM of a hardware device would. The device
+ * model checks structure, hashes, versions and rollback only, and says so by
+ * EMBENG_CAP_SIGNATURE_UNCHECKED.
  *
  * DOC: Rollback
  *
- * A device remembers the greatest minimum_version that it has run, over warm resets
- * too, and refuses images whose version is below it. An image whose own version is
- * below its minimum is refused, for it could not be booted again.
+ * A device remembers the greatest minimum_version that it has run, also over warm resets, and
+ * refuses images whose version is below it. It also refuses an image whose own version is below
+ * its minimum_version, because that image could not be booted a second time.
  */
 #ifndef _EMBENG_FIRMWARE_H_
 #define _EMBENG_FIRMWARE_H_
@@ -50,20 +53,22 @@ extern "C" {
 #define EMBENG_FW_FORMAT 1u
 #define EMBENG_FW_ALIGN 64u
 #define EMBENG_FW_SECTIONS_MAX 64u
-/* A device is given one address, and more in one piece is not what any kernel has. */
+/* A device is given one DMA address, and kernels do not allocate more than this in one piece. */
 #define EMBENG_FW_LENGTH_MAX (4ull << 20)
 
 /**
- * struct embeng_fw_header - start of an image, 128 bytes
+ * struct embeng_fw_header - head of an image, 128 bytes
  * @magic: EMBENG_FW_MAGIC
  * @format: EMBENG_FW_FORMAT
- * @interface_major: EMBENG_INTERFACE_MAJOR it was made for
- * @interface_minor: lowest minor it needs
- * @version: major << 48 | minor << 32 | patch << 16 | build, grows
+ * @interface_major: EMBENG_INTERFACE_MAJOR for which the image was made
+ * @interface_minor: lowest EMBENG_INTERFACE_MINOR that the image needs
+ * @version: version of the image, major << 48 | minor << 32 | patch << 16 | build; it grows from
+ *	release to release
  * @length: bytes of the whole image
- * @section_count: 1 .. EMBENG_FW_SECTIONS_MAX
- * @section_stride: bytes of a table entry, at least sizeof(struct embeng_fw_section)
- * @build_id: identifies the build, any bytes; tools show it as text when it is one
+ * @section_count: number of sections, 1 to EMBENG_FW_SECTIONS_MAX
+ * @section_stride: bytes from one entry of the section table to the next: a multiple of 8, at
+ *	least sizeof(struct embeng_fw_section)
+ * @build_id: any bytes that identify the build; tools show them as text if they are text
  * @reserved: 0
  */
 struct embeng_fw_header {
@@ -81,22 +86,22 @@ struct embeng_fw_header {
 
 enum embeng_fw_section_type {
 	EMBENG_FW_PARAMETERS = 1, /* &struct embeng_fw_parameters; must be there */
-	EMBENG_FW_SELF_TEST = 2,  /* &struct embeng_fw_self_test, one after another, at least one */
-	EMBENG_FW_STRINGS = 3,	  /* "NAME=VALUE", UTF-8, each ended by a zero; for people */
-	EMBENG_FW_PROGRAMS = 4,	  /* optimizer programs; not known to any device yet */
+	EMBENG_FW_SELF_TEST = 2,  /* at least one &struct embeng_fw_self_test, without gaps */
+	EMBENG_FW_STRINGS = 3,	  /* "NAME=VALUE", UTF-8, each ended by a zero byte; for people */
+	EMBENG_FW_PROGRAMS = 4,	  /* optimizer programs; no device knows this type yet */
 };
 
 #define EMBENG_FW_SECTION_MANDATORY (1u << 0)
 
 /**
- * struct embeng_fw_section - entry of the section table, 64 bytes
+ * struct embeng_fw_section - an entry of the section table, 64 bytes
  * @type: enum embeng_fw_section_type
- * @flags: EMBENG_FW_SECTION_MANDATORY: who does not know the type refuses the
- *	image
- * @offset: from the start of the image, a multiple of EMBENG_FW_ALIGN
- * @length: bytes, without the filling
+ * @flags: EMBENG_FW_SECTION_MANDATORY or 0. A device that does not know the type of a mandatory
+ *	section refuses the image
+ * @offset: bytes from the start of the image, a multiple of EMBENG_FW_ALIGN
+ * @length: bytes of the section without the zeros that follow it
  * @reserved: 0
- * @sha256: of those bytes
+ * @sha256: SHA-256 of the section's @length bytes
  */
 struct embeng_fw_section {
 	__u32 type;
@@ -110,8 +115,8 @@ struct embeng_fw_section {
 /**
  * EMBENG_FW_PARAMETER_TABLE - every boot parameter
  *
- * X(name, bytes, lowest, highest, words), in the order of
- * &struct embeng_fw_parameters; a value outside its limits is refused.
+ * X(name, bytes, lowest value, highest value, words), in the order of
+ * &struct embeng_fw_parameters. A device refuses a value outside these limits.
  */
 #define EMBENG_FW_PARAMETER_TABLE(X)                                                      \
 	X(step_depth, 4, 4, 64, "training steps ahead")                                   \
@@ -124,19 +129,19 @@ struct embeng_fw_section {
 	X(heartbeat_ms, 4, 1, 10000, "how often HEARTBEAT grows when idle")
 
 /**
- * struct embeng_fw_parameters - boot parameters, they change behaviour
- * @step_depth: training steps ahead
- * @contexts: contexts at once
- * @queues: most queues, the admin queue too
- * @regions: entries of a region table
- * @features: capability bits (EMBENG_CAP_*) that the image switches on; the device takes
- *	those it can do
- * @inline_bytes: work on fewer bytes is done by the core that fetched it
- * @minimum_version: from now on the device refuses images below this
- * @heartbeat_ms: how often HEARTBEAT grows when idle
+ * struct embeng_fw_parameters - the boot parameters, which set how the device behaves
+ * @step_depth: training steps that may be ahead of the last applied update
+ * @contexts: most contexts at one time
+ * @queues: most queues, counted with the admin queue; a device may have fewer
+ * @regions: most entries of a context's region table
+ * @features: capability bits (EMBENG_CAP_*) that the image switches on; the device ignores those
+ *	that it does not have
+ * @inline_bytes: work on fewer bytes than this stays on the core that fetched the command
+ * @minimum_version: lowest version that the device boots from now on
+ * @heartbeat_ms: milliseconds from one growth of HEARTBEAT to the next
  * @reserved: 0
  *
- * A longer section is taken, what follows these is ignored.
+ * A section may be longer than this structure; a device ignores the rest.
  */
 struct embeng_fw_parameters {
 	__u32 step_depth;
@@ -150,27 +155,27 @@ struct embeng_fw_parameters {
 	__u32 reserved[7];
 };
 
-/* Limits of a self-test: a device may run each of its rows and samples in one go. */
+/* The limit of a self-test's arrays lets a device handle all rows and samples in one pass. */
 #define EMBENG_FW_TEST_VALUES_MAX 8192u
 
-#define EMBENG_FW_TEST_WEIGHTS (1u << 0) /* ids have weights, else each counts 1 */
+#define EMBENG_FW_TEST_WEIGHTS (1u << 0) /* ids have weights; without it each weight is 1 */
 
 enum embeng_fw_test_kind {
 	EMBENG_FW_TEST_STEP = 1, /* one training step on one table: lookup, then update */
 };
 
 /**
- * enum embeng_fw_test_array - the arrays of a self-test, 4-byte words, in this order
- * @EMBENG_FW_TEST_OFFSETS: u32 [samples + 1]; ids of sample s are [offset[s], offset[s + 1])
+ * enum embeng_fw_test_array - the arrays of a self-test, of 4-byte words, in this order
+ * @EMBENG_FW_TEST_OFFSETS: u32 [samples + 1]; sample s has the ids [offset[s], offset[s + 1])
  * @EMBENG_FW_TEST_IDS: u32 [ids], rows of the table
- * @EMBENG_FW_TEST_WEIGHT: f32 [ids]; not there without EMBENG_FW_TEST_WEIGHTS
- * @EMBENG_FW_TEST_TABLE: f32 [rows][dim], before the step
- * @EMBENG_FW_TEST_SLOTS: f32 [slot_count][rows][dim], before the step
- * @EMBENG_FW_TEST_GRADIENTS: f32 [samples][dim]
- * @EMBENG_FW_TEST_ACTIVATIONS: f32 [samples][dim], what the lookup must give
- * @EMBENG_FW_TEST_TABLE_AFTER: f32 [rows][dim], what the update must leave
- * @EMBENG_FW_TEST_SLOTS_AFTER: f32 [slot_count][rows][dim]
- * @EMBENG_FW_TEST_ARRAYS: how many there are
+ * @EMBENG_FW_TEST_WEIGHT: f32 [ids]; absent without EMBENG_FW_TEST_WEIGHTS
+ * @EMBENG_FW_TEST_TABLE: f32 [rows][dim], the table before the step
+ * @EMBENG_FW_TEST_SLOTS: f32 [slot_count][rows][dim], the slots before the step
+ * @EMBENG_FW_TEST_GRADIENTS: f32 [samples][dim], the gradients of the activations
+ * @EMBENG_FW_TEST_ACTIVATIONS: f32 [samples][dim], the expected result of the lookup
+ * @EMBENG_FW_TEST_TABLE_AFTER: f32 [rows][dim], the expected table after the update
+ * @EMBENG_FW_TEST_SLOTS_AFTER: f32 [slot_count][rows][dim], the expected slots after the update
+ * @EMBENG_FW_TEST_ARRAYS: number of arrays
  */
 enum embeng_fw_test_array {
 	EMBENG_FW_TEST_OFFSETS,
@@ -186,28 +191,30 @@ enum embeng_fw_test_array {
 };
 
 /**
- * struct embeng_fw_self_test - a vector that the device runs at boot, 128 bytes
- * @length: of the whole vector: this, its arrays, zeros up to a multiple of EMBENG_FW_ALIGN
+ * struct embeng_fw_self_test - head of a vector that the device runs at boot, 128 bytes
+ * @length: bytes of the whole vector: this head, its arrays, and zeros up to a multiple of
+ *	EMBENG_FW_ALIGN
  * @kind: enum embeng_fw_test_kind
- * @flags: EMBENG_FW_TEST_*
- * @rows: of the table, from 1
- * @dim: columns, from 1
- * @samples: from 1
- * @ids: ids of all samples
+ * @flags: EMBENG_FW_TEST_WEIGHTS or 0
+ * @rows: rows of the table, from 1
+ * @dim: columns of the table, from 1
+ * @samples: number of samples, from 1
+ * @ids: ids of all samples together
  * @combiner: enum embeng_combiner
- * @optimizer: enum embeng_optimizer_kind, not NONE
- * @slot_count: must be the optimizer's
+ * @optimizer: enum embeng_optimizer_kind, except NONE
+ * @slot_count: number of slots; must be the optimizer's
  * @learning_rate: f32 bits, finite
  * @step: the optimizer's step count + 1, from 1
- * @hyperparameter: as in &struct embeng_record_table
+ * @hyperparameter: f32 bits, as in &struct embeng_record_table
  * @reserved: 0
  *
- * rows * dim, samples * dim and ids * dim are at most EMBENG_FW_TEST_VALUES_MAX. The
- * step is that of a table with gradient accumulation, without clipping or decay. The
- * device runs every vector on every kernel variant that its processor has; each result
- * must be there to the bit, but any NaN equals any NaN. One that is not is the boot
- * error SELF_TEST, with the vector's offset, and its index (from 0) in the register
- * BOOT_ERROR_INDEX.
+ * rows * dim, samples * dim and ids * dim are at most EMBENG_FW_TEST_VALUES_MAX. The table has
+ * gradient accumulation and neither clipping nor decay.
+ *
+ * The device runs every vector on every kernel variant that its processor has. Each result must
+ * equal the expected one to the bit, except that any NaN equals any NaN. A vector that differs
+ * gives the boot error SELF_TEST with the vector's offset in the image; BOOT_ERROR_INDEX holds
+ * its index, from 0.
  */
 struct embeng_fw_self_test {
 	__u64 length;
@@ -227,11 +234,11 @@ struct embeng_fw_self_test {
 };
 
 /**
- * embeng_fw_test_words() - how long an array of a self-test is
- * @test: within its limits
+ * embeng_fw_test_words() - compute the length of an array of a self-test
+ * @test: head of the self-test, within its limits
  * @array: enum embeng_fw_test_array
  *
- * Return: 4-byte words; 0 for what is not there.
+ * Return: number of 4-byte words, 0 for an array that is absent.
  */
 static inline __u64 embeng_fw_test_words(const struct embeng_fw_self_test *test, __u32 array)
 {
@@ -259,9 +266,9 @@ static inline __u64 embeng_fw_test_words(const struct embeng_fw_self_test *test,
 }
 
 /**
- * embeng_fw_test_offset() - where an array of a self-test begins
- * @test: within its limits
- * @array: enum embeng_fw_test_array; EMBENG_FW_TEST_ARRAYS: where the last one ends
+ * embeng_fw_test_offset() - compute where an array of a self-test begins
+ * @test: head of the self-test, within its limits
+ * @array: enum embeng_fw_test_array; EMBENG_FW_TEST_ARRAYS gives the end of the last array
  *
  * Return: bytes from the start of the vector.
  */
