@@ -19,7 +19,7 @@
  * - Arrays of structures carry their stride, and queries carry their size. There are no
  *   unions.
  * - Numbers of ioctls, queries and flags are never reordered and never used again.
- * - Each visible change adds a line to the version history and increments DRIVER_MINOR.
+ * - Each visible change adds a line to the version history and increments EMBENG_ACCEL_MINOR.
  *
  * DOC: Errno contract
  *
@@ -98,7 +98,7 @@
  * Commands that a program rang for after the last of these reads, and that the device had
  * not fetched, were not executed and get no completion.
  *
- * The driver reports each rung except the first in four ways: as an event (poll() and WAIT),
+ * The driver reports each rung except the first in three ways: as an event (poll() and WAIT),
  * as a KOBJ_CHANGE uevent of the node with EMBENG_RESET (the number of resets so far that
  * lost contexts), EMBENG_RUNG and EMBENG_CAUSE (words), and as a record in
  * &struct embeng_accel_health. A hang also leaves a devcoredump. A device whose registers

@@ -18,12 +18,11 @@
  *
  * DOC: Boot
  *
- *   reset       BOOT_STATE is ROM once the device answers.
- *   driver      It writes BOOT_ADDRESS and BOOT_LENGTH, then adds one to BOOT_SEQUENCE.
- *   device      It sets BOOT_STATE to LOADING and checks the whole image (embeng_firmware.h).
- *               Then it sets BOOT_STATE to RUNNING, or to FAILED with BOOT_ERROR and
- *               BOOT_ERROR_OFFSET. Last it copies BOOT_SEQUENCE into BOOT_DONE.
- *   running     HEARTBEAT grows; FIRMWARE_VERSION and the capabilities are valid.
+ * After a reset BOOT_STATE is ROM once the device answers. The driver writes BOOT_ADDRESS and
+ * BOOT_LENGTH and then adds one to BOOT_SEQUENCE. The device sets BOOT_STATE to LOADING and
+ * checks the whole image (embeng_firmware.h). It then sets BOOT_STATE to RUNNING, or to FAILED
+ * with BOOT_ERROR and BOOT_ERROR_OFFSET, and last copies BOOT_SEQUENCE into BOOT_DONE. While
+ * the device is RUNNING, HEARTBEAT grows, and FIRMWARE_VERSION and the capabilities are valid.
  *
  * A refused image leaves the device in FAILED, and the driver may try another at once. If the
  * admin ring is at fault, BOOT_ERROR_OFFSET is 0, and BOOT_ERROR is PARAMETER for the ring's

@@ -7,7 +7,7 @@ usage: registers.py HEADER PAGE
 import re
 import sys
 
-DATE = "November 21, 2026"
+DATE = "November 27, 2026"
 TITLE = re.compile(r"^DOC: (.*)$")
 NAME = r"(\w+)"
 NUMBER = r"(0x[0-9a-f]+|\d+)"
@@ -80,16 +80,16 @@ def register(row, header):
 def page(header):
     out = [".\\\" Made from embeng_regs.h.", f".Dd {DATE}", ".Dt EMBENG-REGISTERS 7", ".Os",
            ".Sh NAME", ".Nm embeng-registers",
-           ".Nd what the driver and an embedding engine say to each other", ".Sh DESCRIPTION",
-           "The registers are those that", ".Ql embeng regs",
-           "shows; structures and values are in", ".Pa embeng_regs.h", "and",
-           ".Pa embeng_engine.h ."]
+           ".Nd registers of an embedding engine, as its driver uses them", ".Sh DESCRIPTION",
+           "This page describes the registers that", ".Ql embeng regs", "shows.",
+           "Structures and values are in", ".Pa embeng_regs.h", "and", ".Pa embeng_engine.h ."]
     for title, lines in sections(header):
         out += [f".Ss {title}"] + prose(lines)
-    out += [".Sh REGISTERS", "Offsets in BAR 0.", ".Bl -tag -width Ds"]
+    out += [".Sh REGISTERS", "The offsets are those in BAR 0.", ".Bl -tag -width Ds"]
     for row in table(header, "EMBENG_REGISTER_TABLE", REGISTER):
         out += register(row, header)
-    out += [".El", ".Sh BOOT ERRORS", "Values of", ".Va BOOT_ERROR .", ".Bl -tag -width Ds"]
+    out += [".El", ".Sh BOOT ERRORS", "These are the values of",
+            ".Va BOOT_ERROR .", ".Bl -tag -width Ds"]
     for name, value, words in table(header, "EMBENG_BOOT_ERROR_TABLE", BOOT_ERROR):
         out += [f".It {value} Pq Dv {name}", escape(words)]
     out += [".El", ".Sh SEE ALSO", ".Xr embeng 1 ,", ".Xr embeng_emu 4 ,",
