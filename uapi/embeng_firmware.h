@@ -120,13 +120,13 @@ struct embeng_fw_section {
  */
 #define EMBENG_FW_PARAMETER_TABLE(X)                                                      \
 	X(step_depth, 4, 4, 64, "training steps ahead")                                   \
-	X(contexts, 4, 1, 256, "contexts at once")                                        \
-	X(queues, 4, 2, 1024, "queues, the admin queue too; a device may have fewer")     \
-	X(regions, 4, 16, 65536, "entries of a region table")                             \
-	X(features, 4, 0, 0xffffffff, "capability bits, of which it takes those it can do") \
-	X(inline_bytes, 4, 0, 0xffffffff, "smaller work is done by the core that fetched it") \
-	X(minimum_version, 8, 0, 0xffffffffffffffff, "from now on, refuse images below")  \
-	X(heartbeat_ms, 4, 1, 10000, "how often HEARTBEAT grows when idle")
+	X(contexts, 4, 1, 256, "most contexts at one time")                               \
+	X(queues, 4, 2, 1024, "most queues, with the admin queue; a device may have fewer") \
+	X(regions, 4, 16, 65536, "most entries of a region table")                        \
+	X(features, 4, 0, 0xffffffff, "capability bits to switch on, if the device has them") \
+	X(inline_bytes, 4, 0, 0xffffffff, "work on fewer bytes stays on one core")                \
+	X(minimum_version, 8, 0, 0xffffffffffffffff, "lowest version booted from now on") \
+	X(heartbeat_ms, 4, 1, 10000, "milliseconds between two growths of HEARTBEAT")
 
 /**
  * struct embeng_fw_parameters - the boot parameters, which set how the device behaves

@@ -99,19 +99,19 @@ extern "C" {
 	X(INTERFACE, 0x004, 4, DEVICE, 0x1, "interface major << 16 | minor")                  \
 	X(FEATURES, 0x008, 4, DEVICE, 0, "capability bits")                                   \
 	X(CORES, 0x00c, 4, DEVICE, 0, "engine cores")                                         \
-	X(QUEUES, 0x010, 4, DEVICE, 0, "queues, the admin queue too")                         \
+	X(QUEUES, 0x010, 4, DEVICE, 0, "queues with the admin queue")                         \
 	X(VECTORS, 0x014, 4, DEVICE, 0, "interrupt vectors")                                  \
-	X(CONTEXTS, 0x018, 4, DEVICE, 0, "contexts at once")                                  \
-	X(REGIONS, 0x01c, 4, DEVICE, 0, "entries of a region table")                          \
+	X(CONTEXTS, 0x018, 4, DEVICE, 0, "most contexts at one time")                         \
+	X(REGIONS, 0x01c, 4, DEVICE, 0, "most entries of a region table")                     \
 	X(TABLE_MEMORY, 0x020, 8, DEVICE, 0, "bytes for tables and slots")                    \
-	X(DIM, 0x028, 4, DEVICE, 0, "largest dim")                                            \
-	X(TABLES, 0x02c, 4, DEVICE, 0, "tables of a model")                                   \
-	X(MODEL_FEATURES, 0x030, 4, DEVICE, 0, "features of a model")                         \
-	X(REPLICAS, 0x034, 4, DEVICE, 0, "replicas of a model")                               \
+	X(DIM, 0x028, 4, DEVICE, 0, "most columns of a table")                                \
+	X(TABLES, 0x02c, 4, DEVICE, 0, "most tables of a model")                              \
+	X(MODEL_FEATURES, 0x030, 4, DEVICE, 0, "most features of a model")                    \
+	X(REPLICAS, 0x034, 4, DEVICE, 0, "most replicas of a model")                          \
 	X(STEP_DEPTH, 0x038, 4, DEVICE, 0, "training steps ahead")                            \
-	X(ROW_DTYPES, 0x03c, 4, DEVICE, 0, "row dtypes, bit 0 f32")                           \
-	X(IDS, 0x040, 8, DEVICE, 0, "ids of one feature of one batch")                        \
-	X(SAMPLES, 0x048, 8, DEVICE, 0, "samples of one feature of one batch")                \
+	X(ROW_DTYPES, 0x03c, 4, DEVICE, 0, "mask of row data types, bit 0 f32")               \
+	X(IDS, 0x040, 8, DEVICE, 0, "most ids of one feature of one batch")                   \
+	X(SAMPLES, 0x048, 8, DEVICE, 0, "most samples of one feature of one batch")           \
 	X(COMBINERS, 0x050, 4, DEVICE, 0, "mask of combiners")                                \
 	X(OPTIMIZERS, 0x054, 4, DEVICE, 0, "mask of optimizers")                              \
 	X(DOORBELL_STRIDE, 0x058, 4, DEVICE, 4096, "bytes from one doorbell to the next")     \
@@ -120,25 +120,25 @@ extern "C" {
 	X(BOOT_ERROR, 0x088, 4, DEVICE, 0, "enum embeng_boot_error")                          \
 	X(HEARTBEAT, 0x08c, 4, DEVICE, 0, "grows while the device lives")                     \
 	X(BOOT_ERROR_OFFSET, 0x090, 8, DEVICE, 0, "byte of the image at fault")               \
-	X(FIRMWARE_VERSION, 0x098, 8, DEVICE, 0, "of the running image")                      \
-	X(FIRMWARE_MINIMUM, 0x0a0, 8, DEVICE, 0, "lowest version that it boots")              \
+	X(FIRMWARE_VERSION, 0x098, 8, DEVICE, 0, "version of the running image")              \
+	X(FIRMWARE_MINIMUM, 0x0a0, 8, DEVICE, 0, "lowest version that the device boots")      \
 	X(CONTROL_DONE, 0x0a8, 4, DEVICE, 0, "CONTROL_SEQUENCE that was answered")            \
 	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
 	X(BOOT_ERROR_INDEX, 0x0b0, 4, DEVICE, 0, "self-test that failed, from 0")             \
-	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, 0: none does")        \
-	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run, or wait for time alone")  \
-	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "how often HEARTBEAT grows, in ms")              \
-	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "of the engine, in thousandths of a degree Celsius") \
-	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, 0: not measured")    \
-	X(POWER, 0x0cc, 4, DEVICE, 0, "that the device takes, in microwatts")                 \
+	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, or 0")                \
+	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run or wait for time alone")   \
+	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "period of HEARTBEAT in milliseconds")           \
+	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "engine temperature, in millidegrees Celsius")       \
+	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, or 0 if not measured") \
+	X(POWER, 0x0cc, 4, DEVICE, 0, "power that the device takes, in microwatts")           \
 	X(BOOT_ADDRESS, 0x100, 8, DRIVER, 0, "DMA address of the image")                      \
 	X(BOOT_LENGTH, 0x108, 8, DRIVER, 0, "bytes of the image")                             \
-	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots")                             \
+	X(BOOT_SEQUENCE, 0x110, 4, DRIVER, 0, "adding one boots the image")                   \
 	X(CONTROL, 0x114, 4, DRIVER, 0, "enum embeng_control")                                \
 	X(CONTROL_SEQUENCE, 0x118, 4, DRIVER, 0, "adding one does what CONTROL says")         \
-	X(ADMIN_SQ_ENTRIES, 0x11c, 4, DRIVER, 0, "power of two")                              \
+	X(ADMIN_SQ_ENTRIES, 0x11c, 4, DRIVER, 0, "admin commands, a power of two")            \
 	X(ADMIN_RING, 0x120, 8, DRIVER, 0, "DMA address of the admin ring memory")            \
-	X(ADMIN_CQ_ENTRIES, 0x128, 4, DRIVER, 0, "power of two")                              \
+	X(ADMIN_CQ_ENTRIES, 0x128, 4, DRIVER, 0, "admin completions, a power of two")         \
 	X(COUNT_COMMANDS, 0x180, 8, DEVICE, 0, "commands completed")                          \
 	X(COUNT_BATCHES, 0x188, 8, DEVICE, 0, "lookups completed")                            \
 	X(COUNT_UPDATES, 0x190, 8, DEVICE, 0, "steps applied")                                \
@@ -146,19 +146,19 @@ extern "C" {
 	X(COUNT_UNIQUE_ROWS, 0x1a0, 8, DEVICE, 0, "distinct rows updated")                    \
 	X(COUNT_BYTES_READ, 0x1a8, 8, DEVICE, 0, "bytes read from host memory")               \
 	X(COUNT_BYTES_WRITTEN, 0x1b0, 8, DEVICE, 0, "bytes written to host memory")           \
-	X(COUNT_ERRORS_PROGRAM, 0x1b8, 8, DEVICE, 0, "commands failed: program's fault")      \
-	X(COUNT_ERRORS_MODEL, 0x1c0, 8, DEVICE, 0, "commands failed: model's fault")          \
+	X(COUNT_ERRORS_PROGRAM, 0x1b8, 8, DEVICE, 0, "commands failed by the program's fault") \
+	X(COUNT_ERRORS_MODEL, 0x1c0, 8, DEVICE, 0, "commands failed by the model's fault")    \
 	X(COUNT_ERRORS_DEVICE, 0x1c8, 8, DEVICE, 0, "commands failed: device fault, not ABORTED") \
-	X(TIME_CHECK, 0x1d0, 8, DEVICE, 0, "ns in checking and copying batches")              \
-	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns in lookups")                                  \
-	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns in sorting ids by row")                    \
-	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns in updates")                                  \
-	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns in fetching and completing commands")           \
-	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY taken")              \
+	X(TIME_CHECK, 0x1d0, 8, DEVICE, 0, "ns spent checking and copying batches")           \
+	X(TIME_LOOKUP, 0x1d8, 8, DEVICE, 0, "ns spent on lookups")                            \
+	X(TIME_PARTITION, 0x1e0, 8, DEVICE, 0, "ns spent sorting ids by row")                 \
+	X(TIME_UPDATE, 0x1e8, 8, DEVICE, 0, "ns spent on updates")                            \
+	X(TIME_RING, 0x1f0, 8, DEVICE, 0, "ns spent fetching and completing commands")        \
+	X(TABLE_MEMORY_USED, 0x1f8, 8, DEVICE, 0, "bytes of TABLE_MEMORY in use")             \
 	X(MODEL_MEMORY, 0x200, 8, DEVICE, 0, "bytes that models hold beside TABLE_MEMORY")    \
-	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors put right")        \
+	X(COUNT_ECC_CORRECTABLE, 0x208, 8, DEVICE, 0, "table memory errors corrected")        \
 	X(COUNT_ECC_UNCORRECTABLE, 0x210, 8, DEVICE, 0, "table memory errors that lost data") \
-	X(COUNT_WAITS, 0x218, 8, DEVICE, 0, "times that a queue came to wait")
+	X(COUNT_WAITS, 0x218, 8, DEVICE, 0, "times that a queue began to wait")
 
 enum embeng_register {
 #define EMBENG_REGISTER_ENUM(name, offset, bytes, writer, reset, words) EMBENG_REG_##name = offset,
@@ -192,7 +192,7 @@ enum embeng_register {
 	X(BOOT, 2, "firmware runs; value: its version")                                     \
 	X(BOOT_REFUSED, 3, "firmware refused; detail: enum embeng_boot_error, value: byte") \
 	X(RESET, 4, "warm reset")                                                           \
-	X(ECC_CORRECTABLE, 5, "table memory error, put right; value: how many by now")      \
+	X(ECC_CORRECTABLE, 5, "table memory error, corrected; value: how many by now")      \
 	X(ECC_UNCORRECTABLE, 6, "table memory error, tables lost; value: how many by now")  \
 	X(QUEUE_STOPPED, 7, "wrong index; detail: submission tail, value: completion head") \
 	X(COMMAND_FAILED, 8, "device fault; detail: enum embeng_status, value: index")      \
