@@ -25,9 +25,9 @@
  *
  * DOC: Shared memory is hostile
  *
- * The engine copies each command, each descriptor and each index that its peer wrote once,
- * and then checks and uses only the copy. Row offsets and ids are copied while they are
- * checked. Floats are read in place. A program that writes into a buffer while the engine
+ * The engine reads each command, each descriptor and each ring index of its peer only once,
+ * into a copy, and then checks and uses only this copy. Row offsets and ids are copied while
+ * they are checked. Floats are read in place. A program that writes into a buffer while the engine
  * reads it gets wrong numbers in its own output and disturbs nothing else.
  *
  * DOC: Queues
