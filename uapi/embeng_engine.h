@@ -867,7 +867,8 @@ enum embeng_bucket {
  * @cores: cores of the grid, that is of all devices together
  * @device_cores: cores of this device; it divides @cores
  * @reserved: 0
- * @columns: rows of the whole stack, a multiple of @cores, at most 2^31
+ * @columns: columns of the grid, that is rows of the whole stack: a multiple of @cores, at most
+ *	2^31
  * @max_ids: most ids of a partition; 0 means no limit
  * @max_unique_ids: most distinct columns of a partition; 0 means no limit
  * @buffer: items that the device's buffer holds; 0 means as many as are needed. TF: a multiple
