@@ -34,8 +34,8 @@ HEADLESS = r"(of|who|whom|whose|what|which)\b"
 FIRST = re.compile(HEADLESS, re.IGNORECASE)
 LATER = re.compile(r"(Of|Who|Whom|Whose|What|Which)\b")
 END = re.compile(r"[.?!][\"')]*\s+")
-EMPTY = re.compile(r"(^|[,:;] )(so|the same|as above|as before|see above|ditto|likewise)\.?$"
-                   r"|\((so|the same|as above)\)", re.IGNORECASE)
+EMPTY = re.compile(r"^(as above|as before|ditto|likewise)\.?$|(^|[,:;] )(so|the same)\.?$"
+                   r"|\((so|the same)\)", re.IGNORECASE)
 
 C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 # What a description has in front of it: "@name: in:", "struct name -", "name() -".
@@ -142,7 +142,10 @@ def blocks_of_manual(text):
 
 def blocks_of_markdown(text):
     blocks, fenced, blank, code = Blocks(), False, True, False
-    for number, line in enumerate(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split("\n"), 1):
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    # The first row of a table is its heading.
+    text = re.sub(r"^\|.*(?=\n\|[-:| ]+$)", "", text, flags=re.MULTILINE)
+    for number, line in enumerate(text.split("\n"), 1):
         bare = line.strip().replace("**", "")
         if re.match(r" *(```|~~~)", line):
             fenced = not fenced
@@ -152,7 +155,7 @@ def blocks_of_markdown(text):
         blank = not bare
         if fenced or code:
             continue
-        if blank or re.match(r"#+ |<!--|\|? *:?-{3}", bare):
+        if blank or re.match(r"#+ |<!--|\|[-:| ]+$", bare):
             blocks.end()
         elif bare.startswith("|"):
             for cell in bare.strip("|").split("|"):
