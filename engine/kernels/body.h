@@ -38,10 +38,12 @@ KERNEL_OPS(KERNEL_DECLARE)
 /* That most tables have: what is hot is compiled apart for each. */
 #define USUAL_DIMS(X) X(16) X(32) X(64) X(128)
 
+#ifndef VEC_LOADS
 INLINE vec vec_load(const float *p)
 {
 	return *(const vec_memory *)p;
 }
+#endif
 
 INLINE void vec_store(float *p, vec v)
 {

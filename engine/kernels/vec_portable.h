@@ -15,6 +15,20 @@ typedef float vec_memory __attribute__((vector_size(16), aligned(4), may_alias))
 typedef double vec_double __attribute__((vector_size(32)));
 typedef u64 vec_bits __attribute__((vector_size(32)));
 
+#define VEC_LOADS
+
+/*
+ * A copy in place of a look through vec_memory, whose lesser alignment stays with the value: gcc 14
+ * for arm64 breaks down when it hands such a value to a function (vec_fma).
+ */
+INLINE vec vec_load(const float *p)
+{
+	vec v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 INLINE float one_fma(float a, float b, float c)
 {
 	return fma_exact(a, b, c);
