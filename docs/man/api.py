@@ -103,22 +103,22 @@ HEAD = f"""\
 .Nm embeng-api
 .Nd counterparts of the public TPU embedding APIs
 .Sh DESCRIPTION
-For each field, option and method of the public TPU embedding APIs this page has what stands
-for it here, and what shows that both mean the same.
-The words in parentheses say what is different.
-In
+This page lists each field, option and method of the public TPU embedding APIs, with its
+counterpart here and with tests that show that both mean the same.
+Words in parentheses tell what is different.
+Names in
 .Em this type
-are proofs: conformance vectors by their names, as
-.Xr embeng 1
-runs them from
+are the tests: conformance vectors, by their names in
 .Pa tests/vectors ,
-unit tests as
-.Em file : Ns Em test ,
-those of virtual machines with
+which
+.Xr embeng 1
+runs; unit tests, as
+.Em file : Ns Em test ;
+tests in virtual machines, which have
 .Em vm/
-before them, and scripts of
+before their names; and scripts of
 .Pa tests/cli .
-A test of the sources checks that all of them are there."""
+A test of the sources checks that all of these exist."""
 
 TAIL = """\
 .Sh SEE ALSO
