@@ -11,26 +11,24 @@
 #include "plan.h"
 
 static const char doc[] =
-	"Measure the device on fixed workloads, beside what the machine's memory gives in the same "
-	"run.\v"
-	"Workloads: W1 (8 tables of a million rows, dim 64, 4096 samples of 20 uniform ids), W2 "
-	"(W1 with Zipf's law, 1.05), W3 (the 26 tables of Criteo-Kaggle, dim 128), W4 (16 million "
-	"rows, dim 32, bags of 50), W5 (4 million rows, dim 128, not pooled), W1-zipf1.2 and "
-	"W1-same "
-	"(one row for all). Operations: fwd (lookups), train, partition, ring (round trips of "
-	"small "
-	"lookups), contend (those of 1, 2 and 4 threads at once), limits (of the memory "
-	"alone). Each may be repeated; without any: fwd and train "
-	"of "
-	"W1 by adagrad.\n\n"
+	"Measure a device on fixed workloads and, in the same run, the limits of the memory.\v"
+	"The workloads are W1 (8 tables of a million rows, dim 64, 4096 samples of 20 uniform\n"
+	"ids), W2 (W1 with Zipf's law, exponent 1.05), W3 (the 26 tables of Criteo-Kaggle, dim\n"
+	"128), W4 (16 million rows, dim 32, bags of 50), W5 (4 million rows, dim 128, not\n"
+	"pooled), W1-zipf1.2, and W1-same (every id is the same row).\n\n"
+	"The operations are fwd (lookups), train (lookups and updates), partition (making\n"
+	"partitioned CSR), ring (round trips of small lookups), contend (round trips from 1, 2\n"
+	"and 4 threads at once), and limits (the memory alone). --workload, --op and\n"
+	"--optimizer may be repeated. The default is fwd and train of W1 with adagrad.\n\n"
 	"Examples:\n"
 	"  embeng bench\n"
 	"  embeng bench --workload W2 --op train --optimizer adam --threads 2\n"
 	"  embeng bench --op ring --op limits --json\n"
 	"  embeng bench --op partition --costs --svg partition.svg\n\n"
-	"A run is one pass over all batches, after one that is not counted; its time is the mean "
-	"of its steps. Figures want idle processors: a warning says when they are not.\n\n"
-	"Exit status: 0 measured, 2 usage or a file of --input that does not fit, 5 not enough "
+	"A run is one pass over all batches, after one that is not counted. Its time is the\n"
+	"mean time of a step. Other programs should not use the processors; a warning is\n"
+	"printed if they do.\n\n"
+	"Exit status: 0 measured, 2 usage or a file of --input that does not fit, 5 not enough\n"
 	"memory.";
 
 enum {
@@ -55,27 +53,33 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{"workload", KEY_WORKLOAD, "NAME", 0, "What to run (W1); may be repeated", 0},
+	{"workload", KEY_WORKLOAD, "NAME", 0, "Run this workload (W1); may be repeated", 0},
 	{"op", KEY_OP, "NAME", 0,
-	 "fwd, train, partition, ring, contend or limits; may be repeated", 0},
+	 "Measure fwd, train, partition, ring, contend or limits; may be repeated", 0},
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0,
-	 "Of train: sgd, adagrad or adam (adagrad); may be repeated", 0},
-	{"threads", KEY_THREADS, "N", 0, "Cores of the soft device, each on a processor (1)", 0},
-	{"runs", KEY_RUNS, "N", 0, "Timed runs, 5 to 101 (7)", 0},
-	{"batches", KEY_BATCHES, "N", 0, "Different batches of a run (4)", 0},
-	{"scale", KEY_SCALE, "X", 0, "Rows and samples times X, above 0 to 1 (1)", 0},
-	{"tables", KEY_TABLES, "N", 0, "Instead of the workload's tables, up to 200", 0},
-	{"rows", KEY_ROWS, "N", 0, "... its rows of each, up to 1000000000", 0},
-	{"dim", KEY_DIM, "N", 0, "... its elements of a row, up to 4096", 0},
-	{"samples", KEY_SAMPLES, "N", 0, "... its samples of a step, up to 1048576", 0},
-	{"pool", KEY_POOL, "N", 0, "... its ids of a sample, up to 4096", 0},
+	 "Optimizer of train: sgd, adagrad or adam (adagrad); may be repeated", 0},
+	{"threads", KEY_THREADS, "N", 0,
+	 "Cores of the soft device, each on its own processor (1)", 0},
+	{"runs", KEY_RUNS, "N", 0, "Number of timed runs, 5 to 101 (7)", 0},
+	{"batches", KEY_BATCHES, "N", 0, "Number of different batches in a run (4)", 0},
+	{"scale", KEY_SCALE, "X", 0, "Multiply rows and samples by X, above 0 and up to 1 (1)", 0},
+	{"tables", KEY_TABLES, "N", 0, "Tables, up to 200, instead of the workload's", 0},
+	{"rows", KEY_ROWS, "N", 0,
+	 "Rows of each table, up to 1000000000, instead of the workload's", 0},
+	{"dim", KEY_DIM, "N", 0, "Elements of a row, up to 4096, instead of the workload's", 0},
+	{"samples", KEY_SAMPLES, "N", 0,
+	 "Samples of a step, up to 1048576, instead of the workload's", 0},
+	{"pool", KEY_POOL, "N", 0, "Ids of a sample, up to 4096, instead of the workload's", 0},
 	{"input", KEY_INPUT, "DIR", 0, "Take ids and gradients that torch_peer.py --dump wrote", 0},
-	{"index", KEY_INDEX, "TYPE", 0, "Of ids: int32 or int64 (int64; of partition int32)", 0},
-	{"weights", KEY_WEIGHTS, NULL, 0, "Ids have weights (those of partition always do)", 0},
-	{"costs", KEY_COSTS, NULL, 0, "Of partition: each of its options, too", 0},
-	{"seed", KEY_SEED, "N", 0, "Of the ids (20240229)", 0},
-	{"svg", KEY_SVG, "FILE", 0, "Draw the time of each stage and the limit", 0},
-	{"device", 'd', "DEVICE", 0, "Instead of a soft device of --threads, with its own cores", 0},
+	{"index", KEY_INDEX, "TYPE", 0,
+	 "Type of ids: int32 or int64 (int64; for partition int32)", 0},
+	{"weights", KEY_WEIGHTS, NULL, 0,
+	 "Give ids weights (ids of partition always have them)", 0},
+	{"costs", KEY_COSTS, NULL, 0, "Measure partition with each of its options, too", 0},
+	{"seed", KEY_SEED, "N", 0, "Seed of the ids (20240229)", 0},
+	{"svg", KEY_SVG, "FILE", 0, "Draw the time of each stage and the limit to FILE", 0},
+	{"device", 'd', "DEVICE", 0,
+	 "Measure this device instead of a soft device with --threads cores", 0},
 	{0},
 };
 
@@ -204,7 +208,7 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state,
-			   "bench takes no argument, given '%s'; what to run goes after "
+			   "bench takes no argument, given '%s'; a workload goes after "
 			   "--workload",
 			   arg);
 		return EINVAL;

@@ -7,12 +7,13 @@
 #include "group.h"
 
 static const struct group_command list[] = {
-	{"ls", "ls DIR", "the tables: rows, dim, optimizer, slots, bytes", checkpoint_ls},
+	{"ls", "ls DIR", "show the tables: rows, dim, optimizer, slots, bytes", checkpoint_ls},
 	{"verify", "verify DIR", "read and check every byte", checkpoint_verify},
-	{"dump", "dump DIR TABLE[/SLOT]", "rows as text or .npy", checkpoint_dump},
-	{"compare", "compare DIR", "lookups of training and of serving, to the bit",
+	{"dump", "dump DIR TABLE[/SLOT]", "write rows as text or .npy", checkpoint_dump},
+	{"compare", "compare DIR", "compare lookups of training and of serving, bit for bit",
 	 checkpoint_compare},
-	{"reshard", "reshard IN OUT", "the same tables over other hosts", checkpoint_reshard},
+	{"reshard", "reshard IN OUT", "write the same tables for another number of hosts",
+	 checkpoint_reshard},
 };
 
 static const struct group group = {
@@ -21,15 +22,15 @@ static const struct group group = {
 	.count = sizeof(list) / sizeof(list[0]),
 	.column = 24,
 	.intro = "Usage: embeng checkpoint COMMAND DIR [OPTION...]\n"
-		 "Look into a checkpoint, or shard it anew: a folder that embeng train --save or\n"
-		 "embeng_save() wrote.\n",
+		 "Inspect a checkpoint, or write it for another number of hosts. A checkpoint is\n"
+		 "a folder that embeng train --save or embeng_save() wrote.\n",
 	.end = "\nExamples:\n"
 	       "  embeng checkpoint ls orders.ckpt\n"
 	       "  embeng checkpoint verify orders.ckpt\n"
 	       "  embeng checkpoint dump orders.ckpt items_in -o items.npy\n"
 	       "  embeng checkpoint reshard orders.ckpt four.ckpt --hosts 4\n"
-	       "  embeng checkpoint dump --help          a command's options\n\n"
-	       "Exit status: 0 ok, 2 usage or no checkpoint there, 4 permission, 11 corrupt.\n",
+	       "  embeng checkpoint dump --help          show the options of a command\n\n"
+	       "Exit status: 0 ok, 2 usage or no checkpoint in DIR, 4 permission, 11 corrupt.\n",
 };
 
 static error_t parse_dir(int key, char *arg, struct argp_state *state)
@@ -39,13 +40,13 @@ static error_t parse_dir(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (*dir) {
-			argp_error(state, "one DIR is looked into, '%s' is a second", arg);
+			argp_error(state, "the command takes one DIR; '%s' is a second", arg);
 			return EINVAL;
 		}
 		*dir = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "DIR is missing: the checkpoint's folder");
+		argp_error(state, "DIR is missing; give the folder of a checkpoint");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -20,23 +20,26 @@ struct call {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "The engine to look up with; `embeng list` shows them", 0},
-	{"batches", KEY_BATCHES, "N", 0, "Batches to compare (16)", 0},
-	{"samples", KEY_SAMPLES, "N", 0, "Samples of a batch where the shape is open (256)", 0},
+	{"device", 'd', "DEVICE", 0, "The engine, by a name that `embeng list` shows", 0},
+	{"batches", KEY_BATCHES, "N", 0, "Number of batches to compare (16)", 0},
+	{"samples", KEY_SAMPLES, "N", 0,
+	 "Samples for features whose output shape is open (256)", 0},
 	{"seed", KEY_SEED, "N", 0, "Draw other batches (1)", 0},
 	{0},
 };
 
 static const char doc[] =
 	"Look the same batches up as training does and as serving does, and compare the bits.\v"
-	"The parameters of the checkpoint in DIR go into an engine, whose lookups are those of\n"
-	"training; the serving lookup reads them where they lie. Every feature of the model gets\n"
-	"random bags with weights above 0, sequences without; for weights that are not above 0,\n"
-	"and for negative ids, the two differ on purpose, as embeng_serving_lookup(3) says.\n\n"
+	"One lookup is that of training: the parameters of the checkpoint in DIR are loaded\n"
+	"into an engine. The other is that of serving, which reads the parameters straight\n"
+	"from the files. Every feature of the model gets random bags; pooled features also get\n"
+	"weights, all above 0. For negative ids and for weights that are not above 0 the two\n"
+	"lookups differ on purpose, as embeng_serving_lookup(3) explains.\n\n"
 	"  embeng checkpoint compare ads.ckpt\n"
 	"  embeng checkpoint compare ads.ckpt -d soft:cores=4 --batches 100 --json\n\n"
-	"Exit status: 0 the same, 1 they differ, 2 usage or no checkpoint there, 4 permission,\n"
-	"5 no room on the device, 6 no such device, 7 device or read error, 11 corrupt.";
+	"Exit status: 0 the same bits, 1 they differ, 2 usage or no checkpoint in DIR, 4\n"
+	"permission, 5 no room on the device, 6 no such device, 7 device or read error, 11\n"
+	"corrupt.";
 
 static error_t parse_whole(const char *name, const char *arg, int64_t most, int64_t *value,
 			   struct argp_state *state)
@@ -65,13 +68,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_whole("seed", arg, INT64_MAX, &call->seed, state);
 	case ARGP_KEY_ARG:
 		if (call->dir) {
-			argp_error(state, "one DIR is compared, '%s' is a second", arg);
+			argp_error(state, "the command takes one DIR; '%s' is a second", arg);
 			return EINVAL;
 		}
 		call->dir = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "DIR is missing: the checkpoint's folder");
+		argp_error(state, "DIR is missing; give the folder of a checkpoint");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -194,8 +197,8 @@ static int run(const struct output *out, const struct call *call)
 		code = output_fail(out, CLI_USAGE, EINVAL, NULL, "%s: its model has no features",
 				   call->dir);
 	else if (!err && (err = compare_batches(&c, call, out->json)) == -EFBIG)
-		code = output_fail(out, CLI_USAGE, ERANGE, "--samples N draws fewer",
-				   "%s: an output shape is of too many samples", call->dir);
+		code = output_fail(out, CLI_USAGE, ERANGE, "Draw fewer with --samples N",
+				   "%s: an output shape has too many samples", call->dir);
 	else
 		code = err ? failed(out, call, err) : report(out, call, &c);
 	comparison_close(&c);

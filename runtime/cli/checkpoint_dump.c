@@ -36,23 +36,25 @@ struct dump {
 };
 
 static const struct argp_option options[] = {
-	{"rows", KEY_ROWS, "A:B", 0, "Rows A to B - 1; A: and :B are open-ended, A is one row", 0},
-	{"format", KEY_FORMAT, "FORMAT", 0, "text or npy; default: npy for FILE.npy, else text", 0},
-	{"output", 'o', "FILE", 0, "Write to FILE, whole or not at all; default: stdout", 0},
+	{"rows", KEY_ROWS, "A:B", 0,
+	 "Rows A to B - 1; A: goes to the end, :B starts at 0, A is one row", 0},
+	{"format", KEY_FORMAT, "FORMAT", 0, "text or npy; by default npy if FILE ends in .npy", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
 	{0},
 };
 
 static const char doc[] =
-	"Write rows of a table, or of a slot of its optimizer, as text or .npy.\v"
-	"Text is a row a line, its numbers separated by spaces, each with the digits that give\n"
-	"the same f32 back. npy is NumPy's format, f32. Rows are checked as they are read, and\n"
-	"memory stays small however many there are. --json describes the FILE it wrote.\n\n"
+	"Write rows of a table, or of a slot of its optimizer, as text or as .npy.\v"
+	"Text has one row a line, with its numbers separated by spaces. Each number has enough\n"
+	"digits to give the same f32 again. npy is the format of NumPy, with f32. Rows are\n"
+	"checked as they are read, and the command needs little memory however many there are.\n"
+	"--json describes the FILE that was written.\n\n"
 	"  embeng checkpoint dump orders.ckpt items_in --rows 0:3\n"
 	"  embeng checkpoint dump orders.ckpt items_in -o items.npy\n"
 	"  embeng checkpoint dump orders.ckpt items_in/accumulators | head\n"
 	"  python3 -c 'import numpy; print(numpy.load(\"items.npy\").shape)'\n\n"
-	"Exit status: 0 ok, 2 usage, no checkpoint or table there, 4 permission, 5 disk full,\n"
-	"7 read or write error, 11 corrupt.";
+	"Exit status: 0 ok, 2 usage, no checkpoint or no such table, 4 permission, 5 disk\n"
+	"full, 7 read or write error, 11 corrupt.";
 
 static const char *number(const char *text, int64_t *value)
 {
@@ -99,7 +101,7 @@ static error_t parse_argument(char *arg, struct dump *d, struct argp_state *stat
 	} else if (!d->what) {
 		d->what = arg;
 	} else {
-		argp_error(state, "one table is written, '%s' is too much", arg);
+		argp_error(state, "dump writes one table; '%s' is too much", arg);
 		return EINVAL;
 	}
 	return 0;
@@ -191,10 +193,10 @@ static int check_output(const struct output *out, struct dump *d)
 										: FORMAT_TEXT;
 	if (out->json && !d->path)
 		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE",
-				   "with --json stdout has the document, and no room for the rows");
+				   "with --json the document goes to stdout, where rows would go");
 	if (d->format == FORMAT_NPY && !d->path && isatty(STDOUT_FILENO))
 		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE.npy",
-				   "npy is not for a terminal");
+				   "npy is binary and not for a terminal");
 	return CLI_OK;
 }
 

@@ -8,12 +8,13 @@
 #include "transfer.h"
 
 static const char doc[] =
-	"Show what a checkpoint holds, without a device.\v"
-	"The index and the header of every file are checked, not the rows: embeng checkpoint\n"
-	"verify does that. STEP is the optimizer's count of updates.\n\n"
+	"Show what a checkpoint contains, without a device.\v"
+	"The index and the header of every file are checked, but not the rows; embeng\n"
+	"checkpoint verify checks those. STEP is the number of updates that the optimizers\n"
+	"have applied.\n\n"
 	"  embeng checkpoint ls orders.ckpt\n"
 	"  embeng checkpoint ls orders.ckpt --json | jq -r .program_state\n\n"
-	"Exit status: 0 ok, 2 usage or no checkpoint there, 4 permission, 11 corrupt.";
+	"Exit status: 0 ok, 2 usage or no checkpoint in DIR, 4 permission, 11 corrupt.";
 
 static uint64_t table_bytes(const struct embeng_table_config *table, size_t slots)
 {

@@ -17,21 +17,22 @@ struct reshard {
 };
 
 static const struct argp_option options[] = {
-	{"hosts", KEY_HOSTS, "M", 0, "Hosts to share the rows of every table (1)", 0},
+	{"hosts", KEY_HOSTS, "M", 0, "Number of hosts (1)", 0},
 	{"sharding", KEY_SHARDING, "div|mod", 0,
-	 "Successive rows for each host, or every M-th (div)", 0},
-	{"shard-bytes", KEY_SHARD_BYTES, "N", 0, "Most bytes of rows in one file (1 GiB)", 0},
+	 "Rows of a host: successive rows, or every M-th row (div)", 0},
+	{"shard-bytes", KEY_SHARD_BYTES, "N", 0, "At most N bytes of rows in one file (1 GiB)", 0},
 	{0},
 };
 
 static const char doc[] =
-	"Write a checkpoint of any number of hosts as one of M hosts.\v"
-	"The same tables, slots, step and program state in other files. Every chunk is checked\n"
-	"as it is read, memory stays small however large the tables are, and OUT holds what it\n"
-	"held or the new checkpoint, whole, if anything ends this early. OUT may be IN.\n\n"
+	"Write a checkpoint for another number of hosts, which share the rows of every table.\v"
+	"OUT gets the same tables, slots, step and program state as IN, in other files. Every\n"
+	"chunk is checked as it is read, and the command needs little memory however large the\n"
+	"tables are. If anything stops it early, OUT has either its old contents or the\n"
+	"complete new checkpoint. OUT may be the same folder as IN.\n\n"
 	"  embeng checkpoint reshard orders.ckpt four.ckpt --hosts 4\n"
 	"  embeng checkpoint reshard four.ckpt mod.ckpt --hosts 3 --sharding mod\n\n"
-	"Exit status: 0 ok, 2 usage or no checkpoint there, 4 permission, 5 busy or disk full,\n"
+	"Exit status: 0 ok, 2 usage or no checkpoint in IN, 4 permission, 5 busy or disk full,\n"
 	"7 read or write error, 11 corrupt.";
 
 static error_t parse_hosts(const char *arg, struct reshard *r, struct argp_state *state)
@@ -80,7 +81,7 @@ static error_t parse_folder(const char *arg, struct reshard *r, struct argp_stat
 	} else if (!r->to) {
 		r->to = arg;
 	} else {
-		argp_error(state, "IN and OUT are two folders, '%s' is a third", arg);
+		argp_error(state, "reshard takes two folders, IN and OUT; '%s' is a third", arg);
 		return EINVAL;
 	}
 	return 0;
@@ -102,7 +103,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (r->to)
 			return 0;
-		argp_error(state, "%s missing: the folder to %s", r->in ? "OUT is" : "IN and OUT are",
+		argp_error(state,
+			   "%s missing; give the folder to %s", r->in ? "OUT is" : "IN and OUT are",
 			   r->in ? "write to" : "read from and the one to write to");
 		return EINVAL;
 	default:

@@ -7,10 +7,11 @@
 #include "transfer.h"
 
 static const char doc[] =
-	"Read every byte of a checkpoint and check it against its sums.\v"
-	"Every 4 MiB of a file have a CRC-32C. The first fault is named by file and offset.\n\n"
+	"Read every byte of a checkpoint and check it against its checksums.\v"
+	"Every 4 MiB of a file have a CRC-32C. If something is wrong, the message names the\n"
+	"file and the offset of the first fault.\n\n"
 	"  embeng checkpoint verify orders.ckpt && embeng train orders.txt --resume orders.ckpt\n\n"
-	"Exit status: 0 whole, 2 usage or no checkpoint there, 4 permission, 7 read error,\n"
+	"Exit status: 0 no fault, 2 usage or no checkpoint in DIR, 4 permission, 7 read error,\n"
 	"11 corrupt.";
 
 static int report(const struct output *out, const char *dir,

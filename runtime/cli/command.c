@@ -7,19 +7,19 @@
 #include "command.h"
 
 const struct command commands[] = {
-	{"list", "list the devices there are, also those that cannot be opened", cmd_list},
-	{"info", "show what a device is and can do", cmd_info},
-	{"regs", "show a device's registers", cmd_regs},
+	{"list", "list all devices, also those that cannot be opened", cmd_list},
+	{"info", "show what a device is and what it can do", cmd_info},
+	{"regs", "show the registers of a device", cmd_regs},
 	{"reset", "reset a device", cmd_reset},
-	{"plan", "tell the bytes that a model will need", cmd_plan},
+	{"plan", "compute how many bytes a model will need", cmd_plan},
 	{"demo", "train on this machine's package data and answer a question", cmd_demo},
 	{"train", "learn item embeddings from baskets or interactions", cmd_train},
-	{"checkpoint", "list, verify or dump what a checkpoint holds", cmd_checkpoint},
+	{"checkpoint", "list, verify, dump, compare or reshard a checkpoint", cmd_checkpoint},
 	{"lookup", "look ids up in a checkpoint, without a device", cmd_lookup},
-	{"config", "show or convert a configuration of TPU embeddings", cmd_config},
+	{"config", "show or convert model files of TPU embeddings", cmd_config},
 	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
-	{"bench", "measure the device beside what the memory gives", cmd_bench},
-	{"conform", "run conformance vectors against a device", cmd_conform},
+	{"bench", "measure a device and the limits of the memory", cmd_bench},
+	{"conform", "run conformance vectors on a device", cmd_conform},
 };
 
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
@@ -102,8 +102,8 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option common_options[] = {
-	{"json", 'j', NULL, 0, "One JSON document on stdout, also when it fails", -1},
-	{"help", 'h', NULL, 0, "Show this and exit", -1},
+	{"json", 'j', NULL, 0, "Print one JSON document on stdout, also on failure", -1},
+	{"help", 'h', NULL, 0, "Show this help and exit", -1},
 	{0},
 };
 
@@ -129,7 +129,7 @@ static int report_usage(const struct output *out, const char *program, char *tex
 	text += strspn(text, " ");
 	snprintf(hint, sizeof(hint), "See: %s --help", program);
 	return output_fail(out, CLI_USAGE, EINVAL, hint, "%s",
-			   *text ? text : "the arguments are not understood");
+			   *text ? text : "the arguments cannot be understood");
 }
 
 int command_parse(const struct argp *argp, int argc, char **argv, struct output *out, void *input)

@@ -14,28 +14,31 @@
 #include "plan.h"
 
 static const char doc[] =
-	"Make of a TPUEmbeddingConfiguration a JSON model file, or the other way.\v"
-	"What the other form has no place for is told on standard error, or as \"lost\" with --json: "
-	"a protobuf has no combiners, policies, sequence lengths and names of rates; a model file has "
-	"no mode, profile directory, SPMD sharding and flags of hot ids. A protobuf made of the same "
-	"model has the same bytes.\n\n"
+	"Convert a TPUEmbeddingConfiguration protobuf to a JSON model file, or back.\v"
+	"The command tells what the new format cannot hold: on standard error, or as \"lost\"\n"
+	"with --json. A protobuf has no combiners, out-of-range policies, sequence lengths and\n"
+	"names of rates. A model file has no mode, profile directory, SPMD sharding and flags\n"
+	"of hot ids. The same model always gives the same bytes of a protobuf.\n\n"
 	"  embeng config convert config.pb -o model.json\n"
 	"  embeng config convert model.json -o config.pb --batch=1024\n"
 	"  embeng config convert old.pb --to=protobuf --features=features -o new.pb\n\n"
-	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that one of them does "
-	"not have, 4 permission, 11 bytes that are no such protobuf.";
+	"Exit status: 0 ok, 2 usage or the model is refused, 3 one of the formats does not\n"
+	"have an optimizer of the model, 4 permission, 11 the file is no such protobuf.";
 
 enum { OPT_TO = 256, OPT_FEATURES, OPT_MODE, OPT_PROFILE };
 
 static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "Where to write it, whole or not at all (standard output)", 0},
-	{"from", 'f', "FORMAT", 0, "json or protobuf: what FILE is", 0},
-	{"to", OPT_TO, "FORMAT", 0, "json or protobuf (the other one)", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
+	{"from", 'f', "FORMAT", 0,
+	 "Format of FILE, json or protobuf; by default FILE's first byte decides", 0},
+	{"to", OPT_TO, "FORMAT", 0, "Format to write, json or protobuf (the other one)", 0},
 	{"features", OPT_FEATURES, "FORM", 0,
-	 "How a protobuf tells features: features, counts or both (FILE's, else features)", 0},
-	{"mode", OPT_MODE, "MODE", 0, "Of a protobuf: training, inference or backward (FILE's)", 0},
-	{"batch", 'b', "N", 0, "Samples of a batch, for features whose output shape is open", 0},
-	{"profile-directory", OPT_PROFILE, "DIR", 0, "Of a protobuf (FILE's)", 0},
+	 "How a protobuf describes features: features, counts or both (as in FILE, else "
+	 "features)", 0},
+	{"mode", OPT_MODE, "MODE", 0,
+	 "Mode of a protobuf: training, inference or backward (FILE's)", 0},
+	{"batch", 'b', "N", 0, "Samples in a batch, for features whose output shape is open", 0},
+	{"profile-directory", OPT_PROFILE, "DIR", 0, "Profile directory of a protobuf (FILE's)", 0},
 	{0},
 };
 
@@ -66,7 +69,7 @@ static error_t parse_file(struct argp_state *state, char *arg, struct arguments 
 		a->path = arg;
 		return 0;
 	}
-	argp_error(state, "one FILE is converted, '%s' is a second", arg);
+	argp_error(state, "convert takes one FILE; '%s' is a second", arg);
 	return EINVAL;
 }
 
@@ -98,7 +101,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		return parse_file(state, arg, a);
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing: a protobuf or a model file");
+		argp_error(state, "FILE is missing; give a protobuf or a model file");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -10,16 +10,18 @@
 #include "terminal.h"
 
 static const char doc[] =
-	"Show the model of a file, and what the file has beside it.\v"
-	"FILE is a TPUEmbeddingConfiguration, or a JSON model file: what begins with \"{\". Fields of "
-	"the protobuf that embeng does not know are named by message and number, with their place.\n\n"
+	"Show the model in a file, and the other settings of the file.\v"
+	"FILE is a TPUEmbeddingConfiguration protobuf or, if it begins with \"{\", a JSON model\n"
+	"file. A field of the protobuf that embeng does not know is shown with its message,\n"
+	"number and place.\n\n"
 	"  embeng config show config.pb\n"
 	"  embeng config show config.pb --json | jq .protobuf.unknown\n\n"
-	"Exit status: 0 ok, 2 usage or a model that is refused, 3 an optimizer that embeng does not "
-	"have, 4 permission, 11 bytes that are no such protobuf.";
+	"Exit status: 0 ok, 2 usage or the model is refused, 3 embeng does not have an\n"
+	"optimizer of the model, 4 permission, 11 the file is no such protobuf.";
 
 static const struct argp_option options[] = {
-	{"from", 'f', "FORMAT", 0, "json or protobuf: what FILE is", 0},
+	{"from", 'f', "FORMAT", 0,
+	 "Format of FILE, json or protobuf; by default FILE's first byte decides", 0},
 	{0},
 };
 
@@ -44,10 +46,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			a->path = arg;
 			return 0;
 		}
-		argp_error(state, "one FILE is shown, '%s' is a second", arg);
+		argp_error(state, "show takes one FILE; '%s' is a second", arg);
 		return EINVAL;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing: a protobuf or a model file");
+		argp_error(state, "FILE is missing; give a protobuf or a model file");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

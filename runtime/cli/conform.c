@@ -14,21 +14,22 @@
 #include "vector_value.h"
 
 static const char doc[] =
-	"Run conformance vectors: small models with a script of steps, and what must come out.\v"
-	"A PATH is a file, or a folder that is searched for *.json. TAP 14 on stdout.\n\n"
+	"Run conformance vectors. A vector is a small model, a script of steps, and the\n"
+	"results that the steps must have.\v"
+	"A PATH is a file, or a folder that is searched for *.json. The output is TAP 14.\n\n"
 	"Examples:\n"
 	"  embeng conform tests/vectors\n"
 	"  embeng conform -d soft:variant=portable --cores 3 tests/vectors\n"
 	"  embeng conform --keep-going tests/vectors/sgd_defaults.json\n"
 	"  embeng conform --json tests/vectors | jq .failed\n\n"
-	"Exit status: 0 all passed or were skipped, 1 something failed, 2 the call or a\n"
+	"Exit status: 0 all vectors passed or were skipped, 1 a vector failed, 2 the call or a\n"
 	"file is malformed (nothing runs then), 6 no such device.";
 
 enum { KEY_CORES = 256, KEY_KEEP_GOING };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "Run on this device; default as of info", 0},
-	{"cores", KEY_CORES, "N", 0, "Cores of a soft device, for vectors that name none", 0},
+	{"device", 'd', "DEVICE", 0, "Run on this device; default as for info", 0},
+	{"cores", KEY_CORES, "N", 0, "Cores of a soft device, for vectors that do not say", 0},
 	{"keep-going", KEY_KEEP_GOING, NULL, 0, "Go on after a failed step of a vector", 0},
 	{0},
 };
@@ -47,7 +48,7 @@ static error_t parse_cores(struct argp_state *state, const char *arg, int64_t *c
 	*cores = strtoll(arg, &end, 10);
 	if (!errno && *arg && !*end && *cores >= 1)
 		return 0;
-	argp_error(state, "--cores takes a number from 1, given '%s'", arg);
+	argp_error(state, "--cores takes a number from 1, not '%s'", arg);
 	return EINVAL;
 }
 
@@ -70,7 +71,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which vectors? Give a file or a folder");
+		argp_error(state, "PATH is missing; give a file or a folder of vectors");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -180,7 +181,7 @@ static int run_all(const struct call *call, const struct vector_list *list,
 	else
 		tap_plan(stdout, list->count);
 	if (!out->json && call->run.fixed_cores && asks_for_cores(call, list))
-		tap_comment(stdout, "cores: this device's are fixed, what asks for others is ignored");
+		tap_comment(stdout, "cores: the number is fixed; vectors cannot choose another");
 	for (size_t i = 0; i < list->count; i++) {
 		progress_line(&progress, "%zu of %zu, %zu failed: %s", i + 1, list->count,
 			      report.failed, list->entries[i].path);

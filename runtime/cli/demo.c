@@ -25,13 +25,16 @@ struct found {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "What embeng list shows; default as of info",
+	{"device", 'd', "DEVICE", 0,
+	 "The device, by a name that embeng list shows; default as for info",
 	 1},
-	{"query", KEY_QUERY, "PACKAGE", 0, "Show what goes with PACKAGE; may be repeated", 1},
-	{"source", KEY_SOURCE, "FILE", 0, "A Packages file, dumpavail or dpkg status to read", 1},
-	{"save", KEY_SAVE, "DIR", 0, "Keep the checkpoint in DIR; default: a temporary folder", 1},
-	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6, more for little data)", 2},
-	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 2},
+	{"query", KEY_QUERY, "PACKAGE", 0,
+	 "Show the packages that go best with PACKAGE; may be repeated", 1},
+	{"source", KEY_SOURCE, "FILE", 0,
+	 "Read FILE: a Packages file, dumpavail or dpkg's status", 1},
+	{"save", KEY_SAVE, "DIR", 0, "Keep the checkpoint in DIR, not in a temporary folder", 1},
+	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6; more if there is little data)", 2},
+	{"seed", KEY_SEED, "N", 0, "Seed of the tables, the split and all that is drawn (1)", 2},
 	{0},
 };
 
@@ -44,7 +47,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->source = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is not an option; embeng train reads other data", arg);
+		argp_error(state,
+			   "demo takes no argument, given '%s'; embeng train reads your own data",
+			   arg);
 		return EINVAL;
 	default:
 		return learn_option(&a->learn, key, arg, state);
@@ -54,14 +59,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Watch embedding tables train on this machine's package dependencies.\v"
-	       "The dependencies of a source package's binaries are a basket. One of each basket\n"
-	       "is held out, and guessed from the others. The data is apt's package lists\n"
-	       "(apt-get update fetches them), else the packages installed. Shown are the loss of\n"
-	       "each epoch; hit@10, the share of baskets whose held-out package ranks in the first\n"
-	       "10 of 100, beside what ranking by popularity reaches; the hottest rows; the time\n"
-	       "per stage; and what goes with some packages. For that the tables are saved as a\n"
-	       "checkpoint, the engine is closed, and the answers are looked up in the checkpoint.\n\n"
+	.doc = "Watch embedding tables train on the package dependencies of this machine.\v"
+	       "The packages that a source package's binaries depend on are a basket. One\n"
+	       "package of each basket is held out, and then guessed from the others. The data\n"
+	       "comes from apt's package lists, which apt-get update fetches, or else from the\n"
+	       "list of installed packages.\n\n"
+	       "The command shows the loss of each epoch; hit@10, the share of baskets whose\n"
+	       "held-out package ranks among the first 10 of 100, beside the hit@10 of ranking\n"
+	       "by popularity; the rows that are used most; the time of each stage; and what\n"
+	       "goes with some packages. For the last part the tables are saved as a checkpoint,\n"
+	       "the engine is closed, and the answers are looked up in the checkpoint.\n\n"
 	       "  embeng demo --query libgtk-3-0\n"
 	       "  embeng demo --save demo.ckpt; embeng checkpoint ls demo.ckpt\n\n"
 	       "Exit status: 0 learned, 1 no better than popularity, 2 usage, 11 malformed data.",

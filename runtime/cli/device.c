@@ -24,7 +24,7 @@ static const struct {
 	{EMBENG_CAP_SIGNATURE_UNCHECKED, "firmware signature unchecked"},
 };
 
-const char device_hint[] = "`embeng list` shows the devices there are";
+const char device_hint[] = "`embeng list` shows the devices";
 
 const char *device_capability(size_t k, uint32_t *bit)
 {

@@ -36,7 +36,7 @@ int fw_read(const struct output *out, const char *path, size_t most, unsigned ch
 			return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path,
 					   strerror(err));
 		return output_fail(out, CLI_USAGE, EFBIG, NULL,
-				   "%s has more than the %zu bytes that it may have", path, most);
+				   "%s is too large; it may have at most %zu bytes", path, most);
 	}
 	bytes[got] = '\0';
 	*data = bytes;
@@ -162,13 +162,13 @@ error_t fw_parse_image(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_ARG:
 		if (*path) {
-			argp_error(state, "one IMAGE is looked at, '%s' is a second", arg);
+			argp_error(state, "the command takes one IMAGE; '%s' is a second", arg);
 			return EINVAL;
 		}
 		*path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "IMAGE is missing: the file");
+		argp_error(state, "IMAGE is missing; give the file of a firmware image");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

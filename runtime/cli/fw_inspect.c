@@ -11,12 +11,13 @@
 #include "fw.h"
 
 static const char doc[] =
-	"Show what a firmware image holds.\v"
-	"The image is checked as a device checks it, but its self-tests are not run: embeng fw\n"
-	"verify does that. The signed part is header and section table.\n\n"
+	"Show what a firmware image contains.\v"
+	"The image is checked as a device checks it, except that its self-tests are not run;\n"
+	"embeng fw verify runs them. The signed part is the header and the section table.\n\n"
 	"  embeng fw inspect embeng.fw\n"
 	"  embeng fw inspect embeng.fw --json | jq .parameters\n\n"
-	"Exit status: 0 ok, 2 usage, 4 permission, 7 read error, 10 a device would refuse it.";
+	"Exit status: 0 ok, 2 usage, 4 permission, 7 read error, 10 a device would refuse the\n"
+	"image.";
 
 #define HEX_TEXT (2 * SHA256_BYTES + 1)
 

@@ -49,7 +49,7 @@ static int read_key(const struct output *out, const char *path, bool private, EV
 	return output_fail(out, CLI_USAGE, EINVAL,
 			   private ? "openssl genpkey -algorithm ed25519 -out private.pem makes one" :
 				     "openssl pkey -in private.pem -pubout -out public.pem makes one",
-			   "%s is no %s Ed25519 key, as PEM and without passphrase", path, kind);
+			   "%s is no %s Ed25519 key in a PEM file without passphrase", path, kind);
 }
 
 int fw_key_private(const struct output *out, const char *path, EVP_PKEY **key)

@@ -11,16 +11,16 @@
 #define SOURCES_MOST 64
 
 static const char doc[] =
-	"Make a firmware image of text sources.\v"
-	"Several SOURCEs add up to one image; embeng-firmware(5) says how they are written. The "
-	"image is written only if a device on this processor would boot it: its self-tests are run. "
-	"The same sources give the same bytes.\n\n"
+	"Make a firmware image from text sources.\v"
+	"Several SOURCEs together make one image; embeng-firmware(5) describes how to write\n"
+	"them. The image is written only if a device on this processor would boot it, for\n"
+	"which its self-tests are run. The same sources always give the same bytes.\n\n"
 	"  embeng fw pack firmware.txt self-tests.txt -o embeng.fw\n\n"
-	"Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 5 disk full, 7 write error, "
-	"10 a self-test fails.";
+	"Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 5 disk full, 7 write\n"
+	"error, 10 a self-test fails.";
 
 static const struct argp_option options[] = {
-	{"output", 'o', "IMAGE", 0, "Where to write it, whole or not at all", 0},
+	{"output", 'o', "IMAGE", 0, "Write the image to this file, completely or not at all", 0},
 	{0},
 };
 
@@ -40,7 +40,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->count == SOURCES_MOST) {
-			argp_error(state, "more than %d SOURCEs", SOURCES_MOST);
+			argp_error(state, "there are more than %d SOURCEs", SOURCES_MOST);
 			return EINVAL;
 		}
 		a->sources[a->count++] = arg;

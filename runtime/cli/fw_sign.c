@@ -7,18 +7,19 @@
 #include "fw_key.h"
 
 static const char doc[] =
-	"Write the detached Ed25519 signature of a firmware image: 64 bytes.\v"
-	"KEY is a private key as PEM, without passphrase. Signed are header and section table,\n"
-	"which hold the hash of every section. openssl checks it, too: embeng-firmware(5).\n\n"
+	"Write the detached Ed25519 signature of a firmware image, which is 64 bytes.\v"
+	"KEY is a private key in a PEM file, without passphrase. The signature covers the\n"
+	"header and the section table, which contains the hash of every section. openssl can\n"
+	"check the signature, too, as embeng-firmware(5) shows.\n\n"
 	"  openssl genpkey -algorithm ed25519 -out private.pem\n"
 	"  openssl pkey -in private.pem -pubout -out public.pem\n"
 	"  embeng fw sign embeng.fw --key private.pem\n\n"
-	"Exit status: 0 ok, 2 usage or KEY is no such key, 4 permission, 7 read or write error,\n"
-	"10 a device would refuse the image.";
+	"Exit status: 0 ok, 2 usage or KEY is no such key, 4 permission, 7 read or write\n"
+	"error, 10 a device would refuse the image.";
 
 static const struct argp_option options[] = {
-	{"key", 'k', "KEY", 0, "Private key to sign with", 0},
-	{"output", 'o', "FILE", 0, "Where to write the signature; default: IMAGE.sig", 0},
+	{"key", 'k', "KEY", 0, "Sign with this private key", 0},
+	{"output", 'o', "FILE", 0, "Write the signature to FILE instead of IMAGE.sig", 0},
 	{0},
 };
 
@@ -40,7 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->key) {
-			argp_error(state, "--key KEY is missing");
+			argp_error(state, "--key KEY is missing; name the file of a private key");
 			return EINVAL;
 		}
 		return 0;
@@ -61,7 +62,7 @@ static int sign(const struct output *out, const struct arguments *a, const struc
 	err = fw_key_sign(key, image->data, fw_signed_length(image), signature);
 	fw_key_free(key);
 	if (err)
-		return output_fail(out, CLI_DEVICE, err, NULL, "libcrypto does not sign with %s",
+		return output_fail(out, CLI_DEVICE, err, NULL, "libcrypto cannot sign with %s",
 				   a->key);
 	return fw_write(out, path, signature, sizeof(signature));
 }

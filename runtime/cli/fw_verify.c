@@ -10,21 +10,24 @@
 
 static const char doc[] =
 	"Check a firmware image as a device does, and its signature.\v"
-	"Structure, hashes and contents are checked, then the self-tests run on every kernel\n"
-	"variant that this processor has. The signature is checked only with --key: without it\n"
-	"the answer is that of a device, which checks none. The first fault is named by byte.\n\n"
+	"The structure, the hashes and the contents are checked. Then the self-tests run on\n"
+	"every kernel variant that this processor supports. The signature is checked only with\n"
+	"--key; a device does not check it. If something is wrong, the message names the byte\n"
+	"of the first fault.\n\n"
 	"  embeng fw verify embeng.fw\n"
 	"  embeng fw verify embeng.fw --key public.pem\n"
 	"  embeng fw verify embeng.fw --minimum 0.2.0\n\n"
 	"Exit status: 0 good, 2 usage or a file is missing, 4 permission, 7 read error, 10 a\n"
-	"device would refuse it, or the signature is not good.";
+	"device would refuse the image, or the signature is not good.";
 
 enum { KEY_MINIMUM = 0x100 };
 
 static const struct argp_option options[] = {
-	{"key", 'k', "KEY", 0, "Public key, as PEM, that the image must be signed by", 0},
-	{"signature", 's', "FILE", 0, "The signature; default: IMAGE.sig", 0},
-	{"minimum", KEY_MINIMUM, "VERSION", 0, "Refuse a version below, as after a rollback", 0},
+	{"key", 'k', "KEY", 0,
+	 "Check that the image is signed with the key of this public PEM file", 0},
+	{"signature", 's', "FILE", 0, "Read the signature from FILE instead of IMAGE.sig", 0},
+	{"minimum", KEY_MINIMUM, "VERSION", 0,
+	 "Refuse an image with a lower version, to prevent a rollback", 0},
 	{0},
 };
 
@@ -48,11 +51,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_MINIMUM:
 		if (!version_read(arg, &a->minimum))
 			return 0;
-		argp_error(state, "--minimum '%s' is not like 1.2.3 or 1.2.3.4", arg);
+		argp_error(state, "--minimum takes a version like 1.2.3 or 1.2.3.4, not '%s'", arg);
 		return EINVAL;
 	case ARGP_KEY_END:
 		if (a->signature && !a->key) {
-			argp_error(state, "--signature needs --key, to check it by");
+			argp_error(state, "--signature needs --key, the key to check it with");
 			return EINVAL;
 		}
 		return 0;

@@ -37,10 +37,11 @@ static int refuse(const struct group *group, const struct output *out, const cha
 	names(group, all);
 	snprintf(hint, sizeof(hint), "embeng %s --help lists the commands", group->verb);
 	if (!name)
-		return output_fail(out, CLI_USAGE, EINVAL, hint, "which command? %s", all);
+		return output_fail(out, CLI_USAGE, EINVAL, hint,
+				   "the command is missing; it is %s", all);
 	if (*name == '-')
 		return output_fail(out, CLI_USAGE, EINVAL, hint,
-				   "the command goes before '%s': %s", name, all);
+				   "the command goes before '%s'; it is %s", name, all);
 	return output_fail(out, CLI_USAGE, EINVAL, hint, "there is no command '%s'", name);
 }
 

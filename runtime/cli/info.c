@@ -6,19 +6,20 @@
 #include "device.h"
 
 static const char doc[] =
-	"Open a device and show what it is and can do.\v"
+	"Open a device and show what it is and what it can do.\v"
 	"Examples:\n"
-	"  embeng info                            the device that is used by default\n"
+	"  embeng info                            the default device\n"
 	"  embeng info -d /dev/accel/accel0       a device behind the kernel driver\n"
-	"  embeng info -d pci:0000:01:00.0        the same, by its PCI address\n"
+	"  embeng info -d pci:0000:01:00.0        a device by its PCI address\n"
 	"  embeng info -d soft:cores=4            the soft device with four cores\n"
-	"  embeng info -d soft:variant=portable   without vector instructions\n"
+	"  embeng info -d soft:variant=portable   the soft device without vector instructions\n"
 	"  embeng info --json                     for scripts\n\n"
-	"The default is the environment's EMBENG_DEVICE, else the first device behind the\n"
-	"kernel driver, else soft.";
+	"The default device is the one that the environment variable EMBENG_DEVICE names. If\n"
+	"it is not set, the default is the first device behind the kernel driver, or the soft\n"
+	"device if there is none.";
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
+	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{0},
 };
 
@@ -31,7 +32,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		*device = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "info takes no argument, given '%s'; a device goes after -d", arg);
+		argp_error(state, "info takes no argument, given '%s'; name a device with -d", arg);
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -36,7 +36,7 @@ static int read_state(const struct output *out, const struct embeng_checkpoint *
 		return not_ours(out, learn->resume, why);
 	if (settings_continue(&learn->settings, &learn->from.settings, differs))
 		return output_fail(out, CLI_USAGE, EINVAL,
-				   "Leave the option out to go on, or --resume out to start anew",
+				   "Leave the option out to continue, or --resume to start again",
 				   "%s: %s", learn->resume, differs);
 	return CLI_OK;
 }

@@ -6,11 +6,11 @@
 #include "device.h"
 
 static const char doc[] =
-	"List the devices there are, also those that cannot be opened, and why.\v"
+	"List all devices. A device that cannot be opened is listed with the reason.\v"
 	"Examples:\n"
 	"  embeng list            a table for people\n"
-	"  embeng list --json     for scripts: .devices[].name is what -d takes\n"
-	"  embeng info -d NAME    more about one of them";
+	"  embeng list --json     for scripts: .devices[].name is the name that -d takes\n"
+	"  embeng info -d NAME    show more about one device";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

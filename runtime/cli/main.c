@@ -18,15 +18,15 @@ static void print_help(void)
 	for (size_t i = 0; i < command_count; i++)
 		printf("  %-11s %s\n", commands[i].name, commands[i].summary);
 	puts("\nOptions:\n"
-	     "  --help       show this and exit\n"
+	     "  --help       show this help and exit\n"
 	     "  --version    show the version and exit\n"
-	     "  --list-cmds  list the verbs, one a line\n\n"
+	     "  --list-cmds  list the verbs, one per line\n\n"
 	     "First steps:\n"
-	     "  embeng list                      the devices there are\n"
+	     "  embeng list                      list all devices\n"
 	     "  embeng demo                      watch tables train on real data\n"
 	     "  embeng train ratings.csv         learn from your own data\n"
-	     "  embeng VERB --help               a verb's options, with examples\n\n"
-	     "Every verb takes --json: one document on stdout, also when it fails.\n"
+	     "  embeng VERB --help               show the options of a verb, with examples\n\n"
+	     "With --json every verb prints one JSON document on stdout, also when it fails.\n"
 	     "Exit status: 0 ok, 1 a check failed, 2 usage, 3 unsupported, 4 permission, 5 busy,\n"
 	     "6 no such device, 7 device error, 8 timeout, 9 driver not loaded, 10 firmware,\n"
 	     "11 data corrupt.");
@@ -52,7 +52,7 @@ static int unknown(const char *verb, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		out.json |= is_json(argv[i]);
 	if (is_json(verb))
-		snprintf(hint, sizeof(hint), "A verb goes first: embeng list --json");
+		snprintf(hint, sizeof(hint), "Put the verb first: embeng list --json");
 	else if (nearest)
 		snprintf(hint, sizeof(hint), "Did you mean: embeng %s", nearest->name);
 	if (out.json)

@@ -12,24 +12,24 @@
 #include "plan.h"
 
 static const char doc[] =
-	"Tell the bytes that a model will need, by table, slot and buffer, before anything is "
-	"allocated, and whether they fit.\v"
-	"MODEL is a JSON file with the tables, features and engine of a conformance vector; its "
-	"steps are not needed. Without one, --checkpoint, or --table and --feature, say the model. "
-	"OPTIMIZER is "
-	"none, sgd (the default) or another of embeng-optimizers(7): each slot of it is as "
-	"large as its table. A table without --feature gets one of its name. Counts may end in k, "
-	"M or G, thousands each.\n\n"
+	"Compute how many bytes a model will need, for each table, slot and buffer, before\n"
+	"anything is allocated, and tell whether it fits the device.\v"
+	"MODEL is a JSON file with the tables, features and engine of a conformance vector;\n"
+	"steps are not needed. Instead of a file, --checkpoint or --table and --feature can\n"
+	"describe the model. OPTIMIZER is none, sgd (the default) or another one of\n"
+	"embeng-optimizers(7); each of its slots is as large as the table. A table without\n"
+	"--feature gets one feature, which has the name of the table. Counts may end in k, M\n"
+	"or G for thousands, millions and billions.\n\n"
 	"Examples:\n"
 	"  embeng plan --table users:10Mx64:adagrad\n"
 	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 \\\n"
 	"      --batch 4k --ids 20\n"
 	"  embeng plan model.json --replicas 4 --json\n"
 	"  embeng plan --checkpoint saved --inference\n\n"
-	"The plan supposes bags of 64-bit ids, as many steps ahead as the device takes, and a "
-	"training step of the largest batch in each: what then is used is at most what was "
-	"planned. Tables and slots must fit the device's table memory, all of it the machine's, "
-	"and the model the device's limits, which embeng info shows.\n\n"
+	"The plan assumes bags of 64-bit ids, as many steps ahead as the device takes, and the\n"
+	"largest batch in every training step. A program then uses at most what the plan says.\n"
+	"Tables and slots must fit the table memory of the device. All bytes together must fit\n"
+	"the memory of the machine, and the model must keep the limits that embeng info shows.\n\n"
 	"Exit status: 0 fits, 1 does not fit, 2 usage or no model.";
 
 enum {
@@ -47,21 +47,24 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "The model that a checkpoint is of", 0},
-	{"table", KEY_TABLE, "NAME:ROWSxDIM[:OPTIMIZER]", 0, "A table; may be repeated", 0},
+	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Use the model of this checkpoint", 0},
+	{"table", KEY_TABLE, "NAME:ROWSxDIM[:OPTIMIZER]", 0, "Add a table; may be repeated", 0},
 	{"feature", KEY_FEATURE, "NAME:TABLE[:LENGTH]", 0,
-	 "A feature of a table, LENGTH for sequences; may be repeated", 0},
-	{"batch", 'b', "N", 0, "Samples of a batch (1024)", 0},
-	{"ids", KEY_IDS, "N", 0, "Ids of a sample of pooled features (1)", 0},
+	 "Add a feature of a table, with LENGTH a sequence; may be repeated", 0},
+	{"batch", 'b', "N", 0, "Samples in a batch (1024)", 0},
+	{"ids", KEY_IDS, "N", 0, "Ids in a sample of a pooled feature (1)", 0},
 	{"weights", KEY_WEIGHTS, NULL, 0, "Ids of pooled features have weights", 0},
-	{"buffers", KEY_BUFFERS, NULL, 0, "Ids, weights and gradients lie in device buffers: no copies",
+	{"buffers", KEY_BUFFERS, NULL, 0,
+	 "Ids, weights and gradients are in device buffers and not copied",
 	 0},
-	{"splits", KEY_SPLITS, NULL, 0, "Row splits of 64 bits lie there, too", 0},
-	{"inference", KEY_INFERENCE, NULL, 0, "Inference batches between the steps, too", 0},
-	{"cores", KEY_CORES, "N", 0, "Cores (the device's)", 0},
-	{"replicas", KEY_REPLICAS, "N", 0, "Replicas (the model's)", 0},
-	{"depth", KEY_DEPTH, "N", 0, "Steps ahead (the device's)", 0},
-	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
+	{"splits", KEY_SPLITS, NULL, 0, "64-bit row splits are in device buffers, too", 0},
+	{"inference", KEY_INFERENCE, NULL, 0,
+	 "Inference batches run between the training steps", 0},
+	{"cores", KEY_CORES, "N", 0, "Number of cores (the device's)", 0},
+	{"replicas", KEY_REPLICAS, "N", 0, "Number of replicas (the model's)", 0},
+	{"depth", KEY_DEPTH, "N", 0,
+	 "Number of steps enqueued ahead (the most the device takes)", 0},
+	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{0},
 };
 
@@ -150,7 +153,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (call->path)
-			argp_error(state, "plan takes one model, given '%s' and '%s'", call->path, arg);
+			argp_error(state,
+				   "plan takes one MODEL, not both '%s' and '%s'", call->path, arg);
 		call->path = arg;
 		return 0;
 	default:
@@ -188,7 +192,7 @@ static int plan(struct plan_call *call, const struct output *out)
 	if (code)
 		return code;
 	err = device_probe(call->device, &device);
-	code = err ? output_library_failure(out, err, "`embeng list` shows the devices there are")
+	code = err ? output_library_failure(out, err, "`embeng list` shows the devices")
 		   : report(call, model, &device, out);
 	embeng_model_free(model);
 	return code;

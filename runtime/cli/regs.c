@@ -14,23 +14,24 @@
 #include "events.h"
 
 static const char doc[] =
-	"Show a device's registers, or those named, for bring-up.\v"
+	"Show all registers of a device, or those that are named, for bring-up.\v"
 	"Examples:\n"
-	"  embeng regs                                    all of them\n"
-	"  embeng regs boot_state boot_error              some, by name\n"
+	"  embeng regs                                    show all registers\n"
+	"  embeng regs boot_state boot_error              show two registers\n"
 	"  embeng regs -d soft --json                     for scripts\n"
-	"  embeng regs --log                              what happened to the device\n"
+	"  embeng regs --log                              show what happened to the device\n"
 	"  embeng regs -d pci:0000:01:00.0 --write control=1\n"
-	"                                                 behind the driver's back\n\n"
-	"Registers of a device behind the driver are the administrator's.";
+	"                                                 write without the driver's knowledge\n\n"
+	"For a device behind the driver this needs the rights of an administrator.";
 
 enum { KEY_WRITE = 0x100, KEY_LOG };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it", 0},
+	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{"write", KEY_WRITE, "NAME=VALUE", 0,
-	 "Write a register that the driver writes; unbind the driver first; may be repeated", 0},
-	{"log", KEY_LOG, 0, 0, "Show the device's event log instead, oldest first", 0},
+	 "Write a register that is the driver's to write; unbind the driver first; may be "
+	 "repeated", 0},
+	{"log", KEY_LOG, 0, 0, "Show the event log of the device instead, oldest event first", 0},
 	{0},
 };
 
@@ -93,7 +94,8 @@ static error_t parse_value(const char *text, const char *digits, struct argp_sta
 	*value = strtoull(digits, &end, 0);
 	if (!errno && isdigit((unsigned char)*digits) && !*end)
 		return 0;
-	argp_error(state, "--write %s: the value is no number", text);
+	argp_error(state,
+		   "--write %s: the value is no number; give a number like 17 or 0x11", text);
 	return EINVAL;
 }
 
@@ -107,12 +109,15 @@ static error_t parse_write(struct call *call, const char *text, struct argp_stat
 		return EINVAL;
 	}
 	if (!strcmp(reg->writer, "DEVICE")) {
-		argp_error(state, "--write %s: the device writes %s; a driver writes those that "
-			   "embeng regs shows as driver", text, reg->name);
+		argp_error(state,
+			   "--write %s: only the device writes %s; choose a register that embeng "
+			   "regs shows as driver", text, reg->name);
 		return EINVAL;
 	}
 	if (call->write_count == WRITES_MAX) {
-		argp_error(state, "--write %s: a call writes at most %d registers", text, WRITES_MAX);
+		argp_error(state,
+			   "--write %s: one call can write at most %d registers; use several calls",
+			   text, WRITES_MAX);
 		return EINVAL;
 	}
 	call->writes[call->write_count].reg = reg;
@@ -138,8 +143,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!call->log || !call->some)
 			return 0;
-		argp_error(state, "--log shows the event log and no registers; leave it or the names "
-			   "out");
+		argp_error(state, "--log shows the event log and no registers; leave out --log "
+			   "or the names");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

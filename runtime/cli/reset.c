@@ -6,17 +6,17 @@
 #include "device.h"
 
 static const char doc[] =
-	"Reset a device: its firmware boots anew. Every program that has it open loses its\n"
-	"tables and is told so.\v"
+	"Reset a device, which then boots its firmware again. Every program that has the\n"
+	"device open loses its tables, and its next calls fail and say why.\v"
 	"Examples:\n"
-	"  embeng reset -d /dev/accel/accel0              the engine\n"
-	"  embeng reset -d /dev/accel/accel0 --function   the whole PCI function\n";
+	"  embeng reset -d /dev/accel/accel0              reset the engine\n"
+	"  embeng reset -d /dev/accel/accel0 --function   reset the whole PCI function";
 
 enum { KEY_FUNCTION = 0x100 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "Name as `embeng list` shows it; must be given", 0},
-	{"function", KEY_FUNCTION, NULL, 0, "Reset the PCI function, not the engine alone", 0},
+	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows; required", 0},
+	{"function", KEY_FUNCTION, NULL, 0, "Reset the whole PCI function, not only the engine", 0},
 	{0},
 };
 
@@ -37,7 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		call->what = EMBENG_RESET_FUNCTION;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "reset takes no argument, given '%s'; a device goes after -d",
+		argp_error(state, "reset takes no argument, given '%s'; name a device with -d",
 			   arg);
 		return EINVAL;
 	case ARGP_KEY_END:
@@ -45,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (call->device && *call->device)
 			return 0;
 		/* What would be lost is nothing to choose a default for. */
-		argp_error(state, "which device? name it with -d");
+		argp_error(state, "no device is given; name one with -d");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -9,27 +9,29 @@
 
 static const char doc[] =
 	"Look ids up in a checkpoint, on the CPU, without a device.\v"
-	"With the name of a TABLE: its rows of these ids, one a line. With the name of a FEATURE: "
-	"the ids are one bag, and what comes out is what the model sees of it: combined by the "
-	"table's combiner, or of a sequence one line a position. `embeng checkpoint ls DIR` shows "
-	"the tables.\n\n"
+	"With the name of a TABLE the output is the rows with these ids, one a line. With the\n"
+	"name of a FEATURE the ids are one bag, and the output is what the model gets for it:\n"
+	"the rows combined by the table's combiner or, for a sequence, one line for each\n"
+	"position. `embeng checkpoint ls DIR` shows the tables.\n\n"
 	"Examples:\n"
 	"  embeng lookup orders.ckpt items_in 17             row 17 of a table\n"
 	"  embeng lookup orders.ckpt items_in 3 17 4 --json  three rows, for scripts\n"
 	"  embeng lookup ads.ckpt clicked 3 17 4             the bag of a feature\n"
-	"  embeng lookup ads.ckpt clicked 3 17 -w 2,0.5      id 3 four times as heavy\n\n"
-	"Negative ids of a feature, and with mean and sqrtn those whose weight is not above 0, are "
-	"left out, unless the feature is unchecked; an id beyond the table is an error. Write them "
-	"after --.\n\n"
-	"Exit status: 0 ok, 2 usage, no checkpoint there, unknown name or id, 4 permission, 11 "
-	"corrupt.";
+	"  embeng lookup ads.ckpt clicked 3 17 -w 2,0.5      id 3 weighs four times as much\n\n"
+	"A feature skips negative ids and, with the combiners mean and sqrtn, ids whose weight\n"
+	"is not above 0, unless it is unchecked. Write negative ids after --. An id beyond the\n"
+	"table is an error.\n\n"
+	"Exit status: 0 ok, 2 usage, no checkpoint in DIR, unknown name or id, 4 permission,\n"
+	"11 corrupt.";
 
 #define KEY_VERIFY 256
 
 static const struct argp_option options[] = {
-	{"feature", 'f', NULL, 0, "The name is a feature's, even if a table has it, too", 0},
-	{"weights", 'w', "W,W,...", 0, "A weight for each id of a feature", 0},
-	{"verify", KEY_VERIFY, NULL, 0, "Check all parameters first, not only what is read", 0},
+	{"feature", 'f', NULL, 0,
+	 "Take the name as a feature even if a table has the same name", 0},
+	{"weights", 'w', "W,W,...", 0, "One weight for each id of a feature", 0},
+	{"verify", KEY_VERIFY, NULL, 0,
+	 "Check all parameters first, not only those that are read", 0},
 	{0},
 };
 
@@ -41,7 +43,7 @@ static error_t parse_id(struct question *q, const char *text, struct argp_state 
 	errno = 0;
 	id = strtoll(text, &end, 10);
 	if (errno || end == text || *end) {
-		argp_error(state, "'%s' is no id: a whole number of 64 bits", text);
+		argp_error(state, "'%s' is no id; an id is a whole number of 64 bits", text);
 		return EINVAL;
 	}
 	q->ids[q->id_count++] = id;
@@ -60,8 +62,9 @@ static error_t parse_weights(struct question *q, const char *text, struct argp_s
 	for (;; text = end + 1) {
 		q->weights[q->weight_count++] = strtof(text, &end);
 		if (end == text || (*end && *end != ',')) {
-			argp_error(state, "the weights are numbers with commas between, as 2,0.5; "
-				   "'%s' is none", text);
+			argp_error(state,
+				   "--weights takes numbers with commas between them, like 2,0.5; "
+				   "'%s' is no number", text);
 			return EINVAL;
 		}
 		if (!*end)
@@ -150,7 +153,7 @@ static struct json_object *document(const struct output *out, const struct quest
 
 static int run(const struct output *out, const struct question *q)
 {
-	static const char hint[] = "`embeng checkpoint ls DIR` shows the tables there are";
+	static const char hint[] = "`embeng checkpoint ls DIR` shows the tables";
 	struct answer a = {0};
 	int err = question_answer(q, &a), code = CLI_OK;
 

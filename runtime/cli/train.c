@@ -19,26 +19,33 @@ struct arguments {
 };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "DEVICE", 0, "What embeng list shows; default as of info",
+	{"device", 'd', "DEVICE", 0,
+	 "The device, by a name that embeng list shows; default as for info",
 	 1},
-	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; default: as the first line looks", 1},
-	{"query", KEY_QUERY, "ITEM", 0, "Show what goes with ITEM; may be repeated", 1},
+	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; by default the first line decides", 1},
+	{"query", KEY_QUERY, "ITEM", 0,
+	 "Show the items that go best with ITEM; may be repeated", 1},
 	{"split", KEY_SPLIT, "BY", 0,
-	 "Hold one item of each basket out: seed (any one, default) or time (the newest)", 2},
-	{"min-count", KEY_MIN_COUNT, "N", 0, "Leave items out that are in fewer baskets (5)", 2},
-	{"min-basket", KEY_MIN_BASKET, "N", 0, "Then leave baskets out of fewer items (3)", 2},
+	 "Item of each basket to hold out: seed (drawn, the default) or time (the newest)", 2},
+	{"min-count", KEY_MIN_COUNT, "N", 0,
+	 "Leave out items that are in fewer than N baskets (5)", 2},
+	{"min-basket", KEY_MIN_BASKET, "N", 0,
+	 "Then leave out baskets of fewer than N items (3)", 2},
 	{"dim", KEY_DIM, "N", 0, "Columns of the tables (32)", 3},
-	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6, more for little data)", 3},
-	{"negatives", KEY_NEGATIVES, "N", 0, "Items drawn against each one (5)", 3},
-	{"learning-rate", KEY_RATE, "X", 0, "0.2; 0.01 or 0.1 of some optimizers, see embeng(1)", 3},
+	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6; more if there is little data)", 3},
+	{"negatives", KEY_NEGATIVES, "N", 0,
+	 "Random items that each item is trained against (5)", 3},
+	{"learning-rate", KEY_RATE, "X", 0,
+	 "Learning rate (0.2; 0.01 or 0.1 for some optimizers, see embeng(1))", 3},
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default) or another of embeng-optimizers(7)", 3},
-	{"batch", KEY_BATCH, "N", 0, "Examples a step (512)", 3},
-	{"seed", KEY_SEED, "N", 0, "Of the tables, the split and every draw (1)", 3},
+	{"batch", KEY_BATCH, "N", 0, "Examples in a step (512)", 3},
+	{"seed", KEY_SEED, "N", 0, "Seed of the tables, the split and all that is drawn (1)", 3},
 	{"save", KEY_SAVE, "DIR", 0,
-	 "Save checkpoints in DIR: after each epoch, at the end, when interrupted", 4},
-	{"save-every", KEY_SAVE_EVERY, "N", 0, "Save after every N steps instead of each epoch", 4},
+	 "Save checkpoints in DIR: after each epoch, at the end, and when interrupted", 4},
+	{"save-every", KEY_SAVE_EVERY, "N", 0,
+	 "Save after every N steps instead of after each epoch", 4},
 	{"resume", KEY_RESUME, "DIR", 0,
-	 "Go on with the checkpoint in DIR, and save there; its options hold", 4},
+	 "Continue the training saved in DIR, with its options, and save there", 4},
 	{"max-steps", KEY_MAX_STEPS, "N", 0, "Stop after N steps of this run", 4},
 	{0},
 };
@@ -65,13 +72,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_format(a, arg, state);
 	case ARGP_KEY_ARG:
 		if (a->path) {
-			argp_error(state, "one FILE is read, '%s' is a second", arg);
+			argp_error(state, "train reads one FILE; '%s' is a second", arg);
 			return EINVAL;
 		}
 		a->path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "FILE is missing: a CSV of user,item or a basket per line");
+		argp_error(state,
+			   "FILE is missing; give a CSV file of user,item, or a file with a "
+			   "basket a line");
 		return EINVAL;
 	default:
 		return learn_option(&a->learn, key, arg, state);
@@ -82,23 +91,28 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "FILE",
-	.doc = "Learn item embeddings from what occurs together.\v"
-	       "FILE (- is stdin) holds user,item[,rating,timestamp] a line, with or without a\n"
-	       "header that names the columns (MovieLens' ratings.csv as it comes; other columns\n"
-	       "are passed over), or one basket a line, its items separated by spaces. A user's\n"
-	       "items are a basket. The loss of each epoch is shown, then hit@10: how often the\n"
-	       "item that was held out of a basket ranks in the first 10 of 100, the 99 others\n"
-	       "drawn by popularity; beside it what ranking by popularity alone reaches.\n\n"
+	.doc = "Learn embeddings of items from the items that occur together.\v"
+	       "FILE (- is stdin) has one user,item[,rating,timestamp] a line, like ratings.csv\n"
+	       "of MovieLens, or one basket a line, with its items separated by spaces. A CSV\n"
+	       "file may begin with a header that names the columns; other columns are ignored.\n"
+	       "All items of a user are a basket.\n\n"
+	       "The command shows the loss of each epoch, and then hit@10. For this figure one\n"
+	       "item of each basket is held out of the training and ranked against 99 others,\n"
+	       "which are drawn by popularity. hit@10 is the share of baskets whose held-out\n"
+	       "item ranks among the first 10 of these 100. The hit@10 of ranking by popularity\n"
+	       "alone is shown beside it.\n\n"
 	       "  embeng train ratings.csv --split time\n"
 	       "  embeng train orders.txt --query bread --query milk\n\n"
-	       "With --save a training can be stopped and resumed: a resumed one gives the bits\n"
-	       "of one that was never stopped, on any number of cores. Ctrl-C ends the step, saves,\n"
-	       "and stops. --epochs may be raised to train longer; other options must stay.\n\n"
+	       "With --save a training can be stopped and resumed. The result is the same, bit\n"
+	       "for bit, as that of a training that was never stopped, on any number of cores.\n"
+	       "Ctrl-C finishes the step, saves, and stops. --epochs may be raised to train\n"
+	       "longer; other options must stay the same.\n\n"
 	       "  embeng train orders.txt --save orders.ckpt --save-every 1000\n"
 	       "  embeng train orders.txt --resume orders.ckpt --query bread\n"
 	       "  embeng checkpoint ls orders.ckpt\n\n"
 	       "Exit status: 0 learned, or stopped by --max-steps; 1 no better than popularity,\n"
-	       "2 usage, 5 disk full, 11 a malformed line or a corrupt checkpoint (it is named).",
+	       "2 usage, 5 disk full, 11 a malformed line or a corrupt checkpoint, which the\n"
+	       "message names.",
 };
 
 /* Stays on the first line that has text. */

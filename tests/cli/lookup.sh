@@ -59,7 +59,7 @@ refuses 'weights of rows' 2 'words: rows of a table take no weights' "$dir" word
 refuses 'too few weights' 2 '1 weights for 2 ids' "$dir" seen 0 3 -w 1
 refuses 'an id that is none' 2 "'1.5' is no id" "$dir" words 1.5
 refuses 'an id of more than 64 bits' 2 "is no id" "$dir" words 9223372036854775808
-refuses 'weights that are none' 2 "'x' is none" "$dir" seen 1 -w 2,x
+refuses 'weights that are none' 2 "'x' is no number" "$dir" seen 1 -w 2,x
 refuses 'no ids' 2 'ids are missing' "$dir" words
 refuses 'no name' 2 'a table or feature, and ids are missing' "$dir"
 refuses 'nothing' 2 'DIR, a table or feature, and ids are missing'
