@@ -70,8 +70,8 @@ static int too_large(const struct bench_setup *setup, uint64_t needed, uint64_t 
 	char wanted[BYTES_TEXT], there[BYTES_TEXT];
 
 	return output_fail(out, CLI_BUSY, ENOSPC,
-			   "--scale 0.1 makes it a tenth; its figures are "
-			   "those of another workload then",
+			   "--scale 0.1 makes the workload a tenth as large; its "
+			   "figures then cannot be compared",
 			   "%s%s%s needs %s of memory, %s are available", setup->workload->name,
 			   setup->optimizer ? " with " : "",
 			   setup->optimizer ? setup->optimizer->name : "",

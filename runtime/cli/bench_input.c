@@ -117,8 +117,8 @@ static int no_memory(struct bench_input *input, const struct bench_workload *w,
 		     const struct output *out)
 {
 	bench_input_free(input);
-	return output_fail(out, CLI_DEVICE, ENOMEM, "--scale makes the workload smaller",
-			   "no memory for the ids of %s", w->name);
+	return output_fail(out, CLI_DEVICE, ENOMEM, "Make the workload smaller with --scale",
+			   "there is no memory for the ids of %s", w->name);
 }
 
 int bench_input_make(struct bench_input *input, const struct bench_workload *workload,

@@ -82,7 +82,8 @@ static int load(struct reading *r, void *to, size_t bytes)
 	fclose(f);
 	if (got == bytes)
 		return 0;
-	return err ? cannot(r, err) : bad_at(r, got, "the file ends, %zu bytes were there", bytes);
+	return err ? cannot(r, err)
+		   : bad_at(r, got, "the file ended here; it had %zu bytes before", bytes);
 }
 
 /* How wide @count integers of a file of @bytes are, in agreement with those before. */
@@ -100,7 +101,7 @@ static int find_type(struct reading *r, int64_t bytes, size_t count)
 			      bytes, r->workload->name, count * sizeof(int64_t),
 			      count * sizeof(int32_t));
 	if (r->typed && type != r->input->type)
-		return bad_at(r, 0, "integers of %zu bytes, those before have %zu",
+		return bad_at(r, 0, "the integers have %zu bytes, those of earlier files have %zu",
 			      bench_id_width(type), bench_id_width(r->input->type));
 	r->input->type = type;
 	r->typed = true;
@@ -169,7 +170,7 @@ static int make_splits(struct reading *r, const struct bench_column *starts, int
 			return bad_at(r, 0, "the first bag begins at %" PRId64 ", not at 0", at);
 		if (at < before || at > most)
 			return bad_at(r, s * width,
-				      "bag %zu begins at %" PRId64 ", allowed is %" PRId64
+				      "bag %zu begins at %" PRId64 "; it must be %" PRId64
 				      " to %" PRId64,
 				      s, at, before, most);
 		splits[s] = before = at;

@@ -22,7 +22,7 @@ static const char *not_idle(const struct bench_call *call, char text[BENCH_WARNI
 	else
 		snprintf(text, BENCH_WARNING,
 			 "the processors were %.0f %% busy with something "
-			 "else: the figures are not to be trusted",
+			 "else: do not trust the figures",
 			 call->busy * 100);
 	return text;
 }
@@ -32,8 +32,7 @@ static const char *too_few(const struct bench_call *call, char text[BENCH_WARNIN
 	if (call->threads <= call->cpu_count)
 		return NULL;
 	snprintf(text, BENCH_WARNING,
-		 "%d threads share %d processor%s: the figures are those of threads that wait for "
-		 "a processor",
+		 "%d threads share %d processor%s: the figures include waiting for a processor",
 		 call->threads, call->cpu_count, call->cpu_count == 1 ? "" : "s");
 	return text;
 }

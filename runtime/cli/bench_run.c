@@ -40,14 +40,16 @@ static int measure_limits(struct bench_job *job)
 				   .table_bytes = table_bytes(job->workload),
 				   .threads = call->threads};
 	if (l->table_bytes > available)
-		return output_fail(job->out, CLI_BUSY, ENOSPC, "--scale 0.1 makes it a tenth",
+		return output_fail(job->out, CLI_BUSY, ENOSPC,
+				   "--scale 0.1 makes the workload a tenth as large",
 				   "%s needs %s of memory, %s are available", job->workload->name,
 				   bytes_text(l->table_bytes, needed),
 				   bytes_text(available, there));
 	err = bench_limits_measure(l, call->cpus, call->cpu_count, call->runs, call->scale);
 	if (err)
 		return output_fail(job->out, exit_of_errno(err), err, NULL,
-				   "the limits of the memory: %s", strerror(-err));
+				   "the limits of the memory cannot be measured: %s",
+				   strerror(-err));
 	job->results->limit_count++;
 	job->limits = l;
 	return 0;
@@ -205,7 +207,7 @@ int bench_run(struct bench_call *call, const struct output *out)
 	call->cpu_count = machine_cpus(call->cpus);
 	if (!call->cpu_count)
 		return output_fail(out, CLI_DEVICE, EIO, NULL,
-				   "the system does not tell which processors there are");
+				   "the system does not tell which processors may be used");
 	call->busy = machine_busy(WATCH_MS);
 	machine_pin(call->cpus, 1);
 	code = run_all(call, &results, out);

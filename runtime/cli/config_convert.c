@@ -150,7 +150,7 @@ static void lost_of_features(const struct embeng_model *model, struct json_objec
 
 		embeng_model_get_feature(model, f, &feature);
 		if (feature.max_sequence_length)
-			lose(lost, "feature %s: that it is a sequence", feature.name);
+			lose(lost, "feature %s: max_sequence_length", feature.name);
 		if (feature.unchecked_serving)
 			lose(lost, "feature %s: validate_weights_and_indices", feature.name);
 	}
@@ -187,8 +187,8 @@ static struct json_object *what_is_lost(const struct config *config, enum config
 		struct embeng_tpu_unknown field = {.size = sizeof(field)};
 
 		embeng_tpu_get_unknown(config->tpu, i, &field);
-		lose(lost, "field %u of %s, which is not known", field.number,
-		     *field.message ? field.message : "the whole");
+		lose(lost, "field %u of %s, which is unknown", field.number,
+		     *field.message ? field.message : "the outermost message");
 	}
 	return lost;
 }
@@ -250,7 +250,7 @@ static void report(const struct output *out, const struct arguments *a, size_t l
 		return;
 	}
 	for (size_t i = 0; i < json_object_array_length(lost); i++)
-		fprintf(stderr, "embeng config convert: not carried over: %s\n",
+		fprintf(stderr, "embeng config convert: this is not carried over: %s\n",
 			json_object_get_string(json_object_array_get_idx(lost, i)));
 }
 
@@ -262,14 +262,14 @@ static int check_options(const struct output *out, const struct arguments *a,
 
 	if (a->to == CONFIG_JSON && (a->form >= 0 || a->mode >= 0 || a->profile))
 		return output_fail(out, CLI_USAGE, EINVAL, hint,
-				   "--features, --mode and --profile-directory are of a protobuf, this "
-				   "makes a model file");
+				   "--features, --mode and --profile-directory need a protobuf as "
+				   "output; this output is a model file");
 	if (a->batch && !config->own)
 		return output_fail(out, CLI_USAGE, EINVAL, hint,
 				   "--batch is for model files; the shapes of a protobuf are fixed");
 	if (a->to == CONFIG_PROTOBUF && !a->output && isatty(STDOUT_FILENO))
-		return output_fail(out, CLI_USAGE, EINVAL, "-o FILE names one",
-				   "a protobuf is no text for a terminal");
+		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE",
+				   "a protobuf is binary and not for a terminal");
 	return CLI_OK;
 }
 
@@ -308,7 +308,7 @@ int config_convert(int argc, char **argv)
 	int code = command_parse(&argp, argc, argv, &out, &a);
 
 	if (!code && out.json && !a.output)
-		code = output_fail(&out, CLI_USAGE, EINVAL, "-o FILE names one",
+		code = output_fail(&out, CLI_USAGE, EINVAL, "Name a file: -o FILE",
 				   "with --json the result needs a file of its own");
 	if (!code)
 		code = config_read(&out, a.path, a.from, &config);

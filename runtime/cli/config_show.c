@@ -134,7 +134,8 @@ static void print_unknown(const struct embeng_tpu *tpu)
 
 		embeng_tpu_get_unknown(tpu, i, &field);
 		printf("%sfield %" PRIu32 " of %s is not known: %" PRIu64 " bytes at %" PRIu64 "\n",
-		       i ? "" : "\n", field.number, *field.message ? field.message : "the whole",
+		       i ? "" : "\n", field.number,
+		       *field.message ? field.message : "the outermost message",
 		       field.length, field.offset);
 	}
 }

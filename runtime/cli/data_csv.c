@@ -42,13 +42,13 @@ static int quoted_field(struct source *s, char *at, struct piece *field, char **
 
 	for (;;) {
 		if (!*from)
-			return source_malformed(s, "a quote is not closed");
+			return source_malformed(s, "the line opens a quote and does not close it");
 		if (*from == '"' && *++from != '"')
 			break;
 		*to++ = *from++;
 	}
 	if (*from && *from != ',')
-		return source_malformed(s, "'%.20s' after a closing quote; a comma belongs there",
+		return source_malformed(s, "a comma must follow the closing quote, not '%.20s'",
 					from);
 	*field = (struct piece){at, (size_t)(to - at)};
 	*end = from;
@@ -64,7 +64,8 @@ static int split_record(struct source *s, struct record *record)
 		int rc;
 
 		if (record->count == MAX_COLUMNS)
-			return source_malformed(s, "more than %d columns", MAX_COLUMNS);
+			return source_malformed(s,
+						"the line has more than %d columns", MAX_COLUMNS);
 		record->count++;
 		if (*at == '"') {
 			rc = quoted_field(s, at + 1, field, &at);
@@ -113,8 +114,9 @@ static int find_layout(struct source *s, const struct record *first, struct layo
 	if (layout->places[COLUMN_USER] != SIZE_MAX && layout->places[COLUMN_ITEM] != SIZE_MAX)
 		return 1;
 	if (first->count < 2 || first->count > COLUMN_COUNT)
-		return source_malformed(s, "%zu columns and no header that names user and item; "
-					   "without one there are 2 to 4: user,item,rating,timestamp",
+		return source_malformed(s, "the line has %zu columns and no header names user and "
+					   "item; without a header there must be 2 to 4 columns: "
+					   "user,item,rating,timestamp",
 					first->count);
 	for (size_t c = 0; c < COLUMN_COUNT; c++)
 		layout->places[c] = c < first->count ? c : SIZE_MAX;
@@ -161,7 +163,9 @@ static int take_record(struct source *s, const struct record *r, const struct la
 	int rc = 0;
 
 	if (r->count != layout->count)
-		return source_malformed(s, "%zu columns where the first line has %zu", r->count,
+		return source_malformed(s,
+					"the line has %zu columns, the first line has %zu",
+					r->count,
 					layout->count);
 	for (int k = COLUMN_USER; k <= COLUMN_ITEM; k++) {
 		if (!r->fields[places[k]].length)

@@ -79,8 +79,8 @@ static int name_in(struct source *s, struct piece p, enum field field, struct pi
 	struct piece found = head(p, " \t(:[<");
 
 	if (!is_package_name(found))
-		return source_malformed(s, "field %s of the package that ends here: '%.*s' begins "
-					   "with no package name",
+		return source_malformed(s, "field %s of the package that ends here does not begin "
+					   "with the name of a package: '%.*s'",
 					field_names[field], PIECE_SHOWN(p));
 	*name = found;
 	return 0;
@@ -144,7 +144,7 @@ static bool is_field_name(struct piece p)
 static int continuation(struct source *s, struct stanza *st)
 {
 	if (!st->any)
-		return source_malformed(s, "a line that begins with a space, before any field");
+		return source_malformed(s, "the line begins with a space and continues no field");
 	return st->open ? value_append(st->open, s->text, s->length) : 0;
 }
 
@@ -154,8 +154,8 @@ static int field_line(struct source *s, struct stanza *st)
 	struct piece name = {s->text, colon ? (size_t)(colon - s->text) : 0};
 
 	if (!is_field_name(name))
-		return source_malformed(s, "neither 'Field: value', nor a continuation, nor empty: "
-					   "'%.60s'",
+		return source_malformed(s, "the line is neither 'Field: value', nor a "
+					   "continuation, nor empty: '%.60s'",
 					s->text);
 	st->any = true;
 	st->open = NULL;
@@ -164,7 +164,8 @@ static int field_line(struct source *s, struct stanza *st)
 		    strncasecmp(field_names[f], name.text, name.length))
 			continue;
 		if (st->fields[f].present)
-			return source_malformed(s, "field %s twice in one package", field_names[f]);
+			return source_malformed(s,
+						"the package has field %s twice", field_names[f]);
 		st->fields[f].present = true;
 		st->open = &st->fields[f];
 		return value_append(st->open, colon + 1, s->length - name.length - 1);

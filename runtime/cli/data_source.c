@@ -47,7 +47,7 @@ int source_line(struct source *s)
 	}
 	s->line++;
 	if (memchr(s->text, '\0', (size_t)length))
-		return source_malformed(s, "a NUL byte; this is no text");
+		return source_malformed(s, "the line has a NUL byte; the file must be text");
 	if (length && s->text[length - 1] == '\n')
 		length--;
 	if (length && s->text[length - 1] == '\r')

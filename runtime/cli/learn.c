@@ -211,8 +211,9 @@ static int learn_saving(const struct output *out, const struct learn *learn, str
 	} else {
 		rc = scratch_make(&scratch);
 		if (rc)
-			code = output_fail(out, exit_of_errno(rc), rc, "$TMPDIR can name another place",
-					   "no temporary folder: %s", strerror(-rc));
+			code = output_fail(out, exit_of_errno(rc), rc,
+					   "Name another place in $TMPDIR",
+					   "there is no temporary folder: %s", strerror(-rc));
 		l->checkpoint = scratch;
 		l->temporary = true;
 	}

@@ -61,7 +61,7 @@ static int check_place(const struct output *out, const struct learn *learn,
 
 	if (at->epoch < epochs || (at->epoch == epochs && !at->step))
 		return CLI_OK;
-	return output_fail(out, CLI_USAGE, ERANGE, "--epochs counts from the training's beginning",
+	return output_fail(out, CLI_USAGE, ERANGE, "--epochs counts from the start of the training",
 			   "%s: the training is in epoch %" PRId64 " already, --epochs %" PRId64
 			   " lies before it", learn->resume, at->epoch + (at->step > 0), epochs);
 }

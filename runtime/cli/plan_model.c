@@ -186,7 +186,7 @@ static int take_cores(struct run *run, struct plan_call *call)
 	int64_t cores = integer_member(member(run->vector, "engine"), "cores", 0);
 
 	if (cores < 0 || cores > EMBENG_MAX_CORES)
-		return run_fail(run, -ERANGE, "%lld cores, not from 1 to %d", (long long)cores,
+		return run_fail(run, -ERANGE, "cores is %lld; it must be 0 to %d", (long long)cores,
 				EMBENG_MAX_CORES);
 	call->options.cores = (uint32_t)cores;
 	return 0;
@@ -238,7 +238,7 @@ int plan_model(struct plan_call *call, const struct output *out, struct embeng_m
 	if (given && (call->table_count || call->feature_count ||
 		      (call->path && call->checkpoint)))
 		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
-				   "the model is in %s; nothing else may say one", given);
+				   "the model is in %s; other options cannot give one, too", given);
 	*model = embeng_model_new();
 	if (!*model)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");

@@ -58,7 +58,7 @@ void report_start(const struct output *out, const struct learned *l)
 		return;
 	printf("Resumed after ");
 	place_text(l, &l->from);
-	printf(l->from.epoch == l->epochs ? ": the last\n" : "\n");
+	printf(l->from.epoch == l->epochs ? ", the last epoch\n" : "\n");
 	fflush(stdout);
 }
 
@@ -96,8 +96,8 @@ static void text_checkpoint(const struct learned *l)
 		return;
 	bytes_text(l->checkpoint_bytes, size);
 	if (!l->serves) {
-		printf("Saved in %s, %s: embeng checkpoint ls shows it, embeng train --resume goes "
-		       "on with it\n\n", l->checkpoint, size);
+		printf("Saved in %s, %s: embeng checkpoint ls shows it, embeng train --resume "
+		       "continues it\n\n", l->checkpoint, size);
 		return;
 	}
 	printf("Saved in %s, %s in %.0f ms%s.\n",
@@ -113,7 +113,7 @@ static void text_answers(const struct learned *l, const uint32_t *queries, size_
 		struct neighbor found[NEIGHBORS];
 		size_t n = neighbors_of(answering(l), l->data->items.count, queries[q], found);
 
-		printf("What goes with %s:", l->data->items.text[queries[q]]);
+		printf("%s goes with:", l->data->items.text[queries[q]]);
 		for (size_t k = 0; k < n; k++)
 			printf("%s %s", k ? "," : "", l->data->items.text[found[k].item]);
 		printf("\n");
@@ -122,8 +122,10 @@ static void text_answers(const struct learned *l, const uint32_t *queries, size_
 
 static int text_result(const struct learned *l, const uint32_t *queries, size_t count)
 {
-	printf("\nhit@10     %.3f  the item held out ranks in the first 10 of 100\n", l->hit_at_10);
-	printf("popularity %.3f  the same draw, ranked by use alone\n\n", l->popularity_hit_at_10);
+	printf("\nhit@10     %.3f  baskets whose held-out item ranks in the first 10 of 100\n",
+	       l->hit_at_10);
+	printf("popularity %.3f  the same, if items are ranked by popularity alone\n\n",
+	       l->popularity_hit_at_10);
 	if (l->steps) {
 		text_hot_rows(l);
 		text_stages(l);

@@ -147,7 +147,8 @@ static int read_optimizer(const struct setting *what, const char *text,
 	if (embeng_optimizer_by_name(text, 0.0f, &optimizer) || optimizer.kind == EMBENG_ASSIGN ||
 	    optimizer.kind == EMBENG_FREQUENCY_ESTIMATOR) {
 		snprintf(error, SETTING_ERROR,
-			 "--%s takes one of embeng-optimizers(7) that learns, as adagrad, not '%.40s'",
+			 "--%s takes one of embeng-optimizers(7) that learns, such as adagrad, not "
+			 "'%.40s'",
 			 what->name, text);
 		return -EINVAL;
 	}

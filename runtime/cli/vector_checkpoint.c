@@ -34,12 +34,12 @@ static int find_folder(struct run *r, const struct json *body, char **path)
 
 	if (!stays_inside(dir))
 		return run_fail(r, -EINVAL,
-				"dir '%s' is not inside the run's folder: relative, without ..",
+				"dir '%s' must be in the folder of the run: relative, without ..",
 				dir);
 	if (!r->scratch) {
 		err = scratch_make(&r->scratch);
 		if (err)
-			return run_fail(r, err, "no temporary folder: %s", strerror(-err));
+			return run_fail(r, err, "there is no temporary folder: %s", strerror(-err));
 	}
 	if (asprintf(path, "%s/%s", r->scratch, dir) < 0)
 		return run_fail(r, -ENOMEM, "out of memory");

@@ -91,7 +91,8 @@ int compare_output(struct run *r, const char *name, const float *data, const int
 
 	if (!nested_has_shape(expected, shape, rank))
 		return run_mismatch(r, "feature", name,
-				    "feature '%s': the activations have another shape",
+				    "feature '%s': the activations have another shape than is "
+				    "expected",
 				    name);
 	numbers = list_floats(expected);
 	if (!numbers)

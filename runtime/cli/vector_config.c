@@ -31,8 +31,9 @@ static int hex_read(struct run *r, const char *key, const char *text, struct byt
 	unsigned char *data;
 
 	if (text[good] || digits % 2)
-		return run_fail(r, -EINVAL, "%s: %zu characters of %zu are hexadecimal digits; all "
-				"must be, two a byte", key, good, digits);
+		return run_fail(r, -EINVAL,
+				"%s: %zu of %zu characters are hexadecimal digits; all must "
+				"be, two for each byte", key, good, digits);
 	data = malloc(digits / 2 + 1);
 	if (!data)
 		return run_fail(r, -ENOMEM, "out of memory");

@@ -68,7 +68,8 @@ static int take_gradient(struct run *r, const char *name, const struct json *gra
 		return 0;
 	if (nested && !nested_has_shape(gradient, shape->shape, shape->rank))
 		return run_fail(r, -EINVAL,
-				"feature '%s': the gradient has not the activations' shape", name);
+				"feature '%s': the gradient must have the shape of the activations",
+				name);
 	count = shape_elements(shape);
 	data = malloc((count + 1) * sizeof(*data));
 	if (!data)

@@ -54,7 +54,8 @@ static int take_flat_weights(struct run *r, const struct json *weights, const ch
 		return 0;
 	if (is_nested(weights))
 		return run_fail(r, -EINVAL,
-				"feature '%s': the weights are nested, the ids are flat", name);
+				"feature '%s': the weights are nested, but the ids are a flat list",
+				name);
 	a->weights = list_floats(weights);
 	a->weight_count = list_length(weights);
 	return a->weights ? 0 : out_of_memory(r);
@@ -85,7 +86,7 @@ static int check_index_ranks(struct run *r, const struct json *indices, size_t r
 
 		if (given != rank)
 			return run_fail(r, -EINVAL,
-					"feature '%s': index %zu has %zu numbers for rank %zu",
+					"feature '%s': index %zu has %zu numbers; the rank is %zu",
 					name, i, given, rank);
 	}
 	return 0;
@@ -107,7 +108,8 @@ static int read_sparse(struct run *r, const char *name, const struct json *input
 	if (err)
 		return err;
 	if (list_length(indices) != a->id_count)
-		return run_fail(r, -EINVAL, "feature '%s': %zu indices for %zu values", name,
+		return run_fail(r, -EINVAL,
+				"feature '%s': there are %zu indices for %zu values", name,
 				list_length(indices), a->id_count);
 	a->ids = list_integers(values);
 	a->shape = list_integers(member(coo, "shape"));
@@ -137,7 +139,8 @@ static int check_row_weights(struct run *r, const struct json *rows, const struc
 			     const char *name)
 {
 	if (list_length(weights) != list_length(rows))
-		return run_fail(r, -EINVAL, "feature '%s': %zu rows of weights for %zu rows of ids",
+		return run_fail(r, -EINVAL,
+				"feature '%s': there are %zu rows of weights for %zu rows of ids",
 				name, list_length(weights), list_length(rows));
 	for (size_t i = 0; i < list_length(rows); i++) {
 		size_t ids = list_length(json_at(rows, i));

@@ -31,7 +31,7 @@ static int add_file(struct vector_list *list, const char *path, const struct out
 	list->count++;
 	if (grown->vector)
 		return 0;
-	return output_fail(out, CLI_USAGE, EBADMSG, "Nothing was run; mend the file", "%s: %s",
+	return output_fail(out, CLI_USAGE, EBADMSG, "Nothing was run; correct the file", "%s: %s",
 			   path, error);
 }
 
@@ -80,7 +80,8 @@ static int add_path(struct vector_list *list, char *path, const struct output *o
 		code = add_entry(list, entry, out);
 	fts_close(tree);
 	if (!code && list->count == before)
-		code = output_fail(out, CLI_USAGE, ENOENT, NULL, "%s: holds no *.json", path);
+		code = output_fail(out, CLI_USAGE, ENOENT, NULL,
+				   "%s: there is no *.json file in this folder", path);
 	return code;
 }
 

@@ -48,11 +48,11 @@ static int add_table(struct run *r, struct embeng_model *model, const struct jso
 	int err;
 
 	if ((int)config.combiner < 0)
-		return run_fail(r, -EINVAL, "table '%s': combiner '%s' is none of mean, sum, sqrtn",
+		return run_fail(r, -EINVAL, "table '%s': combiner '%s' must be mean, sum or sqrtn",
 				config.name, combiner);
 	if ((int)config.out_of_range < 0)
 		return run_fail(r, -EINVAL,
-				"table '%s': out_of_range '%s' is none of error, clamp, drop, zero",
+				"table '%s': out_of_range '%s' must be error, clamp, drop or zero",
 				config.name, policy);
 	if (optimizer && member(spec, "optimizer")) {
 		if (!optimizer_read(member(spec, "optimizer"), &config.optimizer))
@@ -71,7 +71,8 @@ static int set_output_shape(struct run *r, const struct json *shape,
 	if (!shape)
 		return 0;
 	if (!config->output_rank || config->output_rank > EMBENG_MAX_RANK)
-		return run_fail(r, -EINVAL, "feature '%s': output_shape has rank %zu, not 1 to %d",
+		return run_fail(r, -EINVAL,
+				"feature '%s': the rank of output_shape is %zu; it must be 1 to %d",
 				config->name, config->output_rank, EMBENG_MAX_RANK);
 	for (size_t i = 0; i < config->output_rank; i++)
 		config->output_shape[i] =
@@ -117,12 +118,13 @@ static int set_engine(struct run *r, struct embeng_model *model, const struct js
 	int err;
 
 	if (replicas < 1 || replicas > UINT32_MAX)
-		return run_fail(r, -ERANGE, "%lld replicas, not from 1 to %u", (long long)replicas,
+		return run_fail(r, -ERANGE,
+				"replicas is %lld; it must be 1 to %u", (long long)replicas,
 				UINT32_MAX);
 	if ((int)config.sharding < 0)
-		return run_fail(r, -EINVAL, "sharding '%s' is none of div, mod", sharding);
+		return run_fail(r, -EINVAL, "sharding '%s' must be div or mod", sharding);
 	if (hosts < 1 || hosts > INT32_MAX)
-		return run_fail(r, -ERANGE, "%lld hosts, not from 1 to %d", (long long)hosts,
+		return run_fail(r, -ERANGE, "hosts is %lld; it must be 1 to %d", (long long)hosts,
 				INT32_MAX);
 	err = embeng_model_set_engine(model, &config);
 	return err ? run_library(r, err) : 0;

@@ -41,7 +41,7 @@ static int fill_slot(struct run *r, struct embeng *e, int table, const char *slo
 			   integer_member(spec, "dim", 0)};
 
 	if (json_is(matrix, JSON_ARRAY) && !nested_has_shape(matrix, shape, 2))
-		return run_fail(r, -EINVAL, "table '%s': the values of %s are not %lld x %lld",
+		return run_fail(r, -EINVAL, "table '%s': %s must have %lld x %lld numbers",
 				text_member(spec, "name", ""), slot, (long long)shape[0],
 				(long long)shape[1]);
 	return write_rows(r, e, table, slot, matrix, shape[0], (size_t)shape[1]);

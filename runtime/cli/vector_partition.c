@@ -175,7 +175,7 @@ static int check_item(struct run *r, const struct partitions *p, uint32_t core, 
 	float expected;
 
 	if (list_length(item) != 4)
-		return run_fail(r, -EINVAL, "an item is [position, sample, token, gain]");
+		return run_fail(r, -EINVAL, "an item must be [position, sample, token, gain]");
 	expected = (float)item_number(item, 3);
 	compare_floats(&gain, &out->gains[at], &expected, 1);
 	if (item_number(item, 0) == (double)(at - out->core_first[core]) &&
@@ -217,7 +217,7 @@ static int check_items(struct run *r, const struct partitions *p, const struct j
 	int result = 0;
 
 	if (list_length(expected) != p->o.cores_per_device)
-		return run_fail(r, -EINVAL, "items are a list for each of %u cores",
+		return run_fail(r, -EINVAL, "items must have one list for each of %u cores",
 				p->o.cores_per_device);
 	for (uint32_t c = 0; !result && c < p->o.cores_per_device; c++)
 		result = check_core(r, p, c, json_at(expected, c));

@@ -70,7 +70,9 @@ static void note_other_error(struct run *r, const struct json *error, int result
 	json_write_value(&w, NULL, error);
 	if (json_write_end(&w, &text, &length))
 		text = NULL;
-	run_fail(r, 0, "it must fail with %s, but %s: %.*s", text ? text : "another error",
+	run_fail(r, 0,
+		 "the step must fail with %s, but the error is %s: %.*s",
+		 text ? text : "another error",
 		 errno_name(result), EMBENG_ERROR_TEXT, said);
 	free(text);
 }
@@ -84,7 +86,7 @@ static int check_expected_error(struct run *r, int result, const struct json *er
 	if (result > 0)
 		return result;
 	if (result == 0) {
-		run_fail(r, 0, "it must fail%s%s, and did not", name ? " with " : "",
+		run_fail(r, 0, "the step must fail%s%s, but did not", name ? " with " : "",
 			 name ? name : "");
 	} else {
 		if ((!name || -result == errno_by_name(name)) &&

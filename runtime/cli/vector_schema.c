@@ -120,7 +120,7 @@ static int check_nested(const struct json *value, const struct vector_place *pla
 	bool lists;
 
 	if (!json_is(value, JSON_ARRAY))
-		return vector_malformed(place, "must be a list of numbers or of such lists");
+		return vector_malformed(place, "must be a list of numbers or of lists");
 	lists = json_is(json_at(value, 0), JSON_ARRAY);
 	for (size_t i = 0; i < json_length(value); i++) {
 		const struct json *element = json_at(value, i);
@@ -256,7 +256,7 @@ static int check_error(const struct json *error, const struct vector_place *plac
 		return -1;
 	name = text_member(error, "errno", NULL);
 	if (name && !errno_by_name(name))
-		return vector_malformed(place, "errno '%s' is none that embeng returns", name);
+		return vector_malformed(place, "errno '%s' is not one that embeng returns", name);
 	return 0;
 }
 
@@ -283,7 +283,9 @@ static int check_step(const struct json *step, const struct vector_place *place)
 			return -1;
 		verbs++;
 	}
-	return verbs == 1 ? 0 : vector_malformed(place, "a step has one verb, this has %zu", verbs);
+	return verbs == 1 ? 0
+			  : vector_malformed(place, "a step must have one verb; this one has %zu",
+					     verbs);
 }
 
 static int check_steps(const struct json *steps, const struct vector_place *place)

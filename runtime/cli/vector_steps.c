@@ -217,7 +217,7 @@ static int step_expect_table(struct run *r, const struct json *body)
 	if (json_is(what.values, JSON_ARRAY) &&
 	    !nested_has_shape(what.values, shape, 2))
 		return run_mismatch(r, "table", what.name,
-				    "table '%s': %zu x %zu numbers are read, not so many given",
+				    "table '%s': values must have %zu x %zu numbers",
 				    what.name, what.count, what.dim);
 	if (rows) {
 		what.ids = list_integers(rows);

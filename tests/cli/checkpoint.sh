@@ -220,7 +220,7 @@ same 'without slots, the same result'
 expect 'trained on' 0 train baskets.txt --resume sgd2 --epochs 45 --save longer --json
 document 'trained on, document' 'd["steps"] == 75 and d["checkpoint"]["dir"] == "longer"'
 expect 'nothing left to train' 0 train baskets.txt --resume longer
-says out 'nothing left is said' '^Resumed after epoch 45 of 45: the last'
+says out 'nothing left is said' '^Resumed after epoch 45 of 45, the last epoch'
 
 # -- what cannot be --
 

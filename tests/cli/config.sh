@@ -43,7 +43,7 @@ document 'show as JSON, its schema' 'd["schema"] == "embeng.config/1" and d["com
 document 'show as JSON, the model' '[t["vocabulary_size"] for t in d["tables"]] == [1000, 1 << 40] and d["features"][0]["output_shape"] == [4, 3]'
 document 'show as JSON, beside the model' 'd["protobuf"]["form"] == "both" and d["protobuf"]["mode"] == "training" and d["protobuf"]["hot_ids"] == ["unspecified"] * 2'
 expect 'unknown fields' 0 config show "$folder/unknown.pb"
-says out 'unknown fields are named' '^field 101 of the whole is not known: 8 bytes at 38$'
+says out 'unknown fields are named' '^field 101 of the outermost message is not known: 8 bytes at 38$'
 expect 'unknown fields as JSON' 0 config show "$folder/unknown.pb" --json
 document 'unknown fields, each' '[u["number"] for u in d["protobuf"]["unknown"]] == [100, 101, 102, 103, 8]'
 
@@ -66,7 +66,7 @@ expect 'another verb takes it' 0 plan "$folder/hot.json"
 expect 'hot ids are lost again' 0 config convert "$folder/hot.pb" -o "$folder/hot.json"
 says err 'hot ids are lost and told' 'table users: the flag of hot ids'
 expect 'unknown fields are lost' 0 config convert "$folder/unknown.pb" -o "$folder/unknown.json"
-says err 'unknown fields are lost and told' 'not carried over: field 102 of the whole'
+says err 'unknown fields are lost and told' 'this is not carried over: field 102 of the outermost message'
 
 cat >"$folder/open.json" <<'END'
 {"engine": {"hosts": 3, "sharding": "mod"},

@@ -70,7 +70,7 @@ document "sgd learns" "d['hit_at_10'] > 0.7 and d['epochs'] == 60"
 expect "text" 0 train - --query g3-7 <"$folder/baskets.txt"
 says out "losses" '^epoch 6: loss '
 says out "quality" '^hit@10     0\.9\|^hit@10     1\.0'
-says out "answer" '^What goes with g3-7: g3-'
+says out "answer" '^g3-7 goes with: g3-'
 expect "demo" 0 demo --source "$folder/status" --json
 document "demo learns" "d['schema'] == 'embeng.demo/1' and $learned and $counts"
 document "dpkg's status is said to be little" '"little data" in d["note"]'
@@ -85,13 +85,13 @@ document "a tiny system has its document" 'd["error"]["name"] == "ENODATA"'
 
 printf 'user,item\n1,2\n1\n' >"$folder/short.csv"
 expect "malformed csv" 11 train "$folder/short.csv"
-says err "csv line named" 'short.csv:3: 1 columns where the first line has 2'
+says err "csv line named" 'short.csv:3: the line has 1 columns, the first line has 2'
 printf 'a b\n\001\n' >"$folder/control.txt"
 expect "malformed basket" 11 train "$folder/control.txt" --json
 document "basket line named" '"control.txt:2: control character" in d["error"]["message"]'
 printf 'Package: a\nnonsense\n' >"$folder/bad"
 expect "malformed package list" 11 demo --source "$folder/bad"
-says err "package line named" 'bad:2: neither'
+says err "package line named" 'bad:2: the line is neither'
 
 expect "no file" 2 train
 expect "two files" 2 train "$folder/baskets.txt" "$folder/baskets.txt"

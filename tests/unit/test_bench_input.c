@@ -244,7 +244,7 @@ START_TEST(types_must_agree)
 
 	put("offsets_0_1.bin", offsets, sizeof(offsets));
 	expect_refused(&pooled,
-		       "offsets_0_1.bin, offset 0: integers of 4 bytes, those before have 8");
+		       "offsets_0_1.bin, offset 0: the integers have 4 bytes, those of earlier files have 8");
 }
 END_TEST
 
@@ -272,11 +272,11 @@ START_TEST(offsets_must_rise_from_zero_to_the_end)
 	put_all(true);
 	poke("offsets_0_0.bin", 16, &falls, 8);
 	expect_refused(&pooled,
-		       "offsets_0_0.bin, offset 16: bag 2 begins at 2, allowed is 3 to 24");
+		       "offsets_0_0.bin, offset 16: bag 2 begins at 2; it must be 3 to 24");
 	put_all(true);
 	poke("offsets_1_0.bin", 56, &beyond, 8);
 	expect_refused(&pooled,
-		       "offsets_1_0.bin, offset 56: bag 7 begins at 25, allowed is 18 to 24");
+		       "offsets_1_0.bin, offset 56: bag 7 begins at 25; it must be 18 to 24");
 }
 END_TEST
 

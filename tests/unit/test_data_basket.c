@@ -26,7 +26,7 @@ START_TEST(nul_is_named)
 	struct collector c;
 
 	ck_assert_int_eq(read_bytes(basket_read, "a b\nc\0d\n", 8, &s, &c), -EBADMSG);
-	ck_assert_str_eq(s.error, "file:2: a NUL byte; this is no text");
+	ck_assert_str_eq(s.error, "file:2: the line has a NUL byte; the file must be text");
 	collector_free(&c);
 }
 END_TEST

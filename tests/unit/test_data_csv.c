@@ -49,8 +49,8 @@ END_TEST
 static const struct {
 	const char *text, *sentence;
 } malformed[] = {
-	{"1,2\n1,2,3\n", "file:2: 3 columns where the first line has 2"},
-	{"1,2\n1\n", "file:2: 1 columns where the first line has 2"},
+	{"1,2\n1,2,3\n", "file:2: the line has 3 columns, the first line has 2"},
+	{"1,2\n1\n", "file:2: the line has 1 columns, the first line has 2"},
 	{"1,2\n,2\n", "file:2: the user is empty"},
 	{"1,2\n1,\n", "file:2: the item is empty"},
 	{"1,2,good\n", "file:1: the rating 'good' is not a number"},
@@ -58,10 +58,10 @@ static const struct {
 	{"1,2,nan\n", "file:1: the rating 'nan' is not a number"},
 	{"1,2,3,noon\n", "file:1: the timestamp 'noon' is not a number"},
 	{"1,2,3,1e30\n", "file:1: the timestamp '1e30' is beyond 2^62"},
-	{"1,2\n1,\"2\n", "file:2: a quote is not closed"},
-	{"1,\"2\"3\n", "file:1: '3' after a closing quote"},
-	{"1,2,3,4,5\n", "file:1: 5 columns and no header"},
-	{"1\n", "file:1: 1 columns and no header"},
+	{"1,2\n1,\"2\n", "file:2: the line opens a quote and does not close it"},
+	{"1,\"2\"3\n", "file:1: a comma must follow the closing quote, not '3'"},
+	{"1,2,3,4,5\n", "file:1: the line has 5 columns and no header names user and item"},
+	{"1\n", "file:1: the line has 1 columns and no header names user and item"},
 };
 
 START_TEST(malformed_lines_are_named)
@@ -76,7 +76,7 @@ START_TEST(too_many_columns)
 
 	memset(text, ',', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	expect_malformed(csv_read, text, "file:1: more than 256 columns");
+	expect_malformed(csv_read, text, "file:1: the line has more than 256 columns");
 }
 END_TEST
 

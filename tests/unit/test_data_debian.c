@@ -36,11 +36,11 @@ END_TEST
 static const struct {
 	const char *text, *sentence;
 } malformed[] = {
-	{"Package: a\nno colon\n", "file:2: neither 'Field: value'"},
-	{"Package: a\n: x\n", "file:2: neither 'Field: value'"},
-	{" x\n", "file:1: a line that begins with a space, before any field"},
+	{"Package: a\nno colon\n", "file:2: the line is neither 'Field: value'"},
+	{"Package: a\n: x\n", "file:2: the line is neither 'Field: value'"},
+	{" x\n", "file:1: the line begins with a space and continues no field"},
 	{"Depends: x\n\n", "file:2: the package that ends here has no field Package"},
-	{"Package: a\nDepends: x\nDepends: y\n", "file:3: field Depends twice in one package"},
+	{"Package: a\nDepends: x\nDepends: y\n", "file:3: the package has field Depends twice"},
 	{"Package: a\nDepends: x,, y\n\n", "file:3: field Depends of the package that ends here"},
 	{"Package: a\nPre-Depends: (>= 1)\n", "file:2: field Pre-Depends of the package"},
 	{"Package: a\nDepends: x!y\n", "file:2: field Depends of the package"},

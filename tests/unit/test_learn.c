@@ -55,7 +55,7 @@ START_TEST(learns_and_answers)
 	learn.queries[learn.query_count++] = "g2-3";
 	capture_start(&c);
 	ck_assert_int_eq(run(words), CLI_OK);
-	capture_expect_in(&c, "What goes with g2-3: g2-", "");
+	capture_expect_in(&c, "g2-3 goes with: g2-", "");
 }
 END_TEST
 
@@ -67,7 +67,7 @@ START_TEST(usual_queries_that_are_there)
 	learn.usual = usual;
 	capture_start(&c);
 	ck_assert_int_eq(run(words), CLI_OK);
-	capture_expect_in(&c, "\n\nWhat goes with g1-1: g1-", "");
+	capture_expect_in(&c, "\n\ng1-1 goes with: g1-", "");
 }
 END_TEST
 
@@ -274,7 +274,7 @@ START_TEST(serving_leaves_nothing_behind)
 	setenv("TMPDIR", dir, 1);
 	capture_start(&c);
 	ck_assert_int_eq(run(words), CLI_USAGE);
-	capture_expect_in(&c, "", "no temporary folder: No such file");
+	capture_expect_in(&c, "", "there is no temporary folder: No such file");
 }
 END_TEST
 

@@ -74,13 +74,13 @@ START_TEST(result_as_text)
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, &query, 1), CLI_OK);
 	capture_expect(&c,
-		       "\nhit@10     0.750  the item held out ranks in the first 10 of 100\n"
-		       "popularity 0.250  the same draw, ranked by use alone\n\n"
+		       "\nhit@10     0.750  baskets whose held-out item ranks in the first 10 of 100\n"
+		       "popularity 0.250  the same, if items are ranked by popularity alone\n\n"
 		       "Hottest rows: b (5)\n"
 		       "Time per stage, ms: check 0.0, lookup 1.5, partition 0.0, update 0.0, "
 		       "rings 0.0, copies 0.0, dense 2.0 (in the program)\n"
 		       "1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
-		       "What goes with b: c, a\n", "");
+		       "b goes with: c, a\n", "");
 }
 END_TEST
 
@@ -94,8 +94,8 @@ START_TEST(no_better_than_popularity)
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, NULL, 0), CLI_CHECK);
 	capture_expect(&c,
-		       "\nhit@10     0.250  the item held out ranks in the first 10 of 100\n"
-		       "popularity 0.250  the same draw, ranked by use alone\n\n"
+		       "\nhit@10     0.250  baskets whose held-out item ranks in the first 10 of 100\n"
+		       "popularity 0.250  the same, if items are ranked by popularity alone\n\n"
 		       "1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
 		       "Nothing was learned: hit@10 is not above popularity.\n", "");
 }
@@ -134,7 +134,7 @@ START_TEST(served)
 	report_result(&text, &l, &query, 1);
 	capture_expect_in(&c, "Saved in a temporary folder, 100 B in 12 ms (--save DIR keeps "
 			  "it).\nThe engine is closed; the answers are looked up in that "
-			  "checkpoint, 3 ms:\n\nWhat goes with b: a, c\n", "");
+			  "checkpoint, 3 ms:\n\nb goes with: a, c\n", "");
 }
 END_TEST
 
@@ -155,7 +155,7 @@ START_TEST(resumed_as_text)
 	report_start(&text, &l);
 	capture_expect(&c,
 		       "Resumed after epoch 3 of 6, step 7 of 15\nResumed after epoch 2 of 6\n"
-		       "Resumed after epoch 6 of 6: the last\n", "");
+		       "Resumed after epoch 6 of 6, the last epoch\n", "");
 }
 END_TEST
 

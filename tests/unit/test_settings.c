@@ -88,11 +88,11 @@ static const struct {
 	{"learning-rate", "1001", "--learning-rate takes a number above 0, up to 1000, not '1001'"},
 	{"learning-rate", "nan", "--learning-rate takes a number above 0, up to 1000, not 'nan'"},
 	{"optimizer", "adamw",
-	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not 'adamw'"},
+	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not 'adamw'"},
 	{"optimizer", "assign",
-	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not 'assign'"},
+	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not 'assign'"},
 	{"optimizer", "frequency_estimator",
-	 "--optimizer takes one of embeng-optimizers(7) that learns, as adagrad, not "
+	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not "
 	 "'frequency_estimator'"},
 	{"split", "", "--split takes seed or time, not ''"},
 	{"colour", "red", "there is no setting 'colour'"},
