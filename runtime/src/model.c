@@ -99,7 +99,7 @@ static int quantization_check(const char *where, const struct embeng_quantizatio
 		return 0;
 	if (q->num_buckets < 2 || q->num_buckets > INT32_MAX)
 		return fail(-ERANGE,
-			    "%s: quantization: num_buckets %lld is not within 2 and %d; 0 is no "
+			    "%s: quantization: num_buckets %lld must be 2 to %d, or 0 for no "
 			    "quantization",
 			    where, (long long)q->num_buckets, INT32_MAX);
 	if (!isfinite(q->lower) || !isfinite(q->upper))
@@ -126,7 +126,7 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 		return fail(-ERANGE, "%s: vocabulary_size %lld is below 1", where,
 			    (long long)c->vocabulary_size);
 	if (c->dim < 1 || c->dim > UINT32_MAX)
-		return fail(-ERANGE, "%s: dim %lld is not within 1 and %llu", where,
+		return fail(-ERANGE, "%s: dim %lld must be 1 to %llu", where,
 			    (long long)c->dim, (unsigned long long)UINT32_MAX);
 	if ((unsigned int)c->combiner > EMBENG_SQRTN)
 		return fail(-EINVAL,
@@ -268,7 +268,7 @@ static int feature_check(const struct embeng_model *model, const char *where,
 			    c->table, model->table_count);
 	if (c->max_sequence_length < 0 || c->max_sequence_length > UINT32_MAX)
 		return fail(-ERANGE,
-			    "%s: max_sequence_length %lld is not within 0 (pooled) and %llu", where,
+			    "%s: max_sequence_length %lld must be 0 (pooled) to %llu", where,
 			    (long long)c->max_sequence_length, (unsigned long long)UINT32_MAX);
 	return output_check(where, c);
 }

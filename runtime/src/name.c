@@ -56,7 +56,7 @@ static int parse_cores(const char *value, const char *from, struct name *out)
 	uint64_t number;
 
 	if (!parse_number(value, false, &number) || !number || number > CORES_MAX)
-		return fail(-EINVAL, "%s: cores=%s, allowed is 1 to %d", from, value, CORES_MAX);
+		return fail(-EINVAL, "%s: cores=%s must be 1 to %d", from, value, CORES_MAX);
 	out->cores = (uint32_t)number;
 	return 0;
 }
@@ -66,8 +66,9 @@ static int parse_memory(const char *value, const char *from, struct name *out)
 	uint64_t number;
 
 	if (!parse_number(value, true, &number) || !number)
-		return fail(-EINVAL, "%s: memory=%s, give bytes from 1, or a number with K, M or G",
-			    from, value);
+		return fail(-EINVAL,
+			    "%s: memory=%s must be bytes from 1, or a number with K, M or G", from,
+			    value);
 	out->memory = number;
 	return 0;
 }
@@ -94,9 +95,9 @@ static int parse_prefetch(const char *value, const char *from, struct name *out)
 		memcpy(digits, value, length);
 	if (!out->measure && (!prefetch_cache(out->prefetch.fetch) ||
 			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
-		return fail(-EINVAL, "%s: prefetch=%s, allowed is 1 to %u rows, with :l1 behind "
-				     "them for the first cache, :touch for the first line of each "
-				     "sooner or :burst for many at once, or measure",
+		return fail(-EINVAL, "%s: prefetch=%s must be measure or 1 to %u rows; after the "
+				     "rows may stand :l1 (into the first cache), :touch (the first "
+				     "line of each row sooner) or :burst (many rows at once)",
 			    from, value, PREFETCH_MOST);
 	out->prefetch.rows = (uint32_t)rows;
 	return 0;
@@ -109,7 +110,7 @@ static int parse_path(const char *value, const char *from, struct name *out)
 	else if (!strcmp(value, "validated"))
 		out->path = NAME_PATH_VALIDATED;
 	else
-		return fail(-EINVAL, "%s: path \"%s\"; there are mapped and validated", from, value);
+		return fail(-EINVAL, "%s: path=%s must be mapped or validated", from, value);
 	return 0;
 }
 
@@ -143,7 +144,8 @@ static int parse_option(char *text, const char *from, const struct option *optio
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", options->name);
 	}
-	return fail(-EINVAL, "%s: option \"%s\" is not known; there is %s", from, text, known);
+	return fail(-EINVAL, "%s: option \"%s\" is not known; the options are %s", from, text,
+		    known);
 }
 
 static int parse_options(const char *text, const char *from, const struct option *options,
@@ -154,7 +156,7 @@ static int parse_options(const char *text, const char *from, const struct option
 
 	copy = strdup(text);
 	if (!copy)
-		return fail(-ENOMEM, "%s: no memory for it", from);
+		return fail(-ENOMEM, "%s: there is no memory for the name of a device", from);
 	for (option = strtok_r(copy, ",", &rest); option && !ret;
 	     option = strtok_r(NULL, ",", &rest))
 		ret = parse_option(option, from, options, out);
@@ -168,7 +170,7 @@ static int parse_accel(const char *text, const char *from, struct name *out)
 	size_t length = strcspn(text, ",");
 
 	if (!length || length >= sizeof(out->where))
-		return fail(-ENODEV, "%s: \"%s\" is no node and no PCI address", from, text);
+		return fail(-ENODEV, "%s: \"%s\" is no device node and no PCI address", from, text);
 	memcpy(out->where, text, length);
 	out->where[length] = 0;
 	return parse_options(text + length, from, accel_options, out);
@@ -188,8 +190,8 @@ static int parse_address(const char *text, const char *from, struct name *out)
 	out->kind = NAME_PCI;
 	if (!is_address(text))
 		return fail(-EINVAL,
-			    "%s: \"pci:%s\"; write all of the address: pci:0000:01:00.0", from,
-			    text);
+			    "%s: \"pci:%s\" is no complete address; write it like pci:0000:01:00.0",
+			    from, text);
 	return parse_accel(text, from, out);
 }
 
@@ -210,8 +212,8 @@ static int parse_text(const char *text, const char *from, struct name *out)
 	if (!strcmp(text, "soft"))
 		return 0;
 	return fail(-ENODEV,
-		    "%s: \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node as "
-		    "\"/dev/accel/accel0\" or an address as \"pci:0000:01:00.0\"",
+		    "%s: \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node like "
+		    "\"/dev/accel/accel0\" or an address like \"pci:0000:01:00.0\"",
 		    from, text);
 }
 

@@ -34,7 +34,7 @@ static int take_options(struct embeng_profile *p, const struct embeng_profile_op
 					"embeng_profile_options") : 0;
 
 	if (!ret && !(p->options.rate >= 0 && p->options.rate <= 1))
-		ret = fail(-ERANGE, "embeng_profile_open: rate %g is not within 0 and 1",
+		ret = fail(-ERANGE, "embeng_profile_open: rate %g must be 0 to 1",
 			   (double)p->options.rate);
 	if (!(p->options.rate > 0))
 		p->options.rate = RATE;

@@ -44,7 +44,7 @@ START_TEST(knows_devices_behind_the_driver)
 	ck_assert_int_eq(n.path, NAME_PATH_MAPPED);
 	setenv("EMBENG_PATH", "both", 1);
 	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
-	expect_text("EMBENG_PATH: path \"both\"");
+	expect_text("EMBENG_PATH: path=both must be mapped or validated");
 	unsetenv("EMBENG_PATH");
 }
 END_TEST
@@ -76,7 +76,7 @@ START_TEST(says_that_the_environment_is_wrong)
 		{"soft:cores=0", "EMBENG_DEVICE: cores=0", -EINVAL},
 		{"soft:frob=1", "EMBENG_DEVICE: option \"frob\"", -EINVAL},
 		{"/dev/accel/accel0,path", "EMBENG_DEVICE: option \"path\" has no value", -EINVAL},
-		{"pci:1", "EMBENG_DEVICE: \"pci:1\"; write all", -EINVAL},
+		{"pci:1", "EMBENG_DEVICE: \"pci:1\" is no complete address", -EINVAL},
 	};
 	struct name n;
 
@@ -144,10 +144,10 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "1 to 256 rows, with :l1 behind them for the first cache, :touch"},
+		{"soft:prefetch=0", -EINVAL, "measure or 1 to 256 rows; after the rows may stand :l1"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
-		{"soft:prefetch=", -EINVAL, "prefetch=,"},
+		{"soft:prefetch=", -EINVAL, "prefetch= must be"},
 		{"soft:prefetch=:l1", -EINVAL, "prefetch=:l1"},
 		{"soft:prefetch=24:l2", -EINVAL, "prefetch=24:l2"},
 		{"soft:prefetch=24:l1x", -EINVAL, "prefetch=24:l1x"},
@@ -155,13 +155,13 @@ START_TEST(refuses)
 		{"soft:prefetch=measure:l1", -EINVAL, "prefetch=measure:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
-		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; there is path"},
-		{"/dev/accel/accel0,path=fast", -EINVAL, "path \"fast\""},
+		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; the options are path"},
+		{"/dev/accel/accel0,path=fast", -EINVAL, "path=fast must be mapped or validated"},
 		{"pci:01:00.0", -EINVAL, "pci:0000:01:00.0"},
 		{"pci:0000:01:00.0x", -EINVAL, "pci:0000:01:00.0"},
 		{"pci:0000:01:00.8", -EINVAL, "pci:0000:01:00.0"},
 		{"/dev/0123456789012345678901234567890123456789012345678901234567890", -ENODEV,
-		 "is no node"},
+		 "is no device node"},
 	};
 	struct name n = {.cores = 77};
 

@@ -82,7 +82,8 @@ static int open_resource(const struct accel *a)
 		 address + strlen("pci:"), EMBENG_BAR_REGISTERS);
 	fd = accel_system->open(path);
 	if (fd == -EACCES || fd == -EPERM)
-		return fail(-EPERM, "%s: its registers are the administrator's; run this as root",
+		return fail(-EPERM,
+			    "%s: only an administrator may use its registers; run this as root",
 			    address);
 	return fd < 0 ? fail(fd, "%s: %s", path, strerror(-fd)) : fd;
 }
@@ -101,8 +102,8 @@ static int read_resource(const struct accel *a, char *page)
 static int read_node(const struct accel *a, const struct accel_facts *facts, char *page)
 {
 	if (!facts->device.registers)
-		return fail(-EPERM, "%s: its registers are the administrator's: CAP_SYS_RAWIO is "
-			    "missing; run this as root", a->node);
+		return fail(-EPERM, "%s: using its registers needs CAP_SYS_RAWIO; run this as root",
+			    a->node);
 	return copy_mapped(a->fd, facts->device.registers, a->node, page);
 }
 
@@ -173,8 +174,8 @@ int accel_reset(const struct name *name, enum embeng_reset what)
 	if (!ret || ret == -EHOSTDOWN) {
 		ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_RESET, &reset);
 		if (ret == -EACCES || ret == -EPERM)
-			ret = fail(ret, "%s: a reset takes the tables of every program: "
-				   "CAP_SYS_ADMIN is missing; run this as root", a->node);
+			ret = fail(ret, "%s: a reset, which takes the tables of every "
+				   "program, needs CAP_SYS_ADMIN; run this as root", a->node);
 		else if (ret)
 			ret = accel_failed(a, ret, "resetting");
 	}
