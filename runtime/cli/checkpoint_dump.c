@@ -180,7 +180,7 @@ static int check_rows(const struct output *out, struct dump *d)
 	if (d->first <= d->end && d->end <= rows)
 		return CLI_OK;
 	return output_fail(out, CLI_USAGE, ERANGE, NULL,
-			   "--rows %" PRId64 ":%" PRId64 ": table '%s' has rows 0:%" PRId64,
+			   "--rows %" PRId64 ":%" PRId64 ": table '%s' has only rows 0:%" PRId64,
 			   d->first, d->end, d->config.name, rows);
 }
 

@@ -21,7 +21,7 @@ static int report(const struct output *out, const char *dir,
 	char size[BYTES_TEXT];
 
 	if (!out->json) {
-		printf("%s: whole: %zu tables, %zu files, %s in %" PRIu64 " chunks\n", dir,
+		printf("%s: no fault: %zu tables, %zu files, %s in %" PRIu64 " chunks\n", dir,
 		       info->table_count, info->file_count, bytes_text(info->bytes, size),
 		       info->chunk_count);
 		return CLI_OK;

@@ -10,8 +10,8 @@
 #include "vector_model.h"
 #include "vector_value.h"
 
-#define TABLE_FORM "NAME:ROWSxDIM[:OPTIMIZER], as users:10Mx64:adagrad"
-#define FEATURE_FORM "NAME:TABLE[:LENGTH], as clicks:items:50"
+#define TABLE_FORM "NAME:ROWSxDIM[:OPTIMIZER], such as users:10Mx64:adagrad"
+#define FEATURE_FORM "NAME:TABLE[:LENGTH], such as clicks:items:50"
 
 /* Parts of "a:b:c", not ended by a zero byte. Return: how many, 0 beyond three. */
 struct part {

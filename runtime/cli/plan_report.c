@@ -110,7 +110,7 @@ static void say_limits(const struct plan_report *r)
 
 static void print_plan(const struct plan_report *r)
 {
-	printf("%-12s  %-40s  %20s\n", "KIND", "OF", "BYTES");
+	printf("%-12s  %-40s  %20s\n", "KIND", "NAME", "BYTES");
 	for (size_t i = 0; i < r->plan->item_count; i++) {
 		const struct embeng_plan_item *item = &r->plan->items[i];
 

@@ -122,9 +122,10 @@ static void text_answers(const struct learned *l, const uint32_t *queries, size_
 
 static int text_result(const struct learned *l, const uint32_t *queries, size_t count)
 {
-	printf("\nhit@10     %.3f  baskets whose held-out item ranks in the first 10 of 100\n",
+	printf("\nhit@10     %.3f  share of baskets whose held-out item ranks in the first "
+	       "10 of 100\n",
 	       l->hit_at_10);
-	printf("popularity %.3f  the same, if items are ranked by popularity alone\n\n",
+	printf("popularity %.3f  that share when items are ranked by popularity alone\n\n",
 	       l->popularity_hit_at_10);
 	if (l->steps) {
 		text_hot_rows(l);

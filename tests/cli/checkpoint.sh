@@ -80,7 +80,7 @@ document 'ls, document' '(d["command"] == "ls" and d["step"] == 210 and d["files
 		"slots": ["accumulators"], "bytes": 120 * 32 * 4 * 2} and
 	json.loads(d["program_state"])["schema"] == "embeng.training/1")'
 expect 'verify' 0 checkpoint verify whole
-says out 'verify says so' '^whole: whole: 2 tables'
+says out 'verify says so' '^whole: no fault: 2 tables'
 expect 'verify, JSON' 0 checkpoint verify whole --json
 document 'verify, document' 'd["whole"] is True and d["bytes"] > 61440 and d["chunks"] >= 1'
 

@@ -74,8 +74,9 @@ START_TEST(result_as_text)
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, &query, 1), CLI_OK);
 	capture_expect(&c,
-		       "\nhit@10     0.750  baskets whose held-out item ranks in the first 10 of 100\n"
-		       "popularity 0.250  the same, if items are ranked by popularity alone\n\n"
+		       "\nhit@10     0.750  share of baskets whose held-out item ranks in the first "
+		       "10 of 100\n"
+		       "popularity 0.250  that share when items are ranked by popularity alone\n\n"
 		       "Hottest rows: b (5)\n"
 		       "Time per stage, ms: check 0.0, lookup 1.5, partition 0.0, update 0.0, "
 		       "rings 0.0, copies 0.0, dense 2.0 (in the program)\n"
@@ -94,8 +95,9 @@ START_TEST(no_better_than_popularity)
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, NULL, 0), CLI_CHECK);
 	capture_expect(&c,
-		       "\nhit@10     0.250  baskets whose held-out item ranks in the first 10 of 100\n"
-		       "popularity 0.250  the same, if items are ranked by popularity alone\n\n"
+		       "\nhit@10     0.250  share of baskets whose held-out item ranks in the first "
+		       "10 of 100\n"
+		       "popularity 0.250  that share when items are ranked by popularity alone\n\n"
 		       "1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
 		       "Nothing was learned: hit@10 is not above popularity.\n", "");
 }
