@@ -23,11 +23,12 @@ import sys
 # where ** stands for any folders.
 COVERED = """
 docs/abi/*
-docs/man/embeng-firmware.5
-docs/man/embeng-ring.7
-docs/man/embeng.4
-docs/man/embeng_emu.4
+docs/*.md
+docs/*/*.md
+docs/man/*.[1-9]
 uapi/*.h
+CONTRIBUTING.md
+README.md
 """.split()
 
 HEADLESS = r"(of|who|whom|whose|what|which)\b"
