@@ -175,34 +175,6 @@ static u16 check_lengths(const struct model *model, const struct batch_feature *
 	return status;
 }
 
-u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
-	    u32 feature, struct view *view)
-{
-	if (!mem_given(mem))
-		return 0;
-	return region_get(command->context, mem, rights, width, field, feature, view,
-			  &command->fault);
-}
-
-u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 feature,
-		struct view *views)
-{
-	struct context *context = command->context;
-	u16 status = 0;
-
-	memset(views, 0, count * sizeof(*views));
-	port_lock(context->engine->lock);
-	for (u32 i = 0; !status && i < count; i++) {
-		const struct mem_part *part = &parts[i];
-
-		if (mem_given(part->mem))
-			status = region_get_held(context, part->mem, part->rights, part->width,
-						 part->field, feature, &views[i], &command->fault);
-	}
-	port_unlock(context->engine->lock);
-	return status;
-}
-
 static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index,
 			  bool training)
 {

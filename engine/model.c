@@ -3,43 +3,6 @@
 #include "step.h"
 #include "update.h"
 
-u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, u32 feature,
-		 struct fault *fault)
-{
-	u64 bytes;
-
-	if (__builtin_mul_overflow(count, width, &bytes))
-		bytes = U64_MAX;
-	if (mem->length == bytes && bytes != U64_MAX)
-		return 0;
-	return fault_set(fault, EMBENG_STATUS_LENGTH, field, feature, 0, mem->length, bytes);
-}
-
-u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embeng_mem *desc,
-		  struct fault *fault)
-{
-	u64 bytes = header + (u64)count * stride;
-
-	if (stride < size || stride % 8)
-		return fault_set(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE,
-				 EMBENG_NO_INDEX, 0, stride, size);
-	if (desc->length != bytes)
-		return fault_set(fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, EMBENG_NO_INDEX, 0,
-				 desc->length, bytes);
-	return 0;
-}
-
-u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view)
-{
-	const struct embeng_mem *desc = &command->cmd.desc;
-
-	if (desc->length < least)
-		return fault_set(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC,
-				 EMBENG_NO_INDEX, 0, desc->length, least);
-	return region_get(command->context, desc, rights, 8, EMBENG_FIELD_DESC, EMBENG_NO_INDEX,
-			  view, &command->fault);
-}
-
 static enum verdict fail(struct command *command, u16 status, u32 field, u64 value, u64 limit)
 {
 	fault_set(&command->fault, status, field, EMBENG_NO_INDEX, 0, value, limit);

@@ -12,6 +12,7 @@
 #include "blob.h"
 #include "hot.h"
 #include "kernels/kernels.h"
+#include "operand.h"
 #include "partition.h"
 #include "shared.h"
 
@@ -177,29 +178,6 @@ static inline u64 model_core(u64 row, u32 table, u32 cores)
 
 	return core < cores ? core : core - cores;
 }
-
-/* A command's memory that must be as long as what it is to hold. */
-u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, u32 feature,
-		 struct fault *fault);
-
-/* Records of @size behind a header, @stride apart, that fill the descriptor. */
-u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embeng_mem *desc,
-		  struct fault *fault);
-
-/* The command's descriptor, of at least @least bytes; region_put() it. */
-u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view);
-
-/* What a command names, unless it is not given; region_put() it. */
-u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
-	    u32 feature, struct view *view);
-
-/* Several of them, one view each: region_put_all() of those, also when it failed. */
-struct mem_part {
-	const struct embeng_mem *mem;
-	u32 rights, width, field;
-};
-u16 mem_get_all(struct command *command, const struct mem_part *parts, u32 count, u32 feature,
-		struct view *views);
 
 /* memory.c: what a model holds beside its tables. Counted until model_free(). */
 
