@@ -2,11 +2,6 @@
 /* Who worked, for whom, how long. */
 #include "internal.h"
 
-void busy_core(struct engine *e, u32 core, u64 passed_ns)
-{
-	reg_count(e, EMBENG_CORE_BUSY(core), passed_ns);
-}
-
 void busy_with(struct queue *q, u64 passed_ns)
 {
 	busy_core(q->engine, 0, passed_ns);

@@ -90,21 +90,9 @@ const char *engine_variant(const struct engine *engine)
 /* Who floods a queue must not keep others from their reports, nor the host from its own work. */
 #define STEPS_MOST 1024
 
-void clock_saw(struct engine *e, u64 now)
-{
-	if (e->now_ns < now)
-		e->now_ns = now;
-}
-
-u64 clock_read(struct engine *e)
-{
-	clock_saw(e, port_now_ns());
-	return e->now_ns;
-}
-
 static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
-	int moved = registers_step(e);
+	int moved = requests_step(e);
 
 	if (e->cut_off)
 		return moved;

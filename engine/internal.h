@@ -16,13 +16,15 @@ struct pending {
 	struct embeng_admin_cmd cmd;
 };
 
-/* engine.c: e->now_ns, which never goes back */
+/* clock.c: e->now_ns, which never goes back */
 u64 clock_read(struct engine *e);
 void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
 
-/* registers.c */
+/* reset.c */
 void registers_reset(struct engine *e);
-int registers_step(struct engine *e); /* boot and control requests; 1 when something moved */
+
+/* requests.c */
+int requests_step(struct engine *e); /* boot and control requests; 1 when something moved */
 
 /* heartbeat.c */
 void heartbeat(struct engine *e);
