@@ -165,14 +165,6 @@ static void handle(struct engine *e, struct pending *p)
 	port_free(p);
 }
 
-/* The driver's own vector tells of it, where the driver has armed that. */
-void admin_fault(struct engine *e)
-{
-	reg_write32(e, EMBENG_REG_STATUS, EMBENG_DEVICE_FAULT);
-	if (e->queues[0])
-		ring_interrupt_if_armed(e->queues[0]);
-}
-
 int admin_step(struct engine *e)
 {
 	struct queue *q = e->queues[0];

@@ -105,6 +105,11 @@ bool command_is_ours(const struct command *command)
 	return command->cmd.opcode == EMBENG_OP_NOP || command->cmd.opcode == EMBENG_OP_FENCE;
 }
 
+u32 command_completions(const struct embeng_cmd *cmd)
+{
+	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
+}
+
 struct fence {
 	u32 count;
 	struct embeng_fence_point points[];

@@ -50,9 +50,6 @@ bool region_invalidate(struct context *c, u32 index); /* false: an access is in 
 u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue **out);
 void queue_free(struct queue *q);
 u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
-void queue_kill(struct queue *q, bool lost);
-bool queue_reap(struct queue *q); /* true: gone */
-struct embeng_ring_header *queue_header(struct queue *q);
 /* Commands that were accepted, or were there when it was last looked at. */
 static inline bool queue_has_work(const struct queue *q)
 {
@@ -60,8 +57,15 @@ static inline bool queue_has_work(const struct queue *q)
 }
 struct command *queue_take(struct queue *q);
 void queue_drop(struct queue *q, struct command *command); /* from anywhere in the list */
+/* Core 0 has worked for a queue so long. */
+void busy_with(struct queue *q, u64 passed_ns);
+
+/* queue_end.c */
+void queue_kill(struct queue *q, bool lost);
+bool queue_reap(struct queue *q); /* true: gone */
 
 /* ring.c */
+struct embeng_ring_header *queue_header(struct queue *q);
 enum ring_look { RING_EMPTY, RING_COMMAND, RING_STOPPED };
 enum ring_look ring_look(struct queue *q);
 void ring_copy(struct queue *q, void *command);
@@ -81,11 +85,18 @@ u16 command_accept(struct command *command);	      /* no lock held */
 u16 command_commit(struct command *command);
 enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);
+u32 command_completions(const struct embeng_cmd *cmd); /* that it will post, in all */
 
 /* accept.c */
 /* Lets go of the lock inside; adds the time it was without it to *away_ns. */
 int accept_step(struct engine *e, u64 *away_ns);
-void command_complete(struct command *command);
+
+/* complete.c */
+/* @flags: of the completion; without EMBENG_CQE_DONE another one follows */
+void command_post(struct command *command, u16 flags);
+/* Ends a command that the model layer was never asked about, or has refused. */
+void command_retire(struct command *command);
+void command_complete(struct command *command); /* ends any other */
 
 /* pace.c */
 /*
@@ -106,11 +117,9 @@ bool report_wanted(const struct engine *e);
 
 /* admin.c */
 int admin_step(struct engine *e);
-void admin_fault(struct engine *e); /* the device asks for a reset */
 
-/* busy.c */
-/* Core 0 has worked for a queue so long. */
-void busy_with(struct queue *q, u64 passed_ns);
+/* alarm.c */
+void admin_fault(struct engine *e); /* the device asks for a reset */
 
 /* climate.c */
 void climate_begin(struct engine *e);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "internal.h"
 
-struct embeng_ring_header *queue_header(struct queue *q)
-{
-	return (struct embeng_ring_header *)((u8 *)q->ring + q->layout.header);
-}
-
 static void *doorbell_of(struct engine *e, u32 number)
 {
 	return (u8 *)e->config.doorbells + (u64)number * e->config.doorbell_stride;
@@ -168,16 +163,6 @@ static void enter_order(struct engine *e, struct queue *q)
 	e->order[at] = q;
 }
 
-static void leave_order(struct engine *e, struct queue *q)
-{
-	u32 at = 0;
-
-	while (e->order[at] != q)
-		at++;
-	for (e->order_count--; at < e->order_count; at++)
-		e->order[at] = e->order[at + 1];
-}
-
 u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
 {
 	u16 status = check_create(e, cmd, fault);
@@ -201,43 +186,6 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 	e->queues[q->number] = q;
 	enter_order(e, q);
 	return EMBENG_STATUS_OK;
-}
-
-void queue_kill(struct queue *q, bool lost)
-{
-	q->dying = true;
-	q->lost = lost;
-	if (lost && !q->context)
-		ring_die(q);
-}
-
-static void give_up(struct queue *q, struct command *command)
-{
-	u16 status = q->hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED;
-
-	fault_set(&command->fault, status, EMBENG_FIELD_NONE, EMBENG_NO_INDEX,
-		  q->hung ? command->index : 0, (u64)q->hung_ms * 1000000, q->hung);
-	q->hung = false;
-	q->hung_ms = 0;
-	command_complete(command);
-}
-
-bool queue_reap(struct queue *q)
-{
-	struct engine *e = q->engine;
-
-	if (q->accepting || q->running)
-		return false;
-	while (q->oldest)
-		give_up(q, q->oldest);
-	ring_flush(q);
-	/* Who sees that it is dead has all completions before him. */
-	if (q->lost)
-		ring_die(q);
-	leave_order(e, q);
-	e->queues[q->number] = NULL;
-	queue_free(q);
-	return true;
 }
 
 struct command *queue_take(struct queue *q)
@@ -273,4 +221,11 @@ void queue_drop(struct queue *q, struct command *command)
 	q->context->in_flight--;
 	q->completed = q->oldest ? q->oldest->index : q->sq_head;
 	ring_publish_done(q);
+}
+
+void busy_with(struct queue *q, u64 passed_ns)
+{
+	busy_core(q->engine, 0, passed_ns);
+	q->busy_ns += passed_ns;
+	EMBENG_STORE_RELEASE(&queue_header(q)->busy_ns, q->busy_ns);
 }

@@ -5,6 +5,11 @@
  */
 #include "internal.h"
 
+struct embeng_ring_header *queue_header(struct queue *q)
+{
+	return (struct embeng_ring_header *)((u8 *)q->ring + q->layout.header);
+}
+
 static enum ring_look stop(struct queue *q, u32 head)
 {
 	q->state = EMBENG_QUEUE_ERROR;
