@@ -53,65 +53,6 @@ static u64 model_bytes(const struct blob *blob)
 	return sum;
 }
 
-void table_memory_change(struct model *model, u64 bytes)
-{
-	struct engine *engine = model->engine;
-
-	model->table_bytes += bytes;
-	engine->table_memory_used += bytes;
-	reg_write64(engine, EMBENG_REG_TABLE_MEMORY_USED, engine->table_memory_used);
-}
-
-u16 table_memory_take(struct command *command, u64 need, u32 field)
-{
-	struct model *model = command->context->model;
-	struct engine *engine = model->engine;
-	u64 left;
-
-	port_lock(engine->lock);
-	left = engine->caps.table_memory - engine->table_memory_used;
-	if (need <= left) {
-		table_memory_change(model, need);
-	}
-	port_unlock(engine->lock);
-	if (need <= left)
-		return 0;
-	return fault_set(&command->fault, EMBENG_STATUS_NO_SPACE, field, EMBENG_NO_INDEX, 0, need,
-			 left);
-}
-
-void table_memory_give(struct model *model, u64 bytes)
-{
-	port_lock(model->engine->lock);
-	table_memory_change(model, -bytes);
-	port_unlock(model->engine->lock);
-}
-
-struct fill_work {
-	struct kernel_fill fill;
-	u64 rows, chunk;
-};
-
-static void fill_task(void *arg, u64 task, u32 worker)
-{
-	const struct fill_work *work = arg;
-	u64 first = task * work->chunk, last = first + work->chunk;
-	struct port_fpu fpu;
-
-	(void)worker;
-	port_fpu_begin(&fpu);
-	kernel_fill_rows(&work->fill, first, last < work->rows ? last : work->rows);
-	port_fpu_end(&fpu);
-}
-
-void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows)
-{
-	struct fill_work work = { *fill, rows, chunk_rows(fill->dim) };
-
-	workers_run(model->engine->workers, fill_task, &work,
-		    rows / work.chunk + (rows % work.chunk != 0), rows * fill->dim * 4);
-}
-
 static void start_slot(struct model *model, struct table *table, u32 slot)
 {
 	u32 start = table->record.slot_start[slot];

@@ -135,13 +135,14 @@ static inline u32 model_replicas(const struct model *model)
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
 void model_free_tables(struct model *model);
+void model_free(struct model *model);
 
+/* table_memory.c */
 /* Of the engine's table memory; NO_SPACE with @field at fault. */
 u16 table_memory_take(struct command *command, u64 bytes, u32 field);
 void table_memory_give(struct model *model, u64 bytes);
 /* @bytes more, or less; engine->lock held. */
 void table_memory_change(struct model *model, u64 bytes);
-void model_free(struct model *model);
 
 /* Bytes of a row of zeros, for rows of up to @dim. */
 static inline u64 model_zeros_bytes(u32 dim)
@@ -149,6 +150,7 @@ static inline u64 model_zeros_bytes(u32 dim)
 	return 4ull * dim + 4;
 }
 
+/* fill_rows.c */
 struct kernel_fill;
 void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
