@@ -142,7 +142,7 @@ struct sorter {
 	bool wide;
 };
 
-/* A stage over all slices, by whoever is free. */
+/* sorter.c: a stage over all slices, by whoever is free. */
 typedef void (*stage_fn)(void *pass, u64 slice, u32 worker);
 void sorter_run(struct sorter *s, stage_fn stage);
 

@@ -13,10 +13,9 @@
 #define EMBENG_ENGINE_PCSR_H
 
 #include "batch.h"
+#include "grid.h"
 
-#define PCSR_ALIGN 8u
 #define PCSR_PAD_ID 0x7fffffffu
-#define PCSR_ITEMS_MAX 0x7ffffff8u /* positions are s32 */
 
 /* Private copy of a descriptor. */
 struct pcsr_call {
@@ -147,16 +146,8 @@ static inline u32 *pcsr_totals(const struct pcsr_job *job, u32 core, bool column
 	return job->totals + (2ull * core + columns) * job->given->cores;
 }
 
-static inline u64 pcsr_aligned(u64 items)
-{
-	return (items + PCSR_ALIGN - 1) & ~(u64)(PCSR_ALIGN - 1);
-}
-
 /* pcsr_accept.c: 0 or a status; command->state is a struct pcsr_call then. */
 u16 pcsr_accept(struct command *command);
-
-/* A grid of so many cores, of which a device has so many; @index: of whose fault it is. */
-u16 pcsr_check_grid(u32 cores, u32 device_cores, u32 index, struct fault *fault);
 
 /* pcsr.c */
 u16 pcsr_run(struct command *command);

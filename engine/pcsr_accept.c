@@ -63,20 +63,6 @@ static u16 check_kind(struct command *command, const struct embeng_partition *g)
 	return 0;
 }
 
-u16 pcsr_check_grid(u32 cores, u32 device_cores, u32 index, struct fault *fault)
-{
-	if (!cores || cores > EMBENG_PARTITION_CORES_MAX)
-		return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES, index, 0, cores,
-				 EMBENG_PARTITION_CORES_MAX);
-	if (!device_cores || device_cores > EMBENG_PARTITION_DEVICE_CORES_MAX)
-		return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES, index, 0,
-				 device_cores, EMBENG_PARTITION_DEVICE_CORES_MAX);
-	if (cores % device_cores)
-		return fault_set(fault, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES, index, 0, cores,
-				 device_cores);
-	return 0;
-}
-
 static u16 check_grid(struct command *command, const struct embeng_partition *g)
 {
 	u16 status = pcsr_check_grid(g->cores, g->device_cores, EMBENG_NO_INDEX, &command->fault);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a LOOKUP says of its stacks, checked before any array of theirs is looked at. */
-#include "pcsr.h"
+#include "grid.h"
 #include "stacks.h"
 
 #define TOKENS_MAX 0x7fffffffu

@@ -3,7 +3,7 @@
  * Taking a stack apart: its items, checked as they are read, are kept in the order in which they
  * stand and counted by sample; then each goes to where its sample's are.
  */
-#include "pcsr.h"
+#include "grid.h"
 #include "stacks.h"
 
 #define MEMBER_SHIFT 48u /* of stack_item.place: tokens and cores make rows of 47 bits */

@@ -33,7 +33,7 @@ u16 update_apply(struct command *command, u64 number);
  */
 int update_partition(struct lane *lane, u64 number, u32 table, u32 cores);
 
-/* stats.c: counts a step in a table's statistics, once. @p is of it. */
+/* row_stats.c: counts a step in a table's statistics, once. @p is of it. */
 void stats_count(struct model *model, struct table *table, const struct partition *p, u64 number);
 
 #endif

@@ -56,7 +56,8 @@ TARGETS = {
     "data": Target(100000, ["runtime/cli/data_*.c", "runtime/cli/dataset.c"]),
     "firmware": Target(30000, ["engine/firmware.c", "engine/boot.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),
-    "partition": Target(20000, ["engine/pcsr*.c", "engine/operand.c", "engine/highway.c"]),
+    "partition": Target(20000, [
+        "engine/pcsr*.c", "engine/grid.c", "engine/operand.c", "engine/highway.c"]),
     "preprocess": Target(8000, [
         "runtime/src/batch_partitioned.c", "runtime/src/partitioned_[de]*.c",
         "runtime/src/preprocess.c"]),
