@@ -15,7 +15,7 @@ static void run(const struct apply *apply, void (*fn)(void *arg, u64 task, u32 w
 		return workers_run(workers, fn, arg, tasks, bytes);
 	for (u64 task = 0; task < tasks; task++) {
 		fn(arg, task, apply->lane->core);
-		heartbeat_piece(apply->model->engine);
+		workers_piece_done(apply->model->engine->workers);
 	}
 }
 

@@ -129,9 +129,19 @@ void model_destroy(struct context *context);
 /* Drops the memory that the context keeps for PARTITION; none runs. */
 void context_pcsr_free(struct context *context);
 
-/* Rows and floats that one command may touch are spread over the cores by these. */
-struct workers *workers_new(struct engine *engine, u32 cores);
+/*
+ * workers_new() - threads that the rows and floats of one command are spread over
+ * @cores: how many work on it, the caller too
+ * @piece_done: called after each task by the thread that did it, without a lock
+ *
+ * Return: NULL without memory or threads.
+ */
+struct workers *workers_new(struct engine *engine, u32 cores,
+			    void (*piece_done)(struct engine *engine));
 void workers_free(struct workers *workers);
+
+/* Calls @piece_done for work that a thread did without workers_run(). */
+void workers_piece_done(struct workers *workers);
 
 /*
  * workers_run() - fn(arg, task, worker) for task in [0, tasks), worker < cores
@@ -224,6 +234,7 @@ struct engine {
 	struct port_mutex *lock;
 	struct port_event *bell;   /* kicked by the host, the service thread waits on it */
 	struct port_thread *service;
+	int (*serve)(struct engine *e, enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
 	const struct kernel_ops *kernels;
 	bool stopping;

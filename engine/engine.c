@@ -16,7 +16,7 @@ static bool allocate(struct engine *e)
 	e->bell = port_event_new();
 	e->queues = port_alloc(e->config.queues * sizeof(struct queue *));
 	e->order = port_alloc(e->config.queues * sizeof(struct queue *));
-	e->workers = workers_new(e, e->config.cores);
+	e->workers = workers_new(e, e->config.cores, heartbeat_piece);
 	return e->lock && e->bell && e->queues && e->order && e->workers;
 }
 
@@ -44,7 +44,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	event_open(e);
 	event_of_device(e, EMBENG_EVENT_POWER_ON, 0, 0);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
-	if (config->service && service_start(e)) {
+	if (config->service && service_start(e, engine_run)) {
 		engine_destroy(e);
 		return -ENOMEM;
 	}

@@ -139,7 +139,8 @@ void event_of_context(const struct context *c, u32 kind, u64 value);
 void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
 
 /* service.c; without the lock */
-int service_start(struct engine *e);
+/* @run: what the thread calls again and again; returns whether something moved */
+int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode));
 void service_stop(struct engine *e);
 
 #endif

@@ -40,7 +40,7 @@ static void sleep_on_bell(struct engine *e)
 
 	__atomic_store_n(&e->sleeping, true, __ATOMIC_SEQ_CST);
 	EMBENG_FULL_BARRIER();
-	if (!engine_run(e, ENGINE_RUN_ALL) && !is_stopping(e)) {
+	if (!e->serve(e, ENGINE_RUN_ALL) && !is_stopping(e)) {
 		timeout = patience(e);
 		if (timeout)
 			port_event_wait(e->bell, seen, timeout);
@@ -59,7 +59,7 @@ static void serve(void *arg)
 	u64 moved_ns = port_now_ns(), spin = spin_ns();
 
 	while (!is_stopping(e)) {
-		if (engine_run(e, ENGINE_RUN_ALL)) {
+		if (e->serve(e, ENGINE_RUN_ALL)) {
 			moved_ns = port_now_ns();
 		} else if (port_now_ns() - moved_ns < spin) {
 			port_relax();
@@ -71,8 +71,9 @@ static void serve(void *arg)
 	}
 }
 
-int service_start(struct engine *e)
+int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode))
 {
+	e->serve = run;
 	e->service = port_thread_start(serve, e, "embeng-service", -1);
 	return e->service ? 0 : -ENOMEM;
 }

@@ -17,6 +17,7 @@ struct worker {
 
 struct workers {
 	struct engine *engine;
+	void (*piece_done)(struct engine *engine);
 	u32 cores;
 	u32 taken; /* a caller has the helpers */
 	bool stopping;
@@ -33,6 +34,11 @@ struct workers {
 #define LOAD(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+
+void workers_piece_done(struct workers *workers)
+{
+	workers->piece_done(workers->engine);
+}
 
 /* Runs become shorter and shorter, so that all cores end together. */
 static u64 take_tasks(struct workers *w, u64 *first)
@@ -57,7 +63,7 @@ static void do_tasks(struct workers *w, u32 worker)
 	while ((n = take_tasks(w, &first))) {
 		for (u64 i = 0; i < n; i++) {
 			w->fn(w->arg, first + i, worker);
-			heartbeat_piece(w->engine);
+			workers_piece_done(w);
 		}
 	}
 }
@@ -121,13 +127,15 @@ static bool start(struct workers *w)
 	return true;
 }
 
-struct workers *workers_new(struct engine *engine, u32 cores)
+struct workers *workers_new(struct engine *engine, u32 cores,
+			    void (*piece_done)(struct engine *engine))
 {
 	struct workers *w = port_alloc(sizeof(*w) + (cores - 1) * sizeof(w->helpers[0]));
 
 	if (!w)
 		return NULL;
 	w->engine = engine;
+	w->piece_done = piece_done;
 	w->cores = cores;
 	if (!start(w)) {
 		workers_free(w);
@@ -199,7 +207,7 @@ static void run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wor
 	}
 	for (task = 0; task < tasks; task++) {
 		fn(arg, task, 0);
-		heartbeat_piece(workers->engine);
+		workers_piece_done(workers);
 	}
 }
 

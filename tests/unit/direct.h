@@ -48,7 +48,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 #define DIRECT_OPTIMIZER(name, value) | 1u << (value)
 		.optimizers = 1u << EMBENG_OPTIMIZER_NONE EMBENG_OPTIMIZER_TABLE(DIRECT_OPTIMIZER),
 	};
-	d->engine.workers = workers_new(&d->engine, cores);
+	d->engine.workers = workers_new(&d->engine, cores, heartbeat_piece);
 	d->context.engine = &d->engine;
 	d->context.table = d->table;
 	d->context.regions = d->regions;

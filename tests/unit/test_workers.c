@@ -51,7 +51,7 @@ static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
 START_TEST(every_task_is_done_once)
 {
 	struct engine engine = engine_of_pieces();
-	struct workers *workers = workers_new(&engine, (u32)_i);
+	struct workers *workers = workers_new(&engine, (u32)_i, heartbeat_piece);
 
 	ck_assert_ptr_nonnull(workers);
 	run_jobs(workers, (u32)_i, 99);
@@ -69,7 +69,7 @@ static void *second_caller(void *arg)
 START_TEST(two_callers_at_once)
 {
 	struct engine engine = engine_of_pieces();
-	struct workers *workers = workers_new(&engine, 4);
+	struct workers *workers = workers_new(&engine, 4, heartbeat_piece);
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, second_caller, workers), 0);
