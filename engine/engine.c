@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "internal.h"
+#include "queue/internal.h"
 #include "kernels/kernels.h"
 #include "kernels/variants.h"
 

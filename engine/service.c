@@ -3,7 +3,7 @@
  * A thread that serves the queues: awake while there is work, and a little longer where others can
  * give it some meanwhile; then it sleeps on the bell.
  */
-#include "internal.h"
+#include "queue/internal.h"
 
 #define SPIN_NS 20000u
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../engine/sha256.h"
+#include "../engine/hash/sha256.h"
 #include "../uapi/embeng_engine.h"
 
 static size_t aligned(size_t length)

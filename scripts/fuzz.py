@@ -42,30 +42,32 @@ class Target(NamedTuple):
 TARGETS = {
     "batch": Target(5000, [
         "runtime/src/batch.c", "runtime/src/batch_[!p]*.c", "runtime/src/shape.c"]),
-    "blob": Target(30000, ["engine/blob*.c", "engine/load.c"]),
+    "blob": Target(30000, ["engine/blob/*.c", "engine/model/load.c"]),
     "checkpoint": Target(15000, [
         "runtime/src/checkpoint.c", "runtime/src/checkpoint_files.c",
         "runtime/src/checkpoint_index.c", "runtime/src/checkpoint_model.c",
         "runtime/src/checkpoint_name.c", "runtime/src/checkpoint_read.c",
         "runtime/src/json_strict.c", "runtime/src/safetensors.c"], 4096),
     "commands": Target(8000, [
-        "engine/accept.c", "engine/batch*.c", "engine/command.c", "engine/complete.c",
-        "engine/ids.c", "engine/lookup.c", "engine/model.c", "engine/rows.c",
-        "engine/scales.c", "engine/stage.c", "engine/stats.c", "engine/step.c",
-        "engine/table_memory.c", "engine/update.c"]),
+        "engine/lookup/batch*.c", "engine/lookup/ids.c", "engine/lookup/lookup.c",
+        "engine/lookup/scales.c", "engine/model/dispatch.c", "engine/model/rows.c",
+        "engine/model/stage.c", "engine/model/stats.c", "engine/model/table_memory.c",
+        "engine/queue/command.c", "engine/queue/complete.c", "engine/queue/fetch.c",
+        "engine/step/step.c", "engine/update/update.c"]),
     "data": Target(100000, ["runtime/cli/data_*.c", "runtime/cli/dataset.c"]),
-    "firmware": Target(30000, ["engine/firmware.c", "engine/boot.c"]),
+    "firmware": Target(30000, ["engine/control/firmware.c", "engine/control/boot.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),
     "partition": Target(20000, [
-        "engine/pcsr*.c", "engine/grid.c", "engine/operand.c", "engine/highway.c"]),
+        "engine/partition/*.c", "engine/lookup/grid.c", "engine/memory/operand.c",
+        "engine/hash/highway.c"]),
     "preprocess": Target(8000, [
         "runtime/src/batch_partitioned.c", "runtime/src/partitioned_[de]*.c",
         "runtime/src/preprocess.c"]),
     "rings": Target(8000, [
-        "engine/admin.c", "engine/context.c", "engine/queue*.c", "engine/region.c",
-        "engine/ring.c"]),
+        "engine/control/admin.c", "engine/memory/region.c", "engine/queue/context.c",
+        "engine/queue/queue*.c", "engine/queue/ring.c"]),
     "serving": Target(5000, ["runtime/src/serving_check.c", "runtime/src/serving_plan.c"]),
-    "stacks": Target(20000, ["engine/stacks*.c"]),
+    "stacks": Target(20000, ["engine/lookup/stacks*.c"]),
     "tpu": Target(400000, [
         "runtime/src/tpu.c", "runtime/src/tpu_import.c", "runtime/src/tpu_optimizer.c",
         "runtime/src/tpu_wire.c"]),

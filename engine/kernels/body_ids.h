@@ -3,7 +3,7 @@
 #ifndef ENGINE_KERNELS_BODY_IDS_H
 #define ENGINE_KERNELS_BODY_IDS_H
 
-#include "../shared.h"
+#include "../memory/snapshot.h"
 #include "body.h"
 
 #define IDS_BLOCK 128u	/* at once; they fit a kernel's stack */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "../../engine/firmware.h"
+#include "../../engine/control/firmware.h"
 #include "command.h"
 
 int fw_pack(int argc, char **argv);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/selftest.h"
+#include "../../engine/control/selftest.h"
 #include "device.h"
 #include "embeng_regs.h"
 #include "fw.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/sha256.h"
+#include "../../engine/hash/sha256.h"
 #include "../../firmware-loader/source.h"
 #include "device.h"
 #include "fw.h"

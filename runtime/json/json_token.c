@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/utf8.h"
+#include "../../engine/blob/utf8.h"
 #include "json_token.h"
 
 int json_refuse(struct json_source *s, const char *what)

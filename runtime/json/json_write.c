@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/utf8.h"
+#include "../../engine/blob/utf8.h"
 #include "json_write.h"
 
 #define NUMBER_TEXT 64

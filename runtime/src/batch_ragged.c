@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "input.h"
 
-#include "../../engine/offsets.h"
+#include "../../engine/memory/offsets.h"
 
 static int add_lengths(struct input *input, const struct feature *f, const int64_t *row_lengths,
 		       size_t row_count)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bits.h"
-#include "blob.h"
+#include "blob/blob.h"
 #include "crc32c.h"
 #include "error.h"
 #include "initializer.h"

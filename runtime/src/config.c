@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "../../engine/utf8.h"
+#include "../../engine/blob/utf8.h"
 #include "config.h"
 
 /* No structure comes near this; what claims more was never initialized. */

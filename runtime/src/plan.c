@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/plan.h"
+#include "../../engine/model/plan.h"
 #include "config.h"
 #include "error.h"
 #include "layout.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "../../engine/kernels/kernels.h"
-#include "../../engine/sha256.h"
+#include "../../engine/hash/sha256.h"
 #include "../unit/test_kernels.h"
 
 /* Any NaN equals any NaN: they are hashed as one. */

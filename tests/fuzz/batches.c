@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "../../engine/batch.h"
+#include "../../engine/lookup/batch.h"
 #include "batches.h"
 
 #define SAMPLES 6u

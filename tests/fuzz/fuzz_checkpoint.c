@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 
-#include "../../engine/crc32c.h"
-#include "../../engine/sha256.h"
+#include "../../engine/hash/crc32c.h"
+#include "../../engine/hash/sha256.h"
 #include "../unit/scarce.h"
 #include "checkpoint_index.h"
 #include "embeng.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Firmware images: well-packed ones with some bytes changed, and a device that boots them. */
-#include "../../engine/firmware.h"
-#include "../../engine/sha256.h"
+#include "../../engine/control/firmware.h"
+#include "../../engine/hash/sha256.h"
 #include "../unit/image_help.h"
 #include "../unit/rig.h"
 #include "../unit/scarce.h"

@@ -3,7 +3,7 @@
  * PARTITION with any descriptor over any inputs: it fails with a status and writes nothing, or
  * what it wrote are items of the grid where the row pointers say.
  */
-#include "../../engine/pcsr.h"
+#include "../../engine/partition/partition.h"
 #include "../unit/scarce.h"
 #include "watch.h"
 

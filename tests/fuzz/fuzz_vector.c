@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../engine/crc32c.h"
+#include "../../engine/hash/crc32c.h"
 #include "../unit/scarce.h"
 #include "fuzz.h"
 #include "vector_file.h"

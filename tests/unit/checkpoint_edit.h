@@ -3,8 +3,8 @@
 #ifndef EMBENG_TESTS_CHECKPOINT_EDIT_H
 #define EMBENG_TESTS_CHECKPOINT_EDIT_H
 
-#include "../../engine/crc32c.h"
-#include "../../engine/sha256.h"
+#include "../../engine/hash/crc32c.h"
+#include "../../engine/hash/sha256.h"
 #include "../../runtime/src/checkpoint_index.h"
 #include "../../runtime/src/file.h"
 #include "checkpoint_help.h"

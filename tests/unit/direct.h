@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../engine/crc32c.h"
-#include "../../engine/model.h"
+#include "../../engine/hash/crc32c.h"
+#include "../../engine/model/model.h"
 
 #define DIRECT_ARENA (64ull << 20)
 #define DIRECT_REPLICAS 4

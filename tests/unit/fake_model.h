@@ -3,7 +3,7 @@
 #ifndef EMBENG_TESTS_FAKE_MODEL_H
 #define EMBENG_TESTS_FAKE_MODEL_H
 
-#include "../../engine/device.h"
+#include "../../engine/device/device.h"
 
 #define FAKE_LOG 64u
 

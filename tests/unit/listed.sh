@@ -8,7 +8,11 @@ cd "$1"
 lists=$(cat meson.build */meson.build */*/meson.build)
 missing=$(find engine firmware-loader runtime tests -name '*.c' | sort | while read -r source; do
 	name=${source##*/}
-	case $source in runtime/examples/*) name=${name%.c} ;; esac
+	case $source in
+	runtime/examples/*) name=${name%.c} ;;
+	engine/kernels/*) ;;
+	engine/*) name=${source#engine/} ;;
+	esac
 	case $lists in *["'/"]"$name'"*) ;; *) echo "$source" ;; esac
 done)
 if [ -n "$missing" ]; then

@@ -6,7 +6,7 @@
 #ifndef EMBENG_TESTS_RIG_H
 #define EMBENG_TESTS_RIG_H
 
-#include "../../engine/device.h"
+#include "../../engine/device/device.h"
 #include "../../runtime/src/port.h"
 
 #define RIG_REGIONS 64u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../engine/batch.h"
+#include "../../engine/lookup/batch.h"
 #include "direct_main.h"
 #include "direct_model.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Features that cores copy at once: the first one with a mistake is told, and nothing stays open. */
-#include "../../engine/batch.h"
+#include "../../engine/lookup/batch.h"
 #include "direct_main.h"
 #include "direct_model.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string.h>
 
-#include "../../engine/crc32c.h"
+#include "../../engine/hash/crc32c.h"
 #include "suite.h"
 
 static u32 bit_by_bit(const u8 *p, u64 length)

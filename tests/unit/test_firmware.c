@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/firmware.h"
-#include "../../engine/sha256.h"
+#include "../../engine/control/firmware.h"
+#include "../../engine/hash/sha256.h"
 #include "../../uapi/embeng_regs.h"
 #include "image_help.h"
 #include "suite.h"

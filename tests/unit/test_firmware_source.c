@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/firmware.h"
+#include "../../engine/control/firmware.h"
 #include "../../firmware-loader/source.h"
 #include "image_help.h"
 #include "suite.h"

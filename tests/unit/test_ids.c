@@ -2,7 +2,7 @@
 /* Ids and offsets out of memory that a program may write meanwhile. */
 #include <check.h>
 
-#include "../../engine/batch.h"
+#include "../../engine/lookup/batch.h"
 #include "../../engine/kernels/variants.h"
 #include "direct_model.h"
 #include "suite.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
 
-#include "blob.h"
+#include "blob/blob.h"
 #include "crc32c.h"
 #include "test_model.h"
 

@@ -2,7 +2,7 @@
 /* Optimizers as they are configured: defaults, and each way to be refused. */
 #include <math.h>
 
-#include "blob.h"
+#include "blob/blob.h"
 #include "kernels/optimizers.h"
 #include "test_model.h"
 

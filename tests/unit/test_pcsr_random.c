@@ -6,7 +6,7 @@
  */
 #include "direct_main.h"
 #include "pcsr_help.h"
-#include "../../engine/pcsr.h"
+#include "../../engine/partition/partition.h"
 #include "variants.h"
 
 #define SAMPLES 512u

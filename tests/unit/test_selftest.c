@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/selftest.h"
+#include "../../engine/control/selftest.h"
 #include "builtin_image.h"
 #include "fake_model.h"
 #include "image_help.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../engine/sha256.h"
+#include "../../engine/hash/sha256.h"
 #include "suite.h"
 
 /* FIPS 180-4 examples, and the lengths at which padding changes. */

@@ -86,7 +86,7 @@ static int most_first(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* What hot.h says, of all rows of a table. Return: how much was taken from each. */
+/* What hot_rows.h says, of all rows of a table. Return: how much was taken from each. */
 static u64 reduce_all(u64 *counts, u64 rows)
 {
 	u64 *ordered = malloc(rows * sizeof(*ordered)), excess;

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "../../engine/device.h"
+#include "../../engine/device/device.h"
 #include "suite.h"
 
 #define TASKS 200u

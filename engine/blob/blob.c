@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "parser.h"
+#include "../hash/crc32c.h"
+
+#define BLOB_ALIGN 8u
+
+u64 fnv1a(u64 hash, const void *data, u64 length)
+{
+	const u8 *p = data;
+
+	for (u64 i = 0; i < length; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static u16 take_table(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_table *t;
+	u16 status;
+
+	if (p->tables == p->blob->engine.table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
+			      p->blob->engine.table_count);
+	if (length < sizeof(*t))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*t));
+	t = &p->blob->tables[p->tables];
+	memcpy(t, p->data + at, sizeof(*t));
+	status = blob_check_table(p, at, t, &p->blob->kernels[p->tables]);
+	p->tables++;
+	return status;
+}
+
+static u16 take_quantization(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_quantization q;
+	u64 place = AT(at, embeng_record_quantization, table);
+
+	if (p->tables != p->blob->engine.table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->tables,
+			      p->blob->engine.table_count);
+	if (length < sizeof(q))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(q));
+	memcpy(&q, p->data + at, sizeof(q));
+	if (q.table < p->quantized)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->quantized);
+	if (q.table >= p->tables)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, place, q.table, p->tables);
+	p->quantized = q.table + 1;
+	p->blob->quantizations[q.table] = q;
+	return blob_check_quantization(p, at, &q);
+}
+
+static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature *f)
+{
+	u16 status = 0;
+
+	if (f->table >= p->blob->engine.table_count)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_feature, table),
+				f->table, p->blob->engine.table_count);
+	if (!status && f->flags & ~EMBENG_FEATURE_FINITE_WEIGHTS)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_feature, flags),
+				f->flags, EMBENG_FEATURE_FINITE_WEIGHTS);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_sequence_length),
+				     f->max_sequence_length, p->caps->samples);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, reserved), f->reserved, 0);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_samples), f->max_samples,
+				     p->caps->samples);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_feature, max_ids), f->max_ids,
+				     p->caps->ids);
+	return status;
+}
+
+static u16 take_feature(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_feature *f;
+
+	if (p->tables != p->blob->engine.table_count ||
+	    p->features == p->blob->engine.feature_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->features,
+			      p->blob->engine.feature_count);
+	if (length < sizeof(*f))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*f));
+	f = &p->blob->features[p->features];
+	memcpy(f, p->data + at, sizeof(*f));
+	p->features++;
+	return check_feature(p, at, f);
+}
+
+static u16 take_rate(struct parser *p, u64 at, u64 length)
+{
+	if (p->tables != p->blob->engine.table_count ||
+	    p->features != p->blob->engine.feature_count ||
+	    p->rates == p->blob->engine.rate_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->rates, p->blob->engine.rate_count);
+	p->rates++;
+	for (u64 i = sizeof(struct embeng_record); i < length; i++) {
+		if (p->data[at + i])
+			return broken(p, EMBENG_STATUS_BLOB_VALUE, at + i, p->data[at + i], 0);
+	}
+	return 0;
+}
+
+static u16 check_engine(struct parser *p, u64 at, const struct embeng_record_engine *e)
+{
+	u32 flags = p->caps->features & EMBENG_CAP_PIPELINING ? EMBENG_ENGINE_PIPELINING : 0;
+	u16 status;
+
+	status = value_within(p, AT(at, embeng_record_engine, replicas), e->replicas, 1,
+			      p->caps->replicas);
+	if (!status && e->flags & ~flags)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_engine, flags),
+				e->flags, flags);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, table_count), e->table_count,
+				     p->caps->tables);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, feature_count),
+				     e->feature_count, p->caps->model_features);
+	/* A rate that no table uses would be pointless, and this bounds the count. */
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, rate_count), e->rate_count,
+				     p->caps->tables);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_engine, step_depth), e->step_depth,
+				     p->caps->step_depth);
+	return status;
+}
+
+static u16 take_engine(struct parser *p, u64 at, u64 length)
+{
+	struct embeng_record_engine *e = &p->blob->engine;
+	u16 status;
+
+	if (p->begun || length < sizeof(*e))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*e));
+	memcpy(e, p->data + at, sizeof(*e));
+	status = check_engine(p, at, e);
+	if (status)
+		return status;
+	if (!e->step_depth)
+		e->step_depth = p->caps->step_depth;
+	p->blob->tables = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->tables));
+	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
+	p->blob->quantizations =
+		port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->quantizations));
+	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
+	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations || !p->blob->features)
+		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
+	p->begun = true;
+	return 0;
+}
+
+static u16 take_record(struct parser *p, u64 at, const struct embeng_record *head)
+{
+	if (head->flags & ~EMBENG_RECORD_MANDATORY)
+		return broken(p, EMBENG_STATUS_RESERVED, at, head->flags, EMBENG_RECORD_MANDATORY);
+	if (!(head->flags & EMBENG_RECORD_MANDATORY))
+		return 0;
+	p->hash = fnv1a(p->hash, p->data + at, head->length);
+	if (head->type == EMBENG_RECORD_ENGINE)
+		return take_engine(p, at, head->length);
+	if (!p->begun)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, head->type, EMBENG_RECORD_ENGINE);
+	switch (head->type) {
+	case EMBENG_RECORD_TABLE:
+		return take_table(p, at, head->length);
+	case EMBENG_RECORD_FEATURE:
+		return take_feature(p, at, head->length);
+	case EMBENG_RECORD_RATE:
+		return take_rate(p, at, head->length);
+	case EMBENG_RECORD_QUANTIZATION:
+		if (p->caps->features & EMBENG_CAP_QUANTIZATION)
+			return take_quantization(p, at, head->length);
+		break;
+	}
+	return broken(p, EMBENG_STATUS_BLOB_RECORD, at, head->type, 0);
+}
+
+static u16 take_records(struct parser *p, u32 count)
+{
+	struct embeng_record head;
+	u64 at = sizeof(struct embeng_blob_header);
+	u16 status;
+
+	for (u32 i = 0; i < count; i++, at += head.length) {
+		if (p->length - at < sizeof(head))
+			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->length - at, sizeof(head));
+		memcpy(&head, p->data + at, sizeof(head));
+		if (head.length < sizeof(head) || head.length % BLOB_ALIGN ||
+		    head.length > p->length - at)
+			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, head.length, p->length - at);
+		status = take_record(p, at, &head);
+		if (status)
+			return status;
+	}
+	if (at != p->length)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, at, p->length);
+	return 0;
+}
+
+static u16 check_counts(struct parser *p)
+{
+	const struct embeng_record_engine *e = &p->blob->engine;
+
+	if (!p->begun)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, 0, 1);
+	if (p->tables != e->table_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->tables, e->table_count);
+	if (p->features != e->feature_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->features, e->feature_count);
+	if (p->rates != e->rate_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->rates, e->rate_count);
+	return 0;
+}
+
+static u16 check_frame(struct parser *p, struct embeng_blob_header *header)
+{
+	u32 crc;
+
+	if (p->length < sizeof(*header))
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, 0, p->length, sizeof(*header));
+	memcpy(header, p->data, sizeof(*header));
+	if (header->magic != EMBENG_BLOB_MAGIC)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, 0, header->magic, EMBENG_BLOB_MAGIC);
+	if (header->version != EMBENG_BLOB_VERSION)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME,
+			      offsetof(struct embeng_blob_header, version), header->version,
+			      EMBENG_BLOB_VERSION);
+	if (header->length != p->length || p->length % BLOB_ALIGN)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME,
+			      offsetof(struct embeng_blob_header, length), header->length, p->length);
+	crc = header->crc32c;
+	header->crc32c = 0;
+	crc ^= crc32c(crc32c(0, header, sizeof(*header)), p->data + sizeof(*header),
+		      p->length - sizeof(*header));
+	if (crc)
+		return broken(p, EMBENG_STATUS_BLOB_CRC, offsetof(struct embeng_blob_header, crc32c),
+			      0, 0);
+	return 0;
+}
+
+u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
+	       struct fault *fault)
+{
+	struct parser p = { .data = data, .length = length, .caps = caps, .blob = blob,
+			    .fault = fault, .hash = FNV1A_START };
+	struct embeng_blob_header header;
+	u16 status;
+
+	memset(blob, 0, sizeof(*blob));
+	status = check_frame(&p, &header);
+	if (!status)
+		status = take_records(&p, header.record_count);
+	if (!status)
+		status = check_counts(&p);
+	if (!status && p.hash != header.hash)
+		status = broken(&p, EMBENG_STATUS_BLOB_FRAME,
+				offsetof(struct embeng_blob_header, hash), header.hash, p.hash);
+	blob->hash = header.hash;
+	return status;
+}
+
+void blob_free(struct blob *blob)
+{
+	port_free(blob->tables);
+	port_free(blob->kernels);
+	port_free(blob->quantizations);
+	port_free(blob->features);
+	memset(blob, 0, sizeof(*blob));
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* A model blob, checked whole and parsed into a private description. */
+#ifndef EMBENG_ENGINE_BLOB_H
+#define EMBENG_ENGINE_BLOB_H
+
+#include "../device/device.h"
+
+/**
+ * struct blob - what a model is
+ * @hash: embeng_blob_header.hash
+ * @engine: options; @engine.step_depth is resolved
+ * @tables: [engine.table_count]
+ * @kernels: [engine.table_count], enum kernel_optimizer_kind of each table
+ * @quantizations: [engine.table_count], num_buckets 0: the table has none
+ * @features: [engine.feature_count]; limits of 0 are resolved
+ */
+struct blob {
+	u64 hash;
+	struct embeng_record_engine engine;
+	struct embeng_record_table *tables;
+	u32 *kernels;
+	struct embeng_record_quantization *quantizations;
+	struct embeng_record_feature *features;
+};
+
+/**
+ * blob_parse() - check a blob and take it apart
+ * @data: private copy of the blob
+ * @length: its bytes
+ * @caps: the limits that hold
+ * @blob: out; blob_free() it, after a failure too
+ * @fault: out; element is the byte offset of what is wrong
+ *
+ * Return: 0 or a status.
+ */
+u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
+	       struct fault *fault);
+void blob_free(struct blob *blob);
+
+static inline u32 blob_largest_dim(const struct blob *blob)
+{
+	u32 largest = 0;
+
+	for (u32 t = 0; t < blob->engine.table_count; t++)
+		largest = blob->tables[t].dim > largest ? blob->tables[t].dim : largest;
+	return largest;
+}
+
+/* What a parsed blob takes, beside itself. */
+static inline u64 blob_bytes(const struct blob *blob)
+{
+	return ((u64)blob->engine.table_count + 1) *
+		       (sizeof(*blob->tables) + sizeof(*blob->kernels) +
+			sizeof(*blob->quantizations)) +
+	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
+}
+
+/* FNV-1a 64; @hash of what came before, FNV1A_START at first. */
+#define FNV1A_START 0xcbf29ce484222325ull
+u64 fnv1a(u64 hash, const void *data, u64 length);
+
+/**
+ * optimizer_kernel() - which kernel computes an optimizer of the uapi
+ *
+ * Return: enum kernel_optimizer_kind, or U32_MAX when there is none.
+ */
+u32 optimizer_kernel(u32 optimizer);
+
+/**
+ * optimizer_number_ok() - whether a hyperparameter is within its limits
+ * @kernel: enum kernel_optimizer_kind
+ * @index: which one; beyond those that the optimizer has it must be 0
+ * @bits: f32 bits
+ *
+ * Return: true when it is.
+ */
+bool optimizer_number_ok(u32 kernel, u32 index, u32 bits);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of TABLE and QUANTIZATION records; floats are compared as integers. */
+#include "parser.h"
+#include "../kernels/optimizers.h"
+
+#define F32_SIGN 0x80000000u
+#define F32_ONE 0x3f800000
+#define F32_GREATEST 0x7f7fffff
+
+u32 optimizer_kernel(u32 optimizer)
+{
+	/* One more than the kernel, so that what is not there has 0. */
+	static const u32 kernels[] = {
+#define OPTIMIZER_KERNEL(name, value) [value] = KERNEL_##name + 1,
+		EMBENG_OPTIMIZER_TABLE(OPTIMIZER_KERNEL)
+#undef OPTIMIZER_KERNEL
+	};
+
+	return optimizer < sizeof(kernels) / sizeof(kernels[0]) ? kernels[optimizer] - 1 : U32_MAX;
+}
+
+static bool f32_nan(u32 bits)
+{
+	return (bits & ~F32_SIGN) > F32_GREATEST + 1;
+}
+
+/* Order of floats as order of integers; both zeros are one. */
+static s64 f32_order(u32 bits)
+{
+	s64 magnitude = bits & ~F32_SIGN;
+
+	return bits & F32_SIGN ? -magnitude : magnitude;
+}
+
+static u16 check_number(struct parser *p, u64 offset, u32 bits)
+{
+	return f32_nan(bits) ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, 0) : 0;
+}
+
+static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
+{
+	u16 status = check_number(p, offset, low);
+
+	if (!status)
+		status = check_number(p, offset + 4, high);
+	if (!status && f32_order(low) > f32_order(high))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, high);
+	return status;
+}
+
+static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t)
+{
+	u16 status = 0;
+
+	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
+		status = check_number(p, AT(at, embeng_record_table, rate), t->rate);
+	if (!status)
+		status = check_number(p, AT(at, embeng_record_table, weight_decay), t->weight_decay);
+	if (!status)
+		status = check_clip(p, AT(at, embeng_record_table, clip_gradient_min),
+				    t->clip_gradient_min, t->clip_gradient_max);
+	if (!status)
+		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
+				    t->clip_weight_min, t->clip_weight_max);
+	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++)
+		status = check_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
+				      t->slot_start[i]);
+	return status;
+}
+
+/* In the order of f32_order(). */
+static const struct bounds {
+	s64 low, high;
+} bounds[] = {
+	[KERNEL_FINITE] = { -F32_GREATEST, F32_GREATEST },
+	[KERNEL_SWITCH] = { 0, F32_ONE },
+	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },
+	[KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
+	[KERNEL_UP_TO_ZERO] = { -F32_GREATEST, 0 },
+	[KERNEL_UP_TO_ONE] = { 0, F32_ONE },
+	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
+};
+
+bool optimizer_number_ok(u32 kernel, u32 index, u32 bits)
+{
+	u32 range;
+	s64 order;
+
+	if (index >= kernel_optimizers[kernel].hyper_count)
+		return !bits;
+	range = kernel_optimizers[kernel].hyper[index].range;
+	order = f32_order(bits);
+	return order >= bounds[range].low && order <= bounds[range].high &&
+	       (range != KERNEL_SWITCH || !bits || bits == F32_ONE);
+}
+
+static u64 limit_of(u32 range, u32 bits)
+{
+	s64 low = bounds[range].low;
+
+	if (f32_order(bits) >= low)
+		return (u64)bounds[range].high;
+	return low < 0 ? F32_SIGN | (u64)-low : (u64)low;
+}
+
+static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_record_table *t,
+				 u32 kind)
+{
+	u32 count = kind == U32_MAX ? 0 : kernel_optimizers[kind].hyper_count;
+	u16 status = 0;
+
+	for (u32 i = 0; !status && i < EMBENG_HYPERPARAMETERS_MAX; i++) {
+		u64 offset = AT(at, embeng_record_table, hyperparameter) + i * 4;
+		u32 bits = t->hyperparameter[i];
+
+		if (i >= count)
+			status = value_above(p, offset, bits, 0);
+		else if (!optimizer_number_ok(kind, i, bits))
+			status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits,
+					limit_of(kernel_optimizers[kind].hyper[i].range, bits));
+	}
+	return status;
+}
+
+static u16 check_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
+{
+	u64 offset = AT(at, embeng_record_table, optimizer);
+	u32 slots = 0;
+
+	*kind = U32_MAX;
+	if (t->optimizer >= 32 || !(p->caps->optimizers & 1u << t->optimizer))
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer, p->caps->optimizers);
+	if (t->optimizer != EMBENG_OPTIMIZER_NONE) {
+		*kind = optimizer_kernel(t->optimizer);
+		if (*kind == U32_MAX)
+			return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer,
+				      p->caps->optimizers);
+		slots = kernel_optimizers[*kind].slot_count;
+	}
+	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR && t->dim != 1)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, dim), t->dim, 1);
+	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots, slots);
+}
+
+static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_table *t)
+{
+	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
+
+	if ((t->optimizer == EMBENG_OPTIMIZER_ADAM || t->optimizer == EMBENG_OPTIMIZER_LION) &&
+	    t->flags & EMBENG_TABLE_ACCUMULATE)
+		flags |= EMBENG_TABLE_NON_LAZY;
+	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD)
+		flags |= EMBENG_TABLE_STEP_DYNAMIC;
+	if (t->flags & ~flags)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, flags),
+			      t->flags, flags);
+	return 0;
+}
+
+/* Indices of rates, where the record has some. */
+static u16 check_rates(struct parser *p, u64 at, const struct embeng_record_table *t)
+{
+	u32 count = p->blob->engine.rate_count;
+
+	if (t->flags & EMBENG_TABLE_RATE_DYNAMIC && t->rate >= count)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, rate),
+			      t->rate, count);
+	if (!(t->flags & EMBENG_TABLE_STEP_DYNAMIC))
+		return value_above(p, AT(at, embeng_record_table, step_rate), t->step_rate, 0);
+	if (t->step_rate >= count)
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, step_rate),
+			      t->step_rate, count);
+	return 0;
+}
+
+u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
+{
+	u16 status;
+
+	/* Ids are signed, so no row beyond could be asked for. */
+	status = value_within(p, AT(at, embeng_record_table, rows), t->rows, 1, U64_MAX >> 1);
+	if (!status)
+		status = value_within(p, AT(at, embeng_record_table, dim), t->dim, 1, p->caps->dim);
+	if (!status)
+		status = check_flags(p, at, t);
+	if (!status && (t->combiner >= 32 || !(p->caps->combiners & 1u << t->combiner)))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, combiner),
+				t->combiner, p->caps->combiners);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_table, out_of_range), t->out_of_range,
+				     EMBENG_OUT_OF_RANGE_ZERO);
+	if (!status)
+		status = check_optimizer(p, at, t, kind);
+	if (!status)
+		status = check_rates(p, at, t);
+	if (!status)
+		status = check_numbers(p, at, t);
+	if (!status)
+		status = check_hyperparameters(p, at, t, *kind);
+	if (!status)
+		status = value_above(p, AT(at, embeng_record_table, reserved), t->reserved, 0);
+	return status;
+}
+
+static u16 check_finite(struct parser *p, u64 offset, u32 bits)
+{
+	return (bits & ~F32_SIGN) > F32_GREATEST ?
+		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) : 0;
+}
+
+u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q)
+{
+	u64 lower = AT(at, embeng_record_quantization, lower);
+	u16 status = value_within(p, AT(at, embeng_record_quantization, num_buckets),
+				  q->num_buckets, 2, U32_MAX);
+
+	if (!status)
+		status = check_finite(p, lower, q->lower);
+	if (!status)
+		status = check_finite(p, AT(at, embeng_record_quantization, upper), q->upper);
+	if (!status && f32_order(q->lower) >= f32_order(q->upper))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, lower, q->lower, q->upper);
+	return status;
+}

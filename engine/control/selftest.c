@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs the vectors of an image on the kernels as training does: the lookup first, sample by
+ * sample, then the update, row by row, so that no stretch inside the FP section is long.
+ */
+#include "selftest.h"
+
+#include "../../uapi/embeng_regs.h"
+#include "../blob/blob.h"
+#include "../kernels/kernels.h"
+#include "../kernels/variants.h"
+#include "../port.h"
+
+#define F32_SIGN 0x80000000u
+#define F32_INFINITY 0x7f800000u
+#define CACHE_LINE 64u
+
+/* What a vector needs beside itself; the pointers lie in one allocation. */
+struct run {
+	struct embeng_fw_self_test test;
+	const u8 *vector;
+	const struct kernel_ops *kernels;
+	struct kernel_update update;
+	struct kernel_segment segment;
+	u64 *bag;
+	u32 *rows;
+	float *scales, *coef, *out, *table, *slots;
+	u32 *sample; /* of each occurrence */
+	u32 *sorted; /* occurrences by row */
+	struct kernel_group *groups;
+	u32 group_count;
+	void *scratch;
+};
+
+static const void *array(const struct run *run, u32 which)
+{
+	return run->vector + embeng_fw_test_offset(&run->test, which);
+}
+
+static u64 bytes_of(const struct run *run, u32 which)
+{
+	return 4 * embeng_fw_test_words(&run->test, which);
+}
+
+static void *carve(u8 *memory, u64 *used, u64 bytes)
+{
+	void *at = memory ? memory + *used : NULL;
+
+	*used += (bytes + CACHE_LINE - 1) & ~(u64)(CACHE_LINE - 1);
+	return at;
+}
+
+/* Return: bytes in all. */
+static u64 lay_out(struct run *run, u8 *memory)
+{
+	const struct embeng_fw_self_test *t = &run->test;
+	u64 used = 0;
+
+	run->bag = carve(memory, &used, (t->samples + 1ull) * sizeof(*run->bag));
+	run->rows = carve(memory, &used, t->ids * sizeof(*run->rows));
+	run->scales = carve(memory, &used, 4ull * t->samples);
+	run->coef = carve(memory, &used, 4ull * t->ids);
+	run->out = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_ACTIVATIONS));
+	run->table = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_TABLE));
+	run->slots = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_SLOTS));
+	run->sample = carve(memory, &used, 4ull * t->ids);
+	run->sorted = carve(memory, &used, 4ull * t->ids);
+	run->groups = carve(memory, &used, t->rows * sizeof(*run->groups));
+	run->scratch = carve(memory, &used, kernel_scratch_bytes(t->dim));
+	return used;
+}
+
+static void sort_by_row(struct run *run)
+{
+	u32 row, i, at = 0;
+
+	for (i = 0; i < run->test.ids; i++)
+		run->groups[run->rows[i]].count++;
+	for (row = 0; row < run->test.rows; row++) {
+		run->groups[row].row = row;
+		run->groups[row].first = at;
+		at += run->groups[row].count;
+		run->groups[row].count = 0;
+	}
+	for (i = 0; i < run->test.ids; i++) {
+		struct kernel_group *group = &run->groups[run->rows[i]];
+
+		run->sorted[group->first + group->count++] = i;
+	}
+	for (row = 0; row < run->test.rows; row++) {
+		if (run->groups[row].count)
+			run->groups[run->group_count++] = run->groups[row];
+	}
+}
+
+static void fill(struct run *run)
+{
+	const u32 *offsets = array(run, EMBENG_FW_TEST_OFFSETS);
+	const u32 *ids = array(run, EMBENG_FW_TEST_IDS);
+	u32 s, i;
+
+	for (s = 0; s <= run->test.samples; s++)
+		run->bag[s] = offsets[s];
+	for (s = 0; s < run->test.samples; s++) {
+		for (i = offsets[s]; i < offsets[s + 1]; i++) {
+			run->rows[i] = ids[i];
+			run->sample[i] = s;
+		}
+	}
+	memcpy(run->table, array(run, EMBENG_FW_TEST_TABLE), bytes_of(run, EMBENG_FW_TEST_TABLE));
+	memcpy(run->slots, array(run, EMBENG_FW_TEST_SLOTS), bytes_of(run, EMBENG_FW_TEST_SLOTS));
+	sort_by_row(run);
+}
+
+static void look_up(struct run *run)
+{
+	const struct embeng_fw_self_test *t = &run->test;
+	const float *weights =
+		t->flags & EMBENG_FW_TEST_WEIGHTS ? array(run, EMBENG_FW_TEST_WEIGHT) : NULL;
+	const struct kernel_scale_work scale = {
+		.combiner = t->combiner, /* both enums have the same numbers */
+		.weights = weights,
+		.bag = run->bag,
+		.scales = run->scales,
+		.coef = run->coef,
+	};
+	const struct kernel_bag_work work = {
+		.table = run->table,
+		.stride = t->dim,
+		.dim = t->dim,
+		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, t->dim, U64_MAX),
+		.narrow = run->rows,
+		.rows_count = t->ids,
+		.weights = weights,
+		.scales = run->scales,
+		.bag = run->bag,
+		.out = run->out,
+		.out_stride = t->dim,
+	};
+	struct port_fpu fpu;
+	u32 s;
+
+	for (s = 0; s < t->samples; s++) {
+		port_fpu_begin(&fpu);
+		run->kernels->scales(&scale, s, s + 1);
+		run->kernels->lookup(&work, s, s + 1);
+		port_fpu_end(&fpu);
+	}
+}
+
+static void describe(struct run *run)
+{
+	const struct embeng_fw_self_test *t = &run->test;
+	struct kernel_update *u = &run->update;
+	struct port_fpu fpu;
+	u32 i;
+
+	run->segment = (struct kernel_segment){
+		.end = t->ids,
+		.gradients = array(run, EMBENG_FW_TEST_GRADIENTS),
+		.stride = t->dim,
+		.grad_row = run->sample,
+		.coef = run->coef,
+	};
+	u->optimizer = optimizer_kernel(t->optimizer);
+	u->dim = t->dim;
+	u->prefetch = prefetch_rows(0, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, t->dim, U64_MAX);
+	u->stride = t->dim;
+	u->table = run->table;
+	for (i = 0; i < t->slot_count; i++)
+		u->slots[i] = run->slots + (u64)i * t->rows * t->dim;
+	u->segment_count = 1;
+	u->segments = &run->segment;
+	memcpy(&u->lr, &t->learning_rate, sizeof(u->lr));
+	memcpy(u->hyper, t->hyperparameter, sizeof(u->hyper));
+	u->step = t->step;
+	port_fpu_begin(&fpu);
+	kernel_prepare(u);
+	port_fpu_end(&fpu);
+}
+
+static void update(struct run *run)
+{
+	struct port_fpu fpu;
+	u32 i;
+
+	describe(run);
+	for (i = 0; i < run->group_count; i++) {
+		port_fpu_begin(&fpu);
+		run->kernels->update_rows(&run->update, &run->groups[i], 1, 0, run->sorted,
+					  run->scratch);
+		port_fpu_end(&fpu);
+	}
+}
+
+static bool same(u32 a, u32 b)
+{
+	return a == b || ((a & ~F32_SIGN) > F32_INFINITY && (b & ~F32_SIGN) > F32_INFINITY);
+}
+
+static bool as_expected(const struct run *run, const void *results, u32 expected)
+{
+	const u32 *is = results, *should = array(run, expected);
+	u64 i, words = embeng_fw_test_words(&run->test, expected);
+
+	for (i = 0; i < words; i++) {
+		if (!same(is[i], should[i]))
+			return false;
+	}
+	return true;
+}
+
+u32 selftest_one(const u8 *vector, const struct kernel_ops *kernels)
+{
+	struct run run = {.vector = vector, .kernels = kernels};
+	bool passed;
+	u8 *memory;
+
+	memcpy(&run.test, vector, sizeof(run.test));
+	memory = port_alloc(lay_out(&run, NULL) + CACHE_LINE);
+	if (!memory)
+		return EMBENG_BOOT_ERROR_MEMORY;
+	lay_out(&run, memory + (-(size_t)memory & (CACHE_LINE - 1)));
+	fill(&run);
+	look_up(&run);
+	update(&run);
+	passed = as_expected(&run, run.out, EMBENG_FW_TEST_ACTIVATIONS) &&
+		 as_expected(&run, run.table, EMBENG_FW_TEST_TABLE_AFTER) &&
+		 as_expected(&run, run.slots, EMBENG_FW_TEST_SLOTS_AFTER);
+	port_free(memory);
+	return passed ? EMBENG_BOOT_ERROR_NONE : EMBENG_BOOT_ERROR_SELF_TEST;
+}
+
+/* The first failure of a variant. */
+static u32 run_variant(const u8 *tests, u64 length, const struct kernel_ops *kernels,
+		       struct selftest_failure *failure)
+{
+	u64 at = 0, vector;
+	u32 index = 0, error;
+
+	while (at < length) {
+		error = selftest_one(tests + at, kernels);
+		if (error) {
+			*failure = (struct selftest_failure){index, at, kernels->name};
+			return error;
+		}
+		memcpy(&vector, tests + at + offsetof(struct embeng_fw_self_test, length),
+		       sizeof(vector));
+		at += vector;
+		index++;
+	}
+	return EMBENG_BOOT_ERROR_NONE;
+}
+
+u32 selftest_run(const u8 *tests, u64 length, struct selftest_failure *failure)
+{
+	const struct kernel_ops *kernels;
+	const char *name;
+	u32 i, error = EMBENG_BOOT_ERROR_NONE;
+
+	for (i = 0; !error && (name = kernel_variant(i)); i++) {
+		kernels = kernel_select(name);
+		if (kernels)
+			error = run_variant(tests, length, kernels, failure);
+	}
+	return error;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the device model: device, contexts, regions, queues, commands.
+ *
+ * Locks: engine->lock guards everything here but what a comment gives to the
+ * thread that has taken a command. It is held for short looks, never while
+ * memory is copied or computed on.
+ */
+#ifndef EMBENG_ENGINE_DEVICE_H
+#define EMBENG_ENGINE_DEVICE_H
+
+#include "../../uapi/embeng_barrier.h"
+#include "../../uapi/embeng_firmware.h"
+#include "../engine.h"
+
+struct model;
+struct context;
+struct workers;
+struct pending;
+struct kernel_ops;
+struct pcsr;
+
+/* What is wrong with a command; goes into its completion as it is. */
+struct fault {
+	u16 status; /* enum embeng_status */
+	u32 field;
+	u32 feature;
+	u64 element;
+	u64 value;
+	u64 limit;
+};
+
+/* Sets *fault and returns the status, so that callers can return it on. */
+u16 fault_set(struct fault *fault, u16 status, u32 field, u32 feature, u64 element, u64 value,
+	      u64 limit);
+
+/* What a command waits for; becomes the report of its queue. */
+struct wait {
+	u32 what; /* enum embeng_wait */
+	u32 replica;
+	u64 step;
+};
+
+/* A region as resolved for one access: valid until region_put(). */
+struct view {
+	struct region *region;
+	void *data; /* at the offset asked for; NULL when not given */
+	u64 length;
+};
+
+/*
+ * region_get() - resolve a key for an access
+ * @mem: private copy of what the program named
+ * @rights: EMBENG_REGION_DEVICE_* needed
+ * @align: element width in bytes; the offset must be a multiple
+ *
+ * Checks index, generation, rights, overflow, bounds and alignment, in this
+ * order, and keeps the region from being invalidated until region_put(). Takes
+ * engine->lock. Return: 0 or a status, with fault set for @field and @feature.
+ */
+u16 region_get(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
+	       u32 field, u32 feature, struct view *view, struct fault *fault);
+void region_put(struct context *context, struct view *view);
+
+/* For one of several: engine->lock is held. */
+u16 region_get_held(struct context *context, const struct embeng_mem *mem, u32 rights, u32 align,
+		    u32 field, u32 feature, struct view *view, struct fault *fault);
+/* Those of @views that were got. Takes engine->lock, once. */
+void region_put_all(struct context *context, struct view *views, u32 count);
+
+static inline bool mem_given(const struct embeng_mem *mem)
+{
+	return mem->index || mem->generation || mem->offset || mem->length;
+}
+
+struct command {
+	struct embeng_cmd cmd; /* the private copy */
+	struct queue *queue;
+	struct context *context;
+	struct command *next; /* in its queue, oldest first */
+	struct fault fault;   /* status 0 while all is well */
+	u32 index;	      /* free-running submission index */
+	u64 result;	      /* embeng_cqe.value on success */
+	u64 ready_ns;	      /* NOP: not before */
+	u64 accepted_ns;      /* when it was fetched */
+	void *state;	      /* the model layer's; released by model_release() */
+	bool holds_model;     /* the model layer counts it as a user of the model */
+	bool committed;	      /* checked and copied; may run when its turn comes */
+	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
+};
+
+/*
+ * What the model layer (dispatch.c and what it calls) gives to the queue layer.
+ * The queue layer calls, for each command, in this order:
+ *
+ *   model_admit()   lock held. May it be checked and copied now? READY, WAIT (its
+ *                   queue takes nothing further; tried again when something
+ *                   moved) or FAILED with command->fault. Takes what the accept
+ *                   needs (a step's slot, a use of the model).
+ *   model_accept()  no lock, the caller alone. Checks and copies all that the
+ *                   command names. Return: 0, or a status with command->fault.
+ *   model_commit()  lock held. @status as accept returned: makes it visible to
+ *                   other commands (the step now has this part), or undoes the
+ *                   admit so that the same step may be given again.
+ *   model_ready()   lock held. Can it run now? READY, WAIT with *wait, FAILED.
+ *   model_is_small() lock held, READY. Sooner done than another thread wakes up.
+ *   model_run()     no lock; one command of the device runs at a time. Does it;
+ *                   sets command->fault or command->result.
+ *   model_finish()  lock held, after run or failure of a committed command:
+ *                   the step machine moves on.
+ *   model_release() lock held, last: frees command->state.
+ *
+ * NOP and FENCE are the queue layer's and never reach it.
+ */
+enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
+
+enum verdict model_admit(struct command *command, struct wait *wait);
+u16 model_accept(struct command *command);
+bool model_is_small(const struct command *command);
+void model_commit(struct command *command, u16 status);
+enum verdict model_ready(struct command *command, struct wait *wait);
+void model_run(struct command *command);
+void model_finish(struct command *command);
+void model_release(struct command *command);
+
+/* Drops the context's model and tables; nothing of it is in flight. */
+void model_destroy(struct context *context);
+
+/* Drops the memory that the context keeps for PARTITION; none runs. */
+void context_pcsr_free(struct context *context);
+
+/*
+ * workers_new() - threads that the rows and floats of one command are spread over
+ * @cores: how many work on it, the caller too
+ * @piece_done: called after each task by the thread that did it, without a lock
+ *
+ * Return: NULL without memory or threads.
+ */
+struct workers *workers_new(struct engine *engine, u32 cores,
+			    void (*piece_done)(struct engine *engine));
+void workers_free(struct workers *workers);
+
+/* Calls @piece_done for work that a thread did without workers_run(). */
+void workers_piece_done(struct workers *workers);
+
+/*
+ * workers_run() - fn(arg, task, worker) for task in [0, tasks), worker < cores
+ *
+ * Tasks are taken in order by whoever is free, the caller too; returns when all
+ * are done. @bytes: memory touched in all; below engine->inline_bytes the
+ * caller does it alone, since waking a sleeping core costs more. What a task
+ * computes must not depend on which worker does it.
+ */
+void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+		 u64 tasks, u64 bytes);
+
+/*
+ * workers_run_rows() - workers_run() for tasks of like size, each of which fetches ahead what the
+ * next one begins with: whoever is free takes several that follow each other
+ */
+void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+		      void *arg, u64 tasks, u64 bytes);
+
+/* A core has worked so long. No lock. */
+void busy_core(struct engine *e, u32 core, u64 passed_ns);
+
+/* A piece of a command is done: the device lives, however long the whole takes. No lock. */
+void heartbeat_piece(struct engine *e);
+
+struct region {
+	u32 generation; /* of the entry this was mapped from, 0: not mapped */
+	u32 rights;
+	u64 length;
+	void *data;
+	u32 users; /* accesses in flight */
+};
+
+struct context {
+	struct engine *engine;
+	u32 number;
+	struct embeng_region *table; /* host memory, the driver writes it */
+	u32 region_count;
+	struct region *regions;	/* as last mapped; [region_count] */
+	struct model *model;	/* the model layer's */
+	struct pcsr *pcsr;	/* memory of PARTITION, the one that runs */
+	u32 report_epoch;
+	u32 in_flight; /* commands accepted and not completed */
+	u32 accesses;  /* sum of users over its regions */
+	bool dying;    /* nothing new is taken; freed when nothing is in flight */
+	bool moving;   /* since the last look something of it ran or could have run */
+};
+
+struct queue {
+	struct engine *engine;
+	struct context *context; /* NULL: the admin queue */
+	u32 number;
+	u32 kind; /* enum embeng_queue_kind */
+	u32 priority;
+	u32 replica;
+	u32 vector;
+	void *ring; /* mapped ring memory */
+	struct embeng_queue_layout layout;
+	struct embeng_doorbell *doorbell;
+	u32 sq_head; /* the device's own indices; shared words are copies of them */
+	u32 cq_tail;
+	u32 armed; /* embeng_doorbell.armed when it last interrupted */
+	u32 state; /* enum embeng_queue_state */
+	u32 completed; /* free-running index below which all commands are done */
+	bool accepting; /* a thread is fetching from it */
+	bool stuck;	/* its next command cannot be taken before something else moves */
+	bool running;	/* a thread is running its oldest command */
+	bool dying;	/* being destroyed: what waits is aborted, nothing more is taken */
+	bool lost;	/* dying with its context, which the program is told */
+	struct wait wait;
+	struct command *oldest, *newest;
+	u32 accepted; /* length of that list */
+	u32 accept_limit;
+	struct command *pool, *free; /* [accept_limit], and those not in use */
+	u32 tail_seen, cq_head_seen; /* as of the last look */
+	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
+	u64 publish_ns; /* completions wait until then to be seen, 0: they do not */
+	bool stalled;	/* a fault: it takes nothing more */
+	bool late;	/* a fault: what is published later should have been there */
+	u32 sent;	/* completions given out, lost ones too */
+	bool hung;	/* dying: the oldest command made no progress, for so long */
+	u32 hung_ms;
+	u64 turn;		     /* engine->turn when it last ran a command */
+	u64 busy_ns;		     /* worked for it */
+	struct embeng_queue_report reported;
+};
+
+struct engine {
+	struct engine_config config;
+	struct port_mutex *lock;
+	struct port_event *bell;   /* kicked by the host, the service thread waits on it */
+	struct port_thread *service;
+	int (*serve)(struct engine *e, enum engine_run_mode mode); /* its work, see service_start() */
+	struct workers *workers;
+	const struct kernel_ops *kernels;
+	bool stopping;
+	bool sleeping; /* the service thread, about to wait for the bell */
+	bool busy;     /* a thread is in model_run() */
+	bool cut_off;  /* from the host's memory */
+	struct embeng_caps caps;
+	u32 inline_bytes;
+	u32 heartbeat_ms;
+	u64 firmware_minimum;
+	u32 boot_sequence, control_sequence; /* last answered */
+	u64 table_memory_used;
+	struct context **contexts; /* [caps.contexts] */
+	struct queue **queues;	   /* [config.queues]; 0 is the admin queue */
+	struct queue **order;	   /* [config.queues]; by priority, then number */
+	u32 order_count;
+	u64 turn;
+	struct pending *pending; /* admin commands that wait for accesses in flight */
+	u32 pending_count;
+	bool resetting; /* a warm reset waits for what is in flight */
+	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
+	u64 heartbeat_ns;
+	u64 now_ns; /* the clock when it was last read: a reading costs more than most looks */
+	u32 pieces; /* of commands, done by any thread */
+	struct {
+		u64 time_ns, busy_ns; /* up to which power and temperature go */
+		u32 power_uw;
+		s64 temperature_uc; /* 0: not known yet */
+	} climate;
+	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
+	u64 free_ns;		     /* when what was charged is over */
+	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
+};
+
+static inline void *reg_at(struct engine *e, u32 offset)
+{
+	return (u8 *)e->config.registers + offset;
+}
+
+u32 reg_read32(struct engine *e, u32 reg);
+u64 reg_read64(struct engine *e, u32 reg);
+void reg_write32(struct engine *e, u32 reg, u32 value);
+void reg_write64(struct engine *e, u32 reg, u64 value);
+/* Adds to a counter register; any thread. */
+void reg_count(struct engine *e, u32 reg, u64 add);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Power and temperature of a device whose host models them: power goes with the share of the
+ * cores that is busy, temperature follows power as one heat capacity behind one resistance.
+ */
+#include "../queue/internal.h"
+
+#define STEP_NS 10000000u
+#define SHARE_ONE 1024u
+
+static u64 busy_ns(struct engine *e)
+{
+	u64 sum = 0;
+	u32 core;
+
+	for (core = 0; core < e->config.cores; core++)
+		sum += reg_read64(e, EMBENG_CORE_BUSY(core));
+	return sum;
+}
+
+static u64 busy_share(struct engine *e, u64 passed_ns)
+{
+	u64 now = busy_ns(e), busy = now - e->climate.busy_ns, all = passed_ns * e->config.cores;
+
+	e->climate.busy_ns = now;
+	return busy < all ? busy * SHARE_ONE / all : SHARE_ONE;
+}
+
+/* In microdegrees, so that what is left of the way never rounds to nothing. */
+static s64 warm(const struct port_climate *c, s64 from, u64 power_uw, u64 passed_ns)
+{
+	s64 goal = (s64)c->ambient_mc * 1000 + (s64)(power_uw / 1000 * c->mk_per_w);
+	u64 time_us = (u64)c->time_ms * 1000, passed_us = passed_ns / 1000;
+
+	if (!from || passed_us >= time_us)
+		return goal;
+	return from + (goal - from) * (s64)passed_us / (s64)time_us;
+}
+
+static void publish(struct engine *e, const struct port_climate *c)
+{
+	reg_write32(e, EMBENG_REG_POWER, e->climate.power_uw);
+	reg_write32(e, EMBENG_REG_TEMPERATURE, (u32)(e->climate.temperature_uc / 1000));
+	reg_write32(e, EMBENG_REG_TEMPERATURE_LIMIT, c->limit_mc);
+}
+
+static void look(struct engine *e, u64 now)
+{
+	u64 passed = now - e->climate.time_ns;
+	struct port_climate c;
+
+	if (!port_climate(e->config.host, &c))
+		return;
+	e->climate.time_ns = now;
+	e->climate.power_uw =
+		c.idle_uw + (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
+	e->climate.temperature_uc =
+		warm(&c, e->climate.temperature_uc, e->climate.power_uw, passed);
+	publish(e, &c);
+}
+
+void climate_begin(struct engine *e)
+{
+	look(e, clock_read(e));
+}
+
+void climate_step(struct engine *e)
+{
+	if (e->now_ns - e->climate.time_ns >= STEP_NS &&
+	    reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
+		look(e, e->now_ns);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* The private copy of a LOOKUP's input: what UPDATE uses later, too. */
+#ifndef EMBENG_ENGINE_BATCH_H
+#define EMBENG_ENGINE_BATCH_H
+
+#include "../model/model.h"
+
+#define F32_EXPONENT 0x7f800000u /* all ones: not finite */
+
+/* Memory that is kept from batch to batch. */
+struct buffer {
+	void *data;
+	u64 bytes;
+};
+
+/* What a feature names, in views that are open from before it is copied until all are. */
+enum batch_view {
+	BATCH_VIEW_OFFSETS,
+	BATCH_VIEW_IDS,
+	BATCH_VIEW_WEIGHTS,
+	BATCH_VIEW_ACTIVATIONS,
+	BATCH_VIEWS,
+};
+
+/**
+ * struct batch_feature - one feature's checked input
+ * @given: private copy of the descriptor
+ * @outputs: rows of the activations: samples, or samples * max_sequence_length
+ * @occurrences: rows that are read
+ * @asked: ids that count as asked for: not those beyond a sequence's length
+ * @rows: [occurrences] u64, KERNEL_ROW_ZERO by policy; u32 when they are @narrow
+ * @bag: [outputs + 1] u64, into @rows
+ * @outputs_of: [occurrences] u32, gradient row; training, unless it is the identity; an update makes
+ *	it where it needs it
+ * @weights: [occurrences] f32, when given
+ * @scales: [outputs] f32, unless they are all 1
+ * @coef: [occurrences] f32, training, unless they are @weights or all 1
+ * @offsets: [samples + 1] u64, where @bag is made from them
+ * @views: batch_open()
+ * @fault: what is wrong, where @status is not 0
+ * @status: of the copy
+ */
+struct batch_feature {
+	struct embeng_lookup_feature given;
+	u64 outputs, occurrences, asked;
+	u64 dropped, clamped, zeroed;
+	bool weighted, scaled, identity, narrow;
+	bool placed; /* a stack has it as a member */
+	struct buffer rows, bag, outputs_of, weights, scales, coef, offsets;
+	struct view views[BATCH_VIEWS];
+	struct fault fault;
+	u16 status;
+};
+
+/* A stretch of outputs of one feature, so that one call does bounded work. */
+struct batch_task {
+	u32 feature;
+	u64 first, last;
+};
+
+/**
+ * struct stacks - what the stacks of a LOOKUP are taken apart with, kept from one to the next
+ * @header: private copy
+ * @stacks: [stack_count] struct embeng_lookup_stack, private copies
+ * @members: [member_count] struct stack_member
+ * @bounds: [2][device_cores] u64, of one stack
+ * @items: struct stack_item, of one stack
+ */
+struct stacks {
+	struct embeng_lookup header;
+	struct buffer stacks, members, bounds, items;
+};
+
+struct batch {
+	struct batch *next;
+	struct batch_feature *features;
+	u32 feature_count;
+	struct stacks stacks; /* used while one is accepted */
+	struct buffer tasks; /* [task_count] struct batch_task */
+	u64 task_count;
+	u64 occurrences, bytes;
+};
+
+/* Positions that each sample keeps in order, 0: its ids are combined. */
+static inline u64 batch_sequence(const struct model *model, u32 feature,
+				 const struct batch_feature *f)
+{
+	return f->given.form == EMBENG_FORM_CSR ?
+		       model->blob.features[feature].max_sequence_length : 0;
+}
+
+/* Ids outside a table are kept as they were given until its policy says what they mean. */
+static inline bool batch_narrow(const struct embeng_record_table *table)
+{
+	return table->out_of_range == EMBENG_OUT_OF_RANGE_ERROR && table->rows <= U32_MAX;
+}
+
+/* Rows of a feature are in one of two widths; NULL in the other. */
+static inline const u64 *batch_wide_rows(const struct batch_feature *f)
+{
+	return f->narrow ? NULL : f->rows.data;
+}
+
+static inline const u32 *batch_narrow_rows(const struct batch_feature *f)
+{
+	return f->narrow ? f->rows.data : NULL;
+}
+
+static inline u64 batch_row(const struct batch_feature *f, u64 k)
+{
+	return f->narrow ? batch_narrow_rows(f)[k] : batch_wide_rows(f)[k];
+}
+
+static inline void batch_put_row(struct batch_feature *f, u64 k, u64 row)
+{
+	if (f->narrow)
+		((u32 *)f->rows.data)[k] = (u32)row;
+	else
+		((u64 *)f->rows.data)[k] = row;
+}
+
+/* Buffers of a feature, in the order of its members. */
+enum batch_buffer {
+	BATCH_ROWS,
+	BATCH_BAG,
+	BATCH_OUTPUTS_OF,
+	BATCH_WEIGHTS,
+	BATCH_SCALES,
+	BATCH_COEF,
+	BATCH_OFFSETS,
+	BATCH_BUFFERS,
+};
+
+/**
+ * struct batch_size - how large one feature's input is
+ * @samples: as given
+ * @ids: as given
+ * @length: positions kept of each sample, 0: its ids are combined
+ * @weighted: with weights
+ * @scaled: outputs have scales
+ * @identity: id k is output k
+ * @narrow: rows are kept in 32 bits
+ * @training: gradients will come
+ */
+struct batch_size {
+	u64 samples, ids, length;
+	bool weighted, scaled, identity, narrow, training;
+};
+
+/* Bytes of each buffer that such an input needs; 0: none. -1 when no number says it. */
+int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS]);
+
+/* The scales that the combiner of @feature's table asks for, if its ids are combined. */
+static inline bool batch_scaled(u32 combiner, u32 form, u64 length)
+{
+	return combiner != EMBENG_COMBINER_SUM && form != EMBENG_FORM_DENSE && !length;
+}
+
+/* Memory for such an input. 0, or -1 without memory. */
+int batch_fit(struct model *model, struct batch_feature *f, const struct batch_size *size);
+
+/* The largest input that the model allows a feature, where it says. */
+struct batch_size batch_largest(const struct blob *blob, u32 feature, bool training);
+
+struct batch *batch_new(struct model *model);
+void batch_free(struct batch *batch);
+
+/* Memory for the largest batches that the model allows, where it says. */
+int batch_reserve(struct model *model, struct batch *batch, bool training);
+
+/**
+ * batch_accept() - check and copy all that a LOOKUP names
+ * @batch: where to
+ * @training: keep what gradients will need
+ *
+ * Return: 0 or a status with command->fault.
+ */
+u16 batch_accept(struct command *command, struct batch *batch, bool training);
+
+/**
+ * batch_open() - what a checked descriptor names
+ * @f: its views; batch_close() them, whatever is returned
+ * @index: of the feature
+ *
+ * Return: 0 or a status with command->fault.
+ */
+u16 batch_open(struct command *command, struct batch_feature *f, u32 index);
+void batch_close(struct context *context, struct batch_feature *f);
+
+/**
+ * batch_copy() - check and copy what the first @count features name
+ * @batch: whose features are open, with memory by ids_fit()
+ * @count: of these
+ * @training: keep what gradients will need
+ *
+ * Return: 0 or the status of the first feature that has a mistake, with command->fault.
+ */
+u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool training);
+
+/* ids.c: one feature's ids, offsets and weights, resolved. */
+struct batch_input {
+	const void *ids, *offsets, *weights;
+	bool stream; /* narrow ids past the caches */
+};
+
+/* Memory for the copy. */
+u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool training,
+	    struct fault *fault);
+
+/* Into memory that ids_fit() got: touches nothing but @f and @fault. */
+u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+	     const struct batch_input *in, struct fault *fault);
+
+/* Ids of a feature where others may write, and how many rows there are. */
+struct given_ids {
+	const void *from;
+	u64 limit;
+	u32 width;
+};
+
+/*
+ * Ids [@first, @last) copied to @to, all below the limit of at most 2^32; what is kept of each is
+ * what was looked at. @stream: past the caches. Return: 0, or a status with the fault of one.
+ */
+u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids, u64 first,
+	     u64 last, bool stream, u32 feature, struct fault *fault);
+
+/* Whether [@samples + 1] @offsets run from 0 up to @ids. */
+u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);
+
+/* scales.c: what weights and combiner mean for outputs and gradients. */
+void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training);
+
+/* Scales of samples [@first, @last), in calls of bounded work. */
+void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
+		u64 last);
+
+/* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
+int batch_cut(struct model *model, struct batch *batch);
+
+/* Room in the list of tasks after it had @room. */
+static inline u64 batch_task_room(u64 room)
+{
+	return room * 2 + 64;
+}
+
+/* Coefficients of gradients: f32 per occurrence, or NULL for all 1. */
+const void *batch_coef(const struct batch_feature *f);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ids and offsets go into private memory first; all checks look at that copy alone.
+ */
+#include "batch.h"
+#include "../memory/offsets.h"
+
+#define COPY_IDS 128u /* at once; they fit a kernel's stack */
+
+u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault)
+{
+	u64 previous = 0;
+
+	if (!offsets[0] && offsets[samples] == ids && offsets_ascend(offsets, samples))
+		return 0;
+	if (offsets[0])
+		return fault_set(fault, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, feature, 0,
+				 offsets[0], 0);
+	for (u64 i = 1; i <= samples; i++) {
+		u64 offset = offsets[i];
+
+		if (offset < previous || offset > ids)
+			return fault_set(fault, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS,
+					 feature, i, offset, offset < previous ? previous : ids);
+		previous = offset;
+	}
+	if (previous != ids)
+		return fault_set(fault, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, feature,
+				 samples, previous, ids);
+	return 0;
+}
+
+static u16 check_finite(const u32 *weights, u64 count, u32 feature, struct fault *fault)
+{
+	for (u64 i = 0; i < count; i++) {
+		if ((weights[i] & F32_EXPONENT) == F32_EXPONENT)
+			return fault_set(fault, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, feature,
+					 i, weights[i], F32_EXPONENT);
+	}
+	return 0;
+}
+
+static bool any_outside(const u64 *ids, u64 count, u64 limit)
+{
+	u64 bad = 0;
+
+	for (u64 i = 0; i < count; i++)
+		bad |= ID_OUTSIDE(ids[i], limit);
+	return bad >> 63;
+}
+
+/* How many come next, up to @last, copied to @to. */
+static u64 copy_block(const struct given_ids *ids, u64 at, u64 last, u64 *to)
+{
+	u64 left = last - at, n = left < COPY_IDS ? left : COPY_IDS;
+
+	ids_widen(to, (const u8 *)ids->from + at * ids->width, n, ids->width);
+	return n;
+}
+
+/* Checked while a block of the copy is in the nearest cache. Return: whether any is outside. */
+static bool copy_wide(u64 *to, const struct given_ids *ids, u64 count)
+{
+	bool outside = false;
+
+	for (u64 at = 0, n; at < count; at += n) {
+		n = copy_block(ids, at, count, to + at);
+		outside |= any_outside(to + at, n, ids->limit);
+	}
+	return outside;
+}
+
+/* @ids: of which the first is id @at of the feature, and one is outside. */
+static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct fault *fault)
+{
+	u64 i = 0;
+
+	while (ids[i] < limit)
+		i++;
+	return fault_set(fault, EMBENG_STATUS_ID, EMBENG_FIELD_IDS, feature, at + i, ids[i], limit);
+}
+
+/*
+ * Which one is outside, of ids [@at, @last) where one was. Read anew, so that none may be: then
+ * these are taken.
+ */
+static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 last, u32 feature,
+		      struct fault *fault)
+{
+	u64 block[COPY_IDS];
+
+	for (u64 n; at < last; at += n, to += n) {
+		n = copy_block(ids, at, last, block);
+		if (any_outside(block, n, ids->limit))
+			return outside_fault(block, at, ids->limit, feature, fault);
+		for (u64 i = 0; i < n; i++)
+			to[i] = (u32)block[i];
+	}
+	return 0;
+}
+
+u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids, u64 first,
+	     u64 last, bool stream, u32 feature, struct fault *fault)
+{
+	u16 status = 0;
+
+	for (u64 at = first, n; !status && at < last; at += n, to += n) {
+		struct port_fpu fpu;
+		bool bad;
+
+		n = last - at < chunk_rows(1) ? last - at : chunk_rows(1);
+		port_fpu_begin(&fpu);
+		bad = kernels->take_ids(to, (const u8 *)ids->from + at * ids->width, n, ids->width,
+					ids->limit, stream);
+		port_fpu_end(&fpu);
+		if (bad)
+			status = copy_again(to, ids, at, at + n, feature, fault);
+	}
+	return status;
+}
+
+/* Row of an id under the table's policy. Return: false to leave it out. */
+static bool apply_policy(const struct table *table, struct batch_feature *f, u64 *row)
+{
+	u64 rows = table->record.rows;
+
+	if (*row < rows)
+		return true;
+	switch (table->record.out_of_range) {
+	case EMBENG_OUT_OF_RANGE_CLAMP:
+		*row = (s64)*row < 0 ? 0 : rows - 1;
+		f->clamped++;
+		return true;
+	case EMBENG_OUT_OF_RANGE_ZERO:
+		*row = KERNEL_ROW_ZERO;
+		f->zeroed++;
+		return true;
+	}
+	f->dropped++;
+	return false;
+}
+
+/* In place: what is kept never stands behind where it came from. */
+static u64 pool_sample(const struct table *table, struct batch_feature *f, u64 first, u64 end,
+		       u64 kept)
+{
+	u64 *rows = f->rows.data;
+	u32 *weights = f->weights.data;
+
+	for (u64 i = first; i < end; i++) {
+		u64 row = rows[i];
+
+		if (!apply_policy(table, f, &row))
+			continue;
+		rows[kept] = row;
+		if (f->weighted)
+			weights[kept] = weights[i];
+		kept++;
+	}
+	return kept;
+}
+
+static void pool(const struct table *table, struct batch_feature *f)
+{
+	u64 *bag = f->bag.data, kept = 0, first = 0;
+
+	f->asked = f->given.id_count;
+	for (u64 s = 0; s < f->given.sample_count; s++) {
+		u64 end = bag[s + 1];
+
+		bag[s] = kept;
+		kept = pool_sample(table, f, first, end, kept);
+		first = end;
+	}
+	bag[f->given.sample_count] = kept;
+	f->occurrences = kept;
+}
+
+/* Positions of one sample of a sequence; a bag of one id or of none each. */
+static u64 place_sample(const struct table *table, struct batch_feature *f, u64 sample, u64 length,
+			u64 kept)
+{
+	const u64 *offsets = f->offsets.data;
+	u64 *bag = (u64 *)f->bag.data + sample * length, position = 0;
+
+	for (u64 i = offsets[sample]; i < offsets[sample + 1] && position < length; i++) {
+		u64 row = batch_row(f, i);
+
+		f->asked++;
+		if (!apply_policy(table, f, &row))
+			continue;
+		bag[position++] = kept;
+		batch_put_row(f, kept++, row);
+	}
+	for (; position < length; position++)
+		bag[position] = kept;
+	return kept;
+}
+
+static void place(const struct table *table, struct batch_feature *f, u64 length)
+{
+	u64 kept = 0;
+
+	f->asked = 0;
+	for (u64 s = 0; s < f->given.sample_count; s++)
+		kept = place_sample(table, f, s, length, kept);
+	((u64 *)f->bag.data)[f->outputs] = kept;
+	f->occurrences = kept;
+}
+
+static void identity(u64 *offsets, u64 samples)
+{
+	for (u64 i = 0; i <= samples; i++)
+		offsets[i] = i;
+}
+
+static int need_all(struct model *model, u32 combiner, struct batch_feature *f, u64 length,
+		    bool training)
+{
+	struct batch_size size = {
+		.samples = f->given.sample_count,
+		.ids = f->given.id_count,
+		.length = length,
+		.weighted = f->weighted,
+		.scaled = f->scaled = batch_scaled(combiner, f->given.form, length),
+		.identity = f->identity,
+		.narrow = f->narrow,
+		.training = training,
+	};
+
+	return batch_fit(model, f, &size);
+}
+
+static u16 copy(const struct model *model, u32 feature, struct batch_feature *f, u64 *offsets,
+		const struct batch_input *in, bool *outside, struct fault *fault)
+{
+	const struct embeng_record_feature *record = &model->blob.features[feature];
+	const struct table *table = &model->tables[record->table];
+	u64 samples = f->given.sample_count, ids = f->given.id_count;
+	const struct given_ids given = { in->ids, table->record.rows, f->given.id_width };
+	u16 status = 0;
+
+	if (f->given.form == EMBENG_FORM_DENSE) {
+		identity(offsets, samples);
+	} else {
+		ids_widen(offsets, in->offsets, samples + 1, f->given.offset_width);
+		status = ids_check_offsets(offsets, samples, ids, feature, fault);
+	}
+	if (status)
+		return status;
+	if (f->narrow)
+		status = ids_take(model->engine->kernels, f->rows.data, &given, 0, ids, in->stream,
+				  feature, fault);
+	else
+		*outside = copy_wide(f->rows.data, &given, ids);
+	if (*outside && table->record.out_of_range == EMBENG_OUT_OF_RANGE_ERROR)
+		status = outside_fault(f->rows.data, 0, given.limit, feature, fault);
+	if (!status && f->weighted && ids) {
+		memcpy(f->weights.data, in->weights, ids * 4);
+		COPIED();
+		if (record->flags & EMBENG_FEATURE_FINITE_WEIGHTS)
+			status = check_finite(f->weights.data, ids, feature, fault);
+	}
+	return status;
+}
+
+u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool training,
+	    struct fault *fault)
+{
+	const struct embeng_record_feature *record = &model->blob.features[feature];
+	const struct table *table = &model->tables[record->table];
+	u64 length = batch_sequence(model, feature, f);
+
+	f->identity = f->given.form == EMBENG_FORM_DENSE && !length &&
+		      table->record.out_of_range != EMBENG_OUT_OF_RANGE_DROP;
+	if (need_all(model, table->record.combiner, f, length, training))
+		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, feature, 0,
+				 f->given.id_count, 0);
+	return 0;
+}
+
+u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+	     const struct batch_input *in, struct fault *fault)
+{
+	const struct table *table = &model->tables[model->blob.features[feature].table];
+	u64 length = batch_sequence(model, feature, f);
+	bool outside = false;
+	u16 status;
+
+	f->dropped = f->clamped = f->zeroed = 0;
+	status = copy(model, feature, f, length ? f->offsets.data : f->bag.data, in, &outside,
+		      fault);
+	if (status)
+		return status;
+	if (length) {
+		place(table, f, length);
+	} else if (outside) {
+		pool(table, f);
+	} else {
+		f->occurrences = f->asked = f->given.id_count;
+	}
+	return 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "../update/apply.h"
+#include "../kernels/fill.h"
+#include "../update/lane.h"
+#include "../update/update.h"
+
+u16 load_accept(struct command *command)
+{
+	struct model *model = command->context->model;
+	u64 length = command->cmd.desc.length;
+	struct view view;
+	void *copy;
+	u16 status = desc_get(command, sizeof(struct embeng_blob_header), EMBENG_REGION_DEVICE_READ,
+			      &view);
+
+	if (status)
+		return status;
+	copy = port_alloc(length);
+	if (copy)
+		memcpy(copy, view.data, length);
+	region_put(command->context, &view);
+	if (!copy)
+		return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
+				 EMBENG_NO_INDEX, 0, length, 0);
+	status = blob_parse(copy, length, &model->engine->caps, &model->blob, &command->fault);
+	port_free(copy);
+	if (!status)
+		model_count(model, blob_bytes(&model->blob));
+	return status;
+}
+
+/* Bytes of a table or of one of its slots; U64_MAX when no number says it. */
+static u64 table_bytes(const struct embeng_record_table *record)
+{
+	u64 bytes;
+
+	if (__builtin_mul_overflow(record->rows, 4ull * record->dim, &bytes))
+		return U64_MAX;
+	return bytes;
+}
+
+static u64 model_bytes(const struct blob *blob)
+{
+	u64 sum = 0;
+
+	for (u32 t = 0; t < blob->engine.table_count; t++) {
+		u64 bytes = table_bytes(&blob->tables[t]);
+
+		if (__builtin_mul_overflow(bytes, 1ull + blob->tables[t].slot_count, &bytes) ||
+		    __builtin_add_overflow(sum, bytes, &sum))
+			return U64_MAX;
+	}
+	return sum;
+}
+
+static void start_slot(struct model *model, struct table *table, u32 slot)
+{
+	u32 start = table->record.slot_start[slot];
+	struct kernel_fill fill = { .kind = KERNEL_FILL_CONSTANT, .slot = slot + 1 };
+
+	if (!start)
+		return; /* new memory is zero already, untouched pages cost nothing */
+	fill.dim = table->record.dim;
+	fill.stride = fill.dim;
+	fill.row_step = 1;
+	fill.out = (float *)table->slots[slot];
+	memcpy(&fill.a, &start, sizeof(start));
+	fill_range(model, &fill, table->record.rows);
+}
+
+static void make_quantization(struct table *table, const struct embeng_record_quantization *record)
+{
+	struct port_fpu fpu;
+
+	table->quantized = record->num_buckets;
+	if (!table->quantized)
+		return;
+	port_fpu_begin(&fpu);
+	kernel_quantization_set(&table->quantization, record->num_buckets, record->lower,
+				record->upper);
+	port_fpu_end(&fpu);
+}
+
+static int make_table(struct model *model, u32 index)
+{
+	struct table *table = &model->tables[index];
+
+	table->index = index;
+	table->record = model->blob.tables[index];
+	table->kernel = model->blob.kernels[index];
+	table->bytes = table_bytes(&table->record);
+	make_quantization(table, &model->blob.quantizations[index]);
+	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
+	table->data = port_alloc_table(table->bytes);
+	if (!table->data || !table->stats.hot.rows)
+		return -1;
+	for (u32 s = 0; s < table->record.slot_count; s++) {
+		table->slots[s] = port_alloc_table(table->bytes);
+		if (!table->slots[s])
+			return -1;
+		start_slot(model, table, s);
+	}
+	return 0;
+}
+
+static int make_step(struct model *model, struct step *step)
+{
+	u32 replicas = model_replicas(model);
+
+	step->parts = model_alloc(model, replicas * sizeof(*step->parts));
+	step->rates = model_alloc(model, ((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
+	if (!step->parts || !step->rates)
+		return -1;
+	for (u32 r = 0; r < replicas; r++) {
+		step->parts[r].batch = batch_new(model);
+		step->parts[r].gradients = update_new(model);
+		if (!step->parts[r].batch || !step->parts[r].gradients ||
+		    batch_reserve(model, step->parts[r].batch, true))
+			return -1;
+	}
+	return 0;
+}
+
+static int make_steps(struct model *model)
+{
+	model->depth = model->blob.engine.step_depth;
+	model->pipelining = model->blob.engine.flags & EMBENG_ENGINE_PIPELINING;
+	model->replicas = model_alloc(model, model_replicas(model) * sizeof(*model->replicas));
+	model->steps = model_alloc(model, model->depth * sizeof(*model->steps));
+	if (!model->replicas || !model->steps)
+		return -1;
+	model->trains = true;
+	for (u32 f = 0; f < model->blob.engine.feature_count; f++)
+		model->trains &= model->blob.kernels[model->blob.features[f].table] != U32_MAX;
+	for (u32 s = 0; model->trains && s < model->depth; s++) {
+		if (make_step(model, &model->steps[s]))
+			return -1;
+	}
+	return 0;
+}
+
+/* A table's parts of a step follow each other. */
+static void number_parts(struct model *model)
+{
+	u32 first = 0;
+
+	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
+		model->tables[t].first_part = first;
+		for (u32 f = 0; f < model->blob.engine.feature_count; f++)
+			if (model->blob.features[f].table == t)
+				first += model_replicas(model);
+	}
+}
+
+static int make_work(struct model *model)
+{
+	u64 parts = (u64)model_replicas(model) * model->blob.engine.feature_count + 1;
+
+	model->scratch_stride = apply_scratch_bytes(model->largest_dim);
+	model->zeros = model_alloc(model, model_zeros_bytes(model->largest_dim));
+	model->segments = model_alloc(model, parts * sizeof(*model->segments));
+	model->sources = model_alloc(model, parts * sizeof(*model->sources));
+	model->gradients = model_alloc(model, parts * sizeof(*model->gradients));
+	model->lanes = lanes_new(model);
+	model->scratch = port_alloc_table(model->scratch_stride * model->engine->caps.cores);
+	if (!model->scratch)
+		return -1;
+	model_count(model, model->scratch_stride * model->engine->caps.cores);
+	number_parts(model);
+	return model->zeros && model->segments && model->sources && model->gradients &&
+			       model->lanes ?
+		       0 :
+		       -1;
+}
+
+u16 load_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	u32 tables = model->blob.engine.table_count;
+	u16 status = table_memory_take(command, model_bytes(&model->blob), EMBENG_FIELD_BLOB);
+	bool made = true;
+
+	if (status)
+		return status;
+	model->largest_dim = blob_largest_dim(&model->blob);
+	model->tables = model_alloc(model, ((u64)tables + 1) * sizeof(*model->tables));
+	made = model->tables;
+	for (u32 t = 0; made && t < tables; t++)
+		made = !make_table(model, t);
+	if (made && !make_steps(model) && !make_work(model))
+		return 0;
+	return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
+			 EMBENG_NO_INDEX, 0, model->table_bytes, 0);
+}
+
+void model_free_tables(struct model *model)
+{
+	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
+		struct table *table = &model->tables[t];
+
+		if (table->data)
+			port_free_table(table->data, table->bytes);
+		for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++) {
+			if (table->slots[s])
+				port_free_table(table->slots[s], table->bytes);
+		}
+		/* Their bytes are in the model's, which are given back as one. */
+		for (u32 s = 0; s <= EMBENG_SLOTS_MAX; s++) {
+			if (table->staged[s])
+				port_free_table(table->staged[s], table->bytes);
+		}
+		port_free(table->stats.hot.rows);
+	}
+	port_free(model->tables);
+	model->tables = NULL;
+}
+
+static void free_step(struct model *model, struct step *step)
+{
+	for (u32 r = 0; step->parts && r < model_replicas(model); r++) {
+		batch_free(step->parts[r].batch);
+		update_free(step->parts[r].gradients);
+	}
+	port_free(step->parts);
+	port_free(step->rates);
+}
+
+void model_free(struct model *model)
+{
+	while (model->spare) {
+		struct batch *batch = model->spare;
+
+		model->spare = batch->next;
+		batch_free(batch);
+	}
+	for (u32 s = 0; model->steps && s < model->depth; s++)
+		free_step(model, &model->steps[s]);
+	port_free(model->steps);
+	port_free(model->replicas);
+	port_free(model->zeros);
+	port_free(model->segments);
+	port_free(model->sources);
+	port_free(model->gradients);
+	if (model->scratch)
+		port_free_table(model->scratch, model->scratch_stride * model->engine->caps.cores);
+	lanes_free(model);
+	blob_free(&model->blob);
+	model_count(model, -model->memory);
+	port_free(model);
+}

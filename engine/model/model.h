@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the model layer: a loaded model, its tables, its steps.
+ *
+ * What engine->lock guards and what belongs to the running command is said at
+ * each part. One command of a device runs at a time, so what only running
+ * commands touch needs no lock.
+ */
+#ifndef EMBENG_ENGINE_MODEL_H
+#define EMBENG_ENGINE_MODEL_H
+
+#include "../blob/blob.h"
+#include "../update/hot_rows.h"
+#include "../kernels/kernels.h"
+#include "../memory/operand.h"
+#include "../update/row_sort.h"
+#include "../memory/snapshot.h"
+
+struct batch;
+struct lane;
+struct update;
+
+/*
+ * struct table_stats - the sums behind struct embeng_stats
+ *
+ * Written by running commands, but for the policies' counts: engine->lock.
+ */
+struct table_stats {
+	u64 ids, unique_ids, steps, updated_rows, untouched_rows;
+	u64 dropped, clamped, zeroed;
+	u64 core_ids[EMBENG_STATS_CORES];
+	struct hot hot;
+};
+
+struct table {
+	struct embeng_record_table record;
+	u32 index;
+	u32 first_part; /* of its features' parts, of all replicas, among the model's */
+	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
+	bool quantized;
+	struct kernel_quantization quantization; /* of what lookups read, when @quantized */
+	u64 bytes;  /* of data and of each slot */
+	u32 *data;
+	u32 *slots[EMBENG_SLOTS_MAX];
+	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
+	struct table_stats stats;
+	u64 counted; /* training steps up to here are in the statistics */
+	u64 due;     /* occurrences of the step that is applied */
+};
+
+/* What one replica gave to one step; engine->lock until the step is applied. */
+struct part {
+	struct command *lookup; /* accepted */
+	struct command *update;
+	struct batch *batch;    /* private copies of the lookup's ids */
+	struct update *gradients;
+};
+
+struct step {
+	u64 number;
+	u64 unique_rows; /* of the applied update */
+	u32 rates_given; /* parts whose rates were taken: all have these bits */
+	u32 multiplier;
+	u32 *rates;
+	struct part *parts; /* [replicas] */
+};
+
+/* Steps of a replica; engine->lock. */
+struct replica {
+	u64 accepted; /* last LOOKUP that was accepted */
+	u64 looked;   /* last LOOKUP that has read the tables */
+	u64 updated;  /* last UPDATE that was accepted */
+	bool accepting_lookup, accepting_update;
+};
+
+enum model_state { MODEL_LOADING, MODEL_READY, MODEL_UNLOADING };
+
+struct model {
+	struct engine *engine;
+	struct context *context;
+	struct blob blob;
+	u32 state; /* enum model_state; engine->lock, as all up to @steps */
+	u64 users; /* commands with holds_model */
+	struct command *unload; /* accepted and not finished */
+	u64 applied;            /* last step whose update is in the tables */
+	u64 optimizer_steps;
+	struct replica *replicas;
+	struct step *steps;  /* [depth], step n at n % depth */
+	struct batch *spare; /* for inference, linked by next */
+	u32 depth;
+	bool pipelining;
+	bool trains; /* every table of a feature has an optimizer */
+	struct table *tables;
+	u64 table_bytes; /* taken of the engine's table memory */
+	u64 memory;	 /* bytes of all that model_alloc() and grow() gave; atomic */
+	u32 *zeros;      /* a row of zeros, of the largest dim */
+	u32 largest_dim;
+	/* The running command's. */
+	struct lane *lanes;               /* [cores] */
+	struct partition_source *sources; /* [replicas * features], by table */
+	struct kernel_segment *segments;  /* ditto */
+	struct view *gradients;           /* [replicas * features]; activations, too */
+	u8 *scratch;                     /* [cores][scratch_stride], for the update kernels */
+	u64 scratch_stride;
+};
+
+static inline struct step *model_step(struct model *model, u64 number)
+{
+	return &model->steps[number % model->depth];
+}
+
+static inline struct part *model_part(struct model *model, u64 number, u32 replica)
+{
+	return &model_step(model, number)->parts[replica];
+}
+
+/* For lookups of the table. */
+static inline const struct kernel_quantization *table_quantization(const struct table *table)
+{
+	return table->quantized ? &table->quantization : NULL;
+}
+
+/* Where a table or slot lies; @slot as rows name it. */
+static inline u32 **table_array(struct table *table, u32 slot)
+{
+	return slot ? &table->slots[slot - 1] : &table->data;
+}
+
+static inline u32 model_replicas(const struct model *model)
+{
+	return model->blob.engine.replicas;
+}
+
+/* load.c */
+u16 load_accept(struct command *command);
+u16 load_run(struct command *command);
+void model_free_tables(struct model *model);
+void model_free(struct model *model);
+
+/* table_memory.c */
+/* Of the engine's table memory; NO_SPACE with @field at fault. */
+u16 table_memory_take(struct command *command, u64 bytes, u32 field);
+void table_memory_give(struct model *model, u64 bytes);
+/* @bytes more, or less; engine->lock held. */
+void table_memory_change(struct model *model, u64 bytes);
+
+/* Bytes of a row of zeros, for rows of up to @dim. */
+static inline u64 model_zeros_bytes(u32 dim)
+{
+	return 4ull * dim + 4;
+}
+
+/* fill_rows.c */
+struct kernel_fill;
+void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
+
+/* lookup.c, rows.c, stage.c, stats.c: what the verbs do; as model_accept() and model_run(). */
+u16 lookup_run(struct command *command, const struct batch *batch);
+u16 rows_accept(struct command *command);
+u16 rows_run(struct command *command);
+void rows_release(struct command *command);
+u16 stage_accept(struct command *command);
+u16 stage_run(struct command *command);
+u16 stats_accept(struct command *command);
+u16 stats_run(struct command *command);
+u16 state_accept(struct command *command);
+u16 state_run(struct command *command);
+
+/* Samples, rows or groups of one kernel call: bounds the time without preemption. */
+static inline u64 chunk_rows(u32 dim)
+{
+	u64 rows = (1u << 18) / dim;
+
+	return rows > 4096 ? 4096 : rows ? rows : 1;
+}
+
+static inline u64 model_core(u64 row, u32 table, u32 cores)
+{
+	u64 core = (row <= U32_MAX ? (u32)row % cores : row % cores) + table % cores;
+
+	return core < cores ? core : core - cores;
+}
+
+/* grow.c: what a model holds beside its tables. Counted until model_free(). */
+
+/* Zeroed memory that stays as long as the model. */
+void *model_alloc(struct model *model, u64 bytes);
+/* @bytes more, or less, that are the model's. */
+void model_count(struct model *model, u64 bytes);
+/*
+ * Memory of at least @bytes in *p; what it held is lost when it has to grow.
+ * @model: whose it is; NULL: nobody counts it
+ */
+int grow(struct model *model, void **p, u64 *have, u64 bytes);
+/* What grow() makes of memory of @have bytes. */
+u64 grow_to(u64 have, u64 bytes);
+
+#endif

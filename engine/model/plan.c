@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "../update/apply.h"
+#include "../update/lane.h"
+#include "plan.h"
+#include "../update/update.h"
+
+struct planner {
+	const struct plan_engine *plan;
+	struct blob blob;
+};
+
+/* Sums and products that stay at U64_MAX once they are there. */
+static u64 plus(u64 a, u64 b)
+{
+	u64 sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+static u64 times(u64 a, u64 b)
+{
+	u64 product;
+
+	return __builtin_mul_overflow(a, b, &product) ? U64_MAX : product;
+}
+
+static u64 grown(u64 have, u64 bytes)
+{
+	return bytes == U64_MAX ? U64_MAX : grow_to(have, bytes);
+}
+
+/* The input with what the model says of it. */
+static struct batch_size size_of(const struct planner *p, u32 feature, bool training)
+{
+	const struct plan_input *input = &p->plan->inputs[feature];
+	const struct embeng_record_table *table =
+		&p->blob.tables[p->blob.features[feature].table];
+
+	return (struct batch_size){
+		.samples = input->samples,
+		.ids = input->ids,
+		.length = input->length,
+		.weighted = input->weighted,
+		.scaled = batch_scaled(table->combiner, EMBENG_FORM_CSR, input->length),
+		.narrow = batch_narrow(table),
+		.training = training,
+	};
+}
+
+/* What batch_fit() makes of the buffers of @have bytes. */
+static void fit(u64 have[BATCH_BUFFERS], const struct batch_size *size)
+{
+	u64 need[BATCH_BUFFERS];
+	bool failed = batch_needs(size, need);
+
+	for (u32 i = 0; i < BATCH_BUFFERS; i++) {
+		if (failed)
+			have[i] = U64_MAX;
+		else if (need[i])
+			have[i] = grown(have[i], need[i]);
+	}
+}
+
+static u64 feature_bytes(const struct planner *p, u32 feature, bool training)
+{
+	struct batch_size size = batch_largest(&p->blob, feature, training);
+	u64 have[BATCH_BUFFERS] = { 0 }, sum = 0;
+
+	if (training)
+		fit(have, &size);
+	size = size_of(p, feature, training);
+	fit(have, &size);
+	for (u32 i = 0; i < BATCH_BUFFERS; i++)
+		sum = plus(sum, have[i]);
+	return sum;
+}
+
+/* Two tasks that follow each other have more outputs and rows than one may have. */
+static u64 most_tasks(const struct planner *p, u32 feature)
+{
+	const struct plan_input *input = &p->plan->inputs[feature];
+	u64 most = chunk_rows(p->blob.tables[p->blob.features[feature].table].dim);
+	u64 outputs = times(input->samples, input->length ? input->length : 1);
+
+	return outputs ? plus(outputs, input->ids) / most * 2 + 1 : 0;
+}
+
+static u64 batch_bytes(const struct planner *p)
+{
+	u32 features = p->blob.engine.feature_count;
+	u64 tasks = 0, room = 0;
+
+	for (u32 f = 0; f < features; f++)
+		tasks = plus(tasks, most_tasks(p, f));
+	while (room < tasks && room < U64_MAX / 4)
+		room = batch_task_room(room);
+	return plus(sizeof(struct batch) + ((u64)features + 1) * sizeof(struct batch_feature),
+		    times(room, sizeof(struct batch_task)));
+}
+
+static u64 update_bytes(const struct blob *blob)
+{
+	return sizeof(struct update) +
+	       ((u64)blob->engine.feature_count + 1) * sizeof(struct embeng_update_feature) +
+	       ((u64)blob->engine.rate_count + 1) * sizeof(u32);
+}
+
+static u64 step_bytes(const struct planner *p)
+{
+	const struct blob *blob = &p->blob;
+	u64 part = plus(sizeof(struct part) + update_bytes(blob), batch_bytes(p));
+
+	return plus(times(part, blob->engine.replicas),
+		    ((u64)blob->engine.rate_count + 1) * sizeof(u32));
+}
+
+static u64 work_bytes(const struct planner *p)
+{
+	const struct blob *blob = &p->blob;
+	u64 parts = (u64)blob->engine.replicas * blob->engine.feature_count + 1;
+	u32 dim = blob_largest_dim(blob);
+
+	return plus(times(parts, sizeof(struct kernel_segment) + sizeof(struct view)),
+		    plus(times(parts, sizeof(struct partition_source)),
+			 (sizeof(struct lane) + apply_scratch_bytes(dim)) * p->plan->cores +
+				 model_zeros_bytes(dim)));
+}
+
+static u64 model_bytes(const struct planner *p)
+{
+	const struct blob *blob = &p->blob;
+	u64 tables = blob->engine.table_count;
+	u64 sum = sizeof(struct model) + blob_bytes(blob) + (tables + 1) * sizeof(struct table) +
+		  tables * HOT_BYTES;
+
+	sum = plus(sum, (u64)blob->engine.replicas * sizeof(struct replica));
+	return plus(sum, plus(blob->engine.step_depth * sizeof(struct step), work_bytes(p)));
+}
+
+static u64 occurrences_of(const struct planner *p, u32 table)
+{
+	const struct blob *blob = &p->blob;
+	u64 sum = 0;
+
+	for (u32 f = 0; f < blob->engine.feature_count; f++) {
+		const struct plan_input *input = &p->plan->inputs[f];
+		u64 kept = input->length ? times(input->samples, input->length) : U64_MAX;
+
+		if (blob->features[f].table == table)
+			sum = plus(sum, kept < input->ids ? kept : input->ids);
+	}
+	return times(sum, blob->engine.replicas);
+}
+
+/* What a lane has. */
+struct lane_bytes {
+	struct partition_needs partition;
+	u64 cuts;
+};
+
+static void lane_fit(struct lane_bytes *have, const struct embeng_record_table *record, u64 count,
+		     u32 cores)
+{
+	struct partition_needs *p = &have->partition;
+	struct partition_needs need = partition_needs(count, record->rows, cores);
+
+	p->items = grow_to(p->items, need.items);
+	p->order = grow_to(p->order, need.order);
+	p->groups = grow_to(p->groups, need.groups);
+	p->histograms = grow_to(p->histograms, need.histograms);
+	have->cuts = grow_to(have->cuts, lane_cuts_bytes(record, count));
+}
+
+static u64 lane_sum(const struct lane_bytes *have)
+{
+	const struct partition_needs *p = &have->partition;
+
+	return 2 * p->items + p->order + p->groups + p->histograms + have->cuts;
+}
+
+/* Sorting by row and cutting into tasks: as lanes_reserve(), in the order of tables. */
+static u64 sorting_bytes(const struct planner *p)
+{
+	u32 tables = p->blob.engine.table_count, cores = p->plan->cores;
+	u64 most = lane_most(tables, cores);
+	struct lane_bytes first = { 0 }, others = { 0 };
+
+	for (u32 t = 0; t < tables; t++) {
+		const struct embeng_record_table *record = &p->blob.tables[t];
+		u64 count = occurrences_of(p, t);
+
+		if (count > U32_MAX)
+			return U64_MAX;
+		lane_fit(&first, record, count, cores);
+		if (most)
+			lane_fit(&others, record, count < most ? count : most, 1);
+	}
+	return lane_sum(&first) + (cores - 1) * lane_sum(&others);
+}
+
+static u64 all_bytes(const struct planner *p, u64 *features)
+{
+	const struct embeng_record_engine *engine = &p->blob.engine;
+	u64 steps = p->plan->training ? engine->step_depth : 0;
+	u64 spare = p->plan->inference ? engine->replicas : 0;
+	u64 sum = plus(model_bytes(p), times(steps, step_bytes(p)));
+
+	sum = plus(sum, times(spare, batch_bytes(p)));
+	if (p->plan->training)
+		sum = plus(sum, sorting_bytes(p));
+	for (u32 f = 0; f < engine->feature_count; f++) {
+		features[f] = plus(times(times(steps, engine->replicas), feature_bytes(p, f, true)),
+				   times(spare, feature_bytes(p, f, false)));
+		sum = plus(sum, features[f]);
+	}
+	return sum;
+}
+
+u16 plan_memory(const struct plan_engine *plan, u64 *features, u64 *bytes)
+{
+	/* A device of any size: what one lacks it says itself. */
+	const struct embeng_caps caps = {
+		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION,
+		.dim = U32_MAX,
+		.tables = U32_MAX,
+		.model_features = U32_MAX,
+		.replicas = U32_MAX,
+		.step_depth = plan->step_depth,
+		.ids = U64_MAX,
+		.samples = U64_MAX,
+		.combiners = U32_MAX,
+		.optimizers = U32_MAX,
+	};
+	struct planner p = { .plan = plan };
+	struct fault fault;
+	u16 status = blob_parse(plan->blob, plan->length, &caps, &p.blob, &fault);
+
+	if (!status)
+		*bytes = all_bytes(&p, features);
+	blob_free(&p.blob);
+	return status;
+}

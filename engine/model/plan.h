@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What a model holds beside its tables, told before there is one. */
+#ifndef EMBENG_ENGINE_PLAN_H
+#define EMBENG_ENGINE_PLAN_H
+
+#include "../types.h"
+
+/**
+ * struct plan_input - the largest input of a feature
+ * @samples: as given
+ * @ids: as given
+ * @length: positions kept of each sample, 0: its ids are combined
+ * @weighted: with weights
+ */
+struct plan_input {
+	u64 samples, ids, length;
+	bool weighted;
+};
+
+/**
+ * struct plan_engine - what to suppose
+ * @blob: of the model
+ * @length: its bytes
+ * @inputs: [features]
+ * @cores: of the device
+ * @step_depth: of the device, for models that leave it open
+ * @training: every step in flight holds such a batch
+ * @inference: so does every replica's inference queue
+ */
+struct plan_engine {
+	const void *blob;
+	u64 length;
+	const struct plan_input *inputs;
+	u32 cores, step_depth;
+	bool training, inference;
+};
+
+/**
+ * plan_memory() - bytes of EMBENG_REG_MODEL_MEMORY once such batches went through
+ * @features: [features] out: the part that is a feature's private copies
+ * @bytes: out: of all of it, U64_MAX when no number says it
+ *
+ * Exact when the first batches are as large as @inputs says, in CSR form, and are
+ * cut in at most 64 calls of bounded work; never less for smaller ones.
+ *
+ * Return: 0, or a status: the blob is none, or there is no memory to read it.
+ */
+u16 plan_memory(const struct plan_engine *plan, u64 *features, u64 *bytes);
+
+#endif

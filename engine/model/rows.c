@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "../kernels/fill.h"
+#include "model.h"
+
+/* Private copy of a ROWS_* descriptor and of its row numbers. */
+struct rows {
+	struct embeng_rows given;
+	u64 *ids; /* [count], or NULL for the range */
+};
+
+struct rows_work {
+	const struct rows *rows;
+	u32 *table;
+	u8 *data;
+	u64 row_bytes, chunk;
+	bool reads;
+};
+
+static u16 bad(struct command *command, u16 status, u32 field, u64 element, u64 value, u64 limit)
+{
+	struct rows *rows = command->state;
+
+	return fault_set(&command->fault, status, field, rows ? rows->given.table : EMBENG_NO_INDEX,
+			 element, value, limit);
+}
+
+static u16 check_place(struct command *command, const struct embeng_rows *given)
+{
+	const struct model *model = command->context->model;
+	const struct embeng_record_table *table;
+
+	if (given->table >= model->blob.engine.table_count)
+		return bad(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, given->table,
+			   model->blob.engine.table_count);
+	table = &model->tables[given->table].record;
+	if (given->slot > table->slot_count)
+		return bad(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, 0, given->slot,
+			   table->slot_count);
+	if (given->reserved)
+		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0,
+			   given->reserved, 0);
+	if (mem_given(&given->ids) && given->first)
+		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_ROWS, 0, given->first, 0);
+	if (!mem_given(&given->ids) &&
+	    (given->first > table->rows || given->count > table->rows - given->first))
+		return bad(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, 0,
+			   given->first > table->rows ? given->first : table->rows, table->rows);
+	return 0;
+}
+
+static u16 check_fill(struct command *command, const struct embeng_rows *given)
+{
+	if (command->cmd.opcode != EMBENG_OP_ROWS_FILL) {
+		if (given->fill | given->a | given->b || given->seed)
+			return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FILL, 0,
+				   given->fill, 0);
+		return 0;
+	}
+	if (given->fill > EMBENG_FILL_TRUNCATED_NORMAL)
+		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_FILL, 0, given->fill,
+			   EMBENG_FILL_TRUNCATED_NORMAL);
+	if (mem_given(&given->data))
+		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_DATA, 0, 0, 0);
+	return 0;
+}
+
+static u16 data_get(struct command *command, struct view *view)
+{
+	const struct rows *rows = command->state;
+	u32 rights = command->cmd.opcode == EMBENG_OP_ROWS_READ ? EMBENG_REGION_DEVICE_WRITE :
+								  EMBENG_REGION_DEVICE_READ;
+
+	memset(view, 0, sizeof(*view));
+	if (!mem_given(&rows->given.data))
+		return 0;
+	return region_get(command->context, &rows->given.data, rights, 4, EMBENG_FIELD_DATA,
+			  rows->given.table, view, &command->fault);
+}
+
+static u16 check_data(struct command *command, const struct embeng_rows *given)
+{
+	const struct model *model = command->context->model;
+	struct view view;
+	u16 status;
+
+	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
+		return 0;
+	status = check_length(&given->data, given->count,
+			      4ull * model->tables[given->table].record.dim, EMBENG_FIELD_DATA,
+			      given->table, &command->fault);
+	if (!status)
+		status = data_get(command, &view);
+	if (!status)
+		region_put(command->context, &view);
+	return status;
+}
+
+static u16 check_ids(struct command *command, const struct rows *rows)
+{
+	u64 limit = ((struct model *)command->context->model)->tables[rows->given.table].record.rows;
+
+	for (u64 i = 0; i < rows->given.count; i++) {
+		if (rows->ids[i] >= limit)
+			return bad(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, i, rows->ids[i],
+				   limit);
+	}
+	return 0;
+}
+
+static u16 fetch_ids(struct command *command, struct rows *rows)
+{
+	struct view view;
+	u16 status;
+
+	if (!mem_given(&rows->given.ids))
+		return 0;
+	status = check_length(&rows->given.ids, rows->given.count, sizeof(u64), EMBENG_FIELD_IDS,
+			      rows->given.table, &command->fault);
+	if (!status)
+		status = region_get(command->context, &rows->given.ids, EMBENG_REGION_DEVICE_READ,
+				    8, EMBENG_FIELD_IDS, rows->given.table, &view, &command->fault);
+	if (status)
+		return status;
+	rows->ids = port_alloc(view.length + 1);
+	if (rows->ids)
+		memcpy(rows->ids, view.data, view.length);
+	COPIED();
+	region_put(command->context, &view);
+	if (!rows->ids)
+		return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, 0,
+			   rows->given.ids.length, 0);
+	return check_ids(command, rows);
+}
+
+u16 rows_accept(struct command *command)
+{
+	struct rows *rows;
+	struct view view;
+	u16 status;
+
+	if (command->cmd.desc.length != sizeof(rows->given))
+		return bad(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
+			   command->cmd.desc.length, sizeof(rows->given));
+	status = desc_get(command, sizeof(rows->given), EMBENG_REGION_DEVICE_READ, &view);
+	if (status)
+		return status;
+	rows = port_alloc(sizeof(*rows));
+	if (rows)
+		memcpy(&rows->given, view.data, sizeof(rows->given));
+	COPIED();
+	region_put(command->context, &view);
+	if (!rows)
+		return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC, 0, sizeof(*rows), 0);
+	command->state = rows;
+	status = check_place(command, &rows->given);
+	if (!status)
+		status = check_fill(command, &rows->given);
+	if (!status)
+		status = check_data(command, &rows->given);
+	if (!status)
+		status = fetch_ids(command, rows);
+	return status;
+}
+
+void rows_release(struct command *command)
+{
+	struct rows *rows = command->state;
+
+	if (rows)
+		port_free(rows->ids);
+	port_free(rows);
+}
+
+static void copy_rows(const struct rows_work *work, u64 at, u64 row, u64 count)
+{
+	u8 *stored = (u8 *)work->table + row * work->row_bytes;
+	u8 *data = work->data + at * work->row_bytes;
+
+	if (work->reads)
+		memcpy(data, stored, count * work->row_bytes);
+	else
+		memcpy(stored, data, count * work->row_bytes);
+}
+
+static void copy_task(void *arg, u64 task, u32 worker)
+{
+	const struct rows_work *work = arg;
+	const struct rows *rows = work->rows;
+	u64 first = task * work->chunk, count = rows->given.count - first;
+
+	(void)worker;
+	if (count > work->chunk)
+		count = work->chunk;
+	if (!rows->ids) {
+		copy_rows(work, first, rows->given.first + first, count);
+		return;
+	}
+	for (u64 i = first; i < first + count; i++)
+		copy_rows(work, i, rows->ids[i], 1);
+}
+
+/* A list may name a row twice: the later one stays only if one core writes in order. */
+static void copy(struct engine *engine, struct rows_work *work)
+{
+	u64 count = work->rows->given.count;
+
+	if (work->rows->ids && !work->reads)
+		work->chunk = count;
+	if (count)
+		workers_run(engine->workers, copy_task, work,
+			    count / work->chunk + (count % work->chunk != 0),
+			    2 * count * work->row_bytes);
+}
+
+static void fill(struct model *model, const struct rows *rows, u32 *table)
+{
+	const struct embeng_rows *given = &rows->given;
+	u32 dim = model->tables[given->table].record.dim;
+	struct kernel_fill fill = {
+		.kind = given->fill,
+		.slot = given->slot,
+		.seed = given->seed,
+		.dim = dim,
+		.stride = dim,
+		.row_step = 1,
+	};
+
+	memcpy(&fill.a, &given->a, sizeof(fill.a));
+	memcpy(&fill.b, &given->b, sizeof(fill.b));
+	for (u64 i = 0; rows->ids && i < given->count; i++) {
+		fill.first_row = rows->ids[i];
+		fill.out = (float *)(table + fill.first_row * dim);
+		fill_range(model, &fill, 1);
+	}
+	if (rows->ids)
+		return;
+	fill.first_row = given->first;
+	fill.out = (float *)(table + given->first * dim);
+	fill_range(model, &fill, given->count);
+}
+
+u16 rows_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	const struct rows *rows = command->state;
+	struct table *table = &model->tables[rows->given.table];
+	bool staged = command->cmd.flags & EMBENG_CMD_STAGED;
+	u32 *stored = staged ? table->staged[rows->given.slot] :
+			       *table_array(table, rows->given.slot);
+	bool reads = command->cmd.opcode == EMBENG_OP_ROWS_READ;
+	struct rows_work work = { .rows = rows, .table = stored, .reads = reads };
+	struct view view;
+	u16 status;
+
+	if (!stored)
+		return bad(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, 0, rows->given.slot, 0);
+	status = data_get(command, &view);
+	if (status)
+		return status;
+	work.data = view.data;
+	work.row_bytes = 4ull * table->record.dim;
+	work.chunk = chunk_rows(table->record.dim);
+	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
+		fill(model, rows, stored);
+	else
+		copy(model->engine, &work);
+	reg_count(model->engine,
+		  reads ? EMBENG_REG_COUNT_BYTES_WRITTEN : EMBENG_REG_COUNT_BYTES_READ, view.length);
+	region_put(command->context, &view);
+	command->result = rows->given.count;
+	return 0;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "../update/lane.h"
+#include "../step/step.h"
+#include "../update/update.h"
+
+#define KNOWN_ARG (EMBENG_STATS_CLEAR | 0xffffffffull)
+
+/* Steps that all replicas looked up, but whose update has not come yet. */
+static u16 count_looked(struct command *command, struct table *table)
+{
+	struct model *model = command->context->model;
+	struct lane *lane = &model->lanes[0];
+	u64 looked;
+
+	port_lock(model->engine->lock);
+	looked = step_looked(model);
+	port_unlock(model->engine->lock);
+	for (u64 n = model->applied + 1; n <= looked; n++) {
+		if (table->counted >= n)
+			continue;
+		if (update_partition(lane, n, table->index, model->engine->caps.cores))
+			return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY,
+					 EMBENG_FIELD_TABLE, table->index, 0, 0, 0);
+		stats_count(model, table, &lane->partition, n);
+		lanes_account(model, lane->partition_ns);
+	}
+	return 0;
+}
+
+/* @policies: those counts, which accepting threads add to under the lock. */
+static void report(const struct table *table, const struct table_stats *policies, u32 cores,
+		   struct embeng_stats *out)
+{
+	const struct table_stats *stats = &table->stats;
+
+	memset(out, 0, sizeof(*out));
+	out->table = table->index;
+	out->core_count = cores < EMBENG_STATS_CORES ? cores : EMBENG_STATS_CORES;
+	out->ids = stats->ids;
+	out->unique_ids = stats->unique_ids;
+	out->dropped_ids = policies->dropped;
+	out->clamped_ids = policies->clamped;
+	out->zeroed_ids = policies->zeroed;
+	out->steps = stats->steps;
+	out->updated_rows = stats->updated_rows;
+	out->untouched_rows = stats->untouched_rows;
+	out->hot_count = hot_top(&stats->hot, out->hot, EMBENG_STATS_HOT);
+	out->hot_error = stats->hot.error;
+	memcpy(out->core_ids, stats->core_ids, sizeof(out->core_ids));
+}
+
+/* Only what was reported: counts that came meanwhile stay. */
+static void clear(struct model *model, struct table *table, const struct table_stats *policies)
+{
+	struct table_stats *stats = &table->stats;
+
+	stats->ids = stats->unique_ids = stats->steps = 0;
+	stats->updated_rows = stats->untouched_rows = 0;
+	memset(stats->core_ids, 0, sizeof(stats->core_ids));
+	hot_clear(&stats->hot);
+	port_lock(model->engine->lock);
+	stats->dropped -= policies->dropped;
+	stats->clamped -= policies->clamped;
+	stats->zeroed -= policies->zeroed;
+	port_unlock(model->engine->lock);
+}
+
+u16 stats_accept(struct command *command)
+{
+	const struct model *model = command->context->model;
+	u32 table = (u32)command->cmd.arg;
+	struct fault *fault = &command->fault;
+	struct view view;
+	u16 status;
+
+	if (command->cmd.arg & ~KNOWN_ARG)
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, EMBENG_NO_INDEX, 0,
+				 command->cmd.arg, KNOWN_ARG);
+	if (table >= model->blob.engine.table_count)
+		return fault_set(fault, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table, 0, table,
+				 model->blob.engine.table_count);
+	status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE, &view);
+	if (!status)
+		region_put(command->context, &view);
+	return status;
+}
+
+u16 stats_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	struct table *table = &model->tables[(u32)command->cmd.arg];
+	struct table_stats policies = { 0 };
+	struct view view;
+	u16 status = count_looked(command, table);
+
+	if (!status)
+		status = desc_get(command, sizeof(struct embeng_stats), EMBENG_REGION_DEVICE_WRITE,
+				  &view);
+	if (status)
+		return status;
+	port_lock(model->engine->lock);
+	policies.dropped = table->stats.dropped;
+	policies.clamped = table->stats.clamped;
+	policies.zeroed = table->stats.zeroed;
+	port_unlock(model->engine->lock);
+	report(table, &policies, model->engine->caps.cores, view.data);
+	region_put(command->context, &view);
+	if (command->cmd.arg & EMBENG_STATS_CLEAR)
+		clear(model, table, &policies);
+	command->result = sizeof(struct embeng_stats);
+	return 0;
+}
+
+static u16 state_get(struct command *command, struct view *view)
+{
+	u32 rights = command->cmd.opcode == EMBENG_OP_STATE_READ ? EMBENG_REGION_DEVICE_WRITE :
+								   EMBENG_REGION_DEVICE_READ;
+
+	if (command->cmd.desc.length != sizeof(u64))
+		return fault_set(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC,
+				 EMBENG_NO_INDEX, 0, command->cmd.desc.length, sizeof(u64));
+	return desc_get(command, sizeof(u64), rights, view);
+}
+
+u16 state_accept(struct command *command)
+{
+	struct view view;
+	u16 status = state_get(command, &view);
+
+	if (!status)
+		region_put(command->context, &view);
+	return status;
+}
+
+static u16 state_set(struct command *command, const void *data)
+{
+	u64 count;
+
+	memcpy(&count, data, sizeof(count));
+	if (count > EMBENG_STEP_COUNT_MAX)
+		return fault_set(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA,
+				 EMBENG_NO_INDEX, 0, count, EMBENG_STEP_COUNT_MAX);
+	command->context->model->optimizer_steps = count;
+	return 0;
+}
+
+u16 state_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	struct view view;
+	u16 status = state_get(command, &view);
+
+	if (status)
+		return status;
+	if (command->cmd.opcode == EMBENG_OP_STATE_READ)
+		memcpy(view.data, &model->optimizer_steps, sizeof(u64));
+	else
+		status = state_set(command, view.data);
+	region_put(command->context, &view);
+	return status;
+}

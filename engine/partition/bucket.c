@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+/* Items in order of their buckets, within each partition of each core. */
+#include "partition.h"
+
+struct bucketing {
+	struct pcsr_job *job;
+	u8 *buckets;	     /* of each item */
+	u32 *ordered;	     /* [4][ids]: tokens, samples, gains, repeats */
+	u64 division;	     /* columns of a bucket, by DIV */
+};
+
+static u8 bucket_of(const struct bucketing *b, u32 column)
+{
+	switch (b->job->given->bucket) {
+	case EMBENG_BUCKET_MOD:
+		return column % EMBENG_PARTITION_BUCKETS;
+	case EMBENG_BUCKET_HASH:
+		return highway_column(column) % EMBENG_PARTITION_BUCKETS;
+	}
+	column = (u32)(column / b->division);
+	return column < EMBENG_PARTITION_BUCKETS ? column : EMBENG_PARTITION_BUCKETS - 1;
+}
+
+/* Items of a token stand together, so that its bucket is found once. */
+static void find_buckets(struct bucketing *b, u32 partition, u64 first, u64 last,
+			 struct pcsr_run *runs)
+{
+	const u32 *tokens = b->job->tokens;
+
+	for (u64 i = first; i < last; i++) {
+		if (i == first || tokens[i] != tokens[i - 1]) {
+			b->buckets[i] = bucket_of(b, tokens[i] * b->job->given->cores + partition);
+			runs[b->buckets[i]].columns++;
+		} else {
+			b->buckets[i] = b->buckets[i - 1];
+		}
+		runs[b->buckets[i]].ids++;
+	}
+}
+
+static void order(struct bucketing *b, u64 first, u64 last, const struct pcsr_run *runs)
+{
+	const struct pcsr_job *job = b->job;
+	u64 places[EMBENG_PARTITION_BUCKETS], at = first, ids = job->ids;
+
+	for (u32 i = 0; i < EMBENG_PARTITION_BUCKETS; i++) {
+		places[i] = at;
+		at += runs[i].ids;
+	}
+	for (u64 i = first; i < last; i++) {
+		u64 to = places[b->buckets[i]]++;
+
+		b->ordered[to] = job->tokens[i];
+		b->ordered[ids + to] = job->samples[i];
+		b->ordered[2 * ids + to] = job->gains[i];
+		if (job->repeats)
+			b->ordered[3 * ids + to] = job->repeats[i];
+	}
+}
+
+static void bucketize_core(void *arg, u64 core, u32 worker)
+{
+	struct bucketing *b = arg;
+	const u32 *ids = pcsr_totals(b->job, core, false);
+	u64 first = b->job->cores[core].first;
+
+	(void)worker;
+	for (u32 p = 0; p < b->job->given->cores; p++) {
+		struct pcsr_run *runs = pcsr_runs(b->job, core, p);
+
+		memset(runs, 0, EMBENG_PARTITION_BUCKETS * sizeof(*runs));
+		find_buckets(b, p, first, first + ids[p], runs);
+		order(b, first, first + ids[p], runs);
+		first += ids[p];
+	}
+}
+
+int pcsr_bucketize(struct pcsr_job *job)
+{
+	struct bucketing b = { .job = job };
+
+	job->buckets = EMBENG_PARTITION_BUCKETS;
+	job->runs = pcsr_memory(job, PCSR_RUNS,
+				(u64)job->device_cores * job->given->cores * job->buckets,
+				sizeof(*job->runs));
+	b.buckets = pcsr_memory(job, PCSR_BUCKETS, job->ids, 1);
+	b.ordered = pcsr_memory(job, PCSR_ORDERED, job->ids + PCSR_ALIGN, 4 * sizeof(u32));
+	b.division = (job->given->columns + EMBENG_PARTITION_BUCKETS - 1) / EMBENG_PARTITION_BUCKETS;
+	if (!job->runs || !b.buckets || !b.ordered)
+		return -1;
+	workers_run(job->engine->workers, bucketize_core, &b, job->device_cores, job->ids * 32);
+	job->tokens = b.ordered;
+	job->samples = b.ordered + job->ids;
+	job->gains = b.ordered + 2 * job->ids;
+	job->repeats = job->repeats ? b.ordered + 3 * job->ids : NULL;
+	return 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "partition.h"
+
+void *pcsr_memory(struct pcsr_job *job, enum pcsr_buffer which, u64 count, u64 size)
+{
+	struct buffer *b = &job->memory->buffers[which];
+	u64 bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes) || grow(NULL, &b->data, &b->bytes, bytes))
+		return NULL;
+	return b->data;
+}
+
+void context_pcsr_free(struct context *context)
+{
+	struct pcsr *memory = context->pcsr;
+
+	if (!memory)
+		return;
+	for (u32 i = 0; i < PCSR_BUFFERS; i++)
+		port_free(memory->buffers[i].data);
+	port_free(memory);
+	context->pcsr = NULL;
+}

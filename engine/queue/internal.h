@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between the parts of the queue layer. All of it with engine->lock held, but where a
+ * comment says otherwise.
+ */
+#ifndef EMBENG_ENGINE_INTERNAL_H
+#define EMBENG_ENGINE_INTERNAL_H
+
+#include <linux/errno.h>
+
+#include "../device/device.h"
+
+/* An admin command that waits for accesses in flight. */
+struct pending {
+	struct pending *next;
+	struct embeng_admin_cmd cmd;
+};
+
+/* clock.c: e->now_ns, which never goes back */
+u64 clock_read(struct engine *e);
+void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
+
+/* reset.c */
+void registers_reset(struct engine *e);
+
+/* requests.c */
+int requests_step(struct engine *e); /* boot and control requests; 1 when something moved */
+
+/* heartbeat.c */
+void heartbeat(struct engine *e);
+
+/* boot.c */
+void boot_load(struct engine *e);
+void boot_reset_begin(struct engine *e);
+int boot_reset_step(struct engine *e);
+void boot_power_off(struct engine *e); /* nothing runs; everything is freed */
+
+/* context.c */
+u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
+void context_kill(struct context *c);
+bool context_reap(struct context *c); /* true: gone */
+
+/* region.c */
+u16 region_table_map(struct context *c, u64 address, u32 count);
+void region_table_unmap(struct context *c);
+bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
+
+/* queue.c */
+/* 0, NO_MEMORY, or KEY when the ring is not memory that the device was given. */
+u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue **out);
+void queue_free(struct queue *q);
+u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
+/* Commands that were accepted, or were there when it was last looked at. */
+static inline bool queue_has_work(const struct queue *q)
+{
+	return q->oldest || q->tail_seen != q->sq_head;
+}
+struct command *queue_take(struct queue *q);
+void queue_drop(struct queue *q, struct command *command); /* from anywhere in the list */
+/* Core 0 has worked for a queue so long. */
+void busy_with(struct queue *q, u64 passed_ns);
+
+/* queue_end.c */
+void queue_kill(struct queue *q, bool lost);
+bool queue_reap(struct queue *q); /* true: gone */
+
+/* ring.c */
+struct embeng_ring_header *queue_header(struct queue *q);
+enum ring_look { RING_EMPTY, RING_COMMAND, RING_STOPPED };
+enum ring_look ring_look(struct queue *q);
+void ring_copy(struct queue *q, void *command);
+void ring_consume(struct queue *q);
+u32 ring_space(struct queue *q);
+/* @seen_ns: not to be seen before */
+void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns);
+void ring_publish_done(struct queue *q); /* unless its completion is not published yet */
+void ring_flush(struct queue *q); /* publishes what was to be seen later */
+void ring_die(struct queue *q); /* tells the program, after which nothing comes */
+void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
+
+/* command.c */
+u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fault *fault);
+bool command_is_ours(const struct command *command); /* NOP and FENCE */
+u16 command_accept(struct command *command);	      /* no lock held */
+u16 command_commit(struct command *command);
+enum verdict command_ready(struct command *command, struct wait *wait);
+void command_release(struct command *command);
+u32 command_completions(const struct embeng_cmd *cmd); /* that it will post, in all */
+
+/* fetch.c */
+/* Lets go of the lock inside; adds the time it was without it to *away_ns. */
+int accept_step(struct engine *e, u64 *away_ns);
+
+/* complete.c */
+/* @flags: of the completion; without EMBENG_CQE_DONE another one follows */
+void command_post(struct command *command, u16 flags);
+/* Ends a command that the model layer was never asked about, or has refused. */
+void command_retire(struct command *command);
+void command_complete(struct command *command); /* ends any other */
+
+/* timing.c */
+/*
+ * Charges a command by the host's model of the device. Return: when this completion of it
+ * may be seen, 0: at once; *timestamp is what it carries.
+ */
+u64 pace(const struct command *command, u16 flags, u64 *timestamp);
+void pace_reset(struct engine *e); /* the counters begin anew, and nothing is running */
+
+/* schedule.c */
+/* As accept_step(). */
+int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns);
+
+/* report.c */
+void report_all(struct engine *e, bool unfinished);
+/* Some queue has a command that may be waited for, or was last said to wait. */
+bool report_wanted(const struct engine *e);
+
+/* admin.c */
+int admin_step(struct engine *e);
+
+/* alarm.c */
+void admin_fault(struct engine *e); /* the device asks for a reset */
+
+/* thermal.c */
+void climate_begin(struct engine *e);
+void climate_step(struct engine *e); /* does nothing when little time has passed */
+
+/* events.c */
+struct event {
+	u32 context; /* or EMBENG_NO_INDEX */
+	u32 queue;   /* or EMBENG_EVENT_NO_QUEUE */
+	u32 detail;
+	u64 value;
+};
+void event_open(struct engine *e);
+void event(struct engine *e, u32 kind, const struct event *what);
+void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value);
+void event_of_context(const struct context *c, u32 kind, u64 value);
+void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
+
+/* service.c; without the lock */
+/* @run: what the thread calls again and again; returns whether something moved */
+int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode));
+void service_stop(struct engine *e);
+
+#endif

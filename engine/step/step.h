@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The step machine: who may look up, update and drain which step, and when.
+ * All of it with engine->lock held.
+ *
+ * A replica's LOOKUPs and UPDATEs are accepted in the order of their steps, and
+ * LOOKUPs read in that order. What fails after it was accepted is withdrawn
+ * with all that the replica gave after it, so that it can be given again.
+ */
+#ifndef EMBENG_ENGINE_STEP_H
+#define EMBENG_ENGINE_STEP_H
+
+#include "../model/model.h"
+
+enum verdict step_admit_lookup(struct command *command, struct wait *wait);
+void step_commit_lookup(struct command *command, u16 status);
+enum verdict step_lookup_ready(struct command *command, struct wait *wait);
+void step_lookup_finished(struct command *command);
+
+enum verdict step_admit_update(struct command *command, struct wait *wait);
+void step_commit_update(struct command *command, u16 status);
+enum verdict step_update_ready(struct command *command, struct wait *wait);
+void step_update_finished(struct command *command);
+
+/* Ids that the tables' policies changed count as soon as they are accepted. */
+void step_count_batch(struct model *model, const struct batch *batch);
+
+/* Whether the step of an UPDATE is in the tables already. */
+bool step_update_applied(const struct command *command);
+
+/* The tables are as after step @number from here on. */
+void step_applied(struct model *model, u64 number, u64 unique_rows);
+
+enum verdict step_drain_ready(struct command *command, struct wait *wait);
+
+/* The last step up to @most of which all replicas gave gradients. */
+u64 step_complete(const struct model *model, u64 most);
+
+/* The last step that every replica has looked up. */
+u64 step_looked(const struct model *model);
+
+/* Runs on the tables exactly as they are after @command's embeng_cmd.after. */
+enum verdict step_after_ready(struct command *command, struct wait *wait);
+
+/* What must come from the program before the next step can be applied. */
+void step_missing(const struct model *model, struct wait *wait);
+
+#endif

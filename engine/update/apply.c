@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* A complete step goes into the tables. */
+#include "apply.h"
+#include "lane.h"
+#include "../step/step.h"
+#include "update.h"
+
+static u16 get_gradients(struct command *command, u64 number)
+{
+	struct model *model = command->context->model;
+	u32 features = model->blob.engine.feature_count;
+	u16 status = 0;
+
+	port_lock(model->engine->lock);
+	for (u64 i = 0; !status && i < (u64)features * model_replicas(model); i++) {
+		const struct part *part = model_part(model, number, (u32)(i / features));
+		const struct embeng_mem *mem = &part->gradients->features[i % features].gradients;
+
+		if (mem_given(mem))
+			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_READ,
+						 4, EMBENG_FIELD_GRADIENTS, (u32)(i % features),
+						 &model->gradients[i], &command->fault);
+	}
+	port_unlock(model->engine->lock);
+	return status;
+}
+
+static u64 put_gradients(struct command *command)
+{
+	struct model *model = command->context->model;
+	u32 parts = model->blob.engine.feature_count * model_replicas(model);
+	u64 bytes = 0;
+
+	for (u32 i = 0; i < parts; i++)
+		bytes += model->gradients[i].length;
+	region_put_all(command->context, model->gradients, parts);
+	return bytes;
+}
+
+/* What each table has to do in the step. Return: all of it. */
+static u64 weigh_tables(struct model *model, u64 number)
+{
+	u32 tables = model->blob.engine.table_count, features = model->blob.engine.feature_count;
+	u64 sum = 0;
+
+	for (u32 t = 0; t < tables; t++)
+		model->tables[t].due = 0;
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		const struct batch *batch = model_part(model, number, r)->batch;
+
+		for (u32 i = 0; i < features; i++)
+			model->tables[model->blob.features[i].table].due +=
+				batch->features[i].occurrences;
+	}
+	for (u32 t = 0; t < tables; t++)
+		sum += lane_weight(&model->tables[t].record, model->tables[t].due);
+	return sum;
+}
+
+struct tables {
+	struct model *model;
+	u64 number, weight, most; /* lane_most() */
+};
+
+/* Whether one core takes the table: the last one that is at work keeps nobody waiting for long. */
+static bool goes_whole(const struct tables *tables, const struct table *table)
+{
+	return table->due <= tables->most && lane_weight(&table->record, table->due) <=
+		       tables->weight / 2 / tables->model->engine->caps.cores;
+}
+
+/*
+ * All memory that the step needs is there before the first table changes: a
+ * failure leaves all of them as they were.
+ */
+static int reserve(const struct tables *tables)
+{
+	struct model *model = tables->model;
+
+	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
+		const struct table *table = &model->tables[t];
+
+		if (lanes_reserve(model, &table->record, table->due, tables->most))
+			return -1;
+	}
+	return 0;
+}
+
+static void whole_task(void *arg, u64 task, u32 worker)
+{
+	const struct tables *tables = arg;
+	struct model *model = tables->model;
+	struct table *table = &model->tables[task];
+
+	if (goes_whole(tables, table))
+		apply_table(&model->lanes[worker], tables->number, table, 1);
+}
+
+static u64 apply_tables(struct tables *tables)
+{
+	struct model *model = tables->model;
+	u32 count = model->blob.engine.table_count, cores = model->engine->caps.cores;
+	u64 begun = port_now_ns(), whole = 0;
+
+	for (u32 t = 0; t < count; t++) {
+		struct table *table = &model->tables[t];
+
+		if (goes_whole(tables, table))
+			whole += lane_weight(&table->record, table->due);
+		else
+			apply_table(&model->lanes[0], tables->number, table, cores);
+	}
+	if (whole)
+		workers_run(model->engine->workers, whole_task, tables, count, whole);
+	return lanes_account(model, port_now_ns() - begun);
+}
+
+u16 update_apply(struct command *command, u64 number)
+{
+	struct model *model = command->context->model;
+	struct engine *engine = model->engine;
+	struct tables tables = { model, number, weigh_tables(model, number),
+				 lane_most(model->blob.engine.table_count, engine->caps.cores) };
+	u64 parts = (u64)model->blob.engine.feature_count * model_replicas(model), rows;
+	u16 status;
+
+	memset(model->gradients, 0, parts * sizeof(*model->gradients));
+	status = get_gradients(command, number);
+	if (!status && reserve(&tables))
+		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
+				   EMBENG_NO_INDEX, 0, 0, 0);
+	if (status) {
+		put_gradients(command);
+		return status;
+	}
+	rows = apply_tables(&tables);
+	reg_count(engine, EMBENG_REG_COUNT_BYTES_READ, put_gradients(command));
+	reg_count(engine, EMBENG_REG_COUNT_UPDATES, 1);
+	reg_count(engine, EMBENG_REG_COUNT_UNIQUE_ROWS, rows);
+	port_lock(engine->lock);
+	step_applied(model, number, rows);
+	port_unlock(engine->lock);
+	return 0;
+}

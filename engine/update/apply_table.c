@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* What one table has in one step: its occurrences by row, their gradients, its optimizer. */
+#include "apply.h"
+#include "lane.h"
+#include "../step/step.h"
+#include "update.h"
+
+#define F32_INFINITY 0x7f800000u
+#define F32_MINUS_INFINITY 0xff800000u
+
+static const struct batch_feature *feature_of(struct model *model, u64 number, u32 replica,
+					      u32 feature)
+{
+	return &model_part(model, number, replica)->batch->features[feature];
+}
+
+/*
+ * Occurrences that all weigh 1 are told by the row of their gradient, which then needs no
+ * search; weights are found by the number of an occurrence.
+ */
+static bool told_by_gradient(struct model *model, u64 number, u32 table)
+{
+	u64 outputs = 0;
+
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
+			const struct batch_feature *f = feature_of(model, number, r, i);
+
+			if (model->blob.features[i].table != table)
+				continue;
+			if (batch_coef(f))
+				return false;
+			outputs += f->outputs;
+		}
+	}
+	return outputs <= U32_MAX;
+}
+
+/* Where the gradient of each occurrence is, made here; NULL: it has the same number. */
+static const u32 *gradient_rows(const struct batch_feature *f)
+{
+	const u64 *bag = f->bag.data;
+	u32 *outputs_of = f->outputs_of.data;
+
+	if (f->identity)
+		return NULL;
+	for (u64 s = 0; s < f->outputs; s++) {
+		for (u64 k = bag[s]; k < bag[s + 1]; k++)
+			outputs_of[k] = (u32)s;
+	}
+	return outputs_of;
+}
+
+/* The occurrences of a table, in its part of the model's sources. Return: how many parts. */
+static u32 make_sources(struct model *model, struct partition *p, u64 number, u32 index)
+{
+	u64 first = 0, base = 0;
+	u32 sources = 0;
+
+	p->sources = model->sources + model->tables[index].first_part;
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
+			const struct batch_feature *f = feature_of(model, number, r, i);
+
+			if (model->blob.features[i].table != index)
+				continue;
+			p->sources[sources++] = (struct partition_source){
+				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences,
+				p->by_gradient ? base : first,
+				p->by_gradient && !f->identity ? f->bag.data : NULL, f->outputs };
+			first += f->occurrences;
+			base += f->outputs;
+		}
+	}
+	p->below = p->by_gradient ? base : first;
+	return sources;
+}
+
+static int make_partition(struct model *model, struct partition *p, u64 number, u32 index,
+			  u32 cores)
+{
+	const struct embeng_record_table *record = &model->tables[index].record;
+
+	if (p->step == number && p->table == index)
+		return 0;
+	p->by_gradient = told_by_gradient(model, number, index);
+	if (partition_make(p, make_sources(model, p, number, index), record->rows,
+			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO,
+			   lane_workers(model, cores), cores))
+		return -1;
+	p->step = number;
+	p->table = index;
+	return 0;
+}
+
+int update_partition(struct lane *lane, u64 number, u32 table, u32 cores)
+{
+	u64 begun = port_now_ns();
+	int failed = make_partition(lane->model, &lane->partition, number, table, cores);
+
+	lane->partition_ns += port_now_ns() - begun;
+	return failed;
+}
+
+/* Of a table whose partition is there: both number occurrences alike. */
+static struct kernel_segment segment_of(struct model *model, u64 number, u32 replica, u32 feature,
+					u64 first, const bool by_gradient)
+{
+	const struct batch_feature *f = feature_of(model, number, replica, feature);
+	const struct table *table = &model->tables[model->blob.features[feature].table];
+	const struct view *view =
+		&model->gradients[(u64)replica * model->blob.engine.feature_count + feature];
+	struct kernel_segment s = {
+		.first = first,
+		.end = first + (by_gradient ? f->outputs : f->occurrences),
+		.gradients = view->data,
+		.stride = table->record.dim,
+		.grad_row = by_gradient ? NULL : gradient_rows(f),
+		.coef = batch_coef(f),
+		.replica = replica,
+		.far = view->length > PREFETCH_GRADIENT_BYTES,
+	};
+
+	if (!s.gradients) {
+		s.gradients = (const float *)model->zeros;
+		s.stride = 0;
+	}
+	return s;
+}
+
+static u64 make_segments(struct model *model, u64 number, const struct table *table,
+			 const bool by_gradient)
+{
+	struct kernel_segment *segments = model->segments + table->first_part;
+	u64 count = 0, first = 0;
+
+	for (u32 r = 0; r < model_replicas(model); r++) {
+		for (u32 i = 0; i < model->blob.engine.feature_count; i++) {
+			struct kernel_segment s;
+
+			if (model->blob.features[i].table != table->index)
+				continue;
+			s = segment_of(model, number, r, i, first, by_gradient);
+			if (s.end > first)
+				segments[count++] = s;
+			first = s.end;
+		}
+	}
+	return count;
+}
+
+static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
+{
+	u32 flags = 0;
+
+	if (multiplier && multiplier != KERNEL_F32_ONE)
+		flags |= KERNEL_GRADIENT_SCALE;
+	if (record->clip_gradient_min != F32_MINUS_INFINITY ||
+	    record->clip_gradient_max != F32_INFINITY)
+		flags |= KERNEL_GRADIENT_CLIP;
+	if (record->weight_decay << 1)
+		flags |= record->flags & EMBENG_TABLE_DECAY_BY_RATE ?
+				 KERNEL_DECAY | KERNEL_DECAY_TIMES_LR :
+				 KERNEL_DECAY;
+	if (record->clip_weight_min != F32_MINUS_INFINITY ||
+	    record->clip_weight_max != F32_INFINITY)
+		flags |= KERNEL_WEIGHT_CLIP;
+	if (!(record->flags & EMBENG_TABLE_ACCUMULATE))
+		flags |= KERNEL_EACH_OCCURRENCE;
+	return flags;
+}
+
+static void describe(struct kernel_update *u, const struct table *table, const struct step *step,
+		     u64 optimizer_step, const struct engine_config *config)
+{
+	const struct embeng_record_table *record = &table->record;
+	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
+								       &record->rate;
+	struct port_fpu fpu;
+
+	u->optimizer = table->kernel;
+	u->flags = flags_of(record, step->multiplier);
+	u->dim = record->dim;
+	u->prefetch = prefetch_rows(config->prefetch, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, record->dim,
+				    table->bytes);
+	u->fetch = update_fetch(config->fetch, record->dim, record->slot_count);
+	u->stride = record->dim;
+	u->table = (float *)table->data;
+	for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++)
+		u->slots[s] = (float *)table->slots[s];
+	memcpy(&u->lr, rate, sizeof(u->lr));
+	memcpy(&u->gradient_multiplier, &step->multiplier, sizeof(u->gradient_multiplier));
+	memcpy(&u->gradient_min, &record->clip_gradient_min, sizeof(u->gradient_min));
+	memcpy(&u->gradient_max, &record->clip_gradient_max, sizeof(u->gradient_max));
+	memcpy(&u->decay, &record->weight_decay, sizeof(u->decay));
+	memcpy(&u->weight_min, &record->clip_weight_min, sizeof(u->weight_min));
+	memcpy(&u->weight_max, &record->clip_weight_max, sizeof(u->weight_max));
+	memcpy(u->hyper, record->hyperparameter, sizeof(u->hyper));
+	u->step = optimizer_step;
+	port_fpu_begin(&fpu);
+	if (record->flags & EMBENG_TABLE_STEP_DYNAMIC)
+		u->step = kernel_step(step->rates[record->step_rate]);
+	kernel_prepare(u);
+	port_fpu_end(&fpu);
+}
+
+void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
+{
+	struct model *model = lane->model;
+	struct apply apply = { .model = model, .lane = lane, .table = table, .cores = cores,
+			       .most = chunk_rows(table->record.dim) };
+	u64 begun;
+
+	/* Memory is reserved, it cannot fail. */
+	update_partition(lane, number, table->index, cores);
+	begun = port_now_ns();
+	/* Before the rows, which take the groups' place in the caches. */
+	stats_count(model, table, &lane->partition, number);
+	if (table->kernel != U32_MAX) {
+		describe(&apply.update, table, model_step(model, number),
+			 model->optimizer_steps + 1, &model->engine->config);
+		apply.update.segment_count =
+			make_segments(model, number, table, lane->partition.by_gradient);
+		apply.update.segments = model->segments + table->first_part;
+		apply_rows(&apply);
+	}
+	table->stats.updated_rows += lane->partition.group_count;
+	lane->rows += lane->partition.group_count;
+	lane->update_ns += port_now_ns() - begun;
+}
