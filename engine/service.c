@@ -3,7 +3,9 @@
  * A thread that serves the queues: awake while there is work, and a little longer where others can
  * give it some meanwhile; then it sleeps on the bell.
  */
-#include "queue/internal.h"
+#include <linux/errno.h>
+
+#include "device/device.h"
 
 #define SPIN_NS 20000u
 

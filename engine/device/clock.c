@@ -6,7 +6,7 @@
  *
  * Both functions are called with engine->lock held.
  */
-#include "../queue/internal.h"
+#include "device.h"
 
 void clock_saw(struct engine *e, u64 now)
 {

@@ -161,9 +161,6 @@ void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wo
 void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes);
 
-/* A core has worked so long. No lock. */
-void busy_core(struct engine *e, u32 core, u64 passed_ns);
-
 /* A piece of a command is done: the device lives, however long the whole takes. No lock. */
 void heartbeat_piece(struct engine *e);
 
@@ -280,5 +277,40 @@ void reg_write32(struct engine *e, u32 reg, u32 value);
 void reg_write64(struct engine *e, u32 reg, u64 value);
 /* Adds to a counter register; any thread. */
 void reg_count(struct engine *e, u32 reg, u64 add);
+/* A core has worked so long; any thread. */
+void busy_core(struct engine *e, u32 core, u64 passed_ns);
+
+/* From here on engine->lock is held, but where a comment says otherwise. */
+
+/* clock.c: e->now_ns, which never goes back */
+u64 clock_read(struct engine *e);
+void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
+
+/* thermal.c */
+void climate_begin(struct engine *e);
+void climate_step(struct engine *e); /* does nothing when little time has passed */
+
+/* events.c */
+struct event {
+	u32 context; /* or EMBENG_NO_INDEX */
+	u32 queue;   /* or EMBENG_EVENT_NO_QUEUE */
+	u32 detail;
+	u64 value;
+};
+void event_open(struct engine *e);
+void event(struct engine *e, u32 kind, const struct event *what);
+void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value);
+void event_of_context(const struct context *c, u32 kind, u64 value);
+void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
+
+/* region.c */
+u16 region_table_map(struct context *c, u64 address, u32 count);
+void region_table_unmap(struct context *c);
+bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
+
+/* service.c; without the lock */
+/* @run: what the thread calls again and again; returns whether something moved */
+int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode));
+void service_stop(struct engine *e);
 
 #endif

@@ -3,7 +3,7 @@
  * The event log in BAR 0: what happened to the device, in memory that resets leave alone. It
  * is read while it is written, so a record has no number while it changes.
  */
-#include "../queue/internal.h"
+#include "device.h"
 
 static struct embeng_event_log *log_of(struct engine *e)
 {

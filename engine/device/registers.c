@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* BAR 0. Words that the driver writes may change at any moment. */
-#include "../queue/internal.h"
+#include "device.h"
 
 u32 reg_read32(struct engine *e, u32 reg)
 {

@@ -3,7 +3,7 @@
  * Power and temperature of a device whose host models them: power goes with the share of the
  * cores that is busy, temperature follows power as one heat capacity behind one resistance.
  */
-#include "../queue/internal.h"
+#include "device.h"
 
 #define STEP_NS 10000000u
 #define SHARE_ONE 1024u

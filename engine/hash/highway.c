@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* HighwayHash (Alakuijala, Cox, Wassenberg: arXiv 1612.06257), for one column number. */
-#include "../partition/partition.h"
+#include "highway.h"
 
 #define LANES 4
 #define COLUMN_BYTES 4u

@@ -3,7 +3,7 @@
  * A context's memory, named by key. The table of regions is in host memory and the driver
  * alone writes it; a region is mapped when a key of its generation is first used.
  */
-#include "../queue/internal.h"
+#include "../device/device.h"
 
 u16 region_table_map(struct context *c, u64 address, u32 count)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Items in order of their buckets, within each partition of each core. */
+#include "../hash/highway.h"
 #include "partition.h"
 
 struct bucketing {

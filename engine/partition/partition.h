@@ -205,7 +205,4 @@ void pcsr_split(struct pcsr_job *job);
 u16 pcsr_place(struct pcsr_job *job);
 void pcsr_emit(struct pcsr_job *job);
 
-/* highway.c: HighwayHash64 of the four bytes of a column, little-endian. */
-u64 highway_column(u32 column);
-
 #endif

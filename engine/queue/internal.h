@@ -16,10 +16,6 @@ struct pending {
 	struct embeng_admin_cmd cmd;
 };
 
-/* clock.c: e->now_ns, which never goes back */
-u64 clock_read(struct engine *e);
-void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
-
 /* reset.c */
 void registers_reset(struct engine *e);
 
@@ -39,11 +35,6 @@ void boot_power_off(struct engine *e); /* nothing runs; everything is freed */
 u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault);
 void context_kill(struct context *c);
 bool context_reap(struct context *c); /* true: gone */
-
-/* region.c */
-u16 region_table_map(struct context *c, u64 address, u32 count);
-void region_table_unmap(struct context *c);
-bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
 
 /* queue.c */
 /* 0, NO_MEMORY, or KEY when the ring is not memory that the device was given. */
@@ -120,27 +111,5 @@ int admin_step(struct engine *e);
 
 /* alarm.c */
 void admin_fault(struct engine *e); /* the device asks for a reset */
-
-/* thermal.c */
-void climate_begin(struct engine *e);
-void climate_step(struct engine *e); /* does nothing when little time has passed */
-
-/* events.c */
-struct event {
-	u32 context; /* or EMBENG_NO_INDEX */
-	u32 queue;   /* or EMBENG_EVENT_NO_QUEUE */
-	u32 detail;
-	u64 value;
-};
-void event_open(struct engine *e);
-void event(struct engine *e, u32 kind, const struct event *what);
-void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value);
-void event_of_context(const struct context *c, u32 kind, u64 value);
-void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value);
-
-/* service.c; without the lock */
-/* @run: what the thread calls again and again; returns whether something moved */
-int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode));
-void service_stop(struct engine *e);
 
 #endif

@@ -2,6 +2,7 @@
 /* PARTITION: what its descriptor may not say, one at a time, and that nothing is written then. */
 #include "direct_main.h"
 #include "pcsr_help.h"
+#include "../../engine/hash/highway.h"
 #include "../../engine/partition/partition.h"
 
 #define UNTOUCHED 0x5a
