@@ -19,7 +19,7 @@ int fault_write(const char *fault, const char *word, uint64_t value)
 	return fclose(file) ? -errno : 0;
 }
 
-void fault_set(const char *fault, const char *word, uint64_t value)
+void fault_file_set(const char *fault, const char *word, uint64_t value)
 {
 	ck_assert_int_eq(fault_write(fault, word, value), 0);
 }
@@ -40,8 +40,8 @@ uint64_t fault_get(const char *fault, const char *word)
 
 void fault_arm(const char *fault, uint32_t count)
 {
-	fault_set(fault, "target", UINT32_MAX);
-	fault_set(fault, "per_mille", 1000);
-	fault_set(fault, "tries", 0);
-	fault_set(fault, "count", count);
+	fault_file_set(fault, "target", UINT32_MAX);
+	fault_file_set(fault, "per_mille", 1000);
+	fault_file_set(fault, "tries", 0);
+	fault_file_set(fault, "count", count);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* A word of a fault: count, per_mille, target, seed, value, tries, hits. Fails the test. */
-void fault_set(const char *fault, const char *word, uint64_t value);
+void fault_file_set(const char *fault, const char *word, uint64_t value);
 uint64_t fault_get(const char *fault, const char *word);
 /* 0 or -errno. */
 int fault_write(const char *fault, const char *word, uint64_t value);

@@ -46,8 +46,8 @@ static struct embeng_cmd nop(uint64_t cookie)
 static void arm_for_queue(const char *fault)
 {
 	fault_arm(fault, 0);
-	fault_set(fault, "target", ring.made.queue);
-	fault_set(fault, "count", 1);
+	fault_file_set(fault, "target", ring.made.queue);
+	fault_file_set(fault, "count", 1);
 }
 
 static void expect(uint64_t cookie, uint16_t status)
@@ -220,13 +220,13 @@ END_TEST
 START_TEST(test_late_completion)
 {
 	open_ring(_i);
-	fault_set("delay_completion", "value", 3600000000000ull);
+	fault_file_set("delay_completion", "value", 3600000000000ull);
 	arm_for_queue("delay_completion");
 	accel_give(fd, &ring, nop(10));
 	expect(10, EMBENG_STATUS_OK);
 	told_rung("queue", "standstill");
 	expect_queue_resets(1);
-	fault_set("delay_completion", "value", 1000000000);
+	fault_file_set("delay_completion", "value", 1000000000);
 }
 END_TEST
 

@@ -76,11 +76,11 @@ START_TEST(test_queue_does_not_end)
 	struct ring *ring = &rings[_i], *other = &rings[!_i];
 
 	fault_arm("stall_queue", 0);
-	fault_set("stall_queue", "target", ring->made.queue);
-	fault_set("stall_queue", "count", 1);
+	fault_file_set("stall_queue", "target", ring->made.queue);
+	fault_file_set("stall_queue", "count", 1);
 	fault_arm("drop_completion", 0);
-	fault_set("drop_completion", "target", 0);
-	fault_set("drop_completion", "count", 1);
+	fault_file_set("drop_completion", "target", 0);
+	fault_file_set("drop_completion", "count", 1);
 	accel_give(fd, other, nop(5, 3600000000u));
 	accel_give(fd, ring, nop(10, 0));
 	accel_give(fd, ring, nop(11, 0));
@@ -105,7 +105,7 @@ START_TEST(test_link_blinks)
 	sleep(1); /* the driver has seen how far the doorbells are */
 	accel_write(PARAMETERS "hang_ms", "20000");
 	usleep(1500000);
-	fault_set("link_down", "value", 100000000);
+	fault_file_set("link_down", "value", 100000000);
 	fault_arm("link_down", 1);
 	usleep(500000);
 	accel_write(PARAMETERS "hang_ms", "1000");
@@ -130,7 +130,7 @@ START_TEST(test_link_down)
 {
 	give_work();
 	sleep(1); /* the driver has seen how far the doorbells are */
-	fault_set("link_down", "value", 3000000000);
+	fault_file_set("link_down", "value", 3000000000);
 	fault_arm("link_down", 1);
 	await_end(POLLHUP);
 	told_rung("none", "gone");
@@ -155,7 +155,7 @@ START_TEST(test_link_down_between_looks)
 		ck_assert_int_ge(poll(&watched, 1, 0), 0);
 	else
 		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ETIME);
-	fault_set("link_down", "value", 4000000000);
+	fault_file_set("link_down", "value", 4000000000);
 	fault_arm("link_down", 1);
 	while (accel_header(&rings[1])->dead == 0)
 		usleep(1000);
@@ -187,7 +187,7 @@ START_TEST(test_slow_firmware)
 {
 	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
 
-	fault_set("firmware_slow", "value", 2000000000);
+	fault_file_set("firmware_slow", "value", 2000000000);
 	fault_arm("firmware_slow", 1);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
 	told_rung("engine", "request");

@@ -190,7 +190,7 @@ START_TEST(test_every_refusal)
 	struct image image = read_image();
 
 	fault_arm("firmware_refuses", 1);
-	fault_set("firmware_refuses", "value", (uint64_t)_i);
+	fault_file_set("firmware_refuses", "value", (uint64_t)_i);
 	refuse(image, (uint32_t)_i, _i == EMBENG_BOOT_ERROR_LENGTH ? image.length : 0);
 	free(image.data);
 }
@@ -210,7 +210,7 @@ START_TEST(test_canceled)
 	pthread_t thread;
 
 	fault_arm("firmware_slow", 1);
-	fault_set("firmware_slow", "value", 3 * SECOND);
+	fault_file_set("firmware_slow", "value", 3 * SECOND);
 	ck_assert_int_eq(pthread_create(&thread, NULL, reset_slowly, NULL), 0);
 	while (fault_get("firmware_slow", "count"))
 		usleep(1000);

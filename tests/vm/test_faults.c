@@ -52,7 +52,7 @@ START_TEST(a_delayed_completion_comes_late)
 	struct embeng_cqe cqe;
 
 	start();
-	fault_set("delay_completion", "value", 2000000000);
+	fault_file_set("delay_completion", "value", 2000000000);
 	fault_arm("delay_completion", 1);
 	nop_unanswered();
 	while (!bare_reap(&b->queues[1], &cqe))
@@ -79,7 +79,7 @@ START_TEST(a_fault_strikes_its_target_alone)
 
 	start();
 	fault_arm("corrupt_completion", 1);
-	fault_set("corrupt_completion", "target", 1);
+	fault_file_set("corrupt_completion", "target", 1);
 	ck_assert_uint_eq(bare_admin(b, admin).cookie, 5);
 	ck_assert_uint_eq(nop(5).cookie, ~5ull);
 	bare_close(b);
@@ -92,9 +92,9 @@ static uint64_t struck(const char *fault, uint64_t seed)
 	uint64_t hits = 0;
 
 	fault_arm(fault, UINT32_MAX);
-	fault_set(fault, "target", 1);
-	fault_set(fault, "per_mille", 300);
-	fault_set(fault, "seed", seed);
+	fault_file_set(fault, "target", 1);
+	fault_file_set(fault, "per_mille", 300);
+	fault_file_set(fault, "seed", seed);
 	for (int i = 0; i < 64; i++) {
 		struct embeng_cqe cqe = nop(7);
 
@@ -136,7 +136,7 @@ START_TEST(a_stalled_queue_takes_nothing_until_it_is_made_anew)
 
 	start();
 	fault_arm("stall_queue", 1);
-	fault_set("stall_queue", "target", 1);
+	fault_file_set("stall_queue", "target", 1);
 	nop_unanswered();
 	ck_assert_uint_eq(((struct embeng_ring_header *)b->queues[1].ring)->sq_head, 0);
 	ck_assert_uint_eq(bare_admin(b, admin).status, EMBENG_STATUS_OK);
@@ -202,7 +202,7 @@ START_TEST(firmware_refuses)
 {
 	b = bare_open();
 	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	fault_set("firmware_refuses", "value", EMBENG_BOOT_ERROR_HASH);
+	fault_file_set("firmware_refuses", "value", EMBENG_BOOT_ERROR_HASH);
 	fault_arm("firmware_refuses", 1);
 	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_FAILED);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_HASH);
@@ -223,7 +223,7 @@ static void boot_unanswered(void)
 
 START_TEST(firmware_is_slow)
 {
-	fault_set("firmware_slow", "value", 2000000000);
+	fault_file_set("firmware_slow", "value", 2000000000);
 	fault_arm("firmware_slow", 1);
 	boot_unanswered();
 	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED); /* there was no image */
@@ -280,7 +280,7 @@ END_TEST
 START_TEST(the_link_goes_down_and_comes_back_reset)
 {
 	start();
-	fault_set("link_down", "value", 500000000);
+	fault_file_set("link_down", "value", 500000000);
 	fault_arm("link_down", 1);
 	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
 	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);

@@ -77,7 +77,7 @@ END_TEST
 
 START_TEST(a_repeated_interrupt_comes_again_without_cause)
 {
-	fault_set("repeat_interrupt", "value", 5);
+	fault_file_set("repeat_interrupt", "value", 5);
 	fault_arm("repeat_interrupt", 1);
 	ck_assert_uint_eq(of_one_command(), 6);
 	ck_assert_uint_eq(of_one_command(), 1);
