@@ -43,19 +43,19 @@ void embeng_bo_release_all(struct embeng_device *ed);
 int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* import.c: memory that others made */
+/* bo_import.c: memory that others made */
 bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table);
 struct drm_gem_object *embeng_import_table(struct drm_device *drm,
 					   struct dma_buf_attachment *attachment,
 					   struct sg_table *table);
 void embeng_import_release(struct embeng_bo *bo);
 
-/* userptr.c */
+/* bo_userptr.c */
 void embeng_userptr_release(struct embeng_bo *bo);
 void embeng_userptr_free(struct embeng_bo *bo);
 int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* segments.c */
+/* bo_segments.c */
 int embeng_segments(struct embeng_bo *bo, u64 offset, u64 length, struct embeng_segment *out,
 		    u32 room);
 

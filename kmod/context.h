@@ -153,21 +153,21 @@ void embeng_region_release_all(struct embeng_context *ctx);
 int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* watch.c */
+/* fence_watch.c */
 void embeng_watch_init(struct embeng_context *ctx);
 void embeng_watch_exit(struct embeng_context *ctx);
 void embeng_watch_on(struct embeng_context *ctx);
 void embeng_watch_now(struct embeng_context *ctx);
 void embeng_watch_refresh(struct embeng_context *ctx);
 
-/* model.c */
+/* submit_model.c */
 int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* usage.c */
+/* stats_fdinfo.c */
 void embeng_usage_end(struct embeng_queue *q);
 void embeng_usage_show(struct drm_printer *p, struct drm_file *file);
 
-/* wait.c */
+/* queue_wait.c */
 u32 embeng_queue_state(const struct embeng_queue *q);
 int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 __poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table);

@@ -37,8 +37,8 @@
 
 #include "../uapi/embeng_accel.h"
 #include "../uapi/embeng_barrier.h"
-#include "boot.h"
-#include "counters.h"
+#include "fw_boot.h"
+#include "stats_counters.h"
 
 #define EMBENG_NAME "embeng"
 #define EMBENG_FIRMWARE "embeng/embeng.fw"
@@ -255,7 +255,7 @@ static inline void embeng_write64(struct embeng_device *ed, enum embeng_register
 /* As large as a program wishes: charged to it, and to refuse it is nobody else's news. */
 #define EMBENG_GFP_WISH (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
-/* registers.c: all of them */
+/* regs.c: all of them */
 struct embeng_register_entry {
 	const char *name;
 	u32 offset;
@@ -268,7 +268,7 @@ struct embeng_register_entry {
 extern const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS];
 u64 embeng_register_read(const struct embeng_device *ed, const struct embeng_register_entry *entry);
 
-/* device.c: the function as a whole */
+/* pci_function.c: the function as a whole */
 int embeng_device_map(struct embeng_device *ed);
 int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value);
 int embeng_device_wait_rom(struct embeng_device *ed);
@@ -288,7 +288,7 @@ void embeng_admin_start(struct embeng_device *ed);
 void embeng_admin_poll(struct embeng_device *ed);
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd);
 
-/* import.c */
+/* bo_import.c */
 int embeng_import_init(struct embeng_device *ed);
 
 /* irq.c */
@@ -311,27 +311,27 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 int embeng_reset_save(struct embeng_device *ed);
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* watchdog.c */
+/* hang_detect.c */
 void embeng_watchdog_init(struct embeng_device *ed);
 void embeng_watchdog_start(struct embeng_device *ed);
 void embeng_watchdog_stop(struct embeng_device *ed);
 void embeng_watchdog_interrupt(struct embeng_device *ed);
 
-/* coredump.c */
+/* reset_dump.c */
 void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang);
 const char *embeng_cause_word(u32 cause);
 const char *embeng_rung_word(u32 rung);
 
-/* error.c, power.c, sysfs.c, debugfs.c */
+/* pci_error.c, pci_pm.c, sysfs.c, debugfs.c */
 extern const struct pci_error_handlers embeng_error_handlers;
 extern const struct dev_pm_ops embeng_pm_ops;
 extern const struct attribute_group *embeng_sysfs_groups[];
 void embeng_debugfs_init(struct embeng_device *ed);
 
-/* events.c */
+/* stats_events.c */
 void embeng_events_show(struct embeng_device *ed, struct seq_file *m);
 
-/* hwmon.c */
+/* stats_hwmon.c */
 #if IS_REACHABLE(CONFIG_HWMON)
 int embeng_hwmon_init(struct embeng_device *ed);
 #else

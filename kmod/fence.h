@@ -7,7 +7,7 @@
 
 #include <drm/drm_file.h>
 
-#include "ledger.h"
+#include "fence_steps.h"
 
 #define EMBENG_SYNCS_MAX EMBENG_ACCEL_SYNCS_MAX
 
@@ -34,7 +34,7 @@ struct embeng_job_wait {
  * @first: free-running index
  * @count: commands
  * @left: commands without their last completion; vector->lock
- * @need: what it waits for, see ledger.h
+ * @need: what it waits for, see fence_steps.h
  * @fence: signalled when it has ended, or NULL
  * @error: of the fence
  * @held: in the ring, and the device was not told yet; vector->lock
@@ -78,14 +78,14 @@ void embeng_fence_end(struct embeng_fence *fence, int error);
 struct dma_fence *embeng_fence_get(struct embeng_fence *fence);
 int embeng_fence_errno(u16 status);
 
-/* job.c */
+/* fence_job.c */
 struct embeng_job *embeng_job_new(struct embeng_context *ctx, u32 count, u32 waits);
 void embeng_job_free(struct embeng_job *job);
 void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence);
 bool embeng_job_ready(struct embeng_job *job);
 void embeng_jobs_end(struct list_head *done);
 
-/* syncs.c */
+/* fence_syncobj.c */
 int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job);
 struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count);
 void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base);

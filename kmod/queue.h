@@ -189,17 +189,17 @@ int embeng_queue_check_context(const struct embeng_context *ctx,
 			       const struct embeng_accel_queue_create *arg);
 void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg);
 
-/* health.c: commands that the device completes no more */
+/* hang_settle.c: commands that the device completes no more */
 void embeng_health_note(struct embeng_queue *q);
 void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang);
 u32 embeng_health_settle(struct embeng_queue *q, u32 rung);
 void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
 			  const struct embeng_queue *q);
 
-/* recover.c: the queue's rung */
+/* reset_queue.c: the queue's rung */
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
-/* account.c: what a validated queue holds */
+/* queue_ring.c: what a validated queue holds */
 u32 embeng_account_completions(const struct embeng_cmd *cmd);
 int embeng_account_consume(struct embeng_queue *q, u32 head);
 void embeng_account_look(struct embeng_queue *q);
@@ -210,15 +210,15 @@ void embeng_account_settled(struct embeng_queue *q);
 void embeng_account_start(struct embeng_queue *q);
 void embeng_account_end(struct embeng_queue *q, int error);
 
-/* give.c */
+/* submit_take.c */
 int embeng_give(struct embeng_queue *q, struct embeng_batch *batch);
 void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *need);
 
-/* points.c */
+/* fence_points.c */
 int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
 			struct embeng_need *need);
 
-/* command.c */
+/* submit_check.c */
 int embeng_command_check(u32 kind, const struct embeng_cmd *cmd);
 
 /* submit.c */
@@ -226,7 +226,7 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 			const struct embeng_record_engine *model, u32 *index);
 int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* arm.c: interrupts of queues */
+/* queue_irq.c: interrupts of queues */
 void embeng_arm_init(struct embeng_queue *q);
 void embeng_arm_exit(struct embeng_queue *q);
 void embeng_arm(struct embeng_queue *q, u32 index);

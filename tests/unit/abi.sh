@@ -40,9 +40,9 @@ sed -n '/^static struct attribute \*device_attr/,/^};/s/.*&dev_attr_\([a-z_]*\)\
 /^static struct attribute \*reset_attr/,/^};/s/.*&[a-z]*_\(attr_\)\{0,1\}\([a-z]*\)\.attr.*/resets\/\2/p
 /^static struct attribute \*counter_attr/,/^};/s/.*&number_\([a-z_]*\)\.attribute.*/counters\/\1/p' \
 	kmod/sysfs.c >"$scratch/has"
-sed -n 's/.*hwmon_\(temp\|power\)_\([a-z]*\))$/hwmon\/hwmonN\/\11_\2/p' kmod/hwmon.c >>"$scratch/has"
-grep -q 'HWMON_T_LABEL' kmod/hwmon.c && echo hwmon/hwmonN/temp1_label >>"$scratch/has"
-grep -q 'HWMON_P_LABEL' kmod/hwmon.c && echo hwmon/hwmonN/power1_label >>"$scratch/has"
+sed -n 's/.*hwmon_\(temp\|power\)_\([a-z]*\))$/hwmon\/hwmonN\/\11_\2/p' kmod/stats_hwmon.c >>"$scratch/has"
+grep -q 'HWMON_T_LABEL' kmod/stats_hwmon.c && echo hwmon/hwmonN/temp1_label >>"$scratch/has"
+grep -q 'HWMON_P_LABEL' kmod/stats_hwmon.c && echo hwmon/hwmonN/power1_label >>"$scratch/has"
 verdict 'attributes of the function' /sys/bus/pci/drivers/embeng/ADDRESS/
 
 parameters kmod/*.c

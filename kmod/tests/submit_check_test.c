@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "world.h"
 
-#include "../command.c"
+#include "../submit_check.c"
 
 /* Where each command belongs, written down once more. */
 static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* counters.c: what the device counts, over all its boots. */
-#ifndef EMBENG_COUNTERS_H
-#define EMBENG_COUNTERS_H
+/* stats_counters.c: what the device counts, over all its boots. */
+#ifndef EMBENG_STATS_COUNTERS_H
+#define EMBENG_STATS_COUNTERS_H
 
 #include <linux/types.h>
 

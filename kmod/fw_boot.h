@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* boot.c and upload.c: firmware. */
-#ifndef EMBENG_BOOT_H
-#define EMBENG_BOOT_H
+/* fw_boot.c and fw_upload.c: firmware. */
+#ifndef EMBENG_FW_BOOT_H
+#define EMBENG_FW_BOOT_H
 
 #include <linux/types.h>
 
@@ -31,7 +31,7 @@ struct embeng_refusal {
 	u64 offset;
 };
 
-/* boot.c: firmware */
+/* fw_boot.c: firmware */
 int embeng_boot_request(struct embeng_device *ed);
 int embeng_boot(struct embeng_device *ed);
 int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image);
@@ -39,7 +39,7 @@ int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, siz
 void embeng_image_free(struct embeng_device *ed, struct embeng_image *image);
 const char *embeng_boot_error_text(u32 error);
 
-/* upload.c: another image at run time */
+/* fw_upload.c: another image at run time */
 #if IS_ENABLED(CONFIG_FW_UPLOAD)
 int embeng_upload_init(struct embeng_device *ed);
 void embeng_upload_exit(struct embeng_device *ed);

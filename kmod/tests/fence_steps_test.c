@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <kunit/test.h>
 
-#include "../ledger.c"
+#include "../fence_steps.c"
 
 #define INPUT EMBENG_QUEUE_INPUT
 #define GRADIENT EMBENG_QUEUE_GRADIENT

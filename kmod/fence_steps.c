@@ -14,7 +14,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-#include "ledger.h"
+#include "fence_steps.h"
 
 /**
  * embeng_ledger_load() - a model was loaded: steps count from 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "world.h"
 
-#include "../segments.c"
+#include "../bo_segments.c"
 
 #define ROOM 8u
 

@@ -4,8 +4,8 @@
  * its end without its program doing anything more. Plain numbers: no kernel object is looked
  * at, whoever calls holds the lock.
  */
-#ifndef EMBENG_LEDGER_H
-#define EMBENG_LEDGER_H
+#ifndef EMBENG_FENCE_STEPS_H
+#define EMBENG_FENCE_STEPS_H
 
 #include <linux/types.h>
 
