@@ -16,17 +16,17 @@
 
 #define PAGE_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-static u64 pages_of(const struct embeng_bo *bo)
+static u64 count_bo_pages(const struct embeng_bo *bo)
 {
 	return bo->base.size >> PAGE_SHIFT;
 }
 
-static void release_made(struct embeng_bo *bo)
+static void release_made_pages(struct embeng_bo *bo)
 {
 	struct device *dev = bo->base.dev->dev;
 	u64 i;
 
-	for (i = 0; bo->pages && i < pages_of(bo) && bo->pages[i]; i++) {
+	for (i = 0; bo->pages && i < count_bo_pages(bo) && bo->pages[i]; i++) {
 		get_page(bo->pages[i]);
 		dma_free_pages(dev, PAGE_SIZE, bo->pages[i], bo->dma[i], DMA_BIDIRECTIONAL);
 	}
@@ -35,21 +35,21 @@ static void release_made(struct embeng_bo *bo)
 }
 
 /* The device reaches it no more; who mapped it still does. */
-static void release(struct embeng_bo *bo)
+static void release_bo(struct embeng_bo *bo)
 {
 	if (bo->dma)
-		release_made(bo);
+		release_made_pages(bo);
 	else if (bo->pinned_by)
 		embeng_userptr_release(bo);
 	else if (bo->table)
 		embeng_import_release(bo);
 }
 
-static void free_all_pages(struct embeng_bo *bo)
+static void free_bo_pages(struct embeng_bo *bo)
 {
 	u64 i;
 
-	for (i = 0; i < pages_of(bo) && bo->pages[i]; i++)
+	for (i = 0; i < count_bo_pages(bo) && bo->pages[i]; i++)
 		put_page(bo->pages[i]);
 	kvfree(bo->pages);
 }
@@ -60,13 +60,13 @@ static void bo_free(struct drm_gem_object *obj)
 	struct embeng_device *ed = to_embeng(obj->dev);
 
 	scoped_guard(mutex, &ed->bo_lock) {
-		release(bo);
+		release_bo(bo);
 		list_del_init(&bo->link);
 	}
 	if (bo->pinned_by)
 		embeng_userptr_free(bo);
 	else if (bo->pages)
-		free_all_pages(bo);
+		free_bo_pages(bo);
 	if (obj->import_attach)
 		drm_prime_gem_destroy(obj, NULL);
 	drm_gem_object_release(obj);
@@ -78,7 +78,7 @@ static vm_fault_t bo_fault(struct vm_fault *vmf)
 	struct embeng_bo *bo = to_embeng_bo(vmf->vma->vm_private_data);
 	u64 at = vmf->pgoff - drm_vma_node_start(&bo->base.vma_node);
 
-	if (at >= pages_of(bo))
+	if (at >= count_bo_pages(bo))
 		return VM_FAULT_SIGBUS;
 	get_page(bo->pages[at]);
 	vmf->page = bo->pages[at];
@@ -91,7 +91,7 @@ static const struct vm_operations_struct vm_ops = {
 	.fault = bo_fault,
 };
 
-static int mmap_imported(struct drm_gem_object *obj, struct vm_area_struct *vma)
+static int mmap_imported_bo(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	int ret;
 
@@ -110,7 +110,7 @@ static int bo_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED) || bo->pinned_by)
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
-	return obj->import_attach ? mmap_imported(obj, vma) : 0;
+	return obj->import_attach ? mmap_imported_bo(obj, vma) : 0;
 }
 
 static struct sg_table *bo_get_sg_table(struct drm_gem_object *obj)
@@ -175,17 +175,17 @@ void embeng_bo_release_all(struct embeng_device *ed)
 
 	guard(mutex)(&ed->bo_lock);
 	list_for_each_entry_safe(bo, next, &ed->bos, link) {
-		release(bo);
+		release_bo(bo);
 		list_del_init(&bo->link);
 	}
 }
 
-static int fill(struct embeng_bo *bo)
+static int allocate_bo_pages(struct embeng_bo *bo)
 {
 	struct device *dev = bo->base.dev->dev;
 	u64 i;
 
-	for (i = 0; i < pages_of(bo); i++) {
+	for (i = 0; i < count_bo_pages(bo); i++) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		bo->pages[i] = dma_alloc_pages(dev, PAGE_SIZE, &bo->dma[i], DMA_BIDIRECTIONAL,
@@ -230,7 +230,7 @@ struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
 	bo->pages = kvcalloc(pages, sizeof(*bo->pages), EMBENG_GFP_WISH);
 	bo->dma = kvcalloc(pages, sizeof(*bo->dma), EMBENG_GFP_WISH);
 	if (bo->pages && bo->dma)
-		ret = fill(bo);
+		ret = allocate_bo_pages(bo);
 	if (!ret)
 		ret = drm_gem_create_mmap_offset(&bo->base);
 	if (ret) {

@@ -41,7 +41,7 @@ static void free_probe_page(struct page *page)
 DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
 
 /* Rings and buffers are written by both sides without a word to the kernel. */
-static int check_coherent(struct embeng_device *ed)
+static int check_coherence(struct embeng_device *ed)
 {
 	struct device *dev = &ed->pci->dev;
 	dma_addr_t dma;
@@ -80,7 +80,7 @@ int embeng_import_init(struct embeng_device *ed)
 		return -ENOMEM;
 	ed->can_pin = !embeng_dma_need_sync(dev, dma);
 	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	return check_coherent(ed);
+	return check_coherence(ed);
 }
 
 /**

@@ -9,7 +9,7 @@ struct list {
 	u64 end; /* address after the last piece */
 };
 
-static int take(struct list *list, u64 address, u64 length)
+static int append_piece(struct list *list, u64 address, u64 length)
 {
 	if (list->count && address == list->end) {
 		if (list->out)
@@ -25,21 +25,21 @@ static int take(struct list *list, u64 address, u64 length)
 	return 0;
 }
 
-static int take_pages(struct list *list, const struct embeng_bo *bo, u64 offset, u64 length)
+static int append_pages(struct list *list, const struct embeng_bo *bo, u64 offset, u64 length)
 {
 	u64 part;
 	int ret;
 
 	for (; length; offset += part, length -= part) {
 		part = min(length, PAGE_SIZE);
-		ret = take(list, bo->dma[offset >> PAGE_SHIFT], part);
+		ret = append_piece(list, bo->dma[offset >> PAGE_SHIFT], part);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static int take_table(struct list *list, const struct embeng_bo *bo, u64 offset, u64 length)
+static int append_table(struct list *list, const struct embeng_bo *bo, u64 offset, u64 length)
 {
 	struct scatterlist *sg;
 	u64 part;
@@ -51,7 +51,7 @@ static int take_table(struct list *list, const struct embeng_bo *bo, u64 offset,
 			continue;
 		}
 		part = min(length, sg_dma_len(sg) - offset);
-		ret = take(list, sg_dma_address(sg) + offset, part);
+		ret = append_piece(list, sg_dma_address(sg) + offset, part);
 		length -= part;
 		offset = 0;
 		if (ret || !length)
@@ -77,8 +77,8 @@ int embeng_segments(struct embeng_bo *bo, u64 offset, u64 length, struct embeng_
 	int ret;
 
 	if (bo->dma)
-		ret = take_pages(&list, bo, offset, length);
+		ret = append_pages(&list, bo, offset, length);
 	else
-		ret = take_table(&list, bo, offset, length);
+		ret = append_table(&list, bo, offset, length);
 	return ret ?: list.count;
 }

@@ -6,7 +6,7 @@
 
 #include "bo.h"
 
-static int pages_of(const struct embeng_bo *bo)
+static int count_pinned_pages(const struct embeng_bo *bo)
 {
 	return bo->base.size >> PAGE_SHIFT;
 }
@@ -14,7 +14,7 @@ static int pages_of(const struct embeng_bo *bo)
 /* Memory that needs syncs is refused, and one page may be pinned by several. */
 #define ATTRIBUTES DMA_ATTR_SKIP_CPU_SYNC
 
-static enum dma_data_direction direction(const struct embeng_bo *bo)
+static enum dma_data_direction choose_direction(const struct embeng_bo *bo)
 {
 	return bo->read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
@@ -27,7 +27,7 @@ void embeng_userptr_release(struct embeng_bo *bo)
 {
 	if (!bo->table)
 		return;
-	dma_unmap_sgtable(bo->base.dev->dev, bo->table, direction(bo), ATTRIBUTES);
+	dma_unmap_sgtable(bo->base.dev->dev, bo->table, choose_direction(bo), ATTRIBUTES);
 	sg_free_table(bo->table);
 	kfree(bo->table);
 	bo->table = NULL;
@@ -40,38 +40,38 @@ void embeng_userptr_release(struct embeng_bo *bo)
 void embeng_userptr_free(struct embeng_bo *bo)
 {
 	if (bo->pages) {
-		unpin_user_pages_dirty_lock(bo->pages, pages_of(bo), !bo->read_only);
+		unpin_user_pages_dirty_lock(bo->pages, count_pinned_pages(bo), !bo->read_only);
 		kvfree(bo->pages);
-		account_locked_vm(bo->pinned_by, pages_of(bo), false);
+		account_locked_vm(bo->pinned_by, count_pinned_pages(bo), false);
 	}
 	mmdrop(bo->pinned_by);
 }
 
-static int pin(struct embeng_bo *bo, u64 address)
+static int pin_user_memory(struct embeng_bo *bo, u64 address)
 {
 	unsigned int flags = FOLL_LONGTERM | (bo->read_only ? 0 : FOLL_WRITE);
-	struct page **pages = kvcalloc(pages_of(bo), sizeof(*pages), EMBENG_GFP_WISH);
+	struct page **pages = kvcalloc(count_pinned_pages(bo), sizeof(*pages), EMBENG_GFP_WISH);
 	int got, ret = -ENOMEM;
 
 	if (!pages)
 		return -ENOMEM;
-	if (account_locked_vm(bo->pinned_by, pages_of(bo), true))
+	if (account_locked_vm(bo->pinned_by, count_pinned_pages(bo), true))
 		goto free;
-	got = pin_user_pages_fast(address, pages_of(bo), flags, pages);
-	if (got == pages_of(bo)) {
+	got = pin_user_pages_fast(address, count_pinned_pages(bo), flags, pages);
+	if (got == count_pinned_pages(bo)) {
 		bo->pages = pages;
 		return 0;
 	}
 	if (got > 0)
 		unpin_user_pages(pages, got);
 	ret = got < 0 ? got : -EFAULT;
-	account_locked_vm(bo->pinned_by, pages_of(bo), false);
+	account_locked_vm(bo->pinned_by, count_pinned_pages(bo), false);
 free:
 	kvfree(pages);
 	return ret;
 }
 
-static int map(struct embeng_bo *bo)
+static int map_pinned_pages(struct embeng_bo *bo)
 {
 	struct embeng_device *ed = to_embeng(bo->base.dev);
 	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
@@ -79,11 +79,11 @@ static int map(struct embeng_bo *bo)
 
 	if (!table)
 		return -ENOMEM;
-	ret = sg_alloc_table_from_pages(table, bo->pages, pages_of(bo), 0, bo->base.size,
+	ret = sg_alloc_table_from_pages(table, bo->pages, count_pinned_pages(bo), 0, bo->base.size,
 					GFP_KERNEL);
 	if (ret)
 		goto free;
-	ret = dma_map_sgtable(&ed->pci->dev, table, direction(bo), ATTRIBUTES);
+	ret = dma_map_sgtable(&ed->pci->dev, table, choose_direction(bo), ATTRIBUTES);
 	if (ret) {
 		sg_free_table(table);
 		goto free;
@@ -96,7 +96,8 @@ free:
 	return ret;
 }
 
-static struct embeng_bo *make(struct embeng_device *ed, const struct embeng_accel_userptr *arg)
+static struct embeng_bo *make_userptr(struct embeng_device *ed,
+				      const struct embeng_accel_userptr *arg)
 {
 	struct embeng_bo *bo = embeng_bo_new(ed, arg->size);
 	int ret;
@@ -106,9 +107,9 @@ static struct embeng_bo *make(struct embeng_device *ed, const struct embeng_acce
 	bo->read_only = arg->flags & EMBENG_ACCEL_USERPTR_READ_ONLY;
 	bo->pinned_by = current->mm;
 	mmgrab(bo->pinned_by);
-	ret = pin(bo, arg->address);
+	ret = pin_user_memory(bo, arg->address);
 	if (!ret)
-		ret = map(bo);
+		ret = map_pinned_pages(bo);
 	if (ret) {
 		drm_gem_object_put(&bo->base);
 		return ERR_PTR(ret);
@@ -117,7 +118,7 @@ static struct embeng_bo *make(struct embeng_device *ed, const struct embeng_acce
 	return bo;
 }
 
-static int check(const struct embeng_accel_userptr *arg)
+static int check_userptr(const struct embeng_accel_userptr *arg)
 {
 	u64 end;
 
@@ -143,11 +144,11 @@ int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 	struct embeng_accel_userptr *arg = data;
 	struct embeng_bo *bo;
 	u32 handle;
-	int ret = check(arg);
+	int ret = check_userptr(arg);
 
 	if (ret)
 		return ret;
-	bo = make(to_embeng(drm), arg);
+	bo = make_userptr(to_embeng(drm), arg);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = drm_gem_handle_create(file, &bo->base, &handle);

@@ -56,14 +56,14 @@ void embeng_image_free(struct embeng_device *ed, struct embeng_image *image)
 	*image = (struct embeng_image){};
 }
 
-static void free_image(void *arg)
+static void free_kept_image(void *arg)
 {
 	struct embeng_device *ed = arg;
 
 	embeng_image_free(ed, &ed->image);
 }
 
-static int keep(struct embeng_device *ed, const struct firmware *file)
+static int keep_image(struct embeng_device *ed, const struct firmware *file)
 {
 	struct device *dev = &ed->pci->dev;
 	int ret;
@@ -76,7 +76,7 @@ static int keep(struct embeng_device *ed, const struct firmware *file)
 		return dev_err_probe(dev, ret, "no memory for %zu bytes of firmware\n",
 				     file->size);
 	memcpy(ed->image.data, file->data, file->size);
-	return devm_add_action_or_reset(dev, free_image, ed);
+	return devm_add_action_or_reset(dev, free_kept_image, ed);
 }
 
 /**
@@ -94,7 +94,7 @@ int embeng_boot_request(struct embeng_device *ed)
 
 	if (ret)
 		return dev_err_probe(dev, ret, "cannot read firmware %s\n", EMBENG_FIRMWARE);
-	ret = keep(ed, file);
+	ret = keep_image(ed, file);
 	release_firmware(file);
 	return ret;
 }
@@ -144,7 +144,7 @@ static int check_caps(struct embeng_device *ed)
 	return 0;
 }
 
-static int report(struct embeng_device *ed)
+static int report_boot(struct embeng_device *ed)
 {
 	u32 state = embeng_read32(ed, EMBENG_REG_BOOT_STATE);
 
@@ -165,7 +165,7 @@ static int report(struct embeng_device *ed)
 	return check_caps(ed);
 }
 
-static int ask(struct embeng_device *ed, const struct embeng_image *image)
+static int start_boot(struct embeng_device *ed, const struct embeng_image *image)
 {
 	u32 sequence = embeng_read32(ed, EMBENG_REG_BOOT_SEQUENCE) + 1;
 
@@ -194,12 +194,12 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 		return ret;
 	/* Not before: a device that was left running is at work for memory that is others' now. */
 	pci_set_master(ed->pci);
-	ret = ask(ed, image);
+	ret = start_boot(ed, image);
 	if (ret)
 		drm_err(&ed->drm, "boot has no answer, state %u\n",
 			embeng_read32(ed, EMBENG_REG_BOOT_STATE));
 	else
-		ret = report(ed);
+		ret = report_boot(ed);
 	if (ret)
 		embeng_device_silence(ed);
 	return ret;

@@ -13,7 +13,7 @@
 #define CHUNK SZ_64K
 
 /* What no device of this driver could boot is refused before it costs a reset. */
-static bool is_image(const u8 *data, u32 size)
+static bool is_firmware_image(const u8 *data, u32 size)
 {
 	struct embeng_fw_header header;
 
@@ -22,21 +22,21 @@ static bool is_image(const u8 *data, u32 size)
 	       header.interface_major == EMBENG_INTERFACE_MAJOR && header.length == size;
 }
 
-static enum fw_upload_err prepare(struct fw_upload *upload, const u8 *data, u32 size)
+static enum fw_upload_err prepare_upload(struct fw_upload *upload, const u8 *data, u32 size)
 {
 	struct embeng_device *ed = upload->dd_handle;
 
 	WRITE_ONCE(ed->upload_canceled, false);
 	if (size < sizeof(struct embeng_fw_header) || size > EMBENG_FW_LENGTH_MAX)
 		return FW_UPLOAD_ERR_INVALID_SIZE;
-	if (!is_image(data, size))
+	if (!is_firmware_image(data, size))
 		return FW_UPLOAD_ERR_FW_INVALID;
 	return embeng_image_alloc(ed, &ed->fresh, size) ? FW_UPLOAD_ERR_HW_ERROR :
 							  FW_UPLOAD_ERR_NONE;
 }
 
-static enum fw_upload_err copy(struct fw_upload *upload, const u8 *data, u32 offset, u32 size,
-			       u32 *written)
+static enum fw_upload_err copy_upload_chunk(struct fw_upload *upload, const u8 *data, u32 offset,
+					    u32 size, u32 *written)
 {
 	struct embeng_device *ed = upload->dd_handle;
 
@@ -47,7 +47,7 @@ static enum fw_upload_err copy(struct fw_upload *upload, const u8 *data, u32 off
 	return FW_UPLOAD_ERR_NONE;
 }
 
-static enum fw_upload_err upload_error(int ret)
+static enum fw_upload_err convert_upload_error(int ret)
 {
 	switch (ret) {
 	case 0:
@@ -63,7 +63,7 @@ static enum fw_upload_err upload_error(int ret)
 }
 
 /* Under reset_lock, written. */
-static int replace(struct embeng_device *ed)
+static int replace_image(struct embeng_device *ed)
 {
 	static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
 	int ret;
@@ -77,7 +77,7 @@ static int replace(struct embeng_device *ed)
 	return ret;
 }
 
-static enum fw_upload_err poll_complete(struct fw_upload *upload)
+static enum fw_upload_err finish_upload(struct fw_upload *upload)
 {
 	struct embeng_device *ed = upload->dd_handle;
 
@@ -88,18 +88,18 @@ static enum fw_upload_err poll_complete(struct fw_upload *upload)
 		return FW_UPLOAD_ERR_HW_ERROR;
 	drm_info(&ed->drm, "another firmware image, all contexts are lost\n");
 	ed->resets.engines++;
-	return upload_error(replace(ed));
+	return convert_upload_error(replace_image(ed));
 }
 
 /* Nothing to undo: the device has not heard of it, or boots it already. */
-static void cancel(struct fw_upload *upload)
+static void cancel_upload(struct fw_upload *upload)
 {
 	struct embeng_device *ed = upload->dd_handle;
 
 	WRITE_ONCE(ed->upload_canceled, true);
 }
 
-static void cleanup(struct fw_upload *upload)
+static void clean_up_upload(struct fw_upload *upload)
 {
 	struct embeng_device *ed = upload->dd_handle;
 
@@ -107,11 +107,11 @@ static void cleanup(struct fw_upload *upload)
 }
 
 static const struct fw_upload_ops ops = {
-	.prepare = prepare,
-	.write = copy,
-	.poll_complete = poll_complete,
-	.cancel = cancel,
-	.cleanup = cleanup,
+	.prepare = prepare_upload,
+	.write = copy_upload_chunk,
+	.poll_complete = finish_upload,
+	.cancel = cancel_upload,
+	.cleanup = clean_up_upload,
 };
 
 /**

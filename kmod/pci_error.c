@@ -11,7 +11,7 @@ static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST }
 static const struct embeng_hang bus = { .cause = EMBENG_ACCEL_CAUSE_BUS };
 
 /* Held until it is done: nobody talks to the device, nothing is freed under it. */
-static void reset_prepare(struct pci_dev *pci)
+static void prepare_function_reset(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
@@ -19,7 +19,7 @@ static void reset_prepare(struct pci_dev *pci)
 	embeng_reset_before(ed, &wanted);
 }
 
-static void reset_done(struct pci_dev *pci)
+static void finish_function_reset(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
@@ -34,7 +34,7 @@ static void reset_done(struct pci_dev *pci)
  * The bus is stopped, or what it carried cannot be trusted: nothing in flight comes back. The
  * device may run on, but reaches no memory: what is freed until it was reset is free.
  */
-static void go_offline(struct embeng_device *ed)
+static void take_device_offline(struct embeng_device *ed)
 {
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
@@ -43,7 +43,7 @@ static void go_offline(struct embeng_device *ed)
 	WRITE_ONCE(ed->offline, true);
 }
 
-static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t state)
+static pci_ers_result_t handle_bus_error(struct pci_dev *pci, pci_channel_state_t state)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
@@ -52,7 +52,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t 
 	case pci_channel_io_normal:
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	case pci_channel_io_frozen:
-		go_offline(ed);
+		take_device_offline(ed);
 		return PCI_ERS_RESULT_NEED_RESET;
 	default:
 		embeng_reset_gone(ed, "its bus has failed for good");
@@ -61,7 +61,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pci, pci_channel_state_t 
 }
 
 /* Not fatal, and registers can be read again: what was lost on the way shows to the watchdog. */
-static pci_ers_result_t mmio_enabled(struct pci_dev *pci)
+static pci_ers_result_t judge_after_error(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
@@ -69,7 +69,7 @@ static pci_ers_result_t mmio_enabled(struct pci_dev *pci)
 	    embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING &&
 	    embeng_read32(ed, EMBENG_REG_STATUS) == EMBENG_DEVICE_OK)
 		return PCI_ERS_RESULT_RECOVERED;
-	go_offline(ed);
+	take_device_offline(ed);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
@@ -77,7 +77,7 @@ static pci_ers_result_t mmio_enabled(struct pci_dev *pci)
  * After a fatal error the link was reset, and the function with it. After others the core asks
  * for a reset that it does not make, and the device may be running as it was.
  */
-static pci_ers_result_t slot_reset(struct pci_dev *pci)
+static pci_ers_result_t revive_after_reset(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
@@ -89,16 +89,16 @@ static pci_ers_result_t slot_reset(struct pci_dev *pci)
 	return embeng_gone(ed) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
-static void resume(struct pci_dev *pci)
+static void resume_watchdog(struct pci_dev *pci)
 {
 	embeng_watchdog_start(pci_get_drvdata(pci));
 }
 
 const struct pci_error_handlers embeng_error_handlers = {
-	.error_detected = error_detected,
-	.mmio_enabled = mmio_enabled,
-	.slot_reset = slot_reset,
-	.resume = resume,
-	.reset_prepare = reset_prepare,
-	.reset_done = reset_done,
+	.error_detected = handle_bus_error,
+	.mmio_enabled = judge_after_error,
+	.slot_reset = revive_after_reset,
+	.resume = resume_watchdog,
+	.reset_prepare = prepare_function_reset,
+	.reset_done = finish_function_reset,
 };

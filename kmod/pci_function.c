@@ -12,7 +12,7 @@
 /* Of the PCI core's, 0.7 seconds each. */
 #define PENDING_TRIES 16
 
-static bool register_is(struct embeng_device *ed, enum embeng_register reg, u32 value)
+static bool has_register_value(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
 	return embeng_gone(ed) || !embeng_present(ed) || embeng_read32(ed, reg) == value;
 }
@@ -28,7 +28,7 @@ static bool register_is(struct embeng_device *ed, enum embeng_register reg, u32 
 int embeng_device_wait(struct embeng_device *ed, enum embeng_register reg, u32 value)
 {
 	bool is;
-	int ret = read_poll_timeout(register_is, is, is, LOOK_US, ANSWER_US, false, ed, reg,
+	int ret = read_poll_timeout(has_register_value, is, is, LOOK_US, ANSWER_US, false, ed, reg,
 				    value);
 
 	return embeng_gone(ed) || !embeng_present(ed) ? -ENODEV : ret;
@@ -130,17 +130,17 @@ static int check_identity(struct embeng_device *ed)
 	return check_doorbells(ed);
 }
 
-static bool is_embeng(struct embeng_device *ed)
+static bool is_embeng_device(struct embeng_device *ed)
 {
 	return embeng_read32(ed, EMBENG_REG_MAGIC) == EMBENG_DEVICE_MAGIC;
 }
 
 /* A device that was left running is reset; one that comes out of reset needs a moment. */
-static int settle(struct embeng_device *ed)
+static int settle_function(struct embeng_device *ed)
 {
 	bool there;
 
-	read_poll_timeout(is_embeng, there, there, LOOK_US, ANSWER_US, false, ed);
+	read_poll_timeout(is_embeng_device, there, there, LOOK_US, ANSWER_US, false, ed);
 	if (there && !awaits_image(ed) && embeng_device_reset(ed))
 		return dev_err_probe(&ed->pci->dev, -ETIMEDOUT, "a warm reset has no answer\n");
 	return check_identity(ed);
@@ -169,5 +169,5 @@ int embeng_device_map(struct embeng_device *ed)
 	if (ret)
 		return dev_err_probe(dev, ret, "no 64-bit DMA\n");
 	dma_set_max_seg_size(dev, UINT_MAX);
-	return settle(ed);
+	return settle_function(ed);
 }

@@ -14,7 +14,7 @@
 
 static const struct embeng_hang asleep = { .cause = EMBENG_ACCEL_CAUSE_POWER };
 
-static bool queue_stands(const struct embeng_queue *q)
+static bool is_queue_still(const struct embeng_queue *q)
 {
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
 	u32 epoch = embeng_report_read_begin(&report->epoch);
@@ -28,13 +28,13 @@ static bool queue_stands(const struct embeng_queue *q)
 	       READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 }
 
-static bool stands_still(struct embeng_device *ed)
+static bool are_queues_still(struct embeng_device *ed)
 {
 	struct embeng_queue *q;
 	unsigned long number;
 
 	xa_for_each(&ed->queues, number, q) {
-		if (!q->context->lost && !queue_stands(q))
+		if (!q->context->lost && !is_queue_still(q))
 			return false;
 	}
 	return true;
@@ -49,7 +49,7 @@ static int embeng_suspend(struct device *dev)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return 0;
-	if (read_poll_timeout(stands_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
+	if (read_poll_timeout(are_queues_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
 		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
 		embeng_reset_before(ed, &asleep);
 		embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
@@ -58,7 +58,7 @@ static int embeng_suspend(struct device *dev)
 	return 0;
 }
 
-static bool kept_state(struct embeng_device *ed)
+static bool has_kept_state(struct embeng_device *ed)
 {
 	return embeng_read32(ed, EMBENG_REG_MAGIC) == EMBENG_DEVICE_MAGIC &&
 	       embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING &&
@@ -70,7 +70,7 @@ static int embeng_resume(struct device *dev)
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	guard(rwsem_write)(&ed->reset_lock);
-	if (!embeng_gone(ed) && !kept_state(ed)) {
+	if (!embeng_gone(ed) && !has_kept_state(ed)) {
 		drm_info(&ed->drm, "the device lost its state while the system slept\n");
 		embeng_reset_found(ed, &asleep);
 	}
