@@ -77,7 +77,7 @@ u64 embeng_mmap_registers_offset(void)
 	return capable(CAP_SYS_RAWIO) ? REGISTERS_BASE : 0;
 }
 
-static struct place place_of(u64 offset)
+static struct place find_place(u64 offset)
 {
 	struct place place = { EMBENG_PLACE_NONE };
 
@@ -95,19 +95,19 @@ static struct place place_of(u64 offset)
 	return place;
 }
 
-static unsigned long bar_pfn(struct embeng_device *ed, int bar, u64 offset)
+static unsigned long find_bar_pfn(struct embeng_device *ed, int bar, u64 offset)
 {
 	return (pci_resource_start(ed->pci, bar) + offset) >> PAGE_SHIFT;
 }
 
 /* A page per kind: what is written to a doorbell must not look like a ring's header. */
-static unsigned long scratch_pfn(const struct embeng_context *ctx, const struct place *place)
+static unsigned long find_scratch_pfn(const struct embeng_context *ctx, const struct place *place)
 {
 	return page_to_pfn(ctx->scratch[place->what]);
 }
 
 /* Under map_lock. Return: the queue, or NULL once it was destroyed. */
-static struct embeng_queue *queue_of(const struct mapping *m, const struct place *place)
+static struct embeng_queue *find_mapped_queue(const struct mapping *m, const struct place *place)
 {
 	struct embeng_queue *q = xa_load(&m->context->queues, place->queue);
 
@@ -115,73 +115,73 @@ static struct embeng_queue *queue_of(const struct mapping *m, const struct place
 }
 
 /* Under map_lock, the device is there. */
-static unsigned long live_pfn(const struct mapping *m, const struct place *place)
+static unsigned long find_live_pfn(const struct mapping *m, const struct place *place)
 {
 	struct embeng_device *ed = m->context->device;
 	struct embeng_queue *q;
 
 	if (place->what == EMBENG_PLACE_REGISTERS)
-		return bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
-	q = queue_of(m, place);
+		return find_bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
+	q = find_mapped_queue(m, place);
 	if (!q)
-		return scratch_pfn(m->context, place);
+		return find_scratch_pfn(m->context, place);
 	if (place->what == EMBENG_PLACE_DOORBELL)
-		return bar_pfn(ed, EMBENG_BAR_DOORBELLS, (u64)q->number * ed->doorbell_stride);
+		return find_bar_pfn(ed, EMBENG_BAR_DOORBELLS, (u64)q->number * ed->doorbell_stride);
 	return page_to_pfn(q->pages) + (place->offset >> PAGE_SHIFT);
 }
 
-static unsigned long dead_pfn(const struct mapping *m, const struct place *place)
+static unsigned long find_dead_pfn(const struct mapping *m, const struct place *place)
 {
-	struct embeng_queue *q = queue_of(m, place);
+	struct embeng_queue *q = find_mapped_queue(m, place);
 
 	if (place->what == EMBENG_PLACE_RING && q)
 		return vmalloc_to_pfn(q->grave + place->offset);
-	return scratch_pfn(m->context, place);
+	return find_scratch_pfn(m->context, place);
 }
 
-static vm_fault_t on_fault(struct vm_fault *vmf)
+static vm_fault_t handle_mapping_fault(struct vm_fault *vmf)
 {
 	const struct mapping *m = vmf->vma->vm_private_data;
-	struct place place = place_of((u64)vmf->pgoff << PAGE_SHIFT);
+	struct place place = find_place((u64)vmf->pgoff << PAGE_SHIFT);
 	unsigned long pfn;
 	vm_fault_t ret;
 	int index;
 
 	guard(mutex)(&m->context->map_lock);
 	if (!drm_dev_enter(&m->context->device->drm, &index))
-		return vmf_insert_pfn(vmf->vma, vmf->address, dead_pfn(m, &place));
-	pfn = live_pfn(m, &place);
+		return vmf_insert_pfn(vmf->vma, vmf->address, find_dead_pfn(m, &place));
+	pfn = find_live_pfn(m, &place);
 	ret = vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 	drm_dev_exit(index);
 	return ret;
 }
 
-static void on_open(struct vm_area_struct *vma)
+static void open_mapping(struct vm_area_struct *vma)
 {
 	struct mapping *m = vma->vm_private_data;
 
 	kref_get(&m->ref);
 }
 
-static void mapping_free(struct kref *ref)
+static void free_mapping(struct kref *ref)
 {
 	kfree(container_of(ref, struct mapping, ref));
 }
 
-static void on_close(struct vm_area_struct *vma)
+static void close_mapping(struct vm_area_struct *vma)
 {
 	struct mapping *m = vma->vm_private_data;
 
-	kref_put(&m->ref, mapping_free);
+	kref_put(&m->ref, free_mapping);
 }
 
 static const struct vm_operations_struct vm_ops = {
-	.open = on_open,
-	.close = on_close,
-	.fault = on_fault,
+	.open = open_mapping,
+	.close = close_mapping,
+	.fault = handle_mapping_fault,
 };
 
-static struct mapping *mapping_new(struct embeng_context *ctx, const struct embeng_queue *q)
+static struct mapping *make_mapping(struct embeng_context *ctx, const struct embeng_queue *q)
 {
 	struct mapping *m = kmalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 
@@ -206,8 +206,8 @@ void embeng_mmap_revoke(struct embeng_queue *q)
 		unmap_mapping_range(space, embeng_mmap_doorbell_offset(q), PAGE_SIZE, 1);
 }
 
-static int check_rights(const struct embeng_queue *q, const struct place *place,
-			const struct vm_area_struct *vma)
+static int check_mapping_rights(const struct embeng_queue *q, const struct place *place,
+				const struct vm_area_struct *vma)
 {
 	if (place->what == EMBENG_PLACE_REGISTERS)
 		return capable(CAP_SYS_RAWIO) && !(vma->vm_flags & VM_WRITE) ? 0 : -EACCES;
@@ -218,16 +218,16 @@ static int check_rights(const struct embeng_queue *q, const struct place *place,
 	return !q->mapped && vma->vm_flags & VM_WRITE ? -EACCES : 0;
 }
 
-static u64 most_bytes(const struct embeng_queue *q, const struct place *place)
+static u64 find_mapping_limit(const struct embeng_queue *q, const struct place *place)
 {
 	if (place->what == EMBENG_PLACE_REGISTERS)
 		return PAGE_ALIGN(EMBENG_REGISTERS_SIZE);
 	return place->what == EMBENG_PLACE_DOORBELL ? PAGE_SIZE : PAGE_ALIGN(q->layout.size);
 }
 
-static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
+static int map_place(struct embeng_context *ctx, struct vm_area_struct *vma)
 {
-	struct place place = place_of((u64)vma->vm_pgoff << PAGE_SHIFT);
+	struct place place = find_place((u64)vma->vm_pgoff << PAGE_SHIFT);
 	struct embeng_queue *q;
 	int ret;
 
@@ -235,12 +235,12 @@ static int map(struct embeng_context *ctx, struct vm_area_struct *vma)
 		return -EINVAL;
 	guard(mutex)(&ctx->map_lock);
 	q = xa_load(&ctx->queues, place.queue);
-	ret = check_rights(q, &place, vma);
+	ret = check_mapping_rights(q, &place, vma);
 	if (ret)
 		return ret;
-	if (vma->vm_end - vma->vm_start > most_bytes(q, &place))
+	if (vma->vm_end - vma->vm_start > find_mapping_limit(q, &place))
 		return -EINVAL;
-	vma->vm_private_data = mapping_new(ctx, q);
+	vma->vm_private_data = make_mapping(ctx, q);
 	if (!vma->vm_private_data)
 		return -ENOMEM;
 	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
@@ -270,5 +270,5 @@ int embeng_mmap(struct file *file, struct vm_area_struct *vma)
 		return drm_gem_mmap(file, vma);
 	if (embeng_gone(ctx->device))
 		return -ENODEV;
-	return map(ctx, vma);
+	return map_place(ctx, vma);
 }

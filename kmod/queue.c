@@ -19,7 +19,7 @@ bool embeng_queue_may_map(const struct embeng_device *ed)
 	return mapped_queues && ed->caps.features & EMBENG_CAP_MAPPED_QUEUES;
 }
 
-static void free_ring(struct embeng_queue *q)
+static void free_queue_ring(struct embeng_queue *q)
 {
 	if (q->pages)
 		dma_free_pages(&q->context->device->pci->dev, PAGE_ALIGN(q->layout.size), q->pages,
@@ -28,11 +28,11 @@ static void free_ring(struct embeng_queue *q)
 	q->ring = NULL;
 }
 
-static void queue_free(struct kref *ref)
+static void free_queue(struct kref *ref)
 {
 	struct embeng_queue *q = container_of(ref, struct embeng_queue, ref);
 
-	free_ring(q);
+	free_queue_ring(q);
 	vfree(q->grave);
 	mutex_destroy(&q->lock);
 	kfree(q);
@@ -62,10 +62,10 @@ struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number)
  */
 void embeng_queue_put(struct embeng_queue *q)
 {
-	kref_put(&q->ref, queue_free);
+	kref_put(&q->ref, free_queue);
 }
 
-static int allocate(struct embeng_queue *q)
+static int allocate_queue_ring(struct embeng_queue *q)
 {
 	struct device *dev = &q->context->device->pci->dev;
 
@@ -80,7 +80,7 @@ static int allocate(struct embeng_queue *q)
 	return 0;
 }
 
-static int number(struct embeng_queue *q)
+static int number_queue(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
 	int ret = xa_alloc(&ed->queues, &q->number, q, XA_LIMIT(1, ed->caps.queues - 1),
@@ -90,14 +90,14 @@ static int number(struct embeng_queue *q)
 }
 
 /* The first serves the admin queue, and all when there is no other. */
-static struct embeng_vector *vector_of(struct embeng_device *ed, u32 number)
+static struct embeng_vector *choose_vector(struct embeng_device *ed, u32 number)
 {
 	u32 count = min(ed->vector_count, ed->caps.vectors);
 
 	return &ed->vectors[count > 1 ? 1 + (number - 1) % (count - 1) : 0];
 }
 
-static int tell_device(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq_index)
+static int announce_queue(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq_index)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
@@ -131,24 +131,24 @@ static int tell_device(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq_in
  */
 int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
 {
-	return tell_device(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
+	return announce_queue(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
 }
 
-static int start(struct embeng_queue *q)
+static int start_queue(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
-	int ret = number(q);
+	int ret = number_queue(q);
 
 	if (ret)
 		return ret;
-	q->vector = vector_of(ed, q->number);
+	q->vector = choose_vector(ed, q->number);
 	q->doorbell = embeng_doorbell(ed, q->number);
 	embeng_doorbell_write(q->doorbell, arm, 0);
 	embeng_doorbell_write(q->doorbell, armed, 0);
 	embeng_doorbell_write(q->doorbell, sq_tail, 0);
 	embeng_doorbell_write(q->doorbell, cq_head, 0);
 	embeng_arm_init(q);
-	ret = tell_device(q, 0, 0, 0);
+	ret = announce_queue(q, 0, 0, 0);
 	if (ret) {
 		embeng_arm_exit(q);
 		xa_erase(&ed->queues, q->number);
@@ -156,8 +156,8 @@ static int start(struct embeng_queue *q)
 	return ret;
 }
 
-static struct embeng_queue *queue_new(struct embeng_context *ctx,
-				      const struct embeng_accel_queue_create *arg)
+static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
+					   const struct embeng_accel_queue_create *arg)
 {
 	struct embeng_queue *q = kzalloc(sizeof(*q), GFP_KERNEL_ACCOUNT);
 
@@ -181,7 +181,7 @@ static struct embeng_queue *queue_new(struct embeng_context *ctx,
 	return q;
 }
 
-static int enter(struct embeng_queue *q)
+static int publish_queue(struct embeng_queue *q)
 {
 	struct embeng_context *ctx = q->context;
 
@@ -209,26 +209,26 @@ void embeng_queue_end(struct embeng_queue *q)
 	embeng_context_end_command(q->context, &cmd);
 }
 
-static void stop(struct embeng_queue *q)
+static void stop_queue(struct embeng_queue *q)
 {
 	embeng_queue_end(q);
 	embeng_arm_exit(q);
 	xa_erase(&q->context->device->queues, q->number);
 }
 
-static int make(struct embeng_queue *q)
+static int make_queue(struct embeng_queue *q)
 {
 	int ret = embeng_context_charge(q->context, q->layout.size);
 
 	if (ret)
 		return ret;
-	ret = allocate(q);
+	ret = allocate_queue_ring(q);
 	if (!ret)
-		ret = start(q);
+		ret = start_queue(q);
 	if (!ret) {
-		ret = enter(q);
+		ret = publish_queue(q);
 		if (ret)
-			stop(q);
+			stop_queue(q);
 	}
 	if (ret)
 		embeng_context_uncharge(q->context, q->layout.size);
@@ -256,10 +256,10 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	ret = embeng_queue_check_context(ctx, arg);
 	if (ret)
 		return ret;
-	q = queue_new(ctx, arg);
+	q = allocate_queue(ctx, arg);
 	if (!q)
 		return -ENOMEM;
-	ret = make(q);
+	ret = make_queue(q);
 	if (ret) {
 		embeng_queue_put(q);
 		return ret;
@@ -277,7 +277,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 }
 
 /* Mappings show the scratch page from here on. */
-static struct embeng_queue *leave(struct embeng_context *ctx, u32 number)
+static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 number)
 {
 	struct embeng_queue *q;
 
@@ -308,12 +308,12 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (arg->reserved)
 		return -EINVAL;
 	guard(mutex)(&ctx->lock);
-	q = leave(ctx, arg->queue);
+	q = withdraw_queue(ctx, arg->queue);
 	if (!q)
 		return -ENOENT;
 	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
 	embeng_mmap_revoke(q);
-	stop(q);
+	stop_queue(q);
 	embeng_usage_end(q);
 	if (!q->mapped)
 		embeng_account_void(q);
@@ -359,10 +359,10 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 			xa_erase(&ctx->device->queues, number);
 		}
 		if (!closing) {
-			free_ring(q);
+			free_queue_ring(q);
 			continue;
 		}
-		leave(ctx, number);
+		withdraw_queue(ctx, number);
 		embeng_account_end(q, -ECANCELED);
 		embeng_context_uncharge(ctx, q->layout.size);
 		embeng_queue_put(q);

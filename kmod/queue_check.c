@@ -12,7 +12,7 @@
 #define PRIORITY_NICE 1u
 #define COALESCE_US_MAX USEC_PER_SEC
 
-static int check_entries(const struct embeng_accel_queue_create *arg)
+static int check_queue_entries(const struct embeng_accel_queue_create *arg)
 {
 	u64 least = 1;
 
@@ -28,7 +28,7 @@ static int check_entries(const struct embeng_accel_queue_create *arg)
 	return 0;
 }
 
-static int check_coalesce(const struct embeng_accel_queue_create *arg)
+static int check_queue_coalescing(const struct embeng_accel_queue_create *arg)
 {
 	bool mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
 
@@ -39,7 +39,8 @@ static int check_coalesce(const struct embeng_accel_queue_create *arg)
 	return (arg->coalesce_count > 1) != (arg->coalesce_us > 0) ? -EINVAL : 0;
 }
 
-static int check_kind(const struct embeng_device *ed, const struct embeng_accel_queue_create *arg)
+static int check_queue_kind(const struct embeng_device *ed,
+			    const struct embeng_accel_queue_create *arg)
 {
 	if (arg->kind < EMBENG_QUEUE_INPUT || arg->kind > EMBENG_QUEUE_TRANSFER)
 		return -EINVAL;
@@ -64,12 +65,12 @@ static int check_kind(const struct embeng_device *ed, const struct embeng_accel_
 int embeng_queue_check(const struct embeng_device *ed,
 		       const struct embeng_accel_queue_create *arg)
 {
-	int ret = check_kind(ed, arg);
+	int ret = check_queue_kind(ed, arg);
 
 	if (!ret)
-		ret = check_entries(arg);
+		ret = check_queue_entries(arg);
 	if (!ret)
-		ret = check_coalesce(arg);
+		ret = check_queue_coalescing(arg);
 	if (!ret && (arg->queue || arg->reserved || arg->ring || arg->doorbell ||
 		     memchr_inv(&arg->layout, 0, sizeof(arg->layout))))
 		ret = -EINVAL;

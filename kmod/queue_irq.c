@@ -11,7 +11,7 @@
 #include "trace.h"
 
 /* Counts an event when the queue moved since the last look. Under vector->lock. */
-static bool note(struct embeng_queue *q)
+static bool note_queue_event(struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
 	u32 tail = embeng_observe_cq_tail(&header->cq_tail);
@@ -60,17 +60,17 @@ void embeng_arm(struct embeng_queue *q, u32 index)
 	if (!q->mapped)
 		embeng_arm_locked(q, index);
 	embeng_arm_then_recheck();
-	note(q);
+	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
 /* The event count tells of all up to here; the next @coalesce completions make another. */
-static void arm_event(struct embeng_queue *q)
+static void arm_next_event(struct embeng_queue *q)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->vector->lock, flags);
-	note(q);
+	note_queue_event(q);
 	if (!q->mapped) {
 		embeng_arm_locked(q, q->noted_tail + q->coalesce - 1);
 		if (q->coalesce > 1)
@@ -78,12 +78,12 @@ static void arm_event(struct embeng_queue *q)
 				      HRTIMER_MODE_REL);
 	}
 	embeng_arm_then_recheck();
-	note(q);
+	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
 /* A reset begins with a look of its own, after which doorbells say nothing. */
-static bool doorbells_count(const struct embeng_context *ctx)
+static bool are_doorbells_valid(const struct embeng_context *ctx)
 {
 	return !READ_ONCE(ctx->device->resetting) && !embeng_context_usable(ctx);
 }
@@ -99,12 +99,12 @@ void embeng_arm_all(struct embeng_context *ctx)
 	bool count;
 
 	guard(mutex)(&ctx->map_lock);
-	count = doorbells_count(ctx);
+	count = are_doorbells_valid(ctx);
 	xa_for_each(&ctx->queues, number, q) {
 		/* What its program rang before it went to sleep. */
 		if (q->mapped && count)
 			embeng_health_note(q);
-		arm_event(q);
+		arm_next_event(q);
 	}
 }
 
@@ -117,7 +117,7 @@ void embeng_arm_look(struct embeng_queue *q)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->vector->lock, flags);
-	if (!list_empty(&q->vector_link) && note(q))
+	if (!list_empty(&q->vector_link) && note_queue_event(q))
 		q->pending_arm = false;
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
@@ -133,7 +133,7 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 
 	spin_lock(&vector->lock);
 	list_for_each_entry(q, &vector->queues, vector_link) {
-		if (note(q))
+		if (note_queue_event(q))
 			q->pending_arm = false;
 		embeng_account_interrupt(q, &done);
 	}
@@ -142,7 +142,7 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 }
 
 /* Fewer than @coalesce came in time: the next one is enough, or one is there already. */
-static enum hrtimer_restart on_time(struct hrtimer *timer)
+static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 {
 	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);
 
@@ -151,7 +151,7 @@ static enum hrtimer_restart on_time(struct hrtimer *timer)
 	spin_lock_irqsave(&q->vector->lock, flags);
 	embeng_arm_locked(q, q->noted_tail);
 	embeng_arm_then_recheck();
-	note(q);
+	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 	return HRTIMER_NORESTART;
 }
@@ -164,7 +164,7 @@ void embeng_arm_init(struct embeng_queue *q)
 {
 	unsigned long flags;
 
-	hrtimer_setup(&q->timer, on_time, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_setup(&q->timer, end_coalescing, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	spin_lock_irqsave(&q->vector->lock, flags);
 	list_add_tail(&q->vector_link, &q->vector->queues);
 	spin_unlock_irqrestore(&q->vector->lock, flags);

@@ -19,8 +19,8 @@ u32 embeng_account_completions(const struct embeng_cmd *cmd)
 	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
 }
 
-static void note_model(struct embeng_context *ctx, const struct embeng_queue *q,
-		       const struct embeng_cqe *cqe)
+static void note_loaded_model(struct embeng_context *ctx, const struct embeng_queue *q,
+			      const struct embeng_cqe *cqe)
 {
 	if (!ctx->loading.queue || ctx->loading.queue != q->number ||
 	    ctx->loading.index != cqe->index)
@@ -32,17 +32,17 @@ static void note_model(struct embeng_context *ctx, const struct embeng_queue *q,
 	ctx->loading.queue = 0;
 }
 
-static void note_ledger(const struct embeng_queue *q, const struct embeng_cqe *cqe)
+static void note_step_done(const struct embeng_queue *q, const struct embeng_cqe *cqe)
 {
 	struct embeng_context *ctx = q->context;
 
 	scoped_guard(spinlock, &ctx->ledger_lock) {
 		embeng_ledger_done(&ctx->ledger, q->kind, q->replica, cqe->step, cqe->status);
-		note_model(ctx, q, cqe);
+		note_loaded_model(ctx, q, cqe);
 	}
 }
 
-static void note_job(struct embeng_queue *q, const struct embeng_cqe *cqe)
+static void note_job_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
 {
 	struct embeng_job *job;
 
@@ -57,7 +57,7 @@ static void note_job(struct embeng_queue *q, const struct embeng_cqe *cqe)
 }
 
 /* Fences of one queue signal in its order, whatever was refused ahead of it. */
-static void retire(struct embeng_queue *q, struct list_head *done)
+static void retire_jobs(struct embeng_queue *q, struct list_head *done)
 {
 	struct embeng_job *job, *next;
 
@@ -70,15 +70,15 @@ static void retire(struct embeng_queue *q, struct list_head *done)
 	}
 }
 
-static void note_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
+static void note_command_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
 {
 	q->in_flight -= q->in_flight > 0;
-	note_ledger(q, cqe);
-	note_job(q, cqe);
+	note_step_done(q, cqe);
+	note_job_done(q, cqe);
 }
 
 /* Under vector->lock, while the device has the queue. */
-static void walk(struct embeng_queue *q, struct list_head *done)
+static void walk_completions(struct embeng_queue *q, struct list_head *done)
 {
 	const struct embeng_cqe *ring = q->ring + q->layout.cq, *cqe;
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
@@ -92,12 +92,12 @@ static void walk(struct embeng_queue *q, struct list_head *done)
 				      cqe->flags);
 		q->owed -= q->owed > 0;
 		if (READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
-			note_done(q, cqe);
+			note_command_done(q, cqe);
 	}
 	/* A refused LOOKUP posts one completion less than it might have. */
 	if (!q->in_flight)
 		q->owed = 0;
-	retire(q, done);
+	retire_jobs(q, done);
 }
 
 /* A NOP that ends as what it stands for would have, and waits for nothing. */
@@ -123,7 +123,7 @@ static void void_commands(struct embeng_queue *q, u32 first, u32 end)
 	}
 }
 
-static void let_go(struct embeng_queue *q, struct embeng_job *job)
+static void release_held_job(struct embeng_queue *q, struct embeng_job *job)
 {
 	job->held = false;
 	atomic_dec(&q->context->held);
@@ -135,7 +135,7 @@ static void let_go(struct embeng_queue *q, struct embeng_job *job)
 }
 
 /* Under vector->lock, while the device has the queue. */
-static void ring(struct embeng_queue *q)
+static void ring_doorbell(struct embeng_queue *q)
 {
 	struct embeng_job *job;
 	u32 to = q->sq_tail;
@@ -149,7 +149,7 @@ static void ring(struct embeng_queue *q)
 			to = job->first;
 			break;
 		}
-		let_go(q, job);
+		release_held_job(q, job);
 	}
 	if (to == q->given)
 		return;
@@ -159,7 +159,7 @@ static void ring(struct embeng_queue *q)
 	embeng_doorbell_write(q->doorbell, sq_tail, to);
 }
 
-static struct embeng_job *first_fenced(const struct embeng_queue *q)
+static struct embeng_job *find_fenced_job(const struct embeng_queue *q)
 {
 	struct embeng_job *job;
 
@@ -171,20 +171,20 @@ static struct embeng_job *first_fenced(const struct embeng_queue *q)
 }
 
 /* The driver itself wants to know when a fence may signal. Under vector->lock. */
-static void want(struct embeng_queue *q, struct list_head *done)
+static void arm_for_fences(struct embeng_queue *q, struct list_head *done)
 {
 	struct embeng_job *job;
 	u32 seen;
 
 	do {
-		job = first_fenced(q);
+		job = find_fenced_job(q);
 		if (!job)
 			return;
 		seen = q->walked;
 		/* Each of its commands posts one more at least. */
 		embeng_arm_locked(q, seen + max(job->left, 1u) - 1);
 		embeng_arm_then_recheck();
-		walk(q, done);
+		walk_completions(q, done);
 	} while (q->walked != seen);
 }
 
@@ -197,10 +197,10 @@ void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 {
 	u32 epoch;
 
-	if (q->mapped || !first_fenced(q))
+	if (q->mapped || !find_fenced_job(q))
 		return;
-	walk(q, done);
-	want(q, done);
+	walk_completions(q, done);
+	arm_for_fences(q, done);
 	epoch = READ_ONCE(embeng_queue_header(q)->report.epoch);
 	if (epoch == q->judged_epoch)
 		return;
@@ -222,9 +222,9 @@ void embeng_account_look(struct embeng_queue *q)
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		if (list_empty(&q->vector_link))
 			return;
-		ring(q);
-		walk(q, &done);
-		want(q, &done);
+		ring_doorbell(q);
+		walk_completions(q, &done);
+		arm_for_fences(q, &done);
 	}
 	embeng_jobs_end(&done);
 }
@@ -242,7 +242,7 @@ int embeng_account_consume(struct embeng_queue *q, u32 head)
 	int ret = 0;
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
-		walk(q, &done);
+		walk_completions(q, &done);
 		if (!embeng_ring_between(head, q->cq_head, q->walked)) {
 			ret = -EINVAL;
 		} else if (head != q->cq_head) {
@@ -274,7 +274,7 @@ void embeng_account_void(struct embeng_queue *q)
 	u32 head;
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
-		walk(q, &done);
+		walk_completions(q, &done);
 		head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
 		if (q->sq_tail - head > q->layout.sq_entries)
 			head = q->sq_tail;
@@ -293,7 +293,7 @@ void embeng_account_settled(struct embeng_queue *q)
 	LIST_HEAD(done);
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
-		walk(q, &done);
+		walk_completions(q, &done);
 		q->given = q->sq_tail;
 		embeng_doorbell_write(q->doorbell, sq_tail, q->given);
 	}

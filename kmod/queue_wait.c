@@ -48,7 +48,7 @@ u32 embeng_queue_state(const struct embeng_queue *q)
 	return state;
 }
 
-static int look_at_queue(struct sleep *s)
+static int look_at_completions(struct sleep *s)
 {
 	const struct embeng_accel_wait *arg = s->arg;
 	u32 unread;
@@ -68,18 +68,18 @@ static int look_at_queue(struct sleep *s)
 }
 
 /* Return: 0, -EAGAIN when there is nothing yet, or an errno of the contract. */
-static int look(struct sleep *s)
+static int look_for_event(struct sleep *s)
 {
 	int ret = embeng_context_usable(s->ctx);
 
 	if (ret)
 		return ret;
 	if (s->q)
-		return look_at_queue(s);
+		return look_at_completions(s);
 	return (u64)atomic64_read(&s->ctx->events) == s->arg->events ? -EAGAIN : 0;
 }
 
-static void arm(struct sleep *s)
+static void arm_sleeper(struct sleep *s)
 {
 	if (s->q)
 		embeng_arm(s->q, s->arg->cq_head + (s->arg->least ?: s->arg->count) - 1);
@@ -88,7 +88,7 @@ static void arm(struct sleep *s)
 }
 
 /* When to look again at the latest. */
-static u64 next_look(const struct sleep *s, u64 now)
+static u64 find_next_look(const struct sleep *s, u64 now)
 {
 	u64 until = min((u64)s->arg->deadline_ns, now + NAP_NS);
 
@@ -105,7 +105,7 @@ static int sleep_once(struct sleep *s)
 	int ret;
 
 	set_current_state(TASK_INTERRUPTIBLE);
-	ret = look(s);
+	ret = look_for_event(s);
 	if (ret != -EAGAIN)
 		return ret;
 	if (signal_pending(current))
@@ -113,19 +113,19 @@ static int sleep_once(struct sleep *s)
 	now = ktime_get_ns();
 	if (now >= (u64)s->arg->deadline_ns)
 		return -ETIME;
-	until = ns_to_ktime(next_look(s, now));
+	until = ns_to_ktime(find_next_look(s, now));
 	schedule_hrtimeout_range(&until, SLACK_NS, HRTIMER_MODE_ABS);
 	return -EAGAIN;
 }
 
-static int sleep(struct sleep *s)
+static int sleep_until_event(struct sleep *s)
 {
 	DECLARE_WAITQUEUE(entry, current);
 	int ret;
 
 	add_wait_queue(&s->ctx->wait, &entry);
 	do {
-		arm(s);
+		arm_sleeper(s);
 		ret = sleep_once(s);
 		__set_current_state(TASK_RUNNING);
 	} while (ret == -EAGAIN);
@@ -133,7 +133,7 @@ static int sleep(struct sleep *s)
 	return ret;
 }
 
-static void answer(struct sleep *s)
+static void answer_wait(struct sleep *s)
 {
 	struct embeng_accel_wait *arg = s->arg;
 
@@ -143,7 +143,7 @@ static void answer(struct sleep *s)
 	WRITE_ONCE(s->ctx->taken, arg->events);
 }
 
-static int check(const struct embeng_accel_wait *arg, const struct embeng_queue *q)
+static int check_wait(const struct embeng_accel_wait *arg, const struct embeng_queue *q)
 {
 	if (arg->deadline_ns < 0 || arg->least_ns < 0 || arg->cq_tail || arg->state)
 		return -EINVAL;
@@ -157,7 +157,7 @@ static int check(const struct embeng_accel_wait *arg, const struct embeng_queue 
 }
 
 /* The device gets the slots back that the program says it has read. */
-static int consume(struct embeng_queue *q, u32 head)
+static int consume_completions(struct embeng_queue *q, u32 head)
 {
 	guard(mutex)(&q->lock);
 	return q->destroyed ? -ENOENT : embeng_account_consume(q, head);
@@ -173,7 +173,7 @@ static int look_at_doorbell(struct embeng_queue *q)
 	return 0;
 }
 
-static int begin(struct embeng_queue *q, u32 head)
+static int begin_wait(struct embeng_queue *q, u32 head)
 {
 	int ret;
 
@@ -181,21 +181,22 @@ static int begin(struct embeng_queue *q, u32 head)
 	ret = embeng_context_usable(q->context);
 	if (ret)
 		return ret;
-	return q->mapped ? look_at_doorbell(q) : consume(q, head);
+	return q->mapped ? look_at_doorbell(q) : consume_completions(q, head);
 }
 
-static int wait(struct embeng_context *ctx, struct embeng_queue *q, struct embeng_accel_wait *arg)
+static int run_wait(struct embeng_context *ctx, struct embeng_queue *q,
+		    struct embeng_accel_wait *arg)
 {
 	struct sleep s = { .ctx = ctx, .q = q, .arg = arg };
-	int ret = check(arg, q);
+	int ret = check_wait(arg, q);
 
 	if (!ret && q)
-		ret = begin(q, arg->cq_head);
+		ret = begin_wait(q, arg->cq_head);
 	if (ret)
 		return ret;
-	ret = sleep(&s);
+	ret = sleep_until_event(&s);
 	if (!ret || ret == -ETIME)
-		answer(&s);
+		answer_wait(&s);
 	return ret;
 }
 
@@ -215,16 +216,16 @@ int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	int ret;
 
 	if (arg->queue == EMBENG_ACCEL_ANY_QUEUE)
-		return wait(ctx, NULL, arg);
+		return run_wait(ctx, NULL, arg);
 	q = embeng_queue_get(ctx, arg->queue);
 	if (!q)
 		return -ENOENT;
-	ret = wait(ctx, q, arg);
+	ret = run_wait(ctx, q, arg);
 	embeng_queue_put(q);
 	return ret;
 }
 
-static __poll_t state(struct embeng_context *ctx)
+static __poll_t read_poll_state(struct embeng_context *ctx)
 {
 	__poll_t ret = 0;
 	int index;
@@ -254,5 +255,5 @@ __poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &ctx->wait, table);
 	embeng_watch_on(ctx);
-	return state(ctx);
+	return read_poll_state(ctx);
 }
