@@ -21,32 +21,32 @@ static struct embeng_fence *to_fence(struct dma_fence *base)
 	return container_of(base, struct embeng_fence, base);
 }
 
-static const char *driver_name(struct dma_fence *base)
+static const char *get_driver_name(struct dma_fence *base)
 {
 	return EMBENG_NAME;
 }
 
-static const char *timeline_name(struct dma_fence *base)
+static const char *get_timeline_name(struct dma_fence *base)
 {
 	return to_fence(base)->timeline;
 }
 
 /* The module's exit waits for these: nothing of it runs when it goes. */
-static void free_late(struct rcu_head *rcu)
+static void free_fence_late(struct rcu_head *rcu)
 {
 	kfree(to_fence(container_of(rcu, struct dma_fence, rcu)));
 	module_put(THIS_MODULE);
 }
 
-static void release(struct dma_fence *base)
+static void release_fence(struct dma_fence *base)
 {
-	call_rcu(&base->rcu, free_late);
+	call_rcu(&base->rcu, free_fence_late);
 }
 
 static const struct dma_fence_ops ops = {
-	.get_driver_name = driver_name,
-	.get_timeline_name = timeline_name,
-	.release = release,
+	.get_driver_name = get_driver_name,
+	.get_timeline_name = get_timeline_name,
+	.release = release_fence,
 };
 
 /**

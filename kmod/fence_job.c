@@ -53,7 +53,7 @@ void embeng_job_free(struct embeng_job *job)
 }
 
 /* A point of a timeline has no error, what stands at it may have one. */
-static void note_error(struct embeng_job *job, struct dma_fence *fence)
+static void note_wait_error(struct embeng_job *job, struct dma_fence *fence)
 {
 	int error = READ_ONCE(dma_fence_chain_contained(fence)->error);
 
@@ -62,12 +62,12 @@ static void note_error(struct embeng_job *job, struct dma_fence *fence)
 }
 
 /* In whatever context the other device's driver signals in. */
-static void on_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
+static void note_wait_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct embeng_job *job = container_of(cb, struct embeng_job_wait, cb)->job;
 	struct embeng_context *ctx = job->context;
 
-	note_error(job, fence);
+	note_wait_error(job, fence);
 	/* Who finds it at 0 sees the error, too. */
 	if (atomic_dec_and_test(&job->waiting))
 		embeng_watch_now(ctx);
@@ -86,9 +86,9 @@ void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence)
 	wait->fence = fence;
 	wait->job = job;
 	atomic_inc(&job->waiting);
-	if (!dma_fence_add_callback(fence, &wait->cb, on_signal))
+	if (!dma_fence_add_callback(fence, &wait->cb, note_wait_signal))
 		return;
-	note_error(job, fence);
+	note_wait_error(job, fence);
 	atomic_dec(&job->waiting);
 }
 
@@ -100,7 +100,7 @@ void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence)
  */
 bool embeng_job_ready(struct embeng_job *job)
 {
-	/* Pairs with atomic_dec_and_test() in on_signal(). */
+	/* Pairs with atomic_dec_and_test() in note_wait_signal(). */
 	return !atomic_read_acquire(&job->waiting);
 }
 

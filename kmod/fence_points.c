@@ -12,7 +12,7 @@
 #define BYTES_MAX (EMBENG_FENCE_POINTS_MAX * sizeof(struct embeng_fence_point))
 
 /* Only pages of the driver's own making can be looked at without their owner's consent. */
-static int read_bo(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
+static int read_bo_bytes(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
 {
 	u64 done, part;
 
@@ -27,8 +27,8 @@ static int read_bo(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
 	return 0;
 }
 
-static int read_points(struct embeng_context *ctx, const struct embeng_mem *mem,
-		       struct embeng_fence_point *points)
+static int read_fence_points(struct embeng_context *ctx, const struct embeng_mem *mem,
+			     struct embeng_fence_point *points)
 {
 	struct embeng_bo *bo;
 	u64 offset;
@@ -37,13 +37,13 @@ static int read_points(struct embeng_context *ctx, const struct embeng_mem *mem,
 	bo = embeng_region_bo(ctx, mem, &offset);
 	if (!bo)
 		return -ENOENT;
-	ret = read_bo(bo, offset, points, mem->length);
+	ret = read_bo_bytes(bo, offset, points, mem->length);
 	drm_gem_object_put(&bo->base);
 	return ret;
 }
 
-static int judge_point(struct embeng_queue *q, const struct embeng_fence_point *point,
-		       struct embeng_need *need)
+static int judge_fence_point(struct embeng_queue *q, const struct embeng_fence_point *point,
+			     struct embeng_need *need)
 {
 	struct embeng_queue *other = embeng_queue_get(q->context, point->queue);
 	int ret = 0;
@@ -81,10 +81,10 @@ int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
 	/* Refused by the engine, as what names no region any more. */
 	if (!count || cmd->desc.length > BYTES_MAX || cmd->desc.length % sizeof(points[0]))
 		return 0;
-	ret = read_points(q->context, &cmd->desc, points);
+	ret = read_fence_points(q->context, &cmd->desc, points);
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
 	for (i = 0; !ret && i < count; i++)
-		ret = judge_point(q, &points[i], need);
+		ret = judge_fence_point(q, &points[i], need);
 	return ret;
 }

@@ -41,7 +41,7 @@ void embeng_ledger_loading(struct embeng_ledger *ledger)
 		ledger->model = EMBENG_LEDGER_LOADING;
 }
 
-static u64 *counter(struct embeng_ledger *ledger, u32 kind, u32 replica)
+static u64 *find_step_counter(struct embeng_ledger *ledger, u32 kind, u32 replica)
 {
 	if (ledger->model != EMBENG_LEDGER_LOADED || replica >= ledger->replicas)
 		return NULL;
@@ -60,7 +60,7 @@ static u64 *counter(struct embeng_ledger *ledger, u32 kind, u32 replica)
 void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
 		       const struct embeng_cmd *cmd)
 {
-	u64 *last = counter(ledger, kind, replica);
+	u64 *last = find_step_counter(ledger, kind, replica);
 
 	/* The engine refuses steps out of order. */
 	if (last && cmd->step == *last + 1)
@@ -79,7 +79,7 @@ void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
  */
 struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 kind, u32 replica)
 {
-	const u64 *last = counter(ledger, kind, replica);
+	const u64 *last = find_step_counter(ledger, kind, replica);
 
 	return (struct embeng_ledger_mark){ ledger->model, last ? *last : 0 };
 }
@@ -97,7 +97,7 @@ void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
 	u64 *last;
 
 	ledger->model = mark->model;
-	last = counter(ledger, kind, replica);
+	last = find_step_counter(ledger, kind, replica);
 	if (last)
 		*last = mark->last;
 }
@@ -115,7 +115,7 @@ void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
  */
 void embeng_ledger_done(struct embeng_ledger *ledger, u32 kind, u32 replica, u64 step, u16 status)
 {
-	u64 *last = counter(ledger, kind, replica);
+	u64 *last = find_step_counter(ledger, kind, replica);
 
 	if (!last || !step || status == EMBENG_STATUS_STEP_ORDER)
 		return;
@@ -128,7 +128,7 @@ void embeng_ledger_done(struct embeng_ledger *ledger, u32 kind, u32 replica, u64
 		ledger->applied = max(ledger->applied, step);
 }
 
-static u64 least_update(const struct embeng_ledger *ledger, u64 least)
+static u64 find_least_update(const struct embeng_ledger *ledger, u64 least)
 {
 	u32 r;
 
@@ -137,7 +137,7 @@ static u64 least_update(const struct embeng_ledger *ledger, u64 least)
 	return least;
 }
 
-static bool all_looked(const struct embeng_ledger *ledger, u64 step)
+static bool have_all_looked(const struct embeng_ledger *ledger, u64 step)
 {
 	u32 r;
 
@@ -148,7 +148,7 @@ static bool all_looked(const struct embeng_ledger *ledger, u64 step)
 	return true;
 }
 
-static bool any_looked(const struct embeng_ledger *ledger, u64 step)
+static bool has_any_looked(const struct embeng_ledger *ledger, u64 step)
 {
 	u32 r;
 
@@ -159,14 +159,14 @@ static bool any_looked(const struct embeng_ledger *ledger, u64 step)
 	return false;
 }
 
-static u64 drain_need(const struct embeng_ledger *ledger, u64 step)
+static u64 find_drain_need(const struct embeng_ledger *ledger, u64 step)
 {
-	u64 next = least_update(ledger, step);
+	u64 next = find_least_update(ledger, step);
 
 	/* Beyond the last step there is no next one. */
 	if (!ledger->pipelined || next == U64_MAX)
 		return 0;
-	return any_looked(ledger, next + 1) ? next + 1 : 0;
+	return has_any_looked(ledger, next + 1) ? next + 1 : 0;
 }
 
 static bool has_need(u32 kind, const struct embeng_cmd *cmd)
@@ -187,7 +187,7 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 			const struct embeng_cmd *cmd, struct embeng_need *need)
 {
 	struct embeng_need more = { .applied = cmd->after };
-	const u64 *last = counter(ledger, kind, replica);
+	const u64 *last = find_step_counter(ledger, kind, replica);
 	u64 lag = ledger->pipelined ? 2 : 1;
 
 	/* A step that was not counted is refused. */
@@ -196,7 +196,7 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 	if (ledger->mapped || ledger->model != EMBENG_LEDGER_LOADED)
 		more.applied = EMBENG_NEED_UNKNOWN;
 	else if (cmd->opcode == EMBENG_OP_DRAIN)
-		more.looked = drain_need(ledger, cmd->step);
+		more.looked = find_drain_need(ledger, cmd->step);
 	else if (kind == EMBENG_QUEUE_GRADIENT)
 		more.applied = cmd->step;
 	else if (kind == EMBENG_QUEUE_INPUT)
@@ -215,13 +215,13 @@ bool embeng_ledger_met(const struct embeng_ledger *ledger, const struct embeng_n
 		return true;
 	if (need->applied == EMBENG_NEED_UNKNOWN || ledger->model != EMBENG_LEDGER_LOADED)
 		return false;
-	if (!all_looked(ledger, need->looked))
+	if (!have_all_looked(ledger, need->looked))
 		return false;
 	if (ledger->applied >= need->applied)
 		return true;
-	if (least_update(ledger, need->applied) < need->applied)
+	if (find_least_update(ledger, need->applied) < need->applied)
 		return false;
-	return !ledger->pipelined || all_looked(ledger, need->applied + 1);
+	return !ledger->pipelined || have_all_looked(ledger, need->applied + 1);
 }
 
 /**

@@ -10,7 +10,7 @@
 
 #include "context.h"
 
-static struct embeng_accel_sync *copy_list(u64 list, u32 count)
+static struct embeng_accel_sync *copy_sync_list(u64 list, u32 count)
 {
 	struct embeng_accel_sync *syncs;
 	u32 i;
@@ -43,7 +43,7 @@ int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job)
 
 	if (!job->wait_count)
 		return 0;
-	syncs = copy_list(list, job->wait_count);
+	syncs = copy_sync_list(list, job->wait_count);
 	if (IS_ERR(syncs))
 		return PTR_ERR(syncs);
 	for (i = 0; i < job->wait_count; i++) {
@@ -55,8 +55,8 @@ int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job)
 	return 0;
 }
 
-static int take_out(struct drm_file *file, const struct embeng_accel_sync *sync,
-		    struct embeng_sync_out *out)
+static int prepare_sync_out(struct drm_file *file, const struct embeng_accel_sync *sync,
+			    struct embeng_sync_out *out)
 {
 	out->syncobj = drm_syncobj_find(file, sync->handle);
 	if (!out->syncobj)
@@ -78,7 +78,7 @@ static int take_out(struct drm_file *file, const struct embeng_accel_sync *sync,
  */
 struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count)
 {
-	struct embeng_accel_sync *syncs __free(kfree) = copy_list(list, count);
+	struct embeng_accel_sync *syncs __free(kfree) = copy_sync_list(list, count);
 	struct embeng_sync_outs *outs;
 	int ret = 0;
 	u32 i;
@@ -90,7 +90,7 @@ struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 c
 		return ERR_PTR(-ENOMEM);
 	outs->count = count;
 	for (i = 0; !ret && i < count; i++)
-		ret = take_out(file, &syncs[i], &outs->outs[i]);
+		ret = prepare_sync_out(file, &syncs[i], &outs->outs[i]);
 	if (!ret)
 		return outs;
 	embeng_syncs_free(outs);

@@ -34,19 +34,19 @@ struct seen {
 	bool still; /* has seen all that was submitted and read */
 };
 
-static u32 submitted(const struct embeng_queue *q)
+static u32 read_submitted_tail(const struct embeng_queue *q)
 {
 	return q->mapped ? embeng_doorbell_tail_of(q) : q->sq_tail;
 }
 
 /* Under vector->lock. */
-static struct seen read_report(const struct embeng_queue *q)
+static struct seen read_queue_report(const struct embeng_queue *q)
 {
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
 	struct seen seen = { .epoch = embeng_report_read_begin(&report->epoch) };
 
 	seen.state = READ_ONCE(report->state);
-	seen.still = READ_ONCE(report->tail) == submitted(q) &&
+	seen.still = READ_ONCE(report->tail) == read_submitted_tail(q) &&
 		     READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 	if (!seen.epoch || seen.epoch & 1 ||
 	    embeng_report_read_retry(&report->epoch, seen.epoch))
@@ -55,7 +55,7 @@ static struct seen read_report(const struct embeng_queue *q)
 }
 
 /* The context's queues, all in one report that has seen everything. Under map_lock. */
-static u32 standing_epoch(struct embeng_context *ctx)
+static u32 find_standing_epoch(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
@@ -68,7 +68,7 @@ static u32 standing_epoch(struct embeng_context *ctx)
 
 		scoped_guard(spinlock_irqsave, &q->vector->lock) {
 			if (!list_empty(&q->vector_link))
-				seen = read_report(q);
+				seen = read_queue_report(q);
 		}
 		if (!seen.still || (epoch && seen.epoch != epoch))
 			return 0;
@@ -81,7 +81,7 @@ static u32 standing_epoch(struct embeng_context *ctx)
  * A fence, behind or at what will not be submitted, or is blocked. Under vector->lock and
  * ledger_lock.
  */
-static bool is_stuck(struct embeng_queue *q, bool standing)
+static bool is_fence_stuck(struct embeng_queue *q, bool standing)
 {
 	struct embeng_need need = {};
 	struct embeng_job *job;
@@ -95,24 +95,24 @@ static bool is_stuck(struct embeng_queue *q, bool standing)
 		if (!job->fence)
 			continue;
 		return !embeng_ledger_met(&q->context->ledger, &need) ||
-		       (standing && read_report(q).state != EMBENG_QUEUE_RUNNING);
+		       (standing && read_queue_report(q).state != EMBENG_QUEUE_RUNNING);
 	}
 	return false;
 }
 
-static bool look_whether_stuck(struct embeng_queue *q, bool standing)
+static bool check_fence_stuck(struct embeng_queue *q, bool standing)
 {
 	bool stuck = false;
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		scoped_guard(spinlock, &q->context->ledger_lock)
-			stuck = is_stuck(q, standing);
+			stuck = is_fence_stuck(q, standing);
 	}
 	return stuck;
 }
 
 /* Return: number of a queue whose fences have no future, 0: none. */
-static u32 find_stuck(struct embeng_context *ctx)
+static u32 find_stuck_queue(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
@@ -120,17 +120,17 @@ static u32 find_stuck(struct embeng_context *ctx)
 	u32 epoch;
 
 	guard(mutex)(&ctx->map_lock);
-	epoch = standing_epoch(ctx);
+	epoch = find_standing_epoch(ctx);
 	/* Looked at twice: nothing was submitted anywhere while the first look went round. */
-	standing = epoch && standing_epoch(ctx) == epoch;
+	standing = epoch && find_standing_epoch(ctx) == epoch;
 	xa_for_each(&ctx->queues, number, q) {
-		if (!q->mapped && look_whether_stuck(q, standing))
+		if (!q->mapped && check_fence_stuck(q, standing))
 			return number;
 	}
 	return 0;
 }
 
-static void look_at_all(struct embeng_context *ctx)
+static void look_at_all_queues(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
@@ -142,15 +142,15 @@ static void look_at_all(struct embeng_context *ctx)
 	}
 }
 
-static void watch(struct work_struct *work)
+static void watch_fences(struct work_struct *work)
 {
 	struct embeng_context *ctx = container_of(to_delayed_work(work), struct embeng_context,
 						  watch);
 	u32 number;
 
-	look_at_all(ctx);
+	look_at_all_queues(ctx);
 	while (atomic_read(&ctx->fences)) {
-		number = find_stuck(ctx);
+		number = find_stuck_queue(ctx);
 		if (!number || embeng_queue_reset(ctx, number, &hopeless))
 			break;
 		drm_dbg(&ctx->device->drm, "queue %u: its fences can not signal any more\n",
@@ -177,7 +177,7 @@ void embeng_watch_on(struct embeng_context *ctx)
  */
 void embeng_watch_refresh(struct embeng_context *ctx)
 {
-	look_at_all(ctx);
+	look_at_all_queues(ctx);
 }
 
 /**
@@ -186,7 +186,7 @@ void embeng_watch_refresh(struct embeng_context *ctx)
  */
 void embeng_watch_init(struct embeng_context *ctx)
 {
-	INIT_DELAYED_WORK(&ctx->watch, watch);
+	INIT_DELAYED_WORK(&ctx->watch, watch_fences);
 }
 
 /**

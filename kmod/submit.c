@@ -13,7 +13,7 @@
 #define STRIDE_MAX 4096u
 
 /* The key may end any time; the device looks again, and this only finds mistakes early. */
-static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
+static int check_command_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 {
 	if (!mem->index && !mem->generation && !mem->offset && !mem->length)
 		return 0;
@@ -22,7 +22,7 @@ static int check_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 
 static int check_command(const struct embeng_queue *q, const struct embeng_cmd *cmd)
 {
-	return embeng_command_check(q->kind, cmd) ?: check_key(q->context, &cmd->desc);
+	return embeng_command_check(q->kind, cmd) ?: check_command_key(q->context, &cmd->desc);
 }
 
 static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
@@ -40,7 +40,7 @@ static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
 }
 
 /* Without an out-fence a FENCE may wait for what comes later: nothing behind it has one. */
-static int judge_points(struct embeng_queue *q, struct embeng_batch *batch)
+static int judge_batch_points(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	struct embeng_need *need = &batch->job->need;
 	u32 i;
@@ -74,7 +74,7 @@ static int copy_commands(const struct embeng_accel_submit *arg, struct embeng_cm
 }
 
 /* Under reset_lock: the doorbell is this queue's as long as the context is not lost. */
-static int give(struct embeng_queue *q, struct embeng_batch *batch, u32 head)
+static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head)
 {
 	int ret = embeng_context_usable(q->context);
 
@@ -116,7 +116,7 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 	if (!batch.job)
 		return -ENOMEM;
 	scoped_guard(rwsem_read, &q->context->device->reset_lock)
-		ret = give(q, &batch, READ_ONCE(q->cq_head));
+		ret = submit_batch(q, &batch, READ_ONCE(q->cq_head));
 	if (ret)
 		embeng_job_free(batch.job);
 	else
@@ -125,8 +125,8 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 }
 
 /* The fence is known before its points are: whoever waits for one finds it there. */
-static int give_fenced(struct embeng_queue *q, struct embeng_batch *batch, u32 head,
-		       struct embeng_sync_outs *outs)
+static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head,
+			       struct embeng_sync_outs *outs)
 {
 	struct embeng_device *ed = q->context->device;
 	struct embeng_fence *fence = outs ? embeng_fence_new() : NULL;
@@ -140,10 +140,10 @@ static int give_fenced(struct embeng_queue *q, struct embeng_batch *batch, u32 h
 		WRITE_ONCE(q->context->synced, true);
 	if (fence)
 		embeng_watch_refresh(q->context);
-	ret = judge_points(q, batch);
+	ret = judge_batch_points(q, batch);
 	if (!ret) {
 		guard(rwsem_read)(&ed->reset_lock);
-		ret = give(q, batch, head);
+		ret = submit_batch(q, batch, head);
 	}
 	if (!ret) {
 		embeng_watch_on(q->context);
@@ -156,8 +156,8 @@ static int give_fenced(struct embeng_queue *q, struct embeng_batch *batch, u32 h
 	return ret;
 }
 
-static int give_all(struct embeng_queue *q, struct drm_file *file,
-		    struct embeng_accel_submit *arg, struct embeng_batch *batch)
+static int submit_with_syncs(struct embeng_queue *q, struct drm_file *file,
+			     struct embeng_accel_submit *arg, struct embeng_batch *batch)
 {
 	struct embeng_sync_outs *outs = NULL;
 	int ret = embeng_syncs_in(file, arg->in_syncs, batch->job);
@@ -169,13 +169,14 @@ static int give_all(struct embeng_queue *q, struct drm_file *file,
 		if (IS_ERR(outs))
 			return PTR_ERR(outs);
 	}
-	ret = give_fenced(q, batch, arg->cq_head, outs);
+	ret = submit_fenced_batch(q, batch, arg->cq_head, outs);
 	if (outs)
 		embeng_syncs_free(outs);
 	return ret;
 }
 
-static int submit(struct embeng_queue *q, struct drm_file *file, struct embeng_accel_submit *arg)
+static int submit_commands(struct embeng_queue *q, struct drm_file *file,
+			   struct embeng_accel_submit *arg)
 {
 	struct embeng_cmd *commands __free(kvfree) = NULL;
 	struct embeng_batch batch = { .count = arg->count };
@@ -196,7 +197,7 @@ static int submit(struct embeng_queue *q, struct drm_file *file, struct embeng_a
 	batch.job = embeng_job_new(q->context, arg->count, arg->in_count);
 	if (!batch.job)
 		return -ENOMEM;
-	ret = give_all(q, file, arg, &batch);
+	ret = submit_with_syncs(q, file, arg, &batch);
 	if (batch.job)
 		embeng_job_free(batch.job);
 	if (!ret)
@@ -204,7 +205,7 @@ static int submit(struct embeng_queue *q, struct drm_file *file, struct embeng_a
 	return ret;
 }
 
-static int check(const struct embeng_accel_submit *arg)
+static int check_submit(const struct embeng_accel_submit *arg)
 {
 	if (arg->flags || !arg->count || arg->index)
 		return -EINVAL;
@@ -229,14 +230,14 @@ int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 {
 	struct embeng_accel_submit *arg = data;
 	struct embeng_queue *q;
-	int ret = check(arg);
+	int ret = check_submit(arg);
 
 	if (ret)
 		return ret;
 	q = embeng_queue_get(to_embeng_context(file), arg->queue);
 	if (!q)
 		return -ENOENT;
-	ret = submit(q, file, arg);
+	ret = submit_commands(q, file, arg);
 	embeng_queue_put(q);
 	return ret;
 }

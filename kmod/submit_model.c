@@ -25,7 +25,7 @@ static int copy_blob(struct embeng_bo *bo, u64 from, u64 length)
 	return 0;
 }
 
-static int check_frame(const struct embeng_bo *bo, u64 length)
+static int check_blob_frame(const struct embeng_bo *bo, u64 length)
 {
 	const struct embeng_blob_header *header = page_address(bo->pages[0]);
 
@@ -45,7 +45,7 @@ static struct embeng_bo *take_blob(struct embeng_device *ed,
 		return bo;
 	ret = copy_blob(bo, arg->blob, arg->length);
 	if (!ret)
-		ret = check_frame(bo, arg->length);
+		ret = check_blob_frame(bo, arg->length);
 	if (ret) {
 		drm_gem_object_put(&bo->base);
 		return ERR_PTR(ret);
@@ -54,13 +54,14 @@ static struct embeng_bo *take_blob(struct embeng_device *ed,
 }
 
 /* The first record, which the device sees as it is here: it counts once it was accepted. */
-static const struct embeng_record_engine *options(const struct embeng_bo *bo)
+static const struct embeng_record_engine *find_engine_options(const struct embeng_bo *bo)
 {
 	return page_address(bo->pages[0]) + sizeof(struct embeng_blob_header);
 }
 
 /* Under ctx->lock. The key is the driver's until the next load. */
-static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_accel_model_load *arg)
+static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
+		       struct embeng_accel_model_load *arg)
 {
 	struct embeng_context *ctx = q->context;
 	struct embeng_accel_bind key = { .rights = EMBENG_REGION_DEVICE_READ };
@@ -76,7 +77,7 @@ static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_acce
 	if (ret)
 		return ret;
 	cmd.desc = (struct embeng_mem){ key.index, key.generation, 0, arg->length };
-	ret = embeng_submit_model(q, &cmd, options(bo), &arg->index);
+	ret = embeng_submit_model(q, &cmd, find_engine_options(bo), &arg->index);
 	if (ret)
 		embeng_region_unbind(ctx, key.index, key.generation);
 	else
@@ -84,7 +85,7 @@ static int give(struct embeng_queue *q, struct embeng_bo *bo, struct embeng_acce
 	return ret;
 }
 
-static int load(struct embeng_queue *q, struct embeng_accel_model_load *arg)
+static int load_model(struct embeng_queue *q, struct embeng_accel_model_load *arg)
 {
 	struct embeng_bo *bo;
 	int ret;
@@ -95,7 +96,7 @@ static int load(struct embeng_queue *q, struct embeng_accel_model_load *arg)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	scoped_guard(mutex, &q->context->lock)
-		ret = give(q, bo, arg);
+		ret = submit_blob(q, bo, arg);
 	drm_gem_object_put(&bo->base);
 	return ret;
 }
@@ -121,7 +122,7 @@ int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	q = embeng_queue_get(to_embeng_context(file), arg->queue);
 	if (!q)
 		return -ENOENT;
-	ret = load(q, arg);
+	ret = load_model(q, arg);
 	embeng_queue_put(q);
 	return ret;
 }

@@ -6,7 +6,7 @@
 #include "ring.h"
 
 /* Under vector->lock. */
-static bool has_room(const struct embeng_queue *q, const struct embeng_batch *batch)
+static bool has_ring_room(const struct embeng_queue *q, const struct embeng_batch *batch)
 {
 	u32 head = embeng_observe_sq_head(&embeng_queue_header(q)->sq_head);
 
@@ -16,7 +16,7 @@ static bool has_room(const struct embeng_queue *q, const struct embeng_batch *ba
 }
 
 /* What the queue's own commands wait for. Under vector->lock. */
-static u32 gather(const struct embeng_queue *q, struct embeng_need *need)
+static u32 gather_queue_needs(const struct embeng_queue *q, struct embeng_need *need)
 {
 	const struct embeng_job *job;
 	u32 held = 0;
@@ -50,7 +50,7 @@ void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *nee
 }
 
 /* A DRAIN covers what was submitted before it; the engine knows nothing of what is held. */
-static bool drains(const struct embeng_batch *batch)
+static bool has_drain(const struct embeng_batch *batch)
 {
 	u32 i;
 
@@ -61,7 +61,7 @@ static bool drains(const struct embeng_batch *batch)
 	return false;
 }
 
-static int add(struct embeng_queue *q, const struct embeng_batch *batch)
+static int add_to_ledger(struct embeng_queue *q, const struct embeng_batch *batch)
 {
 	struct embeng_ledger *ledger = &q->context->ledger;
 	int ret = 0;
@@ -79,7 +79,7 @@ static int add(struct embeng_queue *q, const struct embeng_batch *batch)
  * All of it counts, before any of it is judged; what is refused is taken back. Under
  * vector->lock and ledger_lock.
  */
-static int judge(struct embeng_queue *q, struct embeng_batch *batch)
+static int judge_batch(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	struct embeng_context *ctx = q->context;
 	struct embeng_need *need = &batch->job->need, all;
@@ -88,14 +88,14 @@ static int judge(struct embeng_queue *q, struct embeng_batch *batch)
 	int ret;
 
 	mark = embeng_ledger_mark(&ctx->ledger, q->kind, q->replica);
-	ret = add(q, batch);
+	ret = add_to_ledger(q, batch);
 	for (i = 0; i < batch->count; i++)
 		embeng_ledger_need(&ctx->ledger, q->kind, q->replica, &batch->commands[i], need);
 	all = *need;
-	held = gather(q, &all);
+	held = gather_queue_needs(q, &all);
 	if (!ret && batch->fenced && !embeng_ledger_met(&ctx->ledger, &all))
 		ret = -EAGAIN;
-	if (!ret && drains(batch) && (u32)atomic_read(&ctx->held) != held)
+	if (!ret && has_drain(batch) && (u32)atomic_read(&ctx->held) != held)
 		ret = -EAGAIN;
 	if (ret)
 		embeng_ledger_return(&ctx->ledger, q->kind, q->replica, &mark);
@@ -115,19 +115,19 @@ static void expect_model(struct embeng_queue *q, const struct embeng_batch *batc
 	embeng_ledger_loading(&ctx->ledger);
 }
 
-static int count(struct embeng_queue *q, struct embeng_batch *batch)
+static int count_batch(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	int ret;
 
 	scoped_guard(spinlock, &q->context->ledger_lock) {
-		ret = judge(q, batch);
+		ret = judge_batch(q, batch);
 		if (!ret)
 			expect_model(q, batch);
 	}
 	return ret;
 }
 
-static void enter(struct embeng_queue *q, struct embeng_batch *batch)
+static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	struct embeng_job *job = batch->job;
 	u32 i;
@@ -162,10 +162,10 @@ int embeng_give(struct embeng_queue *q, struct embeng_batch *batch)
 
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		batch->index = q->sq_tail;
-		if (has_room(q, batch))
-			ret = count(q, batch);
+		if (has_ring_room(q, batch))
+			ret = count_batch(q, batch);
 		if (!ret)
-			enter(q, batch);
+			enter_batch(q, batch);
 	}
 	if (ret)
 		return ret;
