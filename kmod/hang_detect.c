@@ -46,7 +46,7 @@ struct verdict {
 	u32 rung;
 };
 
-static u64 progress_of(struct embeng_device *ed)
+static u64 read_device_progress(struct embeng_device *ed)
 {
 	return embeng_read64(ed, EMBENG_REG_PROGRESS) +
 	       embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS);
@@ -56,7 +56,7 @@ static void look_at_registers(struct embeng_device *ed)
 {
 	struct embeng_device_watch *w = &ed->watch;
 	u32 heartbeat = embeng_read32(ed, EMBENG_REG_HEARTBEAT);
-	u64 progress = progress_of(ed);
+	u64 progress = read_device_progress(ed);
 
 	w->silent = heartbeat == w->heartbeat ? w->silent + 1 : 0;
 	w->still = progress == w->progress ? w->still + 1 : 0;
@@ -66,18 +66,18 @@ static void look_at_registers(struct embeng_device *ed)
 	w->progress = progress;
 }
 
-static struct embeng_hang hang_of(u32 cause, u64 since_ns)
+static struct embeng_hang describe_hang(u32 cause, u64 since_ns)
 {
 	return (struct embeng_hang){ cause, since_ns ? ktime_get_ns() - since_ns : 0, 0 };
 }
 
-static void judge(struct verdict *v, u32 cause, u32 rung, u64 since_ns)
+static void set_verdict(struct verdict *v, u32 cause, u32 rung, u64 since_ns)
 {
-	v->hang = hang_of(cause, since_ns);
+	v->hang = describe_hang(cause, since_ns);
 	v->rung = rung;
 }
 
-static bool has_fault(const struct embeng_device *ed)
+static bool has_device_fault(const struct embeng_device *ed)
 {
 	return embeng_read32(ed, EMBENG_REG_STATUS) == EMBENG_DEVICE_FAULT;
 }
@@ -85,17 +85,17 @@ static bool has_fault(const struct embeng_device *ed)
 static void look_at_device(struct embeng_device *ed, struct verdict *v)
 {
 	if (!embeng_present(ed)) {
-		judge(v, EMBENG_ACCEL_CAUSE_GONE, EMBENG_ACCEL_RESET_NONE, 0);
+		set_verdict(v, EMBENG_ACCEL_CAUSE_GONE, EMBENG_ACCEL_RESET_NONE, 0);
 		return;
 	}
 	look_at_registers(ed);
-	if (has_fault(ed))
-		judge(v, EMBENG_ACCEL_CAUSE_FAULT, EMBENG_ACCEL_RESET_ENGINE, 0);
+	if (has_device_fault(ed))
+		set_verdict(v, EMBENG_ACCEL_CAUSE_FAULT, EMBENG_ACCEL_RESET_ENGINE, 0);
 	else if (embeng_read32(ed, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
-		judge(v, EMBENG_ACCEL_CAUSE_STATE, EMBENG_ACCEL_RESET_FUNCTION, 0);
+		set_verdict(v, EMBENG_ACCEL_CAUSE_STATE, EMBENG_ACCEL_RESET_FUNCTION, 0);
 	else if (ed->watch.silent >= LOOKS)
-		judge(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
-		      ed->watch.since_ns);
+		set_verdict(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
+			    ed->watch.since_ns);
 	else
 		embeng_counters_look(ed);
 }
@@ -104,10 +104,10 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 static void look_at_bus(struct embeng_device *ed, struct verdict *v)
 {
 	if (++ed->watch.away >= AWAY_LOOKS)
-		judge(v, EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_NONE, 0);
+		set_verdict(v, EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_NONE, 0);
 }
 
-static bool moved(struct embeng_queue *q)
+static bool note_queue_movement(struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
 	struct embeng_queue_watch now = q->watch, *w = &q->watch;
@@ -129,21 +129,21 @@ static bool moved(struct embeng_queue *q)
 }
 
 /* Nothing to do, or the program has to do something first. */
-static bool may_stand(const struct embeng_queue *q)
+static bool may_queue_stand(const struct embeng_queue *q)
 {
 	return q->last_tail == READ_ONCE(embeng_queue_header(q)->done) ||
 	       embeng_queue_state(q) != EMBENG_QUEUE_RUNNING;
 }
 
 /* Under map_lock, the context is not lost. */
-static u32 cause_of(struct embeng_queue *q)
+static u32 judge_queue(struct embeng_queue *q)
 {
 	struct embeng_queue_watch *w = &q->watch;
 
 	embeng_health_note(q);
 	if (embeng_ring_lost(embeng_queue_header(q)))
 		return EMBENG_ACCEL_CAUSE_LOST_COMPLETION;
-	if (moved(q) || may_stand(q)) {
+	if (note_queue_movement(q) || may_queue_stand(q)) {
 		w->stood = 0;
 		w->since_ns = ktime_get_ns();
 		return EMBENG_ACCEL_CAUSE_NONE;
@@ -165,10 +165,10 @@ static void look_at_queues(struct embeng_context *ctx)
 	ctx->hang.cause = EMBENG_ACCEL_CAUSE_NONE;
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
-		cause = cause_of(q);
+		cause = judge_queue(q);
 		if (!cause || ctx->hang.cause)
 			continue;
-		ctx->hang = hang_of(cause, q->watch.since_ns);
+		ctx->hang = describe_hang(cause, q->watch.since_ns);
 		/* Its number may be another's when it is acted on. */
 		ctx->hang.timeline = q->timeline;
 		ctx->hung_queue = q->number;
@@ -176,7 +176,7 @@ static void look_at_queues(struct embeng_context *ctx)
 }
 
 /* Return: are there contexts to look after. */
-static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
+static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *seen)
 {
 	struct embeng_context *ctx;
 	bool any = false;
@@ -204,7 +204,7 @@ static bool look(struct embeng_device *ed, struct verdict *v, u64 *seen)
 }
 
 /* Under contexts_mutex: it stays. Return: one with a queue that hangs, which is told once. */
-static struct embeng_context *next_hung(struct embeng_device *ed, struct embeng_hang *hang)
+static struct embeng_context *take_hung_context(struct embeng_device *ed, struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
 
@@ -218,16 +218,16 @@ static struct embeng_context *next_hung(struct embeng_device *ed, struct embeng_
 	return NULL;
 }
 
-static void act_on_queues(struct embeng_device *ed)
+static void reset_hung_queues(struct embeng_device *ed)
 {
 	struct embeng_context *ctx;
 	struct embeng_hang hang;
 
-	while ((ctx = next_hung(ed, &hang)))
+	while ((ctx = take_hung_context(ed, &hang)))
 		embeng_queue_reset(ctx, ctx->hung_queue, &hang);
 }
 
-static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
+static void act_on_verdict(struct embeng_device *ed, const struct verdict *v, u64 seen)
 {
 	/* What a broken bus makes of a device is for embeng_error_handlers, until they fail. */
 	if (v->hang.cause == EMBENG_ACCEL_CAUSE_BUS)
@@ -239,10 +239,10 @@ static void act(struct embeng_device *ed, const struct verdict *v, u64 seen)
 	else if (v->hang.cause)
 		embeng_reset(ed, v->rung, seen, &v->hang);
 	else
-		act_on_queues(ed);
+		reset_hung_queues(ed);
 }
 
-static unsigned long period(struct embeng_device *ed, uint ms)
+static unsigned long compute_look_period(struct embeng_device *ed, uint ms)
 {
 	/* A heart that beats less often cannot be heard more often. */
 	u32 beat_ms = READ_ONCE(ed->offline) ? 0 : embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS);
@@ -254,7 +254,7 @@ static unsigned long period(struct embeng_device *ed, uint ms)
 }
 
 /* A new context makes it look at once, which must not make looks come faster. */
-static void on_time(struct work_struct *work)
+static void run_watchdog(struct work_struct *work)
 {
 	struct embeng_device *ed = container_of(work, struct embeng_device, watch.work.work);
 	struct verdict v = {};
@@ -262,19 +262,19 @@ static void on_time(struct work_struct *work)
 	bool any = true;
 	u64 seen;
 
-	if (ms && time_after_eq(jiffies, ed->watch.last + period(ed, ms))) {
+	if (ms && time_after_eq(jiffies, ed->watch.last + compute_look_period(ed, ms))) {
 		ed->watch.last = jiffies;
 		/* No context goes away before it is dealt with. */
 		guard(mutex)(&ed->contexts_mutex);
-		any = look(ed, &v, &seen);
-		act(ed, &v, seen);
+		any = look_for_hangs(ed, &v, &seen);
+		act_on_verdict(ed, &v, seen);
 	}
 	if (any && !embeng_gone(ed))
 		queue_delayed_work(system_freezable_wq, &ed->watch.work,
-				   ms ? period(ed, ms) : msecs_to_jiffies(ASLEEP_MS));
+				   ms ? compute_look_period(ed, ms) : msecs_to_jiffies(ASLEEP_MS));
 }
 
-static void on_fault(struct work_struct *work)
+static void reset_after_fault(struct work_struct *work)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_FAULT };
 	struct embeng_device *ed = container_of(work, struct embeng_device, watch.fault);
@@ -282,7 +282,7 @@ static void on_fault(struct work_struct *work)
 
 	scoped_guard(rwsem_read, &ed->reset_lock) {
 		/* What a broken bus makes of a device is for embeng_error_handlers. */
-		if (embeng_gone(ed) || ed->offline || !has_fault(ed) ||
+		if (embeng_gone(ed) || ed->offline || !has_device_fault(ed) ||
 		    pci_channel_offline(ed->pci))
 			return;
 		seen = ed->resets.sequence;
@@ -296,7 +296,7 @@ static void on_fault(struct work_struct *work)
  */
 void embeng_watchdog_interrupt(struct embeng_device *ed)
 {
-	if (READ_ONCE(hang_ms) && has_fault(ed))
+	if (READ_ONCE(hang_ms) && has_device_fault(ed))
 		queue_work(system_freezable_wq, &ed->watch.fault);
 }
 
@@ -326,7 +326,7 @@ void embeng_watchdog_stop(struct embeng_device *ed)
  */
 void embeng_watchdog_init(struct embeng_device *ed)
 {
-	INIT_DELAYED_WORK(&ed->watch.work, on_time);
-	INIT_WORK(&ed->watch.fault, on_fault);
+	INIT_DELAYED_WORK(&ed->watch.work, run_watchdog);
+	INIT_WORK(&ed->watch.fault, reset_after_fault);
 	ed->watch.last = jiffies;
 }

@@ -9,7 +9,7 @@
 
 #include "context.h"
 
-static struct embeng_cqe *completion_at(const struct embeng_queue *q, u32 index)
+static struct embeng_cqe *locate_completion(const struct embeng_queue *q, u32 index)
 {
 	struct embeng_cqe *ring = q->ring + q->layout.cq;
 
@@ -32,14 +32,14 @@ void embeng_health_note(struct embeng_queue *q)
 }
 
 /* A refused command may be complete before older ones are. */
-static bool is_answered(const struct embeng_queue *q, u32 index)
+static bool is_command_answered(const struct embeng_queue *q, u32 index)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
 	const struct embeng_cqe *cqe;
 
 	for (i = 1; i <= count; i++) {
-		cqe = completion_at(q, tail - i);
+		cqe = locate_completion(q, tail - i);
 		if (READ_ONCE(cqe->index) == index && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
 			return true;
 	}
@@ -47,7 +47,7 @@ static bool is_answered(const struct embeng_queue *q, u32 index)
 }
 
 /* The newest command below @done that has no completion: its completion was lost. */
-static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
+static bool find_lost_command(const struct embeng_queue *q, u32 done, u32 *index)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
@@ -55,7 +55,7 @@ static bool find_lost(const struct embeng_queue *q, u32 done, u32 *index)
 	u32 i;
 
 	for (i = 1; i <= commands; i++) {
-		if (is_answered(q, done - i))
+		if (is_command_answered(q, done - i))
 			continue;
 		*index = done - i;
 		return true;
@@ -76,18 +76,18 @@ void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang)
 
 	embeng_health_note(q);
 	q->fault_lost = hang->cause == EMBENG_ACCEL_CAUSE_LOST_COMPLETION &&
-			find_lost(q, done, &index);
+			find_lost_command(q, done, &index);
 	q->at_fault = q->fault_lost || done != q->last_tail;
 	q->fault_index = index;
 	q->fault_ns = hang->still_ns;
 }
 
-static bool post(struct embeng_queue *q, u32 index, u32 rung)
+static bool post_completion(struct embeng_queue *q, u32 index, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
 	u32 tail = READ_ONCE(header->cq_tail);
 	const struct embeng_cmd *cmd = embeng_queue_slot(q, index);
-	struct embeng_cqe *cqe = completion_at(q, tail);
+	struct embeng_cqe *cqe = locate_completion(q, tail);
 	bool hung = q->at_fault && index == q->fault_index;
 
 	if (tail - q->last_head >= q->layout.cq_entries)
@@ -114,7 +114,7 @@ static bool post(struct embeng_queue *q, u32 index, u32 rung)
 }
 
 /* What a device took that was reset before it could say anything. */
-static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
+static void settle_taken_commands(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 {
 	u32 index = READ_ONCE(embeng_queue_header(q)->done);
 
@@ -123,8 +123,8 @@ static void settle_taken(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 	/* Its slot may hold a newer command already, and then nobody knows its cookie. */
 	for (; index != head; index++) {
 		cond_resched();
-		if (tail - index <= q->layout.sq_entries && !is_answered(q, index))
-			post(q, index, rung);
+		if (tail - index <= q->layout.sq_entries && !is_command_answered(q, index))
+			post_completion(q, index, rung);
 	}
 }
 
@@ -144,10 +144,10 @@ u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 	if (tail - head > q->layout.sq_entries)
 		tail = head;
 	if (q->at_fault && q->fault_lost)
-		post(q, q->fault_index, rung);
-	settle_taken(q, head, tail, rung);
+		post_completion(q, q->fault_index, rung);
+	settle_taken_commands(q, head, tail, rung);
 	for (index = head; index != tail; index++) {
-		if (!post(q, index, rung))
+		if (!post_completion(q, index, rung))
 			break;
 	}
 	q->at_fault = false;

@@ -7,8 +7,8 @@
 #include "trace.h"
 
 /* Under reset_lock, written: nobody else talks to the device, and it reaches no ring. */
-static void lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
-		 const struct embeng_hang *hang)
+static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
+			 const struct embeng_hang *hang)
 {
 	struct embeng_queue *q, *culprit = NULL;
 	unsigned long number;
@@ -30,7 +30,7 @@ static void lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
 	}
 }
 
-static void lose_all(struct embeng_device *ed, u32 rung, const struct embeng_hang *hang)
+static void lose_all_contexts(struct embeng_device *ed, u32 rung, const struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
 
@@ -39,7 +39,7 @@ static void lose_all(struct embeng_device *ed, u32 rung, const struct embeng_han
 	ed->watch.still = 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
-		lose(ed, ctx, rung, hang);
+		lose_context(ed, ctx, rung, hang);
 		embeng_context_event(ctx);
 	}
 }
@@ -63,13 +63,14 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 }
 
 /* A device that does not answer, or not to its heart, is stuck in what it runs. */
-static bool is_stuck(const struct embeng_hang *hang)
+static bool is_engine_stuck(const struct embeng_hang *hang)
 {
 	return hang->cause == EMBENG_ACCEL_CAUSE_NO_ANSWER ||
 	       hang->cause == EMBENG_ACCEL_CAUSE_HEARTBEAT;
 }
 
-static void note_queue(struct embeng_queue *q, u32 active, const struct embeng_hang *hang)
+static void note_queue_before_reset(struct embeng_queue *q, u32 active,
+				    const struct embeng_hang *hang)
 {
 	embeng_health_note(q);
 	if (!q->at_fault && active && q->number == active)
@@ -93,14 +94,14 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	embeng_counters_keep(ed);
 	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
-	active = is_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
+	active = is_engine_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {
 			/* A doorbell that something else has reset says nothing any more. */
 			if (!ctx->lost && hang->cause != EMBENG_ACCEL_CAUSE_STATE)
-				note_queue(q, active, hang);
+				note_queue_before_reset(q, active, hang);
 		}
 	}
 }
@@ -112,7 +113,7 @@ static int reset_engine(struct embeng_device *ed)
 	return embeng_device_reset(ed) ?: embeng_boot(ed);
 }
 
-static void free_state(void *state)
+static void free_pci_state(void *state)
 {
 	kfree(state);
 }
@@ -129,11 +130,11 @@ int embeng_reset_save(struct embeng_device *ed)
 	ed->pci_state = pci_store_saved_state(ed->pci);
 	if (!ed->pci_state)
 		return -ENOMEM;
-	return devm_add_action_or_reset(&ed->pci->dev, free_state, ed->pci_state);
+	return devm_add_action_or_reset(&ed->pci->dev, free_pci_state, ed->pci_state);
 }
 
 /* As it was set up: what it is now may be what a lost link left of it. */
-static void restore_config(struct embeng_device *ed)
+static void restore_pci_config(struct embeng_device *ed)
 {
 	pci_load_saved_state(ed->pci, ed->pci_state);
 	pci_restore_state(ed->pci);
@@ -146,7 +147,7 @@ static int reset_function(struct embeng_device *ed)
 	ed->resets.functions++;
 	trace_embeng_reset("function", ed->resets.sequence);
 	ret = pcie_flr(ed->pci);
-	restore_config(ed);
+	restore_pci_config(ed);
 	return ret ?: embeng_boot(ed);
 }
 
@@ -165,13 +166,13 @@ int embeng_reset_revive(struct embeng_device *ed)
 	if (embeng_read32(ed, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
 		ret = embeng_device_reset(ed);
 	if (!ret) {
-		restore_config(ed);
+		restore_pci_config(ed);
 		ret = embeng_boot(ed);
 	}
 	return ret && !embeng_gone(ed) && embeng_present(ed) ? reset_function(ed) : ret;
 }
 
-static void wedge(struct embeng_device *ed)
+static void wedge_device(struct embeng_device *ed)
 {
 	drm_err(&ed->drm, "the device does not come back, bind the driver anew\n");
 	embeng_device_cut_off(ed);
@@ -190,16 +191,16 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 			const struct embeng_hang *hang)
 {
 	if (booted) {
-		wedge(ed);
+		wedge_device(ed);
 		rung = EMBENG_ACCEL_RESET_WEDGED;
 	}
-	lose_all(ed, rung, hang);
+	lose_all_contexts(ed, rung, hang);
 	WRITE_ONCE(ed->resetting, false);
 	embeng_reset_tell(ed, rung, hang);
 }
 
 /* Under reset_lock, written. */
-static void let_go(struct embeng_device *ed)
+static void abandon_device(struct embeng_device *ed)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
@@ -207,7 +208,7 @@ static void let_go(struct embeng_device *ed)
 	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->gone, true);
 	WRITE_ONCE(ed->resetting, true);
-	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
+	lose_all_contexts(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 	embeng_reset_tell(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }
 
@@ -222,7 +223,7 @@ void embeng_reset_gone(struct embeng_device *ed, const char *why)
 	if (embeng_gone(ed))
 		return;
 	drm_warn(&ed->drm, "the device is gone: %s\n", why);
-	let_go(ed);
+	abandon_device(ed);
 }
 
 /**
@@ -274,7 +275,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 	if (embeng_gone(ed) || ed->offline || ed->resets.sequence != seen)
 		return;
 	if (!embeng_present(ed)) {
-		let_go(ed);
+		abandon_device(ed);
 		return;
 	}
 	drm_warn(&ed->drm, "reset (%s), all contexts are lost\n", embeng_cause_word(hang->cause));
@@ -299,11 +300,11 @@ void embeng_reset_give_up(struct embeng_device *ed)
 	if (!embeng_gone(ed))
 		embeng_device_silence(ed);
 	WRITE_ONCE(ed->gone, true);
-	lose_all(ed, EMBENG_ACCEL_RESET_NONE, &hang);
+	lose_all_contexts(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }
 
-static int reset_device(struct embeng_device *ed, enum embeng_accel_rung rung,
-			const struct embeng_hang *hang)
+static int reset_on_request(struct embeng_device *ed, enum embeng_accel_rung rung,
+			    const struct embeng_hang *hang)
 {
 	u64 seen = READ_ONCE(ed->resets.sequence);
 
@@ -333,7 +334,7 @@ int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 		return embeng_queue_reset(ctx, arg->queue, &hang);
 	case EMBENG_ACCEL_RESET_ENGINE:
 	case EMBENG_ACCEL_RESET_FUNCTION:
-		return arg->queue ? -EINVAL : reset_device(ctx->device, arg->rung, &hang);
+		return arg->queue ? -EINVAL : reset_on_request(ctx->device, arg->rung, &hang);
 	}
 	return -EINVAL;
 }

@@ -127,7 +127,8 @@ static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
 	}
 }
 
-static void print(struct embeng_device *ed, const struct embeng_hang *hang, struct drm_printer *p)
+static void print_dump(struct embeng_device *ed, const struct embeng_hang *hang,
+		       struct drm_printer *p)
 {
 	drm_printf(p, "embeng devcoredump 1\ndevice %s\ncause %s\nstill_ns %llu\ntime_ns %llu\n",
 		   pci_name(ed->pci), embeng_cause_word(hang->cause), hang->still_ns,
@@ -155,13 +156,13 @@ void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
 
 	if (!IS_ENABLED(CONFIG_DEV_COREDUMP))
 		return;
-	print(ed, hang, &p);
+	print_dump(ed, hang, &p);
 	/* Numbers may have grown a digit since; what does not fit is left out. */
 	size = SSIZE_MAX - it.remain + SZ_4K;
 	text = vzalloc(size);
 	if (!text)
 		return;
 	it = (struct drm_print_iterator){ .data = text, .remain = size };
-	print(ed, hang, &p);
+	print_dump(ed, hang, &p);
 	dev_coredumpv(&ed->pci->dev, text, size - it.remain, GFP_KERNEL);
 }

@@ -6,7 +6,7 @@
 #include "trace.h"
 
 /* Nobody submits meanwhile; a program that rings is heard when the queue goes on. */
-static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
+static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 {
 	struct embeng_device *ed = q->context->device;
 	int ret;
@@ -27,7 +27,7 @@ static int settle(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 }
 
 /* Before anything changes: what is wrong, and with which command. */
-static void look_at_hang(struct embeng_queue *q, const struct embeng_hang *hang)
+static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *hang)
 {
 	struct embeng_device *ed = q->context->device;
 
@@ -43,7 +43,7 @@ static void look_at_hang(struct embeng_queue *q, const struct embeng_hang *hang)
 	embeng_coredump(ed, hang);
 }
 
-static int reset(struct embeng_queue *q)
+static int restart_queue(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
 	u64 seen = READ_ONCE(ed->resets.sequence);
@@ -52,7 +52,7 @@ static int reset(struct embeng_queue *q)
 
 	embeng_account_stop(q);
 	embeng_queue_end(q);
-	ret = settle(q, &sq_index, &cq_index);
+	ret = settle_queue(q, &sq_index, &cq_index);
 	if (ret)
 		return ret;
 	ret = embeng_queue_go_on(q, sq_index, cq_index);
@@ -66,7 +66,7 @@ static int reset(struct embeng_queue *q)
 }
 
 /* A program's mistake, or its wish: no command is to blame, and nothing worth a dump. */
-static bool is_programs(const struct embeng_hang *hang)
+static bool is_programs_doing(const struct embeng_hang *hang)
 {
 	return hang->cause == EMBENG_ACCEL_CAUSE_REQUEST ||
 	       hang->cause == EMBENG_ACCEL_CAUSE_FENCE;
@@ -94,11 +94,11 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	if (!q || (hang->timeline && hang->timeline != q->timeline))
 		return -ENOENT;
 	q->at_fault = false;
-	if (is_programs(hang))
+	if (is_programs_doing(hang))
 		embeng_health_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
 	else
-		look_at_hang(q, hang);
-	ret = reset(q);
+		record_queue_hang(q, hang);
+	ret = restart_queue(q);
 	embeng_account_start(q);
 	embeng_context_event(ctx);
 	if (!ret)
