@@ -23,7 +23,7 @@ struct request {
 	struct completion done;
 };
 
-static struct embeng_ring_header *header(struct embeng_device *ed)
+static struct embeng_ring_header *find_admin_header(struct embeng_device *ed)
 {
 	return ed->admin.ring + ed->admin.layout.header;
 }
@@ -47,7 +47,7 @@ int embeng_admin_init(struct embeng_device *ed)
 	return admin->ring ? 0 : -ENOMEM;
 }
 
-static void arm(struct embeng_device *ed)
+static void arm_admin_ring(struct embeng_device *ed)
 {
 	struct embeng_admin *admin = &ed->admin;
 	void __iomem *doorbell = embeng_doorbell(ed, 0);
@@ -71,14 +71,14 @@ void embeng_admin_start(struct embeng_device *ed)
 	admin->sq_tail = 0;
 	admin->cq_head = 0;
 	embeng_doorbell_write(embeng_doorbell(ed, 0), sq_tail, 0);
-	arm(ed);
+	arm_admin_ring(ed);
 	embeng_write64(ed, EMBENG_REG_ADMIN_RING, admin->dma);
 	embeng_write32(ed, EMBENG_REG_ADMIN_SQ_ENTRIES, admin->layout.sq_entries);
 	embeng_write32(ed, EMBENG_REG_ADMIN_CQ_ENTRIES, admin->layout.cq_entries);
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static void answer(struct embeng_admin *admin, const struct embeng_cqe *cqe)
+static void answer_request(struct embeng_admin *admin, const struct embeng_cqe *cqe)
 {
 	struct request *request;
 
@@ -92,11 +92,11 @@ static void answer(struct embeng_admin *admin, const struct embeng_cqe *cqe)
 	}
 }
 
-static bool take_all(struct embeng_device *ed)
+static bool take_admin_completions(struct embeng_device *ed)
 {
 	struct embeng_admin *admin = &ed->admin;
 	const struct embeng_cqe *ring = admin->ring + admin->layout.cq;
-	u32 tail = embeng_observe_cq_tail(&header(ed)->cq_tail);
+	u32 tail = embeng_observe_cq_tail(&find_admin_header(ed)->cq_tail);
 	struct embeng_cqe cqe;
 
 	/* More than the ring holds is a device gone mad: what is there is not believed. */
@@ -104,7 +104,7 @@ static bool take_all(struct embeng_device *ed)
 		return false;
 	while (admin->cq_head != tail) {
 		cqe = ring[admin->cq_head++ & (ENTRIES - 1)];
-		answer(admin, &cqe);
+		answer_request(admin, &cqe);
 	}
 	return true;
 }
@@ -118,14 +118,15 @@ void embeng_admin_poll(struct embeng_device *ed)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ed->admin.lock, flags);
-	while (take_all(ed)) {
-		arm(ed);
+	while (take_admin_completions(ed)) {
+		arm_admin_ring(ed);
 		embeng_arm_then_recheck();
 	}
 	spin_unlock_irqrestore(&ed->admin.lock, flags);
 }
 
-static void submit(struct embeng_device *ed, struct embeng_admin_cmd *cmd, struct request *request)
+static void submit_request(struct embeng_device *ed, struct embeng_admin_cmd *cmd,
+			   struct request *request)
 {
 	struct embeng_admin *admin = &ed->admin;
 	struct embeng_admin_cmd *ring = admin->ring + admin->layout.sq;
@@ -142,7 +143,7 @@ static void submit(struct embeng_device *ed, struct embeng_admin_cmd *cmd, struc
 }
 
 /* What waits for time alone keeps no answer back, what runs may. */
-static u64 progress(struct embeng_device *ed)
+static u64 read_admin_progress(struct embeng_device *ed)
 {
 	return embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS) +
 	       (embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) ?
@@ -153,19 +154,19 @@ static u64 progress(struct embeng_device *ed)
 }
 
 /* Looks at the ring too: an interrupt may get lost. */
-static int wait(struct embeng_device *ed, struct request *request)
+static int wait_for_request(struct embeng_device *ed, struct request *request)
 {
 	unsigned long patience = msecs_to_jiffies(READ_ONCE(admin_timeout_ms));
 	unsigned long moved = jiffies;
-	u64 before = progress(ed), now;
+	u64 before = read_admin_progress(ed), now;
 
 	while (!wait_for_completion_timeout(&request->done, msecs_to_jiffies(LOOK_MS))) {
 		embeng_admin_poll(ed);
 		if (embeng_gone(ed) || !embeng_present(ed))
 			return -ENODEV;
-		if (embeng_ring_lost(header(ed)))
+		if (embeng_ring_lost(find_admin_header(ed)))
 			return -ETIMEDOUT;
-		now = progress(ed);
+		now = read_admin_progress(ed);
 		if (now != before)
 			moved = jiffies;
 		else if (time_after(jiffies, moved + patience))
@@ -175,7 +176,7 @@ static int wait(struct embeng_device *ed, struct request *request)
 	return 0;
 }
 
-static int status_errno(const struct embeng_cqe *cqe)
+static int convert_admin_status(const struct embeng_cqe *cqe)
 {
 	switch (cqe->status) {
 	case EMBENG_STATUS_OK:
@@ -207,14 +208,14 @@ int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 		return -ENODEV;
 	init_completion(&request.done);
 	down(&ed->admin.slots);
-	submit(ed, cmd, &request);
-	ret = wait(ed, &request);
+	submit_request(ed, cmd, &request);
+	ret = wait_for_request(ed, &request);
 	spin_lock_irqsave(&ed->admin.lock, flags);
 	list_del_init(&request.link);
 	spin_unlock_irqrestore(&ed->admin.lock, flags);
 	up(&ed->admin.slots);
 	if (!ret)
-		ret = status_errno(&request.answer);
+		ret = convert_admin_status(&request.answer);
 	trace_embeng_admin(cmd->opcode, cmd->context, cmd->queue, cmd->index, ret);
 	if (ret)
 		drm_dbg(&ed->drm, "admin command %u: status %u, field %u, value %llu: %d\n",

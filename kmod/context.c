@@ -12,14 +12,14 @@ static ulong memory_limit_mib;
 module_param(memory_limit_mib, ulong, 0600);
 MODULE_PARM_DESC(memory_limit_mib, "memory of a context that asks for no limit (half of the machine's)");
 
-static u64 default_limit(void)
+static u64 choose_memory_limit(void)
 {
 	u64 mib = READ_ONCE(memory_limit_mib);
 
 	return mib ? mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
 }
 
-static void free_scratch(struct embeng_context *ctx)
+static void free_scratch_pages(struct embeng_context *ctx)
 {
 	u32 i;
 
@@ -27,14 +27,14 @@ static void free_scratch(struct embeng_context *ctx)
 		__free_page(ctx->scratch[i]);
 }
 
-static int make_scratch(struct embeng_context *ctx)
+static int make_scratch_pages(struct embeng_context *ctx)
 {
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ctx->scratch); i++) {
 		ctx->scratch[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!ctx->scratch[i]) {
-			free_scratch(ctx);
+			free_scratch_pages(ctx);
 			return -ENOMEM;
 		}
 	}
@@ -55,7 +55,7 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 
 	if (!ctx)
 		return -ENOMEM;
-	if (make_scratch(ctx)) {
+	if (make_scratch_pages(ctx)) {
 		kfree(ctx);
 		return -ENOMEM;
 	}
@@ -129,7 +129,7 @@ void embeng_context_event(struct embeng_context *ctx)
 }
 
 /* It has lost the bus. */
-static bool out_of_reach(const struct embeng_device *ed)
+static bool is_out_of_reach(const struct embeng_device *ed)
 {
 	return embeng_gone(ed) || READ_ONCE(ed->offline);
 }
@@ -155,7 +155,7 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
 		if (!ctx->lost)
 			ret = embeng_admin_run(ed, cmd);
 	}
-	if (ret == -ETIMEDOUT || (ret == -ENODEV && !out_of_reach(ed))) {
+	if (ret == -ETIMEDOUT || (ret == -ENODEV && !is_out_of_reach(ed))) {
 		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 		ret = embeng_gone(ed) ? -ENODEV : -ESHUTDOWN;
 	}
@@ -182,7 +182,7 @@ void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_
 	embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 }
 
-static int make_table(struct embeng_context *ctx, u32 entries)
+static int make_region_table(struct embeng_context *ctx, u32 entries)
 {
 	struct device *dev = &ctx->device->pci->dev;
 
@@ -197,7 +197,7 @@ static int make_table(struct embeng_context *ctx, u32 entries)
 	return 0;
 }
 
-static void free_table(struct embeng_context *ctx)
+static void free_region_table(struct embeng_context *ctx)
 {
 	struct device *dev = &ctx->device->pci->dev;
 
@@ -209,7 +209,7 @@ static void free_table(struct embeng_context *ctx)
 	ctx->generations = NULL;
 }
 
-static int tell_device(struct embeng_context *ctx)
+static int announce_context(struct embeng_context *ctx)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_CONTEXT_CREATE,
@@ -227,7 +227,7 @@ static int tell_device(struct embeng_context *ctx)
 	return ret;
 }
 
-static int number(struct embeng_context *ctx)
+static int number_context(struct embeng_context *ctx)
 {
 	struct embeng_device *ed = ctx->device;
 	int ret = xa_alloc(&ed->numbers, &ctx->number, ctx, XA_LIMIT(0, ed->caps.contexts - 1),
@@ -236,17 +236,17 @@ static int number(struct embeng_context *ctx)
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
-static int make(struct embeng_context *ctx, u32 entries)
+static int make_context(struct embeng_context *ctx, u32 entries)
 {
-	int ret = number(ctx);
+	int ret = number_context(ctx);
 
 	if (ret)
 		return ret;
-	ret = make_table(ctx, entries);
+	ret = make_region_table(ctx, entries);
 	if (!ret)
-		ret = tell_device(ctx);
+		ret = announce_context(ctx);
 	if (ret) {
-		free_table(ctx);
+		free_region_table(ctx);
 		xa_erase(&ctx->device->numbers, ctx->number);
 	}
 	return ret;
@@ -273,21 +273,21 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 	ret = embeng_context_usable(ctx);
 	if (ret != -ENOENT)
 		return ret ?: -EBUSY;
-	ret = make(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
+	ret = make_context(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
 	if (ret)
 		return ret;
-	ctx->memory_limit = arg->memory_limit ?: default_limit();
+	ctx->memory_limit = arg->memory_limit ?: choose_memory_limit();
 	ctx->made = true;
 	embeng_watchdog_start(ctx->device);
 	return 0;
 }
 
 /* All that the device may reach through it; it reaches none of it any more. */
-static void release(struct embeng_context *ctx, bool closing)
+static void release_context(struct embeng_context *ctx, bool closing)
 {
 	embeng_queue_release_all(ctx, closing);
 	embeng_region_release_all(ctx);
-	free_table(ctx);
+	free_region_table(ctx);
 }
 
 /**
@@ -301,12 +301,12 @@ void embeng_context_release_all(struct embeng_device *ed)
 	guard(mutex)(&ed->contexts_mutex);
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		guard(mutex)(&ctx->lock);
-		release(ctx, false);
+		release_context(ctx, false);
 	}
 }
 
 /* Queues go with their context, all at once: the device takes nothing while it ends. */
-static void end(struct embeng_context *ctx)
+static void end_context(struct embeng_context *ctx)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_CONTEXT_DESTROY,
@@ -332,13 +332,13 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 	struct embeng_device *ed = ctx->device;
 
 	embeng_watch_exit(ctx);
-	end(ctx);
+	end_context(ctx);
 	/* A driver that lets go waits here for who releases the last of it. */
 	scoped_guard(mutex, &ed->contexts_mutex) {
 		scoped_guard(mutex, &ed->contexts_lock)
 			list_del(&ctx->link);
 		guard(mutex)(&ctx->lock);
-		release(ctx, true);
+		release_context(ctx, true);
 	}
 	if (ctx->made)
 		xa_erase(&ed->numbers, ctx->number);
@@ -347,6 +347,6 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 	/* Interrupts and others' fences may still be at the end of what they did for it. */
 	if (ctx->synced)
 		synchronize_rcu();
-	free_scratch(ctx);
+	free_scratch_pages(ctx);
 	kfree(ctx);
 }

@@ -31,7 +31,7 @@ static const struct drm_ioctl_desc ioctls[] = {
 };
 
 /* A tail beyond what this kernel knows must be zero; the core would drop it unseen. */
-static int check_tail(unsigned int cmd, unsigned long arg)
+static int check_ioctl_tail(unsigned int cmd, unsigned long arg)
 {
 	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE, known;
 	int zero;
@@ -54,26 +54,26 @@ static int check_tail(unsigned int cmd, unsigned long arg)
  * Of the core's, two want a master, which accel files have not: they would oops. The other two
  * pass on any buffer by a number that is easily guessed, a program's own pages, too.
  */
-static bool is_refused(unsigned int nr)
+static bool is_refused_ioctl(unsigned int nr)
 {
 	return nr == _IOC_NR(DRM_IOCTL_GET_UNIQUE) || nr == _IOC_NR(DRM_IOCTL_GET_MAGIC) ||
 	       nr == _IOC_NR(DRM_IOCTL_GEM_FLINK) || nr == _IOC_NR(DRM_IOCTL_GEM_OPEN);
 }
 
-static bool is_own(unsigned int nr)
+static bool is_own_ioctl(unsigned int nr)
 {
 	return nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END;
 }
 
-static int filter(unsigned int cmd, unsigned long arg)
+static int filter_ioctl(unsigned int cmd, unsigned long arg)
 {
 	unsigned int nr = _IOC_NR(cmd);
 
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
 		return -ENOTTY;
-	if (is_refused(nr))
+	if (is_refused_ioctl(nr))
 		return -EOPNOTSUPP;
-	return is_own(nr) ? check_tail(cmd, arg) : 0;
+	return is_own_ioctl(nr) ? check_ioctl_tail(cmd, arg) : 0;
 }
 
 /*
@@ -82,15 +82,15 @@ static int filter(unsigned int cmd, unsigned long arg)
  */
 static bool needs_device(unsigned int nr)
 {
-	return is_own(nr) || nr == _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE);
+	return is_own_ioctl(nr) || nr == _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE);
 }
 
-static long run(struct file *file, unsigned int cmd, unsigned long arg,
-		long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
+static long run_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
+		      long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *drm_file = file->private_data;
 	struct embeng_device *ed = to_embeng(drm_file->minor->dev);
-	int index, ret = filter(cmd, arg);
+	int index, ret = filter_ioctl(cmd, arg);
 
 	if (ret)
 		return ret;
@@ -105,13 +105,13 @@ static long run(struct file *file, unsigned int cmd, unsigned long arg,
 
 static long embeng_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return run(file, cmd, arg, drm_ioctl);
+	return run_ioctl(file, cmd, arg, drm_ioctl);
 }
 
 #ifdef CONFIG_COMPAT
 static long embeng_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return run(file, cmd, arg, drm_compat_ioctl);
+	return run_ioctl(file, cmd, arg, drm_compat_ioctl);
 }
 #else
 #define embeng_compat_ioctl NULL
@@ -181,7 +181,7 @@ static int init_lists(struct embeng_device *ed)
 	return ed->work ? 0 : -ENOMEM;
 }
 
-static int bring_up(struct embeng_device *ed)
+static int bring_up_device(struct embeng_device *ed)
 {
 	int ret = embeng_device_map(ed);
 
@@ -205,7 +205,7 @@ static int bring_up(struct embeng_device *ed)
 	return embeng_boot(ed);
 }
 
-static void let_go(struct embeng_device *ed)
+static void let_go_of_device(struct embeng_device *ed)
 {
 	embeng_upload_exit(ed);
 	/* Silent first: what rings hold is kept for those who have them mapped. */
@@ -229,7 +229,7 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	pci_set_drvdata(pci, ed);
 	ret = init_lists(ed);
 	if (!ret)
-		ret = bring_up(ed);
+		ret = bring_up_device(ed);
 	if (ret)
 		return ret;
 	embeng_debugfs_init(ed);
@@ -242,7 +242,7 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	if (!ret)
 		ret = embeng_hwmon_init(ed);
 	if (ret)
-		let_go(ed);
+		let_go_of_device(ed);
 	return ret;
 }
 
@@ -250,7 +250,7 @@ static void embeng_remove(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
 
-	let_go(ed);
+	let_go_of_device(ed);
 }
 
 static const struct pci_device_id ids[] = {

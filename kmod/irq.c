@@ -7,7 +7,7 @@
 
 #include "context.h"
 
-static irqreturn_t on_interrupt(int irq, void *arg)
+static irqreturn_t handle_interrupt(int irq, void *arg)
 {
 	struct embeng_vector *vector = arg;
 
@@ -19,7 +19,7 @@ static irqreturn_t on_interrupt(int irq, void *arg)
 	return IRQ_HANDLED;
 }
 
-static int request_one(struct embeng_device *ed, u32 index)
+static int request_vector(struct embeng_device *ed, u32 index)
 {
 	struct embeng_vector *vector = &ed->vectors[index];
 	struct device *dev = &ed->pci->dev;
@@ -35,7 +35,7 @@ static int request_one(struct embeng_device *ed, u32 index)
 	INIT_LIST_HEAD(&vector->queues);
 	if (vector->irq < 0)
 		return vector->irq;
-	return devm_request_irq(dev, vector->irq, on_interrupt, 0, name, vector);
+	return devm_request_irq(dev, vector->irq, handle_interrupt, 0, name, vector);
 }
 
 /* Nothing interrupts any more; what an interrupt has begun ends while there are registers. */
@@ -71,7 +71,7 @@ int embeng_irq_init(struct embeng_device *ed)
 		return -ENOMEM;
 	ed->vector_count = count;
 	for (i = 0; i < ed->vector_count; i++) {
-		ret = request_one(ed, i);
+		ret = request_vector(ed, i);
 		if (ret)
 			return dev_err_probe(dev, ret, "cannot use interrupt vector %u\n", i);
 	}

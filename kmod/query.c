@@ -5,7 +5,7 @@
 
 #include "context.h"
 
-static bool is_counter(u32 offset)
+static bool is_counter_register(u32 offset)
 {
 	return offset >= EMBENG_REG_COUNT_COMMANDS;
 }
@@ -93,7 +93,7 @@ static u32 answer_counters(struct embeng_device *ed, u64 *out)
 
 	guard(rwsem_read)(&ed->reset_lock);
 	for (i = 0; i < EMBENG_REGISTERS; i++) {
-		if (is_counter(embeng_registers[i].offset))
+		if (is_counter_register(embeng_registers[i].offset))
 			out[count++] = embeng_counter(ed, embeng_registers[i].offset);
 	}
 	return count * sizeof(*out);

@@ -10,7 +10,7 @@
 
 #define RIGHTS (EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE)
 
-static size_t list_bytes(const struct embeng_binding *b)
+static size_t count_list_bytes(const struct embeng_binding *b)
 {
 	return (size_t)b->count * sizeof(*b->segments);
 }
@@ -23,7 +23,7 @@ static int list_segments(struct embeng_context *ctx, struct embeng_binding *b, u
 	if (count < 0)
 		return count;
 	b->count = count;
-	b->segments = dma_alloc_coherent(dev, list_bytes(b), &b->dma, EMBENG_GFP_WISH);
+	b->segments = dma_alloc_coherent(dev, count_list_bytes(b), &b->dma, EMBENG_GFP_WISH);
 	if (!b->segments)
 		return -ENOMEM;
 	embeng_segments(b->bo, offset, b->length, b->segments, b->count);
@@ -33,12 +33,12 @@ static int list_segments(struct embeng_context *ctx, struct embeng_binding *b, u
 static void free_binding(struct embeng_context *ctx, struct embeng_binding *b)
 {
 	if (b->segments)
-		dma_free_coherent(&ctx->device->pci->dev, list_bytes(b), b->segments, b->dma);
+		dma_free_coherent(&ctx->device->pci->dev, count_list_bytes(b), b->segments, b->dma);
 	drm_gem_object_put(&b->bo->base);
 	kfree(b);
 }
 
-static int enter(struct embeng_context *ctx, struct embeng_binding *b, u32 *index)
+static int reserve_region_index(struct embeng_context *ctx, struct embeng_binding *b, u32 *index)
 {
 	int ret = xa_alloc(&ctx->regions, index, b, XA_LIMIT(0, ctx->entries - 1), GFP_KERNEL);
 
@@ -46,8 +46,8 @@ static int enter(struct embeng_context *ctx, struct embeng_binding *b, u32 *inde
 }
 
 /* The device may look at any moment: all but the generation first. */
-static void publish(struct embeng_context *ctx, const struct embeng_binding *b, u32 index,
-		    u32 rights)
+static void publish_region(struct embeng_context *ctx, const struct embeng_binding *b, u32 index,
+			   u32 rights)
 {
 	struct embeng_region *entry = &ctx->table[index];
 
@@ -59,7 +59,8 @@ static void publish(struct embeng_context *ctx, const struct embeng_binding *b, 
 	smp_store_release(&entry->generation, b->generation);
 }
 
-static int add(struct embeng_context *ctx, struct embeng_binding *b, struct embeng_accel_bind *arg)
+static int add_region(struct embeng_context *ctx, struct embeng_binding *b,
+		      struct embeng_accel_bind *arg)
 {
 	u32 index;
 	int ret = embeng_context_charge(ctx, b->length);
@@ -68,21 +69,21 @@ static int add(struct embeng_context *ctx, struct embeng_binding *b, struct embe
 		return ret;
 	ret = list_segments(ctx, b, arg->offset);
 	if (!ret)
-		ret = enter(ctx, b, &index);
+		ret = reserve_region_index(ctx, b, &index);
 	if (ret) {
 		embeng_context_uncharge(ctx, b->length);
 		return ret;
 	}
 	b->generation = ++ctx->generations[index];
-	publish(ctx, b, index, arg->rights);
+	publish_region(ctx, b, index, arg->rights);
 	ctx->region_count++;
 	arg->index = index;
 	arg->generation = b->generation;
 	return 0;
 }
 
-static int part_length(const struct embeng_bo *bo, const struct embeng_accel_bind *arg,
-		       u64 *length)
+static int compute_part_length(const struct embeng_bo *bo, const struct embeng_accel_bind *arg,
+			       u64 *length)
 {
 	u64 end;
 
@@ -107,7 +108,7 @@ int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 {
 	struct embeng_binding *b;
 	u64 length;
-	int ret = part_length(bo, arg, &length);
+	int ret = compute_part_length(bo, arg, &length);
 
 	if (ret)
 		return ret;
@@ -120,13 +121,13 @@ int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 	b->bo = bo;
 	b->offset = arg->offset;
 	b->length = length;
-	ret = add(ctx, b, arg);
+	ret = add_region(ctx, b, arg);
 	if (ret)
 		free_binding(ctx, b);
 	return ret;
 }
 
-static int check(const struct embeng_accel_bind *arg)
+static int check_bind(const struct embeng_accel_bind *arg)
 {
 	if (!arg->rights || arg->rights & ~RIGHTS || !PAGE_ALIGNED(arg->offset))
 		return -EINVAL;
@@ -146,7 +147,7 @@ int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct embeng_accel_bind *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
 	struct drm_gem_object *obj;
-	int ret = check(arg);
+	int ret = check_bind(arg);
 
 	if (ret)
 		return ret;
@@ -162,7 +163,7 @@ int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file
 	return ret;
 }
 
-static struct embeng_binding *find(struct embeng_context *ctx, u32 index, u32 generation)
+static struct embeng_binding *find_binding(struct embeng_context *ctx, u32 index, u32 generation)
 {
 	struct embeng_binding *b = xa_load(&ctx->regions, index);
 
@@ -170,7 +171,7 @@ static struct embeng_binding *find(struct embeng_context *ctx, u32 index, u32 ge
 }
 
 /* An index whose generation would wrap stays taken. */
-static void leave(struct embeng_context *ctx, u32 index)
+static void free_region_index(struct embeng_context *ctx, u32 index)
 {
 	if (ctx->generations[index] == U32_MAX)
 		xa_store(&ctx->regions, index, xa_mk_value(0), GFP_KERNEL);
@@ -189,7 +190,7 @@ bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
 	bool exists;
 
 	xa_lock(&ctx->regions);
-	exists = find(ctx, index, generation);
+	exists = find_binding(ctx, index, generation);
 	xa_unlock(&ctx->regions);
 	return exists;
 }
@@ -209,7 +210,7 @@ struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embe
 	struct embeng_binding *b;
 
 	xa_lock(&ctx->regions);
-	b = find(ctx, mem->index, mem->generation);
+	b = find_binding(ctx, mem->index, mem->generation);
 	if (b && mem->offset <= b->length && mem->length <= b->length - mem->offset) {
 		bo = b->bo;
 		drm_gem_object_get(&bo->base);
@@ -234,14 +235,14 @@ int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 		.context = ctx->number,
 		.index = index,
 	};
-	struct embeng_binding *b = find(ctx, index, generation);
+	struct embeng_binding *b = find_binding(ctx, index, generation);
 
 	if (!b)
 		return -ENOENT;
 	/* Before the command: whoever resolves the key after it must find it dead. */
 	smp_store_release(&ctx->table[index].generation, 0);
 	embeng_context_end_command(ctx, &cmd);
-	leave(ctx, index);
+	free_region_index(ctx, index);
 	ctx->region_count--;
 	embeng_context_uncharge(ctx, b->length);
 	free_binding(ctx, b);

@@ -137,7 +137,7 @@ static void a_call_is_judged(struct kunit *test)
 {
 	const struct refusal *call = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, check(&call->arg), call->error);
+	KUNIT_EXPECT_EQ(test, check_bind(&call->arg), call->error);
 }
 
 static void read_only_memory_is_not_written(struct kunit *test)
