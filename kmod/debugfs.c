@@ -6,7 +6,7 @@
 
 #include "context.h"
 
-static struct embeng_device *device_of(struct seq_file *m)
+static struct embeng_device *find_shown_device(struct seq_file *m)
 {
 	const struct drm_debugfs_entry *entry = m->private;
 
@@ -15,7 +15,7 @@ static struct embeng_device *device_of(struct seq_file *m)
 
 static int show_registers(struct seq_file *m, void *data)
 {
-	struct embeng_device *ed = device_of(m);
+	struct embeng_device *ed = find_shown_device(m);
 	const struct embeng_register_entry *entry = embeng_registers;
 	const struct embeng_register_entry *end = entry + EMBENG_REGISTERS;
 
@@ -40,7 +40,7 @@ static void show_queue(struct seq_file *m, const struct embeng_queue *q)
 
 static int show_contexts(struct seq_file *m, void *data)
 {
-	struct embeng_device *ed = device_of(m);
+	struct embeng_device *ed = find_shown_device(m);
 	struct embeng_context *ctx;
 	struct embeng_queue *q;
 	unsigned long number;
@@ -61,7 +61,7 @@ static int show_contexts(struct seq_file *m, void *data)
 
 static int show_events(struct seq_file *m, void *data)
 {
-	embeng_events_show(device_of(m), m);
+	embeng_events_show(find_shown_device(m), m);
 	return 0;
 }
 

@@ -9,36 +9,36 @@
 
 #define FIRST EMBENG_REG_COUNT_COMMANDS
 
-static u32 register_of(u32 counter)
+static u32 find_counter_register(u32 counter)
 {
 	return counter < EMBENG_COUNTERS ? FIRST + 8 * counter :
 					   EMBENG_CORE_BUSY(counter - EMBENG_COUNTERS);
 }
 
-static u32 counter_of(u32 reg)
+static u32 find_counter_index(u32 reg)
 {
 	return reg < EMBENG_CORE_BUSY(0) ? (reg - FIRST) / 8 :
 					   EMBENG_COUNTERS + (reg - EMBENG_CORE_BUSY(0)) / 8;
 }
 
-static bool is_gauge(u32 reg)
+static bool is_gauge_register(u32 reg)
 {
 	return reg == EMBENG_REG_TABLE_MEMORY_USED || reg == EMBENG_REG_MODEL_MEMORY;
 }
 
-static bool can_be_read(const struct embeng_device *ed)
+static bool can_read_counters(const struct embeng_device *ed)
 {
 	return !embeng_gone(ed) && !ed->offline && embeng_present(ed);
 }
 
 /* Since the last boot. One that something else has reset counts from 0. */
-static u64 since_boot(struct embeng_device *ed, u32 counter, bool there)
+static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
 {
 	u64 seen = READ_ONCE(ed->counters.seen[counter]), now;
 
 	if (!there)
 		return seen;
-	now = embeng_read64(ed, register_of(counter));
+	now = embeng_read64(ed, find_counter_register(counter));
 	return now < seen ? seen + now : now;
 }
 
@@ -51,13 +51,13 @@ static u64 since_boot(struct embeng_device *ed, u32 counter, bool there)
  */
 u64 embeng_counter(struct embeng_device *ed, u32 reg)
 {
-	bool there = can_be_read(ed);
-	u32 counter = counter_of(reg);
+	bool there = can_read_counters(ed);
+	u32 counter = find_counter_index(reg);
 
 	lockdep_assert_held(&ed->reset_lock);
-	if (is_gauge(reg))
+	if (is_gauge_register(reg))
 		return there ? embeng_read64(ed, reg) : 0;
-	return ed->counters.kept[counter] + since_boot(ed, counter, there);
+	return ed->counters.kept[counter] + count_since_boot(ed, counter, there);
 }
 
 /**
@@ -69,10 +69,10 @@ void embeng_counters_look(struct embeng_device *ed)
 	u32 i;
 	u64 now;
 
-	if (!can_be_read(ed))
+	if (!can_read_counters(ed))
 		return;
 	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {
-		now = embeng_read64(ed, register_of(i));
+		now = embeng_read64(ed, find_counter_register(i));
 		if (now > ed->counters.seen[i])
 			WRITE_ONCE(ed->counters.seen[i], now);
 	}
@@ -84,11 +84,11 @@ void embeng_counters_look(struct embeng_device *ed)
  */
 void embeng_counters_keep(struct embeng_device *ed)
 {
-	bool there = can_be_read(ed);
+	bool there = can_read_counters(ed);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {
-		ed->counters.kept[i] += since_boot(ed, i, there);
+		ed->counters.kept[i] += count_since_boot(ed, i, there);
 		ed->counters.seen[i] = 0;
 	}
 }

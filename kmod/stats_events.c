@@ -18,20 +18,20 @@ struct log {
 	u32 next;
 };
 
-static u32 log_word(struct embeng_device *ed, size_t offset)
+static u32 read_log_word(struct embeng_device *ed, size_t offset)
 {
 	return readl(ed->registers + EMBENG_EVENT_LOG + offset);
 }
 
-static bool find_log(struct embeng_device *ed, struct log *log)
+static bool find_event_log(struct embeng_device *ed, struct log *log)
 {
 	const size_t records = offsetof(struct embeng_event_log, events);
 	const size_t room = EMBENG_REGISTERS_SIZE - EMBENG_EVENT_LOG - records;
 
-	log->record_bytes = log_word(ed, offsetof(struct embeng_event_log, record_bytes));
-	log->capacity = log_word(ed, offsetof(struct embeng_event_log, capacity));
-	log->next = log_word(ed, offsetof(struct embeng_event_log, next));
-	return log_word(ed, offsetof(struct embeng_event_log, magic)) == EMBENG_EVENT_MAGIC &&
+	log->record_bytes = read_log_word(ed, offsetof(struct embeng_event_log, record_bytes));
+	log->capacity = read_log_word(ed, offsetof(struct embeng_event_log, capacity));
+	log->next = read_log_word(ed, offsetof(struct embeng_event_log, next));
+	return read_log_word(ed, offsetof(struct embeng_event_log, magic)) == EMBENG_EVENT_MAGIC &&
 	       log->record_bytes >= sizeof(struct embeng_event) && !(log->record_bytes % 8) &&
 	       log->record_bytes <= room && log->capacity &&
 	       log->capacity <= room / log->record_bytes;
@@ -79,7 +79,7 @@ void embeng_events_show(struct embeng_device *ed, struct seq_file *m)
 	struct log log;
 	u32 i;
 
-	if (!find_log(ed, &log))
+	if (!find_event_log(ed, &log))
 		return;
 	for (i = log.next - log.capacity; i != log.next; i++) {
 		if (read_event(ed, &log, i, &event))

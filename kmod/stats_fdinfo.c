@@ -3,7 +3,7 @@
 #include "context.h"
 
 /* The device counts in the ring, or did until the ring was buried. */
-static u64 busy_of(const struct embeng_queue *q)
+static u64 read_queue_busy(const struct embeng_queue *q)
 {
 	const void *ring = q->ring ?: q->grave;
 	const struct embeng_ring_header *header = ring + q->layout.header;
@@ -17,14 +17,14 @@ static u64 busy_of(const struct embeng_queue *q)
  */
 void embeng_usage_end(struct embeng_queue *q)
 {
-	q->context->busy_ended_ns += busy_of(q);
+	q->context->busy_ended_ns += read_queue_busy(q);
 }
 
 /*
  * Grows only: programs may write into mapped rings, and lie about themselves. While a call
  * of the program's holds the lock, what was last known must do.
  */
-static u64 busy(struct embeng_context *ctx)
+static u64 sum_busy_time(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
@@ -34,7 +34,7 @@ static u64 busy(struct embeng_context *ctx)
 		return READ_ONCE(ctx->busy_ns);
 	sum = ctx->busy_ended_ns;
 	xa_for_each(&ctx->queues, number, q)
-		sum += busy_of(q);
+		sum += read_queue_busy(q);
 	sum = max(sum, ctx->busy_ns);
 	WRITE_ONCE(ctx->busy_ns, sum);
 	mutex_unlock(&ctx->lock);
@@ -49,5 +49,5 @@ static u64 busy(struct embeng_context *ctx)
 void embeng_usage_show(struct drm_printer *p, struct drm_file *file)
 {
 	drm_show_memory_stats(p, file);
-	drm_printf(p, "drm-engine-compute:\t%llu ns\n", busy(to_embeng_context(file)));
+	drm_printf(p, "drm-engine-compute:\t%llu ns\n", sum_busy_time(to_embeng_context(file)));
 }

@@ -15,8 +15,8 @@ static int read_sensor(struct embeng_device *ed, enum embeng_register reg, long 
 	return 0;
 }
 
-static int hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel,
-		      long *value)
+static int read_sensor_attribute(struct device *dev, enum hwmon_sensor_types type, u32 attr,
+				 int channel, long *value)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
@@ -29,23 +29,23 @@ static int hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr
 	return -EOPNOTSUPP;
 }
 
-static int hwmon_read_label(struct device *dev, enum hwmon_sensor_types type, u32 attr,
-			    int channel, const char **text)
+static int read_sensor_label(struct device *dev, enum hwmon_sensor_types type, u32 attr,
+			     int channel, const char **text)
 {
 	*text = type == hwmon_temp ? "engine" : "device";
 	return 0;
 }
 
-static umode_t hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr,
-				int channel)
+static umode_t get_sensor_mode(const void *data, enum hwmon_sensor_types type, u32 attr,
+			       int channel)
 {
 	return 0444;
 }
 
 static const struct hwmon_ops ops = {
-	.is_visible = hwmon_is_visible,
-	.read = hwmon_read,
-	.read_string = hwmon_read_label,
+	.is_visible = get_sensor_mode,
+	.read = read_sensor_attribute,
+	.read_string = read_sensor_label,
 };
 
 static const struct hwmon_channel_info *const channels[] = {

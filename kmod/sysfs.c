@@ -14,7 +14,7 @@ struct number {
 #define NUMBER(_name, _show, _at)                                                      \
 	static struct number number_##_name = { __ATTR(_name, 0444, _show, NULL), _at }
 
-static u32 place_of(struct device_attribute *attribute)
+static u32 find_number_offset(struct device_attribute *attribute)
 {
 	return container_of(attribute, struct number, attribute)->at;
 }
@@ -24,7 +24,7 @@ static ssize_t register_show(struct device *dev, struct device_attribute *attrib
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	return sysfs_emit(buf, "%llu\n",
-			  embeng_gone(ed) ? 0 : embeng_read64(ed, place_of(attribute)));
+			  embeng_gone(ed) ? 0 : embeng_read64(ed, find_number_offset(attribute)));
 }
 
 static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *buf)
@@ -32,7 +32,7 @@ static ssize_t counter_show(struct device *dev, struct device_attribute *attribu
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	guard(rwsem_read)(&ed->reset_lock);
-	return sysfs_emit(buf, "%llu\n", embeng_counter(ed, place_of(attribute)));
+	return sysfs_emit(buf, "%llu\n", embeng_counter(ed, find_number_offset(attribute)));
 }
 
 static ssize_t resets_show(struct device *dev, struct device_attribute *attribute, char *buf)
@@ -40,7 +40,8 @@ static ssize_t resets_show(struct device *dev, struct device_attribute *attribut
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
 	guard(rwsem_read)(&ed->reset_lock);
-	return sysfs_emit(buf, "%llu\n", *(u64 *)((u8 *)&ed->resets + place_of(attribute)));
+	return sysfs_emit(buf, "%llu\n",
+			  *(u64 *)((u8 *)&ed->resets + find_number_offset(attribute)));
 }
 
 static ssize_t commands_show(struct device *dev, struct device_attribute *attribute, char *buf)
