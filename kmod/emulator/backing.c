@@ -69,7 +69,7 @@ static int open_memmap(const char *text)
 	return ret;
 }
 
-static int donate(struct pci_dev *dev, const struct donor *d)
+static int borrow_donor_bar(struct pci_dev *dev, const struct donor *d)
 {
 	int ret;
 
@@ -96,7 +96,7 @@ static int open_donor(const struct donor *d)
 
 	if (!dev)
 		return -ENODEV;
-	ret = donate(dev, d);
+	ret = borrow_donor_bar(dev, d);
 	if (ret) {
 		pci_dev_put(dev);
 		return ret;
@@ -155,7 +155,7 @@ void emu_backing_close(void)
 }
 
 /* By hand: allocate_resource() keeps clear of what memmap= reserved. */
-static int carve(struct resource *window, u64 bytes, u64 align)
+static int carve_window(struct resource *window, u64 bytes, u64 align)
 {
 	u64 start;
 
@@ -180,7 +180,7 @@ int emu_window_claim(struct emu *emu)
 
 	emu->window.name = dev_name(emu_dev(emu));
 	emu->window.flags = IORESOURCE_MEM | IORESOURCE_MEM_64;
-	ret = carve(&emu->window, bytes, emu_doorbell_bytes(emu));
+	ret = carve_window(&emu->window, bytes, emu_doorbell_bytes(emu));
 	if (ret)
 		return dev_err_probe(emu_dev(emu), ret, "no room for %llu bytes of BARs in %pR\n",
 				     bytes, &backing);

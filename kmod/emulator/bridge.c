@@ -18,7 +18,7 @@ struct emu *emu_of_bus(const struct pci_bus *bus)
 	return READ_ONCE(container_of(bus->sysdata, struct emu_root, sysdata)->emu);
 }
 
-static int free_domain(void)
+static int find_free_domain(void)
 {
 	int domain = EMU_DOMAIN_FIRST;
 
@@ -36,7 +36,7 @@ static struct pci_host_bridge *make_bridge(struct emu *emu)
 		return NULL;
 	root = pci_host_bridge_priv(bridge);
 	root->emu = emu;
-	root->sysdata.domain = free_domain();
+	root->sysdata.domain = find_free_domain();
 	root->sysdata.node = NUMA_NO_NODE;
 	bridge->dev.parent = emu_dev(emu);
 	bridge->sysdata = &root->sysdata;
@@ -99,7 +99,7 @@ static void claim_bars(struct pci_dev *dev)
 }
 
 /* Each time that the function appears, also after a rescan. */
-static int notify(struct notifier_block *block, unsigned long action, void *data)
+static int handle_bus_event(struct notifier_block *block, unsigned long action, void *data)
 {
 	struct pci_dev *dev = to_pci_dev(data);
 
@@ -117,7 +117,7 @@ static int notify(struct notifier_block *block, unsigned long action, void *data
 	return NOTIFY_OK;
 }
 
-static struct notifier_block block = { .notifier_call = notify };
+static struct notifier_block block = { .notifier_call = handle_bus_event };
 
 int emu_bridge_init(void)
 {

@@ -26,10 +26,10 @@ static const struct error errors[] = {
 };
 
 /* It reaches no memory that it was given before. */
-static void cut_off(struct emu *emu)
+static void cut_off_engine(struct emu *emu)
 {
 	emu_serve_reset(emu, true);
-	/* Pairs with power_cycle() and end_absence(). */
+	/* Pairs with power_cycle_engine() and end_absence(). */
 	while (smp_load_acquire(&emu->absent))
 		msleep(20);
 }
@@ -38,19 +38,19 @@ static void cut_off(struct emu *emu)
 static void reset_link(struct emu *emu)
 {
 	emu_config_reset(emu);
-	cut_off(emu);
+	cut_off_engine(emu);
 }
 
 /* Unless an error is fatal the core does not reset the link, whoever says that it has to be. */
-static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
-				const struct pci_error_handlers *handlers,
-				const struct error *error)
+static pci_ers_result_t recover_function(struct emu *emu, struct pci_dev *pci,
+					 const struct pci_error_handlers *handlers,
+					 const struct error *error)
 {
 	pci_ers_result_t result;
 
 	pci->error_state = error->state;
 	if (error->state == pci_channel_io_perm_failure)
-		cut_off(emu);
+		cut_off_engine(emu);
 	result = handlers->error_detected(pci, error->state);
 	if (error->abandoned)
 		return PCI_ERS_RESULT_DISCONNECT;
@@ -69,7 +69,7 @@ static pci_ers_result_t recover(struct emu *emu, struct pci_dev *pci,
 	return result;
 }
 
-static int meet(struct emu *emu, const struct error *error)
+static int meet_bus_error(struct emu *emu, const struct error *error)
 {
 	struct pci_dev *pci = pci_get_slot(emu->bridge->bus, PCI_DEVFN(0, 0));
 	int ret = -ENODEV;
@@ -79,7 +79,7 @@ static int meet(struct emu *emu, const struct error *error)
 	device_lock(&pci->dev);
 	if (pci->driver && pci->driver->err_handler &&
 	    pci->driver->err_handler->error_detected) {
-		emu->bus_error = recover(emu, pci, pci->driver->err_handler, error);
+		emu->bus_error = recover_function(emu, pci, pci->driver->err_handler, error);
 		ret = 0;
 	}
 	device_unlock(&pci->dev);
@@ -87,7 +87,7 @@ static int meet(struct emu *emu, const struct error *error)
 	return ret;
 }
 
-static ssize_t bus_error_write(struct file *file, const char __user *buffer, size_t count,
+static ssize_t write_bus_error(struct file *file, const char __user *buffer, size_t count,
 			       loff_t *at)
 {
 	struct emu *emu = file->private_data;
@@ -99,13 +99,13 @@ static ssize_t bus_error_write(struct file *file, const char __user *buffer, siz
 	for (i = 0; i < ARRAY_SIZE(errors); i++) {
 		if (!sysfs_streq(word, errors[i].name))
 			continue;
-		ret = meet(emu, &errors[i]);
+		ret = meet_bus_error(emu, &errors[i]);
 		return ret ?: count;
 	}
 	return -EINVAL;
 }
 
-static ssize_t bus_error_read(struct file *file, char __user *buffer, size_t count, loff_t *at)
+static ssize_t read_bus_error(struct file *file, char __user *buffer, size_t count, loff_t *at)
 {
 	struct emu *emu = file->private_data;
 	const char *word = "none\n";
@@ -120,8 +120,8 @@ static ssize_t bus_error_read(struct file *file, char __user *buffer, size_t cou
 static const struct file_operations fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.read = bus_error_read,
-	.write = bus_error_write,
+	.read = read_bus_error,
+	.write = write_bus_error,
 };
 
 /**

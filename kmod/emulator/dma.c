@@ -8,7 +8,7 @@
 #include "emu.h"
 
 /* A function that is no bus master reaches nothing; none reaches what is not RAM. */
-static bool resolve(struct emu *emu, struct embeng_segment *s)
+static bool resolve_segment(struct emu *emu, struct embeng_segment *s)
 {
 	u64 end;
 
@@ -19,7 +19,7 @@ static bool resolve(struct emu *emu, struct embeng_segment *s)
 }
 
 /* Segments make one view only where they meet at page boundaries. */
-static bool meet(const struct embeng_segment *a, const struct embeng_segment *b)
+static bool do_segments_meet(const struct embeng_segment *a, const struct embeng_segment *b)
 {
 	return PAGE_ALIGNED(a->address + a->length) && PAGE_ALIGNED(b->address);
 }
@@ -28,12 +28,12 @@ static bool meet(const struct embeng_segment *a, const struct embeng_segment *b)
  * Cuts what lies beyond @length. Return: segments that are left, 0 when they make no view of
  * that length.
  */
-static u32 resolve_all(struct emu *emu, struct embeng_segment *s, u32 count, u64 length)
+static u32 resolve_segments(struct emu *emu, struct embeng_segment *s, u32 count, u64 length)
 {
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (!resolve(emu, &s[i]) || (i && !meet(&s[i - 1], &s[i])))
+		if (!resolve_segment(emu, &s[i]) || (i && !do_segments_meet(&s[i - 1], &s[i])))
 			return 0;
 		if (s[i].length >= length) {
 			s[i].length = length;
@@ -44,12 +44,12 @@ static u32 resolve_all(struct emu *emu, struct embeng_segment *s, u32 count, u64
 	return 0;
 }
 
-static u64 pages_of(const struct embeng_segment *s)
+static u64 count_segment_pages(const struct embeng_segment *s)
 {
 	return PFN_UP(s->address + s->length) - PFN_DOWN(s->address);
 }
 
-static void *map_pages(const struct embeng_segment *s, u32 count)
+static void *map_segment_pages(const struct embeng_segment *s, u32 count)
 {
 	struct page **pages __free(kvfree) = NULL;
 	u64 total = 0, n = 0, pfn;
@@ -57,7 +57,7 @@ static void *map_pages(const struct embeng_segment *s, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		total += pages_of(&s[i]);
+		total += count_segment_pages(&s[i]);
 	pages = kvmalloc_array(total, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
 	if (!pages)
 		return NULL;
@@ -69,7 +69,7 @@ static void *map_pages(const struct embeng_segment *s, u32 count)
 	return view ? view + offset_in_page(s->address) : NULL;
 }
 
-static void let_go(struct emu *emu, const struct embeng_segment *s, u32 count)
+static void let_go_of_segments(struct emu *emu, const struct embeng_segment *s, u32 count)
 {
 	u32 i;
 
@@ -77,20 +77,20 @@ static void let_go(struct emu *emu, const struct embeng_segment *s, u32 count)
 		emu_iommu_let_go(emu, s[i].address, s[i].length);
 }
 
-static void *hold_and_map(struct emu *emu, const struct embeng_segment *s, u32 count)
+static void *hold_and_map_segments(struct emu *emu, const struct embeng_segment *s, u32 count)
 {
 	void *view;
 	u32 i;
 
 	for (i = 0; i < count; i++) {
 		if (emu_iommu_hold(emu, s[i].address, s[i].length)) {
-			let_go(emu, s, i);
+			let_go_of_segments(emu, s, i);
 			return NULL;
 		}
 	}
-	view = count == 1 ? phys_to_virt(s->address) : map_pages(s, count);
+	view = count == 1 ? phys_to_virt(s->address) : map_segment_pages(s, count);
 	if (!view)
-		let_go(emu, s, count);
+		let_go_of_segments(emu, s, count);
 	return view;
 }
 
@@ -103,11 +103,11 @@ void *port_dma_map(void *host, const struct embeng_segment *segments, u32 count,
 	copy = kvmemdup(segments, array_size(count, sizeof(*copy)), GFP_KERNEL);
 	if (!copy)
 		return NULL;
-	count = resolve_all(host, copy, count, length);
-	return count ? hold_and_map(host, copy, count) : NULL;
+	count = resolve_segments(host, copy, count, length);
+	return count ? hold_and_map_segments(host, copy, count) : NULL;
 }
 
-static phys_addr_t phys_of(void *p)
+static phys_addr_t find_phys_address(void *p)
 {
 	if (is_vmalloc_addr(p))
 		return PFN_PHYS(vmalloc_to_pfn(p)) + offset_in_page(p);
@@ -121,7 +121,7 @@ void port_dma_unmap(void *host, void *view, u64 length)
 
 	for (done = 0; emu->options.iommu && done < length; done += piece) {
 		piece = min(PAGE_SIZE - offset_in_page(view + done), length - done);
-		emu_iommu_let_go(emu, phys_of(view + done), piece);
+		emu_iommu_let_go(emu, find_phys_address(view + done), piece);
 	}
 	if (is_vmalloc_addr(view))
 		vunmap((void *)((unsigned long)view & PAGE_MASK));

@@ -19,12 +19,12 @@
 #define ONE_MAPPING 1ul
 #define ONE_VIEW BIT(31)
 
-static unsigned long mappings(unsigned long entry)
+static unsigned long count_mappings(unsigned long entry)
 {
 	return entry & (ONE_VIEW - 1);
 }
 
-static unsigned long load(struct emu *emu, unsigned long pfn)
+static unsigned long load_page_entry(struct emu *emu, unsigned long pfn)
 {
 	void *entry = xa_load(&emu->pages, pfn);
 
@@ -32,19 +32,19 @@ static unsigned long load(struct emu *emu, unsigned long pfn)
 }
 
 /* The driver may have unmapped a page since its address was resolved. */
-static int add(struct emu *emu, unsigned long pfn, unsigned long what)
+static int add_page_use(struct emu *emu, unsigned long pfn, unsigned long what)
 {
-	unsigned long value = load(emu, pfn) + what;
+	unsigned long value = load_page_entry(emu, pfn) + what;
 
-	if (!mappings(value))
+	if (!count_mappings(value))
 		return -EFAULT;
 	return xa_err(__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC));
 }
 
 /* What was stored needs no memory to be changed. */
-static unsigned long take(struct emu *emu, unsigned long pfn, unsigned long what)
+static unsigned long drop_page_use(struct emu *emu, unsigned long pfn, unsigned long what)
 {
-	unsigned long value = load(emu, pfn) - what;
+	unsigned long value = load_page_entry(emu, pfn) - what;
 
 	if (value)
 		__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC);
@@ -53,23 +53,23 @@ static unsigned long take(struct emu *emu, unsigned long pfn, unsigned long what
 	return value;
 }
 
-static int count_range(struct emu *emu, phys_addr_t start, size_t size, unsigned long what)
+static int add_range_use(struct emu *emu, phys_addr_t start, size_t size, unsigned long what)
 {
 	unsigned long first = PFN_DOWN(start), pfn, flags;
 	int ret = 0;
 
 	xa_lock_irqsave(&emu->pages, flags);
 	for (pfn = first; !ret && pfn < PFN_UP(start + size); pfn++)
-		ret = add(emu, pfn, what);
+		ret = add_page_use(emu, pfn, what);
 	if (ret) {
 		for (pfn--; pfn > first; pfn--)
-			take(emu, pfn - 1, what);
+			drop_page_use(emu, pfn - 1, what);
 	}
 	xa_unlock_irqrestore(&emu->pages, flags);
 	return ret;
 }
 
-static void unmap_range(struct emu *emu, dma_addr_t iova, size_t size)
+static void unmap_iova_range(struct emu *emu, dma_addr_t iova, size_t size)
 {
 	phys_addr_t start = iova & ~IOVA_BASE;
 	unsigned long pfn, flags, held = 0;
@@ -78,9 +78,9 @@ static void unmap_range(struct emu *emu, dma_addr_t iova, size_t size)
 
 	xa_lock_irqsave(&emu->pages, flags);
 	for (pfn = PFN_DOWN(start); pfn < PFN_UP(start + size); pfn++) {
-		unsigned long entry = take(emu, pfn, ONE_MAPPING);
+		unsigned long entry = drop_page_use(emu, pfn, ONE_MAPPING);
 
-		if (reaches && entry && !mappings(entry))
+		if (reaches && entry && !count_mappings(entry))
 			held++;
 	}
 	emu->unmapped_in_use += held;
@@ -90,54 +90,54 @@ static void unmap_range(struct emu *emu, dma_addr_t iova, size_t size)
 				    held, &iova);
 }
 
-static struct emu *emu_of_dev(struct device *dev)
+static struct emu *find_emu(struct device *dev)
 {
 	return emu_of_bus(to_pci_dev(dev)->bus);
 }
 
-static dma_addr_t map_range(struct emu *emu, phys_addr_t start, size_t size)
+static dma_addr_t map_iova_range(struct emu *emu, phys_addr_t start, size_t size)
 {
-	if (!emu || start + size > IOVA_BASE || count_range(emu, start, size, ONE_MAPPING))
+	if (!emu || start + size > IOVA_BASE || add_range_use(emu, start, size, ONE_MAPPING))
 		return DMA_MAPPING_ERROR;
 	return start | IOVA_BASE;
 }
 
-static dma_addr_t map_phys(struct device *dev, phys_addr_t start, size_t size,
+static dma_addr_t map_dma_phys(struct device *dev, phys_addr_t start, size_t size,
+			       enum dma_data_direction dir, unsigned long attrs)
+{
+	return map_iova_range(find_emu(dev), start, size);
+}
+
+static void unmap_dma_phys(struct device *dev, dma_addr_t iova, size_t size,
 			   enum dma_data_direction dir, unsigned long attrs)
 {
-	return map_range(emu_of_dev(dev), start, size);
-}
-
-static void unmap_phys(struct device *dev, dma_addr_t iova, size_t size,
-		       enum dma_data_direction dir, unsigned long attrs)
-{
-	struct emu *emu = emu_of_dev(dev);
+	struct emu *emu = find_emu(dev);
 
 	if (emu)
-		unmap_range(emu, iova, size);
+		unmap_iova_range(emu, iova, size);
 }
 
-static void unmap_sg(struct device *dev, struct scatterlist *list, int count,
-		     enum dma_data_direction dir, unsigned long attrs)
+static void unmap_dma_list(struct device *dev, struct scatterlist *list, int count,
+			   enum dma_data_direction dir, unsigned long attrs)
 {
 	struct scatterlist *s;
 	int i;
 
 	for_each_sg(list, s, count, i)
-		unmap_phys(dev, sg_dma_address(s), sg_dma_len(s), dir, attrs);
+		unmap_dma_phys(dev, sg_dma_address(s), sg_dma_len(s), dir, attrs);
 }
 
-static int map_sg(struct device *dev, struct scatterlist *list, int count,
-		  enum dma_data_direction dir, unsigned long attrs)
+static int map_dma_list(struct device *dev, struct scatterlist *list, int count,
+			enum dma_data_direction dir, unsigned long attrs)
 {
-	struct emu *emu = emu_of_dev(dev);
+	struct emu *emu = find_emu(dev);
 	struct scatterlist *s;
 	int i;
 
 	for_each_sg(list, s, count, i) {
-		sg_dma_address(s) = map_range(emu, sg_phys(s), s->length);
+		sg_dma_address(s) = map_iova_range(emu, sg_phys(s), s->length);
 		if (sg_dma_address(s) == DMA_MAPPING_ERROR) {
-			unmap_sg(dev, list, i, dir, attrs);
+			unmap_dma_list(dev, list, i, dir, attrs);
 			return -ENOMEM;
 		}
 		sg_dma_len(s) = s->length;
@@ -152,7 +152,7 @@ static struct page *alloc_page_range(struct device *dev, size_t size, dma_addr_t
 
 	if (!page)
 		return NULL;
-	*iova = map_range(emu_of_dev(dev), page_to_phys(page), size);
+	*iova = map_iova_range(find_emu(dev), page_to_phys(page), size);
 	if (*iova == DMA_MAPPING_ERROR) {
 		__free_pages(page, get_order(size));
 		return NULL;
@@ -163,20 +163,20 @@ static struct page *alloc_page_range(struct device *dev, size_t size, dma_addr_t
 static void free_page_range(struct device *dev, size_t size, struct page *page, dma_addr_t iova,
 			    enum dma_data_direction dir)
 {
-	unmap_phys(dev, iova, size, dir, 0);
+	unmap_dma_phys(dev, iova, size, dir, 0);
 	__free_pages(page, get_order(size));
 }
 
-static void *alloc(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
-		   unsigned long attrs)
+static void *alloc_coherent_memory(struct device *dev, size_t size, dma_addr_t *iova, gfp_t gfp,
+				   unsigned long attrs)
 {
 	struct page *page = alloc_page_range(dev, size, iova, DMA_BIDIRECTIONAL, gfp);
 
 	return page ? page_address(page) : NULL;
 }
 
-static void release(struct device *dev, size_t size, void *memory, dma_addr_t iova,
-		    unsigned long attrs)
+static void free_coherent_memory(struct device *dev, size_t size, void *memory, dma_addr_t iova,
+				 unsigned long attrs)
 {
 	free_page_range(dev, size, virt_to_page(memory), iova, DMA_BIDIRECTIONAL);
 }
@@ -192,29 +192,29 @@ static int map_to_user(struct device *dev, struct vm_area_struct *vma, void *mem
 			       vma->vm_end - vma->vm_start, vma->vm_page_prot);
 }
 
-static int is_supported(struct device *dev, u64 mask)
+static int is_mask_supported(struct device *dev, u64 mask)
 {
 	return mask >= IOVA_MASK;
 }
 
-static u64 required_mask(struct device *dev)
+static u64 get_required_mask(struct device *dev)
 {
 	return IOVA_MASK;
 }
 
-EMBENG_DEFINE_MAP_PAGE(map_phys)
+EMBENG_DEFINE_MAP_PAGE(map_dma_phys)
 
 static const struct dma_map_ops ops = {
-	.alloc = alloc,
-	.free = release,
+	.alloc = alloc_coherent_memory,
+	.free = free_coherent_memory,
 	.alloc_pages_op = alloc_page_range,
 	.free_pages = free_page_range,
 	.mmap = map_to_user,
-	EMBENG_MAP_PHYS_OPS(map_phys, unmap_phys),
-	.map_sg = map_sg,
-	.unmap_sg = unmap_sg,
-	.dma_supported = is_supported,
-	.get_required_mask = required_mask,
+	EMBENG_MAP_PHYS_OPS(map_dma_phys, unmap_dma_phys),
+	.map_sg = map_dma_list,
+	.unmap_sg = unmap_dma_list,
+	.dma_supported = is_mask_supported,
+	.get_required_mask = get_required_mask,
 };
 
 /**
@@ -252,7 +252,7 @@ bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
 	if (!(*address & IOVA_BASE) || check_add_overflow(start, length, &end) || end > IOVA_BASE)
 		return false;
 	for (pfn = PFN_DOWN(start); pfn < PFN_UP(end); pfn++)
-		if (!mappings(load(emu, pfn)))
+		if (!count_mappings(load_page_entry(emu, pfn)))
 			return false;
 	*address = start;
 	return true;
@@ -268,7 +268,7 @@ bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
  */
 int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size)
 {
-	return emu->options.iommu ? count_range(emu, start, size, ONE_VIEW) : 0;
+	return emu->options.iommu ? add_range_use(emu, start, size, ONE_VIEW) : 0;
 }
 
 void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size)
@@ -279,7 +279,7 @@ void emu_iommu_let_go(struct emu *emu, phys_addr_t start, size_t size)
 		return;
 	xa_lock_irqsave(&emu->pages, flags);
 	for (pfn = PFN_DOWN(start); pfn < PFN_UP(start + size); pfn++)
-		take(emu, pfn, ONE_VIEW);
+		drop_page_use(emu, pfn, ONE_VIEW);
 	xa_unlock_irqrestore(&emu->pages, flags);
 }
 
@@ -291,6 +291,6 @@ u64 emu_iommu_pages(struct emu *emu)
 	void *entry;
 
 	xa_for_each(&emu->pages, pfn, entry)
-		count += mappings(xa_to_value(entry)) != 0;
+		count += count_mappings(xa_to_value(entry)) != 0;
 	return count;
 }

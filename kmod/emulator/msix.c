@@ -14,23 +14,23 @@
 
 #define MSI_ADDRESS 0xfee00000
 
-static u32 *entry_word(struct emu_msix *msix, u32 vector, u32 offset)
+static u32 *find_entry_word(struct emu_msix *msix, u32 vector, u32 offset)
 {
 	return (u32 *)((u8 *)msix->table + vector * PCI_MSIX_ENTRY_SIZE + offset);
 }
 
-static bool is_masked(struct emu *emu, u32 vector)
+static bool is_vector_masked(struct emu *emu, u32 vector)
 {
 	return emu_config_msix_masked(emu) ||
-	       READ_ONCE(*entry_word(&emu->msix, vector, PCI_MSIX_ENTRY_VECTOR_CTRL)) &
+	       READ_ONCE(*find_entry_word(&emu->msix, vector, PCI_MSIX_ENTRY_VECTOR_CTRL)) &
 		       PCI_MSIX_ENTRY_CTRL_MASKBIT;
 }
 
-static void deliver(struct irq_work *work)
+static void deliver_vector(struct irq_work *work)
 {
 	struct emu_vector *vector = container_of(work, struct emu_vector, work);
 	struct emu_msix *msix = vector->msix;
-	u32 message = READ_ONCE(*entry_word(msix, vector->index, PCI_MSIX_ENTRY_DATA));
+	u32 message = READ_ONCE(*find_entry_word(msix, vector->index, PCI_MSIX_ENTRY_DATA));
 	u32 virq = message < EMU_VECTORS_MAX ? READ_ONCE(msix->virq[message]) : 0;
 
 	if (!virq)
@@ -58,7 +58,7 @@ void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats)
 	if (vector >= emu->options.vectors || !emu_config_msix_enabled(emu))
 		return;
 	guard(emu_lock)(&msix->lock);
-	if (is_masked(emu, vector)) {
+	if (is_vector_masked(emu, vector)) {
 		WRITE_ONCE(*msix->pending, *msix->pending | BIT(vector));
 		return;
 	}
@@ -78,7 +78,7 @@ void emu_msix_replay(struct emu *emu)
 	guard(emu_lock)(&msix->lock);
 	pending = *msix->pending;
 	for_each_set_bit(vector, &pending, emu->options.vectors) {
-		if (is_masked(emu, vector))
+		if (is_vector_masked(emu, vector))
 			continue;
 		WRITE_ONCE(*msix->pending, *msix->pending & ~BIT(vector));
 		irq_work_queue(&msix->vectors[vector].work);
@@ -174,7 +174,7 @@ static const struct msi_parent_ops parent_ops = {
 	.init_dev_msi_info = init_function_domain,
 };
 
-static int make_domain(struct emu *emu)
+static int make_msix_domain(struct emu *emu)
 {
 	struct irq_domain_info info = {
 		.fwnode = irq_domain_alloc_named_id_fwnode("EMBENG-MSIX", emu->number),
@@ -208,7 +208,7 @@ void emu_msix_reset(struct emu *emu)
 
 	guard(emu_lock)(&msix->lock);
 	for (i = 0; i < EMU_VECTORS_MAX; i++)
-		WRITE_ONCE(*entry_word(msix, i, PCI_MSIX_ENTRY_VECTOR_CTRL),
+		WRITE_ONCE(*find_entry_word(msix, i, PCI_MSIX_ENTRY_VECTOR_CTRL),
 			   PCI_MSIX_ENTRY_CTRL_MASKBIT);
 	WRITE_ONCE(*msix->pending, 0);
 }
@@ -224,10 +224,10 @@ int emu_msix_init(struct emu *emu)
 	for (i = 0; i < EMU_VECTORS_MAX; i++) {
 		msix->vectors[i].msix = msix;
 		msix->vectors[i].index = i;
-		msix->vectors[i].work = IRQ_WORK_INIT_HARD(deliver);
+		msix->vectors[i].work = IRQ_WORK_INIT_HARD(deliver_vector);
 	}
 	emu_msix_reset(emu);
-	return make_domain(emu);
+	return make_msix_domain(emu);
 }
 
 void emu_msix_exit(struct emu *emu)

@@ -15,7 +15,7 @@
 #define SLEEP_MOST_NS (100 * NSEC_PER_MSEC)
 #define IDLE_SHARE 16 /* of the time that nothing happened */
 
-static int power_on(struct emu *emu)
+static int power_on_engine(struct emu *emu)
 {
 	struct engine_config config = {
 		.host = emu,
@@ -32,7 +32,7 @@ static int power_on(struct emu *emu)
 	return engine_create(&config, &emu->engine);
 }
 
-static void power_off(struct emu *emu)
+static void power_off_engine(struct emu *emu)
 {
 	if (emu->engine)
 		emu->firmware_minimum = engine_firmware_minimum(emu->engine);
@@ -47,17 +47,17 @@ static void fill_bars(struct emu *emu, u8 byte, size_t registers)
 }
 
 /* Off, forget all that either side wrote but the event log, on again. */
-static void power_cycle(struct emu *emu)
+static void power_cycle_engine(struct emu *emu)
 {
 	int ret;
 
-	power_off(emu);
+	power_off_engine(emu);
 	fill_bars(emu, 0, EMBENG_EVENT_LOG);
 	emu->dead = false;
-	ret = power_on(emu);
+	ret = power_on_engine(emu);
 	if (ret)
 		dev_err(emu_dev(emu), "no engine after the reset (%pe)\n", ERR_PTR(ret));
-	/* Pairs with config_read() and cut_off(): who sees the function sees it reset. */
+	/* Pairs with read_config() and cut_off_engine(): who sees the function sees it reset. */
 	smp_store_release(&emu->absent, false);
 }
 
@@ -77,7 +77,7 @@ void emu_serve_reset(struct emu *emu, bool absent)
 	wake_up_process(emu->thread);
 }
 
-static void nap(struct emu *emu, u64 idle_ns)
+static void take_nap(struct emu *emu, u64 idle_ns)
 {
 	u64 ns = clamp(idle_ns / IDLE_SHARE, SLEEP_LEAST_NS, SLEEP_MOST_NS);
 	ktime_t expires = ns_to_ktime(ns);
@@ -90,10 +90,10 @@ static void nap(struct emu *emu, u64 idle_ns)
 }
 
 /* A fault: the function is there no more, at once and with all that it had begun. */
-static void leave(struct emu *emu)
+static void leave_bus(struct emu *emu)
 {
 	WRITE_ONCE(emu->gone, true);
-	power_off(emu);
+	power_off_engine(emu);
 	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
 }
 
@@ -101,12 +101,12 @@ static void leave(struct emu *emu)
 static void end_absence(struct emu *emu)
 {
 	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
-	/* Pairs with cut_off(). */
+	/* Pairs with cut_off_engine(). */
 	smp_store_release(&emu->absent, false);
 }
 
 /* To come back is a reset: one that is wanted meanwhile is over with it. */
-static bool come_back(struct emu *emu)
+static bool come_back_to_bus(struct emu *emu)
 {
 	if (xchg(&emu->reset_wanted, false) && !emu->back_ns)
 		end_absence(emu);
@@ -114,7 +114,7 @@ static bool come_back(struct emu *emu)
 		return false;
 	emu->back_ns = 0;
 	emu_config_reset(emu);
-	power_cycle(emu);
+	power_cycle_engine(emu);
 	WRITE_ONCE(emu->gone, false);
 	return true;
 }
@@ -126,7 +126,7 @@ static bool meet_faults(struct emu *emu)
 	if (down_ns)
 		emu->back_ns = ktime_get_ns() + down_ns;
 	if (down_ns || emu_fault(emu, EMU_FAULT_CONFIG_ALL_ONES, 0))
-		leave(emu);
+		leave_bus(emu);
 	if (emu_fault(emu, EMU_FAULT_ENGINE_DIES, 0))
 		emu->dead = true;
 	return emu->gone || emu->dead;
@@ -148,7 +148,7 @@ void emu_serve_booting(struct emu *emu)
 	       !READ_ONCE(emu->reset_wanted))
 		schedule_timeout_idle(1);
 	WRITE_ONCE(emu->on_bus, true);
-	/* Pairs with pending(). */
+	/* Pairs with read_pending_bit(). */
 	smp_mb();
 }
 
@@ -158,21 +158,21 @@ static bool run_engine(struct emu *emu)
 	bool moved;
 
 	WRITE_ONCE(emu->on_bus, true);
-	/* Pairs with pending(): either this sees no master, or that sees this. */
+	/* Pairs with read_pending_bit(): either this sees no master, or that sees this. */
 	smp_mb();
 	engine_bus(emu->engine, emu_config_bus_master(emu));
 	moved = engine_run(emu->engine, ENGINE_RUN_ALL);
-	/* Pairs with pending(), for all that was read and written. */
+	/* Pairs with read_pending_bit(), for all that was read and written. */
 	smp_store_release(&emu->on_bus, false);
 	return moved;
 }
 
-static bool look(struct emu *emu)
+static bool serve_once(struct emu *emu)
 {
 	if (emu->gone)
-		return come_back(emu);
+		return come_back_to_bus(emu);
 	if (xchg(&emu->reset_wanted, false)) {
-		power_cycle(emu);
+		power_cycle_engine(emu);
 		return true;
 	}
 	if (meet_faults(emu))
@@ -183,13 +183,13 @@ static bool look(struct emu *emu)
 	return run_engine(emu);
 }
 
-static int serve(void *data)
+static int serve_device(void *data)
 {
 	struct emu *emu = data;
 	u64 moved = ktime_get_ns(), now;
 
 	while (!kthread_should_stop()) {
-		bool work = look(emu);
+		bool work = serve_once(emu);
 
 		now = ktime_get_ns();
 		if (work)
@@ -197,18 +197,18 @@ static int serve(void *data)
 		if (now - moved < SPIN_NS)
 			cond_resched();
 		else
-			nap(emu, now - moved);
+			take_nap(emu, now - moved);
 	}
 	return 0;
 }
 
 int emu_serve_start(struct emu *emu)
 {
-	int ret = power_on(emu);
+	int ret = power_on_engine(emu);
 
 	if (ret)
 		return dev_err_probe(emu_dev(emu), ret, "the engine does not start\n");
-	emu->thread = kthread_create(serve, emu, EMU_NAME "/%u", emu->number);
+	emu->thread = kthread_create(serve_device, emu, EMU_NAME "/%u", emu->number);
 	if (IS_ERR(emu->thread)) {
 		engine_destroy(emu->engine);
 		return PTR_ERR(emu->thread);
