@@ -32,7 +32,7 @@ static struct emu_item *to_item(struct config_item *item)
 }
 
 /* @changed: the options with one word of them written anew */
-static ssize_t store(struct emu_item *it, const struct emu_options *changed, size_t length)
+static ssize_t store_options(struct emu_item *it, const struct emu_options *changed, size_t length)
 {
 	int ret = it->emu ? -EBUSY : emu_options_check(changed);
 
@@ -56,7 +56,7 @@ static ssize_t store(struct emu_item *it, const struct emu_options *changed, siz
 		guard(mutex)(&it->lock);                                                      \
 		changed = it->options;                                                        \
 		changed.word = value;                                                         \
-		return store(it, &changed, length);                                           \
+		return store_options(it, &changed, length);                                   \
 	}
 
 #define SHOW(word, format)                                                                    \
@@ -102,7 +102,7 @@ static ssize_t emu_power_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", !!to_item(item)->emu);
 }
 
-static void power_off(struct emu_item *it)
+static void power_off_item(struct emu_item *it)
 {
 	if (it->emu)
 		emu_destroy(it->emu);
@@ -120,7 +120,7 @@ static ssize_t emu_power_store(struct config_item *item, const char *page, size_
 		return ret;
 	guard(mutex)(&it->lock);
 	if (!on) {
-		power_off(it);
+		power_off_item(it);
 		return length;
 	}
 	if (it->emu)
@@ -157,16 +157,16 @@ static struct configfs_attribute *attributes[] = {
 	NULL,
 };
 
-static void release(struct config_item *item)
+static void release_item(struct config_item *item)
 {
 	struct emu_item *it = to_item(item);
 
-	power_off(it);
+	power_off_item(it);
 	mutex_destroy(&it->lock);
 	kfree(it);
 }
 
-static struct configfs_item_operations item_ops = { .release = release };
+static struct configfs_item_operations item_ops = { .release = release_item };
 
 static const struct config_item_type item_type = {
 	.ct_item_ops = &item_ops,
@@ -174,7 +174,7 @@ static const struct config_item_type item_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-static struct config_group *make_group(struct config_group *group, const char *name)
+static struct config_group *make_item_group(struct config_group *group, const char *name)
 {
 	struct emu_item *it = kzalloc(sizeof(*it), GFP_KERNEL);
 
@@ -186,7 +186,7 @@ static struct config_group *make_group(struct config_group *group, const char *n
 	return &it->group;
 }
 
-static struct configfs_group_operations group_ops = { .make_group = make_group };
+static struct configfs_group_operations group_ops = { .make_group = make_item_group };
 
 static const struct config_item_type root_type = {
 	.ct_group_ops = &group_ops,

@@ -6,12 +6,12 @@
 
 static struct dentry *root;
 
-static int mapped_pages(void *data, u64 *value)
+static int read_mapped_pages(void *data, u64 *value)
 {
 	*value = emu_iommu_pages(data);
 	return 0;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(mapped_pages_fops, mapped_pages, NULL, "%llu\n");
+DEFINE_DEBUGFS_ATTRIBUTE(mapped_pages_fops, read_mapped_pages, NULL, "%llu\n");
 
 bool port_speed(void *host, struct port_speed *speed)
 {

@@ -8,7 +8,7 @@
 static DEFINE_IDA(numbers);
 static DEFINE_MUTEX(creation); /* two devices do not choose one PCI domain */
 
-static int limit(const char *what, u32 value, u32 least, u32 most)
+static int check_limit(const char *what, u32 value, u32 least, u32 most)
 {
 	if (value >= least && value <= most)
 		return 0;
@@ -22,12 +22,12 @@ int emu_options_check(const struct emu_options *options)
 		pr_err(EMU_NAME ": memory=0 leaves no room for tables\n");
 		return -EINVAL;
 	}
-	return limit("cores", options->cores, 1, EMU_CORES_MAX) ?:
-	       limit("queues", options->queues, 2, EMU_QUEUES_MAX) ?:
-	       limit("vectors", options->vectors, 1, EMU_VECTORS_MAX);
+	return check_limit("cores", options->cores, 1, EMU_CORES_MAX) ?:
+	       check_limit("queues", options->queues, 2, EMU_QUEUES_MAX) ?:
+	       check_limit("vectors", options->vectors, 1, EMU_VECTORS_MAX);
 }
 
-static int power_up(struct emu *emu)
+static int power_up_device(struct emu *emu)
 {
 	int ret = emu_window_claim(emu);
 
@@ -84,7 +84,7 @@ struct emu *emu_create(const struct emu_options *options)
 	ret = register_platform(emu);
 	if (ret)
 		goto free_number;
-	ret = power_up(emu);
+	ret = power_up_device(emu);
 	if (ret)
 		goto unregister;
 	return no_free_ptr(emu);

@@ -32,7 +32,7 @@ static const struct {
 };
 
 /* splitmix64: one well mixed number for each pair. */
-static u64 mix(u64 seed, u64 n)
+static u64 mix_seed(u64 seed, u64 n)
 {
 	u64 x = seed + (n + 1) * 0x9e3779b97f4a7c15;
 
@@ -41,9 +41,9 @@ static u64 mix(u64 seed, u64 n)
 	return x ^ x >> 31;
 }
 
-static bool strikes(struct emu_fault_setting *s)
+static bool does_fault_strike(struct emu_fault_setting *s)
 {
-	u64 chance = mix(READ_ONCE(s->seed), s->tries++);
+	u64 chance = mix_seed(READ_ONCE(s->seed), s->tries++);
 
 	if (chance % PER_MILLE >= READ_ONCE(s->per_mille))
 		return false;
@@ -68,7 +68,8 @@ u64 emu_fault(struct emu *emu, unsigned int fault, u32 target)
 	if (likely(!READ_ONCE(s->count)))
 		return 0;
 	guard(emu_lock)(&s->lock);
-	if (!s->count || (s->target != EMU_FAULT_ANY && s->target != target) || !strikes(s))
+	if (!s->count || (s->target != EMU_FAULT_ANY && s->target != target) ||
+	    !does_fault_strike(s))
 		return 0;
 	return READ_ONCE(s->value) ?: 1;
 }
@@ -81,7 +82,7 @@ u64 port_fault(void *host, enum port_fault fault, u32 target)
 }
 
 /* What an occasion changes is written between occasions. */
-static int set_count(void *data, u64 value)
+static int set_fault_count(void *data, u64 value)
 {
 	struct emu_fault_setting *s = data;
 
@@ -92,16 +93,16 @@ static int set_count(void *data, u64 value)
 	return 0;
 }
 
-static int get_count(void *data, u64 *value)
+static int get_fault_count(void *data, u64 *value)
 {
 	struct emu_fault_setting *s = data;
 
 	*value = READ_ONCE(s->count);
 	return 0;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(count_fops, get_count, set_count, "%llu\n");
+DEFINE_DEBUGFS_ATTRIBUTE(count_fops, get_fault_count, set_fault_count, "%llu\n");
 
-static int set_tries(void *data, u64 value)
+static int set_fault_tries(void *data, u64 value)
 {
 	struct emu_fault_setting *s = data;
 
@@ -110,7 +111,7 @@ static int set_tries(void *data, u64 value)
 	return 0;
 }
 
-static int get_tries(void *data, u64 *value)
+static int get_fault_tries(void *data, u64 *value)
 {
 	struct emu_fault_setting *s = data;
 
@@ -118,9 +119,9 @@ static int get_tries(void *data, u64 *value)
 	*value = s->tries;
 	return 0;
 }
-DEFINE_DEBUGFS_ATTRIBUTE(tries_fops, get_tries, set_tries, "%llu\n");
+DEFINE_DEBUGFS_ATTRIBUTE(tries_fops, get_fault_tries, set_fault_tries, "%llu\n");
 
-static void make_files(struct emu_fault_setting *s, struct dentry *folder)
+static void make_fault_files(struct emu_fault_setting *s, struct dentry *folder)
 {
 	debugfs_create_file_unsafe("count", 0600, folder, s, &count_fops);
 	debugfs_create_u32("per_mille", 0600, folder, &s->per_mille);
@@ -143,6 +144,6 @@ void emu_faults_init(struct emu *emu)
 		s->per_mille = PER_MILLE;
 		s->target = EMU_FAULT_ANY;
 		s->value = faults[i].value;
-		make_files(s, debugfs_create_dir(faults[i].name, all));
+		make_fault_files(s, debugfs_create_dir(faults[i].name, all));
 	}
 }

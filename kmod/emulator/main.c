@@ -43,7 +43,7 @@ MODULE_PARM_DESC(donor, "VENDOR:DEVICE:BAR[:OFFSET] of a PCI function that lends
 
 static LIST_HEAD(emus);
 
-static int options_of_parameters(struct emu_options *options)
+static int read_parameters(struct emu_options *options)
 {
 	char *rest;
 
@@ -62,7 +62,7 @@ static int options_of_parameters(struct emu_options *options)
 	return emu_options_check(options);
 }
 
-static void destroy_all(void)
+static void destroy_all_devices(void)
 {
 	struct emu *emu, *next;
 
@@ -72,7 +72,7 @@ static void destroy_all(void)
 	}
 }
 
-static int create_all(const struct emu_options *options)
+static int create_all_devices(const struct emu_options *options)
 {
 	unsigned int i;
 
@@ -80,7 +80,7 @@ static int create_all(const struct emu_options *options)
 		struct emu *emu = emu_create(options);
 
 		if (IS_ERR(emu)) {
-			destroy_all();
+			destroy_all_devices();
 			return PTR_ERR(emu);
 		}
 		list_add_tail(&emu->link, &emus);
@@ -91,7 +91,7 @@ static int create_all(const struct emu_options *options)
 static int __init emu_init(void)
 {
 	struct emu_options options;
-	int ret = options_of_parameters(&options);
+	int ret = read_parameters(&options);
 
 	if (ret)
 		return ret;
@@ -106,7 +106,7 @@ static int __init emu_init(void)
 	if (ret)
 		goto close_backing;
 	emu_debugfs_init();
-	ret = create_all(&options);
+	ret = create_all_devices(&options);
 	if (ret)
 		goto exit_debugfs;
 	ret = emu_configfs_init(&options);
@@ -114,7 +114,7 @@ static int __init emu_init(void)
 		goto destroy_devices;
 	return 0;
 destroy_devices:
-	destroy_all();
+	destroy_all_devices();
 exit_debugfs:
 	emu_debugfs_exit();
 	emu_bridge_exit();
@@ -127,7 +127,7 @@ module_init(emu_init);
 static void __exit emu_exit(void)
 {
 	emu_configfs_exit();
-	destroy_all();
+	destroy_all_devices();
 	emu_debugfs_exit();
 	emu_bridge_exit();
 	emu_backing_close();

@@ -89,7 +89,7 @@ struct port_thread {
 	void *arg;
 };
 
-static int thread_main(void *data)
+static int run_thread(void *data)
 {
 	struct port_thread *t = data;
 
@@ -105,7 +105,7 @@ struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const ch
 		return NULL;
 	t->fn = fn;
 	t->arg = arg;
-	t->task = kthread_create(thread_main, t, "%s", name);
+	t->task = kthread_create(run_thread, t, "%s", name);
 	if (IS_ERR(t->task)) {
 		kfree(t);
 		return NULL;
