@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The driver's own queue: contexts, queues, unbinding. */
+/*
+ * The driver's own queue. Contexts and queues are made and ended on the device, and memory keys
+ * are invalidated, by commands on this queue, number 0, which no program ever sees.
+ *
+ * The ring is allocated once when the driver binds, and begun anew before each boot of the device.
+ * A request lives on the stack of its caller, which takes it off the list before it returns.
+ * Callers hold reset_lock for reading, since a reset ends what is on the ring; at most AT_ONCE of
+ * them are in here at a time. admin.lock, which interrupts take too, guards the ring's indices and
+ * the list.
+ *
+ * An interrupt of vector 0 reports completions. Callers look every LOOK_MS as well, so that a lost
+ * interrupt delays a command and does not end the device.
+ */
 #include <linux/dma-mapping.h>
 
 #include "driver.h"
 #include "trace.h"
 
 #define ENTRIES 64
-/* Completions of those that hang still need their place. */
+/* Half of the ring: a command that hangs still needs room for its completion. */
 #define AT_ONCE (ENTRIES / 2)
 
 /* A device that completes nothing at all for so long hangs, however busy it says it is. */
@@ -99,7 +111,7 @@ static bool take_admin_completions(struct embeng_device *ed)
 	u32 tail = embeng_observe_cq_tail(&find_admin_header(ed)->cq_tail);
 	struct embeng_cqe cqe;
 
-	/* More than the ring holds is a device gone mad: what is there is not believed. */
+	/* A tail further ahead than the ring is long is nonsense, and nothing is believed. */
 	if (tail == admin->cq_head || tail - admin->cq_head > ENTRIES)
 		return false;
 	while (admin->cq_head != tail) {
@@ -142,7 +154,10 @@ static void submit_request(struct embeng_device *ed, struct embeng_admin_cmd *cm
 	spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-/* What waits for time alone keeps no answer back, what runs may. */
+/*
+ * The sum of registers that move while the device works. PROGRESS counts only while a command runs:
+ * an engine that waits for time to pass does not keep an admin command from being answered.
+ */
 static u64 read_admin_progress(struct embeng_device *ed)
 {
 	return embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS) +

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers. Memory comes from the DMA layer page by page: the device reaches it without a
- * bounce buffer, wherever it is mapped, so that mapped queues need no kernel to sync it.
+ * Buffer objects: memory that the device can reach, and that a program maps and shares as any GEM
+ * object. This file has what all kinds have in common, and the kind whose memory the driver makes;
+ * bo_import.c and bo_userptr.c have the other two.
+ *
+ * The memory comes from the DMA layer page by page. The device reaches it without a bounce buffer,
+ * wherever it is mapped, so that mapped queues need no kernel to sync it.
+ *
+ * A buffer lives as long as somebody holds the GEM object. The device may lose it earlier: at
+ * unplug embeng_bo_release_all() takes all buffers from the device, while programs keep their
+ * mappings: the pages stay until the object is freed. bo_lock guards the list of the buffers that
+ * the device can reach and orders that release with the end of a buffer.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-buf.h>
@@ -118,7 +127,7 @@ static struct sg_table *bo_get_sg_table(struct drm_gem_object *obj)
 	return drm_prime_pages_to_sg(obj->dev, to_embeng_bo(obj)->pages, obj->size >> PAGE_SHIFT);
 }
 
-/* Who pinned its own pages keeps them to itself. */
+/* A program's own pages that it pinned are not shared with others. */
 static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
 {
 	if (to_embeng_bo(obj)->pinned_by)

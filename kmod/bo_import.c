@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dma-bufs of others. */
+/*
+ * Buffers of other drivers, handed in as dma-bufs, and the question that decides whether any
+ * foreign memory is accepted: does the device see the pages themselves? A program drives the
+ * device without the kernel, so nobody could copy between a page and its bounce buffer at the
+ * right moment.
+ *
+ * An import holds its attachment until the object is freed. Its mapping for the device ends with
+ * the object or at unplug, whichever comes first; bo.c calls embeng_import_release() under bo_lock
+ * for both. Nothing else here takes a lock. What embeng_import_init() finds out is set once, at
+ * probe.
+ */
 #include <linux/cleanup.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A part of a buffer as the device sees it: as few pieces as its addresses allow. */
+/*
+ * A part of a buffer as the device is told of it: a list of pieces, each contiguous in DMA
+ * addresses, as few as possible. Both forms of a buffer, an array of pages and a scatterlist, end
+ * up here.
+ *
+ * It is a file of its own because it is arithmetic alone, which KUnit tests without a device. It
+ * takes no lock and keeps nothing: the caller holds the buffer, and keeps it reachable by the
+ * device, while the list is made.
+ */
 #include "bo.h"
 
 struct list {

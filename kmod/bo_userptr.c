@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that a program has already: pinned long-term, charged to RLIMIT_MEMLOCK. */
+/*
+ * Memory that a program has already: its pages are pinned for long and charged to its
+ * RLIMIT_MEMLOCK, so that data need not be copied into a buffer of the driver's.
+ *
+ * A buffer goes in two steps, because the device may be lost before the program lets go.
+ * embeng_userptr_release() unmaps the pages from the device, under bo_lock; embeng_userptr_free()
+ * unpins them and gives the charge back, when nobody holds the object any more. The charge belongs
+ * to the address space that pinned, whose structure is held until then, even if the process has
+ * ended.
+ */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>

@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What belongs to an open file description. */
+/*
+ * The context: what belongs to one open file of the device node. It holds the regions, the queues
+ * and what the driver knows of training; the device has a counterpart once CONTEXT_CREATE was
+ * called.
+ *
+ * It lives from open to the last close. While it is on the list of contexts, a holder of
+ * contexts_mutex may use it, and close waits for that mutex before it frees anything. ctx->lock is
+ * held while regions and queues are made and ended, and so over admin commands, which sleep.
+ *
+ * Everything that has the device let go of memory goes through embeng_context_end_command(): it
+ * returns when the device said so, was reset, or has lost the bus, never earlier. A context that a
+ * reset has lost stays until its file is closed; its calls fail with ESHUTDOWN.
+ */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>

@@ -72,8 +72,8 @@ enum embeng_place {
  * @busy_ended_ns: the part of queues that have gone
  * @memory: bytes charged
  * @memory_limit: most
- * @hang: what the watchdog found, to be acted on; of
- * @hung_queue: ditto
+ * @hang: what the watchdog found, to be acted on
+ * @hung_queue: number of the queue that @hang is about
  * @health: the last rung that was taken for it; under @lock or reset_lock, written
  * @wait: sleepers
  * @events: see &embeng_accel_wait

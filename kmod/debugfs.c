@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files below /sys/kernel/debug/accel/; docs/abi/debugfs-driver-embeng describes them. */
+/*
+ * Files below /sys/kernel/debug/accel/ADDRESS, for whoever debugs the driver or the device: the
+ * event log, all registers, and the contexts with their queues. docs/abi/debugfs-driver-embeng
+ * describes them; nothing of it is an interface for programs, which is why it is not in sysfs.c.
+ *
+ * The DRM core makes the files at registration and removes them at unplug. A reader of the
+ * contexts holds contexts_mutex, so that none goes away, and each context's lock in turn, so that
+ * its queues stay.
+ */
 #include <linux/cleanup.h>
 
 #include <drm/drm_debugfs.h>

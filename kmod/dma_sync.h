@@ -10,7 +10,7 @@
  * @dma: address of it
  *
  * A kernel that debugs DMA has dma_need_sync() say yes for every device behind an IOMMU, so
- * that syncs are made and can be checked. What it says otherwise is wanted here.
+ * that syncs are made and can be checked. This function says what it would say otherwise.
  */
 static inline bool embeng_dma_need_sync(struct device *dev, dma_addr_t dma)
 {

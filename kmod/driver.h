@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * embeng: the driver's own structures and who guards them.
+ * embeng: the driver's own structures, and which lock guards what.
  *
  * DOC: Locks, outermost first
  *
+ *	device->users		SRCU, read: the driver does not let go of the device
  *	device->contexts_mutex	no context goes away
- *	context->lock		regions and queues of one context: made, ended
+ *	context->lock		regions and queues of one context are made and ended
  *	device->reset_lock	read: talks to a booted device. write: resets it
  *	device->contexts_lock	list of contexts
  *	queue->lock		one submitter at a time
  *	device->bo_lock		list of buffers
  *	context->map_lock	what a fault may put into a mapping
- *	vector->lock, admin.lock	in interrupts
+ *	vector->lock, admin.lock	in interrupts, one or the other
+ *	context->ledger_lock	ledger of steps; inside vector->lock
  *
  * DOC: Memory and the device
  *
- * Nothing that the device may reach is freed before it said that it is done with it
- * (embeng_context_end_command()), or was reset, or may no longer master the bus.
+ * Memory that the device may reach is freed only after the device said that it is done with it
+ * (embeng_context_end_command()), was reset, or lost the bus.
  */
 #ifndef EMBENG_DRIVER_H
 #define EMBENG_DRIVER_H

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The PCI driver and the device node. */
+/*
+ * The PCI driver and the device node: what is called when a function is bound and let go of, and
+ * the table of ioctls with the filter in front of it.
+ *
+ * The device structure belongs to the DRM core and outlives the driver's hold of the function,
+ * because files may stay open longer. Letting go therefore goes in steps: the device is silenced,
+ * the node is unplugged, calls that are inside are waited for (`users`, an SRCU), and only then is
+ * memory freed that the device could reach. Each ioctl that talks to the device or gives it memory
+ * is inside `users` for its whole run, also while it sleeps. No other lock is taken here.
+ */
 #include <linux/cleanup.h>
 #include <linux/uaccess.h>
 

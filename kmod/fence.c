@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fence that a submit signals. It outlives queue, file and device, whoever holds it:
- * its operations need its own memory and this module, which it keeps loaded.
+ * The fence that a submit signals, as other drivers see it.
+ *
+ * A fence outlives queue, file and device, for as long as anybody holds it. It therefore has its
+ * own memory and its own spinlock, and it keeps this module loaded. Memory and module are let go
+ * of after a grace period of RCU, since the names of a fence may be read without a reference to
+ * it; the exit of the module waits for that with rcu_barrier().
+ *
+ * embeng_fence_errno() is here too: it says which errno a fence carries for the status of a
+ * command.
  */
 #include <linux/errno.h>
 #include <linux/module.h>

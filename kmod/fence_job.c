@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Submits that wait for fences, or have one. The kernel's job scheduler is not used: a queue
- * has one ring and one order, its commands stand in the ring already, and what is left to
- * decide is how far the doorbell may go. Order, room and every kind of end are the queue's.
+ * A job: a submit that waits for fences, has a fence to signal, or both.
+ *
+ * The kernel's job scheduler is not used. A queue has one ring and one order, its commands stand
+ * in the ring already, and what is left to decide is how far the doorbell may go. Order, room and
+ * every kind of end are the queue's (queue_ring.c).
+ *
+ * A job is made before its commands are taken, then belongs to the list of its queue, under
+ * vector->lock, and is freed after its last completion. embeng_jobs_end() signals and frees
+ * without any lock held, because those who wait for a fence run in it. Fences of others call
+ * note_wait_signal() in any context; all it does is to count, and to have the watch look.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -68,7 +75,7 @@ static void note_wait_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
 	struct embeng_context *ctx = job->context;
 
 	note_wait_error(job, fence);
-	/* Who finds it at 0 sees the error, too. */
+	/* A reader that finds the count at 0 also sees the error that was set before. */
 	if (atomic_dec_and_test(&job->waiting))
 		embeng_watch_now(ctx);
 }

@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Points of a FENCE command, as they are when it is submitted. Who changes them afterwards
- * gets another wait than was judged, which the watch ends.
+ * May an out-fence depend on a FENCE command? Its points name other queues of the context and
+ * stand in memory of the program, so this file reads them and says what they wait for.
+ *
+ * The points are judged as they are when the command is submitted. A program that changes them
+ * afterwards gets another wait than was judged; fence_watch.c ends the fence then. Only pages that
+ * the driver made are read, since pinned and imported memory may not be looked at without its
+ * owner.
+ *
+ * Nothing is kept. References to the buffer and to the other queue are held while they are looked
+ * at; the jobs of the other queue are read under its vector->lock, so the caller holds no such
+ * lock.
  */
 #include <linux/cleanup.h>
 #include <linux/highmem.h>

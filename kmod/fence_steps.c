@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine's rules of steps, as far as they say who waits for whom:
+ * The ledger: the engine's rules of steps, as far as they say who waits for whom. With what a
+ * context has submitted it answers whether a command can end without its program doing anything
+ * more.
  *
  *	LOOKUP(n)	the tables after n - 1, pipelined after n - 2
  *	UPDATE(n)	all replicas' UPDATE(n); pipelined, their LOOKUP(n + 1) too
@@ -8,7 +10,10 @@
  *	DRAIN(n)	pipelined: once a replica began the step after the last complete
  *			one, that LOOKUP of all
  *
- * What the engine refuses at once waits for nobody.
+ * A command that the engine refuses at once waits for nothing.
+ *
+ * It is a file of its own because it knows plain numbers only, which KUnit tests without a device.
+ * The ledger is a part of its context; the caller holds ctx->ledger_lock around each call.
  */
 #include <linux/errno.h>
 #include <linux/limits.h>

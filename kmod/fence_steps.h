@@ -52,7 +52,7 @@ struct embeng_need {
 	u64 looked;
 };
 
-/* What adding may change. */
+/* The part of a ledger that embeng_ledger_add() may change, to be put back. */
 struct embeng_ledger_mark {
 	enum embeng_ledger_model model;
 	u64 last;

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Syncobjs of a submit: found and made ready before anything is given, published after. */
+/*
+ * Syncobjs of a submit. Everything that can fail is done before the commands are taken: handles
+ * are looked up and memory for timeline points is allocated. Afterwards publishing the points
+ * cannot fail, so that no command runs without the fence that its program asked for.
+ *
+ * The references to syncobjs and the unused memory are the caller's, in a structure that
+ * embeng_syncs_free() lets go of. In-fences pass to the job. No lock is held here, since copying
+ * from the program and allocating sleep.
+ */
 #include <linux/cleanup.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>

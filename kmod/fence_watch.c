@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No fence depends on what a program may choose not to do. When something that a fence hangs
- * on was refused after it was submitted, or the engine reports that it waits for its program
- * with all seen that was submitted, the fence's queue is reset and the fence ends. The watch
- * also gives held commands to the device, and looks once a second while there is a fence or a
- * sleeper: a lost interrupt costs so long, not for ever.
+ * The watch of a context. It keeps the rule that no fence depends on what a program may choose not
+ * to do: when a command that a fence depends on was refused after it was submitted, or the engine
+ * reports that it has seen all that was submitted and waits for the program, then the queue of
+ * that fence is reset, and the fence ends with an error. The watch also has held commands rung
+ * once their in-fences have signalled, and looks once a second while there is a fence or a
+ * sleeper, so that a lost interrupt costs a second and no more.
  *
- * Its locks are held by others while they allocate, and a reset allocates for its dump before it
- * ends fences. Reclaim waits for no fence of ours, for none stands in a reservation object of
- * memory; but it may wait for another driver's work that a program has wait for ours. The watchdog
- * does not see that, and memory has to come from elsewhere then.
+ * It is a work of the device's own workqueue, one for each context, and ends before its context
+ * does. It takes map_lock, inside it vector->lock and ledger_lock, and for a reset ctx->lock with
+ * none of these held.
+ *
+ * Others hold those locks while they allocate, and a reset allocates for its dump before it ends
+ * fences. Reclaim waits for no fence of this driver, because none stands in a reservation object
+ * of memory; but it may wait for another driver's work that a program has made wait for one. The
+ * watchdog does not see that, and memory has to come from elsewhere then.
  */
 #include <linux/cleanup.h>
 

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Firmware: found by name, kept where the device reads it, booted from there each time. */
+/*
+ * Booting the device: the firmware image is found by name, kept where the device reads it, and
+ * booted from there after each reset. What the firmware says of itself becomes the capabilities
+ * that the rest of the driver checks requests against.
+ *
+ * The image stays in DMA memory until the driver lets go of the device, because a reset must wait
+ * neither for memory nor for a file system. It, the capabilities and the last refusal change under
+ * reset_lock held for writing only; during probe nobody else is there.
+ */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
@@ -126,7 +134,7 @@ static void read_caps(struct embeng_device *ed)
 	};
 }
 
-/* What the driver builds on is checked, whoever wrote the firmware. */
+/* The values that the driver relies on are checked, whoever wrote the firmware. */
 static int check_caps(struct embeng_device *ed)
 {
 	const struct embeng_caps *caps = &ed->caps;
@@ -192,7 +200,7 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
-	/* Not before: a device that was left running is at work for memory that is others' now. */
+	/* Not earlier: a device that was left running may work on memory of others now. */
 	pci_set_master(ed->pci);
 	ret = start_boot(ed, image);
 	if (ret)

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Another firmware image at run time, through the kernel's firmware-upload interface. The
- * running one stays at hand: a device that refuses the new image boots it again.
+ * Another firmware image at run time, through the kernel's firmware-upload interface. The running
+ * image stays at hand: a device that refuses the new one boots the old one again.
+ *
+ * The kernel calls from a worker, one upload at a time, so that the new image needs no lock until
+ * it is booted. It belongs to the upload from prepare_upload() to clean_up_upload().
+ * finish_upload() holds reset_lock for writing, as each reset does, and all contexts are lost.
+ * Unregistering cancels an upload that is under way and waits for it.
  */
 #include <linux/cleanup.h>
 #include <linux/firmware.h>
@@ -9,10 +14,10 @@
 #include "context.h"
 #include "../uapi/embeng_firmware.h"
 
-/* So much is copied between two looks at whether it was canceled. */
+/* Bytes that are copied between two looks at whether the upload was canceled. */
 #define CHUNK SZ_64K
 
-/* What no device of this driver could boot is refused before it costs a reset. */
+/* An image that no device of this driver could boot is refused before it costs a reset. */
 static bool is_firmware_image(const u8 *data, u32 size)
 {
 	struct embeng_fw_header header;

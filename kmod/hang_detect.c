@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tells a hang from work, and brings back what hangs. Judged is progress over several looks in
- * a row, never the time that a command takes:
+ * The watchdog: tells a hang from work, and has what hangs brought back. It judges progress over
+ * several looks in a row, never the time that a command takes:
  *
  *	registers all ones		gone
  *	STATUS says fault		engine
@@ -14,8 +14,10 @@
  *	a queue waits for its program	none
  *	the bus does not recover	gone
  *
- * Looks only while there are contexts: no one else could miss anything. Of a fault the device
- * tells by an interrupt, too, and nobody waits for the next look.
+ * It is one work for each device and looks only while there are contexts, since nobody else could
+ * miss anything. It holds contexts_mutex throughout, reset_lock for reading while it looks, and
+ * neither reset_lock nor a context's lock when it begins to act. An interrupt reports a device
+ * fault as well, and a second work acts on that at once.
  */
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
@@ -27,19 +29,20 @@ static uint hang_ms = 10000;
 module_param(hang_ms, uint, 0600);
 MODULE_PARM_DESC(hang_ms, "without progress, a queue or the device hangs (10000); 0: never, nor looks for a lost link");
 
-/* Without movement in a row; a system that was stopped as a whole counts as one. */
+/* Looks in a row without movement. A pause of the whole system counts as one look. */
 #define LOOKS 5
-/* Slower than any firmware may say. */
+/* The longest period between heartbeats that is believed; no firmware may have a longer one. */
 #define BEAT_MS_MAX 20000u
-/* Looks at a parameter of 0 to see whether it still is. */
+/* While hang_ms is 0, this is how often the parameter is read again. */
 #define ASLEEP_MS 5000
 
-/* A bus that recovers is back by then. */
+/* A bus that recovers at all is back after this many looks. */
 #define AWAY_LOOKS (6 * LOOKS)
 
 /*
- * Of the device. What is found of a queue stands in its context, and each context's is acted on:
- * what a program does to its own queues keeps nobody else's from being brought back.
+ * The verdict on the device. A queue that hangs is noted in its context instead, and each context
+ * is acted on, so that a program that has a queue hang on every look does not keep the queues of
+ * others from being brought back.
  */
 struct verdict {
 	struct embeng_hang hang; /* cause NONE: all is well */
@@ -100,7 +103,7 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 		embeng_counters_look(ed);
 }
 
-/* Recovery that fails tells nobody: who waits must not wait for ever. */
+/* The core does not report a recovery that failed, and nobody must wait for ever. */
 static void look_at_bus(struct embeng_device *ed, struct verdict *v)
 {
 	if (++ed->watch.away >= AWAY_LOOKS)
@@ -196,7 +199,7 @@ static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *see
 		if (!READ_ONCE(ctx->on_device) || ctx->lost)
 			continue;
 		any = true;
-		/* What stands in a device that is down says nothing of queues. */
+		/* While the device itself is down, queues that stand say nothing. */
 		if (!v->hang.cause)
 			look_at_queues(ctx);
 	}
@@ -229,7 +232,7 @@ static void reset_hung_queues(struct embeng_device *ed)
 
 static void act_on_verdict(struct embeng_device *ed, const struct verdict *v, u64 seen)
 {
-	/* What a broken bus makes of a device is for embeng_error_handlers, until they fail. */
+	/* Trouble from a broken bus is left to embeng_error_handlers, until they fail. */
 	if (v->hang.cause == EMBENG_ACCEL_CAUSE_BUS)
 		embeng_reset_gone(ed, "its bus does not recover");
 	else if (pci_channel_offline(ed->pci))
@@ -244,10 +247,10 @@ static void act_on_verdict(struct embeng_device *ed, const struct verdict *v, u6
 
 static unsigned long compute_look_period(struct embeng_device *ed, uint ms)
 {
-	/* A heart that beats less often cannot be heard more often. */
+	/* A heartbeat cannot be judged more often than it comes. */
 	u32 beat_ms = READ_ONCE(ed->offline) ? 0 : embeng_read32(ed, EMBENG_REG_HEARTBEAT_MS);
 
-	/* Nor can one that is not there. */
+	/* A device that is not there, or is broken, reads as a period that is too long. */
 	if (beat_ms > BEAT_MS_MAX)
 		beat_ms = 0;
 	return msecs_to_jiffies(max(ms / LOOKS, beat_ms)) + 1;
@@ -281,7 +284,7 @@ static void reset_after_fault(struct work_struct *work)
 	u64 seen;
 
 	scoped_guard(rwsem_read, &ed->reset_lock) {
-		/* What a broken bus makes of a device is for embeng_error_handlers. */
+		/* Trouble from a broken bus is left to embeng_error_handlers. */
 		if (embeng_gone(ed) || ed->offline || !has_device_fault(ed) ||
 		    pci_channel_offline(ed->pci))
 			return;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands that the device completes no more: the driver says in its stead what became of
- * them. The device must not reach the ring while it does. What a program may write, in a
- * mapped queue, is believed as far as it can hurt that program alone.
+ * Commands that the device will not complete any more: the driver writes in its stead what became
+ * of them. The command at fault is HUNG, all others are ABORTED.
+ *
+ * This is the one place where the driver writes completions, so the device must not reach the ring
+ * meanwhile: the queue was ended, or the device reset. Whoever settles a queue holds its lock, or
+ * reset_lock for writing. A program may have written anything into the ring of a mapped queue;
+ * that is believed as far as it can hurt this program alone, and indices are checked before they
+ * are used.
  */
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
@@ -24,7 +29,7 @@ void embeng_health_note(struct embeng_queue *q)
 {
 	u32 tail = embeng_doorbell_tail_of(q), head = embeng_doorbell_head_of(q);
 
-	/* Read after them: who was reset meanwhile, or is not there, has forgotten them. */
+	/* Read after the doorbell, which a reset clears and a device that is gone does not have. */
 	if (embeng_read32(q->context->device, EMBENG_REG_BOOT_STATE) != EMBENG_BOOT_RUNNING)
 		return;
 	q->last_tail = q->mapped ? tail : q->given;
@@ -113,14 +118,14 @@ static bool post_completion(struct embeng_queue *q, u32 index, u32 rung)
 	return true;
 }
 
-/* What a device took that was reset before it could say anything. */
+/* Completes the commands that a device had taken when it was reset. */
 static void settle_taken_commands(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 {
 	u32 index = READ_ONCE(embeng_queue_header(q)->done);
 
 	if (head - index > q->layout.sq_entries)
 		return;
-	/* Its slot may hold a newer command already, and then nobody knows its cookie. */
+	/* The slot may hold a newer command already; the cookie of the old one is lost then. */
 	for (; index != head; index++) {
 		cond_resched();
 		if (tail - index <= q->layout.sq_entries && !is_command_answered(q, index))

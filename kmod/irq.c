@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MSI-X: vector 0 is for the admin queue and for faults, the others are shared by the queues. */
+/*
+ * Interrupt vectors (MSI-X): vector 0 serves the admin queue and device faults, the others are
+ * shared by the queues. This file allocates them at probe and passes each interrupt on; what an
+ * interrupt means to a queue is in queue_irq.c.
+ *
+ * The array of vectors belongs to the DRM device, since files that stay open longer than the
+ * function is bound still take the locks in it. When the driver lets go, interrupts are freed
+ * first, then the watchdog is stopped, which an interrupt may have started, and then the vectors
+ * are freed. A handler runs in hard interrupt context and takes admin.lock and vector->lock, one
+ * after the other.
+ */
 #include <linux/cleanup.h>
 #include <linux/interrupt.h>
 

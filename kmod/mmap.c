@@ -6,8 +6,12 @@
  *	2 GiB + queue * page	doorbell
  *	3 GiB			registers
  *
- * Pages come by faults, so that a revoked mapping finds what is right for it then: the
- * scratch page of its kind and file, or what its ring held when the device was unplugged.
+ * Pages are put in by faults. A queue that ends has its mappings revoked, and the next fault finds
+ * what is right then: the scratch page of its kind and file, or, after an unplug, what the ring
+ * held. So a program that polls a ring gets no SIGBUS, and never sees another queue's doorbell.
+ *
+ * A mapping names its queue by the timeline, which is never used twice, and holds no reference to
+ * it; the file of the mapping keeps the context. map_lock orders a fault with the end of a queue.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -31,8 +35,8 @@ static_assert(RING_BASE + EMBENG_QUEUES_MAX * RING_STRIDE <= DOORBELL_BASE);
 static_assert(DOORBELL_BASE + (u64)EMBENG_QUEUES_MAX * PAGE_SIZE <= REGISTERS_BASE);
 
 /*
- * What a mapping was made of: its queue by a name that is never used twice, as numbers are, so
- * that size and rights which were checked once hold for all that it shows.
+ * A mapping, which names its queue by the timeline: numbers of queues are used again, timelines
+ * are not. So size and rights, checked when it was made, hold for all that it ever shows.
  */
 struct mapping {
 	struct kref ref;
@@ -40,7 +44,7 @@ struct mapping {
 	u64 timeline; /* of the queue */
 };
 
-/* What a page offset stands for. */
+/* The place that a page offset names. */
 struct place {
 	enum embeng_place what;
 	u32 queue;

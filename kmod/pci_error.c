@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the PCI core asks of the driver: function-level resets that others want (sysfs, who
- * assigns the function), and recovery from bus errors.
+ * Calls of the PCI core: function-level resets that somebody else asks for, by sysfs or when the
+ * function is assigned to a guest, and recovery from bus errors.
+ *
+ * For a reset the core calls twice, before and after. reset_lock stays held for writing in
+ * between, so that nobody talks to the device and nothing is freed under it. After a bus error the
+ * device is `offline`: it may run on but has lost the bus, so memory may be freed without asking
+ * it, and the driver does not reset it before the core says that the bus is back. The watchdog
+ * gives the device up if that call never comes.
  */
 #include <linux/cleanup.h>
 

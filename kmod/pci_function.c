@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Registers, and getting the function into a known state. */
+/*
+ * The PCI function as a whole: enabling and mapping it, waiting for its registers, the warm reset,
+ * and taking the bus away from it.
+ *
+ * The mappings belong to the driver's hold of the function (pcim_), so that registers may be read
+ * from probe until it lets go. No lock is taken here. Callers hold reset_lock for writing, or are
+ * in probe, where they reset or silence the device. Waits end early when the device is gone or
+ * reads all ones.
+ *
+ * embeng_device_silence() and embeng_device_cut_off() are what freeing memory relies on: after
+ * them the device does not reach memory, whatever state it is in.
+ */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 
 #include "driver.h"
 
-/* Patience with a device that answers at all; slow emulation included. */
+/* How long a device may take for an answer; slow emulation is included. */
 #define ANSWER_US (20 * USEC_PER_SEC)
 #define LOOK_US 200
-/* Of the PCI core's, 0.7 seconds each. */
+/* Waits of the PCI core for pending transactions, of 0.7 seconds each. */
 #define PENDING_TRIES 16
 
 static bool has_register_value(struct embeng_device *ed, enum embeng_register reg, u32 value)
@@ -81,7 +92,7 @@ void embeng_device_cut_off(struct embeng_device *ed)
 	int i;
 
 	pci_clear_master(ed->pci);
-	/* What it had begun may be a copy of all memory that it was given. */
+	/* A transfer that has begun may be a copy of all memory that the device was given. */
 	for (i = 0; i < PENDING_TRIES; i++) {
 		if (!pci_device_is_present(ed->pci) || pci_wait_for_pending_transaction(ed->pci))
 			return;
@@ -93,7 +104,8 @@ void embeng_device_cut_off(struct embeng_device *ed)
  * embeng_device_silence() - the device reaches no memory after this
  * @ed: device
  *
- * Asks it first; what does not answer loses the bus, what was pulled out has lost it.
+ * It is asked first. A device that does not answer loses the bus; one that was pulled out has lost
+ * it already.
  */
 void embeng_device_silence(struct embeng_device *ed)
 {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Suspend and resume. A device that keeps its power goes on where it was; one that lost it
- * is booted, and contexts are lost before user space runs again. Neither ever fails.
+ * Suspend and resume of the system. A device that keeps its power goes on where it was. One that
+ * lost it is booted again, and its contexts are lost before user space runs again. Neither ever
+ * fails, so that a device in trouble does not keep the machine from sleeping.
+ *
+ * User space is frozen while these run: queues neither come nor go, and what is in flight comes to
+ * its end. Both hold reset_lock for writing, as each reset does.
  */
 #include <linux/cleanup.h>
 #include <linux/iopoll.h>
@@ -21,7 +25,7 @@ static bool is_queue_still(const struct embeng_queue *q)
 
 	if (!epoch || epoch & 1)
 		return false;
-	/* Whatever its doorbell says: it is not looked at any more. */
+	/* A queue in error is not looked at any more, whatever its doorbell says. */
 	if (READ_ONCE(report->state) == EMBENG_QUEUE_ERROR)
 		return true;
 	return READ_ONCE(report->tail) == embeng_doorbell_tail_of(q) &&

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sized queries. */
+/*
+ * The QUERY ioctl: device, capabilities, context, resets, health and counters, each a structure
+ * that may grow. The program says how much room it has and is told how much there is.
+ *
+ * Each answer is made on the stack and copied from there, so that no lock is held while the copy
+ * may fault. All answers but DEVICE, whose words are read one by one, are made under reset_lock
+ * held for reading, so that none is half old, half new; the context's lock is taken before it
+ * where the answer is about the context.
+ */
 #include <linux/cleanup.h>
 #include <linux/uaccess.h>
 
@@ -41,7 +49,7 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 	return sizeof(*out);
 }
 
-/* Who finds a dead ring in the middle of a reset asks here, and is told how it ended. */
+/* A program that finds a dead ring during a reset asks here, and learns how the reset ended. */
 static int answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out,
 			  u32 *size)
 {

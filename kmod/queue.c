@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Queues: made, mapped, ended. */
+/*
+ * Queues: made, found, ended and buried. A queue is a pair of rings in DMA memory that the device
+ * and the program share, with a doorbell page in BAR 2.
+ *
+ * The context holds a reference from creation on, and so does each call that uses the queue
+ * (embeng_queue_get()). The ring memory goes with the last one, or at unplug; the device does not
+ * reach it any more by then, because it answered QUEUE_DESTROY or was reset or silenced. A queue
+ * that is lost in a reset or an unplug is buried: its ring is marked dead and copied to the
+ * `grave`, which mappings show when the ring memory is gone.
+ *
+ * ctx->lock is held while a queue is made and ended; map_lock guards the list that faults and
+ * other calls look queues up in; `destroyed` under queue->lock keeps a late submitter from ringing
+ * a doorbell that may be another queue's by then.
+ */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/vmalloc.h>
@@ -89,7 +102,7 @@ static int number_queue(struct embeng_queue *q)
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
-/* The first serves the admin queue, and all when there is no other. */
+/* The first vector serves the admin queue, and every queue where there is no other vector. */
 static struct embeng_vector *choose_vector(struct embeng_device *ed, u32 number)
 {
 	u32 count = min(ed->vector_count, ed->caps.vectors);
@@ -266,7 +279,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	}
 	ctx->queue_count++;
 	embeng_queue_trains(ctx, arg);
-	/* A reset in between did not find it. */
+	/* A reset in between did not find the queue. */
 	if (READ_ONCE(ctx->lost))
 		embeng_queue_bury(q, -ESHUTDOWN);
 	arg->queue = q->number;
@@ -285,7 +298,7 @@ static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 numbe
 		q = xa_erase(&ctx->queues, number);
 	if (!q)
 		return NULL;
-	/* Who got hold of it before rings no more, the doorbell may be another's soon. */
+	/* A call that found the queue earlier must not ring: another queue may get the doorbell. */
 	guard(mutex)(&q->lock);
 	WRITE_ONCE(q->destroyed, true);
 	return q;
@@ -311,7 +324,7 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	q = withdraw_queue(ctx, arg->queue);
 	if (!q)
 		return -ENOENT;
-	/* Nobody rings, or reads what the device still writes, once it is not theirs. */
+	/* From here on no program rings the doorbell, or reads what the device still writes. */
 	embeng_mmap_revoke(q);
 	stop_queue(q);
 	embeng_usage_end(q);

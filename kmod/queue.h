@@ -46,8 +46,8 @@ struct embeng_queue_watch {
  * @coalesce_us: and at the latest after so long
  * @layout: of the ring memory
  * @pages: ring memory, contiguous; NULL once the device is unplugged
- * @ring: the same
- * @dma: the same
+ * @ring: @pages as the driver reads and writes them
+ * @dma: @pages as the device reaches them
  * @grave: what the ring held when the device was unplugged
  * @doorbell: in BAR 2
  * @lock: one submitter at a time; guards @destroyed, and with vector->lock @sq_tail to @seqno
@@ -72,7 +72,7 @@ struct embeng_queue_watch {
  * @sq_begin: first command since the queue was begun
  * @cq_begin: first completion since then
  * @last_tail: submission tail as of the last look at the doorbell, which a reset clears
- * @last_head: completion head, so
+ * @last_head: completion head as of the last look at the doorbell
  * @at_fault: the command @fault_index hung
  * @fault_lost: it is complete, and its completion was lost
  * @fault_index: free-running

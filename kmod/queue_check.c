@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a program may ask of a queue. */
+/*
+ * Checks of a request for a queue, against the contract, the device's capabilities and what the
+ * context has already. A program learns here what is wrong before anything is allocated.
+ *
+ * It is a file of its own because it decides from plain values, which KUnit tests without a
+ * device. embeng_queue_check() needs no lock; the two functions that look at a context are called
+ * under its lock, and embeng_queue_trains() takes ledger_lock for the one word that it sets in the
+ * ledger.
+ */
 #include <linux/capability.h>
 #include <linux/log2.h>
 

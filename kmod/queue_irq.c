@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts of queues. The driver arms validated queues, whose doorbells it owns; a mapped
- * queue is armed by its program alone. An arm that was not answered yet is only ever moved
- * forward in time, so that each sleeper is woken early enough and looks for itself.
+ * Interrupts of queues: when the device is to interrupt, and what an interrupt tells the sleepers.
+ *
+ * The driver arms validated queues, whose doorbells it owns. A mapped queue is armed by its
+ * program alone. An arm that was not answered yet is only ever moved to an earlier completion, so
+ * that each sleeper is woken early enough and looks for itself. Whoever arms looks once more
+ * before it sleeps, which is what makes a race with the device safe; tests/model/arm.pml checks
+ * all orders of events.
+ *
+ * A queue is on the list of its vector from embeng_arm_init() to embeng_arm_exit(); after that its
+ * doorbell may be another queue's. vector->lock, which interrupts take, guards the list, the arm
+ * and what was noted for events. The timer of a queue ends in embeng_arm_exit().
  */
 #include <linux/cleanup.h>
 
@@ -82,7 +90,7 @@ static void arm_next_event(struct embeng_queue *q)
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
-/* A reset begins with a look of its own, after which doorbells say nothing. */
+/* A reset keeps what doorbells say when it begins, and afterwards they say nothing. */
 static bool are_doorbells_valid(const struct embeng_context *ctx)
 {
 	return !READ_ONCE(ctx->device->resetting) && !embeng_context_usable(ctx);
@@ -101,7 +109,7 @@ void embeng_arm_all(struct embeng_context *ctx)
 	guard(mutex)(&ctx->map_lock);
 	count = are_doorbells_valid(ctx);
 	xa_for_each(&ctx->queues, number, q) {
-		/* What its program rang before it went to sleep. */
+		/* Keeps what the program rang before it went to sleep. */
 		if (q->mapped && count)
 			embeng_health_note(q);
 		arm_next_event(q);
@@ -141,7 +149,7 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 	embeng_jobs_end(&done);
 }
 
-/* Fewer than @coalesce came in time: the next one is enough, or one is there already. */
+/* Fewer than @coalesce completions came in time: now the next one, or one that is there, counts. */
 static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 {
 	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The account of a validated queue: what it was given, what it will post, what has ended.
- * All commands stand in the ring from their submission on; the doorbell goes no further than
- * the first one that waits for a fence.
+ * The ring of a validated queue as the driver accounts for it: what was submitted, how far the
+ * doorbell was rung, which completions may still come, and which jobs have ended. All commands
+ * stand in the ring from their submission on; the doorbell goes no further than the first one that
+ * waits for a fence.
+ *
+ * vector->lock guards the account, since interrupts walk new completions; ledger_lock is taken
+ * inside it. Jobs that have ended are moved to a list of the caller's, and signalled by
+ * embeng_jobs_end() after the lock was let go. A mapped queue is its program's, and nothing in it
+ * is accounted for.
  */
 #include <linux/cleanup.h>
 
@@ -83,7 +89,7 @@ static void walk_completions(struct embeng_queue *q, struct list_head *done)
 	const struct embeng_cqe *ring = q->ring + q->layout.cq, *cqe;
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
 
-	/* What a reset aborts is lost; the fences say so in the end. */
+	/* Completions that a reset posts are left out: the fences end with the reset's error. */
 	if (READ_ONCE(q->context->device->resetting) || tail - q->walked > q->layout.cq_entries)
 		return;
 	for (; q->walked != tail; q->walked++) {
@@ -100,7 +106,7 @@ static void walk_completions(struct embeng_queue *q, struct list_head *done)
 	retire_jobs(q, done);
 }
 
-/* A NOP that ends as what it stands for would have, and waits for nothing. */
+/* Turns a command into a NOP that waits for nothing and ends with ABORTED under the same cookie. */
 static void void_command(struct embeng_queue *q, u32 index)
 {
 	struct embeng_cmd *cmd = embeng_queue_slot(q, index);
@@ -170,7 +176,7 @@ static struct embeng_job *find_fenced_job(const struct embeng_queue *q)
 	return NULL;
 }
 
-/* The driver itself wants to know when a fence may signal. Under vector->lock. */
+/* Arms the interrupt for the oldest fence of the queue. Under vector->lock. */
 static void arm_for_fences(struct embeng_queue *q, struct list_head *done)
 {
 	struct embeng_job *job;
@@ -204,7 +210,7 @@ void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 	epoch = READ_ONCE(embeng_queue_header(q)->report.epoch);
 	if (epoch == q->judged_epoch)
 		return;
-	/* It may say that a fence's queue is blocked. */
+	/* The report may say that the queue of a fence is blocked. */
 	q->judged_epoch = epoch;
 	embeng_watch_now(q->context);
 }

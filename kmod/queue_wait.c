@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sleeping until completions or events are there: arm, look again, sleep. */
+/*
+ * The WAIT ioctl and poll(): sleeping until completions or events are there. A sleeper arms the
+ * interrupt, looks again, and sleeps for a second at most, so that a lost interrupt costs a second
+ * and not the whole wait.
+ *
+ * A sleeper holds a reference to its queue, and is inside `users`, so that the driver does not let
+ * go of the device under it; embeng_reset_give_up() wakes all of them. No lock is held while it
+ * sleeps. The locks that a wait begins with (reset_lock for reading, queue->lock or map_lock
+ * inside it) are let go of before.
+ */
 #include <linux/cleanup.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 
 #include "context.h"
 
-/* A lost interrupt costs a sleeper so long, not for ever. */
+/* The longest sleep without a look: what a lost interrupt costs. */
 #define NAP_NS NSEC_PER_SEC
 #define SLACK_NS (50 * NSEC_PER_USEC)
 
@@ -40,7 +49,7 @@ u32 embeng_queue_state(const struct embeng_queue *q)
 		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
-	/* What waits for a fence is submitted, and comes by itself. */
+	/* Commands that wait for a fence are submitted, and run without the program's doing. */
 	if (state == EMBENG_QUEUE_BLOCKED && atomic_read(&q->context->held))
 		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
@@ -87,7 +96,7 @@ static void arm_sleeper(struct sleep *s)
 		embeng_arm_all(s->ctx);
 }
 
-/* When to look again at the latest. */
+/* The latest time for the next look. */
 static u64 find_next_look(const struct sleep *s, u64 now)
 {
 	u64 until = min((u64)s->arg->deadline_ns, now + NAP_NS);
@@ -163,7 +172,7 @@ static int consume_completions(struct embeng_queue *q, u32 head)
 	return q->destroyed ? -ENOENT : embeng_account_consume(q, head);
 }
 
-/* How far a program rang is known from its doorbell alone, until the device is gone. */
+/* The doorbell alone says how far a program rang, and only while the device is there. */
 static int look_at_doorbell(struct embeng_queue *q)
 {
 	guard(mutex)(&q->context->map_lock);

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Regions. An entry is published by its generation, last; it ends with generation 0, and its
- * memory is kept until the device has answered an INVALIDATE.
+ * Regions: parts of buffers that the device may reach, by a key of index and generation in a table
+ * that the device reads.
+ *
+ * An entry is published by writing its generation last. It ends with generation 0, and its memory
+ * is kept until the device has answered an INVALIDATE, or can reach nothing any more. A generation
+ * is never used twice; an index whose generations are used up is retired.
+ *
+ * A region holds its buffer. ctx->lock is held while regions are made and ended. Submits look keys
+ * up under the lock of the xarray alone, so entries leave it before their region is freed.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The registers as a table, for whoever shows or copies all of them. */
+/*
+ * The registers as a table of name, offset and width, made from the table in uapi/embeng_regs.h,
+ * for those who show or copy all of them: debugfs, the dump of a hang and the counters of QUERY.
+ *
+ * It is a file of its own so that the table exists once. It has no state and takes no lock.
+ * Whoever wants values that fit together holds reset_lock, since a register says nothing during a
+ * reset.
+ */
 #include "driver.h"
 
 const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS] = {

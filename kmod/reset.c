@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The recovery ladder: engine, function, given up. Contexts are told that they are lost. */
+/*
+ * The recovery ladder above a single queue: the engine is reset, then the function, and then the
+ * device is given up. Each rung is taken only when the one below did not help, since each loses
+ * more. Contexts are told that they are lost, because their tables are.
+ *
+ * All of it happens under reset_lock held for writing: nobody else talks to the device, and
+ * afterwards it reaches no memory that any context gave it. Two callers that saw the same trouble
+ * reset once; a sequence number, taken when the trouble was seen, tells the second that it came
+ * too late. Inside reset_lock, contexts_lock and map_lock are taken to visit contexts and queues;
+ * no ctx->lock is, since its holders wait for reset_lock.
+ */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
 
@@ -62,7 +72,7 @@ void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 	kobject_uevent_env(&ed->drm.accel->kdev->kobj, KOBJ_CHANGE, environment);
 }
 
-/* A device that does not answer, or not to its heart, is stuck in what it runs. */
+/* A device that answers no command, or whose heartbeat stands, is stuck in the command it runs. */
 static bool is_engine_stuck(const struct embeng_hang *hang)
 {
 	return hang->cause == EMBENG_ACCEL_CAUSE_NO_ANSWER ||
@@ -133,7 +143,7 @@ int embeng_reset_save(struct embeng_device *ed)
 	return devm_add_action_or_reset(&ed->pci->dev, free_pci_state, ed->pci_state);
 }
 
-/* As it was set up: what it is now may be what a lost link left of it. */
+/* Puts config space back as the driver set it up, since a lost link may have changed it. */
 static void restore_pci_config(struct embeng_device *ed)
 {
 	pci_load_saved_state(ed->pci, ed->pci_state);
@@ -155,7 +165,8 @@ static int reset_function(struct embeng_device *ed)
  * embeng_reset_revive() - boot a device that may be in ROM, or run as if nothing were
  * @ed: device, under reset_lock, written
  *
- * It has the bus back when it runs no more. What does not boot is tried once more as a function.
+ * It gets the bus back once it does not run any more. If it does not boot, the function is reset
+ * and booted once more.
  *
  * Return: 0, or why it did not come back.
  */
@@ -204,7 +215,7 @@ static void abandon_device(struct embeng_device *ed)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
 
-	/* What was thought gone may be back in a moment, and what it reached is freed then. */
+	/* The device may come back in a moment, while memory that it could reach is being freed. */
 	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->gone, true);
 	WRITE_ONCE(ed->resetting, true);
@@ -215,7 +226,7 @@ static void abandon_device(struct embeng_device *ed)
 /**
  * embeng_reset_gone() - the function is there no more
  * @ed: device; not under reset_lock
- * @why: that is so
+ * @why: how the driver knows, for the log
  */
 void embeng_reset_gone(struct embeng_device *ed, const char *why)
 {
@@ -262,8 +273,8 @@ void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang
  * embeng_reset() - take rungs until the device runs again
  * @ed: device; not under reset_lock
  * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
- * @seen: &embeng_accel_resets.sequence when the trouble was met; who comes after another
- *	does not reset again
+ * @seen: &embeng_accel_resets.sequence when the trouble was met; a caller that comes after
+ *	another's reset does not reset again
  * @hang: why
  *
  * Afterwards the device reaches no memory that any context gave it.
@@ -289,7 +300,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
  * embeng_reset_give_up() - the driver lets go of the device
  * @ed: device, perhaps pulled out already
  *
- * Who sleeps is woken, who maps a ring finds that it is dead.
+ * Sleepers are woken, and a program that maps a ring finds that it is dead.
  */
 void embeng_reset_give_up(struct embeng_device *ed)
 {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a hang looked like, kept for who asks: text, one device and one moment. It has
- * registers, contexts, queues, and their last commands and completions. These name memory by
- * key and say which row or id was at fault; what is in that memory, ids, weights, gradients
- * or rows, is never in here.
+ * The dump of a hang, kept as a devcoredump for whoever asks later: text, about one device at one
+ * moment. It has registers, contexts, queues, and their last commands and completions. These name
+ * memory by key, and say which row or id was at fault; the contents of that memory, be it ids,
+ * weights, gradients or rows, are never in it.
+ *
+ * It is written under reset_lock, held by the rung that is about to be taken, with contexts_lock
+ * and map_lock inside. The text is made twice, to learn its length and to fill it; from then on it
+ * belongs to the devcoredump core, which frees it when somebody writes to it or after five
+ * minutes.
  */
 #include <linux/cleanup.h>
 #include <linux/devcoredump.h>
@@ -14,7 +19,7 @@
 
 #include "context.h"
 
-/* Of each ring. */
+/* Entries of each ring that are printed, on either side of its head. */
 #define LAST 8u
 
 static const char *const causes[] = {

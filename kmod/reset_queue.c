@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The lowest rung that the driver takes: one queue is ended, and goes on behind what it held. */
+/*
+ * The lowest rung: one queue is ended on the device, what it held is completed in the device's
+ * stead, and it goes on behind that. Nothing else on the device is disturbed.
+ *
+ * ctx->lock is held throughout, so that the queue stays. The admin commands that end and begin it
+ * hold reset_lock for reading, and may fall back to an engine reset. In between the ring is the
+ * driver's: it is settled under reset_lock held for writing and queue->lock, while nobody submits.
+ * A program that rings a mapped queue meanwhile is heard when the queue goes on.
+ */
 #include <linux/cleanup.h>
 
 #include "context.h"
 #include "trace.h"
 
-/* Nobody submits meanwhile; a program that rings is heard when the queue goes on. */
+/* Completes what the queue held. A doorbell that is rung now is heard when the queue goes on. */
 static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 {
 	struct embeng_device *ed = q->context->device;
@@ -26,7 +34,7 @@ static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	return 0;
 }
 
-/* Before anything changes: what is wrong, and with which command. */
+/* Records, before anything changes, what is wrong and with which command. */
 static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *hang)
 {
 	struct embeng_device *ed = q->context->device;
@@ -65,7 +73,7 @@ static int restart_queue(struct embeng_queue *q)
 	return ret;
 }
 
-/* A program's mistake, or its wish: no command is to blame, and nothing worth a dump. */
+/* A reset for a program's mistake, or by its wish: no command is to blame, and no dump is made. */
 static bool is_programs_doing(const struct embeng_hang *hang)
 {
 	return hang->cause == EMBENG_ACCEL_CAUSE_REQUEST ||
@@ -89,7 +97,7 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	ret = embeng_context_usable(ctx);
 	if (ret)
 		return ret;
-	/* Ended under ctx->lock only, so that it stays. */
+	/* Queues end under ctx->lock only, so this one stays. */
 	q = xa_load(&ctx->queues, number);
 	if (!q || (hang->timeline && hang->timeline != q->timeline))
 		return -ENOENT;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters over all boots of the device, which counts from 0 after each: what it is about to
- * forget is kept, and what something else has made it forget, as of the last look.
+ * Counters over all boots of the device. The device counts from 0 after each boot, so the driver
+ * adds up: before a reset it keeps what the device is about to forget, and on each look of the
+ * watchdog it notes the values, for resets that something else makes.
+ *
+ * Everything is under reset_lock: for writing where a boot's values are kept, for reading
+ * otherwise. The noted values are written by the watchdog and read by others under the same read
+ * lock, hence READ_ONCE() and WRITE_ONCE(). Nothing is allocated, and the counters live as long as
+ * the device.
  */
 #include <linux/lockdep.h>
 
@@ -31,7 +37,7 @@ static bool can_read_counters(const struct embeng_device *ed)
 	return !embeng_gone(ed) && !ed->offline && embeng_present(ed);
 }
 
-/* Since the last boot. One that something else has reset counts from 0. */
+/* The count since the last boot. A device that something else has reset counts from 0 again. */
 static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
 {
 	u64 seen = READ_ONCE(ed->counters.seen[counter]), now;
@@ -47,7 +53,7 @@ static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
  * @ed: device, under reset_lock
  * @reg: register from COUNT_COMMANDS on, or EMBENG_CORE_BUSY()
  *
- * Return: so; what is no counter, as it is.
+ * Return: the sum over all boots; for a register that is a gauge, its value now.
  */
 u64 embeng_counter(struct embeng_device *ed, u32 reg)
 {

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The device's own log of what happened to it, which outlives its resets. */
+/*
+ * The device's own log of what happened to it, which is in its register space and outlives its
+ * resets. debugfs shows it as text, oldest event first.
+ *
+ * The device may write while the log is read, and takes the number of an event away before it
+ * writes over it. So each event is copied between two reads of its number, and left out if they
+ * differ. Size and place of the records are checked before they are used, since a later device may
+ * have larger ones and a broken one nonsense. There is no lock, and reading does not disturb the
+ * device.
+ */
 #include <linux/seq_file.h>
 
 #include "driver.h"

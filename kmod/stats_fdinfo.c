@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a file's context costs, for tools that read fdinfo (drm-usage-stats). */
+/*
+ * Memory and engine time of a file, for tools that read /proc/PID/fdinfo (drm-usage-stats).
+ *
+ * The device counts the time of a queue in the ring's header. A program may write there in a
+ * mapped ring and so lie about itself; the sum shown never falls all the same. The part of queues
+ * that have ended is kept in the context. Reading tries ctx->lock and does not wait for it, since
+ * a call of the program's may hold it for long; then the sum of the last reading is shown.
+ */
 #include "context.h"
 
 /* The device counts in the ring, or did until the ring was buried. */

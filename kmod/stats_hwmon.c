@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Temperature and power, where the device measures them. */
+/*
+ * Temperature and power of the device as a hwmon device, where the device has sensors. It is
+ * compiled only where the kernel has CONFIG_HWMON.
+ *
+ * The hwmon device belongs to the driver's hold of the function and goes with it. Each reading
+ * holds reset_lock for reading, because a register says nothing during a reset.
+ */
 #include <linux/cleanup.h>
 #include <linux/hwmon.h>
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Validated submission: commands are copied, checked, and given to the device by the driver,
- * which owns the doorbell. The ring is never writable to the program.
+ * The SUBMIT ioctl: validated submission. Commands are copied once, the copies are checked, and
+ * the driver writes them into the ring and rings the doorbell. The program maps the ring
+ * read-only.
+ *
+ * Whatever sleeps or can fail comes first: copying, checking, finding fences, allocating. Then the
+ * batch is taken under reset_lock (read) and queue->lock, by submit_take.c. A batch lives on the
+ * stack of the call; its job passes to the queue when the commands are taken, else it is freed
+ * here. The queue is held by a reference, and may be destroyed by another thread until queue->lock
+ * is taken.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>

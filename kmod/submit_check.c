@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is asked of a command before the device sees it; the engine checks all else. */
+/*
+ * The check of a single command before the device sees it: does its opcode exist, does it belong
+ * on this kind of queue, are flags that nobody knows zero? The engine checks everything else, and
+ * checks this again, so the answer serves early errors and not safety.
+ *
+ * It is a file of its own because it is one table from uapi/embeng_engine.h and one decision,
+ * which KUnit tests without a device. It has no state and takes no lock.
+ */
 #include "context.h"
 
 static const u32 kinds[] = {

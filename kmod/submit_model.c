@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Model load: the blob is copied into memory of the driver's, so that nobody changes it
- * under the engine. The copy is kept until the next one, or until the file is closed: the
- * completion comes when it may, and nobody waits for it here.
+ * The MODEL_LOAD ioctl. The blob is copied into memory of the driver's, so that the program cannot
+ * change it under the engine, and its frame is checked. The engine checks the rest.
+ *
+ * The copy is bound as a region of the context and kept until the next load or until the file is
+ * closed, because the completion comes at some later time and nobody waits for it here. ctx->lock
+ * is held from unbinding the last blob to submitting the new one; the submit takes reset_lock and
+ * queue->lock inside it.
  */
 #include <linux/cleanup.h>
 #include <linux/sizes.h>

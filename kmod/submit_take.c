@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Taking commands into a validated queue: room, order, and whether they can have a fence. */
+/*
+ * Taking a batch of commands into a validated queue, all or nothing: is there room in both rings,
+ * and can the batch have the out-fence that it asks for?
+ *
+ * Callers hold queue->lock and reset_lock (read). Everything happens under vector->lock, so that
+ * an interrupt sees a batch whole or not at all; ledger_lock inside it makes counting and judging
+ * one step, so that two queues of a context are not both judged by a ledger that lacks the other.
+ * A batch that is refused is taken out of the ledger again under the same hold.
+ */
 #include <linux/cleanup.h>
 
 #include "context.h"
@@ -15,7 +23,7 @@ static bool has_ring_room(const struct embeng_queue *q, const struct embeng_batc
 				 q->layout.cq_entries);
 }
 
-/* What the queue's own commands wait for. Under vector->lock. */
+/* Adds what the queue's own commands wait for. Return: held jobs. Under vector->lock. */
 static u32 gather_queue_needs(const struct embeng_queue *q, struct embeng_need *need)
 {
 	const struct embeng_job *job;
@@ -49,7 +57,7 @@ void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *nee
 	}
 }
 
-/* A DRAIN covers what was submitted before it; the engine knows nothing of what is held. */
+/* A DRAIN covers what was submitted before it, but the engine does not know of held commands. */
 static bool has_drain(const struct embeng_batch *batch)
 {
 	u32 i;
@@ -137,7 +145,7 @@ static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 		*embeng_queue_slot(q, q->sq_tail++) = batch->commands[i];
 	q->owed += batch->owed;
 	q->in_flight += batch->count;
-	/* What failed already goes the same way as what fails later. */
+	/* A job whose in-fence failed already is held too, and voided like one that fails later. */
 	job->held = !atomic_dec_and_test(&job->waiting) || job->failed;
 	if (job->held)
 		atomic_inc(&q->context->held);

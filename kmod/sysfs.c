@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attributes of the PCI function; docs/abi/sysfs-driver-embeng describes them. */
+/*
+ * Attributes of the PCI function: versions, counters, resets and memory, a file each.
+ * docs/abi/sysfs-driver-embeng describes them, and the test `abi` compares the two.
+ *
+ * The driver core makes the files after probe and removes them before remove, waiting for readers;
+ * so the device structure is there whenever one runs. Values that a reset changes are read under
+ * reset_lock held for reading. Memory of a device that is gone reads 0.
+ */
 #include <linux/cleanup.h>
 #include <linux/sysfs.h>
 
