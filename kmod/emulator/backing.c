@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the BARs live. They must be memory that the processor can read and write
- * and that is not System RAM: the kernel neither reserves nor remaps that for a
- * driver. Either a range kept free by the boot parameter memmap=, or part of the
- * memory BAR of another function that nothing else uses.
+ * Memory for the BARs of emulated devices. It must be memory that the processor can read and write
+ * and that is not System RAM, because the kernel neither reserves nor remaps System RAM for a
+ * driver. It is either a range that the boot parameter memmap= keeps free, or a part of the memory
+ * BAR of another PCI function that nothing else uses (the donor).
+ *
+ * The memory is found when the module is loaded and given back when it is unloaded; the donor is
+ * held and stays enabled in between. Each device carves a window out of it, and the kernel's
+ * resource tree keeps windows apart with its own lock. Devices are made and removed under
+ * `creation` (device.c).
  */
 #include <linux/io.h>
 
@@ -28,7 +33,7 @@ static struct resource backing = { .name = EMU_NAME, .flags = IORESOURCE_MEM };
 static struct resource *room = &backing; /* windows are requested from it */
 static struct pci_dev *donor_dev;
 
-/* What the kernel reserved by itself stays the parent of what is inside, unless it is equal. */
+/* An equal reservation of the kernel's own becomes a child, which windows are requested from. */
 static int insert_backing(void)
 {
 	int ret = insert_resource(&iomem_resource, &backing);

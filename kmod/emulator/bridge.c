@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A host bridge and a PCI domain for one function. */
+/*
+ * A host bridge and a PCI domain of its own for each emulated function, so that the kernel finds
+ * it as it finds hardware, and a driver binds to it.
+ *
+ * The private data of the bridge lives as long as the bridge. Users of the PCI device may keep
+ * that after the emulator's device is gone; its pointer to the device is NULL from then on, and
+ * config accesses answer that there is no function. The PCI core's rescan lock is held while the
+ * function appears and disappears. A notifier of the PCI bus sets each function up as it appears,
+ * also after a rescan; it is registered for as long as the module is loaded.
+ */
 #include "emu.h"
 
 /*

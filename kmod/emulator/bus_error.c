@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The part of the PCI core in recovery from bus errors, for a function that has no port above
- * it to report any: what is written to bus_error in debugfs happens, as the core's
- * pci-error-recovery says, and reading it says how it ended.
+ * Recovery from bus errors, in the part of the PCI core. The emulated function has no port above
+ * it that could report an error, so the file bus_error in debugfs stands for it: an error that is
+ * written there happens, with the calls to the driver that the kernel's pci-error-recovery
+ * document names, and reading the file says how the last one ended.
+ *
+ * A recovery runs in the context of the writer and holds the lock of the PCI device, as the core
+ * does. debugfs waits for writers when the file is removed, which happens before the function
+ * goes.
  */
 #include <linux/cleanup.h>
 #include <linux/debugfs.h>
@@ -25,7 +30,7 @@ static const struct error errors[] = {
 	{ "permanent", pci_channel_io_perm_failure },
 };
 
-/* It reaches no memory that it was given before. */
+/* Waits until the function reaches no memory that it was given before. */
 static void cut_off_engine(struct emu *emu)
 {
 	emu_serve_reset(emu, true);
@@ -34,7 +39,7 @@ static void cut_off_engine(struct emu *emu)
 		msleep(20);
 }
 
-/* What resetting the link does to the function behind it. */
+/* Resets the link, and with it the function behind it. */
 static void reset_link(struct emu *emu)
 {
 	emu_config_reset(emu);

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Config space: power management, MSI-X, PCI Express with function-level reset, a serial number. */
+/*
+ * Config space of the emulated function: power management, MSI-X, PCI Express with function-level
+ * reset, and a serial number.
+ *
+ * It is an array of bytes with a mask of the bits that a write changes. A write that resets the
+ * function, or that brings it out of D3hot where it does not keep its state there, puts the array
+ * back and has the service thread reset the engine. config.lock is a raw spinlock, because the PCI
+ * core may hold a raw lock of its own when it comes here; msix.lock is taken inside it. Single
+ * words are read without it, by the engine's thread and by interrupts.
+ */
 #include <linux/unaligned.h>
 
 #include "emu.h"
@@ -171,7 +180,7 @@ bool emu_config_msix_masked(const struct emu *emu)
 	return emu_config_get(emu, CAP_MSIX + PCI_MSIX_FLAGS, 2) & PCI_MSIX_FLAGS_MASKALL;
 }
 
-/* What a write sets off. A device state that the function lacks leaves it in the one it had. */
+/* Acts on a write. A power state that the function lacks leaves it in the one that it had. */
 static void act_on_write(struct emu *emu, u8 old_state)
 {
 	u8 *pm = emu->config.value + CAP_PM + PCI_PM_CTRL;
@@ -210,7 +219,7 @@ static bool is_function_reachable(const struct emu *emu, unsigned int devfn, int
 	       !READ_ONCE(emu->absent) && !READ_ONCE(emu->gone);
 }
 
-/* Without the bus: transactions that were begun with it are under way. */
+/* The bit that says, without the bus: transactions that were begun with it are under way. */
 static u32 read_pending_bit(const struct emu *emu, int where, int size)
 {
 	int at = CAP_EXP + PCI_EXP_DEVSTA - where;
@@ -219,7 +228,7 @@ static u32 read_pending_bit(const struct emu *emu, int where, int size)
 		return 0;
 	/* Pairs with run_engine(). */
 	smp_mb();
-	/* What had the bus is over when this says so. */
+	/* Once this reads false, all that the engine did with the bus is over. */
 	return smp_load_acquire(&emu->on_bus) ? PCI_EXP_DEVSTA_TRPND << 8 * at : 0;
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices made at run time: mkdir embeng_emu/NAME in configfs, set what it is made of,
- * write 1 to power. rmdir, or 0, takes it away.
+ * Devices made at run time: mkdir embeng_emu/NAME in configfs, write what the device is made of,
+ * and write 1 to power. Writing 0, or rmdir, removes the device.
+ *
+ * A folder is an emu_item, which lives until configfs releases it; the device in it is on only
+ * while `emu` is set. it->lock guards the settings and the device, so that no setting changes
+ * under a device that is being made; `creation` of device.c is taken inside it. The module's own
+ * parameters are the defaults of a new folder.
  */
 #include <linux/cleanup.h>
 #include <linux/configfs.h>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a test wants to see of a device, under embeng_emu/DEVICE in debugfs. */
+/*
+ * Files in debugfs under embeng_emu/DEVICE: what tests want to see of a device, and how it is
+ * modelled (speed and climate). docs/abi/debugfs-driver-embeng_emu describes them. The two
+ * functions of engine/port.h that ask for the model are here, since they read the same words.
+ *
+ * The folder is made before the device's function and goes after it. The words are read and
+ * written without a lock: each setting is used as it is at that moment, and bounds are applied
+ * where it is used.
+ */
 #include <linux/debugfs.h>
 
 #include "emu.h"

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An emulated device as a whole: the order in which its parts are made and removed. A platform
+ * device is the parent of the host bridge; window, config space, interrupts, engine thread and
+ * bridge follow, because the function must answer before the kernel sees it.
+ *
+ * emu_create() and emu_destroy() hold `creation`, so that no two devices choose the same PCI
+ * domain. The creator owns the device: main.c for those of the module's parameters, a folder of
+ * configfs.c for the others.
+ */
 #include <linux/cleanup.h>
 #include <linux/idr.h>
 #include <linux/slab.h>

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* engine/port.h in the kernel: memory by DMA address, which is the physical one. */
+/*
+ * The part of engine/port.h that reaches memory by DMA address: segments that a driver named are
+ * turned into one view that the engine can read and write.
+ *
+ * Without the emulator's IOMMU a DMA address is a physical one. Either way the function must be
+ * bus master, and the memory must be RAM. A view stays until port_dma_unmap(). With the IOMMU its
+ * pages are counted in iommu.c meanwhile, so that memory which is unmapped under the device is
+ * noticed. The functions here run on the threads of the engine, may sleep, and take no lock of
+ * their own.
+ */
 #include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/slab.h>

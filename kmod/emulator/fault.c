@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Faults by name, in debugfs under embeng_emu/DEVICE/faults: writing count arms one.
+ * Faults by name, in debugfs under embeng_emu/DEVICE/faults: writing a count arms one. The engine
+ * and the emulator ask emu_fault() at each occasion at which a fault could strike.
+ *
+ * Which occasions are hit is chosen by a number generator with a seed, so that a test can be
+ * repeated. A fault is asked for in any context, interrupts included; its own raw spinlock makes
+ * an occasion one step. The settings are a part of their device, and the files go with the
+ * device's folder.
  */
 #include <linux/debugfs.h>
 
@@ -81,7 +87,7 @@ u64 port_fault(void *host, enum port_fault fault, u32 target)
 	return emu_fault(host, fault, target);
 }
 
-/* What an occasion changes is written between occasions. */
+/* The lock keeps an occasion from changing the count at the same time. */
 static int set_fault_count(void *data, u64 value)
 {
 	struct emu_fault_setting *s = data;

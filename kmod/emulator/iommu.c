@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An IOMMU in front of the function (iommu=1): its DMA addresses are not physical
- * ones, and only what the driver has mapped is reached. Kept by the page, as a
- * hardware one would. The device's own views are counted too, so that memory which
- * is unmapped under it is told of.
+ * An IOMMU in front of the function (iommu=1): DMA addresses differ from physical ones, and the
+ * device reaches only what the driver has mapped. Mappings are kept by page, as hardware would.
+ * Views that the device has of a page are counted too, so that memory which is unmapped while the
+ * device could still use it is reported.
+ *
+ * The table is an xarray of the device, a number for each page, under the lock of that xarray,
+ * which interrupts may take. The DMA operations are the function's from when it appears until it
+ * disappears (bridge.c); a late unmap finds no device and does nothing.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/mm.h>
@@ -41,7 +45,7 @@ static int add_page_use(struct emu *emu, unsigned long pfn, unsigned long what)
 	return xa_err(__xa_store(&emu->pages, pfn, xa_mk_value(value), GFP_ATOMIC));
 }
 
-/* What was stored needs no memory to be changed. */
+/* The entry exists, so that storing another value in its place needs no memory. */
 static unsigned long drop_page_use(struct emu *emu, unsigned long pfn, unsigned long what)
 {
 	unsigned long value = load_page_entry(emu, pfn) - what;
@@ -228,7 +232,7 @@ void emu_iommu_attach(struct emu *emu, struct device *dev)
 		set_dma_ops(dev, &ops);
 }
 
-/* What is unmapped once the function is gone must not come here: we may be gone as well. */
+/* An unmap after the function is gone must not come here: the module may be gone as well. */
 void emu_iommu_detach(struct device *dev)
 {
 	if (get_dma_ops(dev) == &ops)

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: its parameters, the devices that they ask for, and the order in which the parts that
+ * all devices share are set up and taken down.
+ *
+ * Devices of the parameters are made when the module is loaded and removed when it is unloaded;
+ * only those two touch the list of them, so that it needs no lock. Devices of configfs come and go
+ * in between, and none is left when the module can be unloaded, since each of their folders holds
+ * it.
+ */
 #include <linux/kernel.h>
 #include <linux/module.h>
 

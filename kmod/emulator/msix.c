@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MSI-X from an interrupt domain of our own. A message is its vector's number:
- * raising one queues hard irq_work, which runs the driver's handler in the
- * context that a processor would run it in. The vector table is memory that is
- * written without our notice: a pending vector is delivered when the kernel
- * unmasks it through the chip of the function's domain, or when the service
- * thread sees it unmasked.
+ * MSI-X from an interrupt domain of the emulator's own. The number of a vector is the data of its
+ * message. Raising it queues hard irq_work, which runs the driver's handler in the context in
+ * which a processor would run it.
+ *
+ * The vector table is memory that the kernel writes without the emulator's notice. So a pending
+ * vector is delivered when the kernel unmasks it through the chip of the function's domain, or
+ * when the service thread sees it unmasked. msix.lock, a raw spinlock, orders raising with
+ * unmasking. The domain lives as long as the device; freeing an interrupt waits for one that is on
+ * its way.
  */
 #include <linux/irq.h>
 #include <linux/irqdomain.h>

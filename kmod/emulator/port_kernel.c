@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* engine/port.h in the kernel: memory, time, floating point, interrupts, messages. */
+/*
+ * The part of engine/port.h that is memory, time, floating point, interrupts and messages, in
+ * terms of the kernel. Each function is a thin cover of the kernel's own, and has no state.
+ *
+ * Memory is zeroed, and its absence is reported by the engine: it neither wakes the OOM killer nor
+ * warns. Floating point is allowed between port_fpu_begin() and port_fpu_end() only, where
+ * preemption is off, so the engine keeps those stretches short. port_interrupt() may be called in
+ * any context; the others run on threads and may sleep.
+ */
 #include <linux/fpu.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -9,7 +17,7 @@
 
 #include "emu.h"
 
-/* What does not fit is the engine's to report, not the kernel's to kill or warn for. */
+/* The engine reports that memory is short; the kernel neither kills nor warns for it. */
 #define PORT_GFP (GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 void *port_alloc(u64 bytes)

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* engine/port.h in the kernel: locks, events, threads. */
+/*
+ * The part of engine/port.h that is locks, events and threads, in terms of the kernel.
+ *
+ * Each object is allocated by its port_*_new() or port_thread_start() and freed by its
+ * counterpart, when nobody uses it any more. An event is a counter with a wait queue: a waiter
+ * names the count that it saw, so that a signal between look and sleep is not lost. Threads wait
+ * in TASK_IDLE, because a core without work is neither load nor a hung task.
+ */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The thread that looks at registers and doorbells. Nothing tells it of a write,
- * so it looks: without pause while there is work, then at intervals in proportion
- * to how long nothing has happened. A device that was just used answers within
- * microseconds, one that is idle costs next to nothing.
+ * The service thread of a device, which runs its engine. Registers and doorbells are ordinary
+ * memory, so no access traps, and the thread has to look. It looks without pause while there is
+ * work, then at intervals in proportion to how long nothing has happened. A device that was just
+ * used answers within microseconds; one that is idle costs next to nothing.
+ *
+ * While it runs, the engine belongs to this thread alone, which also resets it. Others ask by
+ * setting a word and waking the thread (emu_serve_reset()), and learn the outcome from `absent`
+ * and `on_bus`, which the thread publishes with barriers. No lock is taken. The thread lives from
+ * emu_serve_start() to emu_serve_stop().
  */
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -89,7 +94,7 @@ static void take_nap(struct emu *emu, u64 idle_ns)
 		schedule_hrtimeout_range(&expires, ns / 8, HRTIMER_MODE_REL);
 }
 
-/* A fault: the function is there no more, at once and with all that it had begun. */
+/* A fault: the function vanishes at once, with all that it had begun. */
 static void leave_bus(struct emu *emu)
 {
 	WRITE_ONCE(emu->gone, true);
@@ -97,7 +102,7 @@ static void leave_bus(struct emu *emu)
 	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
 }
 
-/* Gone for good, it has let go of all memory: whoever waits for a reset waits for no more. */
+/* The function is gone for good and has let go of all memory, so nobody need wait for a reset. */
 static void end_absence(struct emu *emu)
 {
 	fill_bars(emu, 0xff, EMBENG_REGISTERS_SIZE);
@@ -105,7 +110,7 @@ static void end_absence(struct emu *emu)
 	smp_store_release(&emu->absent, false);
 }
 
-/* To come back is a reset: one that is wanted meanwhile is over with it. */
+/* Coming back is a reset, and does for one that was asked for meanwhile. */
 static bool come_back_to_bus(struct emu *emu)
 {
 	if (xchg(&emu->reset_wanted, false) && !emu->back_ns)
@@ -142,7 +147,7 @@ void emu_serve_booting(struct emu *emu)
 
 	if (emu_fault(emu, EMU_FAULT_FIRMWARE_DIES, 0))
 		ns = U64_MAX;
-	/* What it reads then it asks config space for. */
+	/* It is not at memory while it waits, and asks for the bus before it reads again. */
 	WRITE_ONCE(emu->on_bus, false);
 	while (ktime_get_ns() - began < ns && !kthread_should_stop() &&
 	       !READ_ONCE(emu->reset_wanted))
@@ -152,7 +157,7 @@ void emu_serve_booting(struct emu *emu)
 	smp_mb();
 }
 
-/* Who takes the bus away sees in config space when this has ended. */
+/* A driver that takes the bus away sees in config space when this run has ended. */
 static bool run_engine(struct emu *emu)
 {
 	bool moved;
