@@ -12,6 +12,7 @@
  * An interrupt of vector 0 reports completions. Callers look every LOOK_MS as well, so that a lost
  * interrupt delays a command and does not end the device.
  */
+#include <linux/completion.h>
 #include <linux/dma-mapping.h>
 
 #include "driver.h"

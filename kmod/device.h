@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The structure of a device, and who may still use it. */
+#ifndef EMBENG_DEVICE_H
+#define EMBENG_DEVICE_H
+
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rwsem.h>
+#include <linux/srcu.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <drm/drm_device.h>
+
+#include "admin.h"
+#include "fw_boot.h"
+#include "irq.h"
+#include "reset.h"
+#include "stats_counters.h"
+
+/**
+ * struct embeng_device - a PCI function that the driver is bound to
+ * @drm: the DRM device, embedded, whose life is this structure's
+ * @pci: the function, parent of @drm
+ * @registers: BAR 0
+ * @doorbells: BAR 2
+ * @doorbell_stride: bytes from one doorbell to the next
+ * @image: firmware image, kept to boot again after a reset; replaced under @reset_lock
+ * @upload: the kernel's interface for uploading another image
+ * @fresh: image that is being uploaded
+ * @upload_canceled: the upload was canceled, and @fresh is not to be booted
+ * @caps: capabilities of the booted device
+ * @boot_error: how the last boot ended
+ * @refused: why the last image that was refused was; under @reset_lock
+ * @firmware_version: version that runs, 0 unless booted
+ * @admin: the driver's own queue
+ * @vectors: interrupt vectors
+ * @vector_count: number of @vectors
+ * @can_pin: the device sees pages of programs themselves, and no bounce buffer
+ * @reset_lock: held for reading by who talks to the device, for writing by a reset
+ * @bo_lock: guards @bos
+ * @bos: buffers that the device can reach
+ * @contexts_mutex: held by who uses a context of another file; none goes away meanwhile
+ * @contexts_lock: guards @contexts
+ * @contexts: contexts of open files
+ * @numbers: contexts that the device knows, by number
+ * @queues: queues of all contexts, by number
+ * @resets: counters of resets, under @reset_lock
+ * @faults: commands that the driver saw fail and the device did not; under @reset_lock
+ * @counters: counters of the device over all its boots; under @reset_lock
+ * @pci_state: config space as the driver set it up
+ * @watch: state of the watchdog
+ * @offline: the bus has failed, and the device is not talked to until the PCI core says that the
+ *	bus is back; under @reset_lock
+ * @users: calls that the driver waits for before it lets go of the device
+ * @work: workqueue on which contexts watch their fences
+ * @resetting: a reset has begun, and contexts were not told yet
+ * @gone: unplugged or given up: the device is not talked to any more
+ */
+struct embeng_device {
+	struct drm_device drm;
+	struct pci_dev *pci;
+	void __iomem *registers;
+	void __iomem *doorbells;
+	u32 doorbell_stride;
+	struct embeng_image image;
+	struct fw_upload *upload;
+	struct embeng_image fresh;
+	bool upload_canceled;
+	struct embeng_caps caps;
+	struct embeng_refusal boot_error;
+	struct embeng_refusal refused;
+	u64 firmware_version;
+	struct embeng_admin admin;
+	struct embeng_vector *vectors;
+	u32 vector_count;
+	bool can_pin;
+	struct rw_semaphore reset_lock;
+	struct mutex bo_lock; /* guards @bos */
+	struct list_head bos;
+	struct mutex contexts_mutex; /* no context goes away */
+	struct mutex contexts_lock; /* guards @contexts */
+	struct list_head contexts;
+	struct xarray numbers;
+	struct xarray queues;
+	struct embeng_accel_resets resets;
+	u64 faults;
+	struct embeng_counters counters;
+	struct pci_saved_state *pci_state;
+	struct embeng_device_watch watch;
+	bool offline;
+	struct srcu_struct users;
+	struct workqueue_struct *work;
+	bool resetting;
+	bool gone;
+};
+
+static inline struct embeng_device *to_embeng(struct drm_device *drm)
+{
+	return container_of(drm, struct embeng_device, drm);
+}
+
+static inline bool embeng_gone(const struct embeng_device *ed)
+{
+	/* Pairs with WRITE_ONCE() where it is set; no order with other words is relied on. */
+	return READ_ONCE(ed->gone);
+}
+
+/**
+ * embeng_dev_enter() - keep the driver from letting go of the device
+ * @ed: device
+ * @index: set to a value that embeng_dev_exit() takes
+ *
+ * Return: false when the device is gone already; embeng_dev_exit() is not called then.
+ */
+static inline bool embeng_dev_enter(struct embeng_device *ed, int *index)
+{
+	*index = srcu_read_lock(&ed->users);
+	if (!embeng_gone(ed))
+		return true;
+	srcu_read_unlock(&ed->users, *index);
+	return false;
+}
+
+static inline void embeng_dev_exit(struct embeng_device *ed, int index)
+{
+	srcu_read_unlock(&ed->users, index);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finding what hangs, and bringing it back: hang_detect.c, reset.c and reset_dump.c. */
+#ifndef EMBENG_RESET_H
+#define EMBENG_RESET_H
+
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "../uapi/embeng_accel.h"
+
+struct drm_device;
+struct drm_file;
+struct embeng_device;
+
+/**
+ * struct embeng_device_watch - what the watchdog last saw of the device
+ * @work: makes the next look
+ * @fault: resets the device after it reported a fault
+ * @last: time of the last look that counted, in jiffies
+ * @heartbeat: value of the heartbeat register
+ * @progress: sum of the registers that move with work
+ * @silent: looks since the heartbeat moved
+ * @still: looks since any work was done
+ * @away: looks since the bus was last well
+ * @since_ns: when the heartbeat was last seen to move, CLOCK_MONOTONIC
+ */
+struct embeng_device_watch {
+	struct delayed_work work;
+	struct work_struct fault;
+	unsigned long last;
+	u32 heartbeat;
+	u64 progress;
+	u32 silent;
+	u32 still;
+	u32 away;
+	u64 since_ns;
+};
+
+/**
+ * struct embeng_hang - why a rung of the recovery ladder is taken
+ * @cause: enum embeng_accel_cause
+ * @still_ns: how long nothing had moved
+ * @timeline: timeline of the queue that was judged, so that a later queue of its number is left
+ *	alone; 0: whichever queue has the number
+ */
+struct embeng_hang {
+	u32 cause;
+	u64 still_ns;
+	u64 timeline;
+};
+
+/* reset.c */
+void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
+		  const struct embeng_hang *hang);
+void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang);
+void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang);
+void embeng_reset_gone(struct embeng_device *ed, const char *why);
+void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
+			const struct embeng_hang *hang);
+int embeng_reset_revive(struct embeng_device *ed);
+void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang);
+void embeng_reset_give_up(struct embeng_device *ed);
+void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
+		       const struct embeng_hang *hang);
+int embeng_reset_save(struct embeng_device *ed);
+int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* hang_detect.c */
+void embeng_watchdog_init(struct embeng_device *ed);
+void embeng_watchdog_start(struct embeng_device *ed);
+void embeng_watchdog_stop(struct embeng_device *ed);
+void embeng_watchdog_interrupt(struct embeng_device *ed);
+
+/* reset_dump.c */
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang);
+const char *embeng_cause_word(u32 cause);
+const char *embeng_rung_word(u32 rung);
+
+#endif
