@@ -43,7 +43,7 @@ static void release_made_pages(struct embeng_bo *bo)
 	bo->dma = NULL;
 }
 
-/* The device reaches it no more; who mapped it still does. */
+/* Takes a buffer from the device. Programs that have mapped it keep it. */
 static void release_bo(struct embeng_bo *bo)
 {
 	if (bo->dma)

@@ -50,7 +50,7 @@ static void free_probe_page(struct page *page)
 
 DEFINE_FREE(probe_page, struct page *, free_probe_page(_T))
 
-/* Rings and buffers are written by both sides without a word to the kernel. */
+/* Both sides write rings and buffers without asking the kernel, so memory has to be coherent. */
 static int check_coherence(struct embeng_device *ed)
 {
 	struct device *dev = &ed->pci->dev;

@@ -20,7 +20,7 @@ static int count_pinned_pages(const struct embeng_bo *bo)
 	return bo->base.size >> PAGE_SHIFT;
 }
 
-/* Memory that needs syncs is refused, and one page may be pinned by several. */
+/* No syncs: memory that needs them is refused, and another buffer may have pinned the same page. */
 #define ATTRIBUTES DMA_ATTR_SKIP_CPU_SYNC
 
 static enum dma_data_direction choose_direction(const struct embeng_bo *bo)
@@ -98,7 +98,7 @@ static int map_pinned_pages(struct embeng_bo *bo)
 		goto free;
 	}
 	bo->table = table;
-	/* Released with the object. */
+	/* On an error the mapping is released with the object. */
 	return embeng_import_needs_sync(ed, table) ? -EOPNOTSUPP : 0;
 free:
 	kfree(table);

@@ -140,7 +140,7 @@ void embeng_context_event(struct embeng_context *ctx)
 	wake_up_all(&ctx->wait);
 }
 
-/* It has lost the bus. */
+/* True if the device reaches no memory: it is given up, or its bus has failed. */
 static bool is_out_of_reach(const struct embeng_device *ed)
 {
 	return embeng_gone(ed) || READ_ONCE(ed->offline);
@@ -231,7 +231,7 @@ static int announce_context(struct embeng_context *ctx)
 	};
 	int ret;
 
-	/* Before it is: a reset in between must find it. */
+	/* Set before the device knows of the context, so that a reset in between finds it. */
 	WRITE_ONCE(ctx->on_device, true);
 	ret = embeng_context_run_command(ctx, &cmd);
 	if (ret)
@@ -294,7 +294,7 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return 0;
 }
 
-/* All that the device may reach through it; it reaches none of it any more. */
+/* Frees all that the device could reach through a context, once it reaches none of it. */
 static void release_context(struct embeng_context *ctx, bool closing)
 {
 	embeng_queue_release_all(ctx, closing);
@@ -317,7 +317,7 @@ void embeng_context_release_all(struct embeng_device *ed)
 	}
 }
 
-/* Queues go with their context, all at once: the device takes nothing while it ends. */
+/* Ends a context on the device, and all its queues with it: nothing new is taken meanwhile. */
 static void end_context(struct embeng_context *ctx)
 {
 	struct embeng_admin_cmd cmd = {
@@ -345,7 +345,7 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 
 	embeng_watch_exit(ctx);
 	end_context(ctx);
-	/* A driver that lets go waits here for who releases the last of it. */
+	/* A driver that lets go of the device waits for this mutex, and so for this release. */
 	scoped_guard(mutex, &ed->contexts_mutex) {
 		scoped_guard(mutex, &ed->contexts_lock)
 			list_del(&ctx->link);
@@ -356,7 +356,7 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 		xa_erase(&ed->numbers, ctx->number);
 	xa_destroy(&ctx->regions);
 	xa_destroy(&ctx->queues);
-	/* Interrupts and others' fences may still be at the end of what they did for it. */
+	/* An interrupt, or a callback of another driver's fence, may still be using the context. */
 	if (ctx->synced)
 		synchronize_rcu();
 	free_scratch_pages(ctx);

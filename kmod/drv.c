@@ -47,7 +47,7 @@ static int check_ioctl_tail(unsigned int cmd, unsigned long arg)
 
 	if (nr >= ARRAY_SIZE(ioctls) || !ioctls[nr].func)
 		return -ENOTTY;
-	/* Another direction is another call; the core would leave a part of the copying out. */
+	/* Another direction makes another call, for which the core would skip some copying. */
 	if (_IOC_DIR(cmd) != _IOC_DIR(ioctls[nr].cmd))
 		return -ENOTTY;
 	known = _IOC_SIZE(ioctls[nr].cmd);
@@ -60,8 +60,9 @@ static int check_ioctl_tail(unsigned int cmd, unsigned long arg)
 }
 
 /*
- * Of the core's, two want a master, which accel files have not: they would oops. The other two
- * pass on any buffer by a number that is easily guessed, a program's own pages, too.
+ * Ioctls of the core that are refused. GET_UNIQUE and GET_MAGIC want a master, which accel files do
+ * not have, and would oops. FLINK and OPEN pass any buffer on, even a program's own pages, by a
+ * number that is easily guessed.
  */
 static bool is_refused_ioctl(unsigned int nr)
 {
@@ -86,8 +87,8 @@ static int filter_ioctl(unsigned int cmd, unsigned long arg)
 }
 
 /*
- * Whatever gives the device memory, or talks to it, keeps the driver from letting go meanwhile.
- * drm_dev_enter() would keep every other device's from it as well, for as long as a WAIT sleeps.
+ * True if a call talks to the device or gives it memory, and so keeps the driver from letting go.
+ * drm_dev_enter() would do that too, but for all DRM devices at once, as long as a WAIT sleeps.
  */
 static bool needs_device(unsigned int nr)
 {
@@ -184,7 +185,7 @@ static int init_lists(struct embeng_device *ed)
 	      drmm_mutex_init(&ed->drm, &ed->contexts_lock);
 	if (ret)
 		return ret;
-	/* Fences wait for it; the device is not talked to while the system sleeps. */
+	/* Fences depend on this queue, hence MEM_RECLAIM. It stops while the system sleeps. */
 	ed->work = alloc_workqueue("embeng-%s", WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_FREEZABLE, 0,
 				   dev_name(&ed->pci->dev));
 	return ed->work ? 0 : -ENOMEM;
@@ -217,7 +218,7 @@ static int bring_up_device(struct embeng_device *ed)
 static void let_go_of_device(struct embeng_device *ed)
 {
 	embeng_upload_exit(ed);
-	/* Silent first: what rings hold is kept for those who have them mapped. */
+	/* The device is silenced first, so that the contents of rings can be kept for mappings. */
 	embeng_reset_give_up(ed);
 	drm_dev_unplug(&ed->drm);
 	synchronize_srcu(&ed->users);
@@ -287,7 +288,7 @@ module_init(embeng_init);
 static void __exit embeng_exit(void)
 {
 	pci_unregister_driver(&pci_driver);
-	/* The last fence may be on its way out. */
+	/* The last fence may wait for its grace period. */
 	rcu_barrier();
 }
 module_exit(embeng_exit);

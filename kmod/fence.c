@@ -38,7 +38,7 @@ static const char *get_timeline_name(struct dma_fence *base)
 	return to_fence(base)->timeline;
 }
 
-/* The module's exit waits for these: nothing of it runs when it goes. */
+/* Frees a fence after a grace period. The module's exit waits for these callbacks. */
 static void free_fence_late(struct rcu_head *rcu)
 {
 	kfree(to_fence(container_of(rcu, struct dma_fence, rcu)));
@@ -112,7 +112,7 @@ struct dma_fence *embeng_fence_get(struct embeng_fence *fence)
 	return dma_fence_get(&fence->base);
 }
 
-/* As user space knows the number. */
+/* The table of statuses uses user space's name of this errno. */
 #define ENOTSUP EOPNOTSUPP
 
 static const int errors[] = {

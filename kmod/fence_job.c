@@ -59,7 +59,7 @@ void embeng_job_free(struct embeng_job *job)
 	kfree(job);
 }
 
-/* A point of a timeline has no error, what stands at it may have one. */
+/* A point of a timeline has no error itself, but the fence that it contains may have one. */
 static void note_wait_error(struct embeng_job *job, struct dma_fence *fence)
 {
 	int error = READ_ONCE(dma_fence_chain_contained(fence)->error);
@@ -68,7 +68,7 @@ static void note_wait_error(struct embeng_job *job, struct dma_fence *fence)
 		WRITE_ONCE(job->failed, error);
 }
 
-/* In whatever context the other device's driver signals in. */
+/* Runs in whatever context the other driver signals its fence in. */
 static void note_wait_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct embeng_job *job = container_of(cb, struct embeng_job_wait, cb)->job;

@@ -20,7 +20,7 @@
 
 #define BYTES_MAX (EMBENG_FENCE_POINTS_MAX * sizeof(struct embeng_fence_point))
 
-/* Only pages of the driver's own making can be looked at without their owner's consent. */
+/* Only pages that the driver made may be read without their owner's consent. */
 static int read_bo_bytes(const struct embeng_bo *bo, u64 offset, void *to, u64 length)
 {
 	u64 done, part;
@@ -87,7 +87,7 @@ int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
 	u64 i, count = cmd->desc.length / sizeof(points[0]);
 	int ret;
 
-	/* Refused by the engine, as what names no region any more. */
+	/* The engine refuses such a FENCE, as it does one whose region is gone. */
 	if (!count || cmd->desc.length > BYTES_MAX || cmd->desc.length % sizeof(points[0]))
 		return 0;
 	ret = read_fence_points(q->context, &cmd->desc, points);

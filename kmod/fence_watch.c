@@ -59,7 +59,10 @@ static struct seen read_queue_report(const struct embeng_queue *q)
 	return seen;
 }
 
-/* The context's queues, all in one report that has seen everything. Under map_lock. */
+/*
+ * Return: the epoch of a report in which all queues of the context stand, and which has seen all
+ * that was submitted to them, or 0. Under map_lock.
+ */
 static u32 find_standing_epoch(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
@@ -83,8 +86,8 @@ static u32 find_standing_epoch(struct embeng_context *ctx)
 }
 
 /*
- * A fence, behind or at what will not be submitted, or is blocked. Under vector->lock and
- * ledger_lock.
+ * True if the oldest fence of a queue cannot signal: it depends on commands that were not
+ * submitted, or the queue is blocked and all queues stand. Under vector->lock and ledger_lock.
  */
 static bool is_fence_stuck(struct embeng_queue *q, bool standing)
 {
@@ -126,7 +129,7 @@ static u32 find_stuck_queue(struct embeng_context *ctx)
 
 	guard(mutex)(&ctx->map_lock);
 	epoch = find_standing_epoch(ctx);
-	/* Looked at twice: nothing was submitted anywhere while the first look went round. */
+	/* If two looks agree, nothing was submitted anywhere while the first one went round. */
 	standing = epoch && find_standing_epoch(ctx) == epoch;
 	xa_for_each(&ctx->queues, number, q) {
 		if (!q->mapped && check_fence_stuck(q, standing))

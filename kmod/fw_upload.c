@@ -96,7 +96,7 @@ static enum fw_upload_err finish_upload(struct fw_upload *upload)
 	return convert_upload_error(replace_image(ed));
 }
 
-/* Nothing to undo: the device has not heard of it, or boots it already. */
+/* There is nothing to undo: the device was not told of the image, or boots it already. */
 static void cancel_upload(struct fw_upload *upload)
 {
 	struct embeng_device *ed = upload->dd_handle;

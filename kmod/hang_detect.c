@@ -131,14 +131,14 @@ static bool note_queue_movement(struct embeng_queue *q)
 	return true;
 }
 
-/* Nothing to do, or the program has to do something first. */
+/* True if a queue has nothing to do, or its program has to do something first. */
 static bool may_queue_stand(const struct embeng_queue *q)
 {
 	return q->last_tail == READ_ONCE(embeng_queue_header(q)->done) ||
 	       embeng_queue_state(q) != EMBENG_QUEUE_RUNNING;
 }
 
-/* Under map_lock, the context is not lost. */
+/* Return: why a queue hangs, or NONE. Under map_lock, while the context is not lost. */
 static u32 judge_queue(struct embeng_queue *q)
 {
 	struct embeng_queue_watch *w = &q->watch;
@@ -172,7 +172,7 @@ static void look_at_queues(struct embeng_context *ctx)
 		if (!cause || ctx->hang.cause)
 			continue;
 		ctx->hang = describe_hang(cause, q->watch.since_ns);
-		/* Its number may be another's when it is acted on. */
+		/* By the time of the reset another queue may have the number. */
 		ctx->hang.timeline = q->timeline;
 		ctx->hung_queue = q->number;
 	}
@@ -206,7 +206,7 @@ static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *see
 	return any;
 }
 
-/* Under contexts_mutex: it stays. Return: one with a queue that hangs, which is told once. */
+/* Return: a context with a queue that hangs, each time another. It stays under contexts_mutex. */
 static struct embeng_context *take_hung_context(struct embeng_device *ed, struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
@@ -256,7 +256,7 @@ static unsigned long compute_look_period(struct embeng_device *ed, uint ms)
 	return msecs_to_jiffies(max(ms / LOOKS, beat_ms)) + 1;
 }
 
-/* A new context makes it look at once, which must not make looks come faster. */
+/* A new context starts this work at once, which must not make looks follow each other faster. */
 static void run_watchdog(struct work_struct *work)
 {
 	struct embeng_device *ed = container_of(work, struct embeng_device, watch.work.work);

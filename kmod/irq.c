@@ -48,7 +48,7 @@ static int request_vector(struct embeng_device *ed, u32 index)
 	return devm_request_irq(dev, vector->irq, handle_interrupt, 0, name, vector);
 }
 
-/* Nothing interrupts any more; what an interrupt has begun ends while there are registers. */
+/* Interrupts were freed already. Work that one has begun ends here, while registers are mapped. */
 static void free_vectors(void *arg)
 {
 	struct embeng_device *ed = arg;
@@ -75,7 +75,7 @@ int embeng_irq_init(struct embeng_device *ed)
 	ret = devm_add_action_or_reset(dev, free_vectors, ed);
 	if (ret)
 		return ret;
-	/* Files that stay open longer than the device look at the locks. */
+	/* Files may stay open longer than the function is bound, and take the locks in it. */
 	ed->vectors = drmm_kcalloc(&ed->drm, count, sizeof(*ed->vectors), GFP_KERNEL);
 	if (!ed->vectors)
 		return -ENOMEM;

@@ -104,7 +104,7 @@ static unsigned long find_bar_pfn(struct embeng_device *ed, int bar, u64 offset)
 	return (pci_resource_start(ed->pci, bar) + offset) >> PAGE_SHIFT;
 }
 
-/* A page per kind: what is written to a doorbell must not look like a ring's header. */
+/* Each kind has its own page, so that a write to a doorbell does not show as a ring's header. */
 static unsigned long find_scratch_pfn(const struct embeng_context *ctx, const struct place *place)
 {
 	return page_to_pfn(ctx->scratch[place->what]);

@@ -16,7 +16,7 @@
 static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
 static const struct embeng_hang bus = { .cause = EMBENG_ACCEL_CAUSE_BUS };
 
-/* Held until it is done: nobody talks to the device, nothing is freed under it. */
+/* reset_lock stays held until finish_function_reset(). */
 static void prepare_function_reset(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);
@@ -37,8 +37,8 @@ static void finish_function_reset(struct pci_dev *pci)
 }
 
 /*
- * The bus is stopped, or what it carried cannot be trusted: nothing in flight comes back. The
- * device may run on, but reaches no memory: what is freed until it was reset is free.
+ * The bus is stopped, or what it carried cannot be trusted, so nothing in flight comes back. The
+ * device may run on, but reaches no memory; memory may be freed before the device is reset.
  */
 static void take_device_offline(struct embeng_device *ed)
 {
@@ -66,7 +66,10 @@ static pci_ers_result_t handle_bus_error(struct pci_dev *pci, pci_channel_state_
 	}
 }
 
-/* Not fatal, and registers can be read again: what was lost on the way shows to the watchdog. */
+/*
+ * The error was not fatal and registers can be read again. Transfers that were lost on the way are
+ * found by the watchdog.
+ */
 static pci_ers_result_t judge_after_error(struct pci_dev *pci)
 {
 	struct embeng_device *ed = pci_get_drvdata(pci);

@@ -44,7 +44,7 @@ static bool are_queues_still(struct embeng_device *ed)
 	return true;
 }
 
-/* Tasks are frozen: queues come and go no more, and what is in flight comes to an end. */
+/* User space is frozen: queues neither come nor go, and commands in flight come to their end. */
 static int embeng_suspend(struct device *dev)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);

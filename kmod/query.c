@@ -18,7 +18,7 @@ static bool is_counter_register(u32 offset)
 	return offset >= EMBENG_REG_COUNT_COMMANDS;
 }
 
-/* The largest answer; each is made on the stack and copied from there. */
+/* Room for any answer, on the stack. */
 union answer {
 	struct embeng_accel_device device;
 	struct embeng_caps caps;

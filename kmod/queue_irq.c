@@ -41,7 +41,7 @@ static bool note_queue_event(struct embeng_queue *q)
  */
 void embeng_arm_locked(struct embeng_queue *q, u32 index)
 {
-	/* Ended: its doorbell may be another's. */
+	/* The queue has ended, and another queue may have its doorbell. */
 	if (list_empty(&q->vector_link))
 		return;
 	if (q->pending_arm && (s32)(index - q->arm) > 0)
@@ -72,7 +72,7 @@ void embeng_arm(struct embeng_queue *q, u32 index)
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
-/* The event count tells of all up to here; the next @coalesce completions make another. */
+/* Counts what has happened so far as an event, and arms for @coalesce completions more. */
 static void arm_next_event(struct embeng_queue *q)
 {
 	unsigned long flags;
@@ -149,7 +149,7 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 	embeng_jobs_end(&done);
 }
 
-/* Fewer than @coalesce completions came in time: now the next one, or one that is there, counts. */
+/* Fewer than @coalesce completions came in time, so the next one makes an event. */
 static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 {
 	struct embeng_queue *q = container_of(timer, struct embeng_queue, timer);

@@ -62,7 +62,7 @@ static void note_job_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
 	}
 }
 
-/* Fences of one queue signal in its order, whatever was refused ahead of it. */
+/* Moves jobs that have ended to @done. Fences of a queue signal in the order of its jobs. */
 static void retire_jobs(struct embeng_queue *q, struct list_head *done)
 {
 	struct embeng_job *job, *next;
@@ -106,7 +106,7 @@ static void walk_completions(struct embeng_queue *q, struct list_head *done)
 	retire_jobs(q, done);
 }
 
-/* Turns a command into a NOP that waits for nothing and ends with ABORTED under the same cookie. */
+/* Turns a command into a NOP that waits for nothing and ends as ABORTED, with the same cookie. */
 static void void_command(struct embeng_queue *q, u32 index)
 {
 	struct embeng_cmd *cmd = embeng_queue_slot(q, index);

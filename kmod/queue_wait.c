@@ -165,7 +165,7 @@ static int check_wait(const struct embeng_accel_wait *arg, const struct embeng_q
 	return arg->events ? -EINVAL : 0;
 }
 
-/* The device gets the slots back that the program says it has read. */
+/* Gives the device the slots back that the program says it has read. */
 static int consume_completions(struct embeng_queue *q, u32 head)
 {
 	guard(mutex)(&q->lock);

@@ -52,7 +52,7 @@ static int reserve_region_index(struct embeng_context *ctx, struct embeng_bindin
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
-/* The device may look at any moment: all but the generation first. */
+/* The device may read the entry at any moment, so the generation is written last. */
 static void publish_region(struct embeng_context *ctx, const struct embeng_binding *b, u32 index,
 			   u32 rights)
 {
@@ -246,7 +246,7 @@ int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 
 	if (!b)
 		return -ENOENT;
-	/* Before the command: whoever resolves the key after it must find it dead. */
+	/* Written before the command, after which nobody may resolve the key. */
 	smp_store_release(&ctx->table[index].generation, 0);
 	embeng_context_end_command(ctx, &cmd);
 	free_region_index(ctx, index);

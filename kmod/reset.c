@@ -16,7 +16,7 @@
 #include "context.h"
 #include "trace.h"
 
-/* Under reset_lock, written: nobody else talks to the device, and it reaches no ring. */
+/* Tells a context that it is lost. Under reset_lock, written; the device reaches no ring. */
 static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
 			 const struct embeng_hang *hang)
 {
@@ -99,7 +99,7 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	unsigned long number;
 	u32 active;
 
-	/* All that the device posts from here on is the reset's doing. */
+	/* Completions from here on are the reset's doing, and are not believed. */
 	WRITE_ONCE(ed->resetting, true);
 	embeng_counters_keep(ed);
 	if (embeng_gone(ed) || !embeng_present(ed))
@@ -109,7 +109,7 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {
-			/* A doorbell that something else has reset says nothing any more. */
+			/* If something else has reset the device, doorbells are cleared already. */
 			if (!ctx->lost && hang->cause != EMBENG_ACCEL_CAUSE_STATE)
 				note_queue_before_reset(q, active, hang);
 		}

@@ -162,7 +162,7 @@ void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
 	if (!IS_ENABLED(CONFIG_DEV_COREDUMP))
 		return;
 	print_dump(ed, hang, &p);
-	/* Numbers may have grown a digit since; what does not fit is left out. */
+	/* Numbers may have grown by a digit meanwhile; text that does not fit is left out. */
 	size = SSIZE_MAX - it.remain + SZ_4K;
 	text = vzalloc(size);
 	if (!text)

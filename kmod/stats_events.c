@@ -20,7 +20,7 @@ static const char *const kinds[] = {
 #undef KIND
 };
 
-/* As the device says that it is: a later one may have more of it, or larger records. */
+/* The log as the device describes it: a later device may have more or larger records. */
 struct log {
 	u32 record_bytes;
 	u32 capacity;
@@ -46,7 +46,7 @@ static bool find_event_log(struct embeng_device *ed, struct log *log)
 	       log->capacity <= room / log->record_bytes;
 }
 
-/* False when it is not there any more, or is being written. */
+/* Return: false if the event was overwritten, or is being written. */
 static bool read_event(struct embeng_device *ed, const struct log *log, u32 number,
 		       struct embeng_event *event)
 {

@@ -9,7 +9,7 @@
  */
 #include "context.h"
 
-/* The device counts in the ring, or did until the ring was buried. */
+/* The device counts in the ring's header, of which the grave has a copy when the ring is gone. */
 static u64 read_queue_busy(const struct embeng_queue *q)
 {
 	const void *ring = q->ring ?: q->grave;
@@ -28,8 +28,8 @@ void embeng_usage_end(struct embeng_queue *q)
 }
 
 /*
- * Grows only: programs may write into mapped rings, and lie about themselves. While a call
- * of the program's holds the lock, what was last known must do.
+ * The sum never falls, although a program may write anything into a mapped ring. While a call of
+ * the program's holds the lock, the last sum is returned.
  */
 static u64 sum_busy_time(struct embeng_context *ctx)
 {

@@ -13,7 +13,7 @@
 
 static int read_sensor(struct embeng_device *ed, enum embeng_register reg, long *value)
 {
-	/* Not in a reset, when a register says nothing. */
+	/* A register says nothing during a reset. */
 	guard(rwsem_read)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return -ENODEV;

@@ -19,7 +19,7 @@
 
 #define STRIDE_MAX 4096u
 
-/* The key may end any time; the device looks again, and this only finds mistakes early. */
+/* Finds mistakes early. The key may end at any time, and the device looks again. */
 static int check_command_key(struct embeng_context *ctx, const struct embeng_mem *mem)
 {
 	if (!mem->index && !mem->generation && !mem->offset && !mem->length)
@@ -46,7 +46,7 @@ static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
 	return 0;
 }
 
-/* Without an out-fence a FENCE may wait for what comes later: nothing behind it has one. */
+/* Without an out-fence a batch may wait for later commands; none behind it has a fence then. */
 static int judge_batch_points(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	struct embeng_need *need = &batch->job->need;
@@ -80,7 +80,7 @@ static int copy_commands(const struct embeng_accel_submit *arg, struct embeng_cm
 	return 0;
 }
 
-/* Under reset_lock: the doorbell is this queue's as long as the context is not lost. */
+/* Under reset_lock: the context is not lost meanwhile, and the doorbell stays the queue's. */
 static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head)
 {
 	int ret = embeng_context_usable(q->context);
@@ -131,7 +131,7 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 	return ret;
 }
 
-/* The fence is known before its points are: whoever waits for one finds it there. */
+/* Points are published after the batch was taken, so that each has a fence that will signal. */
 static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head,
 			       struct embeng_sync_outs *outs)
 {

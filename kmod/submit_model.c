@@ -57,7 +57,7 @@ static struct embeng_bo *take_blob(struct embeng_device *ed,
 	return bo;
 }
 
-/* The first record, which the device sees as it is here: it counts once it was accepted. */
+/* The first record of the blob. The ledger goes by it once the device has accepted the model. */
 static const struct embeng_record_engine *find_engine_options(const struct embeng_bo *bo)
 {
 	return page_address(bo->pages[0]) + sizeof(struct embeng_blob_header);

@@ -84,8 +84,8 @@ static int add_to_ledger(struct embeng_queue *q, const struct embeng_batch *batc
 }
 
 /*
- * All of it counts, before any of it is judged; what is refused is taken back. Under
- * vector->lock and ledger_lock.
+ * Enters the whole batch in the ledger before any of it is judged, and takes it out again if it is
+ * refused. Under vector->lock and ledger_lock.
  */
 static int judge_batch(struct embeng_queue *q, struct embeng_batch *batch)
 {
@@ -110,7 +110,7 @@ static int judge_batch(struct embeng_queue *q, struct embeng_batch *batch)
 	return ret;
 }
 
-/* Under vector->lock and ledger_lock, before the device can answer. */
+/* Notes which model is on its way. Under vector->lock and ledger_lock. */
 static void expect_model(struct embeng_queue *q, const struct embeng_batch *batch)
 {
 	struct embeng_context *ctx = q->context;

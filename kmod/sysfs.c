@@ -12,7 +12,7 @@
 
 #include "context.h"
 
-/* A number that stands somewhere: @at is a register, or an offset in what is counted. */
+/* An attribute that is a number: @at is its register, or its offset among the resets. */
 struct number {
 	struct device_attribute attribute;
 	u32 at;

@@ -23,7 +23,7 @@ struct donor {
 	u64 offset;
 };
 
-/* QEMU's: shared memory, and the half of the standard VGA's memory that text does not use. */
+/* QEMU's shared memory, and the half of its standard VGA's memory that text does not use. */
 static const struct donor known_donors[] = {
 	{ 0x1af4, 0x1110, 2, 0 },
 	{ 0x1234, 0x1111, 0, VGA_TEXT_HALF },
@@ -159,7 +159,7 @@ void emu_backing_close(void)
 	pci_dev_put(donor_dev);
 }
 
-/* By hand: allocate_resource() keeps clear of what memmap= reserved. */
+/* Searched by hand, since allocate_resource() keeps clear of what memmap= reserved. */
 static int carve_window(struct resource *window, u64 bytes, u64 align)
 {
 	u64 start;

@@ -94,8 +94,8 @@ void emu_bridge_remove(struct emu *emu)
 }
 
 /*
- * Where config space has them, before the kernel tries to place them: it keeps
- * clear of reserved memory.
+ * Claims the BARs where config space has them, before the kernel tries to place them: by itself it
+ * would keep clear of reserved memory.
  */
 static void claim_bars(struct pci_dev *dev)
 {
@@ -107,7 +107,7 @@ static void claim_bars(struct pci_dev *dev)
 	}
 }
 
-/* Each time that the function appears, also after a rescan. */
+/* Called each time that the function appears or goes, also by a rescan. */
 static int handle_bus_event(struct notifier_block *block, unsigned long action, void *data)
 {
 	struct pci_dev *dev = to_pci_dev(data);

@@ -46,7 +46,7 @@ static void reset_link(struct emu *emu)
 	cut_off_engine(emu);
 }
 
-/* Unless an error is fatal the core does not reset the link, whoever says that it has to be. */
+/* As the core does, the link is reset after fatal errors only, whatever the driver asks for. */
 static pci_ers_result_t recover_function(struct emu *emu, struct pci_dev *pci,
 					 const struct pci_error_handlers *handlers,
 					 const struct error *error)

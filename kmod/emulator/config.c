@@ -138,7 +138,7 @@ void emu_config_init(struct emu *emu)
 	preset_bar(emu, EMBENG_BAR_MSIX);
 }
 
-/* As after a reset: the kernel puts back what it had set. */
+/* Resets config space. The kernel puts back what it had set. */
 void emu_config_reset(struct emu *emu)
 {
 	guard(emu_lock)(&emu->config.lock);

@@ -36,7 +36,7 @@ static struct emu_item *to_item(struct config_item *item)
 	return container_of(to_config_group(item), struct emu_item, group);
 }
 
-/* @changed: the options with one word of them written anew */
+/* Takes options of which one word is new, if the device is off and they are in bounds. */
 static ssize_t store_options(struct emu_item *it, const struct emu_options *changed, size_t length)
 {
 	int ret = it->emu ? -EBUSY : emu_options_check(changed);
@@ -138,7 +138,7 @@ static ssize_t emu_power_store(struct config_item *item, const char *page, size_
 }
 CONFIGFS_ATTR(emu_, power);
 
-/* Where it is: the PCI domain of a function whose bus and slot are always 0. */
+/* Shows the address of the function, whose bus and slot are always 0. */
 static ssize_t emu_function_show(struct config_item *item, char *page)
 {
 	struct emu_item *it = to_item(item);

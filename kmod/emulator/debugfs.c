@@ -42,7 +42,7 @@ static void make_speed(struct port_speed *speed, struct dentry *folder)
 	debugfs_create_bool("virtual_time", 0600, folder, &speed->virtual_time);
 }
 
-/* Settings may change while they are read: each is used as it is, limits hold below. */
+/* Settings may change while they are read: each is read once, and bounds apply to the copy. */
 bool port_climate(void *host, struct port_climate *climate)
 {
 	struct emu *emu = host;

@@ -16,7 +16,7 @@
 
 #include "emu.h"
 
-/* A function that is no bus master reaches nothing; none reaches what is not RAM. */
+/* A function that is not bus master reaches no memory, and only RAM is ever reached. */
 static bool resolve_segment(struct emu *emu, struct embeng_segment *s)
 {
 	u64 end;
@@ -34,8 +34,8 @@ static bool do_segments_meet(const struct embeng_segment *a, const struct embeng
 }
 
 /*
- * Cuts what lies beyond @length. Return: segments that are left, 0 when they make no view of
- * that length.
+ * Cuts off all beyond @length. Return: number of segments that are left, 0 if they make no view
+ * of that length.
  */
 static u32 resolve_segments(struct emu *emu, struct embeng_segment *s, u32 count, u64 length)
 {

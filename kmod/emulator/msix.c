@@ -203,7 +203,7 @@ static int make_msix_domain(struct emu *emu)
 	return 0;
 }
 
-/* All masked, none pending, as after a reset. */
+/* Masks all vectors and clears what is pending. */
 void emu_msix_reset(struct emu *emu)
 {
 	struct emu_msix *msix = &emu->msix;

@@ -31,8 +31,8 @@ void port_free(void *p)
 }
 
 /*
- * The kernel has no memory that comes to be when it is touched, so all of a
- * table is taken at once; refused early when there is not that much.
+ * The kernel has no memory that is allocated when it is touched, so the whole table is allocated
+ * at once, and refused early where there is not that much.
  */
 void *port_alloc_table(u64 bytes)
 {

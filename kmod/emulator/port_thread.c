@@ -70,7 +70,7 @@ u32 port_event_read(struct port_event *e)
 	return atomic_read_acquire(&e->counter);
 }
 
-/* Idle, not uninterruptible: a core without work is neither load nor a hung task. */
+/* TASK_IDLE, since a core without work is neither load nor a hung task. */
 void port_event_wait(struct port_event *e, u32 seen, u64 timeout_ns)
 {
 	ktime_t expires = timeout_ns > KTIME_MAX ? KTIME_MAX : ns_to_ktime(timeout_ns);

@@ -51,7 +51,7 @@ static void fill_bars(struct emu *emu, u8 byte, size_t registers)
 	memset(emu_bar(emu, EMBENG_BAR_DOORBELLS), byte, emu_doorbell_bytes(emu));
 }
 
-/* Off, forget all that either side wrote but the event log, on again. */
+/* Switches the engine off and on. All that either side wrote is cleared, but for the event log. */
 static void power_cycle_engine(struct emu *emu)
 {
 	int ret;
