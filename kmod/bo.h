@@ -8,16 +8,16 @@
 
 /**
  * struct embeng_bo - memory that the device can reach
- * @base: GEM object
- * @link: in &embeng_device.bos while the device can reach it
- * @pages: made or pinned here; NULL: imported
- * @dma: of each page; NULL: imported or pinned
- * @table: imported or pinned, mapped for the device
- * @pinned_by: userptr: whose RLIMIT_MEMLOCK is charged
- * @read_only: userptr: the device only reads
+ * @base: the GEM object, embedded
+ * @link: entry in &embeng_device.bos while the device can reach the memory
+ * @pages: pages that were made or pinned here; NULL if imported
+ * @dma: address of each page for the device; NULL if imported or pinned
+ * @table: imported or pinned memory, mapped for the device; NULL if made here
+ * @pinned_by: for pinned memory the address space whose RLIMIT_MEMLOCK is charged, else NULL
+ * @read_only: pinned memory that the device may only read
  *
- * The pages of a made one are its own beside the DMA mapping, so that they stay when the
- * device goes.
+ * The pages of a buffer that was made here have references of their own beside the DMA mapping, so
+ * that they stay when the device goes.
  */
 struct embeng_bo {
 	struct drm_gem_object base;

@@ -9,13 +9,13 @@
 
 /**
  * struct embeng_binding - a region: a part of a buffer that the device may reach
- * @bo: the buffer, held
- * @offset: bytes into it
- * @length: bytes, charged to the context
- * @segments: DMA memory, @count of them
- * @dma: of @segments
- * @count: segments
- * @generation: of the key
+ * @bo: the buffer, of which a reference is held
+ * @offset: first byte of the part
+ * @length: bytes of the part, charged to the context
+ * @segments: list of the part's pieces, in DMA memory that the device reads
+ * @dma: address of @segments for the device
+ * @count: number of @segments
+ * @generation: generation of the key
  */
 struct embeng_binding {
 	struct embeng_bo *bo;
@@ -29,10 +29,10 @@ struct embeng_binding {
 
 /**
  * enum embeng_place - what a mapping shows
- * @EMBENG_PLACE_RING: memory of a queue
- * @EMBENG_PLACE_DOORBELL: of a queue
- * @EMBENG_PLACE_REGISTERS: of the device
- * @EMBENG_PLACE_NONE: nothing
+ * @EMBENG_PLACE_RING: the ring memory of a queue
+ * @EMBENG_PLACE_DOORBELL: the doorbell of a queue
+ * @EMBENG_PLACE_REGISTERS: the registers of the device
+ * @EMBENG_PLACE_NONE: nothing; also the number of the places above
  */
 enum embeng_place {
 	EMBENG_PLACE_RING,
@@ -43,43 +43,43 @@ enum embeng_place {
 
 /**
  * struct embeng_context - what belongs to an open file description
- * @device: whose
- * @link: in &embeng_device.contexts
- * @lock: regions and queues are made and ended under it
- * @made: CONTEXT_CREATE was called
- * @on_device: the device knows it, or is being told
- * @lost: in a reset, which took the device's part of it
- * @reset_sequence: of that reset
- * @number: the device's
- * @table: region table, DMA memory that the driver alone writes
- * @table_dma: of @table
- * @entries: of @table
- * @generations: last one used, by index
+ * @device: device of the file
+ * @link: entry in &embeng_device.contexts
+ * @lock: held while regions and queues are made and ended
+ * @made: CONTEXT_CREATE succeeded
+ * @on_device: the device knows the context, or is being told of it
+ * @lost: a reset has taken the device's part of the context
+ * @reset_sequence: number of that reset
+ * @number: number of the context on the device
+ * @table: region table, in DMA memory that only the driver writes
+ * @table_dma: address of @table for the device
+ * @entries: entries of @table
+ * @generations: generation that was last used, for each entry of @table
  * @regions: &embeng_binding by index; a value entry where an index is retired
- * @region_count: bound
+ * @region_count: number of regions
  * @queues: &embeng_queue by number
- * @queue_count: made
+ * @queue_count: number of queues
  * @blob: key of the last model blob that the driver loaded
  * @ledger_lock: guards @ledger and @loading
- * @ledger: training submitted by validated queues
- * @loading: the model that the driver loads: where its MODEL_LOAD stands, queue 0: none
- * @fences: out-fences that have not signalled
- * @held: submits that wait for fences
- * @watch: looks at all of this
- * @synced: fences had to do with it
- * @training: 1 + flags that INPUT and GRADIENT queues have, 0: none yet
- * @busy_ns: that the device worked for it, as last shown
- * @busy_ended_ns: the part of queues that have gone
+ * @ledger: training that validated queues have submitted
+ * @loading: the model that the driver loads, and where its MODEL_LOAD is; queue 0: there is none
+ * @fences: number of out-fences that have not signalled
+ * @held: number of submits that wait for in-fences
+ * @watch: work that looks at fences and sleepers
+ * @synced: some submit had a fence, so that callbacks may still run when the context is freed
+ * @training: 1 + flags of the INPUT and GRADIENT queues, which all have the same; 0: none was made
+ * @busy_ns: time that the device worked for the context, as last shown
+ * @busy_ended_ns: the part of it that is of queues that have ended
  * @memory: bytes charged
- * @memory_limit: most
+ * @memory_limit: most bytes that may be charged
  * @hang: what the watchdog found, to be acted on
  * @hung_queue: number of the queue that @hang is about
- * @health: the last rung that was taken for it; under @lock or reset_lock, written
- * @wait: sleepers
- * @events: see &embeng_accel_wait
- * @taken: the last that WAIT gave out
- * @map_lock: what a fault may put into a mapping
- * @scratch: where mappings go when what they showed is gone, by its kind
+ * @health: the last rung that was taken for the context; under @lock, or reset_lock written
+ * @wait: where sleepers wait
+ * @events: number of events, see &embeng_accel_wait
+ * @taken: number of events when WAIT last returned
+ * @map_lock: guards what a fault may put into a mapping
+ * @scratch: for each place, the page that mappings show when what they showed is gone
  */
 struct embeng_context {
 	struct embeng_device *device;

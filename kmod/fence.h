@@ -16,10 +16,10 @@ struct embeng_fence;
 struct embeng_job;
 
 /**
- * struct embeng_job_wait - a fence that a submit waits for
- * @fence: held
- * @job: of it
- * @cb: registered until the fence signals
+ * struct embeng_job_wait - an in-fence of a submit
+ * @fence: the fence, of which a reference is held
+ * @job: the job that waits for it
+ * @cb: callback, registered until the fence signals
  */
 struct embeng_job_wait {
 	struct dma_fence *fence;
@@ -28,20 +28,20 @@ struct embeng_job_wait {
 };
 
 /**
- * struct embeng_job - a submit that fences have to do with
- * @link: in &embeng_queue.jobs, in the order of submission; vector->lock
- * @context: whose
- * @first: free-running index
- * @count: commands
- * @left: commands without their last completion; vector->lock
- * @need: what it waits for, see fence_steps.h
- * @fence: signalled when it has ended, or NULL
- * @error: of the fence
- * @held: in the ring, and the device was not told yet; vector->lock
- * @waiting: fences of @waits not signalled, and one until it is submitted
- * @failed: error of one of @waits
- * @wait_count: of @waits
- * @waits: what it waits for before the device is told
+ * struct embeng_job - a submit that waits for fences or has one
+ * @link: entry in &embeng_queue.jobs, in the order of submission; under vector->lock
+ * @context: context of the queue
+ * @first: index of the first command, free-running
+ * @count: number of commands
+ * @left: commands without their last completion; under vector->lock
+ * @need: what its commands wait for, see fence_steps.h
+ * @fence: signalled when the job has ended, or NULL
+ * @error: error that @fence will carry, or 0
+ * @held: the commands are in the ring and the device was not told of them; under vector->lock
+ * @waiting: number of @waits that have not signalled, plus one until the job is submitted
+ * @failed: error of one of @waits, or 0
+ * @wait_count: number of @waits
+ * @waits: in-fences, which signal before the device is told
  */
 struct embeng_job {
 	struct list_head link;

@@ -10,15 +10,15 @@
 #include "fence.h"
 
 /**
- * struct embeng_queue_watch - what the watchdog saw of a queue last
- * @sq_head: of the ring header
- * @cq_tail: of the ring header
- * @done: of the ring header
- * @epoch: of the report
- * @heartbeat: of the ring header
- * @stood: looks since it moved, while it had to
- * @unattended: looks since the device attended to it
- * @since_ns: when it was last seen to move, CLOCK_MONOTONIC
+ * struct embeng_queue_watch - what the watchdog last saw of a queue
+ * @sq_head: sq_head in the ring's header
+ * @cq_tail: cq_tail in the ring's header
+ * @done: done in the ring's header
+ * @epoch: epoch of the report
+ * @heartbeat: heartbeat in the ring's header
+ * @stood: looks since the queue moved, counted while it should have
+ * @unattended: looks since the device attended to the queue
+ * @since_ns: when the queue was last seen to move, CLOCK_MONOTONIC
  */
 struct embeng_queue_watch {
 	u32 sq_head;
@@ -33,51 +33,51 @@ struct embeng_queue_watch {
 
 /**
  * struct embeng_queue - rings between a program and the device
- * @ref: held by the context and by who looks at it
- * @context: whose; outlives it
- * @vector: interrupts
- * @vector_link: in &embeng_vector.queues
- * @number: the device's
+ * @ref: held by the context and by calls that use the queue
+ * @context: context of the queue, which outlives it
+ * @vector: interrupt vector
+ * @vector_link: entry in &embeng_vector.queues
+ * @number: number of the queue on the device
  * @kind: enum embeng_queue_kind
  * @priority: 0 to 3
- * @replica: of what
- * @mapped: the program writes rings and doorbell
- * @coalesce: completions per interrupt
- * @coalesce_us: and at the latest after so long
- * @layout: of the ring memory
+ * @replica: replica of the model that the queue serves
+ * @mapped: the program writes rings and doorbell itself
+ * @coalesce: completions that make an event
+ * @coalesce_us: an event comes after this time with fewer, in microseconds
+ * @layout: where the parts of the ring memory are
  * @pages: ring memory, contiguous; NULL once the device is unplugged
  * @ring: @pages as the driver reads and writes them
  * @dma: @pages as the device reaches them
- * @grave: what the ring held when the device was unplugged
- * @doorbell: in BAR 2
- * @lock: one submitter at a time; guards @destroyed, and with vector->lock @sq_tail to @seqno
- * @sq_tail: free-running, validated queues: all that was submitted
- * @given: free-running, what the device was told; vector->lock
- * @cq_head: free-running, what the device was told
- * @walked: completions below it are in the account
- * @owed: completions that the device may still post for what it was given
+ * @grave: copy of what the ring held when the queue was lost
+ * @doorbell: the queue's page in BAR 2
+ * @lock: admits one submitter; guards @destroyed, and with vector->lock @sq_tail to @seqno
+ * @sq_tail: in a validated queue the end of all that was submitted, free-running
+ * @given: the doorbell as the driver last rang it, free-running; under vector->lock
+ * @cq_head: completions that the program has read, as the device was told, free-running
+ * @walked: completions that the driver has accounted for, free-running
+ * @owed: completions that the device may still post for what is in the ring
  * @in_flight: commands without their last completion
- * @timeline: of its fences
- * @seqno: of the last one
- * @jobs: &embeng_job in order, those that are done are out of it; vector->lock
- * @judged_epoch: of the last report that the watch was told of; vector->lock
- * @stopped: the doorbell is not rung; vector->lock
- * @noted_tail: completion tail when an event was last counted; vector->lock
- * @noted_epoch: report at that time; vector->lock
- * @armed: &embeng_doorbell.armed; vector->lock
- * @arm: index, while @pending_arm; vector->lock
- * @pending_arm: no interrupt since armed; vector->lock
+ * @timeline: fence context of the queue, never used for another
+ * @seqno: number of the last fence on @timeline
+ * @jobs: &embeng_job in order, without those that have ended; under vector->lock
+ * @judged_epoch: epoch of the last report that the watch was started for; under vector->lock
+ * @stopped: the doorbell is not rung; under vector->lock
+ * @noted_tail: completion tail when an event was last counted; under vector->lock
+ * @noted_epoch: epoch of the report at that time; under vector->lock
+ * @armed: last value written to &embeng_doorbell.armed; under vector->lock
+ * @arm: armed index, while @pending_arm; under vector->lock
+ * @pending_arm: there was no interrupt since the queue was armed; under vector->lock
  * @timer: ends a wait for @coalesce completions
- * @watch: the watchdog's
- * @sq_begin: first command since the queue was begun
+ * @watch: state of the watchdog
+ * @sq_begin: first command since the queue was begun, or begun again
  * @cq_begin: first completion since then
- * @last_tail: submission tail as of the last look at the doorbell, which a reset clears
- * @last_head: completion head as of the last look at the doorbell
- * @at_fault: the command @fault_index hung
- * @fault_lost: it is complete, and its completion was lost
- * @fault_index: free-running
+ * @last_tail: submission tail at the last look at the doorbell, which a reset clears
+ * @last_head: completion head at that look
+ * @at_fault: the queue hangs at the command @fault_index
+ * @fault_lost: that command is complete, and its completion was lost
+ * @fault_index: index of the command at fault, free-running
  * @fault_ns: how long it had made no progress
- * @destroyed: by its program; who waits for it is told
+ * @destroyed: the program has destroyed the queue, and those who wait for it are told
  */
 struct embeng_queue {
 	struct kref ref;
@@ -129,14 +129,14 @@ struct embeng_queue {
 
 /**
  * struct embeng_batch - commands on their way into a queue
- * @commands: checked
- * @count: of them
+ * @commands: the commands, checked
+ * @count: number of commands
  * @owed: completions that the device may post for them
- * @fenced: there is an out-fence
- * @model: that MODEL_LOAD loads, or NULL
- * @job: of them
- * @index: free-running, of the first
- * @out: the out-fence, held, once they are taken
+ * @fenced: the submit has an out-fence
+ * @model: options of the model that a MODEL_LOAD loads, or NULL
+ * @job: the job of the batch
+ * @index: index of the first command, free-running
+ * @out: reference to the out-fence, once the commands are taken
  */
 struct embeng_batch {
 	struct embeng_cmd *commands;

@@ -43,11 +43,11 @@ DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
 /**
  * struct emu_options - what a device is made of
  * @cores: engine cores, 1 to EMU_CORES_MAX
- * @queues: the admin queue too, 2 to EMU_QUEUES_MAX
- * @vectors: 1 to EMU_VECTORS_MAX
+ * @queues: queues with the admin queue, 2 to EMU_QUEUES_MAX
+ * @vectors: interrupt vectors, 1 to EMU_VECTORS_MAX
  * @memory: bytes for tables and slots
- * @d3_keeps: D3hot keeps the engine's state (No_Soft_Reset)
- * @iommu: an IOMMU stands before the function
+ * @d3_keeps: the engine keeps its state in D3hot (No_Soft_Reset)
+ * @iommu: an IOMMU stands in front of the function
  */
 struct emu_options {
 	u32 cores;
@@ -60,9 +60,9 @@ struct emu_options {
 
 /**
  * struct emu_config - config space
- * @lock: guards it; raw, since the PCI core may hold a raw lock of its own
- * @value: as read
- * @writable: bits that a write changes
+ * @lock: guards the bytes; raw, since the PCI core may hold a raw lock of its own
+ * @value: bytes as they are read
+ * @writable: bits of @value that a write changes
  */
 struct emu_config {
 	raw_spinlock_t lock;
@@ -73,9 +73,9 @@ struct emu_config {
 /**
  * struct emu_vector - one MSI-X vector
  * @work: runs the handler in hard interrupt context
- * @msix: whose
- * @index: which
- * @repeats: a fault: times that it comes again by itself
+ * @msix: the interrupts that it is one of
+ * @index: number of the vector
+ * @repeats: set by a fault: times that the interrupt comes again by itself
  */
 struct emu_vector {
 	struct irq_work work;
@@ -87,9 +87,7 @@ struct emu_vector {
 /**
  * struct emu_msix - the interrupts of a function
  * @lock: orders raising a vector with unmasking it
- * @fwnode: names @domain
  * @domain: where the driver's interrupts come from
- * @info: of @domain
  * @virq: the kernel's interrupt by the number in a message's data, 0: none
  * @table: the vector table in BAR 4
  * @pending: the pending bits in BAR 4
@@ -116,21 +114,21 @@ struct emu_msix {
  * @config: config space
  * @msix: interrupts
  * @engine: behind the BARs; the service thread's alone
- * @firmware_minimum: that its engine last had
+ * @firmware_minimum: lowest firmware version that the engine accepts, over power cycles
  * @thread: serves registers and doorbells
- * @pages: with an IOMMU, by page frame: mappings, and views that the device has
+ * @pages: with an IOMMU: counts of mappings and of the device's views, by page frame
  * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
  * @on_bus: the engine runs, and may be at memory
  * @absent: config space answers all ones until the reset is over
  * @faults: by enum port_fault and enum emu_fault: which are armed, and when they strike
  * @debugfs: its folder
- * @speed: what the device is modelled as; all 0: it is not
- * @climate: the heat source that the device is
- * @dead: a fault: the engine does nothing until the function is reset
- * @gone: a fault: the function answers all ones and its engine is off
- * @bus_error: how the last recovery from one ended, 0: there was none
- * @back_ns: a fault: the link is down until then, 0: it is not
+ * @speed: speed that the device is modelled with; all 0: it runs as fast as it can
+ * @climate: thermal model of the device
+ * @dead: set by a fault: the engine does nothing until the function is reset
+ * @gone: set by a fault: the function answers all ones and its engine is off
+ * @bus_error: how the last recovery from a bus error ended, 0: there was none
+ * @back_ns: set by a fault: time at which the link is up again, 0: it is not down
  */
 struct emu {
 	struct list_head link;
