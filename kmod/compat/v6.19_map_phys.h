@@ -9,7 +9,10 @@
 #include <linux/dma-map-ops.h>
 #include <linux/version.h>
 
-/* EMBENG_DEFINE_MAP_PAGE() stands where functions do, EMBENG_MAP_PHYS_OPS() among the operations. */
+/*
+ * EMBENG_DEFINE_MAP_PAGE() stands where functions are defined, EMBENG_MAP_PHYS_OPS() among the
+ * operations.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 #define EMBENG_DEFINE_MAP_PAGE(map)
 #define EMBENG_MAP_PHYS_OPS(map, unmap) .map_phys = (map), .unmap_phys = (unmap)
