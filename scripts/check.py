@@ -77,8 +77,8 @@ def build(stage, suites):
     directory = os.path.join(TOP, stage.directory)
     if not os.path.exists(os.path.join(directory, "build.ninja")):
         shutil.rmtree(directory, ignore_errors=True)
-        werror = "-Dwerror=" + os.environ.get("WERROR", "false")
-        if subprocess.call(["meson", "setup", directory, werror, *stage.options], cwd=TOP):
+        if subprocess.call(["meson", "setup", directory, sanitized.WERROR, *stage.options],
+                           cwd=TOP):
             return False
     return bool(suites) or subprocess.call(["ninja", "-C", directory]) == 0
 

@@ -86,6 +86,9 @@ try()
 	fi
 }
 
+# What runs in another shell ends with this one.
+trap 'kill 0' INT TERM
+
 [ $# -gt 0 ] || set -- gcc-12 clang-14 gcc-14 clang-19
 for compiler; do
 	suite_of "$compiler" >/dev/null || exit 2

@@ -74,7 +74,7 @@ TARGETS = {
     "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
 }
 
-OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", *sanitized.OPTIONS]
+OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", sanitized.WERROR, *sanitized.OPTIONS]
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
                                "detect_stack_use_after_return=0",
                "UBSAN_OPTIONS": "print_stacktrace=1"}

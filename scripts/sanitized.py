@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What every build with sanitizers is configured with, beside the sanitizers themselves."""
+"""What builds for tests are configured with: all of them, and those with sanitizers, beside the
+sanitizers themselves."""
+import os
+
+# WERROR=true in the environment makes a compiler's warning an error.
+WERROR = "-Dwerror=" + os.environ.get("WERROR", "false")
 
 # -O1 keeps the reports readable, which have functions and lines by -g1, too: with all that
 # debuggers read the build takes a quarter longer. b_lundef must be off for a shared library under

@@ -2,9 +2,10 @@
 /*
  * Inside the device model: device, contexts, regions, queues, commands.
  *
- * Locks: engine->lock guards everything here but what a comment gives to the
- * thread that has taken a command. It is held for short looks, never while
- * memory is copied or computed on.
+ * Locks: engine->lock guards everything here, except where a comment gives a
+ * member to the thread that has taken a command. Commands are checked, copied
+ * and run without it. Three things take long under it: the self-tests of a boot,
+ * the first mapping of a region, and freeing the tables of a context.
  */
 #ifndef EMBENG_ENGINE_DEVICE_H
 #define EMBENG_ENGINE_DEVICE_H
