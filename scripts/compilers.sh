@@ -87,7 +87,7 @@ try()
 }
 
 # What runs in another shell ends with this one.
-trap 'kill 0' INT TERM
+trap 'trap - INT TERM; kill 0' INT TERM
 
 [ $# -gt 0 ] || set -- gcc-12 clang-14 gcc-14 clang-19
 for compiler; do
