@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The engine as its host sees it: creating and destroying a device, and engine_run(), which looks
+ * once at everything that may have work. The steps of such a look are in the files of control/ and
+ * queue/.
+ *
+ * Everything that engine_create() makes belongs to the engine and lives until engine_destroy(). The
+ * functions take engine->lock. It is released inside while commands are accepted and run.
+ */
 #include "queue/internal.h"
 #include "kernels/kernels.h"
 #include "kernels/variants.h"
@@ -87,7 +95,7 @@ const char *engine_variant(const struct engine *engine)
 	return engine->kernels->name;
 }
 
-/* Who floods a queue must not keep others from their reports, nor the host from its own work. */
+/* A program that floods its queue must not delay the reports of others or the host's own work. */
 #define STEPS_MOST 1024
 
 static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
@@ -137,7 +145,7 @@ void engine_bus(struct engine *engine, bool there)
 	port_unlock(engine->lock);
 }
 
-/* Of what any queue has been given. The last look at each came after its doorbell. */
+/* True if no queue has work left. Safe because each queue was looked at after its doorbell rang. */
 static bool is_done(const struct engine *e)
 {
 	u32 i;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread that serves the queues: awake while there is work, and a little longer where others can
- * give it some meanwhile; then it sleeps on the bell.
+ * The thread that serves the queues of an engine. It is awake while there is work, and a little
+ * longer where other threads can give it some meanwhile. Then it sleeps on the engine's bell.
+ *
+ * The thread lives from service_start() to service_stop(). It takes engine->lock for each look at
+ * the device and to find out how long it may sleep; engine->sleeping and engine->stopping are
+ * atomic.
  */
 #include <linux/errno.h>
 

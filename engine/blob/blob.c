@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The parser of a model's configuration blob: the header and its checksum, the framing, order and
+ * counts of the records, and the values in ENGINE, FEATURE and RATE records. The long checks of
+ * TABLE and QUANTIZATION records are in table.c.
+ *
+ * A parser lives for one call of blob_parse(). The arrays of the struct blob that it fills belong
+ * to the caller, who frees them with blob_free(), after an error too. The input is read more than
+ * once, so it must be memory that nobody else can change. No lock is needed.
+ */
 #include "parser.h"
 #include "../hash/crc32c.h"
 

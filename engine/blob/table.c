@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of TABLE and QUANTIZATION records; floats are compared as integers. */
+/*
+ * Checks the values of TABLE and QUANTIZATION records: sizes, flags, optimizer, rates, clips and
+ * hyperparameters. It is apart from blob.c, which reads the records, and compares floats as
+ * integers, since the engine has no floating point outside kernels/.
+ *
+ * All functions look only at their arguments, and broken() writes the first fault into the parser.
+ * The self-tests of a firmware image use the same checks of optimizers.
+ */
 #include "parser.h"
 #include "../kernels/optimizers.h"
 

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The driver's own queue: contexts, queues, unbinding. */
+/*
+ * The commands of the admin queue, queue 0: the driver creates and destroys contexts and queues
+ * here and invalidates regions. A command whose object is still in use cannot end at once. It is
+ * kept in the engine's list of pending commands and tried again at each look at the device.
+ *
+ * Called with engine->lock held. A pending command is allocated before it is taken out of the ring,
+ * and freed when its completion is posted or when a reset drops the list.
+ */
 #include "../queue/internal.h"
 
 static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)

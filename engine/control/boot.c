@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Boot and reset of the device. A boot copies the firmware image, checks it, runs its self-tests,
+ * publishes the capabilities in BAR 0 and makes the admin queue. A reset kills every context and
+ * the admin queue, and is over when the last of them is gone, which may take many looks at the
+ * device. When either begins is decided in requests.c.
+ *
+ * Called with engine->lock held. The copy of the image lives as long as the checks. The table of
+ * contexts and the admin queue live until the next reset or until the engine is destroyed.
+ */
 #include "firmware.h"
 #include "../queue/internal.h"
 #include "selftest.h"

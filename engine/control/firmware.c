@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Checks a firmware image and finds its parameters and test vectors: the header, the versions, the
+ * table of sections, their hashes and their contents. Bytes that belong to nothing must be zero. It
+ * is apart from boot.c because `embeng fw` checks images without a device.
+ *
+ * The image must be memory that nobody changes meanwhile. Nothing is allocated and no lock is
+ * needed: the functions look only at their arguments.
+ */
 #include "firmware.h"
 
 #include "../../uapi/embeng_regs.h"
@@ -13,7 +21,7 @@ struct check {
 	struct embeng_fw_header header;
 	struct firmware found;
 	u32 seen; /* bit of each type that was there */
-	u64 end; /* of what has been accounted for */
+	u64 end; /* the first byte that is not accounted for yet */
 	u64 *offset;
 };
 
@@ -161,7 +169,7 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-/* "NAME=VALUE" in UTF-8. What goes to people must not speak to their terminals. */
+/* "NAME=VALUE" in UTF-8. Text for people must not contain control characters for their terminals. */
 static bool string_good(const u8 *text, u64 *at)
 {
 	const u8 *p = text;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs the vectors of an image on the kernels as training does: the lookup first, sample by
- * sample, then the update, row by row, so that no stretch inside the FP section is long.
+ * Runs the test vectors of a firmware image on the kernels, as training does: the lookup first,
+ * sample by sample, then the update, row by row, so that no stretch inside the FP section is long.
+ * Every variant of the kernels that this processor can run is tested.
+ *
+ * The vectors were checked by selftest_check() before. Each run has one allocation, which is freed
+ * before the next vector. No lock is needed.
  */
 #include "selftest.h"
 
@@ -15,7 +19,7 @@
 #define F32_INFINITY 0x7f800000u
 #define CACHE_LINE 64u
 
-/* What a vector needs beside itself; the pointers lie in one allocation. */
+/* The memory that a vector needs beside itself; the pointers lie in one allocation. */
 struct run {
 	struct embeng_fw_self_test test;
 	const u8 *vector;
@@ -25,7 +29,7 @@ struct run {
 	u64 *bag;
 	u32 *rows;
 	float *scales, *coef, *out, *table, *slots;
-	u32 *sample; /* of each occurrence */
+	u32 *sample; /* one for each occurrence */
 	u32 *sorted; /* occurrences by row */
 	struct kernel_group *groups;
 	u32 group_count;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Vectors come from a file: everything that indexes memory is checked before they run. */
+/*
+ * Checks the test vectors of a firmware image before they run. They come from a file, so everything
+ * that will index memory is checked here: sizes, lengths, offsets and ids. It is apart from
+ * selftest.c because an image is checked where no vector is run, too.
+ *
+ * The functions look only at their arguments and allocate nothing.
+ */
 #include "../blob/blob.h"
 #include "../kernels/optimizers.h"
 #include "selftest.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The event log in BAR 0: what happened to the device, in memory that resets leave alone. It
- * is read while it is written, so a record has no number while it changes.
+ * The event log in BAR 0, which says what happened to the device. It lies in memory that resets
+ * leave alone. It is read while it is written, so a record has no number while it changes.
+ *
+ * Called with engine->lock held, or before anyone else knows the device.
  */
 #include "device.h"
 

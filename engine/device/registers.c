@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* BAR 0. Words that the driver writes may change at any moment. */
+/*
+ * Access to the registers in BAR 0. The driver may write its registers at any moment, so every
+ * access is one atomic load or store.
+ *
+ * The functions need no lock. Counters are added to by several threads at once.
+ */
 #include "device.h"
 
 u32 reg_read32(struct engine *e, u32 reg)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Power and temperature of a device whose host models them: power goes with the share of the
- * cores that is busy, temperature follows power as one heat capacity behind one resistance.
+ * Power and temperature of a device whose host models them: power goes with the share of the cores
+ * that is busy, temperature follows power as one heat capacity behind one resistance. The results
+ * are registers that the driver reads.
+ *
+ * Called with engine->lock held.
  */
 #include "device.h"
 

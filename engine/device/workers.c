@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * One job at a time. Helpers count themselves in before they look whether the job is open,
- * and the caller closes it and waits until all have counted themselves out: so nobody ever
- * works on a job that is over.
+ * The cores of the device: helper threads that share the tasks of one job with the thread that
+ * calls workers_run(). There is one job at a time. Helpers count themselves in before they look
+ * whether the job is open; the caller closes it and waits until all have counted themselves out. So
+ * nobody ever works on a job that is over.
+ *
+ * The threads live as long as the engine. engine->lock is not held: all shared words are atomic,
+ * and what a task may touch is up to its job.
  */
 #include "device.h"
 
 #define SPIN_NS 10000u
-#define SHARES 16u /* of what is left of a job in runs, a core */
+#define SHARES 16u /* a core takes 1/16 of its equal part of the tasks left */
 
 struct worker {
 	struct workers *workers;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Eight bytes a turn, by an instruction or by tables. A table is linear in its index, so each
- * is given by its entries for single bits and the compiler adds up the others.
+ * CRC-32C (Castagnoli) of model blobs and of checkpoints, eight bytes at a time: by the processor's
+ * instruction where there is one, otherwise by tables. A table is linear in its index, so each is
+ * given by its entries for single bits, and the compiler computes the others.
+ *
+ * The functions look only at their arguments. The tables are constant.
  */
 #include "crc32c.h"
 

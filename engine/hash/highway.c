@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* HighwayHash (Alakuijala, Cox, Wassenberg: arXiv 1612.06257), for one column number. */
+/*
+ * HighwayHash (Alakuijala, Cox, Wassenberg: arXiv 1612.06257) of one column number, with the fixed
+ * key that partitioned CSR sorts columns into buckets by. Only the path for an input of four bytes
+ * is here.
+ *
+ * The function looks only at its argument.
+ */
 #include "highway.h"
 
 #define LANES 4

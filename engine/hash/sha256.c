@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* FIPS 180-4. */
+/*
+ * SHA-256 as in FIPS 180-4, for the sections of a firmware image and for names that are made of
+ * their contents. A kernel and a process compile this same file.
+ *
+ * The state belongs to the caller; nothing is allocated and no lock is needed.
+ */
 #include "sha256.h"
 
 #include "../port.h"

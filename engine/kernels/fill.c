@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Fills rows with a constant, with uniform or with truncated normal numbers. Each number depends on
+ * the seed, the slot, the row and the column alone, so rows may be filled in any order and by any
+ * number of cores. The file is compiled once, and not for each variant of the kernels.
+ *
+ * The caller is inside an FP section. The functions write only the rows that they are given.
+ */
 #include "fill.h"
 #include "normal.h"
 #include "philox.h"

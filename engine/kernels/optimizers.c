@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The descriptions of the optimizers (slots, hyperparameters and their ranges), and the values that
+ * a step computes once per table before its rows are updated. Both are expanded from the same list
+ * as the kernels, so that an optimizer is written down in one place.
+ *
+ * The functions with floats are called inside an FP section. They write only their arguments.
+ */
 #include "math64.h"
 #include "optimizers.h"
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Finds how many of a row's next occurrences make up one run: they come from one replica, and are
+ * at most KERNEL_RUN. The update kernels and the engine's cutting of hot rows must agree on these
+ * runs, so both call this function.
+ *
+ * There is no floating point in it, and it looks only at its arguments.
+ */
 #include "segments.h"
 
 u64 kernel_run_length(const struct kernel_segment *segments, u64 segment_count, const u32 *occ,

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Which variant runs here. No FP code: callers may be outside an FP section. */
+/*
+ * Chooses the variant of the kernels that runs on this processor: the best one, or the one that was
+ * asked for by name. There is no FP code here, since callers may be outside an FP section.
+ *
+ * All data is constant; any thread may call.
+ */
 #include "scratch.h"
 #include "variants.h"
 

@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Accepts the input of a LOOKUP: copies the descriptor, checks every feature's form, counts and
+ * lengths, and has ids, weights and stacks copied into a private batch. Nothing that a program
+ * changes afterwards has any effect on the batch.
+ *
+ * A training batch belongs to a step of a replica and lives as long as its model. An inference
+ * batch is taken from the model's list of spare ones and given back to it. Called without
+ * engine->lock; while a command is accepted, its batch is its own.
+ */
 #include "stacks.h"
 
 static void feature_free(struct batch_feature *f)
@@ -197,7 +206,7 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 	return status;
 }
 
-/* What is wrong with the first feature that has a mistake, whichever core finds another first. */
+/* Reports the first feature that has a mistake, even if a core finds a later one sooner. */
 static u16 accept_features(struct command *command, struct batch *batch, bool training)
 {
 	u16 status = 0, copied;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the features of a LOOKUP are copied from, and their copies: made by all cores, one each. */
+/*
+ * Maps the arrays of a LOOKUP's features and copies them into the batch. The copies are made by all
+ * cores, one feature each, so the order in which faults are met does not matter: the fault of the
+ * first feature is reported.
+ *
+ * The views of the arrays last from batch_open() to batch_close(). Called without engine->lock,
+ * which mapping and releasing take inside.
+ */
 #include "batch.h"
 
 /*
@@ -51,7 +58,7 @@ static void copy_task(void *arg, u64 number, u32 worker)
 
 	(void)worker;
 	f->status = 0;
-	/* What a stack has of a feature comes later. */
+	/* The ids of a feature in a stack are copied later. */
 	if (f->given.form == EMBENG_FORM_PARTITIONED)
 		return;
 	f->status = ids_copy(model, (u32)number, f, &in, &f->fault);

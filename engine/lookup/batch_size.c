@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory the private copy of an input takes: when it comes, and before. */
+/*
+ * Computes how much memory the private copy of an input takes, and makes it that large. The sizes
+ * are needed when an input comes, when a model reserves memory beforehand, and when a forecast is
+ * made without a device, so they are computed in one place.
+ *
+ * The buffers belong to the batch and are kept from one input to the next. No lock is taken; the
+ * caller owns the batch.
+ */
 #include "batch.h"
 
 static int times(u64 count, u64 width, u64 *bytes)

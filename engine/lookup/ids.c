@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids and offsets go into private memory first; all checks look at that copy alone.
+ * Copies the ids, row offsets and weights of a feature into private memory and applies the table's
+ * policy to ids that are out of range. All checks look at the private copy alone, so a program that
+ * changes its arrays meanwhile cannot get anything past them.
+ *
+ * Called without engine->lock, by one core for each feature. The memory belongs to the batch.
  */
 #include "batch.h"
 #include "../memory/offsets.h"
@@ -70,7 +74,7 @@ static bool copy_wide(u64 *to, const struct given_ids *ids, u64 count)
 	return outside;
 }
 
-/* @ids: of which the first is id @at of the feature, and one is outside. */
+/* @ids: the first is id @at of the feature, and one of them is outside. */
 static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct fault *fault)
 {
 	u64 i = 0;
@@ -81,8 +85,8 @@ static u16 outside_fault(const u64 *ids, u64 at, u64 limit, u32 feature, struct 
 }
 
 /*
- * Which one is outside, of ids [@at, @last) where one was. Read anew, so that none may be: then
- * these are taken.
+ * Finds the id that is outside among [@at, @last). The ids are read a second time, so all may be
+ * inside by now: then these are taken.
  */
 static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 last, u32 feature,
 		      struct fault *fault)

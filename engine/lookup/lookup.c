@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Runs a LOOKUP: hands the tasks into which its batch was cut to the cores, each of which sums rows
+ * straight into the program's activation buffers.
+ *
+ * Called without engine->lock by the running command, of which there is one at a time, so the
+ * tables do not change. engine->lock is taken to map the buffers and to release them.
+ */
 #include "batch.h"
 
-/* Of all features: no cache keeps them until they are read. */
+/* Outputs of all features together: no cache keeps so many until they are read. */
 #define STREAM_BYTES (16ull << 20)
 
 struct lookup {
 	const struct model *model;
 	const struct batch *batch;
 	struct view *out; /* [features] */
-	u64 bytes;	  /* of them all */
+	u64 bytes;	  /* the sum over all outputs */
 };
 
 static bool streams(const struct lookup *lookup, u32 feature, u32 dim)

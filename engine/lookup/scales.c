@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Computes the scales of combined samples and the coefficients of their gradients, and cuts a
+ * batch's outputs into tasks. Both need stretches of samples whose work is bounded, since no
+ * stretch inside an FP section may be long; the search for these is here.
+ *
+ * The memory belongs to the batch and is counted in the model's. No lock is needed.
+ */
 #include "batch.h"
 
 /* First sample that does not belong to a call of bounded work any more. */

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a LOOKUP says of its stacks, checked before any array of theirs is looked at. */
+/*
+ * Checks how a LOOKUP describes its stacks of partitioned CSR, before any of their arrays is looked
+ * at: the grid of cores, the members of each stack and their places. The arrays themselves are read
+ * in stacks_take.c.
+ *
+ * The copies of the descriptions are kept in memory that belongs to the batch (for training, to one
+ * batch of the replica). Called without engine->lock while the command is accepted.
+ */
 #include "grid.h"
 #include "stacks.h"
 
@@ -173,7 +180,7 @@ static u16 check_place(const struct stack *stack, const struct embeng_lookup_mem
 	return 0;
 }
 
-/* Who a member is. */
+/* Checks which feature a member is. */
 static u16 check_feature(const struct batch *batch, const struct stack *stack,
 			 const struct embeng_lookup_member *g, u32 number, struct fault *fault)
 {

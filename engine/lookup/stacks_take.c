@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking a stack apart: its items, checked as they are read, are kept in the order in which they
- * stand and counted by sample; then each goes to where its sample's are.
+ * Takes a stack of partitioned CSR apart into the batches of its features. Items are checked as
+ * they are read and kept in the order in which they stand, and are counted by sample. Then each is
+ * put where the items of its sample are.
+ *
+ * The arrays are mapped for one call of stacks_take(). The program may change them meanwhile, so
+ * each number is read once. Called without engine->lock, which mapping and releasing take inside.
  */
 #include "grid.h"
 #include "stacks.h"
 
-#define MEMBER_SHIFT 48u /* of stack_item.place: tokens and cores make rows of 47 bits */
+#define MEMBER_SHIFT 48u /* in stack_item.place: tokens and cores make rows of 47 bits */
 #define ROW_MASK ((1ull << MEMBER_SHIFT) - 1)
 
 enum { POINTERS, TOKENS, SAMPLES, GAINS, BOUNDS, ARRAYS };

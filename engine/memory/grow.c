@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a model holds beside its tables, counted where programs can read it. */
+/*
+ * Allocates the memory that a model holds beside its tables, and counts it in a register that
+ * programs can read. Buffers grow by a quarter more than is needed, so that batches that creep up
+ * do not allocate each time.
+ *
+ * The memory belongs to the caller, who frees it; the model's count is given back as one when the
+ * model is freed. The counts are atomic; no lock is needed.
+ */
 #include "../model/model.h"
 
 void model_count(struct model *model, u64 bytes)

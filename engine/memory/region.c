@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A context's memory, named by key. The table of regions is in host memory and the driver
- * alone writes it; a region is mapped when a key of its generation is first used.
+ * The memory of a context, which commands name by key. The table of regions lies in host memory and
+ * only the driver writes it. A region is mapped when a key of its generation is first used, and
+ * stays mapped until it is invalidated, its key changes, or the context ends.
+ *
+ * A view holds its region, so that it is not unmapped meanwhile. The functions are called with
+ * engine->lock held, but for region_get(), region_put() and region_put_all(), which take it.
  */
 #include "../device/device.h"
 

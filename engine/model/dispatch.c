@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The line between the queues and the model: for each phase in the life of a command, the function
+ * of its opcode is called. The phases and the locks of each are described in device/device.h.
+ *
+ * model_accept() and model_run() are called without engine->lock, all others with it. A model
+ * belongs to its context and lives from an admitted MODEL_LOAD to model_destroy().
+ */
 #include "../partition/partition.h"
 #include "../step/step.h"
 #include "../update/update.h"
@@ -105,7 +112,7 @@ enum verdict model_admit(struct command *command, struct wait *wait)
 	return verdict;
 }
 
-/* Of a LOOKUP or UPDATE; an inference has one of its own. */
+/* The batch of a LOOKUP or UPDATE; an inference has one of its own. */
 static struct batch *batch_of(const struct command *command)
 {
 	const struct queue *q = command->queue;

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Loads a model and frees it: parses the blob, allocates tables, slots, steps and working memory,
+ * and fills the slots that do not begin at zero.
+ *
+ * All of it belongs to the model and lives until model_free_tables() or model_free(), which also
+ * clean up after a load that failed half-way. Called without engine->lock by the command that loads
+ * or unloads. Until the load has ended no other command uses the model.
+ */
 #include "../update/apply.h"
 #include "../kernels/fill.h"
 #include "../update/lane.h"

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Forecasts how much memory a model will take, from its blob and the expected inputs, without a
+ * device and without allocating it. It repeats the sizes of load.c, batch.c and the sort, by
+ * calling the same functions where there are any, and a test compares forecasts with what is
+ * counted.
+ *
+ * The parsed blob lives for one call. No lock is needed: only arguments are touched.
+ */
 #include "../update/apply.h"
 #include "../update/lane.h"
 #include "plan.h"
@@ -47,7 +55,7 @@ static struct batch_size size_of(const struct planner *p, u32 feature, bool trai
 	};
 }
 
-/* What batch_fit() makes of the buffers of @have bytes. */
+/* Grows @have as batch_fit() grows the buffers. */
 static void fit(u64 have[BATCH_BUFFERS], const struct batch_size *size)
 {
 	u64 need[BATCH_BUFFERS];
@@ -152,7 +160,7 @@ static u64 occurrences_of(const struct planner *p, u32 table)
 	return times(sum, blob->engine.replicas);
 }
 
-/* What a lane has. */
+/* The sizes of a lane's buffers. */
 struct lane_bytes {
 	struct partition_needs partition;
 	u64 cuts;

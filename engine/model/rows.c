@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ROWS_WRITE, ROWS_READ and ROWS_FILL: copies rows of a table or a slot in or out, or fills them.
+ * They may be a range or a list, and writes may go to a staged copy.
+ *
+ * The private copy of the descriptor and of the row numbers is command->state, from rows_accept()
+ * to rows_release(). Accepting and running are called without engine->lock; one command runs at a
+ * time, so nobody else touches the rows meanwhile.
+ */
 #include "../kernels/fill.h"
 #include "model.h"
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Staged copies of tables and slots: written aside, swapped in together. */
+/*
+ * Staged copies of tables and slots. A restore writes rows into the copies, and a commit swaps all
+ * of them in at once, so that a restore that fails changes nothing.
+ *
+ * A staged copy belongs to its table, from BEGIN to COMMIT or DROP or until the tables are freed.
+ * Called without engine->lock by the running command; only the account of table memory takes the
+ * lock.
+ */
 #include "model.h"
 
 #define ARRAYS (1 + EMBENG_SLOTS_MAX)

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * STATS, STATE_READ and STATE_WRITE: the statistics of a table, and the number of optimizer steps.
+ * The sums are made elsewhere as steps go by; here they are completed, reported and cleared.
+ *
+ * Called without engine->lock by the running command. The lock is taken for the counts of ids that
+ * were dropped, clamped or set to zero, because threads that accept commands add to them.
+ */
 #include "../update/lane.h"
 #include "../step/step.h"
 #include "../update/update.h"

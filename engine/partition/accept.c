@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The descriptor of a PARTITION, copied and checked before any of its arrays is looked at. */
+/*
+ * Copies the descriptor of a PARTITION and checks it, before any of its arrays is looked at. Later
+ * phases use the copy alone.
+ *
+ * The copy is command->state and is freed when the command is released. Called without engine->lock
+ * while the command is accepted.
+ */
 #include "partition.h"
 
 #define COLUMNS_MAX (1ull << 31)

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Items in order of their buckets, within each partition of each core. */
+/*
+ * Orders the items of each partition by bucket, which is needed only when a partition is too large
+ * for one minibatch. Each core of the grid is a task of its own.
+ *
+ * The ordered items lie in the context's memory for partitioning and take the place of the ones
+ * before. No lock is needed: one command runs at a time and a task touches only the items of its
+ * core.
+ */
 #include "../hash/highway.h"
 #include "partition.h"
 
 struct bucketing {
 	struct pcsr_job *job;
-	u8 *buckets;	     /* of each item */
+	u8 *buckets;	     /* one for each item */
 	u32 *ordered;	     /* [4][ids]: tokens, samples, gains, repeats */
 	u64 division;	     /* columns of a bucket, by DIV */
 };

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Where the partitions of each core lie in the device's buffer, and writing them there. */
+/*
+ * Decides where the partitions of each core lie in the device's buffer, checks that they fit, and
+ * writes them there with their padding and row pointers.
+ *
+ * pcsr_place() runs alone; pcsr_emit() has one task for each core of the grid, which writes only
+ * its own part of the outputs. The outputs are the program's memory and stay mapped until the
+ * command ends. No lock is needed.
+ */
 #include "partition.h"
 
 /* A block of padding: of tokens and samples, of gains for TF, for JAX (2^31, NaN). */

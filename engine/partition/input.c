@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The features of a PARTITION: memory resolved, row offsets copied and checked. */
+/*
+ * Maps the ids and weights of a PARTITION's features, and copies and checks their row offsets. A
+ * feature with one id for each sample is recognised here, since its offsets need not be kept.
+ *
+ * Ids and weights stay mapped until pcsr_input_release(); the offsets lie in the context's memory
+ * for partitioning. Called without engine->lock, which mapping and releasing take inside.
+ */
 #include "partition.h"
 
 #define BLOCK 128u
@@ -79,7 +85,7 @@ static bool are_places(const void *given, u64 first, u32 count, u32 width)
 			    are_places_wide((const u64 *)given + first, first, count);
 }
 
-/* Of CSR or COO: each sample has one id, as of DENSE. */
+/* True if each sample of a CSR or COO input has one id, as with DENSE. */
 static bool one_each(const struct embeng_partition_feature *g, const void *given)
 {
 	u64 count = g->form == EMBENG_FORM_COO ? g->id_count : g->sample_count + 1;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ids of one core of the device as words of token, row and gain, by partition or by the first
- * digit of all of the key: ids are copied, keys made of the copies and counted, then words put
- * where they belong.
+ * Turns the ids of one core of the grid into words of token, row and gain, ordered by partition or
+ * by the first digit of the whole key. Ids are copied first, keys are made of the copies and
+ * counted, and then each word is put where it belongs.
+ *
+ * The program may change its ids meanwhile, so each is read once. Several cores of the grid run at
+ * the same time, each with memory of its own (struct pcsr_words); no lock is needed.
  */
 #include "partition.h"
 
@@ -12,12 +15,12 @@
  */
 #define PUT_AHEAD 16u
 
-/* Of a feature, what makes keys of ids. */
+/* The numbers by which ids of a feature become keys. */
 struct keys {
 	u32 cores, rotation, token_bits, first_token, core_bits;
 	bool power;
 	const struct pcsr_digit *digits;
-	u32 *counts; /* of each digit, PCSR_DIGIT_MAX bits further on */
+	u32 *counts; /* a set for each digit, PCSR_DIGIT_MAX bits apart */
 };
 
 /* The ids of one feature and core: [first, last), of samples from @begin on. */
@@ -30,7 +33,7 @@ struct share {
 /* Where words go to. */
 struct target {
 	u64 *words, *payload;
-	u32 *places; /* of each partition, or of the first digit */
+	u32 *places; /* one for each partition, or for each value of the first digit */
 	u64 count;   /* words so far */
 	u32 shift, mask; /* where in a key that stands */
 	u32 token_mask, row_bits;

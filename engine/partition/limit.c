@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What each run of items keeps under the limits. */
+/*
+ * Applies the limits of a PARTITION to each run of items: how many items a run keeps, or which run
+ * was too large. It is the only stage that drops items for a limit.
+ *
+ * It runs alone, after all items are merged, and touches only its job.
+ */
 #include "partition.h"
 
 static bool fits(const struct embeng_partition *g, const struct pcsr_run *run)

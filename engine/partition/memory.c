@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The working memory of PARTITION commands: one set of buffers for each context. They grow as
+ * needed and are kept, so that a command whose input is no larger than an earlier one allocates
+ * nothing.
+ *
+ * The memory lives until its context ends. The running command uses it without a lock, since only
+ * one command of a device runs at a time.
+ */
 #include "partition.h"
 
 void *pcsr_memory(struct pcsr_job *job, enum pcsr_buffer which, u64 count, u64 size)

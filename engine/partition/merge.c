@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The sorted words of one core become items: equal ones are made one, each partition counted. */
+/*
+ * Makes items of the sorted words of one core of the grid. Words of the same token and sample
+ * become one item with the sum of their gains, and the items and distinct tokens of each partition
+ * are counted.
+ *
+ * Several cores of the grid run at the same time and write only their own part of the job's arrays.
+ * No lock is needed.
+ */
 #include "partition.h"
 
 static struct kernel_merge merge_of(const struct pcsr_job *job, const struct pcsr_core *core,

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Runs a PARTITION: maps its arrays, plans the sort, and calls the stages in order (collect, sort,
+ * merge, bucketize, limit, split, place, emit). The stages are files of their own; this one
+ * allocates what they share and reports the statistics.
+ *
+ * A struct pcsr_job lives for one command; its buffers belong to the context and outlive it. Called
+ * without engine->lock by the running command.
+ */
 #include "partition.h"
 
 #define FLAT_LEAST 256u

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Radix sort, least digit first, which is no wider than the words are worth: of a partition's
- * words, few enough to lie in the nearest cache, or of a core's where those lie in the second.
+ * A radix sort, least digit first, of the words of a PARTITION. It sorts either the words of one
+ * partition, which lie in the nearest cache, or all words of a core, where those lie in the second.
+ * Digits are no wider than the number of words is worth.
+ *
+ * Words and counts belong to the caller's struct pcsr_words; no lock is needed.
  */
 #include "partition.h"
 

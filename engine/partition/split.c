@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which neighbouring buckets share a minibatch. A boundary lies before bucket 1 .. 63; a
- * partition that is too large asks for some, and what any of them asks for is done for all.
+ * Decides which neighbouring buckets share a minibatch. A boundary lies before bucket 1 .. 63. A
+ * partition that is too large asks for some boundaries, and a boundary that any partition asks for
+ * holds for all. Each flavour (TF, JAX) has its own rule and its own mask of boundaries.
+ *
+ * It runs alone, and touches only its job.
  */
 #include "partition.h"
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What holds for a command by its opcode alone, and the two that need no model. */
+/*
+ * Checks a command by its opcode alone (which queues may carry it and which fields it uses), and
+ * carries out NOP and FENCE, the two opcodes that need no model.
+ *
+ * command_accept() is called without engine->lock, the other functions with it. The copy of a
+ * fence's points is command->state until command_release().
+ */
 #include "internal.h"
 
 #define USES_STEP (1u << 0)

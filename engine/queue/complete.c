@@ -81,7 +81,7 @@ void command_post(struct command *command, u16 flags)
 	ring_post(command->queue, &cqe, pace(command, flags, &cqe.timestamp));
 }
 
-/* What the model layer was never asked about, or refused, has nothing to finish there. */
+/* For commands that the model layer refused or never saw: it has nothing to finish for them. */
 void command_retire(struct command *command)
 {
 	struct queue *q = command->queue;

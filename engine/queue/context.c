@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Creates a context and ends it. A context is one client of the device: a table of regions, queues
+ * and at most one model. It ends in two steps: context_kill() stops its queues, and context_reap()
+ * frees it when no thread works for it any more.
+ *
+ * Called with engine->lock held.
+ */
 #include "internal.h"
 
 static u16 check_number(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fetching: a command is copied, checked by opcode, admitted and accepted, in the order of
- * its queue. What it will post has its places in the completion ring from then on.
+ * Fetches commands: each is copied out of the ring, checked by opcode, admitted and accepted, in
+ * the order of its queue. From then on, places in the completion ring are reserved for all that it
+ * will post.
+ *
+ * Called with engine->lock held. The lock is released while a command is accepted, and q->accepting
+ * keeps other threads away from its queue meanwhile.
  */
 #include "internal.h"
 

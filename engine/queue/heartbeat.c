@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Life signs, for a driver that tells work from standstill. They come from wherever the
- * engine gets to in time: between looks, and between the pieces of a long command.
+ * Signs of life for the driver, which tells a long command from a device that hangs by them. They
+ * come from wherever the engine gets to in time: between looks, and between the pieces of a long
+ * command.
+ *
+ * heartbeat() is called with engine->lock held. heartbeat_piece() is called without it, by
+ * whichever core has done a piece, and takes it when a heartbeat is due.
  */
 #include "internal.h"
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Creates queues, and keeps the list of a queue's commands from the oldest to the newest. How a
+ * queue ends is in queue_end.c.
+ *
+ * Called with engine->lock held. A queue owns its mapping of the ring and a pool of commands as
+ * large as it may have in flight, and both live until queue_free().
+ */
 #include "internal.h"
 
 static void *doorbell_of(struct engine *e, u32 number)

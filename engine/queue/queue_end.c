@@ -46,7 +46,7 @@ bool queue_reap(struct queue *q)
 	while (q->oldest)
 		give_up(q, q->oldest);
 	ring_flush(q);
-	/* Who sees that it is dead has all completions before him. */
+	/* All completions come before the mark: a program that sees it has all of them. */
 	if (q->lost)
 		ring_die(q);
 	leave_order(e, q);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A report says why the queues of a context stand still. It is only true when the last look
- * at all of them, under one hold of the lock, found nothing to do.
+ * Reports why the queues of a context stand still, in the headers of their rings. A report is true
+ * only if the last look at all of these queues, under one hold of the lock, found nothing to do.
+ *
+ * Called with engine->lock held. Each queue keeps its last report.
  */
 #include "internal.h"
 

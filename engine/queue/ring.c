@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shared words of a queue. Indices that the program writes are read once per look,
- * checked, and only the checked copy is used.
+ * The words that a queue shares with a program: submission and completion rings, doorbell and
+ * header. Indices that the program writes are read once per look and checked, and only the checked
+ * copy is used.
+ *
+ * Called with engine->lock held. The memory is mapped by queue.c for the life of the queue.
  */
 #include "internal.h"
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Chooses which queue's oldest command runs next, by priority and then by how long it has waited,
+ * and runs it. Only one command of a device runs at a time.
+ *
+ * Called with engine->lock held. The lock is released while the command runs; e->busy and
+ * q->running keep other threads from running another one meanwhile.
+ */
 #include "internal.h"
 
 static void blocked(struct queue *q, const struct wait *wait)
@@ -17,7 +24,7 @@ static void delayed(struct queue *q, const struct command *command)
 		q->engine->wake_ns = command->ready_ns;
 }
 
-/* What was submitted before the DRAIN and can be fetched has been. */
+/* True if every command that was submitted before the DRAIN and can be fetched has been. */
 static bool is_fetched(const struct context *c)
 {
 	const struct engine *e = c->engine;
@@ -41,7 +48,7 @@ static void memory_error(struct queue *q, u32 counter, u32 kind)
 	event_of_queue(q, kind, 0, reg_read64(q->engine, counter));
 }
 
-/* What the device meets while it works for a command. True: the command ends with it. */
+/* Faults that the host injects into a command. Returns true if the command fails with them. */
 static bool fails(struct engine *e, struct command *command)
 {
 	void *host = e->config.host;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A modelled device does one thing after another, at the speed that its host gives it. */
+/*
+ * Computes when a completion may be seen, for a host that models the device's speed. Such a device
+ * does one thing after another; a command costs a fixed time and more for bytes and rows. Without a
+ * model completions are seen at once.
+ *
+ * Called with engine->lock held. The sums live in the engine and a reset clears them.
+ */
 #include "internal.h"
 
 static u64 since(u64 now, u64 *charged)

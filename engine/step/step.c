@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The order of training steps: which LOOKUP or UPDATE may be accepted or run now, and what a
+ * command waits for that may not. Each replica has counts of its accepted, looked up and updated
+ * steps, and all decisions compare these with the last step that is in the tables.
+ *
+ * Called with engine->lock held, but for step_update_applied(), which looks only at its command.
+ * The counts live as long as the model.
+ */
 #include "step.h"
 #include "../lookup/batch.h"
 

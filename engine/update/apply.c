@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A complete step goes into the tables. */
+/*
+ * Applies a complete step to all tables. Memory is reserved first, so that a step that fails leaves
+ * every table as it was. Then small tables are taken whole by one core each, and large ones by all
+ * cores, one after another.
+ *
+ * Called without engine->lock by the running command, which alone touches tables. The lock is taken
+ * to map the gradients, to release them, and to make the step count.
+ */
 #include "apply.h"
 #include "lane.h"
 #include "../step/step.h"
@@ -37,7 +44,7 @@ static u64 put_gradients(struct command *command)
 	return bytes;
 }
 
-/* What each table has to do in the step. Return: all of it. */
+/* Computes the work of each table in the step. Return: the sum. */
 static u64 weigh_tables(struct model *model, u64 number)
 {
 	u32 tables = model->blob.engine.table_count, features = model->blob.engine.feature_count;

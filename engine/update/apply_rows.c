@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows of one table in one step, cut into tasks for the workers. */
+/*
+ * Updates the rows of one table in one step, cut into tasks for the cores. A row with more
+ * occurrences than one bounded call may sum is hot: all cores sum runs of it, which one adds up in
+ * a fixed order.
+ *
+ * Called without engine->lock. Each row belongs to one task, and each core has its own scratch
+ * memory, which lives as long as the model.
+ */
 #include "apply.h"
 #include "lane.h"
 
@@ -47,7 +54,7 @@ static u64 cut(struct lane *lane, u64 most)
 /* Runs of one hot row that one core sums; their sums stand behind the core's scratch. */
 struct hot_part {
 	u32 runs;
-	u32 first[HOT_RUNS + 1]; /* of the row's occurrences */
+	u32 first[HOT_RUNS + 1]; /* numbers of the row's occurrences */
 	u32 replica[HOT_RUNS];
 };
 
@@ -69,7 +76,7 @@ u64 apply_scratch_bytes(u32 dim)
 	return (hot_offset(dim) + sizeof(struct hot_part) + (2 + HOT_RUNS) * 4ull * dim + 63) & ~63ull;
 }
 
-/* What one of its cores has, followed by two rows for the sums of all and those of its runs. */
+/* A core's part, which is followed by two rows for the sums of all and by the sums of its runs. */
 static struct hot_part *hot_part_of(const struct apply *apply, u64 core)
 {
 	return (struct hot_part *)(lane_scratch(apply->model, apply->lane->core + core) +

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What one table has in one step: its occurrences by row, their gradients, its optimizer. */
+/*
+ * Prepares one table for one step: sorts its occurrences by row, says where their gradients are,
+ * and describes its optimizer to the kernels. Then the rows are updated in apply_rows.c. STATS uses
+ * the sort alone.
+ *
+ * Called without engine->lock, by one core at a time for each table. The sorted occurrences belong
+ * to the lane of that core, and are used again if the same step and table come next.
+ */
 #include "apply.h"
 #include "lane.h"
 #include "../step/step.h"
@@ -102,7 +109,7 @@ int update_partition(struct lane *lane, u64 number, u32 table, u32 cores)
 	return failed;
 }
 
-/* Of a table whose partition is there: both number occurrences alike. */
+/* The table's partition exists already, and both number occurrences alike. */
 static struct kernel_segment segment_of(struct model *model, u64 number, u32 replica, u32 feature,
 					u64 first, const bool by_gradient)
 {

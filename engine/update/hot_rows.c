@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Keeps the most frequent rows of a table in bounded memory (see hot_rows.h for the algorithm and
+ * its error). It counts a whole step at a time, from rows that were sorted for the update anyway.
+ *
+ * The rows belong to the table's statistics. No lock is needed: one thread counts for a table.
+ */
 #include "hot_rows.h"
 #include "../kernels/kernels.h"
 #include "row_sort.h"

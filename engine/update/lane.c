@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Lanes: what one core needs to sort and cut a table's occurrences. Lane 0 is large enough for
+ * tables that all cores work on; the others hold the small tables that one core takes whole.
+ *
+ * Lanes belong to the model, and their memory grows in lanes_reserve() before a step changes
+ * anything. No lock is needed: each core uses its own lane, and only the running command reserves
+ * or accounts.
+ */
 #include "lane.h"
 
-/* Of an occurrence while it is sorted: an item and its copy, its number, its group. */
+/* Bytes of an occurrence while it is sorted: an item and its copy, its number, its group. */
 #define SORTED_BYTES 36u
 
 struct lane *lanes_new(struct model *model)

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorted items become groups of a row each, and the order of their occurrences. */
+/*
+ * Makes groups of one row each from sorted items, and writes down the order of their occurrences.
+ * Both sorts end here, so it is apart from either of them.
+ *
+ * The groups and the order belong to the struct partition. Several cores work at the same time,
+ * each on its slice; no lock is needed.
+ */
 #include "row_sort_pass.h"
 
 INLINE bool begins(const struct pass *pass, u64 i, const bool wide)
@@ -17,7 +23,7 @@ INLINE void count_groups(const struct pass *pass, u64 slice, const bool wide)
 	pass->starts[slice] = (u32)groups;
 }
 
-/* What goes on from the slice before is counted there later. */
+/* Occurrences that continue a group of the slice before are counted there later. */
 INLINE u64 skip_group(const struct pass *pass, u64 i, u64 last, const bool wide)
 {
 	for (; i < last && !begins(pass, i, wide); i++)

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Sorts the occurrences of a table by row: a stable radix sort, least digit first, spread over
+ * slices for the cores. partition_make() chooses between this sort and the one of row_sort_short.c,
+ * which moves half as much and is possible if numbers are small enough.
+ *
+ * The memory belongs to the struct partition and is kept from one step to the next. No lock is
+ * needed: a partition is used by one caller, whose cores each work on a slice.
+ */
 #include "row_sort_pass.h"
 
-#define DIGIT_BITS_FEW 11u /* of few items: more bins cost more than a pass */
+#define DIGIT_BITS_FEW 11u /* for few items: more bins cost more than a pass */
 #define COUNTED 3u	   /* passes that collecting counts for at most */
 
 INLINE void collect_range(const struct pass *pass, const struct partition_source *source, u64 first,
@@ -195,7 +203,7 @@ int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores)
 {
 	struct partition_needs need = partition_needs(count, rows, cores);
 
-	/* What is kept of a step is lost with the memory that it stands in. */
+	/* Growing a buffer loses the sorted step that it holds. */
 	if (grow_to(p->groups_bytes, need.groups) != p->groups_bytes ||
 	    grow_to(p->order_bytes, need.order) != p->order_bytes)
 		p->step = 0;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two passes by items of 32 bits, half of what is moved otherwise: the place of an item tells the
- * digit of the row that it was sorted by last, so that an item is the other digit, on top, and the
- * occurrence's number.
+ * The same sort as in row_sort.c in two passes over items of 32 bits, half of what is moved
+ * otherwise. The place of an item tells the digit by which it was sorted last, so an item need only
+ * hold the other digit, on top, and the number of the occurrence.
+ *
+ * The memory is that of the struct partition. No lock is needed: each core works on its slice.
  */
 #include "row_sort_pass.h"
 

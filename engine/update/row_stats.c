@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the steps of training add to a table's statistics: ids, distinct rows, the share of each
- * core, hot rows. An update counts its step before it changes the rows, and STATS counts the steps
- * that were looked up and are not updated yet; each step is counted once.
+ * Adds the steps of training to a table's statistics: ids, distinct rows, the share of each core,
+ * hot rows. An update counts its step before it changes the rows, and STATS counts the steps that
+ * were looked up and are not updated yet; each step is counted once.
  *
  * Called by the running command, for one table by one thread at a time; engine->lock is not needed,
  * since nobody else touches these sums.

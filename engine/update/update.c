@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Accepts an UPDATE: copies its descriptor and rates, checks that each gradient is as large as the
+ * feature's activations, and that all replicas of a step give the same rates. Gradients are not
+ * copied. They are read in place when the step is applied.
+ *
+ * The copy belongs to the replica's part of the step and lives as long as the model. Called without
+ * engine->lock, which is taken to compare the rates of the replicas and to look at memory keys.
+ */
 #include "update.h"
 
 struct update *update_new(struct model *model)
