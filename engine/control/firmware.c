@@ -169,7 +169,7 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-/* "NAME=VALUE" in UTF-8. Text for people must not contain control characters for their terminals. */
+/* "NAME=VALUE" in UTF-8. Text for people must have no control characters for their terminals. */
 static bool string_good(const u8 *text, u64 *at)
 {
 	const u8 *p = text;

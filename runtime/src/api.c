@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Open, load, close, and what a handle says of itself. */
+/*
+ * Opens an engine, loads its model, and closes it: the functions of a handle's whole life. Those of
+ * a training step are in step.c, dequeue.c and gradients.c.
+ *
+ * A handle owns everything that it reaches and lives until embeng_close(). Opening and closing are
+ * done by one thread; the other functions take e->lock where they need it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +64,7 @@ static int load_blob(struct embeng *e, const void *blob, size_t length)
 	return ret;
 }
 
-/* What the model's records cannot say: parameters, and slots that do not start with a number. */
+/* Fills rows whose start the blob cannot describe: parameters, and slots that start at random. */
 static int fill_table(struct embeng *e, int table)
 {
 	const struct table *t = &e->model->tables[table];
@@ -112,14 +118,14 @@ static void destroy(struct embeng *e)
 	free(e);
 }
 
-/* What a handle is made from: a name, or the descriptor of a context. */
+/* The origin of a handle: a name, or the descriptor of a context. */
 struct origin {
 	const char *name;
 	int fd;
 	bool attached;
 };
 
-/* Of all tables, or UINT64_MAX for more than that. */
+/* The floats of all tables, or UINT64_MAX if there are more than that. */
 static uint64_t model_floats(const struct embeng_model *model)
 {
 	uint64_t all = 0, floats;
@@ -235,7 +241,7 @@ void embeng_close(struct embeng *e)
 {
 	if (!e || fork_generation() != e->fork)
 		return;
-	/* What cannot be applied any more is lost with the tables, so nobody is told. */
+	/* Steps that cannot be applied any more are lost with the tables, so errors are ignored. */
 	embeng_flush(e, 0);
 	destroy(e);
 }

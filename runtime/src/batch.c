@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Batches: making and freeing them, the checks that all kinds of input share, and the check of a
+ * whole batch before it is enqueued. Each kind of input (dense, ragged, sparse, partitioned) has a
+ * file of its own.
+ *
+ * A batch belongs to the program. It keeps pointers to the caller's arrays, which must stay until
+ * the batch is enqueued, and owns the offsets that it computes. One thread uses a batch at a time;
+ * no lock is taken.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Dense inputs: one id for each position of a shape. For features of the v1 interface zeros are
+ * left out, so that a row of ids becomes a bag.
+ *
+ * The ids without zeros lie in memory of the batch. One thread uses a batch at a time.
+ */
 #include <stdlib.h>
 #include <string.h>
 

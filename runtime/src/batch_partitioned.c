@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Partitioned CSR as inputs of a batch: copied as it is, the engine takes it apart. */
+/*
+ * Partitioned CSR as inputs of a batch. The arrays are copied as they are; the engine takes them
+ * apart and checks their contents when the batch is enqueued.
+ *
+ * The copies belong to the batch until it is reset, freed or given other stacks. One thread uses a
+ * batch at a time; no lock is taken.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,7 +264,7 @@ int embeng_batch_partitioned(struct embeng_batch *b, const struct embeng_stackin
 	}
 	for (uint32_t f = 0; f < b->count; f++) {
 		if (is_partitioned(b, f))
-			b->inputs[f].form = INPUT_NONE; /* of what goes now */
+			b->inputs[f].form = INPUT_NONE; /* its stack is freed below */
 	}
 	partitioned_free(b->partitioned);
 	b->partitioned = p;

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Ragged inputs, given by row lengths or by row splits. Lengths become offsets in memory of the
+ * batch; splits are offsets already, so they are checked and used where they are.
+ *
+ * One thread uses a batch at a time; no lock is taken.
+ */
 #include "input.h"
 
 #include "../../engine/memory/offsets.h"

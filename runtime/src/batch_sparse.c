@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* COO to CSR: leading dimensions are samples, row-major, and the last is the bag. */
+/*
+ * Sparse inputs: COO becomes CSR. The leading dimensions of the shape are samples, in row-major
+ * order, and the last one is the bag. Serving checks its inputs with the same functions.
+ *
+ * The offsets lie in memory of the batch. One thread uses a batch at a time; no lock is taken.
+ */
 #include <string.h>
 
 #include "input.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A model in the bytes that the engine takes. */
+/*
+ * Writes a model as the blob that the engine loads, and computes its hash. Values that mean the
+ * same are written the same, so that models that behave alike have one hash.
+ *
+ * The blob belongs to the caller. The model is only read; no lock is needed.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +92,7 @@ static void put_hyperparameters(struct embeng_record_table *r, const struct embe
 		r->flags |= EMBENG_TABLE_NON_LAZY;
 }
 
-/* What means the same is written the same, for the hash: decay 0 has no mode. */
+/* Settings that mean the same are written the same, for the hash: decay 0 has no mode. */
 static void put_optimizer(struct embeng_record_table *r, const struct table *t)
 {
 	const struct embeng_optimizer *o = &t->optimizer;

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Memory that the engine reaches: regions of the session, buffers of the program, and the pins that
+ * keep a buffer while a batch or an update uses it.
+ *
+ * A region belongs to the structure that it is in. Buffers belong to the handle and live until
+ * embeng_buffer_free() or until it is closed. e->lock guards the list of buffers and the pins;
+ * regions are allocated and freed without it.
+ */
 #include "buffer.h"
 
 #include <stdlib.h>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Output shapes before the first batch (docs/spec/semantics.md 5.2). */
+/*
+ * Computes the output shapes of a model before the first batch (docs/spec/semantics.md 5.2), from a
+ * batch size or from the shapes of inputs.
+ *
+ * All shapes are computed before any is set, so an error leaves the model as it was. The program
+ * uses a model by one thread at a time; no lock is taken.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Checkpoints: opening, closing, and what they say of themselves. */
+/*
+ * Opens and closes checkpoints: reads the index, maps the shards it names, and checks their
+ * headers. A save may replace the index meanwhile, so the opening is tried again if a shard is
+ * gone.
+ *
+ * A checkpoint belongs to the caller until embeng_checkpoint_close(), and its maps live as long.
+ * After it is open it is only read, and any number of threads may do that.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +142,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 	return 0;
 }
 
-/* What one look at the folder found; emptied for the next try. */
+/* Drops all that one look at the folder found, for the next try. */
 static void forget(struct embeng_checkpoint *c)
 {
 	for (size_t i = 0; c->maps && i < c->index.file_count; i++) {
@@ -159,7 +166,7 @@ static int open_index(struct embeng_checkpoint *c, const char *path, const char 
 	return ret ? ret : find_pieces(c);
 }
 
-/* What the last try failed with names the shard. */
+/* The error of the last try names the shard. */
 static int shard_is_gone(const char *path)
 {
 	struct embeng_error last = {.size = sizeof(last)};

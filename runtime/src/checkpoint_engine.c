@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The options of the whole model in the index, with how its tables are sharded. */
+/*
+ * The options of the whole model in a checkpoint's index: replicas, step depth, pipelining, and how
+ * its tables are sharded over hosts. Reading and writing are side by side, so that they stay alike.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <string.h>
 
 #include "checkpoint_index.h"

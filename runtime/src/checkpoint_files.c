@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Shards in the index: which rows they hold, where, and their checksums. */
+/*
+ * The list of shards in a checkpoint's index: which rows each shard holds, where its tensors are,
+ * and the checksums of its chunks. Reading and writing are side by side, so that they stay alike.
+ *
+ * The lists belong to the struct index and are freed by index_free(). No lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Rows of a checkpoint, whatever lies between them there and between those asked for. */
+/*
+ * Reads rows of a checkpoint that are a given distance apart, from files whose rows are another
+ * distance apart. So a checkpoint of any number of hosts is read as one table, or as the part of
+ * any host.
+ *
+ * The data go into memory of the caller. The checkpoint is only read; any number of threads may
+ * call.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,8 +18,8 @@
 #define COPY_BYTES 16384u /* on the stack of whoever reads */
 
 /*
- * Rows of one shard lie side by side. Of those that are asked for, every @skip-th lies in
- * the same one, @step places on.
+ * Rows of one shard lie side by side. Every @skip-th row of the request lies in the same shard,
+ * @step places on.
  */
 struct gather {
 	const struct embeng_checkpoint *c;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The index as a whole: its schema, its own checksum, and what of it is no list. Both ways are here,
- * so that what one writes the other reads; files and model have files of their own.
+ * The index of a checkpoint as a whole: its schema, its own checksum, and its members that are not
+ * lists. Reading and writing are both here, so that an index that one writes is read by the other.
+ * The lists of files and the model have files of their own.
+ *
+ * A struct index owns its model and lists until index_free(). No lock is needed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -203,7 +206,7 @@ static void write_document(struct json_writer *w, const struct index *index)
 	json_write_close(w);
 }
 
-/* What cannot be read back must not be committed. */
+/* An index that cannot be read back must not be committed. */
 static int read_back(const char *text, size_t length)
 {
 	struct index again = {0};

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A model in the index. What is absent is 0, false or the default. */
+/*
+ * A model in a checkpoint's index: tables, features and optimizers. A member that is absent has the
+ * value 0, false or the default. Tables of keys serve reading and writing alike.
+ *
+ * A model that is read belongs to the caller. No lock is needed.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +21,7 @@ static const char *const policies[] = {[EMBENG_POLICY_ERROR] = "error",
 struct key {
 	const char *name;
 	size_t at;  /* in struct embeng_optimizer */
-	size_t has; /* of the flag that says it counts, limits alone */
+	size_t has; /* in struct embeng_optimizer: the flag that a limit is set; 0 for other keys */
 };
 
 #define KEY(member) {#member, offsetof(struct embeng_optimizer, member), 0}

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Names of the files of a checkpoint: what has another name is not ours to remove. */
+/*
+ * Names of the files of a checkpoint and of the tensors in them. Saves recognize by these names
+ * which files in a folder are theirs; a file of any other name is never removed.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

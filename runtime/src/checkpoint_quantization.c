@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A table's simulated quantization in the index. */
+/*
+ * Simulated quantization of a table in a checkpoint's index, read and written. It is apart from
+ * checkpoint_model.c, which would be too long with it.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include "checkpoint_index.h"
 
 int index_read_quantization(const struct json *table, const struct place *at,

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Rows of an open checkpoint, and whether they are what was written. */
+/*
+ * Reads bytes of an open checkpoint and checks them against their checksums. A chunk that was found
+ * good is not checked again, unless embeng_checkpoint_verify() asks for it.
+ *
+ * The notes of good chunks belong to the checkpoint and are atomic, so any number of threads may
+ * read.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A specification of the classic interface becomes a model. */
+/*
+ * Makes a model of a specification of the v1 interface: either tables and features by name, or
+ * feature columns, which classic_columns.c translates.
+ *
+ * A struct embeng_classic owns copies of all that it was given and lives until
+ * embeng_classic_free(). It is not changed after it was made, so any thread may read it.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

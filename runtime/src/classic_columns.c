@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Feature columns: which tables and features they mean, and how those are named. */
+/*
+ * Translates the feature columns of a v1 specification: which tables and features they mean, and
+ * how these are named.
+ *
+ * Everything that is made goes into the struct embeng_classic of the caller, also on failure. No
+ * lock is needed.
+ */
 #define _GNU_SOURCE /* asprintf */
 #include <inttypes.h>
 #include <stdio.h>

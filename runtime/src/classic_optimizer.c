@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Optimizers of the classic interface: which there were, their defaults, their slots. */
+/*
+ * The optimizers of the v1 interface: which there were, their defaults, and the suffixes of their
+ * slot variables. The rest of the library does not need these rules.
+ *
+ * The data is constant; any thread may call.
+ */
 #include "classic.h"
 #include "error.h"
 

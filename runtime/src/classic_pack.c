@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What a classic specification tells, and its steps: activations packed per sample. */
+/*
+ * Steps of the v1 interface: activations are packed per sample and table, and gradients come packed
+ * the same way. The functions that tell about a specification are here too.
+ *
+ * The specification is only read. The gradients of a step are unpacked into the memory that the
+ * update reads, which belongs to the session; e->lock is taken only to look at the step.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,8 +237,8 @@ static bool is_dequeued(struct embeng *e, uint32_t replica)
 }
 
 /*
- * What the program never asked for is dequeued in its place; once, also when its gradients
- * were refused before.
+ * In the mode of the backward pass alone the program never dequeues, so it is done here: once, also
+ * if the gradients were refused before.
  */
 static int skip_activations(const struct embeng_classic *c, struct embeng *e, uint32_t replica,
 			    int64_t timeout_ns)

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Completions that say no, in words. */
+/*
+ * Turns a completion that reports a failure into an error sentence in the words of the program: the
+ * feature, the sample, the value and the limit.
+ *
+ * The completion and the batch are only read. No lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Checks that many of the library's structures need: the size of a structure that a program built
+ * against another version gives, numbers in a range, names and UTF-8.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <string.h>
 
 #include "../../engine/blob/utf8.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Dequeue and release: views of activations. */
+/*
+ * Gives the program the activations of the oldest batch of a replica, and takes the views of
+ * inference batches back.
+ *
+ * A view shows memory of a slot and ends with embeng_apply_gradients() (training) or
+ * embeng_release() (inference). e->lock is held inside, but not while waiting.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +37,7 @@ struct slot *session_view(struct embeng *e, uint32_t replica)
 	return oldest(e, replica, SLOT_VIEW, false);
 }
 
-/* What the device's report says this lookup waits for; else what the steps say. */
+/* Says what this lookup waits for, from the device's report or else from the counts of steps. */
 static int late(struct embeng *e, const struct slot *slot)
 {
 	struct replica *r = &e->replicas[slot->replica];

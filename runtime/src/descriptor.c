@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A batch as the engine reads it: arrays in place where they can be, else copied. */
+/*
+ * Writes a batch down as the engine reads it. Arrays that lie in a buffer of the program are named
+ * in place, and others are copied into memory of the slot.
+ *
+ * Called with e->lock held. The lock is released while arrays are copied; the slot belongs to its
+ * caller meanwhile, and buffers are pinned.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +39,7 @@ static size_t list_arrays(struct slot *slot, const struct embeng_batch *b,
 	return ARRAYS * b->count + STACK_ARRAYS * (size_t)stacks->stacks;
 }
 
-/* Which arrays lie in buffers; pins those. */
+/* Finds the arrays that lie in buffers, and pins the buffers. */
 static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
 {
 	int ret = 0;

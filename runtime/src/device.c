@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Opens the device that a name means, behind the driver or in this process, and lists all devices.
+ * It is the only file that knows both kinds; all others use struct device_ops.
+ *
+ * A device belongs to the caller, who closes it by its operations. No lock is needed.
+ */
 #include "device.h"
 
 #include "accel.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The gate: commands that read the tables as they are after a step. */
+/*
+ * The gate: commands that read the tables as they are after a certain step. It has complete steps
+ * applied and holds later updates back until the readers are done. Submitting a command and running
+ * one on the transfer queue are here too, since both have to mind the gate.
+ *
+ * Called with e->lock held, which is released while waiting. Only embeng_flush() takes it itself.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -57,7 +63,7 @@ static int run_transfer(struct embeng *e, struct embeng_cmd *cmd, struct request
 
 	if (ret)
 		return ret;
-	/* Who waits to the end does the work: another thread would have to be woken first. */
+	/* A caller that waits to the end does the work: waking another thread would take longer. */
 	if (!deadline_is_never(deadline))
 		e->device->ops->kick(e->device);
 	ret = wait_done(e, request, deadline);

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The last error of each thread: its code, the engine's status and a sentence. A sentence that is
+ * too long is cut with a mark, and not inside a character.
+ *
+ * The error lives as long as its thread. No lock is needed.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

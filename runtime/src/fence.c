@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Fences: when a lookup's activations are there, and when a step's gradients are. */
+/*
+ * Fences between the library and other users of sync_files: one that says when a lookup's
+ * activations are there, and those that a step's gradients wait for. Only validated queues have
+ * them.
+ *
+ * Descriptors that the program gets belong to it; slot->ready is the session's. Called with e->lock
+ * held, but for fences_check().
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Files and folders with error sentences: open, read, write, sync, map, rename and lock. The system
+ * calls are behind struct file_ops (file_system.c), so that tests can let any of them fail.
+ *
+ * Memory that is returned belongs to the caller. No lock is needed.
+ */
 #define _GNU_SOURCE /* asprintf */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* File operations as the system does them. */
+/*
+ * File operations as the system does them. They are a table of functions, in whose place tests put
+ * one that fails or records. Each returns 0 or a negative errno and says nothing.
+ *
+ * Nothing is kept; any thread may call.
+ */
 #define _GNU_SOURCE /* process_vm_readv */
 #include <dirent.h>
 #include <errno.h>

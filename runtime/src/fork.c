@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Counts the forks on the way to this process. A handle notes the count when it is opened, so that
+ * a child that inherited it is told that it cannot use it.
+ *
+ * The count is atomic, and the handler is installed once for the life of the process.
+ */
 #include "fork.h"
 
 #include <pthread.h>

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Gradients of a step become an UPDATE. */
+/*
+ * Makes an UPDATE of the gradients of a step and hands it to the engine. Gradients that lie in a
+ * buffer or in the step's own memory stay there; others are copied.
+ *
+ * The memory and buffers of an update belong to its slot until update_done(). The functions are
+ * called without e->lock and take it for short times, but for submit_update() and give_update(),
+ * which are called with it held.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -78,8 +85,8 @@ static bool in_buffer(struct embeng *e, const float *from, uint64_t bytes)
 }
 
 /*
- * Memory of the update: with room for gradients when any has to be copied. Who has
- * written into it was given all of it by embeng_gradient_buffer(), so it stays then.
+ * Memory of the update: with room for gradients when any has to be copied. A program that writes
+ * into it was given all of it by embeng_gradient_buffer(), so it stays where it is.
  */
 static int need_gradients(struct embeng *e, struct slot *slot, const struct embeng_gradients *g)
 {
@@ -217,7 +224,7 @@ static int give_update(struct embeng *e)
 	return session_failed(e);
 }
 
-/* What is copied is copied at once, when there may be nothing to copy yet. */
+/* Gradients behind a fence cannot be copied now, since they may not be there yet. */
 static int check_in_place(struct embeng *e, const struct slot *slot,
 			  const struct embeng_gradients *g)
 {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* How rows start: of parameters, and of slots. */
+/*
+ * Initial values of rows, of parameters and of slots: checks them, fills in defaults, and
+ * translates them for the engine.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

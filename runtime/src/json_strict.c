@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the library's documents have in common: members of a type that must or may be there, each
- * refused with the place where it stands. runtime/json/ reads and writes the JSON; it knows no place
- * and no sentence of the library's, for the command uses it as well.
+ * Members that the library's JSON documents must or may have, by type. Each one that is wrong is
+ * refused with the place where it stands. runtime/json/ reads and writes the JSON; it knows no
+ * place and no sentence of the library's, because the command uses it as well.
+ *
+ * Documents and texts belong to the caller. No lock is needed.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -138,8 +140,8 @@ int json_flag(const struct json *o, const struct place *at, const char *key, boo
 }
 
 /*
- * A caller's unit may flush subnormals or round another way. What is volatile is computed between
- * the two calls and not before or behind them.
+ * A caller's unit may flush subnormals or round another way. Volatile values are computed
+ * between the two calls and not before or behind them.
  */
 static bool is_float(const struct json *value, float *out)
 {

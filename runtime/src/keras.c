@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The Keras layer's rules for optimizers: a row for each class that it knows. */
+/*
+ * The rules of the Keras layer for optimizers: which classes it takes, their settings and defaults,
+ * and the names of their slots. There is one row of a table for each class.
+ *
+ * The tables are constant and only arguments are touched; any thread may call.
+ */
 #include <stddef.h>
 #include <string.h>
 
@@ -33,8 +38,8 @@ struct setting {
 
 /*
  * struct layer_class - an optimizer that the layer knows
- * @name: of the class
- * @text: of the name that stands for it, of embeng_optimizer_by_name() too
+ * @name: the name of the class
+ * @text: the short name that stands for it, in embeng_optimizer_by_name() too
  * @kind: enum embeng_optimizer_name
  * @rate: the default of both
  * @settings: up to the one without a name

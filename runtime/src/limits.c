@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Limits of partitions, learned from batches. */
+/*
+ * Learns the limits of partitions from batches that were preprocessed, and suggests limits with
+ * some room to spare.
+ *
+ * The counts belong to the caller. No lock is needed.
+ */
 #include <stdbool.h>
 
 #include "error.h"

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Passes lines of the library and of the device to the log function of the program.
+ *
+ * The log belongs to a handle and has a lock of its own, because the device's threads write to it
+ * too. The program's function is called without the lock.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 

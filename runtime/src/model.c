@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Models: making them, adding tables and features, and setting the options of the engine.
+ * Everything is checked before it is added, so an error leaves the model as it was.
+ *
+ * A model owns copies of all names and arrays until embeng_model_free(). The program uses a model
+ * by one thread at a time while it is changed; no lock is taken.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +153,7 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 	return code ? code : slot_starts_check(where, c);
 }
 
-/* What the table holds of its configuration; @t owns nothing but its name yet. */
+/* Copies a configuration into the table; @t owns nothing but its name yet. */
 static void table_fill(struct table *t, const struct embeng_table_config *c)
 {
 	t->rows = c->vocabulary_size;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What a model tells: names, indices, configurations, and a copy of itself. */
+/*
+ * Questions about a model: names, indices and configurations. A copy of a model is made by these
+ * questions, so that it has all that a program could ask for.
+ *
+ * Texts that are returned belong to the model. No lock is needed: the model is only read.
+ */
 #include <string.h>
 
 #include "model.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Dynamic rates of a model that follow a schedule. */
+/*
+ * Schedules of a model's dynamic learning rates: which rate follows which schedule.
+ *
+ * The model owns copies of the schedules and of their arrays until they are replaced or it is
+ * freed. No lock is taken: a program changes a model by one thread at a time.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Slots of a model's tables, by name and by number. */
+/*
+ * Slots of a model's tables, by name and by number. Number 0 is the parameters.
+ *
+ * Names are constant texts. The model is only read; no lock is needed.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads the name of a device, such as "soft:cores=4" or "/dev/accel/accel0,path=mapped", and the
+ * environment variables that stand in for parts of it.
+ *
+ * The result is a structure of the caller that points nowhere. No lock is needed.
+ */
 #define _GNU_SOURCE /* secure_getenv */
 #include "name.h"
 
@@ -195,7 +201,7 @@ static int parse_address(const char *text, const char *from, struct name *out)
 	return parse_accel(text, from, out);
 }
 
-/* @from: who named it, for a sentence. */
+/* @from: the source of the name, for error sentences */
 static int parse_text(const char *text, const char *from, struct name *out)
 {
 	if (!text || !*text)

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Optimizers: how they start, what of them means the same, their values. */
+/*
+ * Optimizers: the functions that make one with its defaults, and the values of their settings by
+ * key.
+ *
+ * Only arguments are touched; the table of kinds is constant (optimizer_kinds.c).
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What an optimizer may be set to. */
+/*
+ * Checks the settings of an optimizer, and says in a sentence which one is wrong and what is
+ * allowed.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <math.h>
 
 #include "config.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Kinds of optimizers: their keys, defaults and slots. */
+/*
+ * The table of optimizers: for each kind its keys with ranges and defaults, and its slots. Checks,
+ * blobs, checkpoints and the protobuf all go by it.
+ *
+ * The tables are constant; any thread may call.
+ */
 #include <stddef.h>
 
 #include "embeng_engine.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* embeng_partition(): a batch through PARTITION, arrays in place where they can be. */
+/*
+ * embeng_partition(): turns a batch into partitioned CSR by a PARTITION command. Arrays of the
+ * caller that lie in a buffer are used in place, and others are copied in and out.
+ *
+ * A struct partitioning lives for one call. e->grid is held for the whole call, since its memory
+ * e->partition is shared; e->lock is taken for short times inside.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What a PARTITION says when it fails, in the words of who called. */
+/*
+ * Turns a PARTITION that failed into an error sentence with the table, the core, the partition and
+ * the limit that the caller knows.
+ *
+ * Only arguments are read; no lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The features of a batch as one stack of tables over a grid of cores. */
+/*
+ * Describes the features of a batch as one stack of tables over a grid of cores, either in the
+ * order of the model or as a stacking says. Options and inputs are checked here.
+ *
+ * The places belong to the struct stack until stack_free(). No lock is needed.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 

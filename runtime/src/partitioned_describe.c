@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The stacks of a batch as the engine reads them, and a walk through them. */
+/*
+ * Writes the stacks of a partitioned batch as the engine reads them, and walks through their items.
+ *
+ * The arrays belong to the batch. They are only read, so no lock is needed.
+ */
 #include <string.h>
 
 #include "partitioned.h"

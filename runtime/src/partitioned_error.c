@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What the engine says of a stack that it could not take apart, in the words of who gave it. */
+/*
+ * Turns a completion about a stack that the engine could not take apart into an error sentence with
+ * the stack, the core, the partition and the item.
+ *
+ * Only arguments are read; no lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

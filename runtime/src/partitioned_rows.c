@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Which rows a batch of partitioned CSR asks for: what a profile counts. */
+/*
+ * Lists the rows that a batch of partitioned CSR asks for, which a profile counts. It is the
+ * inverse of the placing of rows by stack, core and rotation.
+ *
+ * The rows go into memory of the caller. The batch is only read; no lock is needed.
+ */
 #include "partitioned.h"
 
 /* Rows of one feature being listed. */

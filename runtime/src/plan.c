@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The bytes that a model will need: what the session and the engine would allocate. */
+/*
+ * Forecasts the memory that a model will need: tables, the engine's working memory, and the buffers
+ * of the session. The same functions compute the sizes as when the memory is allocated.
+ *
+ * A plan belongs to the caller until embeng_plan_free(). No device is opened and no lock is needed.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +182,7 @@ static int plan_feature(struct planner *p, size_t f)
 	return ret ? ret : add(p, item, p->options.buffers ? 0 : bytes, p->training);
 }
 
-/* What belongs to no feature: descriptors, alignment, room to grow. */
+/* Adds the bytes that belong to no feature: descriptors, alignment, room to grow. */
 static int plan_rest(struct planner *p, enum embeng_plan_kind kind, uint64_t need, uint64_t copies)
 {
 	struct embeng_plan_item item = {.kind = kind, .table = -1, .feature = -1};

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* engine/port.h for a process. */
+/*
+ * Implements engine/port.h for a process: memory, locks, threads, time, DMA addresses, interrupts
+ * and the state of the floating-point unit. The emulator implements it for a kernel in
+ * kmod/emulator/.
+ *
+ * Objects belong to the engine that asked for them. The functions may be called by any thread.
+ */
 #define _GNU_SOURCE
 #include "port.h"
 

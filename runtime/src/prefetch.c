@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Measures how rows are best prefetched on this machine, for tables that are mostly in the third
+ * cache and for larger ones. Each is measured once in the life of a process.
+ *
+ * The results are static, and a lock of this file is held while they are measured or read. The
+ * measured tables live for one measurement.
+ */
 #include "prefetch.h"
 
 #include <pthread.h>
@@ -81,7 +88,7 @@ static uint64_t time_lookup(const struct measured *m, const struct kernel_ops *k
 	return began;
 }
 
-/* What is tried, the likelier of two that are alike first; of it, what has a name below. */
+/* Names for two of the ways that are tried; if two ways are alike, the likelier one comes first. */
 enum { TOUCH, BURST };
 static const struct prefetch tried[] = {[TOUCH] = {PREFETCH_LOOKUP, KERNEL_FETCH_TOUCH},
 					[BURST] = {PREFETCH_LOOKUP, KERNEL_FETCH_BURST},

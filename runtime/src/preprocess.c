@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* embeng_preprocess(): one partitioning for each stack, then what all agree on. */
+/*
+ * embeng_preprocess(): partitions a batch stack by stack, and has all stacks agree on their
+ * minibatches where the flavour wants that.
+ *
+ * The result belongs to the caller until embeng_preprocessed_free(). Locks are taken by
+ * stack_partition() for each stack.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Profiles: which batches are looked at, and what is known by then. */
+/*
+ * Profiles: opens them, chooses which batches are looked at, counts their rows, and saves the
+ * counts.
+ *
+ * A profile belongs to the program until embeng_profile_close() and is used by one thread at a
+ * time. A save locks the folder, so that several processes can add to one profile.
+ */
 #define _GNU_SOURCE /* O_DIRECTORY */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A table's file in a profile's folder, read and written. embeng-profile(5). */
+/*
+ * Reads and writes the file of one table in a profile's folder (embeng-profile(5)). A file is
+ * replaced as a whole by a rename, so that a reader sees the old one or the new one.
+ *
+ * The caller of profile_write() holds the lock of the folder. Counts that are read belong to the
+ * caller.
+ */
 #define _GNU_SOURCE /* asprintf */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What a profile tells: counts, and where rows of tables go so that cores have equal work. */
+/*
+ * Tells what a profile has counted, and computes rotations: where the rows of each table go so that
+ * cores have equal work.
+ *
+ * The profile is only read. Working memory lives for one call; no lock is needed.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Counts of rows: joined, and cut to those that come most often. */
+/*
+ * Counts of rows: adds two lists, and keeps the rows that come most often. The choice depends on
+ * the counts alone and not on the order in which they came.
+ *
+ * The lists belong to the caller until profile_free(). No lock is needed.
+ */
 #include <stdlib.h>
 #include <string.h>
 

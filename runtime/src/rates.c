@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The dynamic learning rates of a step: given by the program, or by a schedule. */
+/*
+ * Collects the dynamic learning rates of a step. The program gives them, or they follow a schedule
+ * of the model. Each is checked against the optimizers that use it.
+ *
+ * Called without e->lock, which is taken for the step's number. The rates go into memory of the
+ * caller.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +25,7 @@ static int find_rate(const struct embeng_model *m, const char *name, size_t *out
 	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
 }
 
-/* What the tables that go by it allow. */
+/* Checks a rate against the tables that use it. */
 static int check_rate(const struct embeng_model *m, int rate, float value)
 {
 	char where[256];
@@ -61,7 +67,10 @@ static bool is_given(const struct embeng_gradients *g, const char *name)
 	return false;
 }
 
-/* Of a rate that the program left out. What others of a shared context restored is not known. */
+/*
+ * Computes a rate that the program left out. In a shared context another process may have restored
+ * a step count that is not known here.
+ */
 static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r,
 			   uint32_t *rates)
 {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A save whose rows are another checkpoint's: the same tables over other hosts. */
+/*
+ * Writes a checkpoint again for another number of hosts. It is a save (save.c) whose rows come from
+ * another checkpoint, and it works in a folder of its own or in the same one.
+ *
+ * The buffer and the source checkpoint live for one call. The folder that is written to is locked.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A restore: all chunks into staged copies, which are swapped in as one. Where the table
- * memory does not hold both: all chunks are checked, then loaded in place.
+ * Restores a checkpoint into the tables of an engine. All rows are loaded into staged copies, which
+ * are swapped in at once. If table memory does not hold both, all chunks are checked first and then
+ * loaded in place.
+ *
+ * A struct restore lives for one call. The rows move behind the gate, with e->rows held; e->lock is
+ * taken for each command.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The program's side of a queue: submits commands, takes completions and hands them to their
+ * requests. Completions are data of the device and are checked before they are used.
+ *
+ * A ring belongs to the session (or to the soft device for its admin queue), whose lock the caller
+ * holds. Requests belong to their callers until they are done or abandoned.
+ */
 #include "ring.h"
 
 #include <errno.h>
@@ -7,7 +14,7 @@
 
 #define ENTRY_BYTES 64
 
-/* What stands in the table for a command that nobody waits for. */
+/* Stands in the table for a command that nobody waits for. */
 static struct request nobody;
 
 static struct embeng_ring_header *header(const struct ring *ring)

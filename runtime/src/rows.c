@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Rows and slots, read, written and filled: in chunks through staging, or in place. */
+/*
+ * Reads, writes and fills rows of tables and slots. Rows go through staging memory in chunks, or
+ * directly if the caller's data lie in a buffer.
+ *
+ * e->rows is held for a whole transfer, since it has the staging memory for itself; it is taken
+ * before e->lock, which is held only while a command is submitted and waited for.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +24,7 @@ struct rows_call {
 	const int64_t *ids;
 	uint64_t first, stride, count; /* rows first, first + stride, ...; stride 0 is 1 */
 	char *data; /* the caller's */
-	struct embeng_mem in_place; /* of all of it, when it lies in a buffer */
+	struct embeng_mem in_place; /* all data, if they lie in a buffer */
 	struct buffer *buffer;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The header of a safetensors file, written, and checked against the tensors that must be in it. The
- * data behind it are the callers' business.
+ * Writes the header of a safetensors file, and checks one against the tensors that must be in it.
+ * The data behind the header are read and written by the callers.
+ *
+ * The header that is made belongs to the caller. No lock is needed.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * A save, in the order that makes it survive a crash at any point:
- *   shards under names that never were, each written and synced; the folder synced;
- *   the index under a temporary name, written and synced; renamed over index.json,
- *   which is the commit; the folder synced; only then shards of the old index removed.
+ * Saves a checkpoint. The order of writes makes it survive a crash at any point:
+ *
+ * - Shards are written under names that never were, each written and synced, and the folder is
+ *   synced.
+ * - The index is written and synced under a temporary name and renamed over index.json, which is
+ *   the commit, and the folder is synced.
+ * - Only then are the shards of the old index removed.
+ *
+ * The folder is locked for the whole save. A struct save lives for one call; where its rows come
+ * from is up to its source (save_engine.c, reshard.c).
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -54,7 +60,7 @@ static int check_old(struct save *s, const char *path, const char *text, size_t 
 		return fail(-EBADMSG,
 			    "%s: is not the index of a checkpoint; it and what belongs to it are "
 			    "left alone, save into another folder", path);
-	/* Of an index that cannot be read in full nobody knows which shards it names. */
+	/* If an index cannot be read in full, nobody knows which shards it names. */
 	if (index_parse(text, length, path, &old))
 		return 0;
 	clean(s, &old);

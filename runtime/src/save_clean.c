@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Shards that no index names, and indices that were never committed. */
+/*
+ * Removes the shards in a folder that no index names, and indices that were never committed. They
+ * are left behind by saves that failed or replaced others.
+ *
+ * Called with the lock of the folder held. The list of names lives for one call.
+ */
 #include <stdlib.h>
 #include <string.h>
 

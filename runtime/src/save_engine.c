@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Saves of an open engine's tables. */
+/*
+ * The source of a save whose rows are the tables of an open engine.
+ *
+ * The rows are read behind the gate, with e->rows held for all of them; e->lock is taken for each
+ * command. The model in the index is the engine's own and is not freed with it.
+ */
 #include <string.h>
 
 #include "config.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Which files a save will write, so that the bytes are known before the first is written. */
+/*
+ * Plans which files a save will write and how large they are, so that the bytes are known before
+ * the first is written.
+ *
+ * The plan goes into the struct index of the save. Called with the lock of the folder held.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

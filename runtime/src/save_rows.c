@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Rows of all tables and slots, from where they come into shards. */
+/*
+ * Writes the rows of all tables and slots into the shards of a save, and computes the checksums of
+ * their chunks on the way.
+ *
+ * An open file lives as long as its shard is written. Called with the lock of the folder held.
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>

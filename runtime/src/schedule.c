@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Learning rates by the step, in f64 without libm: the same bits on every processor. */
+/*
+ * Learning rates that follow a schedule by the step. They are computed in f64 without libm, so that
+ * every processor gets the same bits.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <inttypes.h>
 #include <math.h>
 
@@ -100,7 +105,7 @@ static double quotient(const struct embeng_schedule *s, uint64_t step)
 			      (double)step / (double)s->decay_steps;
 }
 
-/* What is left of a decay: from 1 at its begin to 0 at its end. */
+/* The part of a decay that is left: from 1 at its begin to 0 at its end. */
 static double left(const struct embeng_schedule *s, uint64_t step)
 {
 	uint64_t cycles = step / s->decay_steps + (step % s->decay_steps != 0);

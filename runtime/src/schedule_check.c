@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* What a schedule may be set to. */
+/*
+ * Checks the settings of a schedule, and says in a sentence which one is wrong and what is allowed.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +43,7 @@ static int polynomial_check(const char *where, const struct embeng_schedule *s)
 					  s->power, "0 or above, and finite");
 }
 
-/* Of the kinds that decay. */
+/* Checks the kinds that decay. */
 static int decay_check(const char *where, const struct embeng_schedule *s)
 {
 	if (!s->decay_steps)

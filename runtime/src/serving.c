@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Handles for lookups on the CPU, and the lookup itself. */
+/*
+ * Handles for lookups on the CPU, over a checkpoint or over an open engine, and the lookup itself.
+ *
+ * A serving handle owns its model and its checkpoint until it is closed; an engine is only
+ * borrowed. After it is open it is not changed, so any number of threads may look up.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 

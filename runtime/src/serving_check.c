@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* All that can be wrong with an input beyond its sizes, found before anything is written. */
+/*
+ * Checks the contents of a serving input (order, ids, room for the output), after its sizes were
+ * checked in serving_plan.c and before anything is written.
+ *
+ * Only arguments are read; no lock is needed.
+ */
 #include <inttypes.h>
 
 #include "serving.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Lookups over an open engine: each row that is asked for is read once, then summed here. */
+/*
+ * Lookups over an open engine. Each row that the inputs ask for is read from the engine once, and
+ * the rows are summed here.
+ *
+ * All memory lives for one call. rows_read_together() takes the engine's locks.
+ */
 #include <stdlib.h>
 
 #include "rows.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What an input asks for: its samples, the shape of its output, and what is wrong with it. */
+/*
+ * Works out what a serving input asks for: its samples, the shape of its output, and what is wrong
+ * with its sizes.
+ *
+ * A struct plan points into the input and the model, and lives for one call. No lock is needed.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Where rows lie: in the mapped shards of a checkpoint, or side by side. */
+/*
+ * Finds where the rows of a served table lie: in the mapped shards of a checkpoint, or side by side
+ * in memory.
+ *
+ * A row source borrows the memory that it points to. It is only read after it was made.
+ */
 #include "serving.h"
 
 /* Counted from there no offset is negative. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sums of a plan. Ids become offsets a chunk at a time, in fixed memory: a chunk holds
- * many small bags or a part of a large one, whose sum goes on with the next chunk.
+ * Sums the rows of a serving plan. Ids become offsets a chunk at a time, in fixed memory. A chunk
+ * holds many small bags or a part of a large one, whose sum goes on with the next chunk.
+ *
+ * The chunk is on the stack of the caller; no lock is needed.
  */
 #include "port.h"
 #include "serving.h"
@@ -17,7 +19,7 @@ struct chunk {
 	struct kernel_bag_work work;
 	u64 ids, samples; /* in the chunk; the sample after those may be open */
 	uint32_t combiner;
-	double denominator; /* of the open sample, as far as its ids are known */
+	double denominator; /* the open sample's, as far as its ids are known */
 	u64 rows[CHUNK];
 	float weights[CHUNK];
 	float scales[CHUNK + 1];

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Starts and stops a session: the queues and slots of each replica, and what all of them share. In
+ * a shared context a replica starts with its first batch.
+ *
+ * Everything belongs to the handle until session_stop(). Starting and stopping a whole session is
+ * done by one thread; the other functions are called with e->lock held, but for the two checks,
+ * which look only at what is constant.
+ */
 #include "session.h"
 
 #include <stdlib.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Shapes: their text, their number of positions, and the shape of an output from the input's and
+ * the expected one.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +53,7 @@ struct embeng_shape shape_known(const struct feature *f)
 	return known;
 }
 
-/* What is asked of the output: remembered, or of the model, or nothing (rank 0). */
+/* The shape that the output must have: remembered, or the model's, or any (rank 0). */
 static struct output expected(const struct feature *f, const struct output *output)
 {
 	struct embeng_shape known = shape_known(f);

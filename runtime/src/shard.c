@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Which rows of a table are whose. */
+/*
+ * Says which rows of a table belong to which host, for both shardings (div and mod), and where a
+ * row is among its host's.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include <inttypes.h>
 
 #include "config.h"

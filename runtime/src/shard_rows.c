@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Values of a host's part of a table: read, written, and as they start. */
+/*
+ * Reads and writes a host's part of a table, and computes the values that its rows start with, by
+ * the library's initializers or by a function of the program.
+ *
+ * Data belong to the caller. The locks are taken by rows_move(); the program's function is called
+ * without any.
+ */
 #include <stdlib.h>
 #include <string.h>
 

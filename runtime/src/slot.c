@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Slots: the memory of one batch from its enqueue to its end. They are made when a replica starts,
+ * so that a step allocates only what grows.
+ *
+ * A slot belongs to its replica. slot_region() is called with e->lock held, the others while no
+ * other thread has the slot.
+ */
 #include <stdlib.h>
 
 #include "partitioned.h"

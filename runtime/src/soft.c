@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The soft device: the engine as a part of this process. This file powers it on and off and has its
+ * table of operations; boot, admin commands, memory and registers have files of their own.
+ *
+ * The struct soft belongs to the handle until soft_close(). The operations may be called by any
+ * thread; the engine's own locks guard them.
+ */
 #include "soft.h"
 
 #include <stdio.h>
@@ -127,7 +134,7 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 		EMBENG_REGISTER_TABLE(WIDTH)
 #undef WIDTH
 	}
-	/* What follows the registers is read in words of 8 bytes. */
+	/* The arrays behind the registers are read in words of 8 bytes. */
 	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(of(d), reg) : 0;
 }
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The part of a driver that the soft device needs: its admin queue, a context, memory regions and
+ * queues. A driver for hardware does this in the kernel.
+ *
+ * All memory belongs to the struct soft. s->lock is held for each admin command, one at a time.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +47,8 @@ int soft_admin_memory(struct soft *s)
 }
 
 /*
- * One command at a time, under the lock. What it may wait for is an access in
- * flight, which ends by itself: on another thread, or on this one in engine_run().
+ * One command at a time, under the lock. It may have to wait for an access in flight, which ends by
+ * itself: on another thread, or on this one in engine_run().
  */
 static int admin(struct soft *s, struct embeng_admin_cmd *cmd, const char *what)
 {

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Boots the soft device with the firmware image that is built into the library, and reads its
+ * limits.
+ *
+ * Called by the one thread that opens the device; the image is constant.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What the device may reach: everything else is no DMA address for it. */
+/*
+ * Keeps the list of memory that the soft device may reach, as an IOMMU would: any other address is
+ * no DMA address for it.
+ *
+ * The list belongs to the struct soft. s->grants.lock guards it, since the engine's threads ask for
+ * it.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Access to the registers of the soft device. Its engine runs in other threads, so each access is
+ * one atomic load or store.
+ *
+ * No lock is needed.
+ */
 #include "soft.h"
 
 static void *at(struct soft *s, enum embeng_register reg)

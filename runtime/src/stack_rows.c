@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Rows of a table in the memory of its stack. */
+/*
+ * Moves rows between a table and the memory of its stack, and says where a row of a table lies in
+ * it. The checks of a table's layout are here too.
+ *
+ * The memory belongs to the caller. No lock is needed.
+ */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +16,7 @@
 struct move {
 	const struct embeng_table_layout *layout;
 	struct embeng_shards shards;
-	int64_t row_stride; /* of the table */
+	int64_t row_stride; /* the table's */
 	int64_t height;	    /* rows of the table on each core */
 };
 

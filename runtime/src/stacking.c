@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* embeng_stacking_make(): stacks as data. */
+/*
+ * embeng_stacking_make(): decides which tables share a stack and where they lie in it, as data that
+ * other calls take. This file puts the result together; the rules are in the files stacking_*.c.
+ *
+ * A stacking owns its names and lists until embeng_stacking_free() and is not changed after it was
+ * made. No lock is needed.
+ */
 #include <stdlib.h>
 #include <string.h>
 

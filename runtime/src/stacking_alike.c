@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Tables that may stand in one stack: the keys of the flavours. */
+/*
+ * Decides whether two tables may stand in one stack: their optimizers, quantizations and, for JAX,
+ * combiners must be the same.
+ *
+ * Only arguments are read; no lock is needed.
+ */
 #include "optimizer.h"
 #include "stacking.h"
 

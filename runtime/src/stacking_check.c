@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* What embeng_stacking_make() is asked for. */
+/*
+ * Checks the options of embeng_stacking_make() and fills in the defaults of the flavour.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include "config.h"
 #include "partition.h"
 #include "stacking.h"

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Which stack a table goes into. */
+/*
+ * Decides which stack a table goes into: the first one that it fits, or the group that the program
+ * named.
+ *
+ * The result goes into the struct stacker, which lives for one call of embeng_stacking_make().
+ */
 #include "stacking.h"
 
-/* What a stack holds so far; beyond 64 bits it stays at the most. */
+/* The contents of a stack so far; beyond 64 bits a number stays at the most. */
 struct load {
 	uint64_t samples, rows, tables;
 };
@@ -80,7 +85,7 @@ void stacker_fit(struct stacker *s)
 	}
 }
 
-/* What a group is called in a sentence. */
+/* The name of a group in a sentence. */
 static const char *group_name(const struct embeng_stack_group *group)
 {
 	return group->name ? group->name : "that is made of its tables";

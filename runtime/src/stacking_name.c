@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Names of stacks. */
+/*
+ * Names stacks by their tables. JAX cuts a long name and ends it with a digest, so that two stacks
+ * keep different names.
+ *
+ * The name belongs to the caller. No lock is needed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +13,7 @@
 #include "stacking.h"
 
 #define SHOWN 50	 /* characters of a cut name */
-#define DIGEST_BYTES 6 /* of its end */
+#define DIGEST_BYTES 6 /* in its end */
 
 static char *joined(const struct stacker *s, const struct embeng_stack *stack)
 {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Tables before they are stacked: padded sizes, samples, and the order that a flavour has. */
+/*
+ * Prepares tables for stacking: their padded sizes, their samples, and the order in which a flavour
+ * takes them.
+ *
+ * The result goes into the struct stacker, which lives for one call of embeng_stacking_make().
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "shape.h"
 #include "stacking.h"
 
-#define TF_CORES 4 /* of a device, whatever it has: so the rule counts samples */
+#define TF_CORES 4 /* the rule counts samples as if a device had 4 cores, whatever it has */
 
 /* To the next multiple. False when that is more than 64 bits count. */
 static bool pad(int64_t n, int64_t to, int64_t *padded)

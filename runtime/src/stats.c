@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Statistics of a table, which the engine keeps, and counters of the session and of the device.
+ *
+ * Statistics are read behind the gate, with e->rows held. Counters take e->lock for a moment or are
+ * atomic.
+ */
 #include <string.h>
 
 #include "rows.h"

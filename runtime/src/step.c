@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Enqueue: a batch becomes a LOOKUP. */
+/*
+ * Enqueues a batch: takes a free slot, waits until the step depth has room, and submits the LOOKUP.
+ * The sentences that say which part of a step is missing are here, since a wait for depth needs
+ * them most.
+ *
+ * embeng_enqueue() takes e->lock and releases it while arrays are copied and while it waits. The
+ * other functions are called with it held.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +64,7 @@ void missing_part(struct embeng *e, uint64_t step, char *text, size_t size)
 {
 	struct ring *ring;
 
-	/* Of another's replicas the device alone knows. */
+	/* Only the device knows about the replicas of other handles. */
 	for (uint32_t i = 0; e->shared && (ring = session_ring(e, i)); i++)
 		if (reported_part(ring, text, size))
 			return;
@@ -181,7 +188,7 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	if (train)
 		r->looked_up = slot->step;
 	ret = submit(e, train ? &r->input : &r->inference, &cmd, &slot->lookup);
-	/* What was not submitted will not be done, either. */
+	/* A lookup that was not submitted never reaches lookup_done(), so the gate is left here. */
 	if (ret && !train)
 		gate_leave(e);
 	if (ret && train && !slot->withdrawn)

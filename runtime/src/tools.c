@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Registers and reset of a device by its name. */
+/*
+ * Registers and reset of a device by its name, without a model. The soft device and devices behind
+ * the driver differ in each, which is decided here.
+ *
+ * Each call opens the device and closes it again. No lock is needed.
+ */
 #include <inttypes.h>
 #include <string.h>
 

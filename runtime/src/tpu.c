@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* What was imported: the model, and all else that the bytes said. */
+/*
+ * Imports a TPUEmbeddingConfiguration: keeps the model, the settings beside it, and the fields of
+ * the bytes that this library does not know.
+ *
+ * A struct embeng_tpu owns all of that until embeng_tpu_free(), and is not changed after it was
+ * made.
+ */
 #include <stdlib.h>
 
 #include "config.h"

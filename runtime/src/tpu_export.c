@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A model as a TPUEmbeddingConfiguration. */
+/*
+ * Writes a model as a TPUEmbeddingConfiguration, and an optimizer as OptimizationParameters.
+ *
+ * The messages live for one call and point into the model; the bytes belong to the caller. No lock
+ * is needed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,10 +22,10 @@ struct exported {
 	Tpu__Configuration message;
 	Tpu__Configuration__SpmdSharding spmd;
 	table_message *tables, **table_list;
-	struct tpu_parameters *parameters; /* of each table */
+	struct tpu_parameters *parameters; /* one for each table */
 	feature_message *features, **feature_list;
-	int32_t (*shapes)[EMBENG_MAX_RANK]; /* of each feature */
-	int64_t *positions;		    /* likewise */
+	int32_t (*shapes)[EMBENG_MAX_RANK]; /* one for each feature */
+	int64_t *positions;		    /* one for each feature: of its output shape */
 };
 
 static void exported_free(struct exported *x)

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A TPUEmbeddingConfiguration as a model. */
+/*
+ * Makes a model of a TPUEmbeddingConfiguration that was unpacked: tables, features, tags and
+ * settings. Errors name the field of the protobuf.
+ *
+ * Results go into the struct importing of the caller, who frees them after an error too. No lock is
+ * needed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The table of optimizers in the protobuf: for each kind its message, and which member of it is
+ * which member of struct embeng_optimizer.
+ *
+ * The tables are constant; any thread may call.
+ */
 #include <stddef.h>
 
 #include "tpu_kinds.h"

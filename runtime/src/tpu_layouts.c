@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Layouts of tables as SparseCoreTableLayouts, and back. */
+/*
+ * Exports layouts of stacked tables as SparseCoreTableLayouts and imports them. Both ways check the
+ * layouts: each by itself and every pair in one stack.
+ *
+ * Layouts that were imported point into their message and live until embeng_layouts_free(). No lock
+ * is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +19,7 @@
 #define SHAPE_RANK 2
 #define WHERE_TEXT 32
 
-/* What embeng_tpu_import_layouts() gives, and what its texts lie in. */
+/* The result of embeng_tpu_import_layouts(), and the message that holds its texts. */
 struct imported {
 	struct embeng_layouts layouts;
 	Tpu__SparseCoreTableLayouts *message;
@@ -63,7 +69,7 @@ static bool overlap(const struct embeng_table_layout *a, const struct embeng_tab
 	       b->row_offset < a->row_offset + a->padded_rows / a->sparse_cores;
 }
 
-/* Of two tables, each of them sound. */
+/* Checks two tables against each other; each of them is sound by itself. */
 static int check_pair(const struct embeng_table_layout *tables, size_t one, size_t other)
 {
 	const struct embeng_table_layout *a = &tables[one], *b = &tables[other];

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Translates an optimizer to OptimizationParameters and back, by the table of tpu_kinds.c.
+ *
+ * A struct tpu_parameters has all messages in one piece and belongs to the caller. No lock is
+ * needed.
+ */
 #include "tpu_kinds.h"
 
 static void member_fill(const struct tpu_member *m, const struct embeng_optimizer *o, void *message)
@@ -76,7 +82,7 @@ static void rate_fill(struct tpu_parameters *to, const struct embeng_optimizer *
 	to->message.learning_rate = &to->rate;
 }
 
-/* What all kinds have. */
+/* Fills the settings that all kinds have. */
 static void common_fill(Tpu__OptimizationParameters *to, const struct embeng_optimizer *o)
 {
 	to->gradient_accumulation_status = o->use_gradient_accumulation == EMBENG_OFF ?

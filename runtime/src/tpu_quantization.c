@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Simulated quantization in the protobuf. */
+/*
+ * Translates simulated quantization of a table to the protobuf and back.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include "tpu_optimizer.h"
 
 void tpu_quantization_fill(struct tpu_parameters *to, const struct embeng_quantization *q)

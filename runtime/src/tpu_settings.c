@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* What callers say beside the model. */
+/*
+ * Checks the settings that callers give beside the model when they export it.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
 #include "config.h"
 #include "tpu_settings.h"
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Packs and unpacks protobufs. The bytes are checked before protobuf-c unpacks them, so that an
+ * error names the field and the byte, and fields that this library does not know are listed.
+ *
+ * Messages and bytes belong to the caller. No lock is needed.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +15,7 @@
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
-/* What is left of a message, and where in the whole it stands. */
+/* The rest of a message, and where it stands in the whole. */
 struct wire {
 	const uint8_t *start, *at, *end;
 	const char *what;
@@ -254,10 +260,10 @@ static int add_unknown(struct wire *w, const struct tpu_place *place, uint32_t n
 	return 0;
 }
 
-/* What was met of a message so far. */
+/* The fields of a message that were met so far. */
 struct seen {
 	uint64_t fields;     /* bit by place in the descriptor */
-	const char *choice;  /* of its oneof */
+	const char *choice;  /* the field of its oneof that was given */
 	size_t counts[64];   /* elements of repeated messages */
 };
 

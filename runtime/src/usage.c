@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* What a handle holds. */
+/*
+ * Tells how much memory a handle holds: its tables, the engine's working memory, and its buffers.
+ *
+ * The numbers are read one by one without a lock, so they may be from different moments.
+ */
 #include "session.h"
 
 int embeng_usage(struct embeng *e, struct embeng_usage *usage)

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Waits for the engine, with a deadline, and says when a wait is pointless because the device is
+ * lost or nothing can move before the program does something.
+ *
+ * Called with e->lock held, which is released while the thread works for the engine or sleeps.
+ */
 #include "wait.h"
 
 #include <errno.h>
@@ -9,7 +15,7 @@
 
 /* Rounds without movement before sleeping: a completion is often microseconds away. */
 #define SPINS 64
-/* What another thread of ours changed interrupts nobody, so sleepers look now and then. */
+/* A change by another thread of ours interrupts nobody, so sleepers look now and then. */
 #define NAP_NS 2000000ull
 
 uint64_t now_ns(void)

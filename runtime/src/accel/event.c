@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sleeping until something completes. What WAIT returns the file's poll() forgets, also when
- * another thread waited: the eventfd keeps it for who polls.
+ * Sleeps until something on the device completes, and makes a descriptor readable for programs that
+ * poll. A WAIT ioctl takes the file's poll() event away, even if another thread made it, so an
+ * eventfd keeps the event for pollers.
+ *
+ * The descriptors live from accel_event_open() to accel_event_close(). The functions are called
+ * without the session's lock; the count of events is atomic.
  */
 #include <string.h>
 #include <sys/epoll.h>

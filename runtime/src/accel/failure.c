@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What the driver refused, in words, and the end of a context. */
+/*
+ * Turns what the driver refused into an error sentence, and finds out whether the context is lost.
+ * Every ioctl of this folder that fails ends here, so that one error is worded one way.
+ *
+ * The lost state is atomic and is kept until the handle is closed; any thread may call.
+ */
 #include <string.h>
 
 #include "accel.h"

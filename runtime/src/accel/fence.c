@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Fences of validated submits: syncobjs towards the driver, sync_files towards everybody else. */
+/*
+ * Fences of validated submits. The driver takes syncobjs, everybody else takes sync_files, and the
+ * conversion between them is here.
+ *
+ * A struct accel_syncs lives for one submit. A sync_file that is returned belongs to the caller,
+ * who closes it. No lock is needed.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

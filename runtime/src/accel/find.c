@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Which devices there are: libudev finds them, libpci has words for them. */
+/*
+ * Finds the embedding engines of the machine: libudev lists them, and libpci has words for them. It
+ * is apart because a test puts another struct accel_system in the place of both libraries.
+ *
+ * The list lives for one call of accel_find(). No lock is needed.
+ */
 #include <libudev.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Buffer objects, mapped here and bound into the context's region table. */
+/*
+ * Memory that the device reaches: GEM buffer objects, mapped into the process and bound into the
+ * context's table of regions.
+ *
+ * A region belongs to the caller until accel_region_free(). a->handles.lock guards the list of GEM
+ * handles, which tells our own handles from those of an import; it is held across an import, since
+ * an import of the same memory by another thread would get the same handle.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +162,7 @@ static int reach_imported(struct accel *a, uint32_t handle, struct region *out)
 
 static int import_failed(struct accel *a, int error, int dmabuf)
 {
-	/* What its exporter answers may sound like the end of our device. */
+	/* The exporter's error may be one that means the end of our own device. */
 	if (is_lost(error)) {
 		error = accel_ended(a);
 		error = error ? error : -EINVAL;
@@ -170,7 +177,7 @@ static int import_failed(struct accel *a, int error, int dmabuf)
 	return accel_failed(a, error, "importing a buffer");
 }
 
-/* Who imports the same memory meanwhile is given the same handle, that one of us closes. */
+/* A thread that imports the same memory meanwhile gets the same handle, which we may close. */
 static int import_alone(struct accel *a, int dmabuf, struct region *out)
 {
 	struct drm_prime_handle prime = {.fd = dmabuf};
@@ -180,9 +187,9 @@ static int import_alone(struct accel *a, int dmabuf, struct region *out)
 		return import_failed(a, ret, dmabuf);
 	ret = reach_imported(a, prime.handle, out);
 	/*
-	 * Mapping and key keep the memory. What this file exported comes back under its own
-	 * handle, which is not ours to close; when others use the file there is no telling,
-	 * and it stays until the context ends.
+	 * Mapping and key keep the memory. Memory that this file exported comes back under its
+	 * own handle, which is not ours to close. If others use the file too, we cannot know, and
+	 * the handle stays until the context ends.
 	 */
 	if (!__atomic_load_n(&a->shared, __ATOMIC_RELAXED) &&
 	    find_handle(&a->handles, prime.handle) == a->handles.count)

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* From a name to an open file with a context. */
+/*
+ * Opens a device behind the driver, or attaches to a context that another process shared: a file
+ * with a context on it. The table of operations for such devices is here as well.
+ *
+ * The struct accel belongs to the handle and lives until accel_close(). Opening and closing are
+ * done by one thread.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +42,7 @@ static void accel_kick(struct device *d)
 	(void)d;
 }
 
-/* Who sleeps in the kernel looks again soon enough (wait.c). */
+/* Does nothing: a thread that sleeps in the kernel looks again soon enough (wait.c). */
 static void accel_event_signal(struct device *d)
 {
 	(void)d;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What driver and device say of themselves. */
+/*
+ * Asks the driver and the device what they are: versions, firmware, limits and counters. A driver
+ * or device that does not fit this library is refused here with a sentence that says what to do.
+ *
+ * The answers go into memory of the caller; any thread may call.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +123,7 @@ static void note_caps(const struct accel_facts *facts, struct embeng_device_info
 	info->dim = caps->dim;
 	info->tables = caps->tables;
 	info->features = caps->features;
-	/* What the driver forbids, nobody has. */
+	/* A feature that the driver forbids is not there for programs. */
 	if (!(facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES))
 		info->features &= ~(uint64_t)EMBENG_CAP_MAPPED_QUEUES;
 	info->table_memory = caps->table_memory;

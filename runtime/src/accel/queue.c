@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Queues: rings mapped into the process, or read there and submitted through the driver. */
+/*
+ * Creates queues behind the driver, submits commands to them, and ends them. The rings of a mapped
+ * queue are written by the process itself. Those of a validated queue are only read here, and
+ * commands go through an ioctl.
+ *
+ * The mappings of a queue live until accel_queue_destroy(). The caller of a ring has the lock that
+ * guards it, which is the session's.
+ */
 #include <errno.h>
 
 #include "accel.h"

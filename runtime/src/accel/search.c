@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* From a name to an open node that was asked what it is, or the reason why not. */
+/*
+ * Finds the device that a name means, opens its node and asks it what it is, or says in a sentence
+ * why that is not possible. The list of all devices is made the same way.
+ *
+ * The open file belongs to the struct accel of the caller, who closes it after an error too. No
+ * lock is needed.
+ */
 #include <stdio.h>
 #include <string.h>
 

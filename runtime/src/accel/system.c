@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The kernel, by libdrm. */
+/*
+ * The system calls of this folder: open, ioctl (by libdrm), mmap. They are behind a table of
+ * functions, so that tests run the code above without a driver.
+ *
+ * Nothing is kept; any thread may call.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Registers and reset, for bring-up. */
+/*
+ * Registers and resets of a device behind the driver, for the commands of `embeng` that bring a
+ * board up. No model is opened for it, so the functions are apart from open.c.
+ *
+ * Each call opens the device, does its work and closes it again. No lock is needed.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +53,7 @@ static void copy_log(char *to, const char *from)
 		copy_event(to, from, records + i * (uint32_t)sizeof(struct embeng_event));
 }
 
-/* What is described, each in its own width: what lies between need not be there. */
+/* Copies each register in its own width; the words between registers need not exist. */
 static void copy_page(char *to, const char *from)
 {
 	memset(to, 0, EMBENG_REGISTERS_SIZE);
