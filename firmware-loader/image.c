@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Lays out a firmware image from its sections: header, table of sections with their hashes,
+ * contents. mkimage, `embeng fw pack` and tests all make images by it.
+ *
+ * The image belongs to the caller, who frees it.
+ */
 #include "image.h"
 
 #include <errno.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Lines, sections and numbers of text sources. */
+/*
+ * Reads the text sources of a firmware image: lines, sections and numbers. Errors name the file and
+ * the line. The sections of self-tests are read in source_test.c.
+ *
+ * A struct fw_source collects what several files say and lives until fw_source_free().
+ */
 #include "source.h"
 
 #include <errno.h>

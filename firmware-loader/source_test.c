@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A [self-test] of a text source: numbers and arrays by name. */
+/*
+ * Reads a [self-test] section of a text source, numbers and arrays by name, and writes it as a test
+ * vector of the image.
+ *
+ * The arrays belong to the struct fw_source and are freed at the end of their section.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +200,7 @@ int fw_source_test_key(struct fw_source *s, const char *key, char *value)
 	return read_hyperparameter(s, key, value);
 }
 
-/* What the arrays say, and whether all of them have the length that follows. */
+/* Takes the sizes from the arrays, and checks that all of them have the length that follows. */
 static int complete(struct fw_source *s)
 {
 	struct fw_source_test *t = &s->test;

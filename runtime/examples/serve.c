@@ -15,7 +15,7 @@ static int failed(const struct embeng_error *err)
 	return 1;
 }
 
-/* What a training program does at its end: rows 0..3 are (0, 0.5), (1, 1.5), ... */
+/* Saves as a training program does at its end: rows 0..3 are (0, 0.5), (1, 1.5), ... */
 static int save_words(const char *dir)
 {
 	const float rows[] = { 0, 0.5f, 1, 1.5f, 2, 2.5f, 3, 3.5f };

@@ -77,7 +77,7 @@ static int compare_names(const struct waiting *a, const struct waiting *b)
 	return memcmp(a->member.name, b->member.name, a->member.name_length);
 }
 
-/* Of two of one name the later one is behind the other. */
+/* If two have one name, the later one comes behind the other. */
 static int order_names(const void *left, const void *right)
 {
 	const struct waiting *const *a = left, *const *b = right;
@@ -287,7 +287,7 @@ int json_read(const char *text, size_t length, unsigned int levels, const struct
 
 void json_free(const struct json *document)
 {
-	/* What is const for all others is this file's own. */
+	/* A document is const for its readers, but this file made it. */
 	struct json_document *whole = (struct json_document *)(uintptr_t)document;
 
 	if (!whole)

@@ -250,7 +250,7 @@ static void print_real(char text[NUMBER_TEXT], double real)
 	fesetenv(&callers);
 }
 
-/* What looks like an integer gets a fraction, so that it is read as what it was. */
+/* A number that looks like an integer gets a fraction, so that it is read back as a real. */
 void json_write_real(struct json_writer *w, const char *name, double real)
 {
 	char text[NUMBER_TEXT];
