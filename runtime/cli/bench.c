@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng bench: its options. */
+/*
+ * The verb `embeng bench`: its options. The measurements begin in bench_run.c, so that options can
+ * be read without them.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

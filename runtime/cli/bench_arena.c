@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * An arena: memory with rows that several threads read and change at random or in order, to find
+ * out what the machine's memory gives.
+ *
+ * The memory lives from arena_open() to arena_close(), the threads for one arena_run(). Threads
+ * start each round together at a barrier.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several threads at once, each with small lookups on queues of its own, one in flight each: what
- * it costs them that there is one engine. A step is one command of each.
+ * Measures several threads at once, each with small lookups on queues of its own and one in flight
+ * each: the cost for them of sharing one engine. A step is one command of each.
+ *
+ * The threads live for one measurement and meet at a barrier before and after each pass.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -95,7 +97,7 @@ static int run(struct producer *producers, int count, struct contest *c)
 	return err ? err : producers[0].err;
 }
 
-/* @count: of producers, PRODUCERS at most */
+/* @count: how many producers there are, PRODUCERS at most */
 static int contend(const struct bench_job *job, struct bench_engine *b, int count,
 		   struct bench_result *r)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What the library counted and what it holds, of a result. */
+/*
+ * Takes the library's counters before and after a measurement and puts the differences and the
+ * memory use into its result.
+ */
 #include <string.h>
 
 #include "bench_engine.h"

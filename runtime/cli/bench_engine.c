@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Opens an engine with the tables of a workload, and places the input of its steps in a buffer that
+ * the engine reads directly. A workload that does not fit the machine is refused before anything is
+ * allocated.
+ *
+ * Everything belongs to the struct bench_engine until bench_engine_close().
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +132,7 @@ static int open_device(struct bench_engine *b, const struct bench_setup *setup,
 	return err ? err : embeng_info(b->e, &b->device);
 }
 
-/* Into one buffer, or only counted where that is NULL. What features share is there once. */
+/* Places arrays in one buffer, or counts them if that is NULL. Shared arrays are there once. */
 struct placing {
 	char *buffer;
 	size_t used;

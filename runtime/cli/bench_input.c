@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes the input of some steps: ids, weights and gradients, drawn from a seed or shared between
+ * features. Files of input are read in bench_input_read.c.
+ *
+ * The blocks belong to the struct bench_input until bench_input_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What tests/bench/torch_peer.py --dump writes: raw little-endian arrays, a file each. */
+/*
+ * Reads the input that tests/bench/torch_peer.py --dump writes: raw little-endian arrays, one file
+ * each. So both are measured with the same numbers.
+ *
+ * The blocks belong to the struct bench_input, which is freed here if a file is wrong.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +19,7 @@
 
 /**
  * struct reading - a folder under way
- * @path: of the file that is read
+ * @path: the file that is read
  * @typed: some file of ids has said how wide they are
  */
 struct reading {

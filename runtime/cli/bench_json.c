@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The document, embeng.bench/1: every number that a ratio is made of. */
+/*
+ * Writes the results of a benchmark as a JSON document (embeng.bench/1) with every number that a
+ * ratio is made of. The text for people is in bench_report.c.
+ */
 #include "bench_report.h"
 #include "embeng.h"
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A lane: small lookups of one replica by one thread. Rings and contention are both measured with
+ * lanes, so they are apart from either.
+ *
+ * A lane borrows the engine and its input; its batch belongs to the measurement.
+ */
 #include "bench_lane.h"
 
 #include <errno.h>

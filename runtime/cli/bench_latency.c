@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Round trips between two processors: of a cache line, and of threads that sleep. */
+/*
+ * Measures round trips between two processors: of a cache line, and of threads that sleep until
+ * they are woken. They are lower limits for the time of a small command.
+ *
+ * The second thread lives for one measurement.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -14,7 +19,7 @@
 
 /**
  * struct pair - two words, a cache line and the one that comes with it apart
- * @sleeps: who waits sleeps until it is woken
+ * @sleeps: a thread that waits sleeps until it is woken
  */
 struct pair {
 	_Alignas(128) uint32_t ping;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Rows at random and in order: how they are best fetched, and how many a second there are. */
+/*
+ * Measures how many rows a second the machine's memory gives, at random and in order, and finds out
+ * how they are best fetched. Benchmarks are compared with these limits.
+ *
+ * The arena is open while limits are measured, or beside a benchmark in a struct bench_beside.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +58,7 @@ static int calibrate_all(struct arena *a, enum arena_test test, enum memory_fetc
 	return err;
 }
 
-/* What a second gives, by each of @runs rounds after one that is not counted. */
+/* Measures the rate of each of @runs rounds, after one that is not counted. */
 static int rates(struct arena *a, enum arena_test test, enum memory_fetch fetch, size_t ahead,
 		 int runs, double *rate)
 {

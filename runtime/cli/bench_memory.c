@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Loops over memory, compiled once for each width of vectors that a processor may have, and the
+ * choice among them. A cache line of floats is one value, and the compiler makes as many vectors of
+ * it as the processor needs.
+ */
 #include "bench_memory.h"
 
 /* A cache line of floats: as many vectors as the processor makes of it. */

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Partitioned CSR over 64 cores, 4 of them the device's, each table a stack of its own. */
+/*
+ * Measures partitioned CSR over 64 cores, 4 of them the device's, each table as a stack of its own,
+ * and the cost of some options.
+ *
+ * The results of a call go into arrays that live for one measurement.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The text. */
+/*
+ * Prints the results of a benchmark as text, with a warning where figures are not to be trusted.
+ * The same results as a document are in bench_json.c, and as a drawing in bench_svg.c.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

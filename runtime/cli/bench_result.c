@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The list of results of a benchmark: adds one, and computes the numbers that follow from what was
+ * measured.
+ *
+ * The list belongs to the caller, who frees its items.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From handing small lookups over to having their activations: one of a bag without ids, the
- * smallest that there is, and one of a bag of 20; alone and in batches; asking again and again,
- * or waiting.
+ * Measures the time from handing small lookups over to having their activations: a bag without ids,
+ * which is the smallest lookup that there is, and a bag of 20 ids. They come alone and in batches,
+ * and the thread either asks again and again or waits.
  */
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 #include "exit.h"
 
 /**
- * struct command - what is handed over
+ * struct command - the lookup that is handed over
  * @empty: splits of a bag without ids, NULL: one with ids
  */
 struct command {

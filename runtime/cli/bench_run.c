@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Runs all that a call of `embeng bench` asks for, one after another, and reports it. It decides
+ * which device, threads and limits the measurements get.
+ *
+ * Inputs and results live for one call.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +76,7 @@ static int measure_steps(const struct bench_job *job)
 	return code;
 }
 
-/* What a job does with one kind of input. */
+/* Runs the part of a job that has one kind of input. */
 static int with_input(struct bench_job *job, enum embeng_id_type type, bool weights,
 		      int (*measure)(const struct bench_job *job))
 {
@@ -95,7 +101,7 @@ static int with_input(struct bench_job *job, enum embeng_id_type type, bool weig
 	return code;
 }
 
-/* What SparseCores take are 32-bit ids with weights. */
+/* SparseCores take 32-bit ids with weights. */
 static int run_workload(struct bench_job *job)
 {
 	const struct bench_call *call = job->call;
@@ -189,7 +195,7 @@ static int take_device(struct bench_call *call, const struct output *out)
 
 	if (named) {
 		call->device = with_cores(call, named);
-		/* Of a name from the environment the library says that it is. */
+		/* If the name is from the environment, the library says so in its errors. */
 		err = device_probe(call->device == named ? given : call->device, &info);
 	}
 	if (err)

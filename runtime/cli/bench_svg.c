@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A bar for each result: its stages, and where the memory's limit is. */
+/*
+ * Draws the results of a benchmark as SVG: a bar for each result with its stages, and a mark where
+ * the limit of memory is.
+ */
 #include <errno.h>
 #include <stdio.h>
 

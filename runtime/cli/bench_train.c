@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Whole steps: lookups alone, and lookups with their updates. */
+/*
+ * Measures whole steps: lookups alone, and lookups with their updates. The limits of memory are
+ * measured in turn with the runs, so that both meet the machine in the same state.
+ */
 #include <errno.h>
 
 #include "bench_engine.h"

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The workloads that are measured, their sizes, and ids drawn by their laws. Criteo-Kaggle's tables
+ * are among them; the largest is kept at 10 M rows, the other large ones at 1.25 M.
+ *
+ * The workloads are constant; ids go into memory of the caller.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -92,7 +98,7 @@ size_t bench_elements(const struct bench_workload *workload)
 	return bench_bags(workload) * (size_t)workload->dim;
 }
 
-/* Of [0, 1), in steps of 2^-53. */
+/* A number from [0, 1), in steps of 2^-53. */
 static double next_uniform(void *arg)
 {
 	return (double)(random_next(arg) >> 11) * 0x1p-53;

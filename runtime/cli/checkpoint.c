@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint COMMAND: finds the command. */
+/*
+ * The verb `embeng checkpoint`: finds its command, and has what the commands share. Opening a
+ * checkpoint, the argument DIR and some words of the output are shared.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint compare */
+/*
+ * The command `embeng checkpoint compare`: looks the same random batches up in an engine and in a
+ * checkpoint, and reports where they differ. The comparison itself is in compare.c.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint dump */
+/*
+ * The command `embeng checkpoint dump`: writes rows of a table or a slot as text or as a .npy file.
+ * Rows are read in pieces, so that a table of any size can be written.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,8 +23,8 @@ enum { KEY_ROWS = 0x100, KEY_FORMAT };
 enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
 
 /**
- * struct dump - the call, then what it means
- * @first: of the rows
+ * struct dump - the call, then its meaning
+ * @first: the first row
  * @end: behind the last; -1: all there are
  * @table: index
  * @slot: name, NULL: parameters

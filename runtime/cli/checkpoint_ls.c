@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint ls */
+/*
+ * The command `embeng checkpoint ls`: lists the tables and slots of a checkpoint and their sizes.
+ * Only the index and the headers of the shards are read for it, and no rows.
+ */
 #include <inttypes.h>
 #include <string.h>
 

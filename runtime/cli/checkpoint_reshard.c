@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint reshard */
+/*
+ * The command `embeng checkpoint reshard`: writes a checkpoint again for another number of hosts.
+ * The work is done by embeng_checkpoint_reshard().
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -135,7 +138,7 @@ static int report(const struct output *out, const struct reshard *r,
 	return json_emit(d);
 }
 
-/* What is told of the new checkpoint is what stands there. */
+/* The report is read back from the new checkpoint. */
 static int look(const struct output *out, const struct reshard *r)
 {
 	struct embeng_checkpoint_info info;

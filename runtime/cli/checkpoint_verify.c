@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng checkpoint verify */
+/*
+ * The command `embeng checkpoint verify`: checks all chunks of a checkpoint against their
+ * checksums.
+ */
 #include <inttypes.h>
 
 #include "checkpoint.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The table of verbs, and their common options. */
+/*
+ * The table of verbs, and the options that all verbs have. A verb that is misspelt is answered with
+ * the nearest one.
+ *
+ * Errors of argp and getopt are caught and reported as any other error, so parsing takes stderr
+ * over for a moment; it is done by the main thread before others start.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

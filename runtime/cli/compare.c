@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Two lookups of the same batches, to the bit. */
+/*
+ * Looks the same batches up in an engine and by serving, and compares the results to the bit.
+ *
+ * A struct comparison owns its engine and its serving handle until comparison_close(). The inputs
+ * live for one batch.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>

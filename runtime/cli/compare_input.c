@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Random bags of a feature, in the shape that it wants. */
+/*
+ * Draws random bags of a feature, in the shape that it wants. The ends of a table come more often
+ * than other rows, since mistakes are likely there.
+ *
+ * The arrays belong to the struct compare_input until compare_input_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +13,7 @@
 #define BAG 8 /* most ids of a sample */
 #define SAMPLES_MOST (1 << 22)
 
-/* Of all bags; -1: too many. */
+/* Return: how many bags there are; -1: too many. */
 static int64_t set_shape(struct compare_input *in, const struct embeng_feature_config *f,
 			 int64_t samples)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng config COMMAND: finds the command. */
+/*
+ * The verb `embeng config`: finds its command. The commands are in config_show.c and
+ * config_convert.c, and the reading of models in config_file.c.
+ */
 #include "config.h"
 #include "group.h"
 

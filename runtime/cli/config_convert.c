@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng config convert */
+/*
+ * The command `embeng config convert`: converts a protobuf to a JSON model file, or back, and
+ * reports what the other format cannot hold.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Models of files, whatever they are written in. */
+/*
+ * Reads a model from a file, whether it is JSON or a protobuf. The commands of `embeng config`
+ * share it.
+ *
+ * The model belongs to the struct config until config_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

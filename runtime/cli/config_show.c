@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng config show */
+/*
+ * The command `embeng config show`: shows the tables, features and engine of a model file, and the
+ * fields of a protobuf that this version does not know.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

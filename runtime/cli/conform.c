@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* embeng conform */
+/*
+ * The verb `embeng conform`: runs conformance vectors against a device and reports each as TAP or
+ * in one JSON document.
+ *
+ * The list of vectors lives for the whole run; each vector opens and closes the device for itself.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

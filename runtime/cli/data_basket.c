@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Baskets line by line. */
+/*
+ * Reads baskets: one a line, its items separated by spaces or tabs. It is one of three formats that
+ * fill a collector (data_csv.c, data_debian.c).
+ */
 #include <errno.h>
 #include <string.h>
 

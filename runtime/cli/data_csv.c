@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Comma-separated interactions. Format: RFC 4180, a record a line. */
+/*
+ * Reads comma-separated interactions (RFC 4180, a record a line). A header may name the columns in
+ * any order; without one their order is fixed.
+ *
+ * A record points into the line that was read last.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +20,7 @@ enum column { COLUMN_USER, COLUMN_ITEM, COLUMN_RATING, COLUMN_TIME, COLUMN_COUNT
 
 static const char *const column_names[COLUMN_COUNT] = {"user", "item", "rating", "timestamp"};
 
-/* What exports call them; letters alone count, so userId is also user_id. */
+/* Names of the columns in exports; only letters count, so userId is also user_id. */
 static const char *const aliases[COLUMN_COUNT][12] = {
 	{"user", "userid", "username", "customer", "customerid", "member", "memberid", "session",
 	 "sessionid", "basket", "basketid", "orderid"},

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Control stanzas of packages. Format: deb-control(5), Debian policy 5.1 and 7.1. */
+/*
+ * Reads control stanzas of Debian packages (deb-control(5), Debian policy 5.1 and 7.1): a source
+ * package is a basket, and the packages its binaries depend on are the items.
+ *
+ * Memory for the fields is kept from stanza to stanza and freed at the end of the file.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Lines of a stream. */
+/*
+ * Reads a stream line by line, and words errors about it with the file and the line.
+ *
+ * The line belongs to the struct source and is overwritten by the next one.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Collects uses of items, and makes numbered baskets of them. */
+/*
+ * Collects uses of items from files, and makes numbered baskets of them: repetitions, rare items
+ * and small baskets are left out.
+ *
+ * A collector owns texts until collector_free(); a dataset owns its numbers until dataset_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng demo: learns what goes with what from the machine's own package data. */
+/*
+ * The verb `embeng demo`: learns which packages go together from the machine's own package data, so
+ * that it needs no data of the user's. The learning is shared with `embeng train` (learn.c).
+ */
 #include <errno.h>
 #include <glob.h>
 #include <string.h>
@@ -18,7 +21,7 @@ struct arguments {
 	const char *source;
 };
 
-/* What was read, and from where. */
+/* The data that was read, and where it came from. */
 struct found {
 	struct collector data;
 	const char *from, *note;
@@ -105,7 +108,7 @@ static int read_apt_cache(const struct output *out, struct found *f)
 	if (!stream)
 		return CLI_OK;
 	code = read_stream(out, stream, "apt-cache dumpavail", &f->data);
-	/* What it said before it failed is not all there is. */
+	/* If it failed, its output is not complete. */
 	if (pclose(stream))
 		collector_free(&f->data);
 	f->from = "apt's package lists (apt-cache dumpavail)";

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a device is, in words and as JSON. */
+/*
+ * Describes a device in words and as JSON, and chooses the one that a verb uses. The verbs list,
+ * info, conform, plan and bench share it, so that a device is called the same everywhere.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +46,7 @@ const char *device_choose(const char *given)
 	return environment && *environment ? environment : NULL;
 }
 
-/* What the firmware says is known only once the device is open. */
+/* The firmware's limits are known only once the device is open. */
 static int open_and_ask(const char *name, const struct embeng_model *model,
 			struct embeng_device_info *info)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Ranks the held-out items. */
+/*
+ * Ranks the held-out items of a split among others and counts the hits. The way of scoring is the
+ * caller's; scoring by popularity, as a baseline, is here.
+ */
 #include "evaluate.h"
 #include "sampler.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The event log of a device. */
+/*
+ * Shows the event log of a device from a copy of its registers. It is apart from regs.c, which
+ * reads the copy, because the log is not a list of registers.
+ */
 #include "events.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Errnos by name, and what the command exits with for each. */
+/*
+ * Errnos by name, and the exit code of the command for each. The codes are frozen, because scripts
+ * depend on them.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng fw COMMAND: finds the command. */
+/*
+ * The verb `embeng fw`: finds its command. The commands are in fw_pack.c, fw_inspect.c, fw_sign.c
+ * and fw_verify.c.
+ */
 #include "fw.h"
 #include "group.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Firmware images as files, and what a device would say to them: its own code is asked. */
+/*
+ * Firmware images as files, and the checks that a device would make of them. The device's own code
+ * is called for these, so the answers agree.
+ *
+ * The bytes of an image belong to the struct fw_image; the commands free them.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +63,7 @@ int fw_write(const struct output *out, const char *path, const void *data, size_
 	return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path, strerror(-err));
 }
 
-/* What goes to scripts beside the sentence. */
+/* Adds the numbers for scripts to the sentence. */
 static void emit_refusal(const struct output *out, const struct fw_image *image, uint32_t error,
 			 uint64_t offset, const struct selftest_failure *failure,
 			 const char *message)

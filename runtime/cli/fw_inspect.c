@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng fw inspect */
+/*
+ * The command `embeng fw inspect`: shows the header, sections, parameters, strings and self-tests
+ * of an image.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

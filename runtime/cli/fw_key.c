@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Signatures by libcrypto. */
+/*
+ * Keys and signatures (Ed25519) by libcrypto. Only this file includes its headers.
+ *
+ * A key belongs to the caller until fw_key_free().
+ */
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng fw pack */
+/*
+ * The command `embeng fw pack`: makes an image from text sources, and checks it before it is
+ * written.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng fw sign */
+/*
+ * The command `embeng fw sign`: writes the signature of an image beside it. The key comes from a
+ * PEM file and stays in memory for one call.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

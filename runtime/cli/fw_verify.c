@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng fw verify */
+/*
+ * The command `embeng fw verify`: checks an image as a device would, runs its self-tests on this
+ * processor, and compares its signature.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Verbs that have commands of their own (checkpoint, config, fw): finds the command, prints the
+ * list of them, and refuses names that do not exist.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng info */
+/*
+ * The verb `embeng info`: opens a device and shows its limits and capabilities. The device is
+ * opened with a model of one small table, since a handle always has a model.
+ */
 #include <errno.h>
 
 #include "command.h"

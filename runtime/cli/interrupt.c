@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Notes a signal. */
+/*
+ * Notes SIGINT and SIGTERM, so that work can come to a proper end. The third signal ends the
+ * program.
+ *
+ * The handler touches only variables that signals may touch. The old handlers are put back by
+ * interrupt_release().
+ */
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Documents and failures of the command. */
+/*
+ * The JSON documents of the command, and its error messages as text or as a document.
+ *
+ * A document belongs to the caller until json_emit() takes it.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>

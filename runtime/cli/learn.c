@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Builds, trains, evaluates, reports. */
+/*
+ * Learns from baskets and reports the results: builds the data, trains, evaluates and answers
+ * queries. `embeng train` and `embeng demo` share it.
+ *
+ * Data, split and tables live for one learn_run().
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,7 +108,7 @@ static int train_on(const struct output *out, const struct learn *learn, struct 
 	if (!rc && !l->stopped)
 		rc = finish(out, t, l);
 	l->dense_ns = t->dense_ns;
-	/* What a signal cancelled is no failure. */
+	/* A training that a signal cancelled has not failed. */
 	if (rc == -ECANCELED && interrupted()) {
 		l->stopped = STOP_SIGNAL;
 		return CLI_OK;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Options of learning. */
+/*
+ * The options of learning, which `embeng train` and `embeng demo` share. They are read into a
+ * struct learn, which also says where to save and which queries to answer.
+ */
 #include <errno.h>
 
 #include "learn.h"
@@ -27,7 +30,7 @@ static error_t steps(const char *name, const char *arg, int64_t *value, struct a
 	return whole_read(name, arg, 1, INT64_MAX, value, error) ? refused(state, error) : 0;
 }
 
-/* What is resumed is saved where it was, unless another folder is named. */
+/* A training that is resumed is saved where it was, unless another folder is named. */
 static error_t finish(struct learn *learn, struct argp_state *state)
 {
 	if (!learn->save)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Checkpoints of a training: written, and gone on from. */
+/*
+ * Checkpoints of a training: writes one, and goes on from one. Settings and data must be those of
+ * the run that wrote it, since its results are the same to the bit.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The loop of steps. */
+/*
+ * The loop of training steps: progress, checkpoints in between, and the reasons to stop. A
+ * checkpoint is written between two steps, never within one.
+ */
 #include <inttypes.h>
 
 #include "interrupt.h"
@@ -9,7 +12,7 @@
 /**
  * struct walk - the loop
  * @taken: steps of this run
- * @saved: of these, what a checkpoint holds
+ * @saved: how many of these a checkpoint holds
  */
 struct walk {
 	const struct output *out;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng list */
+/*
+ * The verb `embeng list`: lists all devices, those that cannot be opened with the reason. It opens
+ * no model: the library asks each device what it is.
+ */
 #include <errno.h>
 
 #include "command.h"
@@ -24,7 +27,7 @@ struct listing {
 	size_t shown;
 };
 
-/* What is behind a device that cannot be opened is not known. */
+/* The size of a device that cannot be opened is not known. */
 static void show_size(const struct embeng_device_info *info)
 {
 	if (*info->problem)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What the system says of memory and processors. */
+/*
+ * Tells about the machine: its memory, its processors, and how busy they are. It reads /proc and
+ * asks the scheduler.
+ */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>

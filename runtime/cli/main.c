@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng VERB [OPTION...]: finds the verb. */
+/*
+ * The command `embeng`: finds the verb and runs it. Help and the answer to an unknown verb are
+ * here.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

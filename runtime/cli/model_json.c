@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Writes a model as model files have it: the tables, features and engine of a conformance vector.
+ *
+ * The JSON that is made belongs to the caller.
+ */
 #include "json.h"
 #include "model_json.h"
 #include "vector_schema.h"

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Texts to numbers and back. */
+/*
+ * Numbers texts in the order in which they were first seen, by a hash table, and finds the text of
+ * a number.
+ *
+ * The texts are copies that belong to the struct names until names_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Products of the two tables. */
+/*
+ * Scores items by the products of the two tables that were learned, and finds the items that go
+ * best with one.
+ */
 #include "neighbors.h"
 
 static float product(const float *a, const float *b, size_t dim)

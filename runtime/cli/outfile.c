@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Written aside, then renamed. */
+/*
+ * Writes a file that appears whole or not at all: it is written under another name and then
+ * renamed.
+ *
+ * A struct outfile owns its stream and names until it is committed or aborted.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng plan */
+/*
+ * The verb `embeng plan`: forecasts the memory that a model will need. Its options are read here;
+ * the model and the report are in plan_model.c and plan_report.c.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

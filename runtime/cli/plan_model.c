@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The model of a plan: from a file, or from --table and --feature. */
+/*
+ * Makes the model of a plan, from a file, from a checkpoint, or from the options --table and
+ * --feature.
+ *
+ * The model belongs to the caller.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

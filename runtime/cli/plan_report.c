@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A plan in words and as a document. */
+/*
+ * Reports a plan in words or as a document, and says whether it fits the device and the machine. A
+ * plan that does not fit says which part of the device there is too little of.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +38,7 @@ static const char *owner(const struct plan_report *r, const struct embeng_plan_i
 	return "-";
 }
 
-/* What a device has so many of, whatever the memory. */
+/* A limit of the device other than memory. */
 struct limit {
 	const char *name;
 	uint64_t need, most;
@@ -143,7 +146,7 @@ static struct json_object *item_document(const struct plan_report *r,
 	return document;
 }
 
-/* What of the device there are too few of. */
+/* Lists the limits of the device that the model exceeds. */
 static struct json_object *beyond(const struct plan_report *r)
 {
 	struct json_object *list = json_object_new_array();

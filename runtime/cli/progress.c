@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The progress line. */
+/*
+ * The progress line on stderr, which is written over as the work goes on and appears only on a
+ * terminal.
+ */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng regs */
+/*
+ * The verb `embeng regs`: reads and writes registers of a device, and shows its event log. Reading
+ * and writing registers need no model and, behind the driver, special rights.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

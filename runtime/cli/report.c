@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Prints a training's results. */
+/*
+ * Reports the results of learning, as text or as a document. Both have the same numbers, so they
+ * are side by side.
+ */
 #include <inttypes.h>
 
 #include "exit.h"
@@ -82,7 +85,7 @@ static void text_hot_rows(const struct learned *l)
 	printf("\n");
 }
 
-/* What answers: the checkpoint where there is one to serve, else the tables themselves. */
+/* Answers come from the checkpoint if there is one to serve, else from the tables themselves. */
 static const struct vectors *answering(const struct learned *l)
 {
 	return l->serves ? &l->served : &l->vectors;
@@ -227,7 +230,7 @@ static struct json_object *json_stop(const struct learned *l)
 	return stopped;
 }
 
-/* What a training says whether it ended or not. */
+/* The part of the document that does not depend on whether the training has ended. */
 static struct json_object *json_training(const struct output *out, const struct learned *l)
 {
 	struct json_object *d = json_document(out);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng reset */
+/*
+ * The verb `embeng reset`: resets a device that is named with -d. There is no default device for
+ * it, because every program that uses the device loses its tables.
+ */
 #include <errno.h>
 
 #include "command.h"
@@ -44,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		/* To the library an empty name is any device. */
 		if (call->device && *call->device)
 			return 0;
-		/* What would be lost is nothing to choose a default for. */
+		/* A reset loses every program's tables, so no device is chosen by default. */
 		argp_error(state, "no device is given; name one with -d");
 		return EINVAL;
 	default:

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* .npy as numpy.lib.format says it, and text. */
+/*
+ * Writes rows of floats as .npy (in the format of numpy.lib.format) and as text. Each function
+ * writes a part, so that a table is never in memory as a whole.
+ */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Draws training examples. */
+/*
+ * Draws training examples: an item, the rest of its basket, and items that are not in it.
+ *
+ * The lists belong to the sampler until sampler_free(). The order of an epoch depends on the seed
+ * and the number of the epoch alone.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Temporary folders. */
+/*
+ * Temporary folders: makes one, and removes it with all that is in it. The path belongs to the
+ * caller until scratch_remove() frees it.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <ftw.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng lookup */
+/*
+ * The verb `embeng lookup`: asks a checkpoint for rows of a table or for a feature's bag, and
+ * prints the answer.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

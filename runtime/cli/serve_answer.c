@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Answering from a checkpoint: rows of a table, or a feature's bag. */
+/*
+ * Answers one question from a checkpoint: rows of a table, or a feature's bag. It is apart from
+ * serve.c, which reads the question and prints the answer.
+ *
+ * The answer owns its numbers until answer_free().
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

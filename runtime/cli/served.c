@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Lookups from a checkpoint. */
+/*
+ * Reads the tables of a training back from a checkpoint, by serving and without an engine.
+ *
+ * The vectors belong to the caller.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The settings as a table: names, limits, and how each is read and written. */
+/*
+ * The settings of learning as a table: names, limits, and how each is read and written. A setting
+ * has one text form, on the command line and in a checkpoint.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

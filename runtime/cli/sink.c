@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Streams that know why a write failed. A stream of stdio forgets the errno of a full buffer that
+ * could not be written, so writes go through a cookie that keeps it.
+ *
+ * The sink must outlive its stream. That of stdout is static.
+ */
 #define _GNU_SOURCE /* fopencookie */
 #include <errno.h>
 #include <unistd.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Training and held-out items. */
+/*
+ * Splits baskets into training items and one held-out item each.
+ *
+ * The lists belong to the struct split until split_free().
+ */
 #include <errno.h>
 #include <stdlib.h>
 

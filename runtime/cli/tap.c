@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* TAP version 14. */
+/*
+ * Writes test results as TAP version 14. The reasons of a failure follow it as YAML, which JSON
+ * scalars are as well.
+ */
 #include "tap.h"
 
 /* A name may hold what TAP gives a meaning. */

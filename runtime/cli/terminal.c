@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Prints text from files of others on a terminal: its width in columns, and nothing in it that the
+ * terminal would take as a command.
+ */
 #include <stdio.h>
 
 #include "terminal.h"

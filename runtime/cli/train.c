@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* embeng train: item embeddings from the user's own data. */
+/*
+ * The verb `embeng train`: item embeddings from the user's own data. Options and data are read
+ * here; the learning is in learn.c.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Skip-gram with negative sampling over baskets: Mikolov et al. 2013, contexts as means. */
+/*
+ * Trains by skip-gram with negative sampling over baskets (Mikolov et al. 2013, with contexts as
+ * means). The tables are in the engine, and the dense side, the logistic loss, is computed here.
+ *
+ * A trainer owns the engine, its batch and its buffers until trainer_close().
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

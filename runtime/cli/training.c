@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The state of a training as JSON. Floating point is hexadecimal: not a bit is lost. */
+/*
+ * The state of a training as JSON, which a checkpoint keeps as its program state. Numbers with a
+ * fraction are written in hexadecimal, so that not a bit is lost.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Tells of bytes. */
+/*
+ * Numbers of bytes as people read them, and the progress line of operations that move many. The
+ * verbs that read or write checkpoints share the line, and many more print bytes.
+ */
 #include "interrupt.h"
 #include "transfer.h"
 
@@ -9,7 +12,7 @@ const char *bytes_text(uint64_t bytes, char text[BYTES_TEXT])
 	double value = (double)bytes;
 	size_t unit = 0;
 
-	/* What would be shown as 1024.0 goes to the next unit. */
+	/* A value that would be shown as 1024.0 goes to the next unit. */
 	for (; value >= (unit ? 1023.95 : 1024); unit++)
 		value /= 1024;
 	snprintf(text, BYTES_TEXT, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Inputs of a vector's enqueue, into a batch. */
+/*
+ * Puts the inputs of a vector's enqueue step into a batch.
+ *
+ * The arrays belong to the step, which frees them after the batch was enqueued.
+ */
 #include <errno.h>
 
 #include "vector_input.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The steps save, restore and reopen. Folders lie in a scratch folder of the run. */
+/*
+ * The steps save, restore and reopen of a vector. Their folders lie in a scratch folder of the run,
+ * and a path that leads out of it is refused.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

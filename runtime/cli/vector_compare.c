@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* |got - expected| <= atol + rtol * |expected|; NaN equals NaN, an infinity only itself. */
+/*
+ * Compares numbers with those that a vector expects: |got - expected| <= atol + rtol * |expected|.
+ * NaN equals NaN, and an infinity only itself.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The expect_config step: the vector's model as a TPUEmbeddingConfiguration, and from one. */
+/*
+ * The step expect_config of a vector: exports the model as a TPUEmbeddingConfiguration and compares
+ * the bytes, or imports bytes and compares the models.
+ *
+ * Bytes live for one step.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -85,7 +90,7 @@ static int export(struct run *r, const struct embeng_model *model, struct bytes 
 	return err ? run_library(r, err) : 0;
 }
 
-/* What both say in one form is what the protobuf holds of a model; bytes can be compared. */
+/* Both models are exported in one form, so the bytes can be compared. */
 static int compare_models(struct run *r, const struct embeng_model *imported)
 {
 	struct bytes got = {0}, expected = {0};

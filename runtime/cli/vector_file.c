@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Reading and parsing of vector files. */
+/*
+ * Reads and parses vector files. Their contents are checked in vector_schema.c.
+ *
+ * A document belongs to the caller until json_free().
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The apply_gradients step. */
+/*
+ * The step apply_gradients of a vector: reads gradients and rates, and hands them in.
+ *
+ * The arrays live for one step; the library copies them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

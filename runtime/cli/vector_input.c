@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Inputs of a vector's steps. A nested form holds what flat arrays cannot say
- * (weights row by row, indices of differing rank): such faults are found here.
+ * Reads the inputs of a vector's steps as arrays. A nested form may hold what flat arrays cannot
+ * say (weights row by row, indices of differing rank), so such faults are found here.
+ *
+ * The arrays are a list that the step owns until inputs_free().
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Every key of the vector format, once, but for the optimizers'. */
+/*
+ * Every key of the vector format with its type, except those of optimizers (vector_optimizers.c).
+ * The check in vector_schema.c goes by these tables.
+ */
 #include <stddef.h>
 
 #include "vector_schema.h"
@@ -48,7 +51,7 @@ const struct key step_error_keys[] = {
 	{0},
 };
 
-/* @need: what a model needs no more than a name does. */
+/* @need: whether the keys that only a vector needs are required; a model file may lack them. */
 #define VECTOR_KEYS(need)                               \
 	{"schema", TYPE_TEXT, need, NULL},              \
 	{"name", TYPE_TEXT, need, NULL},                \
@@ -96,7 +99,7 @@ const struct key ragged_splits_keys[] = {
 	{0},
 };
 
-/* Which of the two lists holds is seen from the object. */
+/* The object's keys show which of the two lists it follows. */
 const struct key input_ragged_keys[] = {
 	{"ragged", TYPE_OBJECT, REQUIRED, NULL},
 	{"weights", TYPE_WEIGHTS, OPTIONAL, NULL},

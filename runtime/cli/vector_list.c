@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Finding vector files. */
+/*
+ * Finds the vector files that a call names: files, and folders of them in order of their names.
+ *
+ * The list owns paths and documents until vector_list_free().
+ */
 #include <errno.h>
 #include <fts.h>
 #include <stdlib.h>

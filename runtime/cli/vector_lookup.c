@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The lookup step: on the CPU, over the tables of the open engine. */
+/*
+ * The step lookup of a vector: a lookup on the CPU, over the tables of the open engine.
+ *
+ * Handle, inputs and answers live for one step.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

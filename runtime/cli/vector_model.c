@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A vector's tables and features as a model. */
+/*
+ * Makes a model of a vector's tables, features and engine. Unlike the check of the format, it lets
+ * values through that the library must refuse.
+ */
 #include <errno.h>
 #include <string.h>
 

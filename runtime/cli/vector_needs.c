@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which capabilities a vector needs, by its list and by what is in it. */
+/*
+ * Lists the capabilities that a vector needs and this command lacks, by the vector's own list and
+ * by its contents. Such a vector is skipped.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Opening the device for a vector, and the rows it starts from. */
+/*
+ * Opens the device for a vector, and writes the rows that its tables start from.
+ *
+ * The engine and the model belong to the run until run_close().
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

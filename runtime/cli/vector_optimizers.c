@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Keys of every optimizer kind, as the vector format names them. */
+/*
+ * The keys of every kind of optimizer, as the vector format names them. They are apart from
+ * vector_keys.c, which would be too long with them.
+ */
 #include <stddef.h>
 #include <string.h>
 

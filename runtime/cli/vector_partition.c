@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The partition step: features of a device as partitioned CSR, by what must come out. */
+/*
+ * The step partition of a vector: features of a device as partitioned CSR, compared with the
+ * expected partitions, items and padding.
+ *
+ * All arrays live for one step.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +17,7 @@
 #define ALIGN 8
 #define NAME "partition"
 
-/* What came out. */
+/* The result of the call. */
 struct partitions {
 	struct embeng_partition_options o;
 	struct embeng_partitioned out;
@@ -265,7 +270,7 @@ static int check_number(struct run *r, const struct json *expect, const char *ke
 			    (long long)json_int64(expected));
 }
 
-/* Of @width bytes each. */
+/* Compares numbers of @width bytes each. */
 static int check_list(struct run *r, const struct json *expect, const char *key, const void *got,
 		      size_t width, size_t count)
 {

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Says what is wrong with a vector and where in its file, such as "steps[2].enqueue: ...".
+ *
+ * The text goes into memory of the caller, which is kept in a static variable while a file is
+ * checked; one thread checks files.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 

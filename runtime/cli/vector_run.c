@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A vector from its model to its last step, and what was expected to fail. */
+/*
+ * Runs a vector from its model to its last step, and decides whether a call that failed was
+ * expected to.
+ *
+ * A struct run lives for one vector.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>

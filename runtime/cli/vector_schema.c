@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The check of a parsed file against the format. The parser bounds how deep it nests. */
+/*
+ * Checks a parsed vector against the format, by the tables of vector_keys.c. The parser has bounded
+ * how deep it nests, so the check may call itself.
+ */
 #include <string.h>
 
 #include "../json/json_read.h"
@@ -75,7 +78,7 @@ static int check_optimizer(const struct json *object, const struct vector_place 
 			key = find_key(own, name);
 		if (key && check_member(member, key, &here))
 			return -1;
-		/* Of an unknown kind any optimizer's keys will do: the model refuses it. */
+		/* An unknown kind may have any optimizer's keys: the model refuses it later. */
 		if (!key && (own || (!optimizer_is_known(kind) && !optimizer_has_key(name))))
 			return vector_malformed(place, "unknown key '%s' of optimizer '%s'", name, kind);
 	}

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads a vector's optimizer as the library takes it. A key means the same in every kind that has
+ * it, so one table of keys serves all.
+ */
 #include <string.h>
 
 #include "vector_settings.h"
@@ -96,7 +100,7 @@ static void set(struct embeng_optimizer *o, const struct setting *setting,
 	}
 }
 
-/* Of those that differ from the others. */
+/* Some kinds have another default rate than the others. */
 static float default_rate(const char *kind)
 {
 	static const char *const hundredth[] = {"sgd", "proximal_yogi", "online_yogi",

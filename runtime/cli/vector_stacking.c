@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The stacking step: stacks of the vector's model, by what must come out. */
+/*
+ * The step stacking of a vector: stacks of its model, compared with the expected ones. The stacking
+ * lives for one step.
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The steps of a vector, one function a verb. Nothing waits: every deadline is 0. */
+/*
+ * The steps of a vector, one function for each verb. Nothing waits: every deadline is 0. Longer
+ * steps have files of their own (vector_lookup.c, vector_partition.c and others).
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +133,7 @@ static int step_dequeue(struct run *r, const struct json *body)
 	return result;
 }
 
-/* What an expect_table step reads. */
+/* The rows that an expect_table step reads. */
 struct reading {
 	int table;
 	const char *name, *slot;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reading of checked vectors. */
+/*
+ * Reads members of a vector that was checked, so types are right and reading cannot fail. Absent
+ * members and nulls give the value that the caller names.
+ */
 #include <math.h>
 #include <stdlib.h>
 
