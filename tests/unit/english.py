@@ -26,6 +26,12 @@ docs/abi/*
 docs/*.md
 docs/*/*.md
 docs/man/*.[1-9]
+engine/**/*.c
+firmware-loader/*.c
+runtime/cli/*.c
+runtime/examples/*.c
+runtime/json/*.c
+runtime/src/**/*.c
 uapi/*.h
 CONTRIBUTING.md
 README.md
