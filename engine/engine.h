@@ -12,7 +12,7 @@
 struct engine;
 
 /**
- * struct engine_config - what a host decides about its device
+ * struct engine_config - a host's choices for its device
  * @host: handed back to the port's calls
  * @registers: EMBENG_REGISTERS_SIZE bytes, zeroed, 4 KiB aligned; BAR 0
  * @doorbells: @queues strides of @doorbell_stride bytes, zeroed; BAR 2
@@ -59,7 +59,7 @@ void engine_destroy(struct engine *engine);
 /**
  * enum engine_run_mode - how far one call goes
  * @ENGINE_RUN_ACCEPT: registers, admin, and fetching, checking and copying
- *	commands; nothing that computes. What a submitter does to learn at once
+ *	commands; nothing that computes. A submitter runs it to learn at once
  *	whether its batch was accepted
  * @ENGINE_RUN_SMALL: and what one core does sooner than another wakes up
  * @ENGINE_RUN_ALL: everything that can go on
@@ -70,7 +70,7 @@ enum engine_run_mode { ENGINE_RUN_ACCEPT, ENGINE_RUN_SMALL, ENGINE_RUN_ALL };
  * engine_run() - do what there is to do, on the calling thread
  *
  * Any number of threads may call it, at the same time as the service thread.
- * What one of them has taken on the others leave alone. Returns when there is
+ * They leave alone what one of them has taken on. Returns when there is
  * nothing left for this thread, and for the host's own sake after a bounded while:
  * then reports are written, of each context that stands still.
  * After ENGINE_RUN_ACCEPT the host kicks, or comes back with ENGINE_RUN_ALL: nobody

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engine needs of its host, and nothing else: the one file between
+ * The functions that the engine needs of its host, and nothing else: the one file between
  * engine/ and the world. Each host (process, kernel module) implements it once.
  */
 #ifndef EMBENG_ENGINE_PORT_H
@@ -101,14 +101,14 @@ u64 port_fault(void *host, enum port_fault fault, u32 target);
  */
 struct port_speed {
 	u64 fixed_ns;
-	u64 ns_per_kib; /* of table rows and gradients to and from the host */
+	u64 ns_per_kib; /* for table rows and gradients to and from the host */
 	u64 ns_per_row; /* looked up or updated */
 	bool virtual_time;
 };
 bool port_speed(void *host, struct port_speed *speed);
 
 /*
- * What the device is as a heat source, when the host models one. False: the registers say that
+ * The device as a heat source, when the host models one. False: the registers say that
  * nothing is measured.
  */
 struct port_climate {

@@ -6,7 +6,7 @@
 #include "../device/device.h"
 
 /**
- * struct blob - what a model is
+ * struct blob - a model
  * @hash: embeng_blob_header.hash
  * @engine: options; @engine.step_depth is resolved
  * @tables: [engine.table_count]
@@ -46,7 +46,7 @@ static inline u32 blob_largest_dim(const struct blob *blob)
 	return largest;
 }
 
-/* What a parsed blob takes, beside itself. */
+/* The bytes that a parsed blob takes beside itself. */
 static inline u64 blob_bytes(const struct blob *blob)
 {
 	return ((u64)blob->engine.table_count + 1) *
@@ -60,7 +60,7 @@ static inline u64 blob_bytes(const struct blob *blob)
 u64 fnv1a(u64 hash, const void *data, u64 length);
 
 /**
- * optimizer_kernel() - which kernel computes an optimizer of the uapi
+ * optimizer_kernel() - find the kernel that computes an optimizer of the uapi
  *
  * Return: enum kernel_optimizer_kind, or U32_MAX when there is none.
  */
@@ -69,7 +69,7 @@ u32 optimizer_kernel(u32 optimizer);
 /**
  * optimizer_number_ok() - whether a hyperparameter is within its limits
  * @kernel: enum kernel_optimizer_kind
- * @index: which one; beyond those that the optimizer has it must be 0
+ * @index: its number; beyond those that the optimizer has @bits must be 0
  * @bits: f32 bits
  *
  * Return: true when it is.

@@ -6,8 +6,8 @@
 #include "../types.h"
 
 /**
- * struct firmware - what a device takes from an image that it accepted
- * @version: of the image
+ * struct firmware - the parts of an accepted image that a device keeps
+ * @version: the image's
  * @parameters: its boot parameters
  * @tests: where its self-tests begin
  * @tests_length: bytes of them, 0: it has none

@@ -29,9 +29,9 @@ u32 selftest_check(const u8 *tests, u64 length, u32 *count, u64 *offset);
 u32 selftest_one(const u8 *vector, const struct kernel_ops *kernels);
 
 /**
- * struct selftest_failure - which vector failed where
- * @index: of the vector, from 0
- * @offset: of the vector, from the first one
+ * struct selftest_failure - the vector that failed
+ * @index: the vector's number, from 0
+ * @offset: bytes from the first vector to it
  * @variant: name of the kernel variant
  */
 struct selftest_failure {

@@ -21,7 +21,7 @@ struct pending;
 struct kernel_ops;
 struct pcsr;
 
-/* What is wrong with a command; goes into its completion as it is. */
+/* A fault of a command; goes into its completion as it is. */
 struct fault {
 	u16 status; /* enum embeng_status */
 	u32 field;
@@ -35,7 +35,7 @@ struct fault {
 u16 fault_set(struct fault *fault, u16 status, u32 field, u32 feature, u64 element, u64 value,
 	      u64 limit);
 
-/* What a command waits for; becomes the report of its queue. */
+/* The reason why a command waits; becomes the report of its queue. */
 struct wait {
 	u32 what; /* enum embeng_wait */
 	u32 replica;
@@ -91,7 +91,7 @@ struct command {
 };
 
 /*
- * What the model layer (dispatch.c and what it calls) gives to the queue layer.
+ * The functions that the model layer (dispatch.c and below) gives to the queue layer.
  * The queue layer calls, for each command, in this order:
  *
  *   model_admit()   lock held. May it be checked and copied now? READY, WAIT (its
@@ -149,8 +149,8 @@ void workers_piece_done(struct workers *workers);
  *
  * Tasks are taken in order by whoever is free, the caller too; returns when all
  * are done. @bytes: memory touched in all; below engine->inline_bytes the
- * caller does it alone, since waking a sleeping core costs more. What a task
- * computes must not depend on which worker does it.
+ * caller does it alone, since waking a sleeping core costs more. The result
+ * of a task must not depend on which worker does it.
  */
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
@@ -166,7 +166,7 @@ void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u
 void heartbeat_piece(struct engine *e);
 
 struct region {
-	u32 generation; /* of the entry this was mapped from, 0: not mapped */
+	u32 generation; /* the generation of the entry this was mapped from, 0: not mapped */
 	u32 rights;
 	u64 length;
 	void *data;
@@ -256,13 +256,13 @@ struct engine {
 	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns;
 	u64 now_ns; /* the clock when it was last read: a reading costs more than most looks */
-	u32 pieces; /* of commands, done by any thread */
+	u32 pieces; /* pieces of commands, done by any thread */
 	struct {
 		u64 time_ns, busy_ns; /* up to which power and temperature go */
 		u32 power_uw;
 		s64 temperature_uc; /* 0: not known yet */
 	} climate;
-	u64 paced_bytes, paced_rows; /* of the counters, charged so far */
+	u64 paced_bytes, paced_rows; /* the counters as far as they were charged */
 	u64 free_ns;		     /* when what was charged is over */
 	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
 };
@@ -310,7 +310,7 @@ void region_table_unmap(struct context *c);
 bool region_invalidate(struct context *c, u32 index); /* false: an access is in flight */
 
 /* service.c; without the lock */
-/* @run: what the thread calls again and again; returns whether something moved */
+/* @run: called by the thread again and again; returns whether something moved */
 int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode));
 void service_stop(struct engine *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows kernels fetch before their turn: how many ahead, and where they go. */
+/* Chooses the rows that kernels fetch before their turn: how many ahead, and where they go. */
 #ifndef ENGINE_KERNELS_AHEAD_H
 #define ENGINE_KERNELS_AHEAD_H
 
@@ -28,7 +28,7 @@ enum kernel_fetch {
 #define PREFETCH_MOST 256u
 #define PREFETCH_LINE_BYTES 64u
 
-/* What stays in the second cache of any processor: there prefetching only costs. */
+/* Tables below this stay in the second cache of any processor: there prefetching only costs. */
 #define PREFETCH_LEAST_BYTES (256u << 10)
 
 /*
@@ -37,7 +37,7 @@ enum kernel_fetch {
  */
 #define PREFETCH_GRADIENT_BYTES (512u << 10)
 
-/* Of a table of so many, most rows may stay in a third cache. */
+/* Most rows of a table below this may stay in a third cache. */
 #define PREFETCH_CACHED_BYTES (32u << 20)
 
 /* Longer rows than of so many floats are fetched fewer ahead: more would fill the cache. */
@@ -46,11 +46,11 @@ enum kernel_fetch {
 
 /**
  * prefetch_rows() - rows ahead that kernels prefetch
- * @wanted: by who knows the machine, or 0
- * @usual: what is best or near it wherever it was measured: PREFETCH_*
+ * @wanted: the choice of somebody who knows the machine, or 0
+ * @usual: best or near it wherever it was measured: PREFETCH_*
  * @fetch: enum kernel_fetch: where they go
  * @dim: floats of a row
- * @bytes: of the table
+ * @bytes: the table's
  *
  * Return: fewer where the rows ahead would fill a cache, 0 for a table that stays in one.
  */
@@ -67,9 +67,9 @@ static inline u32 prefetch_rows(u32 wanted, u32 usual, u32 fetch, u32 dim, u64 b
 /**
  * prefetch_lookup_rows() - rows ahead that lookups prefetch
  * @wanted: as prefetch_rows() takes it
- * @fetch: what lookup_fetch() gave
+ * @fetch: the result of lookup_fetch()
  * @dim: floats of a row
- * @bytes: of the table
+ * @bytes: the table's
  *
  * Rows of one cache line are read faster than longer ones, so that they are asked for earlier.
  *
@@ -92,7 +92,7 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes
 
 /*
  * Rows of updates ascend, so that most of their translations are at hand: fetches follow each other
- * fast, and the processor drops those that it has no room for. What is dropped is had by asking
+ * fast, and the processor drops those that it has no room for. A dropped fetch is had by asking
  * again, UPDATE_STEP turns later. Translations that are not at hand are read from memory, a line of
  * them for every few pages, and hold up all that is behind them: those of UPDATE_TOUCH rows are
  * asked for at once, by the first line of each, before any of these rows is fetched.
@@ -103,7 +103,7 @@ static inline u32 prefetch_lookup_rows(u32 wanted, u32 fetch, u32 dim, u64 bytes
 #define AGAIN_MOST_DIM 128u
 #define AGAIN_MOST_SLOTS 3u
 #define AGAIN_LEAST_DIM 64u /* slots or none */
-#define AGAIN_LEAST_FLOATS 128u /* of a shorter row and its slots */
+#define AGAIN_LEAST_FLOATS 128u /* floats of a shorter row and its slots */
 #define AGAIN_THRICE_FLOATS 256u /* rows, slots and gradients of fewer are fetched a third time */
 
 /**
@@ -131,7 +131,7 @@ static inline u32 lookup_fetch(u32 wanted, u32 dim)
  * update_fetch() - how an update fetches rows and slots ahead
  * @wanted: enum kernel_fetch, as lookup_fetch() takes it
  * @dim: floats of a row
- * @slot_count: of the optimizer
+ * @slot_count: the optimizer's
  *
  * Return: KERNEL_FETCH_AGAIN where bursts are wanted, what is under way leaves room in the second
  * cache and rows are of 4 lines or more, or of 8 with their slots (rows of 2 with a slot of 2

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of one variant share. Each of them includes the variant's vec_*.h and then the
- * body_*.h of its kernels. Vector and single-float code give the same bits, since every column is
- * computed alone.
+ * The parts that the files of one variant share. Each of them includes the variant's vec_*.h and
+ * then the body_*.h of its kernels. Vector and single-float code give the same bits, since every
+ * column is computed alone.
  */
 #ifndef ENGINE_KERNELS_BODY_H
 #define ENGINE_KERNELS_BODY_H
@@ -33,7 +33,7 @@
 KERNEL_OPS(KERNEL_DECLARE)
 
 #define UNROLL _Pragma("GCC unroll 8")
-#define LINE_FLOATS 16u /* of a cache line */
+#define LINE_FLOATS 16u /* in a cache line */
 
 /* That most tables have: what is hot is compiled apart for each. */
 #define USUAL_DIMS(X) X(16) X(32) X(64) X(128)

@@ -5,7 +5,7 @@
 
 #include "body_quantize.h"
 
-/* What is known while compiling. */
+/* The properties that are known while compiling. */
 struct lookup_form {
 	bool weighted, quantized, stream, narrow;
 };
@@ -33,7 +33,7 @@ INLINE void lookup_fetch_floats(const struct kernel_bag_work *w, u64 k, u64 colu
 		prefetch_floats(lookup_row(w, k, narrow) + column, floats);
 }
 
-/* What the turn of occurrence k fetches: of a row that is touched its first line is there since. */
+/* Fetches for the turn of occurrence k. A touched row has its first line there already. */
 INLINE void lookup_ahead(const struct kernel_bag_work *w, u64 k, u64 column, u32 floats,
 			 const bool narrow, const u32 fetch)
 {
@@ -214,7 +214,7 @@ INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 colum
 	*out = acc;
 }
 
-/* What is left of rows from a column on, a full block at most. */
+/* Sums the rest of rows from a column on, a full block at most. */
 INLINE void lookup_columns(const struct kernel_bag_work *w, u64 first, u64 last, u64 column,
 			   const struct lookup_form form)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which form a lookup takes, the forms that are short to compile, and scales. */
+/* The choice of a lookup's form, the forms that are short to compile, and scales. */
 #ifndef ENGINE_KERNELS_BODY_LOOKUP_FORMS_H
 #define ENGINE_KERNELS_BODY_LOOKUP_FORMS_H
 
@@ -8,7 +8,7 @@
 
 /*
  * By a copy of the work: for all a compiler knows, what is written to @out changes the caller's,
- * and bags of one read it as often as rows. What is not streamed takes longer by a copy alone.
+ * and bags of one read it as often as rows. Others than streamed lookups take longer with the copy.
  */
 INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last,
 			    const bool narrow)
@@ -20,7 +20,7 @@ INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last
 
 /*
  * Packed rows of a dim that is known while compiling: nothing is read anew or multiplied for each
- * row, in whose place more rows are fetched. What is streamed takes longer so.
+ * row, in whose place more rows are fetched. Streamed lookups take longer so.
  */
 INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, const u32 dim,
 			 const struct lookup_form form)

@@ -7,7 +7,7 @@
 
 #define FLOOR_WHOLE 0x1p23f /* floats from here on have no fraction */
 
-/* Of what is not negative, or NaN: to the nearest by an addition, then down where that rose. */
+/* For numbers from 0, or NaN: to the nearest by an addition, then down where that rose. */
 INLINE vec vec_floor(vec x)
 {
 	vec near = (x + vec_all(FLOOR_WHOLE)) - vec_all(FLOOR_WHOLE);

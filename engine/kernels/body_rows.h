@@ -15,14 +15,14 @@
 	X(ADAM, DIM)
 
 /**
- * struct rows_call - what one call of these functions has
+ * struct rows_call - the arguments of one call of these functions
  * @u: the update
  * @only: where all occurrences are, which weigh 1 and are numbered as their gradients are; NULL: to
  *	be looked for
  * @occ: numbers of occurrences, by group
  * @end: how many there are
- * @far: occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is not. Of
- *	rows that are fetched again of those alone that have several
+ * @far: so many occurrences ahead of each, where there is @only, its gradient is fetched; 0: it is
+ *	not. If rows are fetched again, only for those that have several
  * @leap: turns_leap()
  * @scratch: memory to sum in
  */

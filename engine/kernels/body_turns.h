@@ -10,7 +10,7 @@
 
 #define TURNS_BLOCK 64u
 #define TURNS_LEAP 37u
-#define TURNS_PAGE_FLOATS 1024u /* of 4 KiB */
+#define TURNS_PAGE_FLOATS 1024u /* a page of 4 KiB */
 
 /*
  * Whether rows that are fetched one by one are taken by blocks in leaps, not as they ascend. Within
@@ -66,8 +66,8 @@ INLINE void group_ahead(const struct kernel_update *u, const struct kernel_group
 }
 
 /*
- * What KERNEL_FETCH_AGAIN fetches at the @i-th turn of @end. @only: as gradient_ahead() takes it.
- * At the first turn the groups up to there, too, for which there was none before.
+ * Fetches again, for KERNEL_FETCH_AGAIN, at the @i-th turn of @end. @only: as for gradient_ahead().
+ * The first turn also fetches the groups up to there, for which there was no turn before.
  */
 INLINE void groups_again(const struct kernel_update *u, const struct kernel_group *groups, u64 i,
 			 u64 end, const u32 *occ, const struct kernel_segment *only, const u32 dim,
@@ -85,7 +85,7 @@ INLINE void groups_again(const struct kernel_update *u, const struct kernel_grou
 }
 
 /*
- * What is fetched u->prefetch groups ahead of the @i-th turn, and twice as far, where gradients are
+ * Fetches u->prefetch groups ahead of the @i-th turn, and twice as far, where gradients are
  * only looked for: those of a block in any order, an eighth of them late. In time for all took
  * longer. Gradients of @only one segment are left to struct run unless rows are fetched again.
  */

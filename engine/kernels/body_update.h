@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a row after its gradient is known. */
+/* The update of a row after its gradient is known. */
 #ifndef ENGINE_KERNELS_BODY_UPDATE_H
 #define ENGINE_KERNELS_BODY_UPDATE_H
 
@@ -246,7 +246,7 @@ INLINE void row_ahead(const struct kernel_update *u, u64 row, const u32 dim, con
 		prefetch_floats(u->slots[i] + at, dim);
 }
 
-/* Of the group's first occurrence. @only: the segment of all; NULL: to be looked for. */
+/* Fetches the gradient of a group's first occurrence. @only: the segment of all, or NULL. */
 INLINE void gradient_ahead(const struct kernel_update *u, const struct kernel_group *group,
 			   const u32 *occ, const struct kernel_segment *only, const u32 dim)
 {

@@ -41,7 +41,7 @@ struct kernel_fill {
 
 /**
  * kernel_fill_rows() - fill rows [first, last)
- * @f: what to fill with
+ * @f: the values to fill with
  * @first: first index i
  * @last: one past the last index
  */

@@ -20,8 +20,8 @@ enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
 
 /**
  * struct kernel_quantization - simulated quantization of rows that are read
- * @lower: of the lowest level
- * @upper: of the highest
+ * @lower: the lowest level
+ * @upper: the highest level
  * @step: between levels, (upper - lower) / (levels - 1)
  *
  * An element x becomes lower + step * floor((c - lower) / step + 0.5), c being x clipped
@@ -42,9 +42,9 @@ struct kernel_quantization {
  * @fetch: where they go, enum kernel_fetch
  * @rows: checked row of each occurrence, or KERNEL_ROW_ZERO
  * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
- * @rows_count: of either; prefetching goes on past a call's last sample up to here
+ * @rows_count: elements of either; prefetching goes on past a call's last sample up to here
  * @zero_row: dim zeros, read for KERNEL_ROW_ZERO; NULL when there is none
- * @quantization: of rows, not of @zero_row; NULL = none
+ * @quantization: for rows, not for @zero_row; NULL = none
  * @weights: per occurrence; NULL = all 1
  * @scales: per sample; NULL = all 1
  * @bag: occurrences of sample s are [bag[s], bag[s + 1])
@@ -144,7 +144,7 @@ struct kernel_group {
  * @stride: floats between rows, of the table and of every slot
  * @table: row 0
  * @slots: row 0 of each slot
- * @segment_count: of @segments, at least 1
+ * @segment_count: elements of @segments, at least 1
  * @segments: where gradients are, in occurrence order
  * @lr: learning rate of this step
  * @gradient_multiplier: applied to the sum of a row, before clipping
@@ -154,9 +154,9 @@ struct kernel_group {
  * @weight_min: lower limit of a weight after the optimizer; NaN passes
  * @weight_max: upper limit
  * @hyper: as the optimizer's description names them
- * @step: of the optimizer, from 1
+ * @step: the optimizer's step, from 1
  * @prepared: kernel_prepare() sets it, as the optimizer's description says
- * @power: so
+ * @power: kernel_prepare() sets it, too
  */
 struct kernel_update {
 	u32 optimizer;
@@ -196,9 +196,9 @@ enum kernel_words { KERNEL_WORDS_PAIRED, KERNEL_WORDS_PACKED, KERNEL_WORDS_ONES 
 
 /**
  * struct kernel_merge - ids of one core in a partitioned CSR, equal ones to be made one
- * @form: of the words
+ * @form: the words' form
  * @sorted: words, by token within a partition
- * @payload: of each index; paired words alone have it
+ * @payload: one for each index; only paired words have it
  * @row_bits: see @sorted, below 32
  * @token_mask: the bits of a token; what stands above them is its partition's
  * @tokens: out, [count]
@@ -206,7 +206,7 @@ enum kernel_words { KERNEL_WORDS_PAIRED, KERNEL_WORDS_PACKED, KERNEL_WORDS_ONES 
  * @gains: out, [count], those of equal ids added in order
  * @count: written so far
  * @columns: distinct tokens, of all partitions
- * @last: what was read last, ~0 where a partition begins
+ * @last: the word that was read last, ~0 where a partition begins
  */
 struct kernel_merge {
 	enum kernel_words form;
@@ -276,7 +276,7 @@ struct kernel_ops {
 const struct kernel_ops *kernel_select(const char *force);
 
 /**
- * kernel_prepare() - what all elements of an update share
+ * kernel_prepare() - compute the values that all elements of an update share
  * @u: with optimizer, lr, hyper and step; prepared and power are set. The rest may
  *	change afterwards
  */
@@ -294,14 +294,14 @@ void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32
 
 /**
  * kernel_step() - a step that a program gave as a float
- * @bits: of the float
+ * @bits: the float's
  *
  * Return: the step without its fraction, 1 for what is below that or no number.
  */
 u64 kernel_step(u32 bits);
 
 /**
- * kernel_scratch_bytes() - what update_rows, row_gradient and run_gradient need
+ * kernel_scratch_bytes() - the scratch memory of update_rows, row_gradient and run_gradient
  * @dim: floats of a row
  *
  * Return: bytes of scratch memory, to be aligned to 64.

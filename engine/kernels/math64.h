@@ -125,7 +125,7 @@ static inline struct math64_pair math64_multiply(struct math64_pair a, struct ma
 
 /**
  * math64_power() - a number multiplied by itself
- * @x: of f32, within [0, 1]
+ * @x: a value of f32, within [0, 1]
  * @n: how many factors
  *
  * The product over the one bits i of @n, from the lowest, of x^(2^i), each the square of

@@ -159,7 +159,7 @@ enum kernel_optimizer_kind {
 	KERNEL_OPTIMIZER_COUNT
 };
 
-/* What a hyperparameter may be; all are finite. */
+/* The ranges of hyperparameters; all are finite. */
 enum kernel_range {
 	KERNEL_FINITE,
 	KERNEL_SWITCH,     /* +0 or 1 */
@@ -183,10 +183,10 @@ struct kernel_parameter {
 };
 
 /**
- * struct kernel_optimizer - what an optimizer is made of
+ * struct kernel_optimizer - the description of an optimizer
  * @name: as users know it
- * @slot_count: of @slots
- * @hyper_count: of @hyper
+ * @slot_count: elements of @slots
+ * @hyper_count: elements of @hyper
  * @slots: in checkpoint order
  * @hyper: in the order of kernel_update.hyper
  */

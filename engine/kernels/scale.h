@@ -9,7 +9,7 @@
 #include "kernels.h"
 #include "root.h"
 
-/* What a weight adds to the denominator (mean) or to its square (sqrtn). */
+/* Adds a weight to the denominator (mean) or to its square (sqrtn). */
 INLINE double scale_add(u32 combiner, double sum, float weight)
 {
 	return sum + (combiner == KERNEL_MEAN ? weight : (double)weight * weight);

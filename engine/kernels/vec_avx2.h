@@ -20,7 +20,7 @@ INLINE void vec_stream(float *p, vec v)
 	__asm__ volatile("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "x"(v));
 }
 
-/* What was streamed is seen before what is written from here on. */
+/* Streamed stores are seen before stores from here on. */
 INLINE void vec_stream_end(void)
 {
 	__builtin_ia32_sfence();

@@ -27,7 +27,7 @@ INLINE u16 vec_lanes(u64 n)
 	return (u16)((1u << n) - 1);
 }
 
-/* Of up to half a vector; without a mask where it is known to be half. */
+/* Loads up to half a vector, without a mask if it is known to be half. */
 INLINE vec_half vec_load_half(const float *p, u64 n)
 {
 	const void *from = p; /* compilers differ in what these builtins point at */
@@ -69,7 +69,7 @@ INLINE void vec_stream(float *p, vec v)
 	__asm__ volatile("vmovntps %1, %0" : "=m"(*(vec_memory *)p) : "v"(v));
 }
 
-/* What was streamed is seen before what is written from here on. */
+/* Streamed stores are seen before stores from here on. */
 INLINE void vec_stream_end(void)
 {
 	__builtin_ia32_sfence();

@@ -13,7 +13,7 @@ struct buffer {
 	u64 bytes;
 };
 
-/* What a feature names, in views that are open from before it is copied until all are. */
+/* The arrays of a feature, in views that are open from before it is copied until all are. */
 enum batch_view {
 	BATCH_VIEW_OFFSETS,
 	BATCH_VIEW_IDS,
@@ -37,8 +37,8 @@ enum batch_view {
  * @coef: [occurrences] f32, training, unless they are @weights or all 1
  * @offsets: [samples + 1] u64, where @bag is made from them
  * @views: batch_open()
- * @fault: what is wrong, where @status is not 0
- * @status: of the copy
+ * @fault: set if @status is not 0
+ * @status: the copy's
  */
 struct batch_feature {
 	struct embeng_lookup_feature given;
@@ -59,7 +59,7 @@ struct batch_task {
 };
 
 /**
- * struct stacks - what the stacks of a LOOKUP are taken apart with, kept from one to the next
+ * struct stacks - memory for taking the stacks of a LOOKUP apart, kept from one to the next
  * @header: private copy
  * @stacks: [stack_count] struct embeng_lookup_stack, private copies
  * @members: [member_count] struct stack_member
@@ -178,9 +178,9 @@ int batch_reserve(struct model *model, struct batch *batch, bool training);
 u16 batch_accept(struct command *command, struct batch *batch, bool training);
 
 /**
- * batch_open() - what a checked descriptor names
+ * batch_open() - map the arrays that a checked descriptor names
  * @f: its views; batch_close() them, whatever is returned
- * @index: of the feature
+ * @index: the feature's
  *
  * Return: 0 or a status with command->fault.
  */
@@ -188,9 +188,9 @@ u16 batch_open(struct command *command, struct batch_feature *f, u32 index);
 void batch_close(struct context *context, struct batch_feature *f);
 
 /**
- * batch_copy() - check and copy what the first @count features name
- * @batch: whose features are open, with memory by ids_fit()
- * @count: of these
+ * batch_copy() - check and copy the arrays of the first @count features
+ * @batch: its features are open, with memory by ids_fit()
+ * @count: how many of these
  * @training: keep what gradients will need
  *
  * Return: 0 or the status of the first feature that has a mistake, with command->fault.

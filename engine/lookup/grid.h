@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What writers and readers of partitioned CSR have in common: its limits and its grid of cores. */
+/* Limits and the grid of cores of partitioned CSR, which writers and readers share. */
 #ifndef EMBENG_ENGINE_GRID_H
 #define EMBENG_ENGINE_GRID_H
 

@@ -13,12 +13,12 @@
  * struct stack_member - a member with what its stack and its feature say of it
  * @given: private copy
  * @f: NULL: nobody's
- * @samples: of each core
+ * @samples: on each core
  * @first: its first sample within a core
- * @token: of its table's first row
- * @rows: of its table
+ * @token: that of its table's first row
+ * @rows: its table's
  * @count: items so far
- * @limit: of them
+ * @limit: the most of them
  * @finite: gains must be
  */
 struct stack_member {
@@ -32,7 +32,7 @@ struct stack_member {
 /* An item that is read: checked, its partition left behind. */
 struct stack_item {
 	u64 place;  /* member of the stack, row of its table */
-	u32 sample; /* of the feature */
+	u32 sample; /* numbered within the feature */
 	u32 gain;
 };
 
@@ -41,7 +41,7 @@ struct stack {
 	u32 index;
 	const struct embeng_lookup_stack *given;
 	struct stack_member *members;
-	u32 samples; /* of each core */
+	u32 samples; /* on each core */
 };
 
 /* The header alone. *bytes: its own, with those of the stacks and members behind the features. */

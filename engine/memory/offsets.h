@@ -9,8 +9,8 @@
  * @offsets: [@samples + 1] integers of 64 bits
  * @samples: bags
  *
- * Without a branch for each, so that compilers take them by vectors. Who is to say which one falls
- * looks for it afterwards.
+ * There is no branch for each, so that compilers take them by vectors. A caller that must name the
+ * one that falls looks for it afterwards.
  *
  * Return: true where none is below the one before, and all are below 2^63.
  */

@@ -16,7 +16,7 @@ u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embe
 /* The command's descriptor, of at least @least bytes; region_put() it. */
 u16 desc_get(struct command *command, u64 least, u32 rights, struct view *view);
 
-/* What a command names, unless it is not given; region_put() it. */
+/* Maps memory that a command names, if it is given; region_put() it. */
 u16 mem_get(struct command *command, const struct embeng_mem *mem, u32 rights, u32 width, u32 field,
 	    u32 feature, struct view *view);
 

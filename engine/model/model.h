@@ -2,9 +2,8 @@
 /*
  * Inside the model layer: a loaded model, its tables, its steps.
  *
- * What engine->lock guards and what belongs to the running command is said at
- * each part. One command of a device runs at a time, so what only running
- * commands touch needs no lock.
+ * Each part says what engine->lock guards of it and what belongs to the running command.
+ * One command of a device runs at a time, so what only running commands touch needs no lock.
  */
 #ifndef EMBENG_ENGINE_MODEL_H
 #define EMBENG_ENGINE_MODEL_H
@@ -35,11 +34,11 @@ struct table_stats {
 struct table {
 	struct embeng_record_table record;
 	u32 index;
-	u32 first_part; /* of its features' parts, of all replicas, among the model's */
+	u32 first_part; /* the first part of its features, for all replicas, among the model's */
 	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
 	bool quantized;
-	struct kernel_quantization quantization; /* of what lookups read, when @quantized */
-	u64 bytes;  /* of data and of each slot */
+	struct kernel_quantization quantization; /* for lookups, when @quantized */
+	u64 bytes;  /* size of data and of each slot */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
@@ -48,7 +47,7 @@ struct table {
 	u64 due;     /* occurrences of the step that is applied */
 };
 
-/* What one replica gave to one step; engine->lock until the step is applied. */
+/* The part that one replica gave to one step; engine->lock until the step is applied. */
 struct part {
 	struct command *lookup; /* accepted */
 	struct command *update;
@@ -58,7 +57,7 @@ struct part {
 
 struct step {
 	u64 number;
-	u64 unique_rows; /* of the applied update */
+	u64 unique_rows; /* in the applied update */
 	u32 rates_given; /* parts whose rates were taken: all have these bits */
 	u32 multiplier;
 	u32 *rates;
@@ -98,7 +97,7 @@ struct model {
 	/* The running command's. */
 	struct lane *lanes;               /* [cores] */
 	struct partition_source *sources; /* [replicas * features], by table */
-	struct kernel_segment *segments;  /* ditto */
+	struct kernel_segment *segments;  /* [replicas * features], by table */
 	struct view *gradients;           /* [replicas * features]; activations, too */
 	u8 *scratch;                     /* [cores][scratch_stride], for the update kernels */
 	u64 scratch_stride;
@@ -138,7 +137,7 @@ void model_free_tables(struct model *model);
 void model_free(struct model *model);
 
 /* table_memory.c */
-/* Of the engine's table memory; NO_SPACE with @field at fault. */
+/* Takes some of the engine's table memory; NO_SPACE with @field at fault. */
 u16 table_memory_take(struct command *command, u64 bytes, u32 field);
 void table_memory_give(struct model *model, u64 bytes);
 /* @bytes more, or less; engine->lock held. */
@@ -189,10 +188,10 @@ void *model_alloc(struct model *model, u64 bytes);
 void model_count(struct model *model, u64 bytes);
 /*
  * Memory of at least @bytes in *p; what it held is lost when it has to grow.
- * @model: whose it is; NULL: nobody counts it
+ * @model: its owner; NULL: nobody counts it
  */
 int grow(struct model *model, void **p, u64 *have, u64 bytes);
-/* What grow() makes of memory of @have bytes. */
+/* The bytes that grow() makes of @have bytes. */
 u64 grow_to(u64 have, u64 bytes);
 
 #endif

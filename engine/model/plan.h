@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a model holds beside its tables, told before there is one. */
+/* Forecasts the memory that a model will hold beside its tables. */
 #ifndef EMBENG_ENGINE_PLAN_H
 #define EMBENG_ENGINE_PLAN_H
 
@@ -18,12 +18,12 @@ struct plan_input {
 };
 
 /**
- * struct plan_engine - what to suppose
- * @blob: of the model
+ * struct plan_engine - the assumptions of a plan
+ * @blob: the model's
  * @length: its bytes
  * @inputs: [features]
- * @cores: of the device
- * @step_depth: of the device, for models that leave it open
+ * @cores: the device's
+ * @step_depth: the device's, for models that leave it open
  * @training: every step in flight holds such a batch
  * @inference: so does every replica's inference queue
  */
@@ -38,7 +38,7 @@ struct plan_engine {
 /**
  * plan_memory() - bytes of EMBENG_REG_MODEL_MEMORY once such batches went through
  * @features: [features] out: the part that is a feature's private copies
- * @bytes: out: of all of it, U64_MAX when no number says it
+ * @bytes: out: the sum of all, U64_MAX when no number says it
  *
  * Exact when the first batches are as large as @inputs says, in CSR form, and are
  * cut in at most 64 calls of bounded work; never less for smaller ones.

@@ -49,12 +49,12 @@ struct pcsr {
 
 /**
  * struct pcsr_feature - a feature, its memory resolved
- * @given: of the private copy
+ * @given: its record in the private copy
  * @offsets: [sample_count + 1], checked; NULL for DENSE
  * @gains: f32 bits
  * @each: @gains are per id, else per sample; NULL @gains: 1
- * @samples: of each core
- * @row: of its first sample within a core
+ * @samples: on each core
+ * @row: that of its first sample within a core
  */
 struct pcsr_feature {
 	const struct embeng_partition_feature *given;
@@ -66,7 +66,7 @@ struct pcsr_feature {
 	u32 row;
 };
 
-/* Of a key, by which a pass sorts. */
+/* A digit of a key, by which a pass sorts. */
 struct pcsr_digit {
 	u32 shift, bits;
 };
@@ -81,15 +81,15 @@ struct pcsr_run {
 };
 
 /**
- * struct pcsr_core - what one core of the device gets
- * @first: of its items in the arrays of all
+ * struct pcsr_core - the items of one core of the device
+ * @first: its first item in the arrays of all
  * @words: ids
  * @items: after merging
  * @base: first item in the device's buffer
  * @limit: where its part of the buffer ends
  * @length: items from @base on, padding between them too
  * @dropped: ids left out
- * @fault: what is wrong with an input
+ * @fault: a fault of an input
  */
 struct pcsr_core {
 	u64 first, words, items;
@@ -102,12 +102,12 @@ struct pcsr_core {
  * struct pcsr_job - one PARTITION under way
  * @core_words: most ids of a core
  * @rows: samples of a core, all features
- * @form: of the words
+ * @form: the words' form
  * @item_shift: where in a word token and row begin
  * @flat: its partition does, too, and all ids of a core are sorted at once
  * @digits: by which; else the partition alone. [passes]
  * @buckets: 1, or EMBENG_PARTITION_BUCKETS once minibatches are needed
- * @splits: of the flavour; bit b of @starts: a minibatch begins with bucket b
+ * @splits: the flavour's mask; bit b of @starts: a minibatch begins with bucket b
  * @segment: items of a core's part of the buffer, 0: they are packed
  */
 struct pcsr_job {
@@ -159,13 +159,13 @@ void *pcsr_memory(struct pcsr_job *job, enum pcsr_buffer which, u64 count, u64 s
 u16 pcsr_input(struct pcsr_job *job, const struct pcsr_call *call);
 void pcsr_input_release(struct pcsr_job *job);
 
-/* What a task works with. */
+/* The memory of a task. */
 struct pcsr_words {
 	u32 *keys;	    /* partition << token_bits | token */
 	u64 *words, *other; /* by partition */
-	u64 *payload;	    /* of paired words */
+	u64 *payload;	    /* only with paired words */
 	u32 *starts;	    /* [cores + 1] where each partition begins, then places */
-	u32 *places;	    /* of the digits, PCSR_DIGIT_MAX bits each */
+	u32 *places;	    /* a set for each digit, PCSR_DIGIT_MAX bits each */
 };
 
 /*

@@ -83,7 +83,7 @@ u32 command_completions(const struct embeng_cmd *cmd); /* that it will post, in 
 int accept_step(struct engine *e, u64 *away_ns);
 
 /* complete.c */
-/* @flags: of the completion; without EMBENG_CQE_DONE another one follows */
+/* @flags: the completion's; without EMBENG_CQE_DONE another one follows */
 void command_post(struct command *command, u16 flags);
 /* Ends a command that the model layer was never asked about, or has refused. */
 void command_retire(struct command *command);

@@ -4,7 +4,7 @@
  * All of it with engine->lock held.
  *
  * A replica's LOOKUPs and UPDATEs are accepted in the order of their steps, and
- * LOOKUPs read in that order. What fails after it was accepted is withdrawn
+ * LOOKUPs read in that order. A command that fails after it was accepted is withdrawn
  * with all that the replica gave after it, so that it can be given again.
  */
 #ifndef EMBENG_ENGINE_STEP_H
@@ -42,7 +42,7 @@ u64 step_looked(const struct model *model);
 /* Runs on the tables exactly as they are after @command's embeng_cmd.after. */
 enum verdict step_after_ready(struct command *command, struct wait *wait);
 
-/* What must come from the program before the next step can be applied. */
+/* Finds the command that must come from the program before the next step can be applied. */
 void step_missing(const struct model *model, struct wait *wait);
 
 #endif

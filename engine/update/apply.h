@@ -11,8 +11,8 @@ struct table;
 /**
  * struct apply - one table in one step
  * @model: its optimizer's input
- * @lane: of @model; its partition has the occurrences of the table in the step
- * @table: of @model, with an optimizer
+ * @lane: one of @model's; its partition has the occurrences of the table in the step
+ * @table: one of @model's, with an optimizer
  * @cores: all of the engine's, or 1: the lane's, alone
  * @update: complete, so kernel_prepare() has seen it
  * @most: occurrences of one kernel call, or untouched rows

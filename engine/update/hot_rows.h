@@ -20,7 +20,7 @@ struct hot {
 	struct embeng_hot_row *rows; /* [2 * HOT_ROWS + 1], ascending rows */
 };
 
-#define HOT_BYTES ((2 * HOT_ROWS + 1) * sizeof(struct embeng_hot_row)) /* of @rows */
+#define HOT_BYTES ((2 * HOT_ROWS + 1) * sizeof(struct embeng_hot_row)) /* size of @rows */
 
 /**
  * hot_add() - count a step's rows

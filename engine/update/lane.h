@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it takes to work on one table of a step. Tables of which each is a small part of the step
- * are taken whole, by one core each, so that what is sorted for one stays in that core's cache and
- * nobody waits for others between the tables; the rest one after another, by all cores.
+ * The memory and counts for the work on one table of a step. Tables that are a small part of the
+ * step are taken whole, by one core each, so that what is sorted for one stays in that core's
+ * cache and nobody waits for others between the tables; the rest one after another, by all cores.
  */
 #ifndef EMBENG_ENGINE_LANE_H
 #define EMBENG_ENGINE_LANE_H
@@ -11,13 +11,13 @@
 
 /**
  * struct lane - the work on one table at a time
- * @model: whose it is
+ * @model: its owner
  * @core: worker that it belongs to; the first one works on what all cores do, too
  * @partition: occurrences of a table in a step
  * @cuts: first group of each task of an update
  * @cuts_bytes: memory of these
  * @partition_ns: spent since lanes_account(), as @update_ns
- * @update_ns: ditto
+ * @update_ns: likewise, for the rows' updates
  * @rows: distinct rows updated since then
  */
 struct lane {
@@ -36,7 +36,7 @@ void lanes_free(struct model *model);
 /* Bytes that @occurrences of a table touch in a step, and its other rows if they change, too. */
 u64 lane_weight(const struct embeng_record_table *record, u64 occurrences);
 
-/* Of tables that are taken whole; what the lanes hold for it does not grow with the cores. */
+/* The most of a table that is taken whole. Lanes' memory for it does not grow with the cores. */
 #define LANE_OCCURRENCES (1u << 20)
 
 /* Most occurrences of a table that one of @cores takes whole. */
@@ -45,15 +45,15 @@ static inline u64 lane_most(u32 tables, u32 cores)
 	return tables > 1 && cores > 1 ? LANE_OCCURRENCES / cores : 0;
 }
 
-/* What a lane needs beside a partition: tasks that @occurrences are cut into. */
+/* The bytes of a lane beside its partition: tasks that @occurrences are cut into. */
 u64 lane_cuts_bytes(const struct embeng_record_table *record, u64 occurrences);
 
 /**
  * lanes_reserve() - memory for apply_table() of a table, whoever does it
- * @occurrences: of the table in the step
+ * @occurrences: the table's in the step
  * @most: lane_most()
  *
- * What it takes never depends on what other tables have in the step, so that a step of fewer
+ * The memory never depends on what other tables have in the step, so that a step of fewer
  * occurrences never needs more.
  *
  * Return: 0, or -1 without memory.

@@ -13,7 +13,7 @@ struct workers;
  * struct partition_source - rows of a stretch of occurrences
  * @rows: [count], KERNEL_ROW_ZERO is left out
  * @narrow: instead of @rows where it is not NULL; without KERNEL_ROW_ZERO
- * @first: of its occurrences among all; sources follow each other without gap
+ * @first: its first occurrence among all; sources follow each other without gap
  * @count: occurrences
  * @base: number of what stands first in it, of 32 bits
  * @bag: [bags + 1], 0 first and @count last: all from @bag[b] up to @bag[b + 1] have the number
@@ -32,9 +32,9 @@ struct partition_source {
 
 /**
  * struct partition - the result, and memory that is kept for the next
- * @model: whose memory it is, or NULL
- * @step: what it is of, 0: nothing
- * @table: ditto
+ * @model: the owner of the memory, or NULL
+ * @step: the step that it holds, 0: none
+ * @table: the table that it holds
  * @below: all numbers are, set by the caller; 0: not known
  * @by_gradient: occurrences are numbered by the rows of their gradients
  * @groups: [group_count], rows ascend
@@ -63,7 +63,7 @@ struct partition {
  * partition_make() - sort occurrences stably by row
  * @p: @p->sources are given, ordered, below 2^32 occurrences in all
  * @sources: how many of them
- * @rows: of the table; every row is below, or KERNEL_ROW_ZERO
+ * @rows: the table's; every row is below, or KERNEL_ROW_ZERO
  * @zeros: whether there are KERNEL_ROW_ZERO
  * @workers: NULL: the caller alone
  * @cores: most slices to work on at once; the result never depends on it
@@ -77,8 +77,8 @@ int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struc
  * groups_from() - where rows go on in groups
  * @groups: [count], rows ascend
  * @from: no group before it is looked at
- * @count: of @groups
- * @row: of the table
+ * @count: elements of @groups
+ * @row: a row of the table
  *
  * Searches from @from in growing leaps: most who ask do so for rows that ascend.
  *

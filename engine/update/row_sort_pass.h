@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the stages of a partition share: items, slices and how they are run. */
+/* The parts that the stages of a partition share: items, slices and how they are run. */
 #ifndef EMBENG_ENGINE_ROW_SORT_PASS_H
 #define EMBENG_ENGINE_ROW_SORT_PASS_H
 
 #include "../model/model.h"
 
-#define ROW_SHIFT 32u	     /* of an item of one word: row above, occurrence below */
-#define DIGIT_BITS_MAX 12u   /* that a pass sorts by */
+#define ROW_SHIFT 32u	     /* in an item of one word: row above, occurrence below */
+#define DIGIT_BITS_MAX 12u   /* bits of a digit that a pass sorts by */
 #define SLICE_ITEMS 32768u   /* below that another slice costs more than it gains */
 
 /*
@@ -24,14 +24,14 @@ struct pass {
 	struct partition *p;
 	const u64 *from;
 	u64 *to;
-	u32 *starts; /* of slice s: [s << bits] */
+	u32 *starts; /* those of slice s: [s << bits] */
 	u64 count;   /* items, those left out too */
 	u64 rows;
 	u32 sources, slices, shift, bits;
 	u32 counted; /* passes */
 };
 
-/* Of items [@first, @last), those before this one have another PLACE_AHEAD of @count. */
+/* The items of [@first, @last) before this one have another item PLACE_AHEAD behind them. */
 static inline u64 place_ahead_end(u64 first, u64 last, u64 count)
 {
 	u64 end = count > PLACE_AHEAD ? count - PLACE_AHEAD : 0;
@@ -71,7 +71,7 @@ INLINE u64 source_row(const struct pass *pass, const struct partition_source *so
  * struct numbering - numbers of a source's occurrences, as these ascend
  * @next: where in the bags the one ends that has @number
  * @end: that
- * @number: of the bag, without bags of the first occurrence
+ * @number: the bag's, without bags the first occurrence's
  */
 struct numbering {
 	const u64 *next;
@@ -135,7 +135,7 @@ static inline u64 slice_at(const struct pass *pass, u64 count, u64 slice)
 		STAGE(arg, slice, true); \
 	}
 
-/* @wide: which kind of items there are */
+/* @wide: items of two words instead of one */
 struct sorter {
 	struct pass pass;
 	struct workers *workers;

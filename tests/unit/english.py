@@ -26,7 +26,7 @@ docs/abi/*
 docs/*.md
 docs/*/*.md
 docs/man/*.[1-9]
-engine/**/*.c
+engine/**/*.[ch]
 firmware-loader/*.c
 runtime/cli/*.c
 runtime/examples/*.c
