@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * HighwayHash (Alakuijala, Cox, Wassenberg: arXiv 1612.06257) of one column number, with the fixed
- * key that partitioned CSR sorts columns into buckets by. Only the path for an input of four bytes
+ * key by which partitioned CSR puts columns into buckets. Only the path for an input of four bytes
  * is here.
  *
  * The function looks only at its argument.

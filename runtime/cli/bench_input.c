@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the input of some steps: ids, weights and gradients, drawn from a seed or shared between
- * features. Files of input are read in bench_input_read.c.
+ * Makes the input of some steps from a seed: ids of each feature, and weights, splits and gradients
+ * that all features share. Files of input are read in bench_input_read.c.
  *
  * The blocks belong to the struct bench_input until bench_input_free().
  */

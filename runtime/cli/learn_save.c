@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checkpoints of a training: writes one, and goes on from one. Settings and data must be those of
- * the run that wrote it, since its results are the same to the bit.
+ * the run that wrote it, so that the results are those of a run without a break, to the bit.
  */
 #include <errno.h>
 #include <inttypes.h>

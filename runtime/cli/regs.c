@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verb `embeng regs`: reads and writes registers of a device, and shows its event log. Reading
- * and writing registers need no model and, behind the driver, special rights.
+ * The verb `embeng regs`: reads and writes registers of a device, and shows its event log. No model
+ * is opened for it. Behind the driver it needs the rights of an administrator.
  */
 #include <ctype.h>
 #include <errno.h>

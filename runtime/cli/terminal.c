@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prints text from files of others on a terminal: its width in columns, and nothing in it that the
- * terminal would take as a command.
+ * Prints text that others wrote on a terminal: measures its width in columns, and prints nothing of
+ * it that the terminal would take as a command.
  */
 #include <stdio.h>
 

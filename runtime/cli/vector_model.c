@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a model of a vector's tables, features and engine. Unlike the check of the format, it lets
- * values through that the library must refuse.
+ * Makes a model of a vector's tables, features and engine. Values that the library must refuse are
+ * passed on to it, so that vectors can test this.
  */
 #include <errno.h>
 #include <string.h>

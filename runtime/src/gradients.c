@@ -4,8 +4,8 @@
  * buffer or in the step's own memory stay there; others are copied.
  *
  * The memory and buffers of an update belong to its slot until update_done(). The functions are
- * called without e->lock and take it for short times, but for submit_update() and give_update(),
- * which are called with it held.
+ * called without e->lock and take it for short times, but for submit_update(), give_update() and
+ * update_done(), which are called with it held.
  */
 #include <inttypes.h>
 #include <stdlib.h>

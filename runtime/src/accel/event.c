@@ -4,7 +4,7 @@
  * poll. A WAIT ioctl takes the file's poll() event away, even if another thread made it, so an
  * eventfd keeps the event for pollers.
  *
- * The descriptors live from accel_event_open() to accel_event_close(). The functions are called
+ * The descriptors live from accel_event_open() to accel_event_close(). accel_event_wait() is called
  * without the session's lock; the count of events is atomic.
  */
 #include <string.h>
