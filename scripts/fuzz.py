@@ -41,13 +41,13 @@ class Target(NamedTuple):
 
 TARGETS = {
     "batch": Target(5000, [
-        "runtime/src/batch.c", "runtime/src/batch_[!p]*.c", "runtime/src/shape.c"]),
+        "runtime/src/batch/[!p]*.c", "runtime/src/model/shape.c"]),
     "blob": Target(30000, ["engine/blob/*.c", "engine/model/load.c"]),
     "checkpoint": Target(15000, [
-        "runtime/src/checkpoint.c", "runtime/src/checkpoint_files.c",
-        "runtime/src/checkpoint_index.c", "runtime/src/checkpoint_model.c",
-        "runtime/src/checkpoint_name.c", "runtime/src/checkpoint_read.c",
-        "runtime/src/json_strict.c", "runtime/src/safetensors.c"], 4096),
+        "runtime/src/checkpoint/checkpoint.c", "runtime/src/checkpoint/index_files.c",
+        "runtime/src/checkpoint/index.c", "runtime/src/checkpoint/index_model.c",
+        "runtime/src/checkpoint/names.c", "runtime/src/checkpoint/read.c",
+        "runtime/src/base/json_strict.c", "runtime/src/checkpoint/safetensors.c"], 4096),
     "commands": Target(8000, [
         "engine/lookup/batch*.c", "engine/lookup/ids.c", "engine/lookup/lookup.c",
         "engine/lookup/scales.c", "engine/model/dispatch.c", "engine/model/rows.c",
@@ -61,16 +61,16 @@ TARGETS = {
         "engine/partition/*.c", "engine/lookup/grid.c", "engine/memory/operand.c",
         "engine/hash/highway.c"]),
     "preprocess": Target(8000, [
-        "runtime/src/batch_partitioned.c", "runtime/src/partitioned_[de]*.c",
-        "runtime/src/preprocess.c"]),
+        "runtime/src/batch/partitioned.c", "runtime/src/batch/partitioned_[de]*.c",
+        "runtime/src/sparsecore/preprocess.c"]),
     "rings": Target(8000, [
         "engine/control/admin.c", "engine/memory/region.c", "engine/queue/context.c",
         "engine/queue/queue*.c", "engine/queue/ring.c"]),
-    "serving": Target(5000, ["runtime/src/serving_check.c", "runtime/src/serving_plan.c"]),
+    "serving": Target(5000, ["runtime/src/serving/check.c", "runtime/src/serving/plan.c"]),
     "stacks": Target(20000, ["engine/lookup/stacks*.c"]),
     "tpu": Target(400000, [
-        "runtime/src/tpu.c", "runtime/src/tpu_import.c", "runtime/src/tpu_optimizer.c",
-        "runtime/src/tpu_wire.c"]),
+        "runtime/src/compat/tpu/handle.c", "runtime/src/compat/tpu/import.c",
+        "runtime/src/compat/tpu/optimizer.c", "runtime/src/compat/tpu/wire.c"]),
     "vector": Target(6000, ["runtime/cli/vector_*.c"], 4096, VECTORS),
 }
 

@@ -9,8 +9,8 @@
 
 #include "../../engine/hash/crc32c.h"
 #include "../../engine/hash/sha256.h"
+#include "../../runtime/src/checkpoint/index.h"
 #include "../unit/scarce.h"
-#include "checkpoint_index.h"
 #include "embeng.h"
 #include "fuzz.h"
 #include "memory_files.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "file.h"
+#include "../../runtime/src/base/file.h"
 #include "fuzz.h"
 
 struct memory_file memory_files[MEMORY_FILES];

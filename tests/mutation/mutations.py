@@ -23,8 +23,9 @@ OPTIMIZERS = "engine/kernels/optimizers.h"
 PROTO = "engine/kernels/optimizers_proto.h"
 STEP = "engine/step/step.c"
 IDS = "engine/lookup/ids.c"
-SERVING = "runtime/src/serving.h"
-SERVING_SUM = "runtime/src/serving_sum.c"
+PREFETCH = "runtime/src/device/soft/prefetch.c"
+SERVING = "runtime/src/serving/serving.h"
+SERVING_SUM = "runtime/src/serving/sum.c"
 ROWS = "engine/update/apply_rows.c"
 STACKS = "engine/lookup/stacks_take.c"
 
@@ -177,18 +178,18 @@ MUTATIONS = [
     Mutation("ids of a table in the caches sent past them", "engine/lookup/batch_copy.c",
              "table->bytes > PREFETCH_CACHED_BYTES &&", "table->bytes >= PREFETCH_CACHED_BYTES &&",
              ("test_ids",)),
-    Mutation("cached tables measured like those beyond", "runtime/src/prefetch.c",
+    Mutation("cached tables measured like those beyond", PREFETCH,
              "? NEAR : FAR;", "? FAR : FAR;", ("test_prefetch",)),
-    Mutation("bursts out of a cache though they are no faster", "runtime/src/prefetch.c",
+    Mutation("bursts out of a cache though they are no faster", PREFETCH,
              "least[BURST], distance == FAR && steady)", "least[BURST], steady)",
              ("test_prefetch",)),
-    Mutation("bursts that vary taken like steady ones", "runtime/src/prefetch.c",
+    Mutation("bursts that vary taken like steady ones", PREFETCH,
              "least[BURST], distance == FAR && steady)", "least[BURST], distance == FAR)",
              ("test_prefetch",)),
-    Mutation("steady bursts not preferred", "runtime/src/prefetch.c",
+    Mutation("steady bursts not preferred", PREFETCH,
              "least[BURST], distance == FAR && steady)", "least[BURST], false)",
              ("test_prefetch",)),
-    Mutation("touches not taken where another way is no faster", "runtime/src/prefetch.c",
+    Mutation("touches not taken where another way is no faster", PREFETCH,
              "if (WORTH(least[best], least[i]))", "if (least[best] + least[best] / 20 > least[i])",
              ("test_prefetch",)),
     Mutation("rows of one line fetched no earlier than others", "engine/kernels/ahead.h",
@@ -289,7 +290,7 @@ MUTATIONS = [
              "!(bag->weight > 0)", "!(bag->weight >= 0)"),
     Mutation("serving leaves negative weights out of sums", SERVING,
              "(p->table->combiner != EMBENG_SUM && ", "("),
-    Mutation("serving validates rank 3 by request only", "runtime/src/serving_plan.c",
+    Mutation("serving validates rank 3 by request only", "runtime/src/serving/plan.c",
              "!p->f->unchecked_serving || coo.rank > 2", "!p->f->unchecked_serving"),
     Mutation("serving forgets the first part of a long bag", SERVING_SUM,
              "c->work.resume = open;", "c->work.resume = false;"),
@@ -298,7 +299,7 @@ MUTATIONS = [
              "c->scales[c->samples] = scale_of(c->combiner, c->denominator);"),
     Mutation("serving takes the denominator of the bag before", SERVING_SUM,
              "\tc->denominator = 0;\n\tc->bag[++", "\tc->bag[++"),
-    Mutation("serving weighs a sequence of an output shape", "runtime/src/serving_plan.c",
+    Mutation("serving weighs a sequence of an output shape", "runtime/src/serving/plan.c",
              "\tp->weights = NULL;\n", ""),
     Mutation("partition by the id alone, without rotation", "engine/partition/items.c",
              "power ? (id + k.rotation) & (k.cores - 1) :", "power ? id & (k.cores - 1) :"),

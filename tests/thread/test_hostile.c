@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "../../runtime/src/session.h"
+#include "../../runtime/src/session/session.h"
 #include "../unit/session_help.h"
 
 #define IDS 256

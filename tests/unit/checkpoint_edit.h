@@ -5,8 +5,8 @@
 
 #include "../../engine/hash/crc32c.h"
 #include "../../engine/hash/sha256.h"
-#include "../../runtime/src/checkpoint_index.h"
-#include "../../runtime/src/file.h"
+#include "../../runtime/src/base/file.h"
+#include "../../runtime/src/checkpoint/index.h"
 #include "checkpoint_help.h"
 
 #define EDIT_BYTES 65536

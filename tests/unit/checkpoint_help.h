@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../runtime/src/file.h"
+#include "../../runtime/src/base/file.h"
 #include "session_help.h"
 
 #define HELP_PATH 512

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <unistd.h>
 
-#include "../../runtime/src/soft.h"
+#include "../../runtime/src/device/soft/soft.h"
 #include "fake_file.h"
 
 #define FILES 8u

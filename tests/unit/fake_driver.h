@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../runtime/src/accel/accel.h"
+#include "../../runtime/src/device/accel/accel.h"
 #include "embeng_regs.h"
 
 #define FAKE_NODE "/dev/accel/accel3"

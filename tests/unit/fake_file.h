@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../runtime/src/device.h"
+#include "../../runtime/src/device/device.h"
 #include "fake_driver.h"
 
 #define FAKE_DESCRIPTORS 1024

@@ -12,6 +12,7 @@ missing=$(find engine firmware-loader runtime tests -name '*.c' | sort | while r
 	runtime/examples/*) name=${name%.c} ;;
 	engine/kernels/*) ;;
 	engine/*) name=${source#engine/} ;;
+	runtime/src/*) name=${source#runtime/src/} ;;
 	esac
 	case $lists in *["'/"]"$name'"*) ;; *) echo "$source" ;; esac
 done)

@@ -4,7 +4,7 @@
 #define TEST_PLAN_HELP_H
 
 #include "test_model.h"
-#include "session.h"
+#include "../../runtime/src/session/session.h"
 
 #include <sched.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #define EMBENG_TESTS_RIG_H
 
 #include "../../engine/device/device.h"
-#include "../../runtime/src/port.h"
+#include "../../runtime/src/host/port.h"
 
 #define RIG_REGIONS 64u
 #define RIG_CONTEXTS 4u

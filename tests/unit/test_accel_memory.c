@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../runtime/src/session.h"
+#include "../../runtime/src/session/session.h"
 #include "accel_help.h"
 #include "suite.h"
 

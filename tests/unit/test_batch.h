@@ -3,8 +3,8 @@
 #ifndef TEST_BATCH_H
 #define TEST_BATCH_H
 
-#include "session.h"
-#include "shape.h"
+#include "../../runtime/src/model/shape.h"
+#include "../../runtime/src/session/session.h"
 #include "test_model.h"
 
 struct handle {

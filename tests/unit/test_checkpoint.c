@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Checkpoints as they are saved and read back, without a restore. */
-#include "../../runtime/src/checkpoint_index.h"
-#include "../../runtime/src/checkpoint_open.h"
-#include "../../runtime/src/session.h"
+#include "../../runtime/src/checkpoint/index.h"
+#include "../../runtime/src/checkpoint/open.h"
+#include "../../runtime/src/session/session.h"
 #include "checkpoint_help.h"
 
 START_TEST(reads_back_what_was_saved)

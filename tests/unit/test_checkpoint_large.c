@@ -2,7 +2,7 @@
 /* Offsets beyond 32 bits: a shard of 2^33 rows, zeros but for the last two, mostly a hole. */
 #include <fcntl.h>
 
-#include "../../runtime/src/checkpoint_open.h"
+#include "../../runtime/src/checkpoint/open.h"
 #include "checkpoint_edit.h"
 
 #define ROWS (1ll << 33)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Restores: into any number of cores, other models, too little memory, busy handles. */
-#include "../../runtime/src/file.h"
-#include "../../runtime/src/session.h"
+#include "../../runtime/src/base/file.h"
+#include "../../runtime/src/session/session.h"
 #include "checkpoint_edit.h"
 #include "suite.h"
 

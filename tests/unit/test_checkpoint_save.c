@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Saves: canceled, beside others, into folders with strange things in them. */
-#include "../../runtime/src/checkpoint_index.h"
-#include "../../runtime/src/session.h"
+#include "../../runtime/src/checkpoint/index.h"
+#include "../../runtime/src/session/session.h"
 #include "checkpoint_help.h"
 
 START_TEST(a_save_is_canceled_at_each_call)

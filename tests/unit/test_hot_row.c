@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "direct.h"
-#include "update/lane.h"
+#include "../../engine/update/lane.h"
 #include "random_table.h"
 #include "suite.h"
 #include "variants.h"

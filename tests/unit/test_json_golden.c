@@ -3,7 +3,7 @@
  * The checkpoints of tests/golden, which json-c wrote: the same bytes are written of them today, so
  * that a checkpoint's bytes do not tell which release saved it.
  */
-#include "../../runtime/src/checkpoint_index.h"
+#include "../../runtime/src/checkpoint/index.h"
 #include "checkpoint_help.h"
 #include "json_help.h"
 #include "suite.h"

@@ -3,7 +3,7 @@
  * Each allocation fails once: of reading a document, of writing one, and of a save over a checkpoint.
  * A call that fails says -ENOMEM, nothing of it is left, and the checkpoint that was there is whole.
  */
-#include "../../runtime/src/json_strict.h"
+#include "../../runtime/src/base/json_strict.h"
 #include "checkpoint_help.h"
 #include "json_help.h"
 #include "scarce.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "../../runtime/src/json_strict.h"
+#include "../../runtime/src/base/json_strict.h"
 #include "checkpoint_help.h"
 #include "fp_mode.h"
 #include "json_help.h"

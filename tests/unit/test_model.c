@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "config.h"
+#include "../../runtime/src/base/check.h"
 #include "test_model.h"
 
 #define ASSERT_FEATURE_REFUSED(change, errno_, ...)                                                \

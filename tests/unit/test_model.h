@@ -9,8 +9,8 @@
 
 /* Check has an old macro of this name. */
 #undef fail
-#include "error.h"
-#include "model.h"
+#include "../../runtime/src/base/error.h"
+#include "../../runtime/src/model/model.h"
 #include "suite.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
 
-#include "blob/blob.h"
-#include "crc32c.h"
+#include "../../engine/blob/blob.h"
+#include "../../engine/hash/crc32c.h"
 #include "test_model.h"
 
 static float value_of(uint32_t bits)

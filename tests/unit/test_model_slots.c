@@ -2,7 +2,7 @@
 /* Slots of tables: their names, and how they start. */
 #include <math.h>
 
-#include "initializer.h"
+#include "../../runtime/src/model/initializer.h"
 #include "test_model.h"
 
 /* A table of adagrad_momentum (accumulators, momenta) with these starts. */

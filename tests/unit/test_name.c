@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "../../engine/kernels/kernels.h"
-#include "../../runtime/src/name.h"
+#include "../../runtime/src/device/name.h"
 #include "session_help.h"
 
 START_TEST(parses_options)

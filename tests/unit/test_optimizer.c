@@ -2,8 +2,8 @@
 /* Optimizers as they are configured: defaults, and each way to be refused. */
 #include <math.h>
 
-#include "blob/blob.h"
-#include "kernels/optimizers.h"
+#include "../../engine/blob/blob.h"
+#include "../../engine/kernels/optimizers.h"
 #include "test_model.h"
 
 static const char *const long_name =

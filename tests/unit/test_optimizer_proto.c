@@ -2,7 +2,7 @@
 /* Those of the protocol buffer and of the second library: defaults, each way to be refused. */
 #include <math.h>
 
-#include "checkpoint_index.h"
+#include "../../runtime/src/checkpoint/index.h"
 #include "test_model.h"
 
 #define REFUSED(kind, change, code, ...)                                                           \

@@ -3,7 +3,7 @@
  * embeng_batch_partitioned(): what does not fit is refused there, items that their stack does not
  * have when the batch is enqueued; inputs can be replaced.
  */
-#include "session.h"
+#include "../../runtime/src/session/session.h"
 #undef fail /* of this library, Check has its own */
 #include "preprocess_help.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What is measured, and chosen, where lookups take as long as they are told here. */
 #include "../../engine/kernels/kernels.h"
-#include "../../runtime/src/port.h"
-#include "../../runtime/src/prefetch.h"
+#include "../../runtime/src/device/soft/prefetch.h"
+#include "../../runtime/src/host/port.h"
 #include "suite.h"
 
 #define USUAL_NS 400000u

@@ -2,7 +2,7 @@
 /* Checkpoints of n hosts: what lies where, and as checkpoints of m hosts. */
 #include "checkpoint_edit.h"
 
-#include "../../runtime/src/checkpoint.h"
+#include "../../runtime/src/checkpoint/checkpoint.h"
 
 static const uint32_t hosts_of[] = {1, 2, 3, 5, 8, 41};
 #define HOSTS (sizeof(hosts_of) / sizeof(*hosts_of))

@@ -2,7 +2,7 @@
 /* The program's side of a ring, against memory that the test writes as a device would. */
 #include <stdlib.h>
 
-#include "../../runtime/src/ring.h"
+#include "../../runtime/src/device/ring.h"
 #include "session_help.h"
 
 #define ENTRIES 2u

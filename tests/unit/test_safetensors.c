@@ -3,8 +3,8 @@
 #define _GNU_SOURCE /* memmem */
 #include <inttypes.h>
 
-#include "../../runtime/src/checkpoint_open.h"
-#include "../../runtime/src/safetensors.h"
+#include "../../runtime/src/checkpoint/open.h"
+#include "../../runtime/src/checkpoint/safetensors.h"
 #include "checkpoint_edit.h"
 #include "suite.h"
 

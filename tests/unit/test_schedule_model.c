@@ -2,7 +2,7 @@
 /* Models whose dynamic rates follow a schedule, through training, restores and copies. */
 #include "checkpoint_help.h"
 #include "test_model.h"
-#include "session.h"
+#include "../../runtime/src/session/session.h"
 
 static const uint64_t boundaries[] = {0, 2};
 static const float values[] = {8.0f, 4.0f, 2.0f};

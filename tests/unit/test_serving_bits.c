@@ -3,7 +3,7 @@
  * Where nothing is pruned a lookup here has the bits of the engine's, for every kernel
  * variant: over rows in one piece, in several pieces out of order, and of a live engine.
  */
-#include "serving.h"
+#include "../../runtime/src/serving/serving.h"
 #include "serving_help.h"
 #include "suite.h"
 #include "test_kernels.h"

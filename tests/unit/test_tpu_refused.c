@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Configurations, models and calls that are refused, each for one reason. */
 #define _GNU_SOURCE
+#include "../../runtime/src/compat/tpu/wire.h"
 #include "suite.h"
 #include "tpu_help.h"
-#include "tpu_wire.h"
 
 START_TEST(test_imports)
 {

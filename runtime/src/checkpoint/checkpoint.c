@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opens and closes checkpoints: reads the index, maps the shards it names, and checks their
+ * headers. A save may replace the index meanwhile, so the opening is tried again if a shard is
+ * gone.
+ *
+ * A checkpoint belongs to the caller until embeng_checkpoint_close(), and its maps live as long.
+ * After it is open it is only read, and any number of threads may do that.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "open.h"
+#include "session/session.h"
+
+/* An index that keeps changing while its shards are opened: savers are at work. */
+#define TRIES 100
+
+static int open_shard(struct embeng_checkpoint *c, size_t file)
+{
+	char *path = file_path(c->folder, c->index.files[file].name);
+	int ret = path ? file_map(path, c->index.files[file].bytes, &c->maps[file]) : -ENOMEM;
+
+	free(path);
+	return ret;
+}
+
+/* The header in memory of our own: a shard that somebody cuts now is -EIO, no signal. */
+static int copy_header(const struct embeng_checkpoint *c, size_t file, const char *path,
+		       char **header, uint64_t *bytes)
+{
+	uint64_t start = 0;
+	char *made;
+	int ret = copy_bytes(c, file, 0, c->index.files[file].bytes < 8 ? 0 : 8, &start);
+
+	ret = ret ? ret : safetensors_header_bytes(&start, c->index.files[file].bytes, path, bytes);
+	if (ret)
+		return ret;
+	made = calloc(1, *bytes + 1);
+	if (!made)
+		return fail(-ENOMEM, "%s: no memory for its header", path);
+	ret = copy_bytes(c, file, 8, *bytes, made);
+	if (ret)
+		free(made);
+	else
+		*header = made;
+	return ret;
+}
+
+static int check_header(const struct embeng_checkpoint *c, size_t file, const char *path)
+{
+	const struct index_file *f = &c->index.files[file];
+	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
+	struct safetensor tensors[ARRAYS_MAX];
+	size_t arrays[ARRAYS_MAX];
+	size_t count = shard_tensors(c->index.model, f, names, tensors, arrays);
+	uint64_t bytes;
+	char *header;
+	int ret = copy_header(c, file, path, &header, &bytes);
+
+	if (ret)
+		return ret;
+	ret = safetensors_check(header, bytes, f->bytes, path, tensors, count);
+	free(header);
+	return ret;
+}
+
+static int check_shard(const struct embeng_checkpoint *c, size_t file)
+{
+	char *path = file_path(c->folder, c->index.files[file].name);
+	int ret = path ? check_header(c, file, path) : -ENOMEM;
+
+	free(path);
+	return ret;
+}
+
+static int open_shards(struct embeng_checkpoint *c)
+{
+	int ret = 0;
+
+	c->maps = calloc(c->index.file_count + 1, sizeof(*c->maps));
+	if (!c->maps)
+		return fail(-ENOMEM, "no memory to open a checkpoint");
+	for (size_t i = 0; !ret && i < c->index.file_count; i++)
+		ret = open_shard(c, i);
+	for (size_t i = 0; !ret && i < c->index.file_count; i++)
+		ret = check_shard(c, i);
+	return ret;
+}
+
+static size_t arrays_of(const struct embeng_checkpoint *c, size_t table)
+{
+	return 1 + c->index.model->tables[table].slot_count;
+}
+
+static void fill_pieces(struct embeng_checkpoint *c, struct table_files *t, size_t arrays)
+{
+	for (size_t k = 0; k < arrays * t->count; k++) {
+		size_t file = t->first + k % t->count;
+		const struct index_file *f = &c->index.files[file];
+		uint64_t at = f->at[k / t->count];
+
+		t->pieces[k] = (struct checkpoint_piece){
+			.first = f->first,
+			.count = f->rows,
+			.stride = f->stride,
+			.rows = (const float *)(const void *)(c->maps[file] + at),
+			.file = file,
+			.offset = at,
+		};
+	}
+}
+
+/* Files are in table order, so that each table has a run of them. */
+static int find_pieces(struct embeng_checkpoint *c)
+{
+	size_t tables = c->index.model->table_count, file = 0, pieces = 0;
+
+	c->tables = calloc(tables + 1, sizeof(*c->tables));
+	c->good = calloc(c->index.chunk_count + 1, sizeof(*c->good));
+	for (size_t i = 0; i < c->index.file_count; i++)
+		pieces += arrays_of(c, c->index.files[i].table);
+	c->pieces = calloc(pieces + 1, sizeof(*c->pieces));
+	if (!c->tables || !c->good || !c->pieces)
+		return fail(-ENOMEM, "no memory to open a checkpoint");
+	pieces = 0;
+	for (size_t t = 0; t < tables; t++) {
+		struct table_files *files = &c->tables[t];
+
+		files->first = file;
+		while (file < c->index.file_count && c->index.files[file].table == t)
+			file++;
+		files->count = file - files->first;
+		files->pieces = c->pieces + pieces;
+		pieces += arrays_of(c, t) * files->count;
+		fill_pieces(c, files, arrays_of(c, t));
+	}
+	return 0;
+}
+
+/* Drops all that one look at the folder found, for the next try. */
+static void forget(struct embeng_checkpoint *c)
+{
+	for (size_t i = 0; c->maps && i < c->index.file_count; i++) {
+		if (c->maps[i])
+			munmap((void *)(uintptr_t)c->maps[i], c->index.files[i].bytes);
+	}
+	free(c->maps);
+	free(c->tables);
+	free(c->pieces);
+	free((void *)c->good);
+	index_free(&c->index);
+	*c = (struct embeng_checkpoint){.folder = c->folder};
+}
+
+static int open_index(struct embeng_checkpoint *c, const char *path, const char *text,
+		      size_t length)
+{
+	int ret = index_parse(text, length, path, &c->index);
+
+	ret = ret ? ret : open_shards(c);
+	return ret ? ret : find_pieces(c);
+}
+
+/* The error of the last try names the shard. */
+static int shard_is_gone(const char *path)
+{
+	struct embeng_error last = {.size = sizeof(last)};
+
+	embeng_last_error(&last);
+	return fail(-EBADMSG, "%s: names a shard that is not there: %s", path, last.text);
+}
+
+/*
+ * A saver removes the shards of the index that it replaced. Where one is gone, look
+ * whether the index is another by now; if it is not, the checkpoint is broken.
+ */
+static int open_latest(struct embeng_checkpoint *c, const char *path)
+{
+	size_t length, previous_length = 0;
+	char *text, *previous = NULL;
+	int ret = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		ret = file_read_whole(path, INDEX_BYTES_MAX, &text, &length);
+		if (ret)
+			break;
+		if (previous && length == previous_length && !memcmp(text, previous, length)) {
+			free(text);
+			ret = shard_is_gone(path);
+			break;
+		}
+		free(previous);
+		previous = text;
+		previous_length = length;
+		ret = open_index(c, path, text, length);
+		if (ret != -ENOENT)
+			break;
+		forget(c);
+	}
+	free(previous);
+	return ret;
+}
+
+static int open_folder(const char *dir, struct embeng_checkpoint *c)
+{
+	char *path;
+	int ret;
+
+	c->folder = strdup(dir);
+	path = c->folder ? file_path(dir, INDEX_NAME) : NULL;
+	if (!path)
+		return fail(-ENOMEM, "no memory to open a checkpoint");
+	ret = open_latest(c, path);
+	free(path);
+	return ret;
+}
+
+static int open_new(const char *dir, struct embeng_checkpoint **out)
+{
+	struct embeng_checkpoint *c;
+	int ret;
+
+	if (!dir || !out)
+		return fail(-EINVAL, "embeng_checkpoint_open: dir and out must be given");
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return fail(-ENOMEM, "no memory to open a checkpoint");
+	ret = open_folder(dir, c);
+	if (ret)
+		embeng_checkpoint_close(c);
+	else
+		*out = c;
+	return ret;
+}
+
+int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
+			   struct embeng_error *error)
+{
+	int ret = open_new(dir, out);
+
+	if (ret)
+		give_error(error);
+	return ret;
+}
+
+void embeng_checkpoint_close(struct embeng_checkpoint *c)
+{
+	if (!c)
+		return;
+	forget(c);
+	free(c->folder);
+	free(c);
+}
+
+int embeng_checkpoint_info(const struct embeng_checkpoint *c, struct embeng_checkpoint_info *info)
+{
+	if (!c || !info || info->size < sizeof(*info))
+		return fail(-EINVAL,
+			    "embeng_checkpoint_info: a checkpoint and info, with its size, must be "
+			    "given");
+	*info = (struct embeng_checkpoint_info){
+		.size = info->size,
+		.step = c->index.step,
+		.model_hash = c->index.model_hash,
+		.table_count = c->index.model->table_count,
+		.file_count = c->index.file_count,
+		.bytes = c->index.bytes,
+		.chunk_count = c->index.chunk_count,
+		.program_state = c->index.program_state,
+	};
+	return 0;
+}
+
+const struct embeng_model *embeng_checkpoint_model(const struct embeng_checkpoint *c)
+{
+	return c ? c->index.model : NULL;
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The list of shards in a checkpoint's index: which rows each shard holds, where its tensors are,
+ * and the checksums of its chunks. Reading and writing are side by side, so that they stay alike.
+ *
+ * The lists belong to the struct index and are freed by index_free(). No lock is needed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../engine/hash/sha256.h"
+#include "base/error.h"
+#include "index.h"
+
+#define CRC_DIGITS 8
+
+/* The next row that no file has had yet: a host's, counted among its own. */
+struct cursor {
+	size_t table;
+	uint32_t host;
+	int64_t place;
+};
+
+static int read_name(const struct json *o, const struct place *at, struct index_file *file)
+{
+	const char *name;
+	int ret = json_text(o, at, "name", &name);
+
+	if (ret)
+		return ret;
+	if (!is_shard_name(name) || strlen(name) >= sizeof(file->name))
+		return json_bad(at, "\"%.80s\" is not the name of a shard", name);
+	strcpy(file->name, name);
+	return 0;
+}
+
+static struct embeng_shard_rows rows_of(const struct embeng_model *model,
+					const struct cursor *at)
+{
+	return shard_rows(model->engine.sharding, model->engine.hosts, at->host,
+			  model->tables[at->table].rows);
+}
+
+static void step_on(const struct embeng_model *model, int64_t rows, struct cursor *next)
+{
+	next->place += rows;
+	if (next->place < rows_of(model, next).count)
+		return;
+	next->place = 0;
+	if (++next->host < shard_hosts(model->engine.hosts, model->tables[next->table].rows))
+		return;
+	*next = (struct cursor){.table = next->table + 1};
+}
+
+static int64_t next_row(const struct embeng_model *model, const struct cursor *next)
+{
+	struct embeng_shard_rows rows = rows_of(model, next);
+
+	return rows.first + next->place * rows.stride;
+}
+
+/* Files stand in the order of tables, hosts and rows, without gaps. */
+static int read_rows(const struct json *o, const struct place *at,
+		     const struct embeng_model *model, struct cursor *next, struct index_file *file)
+{
+	uint64_t table, first, rows;
+	struct embeng_shard_rows all;
+	int ret = json_number(o, at, "table", 0, INT32_MAX, &table);
+
+	ret = ret ? ret : json_number(o, at, "first_row", 0, INT64_MAX, &first);
+	ret = ret ? ret : json_number(o, at, "rows", 1, INT64_MAX, &rows);
+	if (ret)
+		return ret;
+	if (next->table >= model->table_count)
+		return json_bad(at, "all rows of all tables stand in the files before it");
+	if (table != next->table || first != (uint64_t)next_row(model, next))
+		return json_bad(at, "has table %" PRIu64 " from row %" PRIu64
+				    ", expected is table %zu from row %" PRId64,
+				table, first, next->table, next_row(model, next));
+	all = rows_of(model, next);
+	if (rows > (uint64_t)(all.count - next->place))
+		return json_bad(at, "has %" PRIu64 " rows from row %" PRIu64 " of table %s, of which "
+				    "host %" PRIu32 " has %" PRId64,
+				rows, first, model->tables[table].name, next->host, all.count);
+	file->table = table;
+	file->first = (int64_t)first;
+	file->rows = (int64_t)rows;
+	file->stride = all.stride;
+	step_on(model, (int64_t)rows, next);
+	return 0;
+}
+
+/* Bytes of one tensor; false when no file can hold it. */
+static bool tensor_bytes(const struct embeng_model *model, const struct index_file *file,
+			 uint64_t *bytes)
+{
+	uint64_t dim = (uint64_t)model->tables[file->table].dim;
+
+	return !__builtin_mul_overflow((uint64_t)file->rows, 4 * dim, bytes) &&
+	       *bytes <= INT64_MAX;
+}
+
+static int read_tensors(const struct json *o, const struct place *at,
+			const struct embeng_model *model, struct index_file *file)
+{
+	size_t count = 1 + model->tables[file->table].slot_count;
+	const struct json *tensors;
+	char name[TENSOR_NAME_SIZE];
+	uint64_t bytes;
+	int ret = json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
+
+	if (!ret && (!tensor_bytes(model, file, &bytes) || bytes > file->bytes))
+		ret = json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
+	ret = ret ? ret : json_member(o, at, "tensors", JSON_OBJECT, &tensors);
+	if (!ret && json_length(tensors) != count)
+		ret = json_bad(at, "has %zu tensors, its table has %zu", json_length(tensors),
+			       count);
+	for (size_t i = 0; !ret && i < count; i++) {
+		tensor_name(model, file->table, i, name);
+		ret = json_number(tensors, at, name, 8, file->bytes - bytes, &file->at[i]);
+		if (!ret && file->at[i] % sizeof(float))
+			ret = json_bad(at, "\"%s\" is not at a multiple of 4 bytes", name);
+	}
+	return ret;
+}
+
+/* Room for the checksums of one more file. */
+static int grow_crcs(struct index *index, const struct place *at, uint64_t chunks)
+{
+	uint32_t *crcs = reallocarray(index->crcs, index->chunk_count + chunks + 1,
+				      sizeof(*crcs));
+
+	if (!crcs)
+		return fail(-ENOMEM, "%s: no memory for the checksums", at->file);
+	index->crcs = crcs;
+	return 0;
+}
+
+static int read_chunks(const struct json *o, const struct place *at, struct index *index,
+		       struct index_file *file)
+{
+	uint64_t chunks = chunks_of(file->bytes), crc;
+	const char *text;
+	int ret = json_text(o, at, "chunks", &text);
+
+	/* Compared before any memory is taken for them. */
+	if (!ret && (strlen(text) % CRC_DIGITS || strlen(text) / CRC_DIGITS != chunks))
+		ret = json_bad(at, "\"chunks\" has %zu digits, %" PRIu64 " checksums have %u each",
+			       strlen(text), chunks, CRC_DIGITS);
+	ret = ret ? ret : grow_crcs(index, at, chunks);
+	for (uint64_t i = 0; !ret && i < chunks; i++) {
+		if (!hex_number(text + CRC_DIGITS * i, CRC_DIGITS, &crc))
+			ret = json_bad(at, "\"chunks\": checksum %" PRIu64
+					   " is not hexadecimal digits in lower case", i);
+		else
+			index->crcs[index->chunk_count + i] = (uint32_t)crc;
+	}
+	if (ret)
+		return ret;
+	file->first_chunk = index->chunk_count;
+	index->chunk_count += chunks;
+	return 0;
+}
+
+static int read_file(const struct json *o, const struct place *at, struct index *index,
+		     struct cursor *next)
+{
+	struct index_file *file = &index->files[index->file_count];
+	int ret = json_is(o, JSON_OBJECT) ? read_name(o, at, file)
+							   : json_bad(at, "is not an object");
+
+	ret = ret ? ret : read_rows(o, at, index->model, next, file);
+	ret = ret ? ret : read_tensors(o, at, index->model, file);
+	ret = ret ? ret : read_chunks(o, at, index, file);
+	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
+		ret = json_bad(at, "the files have more bytes than 64 bits count");
+	if (!ret)
+		index->file_count++;
+	return ret;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int check_names(const struct place *at, const struct index *index)
+{
+	const char **names = calloc(index->file_count + 1, sizeof(*names));
+	int ret = names ? 0 : fail(-ENOMEM, "%s: no memory for the names of files", at->file);
+
+	for (size_t i = 0; !ret && i < index->file_count; i++)
+		names[i] = index->files[i].name;
+	if (!ret)
+		qsort(names, index->file_count, sizeof(*names), by_name);
+	for (size_t i = 1; !ret && i < index->file_count; i++) {
+		if (!strcmp(names[i - 1], names[i]))
+			ret = json_bad(at, "names the file %s twice", names[i]);
+	}
+	free(names);
+	return ret;
+}
+
+int index_read_files(const struct json *o, const struct place *at, struct index *index)
+{
+	struct cursor next = {0};
+	const struct json *files;
+	size_t count;
+	int ret = json_member(o, at, "files", JSON_ARRAY, &files);
+
+	if (ret)
+		return ret;
+	count = json_length(files);
+	index->files = calloc(count + 1, sizeof(*index->files));
+	if (!index->files || count > INT32_MAX)
+		return fail(-ENOMEM, "%s: no memory for %zu files", at->file, count);
+	for (size_t i = 0; !ret && i < count; i++) {
+		const struct place place = {.file = at->file, .list = "files", .index = i};
+
+		ret = read_file(json_at(files, i), &place, index, &next);
+	}
+	if (!ret && next.table < index->model->table_count)
+		ret = json_bad(at, "table %s: no file has row %" PRId64,
+			       index->model->tables[next.table].name, next_row(index->model, &next));
+	return ret ? ret : check_names(at, index);
+}
+
+static void digits_of(const struct index *index, const struct index_file *file, uint64_t chunk,
+		      char *digits)
+{
+	snprintf(digits, CRC_DIGITS + 1, "%08" PRIx32, index->crcs[file->first_chunk + chunk]);
+}
+
+void index_digest(const struct index *index, char *digits)
+{
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+	char crc[CRC_DIGITS + 1];
+
+	sha256_init(&sha);
+	for (size_t i = 0; i < index->file_count; i++) {
+		for (uint64_t k = 0; k < chunks_of(index->files[i].bytes); k++) {
+			digits_of(index, &index->files[i], k, crc);
+			sha256_update(&sha, crc, CRC_DIGITS);
+		}
+	}
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void write_chunks(struct json_writer *w, const struct index *index,
+			 const struct index_file *file)
+{
+	uint64_t chunks = chunks_of(file->bytes);
+	char *text = malloc(CRC_DIGITS * chunks + 1);
+
+	if (!text) {
+		json_write_no_memory(w);
+		return;
+	}
+	for (uint64_t i = 0; i < chunks; i++)
+		digits_of(index, file, i, text + CRC_DIGITS * i);
+	json_write_text(w, "chunks", text);
+	free(text);
+}
+
+static void write_tensors(struct json_writer *w, const struct index *index,
+			  const struct index_file *file)
+{
+	size_t count = 1 + index->model->tables[file->table].slot_count;
+	char name[TENSOR_NAME_SIZE];
+
+	json_write_object(w, "tensors");
+	for (size_t i = 0; i < count; i++) {
+		tensor_name(index->model, file->table, i, name);
+		json_write_number(w, name, file->at[i]);
+	}
+	json_write_close(w);
+}
+
+void index_write_files(struct json_writer *w, const struct index *index)
+{
+	json_write_array(w, "files");
+	for (size_t i = 0; i < index->file_count; i++) {
+		const struct index_file *file = &index->files[i];
+
+		json_write_object(w, NULL);
+		json_write_text(w, "name", file->name);
+		json_write_number(w, "bytes", file->bytes);
+		json_write_number(w, "table", file->table);
+		json_write_number(w, "first_row", (uint64_t)file->first);
+		json_write_number(w, "rows", (uint64_t)file->rows);
+		write_tensors(w, index, file);
+		write_chunks(w, index, file);
+		json_write_close(w);
+	}
+	json_write_close(w);
+}

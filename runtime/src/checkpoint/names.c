@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names of the files of a checkpoint and of the tensors in them. Saves recognize by these names
+ * which files in a folder are theirs; a file of any other name is never removed.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "index.h"
+
+#define PREFIX "embeng-"
+#define SHARD_SUFFIX ".safetensors"
+#define TEMPORARY_SUFFIX ".index.tmp"
+
+void shard_name(char name[SHARD_NAME_SIZE], uint64_t step, uint64_t nonce, uint64_t number)
+{
+	snprintf(name, SHARD_NAME_SIZE, PREFIX "%" PRIu64 "-%016" PRIx64 "-%08" PRIu64 SHARD_SUFFIX,
+		 step, nonce, number);
+}
+
+void index_temporary_name(char name[SHARD_NAME_SIZE], uint64_t nonce)
+{
+	snprintf(name, SHARD_NAME_SIZE, PREFIX "%016" PRIx64 TEMPORARY_SUFFIX, nonce);
+}
+
+/* Each eats what it knows from the start of the name; NULL when that is not there. */
+static const char *eat_text(const char *name, const char *text)
+{
+	size_t length = strlen(text);
+
+	return name && !strncmp(name, text, length) ? name + length : NULL;
+}
+
+static const char *eat_number(const char *name, size_t least)
+{
+	size_t length = name ? strspn(name, "0123456789") : 0;
+
+	return name && length >= least && length <= 20 ? name + length : NULL;
+}
+
+static const char *eat_nonce(const char *name)
+{
+	uint64_t nonce;
+
+	return name && hex_number(name, 16, &nonce) ? name + 16 : NULL;
+}
+
+bool is_shard_name(const char *name)
+{
+	name = eat_number(eat_text(name, PREFIX), 1);
+	name = eat_nonce(eat_text(name, "-"));
+	name = eat_number(eat_text(name, "-"), 8);
+	return name && !strcmp(name, SHARD_SUFFIX);
+}
+
+bool is_temporary_name(const char *name)
+{
+	name = eat_nonce(eat_text(name, PREFIX));
+	return name && !strcmp(name, TEMPORARY_SUFFIX);
+}
+
+void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name)
+{
+	snprintf(name, TENSOR_NAME_SIZE, "%s/%s", model->tables[table].name,
+		 model_slot_name(model, (int)table, array));
+}
+
+/* By name, as the format's own writers order them. */
+static void sort(struct safetensor *tensors, size_t *arrays, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		for (size_t k = i; k && strcmp(tensors[k].name, tensors[k - 1].name) < 0; k--) {
+			struct safetensor t = tensors[k];
+			size_t array = arrays[k];
+
+			tensors[k] = tensors[k - 1];
+			arrays[k] = arrays[k - 1];
+			tensors[k - 1] = t;
+			arrays[k - 1] = array;
+		}
+	}
+}
+
+size_t shard_tensors(const struct embeng_model *model, const struct index_file *file,
+		     char names[][TENSOR_NAME_SIZE], struct safetensor *tensors, size_t *arrays)
+{
+	const struct table *t = &model->tables[file->table];
+	size_t count = 1 + t->slot_count;
+
+	for (size_t i = 0; i < count; i++) {
+		tensor_name(model, file->table, i, names[i]);
+		tensors[i] = (struct safetensor){.name = names[i],
+						 .rows = (uint64_t)file->rows,
+						 .dim = (uint64_t)t->dim,
+						 .offset = file->at[i]};
+		arrays[i] = i;
+	}
+	sort(tensors, arrays, count);
+	return count;
+}

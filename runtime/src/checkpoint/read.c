@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads bytes of an open checkpoint and checks them against their checksums. A chunk that was found
+ * good is not checked again, unless embeng_checkpoint_verify() asks for it.
+ *
+ * The notes of good chunks belong to the checkpoint and are atomic, so any number of threads may
+ * read.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../engine/hash/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "model/model.h"
+#include "open.h"
+
+#define COPY_BYTES 16384u /* on the stack of whoever checks */
+
+/* Sentences name files without memory for a path: the folder is said once. */
+static int bad_file(const struct embeng_checkpoint *c, size_t file, int code, uint64_t offset,
+		    const char *what)
+{
+	return fail(code, "%s/%s: offset %" PRIu64 ": %s", c->folder, c->index.files[file].name,
+		    offset, what);
+}
+
+int copy_bytes(const struct embeng_checkpoint *c, size_t file, uint64_t offset, uint64_t bytes,
+	       void *to)
+{
+	if (!bytes || !file_ops->copy(to, c->maps[file] + offset, bytes))
+		return 0;
+	return bad_file(c, file, -EIO, offset,
+			"cannot be read; the file was cut, or its disk fails");
+}
+
+static int crc_of(const struct embeng_checkpoint *c, size_t file, uint64_t offset, uint64_t bytes,
+		  uint32_t *crc)
+{
+	char copy[COPY_BYTES];
+	int ret = 0;
+
+	*crc = 0;
+	while (!ret && bytes) {
+		uint64_t n = bytes < sizeof(copy) ? bytes : sizeof(copy);
+
+		ret = copy_bytes(c, file, offset, n, copy);
+		*crc = crc32c(*crc, copy, n);
+		offset += n;
+		bytes -= n;
+	}
+	return ret;
+}
+
+int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
+{
+	const struct index_file *f = &c->index.files[file];
+	_Atomic unsigned char *good = &c->good[f->first_chunk + chunk];
+	uint64_t offset = chunk * CHUNK_BYTES, bytes = f->bytes - offset;
+	uint32_t crc;
+	int ret;
+
+	if (atomic_load_explicit(good, memory_order_relaxed))
+		return 0;
+	ret = crc_of(c, file, offset, bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES, &crc);
+	if (ret)
+		return ret;
+	if (crc != c->index.crcs[f->first_chunk + chunk])
+		return bad_file(c, file, -EBADMSG, offset,
+				"the 4 MiB from there do not match their checksum");
+	atomic_store_explicit(good, 1, memory_order_relaxed);
+	return 0;
+}
+
+int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_piece *piece,
+		     uint64_t offset, uint64_t bytes)
+{
+	uint64_t first = (piece->offset + offset) / CHUNK_BYTES;
+	uint64_t last = bytes ? (piece->offset + offset + bytes - 1) / CHUNK_BYTES : first;
+	int ret = 0;
+
+	for (uint64_t chunk = first; !ret && bytes && chunk <= last; chunk++)
+		ret = check_chunk(c, piece->file, chunk);
+	return ret;
+}
+
+int checkpoint_pieces(const struct embeng_checkpoint *c, int table, int slot,
+		      const struct checkpoint_piece **pieces)
+{
+	const struct embeng_model *m = c->index.model;
+
+	if (table < 0 || (size_t)table >= m->table_count)
+		return fail(-ENOENT, "the checkpoint has no table %d, it has %zu", table,
+			    m->table_count);
+	if (slot < 0 || (size_t)slot > m->tables[table].slot_count)
+		return fail(-ENOENT, "table %s of the checkpoint has no slot %d, it has %zu",
+			    m->tables[table].name, slot - 1, m->tables[table].slot_count);
+	*pieces = c->tables[table].pieces + (size_t)slot * c->tables[table].count;
+	return (int)c->tables[table].count;
+}
+
+/* Whether @row is a later piece's; pieces stand host by host. */
+static bool lies_behind(const struct checkpoint_piece *piece, int64_t row)
+{
+	int64_t host, other;
+
+	if (piece->stride == 1)
+		return row >= piece->first + piece->count;
+	host = row % piece->stride;
+	other = piece->first % piece->stride;
+	return host > other ||
+	       (host == other && row > piece->first + (piece->count - 1) * piece->stride);
+}
+
+const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece *pieces,
+						   size_t count, int64_t row)
+{
+	size_t low = 0, high = count - 1;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (lies_behind(&pieces[middle], row))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &pieces[low];
+}
+
+static int tell(embeng_progress_fn progress, void *arg, uint64_t done, uint64_t total)
+{
+	const struct embeng_progress p = {.what = "verify", .done = done, .total = total};
+
+	if (progress && progress(arg, &p))
+		return fail(-ECANCELED, "embeng_checkpoint_verify: canceled after %" PRIu64
+					" of %" PRIu64 " bytes", done, total);
+	return 0;
+}
+
+int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_fn progress,
+			     void *arg)
+{
+	uint64_t done = 0;
+	int ret;
+
+	if (!c)
+		return fail(-EINVAL, "embeng_checkpoint_verify: no checkpoint given");
+	/* All of it again: what was right once is not what was asked. */
+	for (uint64_t k = 0; k < c->index.chunk_count; k++)
+		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
+	ret = tell(progress, arg, 0, c->index.bytes);
+	for (size_t i = 0; !ret && i < c->index.file_count; i++) {
+		uint64_t bytes = c->index.files[i].bytes;
+
+		for (uint64_t k = 0; !ret && k < chunks_of(bytes); k++) {
+			uint64_t left = bytes - k * CHUNK_BYTES;
+
+			ret = check_chunk(c, i, k);
+			done += left < CHUNK_BYTES ? left : CHUNK_BYTES;
+			ret = ret ? ret : tell(progress, arg, done, c->index.bytes);
+		}
+	}
+	return ret;
+}

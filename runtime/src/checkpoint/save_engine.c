@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The source of a save whose rows are the tables of an open engine.
+ *
+ * The rows are read behind the gate, with e->rows held for all of them; e->lock is taken for each
+ * command. The model in the index is the engine's own and is not freed with it.
+ */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "save.h"
+
+static int read_step(struct save *s)
+{
+	struct embeng *e = s->e;
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_READ,
+				 .after = s->after,
+				 .desc = region_part(&e->staging, 0, sizeof(uint64_t))};
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = transfer(e, &cmd, "embeng_save", NULL);
+	pthread_mutex_unlock(&e->lock);
+	if (!ret)
+		memcpy(&s->index.step, e->staging.data, sizeof(s->index.step));
+	return ret;
+}
+
+static int body(struct embeng *e, void *arg, uint64_t after)
+{
+	struct save *s = arg;
+	int ret;
+
+	(void)e;
+	s->after = after;
+	ret = read_step(s);
+	return ret ? ret : save_rows(s);
+}
+
+static int begin(struct save *s)
+{
+	s->index.model = s->e->model;
+	s->index.model_hash = s->e->model_hash;
+	s->index.program_state = (char *)(uintptr_t)s->options.program_state;
+	return 0;
+}
+
+static int rows_of_engine(struct save *s)
+{
+	return rows_behind_gate(s->e, "embeng_save", body, s);
+}
+
+static int room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
+{
+	return rows_chunk_room(s->e, (int)table, stride, most);
+}
+
+static int read_rows(struct save *s, size_t table, size_t array,
+		     const struct embeng_shard_rows *rows, const char **data)
+{
+	const struct rows_chunk chunk = {
+		.what = "embeng_save",
+		.op = EMBENG_OP_ROWS_READ,
+		.table = (int)table,
+		.slot = (int)array,
+		.after = s->after,
+		.first = (uint64_t)rows->first,
+		.stride = (uint64_t)rows->stride,
+		.count = (uint64_t)rows->count,
+	};
+
+	*data = rows_chunk_data(s->e);
+	return rows_chunk_run(s->e, &chunk);
+}
+
+static const struct save_source engine_source = {
+	.what = "embeng_save",
+	.progress = "save",
+	.begin = begin,
+	.rows = rows_of_engine,
+	.room = room,
+	.read = read_rows,
+};
+
+static int check_text(const char *what, size_t index, const char *text)
+{
+	size_t good = text ? utf8_good(text) : 0;
+
+	if (!text || !text[good])
+		return 0;
+	return fail(-EINVAL, "embeng_save: %s %zu: byte %zu is not UTF-8, which files are written in",
+		    what, index, good);
+}
+
+static int check_texts(const struct embeng_model *m, const char *program_state)
+{
+	int ret = check_text("program_state", 0, program_state);
+
+	if (!ret && program_state && strlen(program_state) > PROGRAM_STATE_MAX)
+		ret = fail(-ERANGE, "embeng_save: program_state has %zu bytes, at most %u are "
+				    "allowed", strlen(program_state), PROGRAM_STATE_MAX);
+	for (size_t i = 0; !ret && i < m->table_count; i++)
+		ret = check_text("name of table", i, m->tables[i].name);
+	for (size_t i = 0; !ret && i < m->feature_count; i++)
+		ret = check_text("name of feature", i, m->features[i].name);
+	for (size_t i = 0; !ret && i < m->rate_count; i++)
+		ret = check_text("name of learning rate", i, m->rates[i]);
+	return ret;
+}
+
+static int prepare(struct save *s, const struct embeng_save_options *options)
+{
+	int ret = session_check(s->e, "embeng_save");
+
+	if (!ret && !s->dir)
+		ret = fail(-EINVAL, "embeng_save: no folder given");
+	if (!ret && options)
+		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
+	return ret ? ret : check_texts(s->e->model, s->options.program_state);
+}
+
+int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_options *options)
+{
+	struct save s = {.source = &engine_source, .e = e, .dir = dir};
+	int ret = prepare(&s, options);
+
+	return ret ? ret : save_run(&s);
+}

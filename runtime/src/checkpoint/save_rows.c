@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes the rows of all tables and slots into the shards of a save, and computes the checksums of
+ * their chunks on the way.
+ *
+ * An open file lives as long as its shard is written. Called with the lock of the folder held.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../../../engine/hash/crc32c.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "save.h"
+
+struct shard {
+	struct save *save;
+	struct index_file *file;
+	char *path;
+	int fd;
+	uint64_t at; /* bytes written */
+};
+
+static int tell(const struct save *s)
+{
+	const struct embeng_progress p = {
+		.what = s->source->progress, .done = s->done, .total = s->index.bytes};
+
+	if (s->options.progress && s->options.progress(s->options.progress_arg, &p))
+		return fail(-ECANCELED, "%s: canceled after %" PRIu64 " of %" PRIu64
+					" bytes; %s is as it was", s->source->what, p.done, p.total,
+			    s->dir);
+	return 0;
+}
+
+static int write_bytes(struct shard *shard, const char *data, uint64_t bytes)
+{
+	uint32_t *crcs = shard->save->index.crcs + shard->file->first_chunk;
+	int ret = file_write(shard->fd, shard->path, data, bytes);
+
+	if (ret)
+		return ret;
+	shard->save->done += bytes;
+	while (bytes) {
+		uint64_t chunk = shard->at / CHUNK_BYTES;
+		uint64_t n = CHUNK_BYTES - shard->at % CHUNK_BYTES;
+
+		n = n < bytes ? n : bytes;
+		crcs[chunk] = crc32c(crcs[chunk], data, n);
+		shard->at += n;
+		data += n;
+		bytes -= n;
+	}
+	return tell(shard->save);
+}
+
+/* One tensor: the shard's rows of the parameters or of a slot. */
+static int write_array(struct shard *shard, size_t array)
+{
+	const struct index_file *file = shard->file;
+	struct save *s = shard->save;
+	uint64_t row = 4 * (uint64_t)s->index.model->tables[file->table].dim, most = 0;
+	int ret = s->source->room(s, file->table, (uint64_t)file->stride, &most);
+
+	for (uint64_t at = 0; !ret && at < (uint64_t)file->rows; at += most) {
+		uint64_t left = (uint64_t)file->rows - at;
+		const struct embeng_shard_rows rows = {
+			.first = file->first + (int64_t)at * file->stride,
+			.stride = file->stride,
+			.count = (int64_t)(left < most ? left : most)};
+		const char *data = NULL;
+
+		ret = s->source->read(s, file->table, array, &rows, &data);
+		ret = ret ? ret : write_bytes(shard, data, (uint64_t)rows.count * row);
+	}
+	return ret;
+}
+
+static int write_header(struct shard *shard)
+{
+	size_t bytes;
+	char *header;
+	int ret = save_header(shard->save, shard->file, &header, &bytes);
+
+	if (ret)
+		return ret;
+	ret = write_bytes(shard, header, bytes);
+	free(header);
+	return ret;
+}
+
+/* In the order in which the tensors stand in the file. */
+static int write_arrays(struct shard *shard)
+{
+	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
+	struct safetensor tensors[ARRAYS_MAX];
+	size_t arrays[ARRAYS_MAX];
+	size_t count = shard_tensors(shard->save->index.model, shard->file, names, tensors, arrays);
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = write_array(shard, arrays[i]);
+	return ret;
+}
+
+static int write_open(struct shard *shard)
+{
+	int ret;
+
+	shard->fd = file_open(shard->path, O_WRONLY | O_CREAT | O_EXCL);
+	if (shard->fd < 0)
+		return shard->fd;
+	shard->save->begun++;
+	ret = write_header(shard);
+	ret = ret ? ret : write_arrays(shard);
+	ret = ret ? ret : file_sync(shard->fd, shard->path);
+	file_ops->close(shard->fd);
+	return ret;
+}
+
+static int write_shard(struct save *s, struct index_file *file)
+{
+	struct shard shard = {.save = s, .file = file, .path = file_path(s->dir, file->name)};
+	int ret = shard.path ? write_open(&shard) : -ENOMEM;
+
+	free(shard.path);
+	return ret;
+}
+
+int save_rows(struct save *s)
+{
+	int ret = save_plan(s);
+
+	ret = ret ? ret : tell(s);
+	for (size_t i = 0; !ret && i < s->index.file_count; i++)
+		ret = write_shard(s, &s->index.files[i]);
+	return ret;
+}

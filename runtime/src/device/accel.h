@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices behind the kernel driver, in builds that have libdrm, libudev and libpci. */
+#ifndef EMBENG_ACCEL_H
+#define EMBENG_ACCEL_H
+
+#include "device.h"
+#include "name.h"
+
+#ifdef EMBENG_HAVE_ACCEL
+
+/* -ENOENT: any device would do, and there is none. */
+int accel_open(const struct name *name, uint32_t replicas, struct device **out);
+int accel_attach(int fd, struct device **out);
+/* All of them, also those that cannot be opened: their info.problem says why. */
+int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg);
+int accel_registers_read(const struct name *name, char *page);
+int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes, uint64_t value);
+int accel_reset(const struct name *name, enum embeng_reset what);
+
+#else
+
+#include "base/error.h"
+
+static inline int accel_missing(void)
+{
+	return fail(-ENOTSUP, "this build has only the soft device; open \"soft\"");
+}
+
+static inline int accel_open(const struct name *name, uint32_t replicas, struct device **out)
+{
+	(void)replicas;
+	(void)out;
+	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
+}
+
+static inline int accel_attach(int fd, struct device **out)
+{
+	(void)fd;
+	(void)out;
+	return accel_missing();
+}
+
+static inline int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg)
+{
+	(void)fn;
+	(void)arg;
+	return 0;
+}
+
+static inline int accel_registers_read(const struct name *name, char *page)
+{
+	(void)name;
+	(void)page;
+	return accel_missing();
+}
+
+static inline int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes,
+				       uint64_t value)
+{
+	(void)name;
+	(void)offset;
+	(void)bytes;
+	(void)value;
+	return accel_missing();
+}
+
+static inline int accel_reset(const struct name *name, enum embeng_reset what)
+{
+	(void)name;
+	(void)what;
+	return accel_missing();
+}
+
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Devices behind the kernel driver: /dev/accel/accelN. A handle is an open file with its
+ * context; its memory are buffer objects, its queues are mapped or validated.
+ */
+#ifndef EMBENG_ACCEL_DEVICE_H
+#define EMBENG_ACCEL_DEVICE_H
+
+#include <pthread.h>
+
+#include "device/accel.h"
+#include "device/device.h"
+#include "device/region.h"
+#include "embeng_accel.h"
+
+#define ACCEL_NODE_BYTES 64
+#define ACCEL_ADDRESS_BYTES 32
+
+/**
+ * struct accel_function - a PCI function of ours
+ * @node: "/dev/accel/accel0", "" without a driver
+ * @address: "0000:01:00.0"
+ * @driver: "embeng", "" without one
+ */
+struct accel_function {
+	char node[ACCEL_NODE_BYTES];
+	char address[ACCEL_ADDRESS_BYTES];
+	char driver[32];
+};
+
+typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
+
+/**
+ * struct accel_system - what is asked of the kernel; tests put their own in its place
+ * @open: descriptor of a node, or a negative errno
+ * @dup: another descriptor of the same file, or a negative errno
+ * @close: of either
+ * @ioctl: 0 or a negative errno; signals are its own business
+ * @map: shared; NULL with errno
+ * @unmap: what @map gave
+ * @each: functions of ours in the order of their nodes, or those without a driver when
+ *	@orphans; stops at what is not 0 and returns that
+ * @describe: vendor and device of ours in words
+ */
+struct accel_system {
+	int (*open)(const char *node);
+	int (*dup)(int fd);
+	void (*close)(int fd);
+	int (*ioctl)(int fd, unsigned long request, void *arg);
+	void *(*map)(int fd, uint64_t offset, uint64_t length, bool writable);
+	void (*unmap)(void *data, uint64_t length);
+	int (*each)(bool orphans, accel_each_fn fn, void *arg);
+	void (*describe)(char *text, size_t size);
+};
+
+extern const struct accel_system *accel_system;
+
+/* find.c: @each and @describe of the real system. */
+int accel_find(bool orphans, accel_each_fn fn, void *arg);
+void accel_words(char *text, size_t size);
+
+/*
+ * GEM handles that this handle made, to tell them from those of others. The lock is held from an
+ * import until its handle is closed, and while one of ours is forgotten and closed.
+ */
+struct accel_handles {
+	pthread_mutex_t lock;
+	uint32_t *list;
+	size_t count, capacity;
+};
+
+struct accel {
+	struct device device;
+	char node[ACCEL_NODE_BYTES];
+	int fd;
+	bool mapped; /* queues are; else validated */
+	bool trying; /* attached: what the context's other queues are is not known yet */
+	bool shared; /* other processes may have handles of the same file; atomic */
+	struct accel_handles handles;
+	uint64_t events; /* as WAIT said last; atomic */
+	int lost;	 /* 0 or the negative errno that ended it; atomic */
+	bool polled;	 /* somebody asked for @poll; atomic */
+	int ready;	 /* eventfd: events that were taken before fd_clear() */
+	int poll;	 /* epoll of @fd and @ready */
+};
+
+static inline struct accel *accel_of(struct device *d)
+{
+	return (struct accel *)d;
+}
+
+/* A device and what it can do, as its driver says. */
+struct accel_facts {
+	struct embeng_accel_device device;
+	struct embeng_caps caps;
+};
+
+/* open.c: without a file yet */
+struct accel *accel_new(void);
+void accel_close(struct device *d);
+
+/*
+ * search.c: the open file of the device that @name means, and what it says. On failure
+ * a->device.info has what was found out until then, and a->fd may be open.
+ */
+int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts);
+
+/* query.c */
+int accel_query(int fd, uint32_t what, void *data, uint32_t size);
+/*
+ * accel_inquire() - is it our driver, does the firmware run, do the versions fit?
+ * @node: for sentences
+ * @info: filled as far as that went, also on failure
+ *
+ * Return: 0, -ENODEV (another's driver), -ENOTSUP (another version), -EHOSTDOWN (firmware).
+ */
+int accel_inquire(int fd, const char *node, struct embeng_device_info *info,
+		  struct accel_facts *facts);
+uint64_t accel_read_register(struct device *d, enum embeng_register reg);
+
+/* failure.c: the sentence of a failed ioctl. Notes when the device or the context is lost. */
+int accel_failed(struct accel *a, int error, const char *what);
+int accel_lost(struct device *d, bool dead);
+/* Asks the driver: 0 while the context lives, -ENODEV, -ESHUTDOWN. Notes nothing. */
+int accel_ended(const struct accel *a);
+void accel_settle(struct device *d);
+
+/* memory.c */
+int accel_region_alloc(struct device *d, uint64_t bytes, struct region *out);
+int accel_region_free(struct device *d, struct region *region);
+int accel_region_export(struct device *d, const struct region *region);
+int accel_region_import(struct device *d, int dmabuf, struct region *out);
+
+/* queue.c */
+int accel_queue_create(struct device *d, const struct queue_config *config,
+		       struct device_queue *out);
+void accel_queue_destroy(struct device *d, const struct device_queue *queue);
+int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd *cmd,
+		       uint32_t cq_head, struct device_fences *fences);
+int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,
+		     uint64_t cookie);
+
+/* fence.c: syncobjs, as a submit takes them; their list is freed by accel_syncs_free(). */
+struct accel_syncs {
+	struct embeng_accel_sync *list; /* [in_count], and one more for the out-fence */
+	uint32_t count;
+};
+
+int accel_syncs_make(struct accel *a, const struct device_fences *fences, struct accel_syncs *out);
+void accel_syncs_free(struct accel *a, struct accel_syncs *syncs);
+/* A sync_file of what the syncobj holds, or a negative errno with a sentence. */
+int accel_sync_file(struct accel *a, const struct embeng_accel_sync *sync);
+int accel_fence_signalled(struct device *d);
+
+/* event.c */
+int accel_event_open(struct accel *a);
+void accel_event_close(struct accel *a);
+uint32_t accel_event_read(struct device *d);
+void accel_event_wait(struct device *d, uint32_t seen, uint64_t timeout_ns);
+int accel_fd(struct device *d);
+void accel_fd_clear(struct device *d);
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opens a device behind the driver, or attaches to a context that another process shared: a file
+ * with a context on it. The table of operations for such devices is here as well.
+ *
+ * The struct accel belongs to the handle and lives until accel_close(). Opening and closing are
+ * done by one thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "accel.h"
+#include "base/error.h"
+
+#define REGIONS_LEAST 1024u
+#define REGIONS_PER_REPLICA 256u
+#define QUEUES_PER_REPLICA 3u
+
+void accel_close(struct device *d)
+{
+	struct accel *a = accel_of(d);
+
+	accel_event_close(a);
+	if (a->fd >= 0)
+		accel_system->close(a->fd);
+	free(a->handles.list);
+	pthread_mutex_destroy(&a->handles.lock);
+	free(a);
+}
+
+static bool accel_run(struct device *d, bool all)
+{
+	(void)d;
+	(void)all;
+	return false;
+}
+
+/* Doorbells ring by being written. */
+static void accel_kick(struct device *d)
+{
+	(void)d;
+}
+
+/* Does nothing: a thread that sleeps in the kernel looks again soon enough (session/wait.c). */
+static void accel_event_signal(struct device *d)
+{
+	(void)d;
+}
+
+static void accel_describe(struct device *d)
+{
+	struct embeng_device_info *info = &d->info;
+
+	if (!*info->description)
+		accel_system->describe(info->description, sizeof(info->description));
+}
+
+static int accel_share(struct device *d)
+{
+	struct accel *a = accel_of(d);
+	int fd = accel_system->dup(a->fd);
+
+	if (fd < 0)
+		return accel_failed(a, fd, "sharing the context");
+	__atomic_store_n(&a->shared, true, __ATOMIC_RELAXED);
+	return fd;
+}
+
+static const struct device_ops accel_ops = {
+	.close = accel_close,
+	.region_alloc = accel_region_alloc,
+	.region_free = accel_region_free,
+	.region_export = accel_region_export,
+	.region_import = accel_region_import,
+	.queue_create = accel_queue_create,
+	.queue_destroy = accel_queue_destroy,
+	.queue_submit = accel_queue_submit,
+	.queue_load = accel_queue_load,
+	.fence_signalled = accel_fence_signalled,
+	.run = accel_run,
+	.kick = accel_kick,
+	.give = accel_kick,
+	.lost = accel_lost,
+	.settle = accel_settle,
+	.event_read = accel_event_read,
+	.event_wait = accel_event_wait,
+	.event_signal = accel_event_signal,
+	.fd = accel_fd,
+	.fd_clear = accel_fd_clear,
+	.describe = accel_describe,
+	.share = accel_share,
+	.read_register = accel_read_register,
+};
+
+static int choose_path(struct accel *a, enum name_path path, const struct accel_facts *facts)
+{
+	bool can_map = (facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
+
+	if (path == NAME_PATH_MAPPED && !can_map)
+		return fail(-ENOTSUP, "%s: the driver forbids mapped queues here; leave path=mapped "
+			    "out, or open it with path=validated", a->node);
+	a->mapped = path != NAME_PATH_VALIDATED && can_map;
+	if (path == NAME_PATH_VALIDATED)
+		snprintf(a->device.info.name, sizeof(a->device.info.name), "%s,path=validated",
+			 a->node);
+	return 0;
+}
+
+static int check_replicas(struct accel *a, uint32_t replicas)
+{
+	uint64_t queues = 2 + QUEUES_PER_REPLICA * (uint64_t)replicas;
+
+	if (replicas <= a->device.info.replicas && queues <= a->device.queues)
+		return 0;
+	return fail(-ENOTSUP,
+		    "%s: the model wants %u replicas and with them %llu queues, the device has %u "
+		    "and %u", a->node, replicas, (unsigned long long)queues,
+		    a->device.info.replicas, a->device.queues);
+}
+
+static int make_context(struct accel *a, uint32_t replicas, uint32_t most)
+{
+	uint64_t regions = (uint64_t)replicas * REGIONS_PER_REPLICA;
+	struct embeng_accel_context_create create = {0};
+	int ret;
+
+	regions = regions < REGIONS_LEAST ? REGIONS_LEAST : regions;
+	create.regions = regions < most ? (uint32_t)regions : most;
+	ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &create);
+	return ret ? accel_failed(a, ret, "making a context") : 0;
+}
+
+struct accel *accel_new(void)
+{
+	struct accel *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->device.ops = &accel_ops;
+	a->fd = a->ready = a->poll = -1;
+	pthread_mutex_init(&a->handles.lock, NULL);
+	return a;
+}
+
+static int start(struct accel *a, const struct name *name, uint32_t replicas)
+{
+	struct accel_facts facts;
+	int ret = accel_reach(a, name, &facts);
+
+	if (ret)
+		return ret;
+	a->device.queues = facts.caps.queues;
+	ret = choose_path(a, name->path, &facts);
+	ret = ret ? ret : check_replicas(a, replicas);
+	ret = ret ? ret : make_context(a, replicas, facts.caps.regions);
+	return ret ? ret : accel_event_open(a);
+}
+
+int accel_open(const struct name *name, uint32_t replicas, struct device **out)
+{
+	struct accel *a = accel_new();
+	int ret;
+
+	if (!a)
+		return fail(-ENOMEM, "no memory for a device");
+	ret = start(a, name, replicas);
+	if (ret) {
+		accel_close(&a->device);
+		return ret;
+	}
+	*out = &a->device;
+	return 0;
+}
+
+static int check_alive(struct accel *a)
+{
+	struct embeng_accel_context_state state;
+	int ret = accel_query(a->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state));
+
+	if (!ret && state.status == EMBENG_ACCEL_CONTEXT_LOST)
+		ret = -ESHUTDOWN;
+	if (ret)
+		return accel_failed(a, ret, "attaching");
+	if (state.status != EMBENG_ACCEL_CONTEXT_ALIVE)
+		return fail(-EINVAL, "embeng_attach: the descriptor has no context; it must be one "
+			    "that embeng_export() gave");
+	return 0;
+}
+
+static int attach(struct accel *a, int fd)
+{
+	struct accel_facts facts;
+	int ret;
+
+	strcpy(a->node, "embeng_attach");
+	a->device.info.size = sizeof(a->device.info);
+	a->fd = accel_system->dup(fd);
+	if (a->fd < 0)
+		return fail(a->fd, "embeng_attach: descriptor %d: %s", fd, strerror(-a->fd));
+	ret = accel_inquire(a->fd, a->node, &a->device.info, &facts);
+	ret = ret ? ret : check_alive(a);
+	if (ret)
+		return ret;
+	snprintf(a->device.info.name, sizeof(a->device.info.name), "%s", a->device.info.address);
+	snprintf(a->node, sizeof(a->node), "%s", a->device.info.address);
+	a->device.queues = facts.caps.queues;
+	a->mapped = (facts.device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
+	a->trying = a->mapped;
+	a->shared = true;
+	return accel_event_open(a);
+}
+
+int accel_attach(int fd, struct device **out)
+{
+	struct accel *a = accel_new();
+	int ret;
+
+	if (!a)
+		return fail(-ENOMEM, "no memory for a device");
+	ret = attach(a, fd);
+	if (ret) {
+		accel_close(&a->device);
+		return ret;
+	}
+	*out = &a->device;
+	return 0;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the name of a device, such as "soft:cores=4" or "/dev/accel/accel0,path=mapped", and the
+ * environment variables that stand in for parts of it.
+ *
+ * The result is a structure of the caller that points nowhere. No lock is needed.
+ */
+#define _GNU_SOURCE /* secure_getenv */
+#include "name.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../engine/kernels/kernels.h"
+#include "base/error.h"
+
+#define CORES_MAX 64
+
+/* Digits and a suffix for a power of 1024; false for anything else, or overflow. */
+static bool parse_number(const char *text, bool suffix, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	unsigned long long value;
+	const char *which;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno)
+		return false;
+	if (suffix && *end && (which = strchr(suffixes, *end))) {
+		unsigned int shift = 10 * (unsigned int)(which - suffixes + 1);
+
+		if (value > UINT64_MAX >> shift)
+			return false;
+		value <<= shift;
+		end++;
+	}
+	if (*end)
+		return false;
+	*out = value;
+	return true;
+}
+
+static int parse_variant(const char *value, const char *from, struct name *out)
+{
+	if (!*value || strlen(value) >= sizeof(out->variant))
+		return fail(-EINVAL,
+			    "%s: \"%s\" is not a kernel variant; \"portable\" always works", from,
+			    value);
+	strcpy(out->variant, value);
+	return 0;
+}
+
+static int parse_cores(const char *value, const char *from, struct name *out)
+{
+	uint64_t number;
+
+	if (!parse_number(value, false, &number) || !number || number > CORES_MAX)
+		return fail(-EINVAL, "%s: cores=%s must be 1 to %d", from, value, CORES_MAX);
+	out->cores = (uint32_t)number;
+	return 0;
+}
+
+static int parse_memory(const char *value, const char *from, struct name *out)
+{
+	uint64_t number;
+
+	if (!parse_number(value, true, &number) || !number)
+		return fail(-EINVAL,
+			    "%s: memory=%s must be bytes from 1, or a number with K, M or G", from,
+			    value);
+	out->memory = number;
+	return 0;
+}
+
+/* Return: enum kernel_fetch, or one more than there are. */
+static uint32_t parse_cache(const char *behind)
+{
+	uint32_t fetch = 0;
+
+	while (prefetch_cache(fetch) && strcmp(behind, prefetch_cache(fetch)))
+		fetch++;
+	return fetch;
+}
+
+static int parse_prefetch(const char *value, const char *from, struct name *out)
+{
+	size_t length = strcspn(value, ":");
+	uint64_t rows = 0;
+	char digits[8] = "";
+
+	out->measure = !strcmp(value, "measure");
+	out->prefetch.fetch = parse_cache(value + length);
+	if (length < sizeof(digits))
+		memcpy(digits, value, length);
+	if (!out->measure && (!prefetch_cache(out->prefetch.fetch) ||
+			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
+		return fail(-EINVAL, "%s: prefetch=%s must be measure or 1 to %u rows; after the "
+				     "rows may stand :l1 (into the first cache), :touch (the first "
+				     "line of each row sooner) or :burst (many rows at once)",
+			    from, value, PREFETCH_MOST);
+	out->prefetch.rows = (uint32_t)rows;
+	return 0;
+}
+
+static int parse_path(const char *value, const char *from, struct name *out)
+{
+	if (!strcmp(value, "mapped"))
+		out->path = NAME_PATH_MAPPED;
+	else if (!strcmp(value, "validated"))
+		out->path = NAME_PATH_VALIDATED;
+	else
+		return fail(-EINVAL, "%s: path=%s must be mapped or validated", from, value);
+	return 0;
+}
+
+struct option {
+	const char *name;
+	int (*parse)(const char *value, const char *from, struct name *out);
+};
+
+static const struct option soft_options[] = {
+	{"cores", parse_cores},
+	{"memory", parse_memory},
+	{"variant", parse_variant},
+	{"prefetch", parse_prefetch},
+	{0}};
+static const struct option accel_options[] = {{"path", parse_path}, {0}};
+
+static int parse_option(char *text, const char *from, const struct option *options,
+			struct name *out)
+{
+	char *value = strchr(text, '=');
+	char known[96] = "";
+
+	if (value)
+		*value++ = 0;
+	for (; options->name; options++) {
+		if (!strcmp(text, options->name) && value)
+			return options->parse(value, from, out);
+		if (!strcmp(text, options->name))
+			return fail(-EINVAL, "%s: option \"%s\" has no value; write %s=...", from,
+				    text, text);
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+			 *known ? ", " : "", options->name);
+	}
+	return fail(-EINVAL, "%s: option \"%s\" is not known; the options are %s", from, text,
+		    known);
+}
+
+static int parse_options(const char *text, const char *from, const struct option *options,
+			 struct name *out)
+{
+	char *copy, *option, *rest;
+	int ret = 0;
+
+	copy = strdup(text);
+	if (!copy)
+		return fail(-ENOMEM, "%s: there is no memory for the name of a device", from);
+	for (option = strtok_r(copy, ",", &rest); option && !ret;
+	     option = strtok_r(NULL, ",", &rest))
+		ret = parse_option(option, from, options, out);
+	free(copy);
+	return ret;
+}
+
+/* A node or an address, up to the options. */
+static int parse_accel(const char *text, const char *from, struct name *out)
+{
+	size_t length = strcspn(text, ",");
+
+	if (!length || length >= sizeof(out->where))
+		return fail(-ENODEV, "%s: \"%s\" is no device node and no PCI address", from, text);
+	memcpy(out->where, text, length);
+	out->where[length] = 0;
+	return parse_options(text + length, from, accel_options, out);
+}
+
+static bool is_address(const char *text)
+{
+	unsigned int domain, bus, device, function;
+	int end = 0;
+
+	return sscanf(text, "%4x:%2x:%2x.%1o%n", &domain, &bus, &device, &function, &end) == 4 &&
+	       end == 12 && (!text[end] || text[end] == ',');
+}
+
+static int parse_address(const char *text, const char *from, struct name *out)
+{
+	out->kind = NAME_PCI;
+	if (!is_address(text))
+		return fail(-EINVAL,
+			    "%s: \"pci:%s\" is no complete address; write it like pci:0000:01:00.0",
+			    from, text);
+	return parse_accel(text, from, out);
+}
+
+/* @from: the source of the name, for error sentences */
+static int parse_text(const char *text, const char *from, struct name *out)
+{
+	if (!text || !*text)
+		return 0;
+	if (!strncmp(text, "pci:", 4))
+		return parse_address(text + 4, from, out);
+	if (!strncmp(text, "/dev/", 5)) {
+		out->kind = NAME_NODE;
+		return parse_accel(text, from, out);
+	}
+	out->kind = NAME_SOFT;
+	if (!strncmp(text, "soft:", 5))
+		return parse_options(text + 5, from, soft_options, out);
+	if (!strcmp(text, "soft"))
+		return 0;
+	return fail(-ENODEV,
+		    "%s: \"%s\" is not known; open \"soft\", \"soft:cores=4\", a node like "
+		    "\"/dev/accel/accel0\" or an address like \"pci:0000:01:00.0\"",
+		    from, text);
+}
+
+static const char *environment(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+const char *name_kernel(void)
+{
+	return environment("EMBENG_KERNEL");
+}
+
+int name_parse(const char *text, struct name *out)
+{
+	const char *variant = name_kernel(), *path = environment("EMBENG_PATH");
+	const char *prefetch = environment("EMBENG_PREFETCH");
+	struct name name = {.kind = NAME_ANY};
+	int ret = text ? parse_text(text, "device name", &name)
+		       : parse_text(environment("EMBENG_DEVICE"), "EMBENG_DEVICE", &name);
+
+	if (!ret && !name.variant[0] && variant)
+		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
+	if (!ret && !name.prefetch.rows && !name.measure && prefetch)
+		ret = parse_prefetch(prefetch, "EMBENG_PREFETCH", &name);
+	if (!ret && name.path == NAME_PATH_ANY && path)
+		ret = parse_path(path, "EMBENG_PATH", &name);
+	if (!ret)
+		*out = name;
+	return ret;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of devices: "soft:cores=4,memory=1G,variant=portable", "/dev/accel/accel0",
+ * "pci:0000:01:00.0,path=validated".
+ */
+#ifndef EMBENG_NAME_H
+#define EMBENG_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device/soft/prefetch.h"
+
+enum name_kind {
+	NAME_ANY, /* the first device behind the driver, else soft */
+	NAME_SOFT,
+	NAME_NODE,
+	NAME_PCI,
+};
+
+/* How commands reach a device behind the driver. */
+enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
+
+struct name {
+	enum name_kind kind;
+	uint32_t cores;	 /* 0: as many as there are */
+	uint64_t memory; /* 0: most of the machine's */
+	char variant[16]; /* "": the best */
+	struct prefetch prefetch;
+	bool measure;	  /* ... or what is measured to be best here */
+	char where[64];	  /* NAME_NODE: the node; NAME_PCI: "0000:01:00.0" */
+	enum name_path path;
+};
+
+/*
+ * name_parse() - what a name asks for
+ * @text: NULL: the environment's EMBENG_DEVICE, else any
+ *
+ * Without variant= the environment's EMBENG_KERNEL names the kernel variant, without path=
+ * its EMBENG_PATH the path, without prefetch= its EMBENG_PREFETCH the rows fetched ahead.
+ * Return: 0, -EINVAL for a bad option, -ENODEV for no name of a device.
+ */
+int name_parse(const char *text, struct name *out);
+
+/* The environment's EMBENG_KERNEL, or NULL: the best variant. */
+const char *name_kernel(void);
+
+#endif

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The soft device: the engine as a part of this process. This file powers it on and off and has its
+ * table of operations; boot, admin commands, memory and registers have files of their own.
+ *
+ * The struct soft belongs to the handle until soft_close(). The operations may be called by any
+ * thread; the engine's own locks guard them.
+ */
+#include "soft.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../../../engine/engine.h"
+#include "../../../../engine/kernels/variants.h"
+#include "base/error.h"
+#include "prefetch.h"
+
+#define QUEUES_LEAST 64u
+#define VECTORS 2u
+#define CORES_MAX 64
+
+static struct soft *of(struct device *d)
+{
+	return (struct soft *)d;
+}
+
+static void on_interrupt(void *arg, uint32_t vector)
+{
+	struct soft *s = arg;
+	const uint64_t one = 1;
+
+	port_event_signal(s->event);
+	/* A full counter is readable already, which is all that a poller asks. */
+	if (vector && write(s->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void on_log(void *arg, int level, const char *text)
+{
+	struct soft *s = arg;
+
+	if (s->log.fn)
+		s->log.fn(s->log.arg, (enum embeng_log_level)level, text);
+}
+
+static void soft_close(struct device *d)
+{
+	struct soft *s = of(d);
+
+	engine_destroy(s->engine);
+	soft_admin_free(s);
+	if (s->event)
+		port_event_free(s->event);
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->doorbells)
+		munmap(s->doorbells, s->doorbell_bytes);
+	if (s->registers)
+		munmap(s->registers, EMBENG_REGISTERS_SIZE);
+	free(s->grants.list);
+	pthread_mutex_destroy(&s->grants.lock);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Queues end with the engine. */
+static void soft_queue_destroy(struct device *d, const struct device_queue *queue)
+{
+	(void)d;
+	(void)queue;
+}
+
+static bool soft_run(struct device *d, bool all)
+{
+	return engine_run(of(d)->engine, all ? ENGINE_RUN_ALL : ENGINE_RUN_ACCEPT) != 0;
+}
+
+static void soft_kick(struct device *d)
+{
+	engine_kick(of(d)->engine);
+}
+
+static void soft_give(struct device *d)
+{
+	engine_give(of(d)->engine);
+}
+
+static int soft_lost(struct device *d, bool dead)
+{
+	(void)d;
+	return dead ? fail(-ENODEV, "the device is gone") : 0;
+}
+
+static uint32_t soft_event_read(struct device *d)
+{
+	return port_event_read(of(d)->event);
+}
+
+static void soft_event_wait(struct device *d, uint32_t seen, uint64_t timeout_ns)
+{
+	port_event_wait(of(d)->event, seen, timeout_ns);
+}
+
+static void soft_event_signal(struct device *d)
+{
+	port_event_signal(of(d)->event);
+}
+
+static int soft_fd(struct device *d)
+{
+	return of(d)->fd;
+}
+
+static void soft_fd_clear(struct device *d)
+{
+	uint64_t count;
+
+	/* Nothing to read is the common case, not a failure. */
+	if (read(of(d)->fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
+{
+	switch (reg) {
+#define WIDTH(name, offset, bytes, writer, reset, words) \
+	case offset:                                     \
+		return (bytes) == 4 ? soft_read32(of(d), reg) : soft_read64(of(d), reg);
+		EMBENG_REGISTER_TABLE(WIDTH)
+#undef WIDTH
+	}
+	/* The arrays behind the registers are read in words of 8 bytes. */
+	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(of(d), reg) : 0;
+}
+
+static const struct device_ops soft_ops = {
+	.close = soft_close,
+	.region_alloc = soft_region_alloc,
+	.region_free = soft_region_free,
+	.queue_create = soft_queue_create,
+	.queue_destroy = soft_queue_destroy,
+	.run = soft_run,
+	.kick = soft_kick,
+	.give = soft_give,
+	.lost = soft_lost,
+	.event_read = soft_event_read,
+	.event_wait = soft_event_wait,
+	.event_signal = soft_event_signal,
+	.fd = soft_fd,
+	.fd_clear = soft_fd_clear,
+	.read_register = soft_read_register,
+};
+
+static uint32_t default_cores(void)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (online < 1)
+		return 1;
+	return online > CORES_MAX ? CORES_MAX : (uint32_t)online;
+}
+
+static uint64_t default_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+
+	if (pages < 1 || page < 1)
+		return 1ull << 30;
+	return (uint64_t)pages * (uint64_t)page / 10 * 8;
+}
+
+static void *map_zeroed(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int make_host(struct soft *s, uint32_t queues)
+{
+	s->host = (struct port_host){
+		.dma_ok = soft_dma_ok, .interrupt = on_interrupt, .log = on_log, .arg = s};
+	s->registers = map_zeroed(EMBENG_REGISTERS_SIZE);
+	s->doorbell_bytes = (uint64_t)queues * DOORBELL_STRIDE;
+	s->doorbells = map_zeroed(s->doorbell_bytes);
+	s->event = port_event_new();
+	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->ring_memory = calloc(queues, sizeof(*s->ring_memory));
+	if (!s->registers || !s->doorbells || !s->event || !s->ring_memory)
+		return fail(-ENOMEM, "soft device: no memory for its registers");
+	if (s->fd < 0)
+		return fail(-errno, "soft device: no descriptor: %s", strerror(errno));
+	return 0;
+}
+
+static int no_such_variant(const char *name)
+{
+	char known[64] = "";
+
+	for (uint32_t i = 0; kernel_variant(i); i++)
+		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s\"%s\"",
+			 i ? ", " : "", kernel_variant(i));
+	return fail(-EINVAL,
+		    "soft device: \"%s\" is not a kernel variant; there are %s. Without variant= "
+		    "and EMBENG_KERNEL it is the best that this processor runs",
+		    name, known);
+}
+
+static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
+{
+	struct engine_config config = {
+		.host = &s->host,
+		.registers = s->registers,
+		.doorbells = s->doorbells,
+		.doorbell_stride = DOORBELL_STRIDE,
+		.queues = queues,
+		.vectors = VECTORS,
+		.cores = name->cores ? name->cores : default_cores(),
+		.table_memory = name->memory ? name->memory : default_memory(),
+		.variant = name->variant[0] ? name->variant : NULL,
+		.prefetch = s->prefetch.rows,
+		.fetch = s->prefetch.fetch,
+		.service = 1,
+	};
+	int ret = engine_create(&config, &s->engine);
+
+	if (ret == -ENOTSUP)
+		return fail(ret,
+			    "soft device: this processor lacks what the kernel variant \"%s\" needs; "
+			    "leave variant= and EMBENG_KERNEL out for the best that it runs, \"%s\"",
+			    config.variant, kernel_select(NULL)->name);
+	if (ret == -EINVAL && config.variant)
+		return no_such_variant(config.variant);
+	if (ret)
+		return fail(ret, "soft device: the engine did not start: %s", strerror(-ret));
+	return 0;
+}
+
+static void describe(struct soft *s, const struct name *name)
+{
+	struct embeng_device_info *info = &s->device.info;
+
+	info->size = sizeof(*info);
+	strcpy(info->kind, "soft");
+	strcpy(info->state, "running");
+	snprintf(info->name, sizeof(info->name), "soft:cores=%u,memory=%llu%s%s", info->cores,
+		 (unsigned long long)info->table_memory, name->variant[0] ? ",variant=" : "",
+		 name->variant);
+	if (s->prefetch.rows)
+		snprintf(info->name + strlen(info->name), sizeof(info->name) - strlen(info->name),
+			 ",prefetch=%u%s", s->prefetch.rows, prefetch_cache(s->prefetch.fetch));
+}
+
+static int power_on(struct soft *s, const struct name *name, uint32_t replicas, uint64_t floats)
+{
+	uint32_t wanted = 2 + 3 * replicas; /* three per replica, admin and transfer */
+	uint32_t queues = wanted > QUEUES_LEAST ? wanted : QUEUES_LEAST;
+	const struct kernel_ops *kernels = kernel_select(name->variant[0] ? name->variant : NULL);
+	int ret = make_host(s, queues);
+
+	/* A variant that there is not is refused with the engine. */
+	s->prefetch = name->measure && kernels ?
+			      prefetch_measured(kernels, floats, prefetch_bursts_steady()) :
+			      name->prefetch;
+	if (!ret)
+		ret = make_engine(s, name, queues);
+	if (!ret)
+		ret = soft_admin_memory(s);
+	if (!ret)
+		ret = soft_boot(s);
+	if (!ret && (s->device.queues < wanted || s->device.info.replicas < replicas))
+		ret = fail(-ENOTSUP, "soft device: the model wants %u replicas, it has %u",
+			   replicas, s->device.info.replicas);
+	return ret ? ret : soft_context_create(s);
+}
+
+int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
+	      const struct device_log *log, struct device **out)
+{
+	struct soft *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return fail(-ENOMEM, "no memory for the soft device");
+	s->device.ops = &soft_ops;
+	s->log = *log;
+	s->fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->grants.lock, NULL);
+	ret = power_on(s, name, replicas, floats);
+	if (ret) {
+		soft_close(&s->device);
+		return ret;
+	}
+	describe(s, name);
+	*out = &s->device;
+	return 0;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The soft device: the engine in this process. Plays the kernel's part (boot,
+ * admin queue, region table, interrupts) and none of the engine's.
+ */
+#ifndef EMBENG_SOFT_H
+#define EMBENG_SOFT_H
+
+#include <pthread.h>
+
+#include "device/device.h"
+#include "device/name.h"
+#include "device/region.h"
+#include "device/ring.h"
+#include "host/port.h"
+
+struct engine;
+
+#define DOORBELL_STRIDE 4096u
+
+struct grant {
+	uint64_t address, length;
+};
+
+/* A lock of its own: the engine asks in the middle of an admin command. */
+struct grants {
+	pthread_mutex_t lock;
+	struct grant *list;
+	size_t count, capacity;
+};
+
+struct soft {
+	struct device device;
+	struct device_log log;
+	struct engine *engine;
+	struct prefetch prefetch; /* given or measured */
+	struct port_host host; /* what the engine's port calls come with */
+	char *registers, *doorbells;
+	uint64_t doorbell_bytes;
+	struct port_event *event;
+	int fd;
+	struct grants grants;
+	pthread_mutex_t lock; /* all below */
+	struct ring admin;
+	void *admin_memory;
+	struct embeng_region *regions; /* the context's region table */
+	struct embeng_segment *segments;
+	uint32_t *generations; /* last used by the entry */
+	bool *taken;
+	uint32_t region_count;
+	void **ring_memory; /* [device.queues] */
+	uint32_t next_queue;
+};
+
+/* Like device_open(). */
+int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
+	      const struct device_log *log, struct device **out);
+
+/* admin.c: the admin queue and what goes through it. */
+int soft_admin_memory(struct soft *s); /* before boot */
+int soft_context_create(struct soft *s);
+void soft_admin_free(struct soft *s);
+int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out);
+int soft_region_free(struct device *d, struct region *region);
+int soft_queue_create(struct device *d, const struct queue_config *config,
+		      struct device_queue *out);
+
+/* memory.c: what the device may reach. */
+int soft_grant(struct soft *s, const void *data, uint64_t length);
+void soft_revoke(struct soft *s, uint64_t address);
+bool soft_dma_ok(void *arg, u64 address, u64 length);
+
+/* registers.c */
+uint32_t soft_read32(struct soft *s, enum embeng_register reg);
+uint64_t soft_read64(struct soft *s, enum embeng_register reg);
+void soft_write32(struct soft *s, enum embeng_register reg, uint32_t value);
+void soft_write64(struct soft *s, enum embeng_register reg, uint64_t value);
+
+/* boot.c: the built-in image, by the registers. */
+int soft_boot(struct soft *s);
+uint32_t soft_step_depth(void); /* that every soft device has */
+
+#endif

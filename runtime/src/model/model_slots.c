@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Slots of a model's tables, by name and by number. Number 0 is the parameters.
+ *
+ * Names are constant texts. The model is only read; no lock is needed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "model.h"
+
+const char *model_slot_name(const struct embeng_model *model, int table, size_t slot)
+{
+	const struct table *t;
+
+	if (table < 0 || (size_t)table >= model->table_count)
+		return NULL;
+	t = &model->tables[table];
+	if (!slot)
+		return "parameters";
+	return slot <= t->slot_count ? optimizer_info(t->optimizer.kind)->slots[slot - 1].name :
+				       NULL;
+}
+
+size_t embeng_model_slot_count(const struct embeng_model *model, size_t table)
+{
+	return table < embeng_model_table_count(model) ? model->tables[table].slot_count : 0;
+}
+
+const char *embeng_model_slot_name(const struct embeng_model *model, size_t table, size_t slot)
+{
+	if (slot >= embeng_model_slot_count(model, table))
+		return NULL;
+	return model_slot_name(model, (int)table, slot + 1);
+}
+
+const char *slot_names(enum embeng_optimizer_name kind, const char *none,
+		       char text[SLOT_NAMES_TEXT])
+{
+	const struct optimizer_info *info = optimizer_info(kind);
+	size_t at = 0;
+
+	snprintf(text, SLOT_NAMES_TEXT, "%s", none);
+	for (size_t i = 0; i < info->slot_count && at < SLOT_NAMES_TEXT; i++)
+		at += (size_t)snprintf(text + at, SLOT_NAMES_TEXT - at, "%s%s",
+				       i == 0			  ? "" :
+				       i + 1 == info->slot_count ? " and " :
+								   ", ",
+				       info->slots[i].name);
+	return text;
+}
+
+int model_slot(const struct embeng_model *model, int table, const char *slot)
+{
+	char names[SLOT_NAMES_TEXT];
+	const char *name;
+
+	if (table < 0 || (size_t)table >= model->table_count)
+		return fail(-ENOENT, "there is no table %d; the model has %zu tables", table,
+			    model->table_count);
+	for (size_t i = 0; (name = model_slot_name(model, table, i)); i++) {
+		if (!slot || !strcmp(slot, name))
+			return (int)i;
+	}
+	return fail(-ENOENT, "table %s: there is no slot %s; beside parameters it has %s",
+		    model->tables[table].name, slot,
+		    slot_names(model->tables[table].optimizer.kind, "none", names));
+}

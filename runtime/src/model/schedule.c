@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Learning rates that follow a schedule by the step. They are computed in f64 without libm, so that
+ * every processor gets the same bits.
+ *
+ * Only arguments are touched; no lock is needed.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/check.h"
+#include "host/port.h"
+#include "schedule.h"
+
+#include "../../../engine/kernels/math64.h"
+
+#define PI 0x1.921fb54442d18p1
+
+static struct embeng_schedule start(enum embeng_schedule_name kind, float learning_rate)
+{
+	return (struct embeng_schedule){
+		.size = sizeof(struct embeng_schedule),
+		.kind = kind,
+		.learning_rate = learning_rate,
+	};
+}
+
+struct embeng_schedule embeng_schedule_constant(float learning_rate)
+{
+	return start(EMBENG_SCHEDULE_CONSTANT, learning_rate);
+}
+
+static struct embeng_schedule decaying(enum embeng_schedule_name kind, float learning_rate,
+				       uint64_t decay_steps, float decay_rate)
+{
+	struct embeng_schedule s = start(kind, learning_rate);
+
+	s.decay_steps = decay_steps;
+	s.decay_rate = decay_rate;
+	return s;
+}
+
+struct embeng_schedule embeng_schedule_exponential(float learning_rate, uint64_t decay_steps,
+						   float decay_rate)
+{
+	return decaying(EMBENG_SCHEDULE_EXPONENTIAL, learning_rate, decay_steps, decay_rate);
+}
+
+struct embeng_schedule embeng_schedule_inverse_time(float learning_rate, uint64_t decay_steps,
+						    float decay_rate)
+{
+	return decaying(EMBENG_SCHEDULE_INVERSE_TIME, learning_rate, decay_steps, decay_rate);
+}
+
+struct embeng_schedule embeng_schedule_polynomial(float learning_rate, uint64_t decay_steps)
+{
+	struct embeng_schedule s =
+		decaying(EMBENG_SCHEDULE_POLYNOMIAL, learning_rate, decay_steps, 0.0f);
+
+	s.end_learning_rate = 0.0001f;
+	s.power = 1.0f;
+	return s;
+}
+
+struct embeng_schedule embeng_schedule_cosine(float learning_rate, uint64_t decay_steps)
+{
+	return decaying(EMBENG_SCHEDULE_COSINE, learning_rate, decay_steps, 0.0f);
+}
+
+struct embeng_schedule embeng_schedule_piecewise(const uint64_t *boundaries, const float *values,
+						 size_t boundary_count)
+{
+	struct embeng_schedule s = start(EMBENG_SCHEDULE_PIECEWISE, 0.0f);
+
+	s.boundaries = boundaries;
+	s.values = values;
+	s.boundary_count = boundary_count;
+	return s;
+}
+
+const char *embeng_schedule_text(enum embeng_schedule_name kind)
+{
+	static const char *const names[] = {
+		[EMBENG_SCHEDULE_CONSTANT] = "constant",
+		[EMBENG_SCHEDULE_EXPONENTIAL] = "exponential",
+		[EMBENG_SCHEDULE_INVERSE_TIME] = "inverse_time",
+		[EMBENG_SCHEDULE_POLYNOMIAL] = "polynomial",
+		[EMBENG_SCHEDULE_COSINE] = "cosine",
+		[EMBENG_SCHEDULE_PIECEWISE] = "piecewise",
+	};
+
+	return (unsigned int)kind <= EMBENG_SCHEDULE_PIECEWISE ? names[kind] : NULL;
+}
+
+static double power(double x, double y)
+{
+	if (y == 0.0 || y == 1.0)
+		return y == 0.0 ? 1.0 : x;
+	return math64_exp(y * math64_log(x));
+}
+
+static double quotient(const struct embeng_schedule *s, uint64_t step)
+{
+	return s->staircase ? (double)(step / s->decay_steps) :
+			      (double)step / (double)s->decay_steps;
+}
+
+/* The part of a decay that is left: from 1 at its begin to 0 at its end. */
+static double left(const struct embeng_schedule *s, uint64_t step)
+{
+	uint64_t cycles = step / s->decay_steps + (step % s->decay_steps != 0);
+
+	if (s->cycle && cycles > 1)
+		return 1.0 - (double)step / ((double)s->decay_steps * (double)cycles);
+	return step < s->decay_steps ? 1.0 - (double)step / (double)s->decay_steps : 0.0;
+}
+
+/* The sine of pi x, x within [0, 1/4]: ten terms of its series reach 2^-60. */
+static double sine(double x)
+{
+	double z = PI * x, square = z * z, sum = 1.0;
+
+	for (int k = 18; k >= 2; k -= 2)
+		sum = 1.0 - sum * square / (k * (k + 1));
+	return z * sum;
+}
+
+/* (1 + cos(pi x)) / 2 is the square of cos(pi x / 2), and 1 less that of its sine. */
+static double half_cosine(double x)
+{
+	double near = sine(x <= 0.5 ? x / 2 : (1.0 - x) / 2);
+
+	return x <= 0.5 ? 1.0 - near * near : near * near;
+}
+
+static double cosine(const struct embeng_schedule *s, uint64_t step)
+{
+	double done = step < s->decay_steps ? (double)step / (double)s->decay_steps : 1.0;
+	double alpha = s->alpha;
+
+	return (double)s->learning_rate * ((1.0 - alpha) * half_cosine(done) + alpha);
+}
+
+static double piecewise(const struct embeng_schedule *s, uint64_t step)
+{
+	size_t i = 0;
+
+	while (i < s->boundary_count && step > s->boundaries[i])
+		i++;
+	return s->values[i];
+}
+
+/* Without warm-up. */
+static double value(const struct embeng_schedule *s, uint64_t step)
+{
+	double rate = s->learning_rate, end = s->end_learning_rate;
+
+	switch (s->kind) {
+	case EMBENG_SCHEDULE_CONSTANT:
+		return rate;
+	case EMBENG_SCHEDULE_EXPONENTIAL:
+		return rate * power(s->decay_rate, quotient(s, step));
+	case EMBENG_SCHEDULE_INVERSE_TIME:
+		return rate / (1.0 + (double)s->decay_rate * quotient(s, step));
+	case EMBENG_SCHEDULE_POLYNOMIAL:
+		return (rate - end) * power(left(s, step), s->power) + end;
+	case EMBENG_SCHEDULE_COSINE:
+		return cosine(s, step);
+	case EMBENG_SCHEDULE_PIECEWISE:
+		break;
+	}
+	return piecewise(s, step);
+}
+
+static double warmed(const struct embeng_schedule *s, uint64_t step)
+{
+	uint64_t skipped = s->starts_after_warmup ? s->warmup_steps : 0;
+	double from = s->warmup_learning_rate;
+
+	if (step >= s->warmup_steps)
+		return value(s, step - skipped);
+	return from + (value(s, s->warmup_steps - skipped) - from) *
+			      ((double)step / (double)s->warmup_steps);
+}
+
+int schedule_rate(const char *where, const struct embeng_schedule *s, uint64_t step, float *rate)
+{
+	struct port_fpu fpu;
+	float found;
+
+	port_fpu_begin(&fpu);
+	found = (float)warmed(s, step);
+	port_fpu_end(&fpu);
+	if (!isfinite(found))
+		return fail(-ERANGE, "%s: step %" PRIu64 ": the learning rate of the %s schedule is %g",
+			    where, step, embeng_schedule_text(s->kind), (double)found);
+	*rate = found;
+	return 0;
+}
+
+int embeng_schedule_rate(const struct embeng_schedule *schedule, uint64_t step, float *rate)
+{
+	struct embeng_schedule s;
+	int code;
+
+	if (!rate)
+		return fail(-EINVAL, "embeng_schedule_rate: rate must be given");
+	code = config_take(&s, schedule, sizeof(s), "embeng_schedule");
+	if (!code)
+		code = schedule_check("embeng_schedule_rate", &s);
+	return code ? code : schedule_rate("embeng_schedule_rate", &s, step, rate);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Shapes of inputs and outputs, without the trailing dim (docs/spec/semantics.md 5.2). */
+#ifndef EMBENG_SHAPE_H
+#define EMBENG_SHAPE_H
+
+#include "batch/batch.h"
+#include "model.h"
+
+/* Holds any shape as text: rank + 1 numbers of at most 20 characters. */
+#define SHAPE_TEXT (24 * (EMBENG_MAX_RANK + 2))
+
+/* "[2, 0, 3]", or with @open "[2, ?, 3]"; of a longer shape its beginning. */
+void shape_text(char text[static SHAPE_TEXT], const int64_t *shape, size_t rank, bool open);
+
+/*
+ * shape_product() - positions of a shape
+ * @open: unknown dims (0) count as 1
+ *
+ * Return: the product, or -1 when it is more than an int64_t or a dim is negative.
+ */
+int64_t shape_product(const int64_t *shape, size_t rank, bool open);
+
+/* The output's shape as far as the model has it, built or configured; rank 0: open. */
+struct embeng_shape shape_known(const struct feature *feature);
+
+/*
+ * shape_resolve() - the output shape that an input gets
+ * @output: what is known of it; rank 0: what the feature says, else the input's
+ *
+ * Return: 0, or -EINVAL with a sentence naming the feature.
+ */
+int shape_resolve(const struct feature *feature, const struct input *input,
+		  const struct output *output, struct output *resolved);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Checks the contents of a serving input (order, ids, room for the output), after its sizes were
+ * checked in plan.c and before anything is written.
+ *
+ * Only arguments are read; no lock is needed.
+ */
+#include <inttypes.h>
+
+#include "serving.h"
+
+static int check_places(const struct plan *p)
+{
+	struct coo coo = plan_coo(p);
+	int code = 0;
+
+	for (size_t k = 0; !code && k < coo.count; k++)
+		code = input_check_place(p->f, &coo, k);
+	return code;
+}
+
+static int check_order(const struct plan *p)
+{
+	switch (p->in.form) {
+	case EMBENG_SPARSE:
+		return check_places(p);
+	case EMBENG_RAGGED:
+		return input_check_splits(p->f, p->in.id_count, p->in.row_splits,
+					  p->in.split_count);
+	default:
+		return 0;
+	}
+}
+
+static int check_room(const struct plan *p)
+{
+	if (p->in.out_elements < p->elements)
+		return fail(-EINVAL, "feature %s: room for %zu floats, the output has %zu",
+			    p->f->name, p->in.out_elements, p->elements);
+	if (!p->in.out && p->elements)
+		return fail(-EINVAL, "feature %s: out is NULL, the output has %zu floats",
+			    p->f->name, p->elements);
+	return 0;
+}
+
+static int id_error(const struct plan *p, size_t sample, int64_t id)
+{
+	return fail(-ERANGE,
+		    "feature %s, sample %zu: id %" PRId64 " is outside table %s, which has rows 0 "
+		    "to %" PRId64 "; correct the id",
+		    p->f->name, sample, id, p->table->name, p->table->rows - 1);
+}
+
+static int check_ids(const struct plan *p, const struct row_source *source)
+{
+	uint64_t rows = (uint64_t)p->table->rows;
+	struct bag bag = {0};
+	int code = 0;
+
+	for (size_t s = 0; s < p->samples; s++) {
+		bag = plan_bag(p, s, bag.end);
+		while (plan_next(p, &bag)) {
+			if ((uint64_t)bag.id >= rows)
+				return id_error(p, s, bag.id);
+			if (source && source->checkpoint && plan_reads(p, &bag))
+				code = source_check(source, bag.id);
+			if (code)
+				return code;
+		}
+	}
+	return 0;
+}
+
+int plan_check(const struct plan *plan, const struct row_source *source)
+{
+	int code = check_room(plan);
+
+	if (!code)
+		code = check_order(plan);
+	return code ? code : check_ids(plan, source);
+}

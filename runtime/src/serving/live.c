@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lookups over an open engine. Each row that the inputs ask for is read from the engine once, and
+ * the rows are summed here.
+ *
+ * All memory lives for one call. rows_read_together() takes the engine's locks.
+ */
+#include <stdlib.h>
+
+#include "serving.h"
+#include "session/rows.h"
+
+/* The rows that a call asks of each table. */
+struct wanted {
+	size_t table_count;
+	struct rows_reading *tables; /* [table_count], in the served model's order */
+	int64_t **ids;		     /* [table_count] */
+	struct row_source *sources;  /* [table_count] */
+};
+
+static void each_id(const struct plan *p, struct rows_reading *reading, int64_t *ids)
+{
+	struct bag bag = {0};
+
+	for (size_t s = 0; s < p->samples; s++) {
+		bag = plan_bag(p, s, bag.end);
+		while (plan_next(p, &bag) && plan_reads(p, &bag))
+			ids[reading->count++] = bag.id;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t unique(int64_t *ids, size_t count)
+{
+	size_t kept = 0;
+
+	qsort(ids, count, sizeof(*ids), by_value);
+	for (size_t i = 0; i < count; i++)
+		if (!kept || ids[i] != ids[kept - 1])
+			ids[kept++] = ids[i];
+	return kept;
+}
+
+/* Room for the ids of all inputs of a table, whether they count or not. */
+static int make_room(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
+		     size_t count, struct wanted *w)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct embeng_serving_input *in = input_at(inputs, i);
+
+		w->tables[s->model->features[in->feature].table].count += in->id_count;
+	}
+	for (size_t t = 0; t < w->table_count; t++) {
+		if (w->tables[t].count)
+			w->ids[t] = reallocarray(NULL, w->tables[t].count, sizeof(**w->ids));
+		if (w->tables[t].count && !w->ids[t])
+			return fail(-ENOMEM, "no memory for the ids of a lookup");
+		w->tables[t].count = 0;
+	}
+	return 0;
+}
+
+static int collect(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
+		   size_t count, struct wanted *w)
+{
+	struct plan plan;
+	int ret = make_room(s, inputs, count, w);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		ret = plan_make(s->model, input_at(inputs, i), &plan);
+		if (!ret)
+			each_id(&plan, &w->tables[plan.f->table], w->ids[plan.f->table]);
+	}
+	return ret;
+}
+
+static int read_rows(const struct embeng_serving *s, struct wanted *w)
+{
+	for (size_t t = 0; t < w->table_count; t++) {
+		struct rows_reading *r = &w->tables[t];
+		size_t dim = (size_t)s->model->tables[t].dim;
+
+		if (!r->count)
+			continue;
+		r->table = s->tables[t];
+		r->ids = w->ids[t];
+		r->count = unique(w->ids[t], r->count);
+		r->data = reallocarray(NULL, r->count, dim * sizeof(float));
+		if (!r->data)
+			return fail(-ENOMEM, "no memory for the %zu rows of a lookup", r->count);
+		w->sources[t] = (struct row_source){
+			.base = r->data, .dim = dim, .ids = r->ids, .id_count = r->count};
+	}
+	return rows_read_together(s->engine, "embeng_serving_lookup", w->tables, w->table_count);
+}
+
+static void release(struct wanted *w)
+{
+	for (size_t t = 0; t < w->table_count; t++) {
+		if (w->ids)
+			free(w->ids[t]);
+		if (w->tables)
+			free(w->tables[t].data);
+	}
+	free(w->ids);
+	free(w->tables);
+	free(w->sources);
+}
+
+int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,
+		size_t count)
+{
+	size_t tables = serving->model->table_count;
+	struct wanted w = {
+		.table_count = tables,
+		.tables = calloc(tables + 1, sizeof(*w.tables)),
+		.ids = calloc(tables + 1, sizeof(*w.ids)),
+		.sources = calloc(tables + 1, sizeof(*w.sources)),
+	};
+	struct plan plan;
+	int ret = 0;
+
+	if (!w.tables || !w.ids || !w.sources)
+		ret = fail(-ENOMEM, "no memory for a lookup");
+	if (!ret)
+		ret = collect(serving, inputs, count, &w);
+	if (!ret)
+		ret = read_rows(serving, &w);
+	for (size_t i = 0; !ret && i < count; i++) {
+		ret = plan_make(serving->model, input_at(inputs, i), &plan);
+		if (!ret)
+			plan_sum(&plan, &w.sources[plan.f->table], serving->kernels);
+	}
+	release(&w);
+	return ret;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sums the rows of a serving plan. Ids become offsets a chunk at a time, in fixed memory. A chunk
+ * holds many small bags or a part of a large one, whose sum goes on with the next chunk.
+ *
+ * The chunk is on the stack of the caller; no lock is needed.
+ */
+#include "host/port.h"
+#include "serving.h"
+
+#include "../../../engine/kernels/scale.h"
+
+#define CHUNK 512
+
+struct chunk {
+	const struct plan *plan;
+	const struct row_source *source;
+	const struct kernel_ops *kernels;
+	struct kernel_bag_work work;
+	u64 ids, samples; /* in the chunk; the sample after those may be open */
+	uint32_t combiner;
+	double denominator; /* the open sample's, as far as its ids are known */
+	u64 rows[CHUNK];
+	float weights[CHUNK];
+	float scales[CHUNK + 1];
+	u64 bag[CHUNK + 2];
+};
+
+static uint32_t combiner_of(const struct plan *p)
+{
+	/* A single row is its own sum, mean and sqrtn. */
+	if (p->in.form == EMBENG_DENSE || p->length)
+		return KERNEL_SUM;
+	switch (p->table->combiner) {
+	case EMBENG_MEAN:
+		return KERNEL_MEAN;
+	case EMBENG_SQRTN:
+		return KERNEL_SQRTN;
+	default:
+		return KERNEL_SUM;
+	}
+}
+
+static void chunk_begin(struct chunk *c, const struct plan *plan, const struct row_source *source,
+			const struct kernel_ops *kernels)
+{
+	uint32_t dim = (uint32_t)plan->table->dim;
+
+	c->plan = plan;
+	c->source = source;
+	c->kernels = kernels;
+	c->ids = c->samples = 0;
+	c->denominator = 0;
+	c->combiner = combiner_of(plan);
+	c->work = (struct kernel_bag_work){
+		.table = source->base,
+		.stride = 1,
+		.dim = dim,
+		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, dim, U64_MAX),
+		.rows = c->rows,
+		.weights = plan->weights ? c->weights : NULL,
+		.scales = c->combiner == KERNEL_SUM ? NULL : c->scales,
+		.bag = c->bag,
+		.out = plan->in.out,
+		.out_stride = dim,
+	};
+	c->bag[0] = 0;
+}
+
+/* @open: the last sample's sum goes on in the next chunk, so it is not scaled yet. */
+static void chunk_flush(struct chunk *c, bool open)
+{
+	if (open) {
+		c->bag[c->samples + 1] = c->ids;
+		c->scales[c->samples] = 1.0f;
+	}
+	c->work.rows_count = c->ids;
+	c->kernels->lookup(&c->work, 0, c->samples + open);
+	c->work.out += c->samples * c->work.out_stride;
+	c->work.resume = open;
+	c->ids = c->samples = 0;
+}
+
+static void chunk_add(struct chunk *c, const struct bag *bag)
+{
+	u64 offset = source_offset(c->source, bag->id);
+
+	if (c->ids == CHUNK)
+		chunk_flush(c, true);
+	/* The kernel prefetches ahead of itself, so it cannot help its first rows. */
+	if (c->ids < c->work.prefetch)
+		for (u32 i = 0; i < c->work.dim; i += 16)
+			__builtin_prefetch(c->source->base + offset + i, 0, 2);
+	c->rows[c->ids] = offset;
+	c->weights[c->ids++] = bag->weight;
+	if (c->combiner != KERNEL_SUM)
+		c->denominator = scale_add(c->combiner, c->denominator, bag->weight);
+}
+
+static void chunk_end_sample(struct chunk *c)
+{
+	if (c->combiner != KERNEL_SUM)
+		c->scales[c->samples] = scale_of(c->combiner, c->denominator);
+	c->denominator = 0;
+	c->bag[++c->samples] = c->ids;
+	if (c->samples == CHUNK)
+		chunk_flush(c, false);
+}
+
+static void add_bag(struct chunk *c, struct bag *bag)
+{
+	const struct plan *p = c->plan;
+
+	while (plan_next(p, bag) && plan_reads(p, bag)) {
+		chunk_add(c, bag);
+		if (p->length)
+			chunk_end_sample(c);
+	}
+	if (!p->length)
+		chunk_end_sample(c);
+	for (; bag->kept < p->length; bag->kept++)
+		chunk_end_sample(c);
+}
+
+void plan_sum(const struct plan *plan, const struct row_source *source,
+	      const struct kernel_ops *kernels)
+{
+	struct bag bag = {0};
+	struct port_fpu fpu;
+	struct chunk c;
+
+	port_fpu_begin(&fpu);
+	chunk_begin(&c, plan, source, kernels);
+	for (size_t s = 0; s < plan->samples; s++) {
+		bag = plan_bag(plan, s, bag.end);
+		add_bag(&c, &bag);
+	}
+	if (c.samples)
+		chunk_flush(&c, false);
+	port_fpu_end(&fpu);
+}

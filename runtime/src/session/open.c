@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opens an engine, loads its model, and closes it: the functions of a handle's whole life. Those of
+ * a training step are in step.c, dequeue.c and gradients.c.
+ *
+ * A handle owns everything that it reaches and lives until embeng_close(). Opening and closing are
+ * done by one thread; the other functions take e->lock where they need it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "device/soft/prefetch.h"
+#include "model/initializer.h"
+#include "rows.h"
+#include "wait.h"
+
+const char *embeng_version(void)
+{
+	return EMBENG_VERSION;
+}
+
+void give_error(struct embeng_error *error)
+{
+	if (error)
+		embeng_last_error(error);
+}
+
+static int load_by_validator(struct embeng *e, const void *blob, size_t length)
+{
+	struct request request = {0};
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = ring_load(&e->transfer, blob, length, &request);
+	ret = ret ? ret : wait_done(e, &request, deadline_never());
+	if (ret)
+		ring_abandon(&e->transfer, &request);
+	ret = ret ? ret : session_aborted(e, &request);
+	pthread_mutex_unlock(&e->lock);
+	if (ret || !request.status)
+		return ret;
+	return command_error("model", &request.answer);
+}
+
+static int load_blob(struct embeng *e, const void *blob, size_t length)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
+	struct region region = {0};
+	int ret;
+
+	if (e->transfer.queue.validator)
+		return load_by_validator(e, blob, length);
+	ret = region_alloc(e->device, &region, length);
+	if (ret)
+		return ret;
+	memcpy(region.data, blob, length);
+	cmd.desc = region_part(&region, 0, length);
+	pthread_mutex_lock(&e->lock);
+	ret = transfer(e, &cmd, "model", NULL);
+	pthread_mutex_unlock(&e->lock);
+	if (region_free(e->device, &region) && !ret)
+		ret = -EIO;
+	return ret;
+}
+
+/* Fills rows whose start the blob cannot describe: parameters, and slots that start at random. */
+static int fill_table(struct embeng *e, int table)
+{
+	const struct table *t = &e->model->tables[table];
+	size_t rows = (size_t)t->rows;
+	int ret = 0;
+
+	/* Fresh tables hold zeros, and pages that nobody wrote cost nothing. */
+	if (t->initializer.kind != EMBENG_INIT_CONSTANT || bits(t->initializer.a))
+		ret = embeng_rows_fill(e, table, NULL, 0, rows, &t->initializer);
+
+	for (size_t s = 0; !ret && s < t->slot_count; s++) {
+		struct embeng_initializer start = slot_start(t, s);
+
+		if (start.kind != EMBENG_INIT_CONSTANT)
+			ret = embeng_rows_fill(e, table, model_slot_name(e->model, table, s + 1), 0,
+					       rows, &start);
+	}
+	return ret;
+}
+
+/* The blob's hash is the model's; the tables of an attached context stand already. */
+static int load_model(struct embeng *e, bool attached)
+{
+	size_t length;
+	void *blob;
+	int ret = embeng_model_blob(e->model, &blob, &length);
+
+	if (ret)
+		return ret;
+	memcpy(&e->model_hash, (char *)blob + offsetof(struct embeng_blob_header, hash),
+	       sizeof(e->model_hash));
+	if (!attached)
+		ret = load_blob(e, blob, length);
+	free(blob);
+	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++)
+		ret = fill_table(e, (int)t);
+	return ret;
+}
+
+static void destroy(struct embeng *e)
+{
+	if (e->device) {
+		session_stop(e);
+		e->device->ops->close(e->device);
+	}
+	embeng_model_free(e->model);
+	log_end(&e->log);
+	pthread_mutex_destroy(&e->grid);
+	pthread_mutex_destroy(&e->rows);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+/* The origin of a handle: a name, or the descriptor of a context. */
+struct origin {
+	const char *name;
+	int fd;
+	bool attached;
+};
+
+/* The floats of all tables, or UINT64_MAX if there are more than that. */
+static uint64_t model_floats(const struct embeng_model *model)
+{
+	uint64_t all = 0, floats;
+
+	for (size_t t = 0; t < model->table_count; t++) {
+		const struct table *table = &model->tables[t];
+
+		if (__builtin_mul_overflow((uint64_t)table->rows, (uint64_t)table->dim, &floats) ||
+		    __builtin_add_overflow(all, floats, &all))
+			return UINT64_MAX;
+	}
+	return all;
+}
+
+static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
+{
+	const struct device_log log = {.fn = log_line, .arg = &e->log};
+	int ret;
+
+	e->model = model_copy(model);
+	if (!e->model)
+		return fail(-ENOMEM, "no memory for the model");
+	e->replica_count = e->model->engine.replicas;
+	e->shared = from->attached;
+	ret = from->attached ? device_attach(from->fd, &e->device)
+			     : device_open(from->name, e->replica_count, model_floats(model),
+					   &log, &e->device);
+	ret = ret ? ret : session_start(e);
+	return ret ? ret : load_model(e, from->attached);
+}
+
+static int new_handle(const struct origin *from, const struct embeng_model *model,
+		      struct embeng **out)
+{
+	struct embeng *e = calloc(1, sizeof(*e));
+	int ret;
+
+	if (!e)
+		return fail(-ENOMEM, "no memory for a handle");
+	e->fork = fork_generation();
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->rows, NULL);
+	pthread_mutex_init(&e->grid, NULL);
+	log_init(&e->log);
+	ret = start(e, from, model);
+	if (ret)
+		destroy(e);
+	else
+		*out = e;
+	return ret;
+}
+
+int embeng_open(const char *name, const struct embeng_model *model, struct embeng **out,
+		struct embeng_error *error)
+{
+	const struct origin from = {.name = name};
+	int ret = !model || !out ? fail(-EINVAL, "embeng_open: model and out must be given")
+				 : new_handle(&from, model, out);
+
+	if (ret)
+		give_error(error);
+	return ret;
+}
+
+static int check_shareable(const struct embeng_model *model, const char *call)
+{
+	if (!model->engine.pipelining)
+		return 0;
+	/* Where it drains, a drain changes what the next lookup sees, for all replicas alike. */
+	return fail(-ENOTSUP, "%s: the model is pipelined; the processes that share a context do "
+		    "not agree on where it drains, so that bits would depend on their timing", call);
+}
+
+int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,
+		  struct embeng_error *error)
+{
+	const struct origin from = {.fd = fd, .attached = true};
+	int ret = !model || !out ? fail(-EINVAL, "embeng_attach: model and out must be given")
+				 : check_shareable(model, "embeng_attach");
+
+	ret = ret ? ret : new_handle(&from, model, out);
+	if (ret)
+		give_error(error);
+	return ret;
+}
+
+int embeng_export(struct embeng *e)
+{
+	int ret = session_check(e, "embeng_export");
+
+	if (ret)
+		return ret;
+	if (!e->device->ops->share)
+		return fail(-ENOTSUP, "embeng_export: the soft device is part of this process, it "
+				      "cannot be shared");
+	ret = check_shareable(e->model, "embeng_export");
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	if (e->wants_fd)
+		ret = fail(-EBUSY, "embeng_export: embeng_fd() was called, whose events other "
+				   "processes would take; share the context before, and wait by "
+				   "embeng_dequeue()");
+	else
+		ret = e->device->ops->share(e->device);
+	if (ret >= 0 && !e->shared)
+		session_share(e);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+void embeng_close(struct embeng *e)
+{
+	if (!e || fork_generation() != e->fork)
+		return;
+	/* Steps that cannot be applied any more are lost with the tables, so errors are ignored. */
+	embeng_flush(e, 0);
+	destroy(e);
+}
+
+int embeng_info(struct embeng *e, struct embeng_device_info *info)
+{
+	int ret = session_check(e, "embeng_info");
+
+	if (ret)
+		return ret;
+	if (!info || info->size < sizeof(*info))
+		return fail(-EINVAL, "embeng_info: info must be given, with its size");
+	pthread_mutex_lock(&e->lock);
+	if (e->device->ops->describe)
+		e->device->ops->describe(e->device);
+	*info = e->device->info;
+	pthread_mutex_unlock(&e->lock);
+	return 0;
+}
+
+const struct embeng_model *embeng_get_model(const struct embeng *e)
+{
+	return e ? e->model : NULL;
+}
+
+int embeng_fd(struct embeng *e)
+{
+	int ret = session_check(e, "embeng_fd");
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	if (e->shared) {
+		ret = fail(-ENOTSUP, "embeng_fd: the context is shared, other processes take its "
+				     "events, too; wait by embeng_dequeue()");
+	} else {
+		e->wants_fd = true;
+		session_reap(e);
+		ret = e->device->ops->fd(e->device);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+/* The region that @p lies in, or NULL: a buffer, or what a view or embeng_gradient_buffer() gave. */
+static const struct region *region_of(struct embeng *e, const void *p)
+{
+	struct embeng_mem mem;
+	struct buffer *buffer = buffers_find(&e->buffers, p, 1, 1, &mem);
+	const struct region *found = buffer ? &buffer->region : NULL;
+
+	for (uint32_t i = 0; !found && i < e->replica_count; i++)
+		found = slot_region(e, &e->replicas[i], p);
+	return found;
+}
+
+int embeng_memory_export(struct embeng *e, const void *p, size_t *offset)
+{
+	const struct region *region;
+	int ret = session_check(e, "embeng_memory_export");
+
+	if (ret)
+		return ret;
+	if (!offset)
+		return fail(-EINVAL, "embeng_memory_export: offset must be given");
+	if (!e->device->ops->region_export)
+		return fail(-ENOTSUP, "embeng_memory_export: the soft device shares no memory");
+	pthread_mutex_lock(&e->lock);
+	region = region_of(e, p);
+	ret = region ? e->device->ops->region_export(e->device, region)
+		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle", p);
+	if (ret >= 0)
+		*offset = (size_t)((const char *)p - region->data);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}

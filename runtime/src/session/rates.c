@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Collects the dynamic learning rates of a step. The program gives them, or they follow a schedule
+ * of the model. Each is checked against the optimizers that use it.
+ *
+ * Called without e->lock, which is taken for the step's number. The rates go into memory of the
+ * caller.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "model/schedule.h"
+#include "session.h"
+
+static int find_rate(const struct embeng_model *m, const char *name, size_t *out)
+{
+	for (size_t r = 0; name && r < m->rate_count; r++) {
+		if (!strcmp(m->rates[r], name)) {
+			*out = r;
+			return 0;
+		}
+	}
+	return fail(-ENOENT, "the model has no learning rate named %s", name ? name : "(null)");
+}
+
+/* Checks a rate against the tables that use it. */
+static int check_rate(const struct embeng_model *m, int rate, float value)
+{
+	char where[256];
+	int ret = 0;
+
+	for (size_t t = 0; !ret && t < m->table_count; t++) {
+		snprintf(where, sizeof(where), "learning rate %.100s of table %.100s",
+			 m->rates[rate], m->tables[t].name);
+		if (m->tables[t].rate == rate)
+			ret = optimizer_rate_check(where, &m->tables[t].optimizer, value);
+		if (!ret && m->tables[t].step_rate == rate)
+			ret = optimizer_step_check(where, value);
+	}
+	return ret;
+}
+
+/* A name that is given once and a value that its tables allow, or a sentence. */
+static int take_rate(const struct embeng_model *m, const struct embeng_gradients *g, size_t i,
+		     uint32_t *rates)
+{
+	size_t r;
+	int ret = find_rate(m, g->rates[i].name, &r);
+
+	if (ret)
+		return ret;
+	for (size_t j = 0; j < i; j++)
+		if (!strcmp(g->rates[j].name, g->rates[i].name))
+			return fail(-EINVAL, "learning rate %s is given twice", m->rates[r]);
+	rates[r] = bits(g->rates[i].value);
+	return check_rate(m, (int)r, g->rates[i].value);
+}
+
+static bool is_given(const struct embeng_gradients *g, const char *name)
+{
+	for (size_t i = 0; i < g->rate_count; i++) {
+		if (!strcmp(g->rates[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Computes a rate that the program left out. In a shared context another process may have restored
+ * a step count that is not known here.
+ */
+static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r,
+			   uint32_t *rates)
+{
+	const struct embeng_schedule *schedule = embeng_model_schedule(e->model, r);
+	char where[256];
+	uint64_t step;
+	float value;
+	bool shared;
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	step = e->updates_before + slot->step - 1;
+	shared = e->shared;
+	pthread_mutex_unlock(&e->lock);
+	if (!schedule)
+		return fail(-EINVAL, "learning rate %s is missing", e->model->rates[r]);
+	if (shared)
+		return fail(-EINVAL,
+			    "learning rate %s is missing: in a shared context its schedule is not "
+			    "followed; give the value of embeng_schedule_rate()",
+			    e->model->rates[r]);
+	snprintf(where, sizeof(where), "learning rate %.200s", e->model->rates[r]);
+	ret = schedule_rate(where, schedule, step, &value);
+	if (ret)
+		return ret;
+	rates[r] = bits(value);
+	return check_rate(e->model, (int)r, value);
+}
+
+int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
+	       uint32_t *rates)
+{
+	int ret = 0;
+
+	if (g->rate_count && !g->rates)
+		return fail(-EINVAL, "rate_count is %zu, rates is NULL", g->rate_count);
+	for (size_t i = 0; !ret && i < g->rate_count; i++)
+		ret = take_rate(e->model, g, i, rates);
+	for (size_t r = 0; !ret && r < e->model->rate_count; r++) {
+		if (!is_given(g, e->model->rates[r]))
+			ret = follow_schedule(e, slot, r, rates);
+	}
+	return ret;
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads, writes and fills rows of tables and slots. Rows go through staging memory in chunks, or
+ * directly if the caller's data lie in a buffer.
+ *
+ * e->rows is held for a whole transfer, since it has the staging memory for itself; it is taken
+ * before e->lock, which is held only while a command is submitted and waited for.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/initializer.h"
+#include "rows.h"
+#include "wait.h"
+
+struct rows_call {
+	struct embeng *e;
+	const char *what;
+	enum embeng_opcode op;
+	int table;
+	int slot;
+	uint64_t after;
+	const int64_t *ids;
+	uint64_t first, stride, count; /* rows first, first + stride, ...; stride 0 is 1 */
+	char *data; /* the caller's */
+	struct embeng_mem in_place; /* all data, if they lie in a buffer */
+	struct buffer *buffer;
+};
+
+int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg)
+{
+	uint64_t after;
+	int ret;
+
+	pthread_mutex_lock(&e->rows);
+	pthread_mutex_lock(&e->lock);
+	ret = gate_enter(e, deadline_in(0), what, &after);
+	if (!ret) {
+		pthread_mutex_unlock(&e->lock);
+		ret = region_grow(e, &e->staging, layout_staging(0));
+		ret = ret ? ret : body(e, arg, after);
+		pthread_mutex_lock(&e->lock);
+		gate_leave(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&e->rows);
+	return ret;
+}
+
+struct rows_fill {
+	const char *what;
+	struct embeng_rows rows;
+};
+
+static int check_rows(const struct rows_call *c)
+{
+	const struct table *t = &c->e->model->tables[c->table];
+	uint64_t rows = (uint64_t)t->rows;
+
+	/* A shard's rows were checked as such. */
+	if (c->stride > 1)
+		return 0;
+	if (!c->ids && (c->first > rows || c->count > rows - c->first))
+		return fail(-ERANGE,
+			    "%s: rows %" PRIu64 " to %" PRIu64 " of table %s, which has %" PRIu64,
+			    c->what, c->first, c->first + c->count - 1, t->name, rows);
+	for (uint64_t k = 0; c->ids && k < c->count; k++)
+		if (c->ids[k] < 0 || c->ids[k] >= t->rows)
+			return fail(-ERANGE,
+				    "%s: position %" PRIu64 ": row %" PRId64
+				    " is outside table %s, "
+				    "which has rows 0 to %" PRId64,
+				    c->what, k, c->ids[k], t->name, t->rows - 1);
+	return 0;
+}
+
+static int check_call(struct rows_call *c, int table, const char *slot)
+{
+	int ret = session_check(c->e, c->what);
+
+	if (ret)
+		return ret;
+	if (table < 0 || (size_t)table >= c->e->model->table_count)
+		return fail(-ENOENT, "%s: table %d, the model has %zu", c->what, table,
+			    c->e->model->table_count);
+	c->table = table;
+	c->slot = model_slot(c->e->model, table, slot ? slot : "parameters");
+	if (c->slot < 0)
+		return c->slot;
+	return check_rows(c);
+}
+
+/* The command of a descriptor, from submission to its end. */
+static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
+		    const struct embeng_rows *rows)
+{
+	int ret;
+
+	memcpy(e->staging.data, rows, sizeof(*rows));
+	cmd->desc = region_part(&e->staging, 0, sizeof(*rows));
+	pthread_mutex_lock(&e->lock);
+	ret = transfer(e, cmd, what, NULL);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static uint64_t staged_rows(uint64_t row)
+{
+	uint64_t n = (layout_staging(0) - STAGING_HEAD) / row;
+
+	return n ? n : 1;
+}
+
+static int staging_for(struct embeng *e, uint64_t row)
+{
+	return region_grow(e, &e->staging, layout_staging(row));
+}
+
+/* Numbers of rows that no list has. */
+static void put_numbers(struct embeng *e, uint64_t at, uint64_t first, uint64_t stride,
+			uint64_t count)
+{
+	uint64_t *numbers = (uint64_t *)(void *)(e->staging.data + at);
+
+	for (uint64_t i = 0; i < count; i++)
+		numbers[i] = first + i * stride;
+}
+
+int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most)
+{
+	/* Numbers stand behind the rows, at a multiple of 8. */
+	uint64_t row = 4 * (uint64_t)e->model->tables[table].dim + (stride > 1 ? 16 : 0);
+	int ret = staging_for(e, row);
+
+	if (!ret)
+		*most = staged_rows(row);
+	return ret;
+}
+
+char *rows_chunk_data(const struct embeng *e)
+{
+	return e->staging.data + STAGING_HEAD;
+}
+
+int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
+{
+	uint64_t bytes = 4 * c->count * (uint64_t)e->model->tables[c->table].dim;
+	uint64_t numbers_at = (STAGING_HEAD + bytes + 7) & ~7ull;
+	struct embeng_rows rows = {.table = (uint32_t)c->table,
+				   .slot = (uint32_t)c->slot,
+				   .first = c->first,
+				   .count = c->count,
+				   .data = region_part(&e->staging, STAGING_HEAD, bytes)};
+	struct embeng_cmd cmd = {
+		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
+
+	if (c->stride > 1) {
+		put_numbers(e, numbers_at, c->first, c->stride, c->count);
+		rows.first = 0;
+		rows.ids = region_part(&e->staging, numbers_at, 8 * c->count);
+	}
+	return run_rows(e, &cmd, c->what, &rows);
+}
+
+static uint64_t row_bytes(const struct rows_call *c)
+{
+	return 4 * (uint64_t)c->e->model->tables[c->table].dim;
+}
+
+/* Rows go to the engine by their numbers, not as a range. */
+static bool by_numbers(const struct rows_call *c)
+{
+	return c->ids || c->stride > 1;
+}
+
+/* Rows [at, at + n) of the call. */
+static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
+{
+	struct embeng *e = c->e;
+	uint64_t bytes = n * row_bytes(c), data_at = STAGING_HEAD + (by_numbers(c) ? 8 * n : 0);
+	struct embeng_rows rows = {.table = (uint32_t)c->table,
+				   .slot = (uint32_t)c->slot,
+				   .first = by_numbers(c) ? 0 : c->first + at,
+				   .count = n};
+	struct embeng_cmd cmd = {.opcode = (uint16_t)c->op, .after = c->after};
+	int ret;
+
+	if (by_numbers(c))
+		rows.ids = region_part(&e->staging, STAGING_HEAD, 8 * n);
+	if (c->ids)
+		copy_counted(e, e->staging.data + STAGING_HEAD, c->ids + at, 8 * n);
+	else if (by_numbers(c))
+		put_numbers(e, STAGING_HEAD, c->first + at * c->stride, c->stride, n);
+	rows.data = region_part(&e->staging, data_at, bytes);
+	if (c->buffer) {
+		rows.data = c->in_place;
+		rows.data.offset += at * row_bytes(c);
+		rows.data.length = bytes;
+	} else if (c->op == EMBENG_OP_ROWS_WRITE) {
+		copy_counted(e, e->staging.data + data_at, c->data + at * row_bytes(c), bytes);
+	}
+	ret = run_rows(e, &cmd, c->what, &rows);
+	if (!ret && !c->buffer && c->op == EMBENG_OP_ROWS_READ)
+		copy_counted(e, c->data + at * row_bytes(c), e->staging.data + data_at, bytes);
+	return ret;
+}
+
+static uint64_t chunk_rows(const struct rows_call *c)
+{
+	uint64_t row = (c->buffer ? 0 : row_bytes(c)) + (by_numbers(c) ? 8 : 0);
+
+	return row ? staged_rows(row) : c->count;
+}
+
+static int all_chunks(struct rows_call *c)
+{
+	uint64_t most = chunk_rows(c);
+	int ret = staging_for(c->e, (c->buffer ? 0 : row_bytes(c)) + 8);
+
+	for (uint64_t at = 0; !ret && at < c->count; at += most)
+		ret = chunk(c, at, c->count - at < most ? c->count - at : most);
+	return ret;
+}
+
+static void find_buffer(struct rows_call *c)
+{
+	struct embeng *e = c->e;
+
+	pthread_mutex_lock(&e->lock);
+	c->buffer = buffers_find(&e->buffers, c->data, c->count * row_bytes(c), 4, &c->in_place);
+	if (c->buffer)
+		c->buffer->users++;
+	pthread_mutex_unlock(&e->lock);
+}
+
+static int move_all(struct embeng *e, void *arg, uint64_t after)
+{
+	struct rows_call *c = arg;
+	int ret;
+
+	c->after = after;
+	find_buffer(c);
+	ret = all_chunks(c);
+	pthread_mutex_lock(&e->lock);
+	if (c->buffer)
+		c->buffer->users--;
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+static int move_rows(struct rows_call *c, int table, const char *slot)
+{
+	int ret = check_call(c, table, slot);
+
+	if (ret || !c->count)
+		return ret;
+	if (!c->data)
+		return fail(-EINVAL, "%s: no data given for %" PRIu64 " rows", c->what, c->count);
+	return rows_behind_gate(c->e, c->what, move_all, c);
+}
+
+int rows_move(struct embeng *e, const char *what, bool write, int table, const char *slot,
+	      const struct embeng_shard_rows *rows, float *data)
+{
+	struct rows_call c = {.e = e,
+			      .what = what,
+			      .op = write ? EMBENG_OP_ROWS_WRITE : EMBENG_OP_ROWS_READ,
+			      .first = (uint64_t)rows->first,
+			      .stride = (uint64_t)rows->stride,
+			      .count = (uint64_t)rows->count,
+			      .data = (char *)data};
+
+	return move_rows(&c, table, slot);
+}
+
+int embeng_rows_read(struct embeng *e, int table, const char *slot, const int64_t *ids,
+		     size_t count, float *data)
+{
+	struct rows_call c = {.e = e,
+			      .what = "embeng_rows_read",
+			      .op = EMBENG_OP_ROWS_READ,
+			      .ids = ids,
+			      .count = count,
+			      .data = (char *)data};
+
+	return move_rows(&c, table, slot);
+}
+
+struct reading_list {
+	const char *what;
+	const struct rows_reading *readings;
+	size_t count;
+};
+
+static int read_each(struct embeng *e, void *arg, uint64_t after)
+{
+	const struct reading_list *list = arg;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < list->count; i++) {
+		const struct rows_reading *reading = &list->readings[i];
+		struct rows_call c = {.e = e,
+				      .what = list->what,
+				      .op = EMBENG_OP_ROWS_READ,
+				      .ids = reading->ids,
+				      .count = reading->count,
+				      .data = (char *)reading->data};
+
+		if (!reading->count)
+			continue;
+		ret = check_call(&c, reading->table, NULL);
+		ret = ret ? ret : move_all(e, &c, after);
+	}
+	return ret;
+}
+
+int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
+		       size_t count)
+{
+	struct reading_list list = {what, readings, count};
+	int ret = session_check(e, what);
+
+	return ret ? ret : rows_behind_gate(e, what, read_each, &list);
+}
+
+int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64_t *ids,
+		      size_t count, const float *data)
+{
+	/* Only copied from, or read by the engine, since the opcode says so. */
+	struct rows_call c = {.e = e,
+			      .what = "embeng_rows_write",
+			      .op = EMBENG_OP_ROWS_WRITE,
+			      .ids = ids,
+			      .count = count,
+			      .data = (char *)(uintptr_t)data};
+
+	return move_rows(&c, table, slot);
+}
+
+static int fill(struct embeng *e, void *arg, uint64_t after)
+{
+	struct rows_fill *f = arg;
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_ROWS_FILL, .after = after};
+
+	return run_rows(e, &cmd, f->what, &f->rows);
+}
+
+int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t first, size_t count,
+		     const struct embeng_initializer *initializer)
+{
+	struct rows_call c = {
+		.e = e, .what = "embeng_rows_fill", .first = (uint64_t)first, .count = count};
+	struct rows_fill f = {.what = c.what};
+	int ret = check_call(&c, table, slot);
+
+	if (ret)
+		return ret;
+	if (!initializer)
+		return fail(-EINVAL, "embeng_rows_fill: no initializer given");
+	ret = initializer_check(c.what, initializer);
+	if (ret || !count)
+		return ret;
+	f.rows.table = (uint32_t)table;
+	f.rows.slot = (uint32_t)c.slot;
+	f.rows.first = c.first;
+	f.rows.count = c.count;
+	initializer_rows(&e->model->tables[table], initializer, &f.rows);
+	return rows_behind_gate(e, c.what, fill, &f);
+}

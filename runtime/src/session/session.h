@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An open device with a model: replicas, the steps in flight, their buffers.
+ *
+ * e->lock guards all of it but what a comment excepts. It is never held while
+ * waiting for the engine: wait_until() lets go of it.
+ */
+#ifndef EMBENG_SESSION_H
+#define EMBENG_SESSION_H
+
+#include <pthread.h>
+
+#include "base/error.h"
+#include "base/fork.h"
+#include "base/log.h"
+#include "device/buffer.h"
+#include "device/device.h"
+#include "device/layout.h"
+#include "device/ring.h"
+#include "model/model.h"
+
+#include "batch/batch.h"
+
+enum slot_state {
+	SLOT_FREE,
+	SLOT_LOOKUP,   /* submitted, not accepted */
+	SLOT_ACCEPTED, /* may be dequeued */
+	SLOT_VIEW,     /* dequeued, the program has the activations */
+	SLOT_UPDATE,   /* gradients handed in, not applied */
+};
+
+/* One batch from enqueue to its end: memory, commands, views. */
+struct slot {
+	struct embeng *e;
+	enum slot_state state;
+	enum embeng_mode mode;
+	uint32_t replica;
+	uint64_t step;	/* training */
+	uint64_t order; /* of enqueue, within the replica */
+	struct request lookup, update;
+	struct region input;	   /* descriptor and copies of ids */
+	struct region activations; /* all features, one after another */
+	struct region gradients;   /* descriptor and rates, then the same shapes */
+	uint64_t *at;		   /* [features] byte offset in activations */
+	uint64_t *elements;	   /* [features] */
+	uint64_t bytes;		   /* of activations */
+	struct embeng_view *views; /* [features] */
+	int64_t **lengths;	   /* [features], sequence features */
+	struct output *resolved;   /* [features] */
+	struct array *arrays;	   /* offsets, ids, weights of features, then those of stacks */
+	struct pins input_pins, gradient_pins;
+	bool withdrawn; /* a lookup of a step before failed, so this one will */
+	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
+};
+
+struct replica {
+	bool started; /* this handle feeds it; always, unless the context is shared */
+	struct ring input, inference, gradient;
+	struct slot *training, *serving; /* [slot_count] each */
+	uint64_t looked_up;		 /* last training step that was accepted */
+	uint64_t handed_in;		 /* last step with gradients */
+	uint64_t applied;		 /* last step whose update is done */
+	uint64_t order;
+};
+
+/* What the replicas of a step must agree on: f32 bits. */
+struct agreed {
+	uint64_t step; /* 0: nobody gave anything yet */
+	uint32_t multiplier;
+	uint32_t *rates;
+};
+
+struct embeng {
+	pthread_mutex_t lock;
+	uint32_t fork; /* constant, as all up to @slot_count */
+	struct embeng_model *model;
+	uint64_t model_hash;
+	struct device *device;
+	uint32_t replica_count, depth, slot_count;
+	struct ring transfer;
+	struct ring **rings; /* [ring_count], those that are open */
+	uint32_t ring_count;
+	struct replica *replicas;
+	struct output *outputs; /* [features] */
+	struct agreed *agreed;	/* [depth], step n at n % depth */
+	uint64_t updates_before; /* that a restore brought, less this session's until then */
+	uint64_t fenced;	/* last step whose gradients wait for a fence */
+	uint32_t gate;		/* commands that still read the tables: no update may pass */
+	struct buffers buffers;
+	bool *null_gradient_said; /* [features] */
+	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
+	bool shared;		  /* other handles may feed replicas of the same context */
+	int failed;		  /* an update failed after it was taken */
+	char failed_text[EMBENG_ERROR_TEXT];
+	struct embeng_counter_values counters;
+	struct log log;		  /* has its own lock */
+	pthread_mutex_t rows;	  /* one row transfer at a time; taken before e->lock */
+	struct region staging;	  /* its memory */
+	pthread_mutex_t grid;	  /* one partitioning at a time; taken before e->lock */
+	struct region partition;  /* its memory */
+};
+
+/* 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
+int session_check(const struct embeng *e, const char *call);
+int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
+
+/* Replicas of a shared context start with their first batch. */
+int session_start(struct embeng *e);
+void session_stop(struct embeng *e);
+int session_start_replica(struct embeng *e, uint32_t index);
+/* From now on others may feed the replicas that this handle has not fed yet. */
+void session_share(struct embeng *e);
+
+/* Takes all completions of all queues. */
+void session_reap(struct embeng *e);
+
+/* Each open ring of the session; NULL behind the last. */
+struct ring *session_ring(struct embeng *e, uint32_t index);
+
+/* descriptor.c: what the engine reads. e->lock is held, but while arrays are copied. */
+int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+		    struct embeng_mem *descriptor);
+/* Copies @bytes and counts them. */
+void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
+
+/* status_text.c: the sentence of a failed command. Returns the negative errno. */
+int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c);
+int command_error(const char *what, const struct embeng_cqe *c);
+
+/*
+ * gate.c: the tables stand as they are after @step until gate_leave(). e->lock
+ * held, but not while waiting.
+ */
+struct deadline;
+int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step);
+void gate_leave(struct embeng *e);
+/* Submits when the ring has room, and an update when the gate is open; waits for that. */
+int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
+/* A transfer command from submission to its end; the other leaves its status to the caller. */
+int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);
+int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
+
+/*
+ * fence.c, e->lock held. The lookup's sync_file, once it can have one; else the lookup is waited
+ * for. The descriptor is the caller's.
+ */
+int fence_of_lookup(struct embeng *e, struct slot *slot, struct deadline deadline, int *file);
+void fence_forget(struct slot *slot);
+/* Can these gradients wait for what they say? Without e->lock. */
+int fences_check(const struct embeng *e, const struct slot *slot, const struct embeng_gradients *g);
+/* submit() of an UPDATE behind them, and behind its own LOOKUP. */
+int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		  struct deadline deadline, struct embeng_cmd *cmd);
+
+/*
+ * rates.c: f32 bits of each dynamic rate in this step. Without e->lock.
+ * Return: 0, -EINVAL, -ENOENT, -ERANGE.
+ */
+int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
+	       uint32_t *rates);
+
+/* enqueue.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again. */
+int session_withdrawn(const struct slot *slot);
+
+/* dequeue.c: until the lookup is done; what failed frees its slot. */
+int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);
+
+/* slot.c */
+int slot_init(struct embeng *e, struct slot *slot);
+void slot_free(struct slot *slot);
+/* Memory of a replica's activations or gradients that @p lies in, or NULL. */
+const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p);
+
+/* enqueue.c: what a step still needs, in words: "step 12: gradients of replica 1". */
+void missing_part(struct embeng *e, uint64_t step, char *text, size_t size);
+/* The same as the device reports it for a queue; false when it reports no such thing. */
+bool reported_part(const struct ring *ring, char *text, size_t size);
+
+/* Step that all replicas of this handle handed in gradients for. */
+uint64_t session_complete(const struct embeng *e);
+uint64_t session_applied(const struct embeng *e);
+
+/* The oldest dequeued training batch without gradients, or NULL. */
+struct slot *session_view(struct embeng *e, uint32_t replica);
+
+/* open.c: the thread's last error, for a caller's own. */
+void give_error(struct embeng_error *error);
+
+#endif

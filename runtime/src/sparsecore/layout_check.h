@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EMBENG_LAYOUT_CHECK_H
+#define EMBENG_LAYOUT_CHECK_H
+
+#include "base/error.h"
+
+/* stack_rows.c: a layout that a table can have. 0, or -EINVAL; @what starts the sentence. */
+int layout_check(const char *what, const struct embeng_table_layout *layout);
+
+#endif
