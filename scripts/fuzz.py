@@ -61,8 +61,8 @@ TARGETS = {
         "engine/partition/*.c", "engine/lookup/grid.c", "engine/memory/operand.c",
         "engine/hash/highway.c"]),
     "preprocess": Target(8000, [
-        "runtime/src/batch/partitioned.c", "runtime/src/batch/partitioned_[de]*.c",
-        "runtime/src/sparsecore/preprocess.c"]),
+        "runtime/src/batch/partitioned.c", "runtime/src/batch/partitioned_describe.c",
+        "runtime/src/session/partitioned_error.c", "runtime/src/sparsecore/preprocess.c"]),
     "rings": Target(8000, [
         "engine/control/admin.c", "engine/memory/region.c", "engine/queue/context.c",
         "engine/queue/queue*.c", "engine/queue/ring.c"]),

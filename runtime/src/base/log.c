@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "session/session.h"
+#include "log.h"
 
 void log_init(struct log *log)
 {
@@ -43,15 +43,4 @@ void log_say(struct log *log, enum embeng_log_level level, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	log_line(log, level, text);
-}
-
-void embeng_log(struct embeng *e, embeng_log_fn fn, void *arg, enum embeng_log_level most)
-{
-	if (session_check(e, "embeng_log"))
-		return;
-	pthread_mutex_lock(&e->log.lock);
-	e->log.fn = fn;
-	e->log.arg = arg;
-	e->log.most = most;
-	pthread_mutex_unlock(&e->log.lock);
 }

@@ -66,6 +66,9 @@ int input_offsets(struct input *input, const struct feature *f, size_t samples);
 void input_rows(struct input *input, const struct feature *f, const int64_t *offsets,
 		size_t samples);
 
+/* Forgets what was handed in; the memory stays. */
+void input_clear(struct input *input);
+
 /* Ends what input_begin() began: a refusal is kept for the batch's enqueue. */
 int input_end(struct input *input, int code);
 

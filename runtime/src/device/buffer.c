@@ -81,8 +81,7 @@ struct embeng_mem region_part(const struct region *region, uint64_t offset, uint
 				   .length = length};
 }
 
-/* First place whose buffer starts behind @p. */
-static size_t place_behind(const struct buffers *buffers, uintptr_t p)
+size_t buffers_behind(const struct buffers *buffers, uintptr_t p)
 {
 	size_t low = 0, high = buffers->count;
 
@@ -100,7 +99,7 @@ static size_t place_behind(const struct buffers *buffers, uintptr_t p)
 struct buffer *buffers_find(const struct buffers *buffers, const void *p, uint64_t bytes,
 			    uint64_t align, struct embeng_mem *mem)
 {
-	size_t behind = place_behind(buffers, (uintptr_t)p);
+	size_t behind = buffers_behind(buffers, (uintptr_t)p);
 	struct buffer *buffer;
 	uint64_t offset;
 
@@ -130,9 +129,9 @@ static int grow_list(struct buffer ***list, size_t count, size_t *capacity)
 	return 0;
 }
 
-static int add(struct buffers *buffers, struct buffer *buffer)
+int buffers_add(struct buffers *buffers, struct buffer *buffer)
 {
-	size_t at = place_behind(buffers, (uintptr_t)buffer->region.data);
+	size_t at = buffers_behind(buffers, (uintptr_t)buffer->region.data);
 	int ret = grow_list(&buffers->list, buffers->count, &buffers->capacity);
 
 	if (ret)
@@ -144,7 +143,7 @@ static int add(struct buffers *buffers, struct buffer *buffer)
 	return 0;
 }
 
-static void forget(struct buffers *buffers, size_t at)
+void buffers_remove(struct buffers *buffers, size_t at)
 {
 	buffers->count--;
 	memmove(buffers->list + at, buffers->list + at + 1,
@@ -182,108 +181,4 @@ void pins_free(struct pins *pins)
 {
 	free(pins->list);
 	*pins = (struct pins){0};
-}
-
-static struct buffer *new_buffer(void)
-{
-	struct buffer *buffer = calloc(1, sizeof(*buffer));
-
-	if (!buffer)
-		fail(-ENOMEM, "no memory for a buffer");
-	return buffer;
-}
-
-/* Takes @buffer, whose region is made; frees both on failure. */
-static void *keep(struct embeng *e, struct buffer *buffer)
-{
-	int ret;
-
-	pthread_mutex_lock(&e->lock);
-	ret = add(&e->buffers, buffer);
-	pthread_mutex_unlock(&e->lock);
-	if (!ret)
-		return buffer->region.data;
-	region_free(e->device, &buffer->region);
-	free(buffer);
-	return NULL;
-}
-
-void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
-{
-	struct buffer *buffer;
-
-	if (session_check(e, "embeng_buffer_alloc"))
-		return NULL;
-	if (!bytes) {
-		fail(-EINVAL, "embeng_buffer_alloc: a buffer of 0 bytes; ask for one at least");
-		return NULL;
-	}
-	buffer = new_buffer();
-	if (!buffer)
-		return NULL;
-	if (region_alloc(e->device, &buffer->region, bytes)) {
-		free(buffer);
-		return NULL;
-	}
-	return keep(e, buffer);
-}
-
-void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
-{
-	struct buffer *buffer;
-	void *data;
-
-	if (session_check(e, "embeng_buffer_import"))
-		return NULL;
-	if (!e->device->ops->region_import) {
-		fail(-ENOTSUP, "embeng_buffer_import: the soft device shares no memory");
-		return NULL;
-	}
-	buffer = new_buffer();
-	if (!buffer)
-		return NULL;
-	if (e->device->ops->region_import(e->device, dmabuf, &buffer->region)) {
-		free(buffer);
-		return NULL;
-	}
-	data = keep(e, buffer);
-	if (data && bytes)
-		*bytes = buffer->region.length;
-	return data;
-}
-
-static int take_out(struct embeng *e, void *p, struct buffer **out)
-{
-	size_t behind = place_behind(&e->buffers, (uintptr_t)p);
-	struct buffer *buffer = behind ? e->buffers.list[behind - 1] : NULL;
-
-	if (!buffer || buffer->region.data != p)
-		return fail(-EINVAL, "embeng_buffer_free: %p is not the start of a buffer of this "
-				     "handle", p);
-	session_reap(e);
-	if (buffer->users)
-		return fail(-EBUSY,
-			    "embeng_buffer_free: %u batches or updates still use the buffer; "
-			    "embeng_flush() waits for updates", buffer->users);
-	forget(&e->buffers, behind - 1);
-	*out = buffer;
-	return 0;
-}
-
-int embeng_buffer_free(struct embeng *e, void *p)
-{
-	struct buffer *buffer;
-	int ret;
-
-	if (!e || fork_generation() != e->fork || !p)
-		return 0;
-	pthread_mutex_lock(&e->lock);
-	ret = take_out(e, p, &buffer);
-	pthread_mutex_unlock(&e->lock);
-	if (ret)
-		return ret;
-	ret = region_free(e->device, &buffer->region);
-	/* Memory that the device may still write to is better lost than reused. */
-	free(ret ? NULL : buffer);
-	return ret;
 }

@@ -40,6 +40,12 @@ struct pins {
  */
 struct buffer *buffers_find(const struct buffers *buffers, const void *p, uint64_t bytes,
 			    uint64_t align, struct embeng_mem *mem);
+/* The first place whose buffer starts behind @p. */
+size_t buffers_behind(const struct buffers *buffers, uintptr_t p);
+/* 0, or -ENOMEM with a sentence; @buffer, which has its region, stays the caller's. */
+int buffers_add(struct buffers *buffers, struct buffer *buffer);
+/* Takes the buffer at a place off the list; it is not freed. */
+void buffers_remove(struct buffers *buffers, size_t at);
 void buffers_free(struct device *d, struct buffers *buffers);
 
 int pin(struct pins *pins, struct buffer *buffer);

@@ -61,11 +61,6 @@ void model_schedules_free(struct embeng_model *model);
 int model_slot(const struct embeng_model *model, int table, const char *slot);
 const char *model_slot_name(const struct embeng_model *model, int table, size_t slot);
 
-/* The names of a kind's slots as people list them, or @none; written to @text. */
-#define SLOT_NAMES_TEXT 128
-const char *slot_names(enum embeng_optimizer_name kind, const char *none,
-		       char text[SLOT_NAMES_TEXT]);
-
 /* blob.c: as the engine numbers combiners. */
 uint8_t model_combiner(enum embeng_combiner_name name);
 

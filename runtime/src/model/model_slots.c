@@ -4,7 +4,6 @@
  *
  * Names are constant texts. The model is only read; no lock is needed.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -33,22 +32,6 @@ const char *embeng_model_slot_name(const struct embeng_model *model, size_t tabl
 	if (slot >= embeng_model_slot_count(model, table))
 		return NULL;
 	return model_slot_name(model, (int)table, slot + 1);
-}
-
-const char *slot_names(enum embeng_optimizer_name kind, const char *none,
-		       char text[SLOT_NAMES_TEXT])
-{
-	const struct optimizer_info *info = optimizer_info(kind);
-	size_t at = 0;
-
-	snprintf(text, SLOT_NAMES_TEXT, "%s", none);
-	for (size_t i = 0; i < info->slot_count && at < SLOT_NAMES_TEXT; i++)
-		at += (size_t)snprintf(text + at, SLOT_NAMES_TEXT - at, "%s%s",
-				       i == 0			  ? "" :
-				       i + 1 == info->slot_count ? " and " :
-								   ", ",
-				       info->slots[i].name);
-	return text;
 }
 
 int model_slot(const struct embeng_model *model, int table, const char *slot)

@@ -74,6 +74,11 @@ struct optimizer_info {
 /* NULL when there is no such kind. */
 const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind);
 
+/* The names of a kind's slots as people list them, or @none; written to @text. */
+#define SLOT_NAMES_TEXT 128
+const char *slot_names(enum embeng_optimizer_name kind, const char *none,
+		       char text[SLOT_NAMES_TEXT]);
+
 /* The optimizer with what was left to the default set; what has no meaning gets one value. */
 void optimizer_resolve(struct embeng_optimizer *optimizer);
 

@@ -6,6 +6,7 @@
  * The tables are constant; any thread may call.
  */
 #include <stddef.h>
+#include <stdio.h>
 
 #include "embeng_engine.h"
 #include "optimizer.h"
@@ -236,4 +237,20 @@ static const struct optimizer_info infos[] = {
 const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind)
 {
 	return (size_t)kind < sizeof(infos) / sizeof(infos[0]) ? &infos[kind] : NULL;
+}
+
+const char *slot_names(enum embeng_optimizer_name kind, const char *none,
+		       char text[SLOT_NAMES_TEXT])
+{
+	const struct optimizer_info *info = optimizer_info(kind);
+	size_t at = 0;
+
+	snprintf(text, SLOT_NAMES_TEXT, "%s", none);
+	for (size_t i = 0; i < info->slot_count && at < SLOT_NAMES_TEXT; i++)
+		at += (size_t)snprintf(text + at, SLOT_NAMES_TEXT - at, "%s%s",
+				       i == 0			  ? "" :
+				       i + 1 == info->slot_count ? " and " :
+								   ", ",
+				       info->slots[i].name);
+	return text;
 }

@@ -78,20 +78,6 @@ struct embeng_schedule embeng_schedule_piecewise(const uint64_t *boundaries, con
 	return s;
 }
 
-const char *embeng_schedule_text(enum embeng_schedule_name kind)
-{
-	static const char *const names[] = {
-		[EMBENG_SCHEDULE_CONSTANT] = "constant",
-		[EMBENG_SCHEDULE_EXPONENTIAL] = "exponential",
-		[EMBENG_SCHEDULE_INVERSE_TIME] = "inverse_time",
-		[EMBENG_SCHEDULE_POLYNOMIAL] = "polynomial",
-		[EMBENG_SCHEDULE_COSINE] = "cosine",
-		[EMBENG_SCHEDULE_PIECEWISE] = "piecewise",
-	};
-
-	return (unsigned int)kind <= EMBENG_SCHEDULE_PIECEWISE ? names[kind] : NULL;
-}
-
 static double power(double x, double y)
 {
 	if (y == 0.0 || y == 1.0)

@@ -77,3 +77,17 @@ int schedule_check(const char *where, const struct embeng_schedule *s)
 		return code;
 	return decay_check(where, s);
 }
+
+const char *embeng_schedule_text(enum embeng_schedule_name kind)
+{
+	static const char *const names[] = {
+		[EMBENG_SCHEDULE_CONSTANT] = "constant",
+		[EMBENG_SCHEDULE_EXPONENTIAL] = "exponential",
+		[EMBENG_SCHEDULE_INVERSE_TIME] = "inverse_time",
+		[EMBENG_SCHEDULE_POLYNOMIAL] = "polynomial",
+		[EMBENG_SCHEDULE_COSINE] = "cosine",
+		[EMBENG_SCHEDULE_PIECEWISE] = "piecewise",
+	};
+
+	return (unsigned int)kind <= EMBENG_SCHEDULE_PIECEWISE ? names[kind] : NULL;
+}

@@ -6,8 +6,6 @@
  * A view shows memory of a slot and ends with embeng_apply_gradients() (training) or
  * embeng_release() (inference). e->lock is held inside, but not while waiting.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "session.h"
@@ -35,44 +33,6 @@ static struct slot *oldest(struct embeng *e, uint32_t replica, enum slot_state s
 struct slot *session_view(struct embeng *e, uint32_t replica)
 {
 	return oldest(e, replica, SLOT_VIEW, false);
-}
-
-/* Says what this lookup waits for, from the device's report or else from the counts of steps. */
-static int late(struct embeng *e, const struct slot *slot)
-{
-	struct replica *r = &e->replicas[slot->replica];
-	char missing[128];
-
-	if (slot->mode != EMBENG_TRAIN || !reported_part(&r->input, missing, sizeof(missing)))
-		missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
-	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
-}
-
-/* Behind an update that failed no lookup is ever done. */
-static bool is_decided(struct embeng *e, void *arg)
-{
-	const struct request *lookup = arg;
-
-	return lookup->done || e->failed;
-}
-
-int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
-{
-	/* Small work was done, and seen to be, when it was given. Waiting arms the descriptor. */
-	bool seen = slot->lookup.done && !e->wants_fd;
-	int ret = seen ? 0 : wait_until(e, is_decided, &slot->lookup, deadline);
-
-	if (!ret && !slot->lookup.done)
-		return session_failed(e);
-	if (ret == -ETIME)
-		return late(e, slot);
-	if (ret || !slot->lookup.status)
-		return ret;
-	fence_forget(slot);
-	slot->state = SLOT_FREE;
-	ret = session_aborted(e, &slot->lookup);
-	ret = ret ? ret : session_withdrawn(slot);
-	return ret ? ret : command_error("lookup", &slot->lookup.answer);
 }
 
 static void make_views(struct embeng *e, struct slot *slot)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "batch/partitioned.h"
-#include "wait.h"
 
 void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes)
 {

@@ -9,7 +9,6 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -21,13 +20,6 @@ static int check_path(const struct embeng *e, const struct ring *ring)
 		return 0;
 	return fail(-ENOTSUP, "%s: fences are given by the kernel driver alone, for the queues that "
 		    "it writes itself: open its device with path=validated", e->device->info.name);
-}
-
-void fence_forget(struct slot *slot)
-{
-	if (slot->ready >= 0)
-		close(slot->ready);
-	slot->ready = -1;
 }
 
 /* Behind the lookup, and behind those that were enqueued after it. */

@@ -262,11 +262,6 @@ int embeng_info(struct embeng *e, struct embeng_device_info *info)
 	return 0;
 }
 
-const struct embeng_model *embeng_get_model(const struct embeng *e)
-{
-	return e ? e->model : NULL;
-}
-
 int embeng_fd(struct embeng *e)
 {
 	int ret = session_check(e, "embeng_fd");
@@ -282,39 +277,6 @@ int embeng_fd(struct embeng *e)
 		session_reap(e);
 		ret = e->device->ops->fd(e->device);
 	}
-	pthread_mutex_unlock(&e->lock);
-	return ret;
-}
-
-/* The region that @p lies in, or NULL: a buffer, or what a view or embeng_gradient_buffer() gave. */
-static const struct region *region_of(struct embeng *e, const void *p)
-{
-	struct embeng_mem mem;
-	struct buffer *buffer = buffers_find(&e->buffers, p, 1, 1, &mem);
-	const struct region *found = buffer ? &buffer->region : NULL;
-
-	for (uint32_t i = 0; !found && i < e->replica_count; i++)
-		found = slot_region(e, &e->replicas[i], p);
-	return found;
-}
-
-int embeng_memory_export(struct embeng *e, const void *p, size_t *offset)
-{
-	const struct region *region;
-	int ret = session_check(e, "embeng_memory_export");
-
-	if (ret)
-		return ret;
-	if (!offset)
-		return fail(-EINVAL, "embeng_memory_export: offset must be given");
-	if (!e->device->ops->region_export)
-		return fail(-ENOTSUP, "embeng_memory_export: the soft device shares no memory");
-	pthread_mutex_lock(&e->lock);
-	region = region_of(e, p);
-	ret = region ? e->device->ops->region_export(e->device, region)
-		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle", p);
-	if (ret >= 0)
-		*offset = (size_t)((const char *)p - region->data);
 	pthread_mutex_unlock(&e->lock);
 	return ret;
 }

@@ -13,47 +13,6 @@
 
 #define RING_LEAST 16u
 
-int session_check(const struct embeng *e, const char *call)
-{
-	if (!e)
-		return fail(-EINVAL, "%s: no handle given", call);
-	if (fork_generation() != e->fork)
-		return fail(-ENOTSUP,
-			    "%s: this process was forked from the one that opened the device; "
-			    "open it again here", call);
-	return 0;
-}
-
-int session_check_replica(const struct embeng *e, uint32_t replica, const char *call)
-{
-	int ret = session_check(e, call);
-
-	if (!ret && replica >= e->replica_count)
-		ret = fail(-ERANGE, "%s: replica %u, the model has %u", call, replica,
-			   e->replica_count);
-	return ret;
-}
-
-struct ring *session_ring(struct embeng *e, uint32_t index)
-{
-	return index < e->ring_count ? e->rings[index] : NULL;
-}
-
-void session_reap(struct embeng *e)
-{
-	struct ring *ring;
-
-	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
-		ring_reap(ring);
-	if (!e->wants_fd)
-		return;
-	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
-		ring_arm(ring);
-	embeng_arm_then_recheck();
-	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
-		ring_reap(ring);
-}
-
 static uint32_t power_of_two(uint32_t least)
 {
 	uint32_t n = RING_LEAST;

@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "device/layout.h"
 #include "device/ring.h"
+#include "device/status_text.h"
 #include "model/model.h"
 
 #include "batch/batch.h"
@@ -100,7 +101,7 @@ struct embeng {
 	struct region partition;  /* its memory */
 };
 
-/* 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
+/* handle/check.c: 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */
 int session_check(const struct embeng *e, const char *call);
 int session_check_replica(const struct embeng *e, uint32_t replica, const char *call);
 
@@ -111,7 +112,7 @@ int session_start_replica(struct embeng *e, uint32_t index);
 /* From now on others may feed the replicas that this handle has not fed yet. */
 void session_share(struct embeng *e);
 
-/* Takes all completions of all queues. */
+/* rings.c: takes all completions of all queues. */
 void session_reap(struct embeng *e);
 
 /* Each open ring of the session; NULL behind the last. */
@@ -123,9 +124,11 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 /* Copies @bytes and counts them. */
 void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
 
-/* status_text.c: the sentence of a failed command. Returns the negative errno. */
+/* lookup_error.c: the sentence of a failed lookup. Returns the negative errno. */
 int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c);
-int command_error(const char *what, const struct embeng_cqe *c);
+
+/* submit.c: once the ring has room, and for an update the gate is open; waits for that. */
+int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
 
 /*
  * gate.c: the tables stand as they are after @step until gate_leave(). e->lock
@@ -134,8 +137,6 @@ int command_error(const char *what, const struct embeng_cqe *c);
 struct deadline;
 int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uint64_t *step);
 void gate_leave(struct embeng *e);
-/* Submits when the ring has room, and an update when the gate is open; waits for that. */
-int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);
 /* A transfer command from submission to its end; the other leaves its status to the caller. */
 int transfer_quietly(struct embeng *e, struct embeng_cmd *cmd, struct embeng_cqe *answer);
 int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct embeng_cqe *answer);
@@ -145,7 +146,6 @@ int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct 
  * for. The descriptor is the caller's.
  */
 int fence_of_lookup(struct embeng *e, struct slot *slot, struct deadline deadline, int *file);
-void fence_forget(struct slot *slot);
 /* Can these gradients wait for what they say? Without e->lock. */
 int fences_check(const struct embeng *e, const struct slot *slot, const struct embeng_gradients *g);
 /* submit() of an UPDATE behind them, and behind its own LOOKUP. */
@@ -159,19 +159,21 @@ int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradi
 int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
 	       uint32_t *rates);
 
-/* enqueue.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again. */
+/* progress.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again. */
 int session_withdrawn(const struct slot *slot);
 
-/* dequeue.c: until the lookup is done; what failed frees its slot. */
+/* wait_lookup.c: until the lookup is done; what failed frees its slot. */
 int session_await(struct embeng *e, struct slot *slot, struct deadline deadline);
 
 /* slot.c */
 int slot_init(struct embeng *e, struct slot *slot);
 void slot_free(struct slot *slot);
+/* Closes the fence of a view, if it has one. */
+void fence_forget(struct slot *slot);
 /* Memory of a replica's activations or gradients that @p lies in, or NULL. */
 const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p);
 
-/* enqueue.c: what a step still needs, in words: "step 12: gradients of replica 1". */
+/* progress.c: what a step still needs, in words: "step 12: gradients of replica 1". */
 void missing_part(struct embeng *e, uint64_t step, char *text, size_t size);
 /* The same as the device reports it for a queue; false when it reports no such thing. */
 bool reported_part(const struct ring *ring, char *text, size_t size);
@@ -180,7 +182,7 @@ bool reported_part(const struct ring *ring, char *text, size_t size);
 uint64_t session_complete(const struct embeng *e);
 uint64_t session_applied(const struct embeng *e);
 
-/* The oldest dequeued training batch without gradients, or NULL. */
+/* dequeue.c: the oldest dequeued training batch without gradients, or NULL. */
 struct slot *session_view(struct embeng *e, uint32_t replica);
 
 /* open.c: the thread's last error, for a caller's own. */

@@ -7,6 +7,7 @@
  * other thread has the slot.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "batch/partitioned.h"
 
@@ -26,6 +27,13 @@ int slot_init(struct embeng *e, struct slot *slot)
 	    !slot->arrays)
 		return fail(-ENOMEM, "no memory for the steps in flight");
 	return 0;
+}
+
+void fence_forget(struct slot *slot)
+{
+	if (slot->ready >= 0)
+		close(slot->ready);
+	slot->ready = -1;
 }
 
 void slot_free(struct slot *slot)

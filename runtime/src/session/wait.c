@@ -9,22 +9,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "host/port.h"
 
 /* Rounds without movement before sleeping: a completion is often microseconds away. */
 #define SPINS 64
 /* A change by another thread of ours interrupts nobody, so sleepers look now and then. */
 #define NAP_NS 2000000ull
-
-uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct deadline deadline_in(int64_t timeout_ns)
 {

@@ -16,8 +16,6 @@ struct deadline deadline_in(int64_t timeout_ns);
 struct deadline deadline_never(void);
 bool deadline_is_never(struct deadline deadline);
 
-uint64_t now_ns(void);
-
 /*
  * wait_until() - run and wait until @ready says so
  *

@@ -36,7 +36,7 @@ void stack_room(const struct stack *stack, uint64_t *row_pointers, uint64_t *ite
 int partition_check_batch(const char *what, const struct embeng *e, const struct embeng_batch *b);
 int stack_partition(const struct stack *stack, struct embeng_partitioned *out);
 
-/* preprocess.c: that it is there and of the model of @e. */
+/* handle/check.c: that it is there and of the model of @e. */
 int check_stacking(const char *what, const struct embeng *e,
 		   const struct embeng_stacking *stacking);
 

@@ -7,7 +7,6 @@
  * stack_partition() for each stack.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/check.h"
 #include "partition.h"
@@ -134,15 +133,6 @@ static int agree(struct preprocessing *p)
 			ret = partition_one(p, i, splits);
 	}
 	return ret;
-}
-
-int check_stacking(const char *what, const struct embeng *e, const struct embeng_stacking *stacking)
-{
-	if (!stacking)
-		return fail(-EINVAL, "%s: no stacking", what);
-	if (stacking->model_hash != embeng_model_hash(e->model))
-		return fail(-EINVAL, "%s: the stacking is one of another model", what);
-	return 0;
 }
 
 static int partition_all(struct preprocessing *p)

@@ -36,7 +36,7 @@ struct embeng_classic {
 	enum embeng_classic_mode mode;
 };
 
-/* Room for one more of each; NULL with a sentence. What they point to is freed with @c. */
+/* spec.c: room for one more of each; NULL with a sentence. What they point to is freed with @c. */
 struct classic_table *classic_add_table(struct embeng_classic *c);
 struct classic_feature *classic_add_feature(struct embeng_classic *c);
 

@@ -95,7 +95,7 @@ struct accel_facts {
 	struct embeng_caps caps;
 };
 
-/* open.c: without a file yet */
+/* handle.c: without a file yet */
 struct accel *accel_new(void);
 void accel_close(struct device *d);
 

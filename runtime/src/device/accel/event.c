@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "accel.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "session/wait.h"
 
 static int watch(struct accel *a, int fd)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Opens a device behind the driver, or attaches to a context that another process shared: a file
- * with a context on it. The table of operations for such devices is here as well.
+ * with a context on it. handle.c has the operations of such devices.
  *
  * The struct accel belongs to the handle and lives until accel_close(). Opening and closing are
  * done by one thread.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "accel.h"
@@ -16,82 +15,6 @@
 #define REGIONS_LEAST 1024u
 #define REGIONS_PER_REPLICA 256u
 #define QUEUES_PER_REPLICA 3u
-
-void accel_close(struct device *d)
-{
-	struct accel *a = accel_of(d);
-
-	accel_event_close(a);
-	if (a->fd >= 0)
-		accel_system->close(a->fd);
-	free(a->handles.list);
-	pthread_mutex_destroy(&a->handles.lock);
-	free(a);
-}
-
-static bool accel_run(struct device *d, bool all)
-{
-	(void)d;
-	(void)all;
-	return false;
-}
-
-/* Doorbells ring by being written. */
-static void accel_kick(struct device *d)
-{
-	(void)d;
-}
-
-/* Does nothing: a thread that sleeps in the kernel looks again soon enough (session/wait.c). */
-static void accel_event_signal(struct device *d)
-{
-	(void)d;
-}
-
-static void accel_describe(struct device *d)
-{
-	struct embeng_device_info *info = &d->info;
-
-	if (!*info->description)
-		accel_system->describe(info->description, sizeof(info->description));
-}
-
-static int accel_share(struct device *d)
-{
-	struct accel *a = accel_of(d);
-	int fd = accel_system->dup(a->fd);
-
-	if (fd < 0)
-		return accel_failed(a, fd, "sharing the context");
-	__atomic_store_n(&a->shared, true, __ATOMIC_RELAXED);
-	return fd;
-}
-
-static const struct device_ops accel_ops = {
-	.close = accel_close,
-	.region_alloc = accel_region_alloc,
-	.region_free = accel_region_free,
-	.region_export = accel_region_export,
-	.region_import = accel_region_import,
-	.queue_create = accel_queue_create,
-	.queue_destroy = accel_queue_destroy,
-	.queue_submit = accel_queue_submit,
-	.queue_load = accel_queue_load,
-	.fence_signalled = accel_fence_signalled,
-	.run = accel_run,
-	.kick = accel_kick,
-	.give = accel_kick,
-	.lost = accel_lost,
-	.settle = accel_settle,
-	.event_read = accel_event_read,
-	.event_wait = accel_event_wait,
-	.event_signal = accel_event_signal,
-	.fd = accel_fd,
-	.fd_clear = accel_fd_clear,
-	.describe = accel_describe,
-	.share = accel_share,
-	.read_register = accel_read_register,
-};
 
 static int choose_path(struct accel *a, enum name_path path, const struct accel_facts *facts)
 {
@@ -129,18 +52,6 @@ static int make_context(struct accel *a, uint32_t replicas, uint32_t most)
 	create.regions = regions < most ? (uint32_t)regions : most;
 	ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &create);
 	return ret ? accel_failed(a, ret, "making a context") : 0;
-}
-
-struct accel *accel_new(void)
-{
-	struct accel *a = calloc(1, sizeof(*a));
-
-	if (!a)
-		return NULL;
-	a->device.ops = &accel_ops;
-	a->fd = a->ready = a->poll = -1;
-	pthread_mutex_init(&a->handles.lock, NULL);
-	return a;
 }
 
 static int start(struct accel *a, const struct name *name, uint32_t replicas)

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "partitioned.h"
+#include "batch/partitioned.h"
 
 struct search {
 	uint64_t item;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The open rings of a session, and the completions that are in them. Waiting, submitting and
+ * freeing look at all rings; making and ending them is session.c. e->lock is held.
+ */
+#include "session.h"
+
+struct ring *session_ring(struct embeng *e, uint32_t index)
+{
+	return index < e->ring_count ? e->rings[index] : NULL;
+}
+
+void session_reap(struct embeng *e)
+{
+	struct ring *ring;
+
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_reap(ring);
+	if (!e->wants_fd)
+		return;
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_arm(ring);
+	embeng_arm_then_recheck();
+	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
+		ring_reap(ring);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Waiting until a lookup is done. Dequeue, release and fences wait so, each for one slot. e->lock
+ * is held, but not while waiting.
+ */
+#include "session.h"
+#include "wait.h"
+
+/* Says what this lookup waits for, from the device's report or else from the counts of steps. */
+static int late(struct embeng *e, const struct slot *slot)
+{
+	struct replica *r = &e->replicas[slot->replica];
+	char missing[128];
+
+	if (slot->mode != EMBENG_TRAIN || !reported_part(&r->input, missing, sizeof(missing)))
+		missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
+	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
+}
+
+/* Behind an update that failed no lookup is ever done. */
+static bool is_decided(struct embeng *e, void *arg)
+{
+	const struct request *lookup = arg;
+
+	return lookup->done || e->failed;
+}
+
+int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
+{
+	/* Small work was done, and seen to be, when it was given. Waiting arms the descriptor. */
+	bool seen = slot->lookup.done && !e->wants_fd;
+	int ret = seen ? 0 : wait_until(e, is_decided, &slot->lookup, deadline);
+
+	if (!ret && !slot->lookup.done)
+		return session_failed(e);
+	if (ret == -ETIME)
+		return late(e, slot);
+	if (ret || !slot->lookup.status)
+		return ret;
+	fence_forget(slot);
+	slot->state = SLOT_FREE;
+	ret = session_aborted(e, &slot->lookup);
+	ret = ret ? ret : session_withdrawn(slot);
+	return ret ? ret : command_error("lookup", &slot->lookup.answer);
+}
