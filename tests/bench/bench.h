@@ -7,7 +7,7 @@
 
 #include "embeng.h"
 
-#include "bench_runs.h"
+#include "../../runtime/cli/bench/clock.h"
 
 /* Ends the program when a call failed. */
 static inline void check(int rc)

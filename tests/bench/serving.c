@@ -6,8 +6,8 @@
  *
  *   build/tests/bench-serving FOLDER [ROWS] [RUNS]      FOLDER takes ROWS * 256 bytes
  */
+#include "../../runtime/cli/frame/random.h"
 #include "bench.h"
-#include "random.h"
 
 enum { DIM = 64, BATCH = 4096, POOL = 20, BATCHES = 4, IDS = BATCH * POOL };
 

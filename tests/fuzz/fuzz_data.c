@@ -7,10 +7,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/basket.h"
+#include "../../runtime/examples/item2vec/csv.h"
+#include "../../runtime/examples/item2vec/debian.h"
 #include "../unit/scarce.h"
-#include "data_basket.h"
-#include "data_csv.h"
-#include "data_debian.h"
 #include "fuzz.h"
 
 typedef int (*reader)(struct source *s, struct collector *c);

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "../../engine/hash/crc32c.h"
+#include "../../runtime/cli/conform/file.h"
+#include "../../runtime/cli/conform/run.h"
+#include "../../runtime/cli/conform/value.h"
 #include "../unit/scarce.h"
 #include "fuzz.h"
-#include "vector_file.h"
-#include "vector_run.h"
-#include "vector_value.h"
 
 #define ROWS_MOST 4096
 #define FLOATS_MOST 65536

@@ -3,8 +3,8 @@
 #ifndef EMBENG_TESTS_CLI_BASKETS_H
 #define EMBENG_TESTS_CLI_BASKETS_H
 
+#include "../../runtime/examples/item2vec/basket.h"
 #include "cli_text.h"
-#include "data_basket.h"
 
 static inline struct dataset baskets(reader read, const char *text, size_t min_count,
 				     size_t min_basket)

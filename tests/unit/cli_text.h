@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data_source.h"
+#include "../../runtime/examples/item2vec/source.h"
 
 typedef int (*reader)(struct source *s, struct collector *c);
 

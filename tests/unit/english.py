@@ -28,7 +28,7 @@ docs/*/*.md
 docs/man/*.[1-9]
 engine/**/*.[ch]
 firmware-loader/*.c
-runtime/cli/*.c
+runtime/cli/**/*.c
 runtime/examples/*.c
 runtime/json/*.c
 runtime/src/**/*.c

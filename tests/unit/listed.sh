@@ -9,7 +9,9 @@ lists=$(cat meson.build */meson.build */*/meson.build)
 missing=$(find engine firmware-loader runtime tests -name '*.c' | sort | while read -r source; do
 	name=${source##*/}
 	case $source in
+	runtime/examples/*/*) name=${source#runtime/examples/} ;;
 	runtime/examples/*) name=${name%.c} ;;
+	runtime/cli/*) name=${source#runtime/cli/} ;;
 	engine/kernels/*) ;;
 	engine/*) name=${source#engine/} ;;
 	runtime/src/*) name=${source#runtime/src/} ;;

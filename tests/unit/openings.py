@@ -20,7 +20,7 @@ engine/**/*.c
 firmware-loader/*.c
 kmod/*.c
 kmod/emulator/*.c
-runtime/cli/*.c
+runtime/cli/**/*.c
 runtime/examples/*.c
 runtime/json/*.c
 runtime/src/**/*.c

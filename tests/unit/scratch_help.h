@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scratch.h"
+#include "../../runtime/cli/frame/scratch.h"
 
 /* Entries of a folder, but for . and .. */
 static inline size_t entries(const char *path)

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_engine.h"
-#include "bench_measure.h"
-#include "bench_report.h"
+#include "../../runtime/cli/bench/engine.h"
+#include "../../runtime/cli/bench/measure.h"
+#include "../../runtime/cli/bench/report.h"
+#include "../../runtime/cli/frame/exit.h"
 #include "cli_capture.h"
-#include "exit.h"
 #include "scratch_help.h"
 #include "suite.h"
 

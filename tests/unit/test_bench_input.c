@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench_input.h"
+#include "../../runtime/cli/bench/input.h"
+#include "../../runtime/cli/frame/exit.h"
 #include "cli_capture.h"
-#include "exit.h"
 #include "scratch_help.h"
 #include "suite.h"
 

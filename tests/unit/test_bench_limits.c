@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_limits.h"
-#include "bench_memory.h"
-#include "machine.h"
+#include "../../runtime/cli/bench/limits.h"
+#include "../../runtime/cli/bench/memory.h"
+#include "../../runtime/cli/frame/machine.h"
 #include "suite.h"
 
 enum { ROWS = 37, BAGS = 3, COUNT = BAGS * MEMORY_POOL - 5, ROW_MOST = 1024 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_workload.h"
+#include "../../runtime/cli/bench/workload.h"
 #include "suite.h"
 
 #define SEED 20240229

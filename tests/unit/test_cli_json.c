@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "exit.h"
-#include "json.h"
+#include "../../runtime/cli/frame/exit.h"
+#include "../../runtime/cli/frame/output.h"
 #include "suite.h"
 
 static void check_float(double value, const char *expected)

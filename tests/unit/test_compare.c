@@ -2,7 +2,7 @@
 /* What embeng checkpoint compare compares: the same where it is, and told where it is not. */
 #include "checkpoint_help.h"
 
-#include "../../runtime/cli/compare.h"
+#include "../../runtime/cli/checkpoint/compare_lookups.h"
 
 #define ROWS 7
 

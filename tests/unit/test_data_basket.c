@@ -2,8 +2,8 @@
 /* One basket a line. */
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/basket.h"
 #include "cli_text.h"
-#include "data_basket.h"
 #include "suite.h"
 
 START_TEST(lines_are_baskets)

@@ -2,8 +2,8 @@
 /* Interactions from comma-separated values. */
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/csv.h"
 #include "cli_text.h"
-#include "data_csv.h"
 #include "suite.h"
 
 START_TEST(without_header)

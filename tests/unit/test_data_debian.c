@@ -2,8 +2,8 @@
 /* Control stanzas. */
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/debian.h"
 #include "cli_text.h"
-#include "data_debian.h"
 #include "suite.h"
 
 START_TEST(names_alone_count)

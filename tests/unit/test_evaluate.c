@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* hit@10 and neighbors, on scores that are known. */
+#include "../../runtime/examples/item2vec/evaluate.h"
+#include "../../runtime/examples/item2vec/neighbors.h"
 #include "cli_baskets.h"
-#include "evaluate.h"
-#include "neighbors.h"
 #include "suite.h"
 
 static struct dataset data;

@@ -4,9 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interrupt.h"
+#include "../../runtime/cli/frame/interrupt.h"
+#include "../../runtime/cli/frame/transfer.h"
 #include "suite.h"
-#include "transfer.h"
 
 static const int numbers[] = {SIGINT, SIGTERM};
 

@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../runtime/cli/frame/exit.h"
+#include "../../runtime/cli/lookup/served.h"
+#include "../../runtime/examples/item2vec/learn_steps.h"
 #include "cli_baskets.h"
 #include "cli_capture.h"
-#include "exit.h"
-#include "learn_steps.h"
 #include "scratch_help.h"
-#include "served.h"
 #include "suite.h"
 
 static const struct output text = {.verb = "train"};

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../runtime/cli/conform/schema.h"
+#include "../../runtime/cli/conform/settings.h"
 #include "json_help.h"
 #include "suite.h"
-#include "vector_schema.h"
-#include "vector_settings.h"
 
 #define CELLS 4
 #define ROWS 320

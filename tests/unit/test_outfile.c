@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "outfile.h"
+#include "../../runtime/cli/frame/outfile.h"
 #include "scratch_help.h"
 #include "suite.h"
 

@@ -4,8 +4,8 @@
 
 #include "embeng.h"
 
+#include "../../runtime/cli/frame/command.h"
 #include "cli_capture.h"
-#include "command.h"
 #include "embeng_regs.h"
 #include "suite.h"
 

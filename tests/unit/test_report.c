@@ -2,8 +2,8 @@
 /* Reports of trainings, letter by letter. */
 #include "cli_baskets.h"
 #include "cli_capture.h"
-#include "exit.h"
-#include "report.h"
+#include "../../runtime/cli/frame/exit.h"
+#include "../../runtime/examples/item2vec/report.h"
 #include "json_help.h"
 #include "suite.h"
 

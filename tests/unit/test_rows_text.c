@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows_text.h"
+#include "../../runtime/cli/checkpoint/rows_text.h"
 #include "suite.h"
 
 #define FRONT "\x93NUMPY\x01\0"

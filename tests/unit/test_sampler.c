@@ -2,8 +2,8 @@
 /* Training examples. */
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/sampler.h"
 #include "cli_baskets.h"
-#include "sampler.h"
 #include "suite.h"
 
 #define EXAMPLES 7

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "settings.h"
+#include "../../runtime/examples/item2vec/settings.h"
 #include "suite.h"
 
 static struct settings other(void)

@@ -2,9 +2,9 @@
 /* Datasets, and the item that each basket loses. */
 #include <errno.h>
 
+#include "../../runtime/examples/item2vec/csv.h"
+#include "../../runtime/examples/item2vec/split.h"
 #include "cli_baskets.h"
-#include "data_csv.h"
-#include "split.h"
 #include "suite.h"
 
 START_TEST(rare_items_then_small_baskets_go)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../runtime/examples/item2vec/trainer.h"
 #include "cli_baskets.h"
 #include "scratch_help.h"
 #include "suite.h"
-#include "trainer.h"
 
 #define STEPS 40
 

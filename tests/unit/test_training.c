@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../runtime/examples/item2vec/training.h"
 #include "suite.h"
-#include "training.h"
 
 static struct training example(void)
 {

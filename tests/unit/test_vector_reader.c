@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../runtime/cli/conform/file.h"
+#include "../../runtime/cli/conform/value.h"
 #include "json_help.h"
 #include "suite.h"
-#include "vector_file.h"
-#include "vector_value.h"
 
 #define HEAD "{\"schema\": \"embeng.vector/1\", \"name\": \"n\", "
 #define TABLE "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 8, \"dim\": 2}], "

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../runtime/cli/conform/schema.h"
+#include "../../runtime/cli/conform/settings.h"
 #include "json_help.h"
 #include "suite.h"
-#include "vector_schema.h"
-#include "vector_settings.h"
 
 /* What the optimizer of this text is; the text must be one. */
 static struct embeng_optimizer read_text(const char *text)

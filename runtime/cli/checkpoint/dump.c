@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The command `embeng checkpoint dump`: writes rows of a table or a slot as text or as a .npy file.
+ * Rows are read in pieces, so that a table of any size can be written.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../frame/interrupt.h"
+#include "../frame/outfile.h"
+#include "../frame/transfer.h"
+#include "commands.h"
+#include "rows_text.h"
+
+/* Rows are read in pieces of about this many floats. */
+#define PIECE (1 << 20)
+
+enum { KEY_ROWS = 0x100, KEY_FORMAT };
+
+enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
+
+/**
+ * struct dump - the call, then its meaning
+ * @first: the first row
+ * @end: behind the last; -1: all there are
+ * @table: index
+ * @slot: name, NULL: parameters
+ */
+struct dump {
+	const char *dir, *what, *path;
+	enum format format;
+	int64_t first, end;
+	int table;
+	const char *slot;
+	struct embeng_table_config config;
+};
+
+static const struct argp_option options[] = {
+	{"rows", KEY_ROWS, "A:B", 0,
+	 "Rows A to B - 1; A: goes to the end, :B starts at 0, A is one row", 0},
+	{"format", KEY_FORMAT, "FORMAT", 0, "text or npy; by default npy if FILE ends in .npy", 0},
+	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
+	{0},
+};
+
+static const char doc[] =
+	"Write rows of a table, or of a slot of its optimizer, as text or as .npy.\v"
+	"Text has one row a line, with its numbers separated by spaces. Each number has enough\n"
+	"digits to give the same f32 again. npy is the format of NumPy, with f32. Rows are\n"
+	"checked as they are read, and the command needs little memory however many there are.\n"
+	"--json describes the FILE that was written.\n\n"
+	"  embeng checkpoint dump orders.ckpt items_in --rows 0:3\n"
+	"  embeng checkpoint dump orders.ckpt items_in -o items.npy\n"
+	"  embeng checkpoint dump orders.ckpt items_in/accumulators | head\n"
+	"  python3 -c 'import numpy; print(numpy.load(\"items.npy\").shape)'\n\n"
+	"Exit status: 0 ok, 2 usage, no checkpoint or no such table, 4 permission, 5 disk\n"
+	"full, 7 read or write error, 11 corrupt.";
+
+static const char *number(const char *text, int64_t *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return text;
+	errno = 0;
+	*value = strtoll(text, &end, 10);
+	return errno ? text : end;
+}
+
+static bool parse_rows(const char *arg, struct dump *d)
+{
+	const char *at = number(arg, &d->first);
+
+	if (!*at && at != arg) {
+		d->end = d->first + (d->first < INT64_MAX);
+		return true;
+	}
+	if (*at != ':')
+		return false;
+	at = number(at + 1, &d->end);
+	return !*at;
+}
+
+static error_t parse_format(const char *arg, struct dump *d, struct argp_state *state)
+{
+	if (!strcmp(arg, "text"))
+		d->format = FORMAT_TEXT;
+	else if (!strcmp(arg, "npy"))
+		d->format = FORMAT_NPY;
+	else {
+		argp_error(state, "--format takes text or npy, not '%s'", arg);
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse_argument(char *arg, struct dump *d, struct argp_state *state)
+{
+	if (!d->dir) {
+		d->dir = arg;
+	} else if (!d->what) {
+		d->what = arg;
+	} else {
+		argp_error(state, "dump writes one table; '%s' is too much", arg);
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct dump *d = state->input;
+
+	switch (key) {
+	case KEY_ROWS:
+		if (parse_rows(arg, d))
+			return 0;
+		argp_error(state, "--rows takes A:B, A:, :B or A, not '%s'", arg);
+		return EINVAL;
+	case KEY_FORMAT:
+		return parse_format(arg, d, state);
+	case 'o':
+		d->path = strcmp(arg, "-") != 0 ? arg : NULL;
+		return 0;
+	case ARGP_KEY_ARG:
+		return parse_argument(arg, d, state);
+	case ARGP_KEY_END:
+		if (d->what)
+			return 0;
+		argp_error(state, "%s is missing; embeng checkpoint ls DIR shows the tables",
+			   d->dir ? "TABLE" : "DIR");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* A table by its whole name, else what stands before the last slash, and its slot. */
+static int find(const struct output *out, const struct embeng_model *model, struct dump *d)
+{
+	const char *slash = strrchr(d->what, '/');
+	char *name;
+
+	d->table = embeng_model_table(model, d->what);
+	if (d->table < 0 && slash) {
+		name = strndup(d->what, (size_t)(slash - d->what));
+		d->table = name ? embeng_model_table(model, name) : -ENOMEM;
+		d->slot = slash + 1;
+		free(name);
+	}
+	if (d->table < 0)
+		return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the tables",
+				   "%s: there is no table '%s'", d->dir, d->what);
+	d->config.size = sizeof(d->config);
+	embeng_model_get_table(model, (size_t)d->table, &d->config);
+	return CLI_OK;
+}
+
+static int check_slot(const struct output *out, const struct embeng_model *model,
+		      const struct dump *d)
+{
+	size_t count = embeng_model_slot_count(model, (size_t)d->table);
+
+	if (!d->slot || !strcmp(d->slot, "parameters"))
+		return CLI_OK;
+	for (size_t k = 0; k < count; k++) {
+		if (!strcmp(embeng_model_slot_name(model, (size_t)d->table, k), d->slot))
+			return CLI_OK;
+	}
+	return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the slots",
+			   "%s: table '%s' has no slot '%s'", d->dir, d->config.name, d->slot);
+}
+
+static int check_rows(const struct output *out, struct dump *d)
+{
+	int64_t rows = d->config.vocabulary_size;
+
+	if (d->end < 0)
+		d->end = rows;
+	if (d->first <= d->end && d->end <= rows)
+		return CLI_OK;
+	return output_fail(out, CLI_USAGE, ERANGE, NULL,
+			   "--rows %" PRId64 ":%" PRId64 ": table '%s' has only rows 0:%" PRId64,
+			   d->first, d->end, d->config.name, rows);
+}
+
+static int check_output(const struct output *out, struct dump *d)
+{
+	size_t length = d->path ? strlen(d->path) : 0;
+
+	if (d->format == FORMAT_BY_NAME)
+		d->format = length > 4 && !strcmp(d->path + length - 4, ".npy") ? FORMAT_NPY
+										: FORMAT_TEXT;
+	if (out->json && !d->path)
+		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE",
+				   "with --json the document goes to stdout, where rows would go");
+	if (d->format == FORMAT_NPY && !d->path && isatty(STDOUT_FILENO))
+		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE.npy",
+				   "npy is binary and not for a terminal");
+	return CLI_OK;
+}
+
+static int write_rows(const struct embeng_checkpoint *c, const struct dump *d, FILE *to,
+		      struct transfer *transfer, bool *reading)
+{
+	size_t dim = (size_t)d->config.dim, piece = dim < PIECE ? PIECE / dim : 1, count;
+	float *data = malloc(piece * dim * sizeof(*data));
+	struct embeng_progress progress = {
+		.what = "dump",
+		.total = (uint64_t)(d->end - d->first) * dim * sizeof(*data),
+	};
+	int rc = data ? 0 : -ENOMEM;
+
+	for (int64_t row = d->first; !rc && row < d->end; row += (int64_t)count) {
+		count = d->end - row < (int64_t)piece ? (size_t)(d->end - row) : piece;
+		rc = embeng_checkpoint_read(c, d->table, d->slot, row, count, data);
+		*reading = rc;
+		if (!rc)
+			rc = d->format == FORMAT_NPY ? npy_floats(to, data, count * dim)
+						     : text_rows(to, data, count, dim);
+		progress.done += count * dim * sizeof(*data);
+		if (!rc && transfer_progress(transfer, &progress))
+			rc = -ECANCELED;
+	}
+	free(data);
+	return rc;
+}
+
+static int write_failure(const struct output *out, const struct dump *d, int rc)
+{
+	return output_fail(out, exit_of_errno(rc), rc, NULL, "%s: %s", d->path ? d->path : "stdout",
+			   strerror(-rc));
+}
+
+static int report(const struct output *out, const struct dump *d)
+{
+	struct json_object *document, *rows = json_object_new_array();
+
+	json_object_array_add(rows, json_object_new_int64(d->first));
+	json_object_array_add(rows, json_object_new_int64(d->end));
+	document = json_document(out);
+	json_add_text(document, "dir", d->dir);
+	json_add_text(document, "table", d->config.name);
+	json_add_text(document, "slot", d->slot ? d->slot : "parameters");
+	json_object_object_add(document, "rows", rows);
+	json_object_object_add(document, "dim", json_object_new_int64(d->config.dim));
+	json_add_text(document, "format", d->format == FORMAT_NPY ? "npy" : "text");
+	json_add_text(document, "file", d->path);
+	return json_emit(document);
+}
+
+static int write_file(const struct output *out, const struct embeng_checkpoint *c,
+		      const struct dump *d)
+{
+	/* A line that moves, between lines of rows, is no help. */
+	bool shown = !out->json && (d->path || !isatty(STDOUT_FILENO)), reading = false;
+	struct transfer transfer = {.line = progress_start_slowly(shown), .cancels = true};
+	struct outfile file;
+	int rc = outfile_open(&file, d->path);
+
+	if (rc)
+		return write_failure(out, d, rc);
+	if (d->format == FORMAT_NPY)
+		rc = npy_header(file.stream, d->end - d->first, d->config.dim);
+	if (!rc)
+		rc = write_rows(c, d, file.stream, &transfer, &reading);
+	progress_clear(&transfer.line);
+	if (rc)
+		outfile_abort(&file);
+	else
+		rc = outfile_commit(&file);
+	if (rc && reading)
+		return output_library_failure(out, rc, NULL);
+	if (rc)
+		return write_failure(out, d, rc);
+	return out->json ? report(out, d) : CLI_OK;
+}
+
+static int dump(const struct output *out, const struct embeng_checkpoint *c, struct dump *d)
+{
+	const struct embeng_model *model = embeng_checkpoint_model(c);
+	int code = find(out, model, d);
+
+	if (!code)
+		code = check_slot(out, model, d);
+	if (!code)
+		code = check_rows(out, d);
+	if (!code) {
+		interrupt_catch();
+		code = write_file(out, c, d);
+		interrupt_release();
+	}
+	return code;
+}
+
+int checkpoint_dump(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = "DIR TABLE[/SLOT]", .doc = doc};
+	struct output out = {.verb = "checkpoint", .command = "dump"};
+	struct dump d = {.end = -1};
+	struct embeng_checkpoint_info info;
+	struct embeng_checkpoint *c;
+	int code = command_parse(&argp, argc, argv, &out, &d);
+
+	if (!code)
+		code = check_output(&out, &d);
+	if (!code)
+		code = checkpoint_open(&out, d.dir, &c, &info);
+	if (code)
+		return code;
+	code = dump(&out, c, &d);
+	embeng_checkpoint_close(c);
+	return code;
+}

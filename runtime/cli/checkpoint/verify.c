@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The command `embeng checkpoint verify`: checks all chunks of a checkpoint against their
+ * checksums.
+ */
+#include <inttypes.h>
+
+#include "../frame/interrupt.h"
+#include "../frame/transfer.h"
+#include "commands.h"
+
+static const char doc[] =
+	"Read every byte of a checkpoint and check it against its checksums.\v"
+	"Every 4 MiB of a file have a CRC-32C. If something is wrong, the message names the\n"
+	"file and the offset of the first fault.\n\n"
+	"  embeng checkpoint verify orders.ckpt && embeng train orders.txt --resume orders.ckpt\n\n"
+	"Exit status: 0 no fault, 2 usage or no checkpoint in DIR, 4 permission, 7 read error,\n"
+	"11 corrupt.";
+
+static int report(const struct output *out, const char *dir,
+		  const struct embeng_checkpoint_info *info)
+{
+	struct json_object *d;
+	char size[BYTES_TEXT];
+
+	if (!out->json) {
+		printf("%s: no fault: %zu tables, %zu files, %s in %" PRIu64 " chunks\n", dir,
+		       info->table_count, info->file_count, bytes_text(info->bytes, size),
+		       info->chunk_count);
+		return CLI_OK;
+	}
+	d = json_document(out);
+	json_add_text(d, "dir", dir);
+	json_object_object_add(d, "whole", json_object_new_boolean(true));
+	json_add_number(d, "files", info->file_count);
+	json_add_number(d, "bytes", info->bytes);
+	json_add_number(d, "chunks", info->chunk_count);
+	return json_emit(d);
+}
+
+static int verify(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
+		  const struct embeng_checkpoint_info *info)
+{
+	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
+	int err, code;
+
+	interrupt_catch();
+	err = embeng_checkpoint_verify(c, transfer_progress, &transfer);
+	progress_clear(&transfer.line);
+	code = err ? output_library_failure(out, err, NULL) : report(out, dir, info);
+	interrupt_release();
+	return code;
+}
+
+int checkpoint_verify(int argc, char **argv)
+{
+	static const struct checkpoint_command command = {"verify", doc, verify};
+
+	return checkpoint_run(&command, argc, argv);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_VECTOR_MODEL_H
+#define CLI_VECTOR_MODEL_H
+
+#include "run.h"
+
+/* Adds the vector's tables, and these features, to an empty @model. 0 or a negative errno. */
+int model_fill(struct run *r, const struct json *features, bool optimizer,
+	       struct embeng_model *model);
+
+/* Adds the vector's tables and features to an empty @model. 0 or a negative errno. */
+int model_build(struct run *r, const struct json *engine, bool optimizer,
+		struct embeng_model *model);
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lists the capabilities that a vector needs and this command lacks, by the vector's own list and
+ * by its contents. Such a vector is skipped.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "run.h"
+#include "schema.h"
+#include "value.h"
+
+static const char *const present[] = {
+	"options", "policies", "slots", "hosts", "checkpoint", "serving", "partition",
+	"stacking", "quantization", "config",
+};
+
+static const struct {
+	const char *verb, *capability;
+} verb_needs[] = {
+	{"lookup", "serving"},	 {"save", "checkpoint"},  {"restore", "checkpoint"},
+	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
+};
+
+/* The optimizers that there are, and some more. */
+static bool have(const char *name)
+{
+	static const char optimizer[] = "optimizer:";
+	struct embeng_optimizer made;
+
+	if (!strncmp(name, optimizer, sizeof(optimizer) - 1))
+		return !embeng_optimizer_by_name(name + sizeof(optimizer) - 1, 0.0f, &made);
+	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
+		if (!strcmp(present[i], name))
+			return true;
+	}
+	return false;
+}
+
+static void need(struct json_object *lacks, const char *name)
+{
+	if (have(name))
+		return;
+	for (size_t i = 0; i < json_object_array_length(lacks); i++) {
+		if (!strcmp(json_object_get_string(json_object_array_get_idx(lacks, i)), name))
+			return;
+	}
+	json_object_array_add(lacks, json_object_new_string(name));
+}
+
+static void engine_needs(struct json_object *lacks, const struct json *engine)
+{
+	if (integer_member(engine, "hosts", 1) > 1)
+		need(lacks, "hosts");
+}
+
+static void table_needs(struct json_object *lacks, const struct json *table)
+{
+	const char *kind = text_member(member(table, "optimizer"), "kind", NULL);
+	char name[64];
+
+	/* A kind that nobody knows is the model's to refuse. */
+	if (kind && optimizer_is_known(kind)) {
+		snprintf(name, sizeof(name), "optimizer:%s", kind);
+		need(lacks, name);
+		if (!strcmp(kind, "program"))
+			need(lacks, "program");
+	}
+	if (member(table, "quantization"))
+		need(lacks, "quantization");
+}
+
+static void step_needs(struct json_object *lacks, const struct json *step)
+{
+	for (size_t i = 0; i < sizeof(verb_needs) / sizeof(verb_needs[0]); i++) {
+		if (member(step, verb_needs[i].verb))
+			need(lacks, verb_needs[i].capability);
+	}
+	engine_needs(lacks, member(member(step, "reopen"), "engine"));
+}
+
+static void each(struct json_object *lacks, const struct json *list,
+		 void (*needs)(struct json_object *lacks, const struct json *element))
+{
+	for (size_t i = 0; i < list_length(list); i++)
+		needs(lacks, json_at(list, i));
+}
+
+static void named(struct json_object *lacks, const struct json *name)
+{
+	need(lacks, json_string(name));
+}
+
+struct json_object *vector_lacks(const struct json *vector)
+{
+	struct json_object *lacks = json_object_new_array();
+
+	each(lacks, member(vector, "requires"), named);
+	engine_needs(lacks, member(vector, "engine"));
+	each(lacks, member(vector, "tables"), table_needs);
+	each(lacks, member(vector, "steps"), step_needs);
+	return lacks;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Runs a vector from its model to its last step, and decides whether a call that failed was
+ * expected to.
+ *
+ * A struct run lives for one vector.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../json/json_write.h"
+#include "../frame/exit.h"
+#include "../frame/scratch.h"
+#include "run.h"
+#include "value.h"
+
+int run_fail(struct run *r, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->text, sizeof(r->text), format, args);
+	va_end(args);
+	return err;
+}
+
+int run_library(struct run *r, int err)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return run_fail(r, err, "%s", error.text);
+}
+
+static struct json_object *new_failure(struct run *r)
+{
+	json_object_put(r->failure);
+	r->failure = json_object_new_object();
+	json_object_object_add(r->failure, "message", json_object_new_string(r->text));
+	return r->failure;
+}
+
+int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->text, sizeof(r->text), format, args);
+	va_end(args);
+	json_object_object_add(new_failure(r), where, json_object_new_string(name));
+	return STEP_MISMATCH;
+}
+
+static bool contains_all(const struct json *texts, const char *message)
+{
+	for (size_t i = 0; i < list_length(texts); i++) {
+		if (!strcasestr(message, json_string(json_at(texts, i))))
+			return false;
+	}
+	return true;
+}
+
+/* @error: as the vector has it. */
+static void note_other_error(struct run *r, const struct json *error, int result, const char *said)
+{
+	struct json_writer w;
+	size_t length;
+	char *text;
+
+	json_write_begin(&w, JSON_COMPACT);
+	json_write_value(&w, NULL, error);
+	if (json_write_end(&w, &text, &length))
+		text = NULL;
+	run_fail(r, 0,
+		 "the step must fail with %s, but the error is %s: %.*s",
+		 text ? text : "another error",
+		 errno_name(result), EMBENG_ERROR_TEXT, said);
+	free(text);
+}
+
+/* A call must fail, and its errno and sentence must be those expected. */
+static int check_expected_error(struct run *r, int result, const struct json *error)
+{
+	const char *name = text_member(error, "errno", NULL);
+	char said[RUN_TEXT];
+
+	if (result > 0)
+		return result;
+	if (result == 0) {
+		run_fail(r, 0, "the step must fail%s%s, but did not", name ? " with " : "",
+			 name ? name : "");
+	} else {
+		if ((!name || -result == errno_by_name(name)) &&
+		    contains_all(member(error, "contains"), r->text))
+			return 0;
+		memcpy(said, r->text, sizeof(said));
+		note_other_error(r, error, result, said);
+	}
+	new_failure(r);
+	return STEP_MISMATCH;
+}
+
+static int check_unexpected_error(struct run *r, int result)
+{
+	if (result < 0) {
+		json_object_object_add(new_failure(r), "errno",
+				       json_object_new_string(errno_name(result)));
+		return STEP_MISMATCH;
+	}
+	return result;
+}
+
+static int settle(struct run *r, int result, const struct json *error)
+{
+	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
+}
+
+static void note_failure(struct run *r, struct json_object *failures, size_t step,
+			 const char *verb)
+{
+	json_object_object_add(r->failure, "step", json_object_new_int64((int64_t)step));
+	json_object_object_add(r->failure, "verb", json_object_new_string(verb));
+	json_object_array_add(failures, r->failure);
+	r->failure = NULL;
+}
+
+static int run_step(struct run *r, const struct json *step, const char **verb)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < json_length(step); i++) {
+		if (strcmp(json_name(step, i), "error") != 0) {
+			*verb = json_name(step, i);
+			result = step_run(r, *verb, json_at(step, i));
+		}
+	}
+	return settle(r, result, member(step, "error"));
+}
+
+static void run_steps(struct run *r, struct json_object *failures)
+{
+	const struct json *steps = member(r->vector, "steps");
+
+	for (size_t i = 0; i < list_length(steps); i++) {
+		const char *verb = "";
+
+		if (!run_step(r, json_at(steps, i), &verb))
+			continue;
+		note_failure(r, failures, i + 1, verb);
+		if (!r->options->keep_going)
+			return;
+	}
+}
+
+struct json_object *vector_run(const struct json *vector, const struct run_options *options)
+{
+	struct json_object *failures = json_object_new_array();
+	const struct json *model_error = member(vector, "model_error");
+	struct run r = {.options = options, .vector = vector};
+
+	if (settle(&r, run_open(&r, member(vector, "engine"), true), model_error))
+		note_failure(&r, failures, 0, "model");
+	else if (!model_error)
+		run_steps(&r, failures);
+	run_close(&r);
+	scratch_remove(r.scratch);
+	json_object_put(r.failure);
+	return failures;
+}

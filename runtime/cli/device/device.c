@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Describes a device in words and as JSON, and chooses the one that a verb uses. The verbs list,
+ * info, conform, plan and bench share it, so that a device is called the same everywhere.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "embeng_engine.h"
+
+#include "../frame/output.h"
+#include "device.h"
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+} capabilities[] = {
+	{EMBENG_CAP_MAPPED_QUEUES, "mapped queues"},
+	{EMBENG_CAP_VALIDATED_QUEUES, "validated queues"},
+	{EMBENG_CAP_PIPELINING, "pipelining"},
+	{EMBENG_CAP_PROGRAMS, "optimizer programs"},
+	{EMBENG_CAP_STATISTICS, "statistics"},
+	{EMBENG_CAP_MINIBATCHING, "minibatching"},
+	{EMBENG_CAP_QUANTIZATION, "quantization"},
+	{EMBENG_CAP_PARTITIONED, "partitioned CSR"},
+	{EMBENG_CAP_SIGNATURE_UNCHECKED, "firmware signature unchecked"},
+};
+
+const char device_hint[] = "`embeng list` shows the devices";
+
+const char *device_capability(size_t k, uint32_t *bit)
+{
+	if (k >= sizeof(capabilities) / sizeof(capabilities[0]))
+		return NULL;
+	*bit = capabilities[k].bit;
+	return capabilities[k].name;
+}
+
+const char *device_choose(const char *given)
+{
+	const char *environment = getenv("EMBENG_DEVICE");
+
+	if (given)
+		return given;
+	return environment && *environment ? environment : NULL;
+}
+
+/* The firmware's limits are known only once the device is open. */
+static int open_and_ask(const char *name, const struct embeng_model *model,
+			struct embeng_device_info *info)
+{
+	struct embeng *e;
+	int err = embeng_open(name, model, &e, NULL);
+
+	if (err)
+		return err;
+	err = embeng_info(e, info);
+	embeng_close(e);
+	return err;
+}
+
+int device_probe(const char *name, struct embeng_device_info *info)
+{
+	struct embeng_table_config table = {
+		.size = sizeof(table), .vocabulary_size = 1, .dim = 1};
+	struct embeng_feature_config feature = {.size = sizeof(feature)};
+	struct embeng_model *model = embeng_model_new();
+	int err = -ENOMEM;
+
+	if (!model)
+		return err;
+	info->size = sizeof(*info);
+	err = embeng_model_add_table(model, &table);
+	if (err >= 0)
+		err = embeng_model_add_feature(model, &feature);
+	if (err >= 0)
+		err = open_and_ask(name, model, info);
+	embeng_model_free(model);
+	return err;
+}
+
+void device_firmware(const struct embeng_device_info *info, char *out, size_t size)
+{
+	uint64_t version = info->firmware_version;
+
+	snprintf(out, size, "%u.%u.%u build %u", (unsigned int)(version >> 48),
+		 (unsigned int)(version >> 32 & 0xffff), (unsigned int)(version >> 16 & 0xffff),
+		 (unsigned int)(version & 0xffff));
+}
+
+struct json_object *device_document(const struct embeng_device_info *info)
+{
+	struct json_object *device = json_object_new_object();
+	struct json_object *names = json_object_new_array();
+	char text[64];
+	const char *name;
+	uint32_t bit;
+
+	json_add_text(device, "name", info->name);
+	json_add_text(device, "kind", info->kind);
+	json_add_text(device, "variant", info->variant);
+	json_add_text(device, "address", info->address);
+	json_add_text(device, "driver", info->driver);
+	json_add_text(device, "description", info->description);
+	json_add_text(device, "state", info->state);
+	json_add_text(device, "problem", info->problem);
+	device_firmware(info, text, sizeof(text));
+	json_add_text(device, "firmware", text);
+	snprintf(text, sizeof(text), "%u.%u", info->interface_major, info->interface_minor);
+	json_add_text(device, "interface", text);
+	json_add_number(device, "cores", info->cores);
+	json_add_number(device, "step_depth", info->step_depth);
+	json_add_number(device, "replicas", info->replicas);
+	json_add_number(device, "dim", info->dim);
+	json_add_number(device, "tables", info->tables);
+	json_add_number(device, "table_memory", info->table_memory);
+	for (size_t k = 0; (name = device_capability(k, &bit)); k++) {
+		if (info->features & bit)
+			json_object_array_add(names, json_object_new_string(name));
+	}
+	json_object_object_add(device, "capabilities", names);
+	return device;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands of embeng fw have in common. */
+#ifndef CLI_FIRMWARE_COMMANDS_H
+#define CLI_FIRMWARE_COMMANDS_H
+
+#include <stdint.h>
+
+#include "../../../engine/control/firmware.h"
+#include "../frame/command.h"
+
+int fw_pack(int argc, char **argv);
+int fw_inspect(int argc, char **argv);
+int fw_verify(int argc, char **argv);
+int fw_sign(int argc, char **argv);
+
+/**
+ * struct fw_image - a firmware image in memory
+ * @path: where it is from, for messages
+ * @data: malloc'd
+ * @length: bytes
+ * @firmware: what a device would take from it; fw_check() fills it
+ */
+struct fw_image {
+	const char *path;
+	unsigned char *data;
+	size_t length;
+	struct firmware firmware;
+};
+
+/**
+ * fw_read() - read a whole file
+ * @most: bytes that it may have
+ * @data: out, malloc'd, with a zero behind the last byte
+ *
+ * Return: 0, or the exit code of a failure that is reported.
+ */
+int fw_read(const struct output *out, const char *path, size_t most, unsigned char **data,
+	    size_t *length);
+
+/* Writes a file, whole or not at all. Return: as fw_read(). */
+int fw_write(const struct output *out, const char *path, const void *data, size_t length);
+
+/*
+ * Reads an image and checks all but its self-tests, as a device does that boots no version below
+ * @minimum. Return: as fw_read().
+ */
+int fw_load(const struct output *out, const char *path, uint64_t minimum, struct fw_image *image);
+
+/* The same for what is in memory. */
+int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum);
+
+/* Runs the self-tests on every kernel variant that this processor has. Return: as fw_read(). */
+int fw_self_test(const struct output *out, const struct fw_image *image);
+
+/* Bytes that a signature covers, from the first one. */
+size_t fw_signed_length(const struct fw_image *image);
+
+/* IMAGE.sig, malloc'd, or NULL */
+char *fw_signature_path(const char *image);
+
+#define FW_VERSION_TEXT 40
+
+/* "0.1.0 build 0" */
+const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT]);
+
+/* Members "image", "version" and "length" of a document. */
+void fw_add_image(struct json_object *to, const struct fw_image *image);
+
+/* An argp parser of one argument, IMAGE, for verbs whose input begins with its path. */
+error_t fw_parse_image(int key, char *arg, struct argp_state *state);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Firmware images as files, and the checks that a device would make of them. The device's own code
+ * is called for these, so the answers agree.
+ *
+ * The bytes of an image belong to the struct fw_image; the commands free them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../engine/control/selftest.h"
+#include "../device/device.h"
+#include "../frame/outfile.h"
+#include "commands.h"
+#include "embeng_regs.h"
+
+static const struct {
+	const char *name, *text;
+} boot_errors[] = {
+#define BOOT_ERROR(name, value, text) [value] = {#name, text},
+	EMBENG_BOOT_ERROR_TABLE(BOOT_ERROR)
+#undef BOOT_ERROR
+};
+
+int fw_read(const struct output *out, const char *path, size_t most, unsigned char **data,
+	    size_t *length)
+{
+	FILE *f = fopen(path, "r");
+	unsigned char *bytes = f ? malloc(most + 2) : NULL;
+	size_t got = bytes ? fread(bytes, 1, most + 1, f) : 0;
+	int err = !f || (bytes && ferror(f)) ? errno : bytes ? 0 : ENOMEM;
+
+	if (f)
+		fclose(f);
+	if (err || got > most) {
+		free(bytes);
+		if (err)
+			return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path,
+					   strerror(err));
+		return output_fail(out, CLI_USAGE, EFBIG, NULL,
+				   "%s is too large; it may have at most %zu bytes", path, most);
+	}
+	bytes[got] = '\0';
+	*data = bytes;
+	*length = got;
+	return CLI_OK;
+}
+
+int fw_write(const struct output *out, const char *path, const void *data, size_t length)
+{
+	struct outfile f;
+	int err = outfile_open(&f, path);
+
+	if (!err) {
+		fwrite(data, 1, length, f.stream);
+		err = outfile_commit(&f);
+	}
+	if (!err)
+		return CLI_OK;
+	return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path, strerror(-err));
+}
+
+/* Adds the numbers for scripts to the sentence. */
+static void emit_refusal(const struct output *out, const struct fw_image *image, uint32_t error,
+			 uint64_t offset, const struct selftest_failure *failure,
+			 const char *message)
+{
+	struct json_object *d = json_document(out), *refusal = json_object_new_object();
+
+	json_add_text(d, "image", image->path);
+	json_add_text(refusal, "boot_error", boot_errors[error].name);
+	json_add_number(refusal, "value", error);
+	json_add_number(refusal, "offset", offset);
+	if (failure) {
+		json_add_number(refusal, "index", failure->index);
+		json_add_text(refusal, "variant", failure->variant);
+	}
+	json_object_object_add(d, "refusal", refusal);
+	json_add_error(d, CLI_FIRMWARE, EBADMSG, NULL, message);
+	json_emit(d);
+}
+
+static int refused(const struct output *out, const struct fw_image *image, uint32_t error,
+		   uint64_t offset, const struct selftest_failure *failure)
+{
+	char message[512], which[80] = "";
+
+	if (failure)
+		snprintf(which, sizeof(which), ": number %u, on the %s kernels", failure->index,
+			 failure->variant);
+	snprintf(message, sizeof(message), "%s: refused at byte %" PRIu64 ": %s%s (boot error %s)",
+		 image->path, offset, boot_errors[error].text, which, boot_errors[error].name);
+	if (!out->json)
+		return output_fail(out, CLI_FIRMWARE, EBADMSG, NULL, "%s", message);
+	emit_refusal(out, image, error, offset, failure, message);
+	return CLI_FIRMWARE;
+}
+
+int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum)
+{
+	u64 offset = 0;
+	u32 error = firmware_check(image->data, image->length, minimum, &image->firmware, &offset);
+
+	return error ? refused(out, image, error, offset, NULL) : CLI_OK;
+}
+
+int fw_self_test(const struct output *out, const struct fw_image *image)
+{
+	const struct firmware *f = &image->firmware;
+	struct selftest_failure failure;
+	u32 error = selftest_run(image->data + f->tests, f->tests_length, &failure);
+
+	if (!error)
+		return CLI_OK;
+	if (error == EMBENG_BOOT_ERROR_MEMORY)
+		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	return refused(out, image, error, f->tests + failure.offset, &failure);
+}
+
+int fw_load(const struct output *out, const char *path, uint64_t minimum, struct fw_image *image)
+{
+	int code = fw_read(out, path, EMBENG_FW_LENGTH_MAX, &image->data, &image->length);
+
+	image->path = path;
+	return code ? code : fw_check(out, image, minimum);
+}
+
+size_t fw_signed_length(const struct fw_image *image)
+{
+	struct embeng_fw_header header;
+
+	memcpy(&header, image->data, sizeof(header));
+	return sizeof(header) + (size_t)header.section_count * header.section_stride;
+}
+
+char *fw_signature_path(const char *image)
+{
+	char *path;
+
+	return asprintf(&path, "%s.sig", image) < 0 ? NULL : path;
+}
+
+const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT])
+{
+	const struct embeng_device_info info = {.firmware_version = version};
+
+	device_firmware(&info, text, FW_VERSION_TEXT);
+	return text;
+}
+
+void fw_add_image(struct json_object *to, const struct fw_image *image)
+{
+	char version[FW_VERSION_TEXT];
+
+	json_add_text(to, "image", image->path);
+	json_add_text(to, "version", fw_version(image->firmware.version, version));
+	json_add_number(to, "length", image->length);
+}
+
+error_t fw_parse_image(int key, char *arg, struct argp_state *state)
+{
+	const char **path = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*path) {
+			argp_error(state, "the command takes one IMAGE; '%s' is a second", arg);
+			return EINVAL;
+		}
+		*path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "IMAGE is missing; give the file of a firmware image");
+		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}

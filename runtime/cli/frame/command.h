@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs of the embeng command, and what each has in common. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <argp.h>
+#include <stddef.h>
+
+#include "exit.h"
+#include "output.h"
+
+/**
+ * struct command - one verb
+ * @name: as typed
+ * @summary: one line for `embeng --help`
+ * @run: argv[0] is "embeng VERB"; returns an &enum cli_exit
+ */
+struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+const struct command *command_find(const char *name);
+
+/* The verb that a misspelt @name most likely means, or NULL. */
+const struct command *command_nearest(const char *name);
+
+/**
+ * command_parse() - read a verb's options
+ * @argp: the verb's; --json and --help are added to it. Its parser may call
+ *	argp_error(): the sentence is reported like any other failure
+ * @out: filled: the verb's output, its json member from --json
+ * @input: for the parser (argp_state.input)
+ *
+ * Return: 0 to go on, else the exit code to return: the failure is reported.
+ * --help prints and exits.
+ */
+int command_parse(const struct argp *argp, int argc, char **argv, struct output *out, void *input);
+
+int cmd_list(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_regs(int argc, char **argv);
+int cmd_reset(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
+int cmd_checkpoint(int argc, char **argv);
+int cmd_train(int argc, char **argv);
+int cmd_lookup(int argc, char **argv);
+int cmd_config(int argc, char **argv);
+int cmd_fw(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_conform(int argc, char **argv);
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The JSON documents of the command, and its error messages as text or as a document.
+ *
+ * A document belongs to the caller until json_emit() takes it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embeng.h"
+
+#include "exit.h"
+#include "output.h"
+#include "sink.h"
+
+#define DOCUMENT_FLAGS                                                                             \
+	(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
+struct json_object *json_document(const struct output *out)
+{
+	struct json_object *document = json_object_new_object();
+	char schema[64];
+
+	snprintf(schema, sizeof(schema), "embeng.%s/1", out->verb);
+	json_object_object_add(document, "schema", json_object_new_string(schema));
+	if (out->command)
+		json_object_object_add(document, "command", json_object_new_string(out->command));
+	return document;
+}
+
+int json_emit(struct json_object *document)
+{
+	puts(json_object_to_json_string_ext(document, DOCUMENT_FLAGS));
+	json_object_put(document);
+	return CLI_OK;
+}
+
+struct json_object *json_float(double value)
+{
+	char digits[40];
+
+	if (isnan(value))
+		return json_object_new_string("nan");
+	if (isinf(value))
+		return json_object_new_string(value < 0 ? "-inf" : "inf");
+	snprintf(digits, sizeof(digits), "%.9g", value);
+	return json_object_new_double_s(value, digits);
+}
+
+void json_add_text(struct json_object *to, const char *key, const char *text)
+{
+	json_object_object_add(to, key, text ? json_object_new_string(text) : NULL);
+}
+
+void json_add_number(struct json_object *to, const char *key, uint64_t number)
+{
+	json_object_object_add(to, key, json_object_new_uint64(number));
+}
+
+void json_add_error(struct json_object *document, int exit_code, int err, const char *hint,
+		    const char *message)
+{
+	struct json_object *error = json_object_new_object();
+
+	json_object_object_add(error, "code", json_object_new_int(exit_code));
+	json_object_object_add(error, "name", json_object_new_string(errno_name(err)));
+	json_object_object_add(error, "message", json_object_new_string(message));
+	json_object_object_add(error, "hint", hint ? json_object_new_string(hint) : NULL);
+	json_object_object_add(document, "error", error);
+}
+
+static void emit_failure(const struct output *out, int exit_code, int err, const char *hint,
+			 const char *message)
+{
+	struct json_object *document = json_document(out);
+
+	json_add_error(document, exit_code, err, hint, message);
+	json_emit(document);
+}
+
+int output_fail(const struct output *out, int exit_code, int err, const char *hint,
+		const char *format, ...)
+{
+	char *message = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&message, format, args) < 0)
+		message = NULL;
+	va_end(args);
+
+	if (out->json) {
+		emit_failure(out, exit_code, err, hint, message ? message : "out of memory");
+	} else {
+		fprintf(stderr, "embeng %s%s%s: %s\n", out->verb, out->command ? " " : "",
+			out->command ? out->command : "", message ? message : "out of memory");
+		if (hint)
+			fprintf(stderr, "  %s\n", hint);
+	}
+	free(message);
+	return exit_code;
+}
+
+int output_finish(int code)
+{
+	int err = sink_flush_stdout();
+
+	if (!err || code != CLI_OK)
+		return code;
+	fprintf(stderr, "embeng: standard output: %s\n", strerror(-err));
+	return exit_of_errno(err);
+}
+
+int output_library_failure(const struct output *out, int err, const char *hint)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return output_fail(out, exit_of_errno(err), err, hint, "%s", error.text);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The verb `embeng plan`: forecasts the memory that a model will need. Its options are read here;
+ * the model and the report are in plan_model.c and plan_report.c.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../device/device.h"
+#include "../frame/command.h"
+#include "../frame/machine.h"
+#include "plan.h"
+
+static const char doc[] =
+	"Compute how many bytes a model will need, for each table, slot and buffer, before\n"
+	"anything is allocated, and tell whether it fits the device.\v"
+	"MODEL is a JSON file with the tables, features and engine of a conformance vector;\n"
+	"steps are not needed. Instead of a file, --checkpoint or --table and --feature can\n"
+	"describe the model. OPTIMIZER is none, sgd (the default) or another one of\n"
+	"embeng-optimizers(7); each of its slots is as large as the table. A table without\n"
+	"--feature gets one feature, which has the name of the table. Counts may end in k, M\n"
+	"or G for thousands, millions and billions.\n\n"
+	"Examples:\n"
+	"  embeng plan --table users:10Mx64:adagrad\n"
+	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 \\\n"
+	"      --batch 4k --ids 20\n"
+	"  embeng plan model.json --replicas 4 --json\n"
+	"  embeng plan --checkpoint saved --inference\n\n"
+	"The plan assumes bags of 64-bit ids, as many steps ahead as the device takes, and the\n"
+	"largest batch in every training step. A program then uses at most what the plan says.\n"
+	"Tables and slots must fit the table memory of the device. All bytes together must fit\n"
+	"the memory of the machine, and the model must keep the limits that embeng info shows.\n\n"
+	"Exit status: 0 fits, 1 does not fit, 2 usage or no model.";
+
+enum {
+	KEY_CHECKPOINT = 0x100,
+	KEY_TABLE,
+	KEY_FEATURE,
+	KEY_IDS,
+	KEY_WEIGHTS,
+	KEY_BUFFERS,
+	KEY_SPLITS,
+	KEY_INFERENCE,
+	KEY_CORES,
+	KEY_REPLICAS,
+	KEY_DEPTH,
+};
+
+static const struct argp_option options[] = {
+	{"checkpoint", KEY_CHECKPOINT, "DIR", 0, "Use the model of this checkpoint", 0},
+	{"table", KEY_TABLE, "NAME:ROWSxDIM[:OPTIMIZER]", 0, "Add a table; may be repeated", 0},
+	{"feature", KEY_FEATURE, "NAME:TABLE[:LENGTH]", 0,
+	 "Add a feature of a table, with LENGTH a sequence; may be repeated", 0},
+	{"batch", 'b', "N", 0, "Samples in a batch (1024)", 0},
+	{"ids", KEY_IDS, "N", 0, "Ids in a sample of a pooled feature (1)", 0},
+	{"weights", KEY_WEIGHTS, NULL, 0, "Ids of pooled features have weights", 0},
+	{"buffers", KEY_BUFFERS, NULL, 0,
+	 "Ids, weights and gradients are in device buffers and not copied",
+	 0},
+	{"splits", KEY_SPLITS, NULL, 0, "64-bit row splits are in device buffers, too", 0},
+	{"inference", KEY_INFERENCE, NULL, 0,
+	 "Inference batches run between the training steps", 0},
+	{"cores", KEY_CORES, "N", 0, "Number of cores (the device's)", 0},
+	{"replicas", KEY_REPLICAS, "N", 0, "Number of replicas (the model's)", 0},
+	{"depth", KEY_DEPTH, "N", 0,
+	 "Number of steps enqueued ahead (the most the device takes)", 0},
+	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
+	{0},
+};
+
+int count_read(const char *text, size_t length, int64_t least, int64_t most, int64_t *value)
+{
+	static const char suffixes[] = "kMG";
+	const char *suffix = length ? memchr(suffixes, text[length - 1], 3) : NULL;
+	int64_t n = 0;
+
+	if (suffix)
+		length--;
+	for (size_t i = 0; i < length; i++) {
+		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, text[i] - '0', &n))
+			return -1;
+	}
+	for (const char *s = suffixes; suffix && s <= suffix; s++) {
+		if (__builtin_mul_overflow(n, 1000, &n))
+			return -1;
+	}
+	if (!length || n < least || n > most)
+		return -1;
+	*value = n;
+	return 0;
+}
+
+static error_t count(struct argp_state *state, const char *name, const char *arg, int64_t most,
+		     int64_t *value)
+{
+	if (!count_read(arg, strlen(arg), 1, most, value))
+		return 0;
+	argp_error(state, "--%s takes a count from 1 to %" PRId64 " (1000, 1k), not '%s'", name, most,
+		   arg);
+	return EINVAL;
+}
+
+static error_t count32(struct argp_state *state, const char *name, const char *arg, int64_t most,
+		       uint32_t *value)
+{
+	int64_t n = 0;
+	error_t err = count(state, name, arg, most, &n);
+
+	*value = (uint32_t)n;
+	return err;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct plan_call *call = state->input;
+	struct embeng_plan_options *o = &call->options;
+
+	switch (key) {
+	case KEY_CHECKPOINT:
+		call->checkpoint = arg;
+		return 0;
+	case KEY_TABLE:
+		call->tables[call->table_count++] = arg;
+		return 0;
+	case KEY_FEATURE:
+		call->features[call->feature_count++] = arg;
+		return 0;
+	case 'b':
+		return count(state, "batch", arg, UINT32_MAX, &o->batch_size);
+	case KEY_IDS:
+		return count(state, "ids", arg, UINT32_MAX, &o->ids_per_sample);
+	case KEY_WEIGHTS:
+		o->weights = 1;
+		return 0;
+	case KEY_BUFFERS:
+		o->buffers = 1;
+		return 0;
+	case KEY_SPLITS:
+		o->splits = 1;
+		return 0;
+	case KEY_INFERENCE:
+		o->inference = 1;
+		return 0;
+	case KEY_CORES:
+		return count32(state, "cores", arg, EMBENG_MAX_CORES, &o->cores);
+	case KEY_REPLICAS:
+		return count(state, "replicas", arg, UINT32_MAX, &call->replicas);
+	case KEY_DEPTH:
+		return count32(state, "depth", arg, 64, &o->step_depth);
+	case 'd':
+		call->device = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (call->path)
+			argp_error(state,
+				   "plan takes one MODEL, not both '%s' and '%s'", call->path, arg);
+		call->path = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int report(struct plan_call *call, const struct embeng_model *model,
+		  const struct embeng_device_info *device, const struct output *out)
+{
+	struct plan_report r = {.model = model, .call = call, .device = device,
+				.memory = machine_memory(),
+				.available = machine_memory_available()};
+	struct embeng_plan *plan;
+	int err, code;
+
+	call->options.cores = call->options.cores ? call->options.cores : device->cores;
+	call->options.step_depth =
+		call->options.step_depth ? call->options.step_depth : device->step_depth;
+	err = embeng_model_plan(model, &call->options, &plan);
+	if (err)
+		return output_library_failure(out, err, "See: embeng plan --help");
+	r.plan = plan;
+	code = plan_say(&r, out);
+	embeng_plan_free(plan);
+	return code;
+}
+
+static int plan(struct plan_call *call, const struct output *out)
+{
+	struct embeng_device_info device = {.size = sizeof(device)};
+	struct embeng_model *model;
+	int code = plan_model(call, out, &model), err;
+
+	if (code)
+		return code;
+	err = device_probe(call->device, &device);
+	code = err ? output_library_failure(out, err, "`embeng list` shows the devices")
+		   : report(call, model, &device, out);
+	embeng_model_free(model);
+	return code;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = "[MODEL]", .doc = doc};
+	struct output out = {.verb = "plan"};
+	struct plan_call call = {
+		.options = {.size = sizeof(call.options), .id_type = EMBENG_I64}};
+	int code;
+
+	/* No option takes less than an argument. */
+	call.tables = calloc((size_t)argc + 1, sizeof(*call.tables));
+	call.features = calloc((size_t)argc + 1, sizeof(*call.features));
+	if (!call.tables || !call.features) {
+		free(call.tables);
+		free(call.features);
+		return output_fail(&out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	}
+	code = command_parse(&argp, argc, argv, &out, &call);
+	code = code ? code : plan(&call, &out);
+	free(call.tables);
+	free(call.features);
+	return code;
+}
