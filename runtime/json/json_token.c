@@ -213,6 +213,7 @@ static int skip_number(struct json_source *s, bool *real)
 {
 	int ret = 0;
 
+	*real = false;
 	if (next_is(s, "-"))
 		s->at++;
 	if (next_is(s, "0")) {
@@ -294,7 +295,9 @@ int json_take_number(struct json_source *s, struct json *out)
 	bool real;
 	int ret = skip_number(s, &real);
 
-	if (ret || (!real && make_integer(s->text + from, s->text + s->at, out)))
+	if (ret)
 		return ret;
+	if (!real && make_integer(s->text + from, s->text + s->at, out))
+		return 0;
 	return make_real(s, from, out);
 }
