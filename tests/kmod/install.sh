@@ -74,7 +74,7 @@ dkms_takes()
 	verdict=$1
 	shift
 	for release; do
-		bash -uc '. "$1"/usr/src/embeng-*/dkms.conf; [[ $2 =~ $BUILD_EXCLUSIVE_KERNEL ]]' dkms \
+		bash -c '. "$1"/usr/src/embeng-*/dkms.conf; [[ $2 =~ $BUILD_EXCLUSIVE_KERNEL ]]' dkms \
 			"$stage" "$release"
 		status=$?
 		echo "$release: $status"
