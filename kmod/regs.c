@@ -4,8 +4,8 @@
  * for those who show or copy all of them: debugfs, the dump of a hang and the counters of QUERY.
  *
  * It is a file of its own so that the table exists once. It has no state and takes no lock.
- * Whoever wants values that fit together holds reset_lock, since a register says nothing during a
- * reset.
+ * A caller that wants values that fit together holds reset_lock, since a register says nothing
+ * during a reset.
  */
 #include "driver.h"
 

@@ -42,7 +42,7 @@ suite_of()
 	esac
 }
 
-# The highest level that compiler and C library have together; of others they warn.
+# The highest level that the compiler and the C library both have; they warn of a higher one.
 fortify_level()
 {
 	if within "$1" "$2" -Werror -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -include features.h \
@@ -86,7 +86,7 @@ try()
 	fi
 }
 
-# What runs in another shell ends with this one.
+# Builds that run in another shell end with this one.
 trap 'trap - INT TERM; kill 0' INT TERM
 
 [ $# -gt 0 ] || set -- gcc-12 clang-14 gcc-14 clang-19

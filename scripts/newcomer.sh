@@ -61,7 +61,7 @@ clone()
 		suite_enter "$root" / chown -R newcomer: "$home/embeng"
 }
 
-# type COMMAND: as the user, without a terminal
+# type_command COMMAND: types it as the user, without a terminal
 type_command()
 {
 	echo "newcomer\$ $1"
@@ -69,7 +69,7 @@ type_command()
 }
 
 if [ -n "$(git -C "$top" status --porcelain)" ]; then
-	echo "newcomer.sh: what is not committed in $top is not tried" >&2
+	echo "newcomer.sh: changes in $top that are not committed are not tried" >&2
 fi
 timed "a pristine system" make_system
 timed "git clone" clone

@@ -66,7 +66,7 @@ SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ["stock", "newest"]
 JOBS = 2
 MACHINE_GIB = 1.5  # of memory, for what QEMU takes beside its machine's
-# What make check runs on the newest kernel: the driver and the emulator, and the library on them.
+# make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
 ON_NEWEST = ["driver", "emulator", "udev"]
 # The kernel's own words for what must not happen on its account.
 COMPLAINT = re.compile(r"\] (?:WARNING: |BUG: |kernel BUG |Oops|-+\[ cut here).*")

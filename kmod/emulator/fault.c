@@ -3,7 +3,7 @@
  * Faults by name, in debugfs under embeng_emu/DEVICE/faults: writing a count arms one. The engine
  * and the emulator ask emu_fault() at each occasion at which a fault could strike.
  *
- * Which occasions are hit is chosen by a number generator with a seed, so that a test can be
+ * A number generator with a seed chooses which occasions are hit, so that a test can be
  * repeated. A fault is asked for in any context, interrupts included; its own raw spinlock makes
  * an occasion one step. The settings are a part of their device, and the files go with the
  * device's folder.

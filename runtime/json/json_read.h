@@ -77,7 +77,7 @@ int json_read(const char *text, size_t length, unsigned int levels, const struct
 /* Only what json_read() returned, or NULL. */
 void json_free(const struct json *document);
 
-/* What is not there is a null. */
+/* Whether @value is of that kind. NULL, which stands for a missing member, counts as a null. */
 bool json_is(const struct json *value, enum json_kind kind);
 
 /* The member of that name; NULL when there is none or @object is no object. */

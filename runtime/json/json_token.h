@@ -25,7 +25,7 @@ struct json_source {
 
 /* All below: 0, -EBADMSG or -ENOMEM, with @why filled. */
 
-/* What is wrong with the byte that is next. */
+/* Says what is wrong with the next byte. */
 int json_refuse(struct json_source *s, const char *what);
 int json_refuse_end(struct json_source *s);
 int json_no_memory(struct json_source *s);

@@ -77,7 +77,7 @@ static void write_without_memory(const struct json *document)
 	}
 }
 
-/* What each value says of itself. */
+/* Asks each value for all that it says of itself. */
 static void look_at(const struct json *value)
 {
 	__int128 number = value->kind == JSON_INTEGER ? (__int128)value->magnitude : 0;

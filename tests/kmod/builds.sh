@@ -12,7 +12,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/tests/vm/tap.sh"
 trap 'rm -rf "$folder"' EXIT
 
-# Without its image, which is the larger part and is not run.
+# Leaves the image out, which is the larger part and is not run.
 fetch_headers()
 {
 	echo "Fetching headers of Linux $kernel_release into $1" >&2
@@ -33,7 +33,7 @@ builds()
 		tail -n 40 "$folder/build"
 		return 1
 	}
-	# Not what make itself warns of: that compiler or pahole are not those of the kernel.
+	# make's own warnings do not count: compiler or pahole may differ from those of the kernel.
 	! grep -E '\.[chS]:[0-9].*(warning|error):|(WARNING|ERROR): modpost' "$folder/build"
 }
 

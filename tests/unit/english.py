@@ -45,7 +45,7 @@ EMPTY = re.compile(r"^(as above|as before|ditto|likewise)\.?$|(^|[,:;] )(so|the 
                    r"|\((so|the same)\)", re.IGNORECASE)
 
 C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
-# What a description has in front of it: "@name: in:", "struct name -", "name() -".
+# A description has one of these in front of it: "@name: in:", "struct name -", "name() -".
 KERNEL_DOC = re.compile(r"@[\w.]+: *(?:(?:in|out): *)?|(?:(?:struct|enum|union) )?\w+(?:\(\))? - ")
 MACRO = re.compile(r"^(?:[A-Z][a-z0-9]|Fl|In|No|Li)$")
 # Macros of a manual page whose line is text, or part of a sentence.
