@@ -20,6 +20,8 @@
 kernel_cache=$suite_cache
 PATH=$PATH:/usr/sbin:/sbin # depmod, also for those who are not root
 
+kernel_keys=/usr/share/keyrings/debian-archive-keyring.gpg
+
 # apt with package lists of its own below $1, which need no root. The machine's may be old, or
 # missing, or without Debian 12's security suite, which is where its 6.12 is.
 kernel_apt_in()
@@ -27,7 +29,8 @@ kernel_apt_in()
 	folder=$1 tool=$2
 	shift 2
 	"$tool" -q -o "Dir::State::Lists=$folder/lists" -o "Dir::Cache=$folder/cache" \
-		-o "Dir::Etc::SourceParts=$folder/sources" -o APT::Sandbox::User=root "$@"
+		-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$folder/sources" \
+		-o APT::Sandbox::User=root "$@"
 )
 
 kernel_apt()
@@ -35,28 +38,42 @@ kernel_apt()
 	kernel_apt_in "$kernel_cache/apt" "$@"
 }
 
+# kernel_lists FOLDER FILL: fetches package lists into the folder, of the sources that FILL puts
+# into the one that it is given. Where no archive can be reached, the lists of before stay.
 kernel_lists()
+(
+	to=$1 fill=$2
+	echo "Fetching package lists into $to" >&2
+	rm -rf "$to.new"
+	mkdir -p "$to.new/lists/partial" "$to.new/cache/archives/partial" "$to.new/sources"
+	"$fill" "$to.new/sources" || return 1
+	kernel_apt_in "$to.new" apt-get update >"$to.log" 2>&1 || :
+	if [ -z "$(find "$to.new/lists" -name '*_Packages*')" ]; then
+		echo "no archive of Debian can be reached, $to.log has why: is there a network?" >&2
+		return 1
+	fi
+	rm -rf "$to"
+	mv "$to.new" "$to"
+)
+
+# The machine's own sources.
+kernel_fill_own()
 {
-	echo "Fetching package lists into $1" >&2
-	rm -rf "$1"
-	mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/sources"
+	cp /etc/apt/sources.list.d/* "$1/" 2>/dev/null || :
+	[ ! -f /etc/apt/sources.list ] || cp /etc/apt/sources.list "$1/machine.list"
+}
+
+# The machine's suite as Debian has it, with the security suite.
+kernel_fill_suite()
+{
+	suite_sources "$(suite_of_host)" $kernel_keys >"$1/suite.list"
 }
 
 kernel_refresh()
 {
-	kernel_lists "$kernel_cache/apt"
-	cp /etc/apt/sources.list.d/* "$kernel_cache/apt/sources/" 2>/dev/null || :
-	kernel_apt apt-get update >&2 || return 1
-	[ -n "$(kernel_package kernel_apt)" ] || kernel_add_security
+	kernel_lists "$kernel_cache/apt" kernel_fill_own || return 1
+	[ -n "$(kernel_package kernel_apt)" ] || kernel_lists "$kernel_cache/apt" kernel_fill_suite
 }
-
-# The security suite is beside the archive that the machine's sources name.
-kernel_add_security()
-(
-	sources=$(suite_sources "$(suite_of_host)") || return 1
-	echo "$sources" | grep security >"$kernel_cache/apt/sources/embeng-security.list"
-	kernel_apt apt-get update >&2
-)
 
 # kernel_once FOLDER COMMAND...: the command makes the folder, when it is not there, by one process
 kernel_once()
@@ -101,10 +118,10 @@ kernel_unpack()
 	shift 2
 	rm -rf "$to.new"
 	mkdir -p "$to.new/deb"
-	if ! (cd "$to.new/deb" && "$download" "$@") >&2; then
-		echo "cannot download $*, which the tests need" >&2
+	(cd "$to.new/deb" && "$download" "$@") >"$to.log" 2>&1 || {
+		echo "cannot download $*, $to.log has why: is there a network?" >&2
 		return 1
-	fi
+	}
 	for package in "$to.new"/deb/*.deb; do
 		dpkg -x "$package" "$to.new" || return 1
 	done
@@ -168,32 +185,39 @@ kernel_stock()
 	kernel_of "$(kernel_ask kernel_package)" || return 1
 	kernel_once "$kernel_modules" kernel_fetch && return 0
 	# An archive may have a newer one only: its lists were fetched before that was given up.
-	kernel_of "$(kernel_package kernel_apt)" && kernel_once "$kernel_modules" kernel_fetch
+	newer=$(kernel_package kernel_apt)
+	[ "${newer:-linux-image-$kernel_release}" != "linux-image-$kernel_release" ] && kernel_of "$newer" &&
+		kernel_once "$kernel_modules" kernel_fetch
 }
 
 # Package lists of the suites that carry a kernel from 6.12 on, whatever suite this machine is of.
 kernel_suites_apt()
 {
-	kernel_apt_in "$kernel_cache/apt-suites" "$@" -o Dir::Etc::SourceList=/dev/null
+	kernel_apt_in "$kernel_cache/apt-suites" "$@"
 }
 
-kernel_suites_refresh()
-(
-	keys=/usr/share/keyrings/debian-archive-keyring.gpg
-	kernel_lists "$kernel_cache/apt-suites"
+kernel_fill_suites()
+{
 	{
-		suite_sources trixie $keys
-		suite_sources trixie $keys | sed -n 's/ trixie main/ trixie-backports main/p'
-		suite_sources bookworm $keys | grep security
-	} >"$kernel_cache/apt-suites/sources/suites.list"
-	kernel_suites_apt apt-get update >&2
-)
+		suite_sources trixie $kernel_keys
+		suite_sources trixie $kernel_keys | sed -n 's/ trixie main/ trixie-backports main/p'
+		suite_sources bookworm $kernel_keys | grep security
+	} >"$1/suites.list"
+}
 
-# Lists of yesterday name packages that the archive may have dropped.
+# kernel_suites_age DAYS: prints the lists that are not older
+kernel_suites_age()
+{
+	find "$kernel_cache/apt-suites/lists" -name '*_Packages*' -mtime "-$1" 2>/dev/null
+}
+
+# Lists of yesterday name packages that the archive may have dropped. They still tell which kernels
+# are in the cache where no archive can be reached.
 kernel_suites_lists()
 {
-	[ -n "$(find "$kernel_cache/apt-suites/lists" -name '*_Packages*' -mtime -1 2>/dev/null)" ] ||
-		kernel_suites_refresh
+	[ -z "$(kernel_suites_age 1)" ] || return 0
+	kernel_lists "$kernel_cache/apt-suites" kernel_fill_suites && return 0
+	[ -n "$(kernel_suites_age 10000)" ] && echo "The package lists of before are used." >&2
 }
 
 kernel_suites_download()
@@ -236,6 +260,10 @@ kernel_fetch_release()
 # kernel_of_version X.Y|newest|RELEASE
 kernel_of_version()
 {
+	case $1 in
+	*+deb*) ;;
+	*) kernel_suites_lists || return 1 ;;
+	esac
 	case $1 in
 	newest) release=$(kernel_carried amd64 | tail -n 1) ;;
 	*+deb*) release=$1 ;;
