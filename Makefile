@@ -73,6 +73,7 @@ check-newcomer:
 # The kernel modules: against KDIR, else the running kernel's headers, else Debian's 6.12. What is
 # installed goes below DESTDIR: modules and all that makes them work, or sources for DKMS.
 kmod modules_install dkms_install:
+	@scripts/deps.sh build
 	@$(MAKE) --no-print-directory build/build.ninja
 	@ninja -C build firmware-loader/embeng.fw
 	@KDIR='$(KDIR)' DESTDIR='$(DESTDIR)' scripts/kmod.sh $@
