@@ -6,11 +6,6 @@
 #include "embeng.h"
 #include "report.h"
 
-static void add_float(struct json_object *to, const char *key, double value)
-{
-	json_object_object_add(to, key, json_float(value));
-}
-
 static void add_bool(struct json_object *to, const char *key, bool value)
 {
 	json_object_object_add(to, key, json_object_new_boolean(value));
@@ -20,9 +15,9 @@ static void add_spread(struct json_object *to, const char *key, struct spread s,
 {
 	struct json_object *o = json_object_new_object();
 
-	add_float(o, "min", s.min / unit);
-	add_float(o, "median", s.median / unit);
-	add_float(o, "max", s.max / unit);
+	json_add_float(o, "min", s.min / unit);
+	json_add_float(o, "median", s.median / unit);
+	json_add_float(o, "max", s.max / unit);
 	json_object_object_add(to, key, o);
 }
 
@@ -53,7 +48,7 @@ static struct json_object *stages_of(const struct bench_result *r)
 	struct json_object *o = json_object_new_object();
 
 	for (int s = 0; s < BENCH_STAGES; s++)
-		add_float(o, bench_stage_names[s], r->stage_ms[s]);
+		json_add_float(o, bench_stage_names[s], r->stage_ms[s]);
 	return o;
 }
 
@@ -92,7 +87,7 @@ static void add_own(struct json_object *o, const struct bench_result *r)
 		json_add_number(o, "in_flight", (uint64_t)r->in_flight);
 		json_add_text(o, "wait", r->waiting ? "waiting" : "polled");
 		add_spread(o, "us_per_command", r->step_ms, 1e-3 * r->commands);
-		add_float(o, "engine_us_per_command", r->direct_us);
+		json_add_float(o, "engine_us_per_command", r->direct_us);
 	}
 	if (r->op == BENCH_PARTITION) {
 		json_add_text(o, "partition", r->detail);
@@ -102,8 +97,8 @@ static void add_own(struct json_object *o, const struct bench_result *r)
 		json_add_number(o, "dropped_ids", r->partition.dropped_ids);
 	}
 	if (r->limit_ms > 0) {
-		add_float(o, "limit_ms", r->limit_ms);
-		add_float(o, "of_limit", r->limit_ms / r->step_ms.median);
+		json_add_float(o, "limit_ms", r->limit_ms);
+		json_add_float(o, "of_limit", r->limit_ms / r->step_ms.median);
 	}
 }
 
@@ -117,13 +112,13 @@ static void add_numbers(struct json_object *o, const struct bench_result *r)
 	json_object_object_add(o, "run_ms", runs);
 	json_add_number(o, "ids_per_step", r->ids_per_step);
 	if (!bench_op_is_small(r->op))
-		add_float(o, "unique_per_step", r->unique_per_step);
+		json_add_float(o, "unique_per_step", r->unique_per_step);
 	if (r->ids_per_step)
-		add_float(o, "ids_per_s", bench_ids_per_second(r));
+		json_add_float(o, "ids_per_s", bench_ids_per_second(r));
 	json_add_number(o, "row_bytes", (uint64_t)r->workload.dim * sizeof(float));
 	json_add_number(o, "slots", r->slots);
 	json_object_object_add(o, "stage_ms", stages_of(r));
-	add_float(o, "copied_bytes_per_step", r->copied_bytes);
+	json_add_float(o, "copied_bytes_per_step", r->copied_bytes);
 	json_object_object_add(o, "memory", memory_of(r));
 }
 
@@ -135,7 +130,7 @@ static struct json_object *result_of(const struct bench_call *call, const struct
 	json_add_text(o, "op", bench_ops[r->op]);
 	json_add_text(o, "optimizer", r->optimizer);
 	json_add_number(o, "threads", (uint64_t)r->threads);
-	add_float(o, "scale", call->scale);
+	json_add_float(o, "scale", call->scale);
 	json_add_text(o, "device", r->device.name);
 	json_add_text(o, "variant", r->device.variant);
 	json_add_text(o, "input", r->input);
@@ -159,7 +154,7 @@ static struct json_object *machine_of(const struct bench_call *call)
 	json_add_text(o, "processor", processor);
 	json_add_number(o, "cpus", (uint64_t)call->cpu_count);
 	json_add_number(o, "memory_bytes", machine_memory());
-	add_float(o, "busy", call->busy);
+	json_add_float(o, "busy", call->busy);
 	return o;
 }
 

@@ -127,13 +127,13 @@ static struct json_object *json_feature(const char *name, const struct differenc
 		first = json_object_new_object();
 		json_add_number(first, "batch", d->batch);
 		json_add_number(first, "at", d->at);
-		json_object_object_add(first, "engine", json_float((double)d->engine));
-		json_object_object_add(first, "serving", json_float((double)d->serving));
+		json_add_float(first, "engine", (double)d->engine);
+		json_add_float(first, "serving", (double)d->serving);
 	}
 	json_add_text(o, "name", name);
 	json_add_number(o, "floats", d->floats);
 	json_add_number(o, "differing", d->differing);
-	json_object_object_add(o, "largest", json_float(d->largest));
+	json_add_float(o, "largest", d->largest);
 	json_object_object_add(o, "first", first);
 	return o;
 }

@@ -80,9 +80,9 @@ int comparison_end(const struct comparison *c, struct run *r, const char *where,
 			      "%s '%s' at %s: got %.9g, expected %.9g; %zu of %zu differ", where,
 			      name, at, c->got, c->expected, c->differing, c->seen);
 	json_object_object_add(r->failure, "at", json_object_new_string(at));
-	json_object_object_add(r->failure, "got", json_float(c->got));
-	json_object_object_add(r->failure, "expected", json_float(c->expected));
-	json_object_object_add(r->failure, "largest_error", json_float(c->largest));
+	json_add_float(r->failure, "got", c->got);
+	json_add_float(r->failure, "expected", c->expected);
+	json_add_float(r->failure, "largest_error", c->largest);
 	return result;
 }
 

@@ -62,6 +62,11 @@ void json_add_number(struct json_object *to, const char *key, uint64_t number)
 	json_object_object_add(to, key, json_object_new_uint64(number));
 }
 
+void json_add_float(struct json_object *to, const char *key, double value)
+{
+	json_object_object_add(to, key, json_float(value));
+}
+
 void json_add_error(struct json_object *document, int exit_code, int err, const char *hint,
 		    const char *message)
 {

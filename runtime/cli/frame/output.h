@@ -34,6 +34,7 @@ struct json_object *json_float(double value);
 /* Members; NULL as a text is null. */
 void json_add_text(struct json_object *to, const char *key, const char *text);
 void json_add_number(struct json_object *to, const char *key, uint64_t number);
+void json_add_float(struct json_object *to, const char *key, double value);
 
 /* The member "error" of a failure's document. */
 void json_add_error(struct json_object *document, int exit_code, int err, const char *hint,

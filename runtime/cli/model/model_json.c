@@ -73,9 +73,9 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 	add_settings(to, o, optimizer_keys(kind));
 	add_settings(to, o, optimizer_common_keys);
 	if (o->has_clip_weight_min)
-		json_object_object_add(to, "clip_weight_min", json_float((double)o->clip_weight_min));
+		json_add_float(to, "clip_weight_min", (double)o->clip_weight_min);
 	if (o->has_clip_weight_max)
-		json_object_object_add(to, "clip_weight_max", json_float((double)o->clip_weight_max));
+		json_add_float(to, "clip_weight_max", (double)o->clip_weight_max);
 	if (o->has_clip_min || o->has_clip_max)
 		json_object_object_add(to, "clipvalue", limits(o->has_clip_min, o->clip_min,
 							       o->has_clip_max, o->clip_max));
@@ -94,8 +94,8 @@ static struct json_object *quantization_json(const struct embeng_quantization *q
 	struct json_object *to = json_object_new_object();
 
 	json_add_number(to, "num_buckets", (uint64_t)q->num_buckets);
-	json_object_object_add(to, "lower", json_float((double)q->lower));
-	json_object_object_add(to, "upper", json_float((double)q->upper));
+	json_add_float(to, "lower", (double)q->lower);
+	json_add_float(to, "upper", (double)q->upper);
 	return to;
 }
 

@@ -145,11 +145,6 @@ static int text_result(const struct learned *l, const uint32_t *queries, size_t 
 	return CLI_OK;
 }
 
-static void add_float(struct json_object *to, const char *key, double value)
-{
-	json_object_object_add(to, key, json_float(value));
-}
-
 static struct json_object *json_hot_rows(const struct learned *l)
 {
 	struct json_object *rows = json_object_new_array();
@@ -172,7 +167,7 @@ static struct json_object *json_stages(const struct learned *l)
 
 	stages_of(l, stages);
 	for (int k = 0; k < STAGES; k++)
-		add_float(object, stages[k].name, (double)stages[k].ns / 1e9);
+		json_add_float(object, stages[k].name, (double)stages[k].ns / 1e9);
 	return object;
 }
 
@@ -190,7 +185,7 @@ static struct json_object *json_answers(const struct learned *l, const uint32_t 
 			struct json_object *item = json_object_new_object();
 
 			json_add_text(item, "item", l->data->items.text[found[k].item]);
-			add_float(item, "score", found[k].score);
+			json_add_float(item, "score", found[k].score);
 			json_object_array_add(items, item);
 		}
 		json_object_object_add(answers, l->data->items.text[queries[q]], items);
@@ -215,10 +210,10 @@ static struct json_object *json_checkpoint(const struct learned *l)
 	json_object_object_add(checkpoint, "temporary", json_object_new_boolean(l->temporary));
 	json_add_number(checkpoint, "bytes", l->checkpoint_bytes);
 	json_add_number(checkpoint, "saves", l->saves);
-	add_float(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
+	json_add_float(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
 	json_object_object_add(checkpoint, "answers", json_object_new_boolean(l->serves));
 	if (l->serves)
-		add_float(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);
+		json_add_float(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);
 	return checkpoint;
 }
 
@@ -243,7 +238,7 @@ static struct json_object *json_training(const struct output *out, const struct 
 	json_add_number(d, "epochs", (uint64_t)l->epochs);
 	json_add_number(d, "seed", (uint64_t)l->settings->seed);
 	json_add_number(d, "steps", (uint64_t)l->steps);
-	add_float(d, "loss", l->loss);
+	json_add_float(d, "loss", l->loss);
 	json_object_object_add(d, "resumed", l->resumed ? json_place(&l->from) : NULL);
 	json_object_object_add(d, "stopped", l->stopped ? json_stop(l) : NULL);
 	json_object_object_add(d, "checkpoint", l->saves ? json_checkpoint(l) : NULL);
@@ -269,9 +264,9 @@ static int json_result(const struct output *out, const struct learned *l, const 
 {
 	struct json_object *d = json_training(out, l);
 
-	add_float(d, "hit_at_10", l->hit_at_10);
-	add_float(d, "popularity_hit_at_10", l->popularity_hit_at_10);
-	add_float(d, "seconds", l->seconds);
+	json_add_float(d, "hit_at_10", l->hit_at_10);
+	json_add_float(d, "popularity_hit_at_10", l->popularity_hit_at_10);
+	json_add_float(d, "seconds", l->seconds);
 	json_add_number(d, "lookups", l->counters.lookups);
 	json_add_number(d, "updates", l->counters.updates);
 	json_add_number(d, "bytes_copied", l->counters.bytes_copied);
