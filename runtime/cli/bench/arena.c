@@ -33,7 +33,7 @@ struct worker {
 };
 
 /* Written, so that every page is there. */
-static void *map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -44,7 +44,7 @@ static void *map(size_t bytes)
 	return p;
 }
 
-static size_t rounded(size_t bytes, size_t to)
+static size_t round_up(size_t bytes, size_t to)
 {
 	return (bytes + to - 1) / to * to;
 }
@@ -57,7 +57,7 @@ static void fill_index(struct arena *a)
 		a->index[k] = random_below(&r, a->bytes / a->row_bytes);
 }
 
-static void unmap(void *p, size_t bytes)
+static void unmap_pages(void *p, size_t bytes)
 {
 	if (p)
 		munmap(p, bytes);
@@ -65,9 +65,9 @@ static void unmap(void *p, size_t bytes)
 
 void arena_close(struct arena *a)
 {
-	unmap(a->rows, rounded(a->bytes, HUGE_PAGE));
-	unmap(a->index, a->index_bytes);
-	unmap(a->out, a->out_bytes);
+	unmap_pages(a->rows, round_up(a->bytes, HUGE_PAGE));
+	unmap_pages(a->index, a->index_bytes);
+	unmap_pages(a->out, a->out_bytes);
 }
 
 int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, int cpu_count,
@@ -78,16 +78,16 @@ int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, i
 	*a = (struct arena){.cpus = cpus, .cpu_count = cpu_count};
 	a->loops = memory_loops();
 	a->threads = l->threads;
-	a->row_bytes = rounded(l->row_bytes, 64);
+	a->row_bytes = round_up(l->row_bytes, 64);
 	rows = l->table_bytes / a->row_bytes;
-	a->bytes = rounded((rows ? rows : 1) * a->row_bytes, 4096 * (size_t)l->threads);
-	a->index_count = rounded((size_t)((double)TRAFFIC * effort) / a->row_bytes + 1,
-				 MEMORY_POOL * (size_t)l->threads);
-	a->index_bytes = rounded((a->index_count + MEMORY_BEYOND) * sizeof(*a->index), HUGE_PAGE);
-	a->out_bytes = rounded(a->index_count / MEMORY_POOL * a->row_bytes, HUGE_PAGE);
-	a->rows = map(rounded(a->bytes, HUGE_PAGE));
-	a->index = map(a->index_bytes);
-	a->out = map(a->out_bytes);
+	a->bytes = round_up((rows ? rows : 1) * a->row_bytes, 4096 * (size_t)l->threads);
+	a->index_count = round_up((size_t)((double)TRAFFIC * effort) / a->row_bytes + 1,
+				  MEMORY_POOL * (size_t)l->threads);
+	a->index_bytes = round_up((a->index_count + MEMORY_BEYOND) * sizeof(*a->index), HUGE_PAGE);
+	a->out_bytes = round_up(a->index_count / MEMORY_POOL * a->row_bytes, HUGE_PAGE);
+	a->rows = map_pages(round_up(a->bytes, HUGE_PAGE));
+	a->index = map_pages(a->index_bytes);
+	a->out = map_pages(a->out_bytes);
 	if (a->rows && a->index && a->out) {
 		fill_index(a);
 		return 0;
@@ -101,7 +101,7 @@ static size_t stream_bytes(const struct arena *a)
 	return (a->bytes < STREAM ? a->bytes : STREAM) / (size_t)a->threads / 4096 * 4096;
 }
 
-static void work(struct worker *w)
+static void run_round(struct worker *w)
 {
 	const struct arena *a = w->arena;
 	size_t share = a->index_count / (size_t)a->threads, from = share * (size_t)w->number;
@@ -127,7 +127,7 @@ static int gate_wait(struct arena *a)
 	return gate;
 }
 
-static void *serve(void *arg)
+static void *serve_rounds(void *arg)
 {
 	struct worker *w = arg;
 
@@ -137,7 +137,7 @@ static void *serve(void *arg)
 	for (int k = 0; k < w->arena->rounds; k++) {
 		pthread_barrier_wait(&w->arena->barrier);
 		w->began[k] = now_ms();
-		work(w);
+		run_round(w);
 		w->ended[k] = now_ms();
 	}
 	return NULL;
@@ -166,7 +166,8 @@ static int run_workers(struct arena *a, struct worker *workers)
 	while (!err && started < a->threads) {
 		workers[started].arena = a;
 		workers[started].number = started;
-		err = pthread_create(&workers[started].thread, NULL, serve, &workers[started]);
+		err = pthread_create(&workers[started].thread, NULL, serve_rounds,
+				     &workers[started]);
 		started += !err;
 	}
 	__atomic_store_n(&a->gate, err ? -1 : 1, __ATOMIC_RELEASE);

@@ -28,7 +28,7 @@ struct producer {
 	int cpu, number, err;
 };
 
-static int lookups(const struct producer *p)
+static int run_small_lookups(const struct producer *p)
 {
 	int err = 0;
 
@@ -40,18 +40,18 @@ static int lookups(const struct producer *p)
 }
 
 /* One that failed comes to the barriers all the same, or the others would wait for ever. */
-static double pass(struct producer *p)
+static double run_contest_pass(struct producer *p)
 {
 	double began;
 
 	pthread_barrier_wait(&p->contest->barrier);
 	began = now_ms();
-	p->err = p->err ? p->err : lookups(p);
+	p->err = p->err ? p->err : run_small_lookups(p);
 	pthread_barrier_wait(&p->contest->barrier);
 	return (now_ms() - began) / p->contest->trips;
 }
 
-static void *produce(void *arg)
+static void *produce_commands(void *arg)
 {
 	struct producer *p = arg;
 	int gate;
@@ -60,24 +60,24 @@ static void *produce(void *arg)
 		sched_yield();
 	machine_pin(&p->cpu, 1);
 	for (int k = -1; gate > 0 && k < p->contest->r->runs; k++)
-		pass(p);
+		run_contest_pass(p);
 	return NULL;
 }
 
 /* The caller is the first of them, and takes the times. */
-static int time_passes(struct producer *first)
+static int time_contest_passes(struct producer *first)
 {
 	struct bench_result *r = first->contest->r;
 	int err;
 
-	pass(first);
+	run_contest_pass(first);
 	err = bench_engine_start(first->lane.b);
 	for (int k = 0; k < r->runs; k++)
-		r->run_ms[k] = pass(first);
+		r->run_ms[k] = run_contest_pass(first);
 	return err;
 }
 
-static int run(struct producer *producers, int count, struct contest *c)
+static int run_producers(struct producer *producers, int count, struct contest *c)
 {
 	int started = 1, err;
 
@@ -85,10 +85,10 @@ static int run(struct producer *producers, int count, struct contest *c)
 	if (err)
 		return err;
 	for (; !err && started < count; started += !err)
-		err = -pthread_create(&producers[started].thread, NULL, produce,
+		err = -pthread_create(&producers[started].thread, NULL, produce_commands,
 				      &producers[started]);
 	__atomic_store_n(&c->gate, err ? -1 : 1, __ATOMIC_RELEASE);
-	err = err ? err : time_passes(&producers[0]);
+	err = err ? err : time_contest_passes(&producers[0]);
 	while (--started > 0) {
 		pthread_join(producers[started].thread, NULL);
 		err = err ? err : producers[started].err;
@@ -98,8 +98,8 @@ static int run(struct producer *producers, int count, struct contest *c)
 }
 
 /* @count: how many producers there are, PRODUCERS at most */
-static int contend(const struct bench_job *job, struct bench_engine *b, int count,
-		   struct bench_result *r)
+static int hold_contest(const struct bench_job *job, struct bench_engine *b, int count,
+			struct bench_result *r)
 {
 	const struct bench_call *call = job->call;
 	struct contest c = {.r = r, .trips = (int)(LANE_COMMANDS * call->scale) / count + 1};
@@ -116,7 +116,7 @@ static int contend(const struct bench_job *job, struct bench_engine *b, int coun
 						 .number = k};
 		err = batch ? err : -ENOMEM;
 	}
-	err = err ? err : run(producers, count, &c);
+	err = err ? err : run_producers(producers, count, &c);
 	for (int k = 0; k < count; k++)
 		embeng_batch_free(producers[k].lane.batch);
 	return err ? err : bench_lane_finish(b, r, r->runs * c.trips);
@@ -133,12 +133,12 @@ static int measure_contest(const struct bench_job *job, struct bench_engine *b,
 	r->commands = r->in_flight = count;
 	r->waiting = waiting;
 	r->ids_per_step = (uint64_t)count * LANE_BAG;
-	err = contend(job, b, count, r);
+	err = hold_contest(job, b, count, r);
 	return err ? output_library_failure(job->out, err, NULL) : 0;
 }
 
-static int measure_all(const struct bench_job *job, struct bench_engine *b,
-		       const struct bench_setup *setup)
+static int measure_contests(const struct bench_job *job, struct bench_engine *b,
+			    const struct bench_setup *setup)
 {
 	int code = 0;
 
@@ -151,5 +151,5 @@ static int measure_all(const struct bench_job *job, struct bench_engine *b,
 
 int bench_contention(const struct bench_job *job)
 {
-	return bench_with_lanes(job, PRODUCERS, measure_all);
+	return bench_with_lanes(job, PRODUCERS, measure_contests);
 }

@@ -19,7 +19,7 @@
 #define DEVICE_NAME 128
 #define PLACE 64u /* bytes that inputs begin at a multiple of */
 
-static int add_table(struct embeng_model *model, const struct bench_setup *setup, int table)
+static int add_bench_table(struct embeng_model *model, const struct bench_setup *setup, int table)
 {
 	const struct bench_workload *w = setup->workload;
 	struct embeng_table_config config = {
@@ -43,7 +43,7 @@ static int add_table(struct embeng_model *model, const struct bench_setup *setup
 }
 
 /* One step at a time is measured, so one at a time has its memory. Rings take what there is. */
-static int make_model(const struct bench_setup *setup, struct embeng_model **out)
+static int make_bench_model(const struct bench_setup *setup, struct embeng_model **out)
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine), .replicas = setup->replicas};
 	struct embeng_model *model = embeng_model_new();
@@ -51,7 +51,7 @@ static int make_model(const struct bench_setup *setup, struct embeng_model **out
 
 	engine.step_depth = setup->one_step ? BENCH_STEP_DEPTH : 0;
 	for (int t = 0; !err && t < setup->workload->tables; t++)
-		err = add_table(model, setup, t);
+		err = add_bench_table(model, setup, t);
 	err = err ? err : embeng_model_set_engine(model, &engine);
 	if (err)
 		embeng_model_free(model);
@@ -115,8 +115,8 @@ static int check_memory(struct bench_engine *b, const struct bench_setup *setup,
 }
 
 /* Threads of the engine take their processors themselves; this one stays on the first. */
-static int open_device(struct bench_engine *b, const struct bench_setup *setup,
-		       const struct embeng_model *model, uint64_t table_bytes)
+static int open_bench_device(struct bench_engine *b, const struct bench_setup *setup,
+			     const struct embeng_model *model, uint64_t table_bytes)
 {
 	const struct bench_call *call = setup->call;
 	int pins = call->threads < call->cpu_count ? call->threads : call->cpu_count;
@@ -140,7 +140,7 @@ struct placing {
 	void *placed[3];
 };
 
-static void *place(struct placing *p, int kind, const void *from, size_t bytes)
+static void *place_array(struct placing *p, int kind, const void *from, size_t bytes)
 {
 	if (from && from != p->last[kind]) {
 		p->last[kind] = from;
@@ -162,14 +162,14 @@ static void place_all(struct placing *p, struct bench_engine *b, const struct be
 		const struct bench_column *source = &from->columns[which][table];
 		struct bench_column *c = &b->input.columns[which][table];
 
-		c->ids = place(p, 0, source->ids, ids * bench_id_width(from->type));
-		c->splits = place(p, 1, source->splits, (bags + 1) * sizeof(int64_t));
-		c->weights = place(p, 2, setup->unweighted ? NULL : source->weights,
-				   ids * sizeof(float));
+		c->ids = place_array(p, 0, source->ids, ids * bench_id_width(from->type));
+		c->splits = place_array(p, 1, source->splits, (bags + 1) * sizeof(int64_t));
+		c->weights = place_array(p, 2, setup->unweighted ? NULL : source->weights,
+					 ids * sizeof(float));
 	}
 	if (setup->optimizer)
-		b->input.gradient = place(p, 0, from->gradient,
-					  bench_elements(b->workload) * sizeof(float));
+		b->input.gradient = place_array(p, 0, from->gradient,
+						bench_elements(b->workload) * sizeof(float));
 }
 
 /* A small buffer for each feature would stand on small pages. */
@@ -190,7 +190,7 @@ static int place_input(struct bench_engine *b, const struct bench_setup *setup)
 static int open_and_place(struct bench_engine *b, const struct bench_setup *setup,
 			  const struct embeng_model *model, uint64_t table_bytes)
 {
-	int err = open_device(b, setup, model, table_bytes);
+	int err = open_bench_device(b, setup, model, table_bytes);
 
 	b->slots = embeng_model_slot_count(model, 0);
 	err = err ? err : place_input(b, setup);
@@ -208,7 +208,7 @@ int bench_engine_open(struct bench_engine *b, const struct bench_setup *setup,
 	int err, code;
 
 	*b = (struct bench_engine){.workload = setup->workload};
-	err = make_model(setup, &model);
+	err = make_bench_model(setup, &model);
 	if (err)
 		return output_library_failure(out, err, NULL);
 	code = check_memory(b, setup, model, &table_bytes, out);

@@ -48,7 +48,7 @@ void bench_input_free(struct bench_input *input)
 	*input = (struct bench_input){0};
 }
 
-static void narrow(const int64_t *from, int32_t *to, size_t count)
+static void narrow_ids(const int64_t *from, int32_t *to, size_t count)
 {
 	for (size_t k = 0; k < count; k++)
 		to[k] = (int32_t)from[k];
@@ -68,7 +68,7 @@ static int draw_ids(struct bench_input *input, const struct bench_workload *w,
 			break;
 		bench_draw(w, table, batch, source->seed, drawn, count);
 		if (input->type == EMBENG_I32)
-			narrow(drawn, ids, count);
+			narrow_ids(drawn, ids, count);
 		else
 			memcpy(ids, drawn, count * sizeof(*drawn));
 		input->columns[batch][table].ids = ids;
@@ -86,7 +86,7 @@ void bench_even_splits(const struct bench_workload *workload, int64_t *splits)
 }
 
 /* The same for all features of all steps. */
-static int weigh(struct bench_input *input, const struct bench_workload *w, uint64_t seed)
+static int make_weights(struct bench_input *input, const struct bench_workload *w, uint64_t seed)
 {
 	size_t count = bench_table_ids(w);
 	float *weights = bench_input_block(input, count, sizeof(float));
@@ -119,8 +119,8 @@ static int draw_rest(struct bench_input *input, const struct bench_workload *w, 
 	return 0;
 }
 
-static int no_memory(struct bench_input *input, const struct bench_workload *w,
-		     const struct output *out)
+static int refuse_for_memory(struct bench_input *input, const struct bench_workload *w,
+			     const struct output *out)
 {
 	bench_input_free(input);
 	return output_fail(out, CLI_DEVICE, ENOMEM, "Make the workload smaller with --scale",
@@ -142,8 +142,8 @@ int bench_input_make(struct bench_input *input, const struct bench_workload *wor
 	if (!err && !source->folder)
 		err = draw_rest(input, workload, source->seed);
 	if (!err && source->weights && !input->columns[0][0].weights)
-		err = weigh(input, workload, source->seed);
-	return err ? no_memory(input, workload, out) : 0;
+		err = make_weights(input, workload, source->seed);
+	return err ? refuse_for_memory(input, workload, out) : 0;
 }
 
 static uint64_t count_unique(const struct bench_input *input, const struct bench_column *column,

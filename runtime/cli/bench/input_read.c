@@ -31,7 +31,7 @@ struct reading {
 	bool typed;
 };
 
-static const char hint[] =
+static const char dump_hint[] =
 	"tests/bench/torch_peer.py WORKLOAD fwd --dump DIR writes them; workload "
 	"and scale must be the same";
 
@@ -40,10 +40,10 @@ static void name_file(struct reading *r, const char *what, int batch, int table)
 	snprintf(r->path, sizeof(r->path), "%s/%s_%d_%d.bin", r->folder, what, batch, table);
 }
 
-static int bad_at(const struct reading *r, size_t offset, const char *format, ...)
+static int report_bad_file(const struct reading *r, size_t offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int bad_at(const struct reading *r, size_t offset, const char *format, ...)
+static int report_bad_file(const struct reading *r, size_t offset, const char *format, ...)
 {
 	char what[256];
 	va_list args;
@@ -51,17 +51,18 @@ static int bad_at(const struct reading *r, size_t offset, const char *format, ..
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	return output_fail(r->out, CLI_USAGE, EINVAL, hint, "%s, offset %zu: %s", r->path, offset,
-			   what);
+	return output_fail(r->out, CLI_USAGE, EINVAL, dump_hint, "%s, offset %zu: %s", r->path,
+			   offset, what);
 }
 
-static int cannot(const struct reading *r, int err)
+static int report_unreadable(const struct reading *r, int err)
 {
-	return output_fail(r->out, exit_of_errno(err), err, hint, "%s: %s", r->path, strerror(err));
+	return output_fail(r->out, exit_of_errno(err), err, dump_hint, "%s: %s", r->path,
+			   strerror(err));
 }
 
 /* Bytes of the file at r->path, or -1 when it cannot be had: errno says why. */
-static int64_t length_of(const struct reading *r)
+static int64_t find_file_length(const struct reading *r)
 {
 	struct stat st;
 
@@ -73,22 +74,22 @@ static int64_t length_of(const struct reading *r)
 	return -1;
 }
 
-static int load(struct reading *r, void *to, size_t bytes)
+static int load_file(struct reading *r, void *to, size_t bytes)
 {
 	FILE *f = fopen(r->path, "rb");
 	size_t got;
 	int err;
 
 	if (!f)
-		return cannot(r, errno);
+		return report_unreadable(r, errno);
 	errno = 0;
 	got = fread(to, 1, bytes, f);
 	err = errno;
 	fclose(f);
 	if (got == bytes)
 		return 0;
-	return err ? cannot(r, err)
-		   : bad_at(r, got, "the file ended here; it had %zu bytes before", bytes);
+	return err ? report_unreadable(r, err)
+		   : report_bad_file(r, got, "the file ended here; it had %zu bytes before", bytes);
 }
 
 /* How wide @count integers of a file of @bytes are, in agreement with those before. */
@@ -98,16 +99,17 @@ static int find_type(struct reading *r, int64_t bytes, size_t count)
 		bytes == (int64_t)(count * sizeof(int32_t)) ? EMBENG_I32 : EMBENG_I64;
 
 	if (bytes < 0)
-		return cannot(r, errno);
+		return report_unreadable(r, errno);
 	if (bytes != (int64_t)(count * bench_id_width(type)))
-		return bad_at(r, (size_t)bytes,
-			      "the file has %" PRId64 " bytes, %s wants %zu (int64) "
-			      "or %zu (int32)",
-			      bytes, r->workload->name, count * sizeof(int64_t),
-			      count * sizeof(int32_t));
+		return report_bad_file(r, (size_t)bytes,
+				       "the file has %" PRId64 " bytes, %s wants %zu (int64) "
+				       "or %zu (int32)",
+				       bytes, r->workload->name, count * sizeof(int64_t),
+				       count * sizeof(int32_t));
 	if (r->typed && type != r->input->type)
-		return bad_at(r, 0, "the integers have %zu bytes, those of earlier files have %zu",
-			      bench_id_width(type), bench_id_width(r->input->type));
+		return report_bad_file(
+			r, 0, "the integers have %zu bytes, those of earlier files have %zu",
+			bench_id_width(type), bench_id_width(r->input->type));
 	r->input->type = type;
 	r->typed = true;
 	return 0;
@@ -115,29 +117,32 @@ static int find_type(struct reading *r, int64_t bytes, size_t count)
 
 static int load_integers(struct reading *r, size_t count, void **to)
 {
-	int code = find_type(r, length_of(r), count);
+	int code = find_type(r, find_file_length(r), count);
 
 	if (code)
 		return code;
 	*to = bench_input_block(r->input, count, bench_id_width(r->input->type));
-	return *to ? load(r, *to, count * bench_id_width(r->input->type)) : cannot(r, ENOMEM);
+	return *to ? load_file(r, *to, count * bench_id_width(r->input->type))
+		   : report_unreadable(r, ENOMEM);
 }
 
 static int load_floats(struct reading *r, size_t count, float **to)
 {
-	int64_t bytes = length_of(r);
+	int64_t bytes = find_file_length(r);
 	int code;
 
 	if (bytes < 0)
-		return cannot(r, errno);
+		return report_unreadable(r, errno);
 	if (bytes != (int64_t)(count * sizeof(float)))
-		return bad_at(r, (size_t)bytes, "the file has %" PRId64 " bytes, %s wants %zu",
-			      bytes, r->workload->name, count * sizeof(float));
+		return report_bad_file(r, (size_t)bytes,
+				       "the file has %" PRId64 " bytes, %s wants %zu", bytes,
+				       r->workload->name, count * sizeof(float));
 	*to = bench_input_block(r->input, count, sizeof(float));
-	code = *to ? load(r, *to, count * sizeof(float)) : cannot(r, ENOMEM);
+	code = *to ? load_file(r, *to, count * sizeof(float)) : report_unreadable(r, ENOMEM);
 	for (size_t k = 0; !code && k < count; k++)
 		if (!isfinite((*to)[k]))
-			code = bad_at(r, k * sizeof(float), "%g is not finite", (double)(*to)[k]);
+			code = report_bad_file(r, k * sizeof(float), "%g is not finite",
+					       (double)(*to)[k]);
 	return code;
 }
 
@@ -154,10 +159,10 @@ static int read_ids(struct reading *r, int batch, int table)
 		int64_t id = bench_id(r->input, c, k);
 
 		if (id < 0 || id >= rows)
-			code = bad_at(r, k * bench_id_width(r->input->type),
-				      "id %" PRId64
-				      " is outside the table, which has rows 0 to %" PRId64,
-				      id, rows - 1);
+			code = report_bad_file(
+				r, k * bench_id_width(r->input->type),
+				"id %" PRId64 " is outside the table, which has rows 0 to %" PRId64,
+				id, rows - 1);
 	}
 	return code;
 }
@@ -172,19 +177,20 @@ static int make_splits(struct reading *r, const struct bench_column *starts, int
 		int64_t at = bench_id(r->input, starts, s);
 
 		if (!s && at)
-			return bad_at(r, 0, "the first bag begins at %" PRId64 ", not at 0", at);
+			return report_bad_file(r, 0,
+					       "the first bag begins at %" PRId64 ", not at 0", at);
 		if (at < before || at > most)
-			return bad_at(r, s * width,
-				      "bag %zu begins at %" PRId64 "; it must be %" PRId64
-				      " to %" PRId64,
-				      s, at, before, most);
+			return report_bad_file(r, s * width,
+					       "bag %zu begins at %" PRId64 "; it must be %" PRId64
+					       " to %" PRId64,
+					       s, at, before, most);
 		splits[s] = before = at;
 	}
 	splits[r->workload->samples] = most;
 	return 0;
 }
 
-static int read_splits(struct reading *r, int batch, int table)
+static int read_split_file(struct reading *r, int batch, int table)
 {
 	struct bench_column *c = &r->input->columns[batch][table], starts = {0};
 	int code = 0;
@@ -192,7 +198,7 @@ static int read_splits(struct reading *r, int batch, int table)
 	name_file(r, "offsets", batch, table);
 	c->splits = bench_input_block(r->input, bench_bags(r->workload) + 1, sizeof(int64_t));
 	if (!c->splits)
-		return cannot(r, ENOMEM);
+		return report_unreadable(r, ENOMEM);
 	bench_even_splits(r->workload, c->splits);
 	if (!r->workload->pooled)
 		return 0;
@@ -207,7 +213,7 @@ static int read_weights(struct reading *r, int batch, int table)
 
 	name_file(r, "weights", batch, table);
 	if (!batch && !table)
-		wanted = length_of(r) >= 0;
+		wanted = find_file_length(r) >= 0;
 	if (!wanted)
 		return 0;
 	return load_floats(r, bench_table_ids(r->workload),
@@ -220,19 +226,19 @@ static int read_batch(struct reading *r, int batch)
 
 	for (int t = 0; !code && t < r->workload->tables; t++) {
 		code = read_ids(r, batch, t);
-		code = code ? code : read_splits(r, batch, t);
+		code = code ? code : read_split_file(r, batch, t);
 		code = code ? code : read_weights(r, batch, t);
 	}
 	return code;
 }
 
-static int read_all(struct reading *r, int most)
+static int read_folder(struct reading *r, int most)
 {
 	int code = 0;
 
 	for (int b = 0; !code && b < most; b++) {
 		name_file(r, "ids", b, 0);
-		if (b && length_of(r) < 0 && errno == ENOENT)
+		if (b && find_file_length(r) < 0 && errno == ENOENT)
 			break;
 		code = read_batch(r, b);
 		r->input->batches = b + 1;
@@ -248,7 +254,7 @@ int bench_input_read(struct bench_input *input, const struct bench_workload *wor
 {
 	struct reading r = {
 		.input = input, .workload = workload, .folder = source->folder, .out = out};
-	int code = read_all(&r, source->batches);
+	int code = read_folder(&r, source->batches);
 
 	if (code)
 		bench_input_free(input);

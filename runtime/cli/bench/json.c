@@ -21,7 +21,7 @@ static void add_spread(struct json_object *to, const char *key, struct spread s,
 	json_object_object_add(to, key, o);
 }
 
-static struct json_object *limits_of(const struct bench_limits *l)
+static struct json_object *document_limits(const struct bench_limits *l)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -43,7 +43,7 @@ static struct json_object *limits_of(const struct bench_limits *l)
 	return o;
 }
 
-static struct json_object *stages_of(const struct bench_result *r)
+static struct json_object *document_stages(const struct bench_result *r)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -52,7 +52,7 @@ static struct json_object *stages_of(const struct bench_result *r)
 	return o;
 }
 
-static struct json_object *shape_of(const struct bench_workload *w)
+static struct json_object *document_shape(const struct bench_workload *w)
 {
 	struct json_object *o = json_object_new_object(), *rows = json_object_new_array();
 
@@ -66,7 +66,7 @@ static struct json_object *shape_of(const struct bench_workload *w)
 	return o;
 }
 
-static struct json_object *memory_of(const struct bench_result *r)
+static struct json_object *document_memory(const struct bench_result *r)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -77,7 +77,7 @@ static struct json_object *memory_of(const struct bench_result *r)
 	return o;
 }
 
-static void add_own(struct json_object *o, const struct bench_result *r)
+static void add_op_members(struct json_object *o, const struct bench_result *r)
 {
 	if (r->op == BENCH_CONTEND)
 		json_add_number(o, "producers", (uint64_t)r->commands);
@@ -117,12 +117,13 @@ static void add_numbers(struct json_object *o, const struct bench_result *r)
 		json_add_float(o, "ids_per_s", bench_ids_per_second(r));
 	json_add_number(o, "row_bytes", (uint64_t)r->workload.dim * sizeof(float));
 	json_add_number(o, "slots", r->slots);
-	json_object_object_add(o, "stage_ms", stages_of(r));
+	json_object_object_add(o, "stage_ms", document_stages(r));
 	json_add_float(o, "copied_bytes_per_step", r->copied_bytes);
-	json_object_object_add(o, "memory", memory_of(r));
+	json_object_object_add(o, "memory", document_memory(r));
 }
 
-static struct json_object *result_of(const struct bench_call *call, const struct bench_result *r)
+static struct json_object *document_result(const struct bench_call *call,
+					   const struct bench_result *r)
 {
 	struct json_object *o = json_object_new_object();
 
@@ -138,14 +139,14 @@ static struct json_object *result_of(const struct bench_call *call, const struct
 	add_bool(o, "weights", r->weights);
 	json_add_number(o, "runs", (uint64_t)r->runs);
 	json_add_number(o, "batches", (uint64_t)r->batches);
-	json_object_object_add(o, "shape", shape_of(&r->workload));
+	json_object_object_add(o, "shape", document_shape(&r->workload));
 	add_numbers(o, r);
-	add_own(o, r);
-	json_object_object_add(o, "limits", limits_of(&r->limits));
+	add_op_members(o, r);
+	json_object_object_add(o, "limits", document_limits(&r->limits));
 	return o;
 }
 
-static struct json_object *machine_of(const struct bench_call *call)
+static struct json_object *document_machine(const struct bench_call *call)
 {
 	struct json_object *o = json_object_new_object();
 	char processor[96];
@@ -170,11 +171,11 @@ struct json_object *bench_document(const struct bench_call *call,
 		if (bench_warning(call, k, warning))
 			json_object_array_add(warnings, json_object_new_string(warning));
 	for (size_t k = 0; k < results->limit_count; k++)
-		json_object_array_add(limits, limits_of(&results->limits[k]));
+		json_object_array_add(limits, document_limits(&results->limits[k]));
 	for (size_t k = 0; k < results->count; k++)
-		json_object_array_add(list, result_of(call, &results->items[k]));
+		json_object_array_add(list, document_result(call, &results->items[k]));
 	json_add_text(document, "version", embeng_version());
-	json_object_object_add(document, "machine", machine_of(call));
+	json_object_object_add(document, "machine", document_machine(call));
 	json_object_object_add(document, "warnings", warnings);
 	json_object_object_add(document, "limits", limits);
 	json_object_object_add(document, "results", list);

@@ -32,7 +32,7 @@ struct pair {
 /* Rounds before others are let run: many times what an answer from a running thread takes. */
 #define SPINS 10000
 
-static void await(struct pair *p, uint32_t *word, uint32_t value)
+static void await_word(struct pair *p, uint32_t *word, uint32_t value)
 {
 	uint32_t seen, spins = 0;
 
@@ -44,21 +44,21 @@ static void await(struct pair *p, uint32_t *word, uint32_t value)
 	}
 }
 
-static void set(struct pair *p, uint32_t *word, uint32_t value)
+static void set_word(struct pair *p, uint32_t *word, uint32_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 	if (p->sleeps)
 		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void *answer(void *arg)
+static void *answer_pings(void *arg)
 {
 	struct pair *p = arg;
 
 	machine_pin(&p->cpu, 1);
 	for (uint32_t i = 1; i <= p->rounds; i++) {
-		await(p, &p->ping, i);
-		set(p, &p->pong, i);
+		await_word(p, &p->ping, i);
+		set_word(p, &p->pong, i);
 	}
 	return NULL;
 }
@@ -69,7 +69,7 @@ static int round_trips(bool sleeps, const int cpus[2], int runs, uint32_t trips,
 	double took[RUNS_MOST + 1];
 	uint32_t i = 0;
 	pthread_t other;
-	int err = pthread_create(&other, NULL, answer, &p);
+	int err = pthread_create(&other, NULL, answer_pings, &p);
 
 	if (err)
 		return -err;
@@ -77,8 +77,8 @@ static int round_trips(bool sleeps, const int cpus[2], int runs, uint32_t trips,
 		double began = now_ms();
 
 		for (uint32_t k = 0; k < trips; k++) {
-			set(&p, &p.ping, ++i);
-			await(&p, &p.pong, i);
+			set_word(&p, &p.ping, ++i);
+			await_word(&p, &p.pong, i);
 		}
 		took[run] = (now_ms() - began) * 1e3 / trips;
 	}

@@ -23,7 +23,7 @@ struct tried {
 };
 
 /* How far ahead rows are best fetched, by a short try of each; @best if it is better than that. */
-static int calibrate(struct arena *a, enum arena_test test, struct tried *best)
+static int calibrate_ahead(struct arena *a, enum arena_test test, struct tried *best)
 {
 	static const size_t tries[] = {8, 16, 32, 48, MEMORY_AHEAD};
 	double ms[3];
@@ -51,7 +51,7 @@ static int calibrate_all(struct arena *a, enum arena_test test, enum memory_fetc
 	for (int fetch = 0; !err && fetch < MEMORY_FETCHES; fetch++) {
 		a->fetch = (enum memory_fetch)fetch;
 		if (test != TEST_RMW || a->loops->rmw[fetch])
-			err = calibrate(a, test, &best);
+			err = calibrate_ahead(a, test, &best);
 	}
 	*best_fetch = best.fetch;
 	*best_ahead = best.ahead;
@@ -59,8 +59,8 @@ static int calibrate_all(struct arena *a, enum arena_test test, enum memory_fetc
 }
 
 /* Measures the rate of each of @runs rounds, after one that is not counted. */
-static int rates(struct arena *a, enum arena_test test, enum memory_fetch fetch, size_t ahead,
-		 int runs, double *rate)
+static int measure_rates(struct arena *a, enum arena_test test, enum memory_fetch fetch,
+			 size_t ahead, int runs, double *rate)
 {
 	double ms[RUNS_MOST + 1];
 	int err;
@@ -76,19 +76,19 @@ static int rates(struct arena *a, enum arena_test test, enum memory_fetch fetch,
 static int measure_rows(struct arena *a, const struct bench_limits *l, int runs, double *gather,
 			double *rmw)
 {
-	int err = rates(a, TEST_GATHER, l->gather_fetch, l->gather_ahead, runs, gather);
+	int err = measure_rates(a, TEST_GATHER, l->gather_fetch, l->gather_ahead, runs, gather);
 
-	return err ? err : rates(a, TEST_RMW, l->rmw_fetch, l->rmw_ahead, runs, rmw);
+	return err ? err : measure_rates(a, TEST_RMW, l->rmw_fetch, l->rmw_ahead, runs, rmw);
 }
 
-static int measure(struct arena *a, struct bench_limits *l, int runs)
+static int measure_arena(struct arena *a, struct bench_limits *l, int runs)
 {
 	double gather[RUNS_MOST], rmw[RUNS_MOST], stream[RUNS_MOST];
 	int err = calibrate_all(a, TEST_GATHER, &l->gather_fetch, &l->gather_ahead);
 
 	err = err ? err : calibrate_all(a, TEST_RMW, &l->rmw_fetch, &l->rmw_ahead);
 	err = err ? err : measure_rows(a, l, runs, gather, rmw);
-	err = err ? err : rates(a, TEST_STREAM, MEMORY_SECOND, 0, runs, stream);
+	err = err ? err : measure_rates(a, TEST_STREAM, MEMORY_SECOND, 0, runs, stream);
 	if (err)
 		return err;
 	l->gather = spread_of(gather, runs);
@@ -116,7 +116,7 @@ int bench_limits_measure(struct bench_limits *l, const int *cpus, int cpu_count,
 
 	if (err)
 		return err;
-	err = measure(&a, l, runs);
+	err = measure_arena(&a, l, runs);
 	arena_close(&a);
 	l->paired = cpu_count > 1;
 	return err || !l->paired ? err : bench_latency_measure(l, cpus, runs, effort);

@@ -115,8 +115,8 @@ static const char *optimizer_name(size_t k)
 }
 
 /* One more of a list of names. */
-static error_t choose(struct argp_state *state, const char *option, const char *arg,
-		      const char *(*name)(size_t k), uint32_t *chosen)
+static error_t add_choice(struct argp_state *state, const char *option, const char *arg,
+			  const char *(*name)(size_t k), uint32_t *chosen)
 {
 	char known[128] = "";
 
@@ -133,8 +133,8 @@ static error_t choose(struct argp_state *state, const char *option, const char *
 	return EINVAL;
 }
 
-static error_t whole(struct argp_state *state, const char *option, const char *arg, int least,
-		     int most, int *value)
+static error_t read_int_option(struct argp_state *state, const char *option, const char *arg,
+			       int least, int most, int *value)
 {
 	int64_t n;
 
@@ -189,11 +189,11 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_WORKLOAD:
-		return choose(state, "workload", arg, workload_name, &call->workloads);
+		return add_choice(state, "workload", arg, workload_name, &call->workloads);
 	case KEY_OP:
-		return choose(state, "op", arg, op_name, &call->ops);
+		return add_choice(state, "op", arg, op_name, &call->ops);
 	case KEY_OPTIMIZER:
-		return choose(state, "optimizer", arg, optimizer_name, &call->optimizers);
+		return add_choice(state, "optimizer", arg, optimizer_name, &call->optimizers);
 	case KEY_INPUT:
 		call->input = arg;
 		return 0;
@@ -220,11 +220,11 @@ static error_t parse_choice(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static error_t read_shape(struct argp_state *state, const char *option, const char *arg, int most,
-			  int64_t *value)
+static error_t read_shape_size(struct argp_state *state, const char *option, const char *arg,
+			       int most, int64_t *value)
 {
 	int n = 0;
-	error_t err = whole(state, option, arg, 1, most, &n);
+	error_t err = read_int_option(state, option, arg, 1, most, &n);
 
 	*value = n;
 	return err;
@@ -236,31 +236,31 @@ static error_t parse_shape(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_TABLES:
-		return whole(state, "tables", arg, 1, BENCH_TABLES, &shape->tables);
+		return read_int_option(state, "tables", arg, 1, BENCH_TABLES, &shape->tables);
 	case KEY_ROWS:
-		return read_shape(state, "rows", arg, 1000000000, &shape->rows);
+		return read_shape_size(state, "rows", arg, 1000000000, &shape->rows);
 	case KEY_DIM:
-		return read_shape(state, "dim", arg, 4096, &shape->dim);
+		return read_shape_size(state, "dim", arg, 4096, &shape->dim);
 	case KEY_SAMPLES:
-		return read_shape(state, "samples", arg, 1 << 20, &shape->samples);
+		return read_shape_size(state, "samples", arg, 1 << 20, &shape->samples);
 	case KEY_POOL:
-		return read_shape(state, "pool", arg, 4096, &shape->pool);
+		return read_shape_size(state, "pool", arg, 4096, &shape->pool);
 	default:
 		return parse_choice(key, arg, state);
 	}
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_bench_option(int key, char *arg, struct argp_state *state)
 {
 	struct bench_call *call = state->input;
 
 	switch (key) {
 	case KEY_THREADS:
-		return whole(state, "threads", arg, 1, EMBENG_MAX_CORES, &call->threads);
+		return read_int_option(state, "threads", arg, 1, EMBENG_MAX_CORES, &call->threads);
 	case KEY_RUNS:
-		return whole(state, "runs", arg, RUNS_LEAST, RUNS_MOST, &call->runs);
+		return read_int_option(state, "runs", arg, RUNS_LEAST, RUNS_MOST, &call->runs);
 	case KEY_BATCHES:
-		return whole(state, "batches", arg, 1, BENCH_BATCHES, &call->batches);
+		return read_int_option(state, "batches", arg, 1, BENCH_BATCHES, &call->batches);
 	case KEY_SCALE:
 		return read_scale(state, arg, &call->scale);
 	case KEY_INDEX:
@@ -274,7 +274,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_bench(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	static const struct argp argp = {
+		.options = options, .parser = parse_bench_option, .doc = doc};
 	struct output out = {.verb = "bench"};
 	struct bench_call call = {.runs = 7,
 				  .batches = 4,

@@ -33,10 +33,10 @@ struct variant {
 		.cores_per_device = CORES, __VA_ARGS__                                             \
 	}
 
-static const struct variant plain = {"weights and statistics",
-				     .options = OPTIONS(.flavour = EMBENG_PARTITION_TF)};
+static const struct variant plain_variant = {"weights and statistics",
+					     .options = OPTIONS(.flavour = EMBENG_PARTITION_TF)};
 
-static const struct variant costs[] = {
+static const struct variant cost_variants[] = {
 	{"without weights", .unweighted = true, .options = OPTIONS(.flavour = EMBENG_PARTITION_TF)},
 	{"without weights and statistics", .unweighted = true, .silent = true,
 	 .options = OPTIONS(.flavour = EMBENG_PARTITION_TF)},
@@ -63,7 +63,7 @@ struct csr {
 	bool copied;
 };
 
-static int add(struct bench_engine *b, const struct variant *v, int which, int table)
+static int add_to_batch(struct bench_engine *b, const struct variant *v, int which, int table)
 {
 	int err = 0;
 
@@ -73,7 +73,7 @@ static int add(struct bench_engine *b, const struct variant *v, int which, int t
 	return err;
 }
 
-static void *array(struct bench_engine *b, bool copied, size_t elements)
+static void *alloc_array(struct bench_engine *b, bool copied, size_t elements)
 {
 	return copied ? calloc(elements, 4) : embeng_buffer_alloc(b->e, elements * 4);
 }
@@ -86,7 +86,7 @@ static int find_room(struct bench_engine *b, const struct variant *v, struct csr
 	for (int k = 0; !err && k < b->input.batches * tables; k++) {
 		size_t pointers, items;
 
-		err = add(b, v, k / tables, k % tables);
+		err = add_to_batch(b, v, k / tables, k % tables);
 		err = err ? err : embeng_partition_room(b->batch, &v->options, &pointers, &items);
 		if (err)
 			break;
@@ -107,10 +107,10 @@ static int csr_make(struct bench_engine *b, const struct variant *v, struct csr 
 	err = find_room(b, v, csr);
 	if (err)
 		return err;
-	out->row_pointers = array(b, v->copied, out->row_pointer_capacity);
-	out->token_ids = array(b, v->copied, out->capacity);
-	out->sample_ids = array(b, v->copied, out->capacity);
-	out->gains = array(b, v->copied, out->capacity);
+	out->row_pointers = alloc_array(b, v->copied, out->row_pointer_capacity);
+	out->token_ids = alloc_array(b, v->copied, out->capacity);
+	out->sample_ids = alloc_array(b, v->copied, out->capacity);
+	out->gains = alloc_array(b, v->copied, out->capacity);
 	if (!v->silent) {
 		out->max_ids = csr->max_ids;
 		out->max_unique_ids = csr->max_unique;
@@ -133,14 +133,15 @@ static void csr_free(struct csr *csr)
 }
 
 /* All tables of all batches, milliseconds a batch. */
-static int pass(struct bench_engine *b, const struct variant *v, struct csr *csr, double *ms)
+static int run_partition_pass(struct bench_engine *b, const struct variant *v, struct csr *csr,
+			      double *ms)
 {
 	double began = now_ms();
 	int last = b->workload->tables - 1, err = 0;
 
 	for (int i = 0; !err && i < b->input.batches; i++) {
 		for (int t = v->stacked ? last : 0; !err && t <= last; t++) {
-			err = add(b, v, i, t);
+			err = add_to_batch(b, v, i, t);
 			err = err ? err : embeng_partition(b->e, b->batch, &v->options, &csr->out);
 		}
 	}
@@ -148,15 +149,16 @@ static int pass(struct bench_engine *b, const struct variant *v, struct csr *csr
 	return err;
 }
 
-static int time_passes(struct bench_engine *b, const struct variant *v, struct bench_result *r)
+static int time_partition_passes(struct bench_engine *b, const struct variant *v,
+				 struct bench_result *r)
 {
 	struct csr csr;
 	int err = csr_make(b, v, &csr);
 
-	err = err ? err : pass(b, v, &csr, &r->run_ms[0]);
+	err = err ? err : run_partition_pass(b, v, &csr, &r->run_ms[0]);
 	err = err ? err : bench_engine_start(b);
 	for (int k = 0; !err && k < r->runs; k++)
-		err = pass(b, v, &csr, &r->run_ms[k]);
+		err = run_partition_pass(b, v, &csr, &r->run_ms[k]);
 	err = err ? err : bench_engine_count(b, r, r->runs * b->input.batches);
 	err = err ? err : bench_engine_finish(b, r);
 	if (!err)
@@ -170,7 +172,7 @@ static int time_passes(struct bench_engine *b, const struct variant *v, struct b
 }
 
 /* Tables are not read, so that they need not be large. */
-static int measure(const struct bench_job *job, const struct variant *v)
+static int measure_variant(const struct bench_job *job, const struct variant *v)
 {
 	struct bench_workload narrow = *job->workload;
 	struct bench_setup setup = {.call = job->call,
@@ -193,7 +195,7 @@ static int measure(const struct bench_job *job, const struct variant *v)
 	r->unique_per_step = job->unique;
 	r->limits = *job->limits;
 	snprintf(r->detail, sizeof(r->detail), "%s", v->name);
-	err = time_passes(&b, v, r);
+	err = time_partition_passes(&b, v, r);
 	code = err ? output_library_failure(job->out, err, NULL) : 0;
 	bench_engine_close(&b);
 	return code;
@@ -201,10 +203,10 @@ static int measure(const struct bench_job *job, const struct variant *v)
 
 int bench_partitions(const struct bench_job *job)
 {
-	size_t count = job->call->costs ? sizeof(costs) / sizeof(costs[0]) : 0;
-	int code = measure(job, &plain);
+	size_t count = job->call->costs ? sizeof(cost_variants) / sizeof(cost_variants[0]) : 0;
+	int code = measure_variant(job, &plain_variant);
 
 	for (size_t i = 0; !code && i < count; i++)
-		code = measure(job, &costs[i]);
+		code = measure_variant(job, &cost_variants[i]);
 	return code;
 }

@@ -19,8 +19,8 @@ struct command {
 };
 
 /* As many as there are places are handed over before the first is taken. */
-static int trip(const struct bench_lane *lane, const struct bench_result *r,
-		const struct command *c)
+static int run_trip(const struct bench_lane *lane, const struct bench_result *r,
+		    const struct command *c)
 {
 	int given = 0, err = 0;
 
@@ -32,14 +32,14 @@ static int trip(const struct bench_lane *lane, const struct bench_result *r,
 	return err;
 }
 
-static int pass(const struct bench_lane *lane, const struct bench_result *r,
-		const struct command *c, int trips, double *ms)
+static int run_ring_pass(const struct bench_lane *lane, const struct bench_result *r,
+			 const struct command *c, int trips, double *ms)
 {
 	double began = now_ms();
 	int err = 0;
 
 	for (int k = 0; !err && k < trips; k++)
-		err = trip(lane, r, c);
+		err = run_trip(lane, r, c);
 	*ms = (now_ms() - began) / trips;
 	return err;
 }
@@ -49,17 +49,17 @@ static int time_trips(struct bench_engine *b, struct bench_result *r, const stru
 {
 	const struct bench_lane lane = {.b = b, .batch = b->batch};
 	int trips = (int)(LANE_COMMANDS * scale) / r->commands + 1;
-	int err = pass(&lane, r, c, trips, &r->run_ms[0]);
+	int err = run_ring_pass(&lane, r, c, trips, &r->run_ms[0]);
 
 	err = err ? err : bench_engine_start(b);
 	for (int k = 0; !err && k < r->runs; k++)
-		err = pass(&lane, r, c, trips, &r->run_ms[k]);
+		err = run_ring_pass(&lane, r, c, trips, &r->run_ms[k]);
 	return err ? err : bench_lane_finish(b, r, r->runs * trips);
 }
 
-static int measure(const struct bench_job *job, struct bench_engine *b,
-		   const struct bench_setup *setup, const struct command *c, int commands,
-		   bool waiting)
+static int measure_ring(const struct bench_job *job, struct bench_engine *b,
+			const struct bench_setup *setup, const struct command *c, int commands,
+			bool waiting)
 {
 	int places = (int)b->device.step_depth + 1, err;
 	struct bench_result *r = bench_lane_result(job, b, setup, BENCH_RING, c->name);
@@ -74,8 +74,8 @@ static int measure(const struct bench_job *job, struct bench_engine *b,
 	return err ? output_library_failure(job->out, err, NULL) : 0;
 }
 
-static int measure_all(const struct bench_job *job, struct bench_engine *b,
-		       const struct bench_setup *setup)
+static int measure_rings(const struct bench_job *job, struct bench_engine *b,
+			 const struct bench_setup *setup)
 {
 	static const int batches[] = {1, 8, 64};
 	const struct command kinds[] = {{"empty", embeng_buffer_alloc(b->e, 2 * sizeof(int64_t))},
@@ -85,11 +85,11 @@ static int measure_all(const struct bench_job *job, struct bench_engine *b,
 	if (!kinds[0].empty)
 		return output_library_failure(job->out, -ENOMEM, NULL);
 	for (size_t k = 0; !code && k < 4 * sizeof(batches) / sizeof(batches[0]); k++)
-		code = measure(job, b, setup, &kinds[k >> 1 & 1], batches[k / 4], k & 1);
+		code = measure_ring(job, b, setup, &kinds[k >> 1 & 1], batches[k / 4], k & 1);
 	return code;
 }
 
 int bench_rings(const struct bench_job *job)
 {
-	return bench_with_lanes(job, 1, measure_all);
+	return bench_with_lanes(job, 1, measure_rings);
 }

@@ -19,12 +19,12 @@
 /* How long others are watched. */
 #define WATCH_MS 300
 
-static bool wants(const struct bench_call *call, enum bench_op op)
+static bool wants_op(const struct bench_call *call, enum bench_op op)
 {
 	return call->ops >> op & 1;
 }
 
-static uint64_t table_bytes(const struct bench_workload *w)
+static uint64_t count_workload_bytes(const struct bench_workload *w)
 {
 	uint64_t rows = 0;
 
@@ -43,7 +43,7 @@ static int measure_limits(struct bench_job *job)
 	int err;
 
 	*l = (struct bench_limits){.row_bytes = (size_t)job->workload->dim * sizeof(float),
-				   .table_bytes = table_bytes(job->workload),
+				   .table_bytes = count_workload_bytes(job->workload),
 				   .threads = call->threads};
 	if (l->table_bytes > available)
 		return output_fail(job->out, CLI_BUSY, ENOSPC,
@@ -64,14 +64,14 @@ static int measure_limits(struct bench_job *job)
 static int measure_steps(const struct bench_job *job)
 {
 	const struct bench_call *call = job->call;
-	int code = wants(call, BENCH_FWD) ? bench_lookups(job) : 0;
+	int code = wants_op(call, BENCH_FWD) ? bench_lookups(job) : 0;
 
 	for (size_t k = 0; !code && k < bench_optimizer_count; k++)
-		if (wants(call, BENCH_TRAIN) && call->optimizers >> k & 1)
+		if (wants_op(call, BENCH_TRAIN) && call->optimizers >> k & 1)
 			code = bench_training(job, &bench_optimizers[k]);
-	if (!code && wants(call, BENCH_RING))
+	if (!code && wants_op(call, BENCH_RING))
 		code = bench_rings(job);
-	if (!code && wants(call, BENCH_CONTEND))
+	if (!code && wants_op(call, BENCH_CONTEND))
 		code = bench_contention(job);
 	return code;
 }
@@ -110,13 +110,14 @@ static int run_workload(struct bench_job *job)
 	if (!code && call->ops & (1u << BENCH_FWD | 1u << BENCH_TRAIN | 1u << BENCH_RING |
 				   1u << BENCH_CONTEND))
 		code = with_input(job, call->type, call->weights, measure_steps);
-	if (!code && wants(call, BENCH_PARTITION))
+	if (!code && wants_op(call, BENCH_PARTITION))
 		code = with_input(job, call->type_given ? call->type : EMBENG_I32, true,
 				  bench_partitions);
 	return code;
 }
 
-static int run_all(struct bench_call *call, struct bench_results *results, const struct output *out)
+static int run_workloads(struct bench_call *call, struct bench_results *results,
+			 const struct output *out)
 {
 	int code = 0;
 
@@ -133,8 +134,8 @@ static int run_all(struct bench_call *call, struct bench_results *results, const
 	return code;
 }
 
-static int report(const struct bench_call *call, const struct bench_results *results,
-		  const struct output *out)
+static int report_results(const struct bench_call *call, const struct bench_results *results,
+			  const struct output *out)
 {
 	int err = call->svg ? bench_draw_svg(call->svg, results) : 0;
 
@@ -216,10 +217,10 @@ int bench_run(struct bench_call *call, const struct output *out)
 				   "the system does not tell which processors may be used");
 	call->busy = machine_busy(WATCH_MS);
 	machine_pin(call->cpus, 1);
-	code = run_all(call, &results, out);
+	code = run_workloads(call, &results, out);
 	machine_pin(call->cpus, call->cpu_count);
 	if (!code)
-		code = report(call, &results, out);
+		code = report_results(call, &results, out);
 	free(results.items);
 	return code;
 }

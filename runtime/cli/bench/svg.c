@@ -18,7 +18,7 @@ static const char *const colours[BENCH_STAGES] = {
 	[STAGE_OTHER] = "#999999",
 };
 
-static double total_of(const struct bench_result *r)
+static double sum_stages(const struct bench_result *r)
 {
 	double sum = 0;
 
@@ -27,7 +27,7 @@ static double total_of(const struct bench_result *r)
 	return sum;
 }
 
-static void legend(FILE *f)
+static void draw_legend(FILE *f)
 {
 	for (int s = 0; s < BENCH_STAGES; s++)
 		fprintf(f,
@@ -36,7 +36,7 @@ static void legend(FILE *f)
 			LABELS + s * 80, colours[s], LABELS + s * 80 + 16, bench_stage_names[s]);
 }
 
-static void label(FILE *f, const struct bench_result *r, int y)
+static void draw_label(FILE *f, const struct bench_result *r, int y)
 {
 	fprintf(f, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s %s", LABELS - 8, y + 15,
 		r->workload.name, bench_ops[r->op]);
@@ -50,9 +50,9 @@ static void label(FILE *f, const struct bench_result *r, int y)
 }
 
 /* Bars are shares of their own step: steps of different lengths stand below one another. */
-static void bar(FILE *f, const struct bench_result *r, int y)
+static void draw_bar(FILE *f, const struct bench_result *r, int y)
 {
-	double x = LABELS, all = total_of(r);
+	double x = LABELS, all = sum_stages(r);
 
 	for (int s = 0; s < BENCH_STAGES; s++) {
 		double width = r->stage_ms[s] / all * BAR;
@@ -69,7 +69,7 @@ static void bar(FILE *f, const struct bench_result *r, int y)
 	fprintf(f, "</text>\n");
 }
 
-static void limit(FILE *f, const struct bench_result *r, int y)
+static void draw_limit(FILE *f, const struct bench_result *r, int y)
 {
 	double share = r->limit_ms / r->step_ms.median;
 
@@ -81,7 +81,7 @@ static void limit(FILE *f, const struct bench_result *r, int y)
 		LABELS + share * BAR, LABELS + share * BAR, y - 3, y + 23, r->limit_ms);
 }
 
-static void draw(FILE *f, const struct bench_results *results)
+static void draw_chart(FILE *f, const struct bench_results *results)
 {
 	int height = HEAD + (int)results->count * ROW + FOOT;
 
@@ -92,13 +92,13 @@ static void draw(FILE *f, const struct bench_results *results)
 		"<text x=\"%d\" y=\"20\" font-size=\"14\">Time of a step by stage; the line is "
 		"the memory's limit</text>\n",
 		LABELS + BAR + NUMBERS, height, LABELS);
-	legend(f);
+	draw_legend(f);
 	for (size_t k = 0; k < results->count; k++) {
 		int y = HEAD + (int)k * ROW;
 
-		label(f, &results->items[k], y);
-		bar(f, &results->items[k], y);
-		limit(f, &results->items[k], y);
+		draw_label(f, &results->items[k], y);
+		draw_bar(f, &results->items[k], y);
+		draw_limit(f, &results->items[k], y);
 	}
 	fprintf(f, "</svg>\n");
 }
@@ -110,6 +110,6 @@ int bench_draw_svg(const char *path, const struct bench_results *results)
 
 	if (err)
 		return err;
-	draw(f.stream, results);
+	draw_chart(f.stream, results);
 	return outfile_commit(&f);
 }

@@ -27,7 +27,7 @@ static int end_step(struct bench_engine *b, enum embeng_mode mode, struct embeng
 	return err ? err : embeng_flush(b->e, -1);
 }
 
-static int give(struct bench_engine *b, int which, enum embeng_mode mode)
+static int enqueue_bench_step(struct bench_engine *b, int which, enum embeng_mode mode)
 {
 	int err = 0;
 
@@ -37,7 +37,7 @@ static int give(struct bench_engine *b, int which, enum embeng_mode mode)
 	return err ? err : embeng_enqueue(b->e, b->batch, -1);
 }
 
-static int take(struct bench_engine *b, enum embeng_mode mode)
+static int dequeue_bench_step(struct bench_engine *b, enum embeng_mode mode)
 {
 	struct embeng_activations act = {.size = sizeof(act)};
 	int err = embeng_dequeue(b->e, 0, -1, &act);
@@ -45,11 +45,11 @@ static int take(struct bench_engine *b, enum embeng_mode mode)
 	return err ? err : end_step(b, mode, &act);
 }
 
-static int one_step(struct bench_engine *b, int which, enum embeng_mode mode)
+static int run_bench_step(struct bench_engine *b, int which, enum embeng_mode mode)
 {
-	int err = give(b, which, mode);
+	int err = enqueue_bench_step(b, which, mode);
 
-	return err ? err : take(b, mode);
+	return err ? err : dequeue_bench_step(b, mode);
 }
 
 /*
@@ -61,34 +61,34 @@ static int fill_places(struct bench_engine *b)
 	int given = 0, taken = 0, err = 0;
 
 	for (; !err && given <= BENCH_STEP_DEPTH; given++)
-		err = give(b, given % b->input.batches, EMBENG_INFERENCE);
+		err = enqueue_bench_step(b, given % b->input.batches, EMBENG_INFERENCE);
 	for (; !err && taken < given; taken++)
-		err = take(b, EMBENG_INFERENCE);
+		err = dequeue_bench_step(b, EMBENG_INFERENCE);
 	return err;
 }
 
 /* Milliseconds a step of one pass over the batches. */
-static int pass(struct bench_engine *b, enum embeng_mode mode, double *ms)
+static int run_step_pass(struct bench_engine *b, enum embeng_mode mode, double *ms)
 {
 	double began = now_ms();
 	int err = 0;
 
 	for (int i = 0; !err && i < b->input.batches; i++)
-		err = one_step(b, i, mode);
+		err = run_bench_step(b, i, mode);
 	*ms = (now_ms() - began) / b->input.batches;
 	return err;
 }
 
 /* The limits of these seconds, a pass that finds again what these took from the caches, a run. */
-static int one_run(struct bench_engine *b, struct bench_beside *beside, enum embeng_mode mode,
-		   struct bench_result *r, int number)
+static int time_one_run(struct bench_engine *b, struct bench_beside *beside, enum embeng_mode mode,
+			struct bench_result *r, int number)
 {
 	double uncounted;
 	int err = bench_beside_run(beside);
 
-	err = err ? err : pass(b, mode, &uncounted);
+	err = err ? err : run_step_pass(b, mode, &uncounted);
 	err = err ? err : bench_engine_start(b);
-	err = err ? err : pass(b, mode, &r->run_ms[number]);
+	err = err ? err : run_step_pass(b, mode, &r->run_ms[number]);
 	return err ? err : bench_engine_count(b, r, r->runs * b->input.batches);
 }
 
@@ -101,7 +101,7 @@ static int time_runs(struct bench_engine *b, const struct bench_call *call, enum
 	int err = beside ? 0 : -ENOMEM;
 
 	for (int k = 0; !err && k < r->runs; k++)
-		err = one_run(b, beside, mode, r, k);
+		err = time_one_run(b, beside, mode, r, k);
 	bench_beside_close(beside, &r->limits);
 	return err ? err : bench_engine_finish(b, r);
 }
@@ -111,7 +111,7 @@ static int time_steps(struct bench_engine *b, const struct bench_call *call, enu
 {
 	int err = mode == EMBENG_INFERENCE ? fill_places(b) : 0;
 
-	err = err ? err : pass(b, mode, &r->run_ms[0]);
+	err = err ? err : run_step_pass(b, mode, &r->run_ms[0]);
 	err = err ? err : time_runs(b, call, mode, r);
 	if (!err)
 		bench_result_finish(r);
@@ -119,7 +119,7 @@ static int time_steps(struct bench_engine *b, const struct bench_call *call, enu
 }
 
 /* Each id's row is read; each row and its slots are changed once. */
-static double limit_of(const struct bench_result *r)
+static double compute_limit(const struct bench_result *r)
 {
 	double ms = (double)r->ids_per_step / r->limits.gather.median * 1e3;
 
@@ -128,8 +128,8 @@ static double limit_of(const struct bench_result *r)
 	return ms;
 }
 
-static int measure(const struct bench_job *job, enum bench_op op,
-		   const struct bench_optimizer *optimizer)
+static int measure_op(const struct bench_job *job, enum bench_op op,
+		      const struct bench_optimizer *optimizer)
 {
 	struct bench_setup setup = {.call = job->call,
 				    .workload = job->workload,
@@ -150,7 +150,7 @@ static int measure(const struct bench_job *job, enum bench_op op,
 	r->unique_per_step = job->unique;
 	r->limits = *job->limits;
 	err = time_steps(&b, job->call, op == BENCH_TRAIN ? EMBENG_TRAIN : EMBENG_INFERENCE, r);
-	r->limit_ms = limit_of(r);
+	r->limit_ms = compute_limit(r);
 	code = err ? output_library_failure(job->out, err, NULL) : 0;
 	bench_engine_close(&b);
 	return code;
@@ -158,10 +158,10 @@ static int measure(const struct bench_job *job, enum bench_op op,
 
 int bench_lookups(const struct bench_job *job)
 {
-	return measure(job, BENCH_FWD, NULL);
+	return measure_op(job, BENCH_FWD, NULL);
 }
 
 int bench_training(const struct bench_job *job, const struct bench_optimizer *optimizer)
 {
-	return measure(job, BENCH_TRAIN, optimizer);
+	return measure_op(job, BENCH_TRAIN, optimizer);
 }

@@ -42,7 +42,7 @@ int bench_workload_find(const char *name)
 	return -1;
 }
 
-static int64_t scaled(int64_t n, double scale, int64_t multiple)
+static int64_t scale_count(int64_t n, double scale, int64_t multiple)
 {
 	int64_t less = (int64_t)((double)n * scale) / multiple * multiple;
 
@@ -54,8 +54,8 @@ struct bench_workload bench_workload_scaled(const struct bench_workload *workloa
 	struct bench_workload w = *workload;
 
 	for (int t = 0; t < w.tables; t++)
-		w.rows[t] = scaled(w.rows[t], scale, 1);
-	w.samples = scaled(w.samples, scale, 8);
+		w.rows[t] = scale_count(w.rows[t], scale, 1);
+	w.samples = scale_count(w.samples, scale, 8);
 	return w;
 }
 
@@ -134,7 +134,7 @@ int64_t bench_zipf_rank(int64_t rows, double exponent, double (*uniform)(void *a
 }
 
 /* Hot ranks are scattered over the table: one to one, the prime being larger than any of them. */
-static int64_t scattered(int64_t rank, int64_t rows)
+static int64_t scatter_rank(int64_t rank, int64_t rows)
 {
 	return (int64_t)((uint64_t)rank * 2654435761u % (uint64_t)rows);
 }
@@ -156,7 +156,7 @@ void bench_draw(const struct bench_workload *workload, int table, int batch, uin
 
 	for (size_t k = 0; k < count; k++) {
 		if (workload->law == LAW_ZIPF)
-			ids[k] = scattered(
+			ids[k] = scatter_rank(
 				bench_zipf_rank(rows, workload->exponent, next_uniform, &r), rows);
 		else if (workload->law == LAW_SAME)
 			ids[k] = rows / 2;
