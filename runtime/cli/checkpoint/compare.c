@@ -55,7 +55,7 @@ static error_t parse_whole(const char *name, const char *arg, int64_t most, int6
 	return EINVAL;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_compare_option(int key, char *arg, struct argp_state *state)
 {
 	struct call *call = state->input;
 
@@ -101,7 +101,7 @@ static void print_feature(const char *name, const struct difference *d, int colu
 		       d->batch, d->at, (double)d->engine, (double)d->serving);
 }
 
-static void print_all(const struct call *call, const struct comparison *c, size_t features)
+static void print_comparison(const struct call *call, const struct comparison *c, size_t features)
 {
 	const struct embeng_model *model = embeng_get_model(c->e);
 	int columns = 7;
@@ -138,8 +138,8 @@ static struct json_object *json_feature(const char *name, const struct differenc
 	return o;
 }
 
-static int emit(const struct output *out, const struct call *call, const struct comparison *c,
-		size_t features)
+static int emit_comparison(const struct output *out, const struct call *call,
+			   const struct comparison *c, size_t features)
 {
 	struct json_object *d = json_document(out), *list = json_object_new_array();
 	const struct embeng_model *model = embeng_get_model(c->e);
@@ -155,15 +155,16 @@ static int emit(const struct output *out, const struct call *call, const struct 
 	return json_emit(d);
 }
 
-static int report(const struct output *out, const struct call *call, const struct comparison *c)
+static int report_comparison(const struct output *out, const struct call *call,
+			     const struct comparison *c)
 {
 	size_t features = embeng_model_feature_count(embeng_get_model(c->e));
 	int code = CLI_OK;
 
 	if (out->json)
-		code = emit(out, call, c, features);
+		code = emit_comparison(out, call, c, features);
 	else
-		print_all(call, c, features);
+		print_comparison(call, c, features);
 	return code ? code : all_same(c, features) ? CLI_OK : CLI_CHECK;
 }
 
@@ -181,14 +182,14 @@ static int compare_batches(struct comparison *c, const struct call *call, bool j
 	return err;
 }
 
-static int failed(const struct output *out, const struct call *call, int err)
+static int report_compare_failure(const struct output *out, const struct call *call, int err)
 {
 	if (err == -ENOMEM)
 		return output_fail(out, CLI_DEVICE, err, NULL, "%s: out of memory", call->dir);
 	return output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
 }
 
-static int run(const struct output *out, const struct call *call)
+static int run_compare(const struct output *out, const struct call *call)
 {
 	struct comparison c = {.samples = call->samples,
 			       .random = random_seeded((uint64_t)call->seed, RANDOM_SAMPLES)};
@@ -203,7 +204,8 @@ static int run(const struct output *out, const struct call *call)
 		code = output_fail(out, CLI_USAGE, ERANGE, "Draw fewer with --samples N",
 				   "%s: an output shape has too many samples", call->dir);
 	else
-		code = err ? failed(out, call, err) : report(out, call, &c);
+		code = err ? report_compare_failure(out, call, err)
+			   : report_comparison(out, call, &c);
 	comparison_close(&c);
 	interrupt_release();
 	return code;
@@ -212,10 +214,10 @@ static int run(const struct output *out, const struct call *call)
 int checkpoint_compare(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "DIR", .doc = doc};
+		.options = options, .parser = parse_compare_option, .args_doc = "DIR", .doc = doc};
 	struct output out = {.verb = "checkpoint", .command = "compare"};
 	struct call call = {.batches = 16, .samples = 256, .seed = 1};
 	int code = command_parse(&argp, argc, argv, &out, &call);
 
-	return code ? code : run(&out, &call);
+	return code ? code : run_compare(&out, &call);
 }

@@ -14,8 +14,8 @@
 #define SAMPLES_MOST (1 << 22)
 
 /* Return: how many bags there are; -1: too many. */
-static int64_t set_shape(struct compare_input *in, const struct embeng_feature_config *f,
-			 int64_t samples)
+static int64_t set_bag_shape(struct compare_input *in, const struct embeng_feature_config *f,
+			     int64_t samples)
 {
 	int64_t total = 1;
 
@@ -60,7 +60,7 @@ static float draw_weight(struct random *random)
 int compare_input_make(struct compare_input *in, const struct embeng_feature_config *f,
 		       int64_t rows, int64_t samples, struct random *random)
 {
-	int64_t total = set_shape(in, f, samples);
+	int64_t total = set_bag_shape(in, f, samples);
 	size_t most = total < 0 ? 0 : (size_t)total * BAG;
 
 	if (total < 0)

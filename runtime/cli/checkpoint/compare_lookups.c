@@ -13,7 +13,8 @@
 
 #include "compare_lookups.h"
 
-static int add_table(struct embeng_model *to, const struct embeng_model *from, size_t index)
+static int add_slotless_table(struct embeng_model *to, const struct embeng_model *from,
+			      size_t index)
 {
 	struct embeng_table_config t = {.size = sizeof(t)};
 	int err = embeng_model_get_table(from, index, &t);
@@ -25,7 +26,8 @@ static int add_table(struct embeng_model *to, const struct embeng_model *from, s
 	return err < 0 ? err : 0;
 }
 
-static int add_feature(struct embeng_model *to, const struct embeng_model *from, size_t index)
+static int add_served_feature(struct embeng_model *to, const struct embeng_model *from,
+			      size_t index)
 {
 	struct embeng_feature_config f = {.size = sizeof(f)};
 	int err = embeng_model_get_feature(from, index, &f);
@@ -35,21 +37,21 @@ static int add_feature(struct embeng_model *to, const struct embeng_model *from,
 }
 
 /* The served model without slots: their memory has no part in a lookup. */
-static int make_model(const struct embeng_model *from, struct embeng_model *to)
+static int make_slotless_model(const struct embeng_model *from, struct embeng_model *to)
 {
 	int err = to ? 0 : -ENOMEM;
 
 	for (size_t t = 0; !err && t < embeng_model_table_count(from); t++)
-		err = add_table(to, from, t);
+		err = add_slotless_table(to, from, t);
 	for (size_t f = 0; !err && f < embeng_model_feature_count(from); f++)
-		err = add_feature(to, from, f);
+		err = add_served_feature(to, from, f);
 	return err;
 }
 
 static int open_engine(struct comparison *c, const char *dir, const char *device)
 {
 	struct embeng_model *model = embeng_model_new();
-	int err = make_model(embeng_serving_model(c->serving), model);
+	int err = make_slotless_model(embeng_serving_model(c->serving), model);
 
 	err = err ? err : embeng_open(device, model, &c->e, NULL);
 	embeng_model_free(model);
@@ -75,17 +77,18 @@ void comparison_close(struct comparison *c)
 	free(c->features);
 }
 
-static bool same(float a, float b)
+static bool floats_agree(float a, float b)
 {
 	return !memcmp(&a, &b, sizeof(a)) || (isnan(a) && isnan(b));
 }
 
-static void note(struct difference *d, uint64_t batch, uint64_t at, float engine, float serving)
+static void note_floats(struct difference *d, uint64_t batch, uint64_t at, float engine,
+			float serving)
 {
 	double apart = fabs((double)engine - (double)serving);
 
 	d->floats++;
-	if (same(engine, serving))
+	if (floats_agree(engine, serving))
 		return;
 	if (!d->differing++) {
 		d->batch = batch;
@@ -112,7 +115,7 @@ static struct embeng_serving_input serving_input(const struct compare_input *in,
 					     .weight_count = in->weights ? in->count : 0};
 }
 
-static size_t elements(const int64_t *shape, size_t rank)
+static size_t count_elements(const int64_t *shape, size_t rank)
 {
 	size_t n = 1;
 
@@ -126,21 +129,21 @@ static int compare_feature(struct comparison *c, const struct compare_input *in,
 {
 	struct embeng_serving_input input = serving_input(in, feature);
 	int64_t shape[EMBENG_MAX_RANK + 1];
-	size_t rank, count = elements(view->shape, view->rank);
+	size_t rank, count = count_elements(view->shape, view->rank);
 	int err = embeng_serving_shape(c->serving, &input, shape, &rank);
 
 	if (err)
 		return err;
 	/* Other shapes are other numbers; so many are compared as both have. */
-	input.out_elements = elements(shape, rank);
+	input.out_elements = count_elements(shape, rank);
 	input.out = malloc((input.out_elements + 1) * sizeof(*input.out));
 	if (!input.out)
 		return -ENOMEM;
 	err = embeng_serving_lookup(c->serving, &input, 1);
 	for (size_t i = 0; !err && i < count && i < input.out_elements; i++)
-		note(&c->features[feature], c->batches, i, view->data[i], input.out[i]);
+		note_floats(&c->features[feature], c->batches, i, view->data[i], input.out[i]);
 	for (size_t i = input.out_elements; !err && i < count; i++)
-		note(&c->features[feature], c->batches, i, view->data[i], NAN);
+		note_floats(&c->features[feature], c->batches, i, view->data[i], NAN);
 	free(input.out);
 	return err;
 }
@@ -158,7 +161,7 @@ static int compare_all(struct comparison *c, const struct compare_input *inputs,
 	return err;
 }
 
-static int draw(struct comparison *c, struct compare_input *in, size_t feature)
+static int draw_input(struct comparison *c, struct compare_input *in, size_t feature)
 {
 	const struct embeng_model *model = embeng_get_model(c->e);
 	struct embeng_feature_config f = {.size = sizeof(f)};
@@ -169,15 +172,15 @@ static int draw(struct comparison *c, struct compare_input *in, size_t feature)
 	return err ? err : compare_input_make(in, &f, t.vocabulary_size, c->samples, &c->random);
 }
 
-static int look_up(struct comparison *c, struct embeng_batch *b, struct compare_input *inputs,
-		   size_t count)
+static int look_up_batch(struct comparison *c, struct embeng_batch *b, struct compare_input *inputs,
+			 size_t count)
 {
 	int err = b ? 0 : -ENOMEM;
 
 	for (size_t f = 0; !err && f < count; f++) {
 		const struct compare_input *in = &inputs[f];
 
-		err = draw(c, &inputs[f], f);
+		err = draw_input(c, &inputs[f], f);
 		err = err ? err : embeng_batch_sparse(b, (int)f, EMBENG_I64, in->indices, in->ids,
 						      in->count, in->shape, in->rank, in->weights,
 						      in->weights ? in->count : 0);
@@ -191,7 +194,7 @@ int comparison_batch(struct comparison *c)
 	size_t count = embeng_model_feature_count(embeng_get_model(c->e));
 	struct embeng_batch *b = embeng_batch_new(c->e, EMBENG_INFERENCE, 0);
 	struct compare_input *inputs = calloc(count + 1, sizeof(*inputs));
-	int err = inputs ? look_up(c, b, inputs, count) : -ENOMEM;
+	int err = inputs ? look_up_batch(c, b, inputs, count) : -ENOMEM;
 
 	for (size_t f = 0; inputs && f < count; f++)
 		compare_input_free(&inputs[f]);

@@ -59,7 +59,7 @@ static const char doc[] =
 	"Exit status: 0 ok, 2 usage, no checkpoint or no such table, 4 permission, 5 disk\n"
 	"full, 7 read or write error, 11 corrupt.";
 
-static const char *number(const char *text, int64_t *value)
+static const char *read_row_number(const char *text, int64_t *value)
 {
 	char *end;
 
@@ -72,7 +72,7 @@ static const char *number(const char *text, int64_t *value)
 
 static bool parse_rows(const char *arg, struct dump *d)
 {
-	const char *at = number(arg, &d->first);
+	const char *at = read_row_number(arg, &d->first);
 
 	if (!*at && at != arg) {
 		d->end = d->first + (d->first < INT64_MAX);
@@ -80,11 +80,11 @@ static bool parse_rows(const char *arg, struct dump *d)
 	}
 	if (*at != ':')
 		return false;
-	at = number(at + 1, &d->end);
+	at = read_row_number(at + 1, &d->end);
 	return !*at;
 }
 
-static error_t parse_format(const char *arg, struct dump *d, struct argp_state *state)
+static error_t parse_dump_format(const char *arg, struct dump *d, struct argp_state *state)
 {
 	if (!strcmp(arg, "text"))
 		d->format = FORMAT_TEXT;
@@ -110,7 +110,7 @@ static error_t parse_argument(char *arg, struct dump *d, struct argp_state *stat
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_dump_option(int key, char *arg, struct argp_state *state)
 {
 	struct dump *d = state->input;
 
@@ -121,7 +121,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_error(state, "--rows takes A:B, A:, :B or A, not '%s'", arg);
 		return EINVAL;
 	case KEY_FORMAT:
-		return parse_format(arg, d, state);
+		return parse_dump_format(arg, d, state);
 	case 'o':
 		d->path = strcmp(arg, "-") != 0 ? arg : NULL;
 		return 0;
@@ -139,7 +139,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* A table by its whole name, else what stands before the last slash, and its slot. */
-static int find(const struct output *out, const struct embeng_model *model, struct dump *d)
+static int find_dumped_table(const struct output *out, const struct embeng_model *model,
+			     struct dump *d)
 {
 	const char *slash = strrchr(d->what, '/');
 	char *name;
@@ -174,7 +175,7 @@ static int check_slot(const struct output *out, const struct embeng_model *model
 			   "%s: table '%s' has no slot '%s'", d->dir, d->config.name, d->slot);
 }
 
-static int check_rows(const struct output *out, struct dump *d)
+static int check_row_range(const struct output *out, struct dump *d)
 {
 	int64_t rows = d->config.vocabulary_size;
 
@@ -203,8 +204,8 @@ static int check_output(const struct output *out, struct dump *d)
 	return CLI_OK;
 }
 
-static int write_rows(const struct embeng_checkpoint *c, const struct dump *d, FILE *to,
-		      struct transfer *transfer, bool *reading)
+static int dump_rows(const struct embeng_checkpoint *c, const struct dump *d, FILE *to,
+		     struct transfer *transfer, bool *reading)
 {
 	size_t dim = (size_t)d->config.dim, piece = dim < PIECE ? PIECE / dim : 1, count;
 	float *data = malloc(piece * dim * sizeof(*data));
@@ -235,7 +236,7 @@ static int write_failure(const struct output *out, const struct dump *d, int rc)
 			   strerror(-rc));
 }
 
-static int report(const struct output *out, const struct dump *d)
+static int report_dump(const struct output *out, const struct dump *d)
 {
 	struct json_object *document, *rows = json_object_new_array();
 
@@ -266,7 +267,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 	if (d->format == FORMAT_NPY)
 		rc = npy_header(file.stream, d->end - d->first, d->config.dim);
 	if (!rc)
-		rc = write_rows(c, d, file.stream, &transfer, &reading);
+		rc = dump_rows(c, d, file.stream, &transfer, &reading);
 	progress_clear(&transfer.line);
 	if (rc)
 		outfile_abort(&file);
@@ -276,18 +277,18 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 		return output_library_failure(out, rc, NULL);
 	if (rc)
 		return write_failure(out, d, rc);
-	return out->json ? report(out, d) : CLI_OK;
+	return out->json ? report_dump(out, d) : CLI_OK;
 }
 
-static int dump(const struct output *out, const struct embeng_checkpoint *c, struct dump *d)
+static int run_dump(const struct output *out, const struct embeng_checkpoint *c, struct dump *d)
 {
 	const struct embeng_model *model = embeng_checkpoint_model(c);
-	int code = find(out, model, d);
+	int code = find_dumped_table(out, model, d);
 
 	if (!code)
 		code = check_slot(out, model, d);
 	if (!code)
-		code = check_rows(out, d);
+		code = check_row_range(out, d);
 	if (!code) {
 		interrupt_catch();
 		code = write_file(out, c, d);
@@ -298,8 +299,10 @@ static int dump(const struct output *out, const struct embeng_checkpoint *c, str
 
 int checkpoint_dump(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "DIR TABLE[/SLOT]", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_dump_option,
+					 .args_doc = "DIR TABLE[/SLOT]",
+					 .doc = doc};
 	struct output out = {.verb = "checkpoint", .command = "dump"};
 	struct dump d = {.end = -1};
 	struct embeng_checkpoint_info info;
@@ -312,7 +315,7 @@ int checkpoint_dump(int argc, char **argv)
 		code = checkpoint_open(&out, d.dir, &c, &info);
 	if (code)
 		return code;
-	code = dump(&out, c, &d);
+	code = run_dump(&out, c, &d);
 	embeng_checkpoint_close(c);
 	return code;
 }

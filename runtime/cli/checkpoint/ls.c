@@ -19,7 +19,7 @@ static const char doc[] =
 	"  embeng checkpoint ls orders.ckpt --json | jq -r .program_state\n\n"
 	"Exit status: 0 ok, 2 usage or no checkpoint in DIR, 4 permission, 11 corrupt.";
 
-static uint64_t table_bytes(const struct embeng_table_config *table, size_t slots)
+static uint64_t count_table_bytes(const struct embeng_table_config *table, size_t slots)
 {
 	return (uint64_t)table->vocabulary_size * (uint64_t)table->dim * sizeof(float) * (1 + slots);
 }
@@ -33,14 +33,14 @@ static void print_table(const struct embeng_model *model, size_t t, int columns)
 	embeng_model_get_table(model, t, &table);
 	terminal_print(table.name, columns);
 	printf("%12" PRId64 "  %4" PRId64 "  %10s  %-16s  ", table.vocabulary_size, table.dim,
-	       bytes_text(table_bytes(&table, slots), size), checkpoint_optimizer(&table));
+	       bytes_text(count_table_bytes(&table, slots), size), checkpoint_optimizer(&table));
 	for (size_t k = 0; k < slots; k++)
 		printf("%s%s", k ? ", " : "", embeng_model_slot_name(model, t, k));
 	printf("%s\n", slots ? "" : "-");
 }
 
-static int print_all(const char *dir, const struct embeng_model *model,
-		     const struct embeng_checkpoint_info *info)
+static int print_checkpoint(const char *dir, const struct embeng_model *model,
+			    const struct embeng_checkpoint_info *info)
 {
 	size_t tables = embeng_model_table_count(model);
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
@@ -83,12 +83,13 @@ static struct json_object *json_table(const struct embeng_model *model, size_t t
 		json_object_array_add(slots,
 				      json_object_new_string(embeng_model_slot_name(model, t, k)));
 	json_object_object_add(object, "slots", slots);
-	json_add_number(object, "bytes", table_bytes(&table, count));
+	json_add_number(object, "bytes", count_table_bytes(&table, count));
 	return object;
 }
 
-static int emit(const struct output *out, const char *dir, const struct embeng_model *model,
-		const struct embeng_checkpoint_info *info)
+static int emit_checkpoint(const struct output *out, const char *dir,
+			   const struct embeng_model *model,
+			   const struct embeng_checkpoint_info *info)
 {
 	struct json_object *d = json_document(out), *tables = json_object_new_array();
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
@@ -111,17 +112,18 @@ static int emit(const struct output *out, const char *dir, const struct embeng_m
 	return json_emit(d);
 }
 
-static int list(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
-		const struct embeng_checkpoint_info *info)
+static int run_ls(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
+		  const struct embeng_checkpoint_info *info)
 {
 	const struct embeng_model *model = embeng_checkpoint_model(c);
 
-	return out->json ? emit(out, dir, model, info) : print_all(dir, model, info);
+	return out->json ? emit_checkpoint(out, dir, model, info)
+			 : print_checkpoint(dir, model, info);
 }
 
 int checkpoint_ls(int argc, char **argv)
 {
-	static const struct checkpoint_command command = {"ls", doc, list};
+	static const struct checkpoint_command command = {"ls", doc, run_ls};
 
 	return checkpoint_run(&command, argc, argv);
 }

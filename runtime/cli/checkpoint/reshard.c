@@ -90,7 +90,7 @@ static error_t parse_folder(const char *arg, struct reshard *r, struct argp_stat
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_reshard_option(int key, char *arg, struct argp_state *state)
 {
 	struct reshard *r = state->input;
 
@@ -115,8 +115,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int report(const struct output *out, const struct reshard *r,
-		  const struct embeng_checkpoint_info *info)
+static int report_resharding(const struct output *out, const struct reshard *r,
+			     const struct embeng_checkpoint_info *info)
 {
 	const char *sharding = checkpoint_sharding(r->options.sharding);
 	struct json_object *d;
@@ -139,7 +139,7 @@ static int report(const struct output *out, const struct reshard *r,
 }
 
 /* The report is read back from the new checkpoint. */
-static int look(const struct output *out, const struct reshard *r)
+static int open_and_report(const struct output *out, const struct reshard *r)
 {
 	struct embeng_checkpoint_info info;
 	struct embeng_checkpoint *c;
@@ -147,12 +147,12 @@ static int look(const struct output *out, const struct reshard *r)
 
 	if (code)
 		return code;
-	code = report(out, r, &info);
+	code = report_resharding(out, r, &info);
 	embeng_checkpoint_close(c);
 	return code;
 }
 
-static int run(const struct output *out, struct reshard *r)
+static int run_reshard(const struct output *out, struct reshard *r)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	int err, code;
@@ -162,18 +162,20 @@ static int run(const struct output *out, struct reshard *r)
 	interrupt_catch();
 	err = embeng_checkpoint_reshard(r->in, r->to, &r->options, NULL);
 	progress_clear(&transfer.line);
-	code = err ? output_library_failure(out, err, NULL) : look(out, r);
+	code = err ? output_library_failure(out, err, NULL) : open_and_report(out, r);
 	interrupt_release();
 	return code;
 }
 
 int checkpoint_reshard(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "IN OUT", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_reshard_option,
+					 .args_doc = "IN OUT",
+					 .doc = doc};
 	struct output out = {.verb = "checkpoint", .command = "reshard"};
 	struct reshard r = {.options = {.size = sizeof(r.options), .hosts = 1}};
 	int code = command_parse(&argp, argc, argv, &out, &r);
 
-	return code ? code : run(&out, &r);
+	return code ? code : run_reshard(&out, &r);
 }

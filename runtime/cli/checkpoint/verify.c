@@ -17,8 +17,8 @@ static const char doc[] =
 	"Exit status: 0 no fault, 2 usage or no checkpoint in DIR, 4 permission, 7 read error,\n"
 	"11 corrupt.";
 
-static int report(const struct output *out, const char *dir,
-		  const struct embeng_checkpoint_info *info)
+static int report_no_fault(const struct output *out, const char *dir,
+			   const struct embeng_checkpoint_info *info)
 {
 	struct json_object *d;
 	char size[BYTES_TEXT];
@@ -38,8 +38,9 @@ static int report(const struct output *out, const char *dir,
 	return json_emit(d);
 }
 
-static int verify(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
-		  const struct embeng_checkpoint_info *info)
+static int run_checkpoint_verify(const struct output *out, const char *dir,
+				 const struct embeng_checkpoint *c,
+				 const struct embeng_checkpoint_info *info)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	int err, code;
@@ -47,14 +48,14 @@ static int verify(const struct output *out, const char *dir, const struct embeng
 	interrupt_catch();
 	err = embeng_checkpoint_verify(c, transfer_progress, &transfer);
 	progress_clear(&transfer.line);
-	code = err ? output_library_failure(out, err, NULL) : report(out, dir, info);
+	code = err ? output_library_failure(out, err, NULL) : report_no_fault(out, dir, info);
 	interrupt_release();
 	return code;
 }
 
 int checkpoint_verify(int argc, char **argv)
 {
-	static const struct checkpoint_command command = {"verify", doc, verify};
+	static const struct checkpoint_command command = {"verify", doc, run_checkpoint_verify};
 
 	return checkpoint_run(&command, argc, argv);
 }

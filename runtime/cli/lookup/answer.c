@@ -12,7 +12,7 @@
 
 #include "lookup.h"
 
-static int refuse(struct answer *a, int err, const char *refusal)
+static int set_refusal(struct answer *a, int err, const char *refusal)
 {
 	a->refusal = refusal;
 	return err;
@@ -52,9 +52,9 @@ static int choose_features(const struct question *q, struct embeng_model **featu
 	if (table >= 0)
 		err = rows_model(saved, table, features);
 	else if (embeng_model_feature(saved, q->name) < 0)
-		err = refuse(a, -ENOENT,
-			     q->feature ? "no feature has this name"
-					: "neither a table nor a feature has this name");
+		err = set_refusal(a, -ENOENT,
+				  q->feature ? "no feature has this name"
+					     : "neither a table nor a feature has this name");
 	embeng_checkpoint_close(c);
 	return err;
 }
@@ -70,12 +70,12 @@ static int open_serving(const struct question *q, struct answer *a)
 	if (!err && !features)
 		a->feature = q->name;
 	if (!err && features && q->weights)
-		err = refuse(a, -EINVAL, "rows of a table take no weights; name a feature");
+		err = set_refusal(a, -EINVAL, "rows of a table take no weights; name a feature");
 	embeng_model_free(features);
 	return err;
 }
 
-static int look_up(const struct embeng_serving_input *asked, struct answer *a)
+static int look_up_input(const struct embeng_serving_input *asked, struct answer *a)
 {
 	struct embeng_serving_input in = *asked;
 	int err = embeng_serving_shape(a->serving, &in, a->shape, &a->rank);
@@ -87,11 +87,12 @@ static int look_up(const struct embeng_serving_input *asked, struct answer *a)
 		in.out_elements *= (size_t)a->shape[i];
 	in.out = a->activations = malloc((in.out_elements + 1) * sizeof(*in.out));
 	return in.out ? embeng_serving_lookup(a->serving, &in, 1)
-		      : refuse(a, -ENOMEM, "out of memory");
+		      : set_refusal(a, -ENOMEM, "out of memory");
 }
 
 /* The library would speak of samples of a feature, of which nobody asked. */
-static int check_rows(const struct question *q, const struct embeng_model *model, struct answer *a)
+static int check_row_ids(const struct question *q, const struct embeng_model *model,
+			 struct answer *a)
 {
 	struct embeng_table_config t = {.size = sizeof(t)};
 	int err = embeng_model_get_table(model, 0, &t);
@@ -102,7 +103,7 @@ static int check_rows(const struct question *q, const struct embeng_model *model
 		snprintf(a->text, sizeof(a->text),
 			 "the table has no row %" PRId64 ", only rows 0 to %" PRId64, q->ids[k],
 			 t.vocabulary_size - 1);
-		err = refuse(a, -ERANGE, a->text);
+		err = set_refusal(a, -ERANGE, a->text);
 	}
 	return err;
 }
@@ -134,7 +135,7 @@ int question_answer(const struct question *q, struct answer *a)
 		.weights = q->weights,
 		.weight_count = q->weight_count,
 	};
-	int err = places ? open_serving(q, a) : refuse(a, -ENOMEM, "out of memory");
+	int err = places ? open_serving(q, a) : set_refusal(a, -ENOMEM, "out of memory");
 
 	if (!err) {
 		model = embeng_serving_model(a->serving);
@@ -143,11 +144,11 @@ int question_answer(const struct question *q, struct answer *a)
 			in.form = EMBENG_DENSE;
 			in.shape = &bag[1];
 			in.rank = 1;
-			err = check_rows(q, model, a);
+			err = check_row_ids(q, model, a);
 		}
 		embeng_model_get_feature(model, (size_t)in.feature, &f);
 		a->table = embeng_model_table_name(model, (size_t)f.table);
-		err = err ? err : look_up(&in, a);
+		err = err ? err : look_up_input(&in, a);
 	}
 	free(places);
 	return err;

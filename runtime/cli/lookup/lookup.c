@@ -75,7 +75,7 @@ static error_t parse_weights(struct question *q, const char *text, struct argp_s
 	}
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_lookup_option(int key, char *arg, struct argp_state *state)
 {
 	struct question *q = state->input;
 
@@ -121,7 +121,7 @@ static void print_answer(const struct question *q, const struct answer *a)
 }
 
 /* Numbers of a shape as nested lists; *@at goes on behind them. */
-static struct json_object *nest(const int64_t *shape, size_t rank, const float **at)
+static struct json_object *nest_numbers(const int64_t *shape, size_t rank, const float **at)
 {
 	struct json_object *list;
 
@@ -129,12 +129,12 @@ static struct json_object *nest(const int64_t *shape, size_t rank, const float *
 		return json_float((double)*(*at)++);
 	list = json_object_new_array();
 	for (int64_t i = 0; i < shape[0]; i++)
-		json_object_array_add(list, nest(shape + 1, rank - 1, at));
+		json_object_array_add(list, nest_numbers(shape + 1, rank - 1, at));
 	return list;
 }
 
-static struct json_object *document(const struct output *out, const struct question *q,
-				    const struct answer *a)
+static struct json_object *document_answer(const struct output *out, const struct question *q,
+					   const struct answer *a)
 {
 	struct json_object *d = json_document(out), *ids = json_object_new_array();
 	struct json_object *weights = q->weights ? json_object_new_array() : NULL;
@@ -150,11 +150,11 @@ static struct json_object *document(const struct output *out, const struct quest
 			       a->feature ? json_object_new_string(a->feature) : NULL);
 	json_object_object_add(d, "ids", ids);
 	json_object_object_add(d, "weights", weights);
-	json_object_object_add(d, "activations", nest(a->shape, a->rank, &at));
+	json_object_object_add(d, "activations", nest_numbers(a->shape, a->rank, &at));
 	return d;
 }
 
-static int run(const struct output *out, const struct question *q)
+static int answer_lookup(const struct output *out, const struct question *q)
 {
 	static const char hint[] = "`embeng checkpoint ls DIR` shows the tables";
 	struct answer a = {0};
@@ -166,7 +166,7 @@ static int run(const struct output *out, const struct question *q)
 	else if (err)
 		code = output_library_failure(out, err, hint);
 	else if (out->json)
-		code = json_emit(document(out, q, &a));
+		code = json_emit(document_answer(out, q, &a));
 	else
 		print_answer(q, &a);
 	answer_free(&a);
@@ -176,7 +176,7 @@ static int run(const struct output *out, const struct question *q)
 int cmd_lookup(int argc, char **argv)
 {
 	static const struct argp argp = {.options = options,
-					 .parser = parse,
+					 .parser = parse_lookup_option,
 					 .args_doc = "DIR TABLE|FEATURE ID...",
 					 .doc = doc};
 	struct output out = {.verb = "lookup"};
@@ -187,7 +187,7 @@ int cmd_lookup(int argc, char **argv)
 		return output_fail(&out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	code = command_parse(&argp, argc, argv, &out, &q);
 	if (!code)
-		code = run(&out, &q);
+		code = answer_lookup(&out, &q);
 	free(q.ids);
 	free(q.weights);
 	return code;

@@ -13,8 +13,8 @@
 #include "served.h"
 
 /* Each item as a bag of its own: what comes out is the row. */
-static int look_up(const struct embeng_serving *serving, int feature, const int32_t *ids,
-		   size_t items, float *rows, size_t dim)
+static int look_up_rows(const struct embeng_serving *serving, int feature, const int32_t *ids,
+			size_t items, float *rows, size_t dim)
 {
 	const int64_t shape[] = {(int64_t)items};
 	const struct embeng_serving_input input = {
@@ -43,9 +43,9 @@ static int read_both(const struct embeng_serving *serving, size_t items, struct 
 	v->in = calloc(items * v->dim + 1, sizeof(*v->in));
 	v->out = calloc(items * v->dim + 1, sizeof(*v->out));
 	if (ids && v->in && v->out) {
-		rc = look_up(serving, TABLE_IN, ids, items, v->in, v->dim);
+		rc = look_up_rows(serving, TABLE_IN, ids, items, v->in, v->dim);
 		if (!rc)
-			rc = look_up(serving, TABLE_OUT, ids, items, v->out, v->dim);
+			rc = look_up_rows(serving, TABLE_OUT, ids, items, v->out, v->dim);
 	}
 	free(ids);
 	return rc;

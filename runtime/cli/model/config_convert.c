@@ -52,18 +52,18 @@ struct arguments {
 	int64_t batch;
 };
 
-static error_t refuse(struct argp_state *state, const char *option, const char *allowed,
-		      const char *given)
+static error_t refuse_arg(struct argp_state *state, const char *option, const char *allowed,
+			  const char *given)
 {
 	argp_error(state, "--%s is %s, not '%s'", option, allowed, given);
 	return EINVAL;
 }
 
-static error_t parse_format(struct argp_state *state, const char *option, char *arg,
-			    enum config_format *format)
+static error_t parse_config_format(struct argp_state *state, const char *option, char *arg,
+				   enum config_format *format)
 {
 	*format = config_format(arg);
-	return *format ? 0 : refuse(state, option, "json or protobuf", arg);
+	return *format ? 0 : refuse_arg(state, option, "json or protobuf", arg);
 }
 
 static error_t parse_file(struct argp_state *state, char *arg, struct arguments *a)
@@ -76,7 +76,7 @@ static error_t parse_file(struct argp_state *state, char *arg, struct arguments 
 	return EINVAL;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_convert_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -85,19 +85,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->output = arg;
 		return 0;
 	case 'f':
-		return parse_format(state, "from", arg, &a->from);
+		return parse_config_format(state, "from", arg, &a->from);
 	case OPT_TO:
-		return parse_format(state, "to", arg, &a->to);
+		return parse_config_format(state, "to", arg, &a->to);
 	case OPT_FEATURES:
 		a->form = config_choose(arg, config_forms);
-		return a->form >= 0 ? 0
-				    : refuse(state, "features", "features, counts or both", arg);
+		return a->form >= 0
+			       ? 0
+			       : refuse_arg(state, "features", "features, counts or both", arg);
 	case OPT_MODE:
 		a->mode = config_choose(arg, config_modes);
-		return a->mode > 0 ? 0 : refuse(state, "mode", "training, inference or backward", arg);
+		return a->mode > 0
+			       ? 0
+			       : refuse_arg(state, "mode", "training, inference or backward", arg);
 	case 'b':
 		return !count_read(arg, strlen(arg), 1, INT32_MAX, &a->batch)
-			       ? 0 : refuse(state, "batch", "a number from 1", arg);
+			       ? 0
+			       : refuse_arg(state, "batch", "a number from 1", arg);
 	case OPT_PROFILE:
 		a->profile = arg;
 		return 0;
@@ -111,10 +115,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void lose(struct json_object *lost, const char *format, ...)
+static void note_loss(struct json_object *lost, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void lose(struct json_object *lost, const char *format, ...)
+static void note_loss(struct json_object *lost, const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -126,72 +130,72 @@ static void lose(struct json_object *lost, const char *format, ...)
 	free(text);
 }
 
-static void lost_of_tables(const struct embeng_model *model, struct json_object *lost)
+static void note_table_losses(const struct embeng_model *model, struct json_object *lost)
 {
 	for (size_t t = 0; t < embeng_model_table_count(model); t++) {
 		struct embeng_table_config table = {.size = sizeof(table)};
 
 		embeng_model_get_table(model, t, &table);
 		if (table.combiner != EMBENG_MEAN)
-			lose(lost, "table %s: the combiner %s", table.name,
-			     combiner_word(table.combiner));
+			note_loss(lost, "table %s: the combiner %s", table.name,
+				  combiner_word(table.combiner));
 		if (table.out_of_range != EMBENG_POLICY_ERROR)
-			lose(lost, "table %s: the policy out_of_range", table.name);
+			note_loss(lost, "table %s: the policy out_of_range", table.name);
 		if (table.optimizer.rate_name)
-			lose(lost, "table %s: the rate's name %s", table.name,
-			     table.optimizer.rate_name);
+			note_loss(lost, "table %s: the rate's name %s", table.name,
+				  table.optimizer.rate_name);
 		if (table.optimizer.step_counter)
-			lose(lost, "table %s: the step_counter's name %s", table.name,
-			     table.optimizer.step_counter);
+			note_loss(lost, "table %s: the step_counter's name %s", table.name,
+				  table.optimizer.step_counter);
 	}
 }
 
-static void lost_of_features(const struct embeng_model *model, struct json_object *lost)
+static void note_feature_losses(const struct embeng_model *model, struct json_object *lost)
 {
 	for (size_t f = 0; f < embeng_model_feature_count(model); f++) {
 		struct embeng_feature_config feature = {.size = sizeof(feature)};
 
 		embeng_model_get_feature(model, f, &feature);
 		if (feature.max_sequence_length)
-			lose(lost, "feature %s: max_sequence_length", feature.name);
+			note_loss(lost, "feature %s: max_sequence_length", feature.name);
 		if (feature.unchecked_serving)
-			lose(lost, "feature %s: validate_weights_and_indices", feature.name);
+			note_loss(lost, "feature %s: validate_weights_and_indices", feature.name);
 	}
 }
 
-static void lost_of_settings(const struct config *config, struct json_object *lost)
+static void note_setting_losses(const struct config *config, struct json_object *lost)
 {
 	const struct embeng_tpu_settings *s = &config->settings;
 
 	if (s->mode != EMBENG_TPU_TRAINING && s->mode != EMBENG_TPU_MODE_DEFAULT)
-		lose(lost, "the mode %s", config_mode(config));
+		note_loss(lost, "the mode %s", config_mode(config));
 	if (s->profile_directory && *s->profile_directory)
-		lose(lost, "the profile directory");
+		note_loss(lost, "the profile directory");
 	if (s->spmd || s->spmd_manual || s->spmd_cores_per_replica)
-		lose(lost, "the SPMD sharding");
+		note_loss(lost, "the SPMD sharding");
 	for (size_t t = 0; t < s->hot_id_count; t++) {
 		if (s->hot_ids[t])
-			lose(lost, "table %s: the flag of hot ids",
-			     embeng_model_table_name(config->model, t));
+			note_loss(lost, "table %s: the flag of hot ids",
+				  embeng_model_table_name(config->model, t));
 	}
 }
 
-static struct json_object *what_is_lost(const struct config *config, enum config_format to)
+static struct json_object *list_losses(const struct config *config, enum config_format to)
 {
 	struct json_object *lost = json_object_new_array();
 
 	if (to == CONFIG_JSON && config->format == CONFIG_PROTOBUF)
-		lost_of_settings(config, lost);
+		note_setting_losses(config, lost);
 	if (to == CONFIG_PROTOBUF && config->format == CONFIG_JSON) {
-		lost_of_tables(config->model, lost);
-		lost_of_features(config->model, lost);
+		note_table_losses(config->model, lost);
+		note_feature_losses(config->model, lost);
 	}
 	for (size_t i = 0; i < embeng_tpu_unknown_count(config->tpu); i++) {
 		struct embeng_tpu_unknown field = {.size = sizeof(field)};
 
 		embeng_tpu_get_unknown(config->tpu, i, &field);
-		lose(lost, "field %u of %s, which is unknown", field.number,
-		     *field.message ? field.message : "the outermost message");
+		note_loss(lost, "field %u of %s, which is unknown", field.number,
+			  *field.message ? field.message : "the outermost message");
 	}
 	return lost;
 }
@@ -237,8 +241,8 @@ static int make_protobuf(const struct output *out, const struct arguments *a,
 		   : CLI_OK;
 }
 
-static void report(const struct output *out, const struct arguments *a, size_t length,
-		   struct json_object *lost)
+static void report_conversion(const struct output *out, const struct arguments *a, size_t length,
+			      struct json_object *lost)
 {
 	struct json_object *document;
 
@@ -258,8 +262,8 @@ static void report(const struct output *out, const struct arguments *a, size_t l
 }
 
 /* Options that would have no effect are a mistake. */
-static int check_options(const struct output *out, const struct arguments *a,
-			 const struct config *config)
+static int check_convert_options(const struct output *out, const struct arguments *a,
+				 const struct config *config)
 {
 	const char *hint = "See: embeng config convert --help";
 
@@ -276,7 +280,7 @@ static int check_options(const struct output *out, const struct arguments *a,
 	return CLI_OK;
 }
 
-static int convert(const struct output *out, struct arguments *a, const struct config *config)
+static int run_convert(const struct output *out, struct arguments *a, const struct config *config)
 {
 	struct json_object *lost;
 	void *bytes = NULL;
@@ -285,7 +289,7 @@ static int convert(const struct output *out, struct arguments *a, const struct c
 
 	if (!a->to)
 		a->to = config->format == CONFIG_JSON ? CONFIG_PROTOBUF : CONFIG_JSON;
-	code = check_options(out, a, config);
+	code = check_convert_options(out, a, config);
 	if (code)
 		return code;
 	code = a->to == CONFIG_JSON ? make_json(out, config, &bytes, &length)
@@ -295,8 +299,8 @@ static int convert(const struct output *out, struct arguments *a, const struct c
 	free(bytes);
 	if (code)
 		return code;
-	lost = what_is_lost(config, a->to);
-	report(out, a, length, lost);
+	lost = list_losses(config, a->to);
+	report_conversion(out, a, length, lost);
 	json_object_put(lost);
 	return CLI_OK;
 }
@@ -304,7 +308,7 @@ static int convert(const struct output *out, struct arguments *a, const struct c
 int config_convert(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "FILE", .doc = doc};
+		.options = options, .parser = parse_convert_option, .args_doc = "FILE", .doc = doc};
 	struct output out = {.verb = "config", .command = "convert"};
 	struct arguments a = {.form = -1, .mode = -1};
 	struct config config;
@@ -317,7 +321,7 @@ int config_convert(int argc, char **argv)
 		code = config_read(&out, a.path, a.from, &config);
 	if (code)
 		return code;
-	code = convert(&out, &a, &config);
+	code = run_convert(&out, &a, &config);
 	config_free(&config);
 	return code;
 }

@@ -51,7 +51,7 @@ const char *config_sharding(const struct config *config)
 	return config->settings.sharding == EMBENG_TPU_MOD ? "mod" : "div";
 }
 
-static int read_hosts(struct run *run, const struct json *engine, struct config *config)
+static int read_host_settings(struct run *run, const struct json *engine, struct config *config)
 {
 	int64_t hosts = integer_member(engine, "hosts", 1);
 
@@ -80,7 +80,7 @@ static int read_json(const struct output *out, const char *path, const char *tex
 	err = config->own ? model_build(&run, engine, true, config->own)
 			  : run_fail(&run, -ENOMEM, "out of memory");
 	if (!err)
-		err = read_hosts(&run, engine, config);
+		err = read_host_settings(&run, engine, config);
 	json_free(vector);
 	config->model = config->own;
 	return err ? output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", path, run.text) : 0;

@@ -33,7 +33,7 @@ struct arguments {
 	enum config_format from;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_show_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -59,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static void print_rate(const struct embeng_optimizer *o)
+static void print_learning_rate(const struct embeng_optimizer *o)
 {
 	if (o->kind == EMBENG_OPTIMIZER_NO)
 		puts("-");
@@ -88,7 +88,7 @@ static void print_tables(const struct embeng_model *model)
 		terminal_print(table.name, columns);
 		printf("%14" PRId64 "  %6" PRId64 "  %-8s  %-18s  ", table.vocabulary_size, table.dim,
 		       combiner_word(table.combiner), checkpoint_optimizer(&table));
-		print_rate(&table.optimizer);
+		print_learning_rate(&table.optimizer);
 	}
 }
 
@@ -143,7 +143,7 @@ static void print_unknown(const struct embeng_tpu *tpu)
 	}
 }
 
-static int print_all(const struct arguments *a, const struct config *config)
+static int print_config(const struct arguments *a, const struct config *config)
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
 	const struct embeng_tpu_settings *s = &config->settings;
@@ -207,7 +207,8 @@ static struct json_object *protobuf_json(const struct config *config)
 	return object;
 }
 
-static int emit(const struct output *out, const struct arguments *a, const struct config *config)
+static int emit_config(const struct output *out, const struct arguments *a,
+		       const struct config *config)
 {
 	struct json_object *d = json_document(out);
 
@@ -222,7 +223,7 @@ static int emit(const struct output *out, const struct arguments *a, const struc
 int config_show(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "FILE", .doc = doc};
+		.options = options, .parser = parse_show_option, .args_doc = "FILE", .doc = doc};
 	struct output out = {.verb = "config", .command = "show"};
 	struct arguments a = {0};
 	struct config config;
@@ -232,7 +233,7 @@ int config_show(int argc, char **argv)
 		code = config_read(&out, a.path, a.from, &config);
 	if (code)
 		return code;
-	code = out.json ? emit(&out, &a, &config) : print_all(&a, &config);
+	code = out.json ? emit_config(&out, &a, &config) : print_config(&a, &config);
 	config_free(&config);
 	return code;
 }

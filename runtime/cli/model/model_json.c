@@ -9,7 +9,7 @@
 #include "../frame/output.h"
 #include "model_json.h"
 
-static struct json_object *limits(bool has_low, float low, bool has_high, float high)
+static struct json_object *limits_json(bool has_low, float low, bool has_high, float high)
 {
 	struct json_object *pair = json_object_new_array();
 
@@ -18,7 +18,7 @@ static struct json_object *limits(bool has_low, float low, bool has_high, float 
 	return pair;
 }
 
-static struct json_object *dynamic(const char *name)
+static struct json_object *dynamic_json(const char *name)
 {
 	struct json_object *to = json_object_new_object();
 
@@ -27,8 +27,8 @@ static struct json_object *dynamic(const char *name)
 }
 
 /* NULL: a name that is not given */
-static struct json_object *setting_value(const struct embeng_optimizer *o,
-					 const struct setting *setting)
+static struct json_object *setting_json(const struct embeng_optimizer *o,
+					const struct setting *setting)
 {
 	const void *at = (const char *)o + setting->at;
 
@@ -40,7 +40,7 @@ static struct json_object *setting_value(const struct embeng_optimizer *o,
 	case SETTING_INT:
 		return json_object_new_boolean(*(const int *)at);
 	case SETTING_NAME:
-		return *(const char *const *)at ? dynamic(*(const char *const *)at) : NULL;
+		return *(const char *const *)at ? dynamic_json(*(const char *const *)at) : NULL;
 	case SETTING_TRISTATE:
 		break;
 	}
@@ -52,7 +52,7 @@ static void add_settings(struct json_object *to, const struct embeng_optimizer *
 {
 	for (; keys && keys->name; keys++) {
 		const struct setting *setting = setting_find(keys->name);
-		struct json_object *value = setting ? setting_value(o, setting) : NULL;
+		struct json_object *value = setting ? setting_json(o, setting) : NULL;
 
 		if (value)
 			json_object_object_add(to, keys->name, value);
@@ -68,8 +68,9 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 		return NULL;
 	to = json_object_new_object();
 	json_add_text(to, "kind", kind);
-	json_object_object_add(to, "learning_rate", o->rate_name ? dynamic(o->rate_name) :
-			       json_float((double)o->learning_rate));
+	json_object_object_add(to, "learning_rate",
+			       o->rate_name ? dynamic_json(o->rate_name)
+					    : json_float((double)o->learning_rate));
 	add_settings(to, o, optimizer_keys(kind));
 	add_settings(to, o, optimizer_common_keys);
 	if (o->has_clip_weight_min)
@@ -77,8 +78,9 @@ struct json_object *optimizer_write(const struct embeng_optimizer *o)
 	if (o->has_clip_weight_max)
 		json_add_float(to, "clip_weight_max", (double)o->clip_weight_max);
 	if (o->has_clip_min || o->has_clip_max)
-		json_object_object_add(to, "clipvalue", limits(o->has_clip_min, o->clip_min,
-							       o->has_clip_max, o->clip_max));
+		json_object_object_add(
+			to, "clipvalue",
+			limits_json(o->has_clip_min, o->clip_min, o->has_clip_max, o->clip_max));
 	return to;
 }
 

@@ -94,8 +94,8 @@ int count_read(const char *text, size_t length, int64_t least, int64_t most, int
 	return 0;
 }
 
-static error_t count(struct argp_state *state, const char *name, const char *arg, int64_t most,
-		     int64_t *value)
+static error_t parse_count(struct argp_state *state, const char *name, const char *arg,
+			   int64_t most, int64_t *value)
 {
 	if (!count_read(arg, strlen(arg), 1, most, value))
 		return 0;
@@ -104,17 +104,17 @@ static error_t count(struct argp_state *state, const char *name, const char *arg
 	return EINVAL;
 }
 
-static error_t count32(struct argp_state *state, const char *name, const char *arg, int64_t most,
-		       uint32_t *value)
+static error_t parse_count32(struct argp_state *state, const char *name, const char *arg,
+			     int64_t most, uint32_t *value)
 {
 	int64_t n = 0;
-	error_t err = count(state, name, arg, most, &n);
+	error_t err = parse_count(state, name, arg, most, &n);
 
 	*value = (uint32_t)n;
 	return err;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 {
 	struct plan_call *call = state->input;
 	struct embeng_plan_options *o = &call->options;
@@ -130,9 +130,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		call->features[call->feature_count++] = arg;
 		return 0;
 	case 'b':
-		return count(state, "batch", arg, UINT32_MAX, &o->batch_size);
+		return parse_count(state, "batch", arg, UINT32_MAX, &o->batch_size);
 	case KEY_IDS:
-		return count(state, "ids", arg, UINT32_MAX, &o->ids_per_sample);
+		return parse_count(state, "ids", arg, UINT32_MAX, &o->ids_per_sample);
 	case KEY_WEIGHTS:
 		o->weights = 1;
 		return 0;
@@ -146,11 +146,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->inference = 1;
 		return 0;
 	case KEY_CORES:
-		return count32(state, "cores", arg, EMBENG_MAX_CORES, &o->cores);
+		return parse_count32(state, "cores", arg, EMBENG_MAX_CORES, &o->cores);
 	case KEY_REPLICAS:
-		return count(state, "replicas", arg, UINT32_MAX, &call->replicas);
+		return parse_count(state, "replicas", arg, UINT32_MAX, &call->replicas);
 	case KEY_DEPTH:
-		return count32(state, "depth", arg, 64, &o->step_depth);
+		return parse_count32(state, "depth", arg, 64, &o->step_depth);
 	case 'd':
 		call->device = arg;
 		return 0;
@@ -165,8 +165,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int report(struct plan_call *call, const struct embeng_model *model,
-		  const struct embeng_device_info *device, const struct output *out)
+static int report_plan(struct plan_call *call, const struct embeng_model *model,
+		       const struct embeng_device_info *device, const struct output *out)
 {
 	struct plan_report r = {.model = model, .call = call, .device = device,
 				.memory = machine_memory(),
@@ -186,7 +186,7 @@ static int report(struct plan_call *call, const struct embeng_model *model,
 	return code;
 }
 
-static int plan(struct plan_call *call, const struct output *out)
+static int run_plan(struct plan_call *call, const struct output *out)
 {
 	struct embeng_device_info device = {.size = sizeof(device)};
 	struct embeng_model *model;
@@ -196,7 +196,7 @@ static int plan(struct plan_call *call, const struct output *out)
 		return code;
 	err = device_probe(call->device, &device);
 	code = err ? output_library_failure(out, err, "`embeng list` shows the devices")
-		   : report(call, model, &device, out);
+		   : report_plan(call, model, &device, out);
 	embeng_model_free(model);
 	return code;
 }
@@ -204,7 +204,7 @@ static int plan(struct plan_call *call, const struct output *out)
 int cmd_plan(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "[MODEL]", .doc = doc};
+		.options = options, .parser = parse_plan_option, .args_doc = "[MODEL]", .doc = doc};
 	struct output out = {.verb = "plan"};
 	struct plan_call call = {
 		.options = {.size = sizeof(call.options), .id_type = EMBENG_I64}};
@@ -219,7 +219,7 @@ int cmd_plan(int argc, char **argv)
 		return output_fail(&out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	}
 	code = command_parse(&argp, argc, argv, &out, &call);
-	code = code ? code : plan(&call, &out);
+	code = code ? code : run_plan(&call, &out);
 	free(call.tables);
 	free(call.features);
 	return code;

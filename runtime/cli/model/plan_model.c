@@ -24,7 +24,7 @@ struct part {
 	size_t length;
 };
 
-static size_t split(const char *text, struct part parts[3])
+static size_t split_parts(const char *text, struct part parts[3])
 {
 	for (size_t n = 0; n < 3; n++) {
 		parts[n] = (struct part){text, strcspn(text, ":")};
@@ -36,7 +36,7 @@ static size_t split(const char *text, struct part parts[3])
 }
 
 /* "10Mx64" */
-static int read_size(struct part part, int64_t *rows, int64_t *dim)
+static int read_size_part(struct part part, int64_t *rows, int64_t *dim)
 {
 	const char *x = memchr(part.text, 'x', part.length);
 	size_t before;
@@ -49,7 +49,7 @@ static int read_size(struct part part, int64_t *rows, int64_t *dim)
 	return count_read(x + 1, part.length - before - 1, 1, UINT32_MAX, dim);
 }
 
-static int read_optimizer(struct part part, struct embeng_optimizer *optimizer)
+static int read_optimizer_part(struct part part, struct embeng_optimizer *optimizer)
 {
 	char name[32];
 
@@ -63,23 +63,24 @@ static int read_optimizer(struct part part, struct embeng_optimizer *optimizer)
 	return embeng_optimizer_by_name(name, 0.01f, optimizer); /* no rate changes a size */
 }
 
-static int usage(const struct output *out, const char *option, const char *given, const char *form)
+static int refuse_form(const struct output *out, const char *option, const char *given,
+		       const char *form)
 {
 	return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
 			   "--%s takes %s, not '%s'", option, form, given);
 }
 
-static int add_table(const struct output *out, const char *text, struct embeng_model *model)
+static int add_table_option(const struct output *out, const char *text, struct embeng_model *model)
 {
 	struct embeng_table_config config = {.size = sizeof(config)};
 	struct part parts[3] = {0};
-	size_t count = split(text, parts);
+	size_t count = split_parts(text, parts);
 	char *name;
 	int err;
 
-	if (count < 2 || read_size(parts[1], &config.vocabulary_size, &config.dim) ||
-	    read_optimizer(count == 3 ? parts[2] : (struct part){"sgd", 3}, &config.optimizer))
-		return usage(out, "table", text, TABLE_FORM);
+	if (count < 2 || read_size_part(parts[1], &config.vocabulary_size, &config.dim) ||
+	    read_optimizer_part(count == 3 ? parts[2] : (struct part){"sgd", 3}, &config.optimizer))
+		return refuse_form(out, "table", text, TABLE_FORM);
 	name = strndup(parts[0].text, parts[0].length);
 	if (!name)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
@@ -99,17 +100,18 @@ static int add_named(const struct output *out, struct embeng_model *model, const
 	return err < 0 ? output_library_failure(out, err, NULL) : 0;
 }
 
-static int add_feature(const struct output *out, const char *text, struct embeng_model *model)
+static int add_feature_option(const struct output *out, const char *text,
+			      struct embeng_model *model)
 {
 	struct part parts[3] = {0};
-	size_t count = split(text, parts);
+	size_t count = split_parts(text, parts);
 	int64_t length = 0;
 	char *name, *table;
 	int index, code;
 
 	if (count < 2 || (count == 3 && count_read(parts[2].text, parts[2].length, 1, UINT32_MAX,
 						   &length)))
-		return usage(out, "feature", text, FEATURE_FORM);
+		return refuse_form(out, "feature", text, FEATURE_FORM);
 	name = strndup(parts[0].text, parts[0].length);
 	table = strndup(parts[1].text, parts[1].length);
 	index = name && table ? embeng_model_table(model, table) : -ENOMEM;
@@ -141,8 +143,8 @@ static int copy_model(const struct embeng_model *from, struct embeng_model *to)
 	return err < 0 ? err : 0;
 }
 
-static int from_checkpoint(const struct plan_call *call, const struct output *out,
-			   struct embeng_model *model)
+static int fill_from_checkpoint(const struct plan_call *call, const struct output *out,
+				struct embeng_model *model)
 {
 	struct embeng_checkpoint *checkpoint;
 	int err = embeng_checkpoint_open(call->checkpoint, &checkpoint, NULL);
@@ -174,15 +176,15 @@ static int add_missing(const struct output *out, struct embeng_model *model)
 	return code;
 }
 
-static int from_call(const struct plan_call *call, const struct output *out,
-		     struct embeng_model *model)
+static int fill_from_call(const struct plan_call *call, const struct output *out,
+			  struct embeng_model *model)
 {
 	int code = 0;
 
 	for (size_t i = 0; !code && i < call->table_count; i++)
-		code = add_table(out, call->tables[i], model);
+		code = add_table_option(out, call->tables[i], model);
 	for (size_t i = 0; !code && i < call->feature_count; i++)
-		code = add_feature(out, call->features[i], model);
+		code = add_feature_option(out, call->features[i], model);
 	return code ? code : add_missing(out, model);
 }
 
@@ -197,8 +199,8 @@ static int take_cores(struct run *run, struct plan_call *call)
 	return 0;
 }
 
-static int from_file(struct plan_call *call, const struct output *out,
-		     struct embeng_model *model)
+static int fill_from_file(struct plan_call *call, const struct output *out,
+			  struct embeng_model *model)
 {
 	char error[VECTOR_ERROR_TEXT];
 	const struct json *vector = vector_read_model(call->path, error);
@@ -216,12 +218,13 @@ static int from_file(struct plan_call *call, const struct output *out,
 		   : 0;
 }
 
-static int fill(struct plan_call *call, const struct output *out, struct embeng_model *model)
+static int fill_plan_model(struct plan_call *call, const struct output *out,
+			   struct embeng_model *model)
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
-	int code = call->path	      ? from_file(call, out, model)
-		   : call->checkpoint ? from_checkpoint(call, out, model)
-				      : from_call(call, out, model);
+	int code = call->path	      ? fill_from_file(call, out, model)
+		   : call->checkpoint ? fill_from_checkpoint(call, out, model)
+				      : fill_from_call(call, out, model);
 
 	if (code || !call->replicas)
 		return code;
@@ -247,7 +250,7 @@ int plan_model(struct plan_call *call, const struct output *out, struct embeng_m
 	*model = embeng_model_new();
 	if (!*model)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	code = fill(call, out, *model);
+	code = fill_plan_model(call, out, *model);
 	if (code)
 		embeng_model_free(*model);
 	return code;

@@ -11,7 +11,7 @@
 #include "../frame/transfer.h"
 #include "plan.h"
 
-static const char *const kinds[] = {
+static const char *const item_kinds[] = {
 	[EMBENG_PLAN_TABLE] = "table",
 	[EMBENG_PLAN_SLOT] = "slot",
 	[EMBENG_PLAN_ENGINE] = "engine",
@@ -21,7 +21,7 @@ static const char *const kinds[] = {
 	[EMBENG_PLAN_ROWS] = "row access",
 };
 
-static void line(const char *kind, const char *of, const char *slot, uint64_t bytes)
+static void print_line(const char *kind, const char *of, const char *slot, uint64_t bytes)
 {
 	char whose[80], text[BYTES_TEXT];
 
@@ -29,7 +29,7 @@ static void line(const char *kind, const char *of, const char *slot, uint64_t by
 	printf("%-12s  %-40s  %20" PRIu64 "  %10s\n", kind, whose, bytes, bytes_text(bytes, text));
 }
 
-static const char *owner(const struct plan_report *r, const struct embeng_plan_item *item)
+static const char *name_owner(const struct plan_report *r, const struct embeng_plan_item *item)
 {
 	if (item->table >= 0)
 		return embeng_model_table_name(r->model, (size_t)item->table);
@@ -58,7 +58,7 @@ static int64_t largest_dim(const struct embeng_model *model)
 	return dim;
 }
 
-static void limits_of(const struct plan_report *r, struct limit limits[LIMITS])
+static void fill_limits(const struct plan_report *r, struct limit limits[LIMITS])
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
 
@@ -81,7 +81,7 @@ static bool fits_device(const struct plan_report *r)
 	bool fits = fits_tables(r);
 	struct limit limits[LIMITS];
 
-	limits_of(r, limits);
+	fill_limits(r, limits);
 	for (int k = 0; k < LIMITS; k++)
 		fits &= limits[k].need <= limits[k].most;
 	return fits;
@@ -104,7 +104,7 @@ static void say_limits(const struct plan_report *r)
 {
 	struct limit limits[LIMITS];
 
-	limits_of(r, limits);
+	fill_limits(r, limits);
 	for (int k = 0; k < LIMITS; k++)
 		if (limits[k].need > limits[k].most)
 			printf("%s: %" PRIu64 ", the device has %" PRIu64 ", does NOT fit\n",
@@ -118,13 +118,13 @@ static void print_plan(const struct plan_report *r)
 		const struct embeng_plan_item *item = &r->plan->items[i];
 
 		if (item->bytes)
-			line(kinds[item->kind], owner(r, item), item->slot ? item->slot : "",
-			     item->bytes);
+			print_line(item_kinds[item->kind], name_owner(r, item),
+				   item->slot ? item->slot : "", item->bytes);
 	}
-	line("tables", "", "", r->plan->table_bytes);
-	line("buffers", "", "", r->plan->buffer_bytes);
-	line("engine", "", "", r->plan->engine_bytes);
-	line("total", "", "", r->plan->total_bytes);
+	print_line("tables", "", "", r->plan->table_bytes);
+	print_line("buffers", "", "", r->plan->buffer_bytes);
+	print_line("engine", "", "", r->plan->engine_bytes);
+	print_line("total", "", "", r->plan->total_bytes);
 	printf("\n");
 	say_limits(r);
 	say_fit("table memory of the device", r->plan->table_bytes, r->device->table_memory,
@@ -138,21 +138,21 @@ static struct json_object *item_document(const struct plan_report *r,
 {
 	struct json_object *document = json_object_new_object();
 
-	json_add_text(document, "kind", kinds[item->kind]);
-	json_add_text(document, "table", item->table >= 0 ? owner(r, item) : NULL);
-	json_add_text(document, "feature", item->feature >= 0 ? owner(r, item) : NULL);
+	json_add_text(document, "kind", item_kinds[item->kind]);
+	json_add_text(document, "table", item->table >= 0 ? name_owner(r, item) : NULL);
+	json_add_text(document, "feature", item->feature >= 0 ? name_owner(r, item) : NULL);
 	json_add_text(document, "slot", item->slot);
 	json_add_number(document, "bytes", item->bytes);
 	return document;
 }
 
 /* Lists the limits of the device that the model exceeds. */
-static struct json_object *beyond(const struct plan_report *r)
+static struct json_object *list_exceeded(const struct plan_report *r)
 {
 	struct json_object *list = json_object_new_array();
 	struct limit limits[LIMITS];
 
-	limits_of(r, limits);
+	fill_limits(r, limits);
 	for (int k = 0; k < LIMITS; k++) {
 		struct json_object *o;
 
@@ -186,7 +186,7 @@ static int emit_plan(const struct plan_report *r, const struct output *out)
 	json_add_number(document, "table_memory", r->device->table_memory);
 	json_add_number(document, "machine_memory", r->memory);
 	json_add_number(document, "available_memory", r->available);
-	json_object_object_add(document, "beyond", beyond(r));
+	json_object_object_add(document, "beyond", list_exceeded(r));
 	json_object_object_add(document, "fits_device", json_object_new_boolean(fits_device(r)));
 	json_object_object_add(document, "fits_machine", json_object_new_boolean(fits_machine(r)));
 	json_object_object_add(document, "fits", json_object_new_boolean(fits));
