@@ -8,7 +8,7 @@
 
 #include "input.h"
 
-static int add(struct embeng_batch *b, int feature, const struct arrays *a)
+static int add_arrays(struct embeng_batch *b, int feature, const struct arrays *a)
 {
 	switch (a->form) {
 	case INPUT_DENSE:
@@ -41,7 +41,7 @@ static int input_add(struct run *r, struct embeng_batch *b, const char *name,
 		return run_fail(r, -EINVAL,
 				"feature '%s': dense takes no weights; give ragged or sparse",
 				name);
-	err = add(b, feature, *kept);
+	err = add_arrays(b, feature, *kept);
 	return err ? run_library(r, err) : 0;
 }
 

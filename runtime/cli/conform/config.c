@@ -23,7 +23,7 @@ struct bytes {
 	size_t length;
 };
 
-static int digit(char c)
+static int read_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -43,14 +43,15 @@ static int hex_read(struct run *r, const char *key, const char *text, struct byt
 	if (!data)
 		return run_fail(r, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < digits / 2; i++)
-		data[i] = (unsigned char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+		data[i] = (unsigned char)(read_hex_digit(text[2 * i]) << 4 |
+					  read_hex_digit(text[2 * i + 1]));
 	out->data = data;
 	out->length = digits / 2;
 	return 0;
 }
 
 /* Some bytes from @at on, "" at their end. */
-static const char *show(char text[SHOWN_TEXT], const struct bytes *bytes, size_t at)
+static const char *show_bytes(char text[SHOWN_TEXT], const struct bytes *bytes, size_t at)
 {
 	static const char digits[] = "0123456789abcdef";
 	const unsigned char *data = bytes->data;
@@ -75,15 +76,17 @@ static int compare_bytes(struct run *r, const char *key, const struct bytes *got
 		at++;
 	if (at == got->length && at == expected->length)
 		return 0;
-	run_mismatch(r, "at", key, "the configurations differ from byte %zu on: '%s' of %zu bytes, "
-		     "expected '%s' of %zu", at, show(text, got, at), got->length,
-		     show(other, expected, at), expected->length);
+	run_mismatch(r, "at", key,
+		     "the configurations differ from byte %zu on: '%s' of %zu bytes, "
+		     "expected '%s' of %zu",
+		     at, show_bytes(text, got, at), got->length, show_bytes(other, expected, at),
+		     expected->length);
 	json_object_object_add(r->failure, "got", json_object_new_string(text));
 	json_object_object_add(r->failure, "expected", json_object_new_string(other));
 	return STEP_MISMATCH;
 }
 
-static int export(struct run *r, const struct embeng_model *model, struct bytes *out)
+static int export_model(struct run *r, const struct embeng_model *model, struct bytes *out)
 {
 	int err = embeng_tpu_export(model, NULL, &out->data, &out->length);
 
@@ -94,10 +97,10 @@ static int export(struct run *r, const struct embeng_model *model, struct bytes 
 static int compare_models(struct run *r, const struct embeng_model *imported)
 {
 	struct bytes got = {0}, expected = {0};
-	int result = export(r, r->model, &expected);
+	int result = export_model(r, r->model, &expected);
 
 	if (!result)
-		result = export(r, imported, &got);
+		result = export_model(r, imported, &got);
 	if (!result)
 		result = compare_bytes(r, "import_hex", &got, &expected);
 	free(got.data);
@@ -120,7 +123,7 @@ static int expect_import(struct run *r, const struct bytes *bytes)
 static int expect_export(struct run *r, const struct bytes *expected)
 {
 	struct bytes got = {0};
-	int result = export(r, r->model, &got);
+	int result = export_model(r, r->model, &got);
 
 	if (!result)
 		result = compare_bytes(r, "hex", &got, expected);

@@ -45,7 +45,7 @@ struct call {
 	size_t path_count;
 };
 
-static error_t parse_cores(struct argp_state *state, const char *arg, int64_t *cores)
+static error_t parse_core_count(struct argp_state *state, const char *arg, int64_t *cores)
 {
 	char *end;
 
@@ -57,7 +57,7 @@ static error_t parse_cores(struct argp_state *state, const char *arg, int64_t *c
 	return EINVAL;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_conform_option(int key, char *arg, struct argp_state *state)
 {
 	struct call *call = state->input;
 
@@ -66,7 +66,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		call->run.device = arg;
 		return 0;
 	case KEY_CORES:
-		return parse_cores(state, arg, &call->run.cores);
+		return parse_core_count(state, arg, &call->run.cores);
 	case KEY_KEEP_GOING:
 		call->run.keep_going = true;
 		return 0;
@@ -157,7 +157,7 @@ static bool asks_for_cores(const struct call *call, const struct vector_list *li
 	return asks;
 }
 
-static int finish(const struct report *report, const struct embeng_device_info *info)
+static int finish_report(const struct report *report, const struct embeng_device_info *info)
 {
 	struct json_object *document;
 	int code;
@@ -175,8 +175,8 @@ static int finish(const struct report *report, const struct embeng_device_info *
 	return code ? code : report->failed ? CLI_CHECK : CLI_OK;
 }
 
-static int run_all(const struct call *call, const struct vector_list *list,
-		   const struct embeng_device_info *info, const struct output *out)
+static int run_vectors(const struct call *call, const struct vector_list *list,
+		       const struct embeng_device_info *info, const struct output *out)
 {
 	struct report report = {.out = out};
 	struct progress progress = progress_start(!isatty(STDOUT_FILENO) || out->json);
@@ -193,7 +193,7 @@ static int run_all(const struct call *call, const struct vector_list *list,
 		run_one(&report, i + 1, &list->entries[i], &call->run);
 	}
 	progress_clear(&progress);
-	return finish(&report, info);
+	return finish_report(&report, info);
 }
 
 static bool cores_are_fixed(const char *device, const struct embeng_device_info *info)
@@ -201,7 +201,7 @@ static bool cores_are_fixed(const char *device, const struct embeng_device_info 
 	return strcmp(info->kind, "soft") != 0 || strstr(device, "cores=");
 }
 
-static int conform(struct call *call, const struct output *out)
+static int run_conform(struct call *call, const struct output *out)
 {
 	struct embeng_device_info info = {.size = sizeof(info)};
 	struct vector_list list = {0};
@@ -217,7 +217,7 @@ static int conform(struct call *call, const struct output *out)
 		if (!call->run.device)
 			call->run.device = strcmp(info.kind, "soft") ? info.name : "soft";
 		call->run.fixed_cores = cores_are_fixed(call->run.device, &info);
-		code = run_all(call, &list, &info, out);
+		code = run_vectors(call, &list, &info, out);
 	}
 	vector_list_free(&list);
 	return code;
@@ -225,11 +225,13 @@ static int conform(struct call *call, const struct output *out)
 
 int cmd_conform(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "PATH...", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_conform_option,
+					 .args_doc = "PATH...",
+					 .doc = doc};
 	struct output out = {.verb = "conform"};
 	struct call call = {0};
 	int code = command_parse(&argp, argc, argv, &out, &call);
 
-	return code ? code : conform(&call, &out);
+	return code ? code : run_conform(&call, &out);
 }

@@ -17,7 +17,7 @@
 
 #define READ_AT_ONCE 65536
 
-static const struct json *parse(const char *text, size_t length, bool model, char *error)
+static const struct json *parse_vector(const char *text, size_t length, bool model, char *error)
 {
 	const struct json *root;
 	char why[JSON_WHY];
@@ -35,15 +35,15 @@ static const struct json *parse(const char *text, size_t length, bool model, cha
 
 const struct json *vector_parse(const char *text, size_t length, char *error)
 {
-	return parse(text, length, false, error);
+	return parse_vector(text, length, false, error);
 }
 
 const struct json *vector_parse_model(const char *text, size_t length, char *error)
 {
-	return parse(text, length, true, error);
+	return parse_vector(text, length, true, error);
 }
 
-static char *read_all(FILE *file, size_t *length)
+static char *read_stream_text(FILE *file, size_t *length)
 {
 	size_t capacity = 0, used = 0, got;
 	char *text = NULL;
@@ -69,7 +69,7 @@ static char *read_all(FILE *file, size_t *length)
 	return text;
 }
 
-static const struct json *read_file(const char *path, bool model, char *error)
+static const struct json *read_vector_file(const char *path, bool model, char *error)
 {
 	const struct json *root = NULL;
 	FILE *file = fopen(path, "rb");
@@ -78,9 +78,9 @@ static const struct json *read_file(const char *path, bool model, char *error)
 
 	error[0] = '\0';
 	if (file)
-		text = read_all(file, &length);
+		text = read_stream_text(file, &length);
 	if (text)
-		root = parse(text, length, model, error);
+		root = parse_vector(text, length, model, error);
 	else
 		snprintf(error, VECTOR_ERROR_TEXT, "cannot be read: %s", strerror(errno));
 	if (file)
@@ -91,10 +91,10 @@ static const struct json *read_file(const char *path, bool model, char *error)
 
 const struct json *vector_read(const char *path, char *error)
 {
-	return read_file(path, false, error);
+	return read_vector_file(path, false, error);
 }
 
 const struct json *vector_read_model(const char *path, char *error)
 {
-	return read_file(path, true, error);
+	return read_vector_file(path, true, error);
 }

@@ -25,7 +25,7 @@ void inputs_free(struct arrays *inputs)
 	}
 }
 
-static int out_of_memory(struct run *r)
+static int fail_for_memory(struct run *r)
 {
 	return run_fail(r, -ENOMEM, "out of memory");
 }
@@ -60,7 +60,7 @@ static int take_flat_weights(struct run *r, const struct json *weights, const ch
 				name);
 	a->weights = list_floats(weights);
 	a->weight_count = list_length(weights);
-	return a->weights ? 0 : out_of_memory(r);
+	return a->weights ? 0 : fail_for_memory(r);
 }
 
 static int read_dense(struct run *r, const char *name, const struct json *input,
@@ -74,7 +74,7 @@ static int read_dense(struct run *r, const char *name, const struct json *input,
 	a->rank = shape ? list_length(shape) : 1;
 	a->shape = list_integers(shape);
 	if (!a->ids || !a->shape)
-		return out_of_memory(r);
+		return fail_for_memory(r);
 	if (!shape)
 		a->shape[0] = (int64_t)a->id_count;
 	return take_flat_weights(r, member(input, "weights"), name, a);
@@ -116,11 +116,11 @@ static int read_sparse(struct run *r, const char *name, const struct json *input
 	a->ids = list_integers(values);
 	a->shape = list_integers(member(coo, "shape"));
 	a->places = flatten_integers(indices);
-	return a->ids && a->shape && a->places ? 0 : out_of_memory(r);
+	return a->ids && a->shape && a->places ? 0 : fail_for_memory(r);
 }
 
-static int read_splits(struct run *r, const char *name, const struct json *input,
-		       struct arrays *a)
+static int read_ragged_splits(struct run *r, const char *name, const struct json *input,
+			      struct arrays *a)
 {
 	const struct json *ragged = member(input, "ragged");
 	const struct json *values = member(ragged, "values");
@@ -132,7 +132,7 @@ static int read_splits(struct run *r, const char *name, const struct json *input
 	a->ids = list_integers(values);
 	a->places = list_integers(splits);
 	if (!a->ids || !a->places)
-		return out_of_memory(r);
+		return fail_for_memory(r);
 	return take_flat_weights(r, member(input, "weights"), name, a);
 }
 
@@ -160,8 +160,8 @@ static int check_row_weights(struct run *r, const struct json *rows, const struc
 	return 0;
 }
 
-static int read_rows(struct run *r, const char *name, const struct json *input,
-		     struct arrays *a)
+static int read_ragged_rows(struct run *r, const char *name, const struct json *input,
+			    struct arrays *a)
 {
 	const struct json *rows = member(member(input, "ragged"), "rows");
 	const struct json *weights = member(input, "weights");
@@ -176,7 +176,7 @@ static int read_rows(struct run *r, const char *name, const struct json *input,
 	if (weights)
 		a->weights = list_floats(weights);
 	if (!a->places || !a->ids || (weights && !a->weights))
-		return out_of_memory(r);
+		return fail_for_memory(r);
 	for (size_t i = 0; i < a->place_count; i++) {
 		size_t length = list_length(json_at(rows, i));
 
@@ -192,7 +192,7 @@ int input_read(struct run *r, const char *name, const struct json *input, struct
 	struct arrays *a = calloc(1, sizeof(*a));
 
 	if (!a)
-		return out_of_memory(r);
+		return fail_for_memory(r);
 	a->next = *kept;
 	*kept = a;
 	if (member(input, "dense"))
@@ -200,6 +200,6 @@ int input_read(struct run *r, const char *name, const struct json *input, struct
 	if (member(input, "sparse"))
 		return read_sparse(r, name, input, a);
 	if (member(member(input, "ragged"), "rows"))
-		return read_rows(r, name, input, a);
-	return read_splits(r, name, input, a);
+		return read_ragged_rows(r, name, input, a);
+	return read_ragged_splits(r, name, input, a);
 }

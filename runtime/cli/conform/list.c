@@ -65,7 +65,7 @@ static int add_entry(struct vector_list *list, const FTSENT *entry, const struct
 	}
 }
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static int compare_file_names(const FTSENT **a, const FTSENT **b)
 {
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
@@ -73,7 +73,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 static int add_path(struct vector_list *list, char *path, const struct output *out)
 {
 	char *const paths[] = {path, NULL};
-	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, by_name);
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_file_names);
 	size_t before = list->count;
 	const FTSENT *entry;
 	int code = 0;

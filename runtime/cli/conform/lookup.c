@@ -71,8 +71,8 @@ static int set_input(struct run *r, struct arrays *a, struct embeng_serving_inpu
 }
 
 /* The input, and room for what comes out. */
-static int take(struct run *r, const struct embeng_serving *serving, const char *name,
-		const struct json *input, struct answers *answers)
+static int take_input(struct run *r, const struct embeng_serving *serving, const char *name,
+		      const struct json *input, struct answers *answers)
 {
 	struct answer *a = &answers->each[answers->count];
 	int err;
@@ -95,8 +95,8 @@ static int take(struct run *r, const struct embeng_serving *serving, const char 
 	return a->in.out ? 0 : run_fail(r, -ENOMEM, "out of memory");
 }
 
-static int look_up(struct run *r, const struct embeng_serving *serving,
-		   const struct json *features, struct answers *answers)
+static int look_up_features(struct run *r, const struct embeng_serving *serving,
+			    const struct json *features, struct answers *answers)
 {
 	struct embeng_serving_input *inputs;
 	int err;
@@ -108,7 +108,7 @@ static int look_up(struct run *r, const struct embeng_serving *serving,
 	for (size_t i = 0; i < json_length(features); i++) {
 		const char *name = json_name(features, i);
 		const struct json *input = json_at(features, i);
-		err = take(r, serving, name, input, answers);
+		err = take_input(r, serving, name, input, answers);
 		if (err)
 			return err;
 	}
@@ -131,7 +131,7 @@ static const struct answer *find_answer(const struct answers *answers, const cha
 	return NULL;
 }
 
-static int compare(struct run *r, const struct json *body, const struct answers *answers)
+static int compare_answers(struct run *r, const struct json *body, const struct answers *answers)
 {
 	const struct json *expect = member(body, "expect");
 
@@ -168,9 +168,9 @@ static int with_handle(struct run *r, const struct json *body, const struct embe
 
 	if (result)
 		return run_fail(r, result, "%s", error.text);
-	result = look_up(r, serving, member(body, "features"), &answers);
+	result = look_up_features(r, serving, member(body, "features"), &answers);
 	if (!result)
-		result = compare(r, body, &answers);
+		result = compare_answers(r, body, &answers);
 	answers_free(&answers);
 	embeng_serving_close(serving);
 	return result;

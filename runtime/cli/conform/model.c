@@ -11,7 +11,7 @@
 #include "value.h"
 
 /* Index of @name among @names, -1 when it is none. */
-static int choose(const char *name, const char *const *names, int count)
+static int find_choice(const char *name, const char *const *names, int count)
 {
 	for (int i = 0; i < count; i++) {
 		if (!strcmp(name, names[i]))
@@ -32,8 +32,8 @@ static struct embeng_quantization quantization_read(const struct json *spec)
 	};
 }
 
-static int add_table(struct run *r, struct embeng_model *model, const struct json *spec,
-		     bool optimizer)
+static int add_vector_table(struct run *r, struct embeng_model *model, const struct json *spec,
+			    bool optimizer)
 {
 	static const char *const combiners[] = {"mean", "sum", "sqrtn"};
 	static const char *const policies[] = {"error", "clamp", "drop", "zero"};
@@ -44,8 +44,8 @@ static int add_table(struct run *r, struct embeng_model *model, const struct jso
 		.name = text_member(spec, "name", NULL),
 		.vocabulary_size = integer_member(spec, "vocabulary_size", 0),
 		.dim = integer_member(spec, "dim", 0),
-		.combiner = (enum embeng_combiner_name)choose(combiner, combiners, 3),
-		.out_of_range = (enum embeng_policy)choose(policy, policies, 4),
+		.combiner = (enum embeng_combiner_name)find_choice(combiner, combiners, 3),
+		.out_of_range = (enum embeng_policy)find_choice(policy, policies, 4),
 		.quantization = quantization_read(member(spec, "quantization")),
 	};
 	int err;
@@ -83,7 +83,7 @@ static int set_output_shape(struct run *r, const struct json *shape,
 	return 0;
 }
 
-static int add_feature(struct run *r, struct embeng_model *model, const struct json *spec)
+static int add_vector_feature(struct run *r, struct embeng_model *model, const struct json *spec)
 {
 	const char *table = text_member(spec, "table", "");
 	struct embeng_feature_config config = {
@@ -105,7 +105,7 @@ static int add_feature(struct run *r, struct embeng_model *model, const struct j
 	return err < 0 ? run_library(r, err) : 0;
 }
 
-static int set_engine(struct run *r, struct embeng_model *model, const struct json *engine)
+static int set_vector_engine(struct run *r, struct embeng_model *model, const struct json *engine)
 {
 	static const char *const shardings[] = {"div", "mod"};
 	const char *sharding = text_member(engine, "sharding", "div");
@@ -116,7 +116,7 @@ static int set_engine(struct run *r, struct embeng_model *model, const struct js
 		.replicas = (uint32_t)replicas,
 		.pipelining = bool_member(engine, "pipelining", false),
 		.hosts = (uint32_t)hosts,
-		.sharding = (enum embeng_sharding)choose(sharding, shardings, 2),
+		.sharding = (enum embeng_sharding)find_choice(sharding, shardings, 2),
 	};
 	int err;
 
@@ -140,16 +140,16 @@ int model_fill(struct run *r, const struct json *features, bool optimizer,
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
-		err = add_table(r, model, json_at(tables, i), optimizer);
+		err = add_vector_table(r, model, json_at(tables, i), optimizer);
 	for (size_t i = 0; !err && i < list_length(features); i++)
-		err = add_feature(r, model, json_at(features, i));
+		err = add_vector_feature(r, model, json_at(features, i));
 	return err;
 }
 
 int model_build(struct run *r, const struct json *engine, bool optimizer,
 		struct embeng_model *model)
 {
-	int err = set_engine(r, model, engine);
+	int err = set_vector_engine(r, model, engine);
 
 	return err ? err : model_fill(r, member(r->vector, "features"), optimizer, model);
 }

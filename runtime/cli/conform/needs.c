@@ -23,7 +23,7 @@ static const struct {
 };
 
 /* The optimizers that there are, and some more. */
-static bool have(const char *name)
+static bool has_capability(const char *name)
 {
 	static const char optimizer[] = "optimizer:";
 	struct embeng_optimizer made;
@@ -37,9 +37,9 @@ static bool have(const char *name)
 	return false;
 }
 
-static void need(struct json_object *lacks, const char *name)
+static void need_capability(struct json_object *lacks, const char *name)
 {
-	if (have(name))
+	if (has_capability(name))
 		return;
 	for (size_t i = 0; i < json_object_array_length(lacks); i++) {
 		if (!strcmp(json_object_get_string(json_object_array_get_idx(lacks, i)), name))
@@ -51,7 +51,7 @@ static void need(struct json_object *lacks, const char *name)
 static void engine_needs(struct json_object *lacks, const struct json *engine)
 {
 	if (integer_member(engine, "hosts", 1) > 1)
-		need(lacks, "hosts");
+		need_capability(lacks, "hosts");
 }
 
 static void table_needs(struct json_object *lacks, const struct json *table)
@@ -62,42 +62,42 @@ static void table_needs(struct json_object *lacks, const struct json *table)
 	/* A kind that nobody knows is the model's to refuse. */
 	if (kind && optimizer_is_known(kind)) {
 		snprintf(name, sizeof(name), "optimizer:%s", kind);
-		need(lacks, name);
+		need_capability(lacks, name);
 		if (!strcmp(kind, "program"))
-			need(lacks, "program");
+			need_capability(lacks, "program");
 	}
 	if (member(table, "quantization"))
-		need(lacks, "quantization");
+		need_capability(lacks, "quantization");
 }
 
 static void step_needs(struct json_object *lacks, const struct json *step)
 {
 	for (size_t i = 0; i < sizeof(verb_needs) / sizeof(verb_needs[0]); i++) {
 		if (member(step, verb_needs[i].verb))
-			need(lacks, verb_needs[i].capability);
+			need_capability(lacks, verb_needs[i].capability);
 	}
 	engine_needs(lacks, member(member(step, "reopen"), "engine"));
 }
 
-static void each(struct json_object *lacks, const struct json *list,
-		 void (*needs)(struct json_object *lacks, const struct json *element))
+static void visit_elements(struct json_object *lacks, const struct json *list,
+			   void (*needs)(struct json_object *lacks, const struct json *element))
 {
 	for (size_t i = 0; i < list_length(list); i++)
 		needs(lacks, json_at(list, i));
 }
 
-static void named(struct json_object *lacks, const struct json *name)
+static void need_named(struct json_object *lacks, const struct json *name)
 {
-	need(lacks, json_string(name));
+	need_capability(lacks, json_string(name));
 }
 
 struct json_object *vector_lacks(const struct json *vector)
 {
 	struct json_object *lacks = json_object_new_array();
 
-	each(lacks, member(vector, "requires"), named);
+	visit_elements(lacks, member(vector, "requires"), need_named);
 	engine_needs(lacks, member(vector, "engine"));
-	each(lacks, member(vector, "tables"), table_needs);
-	each(lacks, member(vector, "steps"), step_needs);
+	visit_elements(lacks, member(vector, "tables"), table_needs);
+	visit_elements(lacks, member(vector, "steps"), step_needs);
 	return lacks;
 }

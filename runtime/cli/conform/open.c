@@ -15,8 +15,8 @@
 /* Rows are written in pieces of about this many floats. */
 #define PIECE 65536
 
-static int write_rows(struct run *r, struct embeng *e, int table, const char *slot,
-		      const struct json *matrix, int64_t rows, size_t dim)
+static int write_matrix(struct run *r, struct embeng *e, int table, const char *slot,
+			const struct json *matrix, int64_t rows, size_t dim)
 {
 	size_t piece = dim < PIECE ? PIECE / dim : 1;
 	int64_t *ids = malloc(piece * sizeof(*ids));
@@ -48,11 +48,11 @@ static int fill_slot(struct run *r, struct embeng *e, int table, const char *slo
 		return run_fail(r, -EINVAL, "table '%s': %s must have %lld x %lld numbers",
 				text_member(spec, "name", ""), slot, (long long)shape[0],
 				(long long)shape[1]);
-	return write_rows(r, e, table, slot, matrix, shape[0], (size_t)shape[1]);
+	return write_matrix(r, e, table, slot, matrix, shape[0], (size_t)shape[1]);
 }
 
-static int fill_table(struct run *r, struct embeng *e, int table, const struct json *spec,
-		      bool optimizer)
+static int fill_table_slots(struct run *r, struct embeng *e, int table, const struct json *spec,
+			    bool optimizer)
 {
 	const struct json *initial = member(spec, "initial"), *slots = member(spec, "slots");
 	int err = 0;
@@ -77,7 +77,7 @@ static int fill_tables(struct run *r, struct embeng *e, bool optimizer)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < list_length(tables); i++)
-		err = fill_table(r, e, (int)i, json_at(tables, i), optimizer);
+		err = fill_table_slots(r, e, (int)i, json_at(tables, i), optimizer);
 	return err;
 }
 
@@ -97,8 +97,8 @@ static int device_name(struct run *r, const struct json *engine, char *name, siz
 	return (size_t)length < size ? 0 : run_fail(r, -EINVAL, "the device's name is too long");
 }
 
-static int open_device(struct run *r, const struct json *engine, struct embeng_model *model,
-		       struct embeng **e)
+static int open_vector_device(struct run *r, const struct json *engine, struct embeng_model *model,
+			      struct embeng **e)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	char name[256];
@@ -121,7 +121,7 @@ int run_open(struct run *r, const struct json *engine, bool optimizer)
 		return run_fail(r, -ENOMEM, "out of memory");
 	err = model_build(r, engine, optimizer, model);
 	if (!err)
-		err = open_device(r, engine, model, &e);
+		err = open_vector_device(r, engine, model, &e);
 	if (!err)
 		err = fill_tables(r, e, optimizer);
 	if (!err) {

@@ -45,7 +45,8 @@ static int read_bucket(struct run *r, const struct json *body, struct embeng_par
 	return run_fail(r, -EINVAL, "there is no bucket '%s'; give hash, mod or div", name);
 }
 
-static int read_options(struct run *r, const struct json *body, struct embeng_partition_options *o)
+static int read_partition_options(struct run *r, const struct json *body,
+				  struct embeng_partition_options *o)
 {
 	uint64_t cores = 0, each = 0, device = 0, rotation = 0;
 	int err = read_partition_flavour(r, body, &o->flavour);
@@ -87,7 +88,7 @@ static void partitions_free(struct partitions *p)
 	free(p->out.core_end);
 }
 
-static int make_room(struct run *r, const struct embeng_batch *b, struct partitions *p)
+static int allocate_partitions(struct run *r, const struct embeng_batch *b, struct partitions *p)
 {
 	struct embeng_partitioned *out = &p->out;
 	size_t pointers, items, cores = p->o.sparse_cores, each = p->o.cores_per_device;
@@ -229,7 +230,7 @@ static int check_items(struct run *r, const struct partitions *p, const struct j
 	return result;
 }
 
-static bool pads(const struct partitions *p, uint64_t at, const struct json *padding)
+static bool is_expected_padding(const struct partitions *p, uint64_t at, const struct json *padding)
 {
 	double id = number_member(padding, "id", 0), gain = number_member(padding, "gain", 0);
 
@@ -247,7 +248,7 @@ static int check_padding(struct run *r, const struct partitions *p, const struct
 
 		while (walk_next(&w)) {
 			for (uint64_t at = w.end; at % ALIGN; at++) {
-				if (!pads(p, at, padding))
+				if (!is_expected_padding(p, at, padding))
 					return run_mismatch(r, "at", NAME,
 							    "item %llu is padded with %d, %d, %g",
 							    (unsigned long long)at,
@@ -260,7 +261,7 @@ static int check_padding(struct run *r, const struct partitions *p, const struct
 	return 0;
 }
 
-static int check_number(struct run *r, const struct json *expect, const char *key, uint64_t got)
+static int match_number(struct run *r, const struct json *expect, const char *key, uint64_t got)
 {
 	const struct json *expected = member(expect, key);
 
@@ -271,7 +272,7 @@ static int check_number(struct run *r, const struct json *expect, const char *ke
 }
 
 /* Compares numbers of @width bytes each. */
-static int check_list(struct run *r, const struct json *expect, const char *key, const void *got,
+static int match_list(struct run *r, const struct json *expect, const char *key, const void *got,
 		      size_t width, size_t count)
 {
 	const struct json *expected = member(expect, key);
@@ -293,18 +294,18 @@ static int check_list(struct run *r, const struct json *expect, const char *key,
 	return 0;
 }
 
-static int compare(struct run *r, const struct partitions *p, const struct json *expect)
+static int compare_partitions(struct run *r, const struct partitions *p, const struct json *expect)
 {
 	const struct embeng_partitioned *out = &p->out;
 	size_t cores = p->o.sparse_cores, each = p->o.cores_per_device;
-	int result = check_number(r, expect, "minibatches", out->minibatches);
+	int result = match_number(r, expect, "minibatches", out->minibatches);
 
-	result = result ? result : check_number(r, expect, "dropped_ids", out->dropped_ids);
-	result = result ? result : check_list(r, expect, "max_ids", out->max_ids, 4, cores);
-	result = result ? result :
-			  check_list(r, expect, "max_unique_ids", out->max_unique_ids, 4, cores);
-	result = result ? result :
-			  check_list(r, expect, "required_buffer", out->required_buffer, 8, each);
+	result = result ? result : match_number(r, expect, "dropped_ids", out->dropped_ids);
+	result = result ? result : match_list(r, expect, "max_ids", out->max_ids, 4, cores);
+	result = result ? result
+			: match_list(r, expect, "max_unique_ids", out->max_unique_ids, 4, cores);
+	result = result ? result
+			: match_list(r, expect, "required_buffer", out->required_buffer, 8, each);
 	if (!result && member(expect, "row_pointers"))
 		result = check_pointers(r, p, member(expect, "row_pointers"));
 	if (!result && member(expect, "items"))
@@ -320,15 +321,15 @@ static int run_partition(struct run *r, const struct json *body, struct embeng_b
 	struct arrays *kept = NULL;
 	int err = inputs_add(r, b, member(body, "features"), &kept);
 
-	err = err ? err : read_options(r, body, &p.o);
-	err = err ? err : make_room(r, b, &p);
+	err = err ? err : read_partition_options(r, body, &p.o);
+	err = err ? err : allocate_partitions(r, b, &p);
 	if (!err) {
 		err = embeng_partition(r->e, b, &p.o, &p.out);
 		if (err)
 			run_library(r, err);
 	}
 	if (!err)
-		err = compare(r, &p, member(body, "expect"));
+		err = compare_partitions(r, &p, member(body, "expect"));
 	partitions_free(&p);
 	inputs_free(kept);
 	return err;

@@ -114,7 +114,7 @@ static int check_unexpected_error(struct run *r, int result)
 	return result;
 }
 
-static int settle(struct run *r, int result, const struct json *error)
+static int settle_result(struct run *r, int result, const struct json *error)
 {
 	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
 }
@@ -138,7 +138,7 @@ static int run_step(struct run *r, const struct json *step, const char **verb)
 			result = step_run(r, *verb, json_at(step, i));
 		}
 	}
-	return settle(r, result, member(step, "error"));
+	return settle_result(r, result, member(step, "error"));
 }
 
 static void run_steps(struct run *r, struct json_object *failures)
@@ -162,7 +162,7 @@ struct json_object *vector_run(const struct json *vector, const struct run_optio
 	const struct json *model_error = member(vector, "model_error");
 	struct run r = {.options = options, .vector = vector};
 
-	if (settle(&r, run_open(&r, member(vector, "engine"), true), model_error))
+	if (settle_result(&r, run_open(&r, member(vector, "engine"), true), model_error))
 		note_failure(&r, failures, 0, "model");
 	else if (!model_error)
 		run_steps(&r, failures);

@@ -12,8 +12,8 @@
 #include "value.h"
 #include "../frame/exit.h"
 
-static int check_value(const struct json *value, enum value_type type, const struct key *keys,
-		       const struct vector_place *place);
+static int validate_value(const struct json *value, enum value_type type, const struct key *keys,
+			  const struct vector_place *place);
 
 static const struct key *find_key(const struct key *keys, const char *name)
 {
@@ -24,8 +24,8 @@ static const struct key *find_key(const struct key *keys, const char *name)
 	return NULL;
 }
 
-static int check_required(const struct json *object, const struct key *keys,
-			  const struct vector_place *place)
+static int validate_required(const struct json *object, const struct key *keys,
+			     const struct vector_place *place)
 {
 	for (; keys && keys->name; keys++) {
 		if (keys->need == REQUIRED && !json_get(object, keys->name))
@@ -34,16 +34,16 @@ static int check_required(const struct json *object, const struct key *keys,
 	return 0;
 }
 
-static int check_member(const struct json *member, const struct key *key,
-			const struct vector_place *place)
+static int validate_member(const struct json *member, const struct key *key,
+			   const struct vector_place *place)
 {
 	if (json_is(member, JSON_NULL) && key->need == NULLABLE)
 		return 0;
-	return check_value(member, key->type, key->keys, place);
+	return validate_value(member, key->type, key->keys, place);
 }
 
-static int check_object(const struct json *object, const struct key *keys,
-			const struct vector_place *place)
+static int validate_object(const struct json *object, const struct key *keys,
+			   const struct vector_place *place)
 {
 	if (!json_is(object, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
@@ -55,13 +55,13 @@ static int check_object(const struct json *object, const struct key *keys,
 
 		if (!key)
 			return vector_malformed(place, "unknown key '%s'", name);
-		if (check_member(member, key, &here))
+		if (validate_member(member, key, &here))
 			return -1;
 	}
-	return check_required(object, keys, place);
+	return validate_required(object, keys, place);
 }
 
-static int check_optimizer(const struct json *object, const struct vector_place *place)
+static int validate_optimizer(const struct json *object, const struct vector_place *place)
 {
 	const char *kind = text_member(object, "kind", "");
 	const struct key *own = optimizer_keys(kind);
@@ -76,31 +76,31 @@ static int check_optimizer(const struct json *object, const struct vector_place 
 
 		if (!key)
 			key = find_key(own, name);
-		if (key && check_member(member, key, &here))
+		if (key && validate_member(member, key, &here))
 			return -1;
 		/* An unknown kind may have any optimizer's keys: the model refuses it later. */
 		if (!key && (own || (!optimizer_is_known(kind) && !optimizer_has_key(name))))
 			return vector_malformed(place, "unknown key '%s' of optimizer '%s'", name, kind);
 	}
-	return check_required(object, optimizer_common_keys, place);
+	return validate_required(object, optimizer_common_keys, place);
 }
 
-static int check_list(const struct json *list, enum value_type type, const struct key *keys,
-		      const struct vector_place *place)
+static int validate_list(const struct json *list, enum value_type type, const struct key *keys,
+			 const struct vector_place *place)
 {
 	if (!json_is(list, JSON_ARRAY))
 		return vector_malformed(place, "must be a list");
 	for (size_t i = 0; i < json_length(list); i++) {
 		struct vector_place here = {.above = place, .index = i};
 
-		if (check_value(json_at(list, i), type, keys, &here))
+		if (validate_value(json_at(list, i), type, keys, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_map(const struct json *map, enum value_type type,
-		     const struct vector_place *place)
+static int validate_map(const struct json *map, enum value_type type,
+			const struct vector_place *place)
 {
 	if (!json_is(map, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
@@ -111,14 +111,14 @@ static int check_map(const struct json *map, enum value_type type,
 
 		if (json_is(member, JSON_NULL) && type == TYPE_GRADIENT)
 			continue;
-		if (check_value(member, type, NULL, &here))
+		if (validate_value(member, type, NULL, &here))
 			return -1;
 	}
 	return 0;
 }
 
 /* A list of numbers, or of such lists, and so on; not both in one list. */
-static int check_nested(const struct json *value, const struct vector_place *place)
+static int validate_nested(const struct json *value, const struct vector_place *place)
 {
 	bool lists;
 
@@ -129,14 +129,15 @@ static int check_nested(const struct json *value, const struct vector_place *pla
 		const struct json *element = json_at(value, i);
 		struct vector_place here = {.above = place, .index = i};
 
-		if (lists ? check_nested(element, &here)
-			  : check_value(element, TYPE_NUMBER, NULL, &here))
+		if (lists ? validate_nested(element, &here)
+			  : validate_value(element, TYPE_NUMBER, NULL, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_matrix(const struct json *value, bool gradient, const struct vector_place *place)
+static int validate_matrix(const struct json *value, bool gradient,
+			   const struct vector_place *place)
 {
 	static const struct key fill[] = {{"fill", TYPE_NUMBER, REQUIRED, NULL}, {0}};
 	static const struct key row_id[] = {{"row_id", TYPE_NUMBER, REQUIRED, NULL}, {0}};
@@ -144,12 +145,12 @@ static int check_matrix(const struct json *value, bool gradient, const struct ve
 	const struct json *pair = json_get(value, "arange");
 
 	if (!json_is(value, JSON_OBJECT))
-		return check_nested(value, place);
+		return validate_nested(value, place);
 	if (!gradient && json_get(value, "row_id"))
-		return check_object(value, row_id, place);
+		return validate_object(value, row_id, place);
 	if (gradient || !pair)
-		return check_object(value, fill, place);
-	if (check_object(value, arange, place))
+		return validate_object(value, fill, place);
+	if (validate_object(value, arange, place))
 		return -1;
 	if (json_length(pair) != 2 ||
 	    json_is(json_at(pair, 0), JSON_ARRAY))
@@ -157,39 +158,39 @@ static int check_matrix(const struct json *value, bool gradient, const struct ve
 	return 0;
 }
 
-static int check_dynamic(const struct json *value, const struct vector_place *place)
+static int validate_dynamic(const struct json *value, const struct vector_place *place)
 {
 	static const struct key keys[] = {{"dynamic", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
-	return check_object(value, keys, place);
+	return validate_object(value, keys, place);
 }
 
-static int check_rate(const struct json *value, const struct vector_place *place)
+static int validate_rate(const struct json *value, const struct vector_place *place)
 {
 	if (json_is(value, JSON_OBJECT))
-		return check_dynamic(value, place);
-	return check_value(value, TYPE_NUMBER, NULL, place);
+		return validate_dynamic(value, place);
+	return validate_value(value, TYPE_NUMBER, NULL, place);
 }
 
-static int check_clip(const struct json *value, const struct vector_place *place)
+static int validate_clip(const struct json *value, const struct vector_place *place)
 {
 	if (!json_is(value, JSON_ARRAY))
-		return check_value(value, TYPE_NUMBER, NULL, place);
+		return validate_value(value, TYPE_NUMBER, NULL, place);
 	if (json_length(value) != 2)
 		return vector_malformed(place, "must be a number or [low, high]");
 	for (size_t i = 0; i < 2; i++) {
 		const struct json *limit = json_at(value, i);
 		struct vector_place here = {.above = place, .index = i};
 
-		if (!json_is(limit, JSON_NULL) && check_value(limit, TYPE_NUMBER, NULL, &here))
+		if (!json_is(limit, JSON_NULL) && validate_value(limit, TYPE_NUMBER, NULL, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_weights(const struct json *value, const struct vector_place *place)
+static int validate_weights(const struct json *value, const struct vector_place *place)
 {
-	if (check_nested(value, place))
+	if (validate_nested(value, place))
 		return -1;
 	for (size_t i = 0; i < json_length(value); i++) {
 		const struct json *row = json_at(value, i);
@@ -202,15 +203,15 @@ static int check_weights(const struct json *value, const struct vector_place *pl
 	return 0;
 }
 
-static int check_input(const struct json *input, const struct vector_place *place)
+static int validate_input(const struct json *input, const struct vector_place *place)
 {
 	struct vector_place ragged_place = {.above = place, .key = "ragged"};
 	const struct json *ragged = json_get(input, "ragged");
 
 	if (json_get(input, "dense"))
-		return check_object(input, input_dense_keys, place);
+		return validate_object(input, input_dense_keys, place);
 	if (json_get(input, "sparse"))
-		return check_object(input, input_sparse_keys, place);
+		return validate_object(input, input_sparse_keys, place);
 	if (!ragged)
 		return vector_malformed(place, "must have one of 'dense', 'sparse' and 'ragged'");
 	for (size_t i = 0; i < json_length(input); i++) {
@@ -220,14 +221,15 @@ static int check_input(const struct json *input, const struct vector_place *plac
 
 		if (!find_key(input_ragged_keys, name))
 			return vector_malformed(place, "unknown key '%s'", name);
-		if (!strcmp(name, "weights") && check_weights(member, &here))
+		if (!strcmp(name, "weights") && validate_weights(member, &here))
 			return -1;
 	}
-	return check_object(ragged, json_get(ragged, "rows")
-				    ? ragged_rows_keys : ragged_splits_keys, &ragged_place);
+	return validate_object(ragged,
+			       json_get(ragged, "rows") ? ragged_rows_keys : ragged_splits_keys,
+			       &ragged_place);
 }
 
-static int check_inputs(const struct json *inputs, const struct vector_place *place)
+static int validate_inputs(const struct json *inputs, const struct vector_place *place)
 {
 	if (!json_is(inputs, JSON_OBJECT))
 		return vector_malformed(place, "must be an object");
@@ -236,26 +238,25 @@ static int check_inputs(const struct json *inputs, const struct vector_place *pl
 		const struct json *input = json_at(inputs, i);
 		struct vector_place here = {.above = place, .key = name};
 
-		if (check_input(input, &here))
+		if (validate_input(input, &here))
 			return -1;
 	}
 	return 0;
 }
 
-static int check_config(const struct json *value, const struct vector_place *place)
+static int validate_config(const struct json *value, const struct vector_place *place)
 {
 	static const struct key hex[] = {{"hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
 	static const struct key import[] = {{"import_hex", TYPE_TEXT, REQUIRED, NULL}, {0}};
 
-	return check_object(value, json_get(value, "hex") ? hex : import,
-			    place);
+	return validate_object(value, json_get(value, "hex") ? hex : import, place);
 }
 
-static int check_error(const struct json *error, const struct vector_place *place)
+static int validate_error(const struct json *error, const struct vector_place *place)
 {
 	const char *name;
 
-	if (check_object(error, step_error_keys, place))
+	if (validate_object(error, step_error_keys, place))
 		return -1;
 	name = text_member(error, "errno", NULL);
 	if (name && !errno_by_name(name))
@@ -263,7 +264,7 @@ static int check_error(const struct json *error, const struct vector_place *plac
 	return 0;
 }
 
-static int check_step(const struct json *step, const struct vector_place *place)
+static int validate_step(const struct json *step, const struct vector_place *place)
 {
 	size_t verbs = 0;
 
@@ -276,13 +277,13 @@ static int check_step(const struct json *step, const struct vector_place *place)
 		struct vector_place here = {.above = place, .key = name};
 
 		if (!strcmp(name, "error")) {
-			if (check_error(body, &here))
+			if (validate_error(body, &here))
 				return -1;
 			continue;
 		}
 		if (!verb)
 			return vector_malformed(place, "unknown key '%s'", name);
-		if (check_value(body, verb->type, verb->keys, &here))
+		if (validate_value(body, verb->type, verb->keys, &here))
 			return -1;
 		verbs++;
 	}
@@ -291,21 +292,21 @@ static int check_step(const struct json *step, const struct vector_place *place)
 					     verbs);
 }
 
-static int check_steps(const struct json *steps, const struct vector_place *place)
+static int validate_steps(const struct json *steps, const struct vector_place *place)
 {
 	if (!json_is(steps, JSON_ARRAY))
 		return vector_malformed(place, "must be a list");
 	for (size_t i = 0; i < json_length(steps); i++) {
 		struct vector_place here = {.above = place, .index = i};
 
-		if (check_step(json_at(steps, i), &here))
+		if (validate_step(json_at(steps, i), &here))
 			return -1;
 	}
 	return 0;
 }
 
 /* All that the command does with a text ends at a zero byte. */
-static int check_text(const struct json *value, const struct vector_place *place)
+static int validate_text(const struct json *value, const struct vector_place *place)
 {
 	if (!json_is(value, JSON_TEXT))
 		return vector_malformed(place, "must be a text");
@@ -314,12 +315,12 @@ static int check_text(const struct json *value, const struct vector_place *place
 	return 0;
 }
 
-static int check_scalar(const struct json *value, enum value_type type,
-			const struct vector_place *place)
+static int validate_scalar(const struct json *value, enum value_type type,
+			   const struct vector_place *place)
 {
 	switch (type) {
 	case TYPE_TEXT:
-		return check_text(value, place);
+		return validate_text(value, place);
 	case TYPE_BOOL:
 		return json_is(value, JSON_BOOLEAN) ? 0
 			: vector_malformed(place, "must be true or false");
@@ -332,54 +333,54 @@ static int check_scalar(const struct json *value, enum value_type type,
 	}
 }
 
-static int check_value(const struct json *value, enum value_type type, const struct key *keys,
-		       const struct vector_place *place)
+static int validate_value(const struct json *value, enum value_type type, const struct key *keys,
+			  const struct vector_place *place)
 {
 	switch (type) {
 	case TYPE_TEXTS:
-		return check_list(value, TYPE_TEXT, NULL, place);
+		return validate_list(value, TYPE_TEXT, NULL, place);
 	case TYPE_INTEGERS:
-		return check_list(value, TYPE_INTEGER, NULL, place);
+		return validate_list(value, TYPE_INTEGER, NULL, place);
 	case TYPE_INTEGER_LISTS:
-		return check_list(value, TYPE_INTEGERS, NULL, place);
+		return validate_list(value, TYPE_INTEGERS, NULL, place);
 	case TYPE_OBJECTS:
-		return check_list(value, TYPE_OBJECT, keys, place);
+		return validate_list(value, TYPE_OBJECT, keys, place);
 	case TYPE_OBJECT:
-		return check_object(value, keys, place);
+		return validate_object(value, keys, place);
 	case TYPE_NESTED:
 	case TYPE_ITEMS:
-		return check_nested(value, place);
+		return validate_nested(value, place);
 	case TYPE_MATRIX:
 	case TYPE_GRADIENT:
-		return check_matrix(value, type == TYPE_GRADIENT, place);
+		return validate_matrix(value, type == TYPE_GRADIENT, place);
 	case TYPE_WEIGHTS:
-		return check_weights(value, place);
+		return validate_weights(value, place);
 	case TYPE_RATE:
-		return check_rate(value, place);
+		return validate_rate(value, place);
 	case TYPE_DYNAMIC:
-		return check_dynamic(value, place);
+		return validate_dynamic(value, place);
 	case TYPE_CLIP:
-		return check_clip(value, place);
+		return validate_clip(value, place);
 	case TYPE_MAP_NESTED:
-		return check_map(value, TYPE_NESTED, place);
+		return validate_map(value, TYPE_NESTED, place);
 	case TYPE_MAP_MATRIX:
-		return check_map(value, TYPE_MATRIX, place);
+		return validate_map(value, TYPE_MATRIX, place);
 	case TYPE_MAP_NUMBER:
-		return check_map(value, TYPE_NUMBER, place);
+		return validate_map(value, TYPE_NUMBER, place);
 	case TYPE_MAP_GRADIENT:
-		return check_map(value, TYPE_GRADIENT, place);
+		return validate_map(value, TYPE_GRADIENT, place);
 	case TYPE_ERROR:
-		return check_error(value, place);
+		return validate_error(value, place);
 	case TYPE_OPTIMIZER:
-		return check_optimizer(value, place);
+		return validate_optimizer(value, place);
 	case TYPE_INPUT:
-		return check_inputs(value, place);
+		return validate_inputs(value, place);
 	case TYPE_CONFIG:
-		return check_config(value, place);
+		return validate_config(value, place);
 	case TYPE_STEP:
-		return check_steps(value, place);
+		return validate_steps(value, place);
 	default:
-		return check_scalar(value, type, place);
+		return validate_scalar(value, type, place);
 	}
 }
 
@@ -390,5 +391,5 @@ int vector_check(const struct json *vector, bool model, char *error)
 	vector_malformed_into(error);
 	if (schema && strcmp(schema, "embeng.vector/1") != 0)
 		return vector_malformed(NULL, "schema '%s' is not \"embeng.vector/1\"", schema);
-	return check_object(vector, model ? model_keys : vector_keys, NULL);
+	return validate_object(vector, model ? model_keys : vector_keys, NULL);
 }

@@ -75,8 +75,8 @@ const struct setting *setting_find(const char *key)
 	return NULL;
 }
 
-static void set(struct embeng_optimizer *o, const struct setting *setting,
-		const struct json *value)
+static void store_setting(struct embeng_optimizer *o, const struct setting *setting,
+			  const struct json *value)
 {
 	void *at = (char *)o + setting->at;
 
@@ -113,7 +113,7 @@ static float default_rate(const char *kind)
 	return 0.001f;
 }
 
-static bool start(const struct json *spec, struct embeng_optimizer *o)
+static bool start_optimizer(const struct json *spec, struct embeng_optimizer *o)
 {
 	const char *kind = text_member(spec, "kind", "");
 	float rate = default_rate(kind);
@@ -152,7 +152,7 @@ bool optimizer_read(const struct json *spec, struct embeng_optimizer *o)
 {
 	const struct json *rate = member(spec, "learning_rate");
 
-	if (!start(spec, o))
+	if (!start_optimizer(spec, o))
 		return false;
 	o->rate_name = text_member(rate, "dynamic", NULL);
 	if (rate && !o->rate_name)
@@ -164,7 +164,7 @@ bool optimizer_read(const struct json *spec, struct embeng_optimizer *o)
 		const struct setting *setting = setting_find(key);
 
 		if (setting && !json_is(value, JSON_NULL))
-			set(o, setting, value);
+			store_setting(o, setting, value);
 	}
 	return true;
 }

@@ -21,7 +21,7 @@ static int64_t row_offset(const struct stacked *s, size_t k)
 	return s->all->tables[s->stack->tables[k]].row_offset;
 }
 
-static int64_t rotation(const struct stacked *s, size_t k)
+static int64_t table_rotation(const struct stacked *s, size_t k)
 {
 	return s->all->tables[s->stack->tables[k]].rotation;
 }
@@ -31,9 +31,9 @@ static int64_t sample_offset(const struct stacked *s, size_t k)
 	return s->all->features[s->stack->features[k]].offset;
 }
 
-static int check_numbers(struct run *r, const struct stacked *s, const struct json *expect,
-			 const char *key, size_t count,
-			 int64_t (*number)(const struct stacked *s, size_t k))
+static int check_stack_numbers(struct run *r, const struct stacked *s, const struct json *expect,
+			       const char *key, size_t count,
+			       int64_t (*number)(const struct stacked *s, size_t k))
 {
 	const struct json *list = member(expect, key);
 
@@ -53,7 +53,7 @@ static int check_numbers(struct run *r, const struct stacked *s, const struct js
 	return 0;
 }
 
-static int check_tables(struct run *r, const struct stacked *s, const struct json *expect)
+static int check_stack_tables(struct run *r, const struct stacked *s, const struct json *expect)
 {
 	const struct json *list = member(expect, "tables");
 
@@ -73,7 +73,7 @@ static int check_tables(struct run *r, const struct stacked *s, const struct jso
 	return 0;
 }
 
-static int check_stack(struct run *r, const struct stacked *s, const struct json *expect)
+static int check_expected_stack(struct run *r, const struct stacked *s, const struct json *expect)
 {
 	const struct embeng_stack *stack = s->stack;
 	const char *name = text_member(expect, "name", stack->name);
@@ -86,13 +86,16 @@ static int check_stack(struct run *r, const struct stacked *s, const struct json
 	if (width != stack->width)
 		return run_mismatch(r, "at", "width", "stack %zu has %lld columns, expected %lld",
 				    s->index, (long long)stack->width, (long long)width);
-	result = check_tables(r, s, expect);
-	result = result ? result : check_numbers(r, s, expect, "row_offsets", stack->table_count,
-						 row_offset);
-	result = result ? result : check_numbers(r, s, expect, "rotations", stack->table_count,
-						 rotation);
-	return result ? result : check_numbers(r, s, expect, "sample_offsets",
-					       stack->feature_count, sample_offset);
+	result = check_stack_tables(r, s, expect);
+	result = result ? result
+			: check_stack_numbers(r, s, expect, "row_offsets", stack->table_count,
+					      row_offset);
+	result = result ? result
+			: check_stack_numbers(r, s, expect, "rotations", stack->table_count,
+					      table_rotation);
+	return result ? result
+		      : check_stack_numbers(r, s, expect, "sample_offsets", stack->feature_count,
+					    sample_offset);
 }
 
 static int check_stacks(struct run *r, const struct embeng_stacking *all,
@@ -106,13 +109,13 @@ static int check_stacks(struct run *r, const struct embeng_stacking *all,
 	for (size_t i = 0; !result && i < all->stack_count; i++) {
 		struct stacked s = {.all = all, .stack = &all->stacks[i], .index = i};
 
-		result = check_stack(r, &s, json_at(expect, i));
+		result = check_expected_stack(r, &s, json_at(expect, i));
 	}
 	return result;
 }
 
-static int read_options(struct run *r, const struct json *body,
-			struct embeng_stacking_options *o)
+static int read_stacking_options(struct run *r, const struct json *body,
+				 struct embeng_stacking_options *o)
 {
 	uint64_t cores = 0, each = 0;
 	int err = read_partition_flavour(r, body, &o->flavour);
@@ -135,7 +138,7 @@ int step_stacking(struct run *r, const struct json *body)
 {
 	struct embeng_stacking_options o = {0};
 	struct embeng_stacking *stacking;
-	int err = read_options(r, body, &o);
+	int err = read_stacking_options(r, body, &o);
 
 	if (err)
 		return err;

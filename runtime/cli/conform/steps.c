@@ -98,7 +98,7 @@ static int compare_views(struct run *r, const struct json *body, const struct js
 }
 
 /* A misspelt name must not cost the batch. */
-static int check_names(struct run *r, const struct json *expect)
+static int check_feature_names(struct run *r, const struct json *expect)
 {
 	for (size_t i = 0; i < json_length(expect); i++) {
 		if (embeng_model_feature(r->model, json_name(expect, i)) < 0)
@@ -117,7 +117,7 @@ static int step_dequeue(struct run *r, const struct json *body)
 
 	err = step_replica(r, body, &replica);
 	if (!err)
-		err = check_names(r, expect);
+		err = check_feature_names(r, expect);
 	if (err)
 		return err;
 	err = embeng_dequeue(r->e, replica, 0, &activations);
@@ -191,7 +191,7 @@ static const struct json *table_spec(struct run *r, int table)
 	return json_at(member(r->vector, "tables"), (size_t)table);
 }
 
-static int find_table(struct run *r, const char *name)
+static int find_model_table(struct run *r, const char *name)
 {
 	int table = embeng_model_table(r->model, name);
 
@@ -209,7 +209,7 @@ static int step_expect_table(struct run *r, const struct json *body)
 	int64_t shape[2];
 	int result;
 
-	what.table = find_table(r, what.name);
+	what.table = find_model_table(r, what.name);
 	if (what.table < 0)
 		return what.table;
 	spec = table_spec(r, what.table);
@@ -251,7 +251,7 @@ static int step_expect_stats(struct run *r, const struct json *body)
 {
 	struct embeng_table_stats stats = {.size = sizeof(stats)};
 	const char *name = text_member(body, "table", "");
-	int table = find_table(r, name), result;
+	int table = find_model_table(r, name), result;
 
 	if (table < 0)
 		return table;

@@ -6,7 +6,7 @@
 #include "tap.h"
 
 /* A name may hold what TAP gives a meaning. */
-static void put_name(FILE *out, const char *name)
+static void put_test_name(FILE *out, const char *name)
 {
 	for (; *name; name++) {
 		if (*name == '#' || *name == '\\')
@@ -15,10 +15,10 @@ static void put_name(FILE *out, const char *name)
 	}
 }
 
-static void result(FILE *out, const char *word, size_t number, const char *name)
+static void put_result(FILE *out, const char *word, size_t number, const char *name)
 {
 	fprintf(out, "%s %zu - ", word, number);
-	put_name(out, name);
+	put_test_name(out, name);
 }
 
 /* JSON scalars are YAML. */
@@ -52,17 +52,18 @@ void tap_comment(FILE *out, const char *text)
 
 void tap_ok(FILE *out, size_t number, const char *name)
 {
-	result(out, "ok", number, name);
+	put_result(out, "ok", number, name);
 	fputc('\n', out);
 }
 
 void tap_skip(FILE *out, size_t number, const char *name, struct json_object *capabilities)
 {
-	result(out, "ok", number, name);
+	put_result(out, "ok", number, name);
 	fputs(" # SKIP", out);
 	for (size_t i = 0; i < json_object_array_length(capabilities); i++) {
 		fputc(' ', out);
-		put_name(out, json_object_get_string(json_object_array_get_idx(capabilities, i)));
+		put_test_name(out,
+			      json_object_get_string(json_object_array_get_idx(capabilities, i)));
 	}
 	fputc('\n', out);
 }
@@ -72,7 +73,7 @@ void tap_not_ok(FILE *out, size_t number, const char *name, const char *file,
 {
 	struct json_object *path = json_object_new_string(file);
 
-	result(out, "not ok", number, name);
+	put_result(out, "not ok", number, name);
 	fputs("\n  ---\n  file: ", out);
 	put_scalar(out, path);
 	fputs("  failures:\n", out);
