@@ -26,7 +26,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_info_option(int key, char *arg, struct argp_state *state)
 {
 	const char **device = state->input;
 
@@ -88,7 +88,8 @@ static void print_info(const struct embeng_device_info *info)
 
 int cmd_info(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	static const struct argp argp = {
+		.options = options, .parser = parse_info_option, .doc = doc};
 	struct embeng_device_info info = {.size = sizeof(info)};
 	struct output out = {.verb = "info"};
 	struct json_object *document;

@@ -15,7 +15,7 @@ static const char doc[] =
 	"  embeng list --json     for scripts: .devices[].name is the name that -d takes\n"
 	"  embeng info -d NAME    show more about one device";
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_list_option(int key, char *arg, struct argp_state *state)
 {
 	if (key == ARGP_KEY_ARG)
 		argp_error(state, "list takes no argument, given '%s'", arg);
@@ -37,7 +37,7 @@ static void show_size(const struct embeng_device_info *info)
 		       (unsigned long long)(info->table_memory >> 20));
 }
 
-static int show(void *arg, const struct embeng_device_info *info)
+static int show_device(void *arg, const struct embeng_device_info *info)
 {
 	struct listing *listing = arg;
 
@@ -57,7 +57,7 @@ static int show(void *arg, const struct embeng_device_info *info)
 
 int cmd_list(int argc, char **argv)
 {
-	static const struct argp argp = {.parser = parse, .doc = doc};
+	static const struct argp argp = {.parser = parse_list_option, .doc = doc};
 	struct output out = {.verb = "list"};
 	struct listing listing = {0};
 	struct json_object *document;
@@ -67,7 +67,7 @@ int cmd_list(int argc, char **argv)
 		return code;
 	if (out.json)
 		listing.devices = json_object_new_array();
-	err = embeng_device_list(show, &listing);
+	err = embeng_device_list(show_device, &listing);
 	if (err) {
 		json_object_put(listing.devices);
 		return output_library_failure(&out, err, NULL);

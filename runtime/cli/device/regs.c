@@ -65,7 +65,7 @@ struct call {
 	} writes[WRITES_MAX]; /* in their order */
 };
 
-static const struct reg *find(const char *name, size_t length)
+static const struct reg *find_register(const char *name, size_t length)
 {
 	for (size_t i = 0; i < REGISTERS; i++) {
 		if (strlen(registers[i].name) == length &&
@@ -75,9 +75,9 @@ static const struct reg *find(const char *name, size_t length)
 	return NULL;
 }
 
-static error_t want(struct call *call, const char *name, struct argp_state *state)
+static error_t want_register(struct call *call, const char *name, struct argp_state *state)
 {
-	const struct reg *reg = find(name, strlen(name));
+	const struct reg *reg = find_register(name, strlen(name));
 
 	if (!reg) {
 		argp_error(state, "there is no register '%s'; embeng regs shows all", name);
@@ -105,7 +105,7 @@ static error_t parse_value(const char *text, const char *digits, struct argp_sta
 static error_t parse_write(struct call *call, const char *text, struct argp_state *state)
 {
 	size_t length = strcspn(text, "=");
-	const struct reg *reg = find(text, length);
+	const struct reg *reg = find_register(text, length);
 
 	if (!reg || !text[length]) {
 		argp_error(state, "--write %s: write NAME=VALUE with the name of a register", text);
@@ -128,7 +128,7 @@ static error_t parse_write(struct call *call, const char *text, struct argp_stat
 			   &call->writes[call->write_count++].value);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 {
 	struct call *call = state->input;
 
@@ -142,7 +142,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		call->log = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		return want(call, arg, state);
+		return want_register(call, arg, state);
 	case ARGP_KEY_END:
 		if (!call->log || !call->some)
 			return 0;
@@ -154,7 +154,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static uint64_t value_of(const struct reg *reg, const char *page)
+static uint64_t read_register(const struct reg *reg, const char *page)
 {
 	uint64_t value = 0;
 
@@ -165,7 +165,8 @@ static uint64_t value_of(const struct reg *reg, const char *page)
 static void print_register(const struct reg *reg, const char *page)
 {
 	printf("%03x  %-20s %#18" PRIx64 "  %-6s  %s\n", reg->offset, reg->name,
-	       value_of(reg, page), strcmp(reg->writer, "DEVICE") ? "driver" : "device", reg->words);
+	       read_register(reg, page), strcmp(reg->writer, "DEVICE") ? "driver" : "device",
+	       reg->words);
 }
 
 static struct json_object *document_register(const struct reg *reg, const char *page)
@@ -175,13 +176,13 @@ static struct json_object *document_register(const struct reg *reg, const char *
 	json_add_text(row, "name", reg->name);
 	json_add_number(row, "offset", reg->offset);
 	json_add_number(row, "bytes", reg->bytes);
-	json_add_number(row, "value", value_of(reg, page));
+	json_add_number(row, "value", read_register(reg, page));
 	json_add_text(row, "writer", strcmp(reg->writer, "DEVICE") ? "driver" : "device");
 	json_add_text(row, "meaning", reg->words);
 	return row;
 }
 
-static int show(const struct call *call, const struct output *out, const char *page)
+static int show_registers(const struct call *call, const struct output *out, const char *page)
 {
 	struct json_object *rows = out->json ? json_object_new_array() : NULL, *document;
 
@@ -212,8 +213,10 @@ static int write_all(const struct call *call)
 
 int cmd_regs(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "[NAME...]", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_regs_option,
+					 .args_doc = "[NAME...]",
+					 .doc = doc};
 	struct output out = {.verb = "regs"};
 	struct call call = {0};
 	char page[EMBENG_REGISTERS_BYTES];
@@ -226,5 +229,5 @@ int cmd_regs(int argc, char **argv)
 		err = embeng_registers_read(call.device, page);
 	if (err)
 		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
-	return call.log ? events_show(&out, page) : show(&call, &out, page);
+	return call.log ? events_show(&out, page) : show_registers(&call, &out, page);
 }

@@ -28,7 +28,7 @@ struct call {
 	enum embeng_reset what;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_reset_option(int key, char *arg, struct argp_state *state)
 {
 	struct call *call = state->input;
 
@@ -57,7 +57,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_reset(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	static const struct argp argp = {
+		.options = options, .parser = parse_reset_option, .doc = doc};
 	struct output out = {.verb = "reset"};
 	struct call call = {.what = EMBENG_RESET_ENGINE};
 	int code = command_parse(&argp, argc, argv, &out, &call), err;

@@ -83,8 +83,8 @@ static void emit_refusal(const struct output *out, const struct fw_image *image,
 	json_emit(d);
 }
 
-static int refused(const struct output *out, const struct fw_image *image, uint32_t error,
-		   uint64_t offset, const struct selftest_failure *failure)
+static int report_refusal(const struct output *out, const struct fw_image *image, uint32_t error,
+			  uint64_t offset, const struct selftest_failure *failure)
 {
 	char message[512], which[80] = "";
 
@@ -104,7 +104,7 @@ int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum)
 	u64 offset = 0;
 	u32 error = firmware_check(image->data, image->length, minimum, &image->firmware, &offset);
 
-	return error ? refused(out, image, error, offset, NULL) : CLI_OK;
+	return error ? report_refusal(out, image, error, offset, NULL) : CLI_OK;
 }
 
 int fw_self_test(const struct output *out, const struct fw_image *image)
@@ -117,7 +117,7 @@ int fw_self_test(const struct output *out, const struct fw_image *image)
 		return CLI_OK;
 	if (error == EMBENG_BOOT_ERROR_MEMORY)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	return refused(out, image, error, f->tests + failure.offset, &failure);
+	return report_refusal(out, image, error, f->tests + failure.offset, &failure);
 }
 
 int fw_load(const struct output *out, const char *path, uint64_t minimum, struct fw_image *image)

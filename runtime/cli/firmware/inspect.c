@@ -24,7 +24,7 @@ static const char doc[] =
 
 #define HEX_TEXT (2 * SHA256_BYTES + 1)
 
-static const char *hex(const uint8_t bytes[SHA256_BYTES], char text[HEX_TEXT])
+static const char *write_hex(const uint8_t bytes[SHA256_BYTES], char text[HEX_TEXT])
 {
 	for (size_t i = 0; i < SHA256_BYTES; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
@@ -74,7 +74,7 @@ static const char *build_id(const struct embeng_fw_header *header, char text[HEX
 		uint8_t c = header->build_id[i];
 
 		if (i < length ? c < ' ' || c > '~' : c)
-			return hex(header->build_id, text);
+			return write_hex(header->build_id, text);
 	}
 	memcpy(text, header->build_id, length);
 	text[length] = '\0';
@@ -86,7 +86,7 @@ static void signed_digest(const struct fw_image *image, char text[HEX_TEXT])
 	uint8_t digest[SHA256_BYTES];
 
 	sha256_digest(image->data, fw_signed_length(image), digest);
-	hex(digest, text);
+	write_hex(digest, text);
 }
 
 static void print_header(const struct fw_image *image)
@@ -106,8 +106,8 @@ static void print_header(const struct fw_image *image)
 		struct embeng_fw_section s = section_of(image, i);
 
 		printf("%-12s %-10s %8" PRIu64 " %8" PRIu64 "  %s\n", type_name(s.type),
-		       s.flags & EMBENG_FW_SECTION_MANDATORY ? "mandatory" : "",
-		       (uint64_t)s.offset, (uint64_t)s.length, hex(s.sha256, text));
+		       s.flags & EMBENG_FW_SECTION_MANDATORY ? "mandatory" : "", (uint64_t)s.offset,
+		       (uint64_t)s.length, write_hex(s.sha256, text));
 	}
 }
 
@@ -121,7 +121,7 @@ static void each_parameter(const struct embeng_fw_parameters *p, void *arg,
 #undef VISIT
 }
 
-static void print_features(uint64_t features)
+static void print_feature_bits(uint64_t features)
 {
 	const char *name, *separator = "";
 	uint32_t bit;
@@ -142,7 +142,7 @@ static void print_parameter(void *arg, const char *name, uint64_t value, const c
 	(void)arg;
 	printf("%-16s ", name);
 	if (!strcmp(name, "features"))
-		print_features(value);
+		print_feature_bits(value);
 	else if (!strcmp(name, "minimum_version"))
 		printf("%-15s  %s\n", fw_version(value, version), words);
 	else
@@ -182,7 +182,7 @@ static void print_tests(const struct fw_image *image)
 	}
 }
 
-static int print_all(const struct fw_image *image)
+static int print_image(const struct fw_image *image)
 {
 	struct embeng_fw_header header = header_of(image);
 
@@ -238,7 +238,7 @@ static struct json_object *json_section(const struct embeng_fw_section *s)
 	json_object_object_add(object, "mandatory", json_object_new_boolean(mandatory));
 	json_add_number(object, "offset", s->offset);
 	json_add_number(object, "length", s->length);
-	json_add_text(object, "sha256", hex(s->sha256, text));
+	json_add_text(object, "sha256", write_hex(s->sha256, text));
 	return object;
 }
 
@@ -264,7 +264,7 @@ static struct json_object *json_tests(const struct fw_image *image)
 	return tests;
 }
 
-static int emit(const struct output *out, const struct fw_image *image)
+static int emit_image(const struct output *out, const struct fw_image *image)
 {
 	struct json_object *d = json_document(out), *sections = json_object_new_array();
 	struct json_object *parameters = json_object_new_object(), *strings = NULL;
@@ -305,7 +305,7 @@ int fw_inspect(int argc, char **argv)
 	if (!code)
 		code = fw_load(&out, image.path, 0, &image);
 	if (!code)
-		code = out.json ? emit(&out, &image) : print_all(&image);
+		code = out.json ? emit_image(&out, &image) : print_image(&image);
 	free(image.data);
 	return code;
 }

@@ -21,7 +21,7 @@ static int no_passphrase(char *buffer, int size, int writing, void *arg)
 	return -1;
 }
 
-static EVP_PKEY *parse(const unsigned char *text, size_t length, bool private)
+static EVP_PKEY *parse_pem(const unsigned char *text, size_t length, bool private)
 {
 	BIO *bio = BIO_new_mem_buf(text, (int)length);
 	EVP_PKEY *key = NULL;
@@ -44,7 +44,7 @@ static int read_key(const struct output *out, const char *path, bool private, EV
 
 	if (code)
 		return code;
-	*key = parse(text, length, private);
+	*key = parse_pem(text, length, private);
 	OPENSSL_cleanse(text, length);
 	free(text);
 	if (*key && EVP_PKEY_get_base_id(*key) == EVP_PKEY_ED25519)

@@ -33,7 +33,7 @@ struct arguments {
 	size_t count;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_pack_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -84,7 +84,7 @@ static int read_sources(const struct output *out, const struct arguments *a, str
 	return code;
 }
 
-static int make(const struct output *out, const struct arguments *a, struct fw_image *image)
+static int make_image(const struct output *out, const struct arguments *a, struct fw_image *image)
 {
 	struct fw_source s = {0};
 	void *data = NULL;
@@ -101,7 +101,7 @@ static int make(const struct output *out, const struct arguments *a, struct fw_i
 	return code ? code : fw_self_test(out, image);
 }
 
-static int report(const struct output *out, const struct fw_image *image)
+static int report_packed_image(const struct output *out, const struct fw_image *image)
 {
 	char version[FW_VERSION_TEXT];
 	struct json_object *d;
@@ -120,8 +120,10 @@ static int report(const struct output *out, const struct fw_image *image)
 
 int fw_pack(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "SOURCE...", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_pack_option,
+					 .args_doc = "SOURCE...",
+					 .doc = doc};
 	struct output out = {.verb = "fw", .command = "pack"};
 	struct arguments a = {0};
 	struct fw_image image = {0};
@@ -130,11 +132,11 @@ int fw_pack(int argc, char **argv)
 	if (code)
 		return code;
 	image.path = a.output;
-	code = make(&out, &a, &image);
+	code = make_image(&out, &a, &image);
 	if (!code)
 		code = fw_write(&out, a.output, image.data, image.length);
 	if (!code)
-		code = report(&out, &image);
+		code = report_packed_image(&out, &image);
 	free(image.data);
 	return code;
 }

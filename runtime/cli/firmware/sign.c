@@ -31,7 +31,7 @@ struct arguments {
 	const char *key, *output;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_sign_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -53,8 +53,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int sign(const struct output *out, const struct arguments *a, const struct fw_image *image,
-		const char *path)
+static int sign_image(const struct output *out, const struct arguments *a,
+		      const struct fw_image *image, const char *path)
 {
 	unsigned char signature[FW_SIGNATURE_BYTES];
 	struct evp_pkey_st *key = NULL;
@@ -70,7 +70,8 @@ static int sign(const struct output *out, const struct arguments *a, const struc
 	return fw_write(out, path, signature, sizeof(signature));
 }
 
-static int report(const struct output *out, const struct fw_image *image, const char *path)
+static int report_signature(const struct output *out, const struct fw_image *image,
+			    const char *path)
 {
 	struct json_object *d;
 
@@ -89,7 +90,7 @@ static int report(const struct output *out, const struct fw_image *image, const 
 int fw_sign(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "IMAGE", .doc = doc};
+		.options = options, .parser = parse_sign_option, .args_doc = "IMAGE", .doc = doc};
 	struct output out = {.verb = "fw", .command = "sign"};
 	struct arguments a = {0};
 	struct fw_image image = {0};
@@ -100,11 +101,11 @@ int fw_sign(int argc, char **argv)
 		code = fw_load(&out, a.image, 0, &image);
 	if (!code) {
 		path = a.output ? strdup(a.output) : fw_signature_path(a.image);
-		code = path ? sign(&out, &a, &image, path) :
-			      output_fail(&out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+		code = path ? sign_image(&out, &a, &image, path)
+			    : output_fail(&out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	}
 	if (!code)
-		code = report(&out, &image, path);
+		code = report_signature(&out, &image, path);
 	free(path);
 	free(image.data);
 	return code;

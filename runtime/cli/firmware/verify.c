@@ -40,7 +40,7 @@ struct arguments {
 	__u64 minimum;
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_fw_verify_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -67,8 +67,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int compare(const struct output *out, const struct arguments *a,
-		   const struct fw_image *image, const char *path)
+static int compare_signature(const struct output *out, const struct arguments *a,
+			     const struct fw_image *image, const char *path)
 {
 	unsigned char *signature;
 	struct evp_pkey_st *key = NULL;
@@ -103,7 +103,7 @@ static int check_signature(const struct output *out, const struct arguments *a,
 	path = a->signature ? strdup(a->signature) : fw_signature_path(a->image);
 	if (!path)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	code = compare(out, a, image, path);
+	code = compare_signature(out, a, image, path);
 	free(path);
 	return code;
 }
@@ -132,8 +132,8 @@ static void print_variant(void *arg, const char *name)
 	*separator = ", ";
 }
 
-static int report(const struct output *out, const struct arguments *a,
-		  const struct fw_image *image)
+static int report_good_image(const struct output *out, const struct arguments *a,
+			     const struct fw_image *image)
 {
 	const char *separator = " self-tests passed on ", *checked = a->key ? "good" : "unchecked";
 	char version[FW_VERSION_TEXT];
@@ -159,8 +159,10 @@ static int report(const struct output *out, const struct arguments *a,
 
 int fw_verify(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "IMAGE", .doc = doc};
+	static const struct argp argp = {.options = options,
+					 .parser = parse_fw_verify_option,
+					 .args_doc = "IMAGE",
+					 .doc = doc};
 	struct output out = {.verb = "fw", .command = "verify"};
 	struct arguments a = {0};
 	struct fw_image image = {0};
@@ -173,7 +175,7 @@ int fw_verify(int argc, char **argv)
 	if (!code)
 		code = fw_self_test(&out, &image);
 	if (!code)
-		code = report(&out, &a, &image);
+		code = report_good_image(&out, &a, &image);
 	free(image.data);
 	return code;
 }

@@ -52,7 +52,7 @@ static const struct errno_row errnos[] = {
 	{ETIMEDOUT, "ETIMEDOUT", CLI_TIMEOUT},
 };
 
-static const struct errno_row *find(int err)
+static const struct errno_row *find_errno(int err)
 {
 	for (size_t i = 0; i < sizeof(errnos) / sizeof(errnos[0]); i++) {
 		if (errnos[i].err == abs(err))
@@ -76,13 +76,13 @@ int exit_of_errno(int err)
 		if (statuses[i].err == abs(err))
 			return statuses[i].exit_code;
 	}
-	row = find(err);
+	row = find_errno(err);
 	return row ? row->exit_code : CLI_DEVICE;
 }
 
 const char *errno_name(int err)
 {
-	const struct errno_row *row = find(err);
+	const struct errno_row *row = find_errno(err);
 
 	return row ? row->name : "EIO";
 }

@@ -12,7 +12,7 @@
 
 #define NAMES_TEXT 128
 
-static void print_help(const struct group *group)
+static void print_group_help(const struct group *group)
 {
 	fputs(group->intro, stdout);
 	fputs("\nCommands:\n", stdout);
@@ -22,7 +22,7 @@ static void print_help(const struct group *group)
 }
 
 /* "a, b or c" */
-static void names(const struct group *group, char text[NAMES_TEXT])
+static void join_names(const struct group *group, char text[NAMES_TEXT])
 {
 	size_t used = 0;
 
@@ -34,11 +34,11 @@ static void names(const struct group *group, char text[NAMES_TEXT])
 	}
 }
 
-static int refuse(const struct group *group, const struct output *out, const char *name)
+static int refuse_command(const struct group *group, const struct output *out, const char *name)
 {
 	char hint[64], all[NAMES_TEXT];
 
-	names(group, all);
+	join_names(group, all);
 	snprintf(hint, sizeof(hint), "embeng %s --help lists the commands", group->verb);
 	if (!name)
 		return output_fail(out, CLI_USAGE, EINVAL, hint,
@@ -58,7 +58,7 @@ int group_run(const struct group *group, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		out.json |= !strcmp(argv[i], "--json") || !strcmp(argv[i], "-j");
 	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h"))) {
-		print_help(group);
+		print_group_help(group);
 		return CLI_OK;
 	}
 	for (size_t k = 0; name && k < group->count; k++) {
@@ -68,5 +68,5 @@ int group_run(const struct group *group, int argc, char **argv)
 		argv[1] = title;
 		return group->list[k].run(argc - 1, argv + 1);
 	}
-	return refuse(group, &out, name);
+	return refuse_command(group, &out, name);
 }

@@ -12,32 +12,32 @@
 
 #include "interrupt.h"
 
-static const int numbers[] = {SIGINT, SIGTERM};
+static const int caught[] = {SIGINT, SIGTERM};
 
-#define COUNT (sizeof(numbers) / sizeof(numbers[0]))
+#define COUNT (sizeof(caught) / sizeof(caught[0]))
 
-static struct sigaction before[COUNT];
-static volatile sig_atomic_t noted, times;
+static struct sigaction old_actions[COUNT];
+static volatile sig_atomic_t noted, noted_count;
 
-static void note(int number)
+static void note_signal(int number)
 {
 	noted = number;
-	times = times + 1;
-	if (times == 2)
+	noted_count = noted_count + 1;
+	if (noted_count == 2)
 		signal(number, SIG_DFL);
 }
 
 void interrupt_catch(void)
 {
-	struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
 
 	noted = 0;
-	times = 0;
+	noted_count = 0;
 	sigemptyset(&action.sa_mask);
 	for (size_t k = 0; k < COUNT; k++) {
-		sigaction(numbers[k], NULL, &before[k]);
-		if (before[k].sa_handler != SIG_IGN)
-			sigaction(numbers[k], &action, NULL);
+		sigaction(caught[k], NULL, &old_actions[k]);
+		if (old_actions[k].sa_handler != SIG_IGN)
+			sigaction(caught[k], &action, NULL);
 	}
 }
 
@@ -49,7 +49,7 @@ bool interrupted(void)
 void interrupt_release(void)
 {
 	for (size_t k = 0; k < COUNT; k++)
-		sigaction(numbers[k], &before[k], NULL);
+		sigaction(caught[k], &old_actions[k], NULL);
 	if (noted) {
 		fflush(NULL);
 		raise(noted);

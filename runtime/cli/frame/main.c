@@ -46,7 +46,7 @@ static bool is_json(const char *option)
 	return !strcmp(option, "--json") || !strcmp(option, "-j");
 }
 
-static int unknown(const char *verb, int argc, char **argv)
+static int refuse_verb(const char *verb, int argc, char **argv)
 {
 	const struct command *nearest = command_nearest(verb);
 	struct output out = {.verb = "error"};
@@ -64,7 +64,7 @@ static int unknown(const char *verb, int argc, char **argv)
 	return CLI_USAGE;
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int run_verb(const struct command *command, int argc, char **argv)
 {
 	char name[64];
 
@@ -73,7 +73,7 @@ static int run(const struct command *command, int argc, char **argv)
 	return command->run(argc - 1, argv + 1);
 }
 
-static int dispatch(int argc, char **argv)
+static int dispatch_verb(int argc, char **argv)
 {
 	const struct command *command;
 
@@ -94,11 +94,11 @@ static int dispatch(int argc, char **argv)
 		return CLI_OK;
 	}
 	command = command_find(argv[1]);
-	return command ? run(command, argc, argv) : unknown(argv[1], argc, argv);
+	return command ? run_verb(command, argc, argv) : refuse_verb(argv[1], argc, argv);
 }
 
 int main(int argc, char **argv)
 {
 	sink_take_stdout();
-	return output_finish(dispatch(argc, argv));
+	return output_finish(dispatch_verb(argc, argv));
 }

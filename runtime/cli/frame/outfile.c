@@ -57,7 +57,7 @@ static int open_aside(struct outfile *f)
 	return -ENOMEM;
 }
 
-static void forget(struct outfile *f)
+static void forget_outfile(struct outfile *f)
 {
 	free(f->path);
 	free(f->aside);
@@ -77,7 +77,7 @@ int outfile_open(struct outfile *f, const char *path)
 	*f = (struct outfile){.path = rc ? strdup(path) : realpath(path, NULL)};
 	rc = f->path ? open_aside(f) : -ENOMEM;
 	if (rc)
-		forget(f);
+		forget_outfile(f);
 	return rc;
 }
 
@@ -100,7 +100,7 @@ int outfile_commit(struct outfile *f)
 		rc = -errno;
 	if (rc && f->aside)
 		unlink(f->aside);
-	forget(f);
+	forget_outfile(f);
 	return rc;
 }
 
@@ -112,5 +112,5 @@ void outfile_abort(struct outfile *f)
 		fclose(f->stream);
 	if (f->aside)
 		unlink(f->aside);
-	forget(f);
+	forget_outfile(f);
 }

@@ -20,7 +20,7 @@ static bool is_terminal(FILE *stream)
 	return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
 }
 
-static uint64_t now_ns(void)
+static uint64_t read_clock_ns(void)
 {
 	struct timespec now;
 
@@ -44,7 +44,7 @@ struct progress progress_start_slowly(bool wanted)
 {
 	struct progress p = progress_start(wanted);
 
-	p.last_ns = now_ns();
+	p.last_ns = read_clock_ns();
 	return p;
 }
 
@@ -55,7 +55,7 @@ void progress_line(struct progress *p, const char *format, ...)
 
 	if (!p->on)
 		return;
-	now = now_ns();
+	now = read_clock_ns();
 	if (now - p->last_ns < SHOW_EVERY_NS)
 		return;
 	fputs("\r", stderr);

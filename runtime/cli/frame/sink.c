@@ -11,10 +11,10 @@
 
 #include "sink.h"
 
-static struct sink standard = {.fd = STDOUT_FILENO};
+static struct sink stdout_sink = {.fd = STDOUT_FILENO};
 
 /* All of it, or stdio takes the rest for lost. */
-static ssize_t put(void *cookie, const char *data, size_t size)
+static ssize_t write_sink(void *cookie, const char *data, size_t size)
 {
 	struct sink *s = cookie;
 	size_t done = 0;
@@ -32,7 +32,7 @@ static ssize_t put(void *cookie, const char *data, size_t size)
 	return (ssize_t)done;
 }
 
-static int end(void *cookie)
+static int close_sink(void *cookie)
 {
 	const struct sink *s = cookie;
 
@@ -42,7 +42,8 @@ static int end(void *cookie)
 FILE *sink_open(struct sink *s)
 {
 	s->err = 0;
-	return fopencookie(s, "w", (cookie_io_functions_t){.write = put, .close = end});
+	return fopencookie(s, "w",
+			   (cookie_io_functions_t){.write = write_sink, .close = close_sink});
 }
 
 int sink_flush(const struct sink *s, FILE *stream)
@@ -55,7 +56,7 @@ int sink_flush(const struct sink *s, FILE *stream)
 
 void sink_take_stdout(void)
 {
-	FILE *stream = sink_open(&standard);
+	FILE *stream = sink_open(&stdout_sink);
 
 	if (!stream)
 		return;
@@ -66,5 +67,5 @@ void sink_take_stdout(void)
 
 int sink_flush_stdout(void)
 {
-	return sink_flush(&standard, stdout);
+	return sink_flush(&stdout_sink, stdout);
 }
