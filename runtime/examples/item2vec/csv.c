@@ -158,8 +158,8 @@ static int read_time(struct source *s, struct piece field, int64_t *time)
 	return 0;
 }
 
-static int take_record(struct source *s, const struct record *r, const struct layout *layout,
-		       struct collector *c)
+static int collect_record(struct source *s, const struct record *r, const struct layout *layout,
+			  struct collector *c)
 {
 	const size_t *places = layout->places;
 	bool timed = places[COLUMN_TIME] != SIZE_MAX;
@@ -212,7 +212,7 @@ int csv_read(struct source *s, struct collector *c)
 				continue;
 		}
 		if (!rc)
-			rc = take_record(s, &record, &layout, c);
+			rc = collect_record(s, &record, &layout, c);
 		if (rc)
 			break;
 	}

@@ -107,7 +107,7 @@ static int drop_rare_items(struct collector *c, size_t min_count)
 	return 0;
 }
 
-static int put(struct dataset *data, size_t at, const char *name)
+static int put_item(struct dataset *data, size_t at, const char *name)
 {
 	int64_t item = names_add(&data->items, name, strlen(name));
 
@@ -127,7 +127,7 @@ static size_t basket_end(const struct collector *c, size_t first)
 	return end;
 }
 
-static int fill(struct dataset *data, const struct collector *c, size_t min_basket)
+static int fill_baskets(struct dataset *data, const struct collector *c, size_t min_basket)
 {
 	for (size_t first = 0, end; first < c->use_count; first = end) {
 		size_t at = data->start[data->basket_count];
@@ -136,7 +136,7 @@ static int fill(struct dataset *data, const struct collector *c, size_t min_bask
 		if (end - first < min_basket)
 			continue;
 		for (size_t k = first; k < end; k++, at++) {
-			if (put(data, at, c->items.text[c->uses[k].item]) < 0)
+			if (put_item(data, at, c->items.text[c->uses[k].item]) < 0)
 				return -ENOMEM;
 		}
 		qsort(data->sorted + at - (end - first), end - first, sizeof(*data->sorted),
@@ -169,7 +169,7 @@ int dataset_build(struct dataset *data, struct collector *c, size_t min_count, s
 	made.start = calloc(c->baskets.count + 1, sizeof(*made.start));
 	made.item = calloc(c->use_count + 1, sizeof(*made.item));
 	made.sorted = calloc(c->use_count + 1, sizeof(*made.sorted));
-	if (!made.start || !made.item || !made.sorted || fill(&made, c, min_basket) < 0 ||
+	if (!made.start || !made.item || !made.sorted || fill_baskets(&made, c, min_basket) < 0 ||
 	    count_uses(&made) < 0) {
 		dataset_free(&made);
 		return -ENOMEM;

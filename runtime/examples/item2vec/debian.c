@@ -47,7 +47,7 @@ static int value_append(struct value *v, const char *text, size_t length)
 	return 0;
 }
 
-static struct piece trim(const char *text, size_t length)
+static struct piece trim_blanks(const char *text, size_t length)
 {
 	while (length && isspace((unsigned char)*text)) {
 		text++;
@@ -59,13 +59,13 @@ static struct piece trim(const char *text, size_t length)
 }
 
 /* Up to the first of @stops. */
-static struct piece head(struct piece p, const char *stops)
+static struct piece cut_piece(struct piece p, const char *stops)
 {
 	size_t length = 0;
 
 	while (length < p.length && !strchr(stops, p.text[length]))
 		length++;
-	return trim(p.text, length);
+	return trim_blanks(p.text, length);
 }
 
 static bool is_package_name(struct piece p)
@@ -81,7 +81,7 @@ static bool is_package_name(struct piece p)
 
 static int name_in(struct source *s, struct piece p, enum field field, struct piece *name)
 {
-	struct piece found = head(p, " \t(:[<");
+	struct piece found = cut_piece(p, " \t(:[<");
 
 	if (!is_package_name(found))
 		return source_malformed(s, "field %s of the package that ends here does not begin "
@@ -94,10 +94,10 @@ static int name_in(struct source *s, struct piece p, enum field field, struct pi
 static int read_dependencies(struct source *s, struct collector *c, struct piece basket,
 			     const struct value *v, enum field field)
 {
-	struct piece rest = v->present ? trim(v->text, v->length) : (struct piece){"", 0};
+	struct piece rest = v->present ? trim_blanks(v->text, v->length) : (struct piece){"", 0};
 
 	while (rest.length) {
-		struct piece entry = head(rest, ","), first = head(entry, "|"), name;
+		struct piece entry = cut_piece(rest, ","), first = cut_piece(entry, "|"), name;
 		const char *comma = memchr(rest.text, ',', rest.length);
 		size_t used = comma ? (size_t)(comma - rest.text) + 1 : rest.length;
 		int rc = name_in(s, first, field, &name);
@@ -106,7 +106,7 @@ static int read_dependencies(struct source *s, struct collector *c, struct piece
 			rc = collector_add(c, basket, name, NULL);
 		if (rc)
 			return rc;
-		rest = trim(rest.text + used, rest.length - used);
+		rest = trim_blanks(rest.text + used, rest.length - used);
 	}
 	return 0;
 }
@@ -123,7 +123,7 @@ static int stanza_end(struct source *s, struct stanza *st, struct collector *c)
 		return 0;
 	if (!st->fields[FIELD_PACKAGE].present)
 		return source_malformed(s, "the package that ends here has no field Package");
-	rc = name_in(s, trim(v->text, v->length), naming, &basket);
+	rc = name_in(s, trim_blanks(v->text, v->length), naming, &basket);
 	for (int f = FIELD_DEPENDS; !rc && f <= FIELD_PRE_DEPENDS; f++)
 		rc = read_dependencies(s, c, basket, &st->fields[f], f);
 	for (int f = 0; f < FIELD_COUNT; f++) {
@@ -146,7 +146,7 @@ static bool is_field_name(struct piece p)
 	return true;
 }
 
-static int continuation(struct source *s, struct stanza *st)
+static int continue_field(struct source *s, struct stanza *st)
 {
 	if (!st->any)
 		return source_malformed(s, "the line begins with a space and continues no field");
@@ -182,7 +182,7 @@ static int one_line(struct source *s, struct stanza *st, struct collector *c)
 {
 	if (!s->length)
 		return stanza_end(s, st, c);
-	return s->text[0] == ' ' || s->text[0] == '\t' ? continuation(s, st) : field_line(s, st);
+	return s->text[0] == ' ' || s->text[0] == '\t' ? continue_field(s, st) : field_line(s, st);
 }
 
 int debian_read(struct source *s, struct collector *c)

@@ -41,7 +41,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_demo_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
@@ -61,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_demo_option,
 	.doc = "Watch embedding tables train on the package dependencies of this machine.\v"
 	       "The packages that a source package's binaries depend on are a basket. One\n"
 	       "package of each basket is held out, and then guessed from the others. The data\n"
@@ -87,7 +87,7 @@ static int read_stream(const struct output *out, FILE *stream, const char *name,
 	return rc ? learn_read_failed(out, &s, rc) : CLI_OK;
 }
 
-static int read_file(const struct output *out, const char *path, struct collector *c)
+static int read_control_file(const struct output *out, const char *path, struct collector *c)
 {
 	FILE *stream = fopen(path, "r");
 	int err = errno, code;
@@ -120,7 +120,7 @@ static int read_lists(const struct output *out, const glob_t *lists, struct foun
 	int code = CLI_OK;
 
 	for (size_t k = 0; k < lists->gl_pathc && !code; k++)
-		code = read_file(out, lists->gl_pathv[k], &f->data);
+		code = read_control_file(out, lists->gl_pathv[k], &f->data);
 	f->from = "apt's package lists (" APT_LISTS ")";
 	return code;
 }
@@ -147,7 +147,7 @@ static int read_status(const struct output *out, const char *path, struct found 
 	f->from = path;
 	f->note = "that is dpkg's status, the installed packages alone: little data. "
 		  "apt-get update fetches apt's lists";
-	return read_file(out, path, &f->data);
+	return read_control_file(out, path, &f->data);
 }
 
 static int read_machine(const struct output *out, struct found *f)
@@ -159,7 +159,7 @@ static int read_machine(const struct output *out, struct found *f)
 	return read_status(out, DPKG_STATUS, f);
 }
 
-static int read_data(const struct output *out, const struct arguments *a, struct found *f)
+static int read_demo_data(const struct output *out, const struct arguments *a, struct found *f)
 {
 	const char *slash = a->source ? strrchr(a->source, '/') : NULL;
 
@@ -168,7 +168,7 @@ static int read_data(const struct output *out, const struct arguments *a, struct
 	if (!strcmp(slash ? slash + 1 : a->source, "status"))
 		return read_status(out, a->source, f);
 	f->from = a->source;
-	return read_file(out, a->source, &f->data);
+	return read_control_file(out, a->source, &f->data);
 }
 
 int cmd_demo(int argc, char **argv)
@@ -185,7 +185,7 @@ int cmd_demo(int argc, char **argv)
 
 	if (code)
 		return code;
-	code = read_data(&out, &a, &f);
+	code = read_demo_data(&out, &a, &f);
 	if (!code)
 		code = learn_run(&out, &a.learn, &f.data, f.from, f.note, started);
 	collector_free(&f.data);

@@ -38,7 +38,7 @@ void evaluate(const struct dataset *data, const struct split *split, uint64_t se
 		hit_at_10[s] /= (double)data->basket_count;
 }
 
-static float popularity(void *arg, uint32_t item)
+static float score_by_uses(void *arg, uint32_t item)
 {
 	const struct split *split = arg;
 
@@ -47,5 +47,5 @@ static float popularity(void *arg, uint32_t item)
 
 struct scorer scorer_popularity(const struct split *split)
 {
-	return (struct scorer){.score = popularity, .arg = (void *)split};
+	return (struct scorer){.score = score_by_uses, .arg = (void *)split};
 }

@@ -25,7 +25,7 @@ int learn_read_failed(const struct output *out, const struct source *s, int rc)
 			   s->error);
 }
 
-static int no_data(const struct output *out, const struct settings *s)
+static int refuse_no_data(const struct output *out, const struct settings *s)
 {
 	return output_fail(out, CLI_CHECK, ENODATA,
 			   "Give it more data, or lower --min-count of embeng train",
@@ -58,7 +58,7 @@ static int find_queries(const struct output *out, const struct learn *learn,
 	return CLI_OK;
 }
 
-static int read_back(struct trainer *t, struct learned *l)
+static int read_results(struct trainer *t, struct learned *l)
 {
 	struct vectors *v = &l->vectors;
 	int rc;
@@ -81,12 +81,12 @@ static int read_back(struct trainer *t, struct learned *l)
 }
 
 /* A training that ended: its numbers, and with serves a checkpoint to answer from. */
-static int finish(const struct output *out, struct trainer *t, struct learned *l)
+static int finish_training(const struct output *out, struct trainer *t, struct learned *l)
 {
 	int rc = embeng_flush(t->e, -1);
 
 	if (!rc)
-		rc = read_back(t, l);
+		rc = read_results(t, l);
 	if (!rc && l->serves)
 		rc = save_now(out, t, l, l->checkpoint);
 	return rc;
@@ -106,7 +106,7 @@ static int train_on(const struct output *out, const struct learn *learn, struct 
 	report_start(out, l);
 	rc = learn_steps(out, learn, t, l);
 	if (!rc && !l->stopped)
-		rc = finish(out, t, l);
+		rc = finish_training(out, t, l);
 	l->dense_ns = t->dense_ns;
 	/* A training that a signal cancelled has not failed. */
 	if (rc == -ECANCELED && interrupted()) {
@@ -116,14 +116,14 @@ static int train_on(const struct output *out, const struct learn *learn, struct 
 	return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
 }
 
-static int train(const struct output *out, const struct learn *learn, const struct split *split,
-		 struct learned *l)
+static int train_tables(const struct output *out, const struct learn *learn,
+			const struct split *split, struct learned *l)
 {
 	struct trainer t;
 	int rc = trainer_open(&t, l->data, split, l->settings), code;
 
 	if (rc == -ENODATA)
-		return no_data(out, l->settings);
+		return refuse_no_data(out, l->settings);
 	if (rc)
 		return output_library_failure(out, rc, rc == -ENODEV ? device_hint : NULL);
 	report_data(out, l);
@@ -132,7 +132,7 @@ static int train(const struct output *out, const struct learn *learn, const stru
 	return code;
 }
 
-static void judge(const struct split *split, struct learned *l)
+static void judge_vectors(const struct split *split, struct learned *l)
 {
 	struct scorer scorers[] = {scorer_vectors(&l->vectors), scorer_popularity(split)};
 	double hits[2];
@@ -155,8 +155,8 @@ static uint64_t checkpoint_bytes(const char *dir)
 	return info.bytes;
 }
 
-static int answer(const struct output *out, const struct split *split, struct learned *l,
-		  const uint32_t *queries, size_t count)
+static int answer_queries(const struct output *out, const struct split *split, struct learned *l,
+			  const uint32_t *queries, size_t count)
 {
 	uint64_t began;
 	int rc;
@@ -165,7 +165,7 @@ static int answer(const struct output *out, const struct split *split, struct le
 		l->checkpoint_bytes = checkpoint_bytes(l->checkpoint);
 	if (l->stopped)
 		return report_stopped(out, l);
-	judge(split, l);
+	judge_vectors(split, l);
 	if (l->serves) {
 		began = clock_ns();
 		rc = served_vectors(l->checkpoint, l->data->items.count, &l->served);
@@ -194,9 +194,9 @@ static int learn_from(const struct output *out, const struct learn *learn, struc
 				   "--split time needs a timestamp with every interaction");
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
-	code = train(out, learn, &split, l);
+	code = train_tables(out, learn, &split, l);
 	if (!code)
-		code = answer(out, &split, l, queries, count);
+		code = answer_queries(out, &split, l, queries, count);
 	split_free(&split);
 	return code;
 }
@@ -256,7 +256,8 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
 	l.data_hash = dataset_hash(&data);
-	code = data.basket_count ? learn_saving(out, learn, &l) : no_data(out, &learn->settings);
+	code = data.basket_count ? learn_saving(out, learn, &l)
+				 : refuse_no_data(out, &learn->settings);
 	vectors_free(&l.vectors);
 	vectors_free(&l.served);
 	dataset_free(&data);

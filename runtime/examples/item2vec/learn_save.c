@@ -14,7 +14,7 @@
 #include "../../cli/frame/transfer.h"
 #include "learn_steps.h"
 
-static int not_ours(const struct output *out, const char *dir, const char *why)
+static int refuse_resume(const struct output *out, const char *dir, const char *why)
 {
 	return output_fail(out, CLI_USAGE, EINVAL,
 			   "--resume goes on with what embeng train --save wrote",
@@ -31,12 +31,12 @@ static int read_state(const struct output *out, const struct embeng_checkpoint *
 	if (rc)
 		return output_library_failure(out, rc, NULL);
 	if (!info.program_state)
-		return not_ours(out, learn->resume, "embeng train did not write it");
+		return refuse_resume(out, learn->resume, "embeng train did not write it");
 	rc = training_read(info.program_state, &learn->from, why);
 	if (rc == -ENOMEM)
 		return output_fail(out, exit_of_errno(rc), rc, NULL, "%s: %s", learn->resume, why);
 	if (rc)
-		return not_ours(out, learn->resume, why);
+		return refuse_resume(out, learn->resume, why);
 	if (settings_continue(&learn->settings, &learn->from.settings, differs))
 		return output_fail(out, CLI_USAGE, EINVAL,
 				   "Leave the option out to continue, or --resume to start again",
@@ -57,8 +57,8 @@ int resume_read(const struct output *out, struct learn *learn)
 	return code;
 }
 
-static int check_place(const struct output *out, const struct learn *learn,
-		       const struct trainer *t, int64_t epochs)
+static int check_resumed_place(const struct output *out, const struct learn *learn,
+			       const struct trainer *t, int64_t epochs)
 {
 	const struct place *at = &t->at;
 
@@ -86,8 +86,9 @@ int resume_apply(const struct output *out, const struct learn *learn, struct tra
 				   "%s: it was trained on other data than %s", learn->resume,
 				   l->source);
 	if (trainer_go_to(t, &learn->from.place))
-		return not_ours(out, learn->resume, "its place is beyond the last step of an epoch");
-	rc = check_place(out, learn, t, l->epochs);
+		return refuse_resume(out, learn->resume,
+				     "its place is beyond the last step of an epoch");
+	rc = check_resumed_place(out, learn, t, l->epochs);
 	if (rc)
 		return rc;
 	rc = embeng_restore(t->e, learn->resume, &options);
@@ -114,7 +115,7 @@ static bool same_folder(const char *a, const char *b)
 	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-static int make_folder(const char *dir)
+static int make_save_folder(const char *dir)
 {
 	struct stat stat_of;
 
@@ -134,7 +135,7 @@ int save_prepare(const struct output *out, const struct learn *learn)
 	struct embeng_checkpoint *checkpoint;
 	int rc;
 
-	if (make_folder(learn->save))
+	if (make_save_folder(learn->save))
 		return system_failure(out, learn->save);
 	if (same_folder(learn->save, learn->resume))
 		return CLI_OK;

@@ -23,7 +23,7 @@ struct walk {
 	int64_t taken, saved;
 };
 
-static enum stop stop(const struct walk *w)
+static enum stop find_stop_reason(const struct walk *w)
 {
 	if (interrupted())
 		return STOP_SIGNAL;
@@ -56,7 +56,7 @@ static bool save_is_due(const struct walk *w)
 	return !w->t->at.step;
 }
 
-static int save(struct walk *w)
+static int save_training(struct walk *w)
 {
 	progress_clear(&w->progress);
 	w->saved = w->taken;
@@ -76,7 +76,7 @@ static int take_step(struct walk *w)
 	w->taken++;
 	if (!at->step)
 		say_epoch(w);
-	return save_is_due(w) ? save(w) : 0;
+	return save_is_due(w) ? save_training(w) : 0;
 }
 
 int learn_steps(const struct output *out, const struct learn *learn, struct trainer *t,
@@ -91,10 +91,10 @@ int learn_steps(const struct output *out, const struct learn *learn, struct trai
 	};
 	int rc = 0;
 
-	while (!rc && t->at.epoch < l->epochs && !(l->stopped = stop(&w)))
+	while (!rc && t->at.epoch < l->epochs && !(l->stopped = find_stop_reason(&w)))
 		rc = take_step(&w);
 	if (!rc && learn->save && !learn->serve && w.saved != w.taken)
-		rc = save(&w);
+		rc = save_training(&w);
 	progress_clear(&w.progress);
 	l->place = t->at;
 	l->steps = w.taken;

@@ -12,16 +12,16 @@
 #include "hash.h"
 #include "names.h"
 
-static uint64_t hash(const char *text, size_t length)
+static uint64_t hash_name(const char *text, size_t length)
 {
 	uint64_t h = hash_more(HASH_START, text, length);
 
 	return h ^ h >> 32;
 }
 
-static size_t slot_of(const struct names *names, const char *text, size_t length)
+static size_t find_name_slot(const struct names *names, const char *text, size_t length)
 {
-	size_t mask = names->slot_count - 1, slot = hash(text, length) & mask;
+	size_t mask = names->slot_count - 1, slot = hash_name(text, length) & mask;
 
 	for (; names->slots[slot]; slot = (slot + 1) & mask) {
 		const char *known = names->text[names->slots[slot] - 1];
@@ -32,7 +32,7 @@ static size_t slot_of(const struct names *names, const char *text, size_t length
 	return slot;
 }
 
-static int grow(struct names *names)
+static int grow_names(struct names *names)
 {
 	size_t capacity = names->capacity ? names->capacity * 2 : 512;
 	char **text = reallocarray(names->text, capacity, sizeof(*text));
@@ -49,7 +49,7 @@ static int grow(struct names *names)
 	names->slot_count = capacity * 2;
 	names->capacity = capacity;
 	for (size_t i = 0; i < names->count; i++)
-		slots[slot_of(names, text[i], strlen(text[i]))] = (uint32_t)i + 1;
+		slots[find_name_slot(names, text[i], strlen(text[i]))] = (uint32_t)i + 1;
 	return 0;
 }
 
@@ -57,9 +57,9 @@ int64_t names_add(struct names *names, const char *text, size_t length)
 {
 	size_t slot;
 
-	if (names->count == names->capacity && grow(names) < 0)
+	if (names->count == names->capacity && grow_names(names) < 0)
 		return -ENOMEM;
-	slot = slot_of(names, text, length);
+	slot = find_name_slot(names, text, length);
 	if (!names->slots[slot]) {
 		char *copy = strndup(text, length);
 
@@ -73,7 +73,7 @@ int64_t names_add(struct names *names, const char *text, size_t length)
 
 int64_t names_find(const struct names *names, const char *text, size_t length)
 {
-	uint32_t found = names->slot_count ? names->slots[slot_of(names, text, length)] : 0;
+	uint32_t found = names->slot_count ? names->slots[find_name_slot(names, text, length)] : 0;
 
 	return found ? (int64_t)found - 1 : -ENOENT;
 }

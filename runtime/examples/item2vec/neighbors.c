@@ -5,7 +5,7 @@
  */
 #include "neighbors.h"
 
-static float product(const float *a, const float *b, size_t dim)
+static float dot_product(const float *a, const float *b, size_t dim)
 {
 	float sum = 0;
 
@@ -14,7 +14,7 @@ static float product(const float *a, const float *b, size_t dim)
 	return sum;
 }
 
-static void begin(void *arg, size_t basket)
+static void begin_basket(void *arg, size_t basket)
 {
 	struct vectors *v = arg;
 	size_t first = v->split->start[basket], end = v->split->start[basket + 1];
@@ -28,16 +28,16 @@ static void begin(void *arg, size_t basket)
 	}
 }
 
-static float score(void *arg, uint32_t item)
+static float score_item(void *arg, uint32_t item)
 {
 	const struct vectors *v = arg;
 
-	return product(v->mean, v->out + item * v->dim, v->dim);
+	return dot_product(v->mean, v->out + item * v->dim, v->dim);
 }
 
 struct scorer scorer_vectors(struct vectors *v)
 {
-	return (struct scorer){.begin = begin, .score = score, .arg = v};
+	return (struct scorer){.begin = begin_basket, .score = score_item, .arg = v};
 }
 
 size_t neighbors_of(const struct vectors *v, size_t items, uint32_t item,
@@ -46,7 +46,7 @@ size_t neighbors_of(const struct vectors *v, size_t items, uint32_t item,
 	size_t count = 0;
 
 	for (uint32_t other = 0; other < items; other++) {
-		float s = product(v->in + item * v->dim, v->out + other * v->dim, v->dim);
+		float s = dot_product(v->in + item * v->dim, v->out + other * v->dim, v->dim);
 		size_t at = count;
 
 		if (other == item)

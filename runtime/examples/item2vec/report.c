@@ -18,7 +18,7 @@ struct stage {
 
 #define STAGES 7
 
-static void stages_of(const struct learned *l, struct stage stages[STAGES])
+static void list_stages(const struct learned *l, struct stage stages[STAGES])
 {
 	const struct embeng_counter_values *c = &l->counters;
 	const struct stage all[STAGES] = {
@@ -69,7 +69,7 @@ static void text_stages(const struct learned *l)
 {
 	struct stage stages[STAGES];
 
-	stages_of(l, stages);
+	list_stages(l, stages);
 	printf("Time per stage, ms:");
 	for (int k = 0; k < STAGES; k++)
 		printf(" %s %.1f%s", stages[k].name, (double)stages[k].ns / 1e6,
@@ -86,7 +86,7 @@ static void text_hot_rows(const struct learned *l)
 }
 
 /* Answers come from the checkpoint if there is one to serve, else from the tables themselves. */
-static const struct vectors *answering(const struct learned *l)
+static const struct vectors *choose_vectors(const struct learned *l)
 {
 	return l->serves ? &l->served : &l->vectors;
 }
@@ -114,7 +114,7 @@ static void text_answers(const struct learned *l, const uint32_t *queries, size_
 {
 	for (size_t q = 0; q < count; q++) {
 		struct neighbor found[NEIGHBORS];
-		size_t n = neighbors_of(answering(l), l->data->items.count, queries[q], found);
+		size_t n = neighbors_of(choose_vectors(l), l->data->items.count, queries[q], found);
 
 		printf("%s goes with:", l->data->items.text[queries[q]]);
 		for (size_t k = 0; k < n; k++)
@@ -165,7 +165,7 @@ static struct json_object *json_stages(const struct learned *l)
 	struct json_object *object = json_object_new_object();
 	struct stage stages[STAGES];
 
-	stages_of(l, stages);
+	list_stages(l, stages);
 	for (int k = 0; k < STAGES; k++)
 		json_add_float(object, stages[k].name, (double)stages[k].ns / 1e9);
 	return object;
@@ -179,7 +179,7 @@ static struct json_object *json_answers(const struct learned *l, const uint32_t 
 	for (size_t q = 0; q < count; q++) {
 		struct json_object *items = json_object_new_array();
 		struct neighbor found[NEIGHBORS];
-		size_t n = neighbors_of(answering(l), l->data->items.count, queries[q], found);
+		size_t n = neighbors_of(choose_vectors(l), l->data->items.count, queries[q], found);
 
 		for (size_t k = 0; k < n; k++) {
 			struct json_object *item = json_object_new_object();

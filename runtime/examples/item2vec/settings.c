@@ -38,7 +38,7 @@ struct setting {
 
 #define AT(member) offsetof(struct settings, member)
 
-static const struct setting all[] = {
+static const struct setting known_settings[] = {
 	{"dim", WHOLE, AT(dim), 1, 1024, {0}, false},
 	{"epochs", WHOLE, AT(epochs), 1, 1000000, {0}, true},
 	{"negatives", WHOLE, AT(negatives), 1, 1000, {0}, false},
@@ -51,11 +51,11 @@ static const struct setting all[] = {
 	{"min-basket", WHOLE, AT(min_basket), 3, 1000000000, {0}, false},
 };
 
-#define COUNT (sizeof(all) / sizeof(all[0]))
+#define COUNT (sizeof(known_settings) / sizeof(known_settings[0]))
 
 const char *setting_at(size_t k)
 {
-	return k < COUNT ? all[k].name : NULL;
+	return k < COUNT ? known_settings[k].name : NULL;
 }
 
 static void write_whole(const struct setting *what, int64_t value, char text[SETTING_TEXT])
@@ -75,17 +75,17 @@ static void write_rate(double value, char text[SETTING_TEXT])
 
 void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT])
 {
-	const void *value = (const char *)s + all[k].offset;
+	const void *value = (const char *)s + known_settings[k].offset;
 
-	switch (all[k].kind) {
+	switch (known_settings[k].kind) {
 	case WHOLE:
-		write_whole(&all[k], *(const int64_t *)value, text);
+		write_whole(&known_settings[k], *(const int64_t *)value, text);
 		break;
 	case RATE:
 		write_rate(*(const double *)value, text);
 		break;
 	case EITHER:
-		snprintf(text, SETTING_TEXT, "%s", all[k].words[*(const bool *)value]);
+		snprintf(text, SETTING_TEXT, "%s", known_settings[k].words[*(const bool *)value]);
 		break;
 	case OPTIMIZER:
 		snprintf(text, SETTING_TEXT, "%s",
@@ -141,8 +141,8 @@ static int read_either(const struct setting *what, const char *text, bool *value
 	return 0;
 }
 
-static int read_optimizer(const struct setting *what, const char *text,
-			  enum embeng_optimizer_name *value, char error[SETTING_ERROR])
+static int read_optimizer_name(const struct setting *what, const char *text,
+			       enum embeng_optimizer_name *value, char error[SETTING_ERROR])
 {
 	struct embeng_optimizer optimizer;
 
@@ -172,7 +172,7 @@ static int read_one(struct settings *s, const struct setting *what, const char *
 	case EITHER:
 		return read_either(what, text, value, error);
 	default:
-		return read_optimizer(what, text, value, error);
+		return read_optimizer_name(what, text, value, error);
 	}
 }
 
@@ -182,9 +182,9 @@ int setting_read(struct settings *s, const char *name, const char *text,
 	for (size_t k = 0; k < COUNT; k++) {
 		int rc;
 
-		if (strcmp(all[k].name, name) != 0)
+		if (strcmp(known_settings[k].name, name) != 0)
 			continue;
-		rc = read_one(s, &all[k], text, error);
+		rc = read_one(s, &known_settings[k], text, error);
 		if (!rc)
 			s->given |= 1u << k;
 		return rc;
@@ -203,7 +203,7 @@ static bool steps_by_rate(enum embeng_optimizer_name kind)
 void settings_complete(struct settings *s)
 {
 	for (size_t k = 0; k < COUNT; k++) {
-		if (all[k].kind == RATE && s->given >> k & 1)
+		if (known_settings[k].kind == RATE && s->given >> k & 1)
 			return;
 	}
 	if (steps_by_rate(s->optimizer))
@@ -225,13 +225,13 @@ int settings_continue(struct settings *s, const struct settings *saved,
 			continue;
 		setting_write(s, k, asked);
 		setting_write(saved, k, had);
-		if (!all[k].free && strcmp(asked, had) != 0) {
+		if (!known_settings[k].free && strcmp(asked, had) != 0) {
 			snprintf(error, SETTING_ERROR, "it was trained with --%s %s, not %s",
-				 all[k].name, had, asked);
+				 known_settings[k].name, had, asked);
 			return -EINVAL;
 		}
-		if (all[k].free)
-			read_one(&merged, &all[k], asked, error);
+		if (known_settings[k].free)
+			read_one(&merged, &known_settings[k], asked, error);
 	}
 	*s = merged;
 	return 0;
@@ -240,8 +240,8 @@ int settings_continue(struct settings *s, const struct settings *saved,
 const char *settings_missing(const struct settings *s)
 {
 	for (size_t k = 0; k < COUNT; k++) {
-		if (!all[k].free && !(s->given >> k & 1))
-			return all[k].name;
+		if (!known_settings[k].free && !(s->given >> k & 1))
+			return known_settings[k].name;
 	}
 	return NULL;
 }

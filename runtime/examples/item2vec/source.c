@@ -11,7 +11,7 @@
 
 #include "source.h"
 
-static void sentence(struct source *s, const char *format, va_list args)
+static void word_error(struct source *s, const char *format, va_list args)
 {
 	char what[400];
 
@@ -25,7 +25,7 @@ int source_malformed(struct source *s, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	sentence(s, format, args);
+	word_error(s, format, args);
 	va_end(args);
 	return -EBADMSG;
 }

@@ -10,7 +10,8 @@
 #include "../../cli/frame/random.h"
 #include "split.h"
 
-static void fill(struct split *split, const struct dataset *data, enum split_by by, uint64_t seed)
+static void hold_out_items(struct split *split, const struct dataset *data, enum split_by by,
+			   uint64_t seed)
 {
 	struct random random = random_seeded(seed, RANDOM_SPLIT);
 
@@ -45,7 +46,7 @@ int split_baskets(struct split *split, const struct dataset *data, enum split_by
 		split_free(&made);
 		return -ENOMEM;
 	}
-	fill(&made, data, by, seed);
+	hold_out_items(&made, data, by, seed);
 	*split = made;
 	return 0;
 }

@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse_format(struct arguments *a, const char *arg, struct argp_state *state)
+static error_t parse_data_format(struct arguments *a, const char *arg, struct argp_state *state)
 {
 	if (!strcmp(arg, "csv"))
 		a->format = FORMAT_CSV;
@@ -66,13 +66,13 @@ static error_t parse_format(struct arguments *a, const char *arg, struct argp_st
 	return 0;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_train_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
 	switch (key) {
 	case KEY_FORMAT:
-		return parse_format(a, arg, state);
+		return parse_data_format(a, arg, state);
 	case ARGP_KEY_ARG:
 		if (a->path) {
 			argp_error(state, "train reads one FILE; '%s' is a second", arg);
@@ -92,7 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = parse_train_option,
 	.args_doc = "FILE",
 	.doc = "Learn embeddings of items from the items that occur together.\v"
 	       "FILE (- is stdin) has one user,item[,rating,timestamp] a line, like ratings.csv\n"
@@ -119,7 +119,7 @@ static const struct argp argp = {
 };
 
 /* Stays on the first line that has text. */
-static int detect(struct source *s, enum format *format)
+static int detect_format(struct source *s, enum format *format)
 {
 	int rc;
 
@@ -133,18 +133,19 @@ static int detect(struct source *s, enum format *format)
 	return 0;
 }
 
-static int read_data(struct source *s, enum format format, struct collector *c)
+static int read_training_data(struct source *s, enum format format, struct collector *c)
 {
 	int rc = 0;
 
 	if (format == FORMAT_DETECT)
-		rc = detect(s, &format);
+		rc = detect_format(s, &format);
 	if (rc)
 		return rc;
 	return format == FORMAT_CSV ? csv_read(s, c) : basket_read(s, c);
 }
 
-static int read_file(const struct output *out, const struct arguments *a, struct collector *c)
+static int read_training_file(const struct output *out, const struct arguments *a,
+			      struct collector *c)
 {
 	bool is_stdin = !strcmp(a->path, "-");
 	struct source s = {
@@ -156,7 +157,7 @@ static int read_file(const struct output *out, const struct arguments *a, struct
 	if (!s.stream)
 		return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", a->path,
 				   strerror(err));
-	rc = read_data(&s, a->format, c);
+	rc = read_training_data(&s, a->format, c);
 	if (!is_stdin)
 		fclose(s.stream);
 	source_free(&s);
@@ -177,7 +178,7 @@ int cmd_train(int argc, char **argv)
 	if (a.learn.resume)
 		code = resume_read(&out, &a.learn);
 	if (!code)
-		code = read_file(&out, &a, &c);
+		code = read_training_file(&out, &a, &c);
 	if (!code)
 		code = learn_run(&out, &a.learn, &c, a.path, NULL, started);
 	collector_free(&c);

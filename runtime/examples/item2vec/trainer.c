@@ -23,8 +23,8 @@ uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int add_table(struct embeng_model *model, const struct settings *settings, const char *name,
-		     const char *feature, size_t rows)
+static int add_training_table(struct embeng_model *model, const struct settings *settings,
+			      const char *name, const char *feature, size_t rows)
 {
 	float rate = (float)settings->learning_rate;
 	struct embeng_table_config table = {
@@ -51,9 +51,9 @@ static int open_model(struct trainer *t, size_t items)
 	int rc = -ENOMEM;
 
 	if (model) {
-		rc = add_table(model, t->settings, "items_in", "basket", items);
+		rc = add_training_table(model, t->settings, "items_in", "basket", items);
 		if (rc >= 0)
-			rc = add_table(model, t->settings, "items_out", "target", items);
+			rc = add_training_table(model, t->settings, "items_out", "target", items);
 		if (rc >= 0)
 			rc = embeng_open(t->settings->device, model, &t->e, NULL);
 	}
@@ -93,7 +93,7 @@ int trainer_open(struct trainer *t, const struct dataset *data, const struct spl
 	return rc;
 }
 
-static int look_up(struct trainer *t, struct embeng_activations *act)
+static int look_up_samples(struct trainer *t, struct embeng_activations *act)
 {
 	const struct samples *s = &t->samples;
 	size_t targets = s->count * (1 + s->negatives);
@@ -122,8 +122,8 @@ static float softplus_minus(float x)
  * One pair: the loss falls when an item of the basket scores high (@sign 1) or a
  * stranger low (@sign -1). Writes @g_out, adds to @g_in.
  */
-static float pair(const float *in, const float *out, float sign, float *g_in, float *g_out,
-		  size_t dim)
+static float learn_pair(const float *in, const float *out, float sign, float *g_in, float *g_out,
+			size_t dim)
 {
 	float score = 0, slope;
 
@@ -150,12 +150,12 @@ static double dense_side(const struct trainer *t, const struct embeng_activation
 		for (size_t d = 0; d < dim; d++)
 			g_in[d] = 0;
 		for (size_t n = 0; n < pairs; n++, out += dim, g_out += dim)
-			loss += (double)pair(in, out, n ? -1.0f : 1.0f, g_in, g_out, dim);
+			loss += (double)learn_pair(in, out, n ? -1.0f : 1.0f, g_in, g_out, dim);
 	}
 	return loss;
 }
 
-static int step(struct trainer *t, double *loss)
+static int train_one_step(struct trainer *t, double *loss)
 {
 	struct embeng_activations act = {.size = sizeof(act)};
 	const float *gradients[2];
@@ -167,7 +167,7 @@ static int step(struct trainer *t, double *loss)
 	began = clock_ns();
 	sampler_fill(&t->sampler, &t->samples);
 	t->dense_ns += clock_ns() - began;
-	rc = look_up(t, &act);
+	rc = look_up_samples(t, &act);
 	if (rc)
 		return rc;
 	g_in = embeng_gradient_buffer(t->e, 0, TABLE_IN);
@@ -196,7 +196,7 @@ int trainer_step(struct trainer *t)
 		sampler_epoch(&t->sampler, at->epoch);
 		at->loss_sum = 0;
 	}
-	rc = step(t, &at->loss_sum);
+	rc = train_one_step(t, &at->loss_sum);
 	if (rc)
 		return rc;
 	at->step++;

@@ -67,10 +67,10 @@ char *training_text(const struct training *training)
 	return json_write_end(&w, &text, &length) ? NULL : text;
 }
 
-static int malformed(char error[TRAINING_ERROR], const char *format, ...)
+static int report_malformed(char error[TRAINING_ERROR], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int malformed(char error[TRAINING_ERROR], const char *format, ...)
+static int report_malformed(char error[TRAINING_ERROR], const char *format, ...)
 {
 	va_list args;
 
@@ -86,7 +86,7 @@ static int read_whole(const struct json *object, const char *key, int64_t *value
 	const struct json *found = json_get(object, key);
 
 	if (!json_is(found, JSON_INTEGER) || found->magnitude > INT64_MAX || json_int64(found) < 0)
-		return malformed(error, "its \"%s\" is no whole number", key);
+		return report_malformed(error, "its \"%s\" is no whole number", key);
 	*value = json_int64(found);
 	return 0;
 }
@@ -97,7 +97,7 @@ static int read_bits(const struct json *object, const char *key, uint64_t *value
 	const char *text = json_string(json_get(object, key));
 
 	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
-		return malformed(error, "its \"%s\" is not 16 hexadecimal digits", key);
+		return report_malformed(error, "its \"%s\" is not 16 hexadecimal digits", key);
 	*value = strtoull(text, NULL, 16);
 	return 0;
 }
@@ -110,33 +110,34 @@ static int read_float(const struct json *object, const char *key, double *value,
 	char *end;
 
 	if (!text)
-		return malformed(error, "its \"%s\" is missing", key);
+		return report_malformed(error, "its \"%s\" is missing", key);
 	given = strtod(text, &end);
 	if (end == text || *end)
-		return malformed(error, "its \"%s\" is no number", key);
+		return report_malformed(error, "its \"%s\" is no number", key);
 	*value = given;
 	return 0;
 }
 
-static int read_settings(const struct json *object, struct settings *settings,
-			 char error[TRAINING_ERROR])
+static int read_training_settings(const struct json *object, struct settings *settings,
+				  char error[TRAINING_ERROR])
 {
 	const struct json *options = json_get(object, "options");
 	char why[SETTING_ERROR];
 
 	if (!json_is(options, JSON_OBJECT))
-		return malformed(error, "its \"options\" are missing");
+		return report_malformed(error, "its \"options\" are missing");
 	*settings = settings_default;
 	for (size_t i = 0; i < json_length(options); i++) {
 		const char *name = json_name(options, i), *text = json_string(json_at(options, i));
 
 		if (!text)
-			return malformed(error, "its option \"%.40s\" is no text", name);
+			return report_malformed(error, "its option \"%.40s\" is no text", name);
 		if (setting_read(settings, name, text, why))
-			return malformed(error, "its options: %s", why);
+			return report_malformed(error, "its options: %s", why);
 	}
 	if (settings_missing(settings))
-		return malformed(error, "its option \"%s\" is missing", settings_missing(settings));
+		return report_malformed(error, "its option \"%s\" is missing",
+					settings_missing(settings));
 	return 0;
 }
 
@@ -149,10 +150,10 @@ static int read_object(const struct json *object, struct training *training,
 	int rc;
 
 	if (!schema || strcmp(schema, SCHEMA) != 0)
-		return malformed(error, "embeng train did not write it");
+		return report_malformed(error, "embeng train did not write it");
 	rc = read_bits(object, "data", &training->data, error);
 	if (!rc)
-		rc = read_settings(object, &training->settings, error);
+		rc = read_training_settings(object, &training->settings, error);
 	if (!rc)
 		rc = read_whole(object, "epoch", &at->epoch, error);
 	if (!rc)
@@ -175,7 +176,7 @@ int training_read(const char *text, struct training *training, char error[TRAINI
 	int rc = json_read(text, strlen(text), LEVELS, &object, why);
 
 	if (rc == -EBADMSG)
-		return malformed(error, "embeng train did not write it");
+		return report_malformed(error, "embeng train did not write it");
 	if (rc) {
 		snprintf(error, TRAINING_ERROR, "%s", why);
 		return rc;
