@@ -14,14 +14,15 @@
 #include "../engine/hash/sha256.h"
 #include "../uapi/embeng_engine.h"
 
-static size_t aligned(size_t length)
+static size_t align_length(size_t length)
 {
 	return (length + EMBENG_FW_ALIGN - 1) & ~(size_t)(EMBENG_FW_ALIGN - 1);
 }
 
 static size_t table_end(size_t count)
 {
-	return aligned(sizeof(struct embeng_fw_header) + count * sizeof(struct embeng_fw_section));
+	return align_length(sizeof(struct embeng_fw_header) +
+			    count * sizeof(struct embeng_fw_section));
 }
 
 static void fill_header(struct embeng_fw_header *h, __u64 version, const char *build_id,
@@ -62,7 +63,7 @@ int image_pack(__u64 version, const char *build_id, const struct image_section *
 	for (i = 0; i < count; i++) {
 		if (sections[i].length > EMBENG_FW_LENGTH_MAX)
 			return -EFBIG;
-		total += aligned(sections[i].length);
+		total += align_length(sections[i].length);
 	}
 	*length = total;
 	if (total > EMBENG_FW_LENGTH_MAX)
@@ -75,7 +76,7 @@ int image_pack(__u64 version, const char *build_id, const struct image_section *
 	at = table_end(count);
 	for (i = 0; i < count; i++) {
 		fill_section(image, &entries[i], &sections[i], at);
-		at += aligned(sections[i].length);
+		at += align_length(sections[i].length);
 	}
 	*out = image;
 	return 0;

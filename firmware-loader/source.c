@@ -228,7 +228,7 @@ static int string_key(struct fw_source *s, const char *key, const char *value)
 	return ret ? ret : fw_source_append(s, &s->strings, value, strlen(value) + 1);
 }
 
-static int put(struct fw_source *s, const char *key, char *value)
+static int put_key(struct fw_source *s, const char *key, char *value)
 {
 	switch (s->section) {
 	case SECTION_IMAGE:
@@ -270,7 +270,7 @@ static int begin_section(struct fw_source *s, char *line)
 	return s->section ? 0 : fw_source_fail(s, "there is no section %s", line + 1);
 }
 
-static void strip(char *text)
+static void strip_blanks(char *text)
 {
 	size_t length = strlen(text);
 
@@ -282,7 +282,7 @@ static int read_entry(struct fw_source *s, char *text)
 {
 	char *equals;
 
-	strip(text);
+	strip_blanks(text);
 	if (!*text || *text == '#')
 		return 0;
 	if (*text == '[')
@@ -291,8 +291,8 @@ static int read_entry(struct fw_source *s, char *text)
 	if (!equals || equals == text)
 		return fw_source_fail(s, "'%s' is neither [section] nor key = value", text);
 	*equals = '\0';
-	strip(text);
-	return put(s, text, equals + 1 + strspn(equals + 1, BLANK));
+	strip_blanks(text);
+	return put_key(s, text, equals + 1 + strspn(equals + 1, BLANK));
 }
 
 /* A line that begins with a blank goes on the one before. Return: where the next entry begins. */

@@ -93,7 +93,7 @@ static const struct kernel_optimizer *optimizer_of(const struct embeng_fw_self_t
 }
 
 /* Hyperparameters that a test does not give have their defaults. */
-static int read_optimizer(struct fw_source *s, const char *value)
+static int read_test_optimizer(struct fw_source *s, const char *value)
 {
 	struct embeng_fw_self_test *t = &s->test.test;
 	const struct kernel_optimizer *o;
@@ -134,7 +134,7 @@ static int read_number(struct fw_source *s, enum number which, const char *key, 
 	case NUMBER_COMBINER:
 		return read_combiner(s, value);
 	case NUMBER_OPTIMIZER:
-		return read_optimizer(s, value);
+		return read_test_optimizer(s, value);
 	case NUMBER_RATE:
 		return fw_source_float(s, key, value, &t->learning_rate);
 	case NUMBER_ROWS:
@@ -201,7 +201,7 @@ int fw_source_test_key(struct fw_source *s, const char *key, char *value)
 }
 
 /* Takes the sizes from the arrays, and checks that all of them have the length that follows. */
-static int complete(struct fw_source *s)
+static int complete_test(struct fw_source *s)
 {
 	struct fw_source_test *t = &s->test;
 
@@ -247,7 +247,7 @@ int fw_source_test_end(struct fw_source *s)
 	int ret;
 
 	s->line = s->test.line;
-	ret = complete(s);
+	ret = complete_test(s);
 	if (!ret)
 		ret = write_test(s);
 	if (!ret)
