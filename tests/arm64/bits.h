@@ -10,7 +10,7 @@
 
 #include "../../engine/kernels/kernels.h"
 #include "../../engine/hash/sha256.h"
-#include "../unit/test_kernels.h"
+#include "../unit/support/test_kernels.h"
 
 /* Any NaN equals any NaN: they are hashed as one. */
 static inline void hash_floats(struct sha256 *hash, const float *x, u64 count)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Training through the public calls, in every mode of the caller's FP unit. */
-#include "../unit/fp_mode.h"
-#include "../unit/trace.h"
+#include "../unit/support/fp_mode.h"
+#include "../unit/support/trace.h"
 #include "bits.h"
 
 /* Together they have all optimizers; modes are tried with the first. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Gradient sums, and every optimizer with every flag, of one variant. */
-#include "../unit/test_kernels_step.h"
+#include "../unit/support/test_kernels_step.h"
 #include "bits.h"
 
 #define FLAGS 64u

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../unit/checkpoint_help.h"
+#include "checkpoint_help.h"
 
 #define BAGS 24
 #define SAVE_EACH 2 /* steps */

@@ -3,7 +3,7 @@
 #ifndef EMBENG_FUZZ_ARENA_H
 #define EMBENG_FUZZ_ARENA_H
 
-#include "../unit/rig.h"
+#include "../unit/support/rig.h"
 #include "fuzz.h"
 
 struct arena {

@@ -85,7 +85,7 @@ static inline void fuzz_edit(struct fuzz *f, void *data, size_t length, uint32_t
 		}                                                                   \
 	} while (0)
 
-/* Memory of exactly these bytes, so that ASan sees who goes beyond; never of scarce.h. */
+/* Memory of exactly these bytes, so that ASan sees who goes beyond; never of failing_alloc.h. */
 static inline void *fuzz_memory(size_t bytes)
 {
 	void *p = aligned_alloc(1, bytes ? bytes : 1);

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "arrays.h"
 
 #define ACTIONS 24

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Model blobs with checksum and hash put right, so that changes reach what is behind them. */
 #include "model.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "watch.h"
 
 struct loader {

@@ -10,7 +10,7 @@
 #include "../../engine/hash/crc32c.h"
 #include "../../engine/hash/sha256.h"
 #include "../../runtime/src/checkpoint/index.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "embeng.h"
 #include "fuzz.h"
 #include "memory_files.h"

@@ -2,7 +2,7 @@
 /* Commands with any fields, any order of steps, in one context of a device that others use, too. */
 #include "arena.h"
 #include "batches.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 
 #define ACTIONS 96u
 

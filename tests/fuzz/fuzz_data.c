@@ -10,7 +10,7 @@
 #include "../../runtime/examples/item2vec/basket.h"
 #include "../../runtime/examples/item2vec/csv.h"
 #include "../../runtime/examples/item2vec/debian.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "fuzz.h"
 
 typedef int (*reader)(struct source *s, struct collector *c);

@@ -2,9 +2,9 @@
 /* Firmware images: well-packed ones with some bytes changed, and a device that boots them. */
 #include "../../engine/control/firmware.h"
 #include "../../engine/hash/sha256.h"
-#include "../unit/image_help.h"
-#include "../unit/rig.h"
-#include "../unit/scarce.h"
+#include "../unit/support/image_help.h"
+#include "../unit/support/rig.h"
+#include "../unit/support/failing_alloc.h"
 #include "builtin_image.h"
 #include "fuzz.h"
 

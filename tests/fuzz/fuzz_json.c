@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "../../runtime/json/json_write.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "fuzz.h"
 
 #define LEVELS 16

@@ -4,7 +4,7 @@
  * what it wrote are items of the grid where the row pointers say.
  */
 #include "../../engine/partition/partition.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "watch.h"
 
 #define FEATURES 3u

@@ -3,7 +3,7 @@
  * Any numbers in doorbells, rings, admin commands and boot registers. A queue whose indices
  * make no sense stops; the others, and those of other contexts, go on.
  */
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "watch.h"
 
 #define MINE 4u /* queues of context 0 */

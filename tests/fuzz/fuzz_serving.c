@@ -3,7 +3,7 @@
  * The inputs of serving lookups over a live engine, as a program may get them wrong. What is
  * refused leaves the outputs alone, what is taken writes all of them.
  */
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "arrays.h"
 #include "embeng/serving.h"
 

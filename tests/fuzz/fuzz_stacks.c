@@ -3,7 +3,7 @@
  * Steps whose lookups are of partitioned CSR, with any descriptor and any numbers in the arrays:
  * refused, or looked up and updated; the device works on.
  */
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "batches.h"
 
 #define ACTIONS 12u

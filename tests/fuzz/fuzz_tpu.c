@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "embeng.h"
 #include "fuzz.h"
 

@@ -8,7 +8,7 @@
 #include "../../runtime/cli/conform/file.h"
 #include "../../runtime/cli/conform/run.h"
 #include "../../runtime/cli/conform/value.h"
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "fuzz.h"
 
 #define ROWS_MOST 4096

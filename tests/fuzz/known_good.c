@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "../unit/direct_model.h"
+#include "../unit/support/direct_model.h"
 #include "watch.h"
 
 #define ROWS 4u

@@ -4,7 +4,7 @@
 #define EMBENG_FUZZ_MODEL_H
 
 #include "../../engine/kernels/optimizers.h"
-#include "../unit/direct.h"
+#include "../unit/support/direct.h"
 #include "fuzz.h"
 
 #define MODEL_TABLES 3u

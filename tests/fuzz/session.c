@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "../unit/scarce.h"
+#include "../unit/support/failing_alloc.h"
 #include "batches.h"
 
 #define READ EMBENG_REGION_DEVICE_READ

@@ -6,7 +6,7 @@
 #ifndef EMBENG_FUZZ_WATCH_H
 #define EMBENG_FUZZ_WATCH_H
 
-#include "../unit/rig.h"
+#include "../unit/support/rig.h"
 #include "fuzz.h"
 
 #define WATCH_COMMANDS 256u

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "../unit/accel_help.h"
-#include "../unit/suite.h"
+#include "../unit/runtime/accel/accel_help.h"
+#include "suite.h"
 
 #define REPLICAS 3u
 #define LARGEST 4096

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "../../runtime/src/checkpoint/checkpoint.h"
+#include "runtime/src/checkpoint/checkpoint.h"
 #include "checkpoint_help.h"
 
 #define SAVES 20

@@ -3,7 +3,7 @@
  * Row reads between steps see every update that was handed in, while the service
  * thread and the caller race to fetch the update and the drain behind it.
  */
-#include "../unit/suite.h"
+#include "suite.h"
 #include "embeng.h"
 
 #define STEPS 4000

@@ -3,9 +3,9 @@
  * Work that is large enough for all cores: the same bits for any number of them, any variant.
  * A model runs on two of the numbers, the models of a variant on all of them.
  */
-#include "../unit/suite.h"
-#include "../unit/trace.h"
-#include "../unit/variants.h"
+#include "suite.h"
+#include "trace.h"
+#include "variants.h"
 
 #define MODELS 8
 

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "../../runtime/src/session/session.h"
-#include "../unit/session_help.h"
+#include "runtime/src/session/session.h"
+#include "session_help.h"
 
 #define IDS 256
 #define ROUNDS 300

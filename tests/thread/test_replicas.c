@@ -2,7 +2,7 @@
 /* Replicas on threads of their own train to the values of one after the other. */
 #include <pthread.h>
 
-#include "../unit/session_help.h"
+#include "session_help.h"
 
 #define REPLICAS 3
 #define STEPS 20

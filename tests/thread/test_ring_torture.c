@@ -2,7 +2,7 @@
 /* A program and the service thread at once, through small rings that are always full. */
 #include <pthread.h>
 
-#include "fake_model.h"
+#include "../unit/engine/queue/fake_model.h"
 #include "rig.h"
 #include "suite.h"
 

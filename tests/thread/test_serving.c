@@ -2,8 +2,8 @@
 /* One handle for many threads: from a checkpoint, and over an engine that trains. */
 #include <pthread.h>
 
-#include "../unit/checkpoint_help.h"
-#include "../unit/serving_help.h"
+#include "checkpoint_help.h"
+#include "serving_help.h"
 
 #define THREADS 6
 #define ROUNDS 200

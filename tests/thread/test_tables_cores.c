@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../runtime/include/embeng.h"
-#include "../unit/suite.h"
+#include "runtime/include/embeng.h"
+#include "suite.h"
 
 #define TABLES 9
 #define FEATURES 10 /* the last table has two */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Errors of the bus, as the emulator plays the PCI core. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "fault_file.h"
 #include "recovery.h"
 

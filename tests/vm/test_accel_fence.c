@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Fences in and out of validated submits: order, timelines, other devices. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "train.h"
 #include "vgem.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Every end that a fence may have, but the good one. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "fault_file.h"
 #include "train.h"
 

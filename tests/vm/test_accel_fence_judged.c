@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Which validated submits may have an out-fence: those whose predecessors were submitted so. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "train.h"
 
 #include <string.h>

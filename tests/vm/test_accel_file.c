@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A file of the device: queries, registers, unknown calls, its context. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A driver that was told to let nobody map a queue: embeng.mapped_queues=0. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Two files: what one has is nothing to the other, whether that has a context or not. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <sys/mman.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "fault_file.h"
 #include "told.h"

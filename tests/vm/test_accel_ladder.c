@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "fault_file.h"
 

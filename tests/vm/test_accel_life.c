@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Ends of all kinds under load: close, kill, resets, the device pulled out. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "flood.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Buffers: what is refused, and what memory does. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "bounced.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Priorities of queues, by either way in: what may run at once runs by them. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "train.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Queues: what is refused when they are made and mapped, and that they carry. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What takes the whole device down: which rung brings it back, and what contexts are told. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "fault_file.h"
 #include "recovery.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Regions: what is refused, keys that are stale, tables that are full. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <unistd.h>

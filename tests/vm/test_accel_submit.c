@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Validated submission, model load and reset of a queue. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <string.h>

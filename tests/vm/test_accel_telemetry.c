@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What the device tells of itself: heat, its event log, whose work it did. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "embeng_regs.h"
 #include "fault_file.h"
 #include "flood.h"

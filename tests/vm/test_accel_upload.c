@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Another firmware image at run time: taken, refused, canceled. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "embeng_firmware.h"
 #include "embeng_regs.h"
 #include "fault_file.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Waiting: what is refused, what ends it, events and poll(). */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "fault_file.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "bare.h"
 #include "fault_file.h"
 

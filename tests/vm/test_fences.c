@@ -11,9 +11,9 @@
 
 #include <xf86drm.h>
 
-#include "../unit/descriptors.h"
-#include "../unit/session_help.h"
-#include "../unit/suite.h"
+#include "../unit/support/descriptors.h"
+#include "../unit/support/session_help.h"
+#include "../unit/support/suite.h"
 #include "vgem.h"
 
 #define SOON 60000

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "bounced.h"
 #include "drm.h"
 #include "embeng.h"

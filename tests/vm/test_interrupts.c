@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 #include "fault_file.h"
 

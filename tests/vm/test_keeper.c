@@ -2,7 +2,7 @@
 /* With d3_keeps=1 the function sleeps and goes on where it was. */
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "bare.h"
 
 #define POWER 0x44 /* power management control */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Two devices: what programs do with one keeps nobody from pulling out the other. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "accel.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A walk over all registers of the function, as EMBENG_REGISTER_TABLE has them. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "bare.h"
 
 enum writer { DEVICE, DRIVER };

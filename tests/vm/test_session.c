@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "embeng.h"
 
 #define ROWS 4

@@ -5,7 +5,7 @@
  * pm_test says: "devices" leaves the device awake, "platform" puts it to D3hot. What s2idle does
  * beyond that, waiting for an interrupt, this machine could not be woken from.
  */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "embeng.h"
 #include "flood.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Behind its IOMMU the function knows no physical address. */
-#include "../unit/suite.h"
+#include "../unit/support/suite.h"
 #include "bare.h"
 
 START_TEST(a_physical_address_is_refused)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../unit/direct_model.h"
-#include "../unit/suite.h"
+#include "../unit/support/direct_model.h"
+#include "../unit/support/suite.h"
 #include "bare.h"
 #include "../../engine/kernels/fill.h"
 

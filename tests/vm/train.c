@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-#include "../unit/direct_model.h"
+#include "../unit/support/direct_model.h"
 
 #define ROWS 4u
 #define ROOM 65536u

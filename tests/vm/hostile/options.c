@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../unit/suite.h"
+#include "../../unit/support/suite.h"
 
 /* For what comes around the seconds: an instrumented kernel takes its time. */
 #define PATIENCE 600

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
-#include "../../unit/direct_model.h"
+#include "../../unit/support/direct_model.h"
 
 #define TRY(call)                                                                                  \
 	do {                                                                                       \

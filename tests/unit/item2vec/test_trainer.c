@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/* Training steps, and going on from a place as if it had been come to. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/examples/item2vec/trainer.h"
+#include "cli_baskets.h"
+#include "scratch_help.h"
+#include "suite.h"
+
+#define STEPS 40
+
+static struct dataset data;
+static struct split split;
+static struct settings settings;
+static char *folder;
+
+/* Four groups of eight items; a basket is four of one group. */
+static void setup(void)
+{
+	char text[8192] = "";
+
+	for (int b = 0; b < 120; b++) {
+		for (int k = 0; k < 4; k++)
+			sprintf(text + strlen(text), "g%d-%d ", b % 4, (b / 4 + k * (1 + b % 3)) % 8);
+		strcat(text, "\n");
+	}
+	data = baskets(basket_read, text, 1, 3);
+	ck_assert_int_eq(split_baskets(&split, &data, SPLIT_SEED, 1), 0);
+	settings = settings_default;
+	settings.device = "soft:cores=1";
+	settings.dim = 8;
+	settings.batch = 32;
+	ck_assert_int_eq(scratch_make(&folder), 0);
+}
+
+static void teardown(void)
+{
+	scratch_remove(folder);
+	split_free(&split);
+	dataset_free(&data);
+}
+
+static void open_on(struct trainer *t, const char *device)
+{
+	settings.device = device;
+	ck_assert_int_eq(trainer_open(t, &data, &split, &settings), 0);
+}
+
+static void take(struct trainer *t, int steps)
+{
+	for (int k = 0; k < steps; k++)
+		ck_assert_int_eq(trainer_step(t), 0);
+}
+
+/* Both tables and their accumulators: the same bits. */
+static void expect_same(struct trainer *a, struct trainer *b)
+{
+	size_t count = data.items.count * (size_t)settings.dim;
+	float *left = malloc(count * sizeof(*left)), *right = malloc(count * sizeof(*right));
+
+	for (int table = 0; table < 2; table++) {
+		for (int slot = 0; slot < 2; slot++) {
+			const char *name = slot ? "accumulators" : NULL;
+
+			ck_assert_int_eq(embeng_rows_read(a->e, table, name, NULL,
+							  data.items.count, left), 0);
+			ck_assert_int_eq(embeng_rows_read(b->e, table, name, NULL,
+							  data.items.count, right), 0);
+			ck_assert_mem_eq(left, right, count * sizeof(*left));
+		}
+	}
+	free(left);
+	free(right);
+}
+
+START_TEST(a_place_moves_with_steps)
+{
+	struct trainer t;
+	struct place at;
+	size_t steps;
+
+	open_on(&t, "soft:cores=1");
+	steps = trainer_steps(&t);
+	ck_assert_uint_ge(steps, 8);
+	ck_assert_uint_lt(steps, 16);
+	take(&t, 3);
+	at = trainer_place(&t);
+	ck_assert_int_eq(at.epoch, 0);
+	ck_assert_uint_eq(at.step, 3);
+	ck_assert(at.loss_sum > 0);
+	take(&t, (int)steps - 3);
+	at = trainer_place(&t);
+	ck_assert_int_eq(at.epoch, 1);
+	ck_assert_uint_eq(at.step, 0);
+	ck_assert(at.loss > 0 && at.loss < 10);
+	trainer_close(&t);
+}
+END_TEST
+
+START_TEST(it_learns)
+{
+	struct trainer t;
+	double first;
+
+	open_on(&t, "soft:cores=1");
+	take(&t, (int)trainer_steps(&t));
+	first = t.at.loss;
+	take(&t, 20 * (int)trainer_steps(&t));
+	ck_assert_int_eq(t.at.epoch, 21);
+	ck_assert_double_lt(t.at.loss, first / 1.5);
+	trainer_close(&t);
+}
+END_TEST
+
+/* From every step on, with other cores after than before. */
+START_TEST(resumed_is_never_stopped)
+{
+	static const char *const devices[] = {"soft:cores=1", "soft:cores=3", "soft:cores=2"};
+	struct embeng_save_options save = {.size = sizeof(save)};
+	struct trainer whole, part, resumed;
+	struct place at;
+
+	open_on(&whole, devices[_i % 3]);
+	take(&whole, STEPS);
+	open_on(&part, devices[_i % 3]);
+	take(&part, _i);
+	at = trainer_place(&part);
+	ck_assert_int_eq(embeng_save(part.e, folder, &save), 0);
+	trainer_close(&part);
+
+	open_on(&resumed, devices[(_i + 1) % 3]);
+	ck_assert_int_eq(embeng_restore(resumed.e, folder, NULL), 0);
+	ck_assert_int_eq(trainer_go_to(&resumed, &at), 0);
+	take(&resumed, STEPS - _i);
+	ck_assert_int_eq(resumed.at.epoch, whole.at.epoch);
+	ck_assert_uint_eq(resumed.at.step, whole.at.step);
+	ck_assert(resumed.at.loss == whole.at.loss);
+	ck_assert(resumed.at.loss_sum == whole.at.loss_sum);
+	ck_assert_uint_eq(trainer_place(&resumed).random, trainer_place(&whole).random);
+	expect_same(&resumed, &whole);
+	trainer_close(&resumed);
+	trainer_close(&whole);
+}
+END_TEST
+
+/* The tables alone are not enough: without its place it would train on otherwise. */
+START_TEST(the_place_matters)
+{
+	struct trainer whole, resumed;
+
+	open_on(&whole, "soft:cores=1");
+	take(&whole, 5);
+	ck_assert_int_eq(embeng_save(whole.e, folder, NULL), 0);
+	take(&whole, 1);
+	open_on(&resumed, "soft:cores=1");
+	ck_assert_int_eq(embeng_restore(resumed.e, folder, NULL), 0);
+	take(&resumed, 1);
+	ck_assert(resumed.at.loss_sum != whole.at.loss_sum);
+	trainer_close(&resumed);
+	trainer_close(&whole);
+}
+END_TEST
+
+START_TEST(places_that_are_none)
+{
+	struct place beyond = {.epoch = 0}, before = {.epoch = -1};
+	struct trainer t;
+
+	open_on(&t, "soft:cores=1");
+	take(&t, 2);
+	beyond.step = trainer_steps(&t);
+	ck_assert_int_eq(trainer_go_to(&t, &beyond), -ERANGE);
+	ck_assert_int_eq(trainer_go_to(&t, &before), -ERANGE);
+	ck_assert_uint_eq(t.at.step, 2);
+	trainer_close(&t);
+}
+END_TEST
+
+START_TEST(data_are_told_apart)
+{
+	static const char *const texts[] = {
+		"a b c\nb c d\n", "a b c\nb d c\n", "b c d\na b c\n", "a b c\nb c e\n",
+		"a b c d\n",	  "ab c d\nc d e\n", "a bc d\nc d e\n",
+	};
+	const size_t count = sizeof(texts) / sizeof(texts[0]);
+	uint64_t hashes[sizeof(texts) / sizeof(texts[0])];
+
+	for (size_t k = 0; k < count; k++) {
+		struct dataset d = baskets(basket_read, texts[k], 1, 3);
+		struct dataset again = baskets(basket_read, texts[k], 1, 3);
+
+		hashes[k] = dataset_hash(&d);
+		ck_assert_uint_eq(hashes[k], dataset_hash(&again));
+		for (size_t other = 0; other < k; other++)
+			ck_assert_uint_ne(hashes[k], hashes[other]);
+		dataset_free(&d);
+		dataset_free(&again);
+	}
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_place_moves_with_steps);
+	tcase_add_test(tcase, it_learns);
+	tcase_add_loop_test(tcase, resumed_is_never_stopped, 0, STEPS + 1);
+	tcase_add_test(tcase, the_place_matters);
+	tcase_add_test(tcase, places_that_are_none);
+	tcase_add_test(tcase, data_are_told_apart);
+}
+
+int main(void)
+{
+	return suite_main("trainer", add);
+}

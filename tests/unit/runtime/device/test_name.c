@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
+#include "engine/kernels/kernels.h"
+#include "runtime/src/device/name.h"
+#include "session_help.h"
+
+START_TEST(parses_options)
+{
+	struct name n;
+
+	ck_assert_int_eq(name_parse("soft:cores=4,memory=2G,variant=portable", &n), 0);
+	ck_assert_uint_eq(n.cores, 4);
+	ck_assert_uint_eq(n.memory, 2ull << 30);
+	ck_assert_str_eq(n.variant, "portable");
+	ck_assert_int_eq(name_parse("soft:memory=4097", &n), 0);
+	ck_assert_uint_eq(n.memory, 4097);
+	ck_assert_uint_eq(n.cores, 0);
+}
+END_TEST
+
+START_TEST(knows_devices_behind_the_driver)
+{
+	struct name n;
+
+	ck_assert_int_eq(name_parse(NULL, &n), 0);
+	ck_assert_int_eq(n.kind, NAME_ANY);
+	ck_assert_int_eq(name_parse("", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_ANY);
+	ck_assert_int_eq(name_parse("soft", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_SOFT);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_NODE);
+	ck_assert_str_eq(n.where, "/dev/accel/accel0");
+	ck_assert_int_eq(n.path, NAME_PATH_ANY);
+	ck_assert_int_eq(name_parse("pci:0000:01:00.0,path=validated", &n), 0);
+	ck_assert_int_eq(n.kind, NAME_PCI);
+	ck_assert_str_eq(n.where, "0000:01:00.0");
+	ck_assert_int_eq(n.path, NAME_PATH_VALIDATED);
+	setenv("EMBENG_PATH", "validated", 1);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0", &n), 0);
+	ck_assert_int_eq(n.path, NAME_PATH_VALIDATED);
+	ck_assert_int_eq(name_parse("/dev/accel/accel0,path=mapped", &n), 0);
+	ck_assert_int_eq(n.path, NAME_PATH_MAPPED);
+	setenv("EMBENG_PATH", "both", 1);
+	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
+	expect_text("EMBENG_PATH: path=both must be mapped or validated");
+	unsetenv("EMBENG_PATH");
+}
+END_TEST
+
+START_TEST(takes_the_environment)
+{
+	struct name n;
+
+	setenv("EMBENG_DEVICE", "soft:cores=3", 1);
+	setenv("EMBENG_KERNEL", "portable", 1);
+	ck_assert_int_eq(name_parse(NULL, &n), 0);
+	ck_assert_uint_eq(n.cores, 3);
+	ck_assert_str_eq(n.variant, "portable");
+	ck_assert_int_eq(name_parse("soft:variant=avx2", &n), 0);
+	ck_assert_str_eq(n.variant, "avx2");
+	unsetenv("EMBENG_DEVICE");
+	unsetenv("EMBENG_KERNEL");
+}
+END_TEST
+
+/* Who gave no name is told where the wrong one is from. */
+START_TEST(says_that_the_environment_is_wrong)
+{
+	static const struct {
+		const char *value, *text;
+		int code;
+	} cases[] = {
+		{"bogus", "EMBENG_DEVICE: \"bogus\" is not known", -ENODEV},
+		{"soft:cores=0", "EMBENG_DEVICE: cores=0", -EINVAL},
+		{"soft:frob=1", "EMBENG_DEVICE: option \"frob\"", -EINVAL},
+		{"/dev/accel/accel0,path", "EMBENG_DEVICE: option \"path\" has no value", -EINVAL},
+		{"pci:1", "EMBENG_DEVICE: \"pci:1\" is no complete address", -EINVAL},
+	};
+	struct name n;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		setenv("EMBENG_DEVICE", cases[i].value, 1);
+		ck_assert_int_eq(name_parse(NULL, &n), cases[i].code);
+		expect_text(cases[i].text);
+		ck_assert_int_eq(name_parse("hard", &n), -ENODEV);
+		expect_text("device name: \"hard\"");
+	}
+	unsetenv("EMBENG_DEVICE");
+}
+END_TEST
+
+START_TEST(takes_rows_to_fetch_ahead)
+{
+	struct name n;
+
+	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 256);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_SECOND);
+	ck_assert_int_eq(name_parse("soft:prefetch=24:l1", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 24);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
+	ck_assert_int_eq(name_parse("soft:cores=2,prefetch=1:l1,memory=1M", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 1);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
+	ck_assert_uint_eq(n.memory, 1 << 20);
+	ck_assert_int_eq(name_parse("soft:prefetch=32:touch", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 32);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_TOUCH);
+	ck_assert_int_eq(name_parse("soft:prefetch=48:burst", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 48);
+	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_BURST);
+	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
+	ck_assert(!n.measure);
+	setenv("EMBENG_PREFETCH", "24", 1);
+	ck_assert_int_eq(name_parse("soft", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 24);
+	ck_assert_int_eq(name_parse("soft:prefetch=measure", &n), 0);
+	ck_assert_uint_eq(n.prefetch.rows, 0);
+	ck_assert(n.measure);
+	setenv("EMBENG_PREFETCH", "near", 1);
+	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
+	expect_text("EMBENG_PREFETCH: prefetch=near");
+	unsetenv("EMBENG_PREFETCH");
+}
+END_TEST
+
+START_TEST(refuses)
+{
+	static const struct {
+		const char *name;
+		int code;
+		const char *text;
+	} cases[] = {
+		{"soft:cores=0", -EINVAL, "1 to 64"},
+		{"soft:cores=65", -EINVAL, "1 to 64"},
+		{"soft:cores=-1", -EINVAL, "cores=-1"},
+		{"soft:cores", -EINVAL, "\"cores\" has no value; write cores=..."},
+		{"soft:variant", -EINVAL, "\"variant\" has no value; write variant=..."},
+		{"soft:speed", -EINVAL, "\"speed\" is not known"},
+		{"soft:memory=0", -EINVAL, "memory=0"},
+		{"soft:memory=1T", -EINVAL, "memory=1T"},
+		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
+		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
+		{"soft:variant=", -EINVAL, "kernel variant"},
+		{"soft:prefetch=0", -EINVAL, "measure or 1 to 256 rows; after the rows may stand :l1"},
+		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
+		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
+		{"soft:prefetch=", -EINVAL, "prefetch= must be"},
+		{"soft:prefetch=:l1", -EINVAL, "prefetch=:l1"},
+		{"soft:prefetch=24:l2", -EINVAL, "prefetch=24:l2"},
+		{"soft:prefetch=24:l1x", -EINVAL, "prefetch=24:l1x"},
+		{"soft:prefetch=00000024", -EINVAL, "prefetch=00000024"},
+		{"soft:prefetch=measure:l1", -EINVAL, "prefetch=measure:l1"},
+		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
+		{"hard", -ENODEV, "\"hard\" is not known"},
+		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; the options are path"},
+		{"/dev/accel/accel0,path=fast", -EINVAL, "path=fast must be mapped or validated"},
+		{"pci:01:00.0", -EINVAL, "pci:0000:01:00.0"},
+		{"pci:0000:01:00.0x", -EINVAL, "pci:0000:01:00.0"},
+		{"pci:0000:01:00.8", -EINVAL, "pci:0000:01:00.0"},
+		{"/dev/0123456789012345678901234567890123456789012345678901234567890", -ENODEV,
+		 "is no device node"},
+	};
+	struct name n = {.cores = 77};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		ck_assert_int_eq(name_parse(cases[i].name, &n), cases[i].code);
+		expect_text(cases[i].text);
+		ck_assert_uint_eq(n.cores, 77);
+	}
+}
+END_TEST
+
+RUN_SUITE("name", parses_options, knows_devices_behind_the_driver, takes_the_environment,
+	  says_that_the_environment_is_wrong,
+	  takes_rows_to_fetch_ahead, refuses)
