@@ -2,7 +2,7 @@
 /*
  * What it costs to hand NOPs to a device behind the driver and to see them done, by each way in.
  * Pinned; in a virtual machine without hardware virtualization only the ratios mean something.
- * usage: tests/vm/run -- build/tests/bench-accel [COMMANDS A RUN]
+ * usage: tests/vm/run -- build/tests/bench/accel [COMMANDS A RUN]
  */
 #define _GNU_SOURCE
 #include <sched.h>

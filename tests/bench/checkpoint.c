@@ -4,7 +4,7 @@
  * through the page cache, in turn; and the opening of it for serving, beside one of a tenth of
  * the rows. All that is written is synced, the copy, too. A program to run, not a test:
  *
- *   build/tests/bench-checkpoint FOLDER [ROWS] [RUNS]      FOLDER takes ROWS * 1536 bytes
+ *   build/tests/bench/checkpoint FOLDER [ROWS] [RUNS]      FOLDER takes ROWS * 1536 bytes
  *
  * A folder on tmpfs shows what the processor does; on a disk its sync is most of all three.
  */

@@ -4,7 +4,7 @@
  * engine on one core: 4096 samples of 20 uniform ids, dim 64, runs in turn. A program to
  * run, not a test:
  *
- *   build/tests/bench-serving FOLDER [ROWS] [RUNS]      FOLDER takes ROWS * 256 bytes
+ *   build/tests/bench/serving FOLDER [ROWS] [RUNS]      FOLDER takes ROWS * 256 bytes
  */
 #include "../../runtime/cli/frame/random.h"
 #include "bench.h"

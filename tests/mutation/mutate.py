@@ -95,7 +95,7 @@ COMMANDS = {VECTORS: ["build/runtime/embeng", "conform", "-d", "soft", "--cores"
 
 
 def command_of(test):
-    return COMMANDS.get(test, [f"build/tests/unit-{test}"])
+    return COMMANDS.get(test, [f"build/tests/unit/{test}"])
 
 
 def build_test(tree, test):

@@ -190,7 +190,8 @@ def load():
     HEADERS = "\n".join(path.read_text(encoding="utf-8") for path in sorted(
         (ROOT / "runtime/include").rglob("*.h")))
     PAGE, PROTO = text_of("docs/man/embeng-optimizers.7"), text_of("runtime/proto/tpu.proto")
-    LISTED = text_of("tests/meson.build") + text_of("tests/vm/meson.build")
+    LISTED = "".join(path.read_text(encoding="utf-8")
+                     for path in (ROOT / "tests").rglob("meson.build"))
     for path in (ROOT / "tests/vectors").glob("*.json"):
         VECTORS[path.stem] = json.loads(path.read_text(encoding="utf-8"))
 

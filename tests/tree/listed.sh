@@ -5,7 +5,7 @@
 set -eu
 
 cd "$1"
-lists=$(cat meson.build */meson.build */*/meson.build)
+lists=$(find . -name meson.build ! -path './build*' -exec cat {} +)
 missing=$(find engine firmware-loader runtime tests -name '*.c' | sort | while read -r source; do
 	name=${source##*/}
 	case $source in

@@ -192,7 +192,7 @@ print(*{r["device"] for r in json.load(sys.stdin)["results"]})' | tee "$folder/d
 # A line for no command, and for each of three ways and three batches.
 measured()
 {
-	"$build/tests/bench-accel" 64 | tee "$folder/measured"
+	"$build/tests/bench/accel" 64 | tee "$folder/measured"
 	[ "$(grep -cE '^(empty ioctl|validated|mapped).* [0-9]+$' "$folder/measured")" -eq 10 ]
 }
 
