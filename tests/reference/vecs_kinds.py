@@ -1,10 +1,65 @@
 # SPDX-License-Identifier: MIT
 """Vectors of what one optimizer alone has: forms, exponents, regularization, laziness."""
 
-from vecbuild import Vector, dense, feature, ragged, table
+from vecbuild import Vector, adagrad, dense, feature, ragged, sgd, table
 from vecs_optimizers import ADAM, CORRECTED, FTRL, MOMENTUM, STEPS, read, steps
 
 LAZY_OFF = {"lazy_adam": False}
+
+
+def several_steps(kind, optimizer):
+    v = Vector(f"{kind}_four_steps", f"{kind} over four steps with rows that come back, twice in a "
+               "bag and not at all.", [table(optimizer=optimizer, combiner="mean")], [feature()])
+    for seed, rows in enumerate(STEPS):
+        v.train({"f": ragged(rows)}, seed=seed)
+    v.table()
+    if kind == "adagrad":
+        v.table(slot="accumulators")
+    return v
+
+
+def default_rate(kind, name, rate):
+    optimizer = {"kind": kind}
+    v = Vector(f"{kind}_defaults", f"{name} with nothing given: learning rate {rate}.",
+               [table(optimizer=optimizer)], [feature()])
+    v.train({"f": dense([1, 5, 5])}, {"f": {"fill": 16}})
+    v.table()
+    if kind == "adagrad":
+        v.table(slot="accumulators")
+    return v
+
+
+def accumulator():
+    v = Vector("adagrad_initial_accumulator", "The accumulator starts where the table says, in "
+               "every row, and grows only in touched rows.",
+               [table(optimizer=adagrad(0.25, initial_accumulator_value=4))], [feature()])
+    v.table(slot="accumulators")
+    for seed in (1, 2):
+        v.train({"f": dense([1, 2, 1])}, seed=seed)
+    v.table()
+    v.table(slot="accumulators")
+    return v
+
+
+def zero_gradient():
+    v = Vector("adagrad_zero_gradient", "Gradients of 0, and occurrences that cancel, leave values "
+               "and accumulators; the rows count as touched.",
+               [table(dim=2, optimizer=adagrad())], [feature()])
+    v.train({"f": dense([1, 2, 2, 4])}, {"f": [[0, 0], [1.5, -2], [-1.5, 2], [1, 0]]})
+    v.table()
+    v.table(slot="accumulators")
+    v.stats("t", "ids", "unique_ids")
+    return v
+
+
+def summed_once():
+    v = Vector("adagrad_sums_before_squaring", "Four occurrences of a row: the square of their "
+               "sum, not the sum of their squares, enters the accumulator.",
+               [table(dim=2, combiner="sum", optimizer=adagrad(1))], [feature()])
+    v.train({"f": ragged([[3, 3], [3], [1, 3]])}, {"f": [[1, -0.5], [0.25, 2], [0.5, 0.5]]})
+    v.table()
+    v.table(slot="accumulators")
+    return v
 
 
 def momenta():
@@ -159,6 +214,13 @@ def two_tables():
 
 
 def vectors():
+    yield several_steps("sgd", sgd(0.25))
+    yield several_steps("adagrad", adagrad(0.25))
+    yield default_rate("sgd", "SGD", 0.01)
+    yield default_rate("adagrad", "Adagrad", "0.001, accumulators from 0.1")
+    yield accumulator()
+    yield zero_gradient()
+    yield summed_once()
     yield from momenta()
     yield from leaders()
     yield ftrl_multiply_linear_rate_zero()

@@ -1,64 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Vectors of optimizers, slots, null gradients, learning rates and long sums."""
+"""Vectors of slots, null gradients, learning rates and long sums."""
 
 from vecbuild import Vector, adagrad, dense, feature, numbers, ragged, sgd, table
-
-STEPS = [[[1, 2], [3]], [[2, 2], [5]], [[1], []], [[6, 3, 1], [2]]]
-
-
-def several_steps(kind, optimizer):
-    v = Vector(f"{kind}_four_steps", f"{kind} over four steps with rows that come back, twice in a "
-               "bag and not at all.", [table(optimizer=optimizer, combiner="mean")], [feature()])
-    for seed, rows in enumerate(STEPS):
-        v.train({"f": ragged(rows)}, seed=seed)
-    v.table()
-    if kind == "adagrad":
-        v.table(slot="accumulators")
-    return v
-
-
-def default_rate(kind, name, rate):
-    optimizer = {"kind": kind}
-    v = Vector(f"{kind}_defaults", f"{name} with nothing given: learning rate {rate}.",
-               [table(optimizer=optimizer)], [feature()])
-    v.train({"f": dense([1, 5, 5])}, {"f": {"fill": 16}})
-    v.table()
-    if kind == "adagrad":
-        v.table(slot="accumulators")
-    return v
-
-
-def accumulator():
-    v = Vector("adagrad_initial_accumulator", "The accumulator starts where the table says, in "
-               "every row, and grows only in touched rows.",
-               [table(optimizer=adagrad(0.25, initial_accumulator_value=4))], [feature()])
-    v.table(slot="accumulators")
-    for seed in (1, 2):
-        v.train({"f": dense([1, 2, 1])}, seed=seed)
-    v.table()
-    v.table(slot="accumulators")
-    return v
-
-
-def zero_gradient():
-    v = Vector("adagrad_zero_gradient", "Gradients of 0, and occurrences that cancel, leave values "
-               "and accumulators; the rows count as touched.",
-               [table(dim=2, optimizer=adagrad())], [feature()])
-    v.train({"f": dense([1, 2, 2, 4])}, {"f": [[0, 0], [1.5, -2], [-1.5, 2], [1, 0]]})
-    v.table()
-    v.table(slot="accumulators")
-    v.stats("t", "ids", "unique_ids")
-    return v
-
-
-def summed_once():
-    v = Vector("adagrad_sums_before_squaring", "Four occurrences of a row: the square of their "
-               "sum, not the sum of their squares, enters the accumulator.",
-               [table(dim=2, combiner="sum", optimizer=adagrad(1))], [feature()])
-    v.train({"f": ragged([[3, 3], [3], [1, 3]])}, {"f": [[1, -0.5], [0.25, 2], [0.5, 0.5]]})
-    v.table()
-    v.table(slot="accumulators")
-    return v
 
 
 def slots_given():
@@ -183,13 +126,9 @@ def run_edges(count):
 
 
 def vectors():
-    yield several_steps("sgd", sgd(0.25))
-    yield several_steps("adagrad", adagrad(0.25))
-    yield default_rate("sgd", "SGD", 0.01)
-    yield default_rate("adagrad", "Adagrad", "0.001, accumulators from 0.1")
     yield from (make() for make in (
-        accumulator, zero_gradient, summed_once, slots_given, null_gradients, null_touches,
-        fill_gradient, dynamic_rates, dynamic_rate_missing, hot_row_dense))
+        slots_given, null_gradients, null_touches, fill_gradient, dynamic_rates,
+        dynamic_rate_missing, hot_row_dense))
     yield hot_row("hot_row_sgd", "sgd", sgd(0.25), 20)
     yield hot_row("hot_row_adagrad", "adagrad", adagrad(0.25), 20)
     yield from (run_edges(count) for count in (255, 256, 257, 513))
