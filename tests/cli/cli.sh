@@ -64,7 +64,7 @@ expect 'no such device, JSON' 6 info -d nowhere --json
 document 'no such device, document' 'd["error"]["code"] == 6 and d["error"]["name"] == "ENODEV"'
 
 for call in info regs 'plan --table t:4x1' 'bench --op limits' \
-	"conform $(dirname "$0")/../vectors/slots_given.json"; do
+	"conform $(dirname "$0")/../vectors/train/slots_given.json"; do
 	EMBENG_DEVICE=bogus "$embeng" $call >"$folder/out" 2>"$folder/err"
 	[ $? -eq 6 ] && report ok "no device in the environment: $call" ||
 		report no "no device in the environment: $call"

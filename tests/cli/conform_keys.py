@@ -330,6 +330,6 @@ class Skipped(unittest.TestCase):
 if __name__ == "__main__":
     EMBENG = sys.argv[1]
     VECTORS = {path.stem: json.loads(path.read_text(encoding="utf-8"))
-               for path in pathlib.Path(sys.argv[2]).glob("*.json")}
+               for path in pathlib.Path(sys.argv[2]).rglob("*.json")}
     PAGE = pathlib.Path(sys.argv[3]).read_text(encoding="utf-8")
     unittest.main(argv=sys.argv[:1])

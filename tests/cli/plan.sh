@@ -51,7 +51,7 @@ document 'a file, its shape and replicas' '[i["bytes"] for i in d["items"] if i[
 document 'a file, its cores' 'd["cores"] == 3'
 expect 'a file and the call' 0 plan "$folder/model.json" --depth 4 --replicas 1 --cores 1 --json
 document 'the call comes first' 'd["cores"] == 1 and [i["bytes"] for i in d["items"] if i["kind"] == "gradients" and i["feature"]] == [3200]'
-expect 'a vector' 0 plan "$(dirname "$0")/../vectors/slots_given.json"
+expect 'a vector' 0 plan "$(dirname "$0")/../vectors/train/slots_given.json"
 
 for i in $(seq 60); do
 	echo "w$((i % 6)) w$(((i + 1) % 6)) w$(((i + 2) % 6)) w$(((i + 3) % 6))"

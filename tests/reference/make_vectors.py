@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write tests/vectors/*.json from the scripts here and the f64 reference.
+"""Write tests/vectors/FAMILY/NAME.json from the scripts here and the f64 reference.
 
     make_vectors.py [--check] [--list] [--out FOLDER]
+
+A family is a script: vecs_lookup.py makes tests/vectors/lookup/. What the scripts of OF_KINDS make
+is in a folder for each kind of optimizer, tests/vectors/optimizers/KIND/, where each has all of its
+vectors; those with tables of several kinds are in tests/vectors/optimizers/several/.
 
 --check writes nothing: exit status 1 when a file in the tree is not what the
 reference gives now, is missing, or comes from no script.
@@ -41,23 +45,33 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_
            vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
            vecs_keys)
+OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto)
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def family(module, vector):
+    """The folder of a vector, below that of all."""
+    if module not in OF_KINDS:
+        return module.__name__.removeprefix("vecs_")
+    kinds = {table["optimizer"]["kind"] for table in vector.doc["tables"]}
+    return f"optimizers/{kinds.pop() if len(kinds) == 1 else 'several'}"
+
+
 def build():
-    """File name -> text, for every vector of every script."""
-    files = {}
+    """Path below the folder of all -> text, for every vector of every script."""
+    files, names = {}, set()
     for module in SCRIPTS:
         for vector in module.vectors():
-            name = vector.doc["name"] + ".json"
-            assert name not in files, f"two vectors are named {name}"
-            files[name] = pretty(vector.doc) + "\n"
+            name = vector.doc["name"]
+            assert name not in names, f"two vectors are named {name}"
+            names.add(name)
+            files[f"{family(module, vector)}/{name}.json"] = pretty(vector.doc) + "\n"
     return files
 
 
 def check(files, out):
-    """Names of the files that differ from the reference."""
-    there = {path.name for path in out.glob("*.json")}
+    """Paths of the files that differ from the reference."""
+    there = {path.relative_to(out).as_posix() for path in out.rglob("*.json")}
     return sorted(name for name in there | set(files) if name not in there
                   or name not in files
                   or (out / name).read_text(encoding="utf-8") != files[name])
@@ -66,7 +80,7 @@ def check(files, out):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--list", action="store_true", help="print the paths")
     parser.add_argument("--out", type=pathlib.Path, default=HERE.parent / "vectors")
     args = parser.parse_args()
     files = build()
@@ -78,8 +92,8 @@ def main():
             print(f"{name}: not what the reference gives", file=sys.stderr)
         return 1 if wrong else 0
     else:
-        args.out.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
+            (args.out / name).parent.mkdir(parents=True, exist_ok=True)
             (args.out / name).write_text(text, encoding="utf-8")
         print(f"{len(files)} vectors in {args.out}")
     return 0

@@ -192,7 +192,7 @@ def load():
     PAGE, PROTO = text_of("docs/man/embeng-optimizers.7"), text_of("runtime/proto/tpu.proto")
     LISTED = "".join(path.read_text(encoding="utf-8")
                      for path in (ROOT / "tests").rglob("meson.build"))
-    for path in (ROOT / "tests/vectors").glob("*.json"):
+    for path in (ROOT / "tests/vectors").rglob("*.json"):
         VECTORS[path.stem] = json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -24,8 +24,8 @@ static const char doc[] =
 	"A PATH is a file, or a folder that is searched for *.json. The output is TAP 14.\n\n"
 	"Examples:\n"
 	"  embeng conform tests/vectors\n"
-	"  embeng conform -d soft:variant=portable --cores 3 tests/vectors\n"
-	"  embeng conform --keep-going tests/vectors/sgd_defaults.json\n"
+	"  embeng conform -d soft:variant=portable --cores 3 tests/vectors/lookup\n"
+	"  embeng conform --keep-going tests/vectors/train/slots_given.json\n"
 	"  embeng conform --json tests/vectors | jq .failed\n\n"
 	"Exit status: 0 all vectors passed or were skipped, 1 a vector failed, 2 the call or a\n"
 	"file is malformed (nothing runs then), 6 no such device.";
