@@ -4,14 +4,15 @@
 
 usage: mutate.py SOURCE-ROOT [places | engine | library | sample N SEED | NAME...]
 
-Each mutation replaces one place of the source, which must be there exactly once, so that a
-mutation that no longer applies fails instead of passing silently. The copy is built, and tests
-run until something fails: then it is caught. They are the unit tests that the mutation names, and
-then the vectors.
+Each mutation replaces one place of the source: a text in the function, macro or type that it names,
+in whatever file that is. The text must be there exactly once, so that a mutation that no longer
+applies fails, by its name, instead of passing silently. The copy is built, and tests run until
+something fails: then it is caught. They are the unit tests that the mutation names, and then the
+vectors.
 As many copies as there are processors. Speaks TAP. Exit status 0 when the unchanged copy passes
 and every mutation is caught.
-With "places" nothing is built: it asks of each mutation whether its place is there once. A sample
-is N of all mutations, chosen by a seed.
+With "places" nothing is built: each mutation is made in memory and must change its file, at its
+place alone. A sample is N of all mutations, chosen by a seed.
 """
 import concurrent.futures
 import contextlib
@@ -24,7 +25,9 @@ import sys
 import tempfile
 import threading
 import time
+from typing import NamedTuple
 
+from definitions import read_definitions
 from mutations import MUTATIONS
 from mutations_api import LIBRARY_MUTATIONS
 
@@ -133,36 +136,53 @@ def text_of(path):
         return source.read()
 
 
-def misplaced(mutation, found):
-    """Words, or None for a place that is there once."""
-    return None if found == 1 else f"its place in {mutation.file} is there {found} times, not once"
+class Misplaced(Exception):
+    """Why a mutation has no place."""
 
 
-def change(path, old, new):
-    """How often @old was there; replaced if once."""
-    text = text_of(path)
-    if text.count(old) == 1:
-        with open(path, "w", encoding="utf-8") as source:
-            source.write(text.replace(old, new))
-    return text.count(old)
+class Place(NamedTuple):
+    """A text in a file, relative to the root, and at which character it begins."""
+    file: str
+    at: int
+
+
+def place_of(mutation, definitions):
+    """The one place of a mutation; Misplaced when there is none, or another one."""
+    named = definitions.get(mutation.where, [])
+    if not named:
+        raise Misplaced(f"nothing is named {mutation.where}, where it should be")
+    found = sum(definition.text.count(mutation.old) for definition in named)
+    if found != 1:
+        files = ", ".join(sorted({definition.file for definition in named}))
+        raise Misplaced(f"its place in {mutation.where} ({files}) is there {found} times, not once")
+    holder = next(one for one in named if mutation.old in one.text)
+    return Place(holder.file, holder.start + holder.text.index(mutation.old))
+
+
+def mutated(text, place, mutation):
+    """The text of a file with the mutation made."""
+    end = place.at + len(mutation.old)
+    if text[place.at:end] != mutation.old or mutation.new == mutation.old:
+        raise Misplaced(f"it changes nothing in {place.file}")
+    return text[:place.at] + mutation.new + text[end:]
 
 
 def first_failing(tree, tests, limits):
     return next(filter(None, (run_test(tree, test, limits[test]) for test in tests)), None)
 
 
-def mutate(trees, mutation, limits):
+def mutate(trees, mutation, place, limits):
     """Returns (caught, words). @limits: seconds that each test may take."""
     with one_of(trees) as tree:
-        path = os.path.join(tree, mutation.file)
+        path = os.path.join(tree, place.file)
         shutil.copyfile(path, path + ".kept")
-        words = misplaced(mutation, change(path, mutation.old, mutation.new))
-        if words:
-            return False, words
         try:
+            text = mutated(text_of(path), place, mutation)
+            with open(path, "w", encoding="utf-8") as source:
+                source.write(text)
             caught = first_failing(tree, tests_of(mutation), limits)
             return caught is not None, f"caught by {caught}" if caught else "nothing fails"
-        except BuildFailed as failure:
+        except (BuildFailed, Misplaced) as failure:
             return False, str(failure)
         finally:
             shutil.copyfile(path + ".kept", path)
@@ -218,14 +238,30 @@ def chosen(words):
 
 def check_places(root):
     """Sources move; who moves them learns here, in no time, that a mutation has to follow."""
-    every = MUTATIONS + LIBRARY_MUTATIONS
+    every, definitions = MUTATIONS + LIBRARY_MUTATIONS, read_definitions(root)
     print(f"TAP version 13\n1..{len(every)}", flush=True)
     good = True
     for number, mutation in enumerate(every, 1):
-        found = text_of(os.path.join(root, mutation.file)).count(mutation.old)
-        words = misplaced(mutation, found)
-        good &= say(number, words is None, mutation.name, words or "")
+        try:
+            place = place_of(mutation, definitions)
+            mutated(text_of(os.path.join(root, place.file)), place, mutation)
+            good &= say(number, True, mutation.name, "")
+        except Misplaced as failure:
+            good &= say(number, False, mutation.name, str(failure))
     return 0 if good else 1
+
+
+def places_of(root, mutations):
+    """Pairs of mutation and place, those of one file beside each other."""
+    definitions, wrong, found = read_definitions(root), [], []
+    for mutation in mutations:
+        try:
+            found.append((mutation, place_of(mutation, definitions)))
+        except Misplaced as failure:
+            wrong.append(f"mutation '{mutation.name}': {failure}")
+    if wrong:
+        sys.exit("\n".join(wrong))
+    return sorted(found, key=lambda pair: pair[1])
 
 
 def main():
@@ -233,8 +269,8 @@ def main():
     if sys.argv[2:] == ["places"]:
         return check_places(root)
     # A build takes the last mutation back, too: those of one file share what is compiled.
-    wanted = sorted(chosen(sys.argv[2:]), key=lambda mutation: mutation.file)
-    tests = dict.fromkeys(test for m in wanted for test in reversed(tests_of(m)))
+    wanted = places_of(root, chosen(sys.argv[2:]))
+    tests = dict.fromkeys(test for m, _ in wanted for test in reversed(tests_of(m)))
     jobs = min(len(os.sched_getaffinity(0)), len(wanted) or 1)
     print(f"TAP version 13\n1..{len(wanted) + 1}", flush=True)
     with tempfile.TemporaryDirectory(prefix="embeng-mutation-") as folder, \
@@ -248,9 +284,9 @@ def main():
             failing, limits = limits_of(trees, pool, list(tests))
         if not say(1, failing is None, "unchanged", failing or "all pass"):
             return 1
-        results = pool.map(lambda mutation: mutate(trees, mutation, limits), wanted)
+        results = pool.map(lambda pair: mutate(trees, *pair, limits), wanted)
         good = True
-        for number, (mutation, (passed, words)) in enumerate(zip(wanted, results), 2):
+        for number, ((mutation, _), (passed, words)) in enumerate(zip(wanted, results), 2):
             good &= say(number, passed, mutation.name, words)
     return 0 if good else 1
 
