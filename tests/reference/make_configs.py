@@ -151,8 +151,10 @@ def other():
         of(t.rate(0.5), t.ADAGRAD)
 
 
+PATH = "table_descriptor[0].optimization_parameters"
+
+
 def wire_refused():
-    path = "table_descriptor[0].optimization_parameters"
     yield "field number 0", whole(b"\0\0"), "EBADMSG", "no key of a field|number 0"
     yield "group", whole(b"\x0b"), "EBADMSG", "no key of a field|wire type 3"
     yield "key beyond 32 bits", whole(t.varint(1 << 33)), "EBADMSG", "no key of a field"
@@ -165,14 +167,14 @@ def wire_refused():
     yield "value missing", t.key(2, 0), "EBADMSG", "mode|ends"
     yield "bytes cut", t.key(9, 2) + b"\5ab", "EBADMSG", "profile_data_directory|5 bytes|2 left"
     yield "float cut", t.message(1, t.message(5, t.key(16, 5) + b"\0\0")), \
-        "EBADMSG", path + ".weight_decay_factor|4 bytes|2 left"
+        "EBADMSG", PATH + ".weight_decay_factor|4 bytes|2 left"
     yield "unknown cut", whole(t.key(100, 1) + b"\0"), "EBADMSG", "8 bytes|1 left"
     yield "wire type of a number", t.key(2, 5) + bytes(4), "EBADMSG", "mode|wire type is 5|must be 0"
     yield "wire type of a message", t.integer(1, 5), "EBADMSG", "table_descriptor[0]|must be 2"
     yield "packed singular", t.data(4, b"\1"), "EBADMSG", "num_hosts|wire type is 2|must be 0"
     yield "given twice", t.integer(2, 1) + t.integer(2, 2), "EBADMSG", "mode|twice"
     yield "two of one choice", whole(tables=t.table("a", 8, 2, SHORT + t.ADAGRAD)), "EBADMSG", \
-        path + ".adagrad|stochastic_gradient_descent is given already"
+        PATH + ".adagrad|stochastic_gradient_descent is given already"
     yield "integer beyond 32 bits", t.integer(4, 1 << 31), "ERANGE", "num_hosts|2147483648|32 bits"
     yield "integer below 32 bits", t.integer(4, -(1 << 31) - 1), "ERANGE", "num_hosts|32 bits"
     yield "packed beyond 32 bits", whole(t.message(10, t.packed(3, [1, 1 << 40]))), "ERANGE", \
@@ -188,22 +190,21 @@ def wire_refused():
     yield "too many unknown fields", (t.integer(100, 1), 4097), "EBADMSG", "4096 unknown"
 
 
-def model_refused():
-    path = "table_descriptor[0].optimization_parameters"
+def parameters_refused():
     yield "hosts below 0", ONE + t.engine(hosts=-1), "ERANGE", "num_hosts|-1"
     yield "cores below 0", ONE + t.engine(cores=-2), "ERANGE", "num_tensor_cores|-2"
     yield "SPMD cores below 0", whole(t.message(11, t.integer(2, -1))), "ERANGE", \
         "spmd_sharding.num_cores_per_replica|-1"
-    yield "no parameters", whole(tables=t.table("a", 8, 2)), "EINVAL", path + "|missing"
-    yield "no optimizer", of(t.rate(0.5)), "EINVAL", path + "|names no optimizer"
+    yield "no parameters", whole(tables=t.table("a", 8, 2)), "EINVAL", PATH + "|missing"
+    yield "no optimizer", of(t.rate(0.5)), "EINVAL", PATH + "|names no optimizer"
     yield "optimizer user_defined_program", of(t.rate(0.5), t.message(24, b"")), "ENOTSUP", \
-        path + ".user_defined_program|no such optimizer"
+        PATH + ".user_defined_program|no such optimizer"
     yield "power of mdl_adagrad_light", of(t.rate(0.5), t.message(11, t.real(2, 0.5))), "ERANGE", \
         "table_descriptor[0]|lr_power 0.5|0 or below"
     yield "step counter below 0", of(t.rate(0.5), counted(-2)), "ERANGE", \
-        path + ".frequency_aware_adagrad.step_counter.tag|-2"
+        PATH + ".frequency_aware_adagrad.step_counter.tag|-2"
     yield "step counter of no table", of(t.rate(0.5), counted(2)), "ERANGE", \
-        path + ".frequency_aware_adagrad.step_counter.tag|2 is not below 2"
+        PATH + ".frequency_aware_adagrad.step_counter.tag|2 is not below 2"
     yield "step counter behind a gap", of(t.rate(0.5), counted(1)), "EINVAL", \
         "1 is there, 0 is not"
     for name, levels, code, words in (
@@ -217,19 +218,22 @@ def model_refused():
             ("without upper", t.quantization(4, -1.0, None), "EINVAL",
              ".clipping_limits|upper is missing")):
         yield f"quantization {name}", of(t.rate(0.5), t.SGD, levels), code, \
-            path + ".simulated_quantization" + words
+            PATH + ".simulated_quantization" + words
     yield "quantization of crossed limits", \
         of(t.rate(0.5), t.SGD, t.quantization(4, 1.0, -1.0)), "ERANGE", \
         "table_descriptor[0]|users|quantization|lower 1 is not below upper -1"
     yield "no rate", whole(tables=t.table("a", 8, 2, t.SGD)), "EINVAL", \
-        path + ".learning_rate|missing"
+        PATH + ".learning_rate|missing"
     yield "rate of neither kind", of(t.message(13, b""), t.SGD), "EINVAL", \
-        path + ".learning_rate|missing"
-    yield "tag below 0", of(t.rate(tag=-1), t.SGD), "ERANGE", path + ".learning_rate.dynamic.tag|-1"
+        PATH + ".learning_rate|missing"
+    yield "tag below 0", of(t.rate(tag=-1), t.SGD), "ERANGE", PATH + ".learning_rate.dynamic.tag|-1"
     yield "tag of no table", of(t.rate(tag=2), t.SGD), "ERANGE", \
-        path + ".learning_rate.dynamic.tag|2 is not below"
+        PATH + ".learning_rate.dynamic.tag|2 is not below"
     yield "gap between tags", t.table("a", 8, 2, t.parameters(t.rate(tag=1), t.SGD)) \
         + t.table("b", 8, 2, SHORT) + t.engine(), "EINVAL", "1 is there, 0 is not"
+
+
+def tables_refused():
     yield "no rows", whole(tables=t.table("a", 0, 2, SHORT)), "ERANGE", \
         "table_descriptor[0]|vocabulary_size 0"
     yield "rows below 0", whole(tables=t.table("a", -5, 2, SHORT)), "ERANGE", \
@@ -249,14 +253,17 @@ def model_refused():
                                           t.integer(17, t.DISABLED)), "EINVAL", \
         "table_descriptor[0]|gradient clipping"
     yield "hot ids of no such status", of(t.rate(0.5), t.SGD, t.message(18, t.integer(1, 4))), \
-        "ERANGE", path + ".hot_id_replication_configuration.status|4|enumerators"
+        "ERANGE", PATH + ".hot_id_replication_configuration.status|4|enumerators"
     yield "packing of no such status", of(t.rate(0.5), t.SGD, t.integer(28, 3)), "ERANGE", \
-        path + ".low_dimensional_packing_status|3|enumerators"
+        PATH + ".low_dimensional_packing_status|3|enumerators"
     yield "packing of dim 3", whole(tables=t.table("users", 8, 3, t.parameters(
         t.rate(0.5), t.SGD, t.integer(28, 1)))), "EINVAL", \
         "table_descriptor[0]|low_dimensional_packing|dim 3"
     yield "packing of adam", of(t.rate(0.5), t.adam(), t.integer(28, 1)), "EINVAL", \
         "table_descriptor[0]|low_dimensional_packing"
+
+
+def features_refused():
     yield "no such table", whole(t.feature("a", 1, [4])), "ENOENT", \
         "feature_descriptor[0]|no table 1"
     yield "table below 0", whole(t.feature("a", -1, [4])), "ENOENT", \
@@ -283,6 +290,12 @@ def model_refused():
         "table_descriptor[0].num_features|8 positions|have 4"
     yield "forms of which one has nothing", ONE + t.engine(batch=4) + t.feature("f", 0, [4]), \
         "EINVAL", "table_descriptor[0].num_features|0 positions|have 4"
+
+
+def model_refused():
+    yield from parameters_refused()
+    yield from tables_refused()
+    yield from features_refused()
 
 
 def optimizer_refused():
