@@ -86,19 +86,6 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-const char *const bench_ops[] = {
-	[BENCH_FWD] = "fwd",   [BENCH_TRAIN] = "train",	  [BENCH_PARTITION] = "partition",
-	[BENCH_RING] = "ring", [BENCH_CONTEND] = "contend", [BENCH_LIMITS] = "limits",
-};
-const size_t bench_op_count = sizeof(bench_ops) / sizeof(bench_ops[0]);
-
-const struct bench_optimizer bench_optimizers[] = {
-	{"sgd", embeng_sgd, 0.01f},
-	{"adagrad", embeng_adagrad, 0.01f},
-	{"adam", embeng_adam, 0.001f},
-};
-const size_t bench_optimizer_count = sizeof(bench_optimizers) / sizeof(bench_optimizers[0]);
-
 static const char *workload_name(size_t k)
 {
 	return k < BENCH_WORKLOADS ? bench_workloads[k].name : NULL;

@@ -46,15 +46,6 @@ static void tear_down(struct handed_in *in)
 	free(in->rates);
 }
 
-size_t shape_elements(const struct output_shape *shape)
-{
-	size_t count = 1;
-
-	for (size_t i = 0; i < shape->rank; i++)
-		count *= (size_t)shape->shape[i];
-	return count;
-}
-
 /* With no activations so far there is no shape: the library refuses the call as a whole. */
 static int take_gradient(struct run *r, const char *name, const struct json *gradient,
 			 struct handed_in *in)

@@ -7,8 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,43 +15,6 @@
 #include "../frame/scratch.h"
 #include "run.h"
 #include "value.h"
-
-int run_fail(struct run *r, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(r->text, sizeof(r->text), format, args);
-	va_end(args);
-	return err;
-}
-
-int run_library(struct run *r, int err)
-{
-	struct embeng_error error = {.size = sizeof(error)};
-
-	embeng_last_error(&error);
-	return run_fail(r, err, "%s", error.text);
-}
-
-static struct json_object *new_failure(struct run *r)
-{
-	json_object_put(r->failure);
-	r->failure = json_object_new_object();
-	json_object_object_add(r->failure, "message", json_object_new_string(r->text));
-	return r->failure;
-}
-
-int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(r->text, sizeof(r->text), format, args);
-	va_end(args);
-	json_object_object_add(new_failure(r), where, json_object_new_string(name));
-	return STEP_MISMATCH;
-}
 
 static bool contains_all(const struct json *texts, const char *message)
 {
@@ -100,14 +61,14 @@ static int check_expected_error(struct run *r, int result, const struct json *er
 		memcpy(said, r->text, sizeof(said));
 		note_other_error(r, error, result, said);
 	}
-	new_failure(r);
+	run_new_failure(r);
 	return STEP_MISMATCH;
 }
 
 static int check_unexpected_error(struct run *r, int result)
 {
 	if (result < 0) {
-		json_object_object_add(new_failure(r), "errno",
+		json_object_object_add(run_new_failure(r), "errno",
 				       json_object_new_string(errno_name(result)));
 		return STEP_MISMATCH;
 	}

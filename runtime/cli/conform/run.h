@@ -34,7 +34,6 @@ struct output_shape {
 	int64_t shape[EMBENG_MAX_RANK + 1];
 };
 
-/* gradients.c */
 size_t shape_elements(const struct output_shape *shape);
 
 /**
@@ -65,6 +64,9 @@ int run_library(struct run *r, int err);
 /* A mismatch that is no number: returns STEP_MISMATCH. @where: "feature" or "table". */
 int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* A new failure that says @r->text, in place of the one before. It belongs to @r. */
+struct json_object *run_new_failure(struct run *r);
 
 /**
  * run_open() - the vector's model on the device, rows at their start

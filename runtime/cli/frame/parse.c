@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of verbs, and the options that all verbs have. A verb that is misspelt is answered with
- * the nearest one.
+ * Parses the arguments of a verb, with the options that all verbs have.
  *
  * Errors of argp and getopt are caught and reported as any other error, so parsing takes stderr
  * over for a moment; it is done by the main thread before others start.
@@ -11,79 +10,6 @@
 #include <string.h>
 
 #include "command.h"
-
-const struct command commands[] = {
-	{"list", "list all devices, also those that cannot be opened", cmd_list},
-	{"info", "show what a device is and what it can do", cmd_info},
-	{"regs", "show the registers of a device", cmd_regs},
-	{"reset", "reset a device", cmd_reset},
-	{"plan", "compute how many bytes a model will need", cmd_plan},
-	{"demo", "train on this machine's package data and answer a question", cmd_demo},
-	{"train", "learn item embeddings from baskets or interactions", cmd_train},
-	{"checkpoint", "list, verify, dump, compare or reshard a checkpoint", cmd_checkpoint},
-	{"lookup", "look ids up in a checkpoint, without a device", cmd_lookup},
-	{"config", "show or convert model files of TPU embeddings", cmd_config},
-	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
-	{"bench", "measure a device and the limits of the memory", cmd_bench},
-	{"conform", "run conformance vectors on a device", cmd_conform},
-};
-
-const size_t command_count = sizeof(commands) / sizeof(commands[0]);
-
-const struct command *command_find(const char *name)
-{
-	for (size_t i = 0; i < command_count; i++) {
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
-	}
-	return NULL;
-}
-
-static size_t pick_smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-#define LONGEST_NAME 32
-
-/* Edits (insert, delete, replace) that make one name of the other. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[LONGEST_NAME + 1], length = strlen(b);
-
-	for (size_t j = 0; j <= length; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < length; j++) {
-			size_t replaced = diagonal + (a[i] != b[j]);
-
-			diagonal = row[j + 1];
-			row[j + 1] = pick_smaller(replaced, 1 + pick_smaller(diagonal, row[j]));
-		}
-	}
-	return row[length];
-}
-
-const struct command *command_nearest(const char *name)
-{
-	const struct command *best = NULL;
-	size_t least = 3;
-
-	if (strlen(name) > LONGEST_NAME)
-		return NULL;
-	for (size_t i = 0; i < command_count; i++) {
-		size_t distance = edit_distance(name, commands[i].name);
-
-		if (distance < least) {
-			least = distance;
-			best = &commands[i];
-		}
-	}
-	return best;
-}
 
 /* argp passes no input to a child that its parent does not know of. */
 static struct output *parsed_output;
