@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../frame/command.h"
-#include "../model/plan.h"
+#include "../frame/numbers.h"
 #include "clock.h"
 #include "run.h"
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "../firmware/commands.h"
+#include "../frame/numbers.h"
 #include "config.h"
 #include "model_json.h"
-#include "plan.h"
 
 static const char doc[] =
 	"Convert a TPUEmbeddingConfiguration protobuf to a JSON model file, or back.\v"

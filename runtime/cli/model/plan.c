@@ -12,6 +12,7 @@
 #include "../device/device.h"
 #include "../frame/command.h"
 #include "../frame/machine.h"
+#include "../frame/numbers.h"
 #include "plan.h"
 
 static const char doc[] =
@@ -70,29 +71,6 @@ static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{0},
 };
-
-int count_read(const char *text, size_t length, int64_t least, int64_t most, int64_t *value)
-{
-	static const char suffixes[] = "kMG";
-	const char *suffix = length ? memchr(suffixes, text[length - 1], 3) : NULL;
-	int64_t n = 0;
-
-	if (suffix)
-		length--;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, text[i] - '0', &n))
-			return -1;
-	}
-	for (const char *s = suffixes; suffix && s <= suffix; s++) {
-		if (__builtin_mul_overflow(n, 1000, &n))
-			return -1;
-	}
-	if (!length || n < least || n > most)
-		return -1;
-	*value = n;
-	return 0;
-}
 
 static error_t parse_count(struct argp_state *state, const char *name, const char *arg,
 			   int64_t most, int64_t *value)

@@ -25,13 +25,6 @@ struct plan_call {
 	struct embeng_plan_options options;
 };
 
-/**
- * count_read() - a whole number, "20000", "20k", "3M" or "1G": thousands each
- *
- * Return: 0, or -1 when it is none or not within @least and @most.
- */
-int count_read(const char *text, size_t length, int64_t least, int64_t most, int64_t *value);
-
 /* The model that was asked for, its cores in @call. 0, or an exit code: the failure is reported. */
 int plan_model(struct plan_call *call, const struct output *out,
 	       struct embeng_model **model);

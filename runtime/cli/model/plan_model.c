@@ -13,6 +13,7 @@
 #include "../conform/model.h"
 #include "../conform/value.h"
 #include "../frame/exit.h"
+#include "../frame/numbers.h"
 #include "plan.h"
 
 #define TABLE_FORM "NAME:ROWSxDIM[:OPTIMIZER], such as users:10Mx64:adagrad"
