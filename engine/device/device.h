@@ -90,36 +90,71 @@ struct command {
 	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
 };
 
-/*
- * The functions that the model layer (dispatch.c and below) gives to the queue layer.
- * The queue layer calls, for each command, in this order:
- *
- *   model_admit()   lock held. May it be checked and copied now? READY, WAIT (its
- *                   queue takes nothing further; tried again when something
- *                   moved) or FAILED with command->fault. Takes what the accept
- *                   needs (a step's slot, a use of the model).
- *   model_accept()  no lock, the caller alone. Checks and copies all that the
- *                   command names. Return: 0, or a status with command->fault.
- *   model_commit()  lock held. @status as accept returned: makes it visible to
- *                   other commands (the step now has this part), or undoes the
- *                   admit so that the same step may be given again.
- *   model_ready()   lock held. Can it run now? READY, WAIT with *wait, FAILED.
- *   model_is_small() lock held, READY. Sooner done than another thread wakes up.
- *   model_run()     no lock; one command of the device runs at a time. Does it;
- *                   sets command->fault or command->result.
- *   model_finish()  lock held, after run or failure of a committed command:
- *                   the step machine moves on.
- *   model_release() lock held, last: frees command->state.
- *
- * NOP and FENCE are the queue layer's and never reach it.
- */
 enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
 
+/*
+ * struct verb - the functions of an opcode, one for each phase of its command
+ * @admits_itself: false: the command uses a loaded model. The model layer looks for one before it
+ *	calls @admit, and counts the command as a user of it until the release
+ * @admit: lock held. May it be checked and copied now? READY, WAIT with *wait (its queue takes
+ *	nothing further; tried again when something moved) or FAILED with command->fault. Takes
+ *	what @accept needs (a step's slot). NULL: READY
+ * @accept: no lock, the caller alone. Checks and copies all that the command names. Return: 0, or
+ *	a status with command->fault
+ * @commit: lock held. @status as @accept returned: makes the command visible to others (the step
+ *	now has this part), or undoes @admit so that the same step may be given again. It may
+ *	refuse a command of status 0 by command->fault
+ * @ready: lock held. Can it run now? READY, WAIT with *wait, or FAILED with command->fault. NULL:
+ *	READY
+ * @is_small: lock held, READY. Sooner done than another thread wakes up? NULL: no
+ * @run: no lock; one command of the device runs at a time. Does it, and sets command->result.
+ *	Return: 0, or a status with command->fault
+ * @finish: lock held, after @run or after the failure of a committed command: steps and models
+ *	move on
+ * @release: lock held, last: frees command->state
+ *
+ * The phases come in this order; one that is NULL does nothing. The verbs of a layer stand in one
+ * table, by opcode: queue/command.c has NOP and FENCE, and model/dispatch.c has all others.
+ */
+struct verb {
+	bool admits_itself;
+	enum verdict (*admit)(struct command *command, struct wait *wait);
+	u16 (*accept)(struct command *command);
+	void (*commit)(struct command *command, u16 status);
+	enum verdict (*ready)(struct command *command, struct wait *wait);
+	bool (*is_small)(const struct command *command);
+	u16 (*run)(struct command *command);
+	void (*finish)(struct command *command);
+	void (*release)(struct command *command);
+};
+
+/* Sets the fault of a command that a phase refuses. Return: the verdict of the phase. */
+static inline enum verdict refuse_command(struct command *command, u16 status, u32 field, u64 value,
+					  u64 limit)
+{
+	fault_set(&command->fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
+	return VERDICT_FAILED;
+}
+
+/* Says what a command waits for; @what: enum embeng_wait. Return: the verdict of the phase. */
+static inline enum verdict wait_for(struct wait *wait, u32 what, u32 replica, u64 step)
+{
+	*wait = (struct wait){ what, replica, step };
+	return VERDICT_WAIT;
+}
+
+/* Another command of the device ends this wait, and the program need not do anything. */
+static inline enum verdict wait_for_nothing(struct wait *wait)
+{
+	return wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+}
+
+/* The model layer's side of each phase: the queue layer calls these for all but its own verbs. */
 enum verdict model_admit(struct command *command, struct wait *wait);
 u16 model_accept(struct command *command);
-bool model_is_small(const struct command *command);
 void model_commit(struct command *command, u16 status);
 enum verdict model_ready(struct command *command, struct wait *wait);
+bool model_is_small(const struct command *command);
 void model_run(struct command *command);
 void model_finish(struct command *command);
 void model_release(struct command *command);

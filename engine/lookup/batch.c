@@ -248,9 +248,11 @@ static struct stacks *stacks_of(const struct command *command, struct batch *bat
 	return &model->steps[0].parts[command->queue->replica].batch->stacks;
 }
 
-u16 batch_accept(struct command *command, struct batch *batch, bool training)
+u16 lookup_accept(struct command *command)
 {
 	struct model *model = command->context->model;
+	struct batch *batch = batch_of(command);
+	bool training = lookup_trains(command);
 	struct stacks *stacks = stacks_of(command, batch, training);
 	u16 status = fetch(command, batch, stacks);
 

@@ -168,14 +168,26 @@ void batch_free(struct batch *batch);
 /* Memory for the largest batches that the model allows, where it says. */
 int batch_reserve(struct model *model, struct batch *batch, bool training);
 
-/**
- * batch_accept() - check and copy all that a LOOKUP names
- * @batch: where to
- * @training: keep what gradients will need
- *
- * Return: 0 or a status with command->fault.
- */
-u16 batch_accept(struct command *command, struct batch *batch, bool training);
+/* Whether a LOOKUP is one of training, whose batch is its step's. */
+static inline bool lookup_trains(const struct command *command)
+{
+	return command->queue->kind == EMBENG_QUEUE_INPUT;
+}
+
+/* The batch of a LOOKUP or UPDATE; an inference has one of its own. */
+static inline struct batch *batch_of(const struct command *command)
+{
+	const struct queue *q = command->queue;
+
+	if (q->kind == EMBENG_QUEUE_INFERENCE)
+		return command->state;
+	return model_part(command->context->model, command->cmd.step, q->replica)->batch;
+}
+
+/* Phases of LOOKUP: accepting checks and copies all that it names into its batch. */
+u16 lookup_accept(struct command *command);
+bool lookup_is_small(const struct command *command);
+u16 lookup_run(struct command *command);
 
 /**
  * batch_open() - map the arrays that a checked descriptor names

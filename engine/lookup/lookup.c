@@ -82,9 +82,15 @@ static u16 get_outputs(struct command *command, struct lookup *lookup)
 	return status;
 }
 
-u16 lookup_run(struct command *command, const struct batch *batch)
+bool lookup_is_small(const struct command *command)
+{
+	return batch_of(command)->bytes < command->context->engine->inline_bytes;
+}
+
+u16 lookup_run(struct command *command)
 {
 	struct model *model = command->context->model;
+	const struct batch *batch = batch_of(command);
 	struct lookup lookup = { .model = model, .batch = batch, .out = model->gradients };
 	struct engine *engine = model->engine;
 	u16 status = get_outputs(command, &lookup);

@@ -130,7 +130,7 @@ static inline u32 model_replicas(const struct model *model)
 	return model->blob.engine.replicas;
 }
 
-/* load.c */
+/* load.c: phases of MODEL_LOAD, and what frees a model. */
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
 void model_free_tables(struct model *model);
@@ -153,8 +153,7 @@ static inline u64 model_zeros_bytes(u32 dim)
 struct kernel_fill;
 void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
-/* lookup.c, rows.c, stage.c, stats.c: what the verbs do; as model_accept() and model_run(). */
-u16 lookup_run(struct command *command, const struct batch *batch);
+/* rows.c, stage.c, stats.c: phases of their verbs. */
 u16 rows_accept(struct command *command);
 u16 rows_run(struct command *command);
 void rows_release(struct command *command);

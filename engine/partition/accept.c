@@ -233,6 +233,11 @@ static u16 check_features(struct command *command, const struct pcsr_call *call)
 	return 0;
 }
 
+void pcsr_release(struct command *command)
+{
+	port_free(command->state);
+}
+
 u16 pcsr_accept(struct command *command)
 {
 	const struct pcsr_call *call;

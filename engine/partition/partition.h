@@ -146,8 +146,9 @@ static inline u32 *pcsr_totals(const struct pcsr_job *job, u32 core, bool column
 	return job->totals + (2ull * core + columns) * job->given->cores;
 }
 
-/* accept.c: 0 or a status; command->state is a struct pcsr_call then. */
+/* Phases of PARTITION. accept.c: 0 or a status; command->state is a struct pcsr_call then. */
 u16 pcsr_accept(struct command *command);
+void pcsr_release(struct command *command);
 
 /* run.c */
 u16 pcsr_run(struct command *command);

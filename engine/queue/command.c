@@ -12,6 +12,7 @@
 #define USES_AFTER (1u << 1)
 #define USES_DESC (1u << 2)
 #define USES_ARG (1u << 3)
+#define USES_STAGED (1u << 4) /* EMBENG_CMD_STAGED */
 
 struct rule {
 	u32 kinds; /* mask of 1 << enum embeng_queue_kind */
@@ -27,7 +28,7 @@ static const struct rule rules[] = {
 #define USES_DRAIN USES_STEP
 #define USES_MODEL_LOAD USES_DESC
 #define USES_MODEL_UNLOAD USES_AFTER
-#define USES_ROWS_WRITE (USES_AFTER | USES_DESC)
+#define USES_ROWS_WRITE (USES_AFTER | USES_DESC | USES_STAGED)
 #define USES_ROWS_READ (USES_AFTER | USES_DESC)
 #define USES_ROWS_FILL (USES_AFTER | USES_DESC)
 #define USES_STATS (USES_AFTER | USES_DESC | USES_ARG)
@@ -38,6 +39,7 @@ static const struct rule rules[] = {
 	EMBENG_OPCODE_TABLE(RULE)
 };
 
+#define OPCODE_LAST (sizeof(rules) / sizeof(rules[0]) - 1)
 #define STATUS_LAST EMBENG_STATUS_SAMPLE
 #define NOP_ARG_RESERVED 0xffff0000ull
 #define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
@@ -59,7 +61,7 @@ static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
 
 static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fault)
 {
-	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
+	u16 flags = uses & USES_STAGED ? EMBENG_CMD_STAGED : 0;
 
 	if (cmd->flags & ~flags)
 		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags, flags);
@@ -96,19 +98,14 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 {
 	u16 status;
 
-	if (cmd->opcode > EMBENG_OP_STAGE)
+	if (cmd->opcode > OPCODE_LAST)
 		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
-			   EMBENG_OP_STAGE);
+			   OPCODE_LAST);
 	if (!(rules[cmd->opcode].kinds & 1u << q->kind))
 		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE, cmd->opcode,
 			   q->kind);
 	status = check_unused(cmd, used_fields(q, cmd), fault);
 	return status ? status : check_arg(cmd, fault);
-}
-
-bool command_is_ours(const struct command *command)
-{
-	return command->cmd.opcode == EMBENG_OP_NOP || command->cmd.opcode == EMBENG_OP_FENCE;
 }
 
 u32 command_completions(const struct embeng_cmd *cmd)
@@ -134,7 +131,7 @@ static u16 check_fence(struct command *command)
 	return EMBENG_STATUS_OK;
 }
 
-static u16 copy_fence(struct command *command)
+static u16 fence_accept(struct command *command)
 {
 	const struct embeng_mem *desc = &command->cmd.desc;
 	struct fence *fence;
@@ -156,15 +153,6 @@ static u16 copy_fence(struct command *command)
 	region_put(command->context, &view);
 	command->state = fence;
 	return command->fault.status;
-}
-
-u16 command_accept(struct command *command)
-{
-	if (command->cmd.opcode == EMBENG_OP_FENCE)
-		return copy_fence(command);
-	command->ready_ns =
-		port_now_ns() + (command->cmd.arg >> EMBENG_NOP_DELAY_SHIFT) * 1000;
-	return EMBENG_STATUS_OK;
 }
 
 /* The queue that point @i names, or NULL with the fault set. */
@@ -202,33 +190,85 @@ static enum verdict fence_ready(struct command *command, struct wait *wait)
 	return verdict;
 }
 
-u16 command_commit(struct command *command)
+static void fence_commit(struct command *command, u16 status)
 {
 	struct wait ignored;
 
-	if (command->cmd.opcode == EMBENG_OP_FENCE &&
-	    fence_ready(command, &ignored) == VERDICT_FAILED)
-		return command->fault.status;
+	if (!status)
+		fence_ready(command, &ignored);
+}
+
+static void fence_release(struct command *command)
+{
+	port_free(command->state);
+}
+
+static u16 nop_accept(struct command *command)
+{
+	command->ready_ns = port_now_ns() + (command->cmd.arg >> EMBENG_NOP_DELAY_SHIFT) * 1000;
 	return EMBENG_STATUS_OK;
 }
 
-enum verdict command_ready(struct command *command, struct wait *wait)
+static enum verdict nop_ready(struct command *command, struct wait *wait)
 {
-	if (command->cmd.opcode == EMBENG_OP_FENCE)
-		return fence_ready(command, wait);
+	(void)wait;
 	if (clock_read(command->queue->engine) < command->ready_ns)
 		return VERDICT_WAIT;
 	if (!(u16)command->cmd.arg)
 		return VERDICT_READY;
-	bad(&command->fault, (u16)command->cmd.arg, EMBENG_FIELD_NONE, 0, 0);
-	return VERDICT_FAILED;
+	return refuse_command(command, (u16)command->cmd.arg, EMBENG_FIELD_NONE, 0, 0);
+}
+
+/* The verbs that need no model. */
+static const struct verb verbs[] = {
+	[EMBENG_OP_NOP] = {
+		.accept = nop_accept,
+		.ready = nop_ready,
+	},
+	[EMBENG_OP_FENCE] = {
+		.accept = fence_accept,
+		.commit = fence_commit,
+		.ready = fence_ready,
+		.release = fence_release,
+	},
+};
+
+bool command_is_ours(const struct command *command)
+{
+	return command->cmd.opcode < sizeof(verbs) / sizeof(verbs[0]);
+}
+
+enum verdict command_admit(struct command *command, struct wait *wait)
+{
+	return command_is_ours(command) ? VERDICT_READY : model_admit(command, wait);
+}
+
+u16 command_accept(struct command *command)
+{
+	return command_is_ours(command) ? verbs[command->cmd.opcode].accept(command) :
+					  model_accept(command);
+}
+
+u16 command_commit(struct command *command, u16 status)
+{
+	if (!command_is_ours(command))
+		model_commit(command, status);
+	else if (verbs[command->cmd.opcode].commit)
+		verbs[command->cmd.opcode].commit(command, status);
+	return command->fault.status;
+}
+
+enum verdict command_ready(struct command *command, struct wait *wait)
+{
+	return command_is_ours(command) ? verbs[command->cmd.opcode].ready(command, wait) :
+					  model_ready(command, wait);
 }
 
 void command_release(struct command *command)
 {
-	if (command_is_ours(command))
-		port_free(command->state);
-	else
+	if (!command_is_ours(command))
 		model_release(command);
+	else if (verbs[command->cmd.opcode].release)
+		verbs[command->cmd.opcode].release(command);
 	command->state = NULL;
 }

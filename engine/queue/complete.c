@@ -44,18 +44,6 @@ static void count(const struct command *command)
 		event_of_queue(command->queue, EMBENG_EVENT_COMMAND_FAILED, status, command->index);
 }
 
-static void note_model(const struct command *command)
-{
-	u64 used = reg_read64(command->queue->engine, EMBENG_REG_TABLE_MEMORY_USED);
-
-	if (command->fault.status)
-		return;
-	if (command->cmd.opcode == EMBENG_OP_MODEL_LOAD)
-		event_of_context(command->context, EMBENG_EVENT_MODEL_LOADED, used);
-	if (command->cmd.opcode == EMBENG_OP_MODEL_UNLOAD)
-		event_of_context(command->context, EMBENG_EVENT_MODEL_UNLOADED, used);
-}
-
 void command_post(struct command *command, u16 flags)
 {
 	const struct embeng_cmd *cmd = &command->cmd;
@@ -97,10 +85,8 @@ void command_retire(struct command *command)
 
 void command_complete(struct command *command)
 {
-	if (!command_is_ours(command)) {
+	if (!command_is_ours(command))
 		model_finish(command);
-		note_model(command);
-	}
 	command_release(command);
 	command_retire(command);
 }

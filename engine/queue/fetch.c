@@ -35,13 +35,12 @@ static void note_tails(struct context *c)
 static void accept(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
-	bool ours = command_is_ours(command);
 	u64 now, passed;
 	u16 status;
 
 	q->accepting = true;
 	port_unlock(e->lock);
-	status = ours ? command_accept(command) : model_accept(command);
+	status = command_accept(command);
 	now = port_now_ns();
 	passed = now - command->accepted_ns;
 	port_lock(e->lock);
@@ -51,11 +50,7 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 		reg_count(e, EMBENG_REG_TIME_CHECK, passed);
 	*away_ns += passed;
 	q->accepting = false;
-	if (!ours)
-		model_commit(command, status);
-	else if (!status)
-		status = command_commit(command);
-	if (status) {
+	if (command_commit(command, status)) {
 		command_release(command);
 		command_retire(command);
 		return;
@@ -71,7 +66,7 @@ static enum verdict admit(struct queue *q, struct command *command, struct wait 
 {
 	if (command_check(q, &command->cmd, &command->fault))
 		return VERDICT_FAILED;
-	return command_is_ours(command) ? VERDICT_READY : model_admit(command, wait);
+	return command_admit(command, wait);
 }
 
 /* A fresh copy each time: what was looked at and not taken may change until it is. */

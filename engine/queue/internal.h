@@ -72,8 +72,10 @@ void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed
 /* command.c */
 u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fault *fault);
 bool command_is_ours(const struct command *command); /* NOP and FENCE */
-u16 command_accept(struct command *command);	      /* no lock held */
-u16 command_commit(struct command *command);
+/* The phases of struct verb, of our own verbs and of the model layer's. */
+enum verdict command_admit(struct command *command, struct wait *wait);
+u16 command_accept(struct command *command);		    /* no lock held */
+u16 command_commit(struct command *command, u16 status); /* 0, or the status it fails with */
 enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);
 u32 command_completions(const struct embeng_cmd *cmd); /* that it will post, in all */

@@ -80,7 +80,7 @@ static bool look(struct queue *q, int *moved)
 		q->context->moving = true;
 		return false;
 	}
-	verdict = ours ? command_ready(command, &wait) : model_ready(command, &wait);
+	verdict = command_ready(command, &wait);
 	if (verdict == VERDICT_WAIT) {
 		if (command->cmd.opcode == EMBENG_OP_NOP)
 			delayed(q, command);

@@ -15,15 +15,8 @@ static const u8 applied_mark;
 
 static enum verdict order_fault(struct command *command, u64 expected)
 {
-	fault_set(&command->fault, EMBENG_STATUS_STEP_ORDER, EMBENG_FIELD_STEP, EMBENG_NO_INDEX, 0,
-		  command->cmd.step, expected);
-	return VERDICT_FAILED;
-}
-
-static enum verdict wait_for(struct wait *wait, u32 what, u32 replica, u64 step)
-{
-	*wait = (struct wait){ what, replica, step };
-	return VERDICT_WAIT;
+	return refuse_command(command, EMBENG_STATUS_STEP_ORDER, EMBENG_FIELD_STEP,
+			      command->cmd.step, expected);
 }
 
 static struct replica *replica_of(struct command *command)
@@ -60,7 +53,7 @@ void step_missing(const struct model *model, struct wait *wait)
 			return;
 		}
 	}
-	wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+	wait_for_nothing(wait);
 }
 
 static enum verdict wait_for_missing(const struct model *model, struct wait *wait)
@@ -96,7 +89,7 @@ enum verdict step_admit_lookup(struct command *command, struct wait *wait)
 	u64 step = command->cmd.step;
 
 	if (replica->accepting_lookup)
-		return wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+		return wait_for_nothing(wait);
 	if (step != replica->accepted + 1)
 		return order_fault(command, replica->accepted + 1);
 	if (step > model->applied + model->depth)
@@ -143,7 +136,7 @@ enum verdict step_lookup_ready(struct command *command, struct wait *wait)
 	if (part_of(command)->lookup != command)
 		return order_fault(command, replica->accepted + 1);
 	if (replica->looked + 1 != step)
-		return wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+		return wait_for_nothing(wait);
 	if (model->applied + lag < step)
 		return wait_for_missing(model, wait);
 	return VERDICT_READY;
@@ -177,7 +170,7 @@ enum verdict step_admit_update(struct command *command, struct wait *wait)
 	u64 step = command->cmd.step;
 
 	if (replica->accepting_update)
-		return wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+		return wait_for_nothing(wait);
 	if (step != replica->updated + 1 || step > replica->looked)
 		return order_fault(command, replica->updated + 1);
 	replica->accepting_update = true;
@@ -270,7 +263,7 @@ enum verdict step_drain_ready(struct command *command, struct wait *wait)
 		const struct replica *replica = &model->replicas[r];
 
 		if (replica->accepting_lookup || replica->accepting_update)
-			return wait_for(wait, EMBENG_WAIT_NOTHING, 0, 0);
+			return wait_for_nothing(wait);
 		if (replica->accepted >= next)
 			begun = true;
 		else if (lacking == U32_MAX)
@@ -296,7 +289,6 @@ enum verdict step_after_ready(struct command *command, struct wait *wait)
 		return wait_for_missing(model, wait);
 	if (model->applied == after)
 		return VERDICT_READY;
-	fault_set(&command->fault, EMBENG_STATUS_STEP_PASSED, EMBENG_FIELD_AFTER, EMBENG_NO_INDEX, 0,
-		  after, model->applied);
-	return VERDICT_FAILED;
+	return refuse_command(command, EMBENG_STATUS_STEP_PASSED, EMBENG_FIELD_AFTER, after,
+			      model->applied);
 }

@@ -122,7 +122,14 @@ static u64 apply_tables(struct tables *tables)
 	return lanes_account(model, port_now_ns() - begun);
 }
 
-u16 update_apply(struct command *command, u64 number)
+/*
+ * update_apply() - apply a complete step to the tables
+ * @number: the step after the last applied one
+ *
+ * Resolves the gradients of all replicas again. A failure has changed nothing.
+ * Return: 0, or a status with command->fault.
+ */
+static u16 update_apply(struct command *command, u64 number)
 {
 	struct model *model = command->context->model;
 	struct engine *engine = model->engine;
@@ -148,4 +155,30 @@ u16 update_apply(struct command *command, u64 number)
 	step_applied(model, number, rows);
 	port_unlock(engine->lock);
 	return 0;
+}
+
+bool update_is_small(const struct command *command)
+{
+	/* The last UPDATE of a step applies those of all replicas. */
+	return model_replicas(command->context->model) == 1 &&
+	       batch_of(command)->bytes < command->context->engine->inline_bytes;
+}
+
+u16 update_run(struct command *command)
+{
+	return step_update_applied(command) ? 0 : update_apply(command, command->cmd.step);
+}
+
+u16 drain_run(struct command *command)
+{
+	struct model *model = command->context->model;
+	u16 status = 0;
+	u64 last;
+
+	port_lock(model->engine->lock);
+	last = step_complete(model, command->cmd.step);
+	port_unlock(model->engine->lock);
+	while (!status && model->applied < last)
+		status = update_apply(command, model->applied + 1);
+	return status;
 }

@@ -14,16 +14,11 @@ struct update {
 struct update *update_new(struct model *model);
 void update_free(struct update *update);
 
+/* Phases of UPDATE, and what a DRAIN runs: it applies all complete steps up to its own. */
 u16 update_accept(struct command *command);
-
-/**
- * update_apply() - apply a complete step to the tables
- * @number: the step after the last applied one
- *
- * Resolves the gradients of all replicas again. A failure has changed nothing.
- * Return: 0, or a status with command->fault.
- */
-u16 update_apply(struct command *command, u64 number);
+bool update_is_small(const struct command *command);
+u16 update_run(struct command *command);
+u16 drain_run(struct command *command);
 
 /**
  * update_partition() - the occurrences of a table in a step, by row

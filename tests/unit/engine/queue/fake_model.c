@@ -3,7 +3,7 @@
 
 struct fake_model fake;
 
-static enum verdict wait_for(const struct command *command, struct wait *wait)
+static enum verdict wait_for_update(const struct command *command, struct wait *wait)
 {
 	wait->what = EMBENG_WAIT_UPDATE;
 	wait->replica = command->queue->replica;
@@ -13,7 +13,7 @@ static enum verdict wait_for(const struct command *command, struct wait *wait)
 
 enum verdict model_admit(struct command *command, struct wait *wait)
 {
-	return command->cmd.step > fake.admitted ? wait_for(command, wait) : VERDICT_READY;
+	return command->cmd.step > fake.admitted ? wait_for_update(command, wait) : VERDICT_READY;
 }
 
 u16 model_accept(struct command *command)
@@ -44,7 +44,7 @@ void model_commit(struct command *command, u16 status)
 
 enum verdict model_ready(struct command *command, struct wait *wait)
 {
-	return command->cmd.step > fake.ready ? wait_for(command, wait) : VERDICT_READY;
+	return command->cmd.step > fake.ready ? wait_for_update(command, wait) : VERDICT_READY;
 }
 
 bool model_is_small(const struct command *command)

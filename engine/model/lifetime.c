@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How a context gets its model and loses it: what MODEL_LOAD and MODEL_UNLOAD do beside the work of
+ * load.c, which fills a model with memory. An unload waits until no other command uses the model,
+ * and commands that come meanwhile wait until it is gone.
+ *
+ * A model belongs to its context and lives from an admitted MODEL_LOAD to model_destroy(). All
+ * functions but unload_run() are called with engine->lock held.
+ */
+#include "../step/step.h"
+#include "lifetime.h"
+
+static void note_change(const struct command *command, u32 event)
+{
+	struct context *context = command->context;
+
+	event_of_context(context, event,
+			 reg_read64(context->engine, EMBENG_REG_TABLE_MEMORY_USED));
+}
+
+enum verdict load_admit(struct command *command, struct wait *wait)
+{
+	struct context *context = command->context;
+	struct model *model = context->model;
+
+	if (model && (model->state != MODEL_READY || model->unload))
+		return wait_for_nothing(wait);
+	if (model)
+		return refuse_command(command, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_OPCODE, 0,
+				      0);
+	model = port_alloc(sizeof(*model));
+	if (!model)
+		return refuse_command(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_OPCODE,
+				      sizeof(*model), 0);
+	model->engine = context->engine;
+	model->context = context;
+	model->state = MODEL_LOADING;
+	model_count(model, sizeof(*model));
+	context->model = model;
+	return VERDICT_READY;
+}
+
+void load_commit(struct command *command, u16 status)
+{
+	if (status)
+		model_destroy(command->context);
+}
+
+void load_finish(struct command *command)
+{
+	if (command->fault.status) {
+		model_destroy(command->context);
+		return;
+	}
+	command->context->model->state = MODEL_READY;
+	note_change(command, EMBENG_EVENT_MODEL_LOADED);
+}
+
+enum verdict unload_admit(struct command *command, struct wait *wait)
+{
+	struct model *model = command->context->model;
+
+	if (!model)
+		return refuse_command(command, EMBENG_STATUS_NO_MODEL, EMBENG_FIELD_OPCODE, 0, 0);
+	if (model->state != MODEL_READY || model->unload)
+		return wait_for_nothing(wait);
+	model->unload = command;
+	return VERDICT_READY;
+}
+
+enum verdict unload_ready(struct command *command, struct wait *wait)
+{
+	struct model *model = command->context->model;
+	enum verdict verdict = step_after_ready(command, wait);
+
+	if (verdict != VERDICT_READY)
+		return verdict;
+	if (model->users) {
+		step_missing(model, wait);
+		return VERDICT_WAIT;
+	}
+	model->state = MODEL_UNLOADING;
+	return VERDICT_READY;
+}
+
+u16 unload_run(struct command *command)
+{
+	model_free_tables(command->context->model);
+	return 0;
+}
+
+void unload_finish(struct command *command)
+{
+	struct model *model = command->context->model;
+
+	model->unload = NULL;
+	if (command->fault.status) {
+		model->state = MODEL_READY;
+		return;
+	}
+	model_destroy(command->context);
+	note_change(command, EMBENG_EVENT_MODEL_UNLOADED);
+}
+
+void model_destroy(struct context *context)
+{
+	struct model *model = context->model;
+
+	if (!model)
+		return;
+	context->model = NULL;
+	table_memory_change(model, -model->table_bytes);
+	model_free_tables(model);
+	model_free(model);
+}
