@@ -92,6 +92,8 @@
  * &embeng_cmd.after is exact: the command sees all tables as they are directly after that
  * step's update. A command whose step has passed fails with EMBENG_STATUS_STEP_PASSED.
  *
+ * embeng_steps.h has these rules as functions.
+ *
  * DOC: Blocked on the program
  *
  * When no queue of a context can go on before the program submits more, the engine writes a

@@ -75,10 +75,8 @@ enum verdict unload_ready(struct command *command, struct wait *wait)
 
 	if (verdict != VERDICT_READY)
 		return verdict;
-	if (model->users) {
-		step_missing(model, wait);
-		return VERDICT_WAIT;
-	}
+	if (model->users)
+		return step_missing(model, wait);
 	model->state = MODEL_UNLOADING;
 	return VERDICT_READY;
 }

@@ -134,8 +134,9 @@ static int make_steps(struct model *model)
 	model->depth = model->blob.engine.step_depth;
 	model->pipelining = model->blob.engine.flags & EMBENG_ENGINE_PIPELINING;
 	model->replicas = model_alloc(model, model_replicas(model) * sizeof(*model->replicas));
+	model->accepting = model_alloc(model, model_replicas(model) * sizeof(*model->accepting));
 	model->steps = model_alloc(model, model->depth * sizeof(*model->steps));
-	if (!model->replicas || !model->steps)
+	if (!model->replicas || !model->accepting || !model->steps)
 		return -1;
 	model->trains = true;
 	for (u32 f = 0; f < model->blob.engine.feature_count; f++)
@@ -245,6 +246,7 @@ void model_free(struct model *model)
 		free_step(model, &model->steps[s]);
 	port_free(model->steps);
 	port_free(model->replicas);
+	port_free(model->accepting);
 	port_free(model->zeros);
 	port_free(model->segments);
 	port_free(model->sources);

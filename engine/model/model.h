@@ -8,6 +8,7 @@
 #ifndef EMBENG_ENGINE_MODEL_H
 #define EMBENG_ENGINE_MODEL_H
 
+#include "../../uapi/embeng_steps.h"
 #include "../blob/blob.h"
 #include "../update/hot_rows.h"
 #include "../kernels/kernels.h"
@@ -64,12 +65,9 @@ struct step {
 	struct part *parts; /* [replicas] */
 };
 
-/* Steps of a replica; engine->lock. */
-struct replica {
-	u64 accepted; /* last LOOKUP that was accepted */
-	u64 looked;   /* last LOOKUP that has read the tables */
-	u64 updated;  /* last UPDATE that was accepted */
-	bool accepting_lookup, accepting_update;
+/* Commands of a replica that are being checked and copied; engine->lock. */
+struct accepting {
+	bool lookup, update;
 };
 
 enum model_state { MODEL_LOADING, MODEL_READY, MODEL_UNLOADING };
@@ -83,7 +81,8 @@ struct model {
 	struct command *unload; /* accepted and not finished */
 	u64 applied;            /* last step whose update is in the tables */
 	u64 optimizer_steps;
-	struct replica *replicas;
+	struct embeng_replica_steps *replicas; /* [replicas], as @accepting */
+	struct accepting *accepting;
 	struct step *steps;  /* [depth], step n at n % depth */
 	struct batch *spare; /* for inference, linked by next */
 	u32 depth;
@@ -128,6 +127,18 @@ static inline u32 **table_array(struct table *table, u32 slot)
 static inline u32 model_replicas(const struct model *model)
 {
 	return model->blob.engine.replicas;
+}
+
+/* The counts that the rules of steps are asked with; engine->lock. */
+static inline struct embeng_steps model_steps(const struct model *model)
+{
+	return (struct embeng_steps){
+		.replicas = model->replicas,
+		.replica_count = model_replicas(model),
+		.depth = model->depth,
+		.applied = model->applied,
+		.pipelining = model->pipelining,
+	};
 }
 
 /* load.c: phases of MODEL_LOAD, and what frees a model. */

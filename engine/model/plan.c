@@ -141,7 +141,8 @@ static u64 model_bytes(const struct planner *p)
 	u64 sum = sizeof(struct model) + blob_bytes(blob) + (tables + 1) * sizeof(struct table) +
 		  tables * HOT_BYTES;
 
-	sum = plus(sum, (u64)blob->engine.replicas * sizeof(struct replica));
+	sum = plus(sum, (u64)blob->engine.replicas * (sizeof(struct embeng_replica_steps) +
+						       sizeof(struct accepting)));
 	return plus(sum, plus(blob->engine.step_depth * sizeof(struct step), work_bytes(p)));
 }
 

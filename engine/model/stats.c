@@ -7,7 +7,6 @@
  * were dropped, clamped or set to zero, because threads that accept commands add to them.
  */
 #include "../update/lane.h"
-#include "../step/step.h"
 #include "../update/update.h"
 
 #define KNOWN_ARG (EMBENG_STATS_CLEAR | 0xffffffffull)
@@ -17,10 +16,12 @@ static u16 count_looked(struct command *command, struct table *table)
 {
 	struct model *model = command->context->model;
 	struct lane *lane = &model->lanes[0];
+	struct embeng_steps steps;
 	u64 looked;
 
 	port_lock(model->engine->lock);
-	looked = step_looked(model);
+	steps = model_steps(model);
+	looked = embeng_steps_looked(&steps);
 	port_unlock(model->engine->lock);
 	for (u64 n = model->applied + 1; n <= looked; n++) {
 		if (table->counted >= n)

@@ -108,11 +108,6 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 	return status ? status : check_arg(cmd, fault);
 }
 
-u32 command_completions(const struct embeng_cmd *cmd)
-{
-	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
-}
-
 struct fence {
 	u32 count;
 	struct embeng_fence_point points[];

@@ -58,7 +58,7 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 	command->committed = true;
 	if (command->cmd.opcode == EMBENG_OP_DRAIN)
 		note_tails(q->context);
-	if (command->cmd.opcode == EMBENG_OP_LOOKUP)
+	if (embeng_completions(command->cmd.opcode) > 1)
 		command_post(command, EMBENG_CQE_ACCEPTED);
 }
 
@@ -90,7 +90,7 @@ static int take(struct queue *q, u64 *away_ns)
 	enum verdict verdict;
 
 	copy(q, command);
-	if (ring_space(q) < q->accepted + command_completions(&command->cmd)) {
+	if (ring_space(q) < q->accepted + embeng_completions(command->cmd.opcode)) {
 		wait.what = EMBENG_WAIT_SPACE;
 		q->stuck = true;
 		block(q, EMBENG_QUEUE_CQ_FULL, &wait);

@@ -8,6 +8,7 @@
 
 #include <linux/errno.h>
 
+#include "../../uapi/embeng_steps.h"
 #include "../device/device.h"
 
 /* An admin command that waits for accesses in flight. */
@@ -78,7 +79,6 @@ u16 command_accept(struct command *command);		    /* no lock held */
 u16 command_commit(struct command *command, u16 status); /* 0, or the status it fails with */
 enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);
-u32 command_completions(const struct embeng_cmd *cmd); /* that it will post, in all */
 
 /* fetch.c */
 /* Lets go of the lock inside; adds the time it was without it to *away_ns. */

@@ -114,17 +114,9 @@ static bool is_ring_size(u32 entries, u32 least, u32 most)
 	return entries && !(entries & (entries - 1)) && entries >= least && entries <= most;
 }
 
-/* A LOOKUP posts two completions, so a ring that could never hold both is refused. */
-static u32 least_completions(const struct embeng_admin_cmd *cmd)
-{
-	if (cmd->kind == EMBENG_QUEUE_INPUT)
-		return 2 * cmd->sq_entries;
-	return cmd->kind == EMBENG_QUEUE_INFERENCE ? 2 : 1;
-}
-
 static u16 check_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
 {
-	u32 most = EMBENG_SQ_ENTRIES_MAX;
+	u32 most = EMBENG_SQ_ENTRIES_MAX, least;
 
 	if (cmd->context >= e->caps.contexts || !e->contexts[cmd->context] ||
 	    e->contexts[cmd->context]->dying)
@@ -148,7 +140,8 @@ static u16 check_create(struct engine *e, const struct embeng_admin_cmd *cmd, st
 			   cmd->kind == EMBENG_QUEUE_TRANSFER ? 0 : e->caps.replicas - 1);
 	if (!is_ring_size(cmd->sq_entries, 1, most))
 		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->sq_entries, most);
-	if (!is_ring_size(cmd->cq_entries, least_completions(cmd), 2 * most))
+	least = (u32)embeng_completions_least(cmd->kind, cmd->sq_entries);
+	if (!is_ring_size(cmd->cq_entries, least, 2 * most))
 		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->cq_entries,
 			   2 * most);
 	return EMBENG_STATUS_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The step machine: who may look up, update and drain which step, and when.
- * All of it with engine->lock held.
+ * The step machine: it keeps the counts of steps, asks the rules of uapi/embeng_steps.h with them,
+ * and knows which command gave which part of a step. All of it with engine->lock held.
  *
  * A replica's LOOKUPs and UPDATEs are accepted in the order of their steps, and
  * LOOKUPs read in that order. A command that fails after it was accepted is withdrawn
@@ -33,16 +33,10 @@ void step_applied(struct model *model, u64 number, u64 unique_rows);
 
 enum verdict step_drain_ready(struct command *command, struct wait *wait);
 
-/* The last step up to @most of which all replicas gave gradients. */
-u64 step_complete(const struct model *model, u64 most);
-
-/* The last step that every replica has looked up. */
-u64 step_looked(const struct model *model);
-
 /* Runs on the tables exactly as they are after @command's embeng_cmd.after. */
 enum verdict step_after_ready(struct command *command, struct wait *wait);
 
-/* Finds the command that must come from the program before the next step can be applied. */
-void step_missing(const struct model *model, struct wait *wait);
+/* Waits for the command that must come before the next step can be applied. Return: WAIT. */
+enum verdict step_missing(const struct model *model, struct wait *wait);
 
 #endif

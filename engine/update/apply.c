@@ -172,11 +172,13 @@ u16 update_run(struct command *command)
 u16 drain_run(struct command *command)
 {
 	struct model *model = command->context->model;
+	struct embeng_steps steps;
 	u16 status = 0;
 	u64 last;
 
 	port_lock(model->engine->lock);
-	last = step_complete(model, command->cmd.step);
+	steps = model_steps(model);
+	last = embeng_steps_complete(&steps, command->cmd.step);
 	port_unlock(model->engine->lock);
 	while (!status && model->applied < last)
 		status = update_apply(command, model->applied + 1);
