@@ -6,5 +6,6 @@
 #include "../../../uapi/embeng_barrier.h"
 #include "../../../uapi/embeng_engine.h"
 #include "../../../uapi/embeng_regs.h"
+#include "../../../uapi/embeng_steps.h"
 
 #endif

@@ -44,7 +44,9 @@ static bool step_has_room(struct embeng *e, void *arg)
 {
 	const struct slot *slot = arg;
 
-	return slot->step <= session_applied(e) + e->depth;
+	struct embeng_steps steps = session_steps(e);
+
+	return embeng_steps_have_room(&steps, slot->step);
 }
 
 static int wait_for_depth(struct embeng *e, struct slot *slot, struct deadline deadline)
@@ -54,10 +56,17 @@ static int wait_for_depth(struct embeng *e, struct slot *slot, struct deadline d
 
 	if (ret != -ETIME)
 		return ret;
-	missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
+	missing_part(e, missing, sizeof(missing));
 	return fail(ret,
 		    "step %" PRIu64 " of replica %u is more than %u steps ahead; missing is %s",
 		    slot->step, slot->replica, e->depth, missing);
+}
+
+/* A submitted LOOKUP counts as one that has read the tables (uapi/embeng_steps.h). */
+static void set_looked_up(struct embeng *e, uint32_t replica, uint64_t step)
+{
+	e->steps[replica].accepted = step;
+	e->steps[replica].looked = step;
 }
 
 /* The engine forgets it with all that its replica gave after it: the step is given again. */
@@ -65,7 +74,7 @@ static void withdraw(struct slot *failed)
 {
 	struct replica *r = &failed->e->replicas[failed->replica];
 
-	r->looked_up = failed->step - 1;
+	set_looked_up(failed->e, failed->replica, failed->step - 1);
 	for (uint32_t i = 0; i < failed->e->slot_count; i++)
 		if (r->training[i].state != SLOT_FREE && r->training[i].step > failed->step)
 			r->training[i].withdrawn = true;
@@ -115,13 +124,13 @@ static int submit_lookup(struct embeng *e, struct slot *slot, const struct emben
 	slot->lookup.complete = lookup_done;
 	slot->lookup.arg = slot;
 	if (train)
-		r->looked_up = slot->step;
+		set_looked_up(e, b->replica, slot->step);
 	ret = submit(e, train ? &r->input : &r->inference, &cmd, &slot->lookup);
 	/* A lookup that was not submitted never reaches lookup_done(), so the gate is left here. */
 	if (ret && !train)
 		gate_leave(e);
 	if (ret && train && !slot->withdrawn)
-		r->looked_up = slot->step - 1;
+		set_looked_up(e, b->replica, slot->step - 1);
 	if (ret)
 		return ret;
 	pthread_mutex_unlock(&e->lock);
@@ -179,7 +188,7 @@ static int enqueue_locked(struct embeng *e, const struct embeng_batch *b, struct
 		return -EBUSY;
 	slot->mode = b->mode;
 	slot->replica = b->replica;
-	slot->step = b->mode == EMBENG_TRAIN ? r->looked_up + 1 : 0;
+	slot->step = b->mode == EMBENG_TRAIN ? e->steps[b->replica].accepted + 1 : 0;
 	slot->withdrawn = false;
 	slot->state = SLOT_LOOKUP;
 	ret = enqueue_into(e, slot, b, deadline);

@@ -53,17 +53,17 @@ int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct 
  * With pipelining an update is held until all replicas have looked up the step
  * behind it. Once some have, a drain would have to wait for the others.
  */
+static struct embeng_step_answer ask_drain(const struct embeng *e)
+{
+	struct embeng_steps steps = session_steps(e);
+
+	return embeng_steps_drain_ready(&steps, UINT64_MAX);
+}
+
 static bool lookups_agree(struct embeng *e, void *arg)
 {
-	uint64_t next = session_complete(e) + 1;
-	uint32_t ahead = 0;
-
 	(void)arg;
-	if (!e->model->engine.pipelining)
-		return true;
-	for (uint32_t i = 0; i < e->replica_count; i++)
-		ahead += e->replicas[i].looked_up >= next;
-	return !ahead || ahead == e->replica_count;
+	return ask_drain(e).verdict == EMBENG_STEP_READY;
 }
 
 static int drain(struct embeng *e, uint64_t step, struct deadline deadline, const char *call)
@@ -96,7 +96,7 @@ static int wait_for_others(struct embeng *e, uint64_t step, struct deadline dead
 
 	if (ret != -ETIME)
 		return ret;
-	missing_part(e, step, missing, sizeof(missing));
+	missing_part(e, missing, sizeof(missing));
 	return fail(ret, "%s: deadline passed while step %" PRIu64 " is applied; missing is %s",
 		    call, step, missing);
 }
@@ -107,7 +107,7 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 	int ret = wait_until(e, lookups_agree, NULL, deadline);
 
 	if (ret == -ETIME) {
-		missing_part(e, session_complete(e) + 1, missing, sizeof(missing));
+		waited_part(e, ask_drain(e), missing, sizeof(missing));
 		return fail(ret, "%s: %s is missing, some replicas looked that step up already",
 			    call, missing);
 	}

@@ -209,7 +209,7 @@ static int submit_update(struct embeng *e, struct slot *slot, const struct emben
 	if (ret)
 		return ret;
 	slot->state = SLOT_UPDATE;
-	e->replicas[slot->replica].handed_in = slot->step;
+	e->steps[slot->replica].updated = slot->step;
 	e->counters.updates++;
 	return 0;
 }
@@ -271,18 +271,22 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 
 static struct slot *dequeued(struct embeng *e, uint32_t replica)
 {
-	const struct replica *r = &e->replicas[replica];
+	struct embeng_replica_steps steps = {0};
 	struct slot *slot;
+	uint64_t next;
 
 	pthread_mutex_lock(&e->lock);
 	slot = session_view(e, replica);
-	if (!slot && r->looked_up > r->handed_in)
+	if (e->replicas[replica].started)
+		steps = e->steps[replica];
+	next = steps.updated + 1;
+	if (!slot && steps.accepted >= next)
 		fail(-EPROTO, "step %" PRIu64 ": its activations of replica %u were not dequeued",
-		     r->handed_in + 1, replica);
+		     next, replica);
 	else if (!slot)
 		fail(-EPROTO,
 		     "step %" PRIu64 ": replica %u has no training batch that waits for gradients",
-		     r->handed_in + 1, replica);
+		     next, replica);
 	pthread_mutex_unlock(&e->lock);
 	return slot;
 }

@@ -8,14 +8,23 @@
 
 #include "session.h"
 
+struct embeng_steps session_steps(const struct embeng *e)
+{
+	return (struct embeng_steps){
+		.replicas = e->steps,
+		.replica_count = e->replica_count,
+		.depth = e->depth,
+		.applied = session_applied(e),
+		.pipelining = e->model->engine.pipelining,
+	};
+}
+
 uint64_t session_complete(const struct embeng *e)
 {
-	uint64_t least = UINT64_MAX;
+	struct embeng_steps steps = session_steps(e);
+	uint64_t complete = embeng_steps_complete(&steps, UINT64_MAX);
 
-	for (uint32_t i = 0; i < e->replica_count; i++)
-		if (e->replicas[i].started && e->replicas[i].handed_in < least)
-			least = e->replicas[i].handed_in;
-	return least == UINT64_MAX ? 0 : least;
+	return complete == UINT64_MAX ? 0 : complete;
 }
 
 uint64_t session_applied(const struct embeng *e)
@@ -37,33 +46,24 @@ int session_withdrawn(const struct slot *slot)
 			 "enqueue again what was enqueued since", slot->step, slot->replica);
 }
 
-static bool say_part(const struct embeng *e, uint64_t step, bool lookup, char *text, size_t size)
+static bool say_wait(uint32_t what, uint32_t replica, uint64_t step, char *text, size_t size)
 {
-	for (uint32_t i = 0; i < e->replica_count; i++) {
-		const struct replica *r = &e->replicas[i];
-
-		if (!r->started || (lookup ? r->looked_up : r->handed_in) >= step)
-			continue;
-		snprintf(text, size, "step %" PRIu64 ": %s of replica %u", step,
-			 lookup ? "lookup" : "gradients", i);
-		return true;
-	}
-	return false;
+	if (what != EMBENG_WAIT_LOOKUP && what != EMBENG_WAIT_UPDATE)
+		return false;
+	snprintf(text, size, "step %" PRIu64 ": %s of replica %u", step,
+		 what == EMBENG_WAIT_LOOKUP ? "lookup" : "gradients", replica);
+	return true;
 }
 
 bool reported_part(const struct ring *ring, char *text, size_t size)
 {
 	struct embeng_queue_report report;
 
-	if (!ring_report(ring, &report) || report.state != EMBENG_QUEUE_BLOCKED ||
-	    (report.wait != EMBENG_WAIT_LOOKUP && report.wait != EMBENG_WAIT_UPDATE))
-		return false;
-	snprintf(text, size, "step %" PRIu64 ": %s of replica %u", (uint64_t)report.step,
-		 report.wait == EMBENG_WAIT_LOOKUP ? "lookup" : "gradients", report.replica);
-	return true;
+	return ring_report(ring, &report) && report.state == EMBENG_QUEUE_BLOCKED &&
+	       say_wait(report.wait, report.replica, report.step, text, size);
 }
 
-void missing_part(struct embeng *e, uint64_t step, char *text, size_t size)
+void waited_part(struct embeng *e, struct embeng_step_answer wait, char *text, size_t size)
 {
 	struct ring *ring;
 
@@ -71,6 +71,13 @@ void missing_part(struct embeng *e, uint64_t step, char *text, size_t size)
 	for (uint32_t i = 0; e->shared && (ring = session_ring(e, i)); i++)
 		if (reported_part(ring, text, size))
 			return;
-	if (!say_part(e, step, true, text, size) && !say_part(e, step, false, text, size))
-		snprintf(text, size, "step %" PRIu64 ": its update", step);
+	if (!say_wait(wait.what, wait.replica, wait.step, text, size))
+		snprintf(text, size, "step %" PRIu64 ": its update", session_applied(e) + 1);
+}
+
+void missing_part(struct embeng *e, char *text, size_t size)
+{
+	struct embeng_steps steps = session_steps(e);
+
+	waited_part(e, embeng_steps_missing(&steps), text, size);
 }

@@ -13,6 +13,11 @@
 
 #define RING_LEAST 16u
 
+/* The steps of a replica that this handle does not feed: ahead of all others. */
+static const struct embeng_replica_steps not_fed = {
+	.accepted = UINT64_MAX, .looked = UINT64_MAX, .updated = UINT64_MAX,
+};
+
 static uint32_t power_of_two(uint32_t least)
 {
 	uint32_t n = RING_LEAST;
@@ -33,8 +38,8 @@ static int open_ring(struct embeng *e, struct ring *ring, enum embeng_queue_kind
 	struct device_queue queue;
 	int ret;
 
-	/* Room for both completions of every command, so that no queue ever waits for us. */
-	config.cq_entries = 2 * config.sq_entries;
+	/* Room for all completions of every command, so that no queue ever waits for us. */
+	config.cq_entries = EMBENG_COMPLETIONS_MAX * config.sq_entries;
 	ret = e->device->ops->queue_create(e->device, &config, &queue);
 	if (ret)
 		return ret;
@@ -101,10 +106,13 @@ int session_start_replica(struct embeng *e, uint32_t index)
 	ret = ret ? ret : open_ring(e, &r->input, EMBENG_QUEUE_INPUT, index);
 	ret = ret ? ret : open_ring(e, &r->inference, EMBENG_QUEUE_INFERENCE, index);
 	ret = ret ? ret : open_ring(e, &r->gradient, EMBENG_QUEUE_GRADIENT, index);
-	if (ret)
+	if (ret) {
 		stop_replica(e, r);
-	r->started = !ret;
-	return ret;
+		return ret;
+	}
+	r->started = true;
+	e->steps[index] = (struct embeng_replica_steps){0};
+	return 0;
 }
 
 static int start_features(struct embeng *e)
@@ -135,9 +143,12 @@ int session_start(struct embeng *e)
 	e->depth = wanted ? wanted : e->device->info.step_depth;
 	e->slot_count = e->depth + 1;
 	e->replicas = calloc(e->replica_count, sizeof(*e->replicas));
+	e->steps = calloc(e->replica_count, sizeof(*e->steps));
 	e->rings = calloc(1 + 3 * (size_t)e->replica_count, sizeof(*e->rings));
-	if (!e->replicas || !e->rings)
+	if (!e->replicas || !e->steps || !e->rings)
 		return fail(-ENOMEM, "no memory for %u replicas", e->replica_count);
+	for (uint32_t i = 0; i < e->replica_count; i++)
+		e->steps[i] = not_fed;
 	ret = start_features(e);
 	ret = ret ? ret : open_ring(e, &e->transfer, EMBENG_QUEUE_TRANSFER, 0);
 	for (uint32_t i = 0; !ret && !e->shared && i < e->replica_count; i++)
@@ -157,8 +168,10 @@ static bool is_unused(const struct embeng *e, const struct replica *r)
 void session_share(struct embeng *e)
 {
 	for (uint32_t i = 0; i < e->replica_count; i++)
-		if (is_unused(e, &e->replicas[i]))
+		if (is_unused(e, &e->replicas[i])) {
 			stop_replica(e, &e->replicas[i]);
+			e->steps[i] = not_fed;
+		}
 	e->shared = true;
 }
 
@@ -170,6 +183,7 @@ void session_stop(struct embeng *e)
 	for (uint32_t i = 0; e->replicas && i < e->replica_count; i++)
 		stop_replica(e, &e->replicas[i]);
 	free(e->replicas);
+	free(e->steps);
 	free(e->rings);
 	buffers_free(e->device, &e->buffers);
 	free(e->outputs);

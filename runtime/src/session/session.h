@@ -58,8 +58,6 @@ struct replica {
 	bool started; /* this handle feeds it; always, unless the context is shared */
 	struct ring input, inference, gradient;
 	struct slot *training, *serving; /* [slot_count] each */
-	uint64_t looked_up;		 /* last training step that was accepted */
-	uint64_t handed_in;		 /* last step with gradients */
 	uint64_t applied;		 /* last step whose update is done */
 	uint64_t order;
 };
@@ -82,6 +80,7 @@ struct embeng {
 	struct ring **rings; /* [ring_count], those that are open */
 	uint32_t ring_count;
 	struct replica *replicas;
+	struct embeng_replica_steps *steps; /* [replica_count], see session_steps() */
 	struct output *outputs; /* [features] */
 	struct agreed *agreed;	/* [depth], step n at n % depth */
 	uint64_t updates_before; /* that a restore brought, less this session's until then */
@@ -173,8 +172,17 @@ void fence_forget(struct slot *slot);
 /* Memory of a replica's activations or gradients that @p lies in, or NULL. */
 const struct region *slot_region(const struct embeng *e, const struct replica *r, const void *p);
 
-/* progress.c: what a step still needs, in words: "step 12: gradients of replica 1". */
-void missing_part(struct embeng *e, uint64_t step, char *text, size_t size);
+/*
+ * progress.c: the steps as this handle sees them, for the rules of uapi/embeng_steps.h. Commands
+ * count once they are submitted. A replica that another handle may feed is taken to be ahead of
+ * all steps, since only the device knows how far it is.
+ */
+struct embeng_steps session_steps(const struct embeng *e);
+
+/* What the next step still needs, in words: "step 12: gradients of replica 1". */
+void missing_part(struct embeng *e, char *text, size_t size);
+/* The same for a command of which the rules say that it waits. */
+void waited_part(struct embeng *e, struct embeng_step_answer wait, char *text, size_t size);
 /* The same as the device reports it for a queue; false when it reports no such thing. */
 bool reported_part(const struct ring *ring, char *text, size_t size);
 

@@ -13,7 +13,7 @@ static int late(struct embeng *e, const struct slot *slot)
 	char missing[128];
 
 	if (slot->mode != EMBENG_TRAIN || !reported_part(&r->input, missing, sizeof(missing)))
-		missing_part(e, session_applied(e) + 1, missing, sizeof(missing));
+		missing_part(e, missing, sizeof(missing));
 	return fail(-ETIME, "replica %u: deadline passed; missing is %s", slot->replica, missing);
 }
 

@@ -52,6 +52,29 @@ START_TEST(other_replica_is_named)
 }
 END_TEST
 
+/* All gave their gradients of step 1, which wait for the lookup of step 2 by replica 1. */
+START_TEST(pipelining_names_the_lookup_that_holds_an_update)
+{
+	struct embeng_activations a = {.size = sizeof(a)};
+	struct embeng *e = open_small(&(struct shape){
+		.optimizer = embeng_sgd(1), .replicas = 2, .pipelining = 1, .depth = 2});
+
+	for (uint32_t r = 0; r < 2; r++)
+		ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, r, 0), 0);
+	for (uint32_t r = 0; r < 2; r++) {
+		ck_assert_int_eq(embeng_dequeue(e, r, 0, &a), 0);
+		ck_assert_int_eq(apply_ones(e, r), 0);
+	}
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), -ETIME);
+	expect_text("step 3 of replica 0 is more than 2 steps ahead; missing is step 2: lookup of "
+		    "replica 1");
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 1, 0), 0);
+	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
+	embeng_close(e);
+}
+END_TEST
+
 START_TEST(drain_between_lookups_of_one_step)
 {
 	float rows[8];
@@ -92,4 +115,5 @@ START_TEST(pipelining_is_stale_by_one)
 END_TEST
 
 RUN_SUITE("deadline", dequeue_names_missing_gradients, enqueue_beyond_depth,
-	  other_replica_is_named, drain_between_lookups_of_one_step, pipelining_is_stale_by_one)
+	  other_replica_is_named, pipelining_names_the_lookup_that_holds_an_update,
+	  drain_between_lookups_of_one_step, pipelining_is_stale_by_one)
