@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ledger: the engine's rules of steps, as far as they say who waits for whom. With what a
- * context has submitted it answers whether a command can end without its program doing anything
- * more.
+ * The ledger: with what a context has submitted it answers whether a command can end without its
+ * program doing anything more. uapi/embeng_steps.h has the rules of steps; here they are asked with
+ * what the driver has seen, and turned into what must have been submitted (struct embeng_need):
  *
  *	LOOKUP(n)	the tables after n - 1, pipelined after n - 2
- *	UPDATE(n)	all replicas' UPDATE(n); pipelined, their LOOKUP(n + 1) too
+ *	UPDATE(n)	the tables after n
  *	after n		the tables after n
  *	DRAIN(n)	pipelined: once a replica began the step after the last complete
  *			one, that LOOKUP of all
  *
  * A command that the engine refuses at once waits for nothing.
  *
- * It is a file of its own because it knows plain numbers only, which KUnit tests without a device.
- * The ledger is a part of its context; the caller holds ctx->ledger_lock around each call.
+ * It is a file of its own because it knows plain numbers only, which KUnit and tests/unit test
+ * without a device. The ledger is a part of its context; the caller holds ctx->ledger_lock around
+ * each call.
  */
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/minmax.h>
 
 #include "fence_steps.h"
 
@@ -46,13 +46,41 @@ void embeng_ledger_loading(struct embeng_ledger *ledger)
 		ledger->model = EMBENG_LEDGER_LOADING;
 }
 
-static u64 *find_step_counter(struct embeng_ledger *ledger, u32 kind, u32 replica)
+static bool counts_steps(const struct embeng_ledger *ledger, u32 kind, u32 replica)
 {
-	if (ledger->model != EMBENG_LEDGER_LOADED || replica >= ledger->replicas)
-		return NULL;
-	if (kind == EMBENG_QUEUE_INPUT)
-		return &ledger->lookups[replica];
-	return kind == EMBENG_QUEUE_GRADIENT ? &ledger->updates[replica] : NULL;
+	return ledger->model == EMBENG_LEDGER_LOADED && replica < ledger->replicas &&
+	       (kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT);
+}
+
+/* The last step of a queue that counts them. */
+static u64 find_last_step(const struct embeng_ledger *ledger, u32 kind, u32 replica)
+{
+	const struct embeng_replica_steps *steps = &ledger->submitted[replica];
+
+	return kind == EMBENG_QUEUE_INPUT ? steps->accepted : steps->updated;
+}
+
+static void set_last_step(struct embeng_ledger *ledger, u32 kind, u32 replica, u64 step)
+{
+	struct embeng_replica_steps *steps = &ledger->submitted[replica];
+
+	if (kind == EMBENG_QUEUE_GRADIENT) {
+		steps->updated = step;
+		return;
+	}
+	steps->accepted = step;
+	steps->looked = step;
+}
+
+/* What the rules of steps are asked with. They look at no depth, which costs no fence. */
+static struct embeng_steps view_steps(const struct embeng_ledger *ledger)
+{
+	return (struct embeng_steps){
+		.replicas = ledger->submitted,
+		.replica_count = ledger->replicas,
+		.applied = ledger->applied,
+		.pipelining = ledger->pipelined,
+	};
 }
 
 /**
@@ -65,11 +93,10 @@ static u64 *find_step_counter(struct embeng_ledger *ledger, u32 kind, u32 replic
 void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
 		       const struct embeng_cmd *cmd)
 {
-	u64 *last = find_step_counter(ledger, kind, replica);
-
 	/* The engine refuses steps out of order. */
-	if (last && cmd->step == *last + 1)
-		*last = cmd->step;
+	if (counts_steps(ledger, kind, replica) &&
+	    embeng_steps_follows(find_last_step(ledger, kind, replica), cmd->step))
+		set_last_step(ledger, kind, replica, cmd->step);
 	if (cmd->opcode == EMBENG_OP_MODEL_UNLOAD)
 		ledger->model = EMBENG_LEDGER_NONE;
 }
@@ -84,9 +111,10 @@ void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
  */
 struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 kind, u32 replica)
 {
-	const u64 *last = find_step_counter(ledger, kind, replica);
+	bool counts = counts_steps(ledger, kind, replica);
 
-	return (struct embeng_ledger_mark){ ledger->model, last ? *last : 0 };
+	return (struct embeng_ledger_mark){ ledger->model,
+					    counts ? find_last_step(ledger, kind, replica) : 0 };
 }
 
 /**
@@ -99,12 +127,9 @@ struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 k
 void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
 			  const struct embeng_ledger_mark *mark)
 {
-	u64 *last;
-
 	ledger->model = mark->model;
-	last = find_step_counter(ledger, kind, replica);
-	if (last)
-		*last = mark->last;
+	if (counts_steps(ledger, kind, replica))
+		set_last_step(ledger, kind, replica, mark->last);
 }
 
 /**
@@ -120,58 +145,15 @@ void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
  */
 void embeng_ledger_done(struct embeng_ledger *ledger, u32 kind, u32 replica, u64 step, u16 status)
 {
-	u64 *last = find_step_counter(ledger, kind, replica);
+	u64 last;
 
-	if (!last || !step || status == EMBENG_STATUS_STEP_ORDER)
+	if (!counts_steps(ledger, kind, replica) || !step || status == EMBENG_STATUS_STEP_ORDER)
 		return;
-	if (status) {
-		*last = min(*last, step - 1);
-		return;
-	}
-	*last = max(*last, step);
-	if (kind == EMBENG_QUEUE_GRADIENT)
-		ledger->applied = max(ledger->applied, step);
-}
-
-static u64 find_least_update(const struct embeng_ledger *ledger, u64 least)
-{
-	u32 r;
-
-	for (r = 0; r < ledger->replicas; r++)
-		least = min(least, ledger->updates[r]);
-	return least;
-}
-
-static bool have_all_looked(const struct embeng_ledger *ledger, u64 step)
-{
-	u32 r;
-
-	for (r = 0; r < ledger->replicas; r++) {
-		if (ledger->lookups[r] < step)
-			return false;
-	}
-	return true;
-}
-
-static bool has_any_looked(const struct embeng_ledger *ledger, u64 step)
-{
-	u32 r;
-
-	for (r = 0; r < ledger->replicas; r++) {
-		if (ledger->lookups[r] >= step)
-			return true;
-	}
-	return false;
-}
-
-static u64 find_drain_need(const struct embeng_ledger *ledger, u64 step)
-{
-	u64 next = find_least_update(ledger, step);
-
-	/* Beyond the last step there is no next one. */
-	if (!ledger->pipelined || next == U64_MAX)
-		return 0;
-	return has_any_looked(ledger, next + 1) ? next + 1 : 0;
+	last = find_last_step(ledger, kind, replica);
+	if (status ? step <= last : step > last)
+		set_last_step(ledger, kind, replica, status ? step - 1 : step);
+	if (!status && kind == EMBENG_QUEUE_GRADIENT && step > ledger->applied)
+		ledger->applied = step;
 }
 
 static bool has_need(u32 kind, const struct embeng_cmd *cmd)
@@ -192,20 +174,22 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 			const struct embeng_cmd *cmd, struct embeng_need *need)
 {
 	struct embeng_need more = { .applied = cmd->after };
-	const u64 *last = find_step_counter(ledger, kind, replica);
-	u64 lag = ledger->pipelined ? 2 : 1;
+	struct embeng_steps steps = view_steps(ledger);
 
+	if (!has_need(kind, cmd))
+		return;
 	/* A step that was not counted is refused. */
-	if (!has_need(kind, cmd) || (last && cmd->step > *last))
+	if (counts_steps(ledger, kind, replica) &&
+	    cmd->step > find_last_step(ledger, kind, replica))
 		return;
 	if (ledger->mapped || ledger->model != EMBENG_LEDGER_LOADED)
 		more.applied = EMBENG_NEED_UNKNOWN;
 	else if (cmd->opcode == EMBENG_OP_DRAIN)
-		more.looked = find_drain_need(ledger, cmd->step);
+		more.looked = embeng_steps_drain_lookup(&steps, cmd->step);
 	else if (kind == EMBENG_QUEUE_GRADIENT)
 		more.applied = cmd->step;
 	else if (kind == EMBENG_QUEUE_INPUT)
-		more.applied = cmd->step > lag ? cmd->step - lag : 0;
+		more.applied = embeng_steps_lookup_after(&steps, cmd->step);
 	embeng_need_merge(need, &more);
 }
 
@@ -216,17 +200,15 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
  */
 bool embeng_ledger_met(const struct embeng_ledger *ledger, const struct embeng_need *need)
 {
+	struct embeng_steps steps = view_steps(ledger);
+
 	if (!need->applied && !need->looked)
 		return true;
 	if (need->applied == EMBENG_NEED_UNKNOWN || ledger->model != EMBENG_LEDGER_LOADED)
 		return false;
-	if (!have_all_looked(ledger, need->looked))
+	if (embeng_steps_looked(&steps) < need->looked)
 		return false;
-	if (ledger->applied >= need->applied)
-		return true;
-	if (find_least_update(ledger, need->applied) < need->applied)
-		return false;
-	return !ledger->pipelined || have_all_looked(ledger, need->applied + 1);
+	return ledger->applied >= need->applied || embeng_steps_can_apply(&steps, need->applied);
 }
 
 /**

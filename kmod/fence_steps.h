@@ -9,7 +9,7 @@
 
 #include <linux/types.h>
 
-#include "../uapi/embeng_engine.h"
+#include "../uapi/embeng_steps.h"
 
 #define EMBENG_LEDGER_REPLICAS 64u
 
@@ -29,8 +29,8 @@ enum embeng_ledger_model {
  * @pipelined: updates wait for the next lookups
  * @replicas: of the model
  * @applied: last step that an UPDATE told to be in the tables
- * @lookups: last LOOKUP submitted, by replica, with all before it
- * @updates: last UPDATE submitted, by replica, with all before it
+ * @submitted: last LOOKUP and UPDATE submitted, by replica, with all before them. A submitted
+ *	LOOKUP counts as one that has read the tables
  */
 struct embeng_ledger {
 	enum embeng_ledger_model model;
@@ -38,8 +38,7 @@ struct embeng_ledger {
 	bool pipelined;
 	u32 replicas;
 	u64 applied;
-	u64 lookups[EMBENG_LEDGER_REPLICAS];
-	u64 updates[EMBENG_LEDGER_REPLICAS];
+	struct embeng_replica_steps submitted[EMBENG_LEDGER_REPLICAS];
 };
 
 /**

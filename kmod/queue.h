@@ -200,7 +200,6 @@ void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct emb
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
 /* queue_ring.c: what a validated queue holds */
-u32 embeng_account_completions(const struct embeng_cmd *cmd);
 int embeng_account_consume(struct embeng_queue *q, u32 head);
 void embeng_account_look(struct embeng_queue *q);
 void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done);

@@ -22,14 +22,10 @@
 
 static int check_queue_entries(const struct embeng_accel_queue_create *arg)
 {
-	u64 least = 1;
+	u64 least = embeng_completions_least(arg->kind, arg->sq_entries);
 
 	if (!is_power_of_2(arg->sq_entries) || arg->sq_entries > EMBENG_SQ_ENTRIES_MAX)
 		return -EINVAL;
-	if (arg->kind == EMBENG_QUEUE_INPUT)
-		least = 2 * (u64)arg->sq_entries;
-	else if (arg->kind == EMBENG_QUEUE_INFERENCE)
-		least = 2;
 	if (!is_power_of_2(arg->cq_entries) || arg->cq_entries < least ||
 	    arg->cq_entries > 2 * EMBENG_SQ_ENTRIES_MAX)
 		return -EINVAL;

@@ -16,15 +16,6 @@
 #include "ring.h"
 #include "trace.h"
 
-/**
- * embeng_account_completions() - how many completions a command may have
- * @cmd: command
- */
-u32 embeng_account_completions(const struct embeng_cmd *cmd)
-{
-	return cmd->opcode == EMBENG_OP_LOOKUP ? 2 : 1;
-}
-
 static void note_loaded_model(struct embeng_context *ctx, const struct embeng_queue *q,
 			      const struct embeng_cqe *cqe)
 {
@@ -124,7 +115,7 @@ static void void_command(struct embeng_queue *q, u32 index)
 static void void_commands(struct embeng_queue *q, u32 first, u32 end)
 {
 	for (; first != end; first++) {
-		q->owed -= embeng_account_completions(embeng_queue_slot(q, first)) - 1;
+		q->owed -= embeng_completions(embeng_queue_slot(q, first)->opcode) - 1;
 		void_command(q, first);
 	}
 }

@@ -41,7 +41,7 @@ static int check_batch(const struct embeng_queue *q, struct embeng_batch *batch)
 		ret = check_command(q, &batch->commands[i]);
 		if (ret)
 			return ret;
-		batch->owed += embeng_account_completions(&batch->commands[i]);
+		batch->owed += embeng_completions(batch->commands[i].opcode);
 	}
 	return 0;
 }
@@ -114,7 +114,7 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 	struct embeng_batch batch = {
 		.commands = cmd,
 		.count = 1,
-		.owed = embeng_account_completions(cmd),
+		.owed = embeng_completions(cmd->opcode),
 		.model = model,
 		.job = embeng_job_new(q->context, 1, 0),
 	};

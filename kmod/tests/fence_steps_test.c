@@ -110,13 +110,13 @@ static void what_fails_is_withdrawn(struct kunit *test)
 	give(&ledger, GRADIENT, 0, 2);
 	give(&ledger, GRADIENT, 0, 3);
 	embeng_ledger_done(&ledger, GRADIENT, 0, 2, EMBENG_STATUS_KEY);
-	KUNIT_EXPECT_EQ(test, ledger.updates[0], 1);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].updated, 1);
 	embeng_ledger_done(&ledger, GRADIENT, 0, 3, EMBENG_STATUS_STEP_ORDER);
-	KUNIT_EXPECT_EQ(test, ledger.updates[0], 1);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].updated, 1);
 	give(&ledger, GRADIENT, 0, 2);
-	KUNIT_EXPECT_EQ(test, ledger.updates[0], 2);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].updated, 2);
 	embeng_ledger_done(&ledger, GRADIENT, 0, 3, EMBENG_STATUS_OK);
-	KUNIT_EXPECT_EQ(test, ledger.updates[0], 3);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].updated, 3);
 	KUNIT_EXPECT_EQ(test, ledger.applied, 3);
 }
 
@@ -125,13 +125,13 @@ static void steps_out_of_order_do_not_count(struct kunit *test)
 	struct embeng_ledger ledger = loaded(1, 0);
 
 	give(&ledger, INPUT, 0, 2);
-	KUNIT_EXPECT_EQ(test, ledger.lookups[0], 0);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].accepted, 0);
 	/* The engine refuses it at once: it waits for nobody. */
 	KUNIT_EXPECT_TRUE(test, met(&ledger, INPUT, 0, (struct embeng_cmd){ .step = 2 }));
 	give(&ledger, INPUT, 0, 0);
 	give(&ledger, INPUT, 7, 1);
-	KUNIT_EXPECT_EQ(test, ledger.lookups[0], 0);
-	KUNIT_EXPECT_EQ(test, ledger.lookups[7], 0);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].accepted, 0);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[7].accepted, 0);
 }
 
 static void what_is_taken_back_does_not_count(struct kunit *test)
@@ -142,7 +142,7 @@ static void what_is_taken_back_does_not_count(struct kunit *test)
 
 	give(&ledger, INPUT, 0, 1);
 	embeng_ledger_return(&ledger, INPUT, 0, &mark);
-	KUNIT_EXPECT_EQ(test, ledger.lookups[0], 0);
+	KUNIT_EXPECT_EQ(test, ledger.submitted[0].accepted, 0);
 	mark = embeng_ledger_mark(&ledger, TRANSFER, 0);
 	embeng_ledger_add(&ledger, TRANSFER, 0, &unload);
 	KUNIT_EXPECT_EQ(test, ledger.model, EMBENG_LEDGER_NONE);
