@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../runtime/text/number.h"
 #include "../uapi/embeng_engine.h"
 #include "image.h"
 
@@ -93,14 +94,12 @@ int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void
 int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
 		  __u64 *value)
 {
-	char *end;
-	__u64 n;
+	uint64_t n;
+	int ret = number_read_code(text, &n);
 
-	errno = 0;
-	n = strtoull(text, &end, 0);
-	if (*text < '0' || *text > '9' || *end)
+	if (ret == -EINVAL)
 		return fw_source_fail(s, "%s is '%s', not a whole number", key, text);
-	if (errno || n < low || n > high)
+	if (ret || n < low || n > high)
 		return fw_source_fail(s, "%s is %s, allowed are %llu to %llu", key, text,
 				   (unsigned long long)low, (unsigned long long)high);
 	*value = n;
@@ -121,19 +120,24 @@ int fw_source_float(struct fw_source *s, const char *key, const char *text, __u3
 
 int version_read(const char *text, __u64 *version)
 {
-	unsigned int part[4] = {0};
+	uint64_t part;
 	__u64 packed = 0;
-	int used = 0, parts = sscanf(text, "%5u.%5u.%5u%n.%5u%n", &part[0], &part[1], &part[2], &used,
-				     &part[3], &used);
+	int parts = 0;
 
-	if (parts < 3 || text[used] || text[strspn(text, "0123456789.")])
-		return -EINVAL;
-	for (int i = 0; i < 4; i++) {
-		if (part[i] > 0xffff)
+	for (;; text++) {
+		size_t length = strcspn(text, ".");
+
+		if (parts == 4 || number_read(text, length, 10, &part) || part > 0xffff)
 			return -EINVAL;
-		packed = packed << 16 | part[i];
+		packed = packed << 16 | part;
+		parts++;
+		text += length;
+		if (!*text)
+			break;
 	}
-	*version = packed;
+	if (parts < 3)
+		return -EINVAL;
+	*version = parts == 3 ? packed << 16 : packed;
 	return 0;
 }
 

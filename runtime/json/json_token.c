@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../engine/blob/utf8.h"
+#include "../text/number.h"
 #include "json_token.h"
 
 int json_refuse(struct json_source *s, const char *what)
@@ -241,13 +242,11 @@ static int skip_number(struct json_source *s, bool *real)
 static bool make_integer(const char *text, const char *end, struct json *out)
 {
 	bool negative = *text == '-';
-	uint64_t magnitude = 0;
+	uint64_t magnitude;
 
-	for (text += negative; text < end; text++) {
-		if (__builtin_mul_overflow(magnitude, 10u, &magnitude) ||
-		    __builtin_add_overflow(magnitude, (uint64_t)(*text - '0'), &magnitude))
-			return false;
-	}
+	text += negative;
+	if (number_read(text, (size_t)(end - text), 10, &magnitude))
+		return false;
 	if (negative && magnitude > (uint64_t)INT64_MAX + 1)
 		return false;
 	*out = (struct json){.kind = JSON_INTEGER, .negative = negative, .magnitude = magnitude};

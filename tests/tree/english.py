@@ -31,6 +31,7 @@ firmware-loader/*.c
 runtime/cli/**/*.c
 runtime/examples/*.c
 runtime/json/*.c
+runtime/text/*.[ch]
 runtime/src/**/*.c
 uapi/*.h
 CONTRIBUTING.md

@@ -23,6 +23,7 @@ kmod/emulator/*.c
 runtime/cli/**/*.c
 runtime/examples/*.c
 runtime/json/*.c
+runtime/text/*.c
 runtime/src/**/*.c
 """.split()
 

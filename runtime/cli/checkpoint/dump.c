@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../text/number.h"
 #include "../frame/interrupt.h"
 #include "../frame/outfile.h"
 #include "../frame/transfer.h"
@@ -59,29 +60,27 @@ static const char doc[] =
 	"Exit status: 0 ok, 2 usage, no checkpoint or no such table, 4 permission, 5 disk\n"
 	"full, 7 read or write error, 11 corrupt.";
 
-static const char *read_row_number(const char *text, int64_t *value)
+static bool parse_row_number(const char *text, size_t length, int64_t *row)
 {
-	char *end;
+	uint64_t value;
 
-	if (*text < '0' || *text > '9')
-		return text;
-	errno = 0;
-	*value = strtoll(text, &end, 10);
-	return errno ? text : end;
+	if (number_read(text, length, 10, &value) || value > INT64_MAX)
+		return false;
+	*row = (int64_t)value;
+	return true;
 }
 
+/* Either of A:B may be left out, and stays as it was. */
 static bool parse_rows(const char *arg, struct dump *d)
 {
-	const char *at = read_row_number(arg, &d->first);
+	size_t length = strcspn(arg, ":");
+	const char *end = arg[length] ? arg + length + 1 : NULL;
 
-	if (!*at && at != arg) {
-		d->end = d->first + (d->first < INT64_MAX);
-		return true;
-	}
-	if (*at != ':')
+	if ((length || !end) && !parse_row_number(arg, length, &d->first))
 		return false;
-	at = read_row_number(at + 1, &d->end);
-	return !*at;
+	if (!end)
+		d->end = d->first + (d->first < INT64_MAX);
+	return !end || !*end || parse_row_number(end, strlen(end), &d->end);
 }
 
 static error_t parse_dump_format(const char *arg, struct dump *d, struct argp_state *state)

@@ -6,10 +6,10 @@
  * The list of vectors lives for the whole run; each vector opens and closes the device for itself.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../../text/number.h"
 #include "../device/device.h"
 #include "../frame/command.h"
 #include "../frame/progress.h"
@@ -47,11 +47,7 @@ struct call {
 
 static error_t parse_core_count(struct argp_state *state, const char *arg, int64_t *cores)
 {
-	char *end;
-
-	errno = 0;
-	*cores = strtoll(arg, &end, 10);
-	if (!errno && *arg && !*end && *cores >= 1)
+	if (!number_read_signed(arg, 1, INT64_MAX, cores))
 		return 0;
 	argp_error(state, "--cores takes a number from 1, not '%s'", arg);
 	return EINVAL;

@@ -3,15 +3,14 @@
  * The verb `embeng regs`: reads and writes registers of a device, and shows its event log. No model
  * is opened for it. Behind the driver it needs the rights of an administrator.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "embeng_regs.h"
 
+#include "../../text/number.h"
 #include "../frame/command.h"
 #include "device.h"
 #include "events.h"
@@ -91,11 +90,7 @@ static error_t want_register(struct call *call, const char *name, struct argp_st
 static error_t parse_value(const char *text, const char *digits, struct argp_state *state,
 			   uint64_t *value)
 {
-	char *end;
-
-	errno = 0;
-	*value = strtoull(digits, &end, 0);
-	if (!errno && isdigit((unsigned char)*digits) && !*end)
+	if (!number_read_code(digits, value))
 		return 0;
 	argp_error(state,
 		   "--write %s: the value is no number; give a number like 17 or 0x11", text);

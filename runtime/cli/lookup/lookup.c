@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../text/number.h"
 #include "../frame/command.h"
 #include "lookup.h"
 
@@ -40,12 +41,9 @@ static const struct argp_option options[] = {
 
 static error_t parse_id(struct question *q, const char *text, struct argp_state *state)
 {
-	char *end;
-	long long id;
+	int64_t id;
 
-	errno = 0;
-	id = strtoll(text, &end, 10);
-	if (errno || end == text || *end) {
+	if (number_read_signed(text, INT64_MIN, INT64_MAX, &id)) {
 		argp_error(state, "'%s' is no id; an id is a whole number of 64 bits", text);
 		return EINVAL;
 	}

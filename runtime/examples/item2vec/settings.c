@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../text/number.h"
 #include "settings.h"
 
 const struct settings settings_default = {
@@ -97,18 +98,12 @@ void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT])
 int whole_read(const char *name, const char *text, int64_t least, int64_t most, int64_t *value,
 	       char error[SETTING_ERROR])
 {
-	long long given;
-	char *end;
-
-	errno = 0;
-	given = strtoll(text, &end, 10);
-	if (errno || end == text || *end || given < least || given > most) {
+	if (number_read_signed(text, least, most, value)) {
 		snprintf(error, SETTING_ERROR,
 			 "--%s takes a whole number from %lld to %lld, not '%.40s'", name,
 			 (long long)least, (long long)most, text);
 		return -EINVAL;
 	}
-	*value = given;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "../../json/json_read.h"
 #include "../../json/json_write.h"
+#include "../../text/number.h"
 #include "training.h"
 
 /* More than the options need, so that what others wrote is told from what is no JSON. */
@@ -96,9 +97,9 @@ static int read_bits(const struct json *object, const char *key, uint64_t *value
 {
 	const char *text = json_string(json_get(object, key));
 
-	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+	if (!text || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16 ||
+	    number_read(text, 16, 16, value))
 		return report_malformed(error, "its \"%s\" is not 16 hexadecimal digits", key);
-	*value = strtoull(text, NULL, 16);
 	return 0;
 }
 

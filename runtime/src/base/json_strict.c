@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../../../engine/port.h"
+#include "../../text/number.h"
 #include "error.h"
 #include "json_strict.h"
 
@@ -99,15 +100,13 @@ int json_member(const struct json *o, const struct place *at, const char *key,
 
 bool hex_number(const char *text, int digits, uint64_t *out)
 {
-	static const char all[] = "0123456789abcdef";
-	uint64_t number = 0;
+	uint64_t number;
 
+	if (number_read(text, (size_t)digits, 16, &number))
+		return false;
 	for (int i = 0; i < digits; i++) {
-		const char *digit = text[i] ? strchr(all, text[i]) : NULL;
-
-		if (!digit)
+		if (text[i] >= 'A' && text[i] <= 'F')
 			return false;
-		number = number << 4 | (uint64_t)(digit - all);
 	}
 	*out = number;
 	return true;

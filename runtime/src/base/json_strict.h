@@ -42,7 +42,7 @@ int json_hex(const struct json *o, const struct place *at, const char *key, int 
 
 /* A value by itself. */
 bool json_is_number(const struct json *value, uint64_t most, uint64_t *out);
-/* Digits of @text in *out; false when there is anything else. */
+/* Hexadecimal digits of @text, in lower case; false when there is anything else. */
 bool hex_number(const char *text, int digits, uint64_t *out);
 
 /* Members that may be there; *out is untouched when they are not. */

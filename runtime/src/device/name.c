@@ -8,13 +8,13 @@
 #define _GNU_SOURCE /* secure_getenv */
 #include "name.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../../engine/kernels/kernels.h"
+#include "../../text/number.h"
 #include "base/error.h"
 
 #define CORES_MAX 64
@@ -23,27 +23,14 @@
 static bool parse_number(const char *text, bool suffix, uint64_t *out)
 {
 	static const char suffixes[] = "KMG";
-	unsigned long long value;
-	const char *which;
-	char *end;
+	size_t length = strlen(text);
+	const char *which = suffix && length ? strchr(suffixes, text[length - 1]) : NULL;
+	unsigned int shift = which ? 10 * (unsigned int)(which - suffixes + 1) : 0;
+	uint64_t value;
 
-	if (!isdigit((unsigned char)*text))
+	if (number_read(text, length - !!which, 10, &value) || value > UINT64_MAX >> shift)
 		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno)
-		return false;
-	if (suffix && *end && (which = strchr(suffixes, *end))) {
-		unsigned int shift = 10 * (unsigned int)(which - suffixes + 1);
-
-		if (value > UINT64_MAX >> shift)
-			return false;
-		value <<= shift;
-		end++;
-	}
-	if (*end)
-		return false;
-	*out = value;
+	*out = value << shift;
 	return true;
 }
 
@@ -184,11 +171,15 @@ static int parse_accel(const char *text, const char *from, struct name *out)
 
 static bool is_address(const char *text)
 {
-	unsigned int domain, bus, device, function;
-	int end = 0;
+	static const char form[] = "hhhh:hh:hh.o"; /* h: hexadecimal digit, o: octal one */
+	uint64_t digit;
 
-	return sscanf(text, "%4x:%2x:%2x.%1o%n", &domain, &bus, &device, &function, &end) == 4 &&
-	       end == 12 && (!text[end] || text[end] == ',');
+	for (size_t i = 0; form[i]; i++) {
+		if (form[i] != 'h' && form[i] != 'o' ? text[i] != form[i] :
+		    number_read(&text[i], 1, 16, &digit) || (form[i] == 'o' && digit > 7))
+			return false;
+	}
+	return !text[sizeof(form) - 1] || text[sizeof(form) - 1] == ',';
 }
 
 static int parse_address(const char *text, const char *from, struct name *out)

@@ -12,6 +12,7 @@
 
 #include <pci/pci.h>
 
+#include "../../../text/number.h"
 #include "accel.h"
 #include "base/error.h"
 #include "embeng_regs.h"
@@ -77,11 +78,12 @@ static int add_node(struct list *list, struct udev_device *accel)
 	return add(list, node, pci);
 }
 
-static bool is(struct udev_device *device, const char *attribute, unsigned long number)
+static bool is(struct udev_device *device, const char *attribute, uint64_t number)
 {
 	const char *text = udev_device_get_sysattr_value(device, attribute);
+	uint64_t value;
 
-	return text && strtoul(text, NULL, 16) == number;
+	return text && !number_read_code(text, &value) && value == number;
 }
 
 static int add_orphan(struct list *list, struct udev_device *pci)
