@@ -7,7 +7,7 @@
 #ifndef ENGINE_KERNELS_BODY_ROWS_H
 #define ENGINE_KERNELS_BODY_ROWS_H
 
-#include "body_turns.h"
+#include "body_order.h"
 
 #define ROWS_KINDS(X, DIM) \
 	X(SGD, DIM) \

@@ -3,8 +3,8 @@
  * In which order an update takes its rows, and what it fetches ahead of their
  * turns. Each row is changed alone, so that the bits are those of any order.
  */
-#ifndef ENGINE_KERNELS_BODY_TURNS_H
-#define ENGINE_KERNELS_BODY_TURNS_H
+#ifndef ENGINE_KERNELS_BODY_ORDER_H
+#define ENGINE_KERNELS_BODY_ORDER_H
 
 #include "body_update.h"
 
