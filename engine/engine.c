@@ -18,6 +18,18 @@ static bool config_fits(const struct engine_config *c)
 	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores && c->cores <= EMBENG_CORES_MAX;
 }
 
+static void take_config(struct engine *e, const struct engine_config *config)
+{
+	static const struct fetch_machine unknown = { .vendor = FETCH_VENDOR_OTHER };
+
+	e->config = *config;
+	if (config->fetch)
+		e->fetch = *config->fetch;
+	else
+		fetch_plan_fill(&e->fetch, &unknown);
+	e->config.fetch = &e->fetch;
+}
+
 static bool allocate(struct engine *e)
 {
 	e->lock = port_mutex_new();
@@ -40,7 +52,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	e = port_alloc(sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	e->config = *config;
+	take_config(e, config);
 	e->kernels = kernels;
 	e->wake_ns = U64_MAX;
 	if (!allocate(e)) {

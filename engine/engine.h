@@ -7,6 +7,7 @@
 #define EMBENG_ENGINE_ENGINE_H
 
 #include "../uapi/embeng_regs.h"
+#include "kernels/fetch_plan.h"
 #include "port.h"
 
 struct engine;
@@ -24,8 +25,8 @@ struct engine;
  * @firmware_minimum: lowest firmware version that it boots; what a device keeps when it is
  *	off, see engine_firmware_minimum()
  * @variant: name of the kernel variant to force, or NULL
- * @prefetch: rows that kernels fetch ahead, 0: what is best or near it on most machines
- * @fetch: enum kernel_fetch: how lookups fetch them; updates by update_fetch()
+ * @fetch: how rows are fetched ahead; NULL: as fetch_plan_fill() says for a processor of which
+ *	nothing is known. Copied
  * @service: 1: a thread of the engine's own serves the queues; 0: the host calls
  *	engine_run()
  */
@@ -40,8 +41,7 @@ struct engine_config {
 	u64 table_memory;
 	u64 firmware_minimum;
 	const char *variant;
-	u32 prefetch;
-	u32 fetch;
+	const struct fetch_plan *fetch;
 	u32 service;
 };
 

@@ -132,7 +132,8 @@ static void look_up(struct run *run)
 		.table = run->table,
 		.stride = t->dim,
 		.dim = t->dim,
-		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, t->dim, U64_MAX),
+		.prefetch = fetch_lookup((struct fetch_way){ FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND },
+					 t->dim).rows,
 		.narrow = run->rows,
 		.rows_count = t->ids,
 		.weights = weights,
@@ -168,7 +169,7 @@ static void describe(struct run *run)
 	};
 	u->optimizer = optimizer_kernel(t->optimizer);
 	u->dim = t->dim;
-	u->prefetch = prefetch_rows(0, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, t->dim, U64_MAX);
+	u->prefetch = fetch_rows((struct fetch_way){ FETCH_ROWS_UPDATE, KERNEL_FETCH_SECOND }, t->dim);
 	u->stride = t->dim;
 	u->table = run->table;
 	for (i = 0; i < t->slot_count; i++)

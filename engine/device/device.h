@@ -270,6 +270,7 @@ struct engine {
 	int (*serve)(struct engine *e, enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
 	const struct kernel_ops *kernels;
+	struct fetch_plan fetch; /* config.fetch leads here */
 	bool stopping;
 	bool sleeping; /* the service thread, about to wait for the bell */
 	bool busy;     /* a thread is in model_run() */

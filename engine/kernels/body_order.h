@@ -37,10 +37,12 @@ INLINE u64 turn_ahead(u64 i, u64 n, u64 ahead, const bool leap)
 	return i < n ? turn_of(i, n, leap) : n + turn_of(i - n, ahead, leap);
 }
 
-/* Where update_fetch() never says so, compilers leave out what it needs. */
+/* Where fetch_update() never says so, compilers leave out what it needs. */
 INLINE bool rows_again(const struct kernel_update *u, const u32 dim, const u32 slot_count)
 {
-	return update_fetch(KERNEL_FETCH_BURST, dim, slot_count) == KERNEL_FETCH_AGAIN &&
+	const struct fetch_way again = { 0, KERNEL_FETCH_AGAIN };
+
+	return fetch_update(again, dim, slot_count).form == KERNEL_FETCH_AGAIN &&
 	       u->fetch == KERNEL_FETCH_AGAIN;
 }
 

@@ -8,7 +8,7 @@
 #ifndef ENGINE_KERNELS_KERNELS_H
 #define ENGINE_KERNELS_KERNELS_H
 
-#include "ahead.h"
+#include "fetch_plan.h"
 
 #define KERNEL_RUN 256u          /* occurrences summed as one run (decisions: numbers) */
 #define KERNEL_MAX_SLOTS 7u
@@ -139,7 +139,7 @@ struct kernel_group {
  * @flags: KERNEL_*; a field below counts only with its flag
  * @dim: floats of a row
  * @prefetch: how many groups ahead row, slots and gradient are prefetched; 0 = none
- * @fetch: KERNEL_FETCH_AGAIN, of what update_fetch() says: each of them update_times(), the last
+ * @fetch: KERNEL_FETCH_AGAIN, of what fetch_update() says: each of them update_times(), the last
  *	time UPDATE_STEP groups ahead whatever @prefetch is; else once
  * @stride: floats between rows, of the table and of every slot
  * @table: row 0

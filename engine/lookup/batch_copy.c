@@ -52,7 +52,7 @@ static void copy_task(void *arg, u64 number, u32 worker)
 		.offsets = f->views[BATCH_VIEW_OFFSETS].data,
 		.weights = f->views[BATCH_VIEW_WEIGHTS].data,
 		/* A sequence reads them again at once. */
-		.stream = copying->stream && table->bytes > PREFETCH_CACHED_BYTES &&
+		.stream = copying->stream && table->bytes > model->engine->fetch.cached_bytes &&
 			  !batch_sequence(model, (u32)number, f),
 	};
 

@@ -32,15 +32,13 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	const struct batch_feature *f = &lookup->batch->features[task->feature];
 	const struct table *table = &model->tables[model->blob.features[task->feature].table];
 	u32 dim = table->record.dim;
-	const struct engine_config *config = &model->engine->config;
 	bool stream = streams(lookup, task->feature, dim);
-	u32 fetch = lookup_fetch(config->fetch, dim);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,
 		.dim = dim,
-		.prefetch = prefetch_lookup_rows(config->prefetch, fetch, dim, table->bytes),
-		.fetch = fetch,
+		.prefetch = table->lookup.rows,
+		.fetch = table->lookup.form,
 		.rows = batch_wide_rows(f),
 		.narrow = batch_narrow_rows(f),
 		.rows_count = f->occurrences,

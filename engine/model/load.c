@@ -47,6 +47,16 @@ static u64 table_bytes(const struct embeng_record_table *record)
 	return bytes;
 }
 
+/* Bytes of the rows of all tables, without slots. Only for models that model_bytes() can say. */
+static u64 rows_bytes(const struct blob *blob)
+{
+	u64 sum = 0;
+
+	for (u32 t = 0; t < blob->engine.table_count; t++)
+		sum += table_bytes(&blob->tables[t]);
+	return sum;
+}
+
 static u64 model_bytes(const struct blob *blob)
 {
 	u64 sum = 0;
@@ -89,6 +99,18 @@ static void make_quantization(struct table *table, const struct embeng_record_qu
 	port_fpu_end(&fpu);
 }
 
+static void choose_fetch_ways(const struct model *model, struct table *table)
+{
+	const struct fetch_plan *plan = &model->engine->fetch;
+	const struct fetch_ways *ways =
+		rows_bytes(&model->blob) <= plan->cached_bytes ? &plan->near : &plan->far;
+
+	table->lookup = fetch_lookup(ways->lookup, table->record.dim);
+	table->update = fetch_update(ways->update, table->record.dim, table->record.slot_count);
+	if (table->bytes <= plan->least_bytes)
+		table->lookup.rows = table->update.rows = 0;
+}
+
 static int make_table(struct model *model, u32 index)
 {
 	struct table *table = &model->tables[index];
@@ -97,6 +119,7 @@ static int make_table(struct model *model, u32 index)
 	table->record = model->blob.tables[index];
 	table->kernel = model->blob.kernels[index];
 	table->bytes = table_bytes(&table->record);
+	choose_fetch_ways(model, table);
 	make_quantization(table, &model->blob.quantizations[index]);
 	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
 	table->data = port_alloc_table(table->bytes);

@@ -40,6 +40,7 @@ struct table {
 	bool quantized;
 	struct kernel_quantization quantization; /* for lookups, when @quantized */
 	u64 bytes;  /* size of data and of each slot */
+	struct fetch_way lookup, update; /* how their kernels fetch its rows ahead */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */

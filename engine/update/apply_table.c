@@ -125,7 +125,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.grad_row = by_gradient ? NULL : gradient_rows(f),
 		.coef = batch_coef(f),
 		.replica = replica,
-		.far = view->length > PREFETCH_GRADIENT_BYTES,
+		.far = view->length > model->engine->fetch.gradient_bytes,
 	};
 
 	if (!s.gradients) {
@@ -178,7 +178,7 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 }
 
 static void describe(struct kernel_update *u, const struct table *table, const struct step *step,
-		     u64 optimizer_step, const struct engine_config *config)
+		     u64 optimizer_step)
 {
 	const struct embeng_record_table *record = &table->record;
 	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
@@ -188,9 +188,8 @@ static void describe(struct kernel_update *u, const struct table *table, const s
 	u->optimizer = table->kernel;
 	u->flags = flags_of(record, step->multiplier);
 	u->dim = record->dim;
-	u->prefetch = prefetch_rows(config->prefetch, PREFETCH_UPDATE, KERNEL_FETCH_SECOND, record->dim,
-				    table->bytes);
-	u->fetch = update_fetch(config->fetch, record->dim, record->slot_count);
+	u->prefetch = table->update.rows;
+	u->fetch = table->update.form;
 	u->stride = record->dim;
 	u->table = (float *)table->data;
 	for (u32 s = 0; s < EMBENG_SLOTS_MAX; s++)
@@ -225,7 +224,7 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	stats_count(model, table, &lane->partition, number);
 	if (table->kernel != U32_MAX) {
 		describe(&apply.update, table, model_step(model, number),
-			 model->optimizer_steps + 1, &model->engine->config);
+			 model->optimizer_steps + 1);
 		apply.update.segment_count =
 			make_segments(model, number, table, lane->partition.by_gradient);
 		apply.update.segments = model->segments + table->first_part;

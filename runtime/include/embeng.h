@@ -87,6 +87,11 @@ struct embeng;
  * @state: of its firmware: "running", "failed", "loading", "rom", "reset", "unknown" to this
  *	library; "" where nobody tells
  * @problem: of embeng_device_list(): why it cannot be opened, "" when it can
+ * @fetch: how a soft device fetches rows ahead, as embeng(1) explains the words:
+ *	"lookups 48:touch, updates 32; tables beyond 32 MiB: lookups 48:burst, updates 32:again"
+ * @fetch_source: where @fetch is from: "device name", "EMBENG_PREFETCH", the path of a tune file,
+ *	or "processor's caches"
+ * @tune_problem: why the first tune file that was found is ignored, "" if it is not
  */
 struct embeng_device_info {
 	size_t size;
@@ -102,6 +107,9 @@ struct embeng_device_info {
 	char description[128];
 	char state[16];
 	char problem[256];
+	char fetch[160];
+	char fetch_source[256];
+	char tune_problem[512];
 };
 
 /**
@@ -157,17 +165,11 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	"soft:cores=4,memory=1G,variant=portable,prefetch=48"; NULL: the environment's
  *	EMBENG_DEVICE, else the first device behind the kernel driver, else the soft device. Without
  *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
- *	x86-64 also "avx2" and "avx512"), else the best that the processor runs. prefetch=, else
- *	EMBENG_PREFETCH, says how many rows are fetched ahead, 1 to 256 (lookups of rows of up to
- *	16 floats: twice as many), and with ":l1" behind them that lookups fetch into the first
- *	cache, not the second, of rows of more than 64 floats no more bytes than so many of 64
- *	have, with ":touch" the first line of each row twice as far ahead as the rest of it, with
- *	":burst" 128 rows of up to 128 floats at once into the second, from so many ahead, and in
- *	updates, of rows that have 64 floats or more or 128 with their slots, each two or three
- *	times; or "measure" for what is found best. Else models of 4 MiB and
- *	more have it measured, out of memory that is given back: those below 32 MiB for some 20 ms
- *	in 24 MiB, the others for some 90 in 256 MiB, each once in a process; smaller ones take
- *	48 rows or fewer, twice as many of up to 16 floats. ",path=mapped"
+ *	x86-64 also "avx2" and "avx512"), else the best that the processor runs.
+ *	prefetch= says how rows are fetched ahead, else the environment's EMBENG_PREFETCH, else the
+ *	file that `embeng tune` wrote on this machine, else the sizes of the processor's caches;
+ *	embeng(1) explains the words. Nothing is measured, and embeng_info() tells which it was. A
+ *	file that is broken or of another processor is ignored. ",path=mapped"
  *	behind a device's node or address has commands written to mapped queues, "path=validated"
  *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
  *	it is mapped where the driver allows that. All of them give the same bits

@@ -134,6 +134,7 @@ static struct json_object *document_result(const struct bench_call *call,
 	json_add_float(o, "scale", call->scale);
 	json_add_text(o, "device", r->device.name);
 	json_add_text(o, "variant", r->device.variant);
+	json_add_text(o, "fetch", r->device.fetch);
 	json_add_text(o, "input", r->input);
 	json_add_text(o, "id_type", r->type == EMBENG_I32 ? "int32" : "int64");
 	add_bool(o, "weights", r->weights);

@@ -120,5 +120,8 @@ struct json_object *device_document(const struct embeng_device_info *info)
 			json_object_array_add(names, json_object_new_string(name));
 	}
 	json_object_object_add(device, "capabilities", names);
+	json_add_text(device, "fetch", info->fetch);
+	json_add_text(device, "fetch_source", info->fetch_source);
+	json_add_text(device, "tune_problem", info->tune_problem);
 	return device;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "../frame/command.h"
+#include "../frame/terminal.h"
 #include "device.h"
 
 static const char doc[] =
@@ -63,6 +64,16 @@ static void print_text(const char *label, const char *text)
 		printf("%-13s %s\n", label, text);
 }
 
+/* The text has words of a file that may be anybody's. */
+static void print_stranger(const char *label, const char *text)
+{
+	if (!*text)
+		return;
+	printf("%-13s ignored: ", label);
+	terminal_put(text);
+	putchar('\n');
+}
+
 static void print_info(const struct embeng_device_info *info)
 {
 	char firmware[64];
@@ -84,6 +95,9 @@ static void print_info(const struct embeng_device_info *info)
 	printf("tables        up to %u\n", info->tables);
 	printf("dim           up to %u\n", info->dim);
 	print_capabilities(info->features);
+	print_text("fetch ahead", info->fetch);
+	print_text("fetch from", info->fetch_source);
+	print_stranger("tune file", info->tune_problem);
 }
 
 int cmd_info(int argc, char **argv)

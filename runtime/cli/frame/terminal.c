@@ -16,9 +16,14 @@ int terminal_width(const char *text)
 	return columns;
 }
 
-void terminal_print(const char *text, int columns)
+void terminal_put(const char *text)
 {
 	for (const char *c = text; *c; c++)
 		putchar((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+}
+
+void terminal_print(const char *text, int columns)
+{
+	terminal_put(text);
 	printf("%*s  ", columns - terminal_width(text), "");
 }

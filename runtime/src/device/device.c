@@ -12,7 +12,7 @@
 #include "device/soft/soft.h"
 #include "name.h"
 
-int device_open(const char *name, uint32_t replicas, uint64_t floats, const struct device_log *log,
+int device_open(const char *name, uint32_t replicas, const struct device_log *log,
 		struct device **out)
 {
 	struct name parsed;
@@ -20,12 +20,11 @@ int device_open(const char *name, uint32_t replicas, uint64_t floats, const stru
 
 	if (ret)
 		return ret;
-	parsed.measure |= floats >= PREFETCH_WORTH_FLOATS && !parsed.prefetch.rows;
 	if (parsed.kind == NAME_SOFT)
-		return soft_open(&parsed, replicas, floats, log, out);
+		return soft_open(&parsed, replicas, log, out);
 	ret = accel_open(&parsed, replicas, out);
 	if (parsed.kind == NAME_ANY && ret == -ENOENT)
-		return soft_open(&parsed, replicas, floats, log, out);
+		return soft_open(&parsed, replicas, log, out);
 	return ret;
 }
 
@@ -45,7 +44,7 @@ int embeng_device_list(int (*fn)(void *arg, const struct embeng_device_info *inf
 	if (!fn)
 		return fail(-EINVAL, "embeng_device_list: no function given");
 	ret = accel_list(fn, arg);
-	ret = ret ? ret : soft_open(&soft, 1, 0, &nowhere, &device);
+	ret = ret ? ret : soft_open(&soft, 1, &nowhere, &device);
 	if (ret)
 		return ret;
 	info = device->info;

@@ -117,9 +117,8 @@ struct device {
  * device_open() - open by name
  * @name: see embeng_open()
  * @replicas: queues are wanted for so many
- * @floats: of all tables: from PREFETCH_WORTH_FLOATS on it pays to find out how they are best read
  */
-int device_open(const char *name, uint32_t replicas, uint64_t floats, const struct device_log *log,
+int device_open(const char *name, uint32_t replicas, const struct device_log *log,
 		struct device **out);
 
 /* The context behind a descriptor of device_ops.share, which stays the caller's. */

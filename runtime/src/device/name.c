@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../engine/kernels/kernels.h"
 #include "../../text/number.h"
 #include "base/error.h"
+#include "host/tune_file.h"
 
 #define CORES_MAX 64
 
@@ -66,33 +66,19 @@ static int parse_memory(const char *value, const char *from, struct name *out)
 	return 0;
 }
 
-/* Return: enum kernel_fetch, or one more than there are. */
-static uint32_t parse_cache(const char *behind)
-{
-	uint32_t fetch = 0;
-
-	while (prefetch_cache(fetch) && strcmp(behind, prefetch_cache(fetch)))
-		fetch++;
-	return fetch;
-}
-
 static int parse_prefetch(const char *value, const char *from, struct name *out)
 {
-	size_t length = strcspn(value, ":");
-	uint64_t rows = 0;
-	char digits[8] = "";
+	struct fetch_way way = {0};
 
-	out->measure = !strcmp(value, "measure");
-	out->prefetch.fetch = parse_cache(value + length);
-	if (length < sizeof(digits))
-		memcpy(digits, value, length);
-	if (!out->measure && (!prefetch_cache(out->prefetch.fetch) ||
-			      !parse_number(digits, false, &rows) || !rows || rows > PREFETCH_MOST))
-		return fail(-EINVAL, "%s: prefetch=%s must be measure or 1 to %u rows; after the "
+	out->fetch_default = !strcmp(value, "default");
+	if (!out->fetch_default && !fetch_lookup_parse(value, &way))
+		return fail(-EINVAL, "%s: prefetch=%s must be default or 1 to %u rows; after the "
 				     "rows may stand :l1 (into the first cache), :touch (the first "
-				     "line of each row sooner) or :burst (many rows at once)",
-			    from, value, PREFETCH_MOST);
-	out->prefetch.rows = (uint32_t)rows;
+				     "line of each row sooner) or :burst (many rows at once). "
+				     "`embeng tune` finds what is best",
+			    from, value, FETCH_ROWS_MOST);
+	out->fetch_rows = way.rows;
+	out->fetch_form = way.form;
 	return 0;
 }
 
@@ -236,8 +222,10 @@ int name_parse(const char *text, struct name *out)
 
 	if (!ret && !name.variant[0] && variant)
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);
-	if (!ret && !name.prefetch.rows && !name.measure && prefetch)
+	if (!ret && !name.fetch_rows && !name.fetch_default && prefetch) {
+		name.fetch_from_environment = true;
 		ret = parse_prefetch(prefetch, "EMBENG_PREFETCH", &name);
+	}
 	if (!ret && name.path == NAME_PATH_ANY && path)
 		ret = parse_path(path, "EMBENG_PATH", &name);
 	if (!ret)

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device/soft/prefetch.h"
-
 enum name_kind {
 	NAME_ANY, /* the first device behind the driver, else soft */
 	NAME_SOFT,
@@ -26,8 +24,10 @@ struct name {
 	uint32_t cores;	 /* 0: as many as there are */
 	uint64_t memory; /* 0: most of the machine's */
 	char variant[16]; /* "": the best */
-	struct prefetch prefetch;
-	bool measure;	  /* ... or what is measured to be best here */
+	uint32_t fetch_rows;	/* rows that are fetched ahead; 0: not given */
+	uint32_t fetch_form;	/* enum kernel_fetch, for lookups */
+	bool fetch_default;	/* tune files are not read */
+	bool fetch_from_environment;
 	char where[64];	  /* NAME_NODE: the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
 };

@@ -28,7 +28,7 @@ static int read_soft(const struct name *name, char *page)
 	const struct device_log nowhere = {0};
 	struct device *device;
 	uint64_t value;
-	int ret = soft_open(name, 1, 0, &nowhere, &device);
+	int ret = soft_open(name, 1, &nowhere, &device);
 
 	if (ret)
 		return ret;

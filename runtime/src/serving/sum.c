@@ -44,6 +44,7 @@ static uint32_t combiner_of(const struct plan *p)
 static void chunk_begin(struct chunk *c, const struct plan *plan, const struct row_source *source,
 			const struct kernel_ops *kernels)
 {
+	const struct fetch_way usual = {FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND};
 	uint32_t dim = (uint32_t)plan->table->dim;
 
 	c->plan = plan;
@@ -56,7 +57,7 @@ static void chunk_begin(struct chunk *c, const struct plan *plan, const struct r
 		.table = source->base,
 		.stride = 1,
 		.dim = dim,
-		.prefetch = prefetch_lookup_rows(0, KERNEL_FETCH_SECOND, dim, U64_MAX),
+		.prefetch = fetch_lookup(usual, dim).rows,
 		.rows = c->rows,
 		.weights = plan->weights ? c->weights : NULL,
 		.scales = c->combiner == KERNEL_SUM ? NULL : c->scales,

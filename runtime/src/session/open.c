@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "device/soft/prefetch.h"
 #include "model/initializer.h"
 #include "rows.h"
 #include "wait.h"
@@ -125,21 +124,6 @@ struct origin {
 	bool attached;
 };
 
-/* The floats of all tables, or UINT64_MAX if there are more than that. */
-static uint64_t model_floats(const struct embeng_model *model)
-{
-	uint64_t all = 0, floats;
-
-	for (size_t t = 0; t < model->table_count; t++) {
-		const struct table *table = &model->tables[t];
-
-		if (__builtin_mul_overflow((uint64_t)table->rows, (uint64_t)table->dim, &floats) ||
-		    __builtin_add_overflow(all, floats, &all))
-			return UINT64_MAX;
-	}
-	return all;
-}
-
 static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
 {
 	const struct device_log log = {.fn = log_line, .arg = &e->log};
@@ -151,8 +135,7 @@ static int start(struct embeng *e, const struct origin *from, const struct emben
 	e->replica_count = e->model->engine.replicas;
 	e->shared = from->attached;
 	ret = from->attached ? device_attach(from->fd, &e->device)
-			     : device_open(from->name, e->replica_count, model_floats(model),
-					   &log, &e->device);
+			     : device_open(from->name, e->replica_count, &log, &e->device);
 	ret = ret ? ret : session_start(e);
 	return ret ? ret : load_model(e, from->attached);
 }

@@ -36,6 +36,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	struct direct *d = calloc(1, sizeof(*d));
 	struct embeng_caps *caps = &d->engine.caps;
 
+	fetch_plan_fill(&d->engine.fetch, &(struct fetch_machine){ .vendor = FETCH_VENDOR_OTHER });
 	d->engine.config.registers = calloc(1, EMBENG_REGISTERS_SIZE);
 	d->engine.config.cores = cores;
 	d->engine.lock = port_mutex_new();

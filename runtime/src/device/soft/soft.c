@@ -18,7 +18,7 @@
 #include "../../../../engine/engine.h"
 #include "../../../../engine/kernels/variants.h"
 #include "base/error.h"
-#include "prefetch.h"
+#include "fetch.h"
 
 #define QUEUES_LEAST 64u
 #define VECTORS 2u
@@ -223,8 +223,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.cores = name->cores ? name->cores : default_cores(),
 		.table_memory = name->memory ? name->memory : default_memory(),
 		.variant = name->variant[0] ? name->variant : NULL,
-		.prefetch = s->prefetch.rows,
-		.fetch = s->prefetch.fetch,
+		.fetch = &s->fetch,
 		.service = 1,
 	};
 	int ret = engine_create(&config, &s->engine);
@@ -244,6 +243,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 static void describe(struct soft *s, const struct name *name)
 {
 	struct embeng_device_info *info = &s->device.info;
+	char way[FETCH_WORD] = "default";
 
 	info->size = sizeof(*info);
 	strcpy(info->kind, "soft");
@@ -251,12 +251,15 @@ static void describe(struct soft *s, const struct name *name)
 	snprintf(info->name, sizeof(info->name), "soft:cores=%u,memory=%llu%s%s", info->cores,
 		 (unsigned long long)info->table_memory, name->variant[0] ? ",variant=" : "",
 		 name->variant);
-	if (s->prefetch.rows)
-		snprintf(info->name + strlen(info->name), sizeof(info->name) - strlen(info->name),
-			 ",prefetch=%u%s", s->prefetch.rows, prefetch_cache(s->prefetch.fetch));
+	if (!name->fetch_rows && !name->fetch_default)
+		return;
+	if (name->fetch_rows)
+		fetch_way_text((struct fetch_way){name->fetch_rows, name->fetch_form}, way);
+	snprintf(info->name + strlen(info->name), sizeof(info->name) - strlen(info->name),
+		 ",prefetch=%s", way);
 }
 
-static int power_on(struct soft *s, const struct name *name, uint32_t replicas, uint64_t floats)
+static int power_on(struct soft *s, const struct name *name, uint32_t replicas)
 {
 	uint32_t wanted = 2 + 3 * replicas; /* three per replica, admin and transfer */
 	uint32_t queues = wanted > QUEUES_LEAST ? wanted : QUEUES_LEAST;
@@ -264,9 +267,8 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas, 
 	int ret = make_host(s, queues);
 
 	/* A variant that there is not is refused with the engine. */
-	s->prefetch = name->measure && kernels ?
-			      prefetch_measured(kernels, floats, prefetch_bursts_steady()) :
-			      name->prefetch;
+	if (kernels)
+		fetch_choose(name, kernels->name, &s->fetch, &s->device.info);
 	if (!ret)
 		ret = make_engine(s, name, queues);
 	if (!ret)
@@ -279,8 +281,8 @@ static int power_on(struct soft *s, const struct name *name, uint32_t replicas, 
 	return ret ? ret : soft_context_create(s);
 }
 
-int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
-	      const struct device_log *log, struct device **out)
+int soft_open(const struct name *name, uint32_t replicas, const struct device_log *log,
+	      struct device **out)
 {
 	struct soft *s = calloc(1, sizeof(*s));
 	int ret;
@@ -292,7 +294,7 @@ int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
 	s->fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->grants.lock, NULL);
-	ret = power_on(s, name, replicas, floats);
+	ret = power_on(s, name, replicas);
 	if (ret) {
 		soft_close(&s->device);
 		return ret;

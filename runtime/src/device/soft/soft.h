@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "../../../../engine/kernels/fetch_plan.h"
 #include "device/device.h"
 #include "device/name.h"
 #include "device/region.h"
@@ -33,7 +34,7 @@ struct soft {
 	struct device device;
 	struct device_log log;
 	struct engine *engine;
-	struct prefetch prefetch; /* given or measured */
+	struct fetch_plan fetch;
 	struct port_host host; /* what the engine's port calls come with */
 	char *registers, *doorbells;
 	uint64_t doorbell_bytes;
@@ -53,8 +54,8 @@ struct soft {
 };
 
 /* Like device_open(). */
-int soft_open(const struct name *name, uint32_t replicas, uint64_t floats,
-	      const struct device_log *log, struct device **out);
+int soft_open(const struct name *name, uint32_t replicas, const struct device_log *log,
+	      struct device **out);
 
 /* admin.c: the admin queue and what goes through it. */
 int soft_admin_memory(struct soft *s); /* before boot */

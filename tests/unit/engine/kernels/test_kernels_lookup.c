@@ -302,67 +302,6 @@ START_TEST(test_select_by_name)
 }
 END_TEST
 
-START_TEST(test_rows_fetched_ahead)
-{
-	const u32 second = KERNEL_FETCH_SECOND, first = KERNEL_FETCH_FIRST;
-	const u64 large = PREFETCH_LEAST_BYTES + 1;
-
-	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 17, large), PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 16, large), 2 * PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(0, second, 1, large), 2 * PREFETCH_LOOKUP);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 64, large), 24);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 8, large), 48);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 256, large), 24);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 512, large), 13);
-	ck_assert_uint_eq(prefetch_lookup_rows(24, second, 16, PREFETCH_LEAST_BYTES), 0);
-	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 16, large), 96);
-	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 64, large), 48);
-	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 65, large), 48);
-	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 128, large), 25);
-	ck_assert_uint_eq(prefetch_lookup_rows(0, first, 512, large), PREFETCH_LOOKUP / 8 + 1);
-	ck_assert_uint_eq(prefetch_lookup_rows(1, first, 4096, large), 1);
-	ck_assert_uint_eq(prefetch_lookup_rows(48, first, 128, PREFETCH_LEAST_BYTES), 0);
-	ck_assert_uint_eq(prefetch_rows(0, PREFETCH_UPDATE, second, 16, large), PREFETCH_UPDATE);
-}
-END_TEST
-
-START_TEST(test_where_rows_go_by_their_length)
-{
-	const struct {
-		u32 wanted, dim, fetch;
-	} cases[] = {
-		{ KERNEL_FETCH_TOUCH, 16, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_TOUCH, 17, KERNEL_FETCH_TOUCH },
-		{ KERNEL_FETCH_TOUCH, 4096, KERNEL_FETCH_TOUCH },
-		{ KERNEL_FETCH_FIRST, 8, KERNEL_FETCH_FIRST },
-		{ KERNEL_FETCH_SECOND, 64, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_BURST, 1, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 128, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 129, KERNEL_FETCH_SECOND },
-	};
-
-	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		ck_assert_msg(lookup_fetch(cases[i].wanted, cases[i].dim) == cases[i].fetch,
-			      "case %u", i);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 3), KERNEL_FETCH_AGAIN);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 129, 0), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 0), KERNEL_FETCH_AGAIN);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 0), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 42, 2), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 43, 2), KERNEL_FETCH_AGAIN);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 128, 0), KERNEL_FETCH_AGAIN);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 1), KERNEL_FETCH_AGAIN);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 63, 1), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_BURST, 64, 4), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_FIRST, 64, 1), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_fetch(KERNEL_FETCH_TOUCH, 64, 1), KERNEL_FETCH_SECOND);
-	ck_assert_uint_eq(update_times(127, 0), 3);
-	ck_assert_uint_eq(update_times(128, 0), 2);
-	ck_assert_uint_eq(update_times(63, 2), 3);
-	ck_assert_uint_eq(update_times(64, 2), 2);
-}
-END_TEST
-
 static void add(TCase *tcase)
 {
 	random_start();
@@ -374,8 +313,6 @@ static void add(TCase *tcase)
 	add_variant_tests(tcase, test_scales_equal_the_rule, 1);
 	add_variant_tests(tcase, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tcase, test_select_by_name);
-	tcase_add_test(tcase, test_rows_fetched_ahead);
-	tcase_add_test(tcase, test_where_rows_go_by_their_length);
 }
 
 int main(void)

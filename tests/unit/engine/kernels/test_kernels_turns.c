@@ -162,7 +162,8 @@ START_TEST(test_rows_are_fetched_again)
 			t.second = counts[i % 8];
 			t.dim = dims[(i + k) % 3];
 			t.prefetch = i % 5 ? 32 : 0;
-			t.fetch = update_fetch(KERNEL_FETCH_BURST, t.dim, 0);
+			t.fetch = fetch_update((struct fetch_way){ 32, KERNEL_FETCH_AGAIN }, t.dim,
+					       0).form;
 			ck_assert_uint_eq(t.fetch, KERNEL_FETCH_AGAIN);
 			check_turns(ops, &t);
 		}

@@ -27,7 +27,7 @@ static struct fake_file *new_file(void)
 		if (files[i].references)
 			continue;
 		memset(&files[i], 0, sizeof(files[i]));
-		ck_assert_int_eq(soft_open(&name, 4, 0, &nowhere, &files[i].soft), 0);
+		ck_assert_int_eq(soft_open(&name, 4, &nowhere, &files[i].soft), 0);
 		files[i].references = 1;
 		fake.files++;
 		return &files[i];

@@ -96,29 +96,33 @@ START_TEST(takes_rows_to_fetch_ahead)
 	struct name n;
 
 	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 256);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_SECOND);
+	ck_assert_uint_eq(n.fetch_rows, 256);
+	ck_assert_uint_eq(n.fetch_form, KERNEL_FETCH_SECOND);
 	ck_assert_int_eq(name_parse("soft:prefetch=24:l1", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 24);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
+	ck_assert_uint_eq(n.fetch_rows, 24);
+	ck_assert_uint_eq(n.fetch_form, KERNEL_FETCH_FIRST);
 	ck_assert_int_eq(name_parse("soft:cores=2,prefetch=1:l1,memory=1M", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 1);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_FIRST);
+	ck_assert_uint_eq(n.fetch_rows, 1);
+	ck_assert_uint_eq(n.fetch_form, KERNEL_FETCH_FIRST);
 	ck_assert_uint_eq(n.memory, 1 << 20);
 	ck_assert_int_eq(name_parse("soft:prefetch=32:touch", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 32);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_TOUCH);
+	ck_assert_uint_eq(n.fetch_rows, 32);
+	ck_assert_uint_eq(n.fetch_form, KERNEL_FETCH_TOUCH);
 	ck_assert_int_eq(name_parse("soft:prefetch=48:burst", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 48);
-	ck_assert_uint_eq(n.prefetch.fetch, KERNEL_FETCH_BURST);
+	ck_assert_uint_eq(n.fetch_rows, 48);
+	ck_assert_uint_eq(n.fetch_form, KERNEL_FETCH_BURST);
 	ck_assert_int_eq(name_parse("soft:prefetch=256", &n), 0);
-	ck_assert(!n.measure);
+	ck_assert(!n.fetch_default);
 	setenv("EMBENG_PREFETCH", "24", 1);
 	ck_assert_int_eq(name_parse("soft", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 24);
-	ck_assert_int_eq(name_parse("soft:prefetch=measure", &n), 0);
-	ck_assert_uint_eq(n.prefetch.rows, 0);
-	ck_assert(n.measure);
+	ck_assert_uint_eq(n.fetch_rows, 24);
+	ck_assert(n.fetch_from_environment);
+	ck_assert_int_eq(name_parse("soft:prefetch=32", &n), 0);
+	ck_assert_uint_eq(n.fetch_rows, 32);
+	ck_assert(!n.fetch_from_environment);
+	ck_assert_int_eq(name_parse("soft:prefetch=default", &n), 0);
+	ck_assert_uint_eq(n.fetch_rows, 0);
+	ck_assert(n.fetch_default);
 	setenv("EMBENG_PREFETCH", "near", 1);
 	ck_assert_int_eq(name_parse("soft", &n), -EINVAL);
 	expect_text("EMBENG_PREFETCH: prefetch=near");
@@ -144,7 +148,7 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "measure or 1 to 256 rows; after the rows may stand :l1"},
+		{"soft:prefetch=0", -EINVAL, "default or 1 to 256 rows; after the rows may stand :l1"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
 		{"soft:prefetch=", -EINVAL, "prefetch= must be"},
@@ -152,7 +156,9 @@ START_TEST(refuses)
 		{"soft:prefetch=24:l2", -EINVAL, "prefetch=24:l2"},
 		{"soft:prefetch=24:l1x", -EINVAL, "prefetch=24:l1x"},
 		{"soft:prefetch=00000024", -EINVAL, "prefetch=00000024"},
-		{"soft:prefetch=measure:l1", -EINVAL, "prefetch=measure:l1"},
+		{"soft:prefetch=measure", -EINVAL, "`embeng tune` finds what is best"},
+		{"soft:prefetch=32:again", -EINVAL, "prefetch=32:again"},
+		{"soft:prefetch=default:l1", -EINVAL, "prefetch=default:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
 		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; the options are path"},
