@@ -4,6 +4,7 @@
  * ratio is made of. The text for people is in report.c.
  */
 #include "embeng.h"
+#include "../../src/host/processor.h"
 #include "report.h"
 
 static void add_bool(struct json_object *to, const char *key, bool value)
@@ -150,9 +151,9 @@ static struct json_object *document_result(const struct bench_call *call,
 static struct json_object *document_machine(const struct bench_call *call)
 {
 	struct json_object *o = json_object_new_object();
-	char processor[96];
+	char processor[PROCESSOR_BRAND];
 
-	machine_processor(processor, sizeof(processor));
+	processor_brand(processor);
 	json_add_text(o, "processor", processor);
 	json_add_number(o, "cpus", (uint64_t)call->cpu_count);
 	json_add_number(o, "memory_bytes", machine_memory());

@@ -6,14 +6,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../src/host/processor.h"
 #include "../frame/transfer.h"
 #include "report.h"
 
 static void print_head(const struct bench_call *call)
 {
-	char processor[96], memory[BYTES_TEXT], warning[BENCH_WARNING];
+	char processor[PROCESSOR_BRAND], memory[BYTES_TEXT], warning[BENCH_WARNING];
 
-	machine_processor(processor, sizeof(processor));
+	processor_brand(processor);
 	printf("%s, %d of its processors, %s of memory; %d runs", processor, call->cpu_count,
 	       bytes_text(machine_memory(), memory), call->runs);
 	if (call->scale != 1)

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,22 +53,6 @@ bool machine_pin(const int *cpus, int count)
 	for (int i = 0; i < count; i++)
 		CPU_SET(cpus[i], &set);
 	return !sched_setaffinity(0, sizeof(set), &set);
-}
-
-void machine_processor(char *name, int size)
-{
-	FILE *f = fopen("/proc/cpuinfo", "r");
-	char line[256], *colon;
-
-	*name = '\0';
-	while (f && !*name && fgets(line, sizeof(line), f)) {
-		colon = strstr(line, ": ");
-		if (colon && !strncmp(line, "model name", 10))
-			snprintf(name, (size_t)size, "%.*s", (int)strcspn(colon + 2, "\n"),
-				 colon + 2);
-	}
-	if (f)
-		fclose(f);
 }
 
 /* Clock ticks of all processors: at work for somebody, and all. */

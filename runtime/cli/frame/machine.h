@@ -20,9 +20,6 @@ int machine_cpus(int cpus[MACHINE_CPUS]);
  */
 bool machine_pin(const int *cpus, int count);
 
-/* "AMD EPYC 9554", or "". */
-void machine_processor(char *name, int size);
-
 /**
  * machine_busy() - how busy the processors are with what others do
  * @ms: how long to watch, asleep
