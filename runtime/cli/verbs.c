@@ -22,6 +22,7 @@ const struct command commands[] = {
 	{"config", "show or convert model files of TPU embeddings", cmd_config},
 	{"fw", "pack, inspect, verify or sign a firmware image", cmd_fw},
 	{"bench", "measure a device and the limits of the memory", cmd_bench},
+	{"tune", "measure how rows are best fetched ahead on this machine", cmd_tune},
 	{"conform", "run conformance vectors on a device", cmd_conform},
 };
 

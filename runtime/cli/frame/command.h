@@ -52,6 +52,7 @@ int cmd_lookup(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_fw(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_conform(int argc, char **argv);
 
 #endif
