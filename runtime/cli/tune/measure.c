@@ -29,8 +29,8 @@
 #define WORTH(best, ns) ((ns) * 33 < (best) * 32)
 
 /*
- * 24 MiB nearly fill a third cache of 32, where the ways differ most. Large tables have 256 MiB: out
- * of 64 MiB half of the rows would come from that cache.
+ * 24 MiB nearly fill a third cache of 32, where the ways differ most. Large tables have 256 MiB:
+ * half of the rows of one of 64 MiB would come from that cache.
  */
 #define NEAR_ROWS (3u << 15)
 #define FAR_ROWS (1u << 20)

@@ -58,7 +58,7 @@ struct tune_done {
 	bool is_read; /* programs read a file of that path without being told */
 };
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+static error_t parse_tune_option(int key, char *arg, struct argp_state *state)
 {
 	struct tune_call *call = state->input;
 
@@ -118,8 +118,8 @@ static int choose_kernels(const struct tune_call *call, const struct output *out
 }
 
 /* Where the file goes: 0 with "" for nowhere and "-" for standard output, or an exit code. */
-static int choose_path(const struct tune_call *call, const struct output *out,
-		       struct tune_done *done)
+static int choose_tune_path(const struct tune_call *call, const struct output *out,
+			    struct tune_done *done)
 {
 	const char *given = call->output ? call->output : tune_named_path();
 	char user[TUNE_PATH];
@@ -161,7 +161,7 @@ static void make_user_folders(const char *path)
 	}
 }
 
-static int write_file(const struct tune_done *done, const char *text, size_t length)
+static int write_tune_text(const struct tune_done *done, const char *text, size_t length)
 {
 	struct outfile file;
 	int ret;
@@ -187,7 +187,7 @@ static int save_tune(const struct tune_done *done, const struct output *out)
 	if (ret)
 		return output_fail(out, CLI_DEVICE, ret, NULL, "the file cannot be made: %s",
 				   strerror(-ret));
-	ret = write_file(done, text, length);
+	ret = write_tune_text(done, text, length);
 	free(text);
 	if (ret)
 		return output_fail(out, exit_of_errno(ret), ret,
@@ -310,13 +310,13 @@ static int emit_done(const struct tune_done *done, const struct output *out)
 
 int cmd_tune(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
+	static const struct argp argp = {.options = options, .parser = parse_tune_option, .doc = doc};
 	struct output out = {.verb = "tune"};
 	struct tune_call call = {0};
 	struct tune_done done = {0};
 	int code = command_parse(&argp, argc, argv, &out, &call);
 
-	code = code ? code : choose_path(&call, &out, &done);
+	code = code ? code : choose_tune_path(&call, &out, &done);
 	code = code ? code : measure_machine(&call, &out, &done);
 	if (code)
 		return code;

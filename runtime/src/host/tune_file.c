@@ -37,7 +37,7 @@ void fetch_way_text(struct fetch_way way, char text[FETCH_WORD])
 }
 
 /* Digits without a sign or a leading zero, at most three of them; 0 for anything else. */
-static u32 parse_rows(const char *digits, size_t length)
+static u32 parse_way_rows(const char *digits, size_t length)
 {
 	u32 rows = 0;
 
@@ -52,7 +52,7 @@ static u32 parse_rows(const char *digits, size_t length)
 static bool parse_way(const char *text, u32 forms, struct fetch_way *out)
 {
 	size_t length = strspn(text, "0123456789");
-	u32 rows = parse_rows(text, length);
+	u32 rows = parse_way_rows(text, length);
 
 	if (!rows || rows > FETCH_ROWS_MOST)
 		return false;
