@@ -25,7 +25,7 @@
 /* A device that completes nothing at all for so long hangs, however busy it says it is. */
 static uint admin_timeout_ms = 20000;
 module_param(admin_timeout_ms, uint, 0600);
-MODULE_PARM_DESC(admin_timeout_ms, "without progress, a command of the driver's hangs (20000)");
+MODULE_PARM_DESC(admin_timeout_ms, "milliseconds without progress after which an admin command has timed out (default: 20000)");
 
 #define LOOK_MS 100
 
@@ -42,7 +42,7 @@ static struct embeng_ring_header *find_admin_header(struct embeng_device *ed)
 }
 
 /**
- * embeng_admin_init() - memory of the admin ring
+ * embeng_admin_init() - allocate the memory of the admin ring
  * @ed: device
  *
  * Return: 0 or -ENOMEM.
@@ -112,7 +112,7 @@ static bool take_admin_completions(struct embeng_device *ed)
 	u32 tail = embeng_observe_cq_tail(&find_admin_header(ed)->cq_tail);
 	struct embeng_cqe cqe;
 
-	/* A tail further ahead than the ring is long is nonsense, and nothing is believed. */
+	/* A tail further ahead than the ring is long is invalid: take no completion. */
 	if (tail == admin->cq_head || tail - admin->cq_head > ENTRIES)
 		return false;
 	while (admin->cq_head != tail) {
@@ -123,7 +123,7 @@ static bool take_admin_completions(struct embeng_device *ed)
 }
 
 /**
- * embeng_admin_poll() - take completions, and want an interrupt for the next
+ * embeng_admin_poll() - take completions and ask for an interrupt at the next one
  * @ed: device
  */
 void embeng_admin_poll(struct embeng_device *ed)
@@ -169,7 +169,7 @@ static u64 read_admin_progress(struct embeng_device *ed)
 	       READ_ONCE(ed->admin.cq_head);
 }
 
-/* Looks at the ring too: an interrupt may get lost. */
+/* Polls the ring as well, because an interrupt may get lost. */
 static int wait_for_request(struct embeng_device *ed, struct request *request)
 {
 	unsigned long patience = msecs_to_jiffies(READ_ONCE(admin_timeout_ms));
@@ -209,10 +209,10 @@ static int convert_admin_status(const struct embeng_cqe *cqe)
 /**
  * embeng_admin_run() - give the device a command and wait for its answer
  * @ed: device
- * @cmd: its cookie is set here
+ * @cmd: command; this function sets its cookie
  *
- * Under reset_lock. Return: 0, -ENODEV, -ETIMEDOUT when the device hangs, or what the
- * device found wrong.
+ * Called with reset_lock held for reading. Return: 0, -ENODEV, -ETIMEDOUT when the device hangs, or
+ * an errno for the error that the device reported.
  */
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 {

@@ -14,11 +14,11 @@ struct embeng_device;
 
 /**
  * struct embeng_admin - the driver's own queue
- * @ring: memory of both rings, parted by @layout
+ * @ring: memory of both rings; @layout says where each part of it is
  * @dma: address of @ring for the device
  * @layout: where the parts of @ring are
  * @slots: counts the callers that may have a command on the ring at the same time
- * @lock: guards all that follows
+ * @lock: guards the members that follow
  * @requests: commands that wait for their completion
  * @cookie: cookie of the newest request; none is used twice
  * @sq_tail: tail of the submission ring, free-running
@@ -30,7 +30,7 @@ struct embeng_admin {
 	dma_addr_t dma;
 	struct embeng_queue_layout layout;
 	struct semaphore slots;
-	spinlock_t lock; /* guards what follows */
+	spinlock_t lock; /* guards the members that follow */
 	struct list_head requests;
 	u64 cookie;
 	u32 sq_tail;

@@ -43,7 +43,7 @@ static void release_made_pages(struct embeng_bo *bo)
 	bo->dma = NULL;
 }
 
-/* Takes a buffer from the device. Programs that have mapped it keep it. */
+/* Unmaps a buffer from the device. Programs that have mapped it keep their mappings. */
 static void release_bo(struct embeng_bo *bo)
 {
 	if (bo->dma)
@@ -144,7 +144,7 @@ static const struct drm_gem_object_funcs funcs = {
 };
 
 /**
- * embeng_bo_new() - an object without memory
+ * embeng_bo_new() - make a buffer object that has no memory yet
  * @ed: device
  * @size: bytes, whole pages
  *
@@ -163,8 +163,8 @@ struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size)
 }
 
 /**
- * embeng_bo_reached() - the device reaches it from now on
- * @bo: mapped for it
+ * embeng_bo_reached() - list a buffer that the device can reach from now on
+ * @bo: buffer, mapped for the device
  */
 void embeng_bo_reached(struct embeng_bo *bo)
 {
@@ -175,7 +175,7 @@ void embeng_bo_reached(struct embeng_bo *bo)
 }
 
 /**
- * embeng_bo_release_all() - before the driver lets go of the device
+ * embeng_bo_release_all() - unmap all buffers before the driver lets go of the device
  * @ed: device, unplugged and silent
  */
 void embeng_bo_release_all(struct embeng_device *ed)
@@ -207,10 +207,10 @@ static int allocate_bo_pages(struct embeng_bo *bo)
 }
 
 /**
- * embeng_bo_check_pages() - can so many be listed
- * @pages: of a buffer
+ * embeng_bo_check_pages() - check that a buffer of this many pages can be made
+ * @pages: number of pages
  *
- * Return: 0, or -ENOMEM for more than the machine has, or than the kernel has lists for.
+ * Return: 0, or -ENOMEM for more pages than the machine has or than an array of them can hold.
  */
 int embeng_bo_check_pages(u64 pages)
 {
@@ -218,11 +218,11 @@ int embeng_bo_check_pages(u64 pages)
 }
 
 /**
- * embeng_bo_make() - a buffer of zeroed memory
+ * embeng_bo_make() - make a buffer of zeroed memory
  * @ed: device
  * @size: bytes, from 1
  *
- * Return: the buffer, or an error of the contract.
+ * Return: the buffer, or an error pointer.
  */
 struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
 {
@@ -256,7 +256,7 @@ struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
  * @data: &struct embeng_accel_bo_create
  * @file: owner of the handle
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -287,7 +287,7 @@ int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *
  * @data: &struct embeng_accel_bo_info
  * @file: owner of the handle
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -7,7 +7,7 @@
  *
  * An import holds its attachment until the object is freed. Its mapping for the device ends with
  * the object or at unplug, whichever comes first; bo.c calls embeng_import_release() under bo_lock
- * for both. Nothing else here takes a lock. What embeng_import_init() finds out is set once, at
+ * for both. Nothing else here takes a lock. embeng_import_init() sets its result once, at
  * probe.
  */
 #include <linux/cleanup.h>
@@ -23,9 +23,9 @@
 EMBENG_IMPORT_NS(DMA_BUF);
 
 /**
- * embeng_import_needs_sync() - would the device see a copy of this memory
+ * embeng_import_needs_sync() - tell whether the device sees a bounce-buffer copy of this memory
  * @ed: device
- * @table: mapped for it
+ * @table: memory, mapped for the device
  *
  * Bounced memory has to be synced around each access, which nobody can do for a device
  * that a program drives by itself.
@@ -69,10 +69,10 @@ static int check_coherence(struct embeng_device *ed)
 }
 
 /**
- * embeng_import_init() - find out whether the device sees any page of this machine as it is
+ * embeng_import_init() - find out whether the device reaches pages without a bounce buffer
  * @ed: device
  *
- * Tried with one, once: where the kernel bounces, it bounces all.
+ * One page is tried, once: a kernel that bounces one page for this device bounces all of them.
  *
  * Return: 0, -ENOMEM, or -EOPNOTSUPP where not even memory that is made for the device is
  * coherent.
@@ -94,12 +94,12 @@ int embeng_import_init(struct embeng_device *ed)
 }
 
 /**
- * embeng_import_table() - a buffer of a dma-buf
+ * embeng_import_table() - make a buffer object for a dma-buf
  * @drm: device
- * @attachment: ours
- * @table: mapped for the device
+ * @attachment: attachment of this device to the dma-buf
+ * @table: the dma-buf's memory, mapped for the device
  *
- * Return: the object, or an error of the contract.
+ * Return: the object, or an error pointer.
  */
 struct drm_gem_object *embeng_import_table(struct drm_device *drm,
 					   struct dma_buf_attachment *attachment,
@@ -119,8 +119,8 @@ struct drm_gem_object *embeng_import_table(struct drm_device *drm,
 }
 
 /**
- * embeng_import_release() - the device reaches it no more
- * @bo: imported
+ * embeng_import_release() - unmap an imported buffer from the device
+ * @bo: imported buffer
  */
 void embeng_import_release(struct embeng_bo *bo)
 {

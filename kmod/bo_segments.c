@@ -70,13 +70,13 @@ static int append_table(struct list *list, const struct embeng_bo *bo, u64 offse
 
 /**
  * embeng_segments() - list the pieces of [@offset, @offset + @length)
- * @bo: reachable by the device, and as long as that
+ * @bo: buffer that the device can reach and that is long enough
  * @offset: bytes, page-aligned
  * @length: bytes, from 1
- * @out: filled; NULL: only counted
- * @room: most pieces
+ * @out: array to be filled; NULL: the pieces are only counted
+ * @room: most pieces that @out has room for
  *
- * Return: pieces, -ENOSPC for more than @room, or -EINVAL when there is less memory.
+ * Return: number of pieces, -ENOSPC for more than @room, or -EINVAL when the buffer is shorter.
  */
 int embeng_segments(struct embeng_bo *bo, u64 offset, u64 length, struct embeng_segment *out,
 		    u32 room)

@@ -29,8 +29,8 @@ static enum dma_data_direction choose_direction(const struct embeng_bo *bo)
 }
 
 /**
- * embeng_userptr_release() - the device reaches it no more
- * @bo: pinned
+ * embeng_userptr_release() - unmap pinned memory from the device
+ * @bo: buffer of pinned memory
  */
 void embeng_userptr_release(struct embeng_bo *bo)
 {
@@ -43,8 +43,8 @@ void embeng_userptr_release(struct embeng_bo *bo)
 }
 
 /**
- * embeng_userptr_free() - give the pages and the charge back
- * @bo: pinned and released
+ * embeng_userptr_free() - unpin the pages and give the RLIMIT_MEMLOCK charge back
+ * @bo: buffer of pinned memory, released by embeng_userptr_release()
  */
 void embeng_userptr_free(struct embeng_bo *bo)
 {
@@ -146,7 +146,7 @@ static int check_userptr(const struct embeng_accel_userptr *arg)
  * @data: &struct embeng_accel_userptr
  * @file: owner of the handle
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

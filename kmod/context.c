@@ -9,8 +9,8 @@
  * held while regions and queues are made and ended, and so over admin commands, which sleep.
  *
  * Everything that has the device let go of memory goes through embeng_context_end_command(): it
- * returns when the device said so, was reset, or has lost the bus, never earlier. A context that a
- * reset has lost stays until its file is closed; its calls fail with ESHUTDOWN.
+ * returns when the device has confirmed it, was reset, or has lost the bus, never earlier. A
+ * context that a reset has lost stays until its file is closed; its calls fail with ESHUTDOWN.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
@@ -22,7 +22,7 @@
 
 static ulong memory_limit_mib;
 module_param(memory_limit_mib, ulong, 0600);
-MODULE_PARM_DESC(memory_limit_mib, "memory of a context that asks for no limit (half of the machine's)");
+MODULE_PARM_DESC(memory_limit_mib, "memory limit in MiB of a context that asks for none (default: half of the machine's memory)");
 
 static u64 choose_memory_limit(void)
 {
@@ -54,9 +54,9 @@ static int make_scratch_pages(struct embeng_context *ctx)
 }
 
 /**
- * embeng_context_open() - a file was opened
+ * embeng_context_open() - make the context of a file that is being opened
  * @drm: device
- * @file: of it
+ * @file: file that is being opened
  *
  * Return: 0 or -ENOMEM.
  */
@@ -87,7 +87,7 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * embeng_context_usable() - may new work be begun
+ * embeng_context_usable() - check that new work may begin in a context
  * @ctx: context; under its lock or reset_lock
  *
  * Return: 0, -ENODEV, -ESHUTDOWN after a loss, or -ENOENT when it was not made.
@@ -104,7 +104,7 @@ int embeng_context_usable(const struct embeng_context *ctx)
 /**
  * embeng_context_charge() - count memory against the limit
  * @ctx: context, under its lock
- * @bytes: more
+ * @bytes: bytes to add
  *
  * Return: 0, -EOVERFLOW or -EDQUOT.
  */
@@ -121,9 +121,9 @@ int embeng_context_charge(struct embeng_context *ctx, u64 bytes)
 }
 
 /**
- * embeng_context_uncharge() - count it no more
+ * embeng_context_uncharge() - take memory off the count again
  * @ctx: context, under its lock
- * @bytes: less
+ * @bytes: bytes to subtract
  */
 void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
 {
@@ -131,7 +131,7 @@ void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
 }
 
 /**
- * embeng_context_event() - something happened that sleepers want to look at
+ * embeng_context_event() - count an event and wake the sleepers of a context
  * @ctx: context; any context of execution
  */
 void embeng_context_event(struct embeng_context *ctx)
@@ -149,12 +149,12 @@ static bool is_out_of_reach(const struct embeng_device *ed)
 static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
 
 /**
- * embeng_context_run_command() - ask the device for something of this context
+ * embeng_context_run_command() - run an admin command for this context
  * @ctx: context, under its lock
  * @cmd: admin command
  *
- * Return: 0 or a negative errno. When the device hangs it is reset, and the context lost; so it is
- * where the device was thought gone, for it may have the command and be back in a moment.
+ * A device that does not answer is reset, and the context is lost. So is a device that seemed to be
+ * gone: it may have taken the command, and may be back in a moment. Return: 0 or a negative errno.
  */
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
@@ -175,12 +175,12 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
 }
 
 /**
- * embeng_context_end_command() - have the device let go of memory
+ * embeng_context_end_command() - make the device let go of memory
  * @ctx: context, under its lock
- * @cmd: admin command that completes when it has
+ * @cmd: admin command that completes once the device has let go
  *
- * Whatever the device does, afterwards it does not reach the memory any more: it said so,
- * or was reset, or has lost the bus.
+ * When this returns, the device does not reach the memory any more: it completed the command, was
+ * reset, or has lost the bus.
  */
 void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
@@ -268,9 +268,9 @@ static int make_context(struct embeng_context *ctx, u32 entries)
  * embeng_context_create_ioctl() - DRM_IOCTL_EMBENG_CONTEXT_CREATE
  * @drm: device
  * @data: &struct embeng_accel_context_create
- * @file: whose
+ * @file: open file that gets the context
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -294,7 +294,7 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return 0;
 }
 
-/* Frees all that the device could reach through a context, once it reaches none of it. */
+/* Frees the memory of a context, which the device must not reach any more. */
 static void release_context(struct embeng_context *ctx, bool closing)
 {
 	embeng_queue_release_all(ctx, closing);
@@ -303,7 +303,7 @@ static void release_context(struct embeng_context *ctx, bool closing)
 }
 
 /**
- * embeng_context_release_all() - before the driver lets go of the device
+ * embeng_context_release_all() - free the contexts' memory before the driver lets go
  * @ed: device, unplugged and silent
  */
 void embeng_context_release_all(struct embeng_device *ed)
@@ -317,7 +317,7 @@ void embeng_context_release_all(struct embeng_device *ed)
 	}
 }
 
-/* Ends a context on the device, and all its queues with it: nothing new is taken meanwhile. */
+/* Ends a context on the device, and all its queues with it. */
 static void end_context(struct embeng_context *ctx)
 {
 	struct embeng_admin_cmd cmd = {
@@ -334,9 +334,9 @@ static void end_context(struct embeng_context *ctx)
 }
 
 /**
- * embeng_context_close() - the file's last descriptor was closed
+ * embeng_context_close() - free the context of a file whose last descriptor was closed
  * @drm: device, perhaps unplugged
- * @file: of it
+ * @file: file that is being closed
  */
 void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 {

@@ -28,7 +28,7 @@ struct embeng_binding {
 };
 
 /**
- * enum embeng_place - what a mapping shows
+ * enum embeng_place - the kinds of memory that a mapping can show
  * @EMBENG_PLACE_RING: the ring memory of a queue
  * @EMBENG_PLACE_DOORBELL: the doorbell of a queue
  * @EMBENG_PLACE_REGISTERS: the registers of the device
@@ -42,7 +42,7 @@ enum embeng_place {
 };
 
 /**
- * struct embeng_context - what belongs to an open file description
+ * struct embeng_context - everything that belongs to one open file description
  * @device: device of the file
  * @link: entry in &embeng_device.contexts
  * @lock: held while regions and queues are made and ended
@@ -62,24 +62,25 @@ enum embeng_place {
  * @blob: key of the last model blob that the driver loaded
  * @ledger_lock: guards @ledger and @loading
  * @ledger: training that validated queues have submitted
- * @loading: the model that the driver loads, and where its MODEL_LOAD is; queue 0: there is none
+ * @loading: model that is being loaded, with queue and index of its MODEL_LOAD; queue 0: none
  * @fences: number of out-fences that have not signalled
  * @held: number of submits that wait for in-fences
  * @watch: work that looks at fences and sleepers
  * @synced: some submit had a fence, so that callbacks may still run when the context is freed
  * @training: 1 + flags of the INPUT and GRADIENT queues, which all have the same; 0: none was made
  * @busy_ns: time that the device worked for the context, as last shown
- * @busy_ended_ns: the part of it that is of queues that have ended
+ * @busy_ended_ns: the part of @busy_ns that was spent on queues that have ended
  * @memory: bytes charged
  * @memory_limit: most bytes that may be charged
- * @hang: what the watchdog found, to be acted on
+ * @hang: the hang that the watchdog found, until it is acted on
  * @hung_queue: number of the queue that @hang is about
- * @health: the last rung that was taken for the context; under @lock, or reset_lock written
+ * @health: the last rung that was taken for the context; guarded by @lock, or by reset_lock held
+ *	for writing
  * @wait: where sleepers wait
  * @events: number of events, see &embeng_accel_wait
  * @taken: number of events when WAIT last returned
- * @map_lock: guards what a fault may put into a mapping
- * @scratch: for each place, the page that mappings show when what they showed is gone
+ * @map_lock: guards the choice of the page that a fault puts into a mapping
+ * @scratch: for each place, the page that a mapping shows once its memory is gone
  */
 struct embeng_context {
 	struct embeng_device *device;
@@ -121,7 +122,7 @@ struct embeng_context {
 	wait_queue_head_t wait;
 	atomic64_t events;
 	u64 taken;
-	struct mutex map_lock; /* what a fault may put into a mapping */
+	struct mutex map_lock; /* guards the choice of pages for faults */
 	struct page *scratch[EMBENG_PLACE_NONE];
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files below /sys/kernel/debug/accel/ADDRESS, for whoever debugs the driver or the device: the
+ * Files below /sys/kernel/debug/accel/ADDRESS for debugging the driver or the device: the
  * event log, all registers, and the contexts with their queues. docs/abi/debugfs-driver-embeng
  * describes them; nothing of it is an interface for programs, which is why it is not in sysfs.c.
  *
@@ -80,7 +80,7 @@ static const struct drm_debugfs_info files[] = {
 };
 
 /**
- * embeng_debugfs_init() - add the files
+ * embeng_debugfs_init() - add the files to debugfs
  * @ed: device, before it is registered
  */
 void embeng_debugfs_init(struct embeng_device *ed)

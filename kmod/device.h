@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The structure of a device, and who may still use it. */
+/* The structure of a device, and the check that it may still be used. */
 #ifndef EMBENG_DEVICE_H
 #define EMBENG_DEVICE_H
 
@@ -31,22 +31,22 @@
  * @upload_canceled: the upload was canceled, and @fresh is not to be booted
  * @caps: capabilities of the booted device
  * @boot_error: how the last boot ended
- * @refused: why the last image that was refused was; under @reset_lock
+ * @refused: reason for which the last refused image was refused; under @reset_lock
  * @firmware_version: version that runs, 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupt vectors
  * @vector_count: number of @vectors
- * @can_pin: the device sees pages of programs themselves, and no bounce buffer
- * @reset_lock: held for reading by who talks to the device, for writing by a reset
+ * @can_pin: the device reaches the pages of programs directly, without a bounce buffer
+ * @reset_lock: held for reading while talking to the device, for writing during a reset
  * @bo_lock: guards @bos
  * @bos: buffers that the device can reach
- * @contexts_mutex: held by who uses a context of another file; none goes away meanwhile
+ * @contexts_mutex: no context is freed while it is held; held to use another file's context
  * @contexts_lock: guards @contexts
  * @contexts: contexts of open files
  * @numbers: contexts that the device knows, by number
  * @queues: queues of all contexts, by number
  * @resets: counters of resets, under @reset_lock
- * @faults: commands that the driver saw fail and the device did not; under @reset_lock
+ * @faults: commands that hung, which the device itself did not count; under @reset_lock
  * @counters: counters of the device over all its boots; under @reset_lock
  * @pci_state: config space as the driver set it up
  * @watch: state of the watchdog
@@ -78,7 +78,7 @@ struct embeng_device {
 	struct rw_semaphore reset_lock;
 	struct mutex bo_lock; /* guards @bos */
 	struct list_head bos;
-	struct mutex contexts_mutex; /* no context goes away */
+	struct mutex contexts_mutex; /* no context is freed while held */
 	struct mutex contexts_lock; /* guards @contexts */
 	struct list_head contexts;
 	struct xarray numbers;
@@ -109,9 +109,9 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 /**
  * embeng_dev_enter() - keep the driver from letting go of the device
  * @ed: device
- * @index: set to a value that embeng_dev_exit() takes
+ * @index: set to the value that embeng_dev_exit() needs
  *
- * Return: false when the device is gone already; embeng_dev_exit() is not called then.
+ * Return: false when the device is gone already; embeng_dev_exit() must not be called then.
  */
 static inline bool embeng_dev_enter(struct embeng_device *ed, int *index)
 {

@@ -5,12 +5,12 @@
 #include <linux/dma-mapping.h>
 
 /**
- * embeng_dma_need_sync() - does the device see a copy of what is mapped at an address
+ * embeng_dma_need_sync() - tell whether the device sees a bounce-buffer copy of mapped memory
  * @dev: device
- * @dma: address of it
+ * @dma: DMA address of the memory
  *
- * A kernel that debugs DMA has dma_need_sync() say yes for every device behind an IOMMU, so
- * that syncs are made and can be checked. This function says what it would say otherwise.
+ * In a kernel that debugs DMA, dma_need_sync() is true for every device behind an IOMMU, so that
+ * syncs are made and can be checked. This function gives the answer without that.
  */
 static inline bool embeng_dma_need_sync(struct device *dev, dma_addr_t dma)
 {

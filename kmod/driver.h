@@ -6,20 +6,20 @@
  * DOC: Locks, outermost first
  *
  *	device->users		SRCU, read: the driver does not let go of the device
- *	device->contexts_mutex	no context goes away
+ *	device->contexts_mutex	no context is freed
  *	context->lock		regions and queues of one context are made and ended
- *	device->reset_lock	read: talks to a booted device. write: resets it
+ *	device->reset_lock	read: talk to a booted device. write: reset it
  *	device->contexts_lock	list of contexts
  *	queue->lock		one submitter at a time
  *	device->bo_lock		list of buffers
- *	context->map_lock	what a fault may put into a mapping
- *	vector->lock, admin.lock	in interrupts, one or the other
+ *	context->map_lock	choice of the page that a fault puts into a mapping
+ *	vector->lock, admin.lock	taken in interrupts, never both
  *	context->ledger_lock	ledger of steps; inside vector->lock
  *
  * DOC: Memory and the device
  *
- * Memory that the device may reach is freed only after the device said that it is done with it
- * (embeng_context_end_command()), was reset, or lost the bus.
+ * Memory that the device may reach is freed only after the device has confirmed that it is done
+ * with it (embeng_context_end_command()), was reset, or has lost the bus.
  */
 #ifndef EMBENG_DRIVER_H
 #define EMBENG_DRIVER_H
@@ -39,7 +39,7 @@
 
 #define EMBENG_NAME "embeng"
 #define EMBENG_FIRMWARE "embeng/embeng.fw"
-#define EMBENG_QUEUES_MAX 1024 /* mmap() has offsets for so many */
+#define EMBENG_QUEUES_MAX 1024 /* mmap() has offsets for this many */
 
 static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)
 {
@@ -61,7 +61,7 @@ static inline void embeng_write64(struct embeng_device *ed, enum embeng_register
 	lo_hi_writeq(value, ed->registers + reg);
 }
 
-/* For sizes that a program chooses: charged to it, and refused without a warning in the log. */
+/* For sizes that a program chooses: charged to the program, and refused without a warning. */
 #define EMBENG_GFP_WISH (GFP_KERNEL_ACCOUNT | __GFP_NOWARN)
 
 /* regs.c: the registers as a table */
@@ -85,7 +85,7 @@ int embeng_device_reset(struct embeng_device *ed);
 void embeng_device_cut_off(struct embeng_device *ed);
 void embeng_device_silence(struct embeng_device *ed);
 
-/* A bus reads all ones for a function that is not there. */
+/* A read from a function that is not there returns all ones. */
 static inline bool embeng_present(const struct embeng_device *ed)
 {
 	return embeng_read32(ed, EMBENG_REG_MAGIC) != U32_MAX;
@@ -116,10 +116,13 @@ static inline int embeng_hwmon_init(struct embeng_device *ed)
 /* query.c */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
-/* The device publishes cq_tail before `sent`, so a completion that was sent is visible, or lost. */
+/*
+ * The device publishes cq_tail before `sent`: a completion that was sent but is not visible is
+ * lost.
+ */
 static inline bool embeng_ring_lost(const struct embeng_ring_header *header)
 {
-	/* Pairs with the device's release, which comes after that of cq_tail. */
+	/* Pairs with the device's release store to `sent`, which follows the one to cq_tail. */
 	u32 sent = smp_load_acquire(&header->sent);
 
 	return (s32)(sent - embeng_observe_cq_tail(&header->cq_tail)) > 0;

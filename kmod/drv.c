@@ -39,7 +39,7 @@ static const struct drm_ioctl_desc ioctls[] = {
 	IOCTL(RESET, embeng_reset_ioctl),
 };
 
-/* A tail beyond what this kernel knows must be zero; the core would drop it unseen. */
+/* Bytes beyond the structure that this kernel knows must be zero; the core would ignore them. */
 static int check_ioctl_tail(unsigned int cmd, unsigned long arg)
 {
 	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE, known;
@@ -47,7 +47,7 @@ static int check_ioctl_tail(unsigned int cmd, unsigned long arg)
 
 	if (nr >= ARRAY_SIZE(ioctls) || !ioctls[nr].func)
 		return -ENOTTY;
-	/* Another direction makes another call, for which the core would skip some copying. */
+	/* With another direction the core would skip the copy in or out. */
 	if (_IOC_DIR(cmd) != _IOC_DIR(ioctls[nr].cmd))
 		return -ENOTTY;
 	known = _IOC_SIZE(ioctls[nr].cmd);
@@ -288,7 +288,7 @@ module_init(embeng_init);
 static void __exit embeng_exit(void)
 {
 	pci_unregister_driver(&pci_driver);
-	/* The last fence may wait for its grace period. */
+	/* The last fence may still wait for its grace period. */
 	rcu_barrier();
 }
 module_exit(embeng_exit);

@@ -19,7 +19,7 @@
 
 struct embeng_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* of @base */
+	spinlock_t lock; /* the lock that @base uses */
 	char timeline[24];
 };
 
@@ -57,7 +57,7 @@ static const struct dma_fence_ops ops = {
 };
 
 /**
- * embeng_fence_new() - memory for a fence
+ * embeng_fence_new() - allocate a fence
  *
  * Return: a fence, to be given to embeng_fence_begin() or embeng_fence_end(), or NULL.
  */
@@ -71,10 +71,10 @@ struct embeng_fence *embeng_fence_new(void)
 }
 
 /**
- * embeng_fence_begin() - the fence gets its place in a queue's order
- * @fence: new
- * @timeline: of the queue
- * @seqno: in it
+ * embeng_fence_begin() - give a fence its place in the order of a queue
+ * @fence: fence from embeng_fence_new()
+ * @timeline: timeline of the queue
+ * @seqno: sequence number on @timeline
  */
 void embeng_fence_begin(struct embeng_fence *fence, u64 timeline, u64 seqno)
 {
@@ -84,8 +84,8 @@ void embeng_fence_begin(struct embeng_fence *fence, u64 timeline, u64 seqno)
 }
 
 /**
- * embeng_fence_end() - signal it, and let go of it
- * @fence: begun, or new
+ * embeng_fence_end() - signal a fence and drop its reference
+ * @fence: fence; one that was never begun is only freed
  * @error: 0 or a negative errno
  */
 void embeng_fence_end(struct embeng_fence *fence, int error)
@@ -102,10 +102,10 @@ void embeng_fence_end(struct embeng_fence *fence, int error)
 }
 
 /**
- * embeng_fence_get() - as others see it
- * @fence: begun
+ * embeng_fence_get() - take a reference to the kernel's fence object
+ * @fence: fence that embeng_fence_begin() was called for
  *
- * Return: a reference.
+ * Return: the reference.
  */
 struct dma_fence *embeng_fence_get(struct embeng_fence *fence)
 {
@@ -123,10 +123,10 @@ static const int errors[] = {
 };
 
 /**
- * embeng_fence_errno() - what a fence says of a command's status
- * @status: of a completion
+ * embeng_fence_errno() - convert a command's status to the error of its fence
+ * @status: status of a completion
  *
- * Return: 0 or a negative errno; a status of tomorrow is -EIO.
+ * Return: 0 or a negative errno; -EIO for a status that this driver does not know.
  */
 int embeng_fence_errno(u16 status)
 {

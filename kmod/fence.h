@@ -18,7 +18,7 @@ struct embeng_job;
 /**
  * struct embeng_job_wait - an in-fence of a submit
  * @fence: the fence, of which a reference is held
- * @job: the job that waits for it
+ * @job: the job that waits for @fence
  * @cb: callback, registered until the fence signals
  */
 struct embeng_job_wait {
@@ -33,15 +33,15 @@ struct embeng_job_wait {
  * @context: context of the queue
  * @first: index of the first command, free-running
  * @count: number of commands
- * @left: commands without their last completion; under vector->lock
- * @need: what its commands wait for, see fence_steps.h
+ * @left: commands that have not completed; under vector->lock
+ * @need: steps that its commands wait for, see fence_steps.h
  * @fence: signalled when the job has ended, or NULL
  * @error: error that @fence will carry, or 0
- * @held: the commands are in the ring and the device was not told of them; under vector->lock
+ * @held: the commands are in the ring but the doorbell was not rung for them; under vector->lock
  * @waiting: number of @waits that have not signalled, plus one until the job is submitted
  * @failed: error of one of @waits, or 0
  * @wait_count: number of @waits
- * @waits: in-fences, which signal before the device is told
+ * @waits: in-fences; the doorbell is rung once all have signalled
  */
 struct embeng_job {
 	struct list_head link;
@@ -59,10 +59,10 @@ struct embeng_job {
 	struct embeng_job_wait waits[] __counted_by(wait_count);
 };
 
-/* A point of a syncobj that a submit will signal, all memory for it at hand. */
+/* A point of a syncobj that a submit will signal. Its memory is allocated in advance. */
 struct embeng_sync_out {
 	struct drm_syncobj *syncobj;
-	struct dma_fence_chain *chain; /* NULL: binary */
+	struct dma_fence_chain *chain; /* NULL: the syncobj is binary */
 	u64 point;
 };
 

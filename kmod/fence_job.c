@@ -17,10 +17,10 @@
 #include "context.h"
 
 /**
- * embeng_job_new() - memory for a submit
+ * embeng_job_new() - allocate a job
  * @ctx: context
- * @count: commands
- * @waits: fences that it will wait for
+ * @count: number of commands
+ * @waits: number of fences that the job will wait for
  *
  * Return: a job to be submitted or given to embeng_job_free(), or NULL.
  */
@@ -40,8 +40,8 @@ struct embeng_job *embeng_job_new(struct embeng_context *ctx, u32 count, u32 wai
 }
 
 /**
- * embeng_job_free() - nobody waits with it any more
- * @job: not in a queue; its fence, if any, has ended
+ * embeng_job_free() - stop waiting for fences and free a job
+ * @job: job that is in no queue; its own fence, if any, has ended
  */
 void embeng_job_free(struct embeng_job *job)
 {
@@ -52,7 +52,7 @@ void embeng_job_free(struct embeng_job *job)
 
 		if (!wait->fence)
 			continue;
-		/* Also waits for a callback that runs just now. */
+		/* This also waits for a callback that is running now. */
 		dma_fence_remove_callback(wait->fence, &wait->cb);
 		dma_fence_put(wait->fence);
 	}
@@ -81,10 +81,10 @@ static void note_wait_signal(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /**
- * embeng_job_wait_for() - have a job wait for a fence
- * @job: not submitted yet
- * @i: which of its waits
- * @fence: reference, taken over
+ * embeng_job_wait_for() - make a job wait for a fence
+ * @job: job that is not submitted yet
+ * @i: index in @job->waits
+ * @fence: reference, which the job takes over
  */
 void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence)
 {
@@ -100,10 +100,10 @@ void embeng_job_wait_for(struct embeng_job *job, u32 i, struct dma_fence *fence)
 }
 
 /**
- * embeng_job_ready() - may the device be told
- * @job: submitted
+ * embeng_job_ready() - check whether all in-fences of a job have signalled
+ * @job: submitted job
  *
- * Return: true when all that it waits for has signalled; @job->failed is final then.
+ * Return: true when they have; @job->failed is final then.
  */
 bool embeng_job_ready(struct embeng_job *job)
 {
@@ -112,8 +112,8 @@ bool embeng_job_ready(struct embeng_job *job)
 }
 
 /**
- * embeng_jobs_end() - signal and free
- * @done: jobs in order, out of their queue; no lock is held
+ * embeng_jobs_end() - signal the fences of jobs and free the jobs
+ * @done: jobs in order, taken out of their queue; called without locks
  */
 void embeng_jobs_end(struct list_head *done)
 {

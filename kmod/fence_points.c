@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * May an out-fence depend on a FENCE command? Its points name other queues of the context and
- * stand in memory of the program, so this file reads them and says what they wait for.
+ * Decides whether an out-fence may depend on a FENCE command. Its points name other queues and
+ * are in memory of the program, so this file reads them and finds out what they wait for.
  *
  * The points are judged as they are when the command is submitted. A program that changes them
  * afterwards gets another wait than was judged; fence_watch.c ends the fence then. Only pages that
@@ -57,7 +57,7 @@ static int judge_fence_point(struct embeng_queue *q, const struct embeng_fence_p
 	struct embeng_queue *other = embeng_queue_get(q->context, point->queue);
 	int ret = 0;
 
-	/* The engine refuses these two. */
+	/* The engine refuses a point that names no queue, or the queue itself. */
 	if (!other)
 		return 0;
 	if (other == q)
@@ -73,12 +73,13 @@ static int judge_fence_point(struct embeng_queue *q, const struct embeng_fence_p
 }
 
 /**
- * embeng_points_judge() - may what depends on a FENCE have a fence
+ * embeng_points_judge() - check whether an out-fence may depend on a FENCE command
  * @q: queue of the command
- * @cmd: FENCE
- * @need: made larger by what its points wait for
+ * @cmd: FENCE command
+ * @need: the steps that its points wait for are added here
  *
- * Return: 0, -EOPNOTSUPP or -EAGAIN.
+ * Return: 0; -EOPNOTSUPP if a point waits for a mapped queue or cannot be read; -EAGAIN if a point
+ * waits for a command that was not submitted yet.
  */
 int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
 			struct embeng_need *need)

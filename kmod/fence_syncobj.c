@@ -34,13 +34,12 @@ static struct embeng_accel_sync *copy_sync_list(u64 list, u32 count)
 }
 
 /**
- * embeng_syncs_in() - have a job wait for points
- * @file: whose syncobjs
+ * embeng_syncs_in() - make a job wait for syncobj points
+ * @file: open file with the syncobj handles
  * @list: user pointer to &embeng_job.wait_count points
- * @job: not submitted yet
+ * @job: job that is not submitted yet
  *
- * Return: 0, -ENOENT, -EINVAL when nothing will ever signal the point as it is, -EFAULT or
- * -ENOMEM.
+ * Return: 0, -ENOENT, -EINVAL when the point has no fence yet, -EFAULT or -ENOMEM.
  */
 int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job)
 {
@@ -78,9 +77,9 @@ static int prepare_sync_out(struct drm_file *file, const struct embeng_accel_syn
 
 /**
  * embeng_syncs_out() - find the points that a submit signals
- * @file: whose syncobjs
+ * @file: open file with the syncobj handles
  * @list: user pointer to @count points
- * @count: from 1
+ * @count: number of points, at least 1
  *
  * Return: points, to be given to embeng_syncs_free(), or an error pointer.
  */
@@ -106,9 +105,9 @@ struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 c
 }
 
 /**
- * embeng_syncs_publish() - the submit was given: its points stand for its fence
- * @outs: points; their memory is used up
- * @base: of the submit, may be signalled already
+ * embeng_syncs_publish() - put the fence of an accepted submit into its points
+ * @outs: points; the memory that was allocated for them is used up
+ * @base: fence of the submit; it may have signalled already
  */
 void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base)
 {
@@ -126,8 +125,8 @@ void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base)
 }
 
 /**
- * embeng_syncs_free() - let go of points
- * @outs: published or not
+ * embeng_syncs_free() - release the points of a submit
+ * @outs: points, published or not
  */
 void embeng_syncs_free(struct embeng_sync_outs *outs)
 {

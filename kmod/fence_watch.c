@@ -25,7 +25,7 @@
 static const struct embeng_hang hopeless = { .cause = EMBENG_ACCEL_CAUSE_FENCE };
 
 /**
- * embeng_watch_now() - look soon
+ * embeng_watch_now() - run the watch of a context as soon as possible
  * @ctx: context; any context of execution
  */
 void embeng_watch_now(struct embeng_context *ctx)
@@ -36,7 +36,7 @@ void embeng_watch_now(struct embeng_context *ctx)
 struct seen {
 	u32 epoch;
 	u32 state;
-	bool still; /* has seen all that was submitted and read */
+	bool still; /* the report covers all submits and reads */
 };
 
 static u32 read_submitted_tail(const struct embeng_queue *q)
@@ -60,8 +60,8 @@ static struct seen read_queue_report(const struct embeng_queue *q)
 }
 
 /*
- * Return: the epoch of a report in which all queues of the context stand, and which has seen all
- * that was submitted to them, or 0. Under map_lock.
+ * Return: the epoch of a report in which all queues of the context stand still, and which covers
+ * all that was submitted to them, or 0. Under map_lock.
  */
 static u32 find_standing_epoch(struct embeng_context *ctx)
 {
@@ -87,7 +87,8 @@ static u32 find_standing_epoch(struct embeng_context *ctx)
 
 /*
  * True if the oldest fence of a queue cannot signal: it depends on commands that were not
- * submitted, or the queue is blocked and all queues stand. Under vector->lock and ledger_lock.
+ * submitted, or the queue is blocked and all queues stand still. Under vector->lock and
+ * ledger_lock.
  */
 static bool is_fence_stuck(struct embeng_queue *q, bool standing)
 {
@@ -119,7 +120,7 @@ static bool check_fence_stuck(struct embeng_queue *q, bool standing)
 	return stuck;
 }
 
-/* Return: number of a queue whose fences have no future, 0: none. */
+/* Return: number of a queue with a fence that cannot signal, or 0. */
 static u32 find_stuck_queue(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
@@ -129,7 +130,7 @@ static u32 find_stuck_queue(struct embeng_context *ctx)
 
 	guard(mutex)(&ctx->map_lock);
 	epoch = find_standing_epoch(ctx);
-	/* If two looks agree, nothing was submitted anywhere while the first one went round. */
+	/* If two passes agree, nothing was submitted to any queue during the first one. */
 	standing = epoch && find_standing_epoch(ctx) == epoch;
 	xa_for_each(&ctx->queues, number, q) {
 		if (!q->mapped && check_fence_stuck(q, standing))
@@ -168,7 +169,7 @@ static void watch_fences(struct work_struct *work)
 }
 
 /**
- * embeng_watch_on() - look in a while if there is anything to look for
+ * embeng_watch_on() - schedule the next look, if there is a fence or a sleeper
  * @ctx: context
  */
 void embeng_watch_on(struct embeng_context *ctx)
@@ -180,7 +181,7 @@ void embeng_watch_on(struct embeng_context *ctx)
 }
 
 /**
- * embeng_watch_refresh() - what the ledger says is as of now
+ * embeng_watch_refresh() - bring the ledger up to date with the completions
  * @ctx: context
  */
 void embeng_watch_refresh(struct embeng_context *ctx)
@@ -189,7 +190,7 @@ void embeng_watch_refresh(struct embeng_context *ctx)
 }
 
 /**
- * embeng_watch_init() - for a new context
+ * embeng_watch_init() - set up the watch of a new context
  * @ctx: context
  */
 void embeng_watch_init(struct embeng_context *ctx)
@@ -198,7 +199,7 @@ void embeng_watch_init(struct embeng_context *ctx)
 }
 
 /**
- * embeng_watch_exit() - nothing looks at the context any more
+ * embeng_watch_exit() - stop the watch of a context for good
  * @ctx: context, not under its lock
  */
 void embeng_watch_exit(struct embeng_context *ctx)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Booting the device: the firmware image is found by name, kept where the device reads it, and
- * booted from there after each reset. What the firmware says of itself becomes the capabilities
- * that the rest of the driver checks requests against.
+ * booted from there after each reset. The capabilities that the firmware reports are kept, and the
+ * rest of the driver checks requests against them.
  *
  * The image stays in DMA memory until the driver lets go of the device, because a reset must wait
  * neither for memory nor for a file system. It, the capabilities and the last refusal change under
@@ -25,8 +25,8 @@ static const char *const boot_errors[] = {
 };
 
 /**
- * embeng_boot_error_text() - what an enum embeng_boot_error says
- * @error: as the device told
+ * embeng_boot_error_text() - describe a boot error in words
+ * @error: enum embeng_boot_error that the device reported
  *
  * Return: a sentence without a period.
  */
@@ -36,12 +36,13 @@ const char *embeng_boot_error_text(u32 error)
 }
 
 /**
- * embeng_image_alloc() - memory for a firmware image, where the device reads it
+ * embeng_image_alloc() - allocate memory for a firmware image, where the device can read it
  * @ed: device
- * @image: out; to be freed before the driver is gone from the device
+ * @image: filled in; the caller frees it before the driver lets go of the device
  * @length: bytes, at most EMBENG_FW_LENGTH_MAX
  *
- * There for as long as the image may be booted: a reset must not wait for memory.
+ * The memory is kept for as long as the image may be booted, because a reset must not wait for
+ * memory.
  * Return: 0 or -ENOMEM.
  */
 int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, size_t length)
@@ -53,9 +54,9 @@ int embeng_image_alloc(struct embeng_device *ed, struct embeng_image *image, siz
 }
 
 /**
- * embeng_image_free() - forget an image that is not booted any more
+ * embeng_image_free() - free an image that will not be booted any more
  * @ed: device
- * @image: one of its own, or none
+ * @image: image, which may be empty
  */
 void embeng_image_free(struct embeng_device *ed, struct embeng_image *image)
 {
@@ -91,7 +92,7 @@ static int keep_image(struct embeng_device *ed, const struct firmware *file)
  * embeng_boot_request() - read the image that the device is to boot
  * @ed: device
  *
- * Kept until the driver is gone, for a reset must not wait for a file system.
+ * The image is kept until the driver is gone, because a reset must not wait for a file system.
  * Return: 0 or a negative errno, which was reported.
  */
 int embeng_boot_request(struct embeng_device *ed)
@@ -134,7 +135,7 @@ static void read_caps(struct embeng_device *ed)
 	};
 }
 
-/* The values that the driver relies on are checked, whoever wrote the firmware. */
+/* Checks the values that the driver relies on, whoever wrote the firmware. */
 static int check_caps(struct embeng_device *ed)
 {
 	const struct embeng_caps *caps = &ed->caps;
@@ -185,12 +186,12 @@ static int start_boot(struct embeng_device *ed, const struct embeng_image *image
 }
 
 /**
- * embeng_boot_image() - bring a device in ROM to life
+ * embeng_boot_image() - boot an image on a device that is in ROM
  * @ed: device
- * @image: that it is to run
+ * @image: image to boot
  *
- * Return: 0, -EBADMSG when it refuses the image, -ETIMEDOUT, -ENODEV or -EPROTO; reported. After a
- * failure the device does not reach memory.
+ * Failures are logged, and after one the device does not reach memory. Return: 0, -EBADMSG when it
+ * refuses the image, -ETIMEDOUT, -ENODEV or -EPROTO.
  */
 int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image)
 {
@@ -200,7 +201,7 @@ int embeng_boot_image(struct embeng_device *ed, const struct embeng_image *image
 	ret = embeng_device_wait_rom(ed);
 	if (ret)
 		return ret;
-	/* Not earlier: a device that was left running may work on memory of others now. */
+	/* Not earlier: a device that was left running may still write to memory of others. */
 	pci_set_master(ed->pci);
 	ret = start_boot(ed, image);
 	if (ret)

@@ -67,7 +67,7 @@ static enum fw_upload_err convert_upload_error(int ret)
 	}
 }
 
-/* Under reset_lock, written. */
+/* Called with reset_lock held for writing. */
 static int replace_image(struct embeng_device *ed)
 {
 	static const struct embeng_hang wanted = { .cause = EMBENG_ACCEL_CAUSE_REQUEST };
@@ -120,7 +120,7 @@ static const struct fw_upload_ops ops = {
 };
 
 /**
- * embeng_upload_init() - take images from now on
+ * embeng_upload_init() - accept firmware uploads from now on
  * @ed: device, registered
  *
  * Return: 0 or a negative errno, which was reported.
@@ -140,7 +140,7 @@ int embeng_upload_init(struct embeng_device *ed)
 }
 
 /**
- * embeng_upload_exit() - take none any more; one that is under way ends first
+ * embeng_upload_exit() - accept no more uploads; one that is under way ends first
  * @ed: device
  */
 void embeng_upload_exit(struct embeng_device *ed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The watchdog: tells a hang from work, and has what hangs brought back. It judges progress over
+ * The watchdog: tells a hang from work, and resets the part that hangs. It judges progress over
  * several looks in a row, never the time that a command takes:
  *
  *	registers all ones		gone
@@ -27,9 +27,9 @@
 
 static uint hang_ms = 10000;
 module_param(hang_ms, uint, 0600);
-MODULE_PARM_DESC(hang_ms, "without progress, a queue or the device hangs (10000); 0: never, nor looks for a lost link");
+MODULE_PARM_DESC(hang_ms, "milliseconds without progress after which a queue or the device counts as hung; 0 turns the watchdog off (default: 10000)");
 
-/* Looks in a row without movement. A pause of the whole system counts as one look. */
+/* Looks in a row without movement that make a hang. A pause of the system counts as one look. */
 #define LOOKS 5
 /* The longest period between heartbeats that is believed; no firmware may have a longer one. */
 #define BEAT_MS_MAX 20000u
@@ -178,7 +178,7 @@ static void look_at_queues(struct embeng_context *ctx)
 	}
 }
 
-/* Return: are there contexts to look after. */
+/* Return: true if there are contexts to look after. */
 static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *seen)
 {
 	struct embeng_context *ctx;
@@ -206,7 +206,9 @@ static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *see
 	return any;
 }
 
-/* Return: a context with a queue that hangs, each time another. It stays under contexts_mutex. */
+/*
+ * Return: another context with a hung queue on each call. contexts_mutex keeps it from being freed.
+ */
 static struct embeng_context *take_hung_context(struct embeng_device *ed, struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
@@ -256,7 +258,7 @@ static unsigned long compute_look_period(struct embeng_device *ed, uint ms)
 	return msecs_to_jiffies(max(ms / LOOKS, beat_ms)) + 1;
 }
 
-/* A new context starts this work at once, which must not make looks follow each other faster. */
+/* A new context starts this work at once; looks must not follow each other faster for that. */
 static void run_watchdog(struct work_struct *work)
 {
 	struct embeng_device *ed = container_of(work, struct embeng_device, watch.work.work);
@@ -267,7 +269,7 @@ static void run_watchdog(struct work_struct *work)
 
 	if (ms && time_after_eq(jiffies, ed->watch.last + compute_look_period(ed, ms))) {
 		ed->watch.last = jiffies;
-		/* No context goes away before it is dealt with. */
+		/* No context is freed before it is dealt with. */
 		guard(mutex)(&ed->contexts_mutex);
 		any = look_for_hangs(ed, &v, &seen);
 		act_on_verdict(ed, &v, seen);
@@ -294,7 +296,7 @@ static void reset_after_fault(struct work_struct *work)
 }
 
 /**
- * embeng_watchdog_interrupt() - the driver's own vector fired
+ * embeng_watchdog_interrupt() - check for a device fault after an interrupt of vector 0
  * @ed: device; any context of execution
  */
 void embeng_watchdog_interrupt(struct embeng_device *ed)
@@ -304,7 +306,7 @@ void embeng_watchdog_interrupt(struct embeng_device *ed)
 }
 
 /**
- * embeng_watchdog_start() - there is a context to look after
+ * embeng_watchdog_start() - start looking, because there is a context to look after
  * @ed: device
  */
 void embeng_watchdog_start(struct embeng_device *ed)
@@ -313,8 +315,8 @@ void embeng_watchdog_start(struct embeng_device *ed)
 }
 
 /**
- * embeng_watchdog_stop() - look no more, for good
- * @ed: device, given up or never given out; no locks held
+ * embeng_watchdog_stop() - stop the watchdog for good
+ * @ed: device that is given up or was never registered; called without locks
  */
 void embeng_watchdog_stop(struct embeng_device *ed)
 {
@@ -324,7 +326,7 @@ void embeng_watchdog_stop(struct embeng_device *ed)
 }
 
 /**
- * embeng_watchdog_init() - before there is anything to look at
+ * embeng_watchdog_init() - set up the watchdog of a new device
  * @ed: device
  */
 void embeng_watchdog_init(struct embeng_device *ed)

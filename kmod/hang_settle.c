@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands that the device will not complete any more: the driver writes in its stead what became
- * of them. The command at fault is HUNG, all others are ABORTED.
+ * Commands that the device will not complete any more: the driver completes them in its place and
+ * says what became of them. The command at fault is HUNG, all others are ABORTED.
  *
  * This is the one place where the driver writes completions, so the device must not reach the ring
  * meanwhile: the queue was ended, or the device reset. Whoever settles a queue holds its lock, or
@@ -22,8 +22,8 @@ static struct embeng_cqe *locate_completion(const struct embeng_queue *q, u32 in
 }
 
 /**
- * embeng_health_note() - keep what only the doorbell says, which a reset clears
- * @q: queue, whose doorbell is still its own; under map_lock or q->lock
+ * embeng_health_note() - copy the tail and head that only the doorbell has, and a reset clears
+ * @q: queue that still owns its doorbell; under map_lock or q->lock
  */
 void embeng_health_note(struct embeng_queue *q)
 {
@@ -71,9 +71,9 @@ static bool find_lost_command(const struct embeng_queue *q, u32 done, u32 *index
 /**
  * embeng_health_blame() - find the command at fault
  * @q: queue that hangs
- * @hang: why
+ * @hang: why it hangs
  *
- * The oldest that is not complete, or the one whose completion was lost.
+ * It is the oldest command that is not complete, or the one whose completion was lost.
  */
 void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang)
 {
@@ -134,9 +134,10 @@ static void settle_taken_commands(struct embeng_queue *q, u32 head, u32 tail, u3
 }
 
 /**
- * embeng_health_settle() - complete what the device did not, as far as there is room
- * @q: queue whose ring the device does not reach; under q->lock or reset_lock, written
- * @rung: that was taken, enum embeng_accel_rung
+ * embeng_health_settle() - complete the remaining commands, as far as there is room
+ * @q: queue whose ring the device does not reach; called with q->lock held, or reset_lock for
+ *	writing
+ * @rung: rung that was taken, enum embeng_accel_rung
  *
  * Return: the first command that found no room, or the tail.
  */
@@ -162,11 +163,11 @@ u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 }
 
 /**
- * embeng_health_record() - keep for its program what was done about a hang
- * @ctx: context; under its lock, or reset_lock written
- * @rung: that was taken
- * @hang: why
- * @q: whose command is at fault, or NULL
+ * embeng_health_record() - record for the program what was done about a hang
+ * @ctx: context; called under its lock, or with reset_lock held for writing
+ * @rung: rung that was taken
+ * @hang: why it was taken
+ * @q: queue of the command at fault, or NULL
  */
 void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
 			  const struct embeng_queue *q)

@@ -58,7 +58,7 @@ static void free_vectors(void *arg)
 }
 
 /**
- * embeng_irq_init() - as many vectors as are of use
+ * embeng_irq_init() - allocate as many interrupt vectors as are of use
  * @ed: device
  *
  * Return: 0 or a negative errno, which was reported.

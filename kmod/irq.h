@@ -13,15 +13,15 @@ struct embeng_device;
  * struct embeng_vector - an interrupt vector
  * @device: device that it belongs to
  * @index: number of the MSI-X vector; 0 serves the admin queue too
- * @irq: the kernel's number of it, asked for once, because pci_irq_vector() sleeps
- * @lock: guards @queues, and what the queues on it say is under vector->lock
+ * @irq: the kernel's interrupt number, looked up once because pci_irq_vector() sleeps
+ * @lock: guards @queues, and the members of those queues that are marked "under vector->lock"
  * @queues: queues that it serves, by &embeng_queue.vector_link
  */
 struct embeng_vector {
 	struct embeng_device *device;
 	u32 index;
 	int irq;
-	spinlock_t lock; /* guards @queues and their arms */
+	spinlock_t lock; /* guards @queues and their armed state */
 	struct list_head queues;
 };
 

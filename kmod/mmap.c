@@ -7,8 +7,9 @@
  *	3 GiB			registers
  *
  * Pages are put in by faults. A queue that ends has its mappings revoked, and the next fault finds
- * what is right then: the scratch page of its kind and file, or, after an unplug, what the ring
- * held. So a program that polls a ring gets no SIGBUS, and never sees another queue's doorbell.
+ * the right page then: the scratch page of its kind and file, or, after an unplug, a copy of what
+ * the ring held. So a program that polls a ring gets no SIGBUS, and never sees another queue's
+ * doorbell.
  *
  * A mapping names its queue by the timeline, which is never used twice, and holds no reference to
  * it; the file of the mapping keeps the context. map_lock orders a fault with the end of a queue.
@@ -41,18 +42,18 @@ static_assert(DOORBELL_BASE + (u64)EMBENG_QUEUES_MAX * PAGE_SIZE <= REGISTERS_BA
 struct mapping {
 	struct kref ref;
 	struct embeng_context *context; /* the file of the mapping keeps it */
-	u64 timeline; /* of the queue */
+	u64 timeline; /* timeline of the queue */
 };
 
-/* The place that a page offset names. */
+/* The place that a page offset refers to. */
 struct place {
 	enum embeng_place what;
 	u32 queue;
-	u64 offset; /* in it */
+	u64 offset; /* offset within it */
 };
 
 /**
- * embeng_mmap_ring_offset() - where mmap() finds a ring
+ * embeng_mmap_ring_offset() - the offset at which mmap() finds a ring
  * @q: queue
  */
 u64 embeng_mmap_ring_offset(const struct embeng_queue *q)
@@ -61,7 +62,7 @@ u64 embeng_mmap_ring_offset(const struct embeng_queue *q)
 }
 
 /**
- * embeng_mmap_doorbell_offset() - where mmap() finds a doorbell
+ * embeng_mmap_doorbell_offset() - the offset at which mmap() finds a doorbell
  * @q: queue
  *
  * Return: offset, or 0 for a validated queue.
@@ -72,7 +73,7 @@ u64 embeng_mmap_doorbell_offset(const struct embeng_queue *q)
 }
 
 /**
- * embeng_mmap_registers_offset() - where mmap() finds the registers
+ * embeng_mmap_registers_offset() - the offset at which mmap() finds the registers
  *
  * Return: offset, or 0 when the caller may not map them.
  */
@@ -118,7 +119,7 @@ static struct embeng_queue *find_mapped_queue(const struct mapping *m, const str
 	return q && q->timeline == m->timeline ? q : NULL;
 }
 
-/* Under map_lock, the device is there. */
+/* Called under map_lock while the device is there. */
 static unsigned long find_live_pfn(const struct mapping *m, const struct place *place)
 {
 	struct embeng_device *ed = m->context->device;
@@ -198,8 +199,8 @@ static struct mapping *make_mapping(struct embeng_context *ctx, const struct emb
 }
 
 /**
- * embeng_mmap_revoke() - what is mapped of a queue faults again
- * @q: no longer in its context
+ * embeng_mmap_revoke() - unmap a queue's pages from programs, so that they fault again
+ * @q: queue that is no longer in its context
  */
 void embeng_mmap_revoke(struct embeng_queue *q)
 {
@@ -260,10 +261,10 @@ static int map_place(struct embeng_context *ctx, struct vm_area_struct *vma)
 
 /**
  * embeng_mmap() - mmap() on the device node
- * @file: of it; keeps the context that the mapping shows
- * @vma: mapping
+ * @file: open file, which keeps the context of the mapping
+ * @vma: memory area to be mapped
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_mmap(struct file *file, struct vm_area_struct *vma)
 {

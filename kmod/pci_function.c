@@ -29,10 +29,10 @@ static bool has_register_value(struct embeng_device *ed, enum embeng_register re
 }
 
 /**
- * embeng_device_wait() - until a register holds a value
+ * embeng_device_wait() - wait until a register holds a value
  * @ed: device
  * @reg: register of 4 bytes
- * @value: awaited
+ * @value: value to wait for
  *
  * Return: 0, -ENODEV, or -ETIMEDOUT.
  */
@@ -53,7 +53,7 @@ static bool awaits_image(struct embeng_device *ed)
 }
 
 /**
- * embeng_device_wait_rom() - until the device takes an image
+ * embeng_device_wait_rom() - wait until the device is ready for an image
  * @ed: device
  *
  * Return: 0, -ENODEV, or -ETIMEDOUT.
@@ -67,10 +67,10 @@ int embeng_device_wait_rom(struct embeng_device *ed)
 }
 
 /**
- * embeng_device_reset() - warm reset: all contexts, queues and tables are gone
+ * embeng_device_reset() - make a warm reset, which loses all contexts, queues and tables
  * @ed: device
  *
- * Return: 0 when the device touches no memory any more, -ENODEV, or -ETIMEDOUT.
+ * Return: 0 when the device does not access memory any more, -ENODEV, or -ETIMEDOUT.
  */
 int embeng_device_reset(struct embeng_device *ed)
 {
@@ -82,17 +82,17 @@ int embeng_device_reset(struct embeng_device *ed)
 }
 
 /**
- * embeng_device_cut_off() - take the bus away
+ * embeng_device_cut_off() - take bus mastering away from the device
  * @ed: device
  *
- * It reaches no memory after this, whatever it does.
+ * The device reaches no memory after this, whatever it does.
  */
 void embeng_device_cut_off(struct embeng_device *ed)
 {
 	int i;
 
 	pci_clear_master(ed->pci);
-	/* A transfer that has begun may be a copy of all memory that the device was given. */
+	/* A transfer that has begun may be long: a copy of all memory that the device was given. */
 	for (i = 0; i < PENDING_TRIES; i++) {
 		if (!pci_device_is_present(ed->pci) || pci_wait_for_pending_transaction(ed->pci))
 			return;
@@ -101,11 +101,11 @@ void embeng_device_cut_off(struct embeng_device *ed)
 }
 
 /**
- * embeng_device_silence() - the device reaches no memory after this
+ * embeng_device_silence() - make sure that the device reaches no memory
  * @ed: device
  *
- * It is asked first. A device that does not answer loses the bus; one that was pulled out has lost
- * it already.
+ * The device is reset, and then loses bus mastering even if it did not answer. A device that was
+ * pulled out has lost the bus already.
  */
 void embeng_device_silence(struct embeng_device *ed)
 {
@@ -159,7 +159,7 @@ static int settle_function(struct embeng_device *ed)
 }
 
 /**
- * embeng_device_map() - enable the function, map it, leave it in ROM
+ * embeng_device_map() - enable the function, map its BARs, and leave the device in ROM
  * @ed: device
  *
  * Return: 0 or a negative errno, which was reported.

@@ -137,9 +137,9 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
  * embeng_query_ioctl() - DRM_IOCTL_EMBENG_QUERY
  * @drm: device
  * @data: &struct embeng_accel_query
- * @file: asks
+ * @file: open file that asks
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -11,7 +11,7 @@
  *
  * ctx->lock is held while a queue is made and ended; map_lock guards the list that faults and
  * other calls look queues up in; `destroyed` under queue->lock keeps a late submitter from ringing
- * a doorbell that may be another queue's by then.
+ * a doorbell that may belong to another queue by then.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
@@ -21,10 +21,10 @@
 
 static bool mapped_queues = true;
 module_param(mapped_queues, bool, 0400);
-MODULE_PARM_DESC(mapped_queues, "let programs write rings and doorbells themselves (Y)");
+MODULE_PARM_DESC(mapped_queues, "allow programs to write rings and doorbells themselves (default: Y)");
 
 /**
- * embeng_queue_may_map() - is mapped submission allowed
+ * embeng_queue_may_map() - check whether mapped queues are allowed
  * @ed: device
  */
 bool embeng_queue_may_map(const struct embeng_device *ed)
@@ -54,7 +54,7 @@ static void free_queue(struct kref *ref)
 /**
  * embeng_queue_get() - find a queue of this context
  * @ctx: context
- * @number: of the queue
+ * @number: number of the queue
  *
  * Return: the queue, to be given to embeng_queue_put(), or NULL.
  */
@@ -70,7 +70,7 @@ struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number)
 }
 
 /**
- * embeng_queue_put() - done with it
+ * embeng_queue_put() - drop a reference to a queue
  * @q: from embeng_queue_get()
  */
 void embeng_queue_put(struct embeng_queue *q)
@@ -135,10 +135,10 @@ static int announce_queue(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq
 }
 
 /**
- * embeng_queue_go_on() - begin a queue again that the device was told to end
+ * embeng_queue_go_on() - restart a queue that was ended on the device
  * @q: queue, under ctx->lock
  * @sq_index: the first command that it takes
- * @cq_index: where its first completion goes
+ * @cq_index: index at which the device posts the first completion
  *
  * Return: 0 or a negative errno.
  */
@@ -203,10 +203,11 @@ static int publish_queue(struct embeng_queue *q)
 }
 
 /**
- * embeng_queue_end() - have the device let go of the rings
+ * embeng_queue_end() - make the device let go of the rings
  * @q: queue, under ctx->lock
  *
- * What it had taken is complete then: the command at fault is HUNG, all others ABORTED.
+ * The device completes the commands that it had taken: the one at fault as HUNG, all others as
+ * ABORTED.
  */
 void embeng_queue_end(struct embeng_queue *q)
 {
@@ -252,9 +253,9 @@ static int make_queue(struct embeng_queue *q)
  * embeng_queue_create_ioctl() - DRM_IOCTL_EMBENG_QUEUE_CREATE
  * @drm: device
  * @data: &struct embeng_accel_queue_create
- * @file: whose context
+ * @file: open file with the context
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -279,7 +280,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	}
 	ctx->queue_count++;
 	embeng_queue_trains(ctx, arg);
-	/* A reset in between did not find the queue. */
+	/* A reset that came in between did not find the queue. */
 	if (READ_ONCE(ctx->lost))
 		embeng_queue_bury(q, -ESHUTDOWN);
 	arg->queue = q->number;
@@ -289,7 +290,7 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return 0;
 }
 
-/* Mappings show the scratch page from here on. */
+/* Takes a queue out of its context. New faults on its mappings show the scratch page. */
 static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 number)
 {
 	struct embeng_queue *q;
@@ -298,7 +299,7 @@ static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 numbe
 		q = xa_erase(&ctx->queues, number);
 	if (!q)
 		return NULL;
-	/* A call that found the queue earlier must not ring: another queue may get the doorbell. */
+	/* Calls that found the queue earlier must not ring: another queue may get the doorbell. */
 	guard(mutex)(&q->lock);
 	WRITE_ONCE(q->destroyed, true);
 	return q;
@@ -308,9 +309,9 @@ static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 numbe
  * embeng_queue_destroy_ioctl() - DRM_IOCTL_EMBENG_QUEUE_DESTROY
  * @drm: device
  * @data: &struct embeng_accel_queue_destroy
- * @file: whose context
+ * @file: open file with the context
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -324,7 +325,7 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	q = withdraw_queue(ctx, arg->queue);
 	if (!q)
 		return -ENOENT;
-	/* From here on no program rings the doorbell, or reads what the device still writes. */
+	/* After this no program can ring the doorbell, or read what the device still writes. */
 	embeng_mmap_revoke(q);
 	stop_queue(q);
 	embeng_usage_end(q);
@@ -338,9 +339,9 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 }
 
 /**
- * embeng_queue_bury() - the device is silent: keep what the ring held
- * @q: queue, until the file is closed
- * @error: of its fences
+ * embeng_queue_bury() - mark a lost queue's ring dead and copy it to the grave
+ * @q: queue, whose rings the device does not reach; it stays until the file is closed
+ * @error: error for its fences
  */
 void embeng_queue_bury(struct embeng_queue *q, int error)
 {
@@ -357,9 +358,10 @@ void embeng_queue_bury(struct embeng_queue *q, int error)
 }
 
 /**
- * embeng_queue_release_all() - free what the device does not reach any more
+ * embeng_queue_release_all() - free the rings of queues that the device does not reach any more
  * @ctx: context, under its lock
- * @closing: nobody has it mapped; else mappings go on to show what was buried
+ * @closing: the file is being closed, so nobody has a queue mapped, and the queues are freed too;
+ *	otherwise mappings go on to show the grave
  */
 void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Queues: rings between a program and the device, what is on them, and who looks at them. */
+/* Queues: rings between a program and the device, and the driver's account of their contents. */
 #ifndef EMBENG_QUEUE_H
 #define EMBENG_QUEUE_H
 
@@ -10,14 +10,14 @@
 #include "fence.h"
 
 /**
- * struct embeng_queue_watch - what the watchdog last saw of a queue
+ * struct embeng_queue_watch - state of a queue at the watchdog's last look
  * @sq_head: sq_head in the ring's header
  * @cq_tail: cq_tail in the ring's header
  * @done: done in the ring's header
  * @epoch: epoch of the report
  * @heartbeat: heartbeat in the ring's header
- * @stood: looks since the queue moved, counted while it should have
- * @unattended: looks since the device attended to the queue
+ * @stood: looks without movement while the queue had work
+ * @unattended: looks since the device last scanned the queue
  * @since_ns: when the queue was last seen to move, CLOCK_MONOTONIC
  */
 struct embeng_queue_watch {
@@ -43,41 +43,41 @@ struct embeng_queue_watch {
  * @replica: replica of the model that the queue serves
  * @mapped: the program writes rings and doorbell itself
  * @coalesce: completions that make an event
- * @coalesce_us: an event comes after this time with fewer, in microseconds
- * @layout: where the parts of the ring memory are
+ * @coalesce_us: time in microseconds after which fewer completions make an event
+ * @layout: offsets of the parts of the ring memory
  * @pages: ring memory, contiguous; NULL once the device is unplugged
- * @ring: @pages as the driver reads and writes them
- * @dma: @pages as the device reaches them
- * @grave: copy of what the ring held when the queue was lost
+ * @ring: address of @pages for the driver
+ * @dma: address of @pages for the device
+ * @grave: copy of the ring as it was when the queue was lost
  * @doorbell: the queue's page in BAR 2
- * @lock: admits one submitter; guards @destroyed, and with vector->lock @sq_tail to @seqno
+ * @lock: admits one submitter; guards @destroyed, and together with vector->lock @sq_tail to @seqno
  * @sq_tail: in a validated queue the end of all that was submitted, free-running
- * @given: the doorbell as the driver last rang it, free-running; under vector->lock
- * @cq_head: completions that the program has read, as the device was told, free-running
+ * @given: the tail that the driver last rang the doorbell with, free-running; under vector->lock
+ * @cq_head: the head that the doorbell was last given: completions that the program has read
  * @walked: completions that the driver has accounted for, free-running
- * @owed: completions that the device may still post for what is in the ring
- * @in_flight: commands without their last completion
+ * @owed: completions that the device may still post for the commands in the ring
+ * @in_flight: commands that have not completed
  * @timeline: fence context of the queue, never used for another
  * @seqno: number of the last fence on @timeline
  * @jobs: &embeng_job in order, without those that have ended; under vector->lock
  * @judged_epoch: epoch of the last report that the watch was started for; under vector->lock
- * @stopped: the doorbell is not rung; under vector->lock
+ * @stopped: the doorbell must not be rung; under vector->lock
  * @noted_tail: completion tail when an event was last counted; under vector->lock
  * @noted_epoch: epoch of the report at that time; under vector->lock
  * @armed: last value written to &embeng_doorbell.armed; under vector->lock
- * @arm: armed index, while @pending_arm; under vector->lock
+ * @arm: index that the interrupt is armed for, valid while @pending_arm; under vector->lock
  * @pending_arm: there was no interrupt since the queue was armed; under vector->lock
  * @timer: ends a wait for @coalesce completions
  * @watch: state of the watchdog
- * @sq_begin: first command since the queue was begun, or begun again
+ * @sq_begin: first command since the queue was started or restarted
  * @cq_begin: first completion since then
  * @last_tail: submission tail at the last look at the doorbell, which a reset clears
  * @last_head: completion head at that look
  * @at_fault: the queue hangs at the command @fault_index
  * @fault_lost: that command is complete, and its completion was lost
  * @fault_index: index of the command at fault, free-running
- * @fault_ns: how long it had made no progress
- * @destroyed: the program has destroyed the queue, and those who wait for it are told
+ * @fault_ns: how long that command had made no progress
+ * @destroyed: the program has destroyed the queue; calls that still use it fail
  */
 struct embeng_queue {
 	struct kref ref;
@@ -131,7 +131,7 @@ struct embeng_queue {
  * struct embeng_batch - commands on their way into a queue
  * @commands: the commands, checked
  * @count: number of commands
- * @owed: completions that the device may post for them
+ * @owed: completions that the device may post for @commands
  * @fenced: the submit has an out-fence
  * @model: options of the model that a MODEL_LOAD loads, or NULL
  * @job: the job of the batch
@@ -189,17 +189,17 @@ int embeng_queue_check_context(const struct embeng_context *ctx,
 			       const struct embeng_accel_queue_create *arg);
 void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg);
 
-/* hang_settle.c: commands that the device completes no more */
+/* hang_settle.c: commands that the device will not complete any more */
 void embeng_health_note(struct embeng_queue *q);
 void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang);
 u32 embeng_health_settle(struct embeng_queue *q, u32 rung);
 void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
 			  const struct embeng_queue *q);
 
-/* reset_queue.c: the queue's rung */
+/* reset_queue.c: the reset of a single queue */
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
-/* queue_ring.c: what a validated queue holds */
+/* queue_ring.c: account of a validated queue */
 int embeng_account_consume(struct embeng_queue *q, u32 head);
 void embeng_account_look(struct embeng_queue *q);
 void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done);

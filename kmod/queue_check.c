@@ -16,7 +16,7 @@
 #include "context.h"
 
 #define PRIORITY_MAX 3u
-/* Above this, a program would overtake those of others. */
+/* A higher priority would overtake the programs of others, and needs CAP_SYS_NICE. */
 #define PRIORITY_NICE 1u
 #define COALESCE_US_MAX USEC_PER_SEC
 
@@ -60,11 +60,11 @@ static int check_queue_kind(const struct embeng_device *ed,
 }
 
 /**
- * embeng_queue_check() - is a request for a queue in order
+ * embeng_queue_check() - check a request for a queue
  * @ed: device
  * @arg: request
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_queue_check(const struct embeng_device *ed,
 		       const struct embeng_accel_queue_create *arg)
@@ -87,11 +87,11 @@ static bool carries_steps(u32 kind)
 }
 
 /**
- * embeng_queue_check_context() - may this context have that queue
+ * embeng_queue_check_context() - check that a context may have the queue
  * @ctx: context, under its lock
- * @arg: checked by embeng_queue_check()
+ * @arg: request, checked by embeng_queue_check()
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_queue_check_context(const struct embeng_context *ctx,
 			       const struct embeng_accel_queue_create *arg)
@@ -106,9 +106,9 @@ int embeng_queue_check_context(const struct embeng_context *ctx,
 }
 
 /**
- * embeng_queue_trains() - a queue was made: all that carry steps are of its sort from now on
+ * embeng_queue_trains() - note that all further queues with steps must have this queue's flags
  * @ctx: context, under its lock
- * @arg: of the queue
+ * @arg: request that the queue was made for
  */
 void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Interrupts of queues: when the device is to interrupt, and what an interrupt tells the sleepers.
+ * Interrupts of queues: asking the device for an interrupt, and waking sleepers when one arrives.
  *
  * The driver arms validated queues, whose doorbells it owns. A mapped queue is armed by its
  * program alone. An arm that was not answered yet is only ever moved to an earlier completion, so
@@ -9,8 +9,8 @@
  * all orders of events.
  *
  * A queue is on the list of its vector from embeng_arm_init() to embeng_arm_exit(); after that its
- * doorbell may be another queue's. vector->lock, which interrupts take, guards the list, the arm
- * and what was noted for events. The timer of a queue ends in embeng_arm_exit().
+ * doorbell may belong to another queue. vector->lock, which interrupts take, guards the list, the
+ * arm and what was noted for events. The timer of a queue ends in embeng_arm_exit().
  */
 #include <linux/cleanup.h>
 
@@ -18,7 +18,7 @@
 #include "context.h"
 #include "trace.h"
 
-/* Counts an event when the queue moved since the last look. Under vector->lock. */
+/* Counts an event if the queue moved since the last look. Under vector->lock. */
 static bool note_queue_event(struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
@@ -35,9 +35,9 @@ static bool note_queue_event(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_locked() - interrupt when the completion tail moves past an index
+ * embeng_arm_locked() - ask for an interrupt when the completion tail passes an index
  * @q: queue, under vector->lock
- * @index: free-running
+ * @index: index in the completion ring, free-running
  */
 void embeng_arm_locked(struct embeng_queue *q, u32 index)
 {
@@ -54,11 +54,11 @@ void embeng_arm_locked(struct embeng_queue *q, u32 index)
 }
 
 /**
- * embeng_arm() - interrupt when the completion tail moves past an index
+ * embeng_arm() - ask for an interrupt when the completion tail passes an index
  * @q: queue
- * @index: free-running
+ * @index: index in the completion ring, free-running
  *
- * Whoever armed looks once more before it sleeps. Does nothing to a mapped queue.
+ * The caller looks once more before it sleeps. A mapped queue is not armed.
  */
 void embeng_arm(struct embeng_queue *q, u32 index)
 {
@@ -72,7 +72,7 @@ void embeng_arm(struct embeng_queue *q, u32 index)
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
-/* Counts what has happened so far as an event, and arms for @coalesce completions more. */
+/* Counts an event if anything happened so far, and arms for @coalesce more completions. */
 static void arm_next_event(struct embeng_queue *q)
 {
 	unsigned long flags;
@@ -90,14 +90,14 @@ static void arm_next_event(struct embeng_queue *q)
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 }
 
-/* A reset keeps what doorbells say when it begins, and afterwards they say nothing. */
+/* False once a reset has begun: it copies the doorbells first and clears them. */
 static bool are_doorbells_valid(const struct embeng_context *ctx)
 {
 	return !READ_ONCE(ctx->device->resetting) && !embeng_context_usable(ctx);
 }
 
 /**
- * embeng_arm_all() - have the next event of any queue counted
+ * embeng_arm_all() - arm all queues of a context, so that the next event of any is counted
  * @ctx: context
  */
 void embeng_arm_all(struct embeng_context *ctx)
@@ -117,7 +117,7 @@ void embeng_arm_all(struct embeng_context *ctx)
 }
 
 /**
- * embeng_arm_look() - what an interrupt would have told, had it not been lost
+ * embeng_arm_look() - count an event whose interrupt may have been lost
  * @q: queue
  */
 void embeng_arm_look(struct embeng_queue *q)
@@ -131,8 +131,8 @@ void embeng_arm_look(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_interrupt() - a vector fired
- * @vector: shared by its queues
+ * embeng_arm_interrupt() - handle an interrupt for the queues of a vector
+ * @vector: vector that fired
  */
 void embeng_arm_interrupt(struct embeng_vector *vector)
 {
@@ -165,7 +165,7 @@ static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 }
 
 /**
- * embeng_arm_init() - the device begins to write into the ring
+ * embeng_arm_init() - add a queue to the list of its vector
  * @q: queue
  */
 void embeng_arm_init(struct embeng_queue *q)
@@ -179,7 +179,8 @@ void embeng_arm_init(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_exit() - nothing looks at the ring after this
+ * embeng_arm_exit() - take a queue off the list of its vector; no interrupt reads its ring after
+ * this
  * @q: queue
  */
 void embeng_arm_exit(struct embeng_queue *q)

@@ -53,7 +53,7 @@ static void note_job_done(struct embeng_queue *q, const struct embeng_cqe *cqe)
 	}
 }
 
-/* Moves jobs that have ended to @done. Fences of a queue signal in the order of its jobs. */
+/* Moves jobs that have ended to @done, in order, because fences of a queue signal in order. */
 static void retire_jobs(struct embeng_queue *q, struct list_head *done)
 {
 	struct embeng_job *job, *next;
@@ -178,7 +178,7 @@ static void arm_for_fences(struct embeng_queue *q, struct list_head *done)
 		if (!job)
 			return;
 		seen = q->walked;
-		/* Each of its commands posts one more at least. */
+		/* Each of the job's remaining commands posts at least one completion. */
 		embeng_arm_locked(q, seen + max(job->left, 1u) - 1);
 		embeng_arm_then_recheck();
 		walk_completions(q, done);
@@ -186,9 +186,10 @@ static void arm_for_fences(struct embeng_queue *q, struct list_head *done)
 }
 
 /**
- * embeng_account_interrupt() - the queue's vector fired
+ * embeng_account_interrupt() - retire jobs after an interrupt of the queue's vector
  * @q: queue, under vector->lock
- * @done: jobs that have ended, for embeng_jobs_end() without the lock
+ * @done: jobs that have ended are added here; the caller passes them to embeng_jobs_end() once it
+ *	has dropped the lock
  */
 void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 {
@@ -207,7 +208,7 @@ void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 }
 
 /**
- * embeng_account_look() - take what has ended, give what may go
+ * embeng_account_look() - retire jobs that have ended, and ring for commands that may run
  * @q: queue
  */
 void embeng_account_look(struct embeng_queue *q)
@@ -227,11 +228,11 @@ void embeng_account_look(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_consume() - the program has read completions
+ * embeng_account_consume() - tell the device which completions the program has read
  * @q: validated queue, under its lock and reset_lock
- * @head: completions below it
+ * @head: index after the last completion that was read, free-running
  *
- * Return: 0, or -EINVAL when it is not between what was read before and what is there.
+ * Return: 0, or -EINVAL when @head is below the previous head or beyond the tail.
  */
 int embeng_account_consume(struct embeng_queue *q, u32 head)
 {
@@ -252,7 +253,7 @@ int embeng_account_consume(struct embeng_queue *q, u32 head)
 }
 
 /**
- * embeng_account_stop() - the doorbell is not rung any more
+ * embeng_account_stop() - stop ringing the doorbell of a queue
  * @q: queue
  */
 void embeng_account_stop(struct embeng_queue *q)
@@ -262,8 +263,8 @@ void embeng_account_stop(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_void() - the device has let go of the queue for good
- * @q: left by its context
+ * embeng_account_void() - abort all commands of a queue that the device has let go of for good
+ * @q: queue that was taken out of its context
  */
 void embeng_account_void(struct embeng_queue *q)
 {
@@ -282,8 +283,8 @@ void embeng_account_void(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_settled() - all commands were completed in the device's stead
- * @q: validated, stopped, under its lock
+ * embeng_account_settled() - account for commands that the driver has completed itself
+ * @q: validated queue that is stopped, under its lock
  */
 void embeng_account_settled(struct embeng_queue *q)
 {
@@ -299,8 +300,8 @@ void embeng_account_settled(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_start() - the doorbell may be rung again
- * @q: stopped
+ * embeng_account_start() - ring the doorbell of a stopped queue again
+ * @q: stopped queue
  */
 void embeng_account_start(struct embeng_queue *q)
 {
@@ -310,9 +311,9 @@ void embeng_account_start(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_end() - all fences of a queue end, now
- * @q: queue whose commands the device does not work for any more
- * @error: what they say
+ * embeng_account_end() - end all fences of a queue now
+ * @q: queue whose commands the device does not run any more
+ * @error: error for fences that have none yet
  */
 void embeng_account_end(struct embeng_queue *q, int error)
 {

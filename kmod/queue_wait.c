@@ -15,7 +15,7 @@
 
 #include "context.h"
 
-/* The longest sleep without a look: what a lost interrupt costs. */
+/* The longest sleep without a look, which is the delay that a lost interrupt causes. */
 #define NAP_NS NSEC_PER_SEC
 #define SLACK_NS (50 * NSEC_PER_USEC)
 
@@ -28,10 +28,10 @@ struct sleep {
 };
 
 /**
- * embeng_queue_state() - what the device reports of a queue
+ * embeng_queue_state() - the state of a queue, from the device's report
  * @q: queue
  *
- * A report speaks of the tails that it saw; a queue that moved on runs.
+ * A report is about the tails that it names. If the queue has moved on since, it is running.
  * Return: enum embeng_queue_state.
  */
 u32 embeng_queue_state(const struct embeng_queue *q)
@@ -49,7 +49,7 @@ u32 embeng_queue_state(const struct embeng_queue *q)
 		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
-	/* Commands that wait for a fence are submitted, and run without the program's doing. */
+	/* Commands that wait for a fence will run without the program doing anything. */
 	if (state == EMBENG_QUEUE_BLOCKED && atomic_read(&q->context->held))
 		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_CQ_FULL && head != embeng_doorbell_head_of(q))
@@ -76,7 +76,7 @@ static int look_at_completions(struct sleep *s)
 	return -EAGAIN;
 }
 
-/* Return: 0, -EAGAIN when there is nothing yet, or an errno of the contract. */
+/* Return: 0, -EAGAIN when there is nothing yet, or a negative errno for the program. */
 static int look_for_event(struct sleep *s)
 {
 	int ret = embeng_context_usable(s->ctx);
@@ -165,14 +165,14 @@ static int check_wait(const struct embeng_accel_wait *arg, const struct embeng_q
 	return arg->events ? -EINVAL : 0;
 }
 
-/* Gives the device the slots back that the program says it has read. */
+/* Tells the device which completions the program has read, so that it may reuse their slots. */
 static int consume_completions(struct embeng_queue *q, u32 head)
 {
 	guard(mutex)(&q->lock);
 	return q->destroyed ? -ENOENT : embeng_account_consume(q, head);
 }
 
-/* The doorbell alone says how far a program rang, and only while the device is there. */
+/* Copies the program's tail, which only the doorbell has, and only while the device is there. */
 static int look_at_doorbell(struct embeng_queue *q)
 {
 	guard(mutex)(&q->context->map_lock);
@@ -213,9 +213,9 @@ static int run_wait(struct embeng_context *ctx, struct embeng_queue *q,
  * embeng_wait_ioctl() - DRM_IOCTL_EMBENG_WAIT
  * @drm: device
  * @data: &struct embeng_accel_wait
- * @file: whose context
+ * @file: open file with the context
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -252,10 +252,10 @@ static __poll_t read_poll_state(struct embeng_context *ctx)
 
 /**
  * embeng_wait_poll() - poll() on the device node
- * @file: of it
- * @table: who polls
+ * @file: open file
+ * @table: table of the poll() call
  *
- * Return: as the contract says.
+ * Return: the events that are ready, as embeng_accel.h documents.
  */
 __poll_t embeng_wait_poll(struct file *file, struct poll_table_struct *table)
 {

@@ -103,12 +103,12 @@ static int compute_part_length(const struct embeng_bo *bo, const struct embeng_a
 }
 
 /**
- * embeng_region_bind() - let the device reach a buffer
+ * embeng_region_bind() - make a region, so that the device can reach a part of a buffer
  * @ctx: context, under its lock
  * @bo: buffer; a reference is taken
  * @arg: offset, length and rights are read, the key is written
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,
 		       struct embeng_accel_bind *arg)
@@ -145,9 +145,9 @@ static int check_bind(const struct embeng_accel_bind *arg)
  * embeng_region_bind_ioctl() - DRM_IOCTL_EMBENG_BIND
  * @drm: device
  * @data: &struct embeng_accel_bind
- * @file: whose context and handle
+ * @file: open file with the context and the buffer handle
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -177,7 +177,7 @@ static struct embeng_binding *find_binding(struct embeng_context *ctx, u32 index
 	return b && !xa_is_value(b) && b->generation == generation ? b : NULL;
 }
 
-/* An index whose generation would wrap stays taken. */
+/* Frees an index, or retires it for good if its next generation would wrap to 0. */
 static void free_region_index(struct embeng_context *ctx, u32 index)
 {
 	if (ctx->generations[index] == U32_MAX)
@@ -187,10 +187,10 @@ static void free_region_index(struct embeng_context *ctx, u32 index)
 }
 
 /**
- * embeng_region_exists() - does a key name a region now
+ * embeng_region_exists() - check whether a key refers to a region
  * @ctx: context
- * @index: of the key
- * @generation: of the key
+ * @index: index of the key
+ * @generation: generation of the key
  */
 bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
 {
@@ -203,12 +203,13 @@ bool embeng_region_exists(struct embeng_context *ctx, u32 index, u32 generation)
 }
 
 /**
- * embeng_region_bo() - the buffer behind a piece of memory
+ * embeng_region_bo() - find the buffer behind a piece of memory
  * @ctx: context
- * @mem: key, offset, length
- * @offset: bytes into the buffer
+ * @mem: key, offset and length of the piece
+ * @offset: set to the piece's offset in the buffer
  *
- * Return: the buffer, held, or NULL when the piece is not in a region now.
+ * Return: the buffer with a reference that the caller drops, or NULL when the piece is not inside a
+ * region.
  */
 struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embeng_mem *mem,
 				   u64 *offset)
@@ -228,12 +229,12 @@ struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embe
 }
 
 /**
- * embeng_region_unbind() - end a key
+ * embeng_region_unbind() - end a region
  * @ctx: context, under its lock
- * @index: of the key
- * @generation: of the key
+ * @index: index of the key
+ * @generation: generation of the key
  *
- * Return: 0 once the device touches the memory no more under this key, or -ENOENT.
+ * Return: 0 once the device does not access the memory by this key any more, or -ENOENT.
  */
 int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 {
@@ -260,9 +261,9 @@ int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
  * embeng_region_unbind_ioctl() - DRM_IOCTL_EMBENG_UNBIND
  * @drm: device
  * @data: &struct embeng_accel_unbind
- * @file: whose context
+ * @file: open file with the context
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -274,7 +275,8 @@ int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fi
 }
 
 /**
- * embeng_region_release_all() - free what the device does not reach any more
+ * embeng_region_release_all() - free all regions of a context that the device does not reach any
+ * more
  * @ctx: context, under its lock
  */
 void embeng_region_release_all(struct embeng_context *ctx)

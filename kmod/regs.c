@@ -17,9 +17,9 @@ const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS] = {
 };
 
 /**
- * embeng_register_read() - any register of the table, at its own width
+ * embeng_register_read() - read a register of the table at its own width
  * @ed: device
- * @entry: of embeng_registers
+ * @entry: entry of embeng_registers
  *
  * Return: its value; all ones where the device is gone.
  */

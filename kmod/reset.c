@@ -16,7 +16,7 @@
 #include "context.h"
 #include "trace.h"
 
-/* Tells a context that it is lost. Under reset_lock, written; the device reaches no ring. */
+/* Tells a context that it is lost. Called with reset_lock held for writing. */
 static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
 			 const struct embeng_hang *hang)
 {
@@ -55,10 +55,10 @@ static void lose_all_contexts(struct embeng_device *ed, u32 rung, const struct e
 }
 
 /**
- * embeng_reset_tell() - tell user space that a rung was taken
+ * embeng_reset_tell() - send a uevent about a rung that was taken
  * @ed: device
  * @rung: enum embeng_accel_rung
- * @hang: why
+ * @hang: why it was taken
  */
 void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 		       const struct embeng_hang *hang)
@@ -88,8 +88,8 @@ static void note_queue_before_reset(struct embeng_queue *q, u32 active,
 }
 
 /**
- * embeng_reset_before() - keep what a reset clears
- * @ed: device, under reset_lock, written
+ * embeng_reset_before() - save everything that a reset clears and that is needed after it
+ * @ed: device; reset_lock is held for writing
  * @hang: why it is to be reset
  */
 void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *hang)
@@ -129,8 +129,8 @@ static void free_pci_state(void *state)
 }
 
 /**
- * embeng_reset_save() - keep config space as it is now, for after a reset
- * @ed: device, set up
+ * embeng_reset_save() - save config space as it is now, to be restored after a reset
+ * @ed: device that is set up
  *
  * Return: 0 or -ENOMEM.
  */
@@ -162,13 +162,13 @@ static int reset_function(struct embeng_device *ed)
 }
 
 /**
- * embeng_reset_revive() - boot a device that may be in ROM, or run as if nothing were
- * @ed: device, under reset_lock, written
+ * embeng_reset_revive() - boot a device that may be in ROM or still running
+ * @ed: device; reset_lock is held for writing
  *
- * It gets the bus back once it does not run any more. If it does not boot, the function is reset
+ * A running device is reset before it gets the bus back. If the boot fails, the function is reset
  * and booted once more.
  *
- * Return: 0, or why it did not come back.
+ * Return: 0, or the negative errno of the last attempt.
  */
 int embeng_reset_revive(struct embeng_device *ed)
 {
@@ -192,11 +192,11 @@ static void wedge_device(struct embeng_device *ed)
 }
 
 /**
- * embeng_reset_after() - the device was reset, and has no contexts any more
- * @ed: device, under reset_lock, written
- * @booted: 0, or why it did not come back
- * @rung: that was taken
- * @hang: why
+ * embeng_reset_after() - mark all contexts lost after a reset
+ * @ed: device; reset_lock is held for writing
+ * @booted: 0, or the errno with which the boot failed
+ * @rung: rung that was taken
+ * @hang: why it was taken
  */
 void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang)
@@ -210,7 +210,7 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 	embeng_reset_tell(ed, rung, hang);
 }
 
-/* Under reset_lock, written. */
+/* Called with reset_lock held for writing. */
 static void abandon_device(struct embeng_device *ed)
 {
 	const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_GONE };
@@ -224,7 +224,7 @@ static void abandon_device(struct embeng_device *ed)
 }
 
 /**
- * embeng_reset_gone() - the function is there no more
+ * embeng_reset_gone() - give up a device that is not there any more
  * @ed: device; not under reset_lock
  * @why: how the driver knows, for the log
  */
@@ -239,9 +239,9 @@ void embeng_reset_gone(struct embeng_device *ed, const char *why)
 
 /**
  * embeng_reset_climb() - take rungs until the device runs again
- * @ed: device, under reset_lock, written; embeng_reset_before() has been called
- * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
- * @hang: why
+ * @ed: device; reset_lock is held for writing; embeng_reset_before() has been called
+ * @rung: first rung to take: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION
+ * @hang: why the device is reset
  */
 void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang)
@@ -258,9 +258,9 @@ void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 }
 
 /**
- * embeng_reset_found() - something else has reset the function, or should have
- * @ed: device, under reset_lock, written
- * @hang: why
+ * embeng_reset_found() - recover a function that something else has reset, or should have
+ * @ed: device; reset_lock is held for writing
+ * @hang: why the device is recovered
  */
 void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang)
 {
@@ -272,10 +272,10 @@ void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang
 /**
  * embeng_reset() - take rungs until the device runs again
  * @ed: device; not under reset_lock
- * @rung: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION, to begin with
- * @seen: &embeng_accel_resets.sequence when the trouble was met; a caller that comes after
- *	another's reset does not reset again
- * @hang: why
+ * @rung: first rung to take: EMBENG_ACCEL_RESET_ENGINE or _FUNCTION
+ * @seen: &embeng_accel_resets.sequence when the trouble was seen; if another caller has reset the
+ *	device since, it is not reset again
+ * @hang: why the device is reset
  *
  * Afterwards the device reaches no memory that any context gave it.
  */
@@ -297,7 +297,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 }
 
 /**
- * embeng_reset_give_up() - the driver lets go of the device
+ * embeng_reset_give_up() - silence the device before the driver lets go of it
  * @ed: device, perhaps pulled out already
  *
  * Sleepers are woken, and a program that maps a ring finds that it is dead.
@@ -322,7 +322,7 @@ static int reset_on_request(struct embeng_device *ed, enum embeng_accel_rung run
 	if (!capable(CAP_SYS_ADMIN))
 		return -EACCES;
 	embeng_reset(ed, rung, seen, hang);
-	/* A device whose bus is stopped is not reset before the bus is. */
+	/* A device whose bus is stopped is only reset once the bus is back. */
 	return embeng_gone(ed) || READ_ONCE(ed->resets.sequence) == seen ? -ENODEV : 0;
 }
 
@@ -330,9 +330,9 @@ static int reset_on_request(struct embeng_device *ed, enum embeng_accel_rung run
  * embeng_reset_ioctl() - DRM_IOCTL_EMBENG_RESET
  * @drm: device
  * @data: &struct embeng_accel_reset
- * @file: whose queue
+ * @file: open file with the queue
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finding what hangs, and bringing it back: hang_detect.c, reset.c and reset_dump.c. */
+/* Finding hangs and recovering from them: hang_detect.c, reset.c and reset_dump.c. */
 #ifndef EMBENG_RESET_H
 #define EMBENG_RESET_H
 
@@ -13,7 +13,7 @@ struct drm_file;
 struct embeng_device;
 
 /**
- * struct embeng_device_watch - what the watchdog last saw of the device
+ * struct embeng_device_watch - state of the device at the watchdog's last look
  * @work: makes the next look
  * @fault: resets the device after it reported a fault
  * @last: time of the last look that counted, in jiffies
@@ -21,7 +21,7 @@ struct embeng_device;
  * @progress: sum of the registers that move with work
  * @silent: looks since the heartbeat moved
  * @still: looks since any work was done
- * @away: looks since the bus was last well
+ * @away: looks since the bus failed
  * @since_ns: when the heartbeat was last seen to move, CLOCK_MONOTONIC
  */
 struct embeng_device_watch {
@@ -39,7 +39,7 @@ struct embeng_device_watch {
 /**
  * struct embeng_hang - why a rung of the recovery ladder is taken
  * @cause: enum embeng_accel_cause
- * @still_ns: how long nothing had moved
+ * @still_ns: how long there had been no progress
  * @timeline: timeline of the queue that was judged, so that a later queue of its number is left
  *	alone; 0: whichever queue has the number
  */

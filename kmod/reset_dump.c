@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The dump of a hang, kept as a devcoredump for whoever asks later: text, about one device at one
+ * The dump of a hang, kept as a devcoredump to be read later: text, about one device at one
  * moment. It has registers, contexts, queues, and their last commands and completions. These name
  * memory by key, and say which row or id was at fault; the contents of that memory, be it ids,
  * weights, gradients or rows, are never in it.
@@ -38,7 +38,7 @@ static const char *const rungs[] = {
 };
 
 /**
- * embeng_cause_word() - for people and scripts
+ * embeng_cause_word() - the word for a cause, for people and scripts
  * @cause: enum embeng_accel_cause
  */
 const char *embeng_cause_word(u32 cause)
@@ -47,7 +47,7 @@ const char *embeng_cause_word(u32 cause)
 }
 
 /**
- * embeng_rung_word() - for people and scripts
+ * embeng_rung_word() - the word for a rung, for people and scripts
  * @rung: enum embeng_accel_rung
  */
 const char *embeng_rung_word(u32 rung)
@@ -146,11 +146,12 @@ static void print_dump(struct embeng_device *ed, const struct embeng_hang *hang,
 }
 
 /**
- * embeng_coredump() - keep how things are, in /sys/class/devcoredump
- * @ed: device, there; under reset_lock
- * @hang: why
+ * embeng_coredump() - write a dump of the device to /sys/class/devcoredump
+ * @ed: device that is present; called under reset_lock
+ * @hang: reason for the dump
  *
- * One is kept until somebody writes to it or five minutes are over; later ones are dropped.
+ * A dump is kept until somebody writes to it or five minutes are over; until then later dumps are
+ * dropped.
  */
 void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The lowest rung: one queue is ended on the device, what it held is completed in the device's
- * stead, and it goes on behind that. Nothing else on the device is disturbed.
+ * The lowest rung: one queue is ended on the device, the driver completes its commands in the
+ * device's place, and the queue goes on behind them. Nothing else on the device is disturbed.
  *
  * ctx->lock is held throughout, so that the queue stays. The admin commands that end and begin it
  * hold reset_lock for reading, and may fall back to an engine reset. In between the ring is the
@@ -13,7 +13,7 @@
 #include "context.h"
 #include "trace.h"
 
-/* Completes what the queue held. A doorbell that is rung now is heard when the queue goes on. */
+/* Completes the queue's commands. A doorbell rung now is noticed when the queue goes on. */
 static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 {
 	struct embeng_device *ed = q->context->device;
@@ -34,7 +34,7 @@ static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	return 0;
 }
 
-/* Records, before anything changes, what is wrong and with which command. */
+/* Records the hang and the command at fault before anything changes. */
 static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *hang)
 {
 	struct embeng_device *ed = q->context->device;
@@ -73,7 +73,7 @@ static int restart_queue(struct embeng_queue *q)
 	return ret;
 }
 
-/* A reset for a program's mistake, or by its wish: no command is to blame, and no dump is made. */
+/* True if a program caused or asked for the reset: no command is at fault, no dump is made. */
 static bool is_programs_doing(const struct embeng_hang *hang)
 {
 	return hang->cause == EMBENG_ACCEL_CAUSE_REQUEST ||
@@ -81,12 +81,12 @@ static bool is_programs_doing(const struct embeng_hang *hang)
 }
 
 /**
- * embeng_queue_reset() - abort what is on a queue, and let it go on
+ * embeng_queue_reset() - abort all commands of a queue and let it go on
  * @ctx: context
- * @number: of the queue
- * @hang: why; REQUEST when its program wants it
+ * @number: number of the queue
+ * @hang: why it is reset; the cause is REQUEST when its program asks for it
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang)
 {

@@ -6,10 +6,10 @@
 #include <linux/types.h>
 
 /**
- * embeng_ring_between() - is an index where it may be
+ * embeng_ring_between() - check that an index is in a range
  * @at: index
- * @from: the least
- * @to: the most, not before @from
+ * @from: least index
+ * @to: greatest index, not before @from
  */
 static inline bool embeng_ring_between(u32 at, u32 from, u32 to)
 {
@@ -17,11 +17,11 @@ static inline bool embeng_ring_between(u32 at, u32 from, u32 to)
 }
 
 /**
- * embeng_ring_holds() - do more entries fit
- * @head: of the ring
- * @tail: of the ring
- * @more: entries
- * @entries: of the ring, at most 2^31
+ * embeng_ring_holds() - check that more entries fit into a ring
+ * @head: head of the ring
+ * @tail: tail of the ring
+ * @more: number of entries to add
+ * @entries: size of the ring in entries, at most 2^31
  */
 static inline bool embeng_ring_holds(u32 head, u32 tail, u64 more, u32 entries)
 {

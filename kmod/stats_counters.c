@@ -49,7 +49,7 @@ static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
 }
 
 /**
- * embeng_counter() - what a counter of the device has come to since the driver was bound
+ * embeng_counter() - the value of a counter since the driver was bound
  * @ed: device, under reset_lock
  * @reg: register from COUNT_COMMANDS on, or EMBENG_CORE_BUSY()
  *
@@ -67,7 +67,7 @@ u64 embeng_counter(struct embeng_device *ed, u32 reg)
 }
 
 /**
- * embeng_counters_look() - keep what the device may have forgotten when it is asked next
+ * embeng_counters_look() - note the counters, in case something else resets the device
  * @ed: device, under reset_lock
  */
 void embeng_counters_look(struct embeng_device *ed)
@@ -85,8 +85,8 @@ void embeng_counters_look(struct embeng_device *ed)
 }
 
 /**
- * embeng_counters_keep() - the device is reset now
- * @ed: device, under reset_lock, written
+ * embeng_counters_keep() - add this boot's counters to the sums, just before a reset
+ * @ed: device; reset_lock is held for writing
  */
 void embeng_counters_keep(struct embeng_device *ed)
 {

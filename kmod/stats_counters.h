@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* stats_counters.c: what the device counts, over all its boots. */
+/* stats_counters.c: the device's counters, summed over all its boots. */
 #ifndef EMBENG_STATS_COUNTERS_H
 #define EMBENG_STATS_COUNTERS_H
 
@@ -9,15 +9,15 @@
 
 struct embeng_device;
 
-/* Registers that count. */
+/* Number of registers that are counters. */
 #define EMBENG_COUNTS(name, offset, bytes, writer, reset, words) \
 	+ ((offset) >= EMBENG_REG_COUNT_COMMANDS)
 #define EMBENG_COUNTERS (0 EMBENG_REGISTER_TABLE(EMBENG_COUNTS))
 
 /**
- * struct embeng_counters - registers from COUNT_COMMANDS on, then the cores
- * @kept: of the boots before this one
- * @seen: of this one, when it was last looked at
+ * struct embeng_counters - the registers from COUNT_COMMANDS on, then the busy times of the cores
+ * @kept: sums over all earlier boots
+ * @seen: values of this boot at the last look
  */
 struct embeng_counters {
 	u64 kept[EMBENG_COUNTERS + EMBENG_CORES_MAX];

@@ -79,8 +79,8 @@ static void print_event(struct seq_file *m, const struct embeng_event *event)
 
 /**
  * embeng_events_show() - print the event log, oldest first
- * @ed: device, perhaps gone
- * @m: where to
+ * @ed: device, which may be gone
+ * @m: file to print to
  */
 void embeng_events_show(struct embeng_device *ed, struct seq_file *m)
 {

@@ -19,7 +19,7 @@ static u64 read_queue_busy(const struct embeng_queue *q)
 }
 
 /**
- * embeng_usage_end() - a queue goes, what it cost stays
+ * embeng_usage_end() - keep the engine time of a queue that is about to go
  * @q: queue, under the context's lock
  */
 void embeng_usage_end(struct embeng_queue *q)
@@ -49,9 +49,9 @@ static u64 sum_busy_time(struct embeng_context *ctx)
 }
 
 /**
- * embeng_usage_show() - memory and engine time of a file
- * @p: fdinfo
- * @file: whose
+ * embeng_usage_show() - print memory and engine time of an open file
+ * @p: printer of the fdinfo file
+ * @file: open file
  */
 void embeng_usage_show(struct drm_printer *p, struct drm_file *file)
 {

@@ -66,7 +66,7 @@ static const struct hwmon_chip_info chip = {
 };
 
 /**
- * embeng_hwmon_init() - show the sensors, if there are any
+ * embeng_hwmon_init() - register the sensors, if the device has any
  * @ed: booted device
  *
  * Return: 0 or a negative errno, which was reported.

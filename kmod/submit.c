@@ -5,10 +5,10 @@
  * read-only.
  *
  * Whatever sleeps or can fail comes first: copying, checking, finding fences, allocating. Then the
- * batch is taken under reset_lock (read) and queue->lock, by submit_take.c. A batch lives on the
- * stack of the call; its job passes to the queue when the commands are taken, else it is freed
- * here. The queue is held by a reference, and may be destroyed by another thread until queue->lock
- * is taken.
+ * batch is taken with reset_lock held for reading, and queue->lock, by submit_take.c. A batch lives
+ * on the stack of the call; its job passes to the queue when the commands are taken, else it is
+ * freed here. The queue is held by a reference, and may be destroyed by another thread until
+ * queue->lock is taken.
  */
 #include <linux/cleanup.h>
 #include <linux/mm.h>
@@ -100,13 +100,13 @@ static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 
 }
 
 /**
- * embeng_submit_model() - give the device a MODEL_LOAD of the driver's making
+ * embeng_submit_model() - submit a MODEL_LOAD command that the driver made
  * @q: validated queue
- * @cmd: checked by its maker
- * @model: what it loads
- * @index: free-running index of it
+ * @cmd: command, checked by the caller
+ * @model: options of the model that it loads
+ * @index: set to the command's index, free-running
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 			const struct embeng_record_engine *model, u32 *index)
@@ -229,9 +229,9 @@ static int check_submit(const struct embeng_accel_submit *arg)
  * embeng_submit_ioctl() - DRM_IOCTL_EMBENG_SUBMIT
  * @drm: device
  * @data: &struct embeng_accel_submit
- * @file: whose queue
+ * @file: open file with the queue
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

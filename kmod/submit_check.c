@@ -17,13 +17,13 @@ static const u32 kinds[] = {
 };
 
 /**
- * embeng_command_check() - does a command belong on a queue
- * @kind: of the queue
+ * embeng_command_check() - check that a command belongs on this kind of queue
+ * @kind: kind of the queue
  * @cmd: command
  *
- * Its key is looked at elsewhere.
+ * The memory key is not checked here.
  *
- * Return: 0, -EOPNOTSUPP for an opcode that is not known, or -EINVAL.
+ * Return: 0, -EOPNOTSUPP for an unknown opcode, or -EINVAL.
  */
 int embeng_command_check(u32 kind, const struct embeng_cmd *cmd)
 {

@@ -63,7 +63,7 @@ static const struct embeng_record_engine *find_engine_options(const struct emben
 	return page_address(bo->pages[0]) + sizeof(struct embeng_blob_header);
 }
 
-/* Under ctx->lock. The key is the driver's until the next load. */
+/* Submits the blob's MODEL_LOAD. The driver keeps the key until the next load. Under ctx->lock. */
 static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 		       struct embeng_accel_model_load *arg)
 {
@@ -109,9 +109,9 @@ static int load_model(struct embeng_queue *q, struct embeng_accel_model_load *ar
  * embeng_model_load_ioctl() - DRM_IOCTL_EMBENG_MODEL_LOAD
  * @drm: device
  * @data: &struct embeng_accel_model_load
- * @file: whose queue
+ * @file: open file with the queue
  *
- * Return: 0 or a negative errno of the contract.
+ * Return: 0 or a negative errno that embeng_accel.h documents.
  */
 int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Taking a batch of commands into a validated queue, all or nothing: is there room in both rings,
- * and can the batch have the out-fence that it asks for?
+ * Takes a batch of commands into a validated queue, all or nothing, if there is room in both rings
+ * and the batch can have the out-fence that it asks for.
  *
- * Callers hold queue->lock and reset_lock (read). Everything happens under vector->lock, so that
- * an interrupt sees a batch whole or not at all; ledger_lock inside it makes counting and judging
- * one step, so that two queues of a context are not both judged by a ledger that lacks the other.
- * A batch that is refused is taken out of the ledger again under the same hold.
+ * Callers hold queue->lock, and reset_lock for reading. Everything happens under vector->lock, so
+ * that an interrupt sees a batch whole or not at all; ledger_lock inside it makes counting and
+ * judging one step, so that two queues of a context are not both judged by a ledger that lacks the
+ * other. A batch that is refused is taken out of the ledger again under the same hold.
  */
 #include <linux/cleanup.h>
 
@@ -38,10 +38,10 @@ static u32 gather_queue_needs(const struct embeng_queue *q, struct embeng_need *
 }
 
 /**
- * embeng_give_need() - what must come for a command of a queue to end
+ * embeng_give_need() - gather the steps that a command of a queue waits for
  * @q: queue
- * @index: of the command, free-running
- * @need: made larger by it and by all before it; what stands behind it may wait for more
+ * @index: index of the command, free-running
+ * @need: the needs of the command and of all before it are added here
  */
 void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *need)
 {
@@ -160,9 +160,10 @@ static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 /**
  * embeng_give() - take a batch into a queue
  * @q: validated queue, under its lock and reset_lock
- * @batch: commands, checked; its job is the queue's when they are taken
+ * @batch: checked commands; the queue takes the job over when it takes them
  *
- * Return: 0, -ENOSPC, or why it cannot have a fence.
+ * Return: 0; -ENOSPC if the rings have no room; -EAGAIN or -EOPNOTSUPP if the batch cannot have the
+ * fence that it asks for, or cannot drain yet.
  */
 int embeng_give(struct embeng_queue *q, struct embeng_batch *batch)
 {

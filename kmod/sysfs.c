@@ -4,7 +4,7 @@
  * docs/abi/sysfs-driver-embeng describes them, and the test `abi` compares the two.
  *
  * The driver core makes the files after probe and removes them before remove, waiting for readers;
- * so the device structure is there whenever one runs. Values that a reset changes are read under
+ * so the device structure exists whenever a reader runs. Values that a reset changes are read under
  * reset_lock held for reading. Memory of a device that is gone reads 0.
  */
 #include <linux/cleanup.h>

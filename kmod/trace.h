@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-/* So many commands of a queue, from an index on. */
+/* Events about @count commands of a queue, from @index on. */
 DECLARE_EVENT_CLASS(embeng_commands,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
 	TP_ARGS(context, queue, index, count),
@@ -28,13 +28,13 @@ DECLARE_EVENT_CLASS(embeng_commands,
 		  __entry->context, __entry->queue, __entry->index, __entry->count)
 );
 
-/* Written to the ring; of a mapped queue the driver sees none. */
+/* Commands were written to the ring. There is no such event for a mapped queue. */
 DEFINE_EVENT(embeng_commands, embeng_submit,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
 	TP_ARGS(context, queue, index, count)
 );
 
-/* Given to the device, once the fences that they wait for have signalled. */
+/* The doorbell was rung for commands, after the fences that they wait for have signalled. */
 DEFINE_EVENT(embeng_commands, embeng_give,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
 	TP_ARGS(context, queue, index, count)

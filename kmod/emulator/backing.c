@@ -33,7 +33,7 @@ static struct resource backing = { .name = EMU_NAME, .flags = IORESOURCE_MEM };
 static struct resource *room = &backing; /* windows are requested from it */
 static struct pci_dev *donor_dev;
 
-/* An equal reservation of the kernel's own becomes a child, which windows are requested from. */
+/* If the kernel has reserved the same range itself, windows are requested from its resource. */
 static int insert_backing(void)
 {
 	int ret = insert_resource(&iomem_resource, &backing);
@@ -175,8 +175,8 @@ static int carve_window(struct resource *window, u64 bytes, u64 align)
 }
 
 /*
- * Mapped write-through: cached, so that looking at idle registers and doorbells
- * costs no bus access. A driver that asks for an uncached mapping gets the same.
+ * The window is mapped write-through, and so cached: looking at idle registers and doorbells
+ * costs no bus access. A driver that asks for an uncached mapping gets this mapping, too.
  */
 int emu_window_claim(struct emu *emu)
 {

@@ -57,10 +57,10 @@ static struct pci_host_bridge *make_bridge(struct emu *emu)
 }
 
 /**
- * emu_bridge_add() - make the function appear
+ * emu_bridge_add() - make the PCI function appear
  * @emu: the device
  *
- * It must answer already: a driver that is loaded binds at once.
+ * The device must answer already, because a driver that is loaded binds at once.
  */
 int emu_bridge_add(struct emu *emu)
 {

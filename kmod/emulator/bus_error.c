@@ -20,7 +20,7 @@
 struct error {
 	const char *name;
 	pci_channel_state_t state;
-	bool abandoned; /* for the sake of another function below the port */
+	bool abandoned; /* another function below the port cannot be recovered */
 };
 
 static const struct error errors[] = {
@@ -130,8 +130,8 @@ static const struct file_operations fops = {
 };
 
 /**
- * emu_bus_error_add() - make the file
- * @emu: the device, whose function is there
+ * emu_bus_error_add() - make the file bus_error in debugfs
+ * @emu: the device, whose function has appeared
  */
 void emu_bus_error_add(struct emu *emu)
 {
@@ -139,8 +139,8 @@ void emu_bus_error_add(struct emu *emu)
 }
 
 /**
- * emu_bus_error_remove() - remove the file; a recovery that it began is over
- * @emu: the device, whose function is there yet
+ * emu_bus_error_remove() - remove the file bus_error, after the end of a recovery that it began
+ * @emu: the device, whose function is still there
  */
 void emu_bus_error_remove(struct emu *emu)
 {

@@ -124,10 +124,10 @@ static void preset_bar(struct emu *emu, unsigned int bar)
 }
 
 /**
- * emu_config_init() - config space as firmware would have left it
+ * emu_config_init() - set config space up as firmware would have left it
  * @emu: the device
  *
- * The BARs are set: the kernel does not place them in reserved memory by itself.
+ * The BARs are set here, because the kernel does not place them in reserved memory by itself.
  */
 void emu_config_init(struct emu *emu)
 {
@@ -219,7 +219,7 @@ static bool is_function_reachable(const struct emu *emu, unsigned int devfn, int
 	       !READ_ONCE(emu->absent) && !READ_ONCE(emu->gone);
 }
 
-/* The bit that says, without the bus: transactions that were begun with it are under way. */
+/* The bit that says that transactions from before the bus was taken away are still under way. */
 static u32 read_pending_bit(const struct emu *emu, int where, int size)
 {
 	int at = CAP_EXP + PCI_EXP_DEVSTA - where;
@@ -228,7 +228,7 @@ static u32 read_pending_bit(const struct emu *emu, int where, int size)
 		return 0;
 	/* Pairs with run_engine(). */
 	smp_mb();
-	/* Once this reads false, all that the engine did with the bus is over. */
+	/* Once this reads false, every access that the engine made to memory is over. */
 	return smp_load_acquire(&emu->on_bus) ? PCI_EXP_DEVSTA_TRPND << 8 * at : 0;
 }
 

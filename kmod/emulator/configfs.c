@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices made at run time: mkdir embeng_emu/NAME in configfs, write what the device is made of,
+ * Devices made at run time: mkdir embeng_emu/NAME in configfs, write the device's settings,
  * and write 1 to power. Writing 0, or rmdir, removes the device.
  *
  * A folder is an emu_item, which lives until configfs releases it; the device in it is on only
@@ -16,15 +16,15 @@
 #include "emu.h"
 
 /**
- * struct emu_item - a folder
- * @group: in configfs
- * @lock: guards the rest
- * @options: as written so far
- * @emu: the device, NULL: it is off
+ * struct emu_item - a folder in configfs
+ * @group: the folder's configfs group
+ * @lock: guards the members that follow
+ * @options: settings as written so far
+ * @emu: the device; NULL while it is off
  */
 struct emu_item {
 	struct config_group group;
-	struct mutex lock; /* guards the rest */
+	struct mutex lock; /* guards the members that follow */
 	struct emu_options options;
 	struct emu *emu;
 };
@@ -36,7 +36,7 @@ static struct emu_item *to_item(struct config_item *item)
 	return container_of(to_config_group(item), struct emu_item, group);
 }
 
-/* Takes options of which one word is new, if the device is off and they are in bounds. */
+/* Stores options with one changed member, if the device is off and the options are in bounds. */
 static ssize_t store_options(struct emu_item *it, const struct emu_options *changed, size_t length)
 {
 	int ret = it->emu ? -EBUSY : emu_options_check(changed);
@@ -208,8 +208,8 @@ static struct configfs_subsystem subsystem = {
 };
 
 /**
- * emu_configfs_init() - offer devices at run time
- * @options: of a folder that says nothing else, the module's own
+ * emu_configfs_init() - offer the making of devices at run time
+ * @options: defaults for a new folder: the module's parameters
  */
 int emu_configfs_init(const struct emu_options *options)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files in debugfs under embeng_emu/DEVICE: what tests want to see of a device, and how it is
+ * Files in debugfs under embeng_emu/DEVICE: state of a device that tests look at, and how it is
  * modelled (speed and climate). docs/abi/debugfs-driver-embeng_emu describes them. The two
  * functions of engine/port.h that ask for the model are here, since they read the same words.
  *
@@ -59,7 +59,7 @@ bool port_climate(void *host, struct port_climate *climate)
 	return true;
 }
 
-/* A card that its cooler holds at 37 degrees idle and 72 at work, within seconds. */
+/* The defaults model a card whose cooler holds it at 37 degrees idle and 72 at work. */
 static void make_climate(struct port_climate *climate, struct dentry *folder)
 {
 	*climate = (struct port_climate){

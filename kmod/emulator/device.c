@@ -15,7 +15,7 @@
 #include "emu.h"
 
 static DEFINE_IDA(numbers);
-static DEFINE_MUTEX(creation); /* two devices do not choose one PCI domain */
+static DEFINE_MUTEX(creation); /* keeps two devices from choosing one PCI domain */
 
 static int check_limit(const char *what, u32 value, u32 least, u32 most)
 {
@@ -70,8 +70,8 @@ static int register_platform(struct emu *emu)
 }
 
 /**
- * emu_create() - a device with a PCI function
- * @options: checked by emu_options_check()
+ * emu_create() - make a device with a PCI function
+ * @options: options that emu_options_check() has accepted
  *
  * Return: the device or an ERR_PTR().
  */

@@ -41,7 +41,7 @@ DEFINE_LOCK_GUARD_1(emu_lock, raw_spinlock_t,
 		    unsigned long flags)
 
 /**
- * struct emu_options - what a device is made of
+ * struct emu_options - size and properties of a device
  * @cores: engine cores, 1 to EMU_CORES_MAX
  * @queues: queues with the admin queue, 2 to EMU_QUEUES_MAX
  * @vectors: interrupt vectors, 1 to EMU_VECTORS_MAX
@@ -61,7 +61,7 @@ struct emu_options {
 /**
  * struct emu_config - config space
  * @lock: guards the bytes; raw, since the PCI core may hold a raw lock of its own
- * @value: bytes as they are read
+ * @value: bytes that a read returns
  * @writable: bits of @value that a write changes
  */
 struct emu_config {
@@ -73,9 +73,9 @@ struct emu_config {
 /**
  * struct emu_vector - one MSI-X vector
  * @work: runs the handler in hard interrupt context
- * @msix: the interrupts that it is one of
+ * @msix: the function's interrupts, to which the vector belongs
  * @index: number of the vector
- * @repeats: set by a fault: times that the interrupt comes again by itself
+ * @repeats: set by a fault: how many times the interrupt comes again by itself
  */
 struct emu_vector {
 	struct irq_work work;
@@ -87,11 +87,11 @@ struct emu_vector {
 /**
  * struct emu_msix - the interrupts of a function
  * @lock: orders raising a vector with unmasking it
- * @domain: where the driver's interrupts come from
- * @virq: the kernel's interrupt by the number in a message's data, 0: none
+ * @domain: interrupt domain that the driver's interrupts are allocated from
+ * @virq: the kernel's interrupt for each number in a message's data, 0: none
  * @table: the vector table in BAR 4
  * @pending: the pending bits in BAR 4
- * @vectors: one each
+ * @vectors: state of each vector
  */
 struct emu_msix {
 	raw_spinlock_t lock;
@@ -104,25 +104,25 @@ struct emu_msix {
 
 /**
  * struct emu - a device
- * @link: in the list of all
- * @number: of the device, from 0
- * @options: what it is made of
+ * @link: entry in the list of devices of the module's parameters
+ * @number: number of the device, from 0
+ * @options: size and properties
  * @platform: parent of the host bridge
  * @bridge: the host bridge
  * @window: bus addresses of the BARs, carved out of the backing memory
  * @memory: @window as the emulator maps it
  * @config: config space
  * @msix: interrupts
- * @engine: behind the BARs; the service thread's alone
- * @firmware_minimum: lowest firmware version that the engine accepts, over power cycles
- * @thread: serves registers and doorbells
+ * @engine: the engine behind the BARs; only the service thread uses it
+ * @firmware_minimum: lowest firmware version that the engine accepts, kept over power cycles
+ * @thread: service thread, which looks at registers and doorbells
  * @pages: with an IOMMU: counts of mappings and of the device's views, by page frame
  * @unmapped_in_use: pages that were unmapped while the device had a view of them
  * @reset_wanted: the service thread is to power-cycle the engine
- * @on_bus: the engine runs, and may be at memory
+ * @on_bus: the engine runs, and may be accessing memory
  * @absent: config space answers all ones until the reset is over
- * @faults: by enum port_fault and enum emu_fault: which are armed, and when they strike
- * @debugfs: its folder
+ * @faults: settings of each fault, by enum port_fault and enum emu_fault
+ * @debugfs: the device's folder in debugfs
  * @speed: speed that the device is modelled with; all 0: it runs as fast as it can
  * @climate: thermal model of the device
  * @dead: set by a fault: the engine does nothing until the function is reset

@@ -16,7 +16,7 @@
 
 static const struct {
 	const char *name;
-	u64 value; /* to begin with */
+	u64 value; /* initial value */
 } faults[EMU_FAULTS] = {
 	[PORT_FAULT_DROP_COMPLETION] = { "drop_completion", 1 },
 	[PORT_FAULT_DELAY_COMPLETION] = { "delay_completion", NSEC_PER_SEC },
@@ -65,7 +65,7 @@ static bool does_fault_strike(struct emu_fault_setting *s)
  * @fault: enum port_fault or enum emu_fault
  * @target: queue, context or vector at hand, 0 when there is none
  *
- * Return: 0, or what the fault says.
+ * Return: 0, or the fault's value.
  */
 u64 emu_fault(struct emu *emu, unsigned int fault, u32 target)
 {

@@ -9,7 +9,7 @@
 struct dentry;
 struct emu;
 
-/* The faults that the emulator itself brings about, after those of the engine. */
+/* Faults that the emulator itself injects, numbered after those of the engine. */
 enum emu_fault {
 	EMU_FAULT_LOSE_INTERRUPT = PORT_FAULT_HEARTBEAT_STOPS + 1, /* vector */
 	EMU_FAULT_REPEAT_INTERRUPT,				   /* vector; times more */
@@ -24,15 +24,15 @@ enum emu_fault {
 #define EMU_FAULT_ANY U32_MAX
 
 /**
- * struct emu_fault_setting - when a fault strikes; every word is a file in debugfs
+ * struct emu_fault_setting - settings of a fault; each member is a file in debugfs
  * @lock: makes an occasion one step, in any context; guards @count and @tries
- * @count: how many times more it strikes; 0: it is off
- * @per_mille: how often it strikes where it could
+ * @count: how many more times the fault strikes; 0: it is off
+ * @per_mille: share of the occasions at which it strikes, in thousandths
  * @target: the queue, context or vector that it is meant for, or EMU_FAULT_ANY
- * @seed: of the choice between those occasions; the same seed chooses the same
- * @value: what the fault says, never 0
- * @tries: occasions so far
- * @hits: times that it struck
+ * @seed: seed for the choice of occasions; equal seeds choose equal occasions
+ * @value: the fault's parameter, such as a delay in nanoseconds; 0 counts as 1
+ * @tries: number of occasions so far
+ * @hits: number of times that the fault struck
  */
 struct emu_fault_setting {
 	raw_spinlock_t lock;

@@ -77,7 +77,7 @@ static void unmap_iova_range(struct emu *emu, dma_addr_t iova, size_t size)
 {
 	phys_addr_t start = iova & ~IOVA_BASE;
 	unsigned long pfn, flags, held = 0;
-	/* Without the bus it reaches nothing by the views that it has. */
+	/* Without bus mastering the device reaches nothing through its views. */
 	bool reaches = emu_config_bus_master(emu) || READ_ONCE(emu->on_bus);
 
 	xa_lock_irqsave(&emu->pages, flags);
@@ -240,12 +240,12 @@ void emu_iommu_detach(struct device *dev)
 }
 
 /**
- * emu_iommu_translate() - physical address of a range that the device names
+ * emu_iommu_translate() - translate a range that the device uses to physical addresses
  * @emu: the device
- * @address: DMA address, replaced
+ * @address: DMA address, replaced by the physical address
  * @length: bytes
  *
- * Return: false when any page of it is not mapped.
+ * Return: false when any page of the range is not mapped.
  */
 bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
 {
@@ -263,12 +263,12 @@ bool emu_iommu_translate(struct emu *emu, u64 *address, u64 length)
 }
 
 /**
- * emu_iommu_hold() - count a view of the device's
+ * emu_iommu_hold() - count a view that the device gets of memory
  * @emu: the device
  * @start: physical address
  * @size: bytes
  *
- * Return: 0, or a negative errno when a page of it is not mapped any more, or without memory.
+ * Return: 0, -EFAULT when a page of it is not mapped any more, or -ENOMEM.
  */
 int emu_iommu_hold(struct emu *emu, phys_addr_t start, size_t size)
 {

@@ -16,39 +16,39 @@
 
 static unsigned int devices = 1;
 module_param(devices, uint, 0444);
-MODULE_PARM_DESC(devices, "devices to make (1)");
+MODULE_PARM_DESC(devices, "number of devices to make (default: 1)");
 
 static unsigned int cores = 2;
 module_param(cores, uint, 0444);
-MODULE_PARM_DESC(cores, "engine cores of a device, 1 to 64 (2)");
+MODULE_PARM_DESC(cores, "number of engine cores of each device, 1 to 64 (default: 2)");
 
 static unsigned int queues = 64;
 module_param(queues, uint, 0444);
-MODULE_PARM_DESC(queues, "queues of a device, 2 to 1024 (64)");
+MODULE_PARM_DESC(queues, "number of queues of each device, 2 to 1024 (default: 64)");
 
 static unsigned int vectors = 8;
 module_param(vectors, uint, 0444);
-MODULE_PARM_DESC(vectors, "interrupt vectors of a device, 1 to 32 (8)");
+MODULE_PARM_DESC(vectors, "number of interrupt vectors of each device, 1 to 32 (default: 8)");
 
 static char *memory = "256M";
 module_param(memory, charp, 0444);
-MODULE_PARM_DESC(memory, "bytes for tables and slots of a device, with K, M or G (256M)");
+MODULE_PARM_DESC(memory, "memory for tables and slots of each device, in bytes or with K, M or G (default: 256M)");
 
 static bool d3_keeps;
 module_param(d3_keeps, bool, 0444);
-MODULE_PARM_DESC(d3_keeps, "keep the device's state in D3hot (no)");
+MODULE_PARM_DESC(d3_keeps, "keep the device's state in D3hot (default: no)");
 
 static bool iommu;
 module_param(iommu, bool, 0444);
-MODULE_PARM_DESC(iommu, "put an IOMMU before each function (no)");
+MODULE_PARM_DESC(iommu, "put an IOMMU in front of each function (default: no)");
 
 static char *memmap;
 module_param(memmap, charp, 0444);
-MODULE_PARM_DESC(memmap, "SIZE@ADDRESS of memory that the boot parameter memmap= keeps free");
+MODULE_PARM_DESC(memmap, "memory for the BARs as SIZE@ADDRESS, which the boot parameter memmap= must keep free");
 
 static char *donor;
 module_param(donor, charp, 0444);
-MODULE_PARM_DESC(donor, "VENDOR:DEVICE:BAR[:OFFSET] of a PCI function that lends its memory");
+MODULE_PARM_DESC(donor, "PCI function that lends its memory for the BARs, as VENDOR:DEVICE:BAR[:OFFSET]");
 
 static LIST_HEAD(emus);
 

@@ -46,10 +46,10 @@ static void deliver_vector(struct irq_work *work)
 }
 
 /**
- * emu_msix_raise() - the device's interrupt, from any context
+ * emu_msix_raise() - raise an interrupt of the device, in any context
  * @emu: the device
- * @vector: entry of its table
- * @repeats: times that it comes again without a cause
+ * @vector: index in the vector table
+ * @repeats: how many times the interrupt comes again without a cause
  *
  * A masked vector becomes pending; with MSI-X off it is lost, as on any function
  * without INTx.
@@ -69,7 +69,7 @@ void emu_msix_raise(struct emu *emu, u32 vector, u32 repeats)
 	irq_work_queue(&msix->vectors[vector].work);
 }
 
-/* Delivers what is pending and masked no more. */
+/* Delivers pending vectors that are not masked any more. */
 void emu_msix_replay(struct emu *emu)
 {
 	struct emu_msix *msix = &emu->msix;
@@ -122,7 +122,7 @@ static int alloc_irqs(struct irq_domain *domain, unsigned int virq, unsigned int
 	return 0;
 }
 
-/* An interrupt on its way arrives before its number is given to somebody else. */
+/* Waits for interrupts that are on their way, before their numbers are used again. */
 static void free_irqs(struct irq_domain *domain, unsigned int virq, unsigned int count)
 {
 	struct emu *emu = domain->host_data;
@@ -153,8 +153,8 @@ static void unmask_vector(struct irq_data *data)
 	(MSI_FLAG_USE_DEF_DOM_OPS | MSI_FLAG_USE_DEF_CHIP_OPS | MSI_FLAG_NO_AFFINITY)
 
 /*
- * The kernel makes a domain for the function's MSI-X table, whose parent is ours. An interrupt is
- * started by its unmask too, so that what was pending is delivered then.
+ * The kernel makes a domain for the function's MSI-X table, with the emulator's domain as parent.
+ * An interrupt is started by its unmask too, so that what was pending is delivered then.
  */
 static bool init_function_domain(struct device *dev, struct irq_domain *domain,
 				 struct irq_domain *parent, struct msi_domain_info *info)
@@ -203,7 +203,7 @@ static int make_msix_domain(struct emu *emu)
 	return 0;
 }
 
-/* Masks all vectors and clears what is pending. */
+/* Masks all vectors and clears the pending bits. */
 void emu_msix_reset(struct emu *emu)
 {
 	struct emu_msix *msix = &emu->msix;

@@ -18,7 +18,7 @@
 #define SPIN_NS (50 * NSEC_PER_USEC)
 #define SLEEP_LEAST_NS (20 * NSEC_PER_USEC)
 #define SLEEP_MOST_NS (100 * NSEC_PER_MSEC)
-#define IDLE_SHARE 16 /* of the time that nothing happened */
+#define IDLE_SHARE 16 /* a nap lasts this fraction of the time since anything happened */
 
 static int power_on_engine(struct emu *emu)
 {
@@ -51,7 +51,7 @@ static void fill_bars(struct emu *emu, u8 byte, size_t registers)
 	memset(emu_bar(emu, EMBENG_BAR_DOORBELLS), byte, emu_doorbell_bytes(emu));
 }
 
-/* Switches the engine off and on. All that either side wrote is cleared, but for the event log. */
+/* Switches the engine off and on, and clears registers and doorbells, but not the event log. */
 static void power_cycle_engine(struct emu *emu)
 {
 	int ret;
@@ -62,14 +62,17 @@ static void power_cycle_engine(struct emu *emu)
 	ret = power_on_engine(emu);
 	if (ret)
 		dev_err(emu_dev(emu), "no engine after the reset (%pe)\n", ERR_PTR(ret));
-	/* Pairs with read_config() and cut_off_engine(): who sees the function sees it reset. */
+	/*
+	 * Pairs with read_config() and cut_off_engine(): anyone who sees the function sees it
+	 * reset.
+	 */
 	smp_store_release(&emu->absent, false);
 }
 
 /**
- * emu_serve_reset() - have the engine reset, from any context
+ * emu_serve_reset() - ask for a reset of the engine, in any context
  * @emu: the device
- * @absent: config space answers all ones until it is done, so that whoever waits for
+ * @absent: config space answers all ones until the reset is done, so that a caller that waits for
  *	the function knows that it has let go of all memory
  */
 void emu_serve_reset(struct emu *emu, bool absent)
@@ -94,7 +97,7 @@ static void take_nap(struct emu *emu, u64 idle_ns)
 		schedule_hrtimeout_range(&expires, ns / 8, HRTIMER_MODE_REL);
 }
 
-/* A fault: the function vanishes at once, with all that it had begun. */
+/* Injects a fault: the function vanishes at once, with everything that it had begun. */
 static void leave_bus(struct emu *emu)
 {
 	WRITE_ONCE(emu->gone, true);
@@ -110,7 +113,7 @@ static void end_absence(struct emu *emu)
 	smp_store_release(&emu->absent, false);
 }
 
-/* Coming back is a reset, and does for one that was asked for meanwhile. */
+/* Brings the function back, if it is time. This is a reset, and serves one that was asked for. */
 static bool come_back_to_bus(struct emu *emu)
 {
 	if (xchg(&emu->reset_wanted, false) && !emu->back_ns)
@@ -138,7 +141,7 @@ static bool meet_faults(struct emu *emu)
 }
 
 /**
- * emu_serve_booting() - the faults of a boot, while the device says that it loads
+ * emu_serve_booting() - inject the faults of a boot, while the device reports that it loads
  * @emu: the device, on its service thread
  */
 void emu_serve_booting(struct emu *emu)
@@ -147,7 +150,10 @@ void emu_serve_booting(struct emu *emu)
 
 	if (emu_fault(emu, EMU_FAULT_FIRMWARE_DIES, 0))
 		ns = U64_MAX;
-	/* It is not at memory while it waits, and asks for the bus before it reads again. */
+	/*
+	 * The engine does not access memory while it waits, and asks for the bus before it reads
+	 * again.
+	 */
 	WRITE_ONCE(emu->on_bus, false);
 	while (ktime_get_ns() - began < ns && !kthread_should_stop() &&
 	       !READ_ONCE(emu->reset_wanted))
@@ -163,11 +169,14 @@ static bool run_engine(struct emu *emu)
 	bool moved;
 
 	WRITE_ONCE(emu->on_bus, true);
-	/* Pairs with read_pending_bit(): either this sees no master, or that sees this. */
+	/*
+	 * Pairs with read_pending_bit(): either this side sees no bus master, or that side sees
+	 * on_bus.
+	 */
 	smp_mb();
 	engine_bus(emu->engine, emu_config_bus_master(emu));
 	moved = engine_run(emu->engine, ENGINE_RUN_ALL);
-	/* Pairs with read_pending_bit(), for all that was read and written. */
+	/* Pairs with read_pending_bit(), for all reads and writes of this run. */
 	smp_store_release(&emu->on_bus, false);
 	return moved;
 }

@@ -36,7 +36,7 @@ static void a_gap_makes_two(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out[2].length, PAGE_SIZE);
 }
 
-/* Going down is no neighbour, nor is the same page again. */
+/* A page below the last one, or the same page again, does not extend a piece. */
 static void order_matters(struct kunit *test)
 {
 	struct embeng_bo *bo = bo_of(test);
@@ -82,7 +82,7 @@ static void no_more_than_there_is_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, embeng_segments(bo, 0, PAGE_SIZE, out, 0), -ENOSPC);
 }
 
-/* An imported buffer: three entries, the first two of them neighbours. */
+/* Makes an imported buffer of three entries, of which the first two are contiguous. */
 static struct embeng_bo *imported(struct kunit *test)
 {
 	static const struct {

@@ -82,7 +82,7 @@ static void pipelining_holds_an_update(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, lookup_met(&ledger, 0, 3));
 	KUNIT_EXPECT_FALSE(test, lookup_met(&ledger, 0, 4));
 	KUNIT_EXPECT_EQ(test, embeng_ledger_can_fence(&ledger, GRADIENT, &update), -EOPNOTSUPP);
-	/* A drain applied it: the completion says so. */
+	/* The completion says that a drain has applied the update. */
 	give(&ledger, GRADIENT, 0, 2);
 	embeng_ledger_done(&ledger, GRADIENT, 0, 2, EMBENG_STATUS_OK);
 	KUNIT_EXPECT_TRUE(test, after_met(&ledger, 2));
@@ -126,7 +126,7 @@ static void steps_out_of_order_do_not_count(struct kunit *test)
 
 	give(&ledger, INPUT, 0, 2);
 	KUNIT_EXPECT_EQ(test, ledger.submitted[0].accepted, 0);
-	/* The engine refuses it at once: it waits for nobody. */
+	/* The engine refuses this command at once, so it waits for nothing. */
 	KUNIT_EXPECT_TRUE(test, met(&ledger, INPUT, 0, (struct embeng_cmd){ .step = 2 }));
 	give(&ledger, INPUT, 0, 0);
 	give(&ledger, INPUT, 7, 1);

@@ -111,7 +111,7 @@ static void mapping_can_be_forbidden(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, embeng_queue_check(&w->device, &arg), 0);
 }
 
-/* Two lower ones are anybody's. */
+/* Anybody may use the two lower priorities. */
 static void high_priority_needs_a_right(struct kunit *test)
 {
 	struct embeng_accel_queue_create arg = { .kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 1,

@@ -3,7 +3,7 @@
 
 #include "world.h"
 
-/* There is no device to map for; the lists are looked at here instead. */
+/* There is no device to map the lists for, so the tests count and check them here. */
 static void *list_alloc(struct embeng_context *ctx, struct device *dev, size_t bytes,
 			dma_addr_t *dma, gfp_t gfp)
 {
@@ -14,7 +14,7 @@ static void *list_alloc(struct embeng_context *ctx, struct device *dev, size_t b
 	return list;
 }
 
-/* What is given back otherwise than it came stays in the count. */
+/* A list that is freed with other values than it was allocated with stays in the count. */
 static void list_free(struct embeng_context *ctx, struct device *dev, size_t bytes, void *list,
 		      dma_addr_t dma)
 {
@@ -196,7 +196,7 @@ static void memory_that_is_too_short(struct kunit *test)
 	check_empty(test);
 }
 
-/* The entry is dead before the device is asked, and gone after it has answered. */
+/* The entry has generation 0 before the device is asked, and is free after it has answered. */
 static void a_key_ends(struct kunit *test)
 {
 	struct test_world *w = test->priv;

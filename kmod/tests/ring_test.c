@@ -37,7 +37,7 @@ static void a_ring_holds_them_across_the_wrap(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, embeng_ring_holds(U32_MAX - 3, 4, 9, 16));
 }
 
-/* A head that a device put beyond the tail, and counts near 2^32, are no room. */
+/* There is no room if a device put the head beyond the tail, or for counts near 2^32. */
 static void nonsense_is_no_room(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, embeng_ring_holds(1, 0, 1, 16));
@@ -46,7 +46,7 @@ static void nonsense_is_no_room(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, embeng_ring_holds(0, 17, 0, 16));
 }
 
-/* The parts of a queue's memory stand apart, in lines of their own. */
+/* The parts of a queue's memory do not overlap, and none shares a cache line with another. */
 static void parts_of_a_ring_do_not_overlap(struct kunit *test)
 {
 	struct embeng_queue_layout layout;

@@ -3,7 +3,7 @@
 
 #include "../submit_check.c"
 
-/* Where each command belongs, written down once more. */
+/* The kinds of queue that each command belongs on, written down a second time. */
 static const struct {
 	u16 opcode;
 	bool input, inference, gradient, transfer;

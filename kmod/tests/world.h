@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tested parts find around them, in place of a device. */
+/* The surroundings of the tested parts: a context and a buffer, without a device. */
 #ifndef EMBENG_TEST_WORLD_H
 #define EMBENG_TEST_WORLD_H
 
@@ -11,17 +11,17 @@
 
 /**
  * struct test_world - a context with a region table, and a buffer of some pages
- * @device: without a function
- * @pci: nothing but its address is used
- * @ctx: usable
- * @table: of @ctx
- * @generations: of @ctx
+ * @device: device without a PCI function
+ * @pci: PCI device of which only the address is used
+ * @ctx: context in which new work may begin
+ * @table: region table of @ctx
+ * @generations: generations of @ctx
  * @bo: buffer
- * @dma: of its pages
- * @told: last command that ended something
- * @dead: the entry's generation when it came
- * @tellings: such commands
- * @lists: segment lists that were not freed
+ * @dma: DMA addresses of the buffer's pages
+ * @told: last admin command that made the device let go of memory
+ * @dead: generation of the table entry when @told came
+ * @tellings: number of such commands
+ * @lists: number of segment lists that were not freed
  */
 struct test_world {
 	struct embeng_device device;
@@ -40,7 +40,7 @@ struct test_world {
 int test_world_init(struct kunit *test);
 void test_world_exit(struct kunit *test);
 
-/* Of the context that runs. */
+/* Returns the surroundings of a context. */
 struct test_world *test_world_of(struct embeng_context *ctx);
 
 #endif
