@@ -18,7 +18,7 @@
 #include "../../engine/port.h"
 
 struct port_mutex {
-	struct mutex mutex; /* in a struct of its own, since engine/port.h does not know the kernel's */
+	struct mutex mutex; /* wrapped, since engine/port.h declares only the struct */
 };
 
 struct port_mutex *port_mutex_new(void)
