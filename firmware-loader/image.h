@@ -7,11 +7,11 @@
 #include "../uapi/embeng_firmware.h"
 
 /**
- * struct image_section - what goes into a section
+ * struct image_section - the contents of a section
  * @type: enum embeng_fw_section_type
  * @flags: EMBENG_FW_SECTION_*
- * @data: its bytes
- * @length: how many
+ * @data: bytes of the section
+ * @length: number of bytes
  */
 struct image_section {
 	__u32 type;
@@ -24,10 +24,10 @@ struct image_section {
  * image_pack() - make a firmware image
  * @version: as in &struct embeng_fw_header
  * @build_id: text, at most 32 bytes of it are used
- * @sections: in the order they shall have
- * @count: 1 .. EMBENG_FW_SECTIONS_MAX
+ * @sections: sections in the order that they will have in the image
+ * @count: number of sections, 1 to EMBENG_FW_SECTIONS_MAX
  * @out: the image, to be freed with free()
- * @length: its bytes
+ * @length: set to the number of bytes in the image
  *
  * Return: 0, -EINVAL for a count outside its limits, -EFBIG for an image that is larger than
  * EMBENG_FW_LENGTH_MAX, -ENOMEM.

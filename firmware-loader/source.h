@@ -10,28 +10,28 @@
 
 #define SOURCE_ERROR 256
 
-/* Bytes that grow. */
+/* A buffer that grows as bytes are appended. */
 struct fw_source_bytes {
 	unsigned char *data;
 	size_t length;
 };
 
-/* A self-test under way: its numbers, and each array as words. */
+/* A self-test that is being read: its numbers, and each array as words. */
 struct fw_source_test {
 	struct embeng_fw_self_test test;
 	struct fw_source_bytes arrays[EMBENG_FW_TEST_ARRAYS];
-	unsigned int line;  /* where it begins */
-	unsigned int given; /* keys of numbers that were there */
+	unsigned int line;  /* line at which it begins */
+	unsigned int given; /* bits of the keys that were given */
 };
 
 /**
- * struct fw_source - what sources said so far
- * @version: of the image
- * @build_id: as text, may be empty
+ * struct fw_source - everything that was read from the sources so far
+ * @version: version of the image
+ * @build_id: build id as text, may be empty
  * @parameters: boot parameters
- * @given: bit of each parameter that was there, then of version and build_id
- * @strings: content of the section
- * @tests: content of the section
+ * @given: a bit for each parameter that was given, then for version and build_id
+ * @strings: content of the section of strings
+ * @tests: content of the section of self-tests
  * @error: sentence of the last failure, with file and line
  */
 struct fw_source {
@@ -49,52 +49,54 @@ struct fw_source {
 };
 
 /**
- * fw_source_read() - read one source; several add up to one image
- * @s: zeroed before the first
- * @name: of the file, for messages
- * @text: its bytes
- * @length: how many
+ * fw_source_read() - read one source; several sources may be read into one image
+ * @s: sources read so far; zeroed before the first call
+ * @name: name of the file, for messages
+ * @text: contents of the file
+ * @length: bytes in @text
  *
  * Return: 0, -EINVAL with a sentence in @s->error, or -ENOMEM with one.
  */
 int fw_source_read(struct fw_source *s, const char *name, const char *text, size_t length);
 
 /**
- * fw_source_pack() - make the image of all that was read
- * @s: as read
- * @image: out, to be freed with free()
- * @length: out, its bytes
+ * fw_source_pack() - make the image from everything that was read
+ * @s: sources
+ * @image: set to the image, to be freed with free()
+ * @length: set to the number of bytes in the image
  *
- * Return: as fw_source_read(): -EINVAL when something that must be there was not, or the image
+ * Return: as fw_source_read(). -EINVAL when a required setting is missing, or the image
  * would be larger than EMBENG_FW_LENGTH_MAX.
  */
 int fw_source_pack(struct fw_source *s, void **image, size_t *length);
 
 void fw_source_free(struct fw_source *s);
 
-/* Sets the sentence, after file and line. Return: -EINVAL. */
+/* Sets the error sentence, preceded by file and line. Return: -EINVAL. */
 int fw_source_fail(struct fw_source *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* 0, or -ENOMEM with a sentence. */
+/* Appends bytes to a buffer. Return: 0, or -ENOMEM with a sentence. */
 int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void *data,
 		     size_t length);
 
-/* A whole number of @key within limits. 0 or -EINVAL with a sentence. */
+/* Reads the whole number of @key, within limits. Return: 0, or -EINVAL with a sentence. */
 int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
 		  __u64 *value);
 
-/* The f32 bits of a number, as strtof() reads it. 0 or -EINVAL with a sentence. */
+/* Reads a number with strtof() into its f32 bits. Return: 0, or -EINVAL with a sentence. */
 int fw_source_float(struct fw_source *s, const char *key, const char *text, __u32 *bits);
 
-/* "0.2.0" or "0.2.0.17" as in &struct embeng_fw_header. 0 or -EINVAL. */
+/*
+ * Reads a version, "0.2.0" or "0.2.0.17", as &struct embeng_fw_header has it. Return: 0, -EINVAL.
+ */
 int version_read(const char *text, __u64 *version);
 
-/* One line of a self-test, and its end. 0 or a negative errno with a sentence. */
+/* Read one line of a self-test, and its end. Return: 0, or a negative errno with a sentence. */
 int fw_source_test_key(struct fw_source *s, const char *key, char *value);
 int fw_source_test_end(struct fw_source *s);
 
-/* As a source writes them; NULL for a number that is none. */
+/* Names as sources write them. Return: NULL for an unknown number. */
 const char *fw_source_optimizer_name(__u32 optimizer);
 const char *fw_source_combiner_name(__u32 combiner);
 

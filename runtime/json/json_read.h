@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON documents as RFC 8259 has them, and no others: UTF-8 that is well-formed, no member
- * twice in an object, no number that is out of a double's range.
+ * Reads JSON documents that obey RFC 8259, and no others: the UTF-8 is well-formed, no member is
+ * twice in an object, and no number is out of a double's range.
  *
  * A document is a tree that nobody changes once it is read, so any number of threads may look at
  * it. All of it, texts included, lives until json_free(). The functions that look at a value
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a sentence about a document. */
+/* Size of the buffer for a sentence about a document. */
 #define JSON_WHY 160
 
 enum json_kind {
@@ -31,11 +31,11 @@ struct json_member;
 
 /**
  * struct json - a value
- * @kind: which of the others count
- * @negative: of an integer; "-0" is negative, too
- * @length: bytes of a text, elements of an array, members of an object
- * @magnitude: of an integer
- * @text: UTF-8, a zero byte behind it; there may be others inside
+ * @kind: kind of the value, which decides which of the other members are used
+ * @negative: an integer has a minus sign; "-0" is negative, too
+ * @length: number of bytes of a text, elements of an array, or members of an object
+ * @magnitude: absolute value of an integer
+ * @text: UTF-8 with a zero byte behind it; there may be zero bytes inside as well
  */
 struct json {
 	enum json_kind kind;
@@ -51,7 +51,7 @@ struct json {
 	};
 };
 
-/* @name: UTF-8 without a zero byte inside, one behind it */
+/* A member of an object. @name is UTF-8 and ends with its only zero byte. */
 struct json_member {
 	const char *name;
 	size_t name_length;
@@ -59,22 +59,22 @@ struct json_member {
 };
 
 /**
- * json_read() - read the one document that a text is
- * @text: [@length]; nothing behind that is read, no zero byte is needed
- * @levels: how deep a value may lie; the document itself lies at level 1
- * @out: the document, the caller's to json_free()
- * @why: filled on failure: what is wrong, and at which byte
+ * json_read() - read a text that is one document
+ * @text: @length bytes; no byte behind them is read, so no zero byte is needed
+ * @levels: how deep values may be nested; the document itself is at level 1
+ * @out: set to the document, which the caller frees with json_free()
+ * @why: on failure filled with a sentence that says what is wrong at which byte
  *
  * A member's name with a zero byte inside is refused, so that names are what C takes them for.
- * Neither the locale nor the rounding of the caller matters. Time is linear, but for objects of many members,
- * whose names are sorted.
+ * Neither the locale nor the rounding of the caller matters. Time is linear, but for objects of
+ * many members, whose names are sorted.
  *
  * Return: 0, -EBADMSG, -ENOMEM.
  */
 int json_read(const char *text, size_t length, unsigned int levels, const struct json **out,
 	      char why[JSON_WHY]);
 
-/* Only what json_read() returned, or NULL. */
+/* Frees a document from json_read(). NULL is ignored. */
 void json_free(const struct json *document);
 
 /* Whether @value is of that kind. NULL, which stands for a missing member, counts as a null. */
@@ -83,22 +83,22 @@ bool json_is(const struct json *value, enum json_kind kind);
 /* The member of that name; NULL when there is none or @object is no object. */
 const struct json *json_get(const struct json *object, const char *name);
 
-/* Elements of an array or members of an object, 0 of anything else. */
+/* Number of elements of an array or members of an object; 0 for anything else. */
 size_t json_length(const struct json *value);
-/* The i-th of them, in the order of the text; NULL from json_length() on. */
+/* The i-th element or member, in the order of the text; NULL from json_length() on. */
 const struct json *json_at(const struct json *value, size_t i);
-/* ... and its name, of a member that is there. */
+/* The name of the i-th member, which must exist. */
 const char *json_name(const struct json *object, size_t i);
 
-/* A text, or NULL. */
+/* The bytes of a text; NULL if @value is no text. */
 const char *json_string(const struct json *value);
-/* Whether it is exactly this text. */
+/* Whether @value is exactly this text. */
 bool json_says(const struct json *value, const char *text);
-/* Whether it is the boolean true. */
+/* Whether @value is the boolean true. */
 bool json_true(const struct json *value);
-/* An integer, or the one next to it that fits; 0 of anything else. */
+/* The value of an integer, or the nearest one that fits; 0 for anything else. */
 int64_t json_int64(const struct json *value);
-/* A number as the double next to it; 0 of anything else. */
+/* The double that is nearest to a number; 0 for anything else. */
 double json_double(const struct json *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the reader: texts and numbers where a document has them. */
+/* A part of the reader: reads the texts and numbers of a document. */
 #ifndef EMBENG_JSON_TOKEN_H
 #define EMBENG_JSON_TOKEN_H
 
@@ -10,10 +10,10 @@
 
 /**
  * struct json_source - a document that is being read
- * @text: [@length]
- * @at: of the next byte
+ * @text: the document, @length bytes
+ * @at: offset of the next byte
  * @plain: the locale in which numbers are read
- * @why: what is wrong, once something is
+ * @why: once something is wrong, a sentence that says what
  */
 struct json_source {
 	const char *text;
@@ -23,18 +23,18 @@ struct json_source {
 	char *why;
 };
 
-/* All below: 0, -EBADMSG or -ENOMEM, with @why filled. */
+/* The functions below return 0, or -EBADMSG or -ENOMEM with @why filled. */
 
-/* Says what is wrong with the next byte. */
+/* Fills @why with what is wrong with the next byte. */
 int json_refuse(struct json_source *s, const char *what);
 int json_refuse_end(struct json_source *s);
 int json_no_memory(struct json_source *s);
 
-/* From the opening quote on. */
+/* Reads a text; the next byte is the opening quote. */
 int json_take_text(struct json_source *s, const char **text, size_t *length);
-/* From a minus sign or a digit on. */
+/* Reads a number; the next byte is a minus sign or a digit. */
 int json_take_number(struct json_source *s, struct json *out);
-/* The rest of @word, which begins here. */
+/* Reads the rest of @word, whose first letter is the next byte. */
 int json_take_word(struct json_source *s, const char *word);
 
 #endif

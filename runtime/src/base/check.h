@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks of what callers configure. @where starts the sentence, as "table users". */
+/* Checks of configurations. @where starts the sentence of a failure, such as "table users". */
 #ifndef EMBENG_CHECK_H
 #define EMBENG_CHECK_H
 
@@ -14,17 +14,17 @@
  * config_take() - copy a caller's structure that begins with its size
  * @known: size of the structure in this library
  *
- * A larger one of a newer caller is fine as long as it asks for nothing more.
+ * A newer caller may have a larger structure, as long as the part that is unknown here is zero.
  */
 int config_take(void *to, const void *from, size_t known, const char *what);
 
-/* A name that people gave to a @what. */
+/* Checks the name that a program gave to a @what. */
 int name_check(const char *what, const char *name);
 
-/* Bytes of a text before the first that is not UTF-8: all of them when text[...] is its end. */
+/* Number of bytes before the first one that is not UTF-8, or strlen(text) if there is none. */
 size_t utf8_good(const char *text);
 
-/* A number of which @ok says whether it is @allowed; else -ERANGE. */
+/* Return: 0 if @ok, else -ERANGE with a sentence that says what is @allowed. */
 int number_check(bool ok, const char *where, const char *what, float value, const char *allowed);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
+/* The time of CLOCK_MONOTONIC in nanoseconds. */
 uint64_t now_ns(void);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The greatest common one; of 0 and a number it is the number. */
+/* The greatest common divisor; that of 0 and a number is the number. */
 static inline uint64_t common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {

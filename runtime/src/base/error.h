@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sentence that goes with an errno: thread-local, copied to who asks. */
+/* The sentence that goes with an errno. It is thread-local, and copied to callers that ask. */
 #ifndef EMBENG_ERROR_H
 #define EMBENG_ERROR_H
 

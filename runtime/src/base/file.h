@@ -10,20 +10,20 @@
 #include <stdint.h>
 
 /**
- * struct file_ops - what is asked of the system; each returns a negative errno on failure
- * @open: a descriptor; @flags as of open(2)
- * @close: the descriptor is gone whatever happens
- * @size: bytes of an open file
- * @read: from where the last read ended; bytes, 0 at the end
- * @write: bytes written, fewer than asked for perhaps
- * @sync: of a file or a folder
- * @map: all of a file, for reading; stays when the descriptor is closed
- * @copy: out of a mapping; -EFAULT where the file ended early or could not be read
- * @lock: for this descriptor alone, -EWOULDBLOCK when another has it
- * @rename: atomic
- * @remove: a file
- * @make_folder: -EEXIST when it is there
- * @list: names in a folder; stops at what @fn returns other than 0
+ * struct file_ops - calls to the system; each returns a negative errno on failure
+ * @open: returns a descriptor; @flags are those of open(2)
+ * @close: closes the descriptor, even if it returns an error
+ * @size: returns the bytes of an open file
+ * @read: reads on from where the last read ended; returns the bytes read, 0 at the end
+ * @write: returns the bytes written, which may be fewer than asked for
+ * @sync: writes a file or a folder to stable storage
+ * @map: maps a whole file for reading; the mapping stays when the descriptor is closed
+ * @copy: copies out of a mapping; -EFAULT where the file ended early or could not be read
+ * @lock: locks the file for this descriptor alone; -EWOULDBLOCK when another holds the lock
+ * @rename: renames a file in one step
+ * @remove: removes a file
+ * @make_folder: makes a folder; -EEXIST when there is one
+ * @list: calls @fn for each name in a folder, and stops when it returns anything but 0
  */
 struct file_ops {
 	int (*open)(const char *path, int flags);
@@ -42,25 +42,25 @@ struct file_ops {
 };
 
 extern const struct file_ops file_ops_system;
-/* What all calls below go through; only tests change it. */
+/* The table that all functions below use. Only tests change it. */
 extern const struct file_ops *file_ops;
 
-/* -ENOENT is for the caller to judge; it has its sentence all the same. */
+/* Opens a file. -ENOENT has a sentence too, though to some callers it is no error. */
 int file_open(const char *path, int flags);
 int file_write(int fd, const char *path, const void *data, uint64_t bytes);
 int file_sync(int fd, const char *path);
 int file_sync_folder(const char *path);
 int file_rename(const char *from, const char *to);
 int file_remove(const char *path);
-/* A whole file with a zero byte behind it; -EBADMSG when it has more than @most bytes. */
+/* Reads a whole file, with a zero byte behind it; -EBADMSG when it has more than @most bytes. */
 int file_read_whole(const char *path, uint64_t most, char **text, size_t *length);
-/* A whole file, which must have exactly @bytes: -EBADMSG. Unmap it with munmap(). */
+/* Maps a whole file; -EBADMSG unless it has exactly @bytes. The caller calls munmap(). */
 int file_map(const char *path, uint64_t bytes, const char **map);
-/* Locks the file @name in @dir, which is made for it; -EBUSY while another has it. */
+/* Makes and locks the file @name in @dir; -EBUSY while somebody else holds the lock. */
 int file_lock_folder(const char *dir, const char *name, int *lock);
-/* "FOLDER/NAME", malloc'd; NULL with a sentence. */
+/* Returns "FOLDER/NAME", malloc'd, or NULL with a sentence. */
 char *file_path(const char *folder, const char *name);
-/* The folder that @path lies in, malloc'd. */
+/* Returns the folder that @path is in, malloc'd. */
 char *file_parent(const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Grows by one in every child; starts to count with its first call. */
+/* A number that grows by one in every child of fork(), counted from the first call on. */
 uint32_t fork_generation(void);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "embeng.h"
 
-/* Where sentences of a handle go. */
+/* The callback that gets the log lines of a handle. */
 struct log {
 	pthread_mutex_t lock;
 	embeng_log_fn fn;
@@ -18,7 +18,7 @@ void log_init(struct log *log);
 void log_end(struct log *log);
 void log_say(struct log *log, enum embeng_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same for a &struct device_log; @arg is the &struct log. */
+/* log_line() in the form that &struct device_log needs; @arg is the &struct log. */
 void log_line(void *arg, enum embeng_log_level level, const char *text);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch as handed in, checked for what can be checked without the ids:
- * counts, shapes, forms. The ids themselves the engine checks.
+ * A batch as the program handed it in, checked as far as that is possible without the ids:
+ * counts, shapes and forms. The engine checks the ids.
  */
 #ifndef EMBENG_BATCH_H
 #define EMBENG_BATCH_H
@@ -12,19 +12,19 @@
 
 enum input_form { INPUT_NONE, INPUT_DENSE, INPUT_CSR, INPUT_PARTITIONED };
 
-/* One feature's input, ready for the engine but for where its memory lies. */
+/* One feature's input. Only the address of its memory is still missing for the engine. */
 struct input {
 	enum input_form form;
-	bool pooled; /* CSR: combined even where the feature is a sequence */
+	bool pooled; /* the rows of each sample are combined */
 	enum embeng_id_type type;
-	const void *ids;	/* the caller's, or own */
+	const void *ids;	/* the caller's memory, or the batch's own */
 	size_t id_count;
 	const int64_t *offsets; /* [samples + 1], CSR; own memory or the caller's splits */
 	size_t samples;
-	const float *weights; /* the caller's, own, or NULL */
-	size_t rank;	      /* of @shape: the output's, without dim */
+	const float *weights; /* the caller's memory, the batch's own, or NULL */
+	size_t rank;	      /* dimensions of @shape, the output's shape without dim */
 	int64_t shape[EMBENG_MAX_RANK];
-	/* kept between uses, grown as needed */
+	/* memory that is kept between uses and grows as needed */
 	int64_t *own_offsets;
 	size_t own_capacity;
 	void *own_ids;
@@ -39,12 +39,12 @@ struct embeng_batch {
 	uint32_t replica;
 	size_t count; /* features */
 	struct input *inputs;
-	struct partitioned *partitioned; /* what inputs of that form are in, or NULL */
+	struct partitioned *partitioned; /* inputs in partitioned form, or NULL */
 };
 
 /*
- * What the session remembers of a feature's output, fixed by the model or the
- * first accepted batch (docs/spec/semantics.md 5.2: unknown dims are wildcards).
+ * A feature's output as the session remembers it, fixed by the model or by the first accepted batch
+ * (docs/spec/semantics.md 5.2: unknown dims are wildcards).
  */
 struct output {
 	size_t rank;
@@ -54,8 +54,8 @@ struct output {
 
 /*
  * batch_check() - every feature has an input, and each fits its output
- * @outputs: [features], not changed
- * @resolved: [features], out: the shape this batch's output has
+ * @outputs: [features] outputs that are known so far, not changed
+ * @resolved: [features] set to the shapes of this batch's outputs
  *
  * Return: 0, or a negative errno with the sentence naming the feature.
  */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "model/shape.h"
 
-/* The ids and weights of an input, as every form has them. */
+/* The ids and weights of an input, which every form has. */
 struct ids {
 	enum embeng_id_type type;
 	const void *ids;
@@ -15,7 +15,7 @@ struct ids {
 	size_t weight_count;
 };
 
-/* The ids of a sparse input by place: all but the last index are the sample. */
+/* The places of the ids of a sparse input: all indices but the last name the sample. */
 struct coo {
 	const int64_t *indices; /* [count][rank] */
 	size_t count;
@@ -24,8 +24,8 @@ struct coo {
 };
 
 /*
- * What an input is checked for, whoever looks it up: 0, or a negative errno with the
- * sentence naming the feature.
+ * Checks of an input that training and serving share. Each returns 0, or a negative errno with a
+ * sentence that names the feature.
  */
 int input_feature(const struct embeng_model *model, int feature, const struct feature **f);
 int input_check_ids(const struct feature *f, const struct ids *in);
@@ -34,7 +34,7 @@ int input_check_dense(const struct feature *f, size_t id_count, const int64_t *s
 int input_check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,
 		       size_t split_count);
 int input_check_coo(const struct feature *f, const struct coo *coo);
-/* The @k-th place, which the one before it precedes. */
+/* Checks the @k-th place: it is in bounds and comes after the one before. */
 int input_check_place(const struct feature *f, const struct coo *coo, size_t k);
 
 /* Sample of the @k-th id, row-major; its place was checked. */
@@ -49,27 +49,27 @@ static inline size_t coo_sample(const struct coo *coo, size_t k)
 }
 
 /*
- * input_begin() - the input of a feature, emptied
- * @f: out, the feature
+ * input_begin() - empty the input of a feature and return it
+ * @f: set to the feature
  *
  * Return: NULL with a sentence when there is no such feature (@code).
  */
 struct input *input_begin(struct embeng_batch *b, int feature, const struct feature **f, int *code);
 
-/* input_check_ids(), and stores them. */
+/* Checks ids with input_check_ids() and stores them. */
 int input_ids(struct input *input, const struct feature *f, const struct ids *ids);
 
 /* Grows own_offsets to @samples + 1. */
 int input_offsets(struct input *input, const struct feature *f, size_t samples);
 
-/* An input of samples in CSR form whose shape is one dimension, or a sequence's two. */
+/* Stores an input in CSR form whose shape has one dimension, or two for a sequence. */
 void input_rows(struct input *input, const struct feature *f, const int64_t *offsets,
 		size_t samples);
 
-/* Forgets what was handed in; the memory stays. */
+/* Forgets the input; its memory is kept for the next one. */
 void input_clear(struct input *input);
 
-/* Ends what input_begin() began: a refusal is kept for the batch's enqueue. */
+/* Ends an input that input_begin() began. A refusal is kept and reported by the batch's enqueue. */
 int input_end(struct input *input, int code);
 
 #endif

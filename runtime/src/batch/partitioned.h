@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Partitioned CSR as a batch keeps it until the engine takes it apart. */
+/* Inputs in partitioned CSR form, as a batch keeps them for the engine. */
 #ifndef EMBENG_PARTITIONED_H
 #define EMBENG_PARTITIONED_H
 
 #include "session/session.h"
 
 /**
- * struct stack_input - copies of one stack
- * @name: of the stack
- * @given: numbers of the descriptor; keys come with the slot
+ * struct stack_input - a copy of the input of one stack
+ * @name: name of the stack
+ * @given: numbers for the descriptor; memory keys are added with the slot
  * @members: [given.member_count]
- * @row_pointers: [@pointer_count], all arrays in one piece of memory, @memory
+ * @row_pointers: [@pointer_count]; all arrays are parts of one allocation, @memory
  */
 struct stack_input {
 	char *name;
@@ -28,7 +28,7 @@ struct partitioned {
 	struct stack_input stacks[];
 };
 
-/* NULL is fine. */
+/* Frees partitioned inputs. NULL is ignored. */
 void partitioned_free(struct partitioned *p);
 
 /* Arrays of a stack, in the order of the engine's descriptor. */
@@ -41,10 +41,10 @@ enum {
 	STACK_ARRAYS
 };
 
-/* Whether @feature's input is what its stack has. */
+/* Whether @feature gets its input from its stack. */
 bool is_partitioned(const struct embeng_batch *b, uint32_t feature);
 
-/* The next stack from *at on that some feature still takes, or NULL; *at goes behind it. */
+/* The next stack from *at on that some feature still uses, or NULL. *at moves behind it. */
 const struct stack_input *next_stack(const struct embeng_batch *b, size_t *at);
 
 /*
@@ -65,24 +65,27 @@ struct stack_place {
 };
 
 /**
- * partitioned_walk() - the partitions of a stack that have items, as far as they lie where they may
- * @fn: called for each; true ends the walk
+ * partitioned_walk() - visit the partitions of a stack that have items and are within its bounds
+ * @fn: called for each partition; returning true ends the walk
  *
- * Return: whether it was ended.
+ * Return: whether @fn ended the walk.
  */
 bool partitioned_walk(const struct stack_input *s,
 		      bool (*fn)(void *arg, const struct stack_place *place), void *arg);
 
-/* The member of a core's sample, or NULL. */
+/* The member that a sample of a core belongs to, or NULL. */
 const struct embeng_lookup_member *partitioned_member(const struct stack_input *s, int32_t sample);
 
 /*
- * partitioned_rows.c: the rows that a feature's items name, but for those that its table does not
- * have. Return: how many there can be, with @rows NULL; else how many there are.
+ * partitioned_rows.c: lists the rows that a feature's items name, except those that its table does
+ * not have. Return: how many there are; with @rows NULL, how many there can be at most.
  */
 size_t partitioned_rows(const struct embeng_batch *b, uint32_t feature, int64_t *rows);
 
-/* partitioned_error.c: the sentence of a LOOKUP that failed by a stack. Returns the errno. */
+/*
+ * partitioned_error.c: sets the sentence of a LOOKUP that failed because of a stack. Returns the
+ * errno.
+ */
 int partitioned_error(const struct embeng_batch *b, const struct embeng_cqe *c);
 
 #endif

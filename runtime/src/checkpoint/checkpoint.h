@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside an open checkpoint: what serving needs of it beyond the public calls. */
+/* The parts of an open checkpoint that serving needs beyond the public calls. */
 #ifndef EMBENG_CHECKPOINT_H
 #define EMBENG_CHECKPOINT_H
 
@@ -9,10 +9,10 @@
  * struct checkpoint_piece - rows of a table or slot that lie in one shard
  * @first: first row
  * @count: rows
- * @stride: from a row to the next of the piece, from 1; the same in a whole checkpoint
- * @rows: [count][dim], memory-mapped, 4-byte aligned at least
+ * @stride: distance from a row of the piece to the next, at least 1; equal for all pieces
+ * @rows: [count][dim] memory-mapped, aligned to at least 4 bytes
  * @file: index of the shard
- * @offset: of @rows in the shard, in bytes
+ * @offset: byte offset of @rows in the shard
  */
 struct checkpoint_piece {
 	int64_t first, count, stride;
@@ -22,30 +22,30 @@ struct checkpoint_piece {
 };
 
 /*
- * checkpoint_pieces() - where the rows of a table or slot lie
- * @slot: 0 parameters, 1 + k slot k of the saved optimizer
- * @pieces: out, host by host and there in row order without gaps; the checkpoint's,
- *	until it is closed
+ * checkpoint_pieces() - find the rows of a table or slot in the shards
+ * @slot: 0 for the parameters, 1 + k for slot k of the saved optimizer
+ * @pieces: set to the pieces, host by host, each host's in row order without gaps; they belong to
+ *	the checkpoint until it is closed
  *
- * Return: how many, or -ENOENT.
+ * Return: the number of pieces, or -ENOENT.
  */
 int checkpoint_pieces(const struct embeng_checkpoint *checkpoint, int table, int slot,
 		      const struct checkpoint_piece **pieces);
 
-/* The place of @row, which it holds, among the rows of a piece. */
+/* The index of @row among the rows of a piece, which must hold it. */
 static inline int64_t checkpoint_place(const struct checkpoint_piece *piece, int64_t row)
 {
 	return piece->stride == 1 ? row - piece->first : (row - piece->first) / piece->stride;
 }
 
-/* The one of @count pieces, at least one, that holds @row. */
+/* The piece that holds @row. @count is at least 1, and one of the pieces must hold it. */
 const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece *pieces,
 						   size_t count, int64_t row);
 
 /*
- * checkpoint_check() - check the chunks behind bytes of a piece, each once
+ * checkpoint_check() - check the chunks that bytes of a piece are in, each only once
  *
- * Thread-safe: allocates nothing and takes no lock; a chunk that was checked before
+ * It is thread-safe, allocates nothing and takes no lock. A chunk that was checked before
  * costs one atomic load. Return: 0, or -EBADMSG naming file and offset.
  */
 int checkpoint_check(const struct embeng_checkpoint *checkpoint,

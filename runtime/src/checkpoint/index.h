@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* index.json of a checkpoint: what it says, read and written. embeng-checkpoint(5). */
+/* Reading and writing index.json of a checkpoint; embeng-checkpoint(5) describes it. */
 #ifndef EMBENG_CHECKPOINT_INDEX_H
 #define EMBENG_CHECKPOINT_INDEX_H
 
@@ -16,7 +16,7 @@
 #define PROGRAM_STATE_MAX (64u << 20)
 
 #define CHUNK_BYTES (4u << 20)
-#define SHARD_NAME_SIZE 80 /* of a shard's name, with its zero byte */
+#define SHARD_NAME_SIZE 80 /* bytes of a shard's name with its zero byte */
 #define TENSOR_NAME_SIZE 128
 #define ARRAYS_MAX (1 + EMBENG_SLOTS_MAX) /* parameters and slots */
 
@@ -26,8 +26,8 @@ struct index_file {
 	uint64_t bytes;
 	size_t table;
 	int64_t first, rows, stride; /* first, first + stride, ... */
-	uint64_t at[ARRAYS_MAX]; /* of parameters and slots, from the start of the file */
-	uint64_t first_chunk;	 /* of its checksums in &index.crcs */
+	uint64_t at[ARRAYS_MAX]; /* offsets of parameters and slots in the file */
+	uint64_t first_chunk;	 /* index of the file's first checksum in &index.crcs */
 };
 
 struct index {
@@ -38,7 +38,7 @@ struct index {
 	size_t file_count;
 	uint32_t *crcs;
 	uint64_t chunk_count;
-	uint64_t bytes; /* of all files */
+	uint64_t bytes; /* sum over all files */
 };
 
 static inline uint64_t chunks_of(uint64_t bytes)
@@ -48,56 +48,56 @@ static inline uint64_t chunks_of(uint64_t bytes)
 
 /*
  * index_parse() - read the text of an index
- * @text: [length] and a zero byte
- * @path: for sentences
- * @out: index_free() it, also when it is zeroed
+ * @text: @length bytes and a zero byte
+ * @path: name of the file, for sentences
+ * @out: filled in; the caller calls index_free() on it, also after a failure
  *
- * Return: 0, -EBADMSG, -ENOTSUP (a newer schema or what it requires), -ENOMEM.
+ * Return: 0, -EBADMSG, -ENOTSUP (a newer schema, or a feature that this library lacks), -ENOMEM.
  */
 int index_parse(const char *text, size_t length, const char *path, struct index *out);
 void index_free(struct index *index);
 
-/* The text that index_parse() reads, malloc'd; -EINVAL for a name that is not UTF-8. */
+/* Writes the text that index_parse() reads, malloc'd; -EINVAL for a name that is not UTF-8. */
 int index_write(const struct index *index, char **text, size_t *length);
 
-/* 0 when @text is an index of any version: what a save may replace. Else -EBADMSG, -ENOMEM. */
+/* Return: 0 when @text is an index of any version, which a save may replace; -EBADMSG, -ENOMEM. */
 int index_recognize(const char *text, size_t length, const char *path);
 
-/* index_files.c: "files" of the index, both ways; read sets their chunks too. */
+/* index_files.c: read and write "files" of the index. Reading also sets the files' chunks. */
 int index_read_files(const struct json *o, const struct place *at, struct index *index);
 void index_write_files(struct json_writer *w, const struct index *index);
-/* "chunks_sha256": of the checksums' digits, file by file. 64 digits and a zero byte. */
+/* "chunks_sha256": SHA-256 over the digits of all checksums, file by file, as 64 digits. */
 void index_digest(const struct index *index, char *digits);
 
-/* index_engine.c: "engine", both ways. */
+/* index_engine.c: read and write "engine". */
 int index_read_engine(const struct json *document, const struct place *at,
 		      struct embeng_model *model);
 void index_write_engine(struct json_writer *w, const struct embeng_engine_config *engine);
 
-/* index_model.c: "engine", "tables" and "features", both ways. */
+/* index_model.c: read and write "engine", "tables" and "features". */
 int index_read_model(const struct json *o, const struct place *at, struct embeng_model **out);
 void index_write_model(struct json_writer *w, const struct embeng_model *model);
 
-/* index_quantization.c: "quantization" of a table, both ways; absent: none, *out stays. */
+/* index_quantization.c: read and write "quantization" of a table. If it is absent, *out stays. */
 int index_read_quantization(const struct json *table, const struct place *at,
 			    struct embeng_quantization *out);
 void index_write_quantization(struct json_writer *w, const struct embeng_quantization *q);
 
-/* "TABLE/parameters" or "TABLE/SLOT" */
+/* The name of a tensor: "TABLE/parameters" or "TABLE/SLOT". */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);
 
 /*
- * shard_tensors() - all tensors of a shard as its header must have them
+ * shard_tensors() - list all tensors of a shard as its header must have them
  * @names: [ARRAYS_MAX] memory for their names
- * @tensors: [ARRAYS_MAX] out, in the order in which they lie in the file: by name
- * @arrays: [ARRAYS_MAX] out, which array each is: 0 parameters, 1 + k slot k
+ * @tensors: [ARRAYS_MAX] filled in the order of the file, which is by name
+ * @arrays: [ARRAYS_MAX] set to the array of each tensor: 0 for parameters, 1 + k for slot k
  *
- * Return: how many.
+ * Return: the number of tensors.
  */
 size_t shard_tensors(const struct embeng_model *model, const struct index_file *file,
 		     char names[][TENSOR_NAME_SIZE], struct safetensor *tensors, size_t *arrays);
 
-/* names.c: embeng-STEP-NONCE-NUMBER.safetensors, embeng-NONCE.index.tmp */
+/* names.c: the names embeng-STEP-NONCE-NUMBER.safetensors and embeng-NONCE.index.tmp. */
 void shard_name(char name[SHARD_NAME_SIZE], uint64_t step, uint64_t nonce, uint64_t number);
 void index_temporary_name(char name[SHARD_NAME_SIZE], uint64_t nonce);
 bool is_shard_name(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An open checkpoint as its readers see it. */
+/* The structure of an open checkpoint, for the code that reads from it. */
 #ifndef EMBENG_CHECKPOINT_OPEN_H
 #define EMBENG_CHECKPOINT_OPEN_H
 
@@ -17,24 +17,24 @@ struct table_files {
 struct embeng_checkpoint {
 	char *folder;
 	struct index index;
-	const char **maps; /* [file_count], NULL: not mapped yet */
+	const char **maps; /* [file_count]; NULL while a file is not mapped */
 	struct table_files *tables;
 	struct checkpoint_piece *pieces;
-	_Atomic unsigned char *good; /* [chunk_count] checked and right */
+	_Atomic unsigned char *good; /* [chunk_count] 1: the chunk was checked and is right */
 };
 
-/* Chunk @chunk of file @file, unless it was checked before. */
+/* Checks chunk @chunk of file @file, unless it was checked before. */
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk);
-/* Bytes of a mapped file, in @to. */
+/* Copies bytes of a mapped file to @to. */
 int copy_bytes(const struct embeng_checkpoint *c, size_t file, uint64_t offset, uint64_t bytes,
 	       void *to);
 
 /*
- * checkpoint_gather() - rows of a table or slot that has them, at any stride
- * @slot: 0 parameters, 1 + k slot k
- * @to: [rows->count][dim]
+ * checkpoint_gather() - copy rows of a table or slot, at any stride; they must exist
+ * @slot: 0 for the parameters, 1 + k for slot k
+ * @to: [rows->count][dim] filled with the rows
  *
- * Checks the chunks that it reads. Return: 0, -EBADMSG, -EIO.
+ * The chunks that are read are checked. Return: 0, -EBADMSG, -EIO.
  */
 int checkpoint_gather(const struct embeng_checkpoint *c, int table, int slot,
 		      const struct embeng_shard_rows *rows, void *to);

@@ -9,30 +9,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAFETENSORS_ALIGN 64u /* where our data begin */
-#define SAFETENSORS_HEADER_MAX 100000000u /* the format's own limit */
+#define SAFETENSORS_ALIGN 64u /* alignment of the data in files that are written here */
+#define SAFETENSORS_HEADER_MAX 100000000u /* limit that the format sets */
 
 /* An F32 tensor [rows, dim]. */
 struct safetensor {
 	const char *name;
 	uint64_t rows, dim;
-	uint64_t offset; /* of its first byte, in the file */
+	uint64_t offset; /* offset of the first byte in the file */
 };
 
 /*
- * safetensors_header() - length and header of a file
- * @tensors: [count] in the order in which their data will stand; offsets are filled in
- * @metadata: [metadata_count][2] texts for people
- * @header: out, malloc'd
- * @bytes: out, of @header; the file's is that and the data
+ * safetensors_header() - make the first part of a file: the length and the header
+ * @tensors: [count] in the order of their data; the offsets are filled in
+ * @metadata: [metadata_count][2] keys and texts for people
+ * @header: set to the length and header, malloc'd
+ * @bytes: set to the bytes of @header, behind which the data begin
  */
 int safetensors_header(struct safetensor *tensors, size_t count, const char *const (*metadata)[2],
 		       size_t metadata_count, char **header, size_t *bytes);
 
 /*
- * safetensors_header_bytes() - length of the header, from the file's first 8 bytes
- * @file_bytes: of the whole file
- * @path: for sentences
+ * safetensors_header_bytes() - read the length of the header from a file's first 8 bytes
+ * @file_bytes: bytes of the whole file
+ * @path: name of the file, for sentences
  *
  * Return: 0, -EBADMSG.
  */
@@ -40,11 +40,11 @@ int safetensors_header_bytes(const void *start, uint64_t file_bytes, const char 
 			     uint64_t *bytes);
 
 /*
- * safetensors_check() - compare a header with what must stand there
- * @header: [bytes], behind the 8 bytes of its length
- * @tensors: [count] all tensors of the file, with their offsets, in file order
+ * safetensors_check() - compare a header with the tensors that it must have
+ * @header: @bytes bytes, without the 8 bytes of the length before them
+ * @tensors: [count] all tensors of the file with their offsets, in the order of the file
  *
- * Return: 0, -EBADMSG when the header breaks the format or says anything else.
+ * Return: 0, or -EBADMSG when the header breaks the format or differs.
  */
 int safetensors_check(const char *header, uint64_t bytes, uint64_t file_bytes, const char *path,
 		      const struct safetensor *tensors, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of a save. Which are on disk when, and in which order: save.c. */
+/* Parts of a save. save.c says in which order they reach the disk. */
 #ifndef EMBENG_SAVE_H
 #define EMBENG_SAVE_H
 
@@ -11,13 +11,13 @@
 struct save;
 
 /*
- * struct save_source - where the rows of a save come from
- * @what: the call, for sentences
- * @progress: what progress is told
- * @begin: behind the lock of the folder, before anything is written there
- * @rows: index.step, and then save_rows(), while the source stands still
- * @room: rows of a table, at a stride, that @read takes at once, at least one
- * @read: rows of a table or slot in *@data, which the next read overwrites
+ * struct save_source - the origin of the rows of a save: an engine or another checkpoint
+ * @what: name of the public call, for sentences
+ * @progress: word for the call in progress reports
+ * @begin: called once the folder is locked, before anything is written there
+ * @rows: sets index.step and then calls save_rows(), while the source does not change
+ * @room: returns how many rows of a table, at a stride, @read takes at once; at least one
+ * @read: reads rows of a table or slot into *@data, which the next read overwrites
  */
 struct save_source {
 	const char *what, *progress;
@@ -38,25 +38,25 @@ struct save {
 	const struct embeng_reshard_options *reshard;
 	const char *dir;
 	struct embeng_save_options options;
-	struct index index; /* its model is the source's, its program state the caller's */
+	struct index index; /* the model belongs to the source, the program state to the caller */
 	uint64_t nonce;
-	size_t begun; /* files that were created */
+	size_t begun; /* number of files that were created */
 	uint64_t done;
 };
 
-/* save.c: everything but the arguments. Frees what it made; the model stays. */
+/* save.c: runs a save whose arguments are checked, and frees everything except the model. */
 int save_run(struct save *s);
 
-/* save_plan.c: the list of files, and where everything will stand in them. */
+/* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);
-/* The header of a shard; sets where its tensors stand. */
+/* Makes the header of a shard, and sets the offsets of its tensors. */
 int save_header(const struct save *s, struct index_file *file, char **header, size_t *bytes);
 
-/* save_rows.c: plan and all shards, each synced. */
+/* save_rows.c: makes the plan, then writes and syncs each shard. */
 int save_rows(struct save *s);
 
 /*
- * save_clean.c: remove the files in @dir that look like ours and that @keep, where
+ * save_clean.c: remove the files in @dir that have names of this library and that @keep, where
  * given, does not name.
  */
 int clean_folder(const char *dir, const struct index *keep);

@@ -8,10 +8,10 @@
 
 #ifdef EMBENG_HAVE_ACCEL
 
-/* -ENOENT: any device would do, and there is none. */
+/* Opens a device behind the driver. -ENOENT when any device would do and there is none. */
 int accel_open(const struct name *name, uint32_t replicas, struct device **out);
 int accel_attach(int fd, struct device **out);
-/* All of them, also those that cannot be opened: their info.problem says why. */
+/* Calls @fn for all devices. For a device that cannot be opened, info.problem says why. */
 int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg);
 int accel_registers_read(const struct name *name, char *page);
 int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes, uint64_t value);

@@ -6,14 +6,17 @@
 #include "device.h"
 #include "region.h"
 
-/* Zeroed, 4 KiB-aligned, bound with both rights. 0, -ENOMEM, -ENOSPC with a sentence. */
+/*
+ * Allocates zeroed memory, 4 KiB-aligned and bound with both rights. 0, -ENOMEM, -ENOSPC with a
+ * sentence.
+ */
 int region_alloc(struct device *d, struct region *region, uint64_t bytes);
 /*
- * Keeps what is large enough; contents are lost when it grows. Without e->lock, under which it is
- * exchanged: embeng_memory_export() looks at the regions of all replicas.
+ * Makes a region large enough. Its contents are lost if it grows. Called without e->lock, under
+ * which it is exchanged: embeng_memory_export() looks at the regions of all replicas.
  */
 int region_grow(struct embeng *e, struct region *region, uint64_t bytes);
-/* Fails, keeping the memory, only when the device does not let go of it. */
+/* Frees a region. It fails, and keeps the memory, only when the device does not let go of it. */
 int region_free(struct device *d, struct region *region);
 
 struct embeng_mem region_part(const struct region *region, uint64_t offset, uint64_t length);
@@ -28,23 +31,23 @@ struct buffers {
 	size_t count, capacity;
 };
 
-/* Buffers that a command uses, released together. */
+/* The buffers that a command uses. They are released together. */
 struct pins {
 	struct buffer **list;
 	size_t count, capacity;
 };
 
 /*
- * buffers_find() - the buffer that [p, p + bytes) lies wholly in
- * @align: p - start must be a multiple of it
+ * buffers_find() - find the buffer that contains all of [p, p + bytes)
+ * @align: p minus the buffer's start must be a multiple of this
  */
 struct buffer *buffers_find(const struct buffers *buffers, const void *p, uint64_t bytes,
 			    uint64_t align, struct embeng_mem *mem);
-/* The first place whose buffer starts behind @p. */
+/* Index of the first buffer in the list that starts after @p. */
 size_t buffers_behind(const struct buffers *buffers, uintptr_t p);
-/* 0, or -ENOMEM with a sentence; @buffer, which has its region, stays the caller's. */
+/* Adds a buffer that has its region. 0, or -ENOMEM with a sentence, and the caller keeps it. */
 int buffers_add(struct buffers *buffers, struct buffer *buffer);
-/* Takes the buffer at a place off the list; it is not freed. */
+/* Takes the buffer at index @at off the list without freeing it. */
 void buffers_remove(struct buffers *buffers, size_t at);
 void buffers_free(struct device *d, struct buffers *buffers);
 

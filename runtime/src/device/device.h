@@ -14,27 +14,27 @@
 struct device;
 struct region;
 
-/* Where sentences of the device go; called from any thread. */
+/* The callback for log lines of the device. It is called from any thread. */
 struct device_log {
 	void (*fn)(void *arg, enum embeng_log_level level, const char *text);
 	void *arg;
 };
 
-/* A queue as mapped into the process. */
+/* A queue that is mapped into the process. */
 struct device_queue {
 	struct embeng_queue_layout layout;
 	char *ring;
 	struct embeng_doorbell *doorbell;
 	uint32_t number;
-	struct device *validator; /* NULL: mapped; else @ring is read-only, commands go there */
+	struct device *validator; /* takes the commands; NULL for a mapped queue */
 };
 
-/* What a command of a validated queue waits for and signals: descriptors of sync_files. */
+/* Fences that a command of a validated queue waits for and signals, as sync_file descriptors. */
 struct device_fences {
 	const int *in; /* [in_count] */
 	size_t in_count;
 	bool wants_out;
-	int out; /* out: the caller's, close-on-exec, when @wants_out */
+	int out; /* set when @wants_out; close-on-exec, and the caller closes it */
 };
 
 struct queue_config {
@@ -44,35 +44,35 @@ struct queue_config {
 };
 
 /**
- * struct device_ops - what every kind of device can do
- * @close: power off or let go; nothing of it is used afterwards
- * @region_alloc: zeroed memory of @bytes that the device reaches with both rights
- * @region_free: take it back; returns when the device no longer touches it. On failure
+ * struct device_ops - operations of a kind of device
+ * @close: power the device off or let go of it; it is not used afterwards
+ * @region_alloc: allocate @bytes of zeroed memory that the device may read and write
+ * @region_free: free a region; returns when the device no longer accesses it. On failure
  *	the memory stays where it is
- * @region_export: dma-buf descriptor of a region
- * @region_import: memory of a dma-buf, as @region_alloc
+ * @region_export: return a dma-buf descriptor of a region
+ * @region_import: make the memory of a dma-buf a region, as @region_alloc does
  * @queue_create: make a queue and map it
- * @queue_destroy: end it; what waits in it is aborted
- * @queue_submit: validated queues: hand a command over, with fences or NULL. Without a sentence
- *	-EAGAIN when the ring is full, -EBUSY when it can have no fence before others were handed
- *	over
- * @fence_signalled: validated queues: a sync_file that signalled, close-on-exec
- * @queue_load: validated queues: MODEL_LOAD, with the blob itself
- * @run: do the device's work on this thread where the device is in this
- *	process. True when something moved
- * @kick: a doorbell was written
- * @give: the same, and small work is done on this thread, as by @run
- * @lost: 0, or why nothing will move any more: -ENODEV, -ESHUTDOWN with a sentence.
- *	@dead: a ring of it says so
- * @settle: return when no reset is under way, so that @lost knows of it; may be missing
- * @event_read: number of events so far
- * @event_wait: sleep while the number is @seen, at most @timeout_ns
- * @event_signal: wake the sleepers: the program's own state changed
- * @fd: descriptor that is readable after interrupts
- * @fd_clear: make it unreadable
- * @describe: fill info.description, which takes longer than opening; may be missing
- * @share: a descriptor of the context, for device_attach()
- * @read_register: any register of embeng_regs.h; 0 for what the device does not tell
+ * @queue_destroy: end a queue; commands that wait in it are aborted
+ * @queue_submit: validated queues: submit a command, with fences or NULL. Returns without a
+ *	sentence -EAGAIN when the ring is full, -EBUSY when the command can have no fence before
+ *	other commands were submitted
+ * @fence_signalled: validated queues: return a sync_file that has signalled, close-on-exec
+ * @queue_load: validated queues: submit a MODEL_LOAD with the blob itself
+ * @run: do the device's work on this thread, where the device is in this
+ *	process. Returns true when something moved
+ * @kick: wake the device, because a doorbell was written
+ * @give: like @kick, but small work is done on this thread, as by @run
+ * @lost: return 0, or -ENODEV or -ESHUTDOWN with a sentence if nothing will move any more.
+ *	@dead: a ring of the device is marked dead
+ * @settle: wait until no reset is under way, so that @lost knows its outcome; may be NULL
+ * @event_read: return the number of events so far
+ * @event_wait: sleep while the number of events is @seen, at most @timeout_ns
+ * @event_signal: wake the sleepers, because the program's own state changed
+ * @fd: return a descriptor that becomes readable after interrupts
+ * @fd_clear: make that descriptor unreadable
+ * @describe: fill info.description, which takes longer than opening; may be NULL
+ * @share: return a descriptor of the context, for device_attach()
+ * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
  * without validated queues no @queue_submit, @fence_signalled and @queue_load.
@@ -109,19 +109,19 @@ struct device_ops {
 struct device {
 	const struct device_ops *ops;
 	struct embeng_device_info info;
-	uint32_t queues; /* the device's, the admin queue too */
-	uint64_t region_bytes; /* of region_grow(); atomic */
+	uint32_t queues; /* queues of the device, with the admin queue */
+	uint64_t region_bytes; /* bytes that region_grow() has allocated; atomic */
 };
 
 /*
- * device_open() - open by name
+ * device_open() - open a device by name
  * @name: see embeng_open()
- * @replicas: queues are wanted for so many
+ * @replicas: number of replicas that queues are needed for
  */
 int device_open(const char *name, uint32_t replicas, const struct device_log *log,
 		struct device **out);
 
-/* The context behind a descriptor of device_ops.share, which stays the caller's. */
+/* Attaches to the context of a descriptor from device_ops.share, which the caller keeps. */
 int device_attach(int fd, struct device **out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of devices: "soft:cores=4,memory=1G,variant=portable", "/dev/accel/accel0",
+ * Parsing names of devices: "soft:cores=4,memory=1G,variant=portable", "/dev/accel/accel0",
  * "pci:0000:01:00.0,path=validated".
  */
 #ifndef EMBENG_NAME_H
@@ -21,28 +21,28 @@ enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
 
 struct name {
 	enum name_kind kind;
-	uint32_t cores;	 /* 0: as many as there are */
-	uint64_t memory; /* 0: most of the machine's */
-	char variant[16]; /* "": the best */
+	uint32_t cores;	 /* 0: as many as the machine has */
+	uint64_t memory; /* 0: most of the machine's memory */
+	char variant[16]; /* "": the best for this machine */
 	uint32_t fetch_rows;	/* rows that are fetched ahead; 0: not given */
 	uint32_t fetch_form;	/* enum kernel_fetch, for lookups */
 	bool fetch_default;	/* tune files are not read */
 	bool fetch_from_environment;
-	char where[64];	  /* NAME_NODE: the node; NAME_PCI: "0000:01:00.0" */
+	char where[64];	  /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
 };
 
 /*
- * name_parse() - what a name asks for
- * @text: NULL: the environment's EMBENG_DEVICE, else any
+ * name_parse() - parse the name of a device
+ * @text: the name; NULL: EMBENG_DEVICE from the environment, or any device if that is not set
  *
- * Without variant= the environment's EMBENG_KERNEL names the kernel variant, without path=
- * its EMBENG_PATH the path, without prefetch= its EMBENG_PREFETCH the rows fetched ahead.
- * Return: 0, -EINVAL for a bad option, -ENODEV for no name of a device.
+ * If there is no variant=, EMBENG_KERNEL in the environment names the kernel variant; without path=
+ * it is EMBENG_PATH, and without prefetch= EMBENG_PREFETCH.
+ * Return: 0, -EINVAL for a bad option, -ENODEV for a text that is no name of a device.
  */
 int name_parse(const char *text, struct name *out);
 
-/* The environment's EMBENG_KERNEL, or NULL: the best variant. */
+/* EMBENG_KERNEL from the environment; NULL if it is not set, for the best variant. */
 const char *name_kernel(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A piece of memory that program and device share. */
+/* A piece of memory that the program and the device share. */
 #ifndef EMBENG_REGION_H
 #define EMBENG_REGION_H
 
@@ -7,13 +7,13 @@
 
 #include "wire.h"
 
-/* Zeroed: none. */
+/* A zeroed struct is no region. */
 struct region {
 	char *data;
 	uint64_t length;
 	struct embeng_mem key;
-	bool counted;	 /* in device.region_bytes: the library's own */
-	uint32_t handle; /* the device's name for the memory, where it has one */
+	bool counted;	 /* counted in device.region_bytes, since the library made it for itself */
+	uint32_t handle; /* the driver's handle of the memory, if there is one */
 };
 
 #endif

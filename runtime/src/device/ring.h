@@ -10,13 +10,13 @@
 
 /* A command from submission to its last completion. */
 struct request {
-	bool accepted; /* LOOKUP: its ids may be reused */
-	bool done;     /* its last completion came */
+	bool accepted; /* LOOKUP: the ids' memory may be reused */
+	bool done;     /* the last completion has come */
 	uint16_t status;
 	struct embeng_cqe answer; /* the newest completion */
 	void (*complete)(struct request *request, void *arg); /* NULL, or called when done */
 	void *arg;
-	struct device_fences *fences; /* NULL, or of a validated queue; used while submitting */
+	struct device_fences *fences; /* or NULL; only used while submitting */
 };
 
 struct ring {
@@ -24,35 +24,35 @@ struct ring {
 	uint32_t sq_tail, cq_head;
 	uint32_t in_flight;
 	struct request **requests; /* [sq_entries], by cookie */
-	bool strayed;		   /* a completion came for no command under way */
-	uint64_t stray;		   /* cookie of the first */
+	bool strayed;		   /* a completion came that belongs to no command */
+	uint64_t stray;		   /* cookie of the first such completion */
 };
 
 int ring_open(struct ring *ring, const struct device_queue *queue);
 void ring_close(struct ring *ring);
 
 /*
- * ring_submit() - put a 64-byte command in and ring the doorbell
- * @entry: its cookie is set here
+ * ring_submit() - put a 64-byte command into the ring and ring the doorbell
+ * @entry: command; its cookie is set here
  *
- * Return: 0, -EAGAIN when the ring is full, -EBUSY when it can have no fence yet, or with a
- * sentence what the driver of a validated queue said.
+ * Return: 0, -EAGAIN when the ring is full, -EBUSY when it can have no fence yet, or a negative
+ * errno with a sentence if the driver of a validated queue refused it.
  */
 int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *request);
 int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct request *request);
 
-/* ring_submit() of a MODEL_LOAD on a validated queue; the device takes the blob itself. */
+/* Submits a MODEL_LOAD on a validated queue, whose driver copies the blob itself. */
 int ring_load(struct ring *ring, const void *blob, uint64_t length, struct request *request);
 
-/* Takes all completions that are there. True when there was one. */
+/* Takes all completions that have come. Return: true if there was at least one. */
 bool ring_reap(struct ring *ring);
 
-/* The caller no longer waits: the completion is dropped when it comes. */
+/* Gives up waiting for a request. Its completion is dropped when it comes. */
 void ring_abandon(struct ring *ring, struct request *request);
 
 /*
- * Interrupt at the next completion. embeng_arm_then_recheck() must follow. Validated queues
- * are armed by who waits for them.
+ * Asks for an interrupt at the next completion. embeng_arm_then_recheck() must follow. The driver
+ * arms validated queues when a program waits for them.
  */
 void ring_arm(struct ring *ring);
 
@@ -61,7 +61,7 @@ bool ring_dead(const struct ring *ring);
 /*
  * ring_report() - copy the queue's report
  *
- * Return: false while there is none, or one is being written.
+ * Return: false while there is no report, or one is being written.
  */
 bool ring_report(const struct ring *ring, struct embeng_queue_report *out);
 

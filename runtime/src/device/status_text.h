@@ -4,10 +4,10 @@
 
 #include "wire.h"
 
-/* The negative errno of a status that is not OK. */
+/* The negative errno for a status that is not OK. */
 int status_errno(uint16_t status);
 
-/* The sentence of a failed command, @what before it. Returns the negative errno. */
+/* Sets the sentence of a failed command, which begins with @what. Returns the negative errno. */
 int command_error(const char *what, const struct embeng_cqe *c);
 
 #endif

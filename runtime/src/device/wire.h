@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The contracts with the engine, all that the library knows of a device. */
+/* The interfaces to the engine. The library knows nothing else about a device. */
 #ifndef EMBENG_WIRE_H
 #define EMBENG_WIRE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the process that hosts a soft device gives to its port, as engine_config.host. */
+/* Callbacks that the host of a soft device passes to the port, as engine_config.host. */
 #ifndef EMBENG_RUNTIME_PORT_H
 #define EMBENG_RUNTIME_PORT_H
 
@@ -7,12 +7,13 @@
 
 /**
  * struct port_host - callbacks of a host
- * @dma_ok: is all of it memory that the device was given? NULL: the host vouches for what
- *	it puts into its tables
- * @interrupt: called with the engine's lock held: take note, wake somebody, return
- * @fault: answers port_fault(); NULL: no fault strikes
- * @log: @level is enum port_log_level; may be NULL
- * @arg: handed back to each
+ * @dma_ok: return whether all of the range is memory that the device was given. NULL: the host
+ *	guarantees it for everything that it puts into its tables
+ * @interrupt: called with the engine's lock held, so it may only note the interrupt or wake a
+ *	thread
+ * @fault: implements port_fault(); NULL: no fault strikes
+ * @log: takes log lines, with an enum port_log_level; may be NULL
+ * @arg: passed to each callback
  *
  * The DMA address of a byte is its address in this process.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How rows start. @where starts the sentence of a failure, as "table users". */
+/* Initial values of rows. @where starts the sentence of a failure, such as "table users". */
 #ifndef EMBENG_INITIALIZER_H
 #define EMBENG_INITIALIZER_H
 
@@ -8,20 +8,20 @@
 
 int initializer_check(const char *where, const struct embeng_initializer *initializer);
 
-/* @given, or what its default stands for. @slot: 0 parameters, 1 + k slot k. */
+/* Replaces a default in @given by its values. @slot is 0 for parameters, 1 + k for slot k. */
 struct embeng_initializer initializer_resolve(const struct table *t, size_t slot,
 					      const struct embeng_initializer *given);
 
-/* What @given, or what its default stands for, is to the engine; @rows has table and slot. */
+/* Converts @given, or its default, for the engine; table and slot are set in @rows already. */
 void initializer_rows(const struct table *t, const struct embeng_initializer *given,
 		      struct embeng_rows *rows);
 
-/* How slot k of a table starts, resolved. */
+/* The initial values of slot @slot of a table, with defaults resolved. */
 struct embeng_initializer slot_start(const struct table *t, size_t slot);
 
-/* A configuration's slot starts; its optimizer is checked already. */
+/* Checks the slot starts of a configuration whose optimizer is checked already. */
 int slot_starts_check(const char *where, const struct embeng_table_config *config);
-/* ... which the table then owns. */
+/* Copies them into the table, which then owns them. */
 int slot_starts_copy(struct table *t, const struct embeng_table_config *config);
 
 #endif

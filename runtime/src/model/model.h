@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model as the library holds it. */
+/* The library's structure of a model. */
 #ifndef EMBENG_MODEL_H
 #define EMBENG_MODEL_H
 
@@ -11,26 +11,26 @@ struct table {
 	char *name;
 	int64_t rows, dim;
 	enum embeng_combiner_name combiner;
-	struct embeng_optimizer optimizer; /* resolved; both names owned, or NULL */
+	struct embeng_optimizer optimizer; /* defaults resolved; both names are owned, or NULL */
 	int rate;			   /* index of its dynamic rate, -1: constant */
-	int step_rate;			   /* of the rate that is its step, -1: none */
-	struct embeng_initializer initializer; /* resolved */
+	int step_rate;			   /* index of the rate that is its step, or -1 */
+	struct embeng_initializer initializer; /* defaults resolved */
 	enum embeng_policy policy;
 	size_t slot_count;
-	struct embeng_slot_start *slot_starts; /* those that were given; names not owned */
+	struct embeng_slot_start *slot_starts; /* those given; names are not owned */
 	size_t slot_start_count;
-	struct embeng_quantization quantization; /* all 0: none */
+	struct embeng_quantization quantization; /* all 0: no quantization */
 };
 
 struct feature {
 	char *name;
 	int table;
 	int64_t max_sequence_length;
-	size_t output_rank; /* 0: open */
+	size_t output_rank; /* 0: not known yet */
 	int64_t output_shape[EMBENG_MAX_RANK];
 	bool check_weights, unchecked_serving, zero_is_padding;
 	uint64_t max_samples, max_ids;
-	struct embeng_shape built; /* embeng_model_build(); rank 0: was not */
+	struct embeng_shape built; /* shape from embeng_model_build(); rank 0: it was not called */
 };
 
 /* A dynamic rate that follows the step by itself; the schedule's arrays are owned. */
@@ -48,7 +48,7 @@ struct embeng_model {
 	size_t rate_count;
 	struct model_schedule *schedules;
 	size_t schedule_count;
-	struct embeng_engine_config engine; /* replicas never 0 */
+	struct embeng_engine_config engine; /* replicas is never 0 */
 };
 
 struct embeng_model *model_copy(const struct embeng_model *model);
@@ -57,11 +57,11 @@ struct embeng_model *model_copy(const struct embeng_model *model);
 int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *model);
 void model_schedules_free(struct embeng_model *model);
 
-/* Slot of a table by name: 0 parameters, 1 + k slot k; -ENOENT with a sentence. */
+/* Finds a slot by name: 0 for parameters, 1 + k for slot k, or -ENOENT with a sentence. */
 int model_slot(const struct embeng_model *model, int table, const char *slot);
 const char *model_slot_name(const struct embeng_model *model, int table, size_t slot);
 
-/* blob.c: as the engine numbers combiners. */
+/* blob.c: the engine's number of a combiner. */
 uint8_t model_combiner(enum embeng_combiner_name name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each optimizer is made of, said once: making one, checking it, writing it for the
- * engine and naming its slots all read it here. The engine has the formulas.
+ * The table of all optimizers, with their settings and slots. The code that makes an optimizer,
+ * checks it, writes it for the engine or names its slots reads this table. The engine has the
+ * formulas.
  */
 #ifndef EMBENG_OPTIMIZER_H
 #define EMBENG_OPTIMIZER_H
@@ -23,12 +24,12 @@ enum key_range {
 
 /**
  * struct optimizer_key - a setting of one kind of optimizer
- * @name: of its member in &struct embeng_optimizer
- * @at: where that is
+ * @name: name of its member in &struct embeng_optimizer
+ * @at: offset of that member
  * @type: float, unsigned char or enum embeng_tristate
- * @range: what a number may be
- * @hyper: goes to the engine as a hyperparameter, in the order of these keys
- * @start: default of a number; switches are off, the third kind is left to the default
+ * @range: values that are allowed for a number
+ * @hyper: the engine gets it as a hyperparameter, in the order of these keys
+ * @start: default of a number; switches are off by default, and tristates are "default"
  */
 struct optimizer_key {
 	const char *name;
@@ -41,9 +42,9 @@ struct optimizer_key {
 
 /**
  * struct optimizer_slot - a slot of one kind of optimizer
- * @name: as checkpoints have it
- * @start_at: the float of &struct embeng_optimizer that it starts with, 0: none
- * @start: what it starts with then
+ * @name: name of the slot in checkpoints
+ * @start_at: offset in &struct embeng_optimizer of the float that it starts with, 0: none
+ * @start: value that it starts with if @start_at is 0
  */
 struct optimizer_slot {
 	const char *name;
@@ -53,13 +54,13 @@ struct optimizer_slot {
 
 /**
  * struct optimizer_info - one kind of optimizer
- * @name: NULL of EMBENG_OPTIMIZER_NO
+ * @name: name of the kind; NULL for EMBENG_OPTIMIZER_NO
  * @engine_kind: enum embeng_optimizer_kind
  * @idle: a gradient of 0 changes nothing
- * @slot_count: of @slots
- * @slots: in checkpoint order
- * @key_count: of @keys
- * @keys: without those that all kinds have
+ * @slot_count: number of @slots
+ * @slots: slots in the order of checkpoints
+ * @key_count: number of @keys
+ * @keys: settings, without those that all kinds have
  */
 struct optimizer_info {
 	const char *name;
@@ -71,30 +72,30 @@ struct optimizer_info {
 	const struct optimizer_key *keys;
 };
 
-/* NULL when there is no such kind. */
+/* The entry of a kind; NULL when there is no such kind. */
 const struct optimizer_info *optimizer_info(enum embeng_optimizer_name kind);
 
-/* The names of a kind's slots as people list them, or @none; written to @text. */
+/* Lists the names of a kind's slots in @text, or writes @none. */
 #define SLOT_NAMES_TEXT 128
 const char *slot_names(enum embeng_optimizer_name kind, const char *none,
 		       char text[SLOT_NAMES_TEXT]);
 
-/* The optimizer with what was left to the default set; what has no meaning gets one value. */
+/* Sets everything that was left to the default. Settings without a meaning get a fixed value. */
 void optimizer_resolve(struct embeng_optimizer *optimizer);
 
-/* A key's value as a number, switches as 0 or 1. The optimizer is resolved. */
+/* The value of a key as a number; switches are 0 or 1. The optimizer must be resolved. */
 float optimizer_value(const struct embeng_optimizer *optimizer, const struct optimizer_key *key);
 
-/* What its kind starts a slot with. */
+/* The value that a slot starts with, by the optimizer's kind. */
 float optimizer_slot_start(const struct embeng_optimizer *optimizer, size_t slot);
 
-/* Whether a dynamic rate may have this value in a step: the rules of a constant one. */
+/* Checks the value of a dynamic rate in a step by the rules for a constant rate. */
 int optimizer_rate_check(const char *where, const struct embeng_optimizer *optimizer, float rate);
 
-/* So of a rate that is a step. */
+/* Checks the value of a rate that carries the step. */
 int optimizer_step_check(const char *where, float step);
 
-/* @dim: of the table, which packing depends on. @where starts the sentence. */
+/* Checks an optimizer. Packing depends on @dim of the table. @where starts the sentence. */
 int optimizer_check(const char *where, const struct embeng_optimizer *optimizer, int64_t dim);
 
 #endif

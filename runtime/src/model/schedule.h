@@ -4,10 +4,10 @@
 
 #include "embeng.h"
 
-/* What a schedule may be set to: 0, -EINVAL, -ERANGE. @where starts the sentence. */
+/* Checks the settings of a schedule: 0, -EINVAL, -ERANGE. @where starts the sentence. */
 int schedule_check(const char *where, const struct embeng_schedule *schedule);
 
-/* The rate of a step, of a schedule that was checked: 0, -ERANGE when it is not finite. */
+/* Computes the rate of a step by a checked schedule: 0, or -ERANGE when it is not finite. */
 int schedule_rate(const char *where, const struct embeng_schedule *schedule, uint64_t step,
 		  float *rate);
 

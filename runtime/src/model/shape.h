@@ -6,26 +6,27 @@
 #include "batch/batch.h"
 #include "model.h"
 
-/* Holds any shape as text: rank + 1 numbers of at most 20 characters. */
+/* Bytes that hold any shape as text: rank + 1 numbers of at most 20 characters. */
 #define SHAPE_TEXT (24 * (EMBENG_MAX_RANK + 2))
 
-/* "[2, 0, 3]", or with @open "[2, ?, 3]"; of a longer shape its beginning. */
+/* Writes "[2, 0, 3]", or with @open "[2, ?, 3]"; a shape that is too long is cut off. */
 void shape_text(char text[static SHAPE_TEXT], const int64_t *shape, size_t rank, bool open);
 
 /*
- * shape_product() - positions of a shape
- * @open: unknown dims (0) count as 1
+ * shape_product() - number of positions in a shape
+ * @open: count unknown dims (0) as 1
  *
  * Return: the product, or -1 when it is more than an int64_t or a dim is negative.
  */
 int64_t shape_product(const int64_t *shape, size_t rank, bool open);
 
-/* The output's shape as far as the model has it, built or configured; rank 0: open. */
+/* The output's shape as the model has it, built or configured; rank 0 if it is not known. */
 struct embeng_shape shape_known(const struct feature *feature);
 
 /*
- * shape_resolve() - the output shape that an input gets
- * @output: what is known of it; rank 0: what the feature says, else the input's
+ * shape_resolve() - find the output shape for an input
+ * @output: the shape as far as it is known, filled in; rank 0: the feature's shape is used, or the
+ *	input's
  *
  * Return: 0, or -EINVAL with a sentence naming the feature.
  */

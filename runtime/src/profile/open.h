@@ -8,8 +8,8 @@
 struct profiled {
 	struct profile_key key;
 	char name[PROFILE_NAME_SIZE];
-	struct hot_counts known; /* the folder's, and what was seen since */
-	struct hot_counts fresh; /* of it, what no save has had yet */
+	struct hot_counts known; /* counts from the folder, with everything counted since */
+	struct hot_counts fresh; /* the part of @known that was not saved yet */
 };
 
 struct embeng_profile {
@@ -17,7 +17,7 @@ struct embeng_profile {
 	char *dir;
 	struct embeng_profile_options options;
 	struct profiled *tables;
-	uint64_t random; /* state of the choice */
+	uint64_t random; /* state of the generator that chooses batches */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lookups on the CPU. A plan is one input, understood and checked; sources say where the
- * rows of a table lie. Nothing here allocates but what opens, and live lookups.
+ * Lookups on the CPU. A plan is one input that was parsed and checked; a source tells where the
+ * rows of a table are. Only opening and live lookups allocate memory.
  */
 #ifndef EMBENG_SERVING_H
 #define EMBENG_SERVING_H
@@ -11,15 +11,15 @@
 #include "checkpoint/checkpoint.h"
 
 /*
- * struct row_source - where the rows of one table lie
- * @base: offsets are counted in floats from here
+ * struct row_source - the location of the rows of one table
+ * @base: address that offsets, in floats, are counted from
  * @dim: floats of a row
- * @checkpoint: whose chunks are checked before they are read; NULL: they are good
- * @pieces: in row order without gaps; NULL: @ids
- * @piece_count: of @pieces, at least 1
- * @piece_rows: rows of each piece but the last; 0: they differ
- * @ids: rising; row ids[k] is the k-th of those at @base
- * @id_count: of @ids
+ * @checkpoint: checkpoint whose chunks are checked before they are read; NULL: no check is needed
+ * @pieces: pieces in row order without gaps; NULL: @ids is used
+ * @piece_count: number of @pieces, at least 1
+ * @piece_rows: rows of each piece but the last; 0: pieces have different numbers of rows
+ * @ids: rising row ids; row ids[k] is the k-th row at @base
+ * @id_count: number of @ids
  */
 struct row_source {
 	const float *base;
@@ -35,24 +35,24 @@ struct row_source {
 struct embeng_serving {
 	struct embeng_model *model; /* tables and features that are served */
 	const struct kernel_ops *kernels;
-	struct embeng_checkpoint *checkpoint; /* NULL: live */
-	struct row_source *sources;	      /* [tables], of the checkpoint */
-	struct embeng *engine;		      /* NULL: checkpoint */
-	int *tables;			      /* [tables], the engine's index of each */
+	struct embeng_checkpoint *checkpoint; /* NULL: rows come from an engine */
+	struct row_source *sources;	      /* [tables] in the checkpoint */
+	struct embeng *engine;		      /* NULL: rows come from a checkpoint */
+	int *tables;			      /* [tables] index of each in the engine's model */
 };
 
 /*
- * struct plan - one input, understood
- * @in: a copy of the caller's
- * @f: its feature
+ * struct plan - one input, parsed
+ * @in: copy of the caller's structure
+ * @f: feature of the input
  * @table: the feature's table
- * @samples: bags of the input
- * @length: positions that a bag becomes, one for each id; 0: it is combined
- * @weights: NULL: all 1
+ * @samples: number of bags in the input
+ * @length: positions of a bag in the output, one for each id; 0: the bag is combined
+ * @weights: weights of the ids; NULL: all are 1
  * @prune: leave out negative ids and, by the combiner, weights not above 0
- * @rank: of @shape
- * @shape: the output's, dim and all
- * @elements: of the output
+ * @rank: dimensions of @shape
+ * @shape: shape of the output, with dim as the last dimension
+ * @elements: floats in the output
  */
 struct plan {
 	struct embeng_serving_input in;
@@ -67,25 +67,25 @@ struct plan {
 	size_t elements;
 };
 
-/* The input as far as its sizes say: 0, or a negative errno with a sentence. */
+/* Makes a plan from the sizes of an input. Return: 0, or a negative errno with a sentence. */
 int plan_make(const struct embeng_model *model, const struct embeng_serving_input *given,
 	      struct plan *plan);
-/* The k-th of inputs, whatever their size in the caller's build. */
+/* The k-th input, whatever the structure's size is in the caller's build. */
 const struct embeng_serving_input *input_at(const struct embeng_serving_input *inputs, size_t k);
 
 /*
- * plan_check() - the rest: splits, places, room for the output, every id
- * @source: its chunks are checked, too; NULL: ids alone
+ * plan_check() - check everything else: splits, places, room for the output, and every id
+ * @source: rows whose chunks are checked, too; NULL: only the ids are checked
  */
 int plan_check(const struct plan *plan, const struct row_source *source);
 
-/* The output of a checked plan. */
+/* Computes the output of a checked plan. */
 void plan_sum(const struct plan *plan, const struct row_source *source,
 	      const struct kernel_ops *kernels);
 
 /*
- * The ids of a bag that count, one after another; what is pruned is passed over.
- * @kept counts those that plan_next() gave.
+ * Iterates over the ids of a bag, leaving out pruned ones.
+ * @kept is the number of ids that plan_next() has returned.
  */
 struct bag {
 	size_t at, end, kept;
@@ -98,7 +98,7 @@ static inline struct coo plan_coo(const struct plan *p)
 	return (struct coo){p->in.indices, p->in.id_count, p->in.shape, p->in.rank};
 }
 
-/* The bag of @sample, whose ids begin at position @first. */
+/* Starts the bag of @sample, whose ids begin at position @first. */
 static inline struct bag plan_bag(const struct plan *p, size_t sample, size_t first)
 {
 	struct bag bag = {.at = first, .end = first};
@@ -142,7 +142,7 @@ static inline bool plan_next(const struct plan *p, struct bag *bag)
 	return false;
 }
 
-/* Is the id that plan_next() gave read, or beyond a sequence's end? */
+/* False if the id from plan_next() is beyond the end of a sequence, so that its row is not read. */
 static inline bool plan_reads(const struct plan *p, const struct bag *bag)
 {
 	return !p->length || bag->kept <= p->length;
@@ -150,19 +150,19 @@ static inline bool plan_reads(const struct plan *p, const struct bag *bag)
 
 /* rows.c */
 
-/* Of good pieces, at least one. */
+/* Makes a source from pieces that need no check; @count is at least 1. */
 struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim);
-/* Of a table of the checkpoint. Return: 0, -ENOENT. */
+/* Makes a source for a table of a checkpoint. Return: 0, -ENOENT. */
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source);
-/* The place of a row among its ids. */
+/* The index of a row among the source's ids. */
 uint64_t source_place(const struct row_source *source, int64_t row);
-/* The chunks of a row. Return: 0, or -EBADMSG. */
+/* Checks the chunks of a row. Return: 0, or -EBADMSG. */
 int source_check(const struct row_source *source, int64_t row);
-/* All of a table's chunks, so that none need be checked later. */
+/* Checks all chunks of a table, so that none needs a check later. */
 int source_check_all(struct row_source *source);
 
-/* By division where that finds it: a search mispredicts for most rows. */
+/* Finds the piece of a row, by division if possible, since a search mispredicts most branches. */
 static inline const struct checkpoint_piece *source_piece(const struct row_source *source,
 							  int64_t row)
 {
@@ -173,7 +173,7 @@ static inline const struct checkpoint_piece *source_piece(const struct row_sourc
 	return checkpoint_piece_of(source->pieces, source->piece_count, row);
 }
 
-/* Floats from the source's base to a row that it has. */
+/* Offset of a row from the source's base in floats. The source must have the row. */
 static inline uint64_t source_offset(const struct row_source *source, int64_t row)
 {
 	const struct checkpoint_piece *piece;
@@ -185,7 +185,7 @@ static inline uint64_t source_offset(const struct row_source *source, int64_t ro
 	       (uint64_t)checkpoint_place(piece, row) * source->dim;
 }
 
-/* live.c: @plans are checked. */
+/* live.c: looks up in an engine. @plans are checked. */
 int live_lookup(const struct embeng_serving *serving, const struct embeng_serving_input *inputs,
 		size_t count);
 

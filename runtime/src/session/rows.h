@@ -5,13 +5,13 @@
 #include "checkpoint/shard.h"
 #include "session.h"
 
-/* Runs without e->lock, alone with e->staging; its commands carry @after. */
+/* Runs without e->lock, as the only user of e->staging. Its commands must carry @after. */
 typedef int (*rows_body)(struct embeng *e, void *arg, uint64_t after);
 
-/* @body behind the gate: all its commands see one state of the tables. */
+/* Runs @body while the gate keeps updates back, so that all its commands see one state. */
 int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg);
 
-/* Rows first, first + stride, ... of a table or slot, for a command of such a body. */
+/* Rows first, first + stride, ... of a table or slot, for one command of such a body. */
 struct rows_chunk {
 	const char *what;
 	enum embeng_opcode op;
@@ -20,25 +20,25 @@ struct rows_chunk {
 	uint64_t after, first, stride, count;
 };
 
-/* Makes room for one row at least. Return: 0, and how many fit in *@most. */
+/* Makes room for at least one row, and sets *@most to the rows that fit. */
 int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most);
-/* Where the rows of a chunk are written to, or read from. */
+/* The memory that the rows of a chunk are written to or read from. */
 char *rows_chunk_data(const struct embeng *e);
 int rows_chunk_run(struct embeng *e, const struct rows_chunk *chunk);
 
-/* Rows of a table's parameters. */
+/* Rows to be read from a table's parameters. */
 struct rows_reading {
 	int table;
 	const int64_t *ids;
-	size_t count; /* 0: none */
+	size_t count; /* 0: no rows */
 	float *data;
 };
 
-/* Reads all of them as the tables are at one moment. */
+/* Reads all @readings as the tables are at one moment. */
 int rows_read_together(struct embeng *e, const char *what, const struct rows_reading *readings,
 		       size_t count);
 
-/* Rows of a table or slot that has them, as they are at one moment; written: @data is read. */
+/* Reads or, if @write, writes existing rows of a table or slot, all at one moment. */
 int rows_move(struct embeng *e, const char *what, bool write, int table, const char *slot,
 	      const struct embeng_shard_rows *rows, float *data);
 

@@ -2,7 +2,7 @@
 /*
  * An open device with a model: replicas, the steps in flight, their buffers.
  *
- * e->lock guards all of it but what a comment excepts. It is never held while
+ * e->lock guards all members, except where a comment says otherwise. It is never held while
  * waiting for the engine: wait_until() lets go of it.
  */
 #ifndef EMBENG_SESSION_H
@@ -37,14 +37,14 @@ struct slot {
 	enum embeng_mode mode;
 	uint32_t replica;
 	uint64_t step;	/* training */
-	uint64_t order; /* of enqueue, within the replica */
+	uint64_t order; /* number of the enqueue within the replica */
 	struct request lookup, update;
 	struct region input;	   /* descriptor and copies of ids */
 	struct region activations; /* all features, one after another */
 	struct region gradients;   /* descriptor and rates, then the same shapes */
 	uint64_t *at;		   /* [features] byte offset in activations */
 	uint64_t *elements;	   /* [features] */
-	uint64_t bytes;		   /* of activations */
+	uint64_t bytes;		   /* bytes of the activations */
 	struct embeng_view *views; /* [features] */
 	int64_t **lengths;	   /* [features], sequence features */
 	struct output *resolved;   /* [features] */
@@ -62,7 +62,7 @@ struct replica {
 	uint64_t order;
 };
 
-/* What the replicas of a step must agree on: f32 bits. */
+/* Values that all replicas of a step must agree on, as f32 bits. */
 struct agreed {
 	uint64_t step; /* 0: nobody gave anything yet */
 	uint32_t multiplier;
@@ -158,7 +158,9 @@ int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradi
 int rates_take(struct embeng *e, const struct slot *slot, const struct embeng_gradients *g,
 	       uint32_t *rates);
 
-/* progress.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again. */
+/*
+ * progress.c: 0, or -EPROTO: a lookup of a step before failed, and this one's step is open again.
+ */
 int session_withdrawn(const struct slot *slot);
 
 /* wait_lookup.c: until the lookup is done; what failed frees its slot. */

@@ -6,20 +6,20 @@
 #include "session.h"
 
 struct deadline {
-	bool poll;  /* end when the engine reports that nothing can move */
+	bool poll;  /* stop waiting when the engine reports that nothing can move */
 	uint64_t at; /* monotonic ns; UINT64_MAX: never */
 };
 
-/* From a timeout of the interface: 0 polls, negative has no limit. */
+/* Makes a deadline from a timeout of the public interface: 0 polls, negative is no limit. */
 struct deadline deadline_in(int64_t timeout_ns);
-/* For what ends by itself, without the program. */
+/* The deadline for a wait that ends without the program doing anything. */
 struct deadline deadline_never(void);
 bool deadline_is_never(struct deadline deadline);
 
 /*
  * wait_until() - run and wait until @ready says so
  *
- * e->lock held at the call and at the return, not in between; @ready is called
+ * e->lock is held at the call and at the return, not in between; @ready is called
  * with it. Return: 0, -ETIME (no sentence: the caller knows what is missing), or
  * -ENODEV or -ESHUTDOWN with one.
  */
@@ -27,21 +27,21 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 	       struct deadline deadline);
 
 /*
- * For a command that ended: 0, or if it was aborted as session_lost(), once no reset is under
- * way. A reset aborts what it finds before it tells of itself.
+ * Checks a command that has ended. Return: 0; if it was aborted, the result of session_lost(), once
+ * no reset is under way. A reset aborts commands before it can be noticed.
  */
 int session_aborted(struct embeng *e, const struct request *request);
 
-/* 0, or -ENODEV or -ESHUTDOWN with a sentence: nothing will complete any more. */
+/* Return: 0, or -ENODEV or -ESHUTDOWN with a sentence if nothing will complete any more. */
 int session_lost(struct embeng *e);
 
 /*
- * 0, or why an update that was taken is not in the tables. The loss of the device, which may
- * follow from the same fault, is the greater news and is told instead.
+ * Return: 0, or why an accepted update is not in the tables. A loss of the device, which may
+ * follow from the same fault, is reported instead, because it matters more.
  */
 int session_failed(struct embeng *e);
 
-/* wait_until() for one request. */
+/* Waits until one request is done, like wait_until(). */
 int wait_done(struct embeng *e, struct request *request, struct deadline deadline);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* stack_rows.c: a layout that a table can have. 0, or -EINVAL; @what starts the sentence. */
+/* stack_rows.c: checks the layout of a table. 0, or -EINVAL; @what starts the sentence. */
 int layout_check(const char *what, const struct embeng_table_layout *layout);
 
 #endif

@@ -6,15 +6,15 @@
 #include "optimizer.h"
 
 /**
- * struct importing - a configuration that becomes a model
- * @from: what protobuf-c read
- * @hooks: all NULL: none
- * @model: empty; filled
- * @settings: filled but for the hot ids
- * @hot_ids: [tables], zeroed; filled
- * @tags: [tables]
- * @counted: features are told by counts, too
- * @names: of the rates of the table under way
+ * struct importing - a configuration that is being turned into a model
+ * @from: the message that protobuf-c read
+ * @hooks: the caller's hooks; all members are NULL if there are none
+ * @model: empty at first, then filled
+ * @settings: filled, except for the hot ids
+ * @hot_ids: [tables] zeroed at first, then filled
+ * @tags: [tables] tags of the dynamic values of each optimizer
+ * @counted: features are given as counts for each table, too
+ * @names: names of the rates of the table that is being read
  */
 struct importing {
 	const Tpu__Configuration *from;
@@ -27,7 +27,7 @@ struct importing {
 	char names[2][24];
 };
 
-/* 0 or a negative errno with a sentence that starts with a path. */
+/* Return: 0, or a negative errno with a sentence that starts with the path of the field. */
 int tpu_model_read(struct importing *im);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizers as OptimizationParameters. */
+/* Translation between optimizers and the message OptimizationParameters. */
 #ifndef EMBENG_TPU_OPTIMIZER_H
 #define EMBENG_TPU_OPTIMIZER_H
 
@@ -7,21 +7,21 @@
 #include "tpu.pb-c.h"
 #include "wire.h"
 
-#define TPU_NO_TAG (-1) /* of a constant rate */
+#define TPU_NO_TAG (-1) /* the rate is constant */
 
-/* Tags of what an optimizer is given each step, TPU_NO_TAG for what it is not. */
+/* Tags of the values that an optimizer is given each step; TPU_NO_TAG for those that it is not. */
 struct tpu_tags {
 	int32_t rate;
 	int32_t step; /* step_counter */
 };
 
-/* A pair of limits. */
+/* A lower and an upper limit. */
 struct tpu_limits {
 	Tpu__ClippingLimits message;
 	Tpu__FloatValue lower, upper;
 };
 
-/* OptimizationParameters with all that they may point to. */
+/* OptimizationParameters, with the memory of everything that they may point to. */
 struct tpu_parameters {
 	Tpu__OptimizationParameters message;
 	Tpu__LearningRate rate;
@@ -53,42 +53,42 @@ struct tpu_parameters {
 	} kind;
 };
 
-/* The limits that there are, NULL for none. */
+/* Fills the limits that are given. Return: the message, or NULL if there is no limit. */
 Tpu__ClippingLimits *tpu_limits_fill(struct tpu_limits *to, bool has_min, float min, bool has_max,
 				     float max);
 
 /*
- * tpu_parameters_fill() - say an optimizer in the protobuf's words
- * @to: not to be moved afterwards, it points into itself
- * @optimizer: checked, of some kind
- * @tags: those that it has count
- * @where: starts the sentence
+ * tpu_parameters_fill() - translate an optimizer to the protobuf
+ * @to: filled in; it points into itself, so it must not be moved afterwards
+ * @optimizer: checked optimizer of any kind
+ * @tags: tags, of which those that the optimizer has are used
+ * @where: start of the sentence of a failure
  *
- * Return: 0, or -ENOTSUP: the protobuf has no such optimizer.
+ * Return: 0, or -ENOTSUP when the protobuf has no such optimizer.
  */
 int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer *optimizer,
 			struct tpu_tags tags, const char *where);
 
 /*
- * tpu_parameters_read() - the optimizer that the protobuf means
- * @place: of the message, NULL: it is the whole
- * @optional: an optimizer or a rate may be missing: then the kind is EMBENG_OPTIMIZER_NO, or
+ * tpu_parameters_read() - translate an optimizer from the protobuf
+ * @place: place of the message in the whole, NULL when it is the whole
+ * @optional: an optimizer or a rate may be missing; the kind is EMBENG_OPTIMIZER_NO then, or
  *	the rate 0
- * @tags: out; the caller sets the names
+ * @tags: filled in; the caller sets the names
  *
- * What it gives is not checked (optimizer_check()). Return: 0, -EINVAL, -ERANGE, -ENOTSUP.
+ * The result is not checked; see optimizer_check(). Return: 0, -EINVAL, -ERANGE, -ENOTSUP.
  */
 int tpu_parameters_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
 			bool optional, struct embeng_optimizer *optimizer, struct tpu_tags *tags);
 
-/* quantization.c: of a table, which the protobuf says with its optimizer. */
+/* quantization.c: quantization of a table, which is a part of the optimizer in the protobuf. */
 
-/* @to->message is initialized. @q: checked; num_buckets 0 changes nothing. */
+/* @to->message is initialized already. @q is checked; num_buckets 0 changes nothing. */
 void tpu_quantization_fill(struct tpu_parameters *to, const struct embeng_quantization *q);
 
 /*
- * tpu_quantization_read() - what is not enabled is none
- * @place: of @from
+ * tpu_quantization_read() - read the quantization of a table; one that is not enabled is none
+ * @place: place of @from
  *
  * Levels are not compared with each other. Return: 0, -EINVAL, -ERANGE.
  */

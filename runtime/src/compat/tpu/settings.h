@@ -5,11 +5,11 @@
 #include "embeng.h"
 
 /*
- * tpu_settings_take() - a copy of what was given, checked
- * @given: NULL: as zeroed
- * @tables: of the model
+ * tpu_settings_take() - check settings and copy them
+ * @given: settings of the caller; NULL counts as a zeroed structure
+ * @tables: number of tables in the model
  *
- * Hosts are 1 or more in it. Return: 0, -EINVAL or -ERANGE.
+ * In the copy, 0 hosts have become 1. Return: 0, -EINVAL or -ERANGE.
  */
 int tpu_settings_take(struct embeng_tpu_settings *s, const struct embeng_tpu_settings *given,
 		      size_t tables);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Protobufs of others, looked through before protobuf-c reads them: it would say no more than
- * that something is wrong, and lets pass what means two things.
+ * Checks protobufs before protobuf-c reads them, because protobuf-c reports no more than
+ * that something is wrong, and accepts messages that are ambiguous.
  */
 #ifndef EMBENG_TPU_WIRE_H
 #define EMBENG_TPU_WIRE_H
@@ -11,17 +11,17 @@
 #include "base/error.h"
 
 #define TPU_MOST_BYTES (16u << 20)
-#define TPU_MOST_ELEMENTS 4096u /* of a repeated message; unknown fields */
+#define TPU_MOST_ELEMENTS 4096u /* most elements of a repeated message, and most unknown fields */
 #define TPU_PATH 128
 
-/* A message or field under way; @index below 0: not repeated. */
+/* The place of a message or field that is being read. @index is below 0 if it is not repeated. */
 struct tpu_place {
 	const struct tpu_place *above;
 	const char *name;
 	long index;
 };
 
-/* "table_descriptor[2].name"; "" without a place. */
+/* Writes a place as "table_descriptor[2].name"; "" for NULL. */
 const char *tpu_path(char text[static TPU_PATH], const struct tpu_place *place);
 
 struct tpu_unknown {
@@ -35,23 +35,24 @@ struct tpu_unknowns {
 	size_t count;
 };
 
-/* handle.c: as callers are told; its text is @from's. */
+/* handle.c: converts to the public structure, whose text still belongs to @from. */
 struct embeng_tpu_unknown tpu_tell_unknown(const struct tpu_unknown *from);
 
 /*
- * tpu_unpack() - check the bytes, then have protobuf-c read them
- * @what: starts sentences about the message itself
- * @unknowns: zeroed, filled; @fields is the caller's to free, on failure too. NULL: not wanted
+ * tpu_unpack() - check the bytes of a message, then let protobuf-c read them
+ * @what: start of sentences about the message as a whole
+ * @unknowns: zeroed by the caller and filled with unknown fields; the caller frees @fields, also on
+ *	failure. May be NULL
  *
  * Return: 0, -EBADMSG, -ERANGE or -ENOMEM.
  */
 int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, const void *bytes,
 	       size_t length, struct tpu_unknowns *unknowns, ProtobufCMessage **message);
 
-/* What tpu_unpack() made; NULL is fine. */
+/* Frees a message from tpu_unpack(). NULL is ignored. */
 void tpu_unpacked_free(ProtobufCMessage *message);
 
-/* The message as malloc'd bytes, never NULL. 0 or -ENOMEM. */
+/* Packs a message into malloc'd bytes, never NULL. Return: 0 or -ENOMEM. */
 int tpu_pack(const ProtobufCMessage *message, void **bytes, size_t *length);
 
 #endif

@@ -17,7 +17,7 @@
 #define ACCEL_ADDRESS_BYTES 32
 
 /**
- * struct accel_function - a PCI function of ours
+ * struct accel_function - a PCI function that is an embeng device
  * @node: "/dev/accel/accel0", "" without a driver
  * @address: "0000:01:00.0"
  * @driver: "embeng", "" without one
@@ -31,16 +31,16 @@ struct accel_function {
 typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
 
 /**
- * struct accel_system - what is asked of the kernel; tests put their own in its place
- * @open: descriptor of a node, or a negative errno
- * @dup: another descriptor of the same file, or a negative errno
- * @close: of either
- * @ioctl: 0 or a negative errno; signals are its own business
- * @map: shared; NULL with errno
- * @unmap: what @map gave
- * @each: functions of ours in the order of their nodes, or those without a driver when
- *	@orphans; stops at what is not 0 and returns that
- * @describe: vendor and device of ours in words
+ * struct accel_system - calls to the kernel, which tests replace by their own
+ * @open: opens a node; returns a descriptor or a negative errno
+ * @dup: returns another descriptor of the same file, or a negative errno
+ * @close: closes a descriptor from @open or @dup
+ * @ioctl: returns 0 or a negative errno; it is repeated after a signal
+ * @map: makes a shared mapping; NULL with errno set on failure
+ * @unmap: ends a mapping from @map
+ * @each: calls @fn for embeng functions in the order of their nodes, or for those without a driver
+ *	when @orphans is set; stops when @fn returns anything but 0, and returns that
+ * @describe: returns vendor and device of an embeng function in words
  */
 struct accel_system {
 	int (*open)(const char *node);
@@ -61,7 +61,7 @@ void accel_words(char *text, size_t size);
 
 /*
  * GEM handles that this handle made, to tell them from those of others. The lock is held from an
- * import until its handle is closed, and while one of ours is forgotten and closed.
+ * import until its handle is closed, and while a GEM handle of this list is removed and closed.
  */
 struct accel_handles {
 	pthread_mutex_t lock;
@@ -73,13 +73,13 @@ struct accel {
 	struct device device;
 	char node[ACCEL_NODE_BYTES];
 	int fd;
-	bool mapped; /* queues are; else validated */
-	bool trying; /* attached: what the context's other queues are is not known yet */
+	bool mapped; /* queues are mapped; else they are validated */
+	bool trying; /* attached to a context, without knowing yet whether its queues are mapped */
 	bool shared; /* other processes may have handles of the same file; atomic */
 	struct accel_handles handles;
-	uint64_t events; /* as WAIT said last; atomic */
-	int lost;	 /* 0 or the negative errno that ended it; atomic */
-	bool polled;	 /* somebody asked for @poll; atomic */
+	uint64_t events; /* number of events that WAIT returned last; atomic */
+	int lost;	 /* 0, or the negative errno with which the device was lost; atomic */
+	bool polled;	 /* the program has asked for @poll; atomic */
 	int ready;	 /* eventfd: events that were taken before fd_clear() */
 	int poll;	 /* epoll of @fd and @ready */
 };
@@ -89,39 +89,39 @@ static inline struct accel *accel_of(struct device *d)
 	return (struct accel *)d;
 }
 
-/* A device and what it can do, as its driver says. */
+/* A device and its capabilities, as the driver reports them. */
 struct accel_facts {
 	struct embeng_accel_device device;
 	struct embeng_caps caps;
 };
 
-/* handle.c: without a file yet */
+/* handle.c: makes a handle that has no file yet. */
 struct accel *accel_new(void);
 void accel_close(struct device *d);
 
 /*
- * search.c: the open file of the device that @name means, and what it says. On failure
- * a->device.info has what was found out until then, and a->fd may be open.
+ * search.c: opens the device that @name means and asks for its facts. On failure
+ * a->device.info has everything that was found out until then, and a->fd may be open.
  */
 int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts);
 
 /* query.c */
 int accel_query(int fd, uint32_t what, void *data, uint32_t size);
 /*
- * accel_inquire() - is it our driver, does the firmware run, do the versions fit?
- * @node: for sentences
- * @info: filled as far as that went, also on failure
+ * accel_inquire() - check the driver, the state of the firmware, and the versions
+ * @node: name of the node, for sentences
+ * @info: filled as far as the checks went, also on failure
  *
- * Return: 0, -ENODEV (another's driver), -ENOTSUP (another version), -EHOSTDOWN (firmware).
+ * Return: 0, -ENODEV (another driver), -ENOTSUP (another version), -EHOSTDOWN (no firmware runs).
  */
 int accel_inquire(int fd, const char *node, struct embeng_device_info *info,
 		  struct accel_facts *facts);
 uint64_t accel_read_register(struct device *d, enum embeng_register reg);
 
-/* failure.c: the sentence of a failed ioctl. Notes when the device or the context is lost. */
+/* failure.c: sets the sentence of a failed ioctl, and notes a lost device or context. */
 int accel_failed(struct accel *a, int error, const char *what);
 int accel_lost(struct device *d, bool dead);
-/* Asks the driver: 0 while the context lives, -ENODEV, -ESHUTDOWN. Notes nothing. */
+/* Asks the driver whether the context lives: 0, -ENODEV or -ESHUTDOWN. Notes nothing. */
 int accel_ended(const struct accel *a);
 void accel_settle(struct device *d);
 
@@ -140,7 +140,7 @@ int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd
 int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,
 		     uint64_t cookie);
 
-/* fence.c: syncobjs, as a submit takes them; their list is freed by accel_syncs_free(). */
+/* fence.c: the list of syncobjs of a submit; accel_syncs_free() frees it. */
 struct accel_syncs {
 	struct embeng_accel_sync *list; /* [in_count], and one more for the out-fence */
 	uint32_t count;
@@ -148,7 +148,7 @@ struct accel_syncs {
 
 int accel_syncs_make(struct accel *a, const struct device_fences *fences, struct accel_syncs *out);
 void accel_syncs_free(struct accel *a, struct accel_syncs *syncs);
-/* A sync_file of what the syncobj holds, or a negative errno with a sentence. */
+/* Makes a sync_file of a syncobj's fence. Return: it, or a negative errno with a sentence. */
 int accel_sync_file(struct accel *a, const struct embeng_accel_sync *sync);
 int accel_fence_signalled(struct device *d);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The soft device: the engine in this process. Plays the kernel's part (boot,
- * admin queue, region table, interrupts) and none of the engine's.
+ * The soft device: the engine in this process. This code does the kernel driver's work (boot,
+ * admin queue, region table, interrupts) and none of the engine's work.
  */
 #ifndef EMBENG_SOFT_H
 #define EMBENG_SOFT_H
@@ -23,7 +23,7 @@ struct grant {
 	uint64_t address, length;
 };
 
-/* A lock of its own: the engine asks in the middle of an admin command. */
+/* It has a lock of its own, because the engine asks in the middle of an admin command. */
 struct grants {
 	pthread_mutex_t lock;
 	struct grant *list;
@@ -35,29 +35,29 @@ struct soft {
 	struct device_log log;
 	struct engine *engine;
 	struct fetch_plan fetch;
-	struct port_host host; /* what the engine's port calls come with */
+	struct port_host host; /* passed back by the engine in each call to its port */
 	char *registers, *doorbells;
 	uint64_t doorbell_bytes;
 	struct port_event *event;
 	int fd;
 	struct grants grants;
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* guards the members below */
 	struct ring admin;
 	void *admin_memory;
 	struct embeng_region *regions; /* the context's region table */
 	struct embeng_segment *segments;
-	uint32_t *generations; /* last used by the entry */
+	uint32_t *generations; /* generation that each entry used last */
 	bool *taken;
 	uint32_t region_count;
 	void **ring_memory; /* [device.queues] */
 	uint32_t next_queue;
 };
 
-/* Like device_open(). */
+/* Opens the soft device; see device_open(). */
 int soft_open(const struct name *name, uint32_t replicas, const struct device_log *log,
 	      struct device **out);
 
-/* admin.c: the admin queue and what goes through it. */
+/* admin.c: the admin queue and its commands. */
 int soft_admin_memory(struct soft *s); /* before boot */
 int soft_context_create(struct soft *s);
 void soft_admin_free(struct soft *s);
@@ -66,7 +66,7 @@ int soft_region_free(struct device *d, struct region *region);
 int soft_queue_create(struct device *d, const struct queue_config *config,
 		      struct device_queue *out);
 
-/* memory.c: what the device may reach. */
+/* memory.c: the memory that the device may reach. */
 int soft_grant(struct soft *s, const void *data, uint64_t length);
 void soft_revoke(struct soft *s, uint64_t address);
 bool soft_dma_ok(void *arg, u64 address, u64 length);
@@ -77,8 +77,8 @@ uint64_t soft_read64(struct soft *s, enum embeng_register reg);
 void soft_write32(struct soft *s, enum embeng_register reg, uint32_t value);
 void soft_write64(struct soft *s, enum embeng_register reg, uint64_t value);
 
-/* boot.c: the built-in image, by the registers. */
+/* boot.c: boots the built-in image through the registers. */
 int soft_boot(struct soft *s);
-uint32_t soft_step_depth(void); /* that every soft device has */
+uint32_t soft_step_depth(void); /* step depth of every soft device */
 
 #endif
