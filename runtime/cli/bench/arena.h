@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is read and changed at random or in order, by several threads at once. */
+/* Memory that several threads read and change at once, at random or in order. */
 #ifndef CLI_BENCH_ARENA_H
 #define CLI_BENCH_ARENA_H
 
@@ -13,13 +13,13 @@
 enum arena_test { TEST_GATHER, TEST_RMW, TEST_STREAM };
 
 /**
- * struct arena - the memory, and what the threads do with it
+ * struct arena - the memory, and the work of the threads
  * @rows: [row_count][row_bytes]
- * @index: [index_count + MEMORY_BEYOND] rows, at random
- * @out: sums of a gather
- * @ahead: rows fetched ahead
- * @fetch: where they go
- * @gate: threads go on at 1 and end at -1
+ * @index: [index_count + MEMORY_BEYOND] random row numbers
+ * @out: sums that a gather writes
+ * @ahead: number of rows that are fetched ahead
+ * @fetch: cache that they are fetched into
+ * @gate: threads start at 1 and end at -1
  */
 struct arena {
 	const struct memory_loops *loops;
@@ -35,15 +35,15 @@ struct arena {
 	pthread_barrier_t barrier;
 };
 
-/* Of @l's rows, bytes and threads; @cpus stay the caller's. 0 or -ENOMEM. */
+/* Makes an arena with the rows, bytes and threads of @l. The caller keeps @cpus. 0 or -ENOMEM. */
 int arena_open(struct arena *a, const struct bench_limits *l, const int *cpus, int cpu_count,
 	       double effort);
 void arena_close(struct arena *a);
 
-/* Milliseconds of each of @rounds, at most RUNS_MOST + 1. 0 or a negative errno. */
+/* Runs a test @rounds times, at most RUNS_MOST + 1, and times each. 0 or a negative errno. */
 int arena_run(struct arena *a, enum arena_test test, int rounds, double *ms);
 
-/* What one round of a test moves: rows, or bytes of TEST_STREAM. */
+/* Rows that one round of a test moves, or bytes for TEST_STREAM. */
 double arena_amount(const struct arena *a, enum arena_test test);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `embeng bench` was asked for. */
+/* The arguments of `embeng bench`. */
 #ifndef CLI_BENCH_CALL_H
 #define CLI_BENCH_CALL_H
 
@@ -17,7 +17,7 @@ enum bench_op {
 	BENCH_LIMITS
 };
 
-/* Of commands of a ring, whose times are microseconds. */
+/* True if the operation is a few commands on a ring, whose times are given in microseconds. */
 static inline bool bench_op_is_small(enum bench_op op)
 {
 	return op == BENCH_RING || op == BENCH_CONTEND;
@@ -35,21 +35,22 @@ extern const struct bench_optimizer bench_optimizers[];
 extern const size_t bench_optimizer_count;
 
 /**
- * struct bench_call - a verb's arguments
- * @workloads: bits, by index
- * @ops: so
- * @optimizers: so
- * @threads: at the memory's limits, as many as a soft device has cores; 0: not given
- * @cores: of the device
- * @step_depth: so, 0: what a soft one has
- * @shape: other than the workloads'
- * @device: instead of the soft device, or NULL
- * @named: where @device may stand
- * @type: of drawn ids
- * @type_given: else ids of partitions have 32 bits, others 64
- * @costs: each option of partitions, too
- * @cpus: [@cpu_count] that this process may use
- * @busy: share of the processors that others used when it began, -1: not known
+ * struct bench_call - arguments of `embeng bench`
+ * @workloads: bits of the workloads to run, by index
+ * @ops: bits of the operations to run
+ * @optimizers: bits of the optimizers to run
+ * @threads: threads that measure the memory's limits, as many as a soft device has cores; 0: not
+ *	given
+ * @cores: cores of the device
+ * @step_depth: step depth of the device, 0: that of a soft device
+ * @shape: shape to use instead of the workloads' own
+ * @device: name of a device to use instead of the soft device, or NULL
+ * @named: memory for the text of @device
+ * @type: type of drawn ids
+ * @type_given: @type is set; else ids of partitions have 32 bits, and others 64
+ * @costs: measure each option of partitions by itself, too
+ * @cpus: [@cpu_count] processors that this process may use
+ * @busy: share of the processors that other processes used at the start, -1: not known
  */
 struct bench_call {
 	uint32_t workloads, ops, optimizers, cores, step_depth;

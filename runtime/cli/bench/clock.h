@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of what measures, and the middle of some runs. */
+/* The clock for measurements, and the median of some runs. */
 #ifndef CLI_BENCH_CLOCK_H
 #define CLI_BENCH_CLOCK_H
 
@@ -28,7 +28,7 @@ static inline int runs_by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the values of @runs. */
+/* Sorts @values and returns their spread. */
 static inline struct spread spread_of(double *values, int runs)
 {
 	qsort(values, (size_t)runs, sizeof(values[0]), runs_by_value);

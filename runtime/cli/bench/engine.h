@@ -6,15 +6,15 @@
 #include "call.h"
 #include "result.h"
 
-#define BENCH_STEP_DEPTH 1 /* of a bench_setup.one_step */
+#define BENCH_STEP_DEPTH 1 /* step depth with bench_setup.one_step */
 
 /**
- * struct bench_setup - what to open
- * @optimizer: of the tables, or NULL: for inference alone
- * @unweighted: the input's weights are left out
- * @replicas: 0 is 1
- * @one_step: memory for one step at a time
- * @input: drawn or read; copied into the engine's buffers
+ * struct bench_setup - settings of the engine to open
+ * @optimizer: optimizer of the tables; NULL: the engine is for inference only
+ * @unweighted: do not pass the input's weights
+ * @replicas: number of replicas; 0 counts as 1
+ * @one_step: have memory for only one step at a time
+ * @input: drawn or read input, which is copied into the engine's buffers
  */
 struct bench_setup {
 	const struct bench_call *call;
@@ -27,9 +27,9 @@ struct bench_setup {
 };
 
 /**
- * struct bench_engine - what is open
- * @input: in buffers; freed with the engine
- * @base: counters when the timed runs began
+ * struct bench_engine - an open engine
+ * @input: the input in the engine's buffers, freed with the engine
+ * @base: counters at the start of the timed runs
  */
 struct bench_engine {
 	const struct bench_workload *workload;
@@ -42,24 +42,24 @@ struct bench_engine {
 	struct embeng_counter_values base;
 };
 
-/* 0, or an exit code: the failure is reported, and nothing is open. */
+/* Opens an engine. Return: 0, or an exit code after the failure was reported and all was closed. */
 int bench_engine_open(struct bench_engine *b, const struct bench_setup *setup,
 		      const struct output *out);
 void bench_engine_close(struct bench_engine *b);
 
-/* Adds a step's input of one feature to the batch. 0 or a negative errno, as of the library. */
+/* Adds a step's input of one feature to the batch. Return: 0 or a negative errno of the library. */
 int bench_engine_add(struct bench_engine *b, int which, int table);
 
-/* counters.c: forgets what was counted so far. */
+/* counters.c: starts counting anew. */
 int bench_engine_start(struct bench_engine *b);
 
-/* Adds what was counted since then: one part in @steps, which are all that are timed. */
+/* Adds the counts since then to a result, divided by @steps, the number of timed steps. */
 int bench_engine_count(struct bench_engine *b, struct bench_result *result, int steps);
 
-/* Sets what the counted stages leave of the runs, and what is held. */
+/* Sets the time that no stage accounts for, and the memory that is held. */
 int bench_engine_finish(struct bench_engine *b, struct bench_result *result);
 
-/* A result of this engine, all but what was measured filled in. */
+/* Fills in everything of a result except the measurements. */
 void bench_engine_describe(const struct bench_engine *b, const struct bench_setup *setup,
 			   enum bench_op op, struct bench_result *result);
 

@@ -11,10 +11,10 @@
 #define BENCH_BATCHES 64
 
 /**
- * struct bench_column - what one feature gets in one step
- * @ids: [bench_table_ids()] of the input's type
- * @splits: [bench_bags() + 1]
- * @weights: [bench_table_ids()] or NULL
+ * struct bench_column - input of one feature in one step
+ * @ids: [bench_table_ids()] ids of the input's type
+ * @splits: [bench_bags() + 1] row splits
+ * @weights: [bench_table_ids()] weights, or NULL
  */
 struct bench_column {
 	void *ids;
@@ -23,10 +23,10 @@ struct bench_column {
 };
 
 /**
- * struct bench_input - of all steps
- * @columns: [batches][tables]
- * @gradient: [bench_elements()], the same for each feature
- * @blocks: what is freed; the columns point into them
+ * struct bench_input - input of all steps
+ * @columns: [batches][tables] inputs
+ * @gradient: [bench_elements()] gradients, which all features share
+ * @blocks: allocations, which the columns point into
  */
 struct bench_input {
 	enum embeng_id_type type;
@@ -38,11 +38,11 @@ struct bench_input {
 };
 
 /**
- * struct bench_source - where it comes from
- * @folder: what tests/bench/torch_peer.py --dump wrote, or NULL: drawn
- * @type: of drawn ids; read ones are what the files' lengths say
- * @batches: at most so many
- * @weights: drawn ones where the folder has none; what it has is used in any case
+ * struct bench_source - origin of the input
+ * @folder: folder that tests/bench/torch_peer.py --dump wrote; NULL: the input is drawn
+ * @type: type of drawn ids; that of read ones follows from the files' lengths
+ * @batches: most batches to make
+ * @weights: draw weights if the folder has none; weights in the folder are always used
  */
 struct bench_source {
 	const char *folder;
@@ -52,27 +52,27 @@ struct bench_source {
 	uint64_t seed;
 };
 
-/* 0, or an exit code: the failure is reported, and @input needs no freeing. */
+/* Makes the input. Return: 0, or an exit code after a reported failure, with nothing to free. */
 int bench_input_make(struct bench_input *input, const struct bench_workload *workload,
 		     const struct bench_source *source, const struct output *out);
 void bench_input_free(struct bench_input *input);
 
-/* Zeroed memory that goes with the input, or NULL. */
+/* Allocates zeroed memory that is freed with the input. Return: NULL without memory. */
 void *bench_input_block(struct bench_input *input, size_t count, size_t width);
 
-/* input_read.c: bench_input_make() of a folder. */
+/* input_read.c: bench_input_make() for a folder. */
 int bench_input_read(struct bench_input *input, const struct bench_workload *workload,
 		     const struct bench_source *source, const struct output *out);
 
 size_t bench_id_width(enum embeng_id_type type);
 
-/* Bags of equal length. @splits: out, [bench_bags() + 1] */
+/* Fills @splits, [bench_bags() + 1], with bags of equal length. */
 void bench_even_splits(const struct bench_workload *workload, int64_t *splits);
 
-/* The id at a place, whatever the type. */
+/* The k-th id of a column, of either type. */
 int64_t bench_id(const struct bench_input *input, const struct bench_column *column, size_t k);
 
-/* Different rows that one step looks up, the mean over the steps; -1: out of memory. */
+/* Number of different rows that a step looks up, as mean over the steps; -1: out of memory. */
 double bench_unique(const struct bench_input *input, const struct bench_workload *workload);
 
 #endif

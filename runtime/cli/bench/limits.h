@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine gives, whatever runs on it. */
+/* Limits that the machine sets to any program. */
 #ifndef CLI_BENCH_LIMITS_H
 #define CLI_BENCH_LIMITS_H
 
@@ -11,18 +11,18 @@
 #include "memory.h"
 
 /**
- * struct bench_limits - limits of one row length, table memory and thread count
- * @row_bytes: of a row
- * @table_bytes: that rows were taken from, at random, in huge pages where there are any
- * @vectors: that the loops were made for
- * @gather_fetch: where rows are best fetched
- * @gather_ahead: so many rows before their turn
- * @rmw_fetch: as @gather_fetch, those that are changed
- * @rmw_ahead: so many of them
- * @gather: rows a second, read and added up
- * @rmw: rows a second, read, changed and written
- * @stream: bytes a second, read in order
- * @paired: there are two processors, so the next two are known
+ * struct bench_limits - limits for one row length, table memory and number of threads
+ * @row_bytes: bytes of a row
+ * @table_bytes: bytes of the memory that random rows were read from, in huge pages if possible
+ * @vectors: vector extension that the loops were compiled for
+ * @gather_fetch: the best way to fetch rows ahead for a gather
+ * @gather_ahead: the best number of rows to fetch ahead for a gather
+ * @rmw_fetch: the best way to fetch rows ahead that are changed
+ * @rmw_ahead: the best number of rows to fetch ahead that are changed
+ * @gather: rows per second that are read and added up
+ * @rmw: rows per second that are read, changed and written
+ * @stream: bytes per second that are read in order
+ * @paired: there are two processors, so that the next two members are set
  * @cache_line_us: round trip of a cache line between two processors
  * @futex_us: round trip of two threads that wake each other
  */
@@ -39,10 +39,10 @@ struct bench_limits {
 };
 
 /**
- * bench_limits_measure() - measure all of them
- * @l: its row_bytes, table_bytes and threads set by the caller
- * @cpus: [@cpu_count] to run on, at least one; thread t on cpus[t % cpu_count]
- * @effort: 1: as long as figures want; less for tests
+ * bench_limits_measure() - measure all limits
+ * @l: limits; the caller sets row_bytes, table_bytes and threads
+ * @cpus: [@cpu_count] processors to run on, at least one; thread t runs on cpus[t % cpu_count]
+ * @effort: 1 for reliable figures; less makes tests shorter
  *
  * Return: 0 or a negative errno.
  */
@@ -52,25 +52,24 @@ int bench_limits_measure(struct bench_limits *l, const int *cpus, int cpu_count,
 struct bench_beside;
 
 /**
- * bench_beside_open() - make ready to take limits between the runs of something else
- * @known: measured before, so that how rows are best fetched is known; @cpus as there
+ * bench_beside_open() - prepare to measure limits between the runs of another measurement
+ * @known: limits that were measured before, with the best ways to fetch
  *
- * What else runs on the machine comes and goes within seconds: limits of the same seconds are
- * those that a run could have reached. Holds as much memory as @known says, or most of what is
- * left.
+ * The load of other processes changes within seconds, so a run is compared with limits that were
+ * measured in the same seconds. This holds as much memory as @known says, or most of what is left.
  *
- * Return: what bench_beside_close() frees, or NULL: out of memory.
+ * Return: a handle that bench_beside_close() frees, or NULL without memory.
  */
 struct bench_beside *bench_beside_open(const struct bench_limits *known, const int *cpus,
 				       int cpu_count, double effort);
 
-/* Takes gather and rmw once, at most RUNS_MOST times. 0 or a negative errno. */
+/* Measures gather and rmw once; to be called at most RUNS_MOST times. 0 or a negative errno. */
 int bench_beside_run(struct bench_beside *b);
 
-/* @out: @known with what was taken instead; not written without @b. */
+/* Ends it. @out becomes @known with the new figures; it stays as it is if @b is NULL. */
 void bench_beside_close(struct bench_beside *b, struct bench_limits *out);
 
-/* latency.c: the round trips between cpus[0] and cpus[1]. */
+/* latency.c: measures the round trips between cpus[0] and cpus[1]. */
 int bench_latency_measure(struct bench_limits *l, const int cpus[2], int runs, double effort);
 
 #endif

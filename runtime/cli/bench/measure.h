@@ -7,9 +7,9 @@
 #include "result.h"
 
 /**
- * struct bench_job - one workload's share of a call
- * @limits: of its rows
- * @unique: rows of a step
+ * struct bench_job - the part of a call for one workload
+ * @limits: limits for rows of this workload
+ * @unique: different rows of a step
  */
 struct bench_job {
 	const struct bench_call *call;
@@ -21,7 +21,7 @@ struct bench_job {
 	const struct output *out;
 };
 
-/* Each adds to the results. 0, or an exit code: the failure is reported. */
+/* Each adds its results. Return: 0, or an exit code after the failure was reported. */
 int bench_lookups(const struct bench_job *job);
 int bench_training(const struct bench_job *job, const struct bench_optimizer *optimizer);
 int bench_partitions(const struct bench_job *job);

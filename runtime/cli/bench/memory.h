@@ -6,31 +6,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bags that a gather adds up; rows that are fetched ahead, at once, and beyond the last. */
+/* Rows in a bag that a gather adds up; most rows fetched ahead, in a burst, and beyond the last. */
 #define MEMORY_POOL 20
 #define MEMORY_AHEAD 64
 #define MEMORY_BURST 128
 #define MEMORY_BEYOND (MEMORY_AHEAD + MEMORY_BURST)
 
 /**
- * enum memory_fetch - where rows go that a gather fetches ahead
+ * enum memory_fetch - ways in which a gather fetches rows ahead
  * @MEMORY_SECOND: into the second cache
- * @MEMORY_FIRST: into the first
- * @MEMORY_TOUCH: into the second, of rows of 128, 256 and 512 bytes the first line twice as far
- *	ahead
- * @MEMORY_BURSTS: into the second, of rows of 64 to 512 bytes MEMORY_BURST at once
+ * @MEMORY_FIRST: into the first cache
+ * @MEMORY_TOUCH: into the second cache; the first line of rows of 128, 256 and 512 bytes twice as
+ *	far ahead
+ * @MEMORY_BURSTS: into the second cache; rows of 64 to 512 bytes MEMORY_BURST at once
  */
 enum memory_fetch { MEMORY_SECOND, MEMORY_FIRST, MEMORY_TOUCH, MEMORY_BURSTS, MEMORY_FETCHES };
 
 /**
- * struct memory_loops - of one kind of vectors
- * @gather: by enum memory_fetch: adds the rows [@count] of @index up, MEMORY_POOL to one, to
- *	@out
- * @rmw: adds to them; NULL for a fetch that this has not
- * @stream: reads @bytes, a multiple of 4096; returns their sum, so that they are read
+ * struct memory_loops - loops for one kind of vectors
+ * @gather: for each enum memory_fetch: adds MEMORY_POOL rows at a time up to one row of @out;
+ *	@index has @count row numbers
+ * @rmw: for each enum memory_fetch: adds to the rows of @index; NULL if there is no such loop
+ * @stream: reads @bytes, a multiple of 4096, and returns their sum, so that they are really read
  *
- * Rows are multiples of 64 bytes; @index has MEMORY_BEYOND more than @count, of which @ahead
- * are fetched, of touches twice as many, and of bursts those of one more.
+ * Rows are multiples of 64 bytes. @index has MEMORY_BEYOND row numbers behind @count, because
+ * @ahead rows are fetched beyond the end, twice as many with MEMORY_TOUCH and another burst with
+ * MEMORY_BURSTS.
  */
 struct memory_loops {
 	const char *name;
@@ -43,7 +44,7 @@ struct memory_loops {
 
 const struct memory_loops *memory_loops(void);
 
-/* "second", "first", "touch" or "burst". */
+/* The word for a fetch: "second", "first", "touch" or "burst". */
 const char *memory_fetch_name(enum memory_fetch fetch);
 
 #endif

@@ -2,8 +2,8 @@
 /* Included by memory.c once for each kind of vectors, with NAME() and TARGET defined. */
 
 /*
- * All lines of a row at once where they fit the registers: of those that are fetched ahead, into
- * the cache of HINT, the first TOUCHED lines twice as far.
+ * Adds all lines of a row at once, if they fit into the registers. Rows are fetched ahead into
+ * the cache of HINT, their first TOUCHED lines twice as far ahead.
  */
 #define GATHER_LINES(LINES, CACHE, TOUCHED, HINT)                                                  \
 	TARGET static void NAME(gather_##LINES##_##CACHE)(const char *rows, const uint32_t *index, \
@@ -26,7 +26,7 @@
 			((line_t *)out)[v] = sum[v];                                               \
 	}
 
-/* Rows of any other length, one line of each after the other. */
+/* Adds rows of any other length, one line after the other. */
 #define GATHER_ANY(CACHE, HINT)                                                                    \
 	TARGET static void NAME(gather_any_##CACHE)(const char *rows, size_t row_bytes,            \
 						    const uint32_t *index, size_t count,           \
@@ -75,7 +75,7 @@ GATHER(second, 0, 2)
 GATHER(first, 0, 3)
 GATHER(touch, 1, 2)
 
-/* MEMORY_BURST rows fetched at once: no addition stands between the translations of any two. */
+/* Fetches MEMORY_BURST rows at once, with no addition between the address translations. */
 #define GATHER_BURST(LINES)                                                                        \
 	TARGET static void NAME(gather_##LINES##_burst)(const char *rows, const uint32_t *index,   \
 							size_t count, size_t ahead, char *out)     \
@@ -134,7 +134,7 @@ TARGET static void NAME(rmw)(char *rows, size_t row_bytes, const uint32_t *index
 	}
 }
 
-/* MEMORY_BURST rows fetched at once, as a gather does. */
+/* Fetches MEMORY_BURST rows at once, as a gather does. */
 TARGET static void NAME(rmw_burst)(char *rows, size_t row_bytes, const uint32_t *index,
 				   size_t count, size_t ahead)
 {
@@ -149,7 +149,7 @@ TARGET static void NAME(rmw_burst)(char *rows, size_t row_bytes, const uint32_t 
 	}
 }
 
-/* Eight sums, so that no addition waits for the one before. */
+/* It has eight sums, so that no addition waits for the one before. */
 TARGET static float NAME(stream)(const char *rows, size_t bytes)
 {
 	line_t sum[8] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One thing that was measured, with all that a ratio of it needs. */
+/* A measurement, with everything that is needed to relate it to the limits. */
 #ifndef CLI_BENCH_RESULT_H
 #define CLI_BENCH_RESULT_H
 
@@ -15,7 +15,7 @@ enum bench_stage {
 	STAGE_UPDATE,
 	STAGE_RING,
 	STAGE_COPY,
-	STAGE_OTHER, /* the program and the library, and what partitions take */
+	STAGE_OTHER, /* time of the program, the library and partitioning */
 	BENCH_STAGES,
 };
 
@@ -23,25 +23,25 @@ extern const char *const bench_stage_names[BENCH_STAGES];
 
 /**
  * struct bench_result - one measurement
- * @workload: as it was run: scaled
- * @optimizer: name, or NULL
- * @detail: which partition, or which command of a ring, "" of others
- * @limits: of this workload's rows; of steps taken between their runs, else before them
+ * @workload: the workload after scaling
+ * @optimizer: name of the optimizer, or NULL
+ * @detail: name of the partition or of the command on a ring; "" for other operations
+ * @limits: limits for this workload's rows, measured between the runs of steps, or before them
  * @threads: cores of the device
- * @input: folder, or NULL: drawn
- * @runs: how many
- * @run_ms: [runs] of a step, the mean over the run's batches, in order
- * @unique_per_step: different rows, the mean over the batches
- * @slots: of each table
- * @stage_ms: of a step, the mean over all runs
- * @copied_bytes: of a step
- * @held: of the engine when the runs ended; @planned_bytes: forecast of all of it
- * @limit_ms: what the memory's limits give for such a step, 0: there is no such limit
- * @commands: of a ring's step; 0 of other operations
- * @in_flight: most of them at a time
- * @direct_us: what the engine itself took for one of them
- * @waiting: not polled for
- * @partition: what came out, of BENCH_PARTITION
+ * @input: folder that the input was read from; NULL: it was drawn
+ * @runs: number of runs
+ * @run_ms: [runs] milliseconds of a step, as mean over the run's batches, in the order of runs
+ * @unique_per_step: different rows in a step, as mean over the batches
+ * @slots: number of slots of each table
+ * @stage_ms: milliseconds of a step in each stage, as mean over all runs
+ * @copied_bytes: bytes that were copied in a step
+ * @held: memory that the engine held at the end of the runs; @planned_bytes is its forecast
+ * @limit_ms: milliseconds of such a step at the memory's limits, 0: there is no such limit
+ * @commands: commands in a step on a ring; 0 for other operations
+ * @in_flight: most commands in flight at a time
+ * @direct_us: microseconds that the engine itself took for one command
+ * @waiting: completions were waited for instead of polled
+ * @partition: outcome of BENCH_PARTITION
  */
 struct bench_result {
 	struct bench_workload workload;
@@ -73,7 +73,7 @@ struct bench_result {
 
 /**
  * struct bench_results - all of them, in the order in which they were measured
- * @limits: [limit_count], one for each workload
+ * @limits: [limit_count] limits, one for each workload
  */
 struct bench_results {
 	struct bench_result *items;
@@ -82,10 +82,10 @@ struct bench_results {
 	size_t limit_count;
 };
 
-/* A new one at the end, zeroed, or NULL; earlier ones move. */
+/* Adds a zeroed result at the end, which may move the earlier ones. Return: NULL without memory. */
 struct bench_result *bench_result_add(struct bench_results *results);
 
-/* Sets step_ms by run_ms. */
+/* Sets step_ms from run_ms. */
 void bench_result_finish(struct bench_result *result);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* All that a call asks for, one after another. */
+/* Runs all measurements of a call, one after another. */
 #ifndef CLI_BENCH_RUN_H
 #define CLI_BENCH_RUN_H
 
 #include "../frame/output.h"
 #include "call.h"
 
-/* Measures and reports. Return: an exit code; a failure is reported. */
+/* Measures and reports. Return: an exit code; failures were reported. */
 int bench_run(struct bench_call *call, const struct output *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands of embeng checkpoint have in common. */
+/* The code that the commands of embeng checkpoint share. */
 #ifndef CLI_CHECKPOINT_COMMANDS_H
 #define CLI_CHECKPOINT_COMMANDS_H
 
@@ -14,9 +14,9 @@ int checkpoint_reshard(int argc, char **argv);
 
 /**
  * struct checkpoint_command - a command whose one argument is DIR
- * @name: of the command
- * @doc: of its --help
- * @run: with the open checkpoint; returns the exit code
+ * @name: name of the command
+ * @doc: text for its --help
+ * @run: runs the command on the open checkpoint and returns the exit code
  */
 struct checkpoint_command {
 	const char *name, *doc;
@@ -26,14 +26,14 @@ struct checkpoint_command {
 
 int checkpoint_run(const struct checkpoint_command *command, int argc, char **argv);
 
-/* 0, or the exit code of a failure that is reported. */
+/* Opens a checkpoint. Return: 0, or an exit code after the failure was reported. */
 int checkpoint_open(const struct output *out, const char *dir, struct embeng_checkpoint **c,
 		    struct embeng_checkpoint_info *info);
 
-/* "div", "mod" */
+/* The word for a sharding: "div" or "mod". */
 const char *checkpoint_sharding(enum embeng_sharding sharding);
 
-/* "adagrad", "none" */
+/* The name of a table's optimizer, such as "adagrad" or "none". */
 const char *checkpoint_optimizer(const struct embeng_table_config *table);
 
 #endif

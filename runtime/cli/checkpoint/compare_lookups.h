@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same random batches, looked up by the engine and by the serving lookup. */
+/* Looks the same random batches up with the engine and with the serving lookup. */
 #ifndef CLI_COMPARE_LOOKUPS_H
 #define CLI_COMPARE_LOOKUPS_H
 
@@ -8,14 +8,14 @@
 #include "../frame/random.h"
 
 /**
- * struct difference - how the two lookups of a feature compare
- * @floats: compared
- * @differing: of them, not the same bits; any NaN is any other
- * @largest: difference of two that are numbers
- * @batch: of the first that differs
- * @at: its place in the output, row-major
- * @engine: what the engine gave there
- * @serving: what the serving lookup gave
+ * struct difference - the outcome of comparing the two lookups of a feature
+ * @floats: number of floats that were compared
+ * @differing: number of them with different bits; all NaNs count as equal
+ * @largest: largest difference of two numbers
+ * @batch: batch of the first float that differs
+ * @at: its index in the output, row-major
+ * @engine: the engine's value there
+ * @serving: the serving lookup's value there
  */
 struct difference {
 	uint64_t floats, differing;
@@ -25,13 +25,13 @@ struct difference {
 };
 
 /**
- * struct comparison - both sides, open, and what they have shown
- * @e: with the checkpoint's parameters, without slots
- * @serving: over the same checkpoint
- * @random: draws the batches
- * @samples: where a feature's output shape is open
- * @batches: compared so far
- * @features: [feature count]
+ * struct comparison - both open handles, and the outcome so far
+ * @e: engine with the checkpoint's parameters, without slots
+ * @serving: serving handle of the same checkpoint
+ * @random: generator that draws the batches
+ * @samples: samples to draw if a feature's output shape is not known
+ * @batches: number of batches compared so far
+ * @features: [number of features] outcome for each
  */
 struct comparison {
 	struct embeng *e;
@@ -42,9 +42,9 @@ struct comparison {
 	struct difference *features;
 };
 
-/* 0, or a negative errno with embeng_last_error(); comparison_close() either way. */
+/* Opens both. 0, or a negative errno with embeng_last_error(); comparison_close() either way. */
 int comparison_open(struct comparison *c, const char *dir, const char *device);
-/* One more batch of every feature. Return: as that. */
+/* Compares one more batch of every feature. Return: as comparison_open(). */
 int comparison_batch(struct comparison *c);
 void comparison_close(struct comparison *c);
 
@@ -53,12 +53,12 @@ void comparison_close(struct comparison *c);
 /* One feature's bags as a sparse input, which both lookups take as it is. */
 struct compare_input {
 	int64_t *indices, *ids;
-	float *weights; /* NULL: of a sequence */
+	float *weights; /* NULL for a sequence */
 	size_t count, rank;
 	int64_t shape[EMBENG_MAX_RANK + 1];
 };
 
-/* Return: 0, -ENOMEM, -EFBIG: the output shape is of more samples than are drawn. */
+/* Return: 0, -ENOMEM, or -EFBIG when the output shape has more samples than are drawn. */
 int compare_input_make(struct compare_input *in, const struct embeng_feature_config *feature,
 		       int64_t rows, int64_t samples, struct random *random);
 void compare_input_free(struct compare_input *in);

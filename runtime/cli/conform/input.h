@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One feature's input of an enqueue or a lookup, as arrays. */
+/* Reads one feature's input of an enqueue or a lookup into arrays. */
 #ifndef CLI_VECTOR_INPUT_H
 #define CLI_VECTOR_INPUT_H
 
@@ -7,12 +7,12 @@
 
 /**
  * struct arrays - one input
- * @next: of those that a step keeps
- * @form: which of the members count
- * @ids: [id_count]
- * @places: sparse [id_count][rank]; else [place_count] lengths or splits
- * @shape: dense, sparse: [rank]
- * @weights: [weight_count] or NULL
+ * @next: next in the list of inputs that a step keeps
+ * @form: form of the input, which decides which of the other members are used
+ * @ids: [id_count] ids
+ * @places: [id_count][rank] indices if sparse; else [place_count] lengths or splits
+ * @shape: [rank] shape, if dense or sparse
+ * @weights: [weight_count] weights, or NULL
  */
 struct arrays {
 	struct arrays *next;
@@ -22,7 +22,7 @@ struct arrays {
 	size_t id_count, place_count, rank, weight_count;
 };
 
-/* Reads an input to the front of @kept. 0, or a negative errno. */
+/* Reads an input and puts it at the front of @kept. 0, or a negative errno. */
 int input_read(struct run *r, const char *name, const struct json *input, struct arrays **kept);
 void inputs_free(struct arrays *inputs);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The vectors that a call names: files, and folders of them. */
+/* The vectors that the command line names: files, and folders of files. */
 #ifndef CLI_VECTOR_LIST_H
 #define CLI_VECTOR_LIST_H
 
@@ -20,7 +20,7 @@ struct vector_list {
 
 /*
  * Reads and checks all of them, folders in the order of their names. Returns 0, or
- * the exit code of a failure that is reported: nothing has run then.
+ * an exit code after the failure was reported, and no vector is run then.
  */
 int vector_list_read(struct vector_list *list, char *const *paths, size_t count,
 		     const struct output *out);

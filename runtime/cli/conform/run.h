@@ -15,10 +15,10 @@
 #define RUN_TEXT (EMBENG_ERROR_TEXT + 256)
 
 /**
- * struct run_options - of the whole call
- * @device: as given, without the cores of a vector
- * @cores: for vectors that leave it open; 0: the device's
- * @fixed_cores: the device's cores cannot be chosen: neither do vectors
+ * struct run_options - options of the whole call
+ * @device: name of the device as given, without the cores that a vector asks for
+ * @cores: cores for vectors that ask for no number; 0: the device's default
+ * @fixed_cores: the device's cores cannot be chosen, so the cores of vectors are ignored
  * @keep_going: go on after a failed step
  */
 struct run_options {
@@ -28,7 +28,7 @@ struct run_options {
 	bool keep_going;
 };
 
-/* Shape of a feature's activations, dim and all; rank 0 before the first dequeue. */
+/* Shape of a feature's activations, with dim; rank 0 before the first dequeue. */
 struct output_shape {
 	size_t rank;
 	int64_t shape[EMBENG_MAX_RANK + 1];
@@ -37,10 +37,10 @@ struct output_shape {
 size_t shape_elements(const struct output_shape *shape);
 
 /**
- * struct run - a vector under way
+ * struct run - a vector that is being run
  * @scratch: folder for checkpoints, made when it is first needed, or NULL
- * @text: what the last call that failed said
- * @failure: of the last step that came out wrong: feature, element, numbers
+ * @text: sentence of the last call that failed
+ * @failure: feature, element and numbers of the last step with a wrong result
  */
 struct run {
 	const struct run_options *options;
@@ -53,15 +53,15 @@ struct run {
 	struct json_object *failure;
 };
 
-/* What a step returns when nothing failed and the numbers are wrong. */
+/* Returned by a step when no call failed but a number is wrong. */
 #define STEP_MISMATCH 1
 
-/* Both return @err: the runner's own sentence, and the library's. */
+/* Both return @err. The first takes a sentence of the runner's own, the second the library's. */
 int run_fail(struct run *r, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int run_library(struct run *r, int err);
 
-/* A mismatch that is no number: returns STEP_MISMATCH. @where: "feature" or "table". */
+/* Notes a mismatch that is no number. Returns STEP_MISMATCH. @where is "feature" or "table". */
 int run_mismatch(struct run *r, const char *where, const char *name, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -69,11 +69,11 @@ int run_mismatch(struct run *r, const char *where, const char *name, const char 
 struct json_object *run_new_failure(struct run *r);
 
 /**
- * run_open() - the vector's model on the device, rows at their start
+ * run_open() - open the device with the vector's model, with rows at their initial values
  * @engine: engine options, or NULL
- * @optimizer: with the vector's optimizers, or for inference alone
+ * @optimizer: use the vector's optimizers; else the model is for inference alone
  *
- * Return: 0 with the new handle in @r in place of the old, or a negative errno
+ * Return: 0 with the new handle in @r instead of the old one, or a negative errno
  * with @r as it was.
  */
 int run_open(struct run *r, const struct json *engine, bool optimizer);
@@ -82,14 +82,14 @@ void run_close(struct run *r);
 struct arrays;
 
 /*
- * batch.c: a new batch; and the inputs of several features, by name, into one, which
- * keeps pointers to what is added to @kept, for inputs_free() after its use.
+ * batch.c: make a batch, and put the inputs of several features, given by name, into it. The batch
+ * points into the inputs, which are added to @kept; call inputs_free() after its use.
  */
 int batch_begin(struct run *r, enum embeng_mode mode, uint32_t replica, struct embeng_batch **b);
 int inputs_add(struct run *r, struct embeng_batch *b, const struct json *features,
 	       struct arrays **kept);
 
-/* 0, a negative errno, or STEP_MISMATCH. */
+/* Runs a step. Return: 0, a negative errno, or STEP_MISMATCH. */
 int step_run(struct run *r, const char *verb, const struct json *body);
 int step_apply_gradients(struct run *r, const struct json *body);
 int step_lookup(struct run *r, const struct json *body);
@@ -100,19 +100,19 @@ int step_save(struct run *r, const struct json *body);
 int step_restore(struct run *r, const struct json *body);
 int step_reopen(struct run *r, const struct json *body);
 
-/* Replica of a step's body. 0 or -ERANGE. */
+/* Reads the replica of a step. Return: 0 or -ERANGE. */
 int step_replica(struct run *r, const struct json *body, uint32_t *replica);
 
-/* A number of a step's body from @least on. 0 or -ERANGE. */
+/* Reads a number of a step, which is at least @least. Return: 0 or -ERANGE. */
 int read_count(struct run *r, const struct json *body, const char *key, int64_t otherwise,
 	       int64_t least, uint64_t *out);
 
-/* Its flavour, tf or jax. 0 or -EINVAL. */
+/* Reads the flavour of a step, tf or jax. Return: 0 or -EINVAL. */
 int read_partition_flavour(struct run *r, const struct json *body,
 			   enum embeng_partition_flavour *flavour);
 
 /**
- * vector_lacks() - the capabilities that a vector needs and this build has not
+ * vector_lacks() - list the capabilities that a vector needs and this build lacks
  *
  * Return: a list of names, owned by the caller, empty when it can run.
  */

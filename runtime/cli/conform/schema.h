@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The vector format as data: which keys an object has, and of which type. */
+/* The vector format as data: the keys of each object, and their types. */
 #ifndef CLI_VECTOR_SCHEMA_H
 #define CLI_VECTOR_SCHEMA_H
 
@@ -11,7 +11,7 @@ enum value_type {
 	TYPE_BOOL,
 	TYPE_INTEGER,
 	TYPE_INTEGERS,
-	TYPE_NUMBER,	    /* "nan", "inf", "-inf" too */
+	TYPE_NUMBER,	    /* a number, or "nan", "inf", "-inf" */
 	TYPE_INTEGER_LISTS, /* [[i, ...], ...] */
 	TYPE_NESTED,	    /* numbers in lists of any depth */
 	TYPE_MATRIX,	    /* nested, fill, arange or row_id */
@@ -27,7 +27,7 @@ enum value_type {
 	TYPE_MAP_NESTED,
 	TYPE_MAP_MATRIX,
 	TYPE_MAP_NUMBER,
-	TYPE_MAP_GRADIENT, /* null too */
+	TYPE_MAP_GRADIENT, /* may be null */
 	TYPE_ERROR, /* errno, contains */
 	TYPE_OPTIMIZER,
 	TYPE_INPUT,
@@ -48,14 +48,14 @@ extern const struct key step_error_keys[];
 /* The verbs of a step, each with its keys. */
 extern const struct key step_verbs[];
 
-/* Keys that all optimizers have; those of one kind, or NULL: any (program, unknown kinds). */
+/* Keys that all optimizers have, and keys of one kind; NULL for kinds that may have any key. */
 extern const struct key optimizer_common_keys[];
 const struct key *optimizer_keys(const char *kind);
 bool optimizer_is_known(const char *kind);
-/* A key that some kind has. */
+/* Whether any kind of optimizer has this key. */
 bool optimizer_has_key(const char *name);
 
-/* Inputs, by form. */
+/* Keys of inputs, for each form. */
 extern const struct key input_dense_keys[], input_sparse_keys[], input_ragged_keys[];
 extern const struct key ragged_rows_keys[], ragged_splits_keys[];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A vector's optimizer as the library takes it. */
+/* Converts the optimizers of vectors to the library's structure. */
 #ifndef CLI_VECTOR_SETTINGS_H
 #define CLI_VECTOR_SETTINGS_H
 
@@ -11,20 +11,20 @@
 #include "../../json/json_read.h"
 #include "embeng.h"
 
-/* A key that is one member of &struct embeng_optimizer. */
+/* A key that stands for one member of &struct embeng_optimizer. */
 struct setting {
 	const char *key;
 	enum { SETTING_NUMBER, SETTING_SWITCH, SETTING_INT, SETTING_TRISTATE, SETTING_NAME } type;
 	size_t at;
 };
 
-/* NULL: the key is none, or no plain member. */
+/* Finds a key. Return: NULL if it is unknown or is no plain member. */
 const struct setting *setting_find(const char *key);
 
-/* The optimizer of a checked @spec, defaults filled in. False: no such kind. */
+/* Converts a checked @spec, with defaults filled in. Return: false for an unknown kind. */
 bool optimizer_read(const struct json *spec, struct embeng_optimizer *optimizer);
 
-/* What optimizer_read() makes this optimizer of, whole; NULL of none. */
+/* Writes the spec that optimizer_read() reads, with all keys. Return: NULL for no optimizer. */
 struct json_object *optimizer_write(const struct embeng_optimizer *optimizer);
 
 #endif

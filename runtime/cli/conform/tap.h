@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TAP version 14. */
+/* Writes test results in TAP, version 14. */
 #ifndef CLI_TAP_H
 #define CLI_TAP_H
 
@@ -11,9 +11,9 @@
 void tap_plan(FILE *out, size_t tests);
 void tap_comment(FILE *out, const char *text);
 void tap_ok(FILE *out, size_t number, const char *name);
-/* @capabilities: names, separated by spaces. */
+/* @capabilities lists the missing ones by name. */
 void tap_skip(FILE *out, size_t number, const char *name, struct json_object *capabilities);
-/* @failures: a list of objects, shown as a YAML block. */
+/* @failures is a list of objects, which are shown as a YAML block. */
 void tap_not_ok(FILE *out, size_t number, const char *name, const char *file,
 		struct json_object *failures);
 

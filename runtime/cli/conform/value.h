@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Members of a checked vector: types are right, so reading cannot fail.
- * Absent members and nulls give the @otherwise.
+ * Reads members of a checked vector. Their types are right, so reading cannot fail.
+ * For a member that is absent or null, @otherwise is returned.
  */
 #ifndef CLI_VECTOR_VALUE_H
 #define CLI_VECTOR_VALUE_H
@@ -18,30 +18,30 @@ int64_t integer_member(const struct json *object, const char *key, int64_t other
 double number_member(const struct json *object, const char *key, double otherwise);
 bool bool_member(const struct json *object, const char *key, bool otherwise);
 
-/* Numbers are JSON's, or "nan", "inf", "-inf". */
+/* Whether it is a number of JSON, or "nan", "inf" or "-inf". */
 bool value_is_number(const struct json *value);
 double value_number(const struct json *value);
 
-/* Elements of a list, 0 of anything else. */
+/* Number of elements of a list; 0 for anything else. */
 size_t list_length(const struct json *list);
 
-/* Lists as arrays, malloc'd, never NULL but when out of memory. */
+/* Convert a list to a malloc'd array. Return: NULL only without memory. */
 int64_t *list_integers(const struct json *list);
 float *list_floats(const struct json *list);
 
-/* Numbers in a nested list. */
+/* Number of numbers in a nested list. */
 size_t nested_count(const struct json *nested);
-/* ... written to @out in row-major order; returns the end. */
+/* Writes the numbers of a nested list to @out in row-major order. Returns the end. */
 float *nested_flatten(const struct json *nested, float *out);
-/* Is it exactly of this shape? An empty dimension ends it. */
+/* Whether it has exactly this shape. Dimensions after one of 0 cannot be seen. */
 bool nested_has_shape(const struct json *nested, const int64_t *shape, size_t rank);
 
 /**
- * matrix_rows() - some rows of a matrix
- * @matrix: nested (checked with nested_has_shape()), fill, arange or row_id
- * @ids: logical ids for row_id, or NULL: @first and up
- * @first: position in the matrix of the first row wanted
- * @out: [count][dim]
+ * matrix_rows() - copy some rows of a matrix
+ * @matrix: a nested list that was checked with nested_has_shape(), fill, arange or row_id
+ * @ids: logical ids for row_id; NULL: @first and up
+ * @first: index in the matrix of the first row wanted
+ * @out: [count][dim] filled with the rows
  */
 void matrix_rows(const struct json *matrix, const int64_t *ids, int64_t first, size_t count,
 		 size_t dim, float *out);

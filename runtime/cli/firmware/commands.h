@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands of embeng fw have in common. */
+/* The code that the commands of embeng fw share. */
 #ifndef CLI_FIRMWARE_COMMANDS_H
 #define CLI_FIRMWARE_COMMANDS_H
 
@@ -15,10 +15,10 @@ int fw_sign(int argc, char **argv);
 
 /**
  * struct fw_image - a firmware image in memory
- * @path: where it is from, for messages
- * @data: malloc'd
- * @length: bytes
- * @firmware: what a device would take from it; fw_check() fills it
+ * @path: path that it was read from, for messages
+ * @data: bytes, malloc'd
+ * @length: number of bytes
+ * @firmware: contents that a device would use; fw_check() fills it
  */
 struct fw_image {
 	const char *path;
@@ -29,41 +29,41 @@ struct fw_image {
 
 /**
  * fw_read() - read a whole file
- * @most: bytes that it may have
- * @data: out, malloc'd, with a zero behind the last byte
+ * @most: most bytes that it may have
+ * @data: set to malloc'd bytes, with a zero byte behind them
  *
- * Return: 0, or the exit code of a failure that is reported.
+ * Return: 0, or an exit code after the failure was reported.
  */
 int fw_read(const struct output *out, const char *path, size_t most, unsigned char **data,
 	    size_t *length);
 
-/* Writes a file, whole or not at all. Return: as fw_read(). */
+/* Writes a file as a whole or not at all. Return: as fw_read(). */
 int fw_write(const struct output *out, const char *path, const void *data, size_t length);
 
 /*
- * Reads an image and checks all but its self-tests, as a device does that boots no version below
- * @minimum. Return: as fw_read().
+ * Reads an image and checks everything except its self-tests, like a device that boots no version
+ * below @minimum. Return: as fw_read().
  */
 int fw_load(const struct output *out, const char *path, uint64_t minimum, struct fw_image *image);
 
-/* The same for what is in memory. */
+/* Checks an image in memory like fw_load(). */
 int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum);
 
 /* Runs the self-tests on every kernel variant that this processor has. Return: as fw_read(). */
 int fw_self_test(const struct output *out, const struct fw_image *image);
 
-/* Bytes that a signature covers, from the first one. */
+/* Number of bytes at the start that a signature covers. */
 size_t fw_signed_length(const struct fw_image *image);
 
-/* IMAGE.sig, malloc'd, or NULL */
+/* Makes the path IMAGE.sig, malloc'd. Return: NULL without memory. */
 char *fw_signature_path(const char *image);
 
 #define FW_VERSION_TEXT 40
 
-/* "0.1.0 build 0" */
+/* Writes a version, such as "0.1.0 build 0". */
 const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT]);
 
-/* Members "image", "version" and "length" of a document. */
+/* Adds the members "image", "version" and "length" to a document. */
 void fw_add_image(struct json_object *to, const struct fw_image *image);
 
 /* An argp parser of one argument, IMAGE, for verbs whose input begins with its path. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs of the embeng command, and what each has in common. */
+/* The verbs of the embeng command, and the code that all of them share. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -11,9 +11,9 @@
 
 /**
  * struct command - one verb
- * @name: as typed
+ * @name: name as typed
  * @summary: one line for `embeng --help`
- * @run: argv[0] is "embeng VERB"; returns an &enum cli_exit
+ * @run: runs the verb; argv[0] is "embeng VERB"; returns an &enum cli_exit
  */
 struct command {
 	const char *name, *summary;
@@ -30,12 +30,12 @@ const struct command *command_nearest(const char *name);
 
 /**
  * command_parse() - read a verb's options
- * @argp: the verb's; --json and --help are added to it. Its parser may call
+ * @argp: options of the verb, to which --json and --help are added. Its parser may call
  *	argp_error(): the sentence is reported like any other failure
- * @out: filled: the verb's output, its json member from --json
- * @input: for the parser (argp_state.input)
+ * @out: filled in; its json member says whether --json was given
+ * @input: passed to the parser as argp_state.input
  *
- * Return: 0 to go on, else the exit code to return: the failure is reported.
+ * Return: 0 to go on, else an exit code to return after the failure was reported.
  * --help prints and exits.
  */
 int command_parse(const struct argp *argp, int argc, char **argv, struct output *out, void *input);

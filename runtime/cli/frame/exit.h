@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Exit codes of the command. Frozen: scripts depend on them. */
+/* Exit codes of the command. They never change, because scripts depend on them. */
 #ifndef CLI_EXIT_H
 #define CLI_EXIT_H
 
 enum cli_exit {
 	CLI_OK = 0,
-	CLI_CHECK = 1,	     /* ran, and a check failed: a vector, a baseline not beaten */
-	CLI_USAGE = 2,	     /* the call or a file of it is wrong */
-	CLI_UNSUPPORTED = 3, /* not in this build or device */
+	CLI_CHECK = 1,	     /* a check failed: a vector, or a baseline was not beaten */
+	CLI_USAGE = 2,	     /* the command line or a file that it names is wrong */
+	CLI_UNSUPPORTED = 3, /* this build or the device does not support it */
 	CLI_PERMISSION = 4,
 	CLI_BUSY = 5,
 	CLI_NO_DEVICE = 6,
@@ -18,13 +18,15 @@ enum cli_exit {
 	CLI_CORRUPT = 11,
 };
 
-/* Exit code of an errno, negative or positive: the status table's where it has one. */
+/*
+ * Exit code of an errno, negative or positive; the table of statuses decides if it has the errno.
+ */
 int exit_of_errno(int err);
 
-/* "ERANGE" of ERANGE or -ERANGE; "EIO" of a number that has no name here. */
+/* Name of an errno, "ERANGE" for ERANGE or -ERANGE; "EIO" for an unknown number. */
 const char *errno_name(int err);
 
-/* ERANGE of "ERANGE", or 0. */
+/* The errno with this name, ERANGE for "ERANGE"; 0 for an unknown name. */
 int errno_by_name(const char *name);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /**
- * struct group_command - what follows the verb
- * @usage: its name and what it takes
- * @run: gets an argv[0] that names verb and command
+ * struct group_command - one of a verb's commands
+ * @usage: name and arguments
+ * @run: runs the command; argv[0] names verb and command
  */
 struct group_command {
 	const char *name, *usage, *summary;
@@ -16,10 +16,10 @@ struct group_command {
 };
 
 /**
- * struct group - a verb
- * @column: where summaries begin in the list of commands
- * @intro: of the help, before the list
- * @end: of the help, behind it
+ * struct group - a verb with its commands
+ * @column: column at which summaries begin in the list of commands
+ * @intro: text of the help before the list
+ * @end: text of the help behind the list
  */
 struct group {
 	const char *verb;
@@ -29,7 +29,7 @@ struct group {
 	const char *intro, *end;
 };
 
-/* Runs what argv[1] names, or prints the help. Return: the exit code. */
+/* Runs the command that argv[1] names, or prints the help. Return: the exit code. */
 int group_run(const struct group *group, int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One line on stderr that is written over, only when that is a terminal. */
+/* A progress line on stderr that is overwritten. It is shown only on a terminal. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -13,20 +13,22 @@ struct progress {
 	uint64_t last_ns;
 };
 
-/* @wanted: false for --quiet and the like; a pipe or TERM=dumb is off anyway. */
+/*
+ * Starts a line. @wanted is false for --quiet and the like; a pipe or TERM=dumb shows none anyway.
+ */
 struct progress progress_start(bool wanted);
 
-/* One that shows nothing for its first tenth of a second: what is done by then needs no line. */
+/* Starts a line that is not shown for the first tenth of a second, since short work needs none. */
 struct progress progress_start_slowly(bool wanted);
 
 /* Shows the line, at most ten times a second. */
 void progress_line(struct progress *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Takes the line away; before anything else is printed. */
+/* Removes the line. It must be called before anything else is printed. */
 void progress_clear(struct progress *p);
 
-/* Colours are welcome: a terminal, no NO_COLOR, not TERM=dumb. */
+/* Whether to print colours: on a terminal, without NO_COLOR and TERM=dumb. */
 bool terminal_colors(FILE *stream);
 
 #endif

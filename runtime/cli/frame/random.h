@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Seeded numbers; each purpose has its own stream, so that one does not move another. */
+/* Random numbers from a seed. Each purpose has its own stream, so that none affects another. */
 #ifndef CLI_RANDOM_H
 #define CLI_RANDOM_H
 
@@ -11,7 +11,7 @@ struct random {
 	uint64_t state;
 };
 
-/* splitmix64: Steele, Lea, Flood 2014. */
+/* The next number of splitmix64 (Steele, Lea, Flood 2014). */
 static inline uint64_t random_next(struct random *r)
 {
 	uint64_t z = r->state += 0x9e3779b97f4a7c15u;
@@ -29,7 +29,7 @@ static inline struct random random_seeded(uint64_t seed, enum random_purpose pur
 	return r;
 }
 
-/* From 0 to @limit - 1; the bias is below limit / 2^32. */
+/* A number from 0 to @limit - 1, with a bias below limit / 2^32. */
 static inline uint32_t random_below(struct random *r, uint64_t limit)
 {
 	return (uint32_t)((random_next(r) >> 32) * limit >> 32);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder that lives as long as a run. */
+/* A temporary folder for a run. */
 #ifndef CLI_SCRATCH_H
 #define CLI_SCRATCH_H
 
-/* Made in $TMPDIR, else /tmp; malloc'd in @path. 0 or a negative errno. */
+/* Makes a folder in $TMPDIR or /tmp and sets @path, malloc'd. 0 or a negative errno. */
 int scratch_make(char **path);
 
-/* With all that is in it; frees @path. NULL is fine. */
+/* Removes the folder with all files in it, and frees @path. NULL is ignored. */
 void scratch_remove(char *path);
 
 #endif

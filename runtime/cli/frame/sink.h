@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams that know why they failed. A stream of stdio forgets: what a full buffer could not
- * write is gone, with it the errno, and the next flush succeeds.
+ * Streams that remember why they failed. A stream of stdio forgets: when a buffer cannot be
+ * written, its contents and the errno are gone, and the next flush succeeds.
  */
 #ifndef CLI_SINK_H
 #define CLI_SINK_H
@@ -9,24 +9,24 @@
 #include <stdio.h>
 
 /**
- * struct sink - where a stream writes to; stays in place while the stream is open
- * @fd: closed with the stream
+ * struct sink - the target of a stream; must not move while the stream is open
+ * @fd: descriptor, closed with the stream
  * @err: negative errno of the first write that failed, or 0
  */
 struct sink {
 	int fd, err;
 };
 
-/* A stream that writes to @s->fd, or NULL: then the descriptor is still the caller's. */
+/* Opens a stream that writes to @s->fd. On failure, NULL, the caller keeps the descriptor. */
 FILE *sink_open(struct sink *s);
 
-/* Writes out what @stream, which is the sink's, has. 0, or the errno of what was ever lost. */
+/* Flushes the sink's @stream. Return: 0, or the errno of the first write that ever failed. */
 int sink_flush(const struct sink *s, FILE *stream);
 
-/* Makes stdout such a stream; where that is not possible, it stays what it was. */
+/* Makes stdout such a stream; if that is not possible, it stays as it was. */
 void sink_take_stdout(void);
 
-/* sink_flush() of stdout, whichever it is. */
+/* sink_flush() for stdout, whether it is such a stream or not. */
 int sink_flush_stdout(void);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of others on a terminal. */
+/* Printing untrusted text on a terminal. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-/* Columns that UTF-8 takes, but for wide and combining characters. */
+/* Columns of UTF-8 text: one for each character, also for wide and combining ones. */
 int terminal_width(const char *text);
 
-/* Prints it without control characters, so that a stranger's file does not speak to the terminal. */
+/* Prints text with '?' for control characters, which a file of somebody else may have. */
 void terminal_put(const char *text);
 
-/* terminal_put(), and blanks up to @columns and two more. */
+/* Prints as terminal_put() does, then blanks up to @columns and two more. */
 void terminal_print(const char *text, int columns);
 
 #endif

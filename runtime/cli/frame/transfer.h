@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as people read them, and the progress line of what moves many. */
+/* Numbers of bytes as text for people, and the progress line of long transfers. */
 #ifndef CLI_TRANSFER_H
 #define CLI_TRANSFER_H
 
@@ -9,11 +9,11 @@
 
 #define BYTES_TEXT 24
 
-/* "17 B", "12.3 MiB" */
+/* Writes a number of bytes, such as "17 B" or "12.3 MiB". */
 const char *bytes_text(uint64_t bytes, char text[BYTES_TEXT]);
 
 /**
- * struct transfer - for transfer_progress()
+ * struct transfer - argument of transfer_progress()
  * @cancels: a signal that was caught ends the work
  */
 struct transfer {
@@ -21,7 +21,7 @@ struct transfer {
 	bool cancels;
 };
 
-/* An embeng_progress_fn; @arg is a struct transfer. */
+/* Shows progress. It is an embeng_progress_fn; @arg is a struct transfer. */
 int transfer_progress(void *arg, const struct embeng_progress *progress);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One question of embeng lookup, and its answer from a checkpoint. */
+/* One question to embeng lookup, and its answer from a checkpoint. */
 #ifndef CLI_LOOKUP_H
 #define CLI_LOOKUP_H
 
@@ -8,13 +8,13 @@
 #include "embeng.h"
 
 /**
- * struct question - what is looked up
- * @dir: of the checkpoint
- * @name: of a table, whose rows are wanted, or of a feature, of which the ids are one bag
- * @feature: @name is a feature's, even where a table has it, too
- * @verify: check all parameters before
- * @ids: [id_count]
- * @weights: [weight_count] or NULL; of a feature's ids
+ * struct question - the arguments of a lookup
+ * @dir: folder of the checkpoint
+ * @name: name of a table whose rows are wanted, or of a feature of which the ids are one bag
+ * @feature: @name is a feature, even if a table has the same name
+ * @verify: check all parameters first
+ * @ids: [id_count] ids
+ * @weights: [weight_count] weights of a feature's ids, or NULL
  */
 struct question {
 	const char *dir, *name;
@@ -26,13 +26,13 @@ struct question {
 };
 
 /**
- * struct answer - what came out
- * @serving: the open handle: the names below are its own
+ * struct answer - the result of a lookup
+ * @serving: the open handle, which owns the names below
  * @table: name of the table
  * @feature: name of the feature, or NULL: rows were wanted
- * @shape: [rank], of @activations
- * @refusal: what is wrong with the question, where the library has no sentence for it
- * @text: room for one
+ * @shape: [rank] shape of @activations
+ * @refusal: sentence that says what is wrong with the question, if it is not the library's
+ * @text: memory for @refusal
  */
 struct answer {
 	struct embeng_serving *serving;
@@ -44,7 +44,10 @@ struct answer {
 	char text[96];
 };
 
-/* 0, or a negative errno with a refusal or embeng_last_error(); answer_free() either way. */
+/*
+ * Return: 0, or a negative errno with @refusal or embeng_last_error(). Call answer_free() either
+ * way.
+ */
 int question_answer(const struct question *q, struct answer *a);
 void answer_free(struct answer *a);
 

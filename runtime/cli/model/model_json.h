@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model as model files have it: the tables, features and engine of a conformance vector. */
+/* Writes a model as in model files: the tables, features and engine of a conformance vector. */
 #ifndef CLI_MODEL_JSON_H
 #define CLI_MODEL_JSON_H
 
@@ -7,10 +7,10 @@
 
 #include "embeng.h"
 
-/* "mean" */
+/* The word for a combiner, such as "mean". */
 const char *combiner_word(enum embeng_combiner_name combiner);
 
-/* Adds the members to a document. @hosts and @sharding are not the model's. */
+/* Adds the members of a model to a document, with @hosts and @sharding, which no model has. */
 void model_json_add(struct json_object *to, const struct embeng_model *model, int32_t hosts,
 		    const char *sharding);
 

@@ -7,14 +7,14 @@
 #include "embeng.h"
 
 /**
- * struct plan_call - a verb's arguments
- * @path: model file, or NULL
+ * struct plan_call - arguments of `embeng plan`
+ * @path: path of a model file, or NULL
  * @checkpoint: folder of a checkpoint, or NULL
  * @tables: [table_count] NAME:ROWSxDIM[:OPTIMIZER]
  * @features: [feature_count] NAME:TABLE[:LENGTH]
- * @device: name, or NULL
- * @replicas: 0: the model's
- * @options: of the plan; cores and step depth 0: the device's
+ * @device: name of the device, or NULL
+ * @replicas: number of replicas; 0: the model's
+ * @options: options of the plan; cores and step depth that are 0 are the device's
  */
 struct plan_call {
 	const char *path, *checkpoint;
@@ -25,14 +25,17 @@ struct plan_call {
 	struct embeng_plan_options options;
 };
 
-/* The model that was asked for, its cores in @call. 0, or an exit code: the failure is reported. */
+/*
+ * Makes the model of the call and sets its cores in @call. 0, or an exit code after a reported
+ * failure.
+ */
 int plan_model(struct plan_call *call, const struct output *out,
 	       struct embeng_model **model);
 
 /**
- * struct plan_report - what there is to say
- * @memory: of the machine, bytes
- * @available: of these, without taking it from others
+ * struct plan_report - contents of the report
+ * @memory: bytes of memory in the machine
+ * @available: the part of @memory that no other process uses
  */
 struct plan_report {
 	const struct embeng_model *model;
@@ -42,7 +45,7 @@ struct plan_report {
 	uint64_t memory, available;
 };
 
-/* CLI_OK, or CLI_CHECK: it does not fit. */
+/* Prints the report. Return: CLI_OK, or CLI_CHECK when the model does not fit. */
 int plan_say(const struct plan_report *report, const struct output *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Baskets of items: collected from files as text, then numbered and filtered. */
+/* Baskets of items, which are collected from files as text, then numbered and filtered. */
 #ifndef ITEM2VEC_DATASET_H
 #define ITEM2VEC_DATASET_H
 
@@ -9,7 +9,7 @@
 
 #include "names.h"
 
-/* One item in one basket, as it was read. */
+/* An item in a basket, as it was read. */
 struct use {
 	uint32_t basket, item;
 	int64_t time;
@@ -17,11 +17,11 @@ struct use {
 };
 
 /**
- * struct collector - what the readers of data_*.c fill
- * @baskets: users, source packages, lines
- * @items: what is in them
- * @uses: [use_count], repetitions included
- * @timed: every use so far had a time of its own
+ * struct collector - baskets and items while files are read
+ * @baskets: names of the baskets: users, source packages or lines
+ * @items: names of the items
+ * @uses: [use_count] items in baskets, with repetitions
+ * @timed: every use so far had a time
  */
 struct collector {
 	struct names baskets, items;
@@ -30,26 +30,26 @@ struct collector {
 	bool timed;
 };
 
-/* A text within a line. */
+/* A part of a line. */
 struct piece {
 	const char *text;
 	size_t length;
 };
 
-/* Puts an item into a basket; @time NULL: unknown. 0 or -ENOMEM. */
+/* Puts an item into a basket. @time is NULL if it is not known. Return: 0 or -ENOMEM. */
 int collector_add(struct collector *c, struct piece basket, struct piece item, const int64_t *time);
 
 void collector_free(struct collector *c);
 
 /**
- * struct dataset - baskets ready to learn from
+ * struct dataset - baskets that are ready to learn from
  * @items: names of the items that are frequent enough
- * @uses: [items.count] baskets that hold the item
- * @basket_count: baskets that are large enough
- * @start: [basket_count + 1] where a basket's items begin
- * @item: [start[basket_count]] oldest first within a basket
- * @sorted: the same, rising within a basket
- * @timed: the order within baskets is that of times
+ * @uses: [items.count] number of baskets that hold the item
+ * @basket_count: number of baskets that are large enough
+ * @start: [basket_count + 1] index of each basket's first item in @item
+ * @item: [start[basket_count]] items, the oldest first within each basket
+ * @sorted: [start[basket_count]] items, rising within each basket
+ * @timed: items in baskets are in the order of their times
  */
 struct dataset {
 	struct names items;
@@ -61,19 +61,19 @@ struct dataset {
 };
 
 /**
- * dataset_build() - number what was collected
- * @c: its uses are sorted in place
+ * dataset_build() - make a data set from collected baskets
+ * @c: collected baskets; its uses are sorted in place
  * @min_count: items in fewer baskets are left out
- * @min_basket: then baskets of fewer items are left out
+ * @min_basket: after that, baskets with fewer items are left out
  *
- * An item counts once per basket, at its newest time. Return: 0 or -ENOMEM; no
- * basket may be left.
+ * An item counts once in a basket, at its newest time. Return: 0 or -ENOMEM. There may be no
+ * basket left.
  */
 int dataset_build(struct dataset *data, struct collector *c, size_t min_count, size_t min_basket);
 
 bool dataset_basket_has(const struct dataset *data, size_t basket, uint32_t item);
 
-/* Equal for the same items in the same baskets in the same order, on any machine. */
+/* A hash that is equal on all machines for equal items in equal baskets in the same order. */
 uint64_t dataset_hash(const struct dataset *data);
 
 void dataset_free(struct dataset *data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FNV-1a: of texts in a table, and to tell one set of data from another. */
+/* The hash FNV-1a, for texts in a table and to tell data sets apart. */
 #ifndef ITEM2VEC_HASH_H
 #define ITEM2VEC_HASH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From baskets to a report: what `embeng train` and `embeng demo` have in common. */
+/* The code from baskets to a report, which `embeng train` and `embeng demo` share. */
 #ifndef ITEM2VEC_LEARN_H
 #define ITEM2VEC_LEARN_H
 
@@ -13,15 +13,16 @@
 #define QUERIES_MAX 16
 
 /**
- * struct learn - a verb's arguments
- * @queries: [query_count] items to answer for, by name
- * @usual: when there are none: those of these that there are; NULL-terminated or NULL
+ * struct learn - arguments of a verb
+ * @queries: [query_count] names of items whose neighbours are shown
+ * @usual: NULL-terminated list of names, of which those in the data are used if there are no
+ *	queries; or NULL
  * @save: folder for checkpoints, or NULL
- * @save_every: steps between them, 0: after every epoch
+ * @save_every: steps between checkpoints, 0: one after every epoch
  * @resume: folder of the checkpoint to go on from, or NULL
- * @from: what that says
- * @max_steps: of this run, 0: any
- * @serve: save once, at the end, and answer from there, without the engine
+ * @from: contents of that checkpoint's program state
+ * @max_steps: most steps of this run, 0: no limit
+ * @serve: save once, at the end, and answer from the checkpoint without the engine
  */
 struct learn {
 	struct settings settings;
@@ -34,7 +35,7 @@ struct learn {
 	bool serve;
 };
 
-/* Keys of options that have no letter; the settings first, in the order of setting_at(). */
+/* Keys of options that have no letter. The settings come first, in the order of setting_at(). */
 enum learn_key {
 	KEY_DIM = 0x100,
 	KEY_EPOCHS,
@@ -51,23 +52,23 @@ enum learn_key {
 	KEY_SAVE_EVERY,
 	KEY_RESUME,
 	KEY_MAX_STEPS,
-	KEY_FREE, /* a verb's own from here */
+	KEY_FREE, /* keys of a verb's own options begin here */
 };
 
-/* Takes any of these keys, 'd' and ARGP_KEY_END; ARGP_ERR_UNKNOWN for others. */
+/* Parses any of these keys, 'd' and ARGP_KEY_END. Return: ARGP_ERR_UNKNOWN for others. */
 error_t learn_option(struct learn *learn, int key, char *arg, struct argp_state *state);
 
-/* The exit code of a reader's failure, reported; @rc as it returned. */
+/* Reports the failure @rc of a reader. Return: the exit code. */
 int learn_read_failed(const struct output *out, const struct source *s, int rc);
 
 /**
  * learn_run() - build, train, evaluate, report
  * @c: the data, which is used up
- * @from: where it is from
- * @note: NULL or what to know of it
- * @started_ns: clock_ns() before it was read
+ * @from: origin of the data, for people
+ * @note: a remark on the data, or NULL
+ * @started_ns: clock_ns() before the data was read
  *
- * Return: the exit code, its failure reported.
+ * Return: the exit code, after a failure was reported.
  */
 int learn_run(const struct output *out, const struct learn *learn, struct collector *c,
 	      const char *from, const char *note, uint64_t started_ns);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes with an item, by the tables that were learnt. */
+/* Finds the neighbours of an item in the trained tables. */
 #ifndef ITEM2VEC_NEIGHBORS_H
 #define ITEM2VEC_NEIGHBORS_H
 
 #include "evaluate.h"
 
 /**
- * struct vectors - the tables, read back
- * @in: [items][dim]
- * @out: [items][dim]
- * @mean: [dim] room for the basket in question
+ * struct vectors - the tables' rows after training
+ * @in: [items][dim] rows of items_in
+ * @out: [items][dim] rows of items_out
+ * @mean: [dim] memory for the mean of a basket
  */
 struct vectors {
 	size_t dim;
@@ -17,7 +17,9 @@ struct vectors {
 	float *in, *out, *mean;
 };
 
-/* Scores items as the training does: the mean of a basket's rest times the item. */
+/*
+ * Scores as the training does: the product of the item's row and the mean of the basket's others.
+ */
 struct scorer scorer_vectors(struct vectors *v);
 
 #define NEIGHBORS 5
@@ -27,7 +29,7 @@ struct neighbor {
 	float score;
 };
 
-/* The items that score highest beside @item, best first. Return: how many, at most NEIGHBORS. */
+/* Lists the items that go best with @item, best first. Return: how many, at most NEIGHBORS. */
 size_t neighbors_of(const struct vectors *v, size_t items, uint32_t item,
 		    struct neighbor found[NEIGHBORS]);
 

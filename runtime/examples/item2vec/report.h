@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came of learning: measured once, said as text or as a document. */
+/* The report of a training, as text or as a JSON document. */
 #ifndef ITEM2VEC_REPORT_H
 #define ITEM2VEC_REPORT_H
 
@@ -7,22 +7,22 @@
 #include "neighbors.h"
 #include "trainer.h"
 
-/* Why a training is not at its end. */
+/* The reason for which a training is not at its end. */
 enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
 
 /**
  * struct learned - a training that ended or stopped
- * @source: where the data is from, for people
- * @note: what they should know of it, or NULL
+ * @source: origin of the data, for people
+ * @note: a remark on the data, or NULL
  * @data_hash: dataset_hash() of @data
- * @vectors: the tables, when it is at its end
- * @served: the same from the checkpoint, when @serves
+ * @vectors: rows of the tables, when the training is at its end
+ * @served: the rows as read from the checkpoint, when @serves
  * @started_ns: clock_ns() before the data was read
- * @steps: of this run
- * @place: where it is
- * @from: where it was resumed, when @resumed
+ * @steps: steps of this run
+ * @place: place of the training
+ * @from: place at which it was resumed, when @resumed
  * @checkpoint: folder of the last save, or NULL
- * @temporary: the folder goes when the run ends
+ * @temporary: the folder is removed when the run ends
  */
 struct learned {
 	const char *source, *note;
@@ -45,18 +45,18 @@ struct learned {
 	struct embeng_device_info device;
 };
 
-/* What was read, before training; nothing with --json. */
+/* Prints a summary of the data before training; prints nothing with --json. */
 void report_data(const struct output *out, const struct learned *l);
 
-/* Before the first step: where the training goes on, when it was resumed. */
+/* Prints, before the first step, where a resumed training goes on. */
 void report_start(const struct output *out, const struct learned *l);
 
-/* Where a training stopped, and how it goes on. Return: CLI_OK or CLI_DEVICE. */
+/* Prints where a training stopped and how to resume it. Return: CLI_OK or CLI_DEVICE. */
 int report_stopped(const struct output *out, const struct learned *l);
 
 /**
- * report_result() - quality, hot rows, time per stage, answers
- * @queries: [count] items to answer for
+ * report_result() - print quality, hot rows, time of each stage, and answers
+ * @queries: [count] items whose neighbours are shown
  *
  * Return: CLI_OK, CLI_CHECK when popularity was not beaten, CLI_DEVICE.
  */

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Training examples: an item, the rest of its basket, and items that are not in it. */
+/* Draws training examples: an item, the rest of its basket, and items that are not in it. */
 #ifndef ITEM2VEC_SAMPLER_H
 #define ITEM2VEC_SAMPLER_H
 
 #include "../../cli/frame/random.h"
 #include "split.h"
 
-/* Of a larger basket, this many other items are drawn as context. */
+/* Most other items of a basket in the context of an example; in larger baskets they are drawn. */
 #define CONTEXT_MAX 32
 
 /**
- * struct sampler - examples in an order that is new every epoch
- * @random: of the draws; not of the order, so that @random and @next say it all
- * @examples: [count] places in split->train whose basket has another item
- * @basket_of: [split->train_count]
- * @next: in @examples
+ * struct sampler - examples in a new order in every epoch
+ * @random: generator of the draws. It does not affect the order, so @random and @next are all of
+ *	the state
+ * @examples: [count] indices in split->train of items whose basket has another item
+ * @basket_of: [split->train_count] basket of each item
+ * @next: index of the next example in @examples
  */
 struct sampler {
 	const struct dataset *data;
@@ -27,9 +28,9 @@ struct sampler {
 
 /**
  * struct samples - arrays that sampler_fill() writes
- * @context: [count * CONTEXT_MAX]
- * @splits: [count + 1] of @context
- * @targets: [count * (1 + negatives)], of each example the item, then the negatives
+ * @context: [count * CONTEXT_MAX] context items
+ * @splits: [count + 1] row splits of @context
+ * @targets: [count * (1 + negatives)] for each example the item, then the negatives
  */
 struct samples {
 	size_t count, negatives;
@@ -38,17 +39,17 @@ struct samples {
 	int32_t *targets;
 };
 
-/* Return: 0, -ENOMEM, or -ENODATA: no basket has two items to learn from. */
+/* Return: 0, -ENOMEM, or -ENODATA when no basket has two items to learn from. */
 int sampler_init(struct sampler *s, const struct dataset *data, const struct split *split,
 		 uint64_t seed);
 
-/* Starts over, in the order of this epoch, which no draw before it changes. */
+/* Starts over in the order of an epoch, which depends on no earlier draw. */
 void sampler_epoch(struct sampler *s, int64_t epoch);
 
-/* The next @out->count examples; the caller asks for no more than there are in an epoch. */
+/* Fills in the next @out->count examples. An epoch must have that many left. */
 void sampler_fill(struct sampler *s, struct samples *out);
 
-/* Any item but the basket's own, in proportion to its use in training. */
+/* Draws an item that is not in the basket, in proportion to its use in training. */
 uint32_t sampler_stranger(const struct dataset *data, const struct split *split, size_t basket,
 			  struct random *random);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How to learn: options that have one text form, on the command line and in a checkpoint. */
+/* Settings of a training. The command line and checkpoints use the same text form. */
 #ifndef ITEM2VEC_SETTINGS_H
 #define ITEM2VEC_SETTINGS_H
 
@@ -10,11 +10,11 @@
 #include "embeng.h"
 
 /**
- * struct settings - how to learn
- * @device: as given; changes no result
- * @epochs: 0: chosen by the size of the data
- * @by_time: the newest item of a basket is held out, else any one
- * @given: bit k: setting_at(k) was given by the user
+ * struct settings - settings of a training
+ * @device: name of the device as given; it changes no result
+ * @epochs: number of epochs; 0: chosen by the size of the data
+ * @by_time: the newest item of each basket is held out, else any item
+ * @given: bit k is set if the user gave setting_at(k)
  */
 struct settings {
 	const char *device;
@@ -32,10 +32,10 @@ extern const struct settings settings_default;
 #define SETTING_TEXT 64
 #define SETTING_ERROR 160
 
-/* The learning rate that was not given: what suits the optimizer. */
+/* Sets a learning rate that suits the optimizer, if none was given. */
 void settings_complete(struct settings *s);
 
-/* A whole number given to --@name. 0, or -EINVAL with a sentence in @error. */
+/* Reads the whole number of option --@name. Return: 0, or -EINVAL with a sentence in @error. */
 int whole_read(const char *name, const char *text, int64_t least, int64_t most, int64_t *value,
 	       char error[SETTING_ERROR]);
 
@@ -43,26 +43,26 @@ int whole_read(const char *name, const char *text, int64_t least, int64_t most, 
 const char *setting_at(size_t k);
 
 /**
- * setting_write() - the k-th setting in its text form
- * @text: read back by setting_read() to the same bits; empty: left to the data
+ * setting_write() - write the k-th setting as text
+ * @text: text that setting_read() reads back to the same bits; empty if the data decides
  */
 void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT]);
 
-/* Reads the text form of a setting by name. 0, or -EINVAL with a sentence in @error. */
+/* Reads a setting from its text, by name. Return: 0, or -EINVAL with a sentence in @error. */
 int setting_read(struct settings *s, const char *name, const char *text,
 		 char error[SETTING_ERROR]);
 
 /**
- * settings_continue() - the settings to go on with
- * @s: the user's; what was not given becomes as @saved
+ * settings_continue() - merge the settings for resuming a training
+ * @s: settings of the user; those that were not given are copied from @saved
  *
- * Return: 0, or -EINVAL with a sentence in @error: a setting was given that
- * would make another training. Epochs may differ.
+ * Return: 0, or -EINVAL with a sentence in @error when a setting was given that
+ * would make it another training. The number of epochs may differ.
  */
 int settings_continue(struct settings *s, const struct settings *saved,
 		      char error[SETTING_ERROR]);
 
-/* Name of a setting that a training cannot go on without, and that was not read; or NULL. */
+/* Name of a setting that is needed to resume a training and was not read, or NULL. */
 const char *settings_missing(const struct settings *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that data is read from, line by line; what is wrong is named by file and line. */
+/* A text file that is read line by line. Errors name the file and the line. */
 #ifndef ITEM2VEC_DATA_SOURCE_H
 #define ITEM2VEC_DATA_SOURCE_H
 
@@ -10,13 +10,13 @@
 #include "dataset.h"
 
 /**
- * struct source - a stream and where it stands
- * @stream: read from
- * @name: for messages
+ * struct source - a stream and its position
+ * @stream: stream to read from
+ * @name: name of the file, for messages
  * @line: number of the last line read
- * @text: that line, without its end; [length], NUL-terminated
- * @again: the next source_line() gives the same line once more
- * @error: the sentence that goes with a failure
+ * @text: [length] that line without its end, NUL-terminated
+ * @again: the next source_line() returns the same line again
+ * @error: sentence of a failure
  */
 struct source {
 	FILE *stream;
@@ -28,16 +28,16 @@ struct source {
 	char error[512];
 };
 
-/* 1: a line was read, 0: the end, negative errno: the stream failed, or a NUL (-EBADMSG). */
+/* Reads a line. Return: 1; 0 at the end; -EBADMSG for a NUL; or the errno of a failed read. */
 int source_line(struct source *s);
 
-/* "NAME:LINE: ..." to @s->error. Return: -EBADMSG. */
+/* Writes "NAME:LINE: ..." to @s->error. Return: -EBADMSG. */
 int source_malformed(struct source *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 void source_free(struct source *s);
 
-/* A piece for "%.*s": at most 60 bytes of it. */
+/* Arguments for "%.*s" that print at most 60 bytes of a piece. */
 #define PIECE_SHOWN(p) (int)((p).length < 60 ? (p).length : 60), (p).text
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds one item of each basket out, to be guessed; the others are learnt from. */
+/* Holds one item of each basket out for evaluation; the others are trained on. */
 #ifndef ITEM2VEC_SPLIT_H
 #define ITEM2VEC_SPLIT_H
 
@@ -8,12 +8,12 @@
 enum split_by { SPLIT_SEED, SPLIT_TIME };
 
 /**
- * struct split - the same baskets, one item less each
- * @start: [basket_count + 1]
- * @train: [start[basket_count]] items to learn from; also the draw by popularity:
- *	each item as often as it is used in training
- * @held: [basket_count] the item held out
- * @uses: [items] times an item is in @train
+ * struct split - the baskets, each without its held-out item
+ * @start: [basket_count + 1] index of each basket's first item in @train
+ * @train: [start[basket_count]] items to train on. Drawing from it is a draw by popularity:
+ *	each item is in it as often as it is used in training
+ * @held: [basket_count] held-out item of each basket
+ * @uses: [items] number of times that each item is in @train
  */
 struct split {
 	size_t *start;
@@ -22,10 +22,10 @@ struct split {
 };
 
 /**
- * split_baskets() - hold out
- * @by: SPLIT_SEED: any item; SPLIT_TIME: the newest
+ * split_baskets() - hold one item of each basket out
+ * @by: SPLIT_SEED for any item; SPLIT_TIME for the newest
  *
- * Return: 0, -ENOMEM, or -ENODATA: SPLIT_TIME, but there are no times.
+ * Return: 0, -ENOMEM, or -ENODATA for SPLIT_TIME without times.
  */
 int split_baskets(struct split *split, const struct dataset *data, enum split_by by, uint64_t seed);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model and its training: table items_in reads the rest of a basket as one
- * mean, table items_out holds what is compared with it; the dense side is the
- * logistic loss of their products, and hands gradients back to the engine.
+ * The model and its training. Lookups in table items_in read the rest of a basket as one
+ * mean, and table items_out has the rows that are compared with it. The dense part is the
+ * logistic loss of their products, and gives gradients back to the engine.
  */
 #ifndef ITEM2VEC_TRAINER_H
 #define ITEM2VEC_TRAINER_H
@@ -13,12 +13,12 @@
 #include "settings.h"
 
 /**
- * struct place - where a training is, between two steps
- * @epoch: epochs finished
- * @step: steps taken of the next
- * @random: state of the draws
- * @loss_sum: of the steps taken of the epoch
- * @loss: mean over the examples of the last epoch that was finished
+ * struct place - position of a training between two steps
+ * @epoch: number of epochs finished
+ * @step: number of steps taken in the next epoch
+ * @random: state of the generator for draws
+ * @loss_sum: sum of the losses of the steps taken in the epoch
+ * @loss: mean loss over the examples of the last finished epoch
  */
 struct place {
 	int64_t epoch;
@@ -29,9 +29,9 @@ struct place {
 
 /**
  * struct trainer - an open device with the two tables
- * @out: the batch's examples; arrays in memory that the engine reads in place
- * @at: but for its random, which the sampler has
- * @dense_ns: time in the program's own arithmetic
+ * @samples: examples of the batch, in arrays that the engine reads in place
+ * @at: position, except its random, which is in @sampler
+ * @dense_ns: time spent in the program's own arithmetic
  */
 struct trainer {
 	const struct settings *settings;
@@ -43,34 +43,34 @@ struct trainer {
 	uint64_t dense_ns;
 };
 
-/* 0 or a negative errno: -ENODATA when there is nothing to learn, else embeng_last_error(). */
+/* Return: 0; -ENODATA when there is nothing to learn; or an errno with embeng_last_error() set. */
 int trainer_open(struct trainer *t, const struct dataset *data, const struct split *split,
 		 const struct settings *settings);
 
-/* One step; @t->at has moved on when it returns. 0 or what libembeng failed with. */
+/* Trains one step and moves @t->at on. Return: 0 or the errno of libembeng. */
 int trainer_step(struct trainer *t);
 
 struct place trainer_place(const struct trainer *t);
 
 /**
- * trainer_go_to() - go on from a place as if the trainer had come to it itself
+ * trainer_go_to() - continue from a place as if the trainer had come to it by itself
  *
- * The tables are the caller's to restore. Return: 0, or -ERANGE: there is no such place.
+ * The caller restores the tables. Return: 0, or -ERANGE when there is no such place.
  */
 int trainer_go_to(struct trainer *t, const struct place *place);
 
-/* The settings' epochs, or what suits the size of the data. */
+/* Number of epochs in the settings, or one that suits the size of the data. */
 int64_t trainer_epochs(const struct trainer *t);
 
-/* Monotonic. */
+/* The time of the monotonic clock in nanoseconds. */
 uint64_t clock_ns(void);
 
-/* Steps of an epoch. */
+/* Number of steps in an epoch. */
 size_t trainer_steps(const struct trainer *t);
 
 enum trainer_table { TABLE_IN, TABLE_OUT };
 
-/* The whole table, malloc'd, [items][dim]; NULL: embeng_last_error() says why. */
+/* Reads a whole table, [items][dim] and malloc'd. Return: NULL with embeng_last_error() set. */
 float *trainer_rows(struct trainer *t, enum trainer_table table);
 
 void trainer_close(struct trainer *t);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a checkpoint says of a training beside its tables: the text of its program state. */
+/* The program state of a checkpoint: everything about a training except its tables, as text. */
 #ifndef ITEM2VEC_TRAINING_H
 #define ITEM2VEC_TRAINING_H
 
 #include "trainer.h"
 
 /**
- * struct training - a training between two steps
- * @settings: that a later run must share
- * @data: dataset_hash() of what is learnt from
+ * struct training - state of a training between two steps
+ * @settings: settings that a resumed run must share
+ * @data: dataset_hash() of the data
  */
 struct training {
 	struct settings settings;
@@ -18,10 +18,13 @@ struct training {
 
 #define TRAINING_ERROR 256
 
-/* The text, malloc'd, the same bits back from training_read(); NULL: out of memory. */
+/*
+ * Writes the state as malloc'd text, from which training_read() gets the same bits. NULL without
+ * memory.
+ */
 char *training_text(const struct training *training);
 
-/* 0, or with a sentence in @error -EBADMSG: not what embeng train wrote, or -ENOMEM. */
+/* Reads the state. Return: 0, or with a sentence in @error -EBADMSG for other text, or -ENOMEM. */
 int training_read(const char *text, struct training *training, char error[TRAINING_ERROR]);
 
 #endif
