@@ -18,7 +18,7 @@
  *     ENXIO driver not loaded             EHOSTDOWN the firmware does not run
  *     EACCES, EPERM permission            EDQUOT beyond the memory limit
  * - Structures that callers fill begin with @size = sizeof(struct ...), so that
- *   they can grow; what is zero means the default.
+ *   they can grow; a member that is zero means the default.
  * - Arrays come with their count and element type. Shapes exclude the trailing
  *   dim unless said otherwise. Activations, gradients and rows are f32,
  *   row-major. Times are nanoseconds; a timeout of 0 asks without waiting (of
@@ -68,11 +68,11 @@ struct embeng;
 /**
  * struct embeng_device_info - a device, open or not
  * @size: sizeof(struct embeng_device_info)
- * @name: what embeng_open() takes
+ * @name: name for embeng_open()
  * @kind: "soft", or "accel" for a device behind the kernel driver
- * @variant: kernel variant in use, "" where the device does not tell
- * @interface_major: of the device
- * @interface_minor: of the device
+ * @variant: kernel variant in use, "" if the device does not report it
+ * @interface_major: major version of the device's interface
+ * @interface_minor: minor version of the device's interface
  * @firmware_version: major << 48 | minor << 32 | patch << 16 | build
  * @cores: rows are spread over them; results never depend on it
  * @step_depth: training steps ahead
@@ -84,9 +84,9 @@ struct embeng;
  * @address: "pci:0000:01:00.0", "" without one
  * @driver: kernel driver, "" without one
  * @description: vendor and device in words, where they are known
- * @state: of its firmware: "running", "failed", "loading", "rom", "reset", "unknown" to this
- *	library; "" where nobody tells
- * @problem: of embeng_device_list(): why it cannot be opened, "" when it can
+ * @state: state of the firmware: "running", "failed", "loading", "rom", "reset", "unknown" to this
+ *	library; "" if the device does not report it
+ * @problem: in embeng_device_list(): why the device cannot be opened, "" if it can
  * @fetch: how a soft device fetches rows ahead, as embeng(1) explains the words:
  *	"lookups 48:touch, updates 32; tables beyond 32 MiB: lookups 48:burst, updates 32:again"
  * @fetch_source: where @fetch is from: "device name", "EMBENG_PREFETCH", the path of a tune file,
@@ -123,11 +123,11 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
 
 /**
  * embeng_registers_read() - copy a device's registers
- * @name: as of embeng_open(); of a device whose firmware does not run, too
+ * @name: name as for embeng_open(); the firmware of the device need not run
  * @page: out, [EMBENG_REGISTERS_BYTES]; embeng_regs.h says what stands where
  *
  * For bring-up: through the driver, which wants CAP_SYS_RAWIO, or without one through the
- * PCI function's own file. Of the soft device: of a new one. Return: 0, -ENODEV, -ENXIO (no
+ * PCI function's own file. For the soft device it opens a new one. Return: 0, -ENODEV, -ENXIO (no
  * driver, and the name is a node), -EACCES (not your device), -EPERM, -EINVAL.
  */
 EMBENG_API int embeng_registers_read(const char *name, void *page);
@@ -135,9 +135,9 @@ EMBENG_API int embeng_registers_read(const char *name, void *page);
 
 /**
  * embeng_register_write() - write one register behind the driver's back
- * @name: of a device behind the driver
- * @offset: of a register that the driver writes (embeng_regs.h)
- * @value: fits the register
+ * @name: name of a device behind the driver
+ * @offset: offset of a register that the driver writes (embeng_regs.h)
+ * @value: value that fits the register
  *
  * For bring-up, without a driver: a driver that is bound does not expect it, and a kernel
  * may refuse it then. Return: 0, -EINVAL (no such register, or the device's), -ERANGE (value),
@@ -152,7 +152,7 @@ enum embeng_reset {
 
 /**
  * embeng_device_reset() - reset a device; all tables of all programs on it are lost
- * @name: of a device behind the driver
+ * @name: name of a device behind the driver
  *
  * Return: 0, -ENOTSUP (soft device), -EPERM or -EACCES (wants CAP_SYS_ADMIN), -EINVAL,
  * -ENODEV, -ENXIO (no driver).
@@ -220,8 +220,8 @@ EMBENG_API int embeng_fd(struct embeng *e);
  * embeng_export() - a descriptor of the handle's context, for other processes
  *
  * Each process that embeng_attach()es feeds replicas of its own: a replica belongs to the
- * handle that enqueues its first batch, for good. What this handle has not fed yet when it is
- * first exported is given up; no other thread may be in a call on it then. From then on
+ * handle that enqueues its first batch, for good. Replicas that this handle has not fed when it is
+ * first exported are given up; no other thread may be in a call on it then. From then on
  * embeng_flush() waits for the other processes' parts of the steps that this one handed in, too;
  * calls that read or write rows and inference lookups give -ETIME while such a part is missing,
  * so flush first; what is handed in when a handle is closed is lost with it unless it was
@@ -235,7 +235,7 @@ EMBENG_API int embeng_export(struct embeng *e);
 
 /**
  * embeng_attach() - a handle on another process' context
- * @fd: of embeng_export(); stays the caller's
+ * @fd: descriptor from embeng_export(), which the caller keeps
  * @model: the same as the other's, else lookups are refused
  *
  * The tables are as they are. Rows can be read and written, and inference looked up, before
@@ -393,9 +393,9 @@ struct embeng_view {
 };
 
 /**
- * struct embeng_activations - what a lookup gave
+ * struct embeng_activations - the result of a lookup
  * @size: sizeof(struct embeng_activations), set by the caller
- * @replica: of the batch
+ * @replica: replica of the batch
  * @mode: enum embeng_mode
  * @step: training step, 0 for inference
  * @count: features
@@ -469,9 +469,9 @@ struct embeng_rate {
 #define EMBENG_FENCES_MAX 63
 
 /**
- * struct embeng_gradients - what embeng_apply_gradients() takes
+ * struct embeng_gradients - the argument of embeng_apply_gradients()
  * @size: sizeof(struct embeng_gradients)
- * @replica: whose oldest dequeued training batch without gradients this is for
+ * @replica: replica; the gradients are for its oldest dequeued training batch without gradients
  * @count: features
  * @features: [count] f32 of the activations' shapes; NULL: zeros, the rows are
  *	touched all the same
@@ -541,8 +541,8 @@ EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
 /**
  * embeng_rows_read() / embeng_rows_write() - rows of a table or slot
  * @slot: NULL or "parameters", or a slot's name ("accumulators")
- * @ids: [count] row numbers; NULL: rows 0 to count - 1. Of a row written twice
- *	the later one stays
+ * @ids: [count] row numbers; NULL: rows 0 to count - 1. If a row is written twice,
+ *	the later value stays
  * @data: [count][dim]
  *
  * Sees every complete update that was handed in. All rows are checked before any
@@ -597,7 +597,7 @@ EMBENG_API int embeng_stats(struct embeng *e, int table, int clear,
 			    struct embeng_table_stats *stats);
 
 /**
- * struct embeng_counter_values - what this handle did
+ * struct embeng_counter_values - work that a handle did since it was opened
  * @size: sizeof(struct embeng_counter_values)
  * @lookups: batches looked up
  * @updates: updates handed in
@@ -632,7 +632,7 @@ struct embeng_usage {
 };
 
 /**
- * embeng_usage() - what is held at this moment
+ * embeng_usage() - read the bytes that a handle holds at this moment
  *
  * Table and engine bytes are the device's: of all its contexts. Thread-safe.
  * Return: 0, -EINVAL.
@@ -640,7 +640,7 @@ struct embeng_usage {
 EMBENG_API int embeng_usage(struct embeng *e, struct embeng_usage *usage);
 
 /**
- * embeng_counters() - what a handle did since it was opened
+ * embeng_counters() - read the counts of a handle's work since it was opened
  *
  * Thread-safe. Return: 0, -EINVAL.
  */

@@ -75,7 +75,7 @@ struct embeng_restore_options {
 
 /**
  * embeng_restore() - load tables, slots and the optimizer's step count
- * @dir: of a checkpoint that any number of cores or hosts saved
+ * @dir: folder of a checkpoint, saved by any number of cores or hosts
  * @options: NULL: defaults
  *
  * Tables are found by name, and so are their slots: whatever optimizer saved
@@ -105,7 +105,7 @@ struct embeng_checkpoint;
  *
  * Reads and checks the index and every shard's size and header, and maps the shards
  * into memory; rows are read later. Later saves into the folder do not change what is
- * open. Who cuts a shard while it is open gets -EIO from the calls below; a serving
+ * open. If a shard is truncated while it is open, the calls below return -EIO; a serving
  * lookup reads rows that were checked before straight from the mapping, and there the
  * system ends the process (SIGBUS). Return: 0, -ENOENT, -EBADMSG, -ENOTSUP (a newer
  * schema), -EIO, -ENOMEM.
@@ -116,15 +116,15 @@ EMBENG_API int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint 
 EMBENG_API void embeng_checkpoint_close(struct embeng_checkpoint *checkpoint);
 
 /**
- * struct embeng_checkpoint_info - what a checkpoint says of itself
+ * struct embeng_checkpoint_info - facts about a checkpoint
  * @size: sizeof(struct embeng_checkpoint_info)
  * @step: the optimizer's count of updates
- * @model_hash: of the model that was saved
+ * @model_hash: hash of the model that was saved
  * @table_count: tables
  * @file_count: shards
- * @bytes: of all shards
+ * @bytes: bytes of all shards
  * @chunk_count: checksummed pieces
- * @program_state: as saved, or NULL; the checkpoint's
+ * @program_state: text as it was saved, or NULL; it belongs to the checkpoint
  */
 struct embeng_checkpoint_info {
 	size_t size;
@@ -138,7 +138,7 @@ struct embeng_checkpoint_info {
 };
 
 /**
- * embeng_checkpoint_info() - what a checkpoint says of itself
+ * embeng_checkpoint_info() - read the facts about a checkpoint
  * @info: out, its size set by the caller
  *
  * Return: 0, -EINVAL.

@@ -34,11 +34,11 @@ struct embeng_classic;
 /**
  * struct embeng_classic_table - an entry of table_to_config_dict
  * @size: sizeof(struct embeng_classic_table)
- * @name: of the table
+ * @name: name of the table
  * @vocabulary_size: rows, from 1
  * @dimension: columns, from 1
  * @initializer: how rows start
- * @combiner: of its features that are no sequences
+ * @combiner: combiner of its features that are no sequences
  * @optimizer: NULL: that of the specification
  * @has_learning_rate: @learning_rate counts, in place of the optimizer's
  * @learning_rate: not beside @rate_name
@@ -59,7 +59,7 @@ struct embeng_classic_table {
 /**
  * struct embeng_classic_feature - an entry of feature_to_config_dict
  * @size: sizeof(struct embeng_classic_feature)
- * @name: of the feature
+ * @name: name of the feature
  * @table: name of its table
  * @max_sequence_length: 0: combined
  * @weight_key: name of what holds its weights, or NULL; for the program to look up
@@ -77,9 +77,9 @@ struct embeng_classic_feature {
 /**
  * struct embeng_classic_categorical - a categorical column
  * @size: sizeof(struct embeng_classic_categorical)
- * @name: of the column, which is the feature's
+ * @name: name of the column, which is the feature's name, too
  * @num_buckets: ids 0 to num_buckets - 1
- * @weight_key: of a weighted categorical column, whose own name is then
+ * @weight_key: key of a weighted categorical column, whose own name is then
  *	"NAME_weighted_by_KEY"; or NULL
  * @sequence: ids are kept in order
  * @max_sequence_length: from 1 of a sequence, else 0
@@ -99,10 +99,10 @@ struct embeng_classic_categorical {
  * @categorical: [categorical_count]
  * @categorical_count: 1 unless @shared, then from 1
  * @shared: one table for all of them; their num_buckets must be equal
- * @collection_name: of what is @shared: NULL: the columns' names, sorted, joined by "_",
+ * @collection_name: name of a @shared collection; NULL: the columns' names, sorted, joined by "_",
  *	and "_shared_embedding"
  * @dimension: columns of the table, from 1
- * @combiner: of those that are no sequences
+ * @combiner: combiner of columns that are no sequences
  * @initializer: how rows start
  * @rate_name: learning_rate_fn: name of a dynamic rate, or NULL
  *
@@ -145,7 +145,7 @@ enum embeng_classic_mode {
  * @pipelining: pipeline_execution_with_tensor_core
  * @partition_strategy: "div" or "mod"; NULL: "div"
  * @profile_directory: kept for the protobuf, and for embeng_profile_open(); or NULL
- * @batch_size: of all replicas, a multiple of them
+ * @batch_size: samples of all replicas together, a multiple of their number
  * @replicas: 0 is 1
  * @hosts: 0 is 1
  * @mode: enum embeng_classic_mode
@@ -170,7 +170,7 @@ struct embeng_classic_spec {
 };
 
 /**
- * embeng_classic_new() - what a specification means
+ * embeng_classic_new() - make tables and features from a specification
  * @spec: copied, with all that it points to
  * @error: out, or NULL
  *
@@ -195,7 +195,7 @@ EMBENG_API const struct embeng_model *embeng_classic_model(const struct embeng_c
 EMBENG_API int embeng_classic_settings(const struct embeng_classic *classic,
 				       struct embeng_tpu_settings *settings);
 
-/** embeng_classic_weight_key() - of a feature, or NULL */
+/** embeng_classic_weight_key() - the weight key of a feature, or NULL */
 EMBENG_API const char *embeng_classic_weight_key(const struct embeng_classic *classic,
 						 size_t feature);
 
@@ -210,7 +210,7 @@ EMBENG_API int embeng_classic_optimizer(enum embeng_optimizer_name kind, float l
 					struct embeng_optimizer *optimizer);
 
 /**
- * embeng_classic_slot_suffix() - what a slot's variable had behind its table's name
+ * embeng_classic_slot_suffix() - the text that a slot's variable had behind its table's name
  * @slot: index, as of embeng_model_slot_name()
  *
  * "/Adagrad", "/ProximalAdagrad", "/Adam/m", "/Adam/v", "/Ftrl" (accumulators), "/Ftrl_1"
@@ -225,8 +225,8 @@ EMBENG_API const char *embeng_classic_slot_suffix(enum embeng_optimizer_name kin
  * @batch_size: out: the greatest common divisor of all features' positions
  * @num_features: out: [tables], positions of each table's features in such batches
  *
- * Of any model whose output shapes are known (embeng_model_build()); of shapes [4] and [6]
- * the batch size is 2, num_features are 2 and 3. Return: 0, -EINVAL, -ERANGE.
+ * It works for any model whose output shapes are known (embeng_model_build()). For shapes [4] and
+ * [6] the batch size is 2, num_features are 2 and 3. Return: 0, -EINVAL, -ERANGE.
  */
 EMBENG_API int embeng_classic_counts(const struct embeng_model *model, int64_t *batch_size,
 				     int64_t *num_features);
@@ -253,7 +253,7 @@ EMBENG_API int embeng_classic_packing(const struct embeng_classic *classic, size
 				      struct embeng_classic_packing *packing);
 
 /**
- * embeng_classic_place() - which places of a sample are a feature's
+ * embeng_classic_place() - find the places of a feature in a sample
  * @first: out
  * @count: out: 1, or max_sequence_length
  *
@@ -264,7 +264,7 @@ EMBENG_API int embeng_classic_place(const struct embeng_classic *classic, size_t
 
 /**
  * embeng_classic_pack() - a table's activations, packed per sample
- * @activations: of embeng_dequeue(), of a device with this model
+ * @activations: result of embeng_dequeue() on a device with this model
  * @data: out: [batch_size, num_features, dim]
  * @elements: floats that @data has room for
  *
@@ -278,12 +278,12 @@ EMBENG_API int embeng_classic_pack(const struct embeng_classic *classic,
 /**
  * struct embeng_classic_gradients - packed gradients of a step
  * @size: sizeof(struct embeng_classic_gradients)
- * @replica: whose step
+ * @replica: replica whose step it is
  * @tables: [table_count] each [batch_size, num_features, dim]; NULL: zeros
  * @table_count: tables of the model
  * @rates: [rate_count], every dynamic rate of the model once
  * @rate_count: how many
- * @multiplier: of all gradients, before clipping; 0 is 1
+ * @multiplier: factor of all gradients before clipping; 0 is 1
  */
 struct embeng_classic_gradients {
 	size_t size;

@@ -18,7 +18,7 @@ EMBENG_API const char *embeng_version(void);
 #define EMBENG_ERROR_TEXT 512
 
 /**
- * struct embeng_error - what went wrong, in words
+ * struct embeng_error - an error with its sentence
  * @size: sizeof(struct embeng_error)
  * @code: negative errno, as returned
  * @status: enum embeng_status of the device, 0 when the library refused it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the Keras layer of TPU embeddings does with optimizers, as data: names, defaults,
+ * The rules of the Keras layer of TPU embeddings for optimizers, as data: names, defaults,
  * translation, slots of its checkpoints. Source: TensorFlow Recommenders,
  * layers/embedding/tpu_embedding_layer.py. Included by embeng.h, whose rules hold.
  */
@@ -39,9 +39,9 @@ EMBENG_API int embeng_keras_accept(const struct embeng_optimizer *optimizer);
  * @rate_name: the rate is a tensor, a function or a LearningRateSchedule: the name of the
  *	dynamic rate that stands for it (embeng/schedule.h has the schedules). NULL: constant
  * @has_clipnorm: refused, whatever its value
- * @has_clipvalue: so
+ * @has_clipvalue: refused, whatever its value
  * @decay: SGD, Adam: refused unless 0
- * @momentum: SGD: so
+ * @momentum: SGD: refused unless 0
  * @nesterov: SGD: refused
  * @initial_accumulator_value: Adagrad, Ftrl
  * @epsilon: Adam. Adagrad: has no place and is refused unless the default, 1e-7
@@ -54,7 +54,7 @@ EMBENG_API int embeng_keras_accept(const struct embeng_optimizer *optimizer);
  * @l2_shrinkage_regularization_strength: Ftrl: refused unless 0
  * @beta: Ftrl
  *
- * Make it with embeng_keras_defaults(), then set what differs. What its class has not is
+ * Make it with embeng_keras_defaults(), then set what differs. Members that its class lacks are
  * ignored.
  */
 struct embeng_keras_optimizer {
@@ -93,7 +93,7 @@ EMBENG_API int embeng_keras_defaults(const char *class_name, struct embeng_keras
  * embeng_keras_translate() - a Keras optimizer as a table's
  * @keras: checked in the layer's order: style, class, clipnorm, clipvalue, then the settings
  *	of its class
- * @optimizer: out, untouched on failure. What Keras does not have is at its default:
+ * @optimizer: out, untouched on failure. Settings that Keras lacks are at their defaults:
  *	adam is lazy, with epsilon inside of the root
  *
  * Return: 0, -EINVAL ("Optimizer parameter ... is unsupported for TPU embeddings", or a new
@@ -104,7 +104,7 @@ EMBENG_API int embeng_keras_translate(const struct embeng_keras_optimizer *keras
 
 /**
  * embeng_keras_slot() - a slot's name in checkpoints of the layer
- * @kind: of the optimizer
+ * @kind: kind of the optimizer
  * @slot: as embeng_model_slot_name() gives it
  *
  * Return: "accumulator" of adagrad's and ftrl's accumulators, "linear" of ftrl's linears,

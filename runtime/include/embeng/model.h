@@ -79,10 +79,10 @@ struct embeng_quantization {
  * @name: unique; NULL: "table_" and its index
  * @vocabulary_size: rows, from 1
  * @dim: columns, from 1
- * @combiner: of pooled features; 0 is mean
+ * @combiner: combiner of pooled features; 0 is mean
  * @optimizer: zeroed: none, the model is for inference alone
  * @initializer: how rows start
- * @out_of_range: what an id outside the table does
+ * @out_of_range: policy for ids outside the table
  * @slot_starts: [slot_start_count], each slot at most once; copied
  * @slot_start_count: how many
  * @quantization: zeroed: none
@@ -135,7 +135,7 @@ struct embeng_feature_config {
 	int v1_dense_zero_is_padding;
 };
 
-/* Which rows of a table are a host's (embeng/shard.h). */
+/* The distribution of a table's rows over hosts (embeng/shard.h). */
 enum embeng_sharding {
 	EMBENG_SHARDING_DIV, /* a run of successive rows */
 	EMBENG_SHARDING_MOD, /* every hosts-th row */
@@ -150,7 +150,7 @@ enum embeng_sharding {
  * @step_depth: steps ahead, 0: the device's
  * @hosts: shards of a table that embeng_save() writes, up to INT32_MAX; 0 is 1. Changes
  *	no number that is computed, and is no part of embeng_model_hash()
- * @sharding: of rows over @hosts
+ * @sharding: distribution of rows over @hosts
  */
 struct embeng_engine_config {
 	size_t size;
@@ -238,7 +238,7 @@ EMBENG_API const char *embeng_model_slot_name(const struct embeng_model *model, 
 					      size_t slot);
 
 /**
- * embeng_model_get_table() - what a table was made from, defaults filled in
+ * embeng_model_get_table() - read the configuration of a table, with defaults filled in
  * @config: its size set by the caller; names and arrays are the model's
  *
  * Only the slot starts that were given are in it. Return: 0, -EINVAL, -ENOENT.
@@ -293,7 +293,7 @@ struct embeng_shape {
  * @batch_size: samples of each feature, from 1
  *
  * A feature's shape becomes [batch_size], or [batch_size, max_sequence_length] of a
- * sequence feature. What output_shape says stays, its unknown lengths are filled in;
+ * sequence feature. Lengths in output_shape stay, and unknown ones are filled in;
  * a known length that differs is -EINVAL ("inconsistent shape"), and so is one that
  * stays unknown ("not fully defined"). An output_shape of higher rank is not
  * compared: the batch fills it in row-major order. A feature that is built already
@@ -311,7 +311,7 @@ EMBENG_API int embeng_model_build(struct embeng_model *model, int64_t batch_size
  *
  * A rank of 1 is the output's shape itself; of more, the last dimension is dropped;
  * [B, L] of a sequence feature gives [B, max_sequence_length], but [B, 1] is one id a
- * position, so [B]. What comes out is compared with output_shape as
+ * position, so [B]. The result is compared with output_shape as
  * embeng_model_build() does; a rank of 1 or 2 below output_shape's is not. A length of
  * 0 is unknown: fine when output_shape has it, else -EINVAL ("not fully defined").
  *
@@ -324,8 +324,8 @@ EMBENG_API int embeng_model_build_shapes(struct embeng_model *model,
 
 /**
  * embeng_model_output_shape() - a feature's output shape as far as it is known
- * @shape: out; rank 0 when it is open, a length of 0 where that is. What a device's
- *	first batch fixed is the device's, not the model's
+ * @shape: out; rank 0 when it is open, a length of 0 where that is. A shape that a device's
+ *	first batch fixed belongs to the device, not to the model
  *
  * Return: 0, -EINVAL, -ENOENT.
  */

@@ -54,7 +54,7 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  *	proximal_yogi: above 0
  * @learning_rate_power: ftrl, at most 0
  * @l1_regularization_strength: ftrl, frequency_aware_adagrad: at least 0
- * @l2_regularization_strength: so
+ * @l2_regularization_strength: ftrl, frequency_aware_adagrad: at least 0
  * @beta: ftrl, at least 0
  * @multiply_linear_by_learning_rate: ftrl
  * @allow_zero_accumulator: ftrl; kept, without effect
@@ -82,7 +82,7 @@ enum embeng_tristate { EMBENG_DEFAULT, EMBENG_OFF, EMBENG_ON };
  * @use_non_lazy: lion: every row decays at every step, as with @lazy_adam off
  * @rho: rms_prop, centered_rms_prop, adadelta: within [0, 1]
  * @l1: proximal_adagrad, proximal_yogi, online_yogi: at least 0
- * @l2: so; mdl_adagrad_light
+ * @l2: proximal_adagrad, proximal_yogi, online_yogi, mdl_adagrad_light: at least 0
  * @b1: laprop, within [0, 1)
  * @b2: laprop, within [0, 1)
  * @eps: laprop, above 0
@@ -355,7 +355,7 @@ EMBENG_API struct embeng_optimizer embeng_frequency_aware_adagrad(float learning
  * embeng_mdl_adagrad_light() - Adagrad that serves what saves of the loss; our reading
  *
  * An element that lookups read takes part as far as its benefit says: what it has been seen
- * to save of the loss. embeng-optimizers(7) has the formula. What the settings do was never
+ * to save of the loss. embeng-optimizers(7) has the formula. The effect of the settings was never
  * published, so that this is embeng's reading, and rows trained elsewhere may go on otherwise.
  * Slots "accumulators", from 0.1, "weights", what is held back of the trained weight, and
  * "benefits", both from 0. Defaults: lr_power -0.5, the others 0 and off, which is Adagrad.
@@ -367,7 +367,7 @@ EMBENG_API struct embeng_optimizer embeng_mdl_adagrad_light(float learning_rate)
 EMBENG_API const char *embeng_optimizer_text(enum embeng_optimizer_name kind);
 
 /**
- * embeng_optimizer_by_name() - what the function of a kind makes, by its name
+ * embeng_optimizer_by_name() - make an optimizer of a kind by its name, with its defaults
  * @name: as embeng_optimizer_text() gives it
  * @optimizer: out
  *

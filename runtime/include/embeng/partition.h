@@ -40,7 +40,7 @@ enum embeng_partition_flavour {
 	EMBENG_PARTITION_JAX,
 };
 
-/* What puts a row of the stack into one of 64 buckets, of which minibatches are made. */
+/* The rule that puts a row of the stack into one of 64 buckets, of which minibatches are made. */
 enum embeng_partition_bucket {
 	EMBENG_PARTITION_BUCKET_DEFAULT, /* TF: DIV, JAX: HASH */
 	EMBENG_PARTITION_BUCKET_DIV,	 /* stretches of rows */
@@ -52,20 +52,20 @@ enum embeng_partition_bucket {
  * struct embeng_partition_options - how to partition
  * @size: sizeof(struct embeng_partition_options)
  * @flavour: layout and padding
- * @sparse_cores: of the whole grid, 1 .. 65536
+ * @sparse_cores: cores of the whole grid, 1 .. 65536
  * @cores_per_device: divides @sparse_cores and the samples of each feature, 1 .. 64
- * @device: whose samples these are; below sparse_cores / cores_per_device
+ * @device: index of the device that has these samples; below sparse_cores / cores_per_device
  * @max_ids_per_partition: 0: as many as there are, else an error, minibatches, or dropping
- * @max_unique_ids_per_partition: so
+ * @max_unique_ids_per_partition: the same limit for distinct rows
  * @minibatching: nonzero: beyond the limits ids go into minibatches, by bucket. With limits of
  *	0 there is always one
  * @allow_id_dropping: nonzero: ids that do not fit are left out and counted
- * @bucket: of minibatches
+ * @bucket: rule for the buckets of minibatches
  * @buffer_size: items of the device's buffer, 0: enough. TF: a multiple of 8. JAX: rounded up to
  *	8 for each core, at most max_ids_per_partition (rounded up to 8) for each core and
  *	partition, with minibatching 64 times that; 0 is just that
  * @rotation_given: nonzero: @rotation counts, else it is @cores_per_device
- * @rotation: of the second table of the stack against the first, and so on
+ * @rotation: rotation of the second table of the stack against the first, and so on
  * @splits: the flavour's mask of where buckets are parted at any rate: what other devices'
  *	&struct embeng_partitioned.splits are together, so that all have the same minibatches.
  *	0 without @minibatching
@@ -89,20 +89,21 @@ struct embeng_partition_options {
  * @row_pointers: [row_pointer_capacity] i32, the caller's
  * @row_pointer_capacity: at least @row_pointer_count afterwards
  * @token_ids: [capacity] i32, the caller's
- * @sample_ids: so
- * @gains: [capacity] f32, so
+ * @sample_ids: [capacity] i32, the caller's
+ * @gains: [capacity] f32, the caller's
  * @capacity: at least the last of @core_end afterwards
  * @max_ids: [sparse_cores] the caller's, or NULL: most ids of each partition, the maximum over
  *	the device's cores, before dropping
- * @max_unique_ids: so, most distinct rows
+ * @max_unique_ids: [sparse_cores] the caller's, or NULL: most distinct rows of each partition
  * @required_buffer: [cores_per_device] the caller's, or NULL: items that a core needs, before
  *	dropping, minibatches not parted
  * @core_first: [cores_per_device] the caller's, or NULL: a core's first item
- * @core_end: so, one past its last; what lies between the cores is left as it was
+ * @core_end: [cores_per_device] the caller's, or NULL: one past a core's last item; memory between
+ *	cores is left as it was
  * @row_pointer_count: out: cores_per_device x minibatches x @row_stride
  * @row_stride: out: row pointers of a minibatch: sparse_cores rounded up to 8
  * @buffer_size: out: items of the device's buffer
- * @minibatches: out: of each core
+ * @minibatches: out: minibatches of each core
  * @dropped_ids: out: ids left out. JAX counts all that the limits leave out, TF equal ids of a
  *	sample once; so do both with what the buffer does not hold
  * @splits: out: the flavour's mask of where buckets are parted, for other devices to agree on
@@ -126,8 +127,8 @@ struct embeng_partitioned {
 
 /**
  * embeng_partition_room() - capacities that the partitions of a batch need at most
- * @b: as of embeng_partition()
- * @options: so
+ * @b: batch as for embeng_partition()
+ * @options: options as for embeng_partition()
  * @row_pointers: out
  * @items: out
  *
@@ -139,8 +140,8 @@ EMBENG_API int embeng_partition_room(const struct embeng_batch *b,
 
 /**
  * embeng_partition() - the samples of a batch as partitioned CSR
- * @e: whose engine does it; no table is read, no step moves
- * @b: of @e, any mode; the features with an input are the stack. Stays as it is, so that it
+ * @e: handle whose engine does it; no table is read, no step moves
+ * @b: batch of @e in any mode; the features with an input are the stack. Stays as it is, so that it
  *	can be enqueued, too
  * @options: how
  * @out: in and out

@@ -15,8 +15,8 @@ enum embeng_plan_kind {
 	EMBENG_PLAN_ENGINE,	 /* the engine's private copies of ids, weights and scales;
 				  * without feature: sorting, scratch, descriptors */
 	EMBENG_PLAN_INPUT,	 /* ids, weights and offsets, shared memory */
-	EMBENG_PLAN_ACTIVATIONS, /* of all steps that may be in flight, shared memory */
-	EMBENG_PLAN_GRADIENTS,	 /* of as many steps, shared memory */
+	EMBENG_PLAN_ACTIVATIONS, /* for all steps that may be in flight, shared memory */
+	EMBENG_PLAN_GRADIENTS,	 /* for as many steps, shared memory */
 	EMBENG_PLAN_ROWS,	 /* staging of row access, shared memory */
 };
 
@@ -39,11 +39,11 @@ struct embeng_plan_item {
 };
 
 /**
- * struct embeng_plan_options - what a plan supposes; all zero: defaults
+ * struct embeng_plan_options - assumptions of a plan; all zero: defaults
  * @size: sizeof(struct embeng_plan_options)
  * @batch_size: samples of features whose shape and max_samples are open, and the
  *	first unknown length of a shape; 0: 1024
- * @ids_per_sample: of pooled features whose max_ids is open; 0: 1
+ * @ids_per_sample: ids of a sample for pooled features whose max_ids is open; 0: 1
  * @id_type: enum embeng_id_type of the ids: EMBENG_I32 is 0, EMBENG_I64 is 1 (and what
  *	holds without options)
  * @weights: ids of pooled features have weights
@@ -51,8 +51,8 @@ struct embeng_plan_item {
  *	its ids, weights and gradients. Offsets are made from lengths, so they stay without @splits
  * @inference: inference batches are in flight, too, as many as training steps. Models
  *	that cannot train have no others
- * @step_depth: of the device when the model leaves it open; 0: the soft device's
- * @cores: of the device; 0: one
+ * @step_depth: step depth of the device when the model leaves it open; 0: the soft device's
+ * @cores: cores of the device; 0: one
  * @splits: row splits of 64 bits lie there, too, or samples have one id each: no offsets are copied
  */
 struct embeng_plan_options {
@@ -70,7 +70,7 @@ struct embeng_plan_options {
 
 /**
  * struct embeng_plan - the bytes a model will need
- * @item_count: of @items
+ * @item_count: number of @items
  * @items: tables and slots in table order, then the rest in feature order, then what
  *	belongs to no feature
  * @table_bytes: tables and slots: what the device's table memory must hold
@@ -94,7 +94,7 @@ struct embeng_plan {
 };
 
 /**
- * embeng_model_plan() - what a model will need, before anything is allocated
+ * embeng_model_plan() - compute the memory that a model will need, without allocating it
  * @options: NULL: defaults
  *
  * Return: 0, -EINVAL, -ERANGE (more bytes than a uint64_t counts, more ids than a batch

@@ -14,10 +14,10 @@ extern "C" {
 #endif
 
 /**
- * struct embeng_stack_limits - what one stack's partitions may hold
- * @max_ids_per_partition: as of &struct embeng_partition_options; 0: as many as there are
- * @max_unique_ids_per_partition: so
- * @buffer_size: so, items of a device's buffer; 0: enough
+ * struct embeng_stack_limits - limits for the partitions of one stack
+ * @max_ids_per_partition: as in &struct embeng_partition_options; 0: no limit
+ * @max_unique_ids_per_partition: as in &struct embeng_partition_options; 0: no limit
+ * @buffer_size: as in &struct embeng_partition_options: items of a device's buffer; 0: enough
  */
 struct embeng_stack_limits {
 	uint64_t max_ids_per_partition, max_unique_ids_per_partition, buffer_size;
@@ -26,14 +26,14 @@ struct embeng_stack_limits {
 /**
  * struct embeng_preprocess_options - how to preprocess
  * @size: sizeof(struct embeng_preprocess_options)
- * @device: whose samples these are
+ * @device: index of the device that has these samples
  * @limits: [stacks of the stacking], or NULL: none
  * @max_ids_per_sample: TF: a stack without buffer_size has a buffer of so many items for each
  *	of its samples (max_ids_per_chip_per_sample), which must come to a multiple of 8. 0:
  *	enough
  * @minibatching: beyond the limits ids go into minibatches
  * @allow_id_dropping: ids that do not fit are left out and counted
- * @bucket: of minibatches
+ * @bucket: rule for the buckets of minibatches
  * @splits: [stacks of the stacking], or NULL: where other devices part their buckets. 0 without
  *	@minibatching
  */
@@ -50,7 +50,7 @@ struct embeng_preprocess_options {
 /**
  * struct embeng_preprocessed - a batch, stack by stack
  * @stacks: [stack_count], in the order of the stacking, arrays with all that
- *	&struct embeng_partitioned can tell. Of a stack without features all is 0
+ *	&struct embeng_partitioned can tell. For a stack without features all is 0
  * @stack_count: the stacking's
  * @from_first: nonzero: row pointers of a core count from its core_first, as JAX has it without
  *	minibatching, else from the start of the buffer
@@ -65,9 +65,9 @@ struct embeng_preprocessed {
 
 /**
  * embeng_preprocess() - the samples of a batch as the partitioned CSR of each stack
- * @e: whose engine does it; no table is read, no step moves
- * @b: of @e, any mode, with an input of each feature, dense, ragged or sparse
- * @stacking: of the model of @e
+ * @e: handle whose engine does it; no table is read, no step moves
+ * @b: batch of @e in any mode, with an input for each feature, dense, ragged or sparse
+ * @stacking: stacking of the model of @e
  * @options: how; NULL: without limits, of device 0
  * @out: to be freed with embeng_preprocessed_free()
  *
@@ -89,7 +89,7 @@ EMBENG_API void embeng_preprocessed_free(struct embeng_preprocessed *preprocesse
 
 /**
  * embeng_batch_partitioned() - partitioned CSR as the input of all features of its stacks
- * @b: whose inputs of these features are replaced
+ * @b: batch; its inputs of these features are replaced
  * @stacking: that it was preprocessed with, of the batch's model
  * @preprocessed: copied; of this library or made by hand
  *
@@ -106,7 +106,7 @@ EMBENG_API void embeng_preprocessed_free(struct embeng_preprocessed *preprocesse
  *
  * Return: 0, -EINVAL (batch, stacking, a stack without arrays or of another grid), -ERANGE (cores
  * that end beyond the arrays), -ENOTSUP (the device does not take such input), -ENOMEM. The batch
- * is as it was on failure. What the items say is checked by embeng_enqueue(): -ERANGE naming the
+ * is as it was on failure. The items are checked by embeng_enqueue(): -ERANGE naming the
  * stack, its core, partition and item (a row pointer, sample or token that the stack does not
  * have), -EINVAL for a core that begins at no multiple of 8.
  */
@@ -115,12 +115,12 @@ EMBENG_API int embeng_batch_partitioned(struct embeng_batch *b,
 					const struct embeng_preprocessed *preprocessed);
 
 /**
- * struct embeng_stack_seen - what batches asked for of one stack, before dropping
+ * struct embeng_stack_seen - the largest demands of batches on one stack, before dropping
  * @batches: how many
  * @max_ids: most ids of a partition
  * @max_unique_ids: most distinct rows of a partition
  * @core_buffer: most items of a core, minibatches not parted
- * @dropped_ids: of all of them
+ * @dropped_ids: ids that were dropped from all of them
  *
  * Begins zeroed. Those of several devices or runs are joined by the largest of each, and the
  * sum of batches and dropped ids.

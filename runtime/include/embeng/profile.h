@@ -21,10 +21,10 @@ struct embeng_profile;
 #define EMBENG_PROFILE_CORES 4096
 
 /**
- * struct embeng_profile_options - what is looked at; all zero but the size: defaults
+ * struct embeng_profile_options - the choice of batches; all zero but the size: defaults
  * @size: sizeof(struct embeng_profile_options)
  * @rate: part of the batches, up to 1; 0: 0.03
- * @seed: which batches; the same ones for the same seed
+ * @seed: seed for the choice of batches; equal seeds choose the same ones
  */
 struct embeng_profile_options {
 	size_t size;
@@ -50,7 +50,7 @@ EMBENG_API void embeng_profile_close(struct embeng_profile *profile);
 
 /**
  * embeng_profile_note() - look at a batch, or not
- * @batch: of an engine with the profiled model; its inputs are still there
+ * @batch: batch of an engine with the profiled model; its inputs must not be reset yet
  *
  * Call it for every batch, before or after its enqueue. Ids outside their table do not
  * count. Return: 1 when it was looked at, 0 when it was left out, -EINVAL, -ENOMEM.
@@ -68,11 +68,11 @@ EMBENG_API int embeng_profile_note(struct embeng_profile *profile,
 EMBENG_API int embeng_profile_save(struct embeng_profile *profile);
 
 /**
- * struct embeng_profile_counts - what is known of a table
+ * struct embeng_profile_counts - the counts of a table
  * @size: sizeof(struct embeng_profile_counts)
  * @batches: looked at
  * @ids: in them
- * @hot_count: of @hot
+ * @hot_count: number of @hot
  * @hot: the rows that came most often, in the order of their counts. Counts are exact
  *	where no more than EMBENG_PROFILE_HOT rows came, else at most too low
  */
@@ -87,9 +87,10 @@ struct embeng_profile_counts {
 };
 
 /**
- * embeng_profile_counts() - of the folder when it was opened or saved, and seen since
+ * embeng_profile_counts() - read the counts of a table
  * @counts: out, its size set by the caller
  *
+ * They are those of the folder when it was opened or last saved, and everything seen since.
  * Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_profile_counts(const struct embeng_profile *profile, size_t table,

@@ -35,7 +35,7 @@ enum embeng_schedule_name {
  *	boundaries[i], the last one behind all of them
  * @boundary_count: piecewise, from 1
  * @warmup_steps: before this step the rate rises in a line from @warmup_learning_rate to
- *	what the schedule has when it goes on; 0: no warm-up. Of any kind
+ *	what the schedule has when it goes on; 0: no warm-up. Any kind has it
  * @warmup_learning_rate: at step 0, finite
  * @starts_after_warmup: the schedule's own step 0 is the step @warmup_steps; otherwise its
  *	first @warmup_steps steps are replaced

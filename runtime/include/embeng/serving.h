@@ -9,7 +9,7 @@
  *   and so are, for mean and sqrtn, ids whose weight is not above 0. Sparse inputs from
  *   rank 3 on are pruned always, ragged ones never.
  * - An id at or beyond the vocabulary is an error, and so is a negative one that is not
- *   dropped, whatever the table's out_of_range. What is dropped is not looked at.
+ *   dropped, whatever the table's out_of_range. Dropped ids are not checked.
  * - Dense ids of any shape are gathered; sparse inputs keep their leading dims, also
  *   where the feature has an output shape. Ragged ones fill it: as many rows as
  *   positions are combined, rows of which the positions are a multiple become sequences
@@ -36,7 +36,7 @@ struct embeng_serving;
 /**
  * embeng_serving_open() - serve from a checkpoint
  * @dir: the folder; its files stay mapped, a later save there changes nothing here
- * @features: whose features to serve; its tables are found in the checkpoint by
+ * @features: model with the features to serve; its tables are found in the checkpoint by
  *	name, and must have its rows and dim. Optimizers do not count. Copied. NULL:
  *	the features of the model that was saved
  * @flags: EMBENG_SERVING_*
@@ -86,7 +86,7 @@ enum embeng_input_form { EMBENG_DENSE, EMBENG_SPARSE, EMBENG_RAGGED };
  * @split_count: rows + 1
  * @shape: dense, sparse: [rank]; dense of any rank from 0, sparse from rank 2. The
  *	output's rank, without dim, is at most EMBENG_MAX_RANK
- * @rank: of @shape
+ * @rank: entries of @shape
  * @weights: sparse, ragged: [weight_count] or NULL: 1. Not for sequences
  * @weight_count: must equal @id_count when @weights is given
  * @out: f32, [output shape, dim], written whole, or untouched on failure
@@ -111,7 +111,7 @@ struct embeng_serving_input {
 };
 
 /**
- * embeng_serving_shape() - what a lookup of @input will give
+ * embeng_serving_shape() - compute the shape of the activations for @input
  * @input: @out is not looked at
  * @shape: out, [rank], output shape and then dim; room for EMBENG_MAX_RANK + 1
  * @rank: out

@@ -3,9 +3,9 @@
  * Tables over hosts: which rows are whose, their values, and checkpoints of any number of
  * hosts as checkpoints of another. Included by embeng.h, whose rules hold.
  *
- * Of V rows over N hosts, with q = V / N and e = V % N, the first e hosts have q + 1 rows
- * and the others q; a table of fewer rows than hosts leaves the last ones without. DIV
- * gives host h the successive rows from h * q + min(h, e); MOD gives it h, h + N, ...
+ * If V rows are spread over N hosts, with q = V / N and e = V % N, the first e hosts have q + 1
+ * rows and the others q; a table of fewer rows than hosts leaves the last ones without. DIV gives
+ * host h the successive rows from h * q + min(h, e); MOD gives it h, h + N, ...
  */
 #ifndef EMBENG_SHARD_API_H
 #define EMBENG_SHARD_API_H
@@ -23,7 +23,7 @@ struct embeng_checkpoint;
 /**
  * struct embeng_shard - one host's part of every table
  * @size: sizeof(struct embeng_shard)
- * @sharding: of rows over @hosts
+ * @sharding: distribution of rows over @hosts
  * @hosts: from 1 to INT32_MAX
  * @host: from 0, below @hosts
  */
@@ -45,8 +45,8 @@ struct embeng_shard_rows {
 };
 
 /**
- * embeng_shard_rows() - which rows of a table are a host's
- * @table_rows: of the whole table, from 1
+ * embeng_shard_rows() - find the rows of a table that belong to a host
+ * @table_rows: rows of the whole table, from 1
  * @rows: out
  *
  * Return: 0, -EINVAL, -ERANGE (hosts, host, rows).
@@ -55,7 +55,7 @@ EMBENG_API int embeng_shard_rows(const struct embeng_shard *shard, int64_t table
 				 struct embeng_shard_rows *rows);
 
 /**
- * embeng_shard_find() - which host has a row, and where
+ * embeng_shard_find() - find the host of a row, and the row's place there
  * @shard: its host is not looked at
  * @host: out
  * @place: out: the row's number among those of the host, from 0
@@ -80,7 +80,7 @@ EMBENG_API int embeng_shard_read(struct embeng *e, int table, const char *slot,
 				 float *data);
 
 /**
- * embeng_shard_write() - the other way
+ * embeng_shard_write() - write rows of a host's part of a table or slot
  * @data: [count][dim]
  *
  * Return: as embeng_shard_read().
@@ -90,7 +90,7 @@ EMBENG_API int embeng_shard_write(struct embeng *e, int table, const char *slot,
 				  const float *data);
 
 /**
- * embeng_shard_start() - what rows of a host's part start with, without a device
+ * embeng_shard_start() - compute the initial values of a host's rows, without a device
  * @first: counted among the rows of the host
  * @data: [count][dim]
  *
@@ -104,12 +104,12 @@ EMBENG_API int embeng_shard_start(const struct embeng_model *model, int table, c
 /**
  * struct embeng_shard_part - rows that an initializer is asked for
  * @size: sizeof(struct embeng_shard_part)
- * @shard: whose rows
+ * @shard: host whose rows they are
  * @table: index
  * @slot: "parameters", or a slot's name
- * @table_rows: of the whole table
+ * @table_rows: rows of the whole table
  * @dim: columns
- * @place: of the first among the rows of the host
+ * @place: number of the first row among the rows of the host
  * @rows: the rows of the whole table that are asked for
  */
 struct embeng_shard_part {
@@ -159,7 +159,7 @@ EMBENG_API int embeng_checkpoint_read_shard(const struct embeng_checkpoint *chec
  * struct embeng_reshard_options - how to shard anew; all zero but the size: one host
  * @size: sizeof(struct embeng_reshard_options)
  * @hosts: up to INT32_MAX; 0 is 1
- * @sharding: of rows over @hosts
+ * @sharding: distribution of rows over @hosts
  * @shard_bytes: most bytes of rows in one file, at least one row; 0: 1 GiB
  * @progress: NULL or told about bytes written
  * @progress_arg: for @progress
@@ -180,7 +180,7 @@ struct embeng_reshard_options {
  * @error: out, or NULL
  *
  * The same tables, slots, step and program's text in other files. Every chunk that is
- * read is checked; a MiB of rows is in memory at a time. What a crash leaves in @out is
+ * read is checked; a MiB of rows is in memory at a time. A crash leaves in @out
  * what embeng_save() says. From a sharding into another one a row is read by itself, so
  * that the files of one table should fit into the page cache, or be on a fast disk.
  * Return: 0, and as embeng_checkpoint_open() and embeng_save(); -ERANGE (hosts).

@@ -42,7 +42,7 @@ struct embeng_profile;
 
 /**
  * struct embeng_stack_group - tables to be stacked by hand
- * @name: of the stack; NULL: as otherwise
+ * @name: name of the stack; NULL: a name as for other stacks
  * @tables: [table_count] indices, in the order in which they stand
  * @table_count: from 1
  */
@@ -56,22 +56,23 @@ struct embeng_stack_group {
  * struct embeng_stacking_options - how to stack
  * @size: sizeof(struct embeng_stacking_options)
  * @flavour: rules, see above
- * @sparse_cores: of the whole grid, 1 to 65536; JAX: a power of two
+ * @sparse_cores: cores of the whole grid, 1 to 65536; JAX: a power of two
  * @cores_per_device: divides @sparse_cores, at most 64; 0: 4
- * @activation_limit_bytes: of one core's activations; 0: 2097152. UINT64_MAX is no limit,
- *	here and below
- * @shard_limit_bytes: of one device's share of a stack; 0: 2147483648 in TF, no limit in JAX
- * @row_limit: of the rows of a stack; 0: 2147483647 in TF, no limit in JAX
+ * @activation_limit_bytes: most bytes of one core's activations; 0: 2097152. UINT64_MAX is no
+ *	limit, here and below
+ * @shard_limit_bytes: most bytes of one device's share of a stack; 0: 2147483648 in TF, no limit in
+ *	JAX
+ * @row_limit: most rows of a stack; 0: 2147483647 in TF, no limit in JAX
  * @table_limit: most tables of a stack; 0: no limit
  * @no_stacking: nonzero: each table is a stack of its own
  * @rotation_given: nonzero: @rotation counts, else it is @cores_per_device
- * @rotation: of the second table of a stack against the first, and so on
+ * @rotation: rotation of the second table of a stack against the first, and so on
  * @long_names: nonzero: JAX does not cut names either
  * @groups: [group_count], stacks by hand instead, which come first; what is in none is a stack
  *	of its own. No limit holds; a stack is as wide as its widest table
  * @group_count: 0: stack by the rules
  * @no_excess_padding: nonzero: tables of a group that differ in padded width are an error
- * @profile: of the model; rotations are what embeng_profile_rotations() says of it, so that
+ * @profile: profile of the model; rotations are those of embeng_profile_rotations(), so that
  *	the rows that are asked for most are spread over the cores. Not with @rotation_given.
  *	NULL: none
  */
@@ -92,14 +93,14 @@ struct embeng_stacking_options {
 
 /**
  * struct embeng_stack - tables that share memory
- * @name: of the stack
+ * @name: name of the stack
  * @width: columns, padded
  * @rows_per_core: rows of each core's shard, those of all its tables
  * @tables: [table_count] indices, in the order in which they stand
  * @table_count: from 1
  * @features: [feature_count] indices of the features of these tables, in feature order
  * @feature_count: 0 when none uses them
- * @samples: of these features, of one device
+ * @samples: samples of these features on one device
  */
 struct embeng_stack {
 	const char *name;
@@ -116,19 +117,19 @@ struct embeng_stack {
  * @size: sizeof(struct embeng_table_layout)
  * @table: name
  * @stack: name
- * @sparse_cores: of the grid
+ * @sparse_cores: cores of the grid
  * @partitions: devices, each of which has sparse_cores / partitions of the cores
  * @rows_per_core: rows of each core's shard, those of all tables of the stack
- * @rows: of the table
- * @dim: of the table
+ * @rows: rows of the table
+ * @dim: columns of the table
  * @padded_rows: a multiple of @sparse_cores
  * @padded_dim: columns of the stack
- * @row_offset: of the table's first row within each shard
+ * @row_offset: offset of the table's first row within each shard
  * @rotation: row 0 is on this core
- * @samples_per_core: of all its features
- * @feature_count: that use it
+ * @samples_per_core: samples of all its features on one core
+ * @feature_count: number of features that use it
  *
- * What the SparseCoreTableLayout message holds, field by field.
+ * The members are the fields of the SparseCoreTableLayout message.
  */
 struct embeng_table_layout {
 	size_t size;
@@ -154,10 +155,10 @@ struct embeng_sample_place {
 
 /**
  * struct embeng_stacking - the stacks of a model
- * @flavour: whose rules made it
- * @sparse_cores: of the grid
- * @cores_per_device: of each device
- * @model_hash: of the model
+ * @flavour: flavour whose rules made it
+ * @sparse_cores: cores of the grid
+ * @cores_per_device: cores of each device
+ * @model_hash: hash of the model
  * @stacks: [stack_count]
  * @stack_count: how many
  * @tables: [table_count], in table order
@@ -181,7 +182,7 @@ struct embeng_stacking {
 
 /**
  * embeng_stacking_make() - stack the tables of a model
- * @model: whose features all have a whole output shape, see embeng_model_build(): that of one
+ * @model: model whose features all have a whole output shape, see embeng_model_build(): that of one
  *	device's samples
  * @options: how
  * @out: to be freed with embeng_stacking_free()
@@ -202,10 +203,10 @@ EMBENG_API void embeng_stacking_free(struct embeng_stacking *stacking);
 
 /**
  * struct embeng_row_place - where one row stands
- * @core: of the grid
- * @row: of the core's shard
+ * @core: core of the grid
+ * @row: row of the core's shard
  * @partition: device
- * @partition_row: of the shards of the device's cores one behind the other
+ * @partition_row: row in the shards of the device's cores, one behind the other
  */
 struct embeng_row_place {
 	int64_t core, row, partition, partition_row;
@@ -213,8 +214,8 @@ struct embeng_row_place {
 
 /**
  * embeng_layout_place() - where a row of a table stands
- * @layout: of a stacking, or imported
- * @row: of the table
+ * @layout: layout from a stacking, or imported
+ * @row: row of the table
  * @place: out
  *
  * core = (row + rotation) % sparse_cores; row = row / sparse_cores + row_offset; partition =
@@ -229,8 +230,8 @@ EMBENG_API int embeng_layout_place(const struct embeng_table_layout *layout, int
 /**
  * struct embeng_shards - memory of some cores' shards of a stack
  * @size: sizeof(struct embeng_shards)
- * @data: of @first_core
- * @first_core: of the grid
+ * @data: rows of @first_core, then those of the other cores
+ * @first_core: first core, by its number in the grid
  * @core_count: from 1
  * @core_stride: floats from one core's shard to the next; 0: the rows of a shard
  * @row_stride: floats from one row to the next; 0: the columns of the stack
@@ -247,11 +248,11 @@ struct embeng_shards {
 
 /**
  * embeng_table_shard() - put a table, or a slot of it, into its stack
- * @layout: of the table
+ * @layout: layout of the table
  * @rows: [rows][dim] in the order of ids
  * @row_stride: floats from one row to the next; 0: dim
- * @padding: what padded rows and columns become; the family has 0 (TF) and NaN (JAX)
- * @shards: of the cores that are wanted; rows of other tables stay
+ * @padding: value of padded rows and columns; the family has 0 (TF) and NaN (JAX)
+ * @shards: memory of the cores that are wanted; rows of other tables stay
  *
  * Return: 0, -EINVAL, -ERANGE (cores that the grid does not have, more floats than memory has).
  */
@@ -261,8 +262,8 @@ EMBENG_API int embeng_table_shard(const struct embeng_table_layout *layout, cons
 
 /**
  * embeng_table_unshard() - take a table, or a slot of it, out of its stack
- * @layout: of the table
- * @shards: of the cores that are there
+ * @layout: layout of the table
+ * @shards: memory of the cores that are there
  * @rows: [rows][dim]; rows of other cores stay
  * @row_stride: floats from one row to the next; 0: dim
  *

@@ -37,11 +37,11 @@ enum embeng_tpu_hot_ids {
 };
 
 /**
- * struct embeng_tpu_settings - what the protobuf holds beside the model
+ * struct embeng_tpu_settings - contents of the protobuf beside the model
  * @size: sizeof(struct embeng_tpu_settings)
  * @mode: enum embeng_tpu_mode
  * @form: enum embeng_tpu_form
- * @sharding: of tables over hosts; changes no result
+ * @sharding: distribution of tables over hosts; changes no result
  * @hosts: 0: those of the model's engine options, and their sharding
  * @profile_directory: NULL is ""; UTF-8
  * @spmd: spmd_sharding is enabled
@@ -91,7 +91,7 @@ EMBENG_API int embeng_tpu_export(const struct embeng_model *model,
 				 size_t *length);
 
 /**
- * struct embeng_tpu_hooks - what a model needs and the protobuf does not hold
+ * struct embeng_tpu_hooks - functions that set the parts of a model that the protobuf lacks
  * @size: sizeof(struct embeng_tpu_hooks)
  * @arg: the first argument of both
  * @table: called before a table is added: may set what the protobuf does not tell, as
@@ -111,10 +111,10 @@ struct embeng_tpu_hooks {
  * struct embeng_tpu_unknown - a field that this library does not know
  * @size: sizeof(struct embeng_tpu_unknown)
  * @message: the path of the message that holds it, "" the configuration itself
- * @number: of the field
+ * @number: number of the field
  * @wire_type: 0 varint, 1 64 bits, 2 bytes, 5 32 bits
- * @offset: of its value in the bytes
- * @length: of its value
+ * @offset: offset of its value in the bytes
+ * @length: bytes of its value
  */
 struct embeng_tpu_unknown {
 	size_t size;
@@ -130,7 +130,7 @@ struct embeng_tpu;
  * embeng_tpu_import() - read a TPUEmbeddingConfiguration
  * @bytes: [length], not kept
  * @hooks: NULL: none
- * @out: what was read; to be freed with embeng_tpu_free()
+ * @out: the result, to be freed with embeng_tpu_free()
  *
  * Takes all three of &enum embeng_tpu_form; counts alone give each table that many features,
  * named feature_0 and on in table order, of shape [batch_size_per_tensor_core]; where
@@ -141,7 +141,7 @@ struct embeng_tpu;
  * &struct embeng_table_config.quantization. Tags of rates and of step_counter count from 0
  * without a gap.
  *
- * Of fields that this library does not know it keeps where they stand
+ * Places of fields that this library does not know are kept
  * (embeng_tpu_get_unknown()); they have no effect. Stricter than a parser of protobufs has to
  * be: a field given twice, an enumerator that there is not, a number that does not fit its
  * type, text that is no UTF-8 or holds a zero byte is refused, and so are more than 16 MiB,
@@ -184,7 +184,7 @@ EMBENG_API int embeng_tpu_get_unknown(const struct embeng_tpu *tpu, size_t index
 /**
  * embeng_tpu_export_optimizer() - an optimizer as OptimizationParameters
  * @optimizer: as embeng_model_add_table() takes it
- * @tag: of its rate, when that is dynamic
+ * @tag: tag of its rate, when that is dynamic
  * @bytes: out, malloc'd, the caller frees it
  * @length: out
  *
@@ -200,9 +200,9 @@ EMBENG_API int embeng_tpu_export_optimizer(const struct embeng_optimizer *optimi
  * @optimizer: out; what the protobuf does not hold is as its kind's function sets it
  * @tag: out, of a dynamic rate, -1 of a constant one. The caller sets rate_name
  *
- * Unknown fields are passed over; simulated_quantization is a table's and a step_counter's tag
- * a configuration's, so that they are refused (-ENOTSUP). Return: 0, -EBADMSG, -EINVAL, -ERANGE, -ENOTSUP, -ENOMEM,
- * as embeng_tpu_import().
+ * Unknown fields are passed over; simulated_quantization is a table's and a step_counter's tag a
+ * configuration's, so that they are refused (-ENOTSUP). Return: 0, -EBADMSG, -EINVAL, -ERANGE,
+ * -ENOTSUP, -ENOMEM, as embeng_tpu_import().
  */
 EMBENG_API int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 					   struct embeng_optimizer *optimizer, int32_t *tag);
@@ -223,7 +223,7 @@ EMBENG_API int embeng_tpu_export_layouts(const struct embeng_table_layout *table
 					 void **bytes, size_t *length);
 
 /**
- * struct embeng_layouts - what SparseCoreTableLayouts said
+ * struct embeng_layouts - contents of SparseCoreTableLayouts
  * @tables: [table_count], in the order of the bytes
  * @table_count: how many
  * @unknowns: [unknown_count] fields that this library does not know; they have no effect
@@ -243,8 +243,8 @@ struct embeng_layouts {
  * @bytes: [length], not kept
  * @out: to be freed with embeng_layouts_free()
  *
- * As strict as embeng_tpu_import(). What comes out is what embeng_table_shard() and
- * embeng_table_unshard() take.
+ * It is as strict as embeng_tpu_import(). The results are layouts for embeng_table_shard() and
+ * embeng_table_unshard().
  *
  * The sentence of a failure starts with the path of the field. Return: 0, -EBADMSG (bytes that
  * are no such message), -EINVAL and -EEXIST as embeng_tpu_export_layouts(), -ERANGE, -ENOMEM.
