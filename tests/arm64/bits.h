@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seeded work whose results are printed as one line a case: what was computed, and the
- * SHA-256 of all that came out. Processors and kernel variants are compared line by line.
+ * Seeded work whose results are printed on one line for each case: the name of the work, and the
+ * SHA-256 of all results. Processors and kernel variants are compared line by line.
  */
 #ifndef EMBENG_TESTS_BITS_H
 #define EMBENG_TESTS_BITS_H
@@ -12,7 +12,7 @@
 #include "../../engine/hash/sha256.h"
 #include "../unit/support/test_kernels.h"
 
-/* Any NaN equals any NaN: they are hashed as one. */
+/* All NaNs count as equal, so they are hashed as one. */
 static inline void hash_floats(struct sha256 *hash, const float *x, u64 count)
 {
 	u32 bits[256];

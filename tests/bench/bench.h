@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every measuring program of this folder needs beside the command's bench_runs.h. */
+/* Code that all measuring programs of this folder share, beside the command's bench_runs.h. */
 #ifndef EMBENG_TESTS_BENCH_H
 #define EMBENG_TESTS_BENCH_H
 

@@ -28,7 +28,7 @@ static inline void arena_free(struct arena *a)
 	free(a->before);
 }
 
-/* A piece of @bytes and its key; what does not fit gets a key that says so. */
+/* Takes a piece of @bytes and sets its key. A piece larger than the arena is out of bounds. */
 static inline u64 arena_take(struct arena *a, u64 bytes, struct embeng_mem *mem)
 {
 	u64 at = bytes > a->length - a->used ? 0 : a->used;

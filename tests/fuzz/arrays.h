@@ -8,13 +8,13 @@
 #define ARRAYS 256
 #define ARRAYS_LIMIT ((size_t)16 << 20) /* bytes; shapes may ask for any number of samples */
 
-/* What a batch holds pointers to lives until it has gone. */
+/* Arrays that a batch points to. They must live until the batch is freed. */
 struct arrays {
 	void *list[ARRAYS];
 	size_t count;
 };
 
-/* Memory that nothing but this array is in, or NULL. */
+/* Allocates memory that contains only this array, or returns NULL. */
 static inline void *array(struct arrays *a, struct fuzz *f, size_t bytes)
 {
 	if (a->count == ARRAYS || fuzz_rarely(f, 32))
@@ -28,7 +28,7 @@ static inline void forget(struct arrays *a)
 		free(a->list[--a->count]);
 }
 
-/* A call that fails says why, of something that has a name. */
+/* Checks that a call that failed has set a sentence that names something. */
 static inline int said(int result)
 {
 	struct embeng_error error = {.size = sizeof(error)};

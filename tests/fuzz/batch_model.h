@@ -57,7 +57,7 @@ static inline void batch_feature(struct fuzz *f, struct embeng_model *m)
 	embeng_model_add_feature(m, &c);
 }
 
-/* Return: NULL when memory ran out, or the bytes made no model. */
+/* Return: NULL when memory ran out or the bytes make no model. */
 static inline struct embeng *batch_open(struct fuzz *f)
 {
 	struct embeng_engine_config c = {.size = sizeof(c),

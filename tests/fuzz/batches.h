@@ -22,14 +22,14 @@ struct session {
 			struct watch input[REPLICAS], gradient[REPLICAS], inference, transfer;
 		};
 	};
-	u64 looked[REPLICAS], updated[REPLICAS]; /* last steps that were tried */
-	bool stacked; /* lookups mostly are of partitioned CSR */
+	u64 looked[REPLICAS], updated[REPLICAS]; /* last step that was tried */
+	bool stacked; /* most lookups have partitioned CSR as input */
 };
 
-/* A device with a model that the bytes choose, loaded. */
+/* Makes a device and loads a model that the input's bytes choose. */
 struct session *session_new(struct fuzz *f);
 
-/* Ends the context and sees that the device works on. */
+/* Ends the context and checks that the device still works. */
 void session_free(struct session *s);
 
 void session_settle(struct session *s);
@@ -42,7 +42,7 @@ struct watch *session_any(struct session *s, struct fuzz *f);
 /* Takes a key or a queue away while commands may use it. */
 void session_change(struct session *s, struct fuzz *f);
 
-/* Where something that is read goes: now and then where it should not. */
+/* Puts data that the device reads somewhere; now and then where it should not be. */
 struct embeng_mem session_put(struct session *s, struct fuzz *f, const void *data, u64 bytes);
 
 /* Stacks of the features that are of form PARTITIONED. */

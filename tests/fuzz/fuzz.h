@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzz targets have in common. An input is read as a program: bytes are taken one
+ * The code that the fuzz targets share. An input is read as a program: bytes are taken one
  * after another and say what to do next; where they end, all further ones are 0.
  */
 #ifndef EMBENG_FUZZ_H
@@ -40,7 +40,7 @@ static inline bool fuzz_rarely(struct fuzz *f, uint32_t of)
 	return fuzz_take(f, 1) % of == of - 1;
 }
 
-/* Mostly @usual; else a number of any size, the interesting ones more often. */
+/* Returns @usual in most cases; else a number of any size, the interesting ones more often. */
 static inline uint64_t fuzz_near(struct fuzz *f, uint64_t usual)
 {
 	static const uint64_t corners[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
@@ -74,7 +74,7 @@ static inline void fuzz_edit(struct fuzz *f, void *data, size_t length, uint32_t
 	}
 }
 
-/* Stops the run, input and all, when what must hold does not. */
+/* Aborts the run on this input if a condition does not hold. */
 #define fuzz_check(holds, ...)                                                      \
 	do {                                                                        \
 		if (!(holds)) {                                                     \
@@ -85,7 +85,10 @@ static inline void fuzz_edit(struct fuzz *f, void *data, size_t length, uint32_t
 		}                                                                   \
 	} while (0)
 
-/* Memory of exactly these bytes, so that ASan sees who goes beyond; never of failing_alloc.h. */
+/*
+ * Allocates exactly these bytes, so that ASan finds accesses beyond them; failing_alloc.h never
+ * fails it.
+ */
 static inline void *fuzz_memory(size_t bytes)
 {
 	void *p = aligned_alloc(1, bytes ? bytes : 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder in memory behind file_ops: what a checkpoint's readers find there. */
+/* A folder in memory behind file_ops, from which a checkpoint is read. */
 #ifndef EMBENG_FUZZ_MEMORY_FILES_H
 #define EMBENG_FUZZ_MEMORY_FILES_H
 
@@ -13,17 +13,17 @@ struct memory_file {
 	char name[128];
 	uint8_t *data;
 	size_t bytes;
-	size_t at; /* of the next read */
+	size_t at; /* offset of the next read */
 };
 
 extern struct memory_file memory_files[MEMORY_FILES];
 
-/* From now on files are these. */
+/* Replaces the files on disk by those in memory. */
 void memory_files_begin(void);
-/* A copy of @data; what was there by that name goes. */
+/* Stores a copy of @data, in place of an earlier file of that name. */
 void memory_file_put(const char *name, const void *data, size_t bytes);
 void memory_file_remove(const char *name);
-/* The @nth read of a mapping fails as it does where a disk does; 0: none. */
+/* Makes the @nth read of a mapping fail like that of a broken disk; 0: none fails. */
 void memory_files_break(uint32_t nth);
 void memory_files_end(void);
 

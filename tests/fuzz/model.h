@@ -27,7 +27,7 @@ static inline u32 model_bits(float value)
 	return bits;
 }
 
-/* Defaults, the switches on or not. */
+/* Sets the defaults of an optimizer, with all switches on or off. */
 static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer, bool on)
 {
 	static const struct kernel_optimizer none;
@@ -45,7 +45,7 @@ static inline void model_optimizer(struct embeng_record_table *t, u32 optimizer,
 		t->slot_start[i] = model_bits(0.25f * (float)i);
 }
 
-/* @optimizers: mask of those to choose from, SGD among them */
+/* Makes a table. @optimizers is a mask of those to choose from, which includes SGD. */
 static inline struct embeng_record_table model_table(struct fuzz *f, u32 rates, u32 optimizers)
 {
 	u32 optimizer = fuzz_below(f, EMBENG_OPTIMIZER_MDL_ADAGRAD_LIGHT + 1);
@@ -103,7 +103,7 @@ static inline void model_make(struct fuzz *f, u32 optimizers, struct fuzz_model 
 		m->features[i] = model_feature(f, e->table_count);
 }
 
-/* The blob that says it. */
+/* Writes the blob of a model. */
 static inline void model_blob(const struct fuzz_model *m, struct direct_blob *b)
 {
 	const struct embeng_record rate = {0};

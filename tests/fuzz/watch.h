@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device whose driver and program both are the input. Every completion is looked at:
+ * A device whose driver and program are both played by the input. Every completion is checked:
  * each command has one, of a known status, and nothing stands still without a report.
  */
 #ifndef EMBENG_FUZZ_WATCH_H
@@ -14,11 +14,11 @@
 
 enum watch_state { WATCH_NEVER, WATCH_SUBMITTED, WATCH_ACCEPTED, WATCH_DONE };
 
-/* A queue whose ring the program uses as it should. */
+/* A queue whose ring the program uses correctly. */
 struct watch {
 	struct rig_queue *queue;
 	u16 opcodes[WATCH_COMMANDS];
-	u8 states[WATCH_COMMANDS]; /* by cookie */
+	u8 states[WATCH_COMMANDS]; /* state of each command, by cookie */
 	u16 last;		   /* status of the last DONE */
 	u32 submitted, done;
 };
@@ -36,16 +36,16 @@ bool watch_submit(struct watch *w, struct embeng_cmd *cmd);
 /* Reads what has completed. Return: completions. */
 u32 watch_reap(struct watch *w);
 
-/* Runs the device until it stands still; what is not done then has a report that says why. */
+/* Runs the device until it stands still, and checks that reports explain commands not done. */
 void watch_settle(struct rig *rig, struct watch *queues, u32 count);
 
-/* The queue is gone or lost: all that the device had taken has completed. */
+/* Checks a queue that has ended or was lost: all commands that the device took have completed. */
 void watch_ended(const struct watch *w);
 
-/* Submits, settles, returns the status. */
+/* Submits a command, settles, and returns the status. */
 u16 watch_call(struct rig *rig, struct watch *w, struct embeng_cmd *cmd);
 
-/* A context of its own does what it should, to the bit. */
+/* Checks that a new context computes correctly to the bit. */
 void watch_known_good(struct rig *rig, u32 context);
 
 #endif

@@ -24,13 +24,13 @@ struct ring {
 
 /* Opens the first accel node of the driver; fails the test when there is none. */
 int accel_open(void);
-/* The same, with the name of the node. */
+/* accel_open() that also returns the name of the node. */
 int accel_open_path(char *path, size_t room);
 
-/* 0 or -errno. */
+/* Makes an ioctl. Return: 0 or -errno. */
 int accel_call(int fd, unsigned long request, void *arg);
 
-/* A call is refused, and what it was given is as it was. */
+/* Checks that a call is refused and leaves its argument as it was. */
 #define REFUSED_WITH(given, what, error, fd, request)                                      \
 	do {                                                                               \
 		__typeof__(given) before = given;                                          \
@@ -38,11 +38,11 @@ int accel_call(int fd, unsigned long request, void *arg);
 		ck_assert_msg(got == -(error), "%s: %d, not %d", what, got, -(error));     \
 		ck_assert_msg(!memcmp(&(given), &before, sizeof(before)), "%s: changed", what); \
 	} while (0)
-/* The same with the variable arg. */
+/* REFUSED_WITH() for the variable arg. */
 #define REFUSED_FOR(what, error, fd, request) REFUSED_WITH(arg, what, error, fd, request)
 #define REFUSED(error, fd, request) REFUSED_FOR(#request, error, fd, request)
 
-/* mmap() is refused. */
+/* Checks that mmap() is refused. */
 #define UNMAPPED(error, fd, offset, size, protection, flags)                              \
 	do {                                                                              \
 		ck_assert_ptr_eq(mmap(NULL, size, protection, flags, fd, (off_t)(offset)), \
@@ -70,14 +70,14 @@ struct embeng_ring_header *accel_header(const struct ring *ring);
 void accel_push(struct ring *ring, struct embeng_cmd cmd);
 struct embeng_cqe accel_take(int fd, struct ring *ring);
 
-/* A command on either path. */
+/* Submits a command to a queue of either kind. */
 void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd);
 
-/* What the driver says of its resets, and of this file's context. */
+/* Query the driver's resets, and the health of this file's context. */
 struct embeng_accel_resets accel_resets(int fd);
 struct embeng_accel_health accel_health(int fd);
 
-/* A context of its own takes a command and completes it. */
+/* Checks that a new context takes a command and completes it. */
 void accel_works(void);
 
 /* Writes @text, all of it, or fails the test. */

@@ -12,7 +12,7 @@
 #include "embeng_regs.h"
 
 #define BARE_MEMORY (2u << 20)
-#define BARE_ENTRIES 16u /* of either ring of a queue */
+#define BARE_ENTRIES 16u /* entries of each ring of a queue */
 #define BARE_QUEUES 3u
 #define BARE_DATA 65536u
 
@@ -26,14 +26,14 @@ struct bare {
 	char name[32]; /* PCI address */
 	volatile uint8_t *registers, *doorbells, *msix;
 	uint8_t *memory;      /* BARE_MEMORY bytes, contiguous */
-	uint64_t address;     /* of @memory, for the device */
+	uint64_t address;     /* address of @memory for the device */
 	uint64_t used;	      /* bytes of @memory given out */
 	struct bare_queue queues[BARE_QUEUES]; /* the admin queue first */
 	struct embeng_region *regions;	       /* one entry */
 	uint8_t *data;			       /* BARE_DATA bytes behind it */
 };
 
-/* Opens the first function of ours, enables it and its bus mastering. NULL: fails the test. */
+/* Opens the first embeng function and enables it with bus mastering. Without one the test fails. */
 struct bare *bare_open(void);
 void bare_close(struct bare *b);
 

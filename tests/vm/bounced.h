@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine makes of memory that the driver did not, whatever the driver says of it. */
+/* Finds out, without the driver, whether this machine bounces memory for the device. */
 #ifndef EMBENG_TESTS_BOUNCED_H
 #define EMBENG_TESTS_BOUNCED_H
 

@@ -11,7 +11,7 @@ uint64_t fault_get(const char *fault, const char *word);
 /* 0 or -errno. */
 int fault_write(const char *fault, const char *word, uint64_t value);
 
-/* It strikes at the next @count occasions, whatever an earlier test had set; 0: it does not. */
+/* Makes a fault strike at the next @count occasions, whatever was set before; 0: never. */
 void fault_arm(const char *fault, uint32_t count);
 
 #endif

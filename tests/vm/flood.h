@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work that does not end, and what becomes of it. */
+/* Work that does not end, and checks of its fate. */
 #ifndef EMBENG_TESTS_FLOOD_H
 #define EMBENG_TESTS_FLOOD_H
 
@@ -16,27 +16,27 @@ struct flood {
 };
 
 struct flood flood_of(int fd);
-void *flood(void *arg); /* of a thread; ends when it is stopped or its ring is dead */
+void *flood(void *arg); /* body of a thread; ends when it is stopped or its ring is dead */
 void flood_stop(struct flood *f);
 
-/* The same by calls, of NOPs. */
+/* A thread that submits NOPs by ioctls without end. */
 struct calls {
 	int fd;
 	struct ring ring;
-	int error; /* that ended it */
+	int error; /* error that ended it */
 	uint64_t pushed;
 };
 
 struct calls calls_of(int fd);
-void *flood_calls(void *arg); /* of a thread; ends when a call fails, but for want of space */
+void *flood_calls(void *arg); /* body of a thread; ends with a failed call, not for lack of space */
 
-/* A context that was lost was told, and nothing of it moves any more. */
+/* Checks that a lost context was told of it, and that nothing of it moves any more. */
 void accel_check_lost(int fd, struct ring *ring);
 
-/* Good until the next call. */
+/* Reads a file. The text is valid until the next call. */
 const char *accel_read_file(const char *path);
 
-/* What is given to a lost context is refused. */
+/* Checks that a lost context refuses a request. */
 #define LOST(given, request) REFUSED_WITH(given, #request, ESHUTDOWN, fd, request)
 
 #endif

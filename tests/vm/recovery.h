@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A context with work on both kinds of queues, and what it is told when the device goes down. */
+/* A context with work on both kinds of queues, to check how it learns that the device went down. */
 #ifndef EMBENG_TESTS_RECOVERY_H
 #define EMBENG_TESTS_RECOVERY_H
 
@@ -42,7 +42,7 @@ static inline struct embeng_cmd nop(uint64_t cookie, uint32_t delay_us)
 				   .arg = (uint64_t)delay_us << EMBENG_NOP_DELAY_SHIFT};
 }
 
-/* On both rings: one that waits in the device, and two that wait behind it. */
+/* Submits to both rings a command that waits in the device, and two that wait behind it. */
 static inline void give_work(void)
 {
 	for (int i = 0; i < 2; i++) {

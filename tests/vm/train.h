@@ -26,7 +26,7 @@ int train_load(struct train *t, uint32_t replicas, uint32_t flags);
 /* Row @replica, and gradients of 1 for it. */
 struct embeng_cmd train_lookup(struct train *t, uint32_t replica, uint64_t step);
 struct embeng_cmd train_update(struct train *t, uint32_t replica, uint64_t step);
-/* What that lookup gave, of the first column. */
+/* Reads the first column of that lookup's activations. */
 float train_output(const struct train *t, uint32_t replica, uint64_t step);
 /* All rows as they are after a step. */
 struct embeng_cmd train_read(struct train *t, uint64_t after);

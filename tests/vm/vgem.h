@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of another driver, whose header not every system has. */
+/* Copied from the header of another driver, vgem, which not every system has. */
 #ifndef EMBENG_TESTS_VM_VGEM_H
 #define EMBENG_TESTS_VM_VGEM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What blob_parse() says of a blob. */
+/* Checks the refusals of blob_parse(). */
 #ifndef EMBENG_TESTS_BLOB_REFUSED_H
 #define EMBENG_TESTS_BLOB_REFUSED_H
 

@@ -7,7 +7,7 @@
 
 #define GRID_FEATURES 3u
 
-/* What a test decides; the arrays are the arena's. */
+/* The settings of a test, and arrays in the arena. */
 struct grid {
 	struct direct *d;
 	struct embeng_mem desc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a model computes, as plainly as it can be said: one loop per rule, in
- * the order that the numbers are defined in. Shares with the engine only powers
+ * The computations of a model, written as plainly as possible: one loop for each rule, in
+ * the order that the numbers are defined in. It shares with the engine only powers
  * that are no roots, which test_kernels_fma.c compares with libm.
  */
 #ifndef EMBENG_TESTS_REFERENCE_H

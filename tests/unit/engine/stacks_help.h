@@ -133,7 +133,7 @@ static inline void grid_member(struct grid *g, u32 i, u32 f, const struct bags *
 	g->features[i].column_offset = tables[t].column_offset;
 }
 
-/* PARTITION of one stack. */
+/* Partitions one stack with PARTITION. */
 static inline struct grid stack_grid(struct direct *d, u32 stack, const struct bags *b,
 				     const struct way *way)
 {
@@ -204,7 +204,7 @@ static inline struct stacks_lookup lookup_new(struct direct *d, struct queue *q,
 	return l;
 }
 
-/* What PARTITION wrote, the very memory. */
+/* Makes the memory that PARTITION wrote the input of a lookup. */
 static inline void lookup_stack(struct embeng_lookup_stack *s, const struct grid *g)
 {
 	const struct embeng_partition_result *r = grid_result(g);
@@ -259,7 +259,7 @@ static inline void lookup_bag(struct direct *d, struct embeng_lookup_feature *g,
 	memcpy(direct_memory(d, 4 * count, &g->weights), b->weights[f], 4 * count);
 }
 
-/* The plain path. */
+/* Looks the bags up directly, without partitioning. */
 static inline struct stacks_lookup lookup_bags(struct direct *d, struct queue *q, u64 step,
 					       const struct bags *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text as the readers of the command take it, and what they made of it. */
+/* Gives text to the readers of the command and checks their result. */
 #ifndef EMBENG_TESTS_CLI_TEXT_H
 #define EMBENG_TESTS_CLI_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints with one thing changed, and whole otherwise: checksums are made anew. */
+/* Changes one thing in a checkpoint and updates its checksums, so that all else is right. */
 #ifndef EMBENG_TESTS_CHECKPOINT_EDIT_H
 #define EMBENG_TESTS_CHECKPOINT_EDIT_H
 
@@ -11,7 +11,7 @@
 
 #define EDIT_BYTES 65536
 
-/* A file's bytes; @text has EDIT_BYTES. */
+/* Reads a file into @text, which has EDIT_BYTES. */
 static inline size_t edit_read(const char *folder, const char *name, char *text)
 {
 	char *path = file_path(folder, name);
@@ -38,7 +38,7 @@ static inline void edit_write(const char *folder, const char *name, const char *
 	free(path);
 }
 
-/* @old, which must be there, becomes @new; the first one. @text has EDIT_BYTES. */
+/* Replaces the first @old, which must be there, by @new. @text has EDIT_BYTES. */
 static inline void edit_replace(char *text, const char *old, const char *new)
 {
 	char *at = strstr(text, old);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders for tests, and models whose tables hold numbers that tell where they stand. */
+/* Folders for tests, and models whose tables have a number for each place. */
 #ifndef EMBENG_TESTS_CHECKPOINT_HELP_H
 #define EMBENG_TESTS_CHECKPOINT_HELP_H
 
@@ -20,7 +20,7 @@ static int help_no_sync(int fd)
 	return 0;
 }
 
-/* For tests that are not about what survives: syncing takes most of a small save's time. */
+/* Turns syncing off, which takes most of a small save's time, for tests that do not need it. */
 static inline void help_never_sync(void)
 {
 	static struct file_ops ops;
@@ -220,7 +220,7 @@ static inline void help_expect_array(struct embeng *e, size_t table, size_t arra
 	free(data);
 }
 
-/* All tables and slots hold what help_fill() wrote. */
+/* Checks that all tables and slots have the values that help_fill() writes. */
 static inline void help_expect_tables(struct embeng *e, uint32_t salt)
 {
 	const struct embeng_model *m = embeng_get_model(e);
@@ -230,7 +230,7 @@ static inline void help_expect_tables(struct embeng *e, uint32_t salt)
 			help_expect_array(e, t, a, salt);
 }
 
-/* The same of an open checkpoint. */
+/* Checks the values of help_fill() in an open checkpoint. */
 static inline void help_expect_checkpoint(const struct embeng_checkpoint *c, uint32_t salt)
 {
 	const struct embeng_model *m = embeng_checkpoint_model(c);

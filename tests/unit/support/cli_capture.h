@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call prints. */
+/* Captures the output of a call. */
 #ifndef EMBENG_TESTS_CLI_CAPTURE_H
 #define EMBENG_TESTS_CLI_CAPTURE_H
 
@@ -48,7 +48,7 @@ static inline void capture_has(const char *name, char *text, const char *wanted)
 	free(text);
 }
 
-/* ... or have this in it. */
+/* Both streams must contain these texts. */
 static inline void capture_expect_in(struct capture *c, const char *out, const char *err)
 {
 	capture_stop(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Descriptors that this process has open: what a test did not close. */
+/* Counts the open descriptors of this process, to find those that a test did not close. */
 #ifndef TEST_DESCRIPTORS_H
 #define TEST_DESCRIPTORS_H
 

@@ -21,7 +21,7 @@ struct direct {
 	u8 *arena;
 	u64 used;
 	struct queue input[DIRECT_REPLICAS], gradient[DIRECT_REPLICAS], inference, transfer;
-	struct wait wait; /* of the last command that did not run */
+	struct wait wait; /* the wait of the last command that did not run */
 };
 
 static inline void direct_queue(struct direct *d, struct queue *q, u32 kind, u32 replica)
@@ -125,7 +125,7 @@ static inline enum verdict direct_submit(struct direct *d, struct command *comma
 	return status ? VERDICT_FAILED : VERDICT_READY;
 }
 
-/* Runs an accepted command. WAIT: it stays as it is. */
+/* Runs an accepted command. With WAIT it stays as it is. */
 static inline enum verdict direct_try(struct direct *d, struct command *command)
 {
 	enum verdict verdict;

@@ -10,7 +10,7 @@
 /* The @nth allocation from now on fails, those after it do not; 0: none fails. */
 void scarce_begin(uint32_t nth);
 
-/* Until scarce_end(), what asks for more than this fails as well. */
+/* Until scarce_end(), allocations of more than @bytes fail as well. */
 void scarce_limit(size_t bytes);
 
 /* Return: whether one failed since scarce_begin(). None fails from now on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a caller may have done to its FP unit before it calls the library. */
+/* Modes that a caller may have set in its FP unit before it calls the library. */
 #ifndef EMBENG_TESTS_FP_MODE_H
 #define EMBENG_TESTS_FP_MODE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a good firmware image is made of, small enough to work it out by hand. */
+/* The parts of a good firmware image, small enough to be worked out by hand. */
 #ifndef EMBENG_TESTS_IMAGE_HELP_H
 #define EMBENG_TESTS_IMAGE_HELP_H
 

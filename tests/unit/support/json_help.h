@@ -14,7 +14,7 @@
 
 #define LEVELS 16
 
-/* Nothing stands behind the copy, so that ASan sees who reads on. */
+/* Reads a copy with nothing behind it, so that ASan finds reads beyond the end. */
 static inline int read_json(const char *text, size_t length, const struct json **out,
 			     char why[JSON_WHY])
 {

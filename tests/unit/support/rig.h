@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A device in this process, its driver played by the test: raw rings, raw commands.
- * What goes wrong in the rig itself fails the test that runs.
+ * An error in the rig itself fails the test that runs.
  */
 #ifndef EMBENG_TESTS_RIG_H
 #define EMBENG_TESTS_RIG_H
@@ -43,7 +43,7 @@ struct rig {
 	struct rig_grant grants[RIG_GRANTS];
 	u32 grant_count;
 	u32 interrupts[8];
-	void *fault_arg; /* of a test that sets host.fault */
+	void *fault_arg; /* argument for a test that sets host.fault */
 };
 
 /* The pieces of bringing a device up, for tests that stop half-way. */

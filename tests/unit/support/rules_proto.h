@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The optimizers of optimizers_proto.h said plainly, one float at a time, in order. */
+/* The optimizers of optimizers_proto.h written plainly, one float at a time, in order. */
 #ifndef EMBENG_TESTS_RULES_PROTO_H
 #define EMBENG_TESTS_RULES_PROTO_H
 

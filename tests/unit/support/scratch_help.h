@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder of a test, and what lies in it. */
+/* A folder of a test, and its contents. */
 #ifndef EMBENG_TESTS_SCRATCH_HELP_H
 #define EMBENG_TESTS_SCRATCH_HELP_H
 
@@ -11,7 +11,7 @@
 
 #include "runtime/cli/frame/scratch.h"
 
-/* Entries of a folder, but for . and .. */
+/* Number of entries of a folder, without . and .. */
 static inline size_t entries(const char *path)
 {
 	DIR *folder = opendir(path);

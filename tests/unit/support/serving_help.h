@@ -136,7 +136,7 @@ static inline void expect_lookup(const struct embeng_serving *s, struct embeng_s
 	ck_assert(out[elements] == -77);
 }
 
-/* It is refused with these words, and nothing is written. */
+/* Checks that a lookup is refused with these words and writes nothing. */
 static inline void expect_refusal(const struct embeng_serving *s, struct embeng_serving_input in,
 				  int code, const char *words)
 {

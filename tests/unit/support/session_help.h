@@ -10,7 +10,7 @@
 
 #include "runtime/include/embeng.h"
 
-/* EMBENG_TEST_DEVICE in the environment, or a soft device: what is tested is true of each. */
+/* The device named by EMBENG_TEST_DEVICE, or a soft device. The tests hold for any device. */
 static inline const char *test_device(const char *soft)
 {
 	const char *given = getenv("EMBENG_TEST_DEVICE");
@@ -27,7 +27,7 @@ struct shape {
 	struct embeng_optimizer optimizer;
 	enum embeng_combiner_name combiner;
 	int64_t sequence;
-	int64_t samples; /* of the output's shape; 0: it is open */
+	int64_t samples; /* samples in the output's shape; 0: the shape is not known */
 };
 
 /* One table "t" of 4 x 2 with rows r: (10 r, 10 r + 1), one feature "f". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random models whose work is large enough for all cores, trained through the public calls,
- * and all that they show. Without a test framework: programs for other processors use it too.
+ * Random models whose work is large enough for all cores, trained through the public calls, and all
+ * of their results. It uses no test framework, because programs for other processors use it.
  */
 #ifndef EMBENG_TESTS_TRACE_H
 #define EMBENG_TESTS_TRACE_H
@@ -241,7 +241,7 @@ static inline void write_tables(struct drawing *d, struct embeng *e)
 	}
 }
 
-/* What a model trained on a device of so many cores shows; depends on @seed alone. */
+/* The results of a model trained on a device with @cores cores. They depend on @seed alone. */
 static inline struct trace trace_run(uint64_t seed, int cores, const char *variant)
 {
 	struct drawing d = {.state = seed};

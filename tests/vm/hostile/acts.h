@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fuzzed program does: each act a valid call, as far as its input lets it be one. */
+/* The acts of a fuzzed program. Each is a valid call, as far as its input lets it be one. */
 #ifndef EMBENG_TESTS_HOSTILE_ACTS_H
 #define EMBENG_TESTS_HOSTILE_ACTS_H
 
@@ -8,7 +8,7 @@
 /* Opens a file and settles there, so that there is something to attack. */
 void acts_begin(uint32_t number);
 
-/* In a child, where mappings of the device are no more. */
+/* Forgets mappings of the device in a child process, which does not have them. */
 void acts_forget(void);
 
 /* Acts until the input is read to its end. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which places of the driver were reached (KCOV), and the inputs that reached new ones. On a
- * kernel without it there is nothing to guide by, and inputs are made of chance alone.
+ * Records which places of the driver were reached (KCOV), and the inputs that reached new ones. On
+ * a kernel without KCOV nothing guides the choice of inputs, and they are random.
  */
 #ifndef EMBENG_TESTS_HOSTILE_COVERAGE_H
 #define EMBENG_TESTS_HOSTILE_COVERAGE_H
@@ -17,11 +17,11 @@
 #define COVERAGE_SPAN (1u << 20)
 
 /**
- * struct coverage - shared by all processes of a test
- * @places: reached, a bit each
- * @reached: bits that are set
- * @count: inputs that are there, modulo INPUTS
- * @inputs: that reached something new
+ * struct coverage - coverage, shared by all processes of a test
+ * @places: a bit for each place that was reached
+ * @reached: number of bits that are set
+ * @count: number of inputs that were added, which are kept modulo INPUTS
+ * @inputs: inputs that reached something new
  */
 struct coverage {
 	_Atomic uint64_t places[COVERAGE_SPAN / 64];
@@ -30,10 +30,10 @@ struct coverage {
 	uint8_t inputs[INPUTS][INPUT_BYTES];
 };
 
-/* Is the kernel made for it. */
+/* Whether the kernel has KCOV. */
 bool coverage_there(void);
 
-/* This thread from now on; does nothing on a kernel without it. */
+/* Records this thread from now on; does nothing on a kernel without KCOV. */
 void coverage_begin(void);
 
 /* Adds what was reached since the last call, and @input when any of it is new. */

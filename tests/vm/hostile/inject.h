@@ -9,21 +9,21 @@
 void inject_begin(void);
 
 /*
- * Only what @module calls for fails, from functions of it that lie behind @after, and nothing
+ * Lets only calls from @module fail, from its functions behind @after, and none
  * below the function @but.
  */
 void inject_below_module(const char *module, const char *after, const char *but);
-/* Only what the function calls for fails, and what it calls. */
+/* Lets only calls from this function fail, also through others that it calls. */
 void inject_below_function(const char *function);
 
-/* The @nth allocation or copy of this thread from now on fails, once. */
+/* Makes the @nth allocation or copy of this thread from now on fail, once. */
 void inject_arm(unsigned int nth);
-/* True when it did. */
+/* Return: true if it has failed. */
 bool inject_disarm(void);
 
-/* Of the tasks that are marked, so many in a hundred allocations fail; 0: none. */
+/* Makes @percent in a hundred allocations of marked tasks fail; 0: none. */
 void inject_chance(unsigned int percent);
-/* As inject_chance(), but only every @interval-th allocation may fail. */
+/* Like inject_chance(), but only every @interval-th allocation may fail. */
 void inject_seldom(unsigned int percent, unsigned int interval);
 void inject_mark_self(bool on);
 /* Marks kernel threads whose name begins so; returns how many there are. */

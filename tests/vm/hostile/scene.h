@@ -26,24 +26,24 @@ union scene_arg {
 };
 
 /**
- * struct scene - what a call works on
- * @fd: with a context, but for CONTEXT_CREATE
+ * struct scene - the objects that a call works on
+ * @fd: file with a context; for CONTEXT_CREATE without one
  * @other: another file
- * @bo: bound once as @key
- * @key: of @bo
+ * @bo: buffer that is bound once, as @key
+ * @key: key of @bo
  * @prime: @bo as a dma-buf
- * @ring: validated, one completion unread
- * @mapped: queue
+ * @ring: validated queue with one unread completion
+ * @mapped: mapped queue
  * @page: memory of this process
- * @cmd: NOP
+ * @cmd: a NOP command
  * @sync: a syncobj's point
  * @blob: a model's header
- * @answer: of a query
- * @made: mapping or descriptor that the call gave, given back with the scene
- * @request: the call; 0: @run instead
- * @run: the call when it is no ioctl; 0 or -errno
- * @expected: what it answers when nothing fails: 0, or -errno where the device cannot do it
- * @arg: the argument
+ * @answer: memory for the answer to a query
+ * @made: mapping or descriptor that the call returned, released with the scene
+ * @request: ioctl to call; 0: @run is called instead
+ * @run: makes a call that is no ioctl; returns 0 or -errno
+ * @expected: result when nothing fails: 0, or -errno if the device cannot do it
+ * @arg: argument of the ioctl
  */
 struct scene {
 	int fd, other;

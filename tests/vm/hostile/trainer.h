@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that behaves: one table, trained through the device node. What the table must
- * hold is computed here beside it, in numbers that floats add exactly, so that any wrong bit
- * shows. Nothing here fails a test or ends a process: who runs among hostile ones says what
- * it met.
+ * A well-behaved program that trains one table through the device node. The expected contents of
+ * the table are computed here as well, with numbers that floats add exactly, so that any wrong bit
+ * shows. Nothing here fails a test or ends a process: the functions return a sentence that says
+ * what went wrong.
  */
 #ifndef EMBENG_TESTS_TRAINER_H
 #define EMBENG_TESTS_TRAINER_H
@@ -25,24 +25,24 @@
 /**
  * struct trainer - a context with a model
  * @fd: device node, not owned
- * @flags: of its queues
+ * @flags: flags of its queues
  * @patience: ns that a completion may take
- * @transfer: queue
- * @input: queue
- * @gradient: queue
- * @bo: buffer that everything is in
- * @memory: the same
- * @key: the same
- * @hash: of the model
- * @blob_length: bytes
- * @step: last one that was updated
+ * @transfer: TRANSFER queue
+ * @input: INPUT queue
+ * @gradient: GRADIENT queue
+ * @bo: handle of the buffer that has all its data
+ * @memory: address of that buffer
+ * @key: memory key of that buffer
+ * @hash: hash of the model
+ * @blob_length: bytes of the model blob
+ * @step: last step that was updated
  * @random: state of the generator of ids and gradients
- * @ids: of the step
- * @table: what it must hold
+ * @ids: ids of the step
+ * @table: expected contents of the table
  * @retries: commands that were given again after NO_MEMORY
- * @forgiving: give them again
- * @blind: activations are not looked at: others have written them
- * @wrong: what was met
+ * @forgiving: such commands are given again
+ * @blind: activations are not checked, because others have written to them
+ * @wrong: memory for the sentence that says what is wrong
  */
 struct trainer {
 	int fd;
@@ -60,7 +60,9 @@ struct trainer {
 	char wrong[160];
 };
 
-/* NULL, or what is wrong. @flags: of its queues. @seed: of ids and gradients */
+/*
+ * @flags are those of its queues; @seed is for ids and gradients. Return: NULL, or what is wrong.
+ */
 const char *trainer_open(struct trainer *t, int fd, uint32_t flags, int64_t patience,
 			 uint64_t seed);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the threads of a fuzzing process share: open files with the names of things that they
- * were given, and memory of every kind at addresses that they may give to the kernel.
+ * The state that the threads of a fuzzing process share: open files with the names of objects that
+ * they were given, and memory of every kind at addresses that they may give to the kernel.
  */
 #ifndef EMBENG_TESTS_HOSTILE_WORLD_H
 #define EMBENG_TESTS_HOSTILE_WORLD_H
@@ -40,11 +40,11 @@ struct file {
 };
 
 /**
- * struct noted - what a thread is doing, for who watches it from another process
- * @since: ns, 0: nothing
- * @request: ioctl
- * @calls: all until now
- * @failed: those that the kernel refused
+ * struct noted - the current call of a thread, for the process that watches it
+ * @since: time in ns at which the call began, 0: there is none
+ * @request: number of the ioctl
+ * @calls: number of calls so far
+ * @failed: number of calls that the kernel refused
  */
 struct noted {
 	_Atomic int64_t since;
@@ -61,9 +61,9 @@ struct verdict {
 };
 
 /**
- * struct actor - one thread
- * @verdict: shared
- * @noted: its own
+ * struct actor - a thread that acts
+ * @verdict: shared with the process that judges
+ * @noted: note of this thread's current call
  * @area: WORLD_SLOT bytes that it alone uses
  */
 struct actor {
@@ -76,19 +76,19 @@ extern struct file world_files[WORLD_FILES];
 extern struct held world_primes; /* descriptors of dma-bufs */
 extern _Thread_local struct actor actor;
 
-/* Reserves the memory and finds the device node; before any thread starts. */
+/* Reserves the memory and finds the device node. To be called before any thread starts. */
 void world_begin(void);
-/* The node once more; negative when that fails. */
+/* Opens the node once more. Return: a descriptor, or a negative number. */
 int world_open(void);
 
 /* Ends the process, with words for the judge. */
 __attribute__((format(printf, 1, 2), noreturn)) void world_die(const char *format, ...);
 
-/* A signal handler's: memory that is not there ends a world_touch(), else the process. */
+/* Sets a signal handler: an access to missing memory ends a world_touch(), or else the process. */
 void world_signals(void);
 
 void held_add(struct held *h, uint64_t value);
-/* Mostly one that is held, else any number. */
+/* Returns a name that is held in most cases, else any number. */
 uint64_t held_any(struct held *h, struct fuzz *f);
 
 struct file *world_file(struct fuzz *f);
@@ -97,13 +97,13 @@ uint8_t *world_slot(struct fuzz *f);
 /* An address, mostly of a slot; else one that the kernel must not believe. */
 uint64_t world_address(struct fuzz *f);
 
-/* Reads or writes where perhaps nothing is. */
+/* Reads or writes memory that may be missing. */
 void world_touch(struct fuzz *f, uint32_t *at);
 
 /*
- * An ioctl, its argument and number changed as @f says. Checks that a failure has an errno of
- * the contract and leaves the argument alone. 0 or -errno; @arg has what the kernel wrote
- * (-EFAULT when that went elsewhere).
+ * Makes an ioctl, with number and argument changed as @f says. Checks that a failure has an errno
+ * that embeng_accel.h documents and leaves the argument alone. Return: 0 or -errno, with the
+ * kernel's answer in @arg; -EFAULT when that went elsewhere.
  */
 int world_call(struct fuzz *f, struct file *file, unsigned long request, void *arg, size_t size);
 

@@ -44,7 +44,7 @@ static inline struct element apply(const struct kernel_ops *ops, const struct ke
 	return (struct element){ w[0], { slots[0][0], slots[1][0], slots[2][0] } };
 }
 
-/* On every variant that this processor has. */
+/* Checks the update on every variant that this processor has. */
 static inline void expect(const struct kernel_update *u, struct element before, float g,
 		   struct element after)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an update means, said as plainly as it can be: one float at a time. */
+/* The rules of updates, written as plainly as possible: one float at a time. */
 #ifndef TEST_KERNELS_RULES_H
 #define TEST_KERNELS_RULES_H
 
@@ -183,7 +183,7 @@ static inline void expected_update(const struct kernel_update *u, float *w, floa
 		*w = limit(*w, u->weight_min, u->weight_max);
 }
 
-/* All sums, for whoever asks for those of the same gradients again and again. */
+/* Computes all sums once, for tests that need those of the same gradients repeatedly. */
 static inline void step_sums(struct step *s)
 {
 	s->sums = malloc(ROWS * s->dim * sizeof(*s->sums));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A rig whose model only notes what it is told, and a region for what its commands point at. */
+/* A rig whose model only notes its calls, and a region for the data of its commands. */
 #ifndef EMBENG_TESTS_RING_HELP_H
 #define EMBENG_TESTS_RING_HELP_H
 

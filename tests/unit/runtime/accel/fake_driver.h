@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel driver in this process: its ioctls, played with soft devices behind them. One
- * soft device is one open file with its context. Calls that no driver would take fail the
+ * soft device is one open file with its context. A call that no driver would accept fails the
  * test that runs.
  */
 #ifndef EMBENG_TESTS_FAKE_DRIVER_H
@@ -17,29 +17,29 @@
 #define FAKE_ADDRESS "0000:0a:01.2"
 
 /**
- * struct fake_driver - how it behaves, and what it saw
- * @functions: entries of the list; one function with a node at first
- * @open_error: of open(), negative
- * @name: of the driver
- * @version: minor
- * @device: what QUERY_DEVICE says
- * @interface_major: of the device
+ * struct fake_driver - behaviour of the driver, and counts of the calls that it got
+ * @functions: PCI functions in the list; at first one, with a node
+ * @open_error: negative errno of open()
+ * @name: name of the driver
+ * @version: minor version
+ * @device: answer to QUERY_DEVICE
+ * @interface_major: major version of the device's interface
  * @fails: ioctl number that fails with @error
- * @error: negative
+ * @error: negative errno
  * @before: called before each ioctl is played, on its thread; NULL: nothing
  * @takes: 1 << kind of queues whose commands the device never sees: the driver accepts them, and
- *	fake_finish() ends them. For good: such a queue is not the device's any more
- * @lost: every ioctl fails with it, negative; set by fake_lose()
- * @registers: of the function, which its resource file maps; QUERY_DEVICE may name it
+ *	fake_finish() ends them. Such a queue never belongs to the device again
+ * @lost: negative errno with which every ioctl fails; set by fake_lose()
+ * @registers: registers of the function, which its resource file maps; QUERY_DEVICE may name it
  * @no_write: the resource file cannot be mapped
- * @rung: of the last RESET
+ * @rung: rung of the last RESET
  * @context_lost: set by fake_lose_context()
- * @submits: SUBMIT ioctls
- * @waits: WAIT ioctls
- * @bos: buffer objects there are
- * @bindings: there are
- * @mappings: there are
- * @files: open
+ * @submits: number of SUBMIT ioctls
+ * @waits: number of WAIT ioctls
+ * @bos: number of buffer objects
+ * @bindings: number of bindings
+ * @mappings: number of mappings
+ * @files: number of open files
  */
 struct fake_driver {
 	struct accel_function functions[4];
@@ -64,25 +64,25 @@ struct fake_driver {
 
 extern struct fake_driver fake;
 
-/* Puts it in the kernel's place, as new. */
+/* Replaces the kernel by a new fake driver. */
 void fake_install(void);
 
-/* close() of a descriptor that the driver gave out. */
+/* Closes a descriptor that the driver gave out. */
 void fake_close_descriptor(int fd);
 
-/* Commands that were taken from the queues of a kind and did not end yet. */
+/* Number of commands that were taken from queues of a kind and have not ended yet. */
 uint32_t fake_held(enum embeng_queue_kind kind);
 
-/* They end, with an enum embeng_status. */
+/* Ends these commands with an enum embeng_status. */
 void fake_finish(enum embeng_queue_kind kind, uint16_t status);
 
-/* A dma-buf of another driver, of a page. */
+/* Makes a dma-buf of another driver, of one page. */
 int fake_foreign_dmabuf(void);
 
-/* QUERY_CONTEXT calls the contexts lost; nothing else fails yet. */
+/* Makes QUERY_CONTEXT report all contexts as lost; nothing else fails yet. */
 void fake_lose_context(void);
 
-/* The device goes (-ENODEV), or a reset takes the contexts (-ESHUTDOWN). */
+/* Loses the device (-ENODEV), or the contexts in a reset (-ESHUTDOWN). */
 void fake_lose(int error);
 
 #endif

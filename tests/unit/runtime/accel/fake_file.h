@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the fake driver: open files, their buffers and queues. */
+/* The internals of the fake driver: open files, their buffers and queues. */
 #ifndef EMBENG_TESTS_FAKE_FILE_H
 #define EMBENG_TESTS_FAKE_FILE_H
 
@@ -31,7 +31,7 @@ struct fake_file {
 	uint32_t blob_count;
 };
 
-/* fake_driver.c: NULL behind the last that is open. */
+/* fake_driver.c: an open file by index; NULL behind the last one. */
 struct fake_file *fake_file(uint32_t index);
 
 /* fake_memory.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* File operations of which the one that a test names fails. */
+/* File operations, one of which fails as the test asks. */
 #ifndef EMBENG_TESTS_FILE_FAULTS_H
 #define EMBENG_TESTS_FILE_FAULTS_H
 
@@ -10,8 +10,8 @@ enum fault_op { FAULT_OPEN, FAULT_SIZE, FAULT_READ, FAULT_WRITE, FAULT_SYNC, FAU
 
 static struct {
 	int left;  /* operations that still succeed */
-	int code;  /* what the one behind them fails with */
-	bool keeps; /* and all that follow, as a full disk does for writes */
+	int code;  /* negative errno of the one after them */
+	bool keeps; /* all later ones fail, too, as writes to a full disk do */
 	enum fault_op hit;
 	bool done;
 } fault;
@@ -42,7 +42,7 @@ static int64_t fault_read(int fd, void *data, uint64_t bytes)
 	return fails(FAULT_READ) ? fault.code : file_ops_system.read(fd, data, bytes);
 }
 
-/* A disk that fills up takes a part first. */
+/* A disk that fills up writes a part first. */
 static int64_t fault_write(int fd, const void *data, uint64_t bytes)
 {
 	if (!fails(FAULT_WRITE))

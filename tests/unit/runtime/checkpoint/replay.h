@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A disk that forgets: file operations are recorded, and any prefix of them is laid out
- * as a crash may leave it. What was not synced may be there, be cut short, be zeros or
+ * as a crash may leave it. Data that was not synced may be there, be cut short, be zeros or
  * noise; names that were not synced may be missing, one of them or all from one on.
  */
 #ifndef EMBENG_TESTS_REPLAY_H
@@ -26,7 +26,7 @@ struct replay_op {
 
 struct replay_file {
 	char data[EDIT_BYTES / 8];
-	size_t length; /* of all that was ever written */
+	size_t length; /* largest length that the file ever had */
 };
 
 struct replay_name {
@@ -34,7 +34,7 @@ struct replay_name {
 	int file;
 };
 
-/* What a folder holds: names of files. */
+/* The contents of a folder: names of files. */
 struct replay_names {
 	struct replay_name list[REPLAY_NAMES];
 	size_t count;
@@ -150,7 +150,7 @@ static int replay_remove(const char *path)
 	return file_ops_system.remove(path);
 }
 
-/* What @folder holds now is on disk; what is done from now on is recorded. */
+/* Takes the contents of @folder as safe on disk, and records all operations from now on. */
 static inline void replay_begin(const char *folder)
 {
 	static struct file_ops ops;
@@ -184,7 +184,7 @@ static inline void replay_end(void)
 
 /* -- what a crash leaves ------------------------------------------------- */
 
-/* What becomes of bytes that were not synced, from each eighth of them on. */
+/* The fate of the unsynced bytes behind the surviving eighths. */
 enum replay_loss { LOSS_CUT, LOSS_ZEROS, LOSS_NOISE, LOSS_KINDS };
 
 #define REPLAY_CUTS 9 /* eighths that survive: 0 to 8 */
@@ -193,7 +193,7 @@ struct replay_crash {
 	size_t prefix; /* operations that were done */
 	enum replay_loss loss;
 	size_t eighths;
-	size_t keep;	 /* of the names not synced, so many are there; */
+	size_t keep;	 /* number of unsynced names that survive, */
 	size_t drop_one; /* or all but this one, from 1 on */
 };
 

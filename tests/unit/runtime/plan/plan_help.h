@@ -11,13 +11,13 @@
 
 #define FEATURES 4
 
-/* A model, and what its batches are. */
+/* A model, and the size of its batches. */
 struct load {
 	struct embeng_model *model;
 	struct embeng_plan_options options;
 	uint32_t replicas;
 	char device[64];
-	uint32_t state; /* of the random numbers */
+	uint32_t state; /* state of the random numbers */
 };
 
 static inline uint32_t draw(struct load *l, uint32_t below)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the allocations of a program, of which one file includes this. Under a sanitizer,
- * which has its own allocator, by the hooks of the sanitizer.
+ * Counts the allocations of a program; one of its files includes this. Under a sanitizer,
+ * which has its own allocator, they are counted by the sanitizer's hooks.
  */
 #ifndef EMBENG_TESTS_ALLOCATIONS_H
 #define EMBENG_TESTS_ALLOCATIONS_H
