@@ -310,19 +310,19 @@ enum embeng_accel_rung {
  *
  * X(name, value, word in the uevent, sentence).
  */
-#define EMBENG_ACCEL_CAUSE_TABLE(X)                                                        \
-	X(NONE, 0, "none", "nothing went wrong")                                           \
-	X(REQUEST, 1, "request", "somebody asked for it")                                  \
-	X(STALLED, 2, "stalled", "the device did not attend to the queue")                 \
-	X(STANDSTILL, 3, "standstill", "there was work, and the device did none")          \
-	X(LOST_COMPLETION, 4, "lost-completion", "a completion was lost on its way")       \
-	X(NO_ANSWER, 5, "no-answer", "the device did not answer the driver")               \
-	X(HEARTBEAT, 6, "heartbeat", "the device's heartbeat stopped")                     \
-	X(FAULT, 7, "fault", "the device reported a fault: its tables lost data, or worse") \
-	X(STATE, 8, "state", "the device was reset by something else")                     \
-	X(BUS, 9, "bus", "the bus reported an error")                                      \
-	X(GONE, 10, "gone", "the device is gone")                                          \
-	X(POWER, 11, "power", "the system slept, and the device was busy or lost its power") \
+#define EMBENG_ACCEL_CAUSE_TABLE(X)                                                               \
+	X(NONE, 0, "none", "nothing went wrong")                                                  \
+	X(REQUEST, 1, "request", "a reset was asked for")                                         \
+	X(STALLED, 2, "stalled", "the device stopped looking at a queue")                         \
+	X(STANDSTILL, 3, "standstill", "the device had work and made no progress")                \
+	X(LOST_COMPLETION, 4, "lost-completion", "a completion was lost on its way")              \
+	X(NO_ANSWER, 5, "no-answer", "the device did not answer a command of the driver")         \
+	X(HEARTBEAT, 6, "heartbeat", "the device's heartbeat stopped")                            \
+	X(FAULT, 7, "fault", "the device reported a fault, such as lost data in its tables")      \
+	X(STATE, 8, "state", "something other than the driver reset the device")                  \
+	X(BUS, 9, "bus", "the bus reported an error")                                             \
+	X(GONE, 10, "gone", "the device is gone")                                                 \
+	X(POWER, 11, "power", "the device was busy or lost its power while the system slept")     \
 	X(FENCE, 12, "fence", "a fence could not signal any more")
 
 enum embeng_accel_cause {

@@ -129,51 +129,79 @@ extern "C" {
  * command and the tests are generated from this table.
  */
 #define EMBENG_STATUS_TABLE(X)                                                                     \
-	X(OK, 0, NONE, 0, 0, "done")                                                               \
-	X(OPCODE, 1, PROGRAM, ENOTSUP, 3, "the opcode is not known to this device")                \
-	X(QUEUE_KIND, 2, PROGRAM, EINVAL, 2, "the command does not belong on this kind of queue")  \
-	X(RESERVED, 3, PROGRAM, EINVAL, 2, "a reserved field or flag is not zero")                 \
-	X(KEY, 4, PROGRAM, EACCES, 4, "the key names no region of this context")                   \
-	X(RIGHTS, 5, PROGRAM, EACCES, 4, "the region does not allow this access")                  \
-	X(BOUNDS, 6, PROGRAM, ERANGE, 2, "the access reaches beyond the region")                   \
-	X(ALIGNMENT, 7, PROGRAM, EINVAL, 2, "the offset is not a multiple of the element width")   \
-	X(LENGTH, 8, PROGRAM, EINVAL, 2, "the length does not fit the count and width")            \
-	X(STRIDE, 9, PROGRAM, EINVAL, 2, "the stride is smaller than the structure")               \
-	X(WIDTH, 10, PROGRAM, EINVAL, 2, "the element width is neither 4 nor 8")                   \
-	X(COUNT, 11, PROGRAM, ERANGE, 2, "a count is beyond its limit")                            \
-	X(FORM, 12, PROGRAM, EINVAL, 2, "the form of the input is not known or does not fit")      \
-	X(FEATURE, 13, PROGRAM, EINVAL, 2, "the features do not stand in model order")             \
-	X(OFFSETS, 14, PROGRAM, EINVAL, 2, "the row offsets do not run from 0 up to the id count") \
-	X(ID, 15, PROGRAM, ERANGE, 2, "the id is outside its table")                               \
+	X(OK, 0, NONE, 0, 0, "no error")                                                           \
+	X(OPCODE, 1, PROGRAM, ENOTSUP, 3,                                                          \
+	  "the device does not know the opcode; firmware and program must match in version")       \
+	X(QUEUE_KIND, 2, PROGRAM, EINVAL, 2,                                                       \
+	  "this kind of queue does not take the command; submit it to another queue")              \
+	X(RESERVED, 3, PROGRAM, EINVAL, 2, "a reserved field or flag is not zero; set it to zero") \
+	X(KEY, 4, PROGRAM, EACCES, 4,                                                              \
+	  "no region of this context has the memory key; bind the memory before using it")         \
+	X(RIGHTS, 5, PROGRAM, EACCES, 4,                                                           \
+	  "the region was bound without the right to read or to write that is needed")             \
+	X(BOUNDS, 6, PROGRAM, ERANGE, 2, "the access goes beyond the end of the region")           \
+	X(ALIGNMENT, 7, PROGRAM, EINVAL, 2,                                                        \
+	  "the offset is not aligned to the element width, or a core's items not to 8")            \
+	X(LENGTH, 8, PROGRAM, EINVAL, 2,                                                           \
+	  "the length of the memory is not the length that the command needs")                     \
+	X(STRIDE, 9, PROGRAM, EINVAL, 2,                                                           \
+	  "the stride is smaller than the structure, or no multiple of 8")                         \
+	X(WIDTH, 10, PROGRAM, EINVAL, 2, "the width of the elements is neither 4 nor 8 bytes")     \
+	X(COUNT, 11, PROGRAM, ERANGE, 2, "a count is outside its limits")                          \
+	X(FORM, 12, PROGRAM, EINVAL, 2,                                                            \
+	  "the input has a form that is unknown or not allowed here")                              \
+	X(FEATURE, 13, PROGRAM, EINVAL, 2,                                                         \
+	  "the features are not those of the model in the model's order")                          \
+	X(OFFSETS, 14, PROGRAM, EINVAL, 2,                                                         \
+	  "the row offsets do not rise from 0 to the number of ids")                               \
+	X(ID, 15, PROGRAM, ERANGE, 2,                                                              \
+	  "the id is outside its table; correct it, or give the table an out_of_range policy")     \
 	X(WEIGHT, 16, PROGRAM, ERANGE, 2, "the weight is not finite")                              \
-	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2, "the step is unknown, repeated or not completed")    \
-	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2, "the tables have passed the step asked for")        \
-	X(RATE, 19, PROGRAM, EINVAL, 2, "the learning rates do not fit the model or the replicas") \
-	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded")                                  \
-	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5, "a model is loaded already, or still in use")         \
-	X(MODEL_HASH, 22, PROGRAM, EINVAL, 2, "the batch was made for another model")              \
-	X(BLOB_FRAME, 23, MODEL, EBADMSG, 11, "the model blob's frame is broken")                  \
-	X(BLOB_CRC, 24, MODEL, EBADMSG, 11, "the model blob's checksum does not match")            \
-	X(BLOB_RECORD, 25, MODEL, ENOTSUP, 3, "a mandatory record is not known to this device")    \
-	X(BLOB_VALUE, 26, MODEL, ERANGE, 2, "a value of the model is outside its limits")          \
-	X(TABLE, 27, PROGRAM, ENOENT, 2, "there is no such table")                                 \
+	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2,                                                      \
+	  "the step is not the next one of this replica; give steps in order, each once")          \
+	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2,                                                     \
+	  "the tables are already beyond the step that the command asks for")                      \
+	X(RATE, 19, PROGRAM, EINVAL, 2,                                                            \
+	  "the learning rates are not those of the model, or differ between the replicas")         \
+	X(NO_MODEL, 20, PROGRAM, EINVAL, 2, "no model is loaded; load one first")                  \
+	X(MODEL_BUSY, 21, PROGRAM, EBUSY, 5,                                                       \
+	  "a model is loaded already or still in use; unload it first")                            \
+	X(MODEL_HASH, 22, PROGRAM, EINVAL, 2,                                                      \
+	  "the batch was made for another model than the loaded one")                              \
+	X(BLOB_FRAME, 23, MODEL, EBADMSG, 11,                                                      \
+	  "the model blob is malformed: a length, count or order in it is wrong")                  \
+	X(BLOB_CRC, 24, MODEL, EBADMSG, 11,                                                        \
+	  "the checksum of the model blob does not match its contents")                            \
+	X(BLOB_RECORD, 25, MODEL, ENOTSUP, 3,                                                      \
+	  "the model has a mandatory record that the device does not know")                        \
+	X(BLOB_VALUE, 26, MODEL, ERANGE, 2, "a value in the model is outside its limits")          \
+	X(TABLE, 27, PROGRAM, ENOENT, 2, "the model has no such table")                            \
 	X(SLOT, 28, PROGRAM, ENOENT, 2, "the table has no such slot")                              \
 	X(ROW, 29, PROGRAM, ERANGE, 2, "the row is outside its table")                             \
-	X(NO_SPACE, 30, MODEL, ENOSPC, 5, "the table memory does not hold the model")              \
-	X(NO_MEMORY, 31, DEVICE, ENOMEM, 7, "the host has no memory left for the engine")          \
-	X(RING_INDEX, 32, PROGRAM, EINVAL, 2, "a ring index ran outside the ring")                 \
-	X(FENCE, 33, PROGRAM, EINVAL, 2, "the fence names a queue that it cannot wait for")        \
-	X(TRAINING, 34, PROGRAM, EINVAL, 2, "a table of this batch has no optimizer")              \
-	X(ABORTED, 35, DEVICE, ECANCELED, 7, "aborted by a reset or an unbinding")                 \
-	X(LOST, 36, DEVICE, ESHUTDOWN, 7, "the context was lost in a reset")                       \
-	X(INTERNAL, 37, DEVICE, EIO, 7, "the engine failed")                                       \
-	X(GONE, 38, LINK, ENODEV, 6, "the device is gone")                                         \
-	X(STAGE, 39, PROGRAM, EINVAL, 2, "the table or slot has no staged copy, or has one")       \
-	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")              \
-	X(GRID, 41, PROGRAM, EINVAL, 2, "the grid of cores does not fit the columns or samples")   \
-	X(LIMIT, 42, PROGRAM, ERANGE, 2, "a partition has more ids than its limit allows")         \
-	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the buffer does not hold the partitions")               \
-	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is outside those of its core")
+	X(NO_SPACE, 30, MODEL, ENOSPC, 5, "the model does not fit into the table memory")          \
+	X(NO_MEMORY, 31, DEVICE, ENOMEM, 7,                                                        \
+	  "the host has no memory left for the engine; free some, or use smaller batches")         \
+	X(RING_INDEX, 32, PROGRAM, EINVAL, 2, "a ring index is outside the ring")                  \
+	X(FENCE, 33, PROGRAM, EINVAL, 2,                                                           \
+	  "the command cannot wait for the queue that the fence names")                            \
+	X(TRAINING, 34, PROGRAM, EINVAL, 2,                                                        \
+	  "a table of this batch has no optimizer, so the batch cannot train")                     \
+	X(ABORTED, 35, DEVICE, ECANCELED, 7,                                                       \
+	  "the command was aborted: its queue was reset or ended, or its fence failed")            \
+	X(LOST, 36, DEVICE, ESHUTDOWN, 7,                                                          \
+	  "the context was lost in a reset; open the device again and restore a checkpoint")       \
+	X(INTERNAL, 37, DEVICE, EIO, 7,                                                            \
+	  "the engine failed because of an error in its memory or in a transfer")                  \
+	X(GONE, 38, LINK, ENODEV, 6, "the device is gone; close the handle")                       \
+	X(STAGE, 39, PROGRAM, EINVAL, 2,                                                           \
+	  "the table or slot has no staged copy to use, or has one already")                       \
+	X(HUNG, 40, DEVICE, EIO, 7, "the command made no progress and was given up")               \
+	X(GRID, 41, PROGRAM, EINVAL, 2,                                                            \
+	  "a number is no multiple of the number of cores that share it")                          \
+	X(LIMIT, 42, PROGRAM, ERANGE, 2,                                                           \
+	  "a partition has more ids than its limit; raise it, or allow minibatches or dropping")   \
+	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the partitions do not fit into the buffer")             \
+	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is not one of this core's samples")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,

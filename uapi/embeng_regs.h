@@ -261,23 +261,23 @@ enum embeng_boot_state {
  *
  * X(name, value, sentence).
  */
-#define EMBENG_BOOT_ERROR_TABLE(X)                                                      \
-	X(NONE, 0, "no error")                                                          \
-	X(ADDRESS, 1, "the image is not in memory that the device was given")           \
-	X(LENGTH, 2, "the image does not have the length that it says or may have")     \
-	X(MAGIC, 3, "this is not a firmware image")                                     \
-	X(FORMAT, 4, "the image has another format version")                            \
-	X(INTERFACE, 5, "the image is for another interface version")                   \
-	X(VERSION, 6, "the image is older than the lowest version that the device boots") \
-	X(SECTION, 7, "a section lies outside the image, overlaps or leaves a gap")     \
-	X(SECTION_TYPE, 8, "a mandatory section is not known to this device")           \
-	X(HASH, 9, "a section's hash does not match")                                   \
-	X(PARAMETER, 10, "a boot parameter is outside its limits")                      \
-	X(SELF_TEST, 11, "a self-test failed")                                          \
-	X(RESERVED, 12, "a reserved field is not zero")                                 \
-	X(MEMORY, 13, "the host has no memory left for the device")                     \
-	X(DUPLICATE, 14, "a section is there twice")                                    \
-	X(CONTENT, 15, "a section does not hold what its type says")
+#define EMBENG_BOOT_ERROR_TABLE(X)                                                              \
+	X(NONE, 0, "no error")                                                                  \
+	X(ADDRESS, 1, "the image is not in memory that the driver gave to the device")          \
+	X(LENGTH, 2, "the length of the image is not the one in its header, or not allowed")    \
+	X(MAGIC, 3, "this is not a firmware image")                                             \
+	X(FORMAT, 4, "the image has a format version that the device does not know")            \
+	X(INTERFACE, 5, "the image is for another version of the interface")                    \
+	X(VERSION, 6, "the image is older than the lowest version that the device boots")       \
+	X(SECTION, 7, "a section is outside the image, overlaps another, or leaves a gap")      \
+	X(SECTION_TYPE, 8, "the device does not know a section that is mandatory")              \
+	X(HASH, 9, "a section does not match its hash")                                         \
+	X(PARAMETER, 10, "a boot parameter is missing or outside its limits")                   \
+	X(SELF_TEST, 11, "a self-test failed")                                                  \
+	X(RESERVED, 12, "a reserved field is not zero")                                         \
+	X(MEMORY, 13, "the host has no memory left for the device")                             \
+	X(DUPLICATE, 14, "there are two sections of a type that may be there once")             \
+	X(CONTENT, 15, "the contents of a section do not fit its type")
 
 enum embeng_boot_error {
 #define EMBENG_BOOT_ERROR_ENUM(name, value, text) EMBENG_BOOT_ERROR_##name = value,

@@ -102,7 +102,7 @@ for file in *.[0-9]*.fw; do
 	document "$error is said" "d['refusal']['boot_error'] + '.' + str(d['refusal']['offset']) == '$error'"
 done
 expect 'and to people' 10 fw verify HASH.320.fw
-says err 'in a sentence' "refused at byte 320: a section's hash does not match (boot error HASH)"
+says err 'in a sentence' "refused at byte 320: a section does not match its hash (boot error HASH)"
 head -c 100 a.fw >short.fw
 expect 'a piece of a header' 10 fw verify short.fw
 says err 'at its end' 'refused at byte 100: .*LENGTH'

@@ -19,7 +19,7 @@ static const char *words_of(uint32_t cause)
 		EMBENG_ACCEL_CAUSE_TABLE(WORDS)
 #undef WORDS
 	}
-	return "of something that this library does not know";
+	return "something happened that this library does not know";
 }
 
 static int say_lost(const struct accel *a, int error)

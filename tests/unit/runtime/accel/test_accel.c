@@ -135,7 +135,7 @@ START_TEST(says_what_is_wrong)
 	fake.device.boot_state = EMBENG_BOOT_FAILED;
 	fake.device.boot_error = EMBENG_BOOT_ERROR_HASH;
 	fake.device.boot_error_offset = 4242;
-	refused(-EHOSTDOWN, FAKE_NODE, "hash does not match (error 9, byte 4242");
+	refused(-EHOSTDOWN, FAKE_NODE, "does not match its hash (error 9, byte 4242");
 	fake.device.boot_state = EMBENG_BOOT_ROM;
 	refused(-EHOSTDOWN, FAKE_NODE, "state rom");
 	fake.interface_major = 9;
