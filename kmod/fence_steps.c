@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ledger: with what a context has submitted it answers whether a command can end without its
- * program doing anything more. uapi/embeng_steps.h has the rules of steps; here they are asked with
- * what the driver has seen, and turned into what must have been submitted (struct embeng_need):
+ * The ledger: from the commands that a context has submitted it answers whether a command can end
+ * without its program doing anything more. uapi/embeng_steps.h has the rules of steps; here they
+ * are asked with what the driver has seen, and turned into what must have been submitted
+ * (struct embeng_need):
  *
  *	LOOKUP(n)	the tables after n - 1, pipelined after n - 2
  *	UPDATE(n)	the tables after n
@@ -22,9 +23,9 @@
 #include "fence_steps.h"
 
 /**
- * embeng_ledger_load() - a model was loaded: steps count from 1
- * @ledger: of the context
- * @model: its options, or NULL: not known
+ * embeng_ledger_load() - note that a model was loaded, so that steps count from 1
+ * @ledger: ledger of the context
+ * @model: options of the model, or NULL if they are not known
  */
 void embeng_ledger_load(struct embeng_ledger *ledger, const struct embeng_record_engine *model)
 {
@@ -37,8 +38,8 @@ void embeng_ledger_load(struct embeng_ledger *ledger, const struct embeng_record
 }
 
 /**
- * embeng_ledger_loading() - a model is on its way, if none is there
- * @ledger: of the context
+ * embeng_ledger_loading() - note that a model is being loaded, unless there is one
+ * @ledger: ledger of the context
  */
 void embeng_ledger_loading(struct embeng_ledger *ledger)
 {
@@ -84,16 +85,16 @@ static struct embeng_steps view_steps(const struct embeng_ledger *ledger)
 }
 
 /**
- * embeng_ledger_add() - a command is submitted
- * @ledger: of the context
- * @kind: of the queue
- * @replica: of the queue
+ * embeng_ledger_add() - add a command that is being submitted
+ * @ledger: ledger of the context
+ * @kind: kind of the queue
+ * @replica: replica of the queue
  * @cmd: command
  */
 void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
 		       const struct embeng_cmd *cmd)
 {
-	/* The engine refuses steps out of order. */
+	/* A step that is out of order is not counted: the engine refuses it. */
 	if (counts_steps(ledger, kind, replica) &&
 	    embeng_steps_follows(find_last_step(ledger, kind, replica), cmd->step))
 		set_last_step(ledger, kind, replica, cmd->step);
@@ -102,12 +103,12 @@ void embeng_ledger_add(struct embeng_ledger *ledger, u32 kind, u32 replica,
 }
 
 /**
- * embeng_ledger_mark() - before commands of a queue are added
- * @ledger: of the context
- * @kind: of the queue
- * @replica: of the queue
+ * embeng_ledger_mark() - save the state before commands of a queue are added
+ * @ledger: ledger of the context
+ * @kind: kind of the queue
+ * @replica: replica of the queue
  *
- * Return: for embeng_ledger_return().
+ * Return: the state, for embeng_ledger_return().
  */
 struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 kind, u32 replica)
 {
@@ -118,11 +119,11 @@ struct embeng_ledger_mark embeng_ledger_mark(struct embeng_ledger *ledger, u32 k
 }
 
 /**
- * embeng_ledger_return() - what was added since is not submitted after all
- * @ledger: of the context, under the same hold of its lock
- * @kind: of the queue
- * @replica: of the queue
- * @mark: from embeng_ledger_mark()
+ * embeng_ledger_return() - take out commands that are not submitted after all
+ * @ledger: ledger of the context, whose lock was held since embeng_ledger_mark()
+ * @kind: kind of the queue
+ * @replica: replica of the queue
+ * @mark: state from embeng_ledger_mark()
  */
 void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
 			  const struct embeng_ledger_mark *mark)
@@ -133,15 +134,15 @@ void embeng_ledger_return(struct embeng_ledger *ledger, u32 kind, u32 replica,
 }
 
 /**
- * embeng_ledger_done() - a command of a step has come to its end
- * @ledger: of the context
- * @kind: of the queue
- * @replica: of the queue
- * @step: of the command, 0 when it has none
- * @status: that it ended with
+ * embeng_ledger_done() - note that a command of a step has ended
+ * @ledger: ledger of the context
+ * @kind: kind of the queue
+ * @replica: replica of the queue
+ * @step: step of the command, 0 when it has none
+ * @status: status that it ended with
  *
- * What failed was withdrawn with all that the replica gave after it. A step that was out of
- * order was not counted, or withdrawn before.
+ * The engine withdraws a failed command together with all later ones of its replica. A step that
+ * was out of order was not counted, or was withdrawn before.
  */
 void embeng_ledger_done(struct embeng_ledger *ledger, u32 kind, u32 replica, u64 step, u16 status)
 {
@@ -163,12 +164,12 @@ static bool has_need(u32 kind, const struct embeng_cmd *cmd)
 }
 
 /**
- * embeng_ledger_need() - what a command waits for
- * @ledger: of the context, with the command added
- * @kind: of the queue
- * @replica: of the queue
+ * embeng_ledger_need() - find the submits that a command waits for
+ * @ledger: ledger of the context, with the command added
+ * @kind: kind of the queue
+ * @replica: replica of the queue
  * @cmd: command
- * @need: made larger by it
+ * @need: the needs of the command are added here
  */
 void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 			const struct embeng_cmd *cmd, struct embeng_need *need)
@@ -178,7 +179,7 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 
 	if (!has_need(kind, cmd))
 		return;
-	/* A step that was not counted is refused. */
+	/* The engine refuses a step that was not counted, so the command waits for nothing. */
 	if (counts_steps(ledger, kind, replica) &&
 	    cmd->step > find_last_step(ledger, kind, replica))
 		return;
@@ -194,9 +195,9 @@ void embeng_ledger_need(struct embeng_ledger *ledger, u32 kind, u32 replica,
 }
 
 /**
- * embeng_ledger_met() - was all submitted that a need speaks of
- * @ledger: of the context
- * @need: of a command
+ * embeng_ledger_met() - check whether everything in a need was submitted
+ * @ledger: ledger of the context
+ * @need: need of a command
  */
 bool embeng_ledger_met(const struct embeng_ledger *ledger, const struct embeng_need *need)
 {
@@ -212,9 +213,9 @@ bool embeng_ledger_met(const struct embeng_ledger *ledger, const struct embeng_n
 }
 
 /**
- * embeng_ledger_can_fence() - may a command of this kind have a fence at all
- * @ledger: of the context
- * @kind: of the queue
+ * embeng_ledger_can_fence() - check whether a command of this kind may have a fence at all
+ * @ledger: ledger of the context
+ * @kind: kind of the queue
  * @cmd: command
  *
  * Return: 0, -EOPNOTSUPP, or -EAGAIN while the model is being loaded.

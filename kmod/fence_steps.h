@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a context was given of its model's training, and so whether a command can come to
- * its end without its program doing anything more. Plain numbers: no kernel object is looked
- * at, whoever calls holds the lock.
+ * The ledger: the steps of training that a context has submitted. From them it follows whether a
+ * command can end without its program doing anything more. The ledger is plain numbers and uses no
+ * kernel objects; callers hold the lock.
  */
 #ifndef EMBENG_FENCE_STEPS_H
 #define EMBENG_FENCE_STEPS_H
@@ -13,24 +13,24 @@
 
 #define EMBENG_LEDGER_REPLICAS 64u
 
-/* A step that is never reached: only the command's own end settles it. */
+/* A step that is never reached, for a command of which only its own end is known to settle it. */
 #define EMBENG_NEED_UNKNOWN U64_MAX
 
 enum embeng_ledger_model {
-	EMBENG_LEDGER_NONE = 0,	/* none that the driver loaded */
+	EMBENG_LEDGER_NONE = 0,	/* the driver has loaded no model */
 	EMBENG_LEDGER_LOADING,
 	EMBENG_LEDGER_LOADED,
 };
 
 /**
  * struct embeng_ledger - training of one context
- * @model: what is known of the model
- * @mapped: training goes by mapped queues, which nobody counts
+ * @model: whether a model is loaded
+ * @mapped: training uses mapped queues, whose commands the driver cannot count
  * @pipelined: updates wait for the next lookups
- * @replicas: of the model
- * @applied: last step that an UPDATE told to be in the tables
- * @submitted: last LOOKUP and UPDATE submitted, by replica, with all before them. A submitted
- *	LOOKUP counts as one that has read the tables
+ * @replicas: number of replicas of the model
+ * @applied: last step that is in the tables, as a completion of an UPDATE says
+ * @submitted: for each replica, the last step up to which all LOOKUPs and all UPDATEs were
+ *	submitted; a submitted LOOKUP counts as one that has read the tables
  */
 struct embeng_ledger {
 	enum embeng_ledger_model model;
@@ -42,8 +42,8 @@ struct embeng_ledger {
 };
 
 /**
- * struct embeng_need - what must have been submitted for a command to end
- * @applied: the tables reach this step
+ * struct embeng_need - the submits that a command depends on
+ * @applied: submits that bring the tables to this step
  * @looked: all replicas' LOOKUPs up to this step
  */
 struct embeng_need {
@@ -51,7 +51,7 @@ struct embeng_need {
 	u64 looked;
 };
 
-/* The part of a ledger that embeng_ledger_add() may change, to be put back. */
+/* The part of a ledger that embeng_ledger_add() may change, for restoring it. */
 struct embeng_ledger_mark {
 	enum embeng_ledger_model model;
 	u64 last;
