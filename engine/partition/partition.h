@@ -35,7 +35,7 @@ enum pcsr_buffer {
 	PCSR_STARTS,   /* [workers][2 x cores + 1] u32 */
 	PCSR_COUNTS,   /* [workers] places of the passes */
 	PCSR_ITEMS,    /* [3][ids] u32: tokens, samples, gains; room to read ahead behind them */
-	PCSR_ORDERED,  /* so, in order of buckets */
+	PCSR_ORDERED,  /* [3][ids] u32: the items in the order of their buckets */
 	PCSR_REPEATS,  /* [ids] u32: ids that an item stands for */
 	PCSR_BUCKETS,  /* [ids] u8 */
 	PCSR_RUNS,     /* [device_cores][cores][buckets] struct pcsr_run */

@@ -154,7 +154,7 @@ bool sorter_prefix(const struct pass *pass);
 /* row_groups.c: the sorted items become groups and their order. */
 void sorter_make_groups(struct sorter *s);
 
-/* ... by these stages: how many groups begin in a slice; those groups, and where they end. */
+/* Makes groups: @count counts those that begin in a slice, @write writes them and their ends. */
 void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write);
 
 /*

@@ -147,7 +147,7 @@ EMBENG_API int embeng_register_write(const char *name, uint32_t offset, uint64_t
 
 enum embeng_reset {
 	EMBENG_RESET_ENGINE,   /* firmware boots anew */
-	EMBENG_RESET_FUNCTION, /* the same, after a reset of the PCI function */
+	EMBENG_RESET_FUNCTION, /* the PCI function is reset, then firmware boots anew */
 };
 
 /**

@@ -9,11 +9,12 @@ which a program can see:
 
 - A sentence begins with Of, Who, Whom, Whose, What or Which and is not a question. Such a sentence
   hides its subject. The thing that it is about comes first: "Commands that wait are left alone."
-- A description says only "so", "the same" or "as above".
+- A comment or a description says only "so", "the same" or "as above", or begins with one of them
+  ("so, in bytes") or with an ellipsis. It means nothing without the line above it.
 
-Sentences are those of comments in C, shell, Python and Meson, and of the text of manual pages,
-Markdown and docs/abi. Headings, code and examples are not text. Before the files, the checks run on
-planted faults in each kind of file.
+Sentences are those of comments in C, shell, Python and Meson, of descriptions of kernel modules and
+their parameters, and of the text of manual pages, Markdown and docs/abi. Headings, code and
+examples are not text. Before the files, the checks run on planted faults in each kind of file.
 """
 import pathlib
 import re
@@ -27,13 +28,11 @@ docs/*.md
 docs/*/*.md
 docs/man/*.[1-9]
 engine/**/*.[ch]
-firmware-loader/*.c
-runtime/cli/**/*.c
-runtime/examples/*.c
-runtime/json/*.c
-runtime/text/*.[ch]
-runtime/src/**/*.c
-uapi/*.h
+firmware-loader/*.[ch]
+kmod/**/*.[ch]
+runtime/**/*.[ch]
+tests/**/*.h
+uapi/*.[ch]
 CONTRIBUTING.md
 README.md
 """.split()
@@ -43,9 +42,11 @@ FIRST = re.compile(HEADLESS, re.IGNORECASE)
 LATER = re.compile(r"(Of|Who|Whom|Whose|What|Which)\b")
 END = re.compile(r"[.?!][\"')]*\s+")
 EMPTY = re.compile(r"^(as above|as before|ditto|likewise)\.?$|(^|[,:;] )(so|the same)\.?$"
-                   r"|\((so|the same)\)", re.IGNORECASE)
+                   r"|\((so|the same)\)|^(so|the same)[,;:] |^\.\.\.", re.IGNORECASE)
 
-C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
+STRING = r'"(?:\\.|[^"\\\n])*"'
+C_TOKEN = re.compile(STRING + r"|'(?:\\.|[^'\\\n])*'|/\*.*?\*/|//[^\n]*", re.DOTALL)
+MODULE_TEXT = re.compile(rf"MODULE_(?:PARM_DESC\(\w+,|DESCRIPTION\()\s*((?:{STRING}\s*)+)\)")
 # A description has one of these in front of it: "@name: in:", "struct name -", "name() -".
 KERNEL_DOC = re.compile(r"@[\w.]+: *(?:(?:in|out): *)?|(?:(?:struct|enum|union) )?\w+(?:\(\))? - ")
 MACRO = re.compile(r"^(?:[A-Z][a-z0-9]|Fl|In|No|Li)$")
@@ -103,6 +104,11 @@ def blocks_of_c(text):
                 blocks.end()
             comment_line(blocks, number, comment[2:])
             last = token.end()
+    for module_text in MODULE_TEXT.finditer(text):
+        number = text.count("\n", 0, module_text.start()) + 1
+        parts = re.findall(STRING, module_text.group(1))
+        blocks.begin(number, "".join(part[1:-1] for part in parts))
+        blocks.end()
     return blocks.found
 
 
@@ -234,6 +240,8 @@ def faults(name, text):
 # Each has two faults.
 PLANTED = {
     "a.c": "/**\n * struct a - an a\n * @b: so\n *\n * It is. Of what\n * it was.\n */\n",
+    "m.c": 'MODULE_PARM_DESC(a, "of the "\n\t"a");\nMODULE_DESCRIPTION("It is. Who it was.");\n',
+    "s.c": "/**\n * struct s\n * @a: so, in bytes\n */\nint s; /* ... and the rest */\n",
     "a.h": "int a; /* what it was */\n// It is. Who\n// is it? Whose it is.\n",
     "a.sh": "#!/bin/sh\n# It is. Which it was.\ntrue\n# the same\n",
     "a.md": "# What it is\n\nIt is. Of\nit.\n\n- who it is\n\n    Of code\n",

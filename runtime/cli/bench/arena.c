@@ -20,7 +20,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 /* Bytes of rows that a run moves. */
 #define TRAFFIC ((size_t)512 << 20)
-/* ... and reads in order, of as many as there are. */
+/* Most bytes that a run reads in order. */
 #define STREAM ((size_t)2 << 30)
 
 /* Each takes its times itself: on a busy processor another thread would be late to. */

@@ -41,7 +41,7 @@ static int calibrate_ahead(struct arena *a, enum arena_test test, struct tried *
 	return 0;
 }
 
-/* ... and into which cache, of those that there are loops for. */
+/* Finds how far ahead, and into which cache, rows are best fetched, by all loops that there are. */
 static int calibrate_all(struct arena *a, enum arena_test test, enum memory_fetch *best_fetch,
 			 size_t *best_ahead)
 {
