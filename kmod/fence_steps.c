@@ -73,7 +73,10 @@ static void set_last_step(struct embeng_ledger *ledger, u32 kind, u32 replica, u
 	steps->looked = step;
 }
 
-/* What the rules of steps are asked with. They look at no depth, which costs no fence. */
+/*
+ * Makes the argument of the rules of steps. No depth is set: a LOOKUP that may read the tables has
+ * room in the pipeline as well.
+ */
 static struct embeng_steps view_steps(const struct embeng_ledger *ledger)
 {
 	return (struct embeng_steps){

@@ -37,7 +37,7 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t pick_smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -59,7 +59,7 @@ static size_t edit_distance(const char *a, const char *b)
 			size_t replaced = diagonal + (a[i] != b[j]);
 
 			diagonal = row[j + 1];
-			row[j + 1] = smaller(replaced, 1 + smaller(diagonal, row[j]));
+			row[j + 1] = pick_smaller(replaced, 1 + pick_smaller(diagonal, row[j]));
 		}
 	}
 	return row[length];

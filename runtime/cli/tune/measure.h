@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which way of fetching rows ahead is the fastest on this machine. */
+/* Measures which way of fetching rows ahead is the fastest on this machine. */
 #ifndef CLI_TUNE_MEASURE_H
 #define CLI_TUNE_MEASURE_H
 
@@ -21,7 +21,7 @@ struct tune_trial {
 };
 
 /**
- * struct tune_found - what was found for lookups or updates of small or large models
+ * struct tune_found - the ways that were tried for lookups or updates of small or large models
  * @trials: [@count]; the first is what a device takes when there is no tune file
  * @best: index of the one to take
  */
@@ -30,16 +30,16 @@ struct tune_found {
 	int count, best;
 };
 
-/* Told before each pass over a table; @done and @all count passes. */
+/* Called before each pass over a table; @done and @all count passes. */
 typedef void tune_progress_fn(void *arg, enum tune_kind kind, int done, int all);
 
 /* Bytes of memory that tune_measure() takes at once, at most. */
 #define TUNE_MEMORY_BYTES (600ull << 20)
 
 /**
- * tune_measure() - measure all kinds
- * @kernels: whose lookups and updates
- * @plan: what a device takes without a tune file; stays unless something else is worth it
+ * tune_measure() - measure all kinds of enum tune_kind
+ * @kernels: kernel variant to measure
+ * @plan: the plan of a device without a tune file; it stays unless another is worth the change
  * @found: [TUNE_KINDS], filled
  *
  * Takes a few seconds, on the calling thread, which had better stay on one processor.

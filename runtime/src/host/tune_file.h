@@ -18,8 +18,8 @@
 #define FETCH_WORD 16
 
 /**
- * struct tune - what a tune file says
- * @processor: processor_name() of the one that it was measured on
+ * struct tune - the contents of a tune file
+ * @processor: processor_name() of the processor that it was measured on
  * @variant: kernel variant that it was measured with
  * @near: as &struct fetch_plan has them
  * @far: as &struct fetch_plan has them

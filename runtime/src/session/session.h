@@ -181,11 +181,11 @@ const struct region *slot_region(const struct embeng *e, const struct replica *r
  */
 struct embeng_steps session_steps(const struct embeng *e);
 
-/* What the next step still needs, in words: "step 12: gradients of replica 1". */
+/* Writes what the next step still needs: "step 12: gradients of replica 1". */
 void missing_part(struct embeng *e, char *text, size_t size);
-/* The same for a command of which the rules say that it waits. */
+/* Writes what a command still needs that has to wait, as the rules of steps say. */
 void waited_part(struct embeng *e, struct embeng_step_answer wait, char *text, size_t size);
-/* The same as the device reports it for a queue; false when it reports no such thing. */
+/* Writes what a queue still needs, as the device reports it; false when it reports nothing. */
 bool reported_part(const struct ring *ring, char *text, size_t size);
 
 /* Step that all replicas of this handle handed in gradients for. */

@@ -19,8 +19,8 @@ enum step_phase { STEP_ADMIT, STEP_RUN };
  * @phase: ADMIT: the command is not in @counts yet. RUN: it is
  * @opcode: EMBENG_OP_ROWS_READ stands for all commands that use embeng_cmd.after
  * @step: embeng_cmd.step of the command, or its embeng_cmd.after
- * @want: what the rules and the engine say
- * @ends: what the driver says: the command comes to an end without anything more from the program,
+ * @want: answer of the rules and of the engine
+ * @ends: answer of the driver: the command comes to an end without anything more from the program,
  *	when all that was accepted has been submitted to it
  */
 struct step_case {

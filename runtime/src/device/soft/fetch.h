@@ -10,7 +10,7 @@
 /**
  * fetch_choose() - the plan for a soft device
  * @name: prefetch= or EMBENG_PREFETCH, where given, is the plan for models of all sizes
- * @variant: of the kernels that run
+ * @variant: name of the kernel variant that runs
  * @plan: filled
  * @info: its fetch, fetch_source and tune_problem are filled
  *
