@@ -67,7 +67,7 @@ static int judge_fence_point(struct embeng_queue *q, const struct embeng_fence_p
 	else if ((s32)(READ_ONCE(other->sq_tail) - point->index) <= 0)
 		ret = -EAGAIN;
 	else
-		embeng_give_need(other, point->index, need);
+		embeng_submit_need(other, point->index, need);
 	embeng_queue_put(other);
 	return ret;
 }

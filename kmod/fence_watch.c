@@ -146,8 +146,8 @@ static void look_at_all_queues(struct embeng_context *ctx)
 
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
-		embeng_account_look(q);
-		embeng_arm_look(q);
+		embeng_ring_look(q);
+		embeng_queue_irq_look(q);
 	}
 }
 

@@ -143,7 +143,7 @@ static u32 judge_queue(struct embeng_queue *q)
 {
 	struct embeng_queue_watch *w = &q->watch;
 
-	embeng_health_note(q);
+	embeng_hang_note(q);
 	if (embeng_ring_lost(embeng_queue_header(q)))
 		return EMBENG_ACCEL_CAUSE_LOST_COMPLETION;
 	if (note_queue_movement(q) || may_queue_stand(q)) {

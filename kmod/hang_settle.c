@@ -22,10 +22,10 @@ static struct embeng_cqe *locate_completion(const struct embeng_queue *q, u32 in
 }
 
 /**
- * embeng_health_note() - copy the tail and head that only the doorbell has, and a reset clears
+ * embeng_hang_note() - copy the tail and head that only the doorbell has, and a reset clears
  * @q: queue that still owns its doorbell; under map_lock or q->lock
  */
-void embeng_health_note(struct embeng_queue *q)
+void embeng_hang_note(struct embeng_queue *q)
 {
 	u32 tail = embeng_doorbell_tail_of(q), head = embeng_doorbell_head_of(q);
 
@@ -69,17 +69,17 @@ static bool find_lost_command(const struct embeng_queue *q, u32 done, u32 *index
 }
 
 /**
- * embeng_health_blame() - find the command at fault
+ * embeng_hang_blame() - find the command at fault
  * @q: queue that hangs
  * @hang: why it hangs
  *
  * It is the oldest command that is not complete, or the one whose completion was lost.
  */
-void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang)
+void embeng_hang_blame(struct embeng_queue *q, const struct embeng_hang *hang)
 {
 	u32 done = READ_ONCE(embeng_queue_header(q)->done), index = done;
 
-	embeng_health_note(q);
+	embeng_hang_note(q);
 	q->fault_lost = hang->cause == EMBENG_ACCEL_CAUSE_LOST_COMPLETION &&
 			find_lost_command(q, done, &index);
 	q->at_fault = q->fault_lost || done != q->last_tail;
@@ -134,14 +134,14 @@ static void settle_taken_commands(struct embeng_queue *q, u32 head, u32 tail, u3
 }
 
 /**
- * embeng_health_settle() - complete the remaining commands, as far as there is room
+ * embeng_hang_settle() - complete the remaining commands, as far as there is room
  * @q: queue whose ring the device does not reach; called with q->lock held, or reset_lock for
  *	writing
  * @rung: rung that was taken, enum embeng_accel_rung
  *
  * Return: the first command that found no room, or the tail.
  */
-u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
+u32 embeng_hang_settle(struct embeng_queue *q, u32 rung)
 {
 	struct embeng_ring_header *header = embeng_queue_header(q);
 	u32 tail = q->mapped ? q->last_tail : q->sq_tail;
@@ -163,14 +163,14 @@ u32 embeng_health_settle(struct embeng_queue *q, u32 rung)
 }
 
 /**
- * embeng_health_record() - record for the program what was done about a hang
+ * embeng_hang_record() - record for the program what was done about a hang
  * @ctx: context; called under its lock, or with reset_lock held for writing
  * @rung: rung that was taken
  * @hang: why it was taken
  * @q: queue of the command at fault, or NULL
  */
-void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
-			  const struct embeng_queue *q)
+void embeng_hang_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
+			const struct embeng_queue *q)
 {
 	const struct embeng_cmd *cmd;
 

@@ -25,7 +25,7 @@ static irqreturn_t handle_interrupt(int irq, void *arg)
 		embeng_admin_poll(vector->device);
 		embeng_watchdog_interrupt(vector->device);
 	}
-	embeng_arm_interrupt(vector);
+	embeng_queue_irq_handle(vector);
 	return IRQ_HANDLED;
 }
 

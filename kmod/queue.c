@@ -160,10 +160,10 @@ static int start_queue(struct embeng_queue *q)
 	embeng_doorbell_write(q->doorbell, armed, 0);
 	embeng_doorbell_write(q->doorbell, sq_tail, 0);
 	embeng_doorbell_write(q->doorbell, cq_head, 0);
-	embeng_arm_init(q);
+	embeng_queue_irq_init(q);
 	ret = announce_queue(q, 0, 0, 0);
 	if (ret) {
-		embeng_arm_exit(q);
+		embeng_queue_irq_exit(q);
 		xa_erase(&ed->queues, q->number);
 	}
 	return ret;
@@ -226,7 +226,7 @@ void embeng_queue_end(struct embeng_queue *q)
 static void stop_queue(struct embeng_queue *q)
 {
 	embeng_queue_end(q);
-	embeng_arm_exit(q);
+	embeng_queue_irq_exit(q);
 	xa_erase(&q->context->device->queues, q->number);
 }
 
@@ -330,7 +330,7 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	stop_queue(q);
 	embeng_usage_end(q);
 	if (!q->mapped)
-		embeng_account_void(q);
+		embeng_ring_void(q);
 	embeng_context_event(ctx);
 	embeng_context_uncharge(ctx, q->layout.size);
 	ctx->queue_count--;
@@ -347,8 +347,8 @@ void embeng_queue_bury(struct embeng_queue *q, int error)
 {
 	struct embeng_ring_header *header;
 
-	embeng_account_stop(q);
-	embeng_account_end(q, error);
+	embeng_ring_stop(q);
+	embeng_ring_end(q, error);
 	if (!q->ring)
 		return;
 	WRITE_ONCE(embeng_queue_header(q)->dead, 1);
@@ -370,7 +370,7 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 
 	xa_for_each(&ctx->queues, number, q) {
 		if (!list_empty(&q->vector_link)) {
-			embeng_arm_exit(q);
+			embeng_queue_irq_exit(q);
 			xa_erase(&ctx->device->queues, number);
 		}
 		if (!closing) {
@@ -378,7 +378,7 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 			continue;
 		}
 		withdraw_queue(ctx, number);
-		embeng_account_end(q, -ECANCELED);
+		embeng_ring_end(q, -ECANCELED);
 		embeng_context_uncharge(ctx, q->layout.size);
 		embeng_queue_put(q);
 	}

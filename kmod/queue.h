@@ -190,28 +190,28 @@ int embeng_queue_check_context(const struct embeng_context *ctx,
 void embeng_queue_trains(struct embeng_context *ctx, const struct embeng_accel_queue_create *arg);
 
 /* hang_settle.c: commands that the device will not complete any more */
-void embeng_health_note(struct embeng_queue *q);
-void embeng_health_blame(struct embeng_queue *q, const struct embeng_hang *hang);
-u32 embeng_health_settle(struct embeng_queue *q, u32 rung);
-void embeng_health_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
-			  const struct embeng_queue *q);
+void embeng_hang_note(struct embeng_queue *q);
+void embeng_hang_blame(struct embeng_queue *q, const struct embeng_hang *hang);
+u32 embeng_hang_settle(struct embeng_queue *q, u32 rung);
+void embeng_hang_record(struct embeng_context *ctx, u32 rung, const struct embeng_hang *hang,
+			const struct embeng_queue *q);
 
 /* reset_queue.c: the reset of a single queue */
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang);
 
 /* queue_ring.c: account of a validated queue */
-int embeng_account_consume(struct embeng_queue *q, u32 head);
-void embeng_account_look(struct embeng_queue *q);
-void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done);
-void embeng_account_stop(struct embeng_queue *q);
-void embeng_account_void(struct embeng_queue *q);
-void embeng_account_settled(struct embeng_queue *q);
-void embeng_account_start(struct embeng_queue *q);
-void embeng_account_end(struct embeng_queue *q, int error);
+int embeng_ring_consume(struct embeng_queue *q, u32 head);
+void embeng_ring_look(struct embeng_queue *q);
+void embeng_ring_interrupt(struct embeng_queue *q, struct list_head *done);
+void embeng_ring_stop(struct embeng_queue *q);
+void embeng_ring_void(struct embeng_queue *q);
+void embeng_ring_settled(struct embeng_queue *q);
+void embeng_ring_start(struct embeng_queue *q);
+void embeng_ring_end(struct embeng_queue *q, int error);
 
 /* submit_take.c */
-int embeng_give(struct embeng_queue *q, struct embeng_batch *batch);
-void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *need);
+int embeng_submit_take(struct embeng_queue *q, struct embeng_batch *batch);
+void embeng_submit_need(struct embeng_queue *q, u32 index, struct embeng_need *need);
 
 /* fence_points.c */
 int embeng_points_judge(struct embeng_queue *q, const struct embeng_cmd *cmd,
@@ -226,12 +226,12 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 /* queue_irq.c: interrupts of queues */
-void embeng_arm_init(struct embeng_queue *q);
-void embeng_arm_exit(struct embeng_queue *q);
-void embeng_arm(struct embeng_queue *q, u32 index);
-void embeng_arm_locked(struct embeng_queue *q, u32 index);
-void embeng_arm_all(struct embeng_context *ctx);
-void embeng_arm_look(struct embeng_queue *q);
-void embeng_arm_interrupt(struct embeng_vector *vector);
+void embeng_queue_irq_init(struct embeng_queue *q);
+void embeng_queue_irq_exit(struct embeng_queue *q);
+void embeng_queue_irq_arm(struct embeng_queue *q, u32 index);
+void embeng_queue_irq_arm_locked(struct embeng_queue *q, u32 index);
+void embeng_queue_irq_arm_all(struct embeng_context *ctx);
+void embeng_queue_irq_look(struct embeng_queue *q);
+void embeng_queue_irq_handle(struct embeng_vector *vector);
 
 #endif

@@ -8,9 +8,10 @@
  * before it sleeps, which is what makes a race with the device safe; tests/model/arm.pml checks
  * all orders of events.
  *
- * A queue is on the list of its vector from embeng_arm_init() to embeng_arm_exit(); after that its
- * doorbell may belong to another queue. vector->lock, which interrupts take, guards the list, the
- * arm and what was noted for events. The timer of a queue ends in embeng_arm_exit().
+ * A queue is on the list of its vector from embeng_queue_irq_init() to embeng_queue_irq_exit();
+ * after that its doorbell may belong to another queue. vector->lock, which interrupts take, guards
+ * the list, the arm and what was noted for events. The timer of a queue ends in
+ * embeng_queue_irq_exit().
  */
 #include <linux/cleanup.h>
 
@@ -35,11 +36,11 @@ static bool note_queue_event(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_locked() - ask for an interrupt when the completion tail passes an index
+ * embeng_queue_irq_arm_locked() - ask for an interrupt when the completion tail passes an index
  * @q: queue, under vector->lock
  * @index: index in the completion ring, free-running
  */
-void embeng_arm_locked(struct embeng_queue *q, u32 index)
+void embeng_queue_irq_arm_locked(struct embeng_queue *q, u32 index)
 {
 	/* The queue has ended, and another queue may have its doorbell. */
 	if (list_empty(&q->vector_link))
@@ -54,19 +55,19 @@ void embeng_arm_locked(struct embeng_queue *q, u32 index)
 }
 
 /**
- * embeng_arm() - ask for an interrupt when the completion tail passes an index
+ * embeng_queue_irq_arm() - ask for an interrupt when the completion tail passes an index
  * @q: queue
  * @index: index in the completion ring, free-running
  *
  * The caller looks once more before it sleeps. A mapped queue is not armed.
  */
-void embeng_arm(struct embeng_queue *q, u32 index)
+void embeng_queue_irq_arm(struct embeng_queue *q, u32 index)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->vector->lock, flags);
 	if (!q->mapped)
-		embeng_arm_locked(q, index);
+		embeng_queue_irq_arm_locked(q, index);
 	embeng_arm_then_recheck();
 	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
@@ -80,7 +81,7 @@ static void arm_next_event(struct embeng_queue *q)
 	spin_lock_irqsave(&q->vector->lock, flags);
 	note_queue_event(q);
 	if (!q->mapped) {
-		embeng_arm_locked(q, q->noted_tail + q->coalesce - 1);
+		embeng_queue_irq_arm_locked(q, q->noted_tail + q->coalesce - 1);
 		if (q->coalesce > 1)
 			hrtimer_start(&q->timer, ns_to_ktime((u64)q->coalesce_us * NSEC_PER_USEC),
 				      HRTIMER_MODE_REL);
@@ -97,10 +98,10 @@ static bool are_doorbells_valid(const struct embeng_context *ctx)
 }
 
 /**
- * embeng_arm_all() - arm all queues of a context, so that the next event of any is counted
+ * embeng_queue_irq_arm_all() - arm all queues of a context, so that the next event of any is counted
  * @ctx: context
  */
-void embeng_arm_all(struct embeng_context *ctx)
+void embeng_queue_irq_arm_all(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
@@ -111,16 +112,16 @@ void embeng_arm_all(struct embeng_context *ctx)
 	xa_for_each(&ctx->queues, number, q) {
 		/* Keeps what the program rang before it went to sleep. */
 		if (q->mapped && count)
-			embeng_health_note(q);
+			embeng_hang_note(q);
 		arm_next_event(q);
 	}
 }
 
 /**
- * embeng_arm_look() - count an event whose interrupt may have been lost
+ * embeng_queue_irq_look() - count an event whose interrupt may have been lost
  * @q: queue
  */
-void embeng_arm_look(struct embeng_queue *q)
+void embeng_queue_irq_look(struct embeng_queue *q)
 {
 	unsigned long flags;
 
@@ -131,10 +132,10 @@ void embeng_arm_look(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_interrupt() - handle an interrupt for the queues of a vector
+ * embeng_queue_irq_handle() - handle an interrupt for the queues of a vector
  * @vector: vector that fired
  */
-void embeng_arm_interrupt(struct embeng_vector *vector)
+void embeng_queue_irq_handle(struct embeng_vector *vector)
 {
 	struct embeng_queue *q;
 	LIST_HEAD(done);
@@ -143,7 +144,7 @@ void embeng_arm_interrupt(struct embeng_vector *vector)
 	list_for_each_entry(q, &vector->queues, vector_link) {
 		if (note_queue_event(q))
 			q->pending_arm = false;
-		embeng_account_interrupt(q, &done);
+		embeng_ring_interrupt(q, &done);
 	}
 	spin_unlock(&vector->lock);
 	embeng_jobs_end(&done);
@@ -157,7 +158,7 @@ static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->vector->lock, flags);
-	embeng_arm_locked(q, q->noted_tail);
+	embeng_queue_irq_arm_locked(q, q->noted_tail);
 	embeng_arm_then_recheck();
 	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
@@ -165,10 +166,10 @@ static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 }
 
 /**
- * embeng_arm_init() - add a queue to the list of its vector
+ * embeng_queue_irq_init() - add a queue to the list of its vector
  * @q: queue
  */
-void embeng_arm_init(struct embeng_queue *q)
+void embeng_queue_irq_init(struct embeng_queue *q)
 {
 	unsigned long flags;
 
@@ -179,11 +180,11 @@ void embeng_arm_init(struct embeng_queue *q)
 }
 
 /**
- * embeng_arm_exit() - take a queue off the list of its vector; no interrupt reads its ring after
- * this
+ * embeng_queue_irq_exit() - take a queue off the list of its vector; no interrupt reads its ring
+ * after this
  * @q: queue
  */
-void embeng_arm_exit(struct embeng_queue *q)
+void embeng_queue_irq_exit(struct embeng_queue *q)
 {
 	unsigned long flags;
 

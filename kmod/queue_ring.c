@@ -150,7 +150,7 @@ static void ring_doorbell(struct embeng_queue *q)
 	}
 	if (to == q->given)
 		return;
-	trace_embeng_give(q->context->number, q->number, q->given, to - q->given);
+	trace_embeng_submit_take(q->context->number, q->number, q->given, to - q->given);
 	q->given = to;
 	/* writel() orders the commands before the doorbell. */
 	embeng_doorbell_write(q->doorbell, sq_tail, to);
@@ -179,19 +179,19 @@ static void arm_for_fences(struct embeng_queue *q, struct list_head *done)
 			return;
 		seen = q->walked;
 		/* Each of the job's remaining commands posts at least one completion. */
-		embeng_arm_locked(q, seen + max(job->left, 1u) - 1);
+		embeng_queue_irq_arm_locked(q, seen + max(job->left, 1u) - 1);
 		embeng_arm_then_recheck();
 		walk_completions(q, done);
 	} while (q->walked != seen);
 }
 
 /**
- * embeng_account_interrupt() - retire jobs after an interrupt of the queue's vector
+ * embeng_ring_interrupt() - retire jobs after an interrupt of the queue's vector
  * @q: queue, under vector->lock
  * @done: jobs that have ended are added here; the caller passes them to embeng_jobs_end() once it
  *	has dropped the lock
  */
-void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
+void embeng_ring_interrupt(struct embeng_queue *q, struct list_head *done)
 {
 	u32 epoch;
 
@@ -208,10 +208,10 @@ void embeng_account_interrupt(struct embeng_queue *q, struct list_head *done)
 }
 
 /**
- * embeng_account_look() - retire jobs that have ended, and ring for commands that may run
+ * embeng_ring_look() - retire jobs that have ended, and ring for commands that may run
  * @q: queue
  */
-void embeng_account_look(struct embeng_queue *q)
+void embeng_ring_look(struct embeng_queue *q)
 {
 	LIST_HEAD(done);
 
@@ -228,13 +228,13 @@ void embeng_account_look(struct embeng_queue *q)
 }
 
 /**
- * embeng_account_consume() - tell the device which completions the program has read
+ * embeng_ring_consume() - tell the device which completions the program has read
  * @q: validated queue, under its lock and reset_lock
  * @head: index after the last completion that was read, free-running
  *
  * Return: 0, or -EINVAL when @head is below the previous head or beyond the tail.
  */
-int embeng_account_consume(struct embeng_queue *q, u32 head)
+int embeng_ring_consume(struct embeng_queue *q, u32 head)
 {
 	LIST_HEAD(done);
 	int ret = 0;
@@ -253,20 +253,20 @@ int embeng_account_consume(struct embeng_queue *q, u32 head)
 }
 
 /**
- * embeng_account_stop() - stop ringing the doorbell of a queue
+ * embeng_ring_stop() - stop ringing the doorbell of a queue
  * @q: queue
  */
-void embeng_account_stop(struct embeng_queue *q)
+void embeng_ring_stop(struct embeng_queue *q)
 {
 	scoped_guard(spinlock_irqsave, &q->vector->lock)
 		q->stopped = true;
 }
 
 /**
- * embeng_account_void() - abort all commands of a queue that the device has let go of for good
+ * embeng_ring_void() - abort all commands of a queue that the device has let go of for good
  * @q: queue that was taken out of its context
  */
-void embeng_account_void(struct embeng_queue *q)
+void embeng_ring_void(struct embeng_queue *q)
 {
 	LIST_HEAD(done);
 	u32 head;
@@ -279,14 +279,14 @@ void embeng_account_void(struct embeng_queue *q)
 		void_commands(q, head, q->sq_tail);
 	}
 	embeng_jobs_end(&done);
-	embeng_account_end(q, -ECANCELED);
+	embeng_ring_end(q, -ECANCELED);
 }
 
 /**
- * embeng_account_settled() - account for commands that the driver has completed itself
+ * embeng_ring_settled() - account for commands that the driver has completed itself
  * @q: validated queue that is stopped, under its lock
  */
-void embeng_account_settled(struct embeng_queue *q)
+void embeng_ring_settled(struct embeng_queue *q)
 {
 	LIST_HEAD(done);
 
@@ -296,26 +296,26 @@ void embeng_account_settled(struct embeng_queue *q)
 		embeng_doorbell_write(q->doorbell, sq_tail, q->given);
 	}
 	embeng_jobs_end(&done);
-	embeng_account_end(q, -ECANCELED);
+	embeng_ring_end(q, -ECANCELED);
 }
 
 /**
- * embeng_account_start() - ring the doorbell of a stopped queue again
+ * embeng_ring_start() - ring the doorbell of a stopped queue again
  * @q: stopped queue
  */
-void embeng_account_start(struct embeng_queue *q)
+void embeng_ring_start(struct embeng_queue *q)
 {
 	scoped_guard(spinlock_irqsave, &q->vector->lock)
 		q->stopped = false;
-	embeng_account_look(q);
+	embeng_ring_look(q);
 }
 
 /**
- * embeng_account_end() - end all fences of a queue now
+ * embeng_ring_end() - end all fences of a queue now
  * @q: queue whose commands the device does not run any more
  * @error: error for fences that have none yet
  */
-void embeng_account_end(struct embeng_queue *q, int error)
+void embeng_ring_end(struct embeng_queue *q, int error)
 {
 	struct embeng_job *job;
 	LIST_HEAD(done);

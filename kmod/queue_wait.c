@@ -91,9 +91,9 @@ static int look_for_event(struct sleep *s)
 static void arm_sleeper(struct sleep *s)
 {
 	if (s->q)
-		embeng_arm(s->q, s->arg->cq_head + (s->arg->least ?: s->arg->count) - 1);
+		embeng_queue_irq_arm(s->q, s->arg->cq_head + (s->arg->least ?: s->arg->count) - 1);
 	else
-		embeng_arm_all(s->ctx);
+		embeng_queue_irq_arm_all(s->ctx);
 }
 
 /* The latest time for the next look. */
@@ -169,7 +169,7 @@ static int check_wait(const struct embeng_accel_wait *arg, const struct embeng_q
 static int consume_completions(struct embeng_queue *q, u32 head)
 {
 	guard(mutex)(&q->lock);
-	return q->destroyed ? -ENOENT : embeng_account_consume(q, head);
+	return q->destroyed ? -ENOENT : embeng_ring_consume(q, head);
 }
 
 /* Copies the program's tail, which only the doorbell has, and only while the device is there. */
@@ -178,7 +178,7 @@ static int look_at_doorbell(struct embeng_queue *q)
 	guard(mutex)(&q->context->map_lock);
 	if (xa_load(&q->context->queues, q->number) != q)
 		return -ENOENT;
-	embeng_health_note(q);
+	embeng_hang_note(q);
 	return 0;
 }
 
@@ -241,7 +241,7 @@ static __poll_t read_poll_state(struct embeng_context *ctx)
 
 	if (embeng_gone(ctx->device) || !drm_dev_enter(&ctx->device->drm, &index))
 		return EPOLLHUP | EPOLLERR;
-	embeng_arm_all(ctx);
+	embeng_queue_irq_arm_all(ctx);
 	if (READ_ONCE(ctx->lost))
 		ret |= EPOLLERR;
 	if ((u64)atomic64_read(&ctx->events) != READ_ONCE(ctx->taken))

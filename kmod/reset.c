@@ -32,10 +32,10 @@ static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u
 		if (q->at_fault)
 			culprit = q;
 	}
-	embeng_health_record(ctx, rung, hang, culprit);
+	embeng_hang_record(ctx, rung, hang, culprit);
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->ring)
-			embeng_health_settle(q, rung);
+			embeng_hang_settle(q, rung);
 		embeng_queue_bury(q, embeng_gone(ed) ? -ENODEV : -ESHUTDOWN);
 	}
 }
@@ -82,9 +82,9 @@ static bool is_engine_stuck(const struct embeng_hang *hang)
 static void note_queue_before_reset(struct embeng_queue *q, u32 active,
 				    const struct embeng_hang *hang)
 {
-	embeng_health_note(q);
+	embeng_hang_note(q);
 	if (!q->at_fault && active && q->number == active)
-		embeng_health_blame(q, hang);
+		embeng_hang_blame(q, hang);
 }
 
 /**

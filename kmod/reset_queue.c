@@ -26,10 +26,10 @@ static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	ed->resets.queues++;
 	trace_embeng_reset("queue", ed->resets.queues);
 	guard(mutex)(&q->lock);
-	embeng_health_note(q);
-	*sq_index = embeng_health_settle(q, EMBENG_ACCEL_RESET_QUEUE);
+	embeng_hang_note(q);
+	*sq_index = embeng_hang_settle(q, EMBENG_ACCEL_RESET_QUEUE);
 	if (!q->mapped)
-		embeng_account_settled(q);
+		embeng_ring_settled(q);
 	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
 	return 0;
 }
@@ -43,8 +43,8 @@ static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *
 	if (embeng_context_usable(q->context))
 		return;
 	scoped_guard(mutex, &q->lock)
-		embeng_health_blame(q, hang);
-	embeng_health_record(q->context, EMBENG_ACCEL_RESET_QUEUE, hang, q);
+		embeng_hang_blame(q, hang);
+	embeng_hang_record(q->context, EMBENG_ACCEL_RESET_QUEUE, hang, q);
 	dev_warn_ratelimited(ed->drm.dev, "queue %u of context %u: %s at command %u, it is reset\n",
 			     q->number, q->context->number, embeng_cause_word(hang->cause),
 			     q->fault_index);
@@ -58,7 +58,7 @@ static int restart_queue(struct embeng_queue *q)
 	u32 sq_index, cq_index;
 	int ret;
 
-	embeng_account_stop(q);
+	embeng_ring_stop(q);
 	embeng_queue_end(q);
 	ret = settle_queue(q, &sq_index, &cq_index);
 	if (ret)
@@ -103,11 +103,11 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 		return -ENOENT;
 	q->at_fault = false;
 	if (is_programs_doing(hang))
-		embeng_health_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
+		embeng_hang_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
 	else
 		record_queue_hang(q, hang);
 	ret = restart_queue(q);
-	embeng_account_start(q);
+	embeng_ring_start(q);
 	embeng_context_event(ctx);
 	if (!ret)
 		embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_QUEUE, hang);

@@ -90,10 +90,10 @@ static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 
 	guard(mutex)(&q->lock);
 	if (q->destroyed)
 		return -ENOENT;
-	ret = embeng_account_consume(q, head);
+	ret = embeng_ring_consume(q, head);
 	if (ret)
 		return ret;
-	ret = embeng_give(q, batch);
+	ret = embeng_submit_take(q, batch);
 	if (!ret)
 		trace_embeng_submit(q->context->number, q->number, batch->index, batch->count);
 	return ret;

@@ -38,12 +38,12 @@ static u32 gather_queue_needs(const struct embeng_queue *q, struct embeng_need *
 }
 
 /**
- * embeng_give_need() - gather the steps that a command of a queue waits for
+ * embeng_submit_need() - gather the steps that a command of a queue waits for
  * @q: queue
  * @index: index of the command, free-running
  * @need: the needs of the command and of all before it are added here
  */
-void embeng_give_need(struct embeng_queue *q, u32 index, struct embeng_need *need)
+void embeng_submit_need(struct embeng_queue *q, u32 index, struct embeng_need *need)
 {
 	const struct embeng_job *job;
 
@@ -158,14 +158,14 @@ static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 }
 
 /**
- * embeng_give() - take a batch into a queue
+ * embeng_submit_take() - take a batch into a queue
  * @q: validated queue, under its lock and reset_lock
  * @batch: checked commands; the queue takes the job over when it takes them
  *
  * Return: 0; -ENOSPC if the rings have no room; -EAGAIN or -EOPNOTSUPP if the batch cannot have the
  * fence that it asks for, or cannot drain yet.
  */
-int embeng_give(struct embeng_queue *q, struct embeng_batch *batch)
+int embeng_submit_take(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	int ret = -ENOSPC;
 
@@ -179,6 +179,6 @@ int embeng_give(struct embeng_queue *q, struct embeng_batch *batch)
 	if (ret)
 		return ret;
 	batch->job = NULL;
-	embeng_account_look(q);
+	embeng_ring_look(q);
 	return 0;
 }

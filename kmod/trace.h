@@ -35,7 +35,7 @@ DEFINE_EVENT(embeng_commands, embeng_submit,
 );
 
 /* The doorbell was rung for commands, after the fences that they wait for have signalled. */
-DEFINE_EVENT(embeng_commands, embeng_give,
+DEFINE_EVENT(embeng_commands, embeng_submit_take,
 	TP_PROTO(u32 context, u32 queue, u32 index, u32 count),
 	TP_ARGS(context, queue, index, count)
 );

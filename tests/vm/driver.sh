@@ -72,7 +72,8 @@ traced()
 	echo 1 >"$tracing/events/embeng/enable" || return 1
 	"$build/tests/vm/vm-accel_submit" >/dev/null
 	echo 0 >"$tracing/events/embeng/enable"
-	for event in embeng_submit embeng_give embeng_complete embeng_event embeng_admin embeng_reset; do
+	for event in embeng_submit embeng_submit_take embeng_complete embeng_event embeng_admin \
+		embeng_reset; do
 		grep -m 1 "$event:" "$tracing/trace" || return 1
 	done
 }
