@@ -73,7 +73,8 @@ static void *act(void *argument)
 	actor = (struct actor){
 		.verdict = verdict,
 		.noted = &verdict->threads[number],
-		.area = (uint8_t *)WORLD_BASE + (uint64_t)(WORLD_SLOTS + number) * WORLD_SLOT,
+		.area = (uint8_t *)WORLD_BASE +
+			(uint64_t)(WORLD_SLOTS + WORLD_GAP + number) * WORLD_SLOT,
 	};
 	acts_begin(number);
 	coverage_begin();

@@ -20,7 +20,7 @@ static _Thread_local volatile sig_atomic_t touching;
 
 void world_begin(void)
 {
-	uint64_t length = (uint64_t)(WORLD_SLOTS + WORLD_THREADS) * WORLD_SLOT;
+	uint64_t length = (uint64_t)(WORLD_SLOTS + WORLD_GAP + WORLD_THREADS) * WORLD_SLOT;
 	void *at = mmap((void *)WORLD_BASE, length, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 

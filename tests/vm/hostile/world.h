@@ -18,6 +18,7 @@
 /* Memory that is mapped anew all the time. Nothing else is within 4 GiB of it. */
 #define WORLD_BASE 0x200000000000ull
 #define WORLD_SLOTS 16u
+#define WORLD_GAP 1u /* slots that keep what begins in the last one off the actors' areas */
 #define WORLD_SLOT (1u << 20)
 
 struct held {
