@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests how the pages of a buffer become the pieces that a region names (bo_segments.c, which is
+ * compiled in): neighbours join, a gap or a change of order begins a new piece.
+ */
 #include "world.h"
 
 #include "../bo_segments.c"

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests the ledger of steps (fence_steps.c, which is compiled in): whether a command can end with
+ * what was submitted so far. tests/unit/engine/test_step_ledger.c asks it the cases that the
+ * engine and the rules of uapi/embeng_steps.h are asked, too.
+ */
 #include <kunit/test.h>
 
 #include "../fence_steps.c"

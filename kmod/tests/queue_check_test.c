@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests what a request for a queue may say (queue_check.c, which is compiled in), by a table of
+ * requests with the error of each.
+ */
 #include <linux/cred.h>
 
 #include "world.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests the regions of a context (region.c, which is compiled in): keys and generations, what the
+ * device's table says, and that segment lists are freed as they were allocated.
+ */
 #include <linux/dma-mapping.h>
 
 #include "world.h"

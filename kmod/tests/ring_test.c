@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests the arithmetic of ring indices (ring.h): they wrap at 2^32, and a device or a program may
+ * have written any value.
+ */
 #include "world.h"
 
 #include "../ring.h"

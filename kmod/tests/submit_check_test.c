@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tests what a command may say before it is taken (submit_check.c, which is compiled in): its
+ * kinds of queue, its flags and its fields.
+ */
 #include "world.h"
 
 #include "../submit_check.c"

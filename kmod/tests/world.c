@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stands in for the parts of the driver that the tested files call: a context that counts its
+ * memory, and an admin queue that keeps the last command. Each test has a world of its own, from
+ * test_world_init() until KUnit frees it; nothing runs beside it, so there is no lock.
+ */
 #include "world.h"
 
 struct test_world *test_world_of(struct embeng_context *ctx)

@@ -20,6 +20,7 @@ engine/**/*.c
 firmware-loader/*.c
 kmod/*.c
 kmod/emulator/*.c
+kmod/tests/*.c
 runtime/cli/**/*.c
 runtime/examples/*.c
 runtime/json/*.c
