@@ -57,7 +57,7 @@ says out 'does not speak to the terminal' 'processor (?\[31m)'
 echo nonsense >"$folder/bad.json"
 expect 'a broken file' 0 info -d soft --json
 document 'is ignored' '"bad.json: " in d["device"]["tune_problem"] and d["device"]["fetch_source"] == "processor\u0027s caches"'
-expect 'a broken file, and a vector' 0 conform "$(dirname "$0")/../vectors/slots_given.json"
+expect 'a broken file, and a vector' 0 conform "$(dirname "$0")/../vectors/train/slots_given.json"
 EMBENG_TUNE=$folder/other.json
 expect 'a file that is named' 0 info -d soft
 says out 'is taken' "^fetch from    $folder/other.json$"

@@ -151,13 +151,13 @@ for path in mapped validated; do
 	program $path vm/vm-import 4
 	program $path vm/vm-rescue 6
 	# Of the library, written for any device.
-	program $path unit-test_session 8
-	program $path unit-test_gradients 11
-	program $path unit-test_partitioned_batch 3
-	program $path unit-test_deadline 5
-	program $path unit-test_buffer 3
-	program $path unit-test_checkpoint 10
-	program $path unit-test_serving_live 4
+	program $path unit/test_session 8
+	program $path unit/test_gradients 11
+	program $path unit/test_partitioned_batch 3
+	program $path unit/test_deadline 6
+	program $path unit/test_buffer 3
+	program $path unit/test_checkpoint 10
+	program $path unit/test_serving_live 4
 done
 
 results soft "$folder/soft.lines"
@@ -165,7 +165,7 @@ results soft "$folder/soft.lines"
 	report no 'there are vectors'
 [ "$(grep -c ^ok "$folder/soft.lines")" -eq "$(wc -l <"$folder/vectors")" ] &&
 	report ok 'vectors on soft' || report no 'vectors on soft'
-program mapped unit-test_fences 1
+program mapped unit/test_fences 1
 program validated vm/vm-fences 7
 
 for path in mapped validated; do

@@ -6,8 +6,8 @@
 #ifndef EMBENG_TESTS_STEP_CASES_H
 #define EMBENG_TESTS_STEP_CASES_H
 
-#include "../../engine/types.h"
-#include "../../uapi/embeng_steps.h"
+#include "engine/types.h"
+#include "embeng_steps.h"
 
 #define STEP_CASE_REPLICAS 3
 
