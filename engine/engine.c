@@ -30,7 +30,7 @@ static void take_config(struct engine *e, const struct engine_config *config)
 	e->config.fetch = &e->fetch;
 }
 
-static bool allocate(struct engine *e)
+static bool allocate_parts(struct engine *e)
 {
 	e->lock = port_mutex_new();
 	e->bell = port_event_new();
@@ -55,7 +55,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	take_config(e, config);
 	e->kernels = kernels;
 	e->wake_ns = U64_MAX;
-	if (!allocate(e)) {
+	if (!allocate_parts(e)) {
 		engine_destroy(e);
 		return -ENOMEM;
 	}
@@ -110,7 +110,7 @@ const char *engine_variant(const struct engine *engine)
 /* A program that floods its queue must not delay the reports of others or the host's own work. */
 #define STEPS_MOST 1024
 
-static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
+static int step_engine(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = requests_step(e);
 
@@ -122,12 +122,12 @@ static int step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 	return moved | execute_step(e, mode, away_ns);
 }
 
-static int run(struct engine *engine, enum engine_run_mode mode)
+static int run_engine_steps(struct engine *engine, enum engine_run_mode mode)
 {
 	u64 began = clock_read(engine), now, away_ns = 0;
 	int moved = 0;
 
-	while (moved < STEPS_MOST && step(engine, mode, &away_ns))
+	while (moved < STEPS_MOST && step_engine(engine, mode, &away_ns))
 		moved++;
 	if (!engine->cut_off && (mode != ENGINE_RUN_SMALL || report_wanted(engine)))
 		report_all(engine, moved == STEPS_MOST);
@@ -145,7 +145,7 @@ int engine_run(struct engine *engine, enum engine_run_mode mode)
 	int moved;
 
 	port_lock(engine->lock);
-	moved = run(engine, mode);
+	moved = run_engine_steps(engine, mode);
 	port_unlock(engine->lock);
 	return moved;
 }
@@ -158,7 +158,7 @@ void engine_bus(struct engine *engine, bool there)
 }
 
 /* True if no queue has work left. Safe because each queue was looked at after its doorbell rang. */
-static bool is_done(const struct engine *e)
+static bool is_engine_done(const struct engine *e)
 {
 	u32 i;
 
@@ -174,8 +174,8 @@ void engine_give(struct engine *engine)
 	bool done;
 
 	port_lock(engine->lock);
-	run(engine, ENGINE_RUN_SMALL);
-	done = is_done(engine);
+	run_engine_steps(engine, ENGINE_RUN_SMALL);
+	done = is_engine_done(engine);
 	port_unlock(engine->lock);
 	if (!done)
 		engine_kick(engine);

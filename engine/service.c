@@ -19,7 +19,7 @@ static bool is_stopping(struct engine *e)
 }
 
 /* Until the next delayed NOP or heartbeat. */
-static u64 patience(struct engine *e)
+static u64 longest_sleep_ns(struct engine *e)
 {
 	u64 now = port_now_ns(), wake, most = U64_MAX;
 
@@ -47,7 +47,7 @@ static void sleep_on_bell(struct engine *e)
 	__atomic_store_n(&e->sleeping, true, __ATOMIC_SEQ_CST);
 	EMBENG_FULL_BARRIER();
 	if (!e->serve(e, ENGINE_RUN_ALL) && !is_stopping(e)) {
-		timeout = patience(e);
+		timeout = longest_sleep_ns(e);
 		if (timeout)
 			port_event_wait(e->bell, seen, timeout);
 	}
@@ -59,7 +59,7 @@ static u64 spin_ns(void)
 	return port_alone() ? 0 : SPIN_NS;
 }
 
-static void serve(void *arg)
+static void serve_engine(void *arg)
 {
 	struct engine *e = arg;
 	u64 moved_ns = port_now_ns(), spin = spin_ns();
@@ -80,7 +80,7 @@ static void serve(void *arg)
 int service_start(struct engine *e, int (*run)(struct engine *e, enum engine_run_mode mode))
 {
 	e->serve = run;
-	e->service = port_thread_start(serve, e, "embeng-service", -1);
+	e->service = port_thread_start(serve_engine, e, "embeng-service", -1);
 	return e->service ? 0 : -ENOMEM;
 }
 

@@ -22,7 +22,7 @@ u64 fnv1a(u64 hash, const void *data, u64 length)
 	return hash;
 }
 
-static u16 take_table(struct parser *p, u64 at, u64 length)
+static u16 take_table_record(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_table *t;
 	u16 status;
@@ -39,7 +39,7 @@ static u16 take_table(struct parser *p, u64 at, u64 length)
 	return status;
 }
 
-static u16 take_quantization(struct parser *p, u64 at, u64 length)
+static u16 take_quantization_record(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_quantization q;
 	u64 place = AT(at, embeng_record_quantization, table);
@@ -59,7 +59,7 @@ static u16 take_quantization(struct parser *p, u64 at, u64 length)
 	return blob_check_quantization(p, at, &q);
 }
 
-static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature *f)
+static u16 check_feature_record(struct parser *p, u64 at, struct embeng_record_feature *f)
 {
 	u16 status = 0;
 
@@ -83,7 +83,7 @@ static u16 check_feature(struct parser *p, u64 at, struct embeng_record_feature 
 	return status;
 }
 
-static u16 take_feature(struct parser *p, u64 at, u64 length)
+static u16 take_feature_record(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_feature *f;
 
@@ -96,10 +96,10 @@ static u16 take_feature(struct parser *p, u64 at, u64 length)
 	f = &p->blob->features[p->features];
 	memcpy(f, p->data + at, sizeof(*f));
 	p->features++;
-	return check_feature(p, at, f);
+	return check_feature_record(p, at, f);
 }
 
-static u16 take_rate(struct parser *p, u64 at, u64 length)
+static u16 take_rate_record(struct parser *p, u64 at, u64 length)
 {
 	if (p->tables != p->blob->engine.table_count ||
 	    p->features != p->blob->engine.feature_count ||
@@ -113,7 +113,7 @@ static u16 take_rate(struct parser *p, u64 at, u64 length)
 	return 0;
 }
 
-static u16 check_engine(struct parser *p, u64 at, const struct embeng_record_engine *e)
+static u16 check_engine_record(struct parser *p, u64 at, const struct embeng_record_engine *e)
 {
 	u32 flags = p->caps->features & EMBENG_CAP_PIPELINING ? EMBENG_ENGINE_PIPELINING : 0;
 	u16 status;
@@ -139,7 +139,7 @@ static u16 check_engine(struct parser *p, u64 at, const struct embeng_record_eng
 	return status;
 }
 
-static u16 take_engine(struct parser *p, u64 at, u64 length)
+static u16 take_engine_record(struct parser *p, u64 at, u64 length)
 {
 	struct embeng_record_engine *e = &p->blob->engine;
 	u16 status;
@@ -147,7 +147,7 @@ static u16 take_engine(struct parser *p, u64 at, u64 length)
 	if (p->begun || length < sizeof(*e))
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, length, sizeof(*e));
 	memcpy(e, p->data + at, sizeof(*e));
-	status = check_engine(p, at, e);
+	status = check_engine_record(p, at, e);
 	if (status)
 		return status;
 	if (!e->step_depth)
@@ -171,19 +171,19 @@ static u16 take_record(struct parser *p, u64 at, const struct embeng_record *hea
 		return 0;
 	p->hash = fnv1a(p->hash, p->data + at, head->length);
 	if (head->type == EMBENG_RECORD_ENGINE)
-		return take_engine(p, at, head->length);
+		return take_engine_record(p, at, head->length);
 	if (!p->begun)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, head->type, EMBENG_RECORD_ENGINE);
 	switch (head->type) {
 	case EMBENG_RECORD_TABLE:
-		return take_table(p, at, head->length);
+		return take_table_record(p, at, head->length);
 	case EMBENG_RECORD_FEATURE:
-		return take_feature(p, at, head->length);
+		return take_feature_record(p, at, head->length);
 	case EMBENG_RECORD_RATE:
-		return take_rate(p, at, head->length);
+		return take_rate_record(p, at, head->length);
 	case EMBENG_RECORD_QUANTIZATION:
 		if (p->caps->features & EMBENG_CAP_QUANTIZATION)
-			return take_quantization(p, at, head->length);
+			return take_quantization_record(p, at, head->length);
 		break;
 	}
 	return broken(p, EMBENG_STATUS_BLOB_RECORD, at, head->type, 0);
@@ -211,7 +211,7 @@ static u16 take_records(struct parser *p, u32 count)
 	return 0;
 }
 
-static u16 check_counts(struct parser *p)
+static u16 check_record_counts(struct parser *p)
 {
 	const struct embeng_record_engine *e = &p->blob->engine;
 
@@ -226,7 +226,7 @@ static u16 check_counts(struct parser *p)
 	return 0;
 }
 
-static u16 check_frame(struct parser *p, struct embeng_blob_header *header)
+static u16 check_blob_frame(struct parser *p, struct embeng_blob_header *header)
 {
 	u32 crc;
 
@@ -261,11 +261,11 @@ u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, str
 	u16 status;
 
 	memset(blob, 0, sizeof(*blob));
-	status = check_frame(&p, &header);
+	status = check_blob_frame(&p, &header);
 	if (!status)
 		status = take_records(&p, header.record_count);
 	if (!status)
-		status = check_counts(&p);
+		status = check_record_counts(&p);
 	if (!status && p.hash != header.hash)
 		status = broken(&p, EMBENG_STATUS_BLOB_FRAME,
 				offsetof(struct embeng_blob_header, hash), header.hash, p.hash);

@@ -39,17 +39,17 @@ static s64 f32_order(u32 bits)
 	return bits & F32_SIGN ? -magnitude : magnitude;
 }
 
-static u16 check_number(struct parser *p, u64 offset, u32 bits)
+static u16 check_is_number(struct parser *p, u64 offset, u32 bits)
 {
 	return f32_nan(bits) ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, 0) : 0;
 }
 
 static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
 {
-	u16 status = check_number(p, offset, low);
+	u16 status = check_is_number(p, offset, low);
 
 	if (!status)
-		status = check_number(p, offset + 4, high);
+		status = check_is_number(p, offset + 4, high);
 	if (!status && f32_order(low) > f32_order(high))
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, high);
 	return status;
@@ -60,9 +60,10 @@ static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_ta
 	u16 status = 0;
 
 	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
-		status = check_number(p, AT(at, embeng_record_table, rate), t->rate);
+		status = check_is_number(p, AT(at, embeng_record_table, rate), t->rate);
 	if (!status)
-		status = check_number(p, AT(at, embeng_record_table, weight_decay), t->weight_decay);
+		status = check_is_number(p, AT(at, embeng_record_table, weight_decay),
+					 t->weight_decay);
 	if (!status)
 		status = check_clip(p, AT(at, embeng_record_table, clip_gradient_min),
 				    t->clip_gradient_min, t->clip_gradient_max);
@@ -70,8 +71,8 @@ static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_ta
 		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
 				    t->clip_weight_min, t->clip_weight_max);
 	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++)
-		status = check_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
-				      t->slot_start[i]);
+		status = check_is_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
+					 t->slot_start[i]);
 	return status;
 }
 
@@ -129,7 +130,8 @@ static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_r
 	return status;
 }
 
-static u16 check_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t, u32 *kind)
+static u16 check_table_optimizer(struct parser *p, u64 at, const struct embeng_record_table *t,
+				 u32 *kind)
 {
 	u64 offset = AT(at, embeng_record_table, optimizer);
 	u32 slots = 0;
@@ -197,7 +199,7 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 		status = value_above(p, AT(at, embeng_record_table, out_of_range), t->out_of_range,
 				     EMBENG_OUT_OF_RANGE_ZERO);
 	if (!status)
-		status = check_optimizer(p, at, t, kind);
+		status = check_table_optimizer(p, at, t, kind);
 	if (!status)
 		status = check_rates(p, at, t);
 	if (!status)
@@ -209,7 +211,7 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 	return status;
 }
 
-static u16 check_finite(struct parser *p, u64 offset, u32 bits)
+static u16 check_is_finite(struct parser *p, u64 offset, u32 bits)
 {
 	return (bits & ~F32_SIGN) > F32_GREATEST ?
 		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) : 0;
@@ -222,9 +224,9 @@ u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record
 				  q->num_buckets, 2, U32_MAX);
 
 	if (!status)
-		status = check_finite(p, lower, q->lower);
+		status = check_is_finite(p, lower, q->lower);
 	if (!status)
-		status = check_finite(p, AT(at, embeng_record_quantization, upper), q->upper);
+		status = check_is_finite(p, AT(at, embeng_record_quantization, upper), q->upper);
 	if (!status && f32_order(q->lower) >= f32_order(q->upper))
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, lower, q->lower, q->upper);
 	return status;

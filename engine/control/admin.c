@@ -9,12 +9,13 @@
  */
 #include "../queue/internal.h"
 
-static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_admin_command(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
 {
 	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
 }
 
-static void post(struct engine *e, const struct embeng_admin_cmd *cmd, const struct fault *fault)
+static void post_admin_completion(struct engine *e, const struct embeng_admin_cmd *cmd,
+				  const struct fault *fault)
 {
 	struct embeng_cqe cqe = {
 		.cookie = cmd->cookie,
@@ -63,8 +64,8 @@ static u16 check_reserved(const struct embeng_admin_cmd *cmd, struct fault *faul
 	u32 flags = 0, any;
 
 	if (cmd->opcode > EMBENG_ADMIN_INVALIDATE)
-		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
-			   EMBENG_ADMIN_INVALIDATE);
+		return refuse_admin_command(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE,
+					    cmd->opcode, EMBENG_ADMIN_INVALIDATE);
 	if (cmd->opcode == EMBENG_ADMIN_QUEUE_CREATE)
 		flags = EMBENG_ADMIN_QUEUE_AT;
 	else if (cmd->opcode == EMBENG_ADMIN_QUEUE_DESTROY)
@@ -73,7 +74,8 @@ static u16 check_reserved(const struct embeng_admin_cmd *cmd, struct fault *faul
 	if (!cmd->flags)
 		any |= cmd->sq_index | cmd->cq_index;
 	if (any)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, any, 0);
+		return refuse_admin_command(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+					    any, 0);
 	return EMBENG_STATUS_OK;
 }
 
@@ -83,8 +85,8 @@ static u16 destroy_context(struct engine *e, const struct embeng_admin_cmd *cmd,
 	struct context *c = find_context(e, cmd->context);
 
 	if (!c || c->dying)
-		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->context,
-			   e->caps.contexts);
+		return refuse_admin_command(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG,
+					    cmd->context, e->caps.contexts);
 	context_kill(c);
 	return EMBENG_STATUS_OK;
 }
@@ -95,7 +97,8 @@ static u16 destroy_queue(struct engine *e, const struct embeng_admin_cmd *cmd,
 	struct queue *q = find_queue(e, cmd->queue);
 
 	if (!q || q->dying)
-		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->queue, e->caps.queues);
+		return refuse_admin_command(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->queue,
+					    e->caps.queues);
 	q->hung_ms = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG ? cmd->cq_index : 0;
 	q->hung = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG;
 	queue_kill(q, false);
@@ -108,15 +111,16 @@ static u16 check_invalidate(struct engine *e, const struct embeng_admin_cmd *cmd
 	struct context *c = find_context(e, cmd->context);
 
 	if (!c)
-		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->context,
-			   e->caps.contexts);
+		return refuse_admin_command(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG,
+					    cmd->context, e->caps.contexts);
 	if (cmd->index >= c->region_count)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, cmd->index,
-			   c->region_count);
+		return refuse_admin_command(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG,
+					    cmd->index, c->region_count);
 	return EMBENG_STATUS_OK;
 }
 
-static u16 begin(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
+static u16 begin_admin_command(struct engine *e, const struct embeng_admin_cmd *cmd,
+			       struct fault *fault)
 {
 	u16 status = check_reserved(cmd, fault);
 
@@ -150,7 +154,7 @@ static int retry_pending(struct engine *e)
 		}
 		*link = p->next;
 		e->pending_count--;
-		post(e, &p->cmd, &fine);
+		post_admin_completion(e, &p->cmd, &fine);
 		port_free(p);
 		moved = 1;
 	}
@@ -158,17 +162,17 @@ static int retry_pending(struct engine *e)
 }
 
 /* @p: made before the command was taken, so that nothing begun can be forgotten */
-static void handle(struct engine *e, struct pending *p)
+static void handle_admin_command(struct engine *e, struct pending *p)
 {
 	struct fault fault = {.status = EMBENG_STATUS_OK};
 
-	if (!begin(e, &p->cmd, &fault) && !try_finish(e, &p->cmd)) {
+	if (!begin_admin_command(e, &p->cmd, &fault) && !try_finish(e, &p->cmd)) {
 		p->next = e->pending;
 		e->pending = p;
 		e->pending_count++;
 		return;
 	}
-	post(e, &p->cmd, &fault);
+	post_admin_completion(e, &p->cmd, &fault);
 	port_free(p);
 }
 
@@ -192,6 +196,6 @@ int admin_step(struct engine *e)
 		return moved;
 	ring_copy(q, &p->cmd);
 	ring_consume(q);
-	handle(e, p);
+	handle_admin_command(e, p);
 	return 1;
 }

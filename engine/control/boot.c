@@ -16,7 +16,7 @@
 	(EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_PIPELINING | EMBENG_CAP_STATISTICS | \
 	 EMBENG_CAP_MINIBATCHING | EMBENG_CAP_QUANTIZATION | EMBENG_CAP_PARTITIONED)
 
-static u64 lesser(u64 a, u64 b)
+static u64 lesser_of(u64 a, u64 b)
 {
 	return a < b ? a : b;
 }
@@ -48,7 +48,7 @@ static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
 	caps->interface_minor = EMBENG_INTERFACE_MINOR;
 	caps->features = (p->features & FEATURES_KNOWN) | EMBENG_CAP_SIGNATURE_UNCHECKED;
 	caps->cores = e->config.cores;
-	caps->queues = (u32)lesser(p->queues, e->config.queues);
+	caps->queues = (u32)lesser_of(p->queues, e->config.queues);
 	caps->vectors = e->config.vectors;
 	caps->contexts = p->contexts;
 	caps->regions = p->regions;
@@ -94,7 +94,7 @@ static void publish_caps(struct engine *e)
 }
 
 /* The admin ring is the driver's, not the image's: faults of it have offset 0. */
-static u32 start(struct engine *e, const struct firmware *firmware)
+static u32 start_firmware(struct engine *e, const struct firmware *firmware)
 {
 	const struct embeng_fw_parameters *p = &firmware->parameters;
 	u32 sq = reg_read32(e, EMBENG_REG_ADMIN_SQ_ENTRIES);
@@ -142,7 +142,7 @@ static u32 self_test(struct engine *e, const u8 *image, const struct firmware *f
 	return error;
 }
 
-static u32 load(struct engine *e, struct firmware *firmware, u64 *offset)
+static u32 load_firmware(struct engine *e, struct firmware *firmware, u64 *offset)
 {
 	u64 length = reg_read64(e, EMBENG_REG_BOOT_LENGTH);
 	void *image = NULL;
@@ -152,13 +152,13 @@ static u32 load(struct engine *e, struct firmware *firmware, u64 *offset)
 		error = copy_image(e, length, &image);
 
 	if (error == EMBENG_BOOT_ERROR_LENGTH)
-		*offset = lesser(length, EMBENG_FW_LENGTH_MAX);
+		*offset = lesser_of(length, EMBENG_FW_LENGTH_MAX);
 	if (!error)
 		error = firmware_check(image, length, e->firmware_minimum, firmware, offset);
 	if (!error)
 		error = self_test(e, image, firmware, offset);
 	port_free(image);
-	return error ? error : start(e, firmware);
+	return error ? error : start_firmware(e, firmware);
 }
 
 void boot_load(struct engine *e)
@@ -169,7 +169,7 @@ void boot_load(struct engine *e)
 
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
 	reg_write32(e, EMBENG_REG_BOOT_ERROR_INDEX, 0);
-	error = load(e, &firmware, &offset);
+	error = load_firmware(e, &firmware, &offset);
 	reg_write32(e, EMBENG_REG_BOOT_ERROR, error);
 	reg_write64(e, EMBENG_REG_BOOT_ERROR_OFFSET, offset);
 	if (error) {

@@ -25,7 +25,7 @@ struct check {
 	u64 *offset;
 };
 
-static u32 refuse(struct check *c, u32 error, u64 offset)
+static u32 refuse_image(struct check *c, u32 error, u64 offset)
 {
 	*c->offset = offset;
 	return error;
@@ -47,40 +47,41 @@ static u32 check_versions(struct check *c, u64 minimum)
 	const struct embeng_fw_header *h = &c->header;
 
 	if (h->magic != EMBENG_FW_MAGIC)
-		return refuse(c, EMBENG_BOOT_ERROR_MAGIC, offsetof(struct embeng_fw_header, magic));
+		return refuse_image(c, EMBENG_BOOT_ERROR_MAGIC,
+				    offsetof(struct embeng_fw_header, magic));
 	if (h->format != EMBENG_FW_FORMAT)
-		return refuse(c, EMBENG_BOOT_ERROR_FORMAT,
-			      offsetof(struct embeng_fw_header, format));
+		return refuse_image(c, EMBENG_BOOT_ERROR_FORMAT,
+				    offsetof(struct embeng_fw_header, format));
 	if (h->interface_major != EMBENG_INTERFACE_MAJOR)
-		return refuse(c, EMBENG_BOOT_ERROR_INTERFACE,
-			      offsetof(struct embeng_fw_header, interface_major));
+		return refuse_image(c, EMBENG_BOOT_ERROR_INTERFACE,
+				    offsetof(struct embeng_fw_header, interface_major));
 	if (h->interface_minor > EMBENG_INTERFACE_MINOR)
-		return refuse(c, EMBENG_BOOT_ERROR_INTERFACE,
-			      offsetof(struct embeng_fw_header, interface_minor));
+		return refuse_image(c, EMBENG_BOOT_ERROR_INTERFACE,
+				    offsetof(struct embeng_fw_header, interface_minor));
 	if (h->version < minimum)
-		return refuse(c, EMBENG_BOOT_ERROR_VERSION,
-			      offsetof(struct embeng_fw_header, version));
+		return refuse_image(c, EMBENG_BOOT_ERROR_VERSION,
+				    offsetof(struct embeng_fw_header, version));
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-static u32 check_frame(struct check *c)
+static u32 check_image_frame(struct check *c)
 {
 	const struct embeng_fw_header *h = &c->header;
 	u64 reserved = first_set(h->reserved, sizeof(h->reserved));
 
 	if (h->length != c->length)
-		return refuse(c, EMBENG_BOOT_ERROR_LENGTH,
-			      offsetof(struct embeng_fw_header, length));
+		return refuse_image(c, EMBENG_BOOT_ERROR_LENGTH,
+				    offsetof(struct embeng_fw_header, length));
 	if (reserved < sizeof(h->reserved))
-		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
-			      offsetof(struct embeng_fw_header, reserved) + reserved);
+		return refuse_image(c, EMBENG_BOOT_ERROR_RESERVED,
+				    offsetof(struct embeng_fw_header, reserved) + reserved);
 	if (!h->section_count || h->section_count > EMBENG_FW_SECTIONS_MAX)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION,
-			      offsetof(struct embeng_fw_header, section_count));
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION,
+				    offsetof(struct embeng_fw_header, section_count));
 	if (h->section_stride < sizeof(struct embeng_fw_section) || h->section_stride % 8 ||
 	    (u64)h->section_count * h->section_stride > c->length - sizeof(*h))
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION,
-			      offsetof(struct embeng_fw_header, section_stride));
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION,
+				    offsetof(struct embeng_fw_header, section_stride));
 	c->end = sizeof(*h) + (u64)h->section_count * h->section_stride;
 	return EMBENG_BOOT_ERROR_NONE;
 }
@@ -92,32 +93,32 @@ static u32 check_filling(struct check *c)
 	u64 at;
 
 	if (next > c->length)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION, c->length);
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION, c->length);
 	at = c->end + first_set(c->image + c->end, next - c->end);
 	if (at < next)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION, at);
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION, at);
 	c->end = next;
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
-static u32 check_place(struct check *c, const struct embeng_fw_section *s, u64 entry)
+static u32 check_section_place(struct check *c, const struct embeng_fw_section *s, u64 entry)
 {
 	u32 error = check_filling(c);
 
 	if (error)
 		return error;
 	if (s->offset != c->end)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION,
-			      entry + offsetof(struct embeng_fw_section, offset));
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION,
+				    entry + offsetof(struct embeng_fw_section, offset));
 	if (s->length > c->length - s->offset)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION,
-			      entry + offsetof(struct embeng_fw_section, length));
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION,
+				    entry + offsetof(struct embeng_fw_section, length));
 	if (s->flags & ~EMBENG_FW_SECTION_MANDATORY)
-		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
-			      entry + offsetof(struct embeng_fw_section, flags));
+		return refuse_image(c, EMBENG_BOOT_ERROR_RESERVED,
+				    entry + offsetof(struct embeng_fw_section, flags));
 	if (s->reserved)
-		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
-			      entry + offsetof(struct embeng_fw_section, reserved));
+		return refuse_image(c, EMBENG_BOOT_ERROR_RESERVED,
+				    entry + offsetof(struct embeng_fw_section, reserved));
 	c->end = s->offset + s->length;
 	return EMBENG_BOOT_ERROR_NONE;
 }
@@ -132,7 +133,7 @@ static const struct {
 #undef LIMIT
 };
 
-static u32 check_limits(struct check *c, const struct embeng_fw_section *s)
+static u32 check_parameter_limits(struct check *c, const struct embeng_fw_section *s)
 {
 	u32 i;
 
@@ -141,7 +142,8 @@ static u32 check_limits(struct check *c, const struct embeng_fw_section *s)
 
 		memcpy(&value, (u8 *)&c->found.parameters + limits[i].offset, limits[i].bytes);
 		if (value < limits[i].low || value > limits[i].high)
-			return refuse(c, EMBENG_BOOT_ERROR_PARAMETER, s->offset + limits[i].offset);
+			return refuse_image(c, EMBENG_BOOT_ERROR_PARAMETER,
+					    s->offset + limits[i].offset);
 	}
 	return EMBENG_BOOT_ERROR_NONE;
 }
@@ -153,19 +155,21 @@ static u32 check_parameters(struct check *c, const struct embeng_fw_section *s)
 	u64 at;
 
 	if (s->length < sizeof(*p))
-		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset);
+		return refuse_image(c, EMBENG_BOOT_ERROR_CONTENT, s->offset);
 	memcpy(p, c->image + s->offset, sizeof(*p));
-	error = check_limits(c, s);
+	error = check_parameter_limits(c, s);
 	if (error)
 		return error;
 	/* An image that shuts itself out could never be booted again. */
 	if (p->minimum_version > c->header.version)
-		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
-			      s->offset + offsetof(struct embeng_fw_parameters, minimum_version));
+		return refuse_image(c, EMBENG_BOOT_ERROR_PARAMETER,
+				    s->offset +
+					    offsetof(struct embeng_fw_parameters, minimum_version));
 	at = first_set(p->reserved, sizeof(p->reserved));
 	if (at < sizeof(p->reserved))
-		return refuse(c, EMBENG_BOOT_ERROR_RESERVED,
-			      s->offset + offsetof(struct embeng_fw_parameters, reserved) + at);
+		return refuse_image(c, EMBENG_BOOT_ERROR_RESERVED,
+				    s->offset + offsetof(struct embeng_fw_parameters, reserved) +
+					    at);
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
@@ -193,10 +197,10 @@ static u32 check_strings(struct check *c, const struct embeng_fw_section *s)
 	u64 at = 0, last = s->length ? s->length - 1 : 0;
 
 	if (!s->length || text[last])
-		return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + last);
+		return refuse_image(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + last);
 	for (; at < s->length; at++) {
 		if (!string_good(text + at, &at))
-			return refuse(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + at);
+			return refuse_image(c, EMBENG_BOOT_ERROR_CONTENT, s->offset + at);
 		while (text[at])
 			at++;
 	}
@@ -210,14 +214,14 @@ static u32 check_tests(struct check *c, const struct embeng_fw_section *s)
 
 	c->found.tests = s->offset;
 	c->found.tests_length = s->length;
-	return error ? refuse(c, error, s->offset + at) : EMBENG_BOOT_ERROR_NONE;
+	return error ? refuse_image(c, error, s->offset + at) : EMBENG_BOOT_ERROR_NONE;
 }
 
 static u32 check_content(struct check *c, const struct embeng_fw_section *s, u64 entry)
 {
 	if (s->type >= EMBENG_FW_PARAMETERS && s->type <= EMBENG_FW_PROGRAMS) {
 		if (c->seen & 1u << s->type)
-			return refuse(c, EMBENG_BOOT_ERROR_DUPLICATE, entry);
+			return refuse_image(c, EMBENG_BOOT_ERROR_DUPLICATE, entry);
 		c->seen |= 1u << s->type;
 	}
 	switch (s->type) {
@@ -229,7 +233,7 @@ static u32 check_content(struct check *c, const struct embeng_fw_section *s, u64
 		return check_strings(c, s);
 	default:
 		return s->flags & EMBENG_FW_SECTION_MANDATORY ?
-			       refuse(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry) :
+			       refuse_image(c, EMBENG_BOOT_ERROR_SECTION_TYPE, entry) :
 			       EMBENG_BOOT_ERROR_NONE;
 	}
 }
@@ -242,12 +246,12 @@ static u32 check_section(struct check *c, u32 number)
 	u32 error;
 
 	memcpy(&s, c->image + entry, sizeof(s));
-	error = check_place(c, &s, entry);
+	error = check_section_place(c, &s, entry);
 	if (error)
 		return error;
 	sha256_digest(c->image + s.offset, s.length, digest);
 	if (memcmp(digest, s.sha256, sizeof(digest)))
-		return refuse(c, EMBENG_BOOT_ERROR_HASH, s.offset);
+		return refuse_image(c, EMBENG_BOOT_ERROR_HASH, s.offset);
 	return check_content(c, &s, entry);
 }
 
@@ -264,10 +268,10 @@ static u32 check_sections(struct check *c)
 	if (error)
 		return error;
 	if (c->end != c->length)
-		return refuse(c, EMBENG_BOOT_ERROR_SECTION, c->end);
+		return refuse_image(c, EMBENG_BOOT_ERROR_SECTION, c->end);
 	if (!(c->seen & 1u << EMBENG_FW_PARAMETERS))
-		return refuse(c, EMBENG_BOOT_ERROR_PARAMETER,
-			      offsetof(struct embeng_fw_header, section_count));
+		return refuse_image(c, EMBENG_BOOT_ERROR_PARAMETER,
+				    offsetof(struct embeng_fw_header, section_count));
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
@@ -277,11 +281,11 @@ u32 firmware_check(const void *image, u64 length, u64 minimum, struct firmware *
 	u32 error;
 
 	if (length < sizeof(c.header))
-		return refuse(&c, EMBENG_BOOT_ERROR_LENGTH, length);
+		return refuse_image(&c, EMBENG_BOOT_ERROR_LENGTH, length);
 	memcpy(&c.header, image, sizeof(c.header));
 	error = check_versions(&c, minimum);
 	if (!error)
-		error = check_frame(&c);
+		error = check_image_frame(&c);
 	if (!error)
 		error = check_sections(&c);
 	if (error)

@@ -36,17 +36,17 @@ struct run {
 	void *scratch;
 };
 
-static const void *array(const struct run *run, u32 which)
+static const void *array_of_test(const struct run *run, u32 which)
 {
 	return run->vector + embeng_fw_test_offset(&run->test, which);
 }
 
-static u64 bytes_of(const struct run *run, u32 which)
+static u64 bytes_of_array(const struct run *run, u32 which)
 {
 	return 4 * embeng_fw_test_words(&run->test, which);
 }
 
-static void *carve(u8 *memory, u64 *used, u64 bytes)
+static void *carve_memory(u8 *memory, u64 *used, u64 bytes)
 {
 	void *at = memory ? memory + *used : NULL;
 
@@ -55,22 +55,22 @@ static void *carve(u8 *memory, u64 *used, u64 bytes)
 }
 
 /* Return: bytes in all. */
-static u64 lay_out(struct run *run, u8 *memory)
+static u64 lay_out_run(struct run *run, u8 *memory)
 {
 	const struct embeng_fw_self_test *t = &run->test;
 	u64 used = 0;
 
-	run->bag = carve(memory, &used, (t->samples + 1ull) * sizeof(*run->bag));
-	run->rows = carve(memory, &used, t->ids * sizeof(*run->rows));
-	run->scales = carve(memory, &used, 4ull * t->samples);
-	run->coef = carve(memory, &used, 4ull * t->ids);
-	run->out = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_ACTIVATIONS));
-	run->table = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_TABLE));
-	run->slots = carve(memory, &used, bytes_of(run, EMBENG_FW_TEST_SLOTS));
-	run->sample = carve(memory, &used, 4ull * t->ids);
-	run->sorted = carve(memory, &used, 4ull * t->ids);
-	run->groups = carve(memory, &used, t->rows * sizeof(*run->groups));
-	run->scratch = carve(memory, &used, kernel_scratch_bytes(t->dim));
+	run->bag = carve_memory(memory, &used, (t->samples + 1ull) * sizeof(*run->bag));
+	run->rows = carve_memory(memory, &used, t->ids * sizeof(*run->rows));
+	run->scales = carve_memory(memory, &used, 4ull * t->samples);
+	run->coef = carve_memory(memory, &used, 4ull * t->ids);
+	run->out = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_ACTIVATIONS));
+	run->table = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_TABLE));
+	run->slots = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_SLOTS));
+	run->sample = carve_memory(memory, &used, 4ull * t->ids);
+	run->sorted = carve_memory(memory, &used, 4ull * t->ids);
+	run->groups = carve_memory(memory, &used, t->rows * sizeof(*run->groups));
+	run->scratch = carve_memory(memory, &used, kernel_scratch_bytes(t->dim));
 	return used;
 }
 
@@ -97,10 +97,10 @@ static void sort_by_row(struct run *run)
 	}
 }
 
-static void fill(struct run *run)
+static void fill_run(struct run *run)
 {
-	const u32 *offsets = array(run, EMBENG_FW_TEST_OFFSETS);
-	const u32 *ids = array(run, EMBENG_FW_TEST_IDS);
+	const u32 *offsets = array_of_test(run, EMBENG_FW_TEST_OFFSETS);
+	const u32 *ids = array_of_test(run, EMBENG_FW_TEST_IDS);
 	u32 s, i;
 
 	for (s = 0; s <= run->test.samples; s++)
@@ -111,16 +111,19 @@ static void fill(struct run *run)
 			run->sample[i] = s;
 		}
 	}
-	memcpy(run->table, array(run, EMBENG_FW_TEST_TABLE), bytes_of(run, EMBENG_FW_TEST_TABLE));
-	memcpy(run->slots, array(run, EMBENG_FW_TEST_SLOTS), bytes_of(run, EMBENG_FW_TEST_SLOTS));
+	memcpy(run->table, array_of_test(run, EMBENG_FW_TEST_TABLE),
+	       bytes_of_array(run, EMBENG_FW_TEST_TABLE));
+	memcpy(run->slots, array_of_test(run, EMBENG_FW_TEST_SLOTS),
+	       bytes_of_array(run, EMBENG_FW_TEST_SLOTS));
 	sort_by_row(run);
 }
 
-static void look_up(struct run *run)
+static void look_up_bags(struct run *run)
 {
 	const struct embeng_fw_self_test *t = &run->test;
-	const float *weights =
-		t->flags & EMBENG_FW_TEST_WEIGHTS ? array(run, EMBENG_FW_TEST_WEIGHT) : NULL;
+	const float *weights = t->flags & EMBENG_FW_TEST_WEIGHTS ?
+				       array_of_test(run, EMBENG_FW_TEST_WEIGHT) :
+				       NULL;
 	const struct kernel_scale_work scale = {
 		.combiner = t->combiner, /* both enums have the same numbers */
 		.weights = weights,
@@ -153,7 +156,7 @@ static void look_up(struct run *run)
 	}
 }
 
-static void describe(struct run *run)
+static void describe_row_update(struct run *run)
 {
 	const struct embeng_fw_self_test *t = &run->test;
 	struct kernel_update *u = &run->update;
@@ -162,7 +165,7 @@ static void describe(struct run *run)
 
 	run->segment = (struct kernel_segment){
 		.end = t->ids,
-		.gradients = array(run, EMBENG_FW_TEST_GRADIENTS),
+		.gradients = array_of_test(run, EMBENG_FW_TEST_GRADIENTS),
 		.stride = t->dim,
 		.grad_row = run->sample,
 		.coef = run->coef,
@@ -184,12 +187,12 @@ static void describe(struct run *run)
 	port_fpu_end(&fpu);
 }
 
-static void update(struct run *run)
+static void update_groups(struct run *run)
 {
 	struct port_fpu fpu;
 	u32 i;
 
-	describe(run);
+	describe_row_update(run);
 	for (i = 0; i < run->group_count; i++) {
 		port_fpu_begin(&fpu);
 		run->kernels->update_rows(&run->update, &run->groups[i], 1, 0, run->sorted,
@@ -198,18 +201,18 @@ static void update(struct run *run)
 	}
 }
 
-static bool same(u32 a, u32 b)
+static bool is_same_value(u32 a, u32 b)
 {
 	return a == b || ((a & ~F32_SIGN) > F32_INFINITY && (b & ~F32_SIGN) > F32_INFINITY);
 }
 
 static bool as_expected(const struct run *run, const void *results, u32 expected)
 {
-	const u32 *is = results, *should = array(run, expected);
+	const u32 *is = results, *should = array_of_test(run, expected);
 	u64 i, words = embeng_fw_test_words(&run->test, expected);
 
 	for (i = 0; i < words; i++) {
-		if (!same(is[i], should[i]))
+		if (!is_same_value(is[i], should[i]))
 			return false;
 	}
 	return true;
@@ -222,13 +225,13 @@ u32 selftest_one(const u8 *vector, const struct kernel_ops *kernels)
 	u8 *memory;
 
 	memcpy(&run.test, vector, sizeof(run.test));
-	memory = port_alloc(lay_out(&run, NULL) + CACHE_LINE);
+	memory = port_alloc(lay_out_run(&run, NULL) + CACHE_LINE);
 	if (!memory)
 		return EMBENG_BOOT_ERROR_MEMORY;
-	lay_out(&run, memory + (-(size_t)memory & (CACHE_LINE - 1)));
-	fill(&run);
-	look_up(&run);
-	update(&run);
+	lay_out_run(&run, memory + (-(size_t)memory & (CACHE_LINE - 1)));
+	fill_run(&run);
+	look_up_bags(&run);
+	update_groups(&run);
 	passed = as_expected(&run, run.out, EMBENG_FW_TEST_ACTIVATIONS) &&
 		 as_expected(&run, run.table, EMBENG_FW_TEST_TABLE_AFTER) &&
 		 as_expected(&run, run.slots, EMBENG_FW_TEST_SLOTS_AFTER);

@@ -30,7 +30,7 @@ static u64 busy_share(struct engine *e, u64 passed_ns)
 }
 
 /* In microdegrees, so that what is left of the way never rounds to nothing. */
-static s64 warm(const struct port_climate *c, s64 from, u64 power_uw, u64 passed_ns)
+static s64 next_temperature(const struct port_climate *c, s64 from, u64 power_uw, u64 passed_ns)
 {
 	s64 goal = (s64)c->ambient_mc * 1000 + (s64)(power_uw / 1000 * c->mk_per_w);
 	u64 time_us = (u64)c->time_ms * 1000, passed_us = passed_ns / 1000;
@@ -40,14 +40,14 @@ static s64 warm(const struct port_climate *c, s64 from, u64 power_uw, u64 passed
 	return from + (goal - from) * (s64)passed_us / (s64)time_us;
 }
 
-static void publish(struct engine *e, const struct port_climate *c)
+static void publish_climate(struct engine *e, const struct port_climate *c)
 {
 	reg_write32(e, EMBENG_REG_POWER, e->climate.power_uw);
 	reg_write32(e, EMBENG_REG_TEMPERATURE, (u32)(e->climate.temperature_uc / 1000));
 	reg_write32(e, EMBENG_REG_TEMPERATURE_LIMIT, c->limit_mc);
 }
 
-static void look(struct engine *e, u64 now)
+static void update_climate(struct engine *e, u64 now)
 {
 	u64 passed = now - e->climate.time_ns;
 	struct port_climate c;
@@ -58,18 +58,18 @@ static void look(struct engine *e, u64 now)
 	e->climate.power_uw =
 		c.idle_uw + (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
 	e->climate.temperature_uc =
-		warm(&c, e->climate.temperature_uc, e->climate.power_uw, passed);
-	publish(e, &c);
+		next_temperature(&c, e->climate.temperature_uc, e->climate.power_uw, passed);
+	publish_climate(e, &c);
 }
 
 void climate_begin(struct engine *e)
 {
-	look(e, clock_read(e));
+	update_climate(e, clock_read(e));
 }
 
 void climate_step(struct engine *e)
 {
 	if (e->now_ns - e->climate.time_ns >= STEP_NS &&
 	    reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
-		look(e, e->now_ns);
+		update_climate(e, e->now_ns);
 }

@@ -72,7 +72,7 @@ static void do_tasks(struct workers *w, u32 worker)
 	}
 }
 
-static void help(struct workers *w, u32 worker)
+static void help_with_tasks(struct workers *w, u32 worker)
 {
 	u64 began = port_now_ns();
 
@@ -100,19 +100,19 @@ static bool await_work(struct workers *w, u32 seen)
 	return !LOAD(&w->stopping);
 }
 
-static void serve(void *arg)
+static void serve_tasks(void *arg)
 {
 	struct worker *me = arg;
 	u32 seen = 0, now;
 
 	while (await_work(me->workers, seen)) {
 		now = port_event_read(me->workers->work);
-		help(me->workers, me->number);
+		help_with_tasks(me->workers, me->number);
 		seen = now;
 	}
 }
 
-static bool start(struct workers *w)
+static bool start_helpers(struct workers *w)
 {
 	u32 i;
 
@@ -124,7 +124,7 @@ static bool start(struct workers *w)
 		w->helpers[i].workers = w;
 		w->helpers[i].number = i + 1;
 		w->helpers[i].thread =
-			port_thread_start(serve, &w->helpers[i], "embeng-core", (int)i + 1);
+			port_thread_start(serve_tasks, &w->helpers[i], "embeng-core", (int)i + 1);
 		if (!w->helpers[i].thread)
 			return false;
 	}
@@ -141,7 +141,7 @@ struct workers *workers_new(struct engine *engine, u32 cores,
 	w->engine = engine;
 	w->piece_done = piece_done;
 	w->cores = cores;
-	if (!start(w)) {
+	if (!start_helpers(w)) {
 		workers_free(w);
 		return NULL;
 	}
@@ -194,8 +194,8 @@ static void run_together(struct workers *w)
 }
 
 /* Two commands may be accepted at once: the second does its tasks alone. */
-static void run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
-		u64 tasks, u64 bytes, bool runs)
+static void run_tasks(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+		      void *arg, u64 tasks, u64 bytes, bool runs)
 {
 	u64 task;
 
@@ -218,11 +218,11 @@ static void run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wor
 void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes)
 {
-	run(workers, fn, arg, tasks, bytes, false);
+	run_tasks(workers, fn, arg, tasks, bytes, false);
 }
 
 void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes)
 {
-	run(workers, fn, arg, tasks, bytes, true);
+	run_tasks(workers, fn, arg, tasks, bytes, true);
 }

@@ -23,18 +23,18 @@ static const u64 first_mul1[LANES] = { 0x3bd39e10cb0ef593, 0xc0acf169b5f18a8c, 0
 static const u64 key[LANES] = { 0x4451e30f87db9609, 0xca7358a1fd2737f8, 0x4b2c991fcee4fdea,
 				0x0b2658e18326f6ba };
 
-INLINE u64 swapped(u64 x)
+INLINE u64 swap_halves(u64 x)
 {
 	return x >> 32 | x << 32;
 }
 
-INLINE void start(struct highway *h)
+INLINE void start_highway(struct highway *h)
 {
 	for (u32 i = 0; i < LANES; i++) {
 		h->mul0[i] = first_mul0[i];
 		h->mul1[i] = first_mul1[i];
 		h->v0[i] = first_mul0[i] ^ key[i];
-		h->v1[i] = first_mul1[i] ^ swapped(key[i]);
+		h->v1[i] = first_mul1[i] ^ swap_halves(key[i]);
 	}
 }
 
@@ -50,7 +50,7 @@ INLINE void zipper_add(u64 high, u64 low, u64 *to_high, u64 *to_low)
 		    (low & 0xff00000000000000);
 }
 
-INLINE void update(struct highway *h, const u64 *lanes)
+INLINE void add_lanes(struct highway *h, const u64 *lanes)
 {
 	for (u32 i = 0; i < LANES; i++) {
 		h->v1[i] += h->mul0[i] + lanes[i];
@@ -64,7 +64,7 @@ INLINE void update(struct highway *h, const u64 *lanes)
 	zipper_add(h->v0[3], h->v0[2], &h->v1[3], &h->v1[2]);
 }
 
-INLINE u64 halves_rotated(u64 x, u32 by)
+INLINE u64 rotate_halves(u64 x, u32 by)
 {
 	u32 low = (u32)x, high = (u32)(x >> 32);
 
@@ -76,17 +76,17 @@ u64 highway_column(u32 column)
 	u64 packet[LANES] = { column };
 	struct highway h;
 
-	start(&h);
+	start_highway(&h);
 	for (u32 i = 0; i < LANES; i++) {
 		h.v0[i] += ((u64)COLUMN_BYTES << 32) + COLUMN_BYTES;
-		h.v1[i] = halves_rotated(h.v1[i], COLUMN_BYTES);
+		h.v1[i] = rotate_halves(h.v1[i], COLUMN_BYTES);
 	}
-	update(&h, packet);
+	add_lanes(&h, packet);
 	for (u32 round = 0; round < 4; round++) {
-		u64 permuted[LANES] = { swapped(h.v0[2]), swapped(h.v0[3]), swapped(h.v0[0]),
-					swapped(h.v0[1]) };
+		u64 permuted[LANES] = { swap_halves(h.v0[2]), swap_halves(h.v0[3]),
+					swap_halves(h.v0[0]), swap_halves(h.v0[1]) };
 
-		update(&h, permuted);
+		add_lanes(&h, permuted);
 	}
 	return h.v0[0] + h.v1[0] + h.mul0[0] + h.mul1[0];
 }

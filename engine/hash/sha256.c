@@ -22,7 +22,7 @@ static const u32 round_constants[64] = {
 	0xc67178f2,
 };
 
-static u32 rotate(u32 x, u32 by)
+static u32 rotate_right(u32 x, u32 by)
 {
 	return x >> by | x << (32 - by);
 }
@@ -40,7 +40,7 @@ static void store_big(u8 *p, u32 x)
 	p[3] = (u8)x;
 }
 
-static void schedule(u32 w[64], const u8 *block)
+static void expand_block(u32 w[64], const u8 *block)
 {
 	u32 i;
 
@@ -49,22 +49,22 @@ static void schedule(u32 w[64], const u8 *block)
 	for (; i < 64; i++) {
 		u32 a = w[i - 15], b = w[i - 2];
 
-		w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
-		       (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+		w[i] = w[i - 16] + w[i - 7] + (rotate_right(a, 7) ^ rotate_right(a, 18) ^ a >> 3) +
+		       (rotate_right(b, 17) ^ rotate_right(b, 19) ^ b >> 10);
 	}
 }
 
-static void compress(u32 state[8], const u8 *block)
+static void compress_block(u32 state[8], const u8 *block)
 {
 	u32 w[64], v[8], i;
 
-	schedule(w, block);
+	expand_block(w, block);
 	memcpy(v, state, sizeof(v));
 	for (i = 0; i < 64; i++) {
 		u32 e = v[4], a = v[0];
-		u32 t1 = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+		u32 t1 = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
 			 ((e & v[5]) ^ (~e & v[6])) + round_constants[i] + w[i];
-		u32 t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
+		u32 t2 = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
 			 ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
 
 		memmove(v + 1, v, 7 * sizeof(v[0]));
@@ -99,7 +99,7 @@ void sha256_update(struct sha256 *s, const void *data, u64 length)
 		used += piece;
 		if (used < 64)
 			break;
-		compress(s->state, s->block);
+		compress_block(s->state, s->block);
 		used = 0;
 	}
 }

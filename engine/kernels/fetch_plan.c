@@ -20,7 +20,7 @@
 #define USUAL_THIRD_BYTES (32 * MIB)
 
 /* @share of a cache of @bytes, within limits: virtual machines tell of caches that they share. */
-static u64 share_of(u64 bytes, u64 usual, u64 share, u64 least, u64 most)
+static u64 share_of_cache(u64 bytes, u64 usual, u64 share, u64 least, u64 most)
 {
 	u64 part = (bytes ? bytes : usual) / share;
 
@@ -60,7 +60,7 @@ void fetch_plan_fill(struct fetch_plan *plan, const struct fetch_machine *machin
 
 	plan->near = choose_ways(machine, false);
 	plan->far = choose_ways(machine, true);
-	plan->least_bytes = share_of(second, USUAL_SECOND_BYTES, 4, 64 * KIB, 512 * KIB);
-	plan->gradient_bytes = share_of(second, USUAL_SECOND_BYTES, 2, 128 * KIB, 1 * MIB);
-	plan->cached_bytes = share_of(third, USUAL_THIRD_BYTES, 1, 8 * MIB, 64 * MIB);
+	plan->least_bytes = share_of_cache(second, USUAL_SECOND_BYTES, 4, 64 * KIB, 512 * KIB);
+	plan->gradient_bytes = share_of_cache(second, USUAL_SECOND_BYTES, 2, 128 * KIB, 1 * MIB);
+	plan->cached_bytes = share_of_cache(third, USUAL_THIRD_BYTES, 1, 8 * MIB, 64 * MIB);
 }

@@ -27,7 +27,7 @@ static float float_below(float x)
 }
 
 /* Rounding to float may reach the limit that is excluded. */
-static float uniform(const struct kernel_fill *f, u32 word)
+static float draw_uniform(const struct kernel_fill *f, u32 word)
 {
 	double low = f->a, high = f->b;
 	float x = (float)(low + word * 0x1p-32 * (high - low));
@@ -38,7 +38,7 @@ static float uniform(const struct kernel_fill *f, u32 word)
 	return x < f->a ? f->a : x;
 }
 
-static float truncated_normal(const struct kernel_fill *f, u32 word)
+static float draw_truncated_normal(const struct kernel_fill *f, u32 word)
 {
 	double u = (word + 0.5) * 0x1p-32;
 	double z = normal_quantile(NORMAL_CDF_MINUS_2 + NORMAL_WITHIN_2 * u);
@@ -49,7 +49,8 @@ static float truncated_normal(const struct kernel_fill *f, u32 word)
 
 static float value_of(const struct kernel_fill *f, u32 word)
 {
-	return f->kind == KERNEL_FILL_UNIFORM ? uniform(f, word) : truncated_normal(f, word);
+	return f->kind == KERNEL_FILL_UNIFORM ? draw_uniform(f, word) :
+						draw_truncated_normal(f, word);
 }
 
 static void fill_random(const struct kernel_fill *f, u64 row, float *out)

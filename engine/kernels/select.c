@@ -16,7 +16,7 @@
 #define XCR0_SSE_AVX 0x06u
 #define XCR0_AVX512 0xe6u /* and opmask, upper halves, upper sixteen registers */
 
-static void cpuid(u32 leaf, u32 subleaf, u32 *eax, u32 *ebx, u32 *ecx)
+static void read_cpuid(u32 leaf, u32 subleaf, u32 *eax, u32 *ebx, u32 *ecx)
 {
 	u32 edx;
 
@@ -25,7 +25,7 @@ static void cpuid(u32 leaf, u32 subleaf, u32 *eax, u32 *ebx, u32 *ecx)
 			 : "a"(leaf), "c"(subleaf));
 }
 
-static u32 xcr0(void)
+static u32 read_xcr0(void)
 {
 	u32 eax, edx;
 
@@ -34,30 +34,30 @@ static u32 xcr0(void)
 }
 
 /* The processor has the extensions, and the system keeps their registers. */
-static bool has(u32 extensions, u32 registers)
+static bool has_extensions(u32 extensions, u32 registers)
 {
 	u32 eax, ebx, ecx, leaves;
 
-	cpuid(0, 0, &leaves, &ebx, &ecx);
+	read_cpuid(0, 0, &leaves, &ebx, &ecx);
 	if (leaves < 7)
 		return false;
-	cpuid(1, 0, &eax, &ebx, &ecx);
+	read_cpuid(1, 0, &eax, &ebx, &ecx);
 	if (!(ecx & CPUID_1_ECX_FMA) || !(ecx & CPUID_1_ECX_OSXSAVE))
 		return false;
-	if ((xcr0() & registers) != registers)
+	if ((read_xcr0() & registers) != registers)
 		return false;
-	cpuid(7, 0, &eax, &ebx, &ecx);
+	read_cpuid(7, 0, &eax, &ebx, &ecx);
 	return (ebx & extensions) == extensions;
 }
 
 static bool runs_avx2(void)
 {
-	return has(CPUID_7_EBX_AVX2, XCR0_SSE_AVX);
+	return has_extensions(CPUID_7_EBX_AVX2, XCR0_SSE_AVX);
 }
 
 static bool runs_avx512(void)
 {
-	return has(CPUID_7_EBX_AVX2 | CPUID_7_EBX_AVX512, XCR0_AVX512);
+	return has_extensions(CPUID_7_EBX_AVX2 | CPUID_7_EBX_AVX512, XCR0_AVX512);
 }
 #endif
 

@@ -60,8 +60,8 @@ int batch_reserve(struct model *model, struct batch *batch, bool training)
 	return 0;
 }
 
-static u16 check_header(const struct model *model, const struct embeng_lookup *header,
-			const struct embeng_mem *desc, struct fault *fault)
+static u16 check_lookup_header(const struct model *model, const struct embeng_lookup *header,
+			       const struct embeng_mem *desc, struct fault *fault)
 {
 	u32 count = model->blob.engine.feature_count;
 	u64 head = sizeof(*header);
@@ -79,7 +79,7 @@ static u16 check_header(const struct model *model, const struct embeng_lookup *h
 			     sizeof(struct embeng_lookup_feature), head, desc, fault);
 }
 
-static u16 fetch(struct command *command, struct batch *batch, struct stacks *stacks)
+static u16 read_lookup(struct command *command, struct batch *batch, struct stacks *stacks)
 {
 	const struct embeng_mem *desc = &command->cmd.desc;
 	struct model *model = command->context->model;
@@ -93,7 +93,7 @@ static u16 fetch(struct command *command, struct batch *batch, struct stacks *st
 	from = view.data;
 	memcpy(header, from, sizeof(*header));
 	COPIED();
-	status = check_header(model, header, desc, &command->fault);
+	status = check_lookup_header(model, header, desc, &command->fault);
 	from += sizeof(*header);
 	for (u64 i = 0; !status && i < header->feature_count; i++, from += header->feature_stride)
 		memcpy(&batch->features[i].given, from, sizeof(batch->features[i].given));
@@ -104,8 +104,8 @@ static u16 fetch(struct command *command, struct batch *batch, struct stacks *st
 	return status;
 }
 
-static u16 check_form(const struct embeng_lookup_feature *g, u32 index, bool sequence,
-		      struct fault *fault)
+static u16 check_feature_form(const struct embeng_lookup_feature *g, u32 index, bool sequence,
+			      struct fault *fault)
 {
 	bool dense = g->form == EMBENG_FORM_DENSE;
 	bool width = g->offset_width == 4 || g->offset_width == 8;
@@ -135,29 +135,31 @@ static u16 check_form(const struct embeng_lookup_feature *g, u32 index, bool seq
 	return 0;
 }
 
-static u16 above(u64 value, u64 limit, u32 field, u32 feature, struct fault *fault)
+static u16 check_not_above(u64 value, u64 limit, u32 field, u32 feature, struct fault *fault)
 {
 	if (value <= limit)
 		return 0;
 	return fault_set(fault, EMBENG_STATUS_COUNT, field, feature, 0, value, limit);
 }
 
-static u16 check_counts(const struct model *model, struct batch_feature *f, u32 index,
-			struct fault *fault)
+static u16 check_feature_counts(const struct model *model, struct batch_feature *f, u32 index,
+				struct fault *fault)
 {
 	const struct embeng_record_feature *record = &model->blob.features[index];
 	const struct embeng_caps *caps = &model->engine->caps;
 	const struct embeng_lookup_feature *g = &f->given;
 	u64 sequence = batch_sequence(model, index, f), length = sequence ? sequence : 1;
-	u16 status = above(g->sample_count, record->max_samples ? record->max_samples : caps->samples,
-			   EMBENG_FIELD_SAMPLES, index, fault);
+	u16 status = check_not_above(g->sample_count,
+				     record->max_samples ? record->max_samples : caps->samples,
+				     EMBENG_FIELD_SAMPLES, index, fault);
 
 	if (!status)
-		status = above(g->id_count, record->max_ids ? record->max_ids : caps->ids,
-			       EMBENG_FIELD_IDS, index, fault);
+		status = check_not_above(g->id_count, record->max_ids ? record->max_ids : caps->ids,
+					 EMBENG_FIELD_IDS, index, fault);
 	/* Gradient rows are numbered in 32 bits. */
 	if (!status)
-		status = above(g->sample_count, U32_MAX / length, EMBENG_FIELD_SAMPLES, index, fault);
+		status = check_not_above(g->sample_count, U32_MAX / length, EMBENG_FIELD_SAMPLES,
+					 index, fault);
 	if (!status && g->form == EMBENG_FORM_DENSE && g->id_count != g->sample_count)
 		status = fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, index, 0,
 				   g->id_count, g->sample_count);
@@ -165,8 +167,8 @@ static u16 check_counts(const struct model *model, struct batch_feature *f, u32 
 	return status;
 }
 
-static u16 check_lengths(const struct model *model, const struct batch_feature *f, u32 index,
-			 struct fault *fault)
+static u16 check_feature_lengths(const struct model *model, const struct batch_feature *f,
+				 u32 index, struct fault *fault)
 {
 	const struct embeng_lookup_feature *g = &f->given;
 	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
@@ -189,14 +191,14 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 {
 	struct model *model = command->context->model;
 	struct fault *fault = &command->fault;
-	u16 status = check_form(&f->given, index, batch_sequence(model, index, f), fault);
+	u16 status = check_feature_form(&f->given, index, batch_sequence(model, index, f), fault);
 
 	f->weighted = mem_given(&f->given.weights);
 	f->narrow = batch_narrow(&model->tables[model->blob.features[index].table].record);
 	if (!status)
-		status = check_counts(model, f, index, fault);
+		status = check_feature_counts(model, f, index, fault);
 	if (!status)
-		status = check_lengths(model, f, index, fault);
+		status = check_feature_lengths(model, f, index, fault);
 	if (!status)
 		status = batch_open(command, f, index);
 	if (!status && f->given.form != EMBENG_FORM_PARTITIONED)
@@ -254,7 +256,7 @@ u16 lookup_accept(struct command *command)
 	struct batch *batch = batch_of(command);
 	bool training = lookup_trains(command);
 	struct stacks *stacks = stacks_of(command, batch, training);
-	u16 status = fetch(command, batch, stacks);
+	u16 status = read_lookup(command, batch, stacks);
 
 	if (!status)
 		status = accept_features(command, batch, training);

@@ -41,7 +41,7 @@ void batch_close(struct context *context, struct batch_feature *f)
 	region_put_all(context, f->views, BATCH_VIEWS);
 }
 
-static void copy_task(void *arg, u64 number, u32 worker)
+static void copy_feature_task(void *arg, u64 number, u32 worker)
 {
 	const struct copying *copying = arg;
 	struct batch_feature *f = &copying->batch->features[number];
@@ -77,7 +77,7 @@ u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool tra
 		ids += batch->features[i].given.id_count;
 	}
 	copying.stream = ids >= STREAM_IDS;
-	workers_run(model->engine->workers, copy_task, &copying, count, bytes);
+	workers_run(model->engine->workers, copy_feature_task, &copying, count, bytes);
 	for (u32 i = 0; i < count; i++) {
 		const struct batch_feature *f = &batch->features[i];
 

@@ -9,7 +9,7 @@
  */
 #include "batch.h"
 
-static int times(u64 count, u64 width, u64 *bytes)
+static int multiply_bytes(u64 count, u64 width, u64 *bytes)
 {
 	return __builtin_mul_overflow(count, width, bytes) ? -1 : 0;
 }
@@ -18,13 +18,13 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS])
 {
 	u64 outputs = size->samples, bags;
 
-	if (size->length && times(outputs, size->length, &outputs))
+	if (size->length && multiply_bytes(outputs, size->length, &outputs))
 		return -1;
 	if (__builtin_add_overflow(outputs, 1, &bags))
 		return -1;
 	memset(bytes, 0, BATCH_BUFFERS * sizeof(*bytes));
-	if (times(size->ids, size->narrow ? 4 : 8, &bytes[BATCH_ROWS]) ||
-	    times(bags, 8, &bytes[BATCH_BAG]))
+	if (multiply_bytes(size->ids, size->narrow ? 4 : 8, &bytes[BATCH_ROWS]) ||
+	    multiply_bytes(bags, 8, &bytes[BATCH_BAG]))
 		return -1;
 	/* Counts above fit 61 bits, and so do these. */
 	if (size->training && !size->identity)

@@ -34,7 +34,7 @@ u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, str
 	return 0;
 }
 
-static u16 check_finite(const u32 *weights, u64 count, u32 feature, struct fault *fault)
+static u16 check_weights_finite(const u32 *weights, u64 count, u32 feature, struct fault *fault)
 {
 	for (u64 i = 0; i < count; i++) {
 		if ((weights[i] & F32_EXPONENT) == F32_EXPONENT)
@@ -54,7 +54,7 @@ static bool any_outside(const u64 *ids, u64 count, u64 limit)
 }
 
 /* How many come next, up to @last, copied to @to. */
-static u64 copy_block(const struct given_ids *ids, u64 at, u64 last, u64 *to)
+static u64 widen_block(const struct given_ids *ids, u64 at, u64 last, u64 *to)
 {
 	u64 left = last - at, n = left < COPY_IDS ? left : COPY_IDS;
 
@@ -68,7 +68,7 @@ static bool copy_wide(u64 *to, const struct given_ids *ids, u64 count)
 	bool outside = false;
 
 	for (u64 at = 0, n; at < count; at += n) {
-		n = copy_block(ids, at, count, to + at);
+		n = widen_block(ids, at, count, to + at);
 		outside |= any_outside(to + at, n, ids->limit);
 	}
 	return outside;
@@ -94,7 +94,7 @@ static u16 copy_again(u32 *to, const struct given_ids *ids, u64 at, u64 last, u3
 	u64 block[COPY_IDS];
 
 	for (u64 n; at < last; at += n, to += n) {
-		n = copy_block(ids, at, last, block);
+		n = widen_block(ids, at, last, block);
 		if (any_outside(block, n, ids->limit))
 			return outside_fault(block, at, ids->limit, feature, fault);
 		for (u64 i = 0; i < n; i++)
@@ -164,7 +164,7 @@ static u64 pool_sample(const struct table *table, struct batch_feature *f, u64 f
 	return kept;
 }
 
-static void pool(const struct table *table, struct batch_feature *f)
+static void pool_samples(const struct table *table, struct batch_feature *f)
 {
 	u64 *bag = f->bag.data, kept = 0, first = 0;
 
@@ -201,7 +201,7 @@ static u64 place_sample(const struct table *table, struct batch_feature *f, u64 
 	return kept;
 }
 
-static void place(const struct table *table, struct batch_feature *f, u64 length)
+static void place_samples(const struct table *table, struct batch_feature *f, u64 length)
 {
 	u64 kept = 0;
 
@@ -212,7 +212,7 @@ static void place(const struct table *table, struct batch_feature *f, u64 length
 	f->occurrences = kept;
 }
 
-static void identity(u64 *offsets, u64 samples)
+static void number_samples(u64 *offsets, u64 samples)
 {
 	for (u64 i = 0; i <= samples; i++)
 		offsets[i] = i;
@@ -235,8 +235,8 @@ static int need_all(struct model *model, u32 combiner, struct batch_feature *f, 
 	return batch_fit(model, f, &size);
 }
 
-static u16 copy(const struct model *model, u32 feature, struct batch_feature *f, u64 *offsets,
-		const struct batch_input *in, bool *outside, struct fault *fault)
+static u16 copy_ids(const struct model *model, u32 feature, struct batch_feature *f, u64 *offsets,
+		    const struct batch_input *in, bool *outside, struct fault *fault)
 {
 	const struct embeng_record_feature *record = &model->blob.features[feature];
 	const struct table *table = &model->tables[record->table];
@@ -245,7 +245,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 	u16 status = 0;
 
 	if (f->given.form == EMBENG_FORM_DENSE) {
-		identity(offsets, samples);
+		number_samples(offsets, samples);
 	} else {
 		ids_widen(offsets, in->offsets, samples + 1, f->given.offset_width);
 		status = ids_check_offsets(offsets, samples, ids, feature, fault);
@@ -263,7 +263,7 @@ static u16 copy(const struct model *model, u32 feature, struct batch_feature *f,
 		memcpy(f->weights.data, in->weights, ids * 4);
 		COPIED();
 		if (record->flags & EMBENG_FEATURE_FINITE_WEIGHTS)
-			status = check_finite(f->weights.data, ids, feature, fault);
+			status = check_weights_finite(f->weights.data, ids, feature, fault);
 	}
 	return status;
 }
@@ -292,14 +292,14 @@ u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
 	u16 status;
 
 	f->dropped = f->clamped = f->zeroed = 0;
-	status = copy(model, feature, f, length ? f->offsets.data : f->bag.data, in, &outside,
-		      fault);
+	status = copy_ids(model, feature, f, length ? f->offsets.data : f->bag.data, in, &outside,
+			  fault);
 	if (status)
 		return status;
 	if (length) {
-		place(table, f, length);
+		place_samples(table, f, length);
 	} else if (outside) {
-		pool(table, f);
+		pool_samples(table, f);
 	} else {
 		f->occurrences = f->asked = f->given.id_count;
 	}

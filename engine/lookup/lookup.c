@@ -18,7 +18,7 @@ struct lookup {
 	u64 bytes;	  /* the sum over all outputs */
 };
 
-static bool streams(const struct lookup *lookup, u32 feature, u32 dim)
+static bool streams_output(const struct lookup *lookup, u32 feature, u32 dim)
 {
 	return lookup->bytes >= STREAM_BYTES && !(dim % 16) &&
 	       !((u64)(size_t)lookup->out[feature].data % 64);
@@ -32,7 +32,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	const struct batch_feature *f = &lookup->batch->features[task->feature];
 	const struct table *table = &model->tables[model->blob.features[task->feature].table];
 	u32 dim = table->record.dim;
-	bool stream = streams(lookup, task->feature, dim);
+	bool stream = streams_output(lookup, task->feature, dim);
 	struct kernel_bag_work work = {
 		.table = (const float *)table->data,
 		.stride = dim,
@@ -59,7 +59,7 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 	port_fpu_end(&fpu);
 }
 
-static u16 get_outputs(struct command *command, struct lookup *lookup)
+static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
 {
 	const struct batch *batch = lookup->batch;
 	u16 status = 0;
@@ -91,7 +91,7 @@ u16 lookup_run(struct command *command)
 	const struct batch *batch = batch_of(command);
 	struct lookup lookup = { .model = model, .batch = batch, .out = model->gradients };
 	struct engine *engine = model->engine;
-	u16 status = get_outputs(command, &lookup);
+	u16 status = get_lookup_outputs(command, &lookup);
 
 	if (!status)
 		workers_run_rows(engine->workers, lookup_task, &lookup, batch->task_count,

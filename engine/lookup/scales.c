@@ -9,7 +9,7 @@
 #include "batch.h"
 
 /* First sample that does not belong to a call of bounded work any more. */
-static u64 bounded(const u64 *bag, u64 first, u64 samples, u64 most)
+static u64 end_of_call(const u64 *bag, u64 first, u64 samples, u64 most)
 {
 	u64 low = first + 1, high = samples - first > most ? first + most : samples;
 
@@ -30,7 +30,7 @@ void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work
 	struct port_fpu fpu;
 
 	for (u64 end; first < last; first = end) {
-		end = bounded(work->bag, first, last, chunk_rows(1));
+		end = end_of_call(work->bag, first, last, chunk_rows(1));
 		port_fpu_begin(&fpu);
 		kernels->scales(work, first, end);
 		port_fpu_end(&fpu);
@@ -100,7 +100,7 @@ int batch_cut(struct model *model, struct batch *batch)
 		u64 most = chunk_rows(dim);
 
 		for (u64 first = 0, last; first < f->outputs; first = last) {
-			last = bounded(f->bag.data, first, f->outputs, most);
+			last = end_of_call(f->bag.data, first, f->outputs, most);
 			if (add_task(model, batch, &room, i, first, last))
 				return -1;
 		}

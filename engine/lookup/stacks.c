@@ -20,7 +20,7 @@ void stacks_free(struct stacks *stacks)
 	port_free(stacks->items.data);
 }
 
-static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_stacks(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
 {
 	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
 }
@@ -41,17 +41,17 @@ u16 stacks_check_header(const struct engine *engine, const struct embeng_lookup 
 	if (!h->stack_count || !(engine->caps.features & EMBENG_CAP_PARTITIONED))
 		return check_none(h, fault);
 	if (h->member_count > EMBENG_LOOKUP_MEMBERS_MAX)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS, h->member_count,
-			   EMBENG_LOOKUP_MEMBERS_MAX);
+		return refuse_stacks(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS,
+				     h->member_count, EMBENG_LOOKUP_MEMBERS_MAX);
 	if (h->stack_count > h->member_count)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_STACKS, h->stack_count,
-			   h->member_count);
+		return refuse_stacks(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_STACKS,
+				     h->stack_count, h->member_count);
 	if (h->stack_stride < sizeof(struct embeng_lookup_stack) || h->stack_stride % 8)
-		return bad(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_STACKS, h->stack_stride,
-			   sizeof(struct embeng_lookup_stack));
+		return refuse_stacks(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_STACKS,
+				     h->stack_stride, sizeof(struct embeng_lookup_stack));
 	if (h->member_stride < sizeof(struct embeng_lookup_member) || h->member_stride % 8)
-		return bad(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_MEMBERS, h->member_stride,
-			   sizeof(struct embeng_lookup_member));
+		return refuse_stacks(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_MEMBERS,
+				     h->member_stride, sizeof(struct embeng_lookup_member));
 	*bytes += (u64)h->stack_count * h->stack_stride + (u64)h->member_count * h->member_stride;
 	return 0;
 }
@@ -68,7 +68,8 @@ u16 stacks_copy(struct model *model, struct stacks *stacks, const u8 *from, stru
 		 h->stack_count * sizeof(*stack)) ||
 	    grow(model, &stacks->members.data, &stacks->members.bytes,
 		 h->member_count * sizeof(*member)))
-		return bad(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_STACKS, h->member_count, 0);
+		return refuse_stacks(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_STACKS,
+				     h->member_count, 0);
 	stack = stacks->stacks.data;
 	for (u32 i = 0; i < h->stack_count; i++, from += h->stack_stride)
 		memcpy(&stack[i], from, sizeof(*stack));
@@ -105,7 +106,7 @@ u16 stacks_check_feature(const struct embeng_lookup_feature *g, u32 index, struc
 	return 0;
 }
 
-static u16 check_lengths(const struct embeng_lookup_stack *g, u32 index, struct fault *fault)
+static u16 check_stack_lengths(const struct embeng_lookup_stack *g, u32 index, struct fault *fault)
 {
 	u64 pointers = (u64)g->device_cores * g->minibatches * g->row_stride;
 	const struct {
@@ -144,61 +145,63 @@ static u16 check_stack(const struct embeng_lookup_stack *g, u32 index, struct fa
 	if (g->row_stride < g->cores)
 		return fault_set(fault, EMBENG_STATUS_STRIDE, EMBENG_FIELD_ROW_POINTERS, index, 0,
 				 g->row_stride, g->cores);
-	return check_lengths(g, index, fault);
+	return check_stack_lengths(g, index, fault);
 }
 
 /* A member's fault: @member is its index among all. */
-static u16 bad_member(struct fault *fault, const struct stack *stack, u32 member, u16 status,
-		      u32 field, u64 value, u64 limit)
+static u16 refuse_member(struct fault *fault, const struct stack *stack, u32 member, u16 status,
+			 u32 field, u64 value, u64 limit)
 {
 	return fault_set(fault, status, field, stack->index, member, value, limit);
 }
 
-static u16 check_place(const struct stack *stack, const struct embeng_lookup_member *g, u32 number,
-		       struct fault *fault)
+static u16 check_member_place(const struct stack *stack, const struct embeng_lookup_member *g,
+			      u32 number, struct fault *fault)
 {
 	const struct embeng_lookup_stack *s = stack->given;
 
 	if (g->reserved)
-		return bad_member(fault, stack, number, EMBENG_STATUS_RESERVED,
-				  EMBENG_FIELD_MEMBERS, g->reserved, 0);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_RESERVED,
+				     EMBENG_FIELD_MEMBERS, g->reserved, 0);
 	if (g->rotation >= s->cores)
-		return bad_member(fault, stack, number, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES,
-				  g->rotation, s->cores - 1);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES,
+				     g->rotation, s->cores - 1);
 	if (g->column_offset % s->cores)
-		return bad_member(fault, stack, number, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS,
-				  g->column_offset, s->cores);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS,
+				     g->column_offset, s->cores);
 	if (g->column_offset / s->cores > TOKENS_MAX)
-		return bad_member(fault, stack, number, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS,
-				  g->column_offset, (u64)TOKENS_MAX * s->cores);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_COUNT,
+				     EMBENG_FIELD_COLUMNS, g->column_offset,
+				     (u64)TOKENS_MAX * s->cores);
 	if (g->sample_count % s->device_cores)
-		return bad_member(fault, stack, number, EMBENG_STATUS_GRID, EMBENG_FIELD_MEMBERS,
-				  g->sample_count, s->device_cores);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_GRID, EMBENG_FIELD_MEMBERS,
+				     g->sample_count, s->device_cores);
 	if (g->sample_count / s->device_cores > PCSR_ITEMS_MAX - stack->samples)
-		return bad_member(fault, stack, number, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS,
-				  g->sample_count, PCSR_ITEMS_MAX);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_COUNT,
+				     EMBENG_FIELD_MEMBERS, g->sample_count, PCSR_ITEMS_MAX);
 	return 0;
 }
 
 /* Checks which feature a member is. */
-static u16 check_feature(const struct batch *batch, const struct stack *stack,
-			 const struct embeng_lookup_member *g, u32 number, struct fault *fault)
+static u16 check_member_feature(const struct batch *batch, const struct stack *stack,
+				const struct embeng_lookup_member *g, u32 number,
+				struct fault *fault)
 {
 	const struct batch_feature *f;
 
 	if (g->feature >= batch->feature_count)
-		return bad_member(fault, stack, number, EMBENG_STATUS_FEATURE,
-				  EMBENG_FIELD_MEMBERS, g->feature, batch->feature_count);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_FEATURE,
+				     EMBENG_FIELD_MEMBERS, g->feature, batch->feature_count);
 	f = &batch->features[g->feature];
 	if (f->given.form != EMBENG_FORM_PARTITIONED)
-		return bad_member(fault, stack, number, EMBENG_STATUS_FORM, EMBENG_FIELD_MEMBERS,
-				  g->feature, EMBENG_FORM_PARTITIONED);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_FORM, EMBENG_FIELD_MEMBERS,
+				     g->feature, EMBENG_FORM_PARTITIONED);
 	if (f->placed)
-		return bad_member(fault, stack, number, EMBENG_STATUS_FEATURE,
-				  EMBENG_FIELD_MEMBERS, g->feature, 1);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_FEATURE,
+				     EMBENG_FIELD_MEMBERS, g->feature, 1);
 	if (g->sample_count != f->given.sample_count)
-		return bad_member(fault, stack, number, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS,
-				  g->sample_count, f->given.sample_count);
+		return refuse_member(fault, stack, number, EMBENG_STATUS_COUNT,
+				     EMBENG_FIELD_MEMBERS, g->sample_count, f->given.sample_count);
 	return 0;
 }
 
@@ -226,9 +229,9 @@ static u16 take_members(const struct model *model, struct batch *batch, struct s
 		struct stack_member *m = &stack->members[i];
 		bool nobody = m->given.feature == EMBENG_NO_INDEX;
 
-		status = check_place(stack, &m->given, first + i, fault);
+		status = check_member_place(stack, &m->given, first + i, fault);
 		if (!status && !nobody)
-			status = check_feature(batch, stack, &m->given, first + i, fault);
+			status = check_member_feature(batch, stack, &m->given, first + i, fault);
 		if (status)
 			return status;
 		m->f = NULL;
@@ -241,8 +244,8 @@ static u16 take_members(const struct model *model, struct batch *batch, struct s
 	return status;
 }
 
-static u16 take_stack(struct command *command, struct batch *batch, struct stacks *stacks,
-		      struct stack *stack, u32 first, bool training)
+static u16 accept_stack(struct command *command, struct batch *batch, struct stacks *stacks,
+			struct stack *stack, u32 first, bool training)
 {
 	struct fault *fault = &command->fault;
 	u32 left = stacks->header.member_count - first;
@@ -285,11 +288,11 @@ u16 stacks_accept(struct command *command, struct batch *batch, struct stacks *s
 			.members = (struct stack_member *)stacks->members.data + first,
 		};
 
-		status = take_stack(command, batch, stacks, &stack, first, training);
+		status = accept_stack(command, batch, stacks, &stack, first, training);
 		first += stack.given->member_count;
 	}
 	if (!status && first != header->member_count)
-		status = bad(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS,
-			     header->member_count, first);
+		status = refuse_stacks(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_MEMBERS,
+				       header->member_count, first);
 	return status ? status : check_all_placed(batch, &command->fault);
 }

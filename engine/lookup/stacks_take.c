@@ -27,12 +27,13 @@ struct taking {
 	u32 last; /* member that had the item before */
 };
 
-static u16 bad(const struct taking *t, u16 status, u32 field, u64 element, u64 value, u64 limit)
+static u16 refuse_item(const struct taking *t, u16 status, u32 field, u64 element, u64 value,
+		       u64 limit)
 {
 	return fault_set(t->fault, status, field, t->stack->index, element, value, limit);
 }
 
-static u16 no_memory(struct command *command, const struct stack *stack, u64 items)
+static u16 report_no_item_memory(struct command *command, const struct stack *stack, u64 items)
 {
 	return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_STACKS,
 			 stack->index, 0, items, 0);
@@ -67,13 +68,13 @@ static u64 residue_of(const struct taking *t, const struct stack_member *m)
 					  t->partition + cores - rotation;
 }
 
-static u16 bad_token(const struct taking *t, const struct stack_member *m, u64 at, s32 token)
+static u16 refuse_token(const struct taking *t, const struct stack_member *m, u64 at, s32 token)
 {
 	u64 cores = t->stack->given->cores, residue = residue_of(t, m);
 	u64 tokens = m->rows > residue ? (m->rows - residue + cores - 1) / cores : 0;
 
-	return bad(t, EMBENG_STATUS_ID, EMBENG_FIELD_TOKENS, at, (u64)(s64)token,
-		   m->token + tokens);
+	return refuse_item(t, EMBENG_STATUS_ID, EMBENG_FIELD_TOKENS, at, (u64)(s64)token,
+			   m->token + tokens);
 }
 
 static u16 keep_item(struct taking *t, u32 member, u32 sample, u64 row, u32 gain)
@@ -103,19 +104,20 @@ static u16 take_item(struct taking *t, u64 at)
 	u64 row;
 
 	if ((u32)sample >= t->stack->samples)
-		return bad(t, EMBENG_STATUS_SAMPLE, EMBENG_FIELD_SAMPLE_IDS, at,
-			   (u64)(s64)sample, t->stack->samples);
+		return refuse_item(t, EMBENG_STATUS_SAMPLE, EMBENG_FIELD_SAMPLE_IDS, at,
+				   (u64)(s64)sample, t->stack->samples);
 	member = member_of(t, (u32)sample);
 	m = &t->stack->members[member];
 	if (!m->f)
 		return 0;
 	if (token < 0 || (u32)token < m->token)
-		return bad_token(t, m, at, token);
+		return refuse_token(t, m, at, token);
 	row = (u64)((u32)token - m->token) * t->stack->given->cores + residue_of(t, m);
 	if (row >= m->rows)
-		return bad_token(t, m, at, token);
+		return refuse_token(t, m, at, token);
 	if (m->finite && (gain & F32_EXPONENT) == F32_EXPONENT)
-		return bad(t, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_GAINS, at, gain, F32_EXPONENT);
+		return refuse_item(t, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_GAINS, at, gain,
+				   F32_EXPONENT);
 	return keep_item(t, member, (u32)sample, row, gain);
 }
 
@@ -144,9 +146,10 @@ static u16 take_core(struct taking *t)
 			bool falls = pointer < 0 || to < end;
 
 			if (falls || to > most)
-				return bad(t, EMBENG_STATUS_BUFFER, EMBENG_FIELD_ROW_POINTERS,
-					   row + t->partition, (u64)(s64)pointer,
-					   (falls ? end : most) - origin);
+				return refuse_item(t, EMBENG_STATUS_BUFFER,
+						   EMBENG_FIELD_ROW_POINTERS, row + t->partition,
+						   (u64)(s64)pointer,
+						   (falls ? end : most) - origin);
 			status = take_partition(t, at, to);
 			end = to;
 		}
@@ -154,7 +157,7 @@ static u16 take_core(struct taking *t)
 	return status;
 }
 
-static u16 check_bounds(struct taking *t, u64 *items)
+static u16 check_core_bounds(struct taking *t, u64 *items)
 {
 	const struct embeng_lookup_stack *g = t->stack->given;
 	u64 end = 0;
@@ -164,23 +167,24 @@ static u16 check_bounds(struct taking *t, u64 *items)
 		u64 first = t->bounds[c], last = t->bounds[g->device_cores + c];
 
 		if (first % PCSR_ALIGN)
-			return bad(t, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_BOUNDS, c, first,
-				   PCSR_ALIGN);
+			return refuse_item(t, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_BOUNDS, c,
+					   first, PCSR_ALIGN);
 		if (last < first || last > g->item_count)
-			return bad(t, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BOUNDS,
-				   g->device_cores + c, last,
-				   last < first ? first : g->item_count);
+			return refuse_item(t, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BOUNDS,
+					   g->device_cores + c, last,
+					   last < first ? first : g->item_count);
 		if (first == last)
 			continue;
 		if (first < end)
-			return bad(t, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BOUNDS, c, first, end);
+			return refuse_item(t, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BOUNDS, c, first,
+					   end);
 		*items += last - first;
 		end = last;
 	}
 	return 0;
 }
 
-static struct batch_size size_of(const struct stack_member *m, u64 ids, bool training)
+static struct batch_size size_of_member(const struct stack_member *m, u64 ids, bool training)
 {
 	return (struct batch_size){
 		.samples = m->f->outputs,
@@ -204,7 +208,7 @@ static int begin_feature(struct model *model, const struct stack_member *m, u64 
 	f->dropped = f->clamped = f->zeroed = 0;
 	f->weighted = true;
 	f->scaled = f->identity = false;
-	size = size_of(m, 0, training);
+	size = size_of_member(m, 0, training);
 	if (batch_fit(model, f, &size))
 		return -1;
 	memset(f->bag.data, 0, (f->outputs + 1) * sizeof(u64));
@@ -219,7 +223,7 @@ static int reserve_feature(struct model *model, const struct stack_member *m, bo
 
 	if (!m->f)
 		return 0;
-	size = size_of(m, m->count, training);
+	size = size_of_member(m, m->count, training);
 	if (batch_fit(model, m->f, &size))
 		return -1;
 	bag = m->f->bag.data;
@@ -254,21 +258,21 @@ static void end_feature(const struct stack_member *m)
 	bag[0] = 0;
 }
 
-static u16 make_room(struct command *command, struct stacks *stacks, struct taking *t, u64 items,
-		     bool training)
+static u16 make_item_room(struct command *command, struct stacks *stacks, struct taking *t,
+			  u64 items, bool training)
 {
 	struct model *model = command->context->model;
 	u64 most = 0;
 
 	for (u32 i = 0; i < t->stack->given->member_count; i++) {
 		if (begin_feature(model, &t->stack->members[i], &most, training))
-			return no_memory(command, t->stack, items);
+			return report_no_item_memory(command, t->stack, items);
 	}
 	if (items > most)
 		items = most;
 	if (items > U64_MAX / sizeof(*t->items) ||
 	    grow(model, &stacks->items.data, &stacks->items.bytes, items * sizeof(*t->items)))
-		return no_memory(command, t->stack, items);
+		return report_no_item_memory(command, t->stack, items);
 	t->items = stacks->items.data;
 	return 0;
 }
@@ -283,7 +287,7 @@ static u16 take_items(struct command *command, struct taking *t, bool training)
 		status = take_core(t);
 	for (u32 i = 0; !status && i < members; i++) {
 		if (reserve_feature(command->context->model, &stack->members[i], training))
-			status = no_memory(command, stack, t->count);
+			status = report_no_item_memory(command, stack, t->count);
 	}
 	if (status)
 		return status;
@@ -301,10 +305,10 @@ static u16 copy_bounds(struct command *command, struct stacks *stacks, struct ta
 
 	if (grow(command->context->model, &stacks->bounds.data, &stacks->bounds.bytes,
 		 count * sizeof(u64)))
-		return no_memory(command, t->stack, count);
+		return report_no_item_memory(command, t->stack, count);
 	ids_widen(stacks->bounds.data, from, count, sizeof(u64));
 	t->bounds = stacks->bounds.data;
-	return check_bounds(t, items);
+	return check_core_bounds(t, items);
 }
 
 u16 stacks_take(struct command *command, struct stacks *stacks, struct stack *stack, bool training)
@@ -330,7 +334,7 @@ u16 stacks_take(struct command *command, struct stacks *stacks, struct stack *st
 	if (!status)
 		status = copy_bounds(command, stacks, &t, views[BOUNDS].data, &items);
 	if (!status)
-		status = make_room(command, stacks, &t, items, training);
+		status = make_item_room(command, stacks, &t, items, training);
 	if (!status)
 		status = take_items(command, &t, training);
 	region_put_all(command->context, views, ARRAYS);

@@ -28,7 +28,7 @@ u16 region_table_map(struct context *c, u64 address, u32 count)
 	return EMBENG_STATUS_OK;
 }
 
-static void unmap(struct context *c, struct region *r)
+static void unmap_region(struct context *c, struct region *r)
 {
 	if (r->generation)
 		port_dma_unmap(c->engine->config.host, r->data, r->length);
@@ -40,7 +40,7 @@ void region_table_unmap(struct context *c)
 	u32 i;
 
 	for (i = 0; i < c->region_count; i++)
-		unmap(c, &c->regions[i]);
+		unmap_region(c, &c->regions[i]);
 	port_free(c->regions);
 	port_dma_unmap(c->engine->config.host, c->table,
 		       (u64)c->region_count * sizeof(struct embeng_region));
@@ -50,7 +50,7 @@ bool region_invalidate(struct context *c, u32 index)
 {
 	if (c->regions[index].users)
 		return false;
-	unmap(c, &c->regions[index]);
+	unmap_region(c, &c->regions[index]);
 	return true;
 }
 
@@ -72,7 +72,7 @@ static u16 copy_segments(struct context *c, u64 address, u32 count, struct emben
 	return *out ? EMBENG_STATUS_OK : EMBENG_STATUS_NO_MEMORY;
 }
 
-static u16 map(struct context *c, struct region *r, const struct embeng_region *entry)
+static u16 map_region(struct context *c, struct region *r, const struct embeng_region *entry)
 {
 	struct embeng_segment *segments = NULL;
 	u16 status;
@@ -95,7 +95,7 @@ static u16 map(struct context *c, struct region *r, const struct embeng_region *
 }
 
 /* The region of that key, mapped. */
-static u16 find(struct context *c, const struct embeng_mem *mem, struct region **out)
+static u16 find_region(struct context *c, const struct embeng_mem *mem, struct region **out)
 {
 	struct embeng_region *shared = &c->table[mem->index];
 	struct region *r = &c->regions[mem->index];
@@ -109,14 +109,14 @@ static u16 find(struct context *c, const struct embeng_mem *mem, struct region *
 		return EMBENG_STATUS_OK;
 	if (r->users)
 		return EMBENG_STATUS_KEY;
-	unmap(c, r);
+	unmap_region(c, r);
 	entry = *shared;
 	entry.generation = mem->generation;
-	status = map(c, r, &entry);
+	status = map_region(c, r, &entry);
 	/* Unbound while it was copied: what was copied may be half of two entries. */
 	EMBENG_FULL_BARRIER();
 	if (!status && EMBENG_LOAD_ACQUIRE(&shared->generation) != mem->generation) {
-		unmap(c, r);
+		unmap_region(c, r);
 		return EMBENG_STATUS_KEY;
 	}
 	return status;
@@ -150,7 +150,7 @@ u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights,
 	if (mem->index >= c->region_count)
 		return fault_set(fault, EMBENG_STATUS_KEY, field, feature, 0, mem->index,
 				 c->region_count);
-	status = find(c, mem, &r);
+	status = find_region(c, mem, &r);
 	if (status)
 		return fault_set(fault, status, field, feature, 0, mem->generation, 0);
 	status = check_access(r, mem, rights, align, field, feature, fault);

@@ -47,7 +47,7 @@ static u64 table_bytes(const struct embeng_record_table *record)
 	return bytes;
 }
 
-/* Bytes of the rows of all tables, without slots. Only for models that model_bytes() can say. */
+/* Bytes of all tables' rows, without slots. Only for models that sum_table_bytes() can say. */
 static u64 rows_bytes(const struct blob *blob)
 {
 	u64 sum = 0;
@@ -57,7 +57,7 @@ static u64 rows_bytes(const struct blob *blob)
 	return sum;
 }
 
-static u64 model_bytes(const struct blob *blob)
+static u64 sum_table_bytes(const struct blob *blob)
 {
 	u64 sum = 0;
 
@@ -209,7 +209,7 @@ u16 load_run(struct command *command)
 {
 	struct model *model = command->context->model;
 	u32 tables = model->blob.engine.table_count;
-	u16 status = table_memory_take(command, model_bytes(&model->blob), EMBENG_FIELD_BLOB);
+	u16 status = table_memory_take(command, sum_table_bytes(&model->blob), EMBENG_FIELD_BLOB);
 	bool made = true;
 
 	if (status)

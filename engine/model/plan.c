@@ -18,27 +18,27 @@ struct planner {
 };
 
 /* Sums and products that stay at U64_MAX once they are there. */
-static u64 plus(u64 a, u64 b)
+static u64 add_capped(u64 a, u64 b)
 {
 	u64 sum;
 
 	return __builtin_add_overflow(a, b, &sum) ? U64_MAX : sum;
 }
 
-static u64 times(u64 a, u64 b)
+static u64 multiply_capped(u64 a, u64 b)
 {
 	u64 product;
 
 	return __builtin_mul_overflow(a, b, &product) ? U64_MAX : product;
 }
 
-static u64 grown(u64 have, u64 bytes)
+static u64 grow_capped(u64 have, u64 bytes)
 {
 	return bytes == U64_MAX ? U64_MAX : grow_to(have, bytes);
 }
 
 /* The input with what the model says of it. */
-static struct batch_size size_of(const struct planner *p, u32 feature, bool training)
+static struct batch_size size_of_input(const struct planner *p, u32 feature, bool training)
 {
 	const struct plan_input *input = &p->plan->inputs[feature];
 	const struct embeng_record_table *table =
@@ -56,7 +56,7 @@ static struct batch_size size_of(const struct planner *p, u32 feature, bool trai
 }
 
 /* Grows @have as batch_fit() grows the buffers. */
-static void fit(u64 have[BATCH_BUFFERS], const struct batch_size *size)
+static void fit_buffers(u64 have[BATCH_BUFFERS], const struct batch_size *size)
 {
 	u64 need[BATCH_BUFFERS];
 	bool failed = batch_needs(size, need);
@@ -65,7 +65,7 @@ static void fit(u64 have[BATCH_BUFFERS], const struct batch_size *size)
 		if (failed)
 			have[i] = U64_MAX;
 		else if (need[i])
-			have[i] = grown(have[i], need[i]);
+			have[i] = grow_capped(have[i], need[i]);
 	}
 }
 
@@ -75,11 +75,11 @@ static u64 feature_bytes(const struct planner *p, u32 feature, bool training)
 	u64 have[BATCH_BUFFERS] = { 0 }, sum = 0;
 
 	if (training)
-		fit(have, &size);
-	size = size_of(p, feature, training);
-	fit(have, &size);
+		fit_buffers(have, &size);
+	size = size_of_input(p, feature, training);
+	fit_buffers(have, &size);
 	for (u32 i = 0; i < BATCH_BUFFERS; i++)
-		sum = plus(sum, have[i]);
+		sum = add_capped(sum, have[i]);
 	return sum;
 }
 
@@ -88,9 +88,9 @@ static u64 most_tasks(const struct planner *p, u32 feature)
 {
 	const struct plan_input *input = &p->plan->inputs[feature];
 	u64 most = chunk_rows(p->blob.tables[p->blob.features[feature].table].dim);
-	u64 outputs = times(input->samples, input->length ? input->length : 1);
+	u64 outputs = multiply_capped(input->samples, input->length ? input->length : 1);
 
-	return outputs ? plus(outputs, input->ids) / most * 2 + 1 : 0;
+	return outputs ? add_capped(outputs, input->ids) / most * 2 + 1 : 0;
 }
 
 static u64 batch_bytes(const struct planner *p)
@@ -99,11 +99,11 @@ static u64 batch_bytes(const struct planner *p)
 	u64 tasks = 0, room = 0;
 
 	for (u32 f = 0; f < features; f++)
-		tasks = plus(tasks, most_tasks(p, f));
+		tasks = add_capped(tasks, most_tasks(p, f));
 	while (room < tasks && room < U64_MAX / 4)
 		room = batch_task_room(room);
-	return plus(sizeof(struct batch) + ((u64)features + 1) * sizeof(struct batch_feature),
-		    times(room, sizeof(struct batch_task)));
+	return add_capped(sizeof(struct batch) + ((u64)features + 1) * sizeof(struct batch_feature),
+			  multiply_capped(room, sizeof(struct batch_task)));
 }
 
 static u64 update_bytes(const struct blob *blob)
@@ -116,10 +116,10 @@ static u64 update_bytes(const struct blob *blob)
 static u64 step_bytes(const struct planner *p)
 {
 	const struct blob *blob = &p->blob;
-	u64 part = plus(sizeof(struct part) + update_bytes(blob), batch_bytes(p));
+	u64 part = add_capped(sizeof(struct part) + update_bytes(blob), batch_bytes(p));
 
-	return plus(times(part, blob->engine.replicas),
-		    ((u64)blob->engine.rate_count + 1) * sizeof(u32));
+	return add_capped(multiply_capped(part, blob->engine.replicas),
+			  ((u64)blob->engine.rate_count + 1) * sizeof(u32));
 }
 
 static u64 work_bytes(const struct planner *p)
@@ -128,10 +128,11 @@ static u64 work_bytes(const struct planner *p)
 	u64 parts = (u64)blob->engine.replicas * blob->engine.feature_count + 1;
 	u32 dim = blob_largest_dim(blob);
 
-	return plus(times(parts, sizeof(struct kernel_segment) + sizeof(struct view)),
-		    plus(times(parts, sizeof(struct partition_source)),
-			 (sizeof(struct lane) + apply_scratch_bytes(dim)) * p->plan->cores +
-				 model_zeros_bytes(dim)));
+	return add_capped(
+		multiply_capped(parts, sizeof(struct kernel_segment) + sizeof(struct view)),
+		add_capped(multiply_capped(parts, sizeof(struct partition_source)),
+			   (sizeof(struct lane) + apply_scratch_bytes(dim)) * p->plan->cores +
+				   model_zeros_bytes(dim)));
 }
 
 static u64 model_bytes(const struct planner *p)
@@ -141,9 +142,10 @@ static u64 model_bytes(const struct planner *p)
 	u64 sum = sizeof(struct model) + blob_bytes(blob) + (tables + 1) * sizeof(struct table) +
 		  tables * HOT_BYTES;
 
-	sum = plus(sum, (u64)blob->engine.replicas * (sizeof(struct embeng_replica_steps) +
+	sum = add_capped(sum, (u64)blob->engine.replicas * (sizeof(struct embeng_replica_steps) +
 						       sizeof(struct accepting)));
-	return plus(sum, plus(blob->engine.step_depth * sizeof(struct step), work_bytes(p)));
+	return add_capped(sum,
+			  add_capped(blob->engine.step_depth * sizeof(struct step), work_bytes(p)));
 }
 
 static u64 occurrences_of(const struct planner *p, u32 table)
@@ -153,12 +155,12 @@ static u64 occurrences_of(const struct planner *p, u32 table)
 
 	for (u32 f = 0; f < blob->engine.feature_count; f++) {
 		const struct plan_input *input = &p->plan->inputs[f];
-		u64 kept = input->length ? times(input->samples, input->length) : U64_MAX;
+		u64 kept = input->length ? multiply_capped(input->samples, input->length) : U64_MAX;
 
 		if (blob->features[f].table == table)
-			sum = plus(sum, kept < input->ids ? kept : input->ids);
+			sum = add_capped(sum, kept < input->ids ? kept : input->ids);
 	}
-	return times(sum, blob->engine.replicas);
+	return multiply_capped(sum, blob->engine.replicas);
 }
 
 /* The sizes of a lane's buffers. */
@@ -212,15 +214,16 @@ static u64 all_bytes(const struct planner *p, u64 *features)
 	const struct embeng_record_engine *engine = &p->blob.engine;
 	u64 steps = p->plan->training ? engine->step_depth : 0;
 	u64 spare = p->plan->inference ? engine->replicas : 0;
-	u64 sum = plus(model_bytes(p), times(steps, step_bytes(p)));
+	u64 sum = add_capped(model_bytes(p), multiply_capped(steps, step_bytes(p)));
 
-	sum = plus(sum, times(spare, batch_bytes(p)));
+	sum = add_capped(sum, multiply_capped(spare, batch_bytes(p)));
 	if (p->plan->training)
-		sum = plus(sum, sorting_bytes(p));
+		sum = add_capped(sum, sorting_bytes(p));
 	for (u32 f = 0; f < engine->feature_count; f++) {
-		features[f] = plus(times(times(steps, engine->replicas), feature_bytes(p, f, true)),
-				   times(spare, feature_bytes(p, f, false)));
-		sum = plus(sum, features[f]);
+		features[f] = add_capped(multiply_capped(multiply_capped(steps, engine->replicas),
+							 feature_bytes(p, f, true)),
+					 multiply_capped(spare, feature_bytes(p, f, false)));
+		sum = add_capped(sum, features[f]);
 	}
 	return sum;
 }

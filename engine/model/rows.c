@@ -24,7 +24,8 @@ struct rows_work {
 	bool reads;
 };
 
-static u16 bad(struct command *command, u16 status, u32 field, u64 element, u64 value, u64 limit)
+static u16 refuse_rows(struct command *command, u16 status, u32 field, u64 element, u64 value,
+		       u64 limit)
 {
 	struct rows *rows = command->state;
 
@@ -32,43 +33,45 @@ static u16 bad(struct command *command, u16 status, u32 field, u64 element, u64 
 			 element, value, limit);
 }
 
-static u16 check_place(struct command *command, const struct embeng_rows *given)
+static u16 check_rows_place(struct command *command, const struct embeng_rows *given)
 {
 	const struct model *model = command->context->model;
 	const struct embeng_record_table *table;
 
 	if (given->table >= model->blob.engine.table_count)
-		return bad(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, given->table,
-			   model->blob.engine.table_count);
+		return refuse_rows(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0,
+				   given->table, model->blob.engine.table_count);
 	table = &model->tables[given->table].record;
 	if (given->slot > table->slot_count)
-		return bad(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, 0, given->slot,
-			   table->slot_count);
+		return refuse_rows(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, 0, given->slot,
+				   table->slot_count);
 	if (given->reserved)
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0,
-			   given->reserved, 0);
+		return refuse_rows(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0,
+				   given->reserved, 0);
 	if (mem_given(&given->ids) && given->first)
-		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_ROWS, 0, given->first, 0);
+		return refuse_rows(command, EMBENG_STATUS_FORM, EMBENG_FIELD_ROWS, 0, given->first,
+				   0);
 	if (!mem_given(&given->ids) &&
 	    (given->first > table->rows || given->count > table->rows - given->first))
-		return bad(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, 0,
-			   given->first > table->rows ? given->first : table->rows, table->rows);
+		return refuse_rows(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, 0,
+				   given->first > table->rows ? given->first : table->rows,
+				   table->rows);
 	return 0;
 }
 
-static u16 check_fill(struct command *command, const struct embeng_rows *given)
+static u16 check_rows_fill(struct command *command, const struct embeng_rows *given)
 {
 	if (command->cmd.opcode != EMBENG_OP_ROWS_FILL) {
 		if (given->fill | given->a | given->b || given->seed)
-			return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FILL, 0,
-				   given->fill, 0);
+			return refuse_rows(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FILL, 0,
+					   given->fill, 0);
 		return 0;
 	}
 	if (given->fill > EMBENG_FILL_TRUNCATED_NORMAL)
-		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_FILL, 0, given->fill,
-			   EMBENG_FILL_TRUNCATED_NORMAL);
+		return refuse_rows(command, EMBENG_STATUS_FORM, EMBENG_FIELD_FILL, 0, given->fill,
+				   EMBENG_FILL_TRUNCATED_NORMAL);
 	if (mem_given(&given->data))
-		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_DATA, 0, 0, 0);
+		return refuse_rows(command, EMBENG_STATUS_FORM, EMBENG_FIELD_DATA, 0, 0, 0);
 	return 0;
 }
 
@@ -85,7 +88,7 @@ static u16 data_get(struct command *command, struct view *view)
 			  rows->given.table, view, &command->fault);
 }
 
-static u16 check_data(struct command *command, const struct embeng_rows *given)
+static u16 check_rows_data(struct command *command, const struct embeng_rows *given)
 {
 	const struct model *model = command->context->model;
 	struct view view;
@@ -103,14 +106,14 @@ static u16 check_data(struct command *command, const struct embeng_rows *given)
 	return status;
 }
 
-static u16 check_ids(struct command *command, const struct rows *rows)
+static u16 check_rows_ids(struct command *command, const struct rows *rows)
 {
 	u64 limit = ((struct model *)command->context->model)->tables[rows->given.table].record.rows;
 
 	for (u64 i = 0; i < rows->given.count; i++) {
 		if (rows->ids[i] >= limit)
-			return bad(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, i, rows->ids[i],
-				   limit);
+			return refuse_rows(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, i,
+					   rows->ids[i], limit);
 	}
 	return 0;
 }
@@ -135,9 +138,9 @@ static u16 fetch_ids(struct command *command, struct rows *rows)
 	COPIED();
 	region_put(command->context, &view);
 	if (!rows->ids)
-		return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, 0,
-			   rows->given.ids.length, 0);
-	return check_ids(command, rows);
+		return refuse_rows(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_IDS, 0,
+				   rows->given.ids.length, 0);
+	return check_rows_ids(command, rows);
 }
 
 u16 rows_accept(struct command *command)
@@ -147,8 +150,8 @@ u16 rows_accept(struct command *command)
 	u16 status;
 
 	if (command->cmd.desc.length != sizeof(rows->given))
-		return bad(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
-			   command->cmd.desc.length, sizeof(rows->given));
+		return refuse_rows(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
+				   command->cmd.desc.length, sizeof(rows->given));
 	status = desc_get(command, sizeof(rows->given), EMBENG_REGION_DEVICE_READ, &view);
 	if (status)
 		return status;
@@ -158,13 +161,14 @@ u16 rows_accept(struct command *command)
 	COPIED();
 	region_put(command->context, &view);
 	if (!rows)
-		return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC, 0, sizeof(*rows), 0);
+		return refuse_rows(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC, 0,
+				   sizeof(*rows), 0);
 	command->state = rows;
-	status = check_place(command, &rows->given);
+	status = check_rows_place(command, &rows->given);
 	if (!status)
-		status = check_fill(command, &rows->given);
+		status = check_rows_fill(command, &rows->given);
 	if (!status)
-		status = check_data(command, &rows->given);
+		status = check_rows_data(command, &rows->given);
 	if (!status)
 		status = fetch_ids(command, rows);
 	return status;
@@ -190,7 +194,7 @@ static void copy_rows(const struct rows_work *work, u64 at, u64 row, u64 count)
 		memcpy(stored, data, count * work->row_bytes);
 }
 
-static void copy_task(void *arg, u64 task, u32 worker)
+static void copy_rows_task(void *arg, u64 task, u32 worker)
 {
 	const struct rows_work *work = arg;
 	const struct rows *rows = work->rows;
@@ -208,19 +212,19 @@ static void copy_task(void *arg, u64 task, u32 worker)
 }
 
 /* A list may name a row twice: the later one stays only if one core writes in order. */
-static void copy(struct engine *engine, struct rows_work *work)
+static void copy_all_rows(struct engine *engine, struct rows_work *work)
 {
 	u64 count = work->rows->given.count;
 
 	if (work->rows->ids && !work->reads)
 		work->chunk = count;
 	if (count)
-		workers_run(engine->workers, copy_task, work,
+		workers_run(engine->workers, copy_rows_task, work,
 			    count / work->chunk + (count % work->chunk != 0),
 			    2 * count * work->row_bytes);
 }
 
-static void fill(struct model *model, const struct rows *rows, u32 *table)
+static void fill_all_rows(struct model *model, const struct rows *rows, u32 *table)
 {
 	const struct embeng_rows *given = &rows->given;
 	u32 dim = model->tables[given->table].record.dim;
@@ -261,7 +265,8 @@ u16 rows_run(struct command *command)
 	u16 status;
 
 	if (!stored)
-		return bad(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, 0, rows->given.slot, 0);
+		return refuse_rows(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, 0,
+				   rows->given.slot, 0);
 	status = data_get(command, &view);
 	if (status)
 		return status;
@@ -269,9 +274,9 @@ u16 rows_run(struct command *command)
 	work.row_bytes = 4ull * table->record.dim;
 	work.chunk = chunk_rows(table->record.dim);
 	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
-		fill(model, rows, stored);
+		fill_all_rows(model, rows, stored);
 	else
-		copy(model->engine, &work);
+		copy_all_rows(model->engine, &work);
 	reg_count(model->engine,
 		  reads ? EMBENG_REG_COUNT_BYTES_WRITTEN : EMBENG_REG_COUNT_BYTES_READ, view.length);
 	region_put(command->context, &view);

@@ -21,7 +21,7 @@ static u32 slot_of(const struct command *command)
 	return (u16)(command->cmd.arg >> EMBENG_STAGE_SLOT_SHIFT);
 }
 
-static u16 bad(struct command *command, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_stage(struct command *command, u16 status, u32 field, u64 value, u64 limit)
 {
 	u32 table = (u32)command->cmd.arg;
 
@@ -34,22 +34,23 @@ u16 stage_accept(struct command *command)
 	u32 table = (u32)command->cmd.arg, slot = slot_of(command), action = action_of(command);
 
 	if (action > EMBENG_STAGE_DROP)
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, action,
-			   EMBENG_STAGE_DROP);
+		return refuse_stage(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, action,
+				    EMBENG_STAGE_DROP);
 	if (action != EMBENG_STAGE_BEGIN && (table || slot))
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, command->cmd.arg, 0);
+		return refuse_stage(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
+				    command->cmd.arg, 0);
 	if (table >= model->blob.engine.table_count)
 		return action == EMBENG_STAGE_BEGIN ?
-			       bad(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table,
-				   model->blob.engine.table_count) :
+			       refuse_stage(command, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table,
+					    model->blob.engine.table_count) :
 			       0;
 	if (slot > model->tables[table].record.slot_count)
-		return bad(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, slot,
-			   model->tables[table].record.slot_count);
+		return refuse_stage(command, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, slot,
+				    model->tables[table].record.slot_count);
 	return 0;
 }
 
-static u16 begin(struct command *command)
+static u16 begin_stage(struct command *command)
 {
 	struct model *model = command->context->model;
 	struct table *table = &model->tables[(u32)command->cmd.arg];
@@ -57,7 +58,8 @@ static u16 begin(struct command *command)
 	u16 status;
 
 	if (*staged)
-		return bad(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, slot_of(command), 0);
+		return refuse_stage(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT,
+				    slot_of(command), 0);
 	status = table_memory_take(command, table->bytes, EMBENG_FIELD_TABLE);
 	if (status)
 		return status;
@@ -65,17 +67,17 @@ static u16 begin(struct command *command)
 	if (*staged)
 		return 0;
 	table_memory_give(model, table->bytes);
-	return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_TABLE, table->bytes, 0);
+	return refuse_stage(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_TABLE, table->bytes, 0);
 }
 
-static void release(struct model *model, struct table *table, u32 slot)
+static void release_staged(struct model *model, struct table *table, u32 slot)
 {
 	port_free_table(table->staged[slot], table->bytes);
 	table->staged[slot] = NULL;
 	table_memory_give(model, table->bytes);
 }
 
-static void commit(struct model *model)
+static void commit_staged(struct model *model)
 {
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
@@ -87,17 +89,17 @@ static void commit(struct model *model)
 				continue;
 			table->staged[slot] = *array;
 			*array = fresh;
-			release(model, table, slot);
+			release_staged(model, table, slot);
 		}
 	}
 }
 
-static void drop(struct model *model)
+static void drop_staged(struct model *model)
 {
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
 		for (u32 slot = 0; slot < ARRAYS; slot++) {
 			if (model->tables[t].staged[slot])
-				release(model, &model->tables[t], slot);
+				release_staged(model, &model->tables[t], slot);
 		}
 	}
 }
@@ -108,12 +110,12 @@ u16 stage_run(struct command *command)
 
 	switch (action_of(command)) {
 	case EMBENG_STAGE_BEGIN:
-		return begin(command);
+		return begin_stage(command);
 	case EMBENG_STAGE_COMMIT:
-		commit(model);
+		commit_staged(model);
 		break;
 	case EMBENG_STAGE_DROP:
-		drop(model);
+		drop_staged(model);
 		break;
 	}
 	return 0;

@@ -36,8 +36,8 @@ static u16 count_looked(struct command *command, struct table *table)
 }
 
 /* @policies: those counts, which accepting threads add to under the lock. */
-static void report(const struct table *table, const struct table_stats *policies, u32 cores,
-		   struct embeng_stats *out)
+static void report_table(const struct table *table, const struct table_stats *policies, u32 cores,
+			 struct embeng_stats *out)
 {
 	const struct table_stats *stats = &table->stats;
 
@@ -58,7 +58,8 @@ static void report(const struct table *table, const struct table_stats *policies
 }
 
 /* Only what was reported: counts that came meanwhile stay. */
-static void clear(struct model *model, struct table *table, const struct table_stats *policies)
+static void clear_reported(struct model *model, struct table *table,
+			   const struct table_stats *policies)
 {
 	struct table_stats *stats = &table->stats;
 
@@ -111,10 +112,10 @@ u16 stats_run(struct command *command)
 	policies.clamped = table->stats.clamped;
 	policies.zeroed = table->stats.zeroed;
 	port_unlock(model->engine->lock);
-	report(table, &policies, model->engine->caps.cores, view.data);
+	report_table(table, &policies, model->engine->caps.cores, view.data);
 	region_put(command->context, &view);
 	if (command->cmd.arg & EMBENG_STATS_CLEAR)
-		clear(model, table, &policies);
+		clear_reported(model, table, &policies);
 	command->result = sizeof(struct embeng_stats);
 	return 0;
 }

@@ -44,7 +44,7 @@ static const struct rule rules[] = {
 #define NOP_ARG_RESERVED 0xffff0000ull
 #define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
 
-static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_field(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
 {
 	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
 }
@@ -64,17 +64,21 @@ static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fa
 	u16 flags = uses & USES_STAGED ? EMBENG_CMD_STAGED : 0;
 
 	if (cmd->flags & ~flags)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags, flags);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags,
+				    flags);
 	if (cmd->reserved0)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, cmd->reserved0, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+				    cmd->reserved0, 0);
 	if (!(uses & USES_STEP) && cmd->step)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_STEP, cmd->step, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_STEP, cmd->step, 0);
 	if (!(uses & USES_AFTER) && cmd->after)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_AFTER, cmd->after, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_AFTER, cmd->after,
+				    0);
 	if (!(uses & USES_DESC) && mem_given(&cmd->desc))
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_DESC, cmd->desc.index, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_DESC,
+				    cmd->desc.index, 0);
 	if (!(uses & USES_ARG) && cmd->arg)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, cmd->arg, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, cmd->arg, 0);
 	return EMBENG_STATUS_OK;
 }
 
@@ -87,10 +91,11 @@ static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
 	else if (cmd->opcode == EMBENG_OP_STATS)
 		reserved = STATS_ARG_RESERVED;
 	if (cmd->arg & reserved)
-		return bad(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, cmd->arg & reserved, 0);
+		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
+				    cmd->arg & reserved, 0);
 	if (cmd->opcode == EMBENG_OP_NOP && (u16)cmd->arg > STATUS_LAST)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, (u16)cmd->arg,
-			   STATUS_LAST);
+		return refuse_field(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, (u16)cmd->arg,
+				    STATUS_LAST);
 	return EMBENG_STATUS_OK;
 }
 
@@ -99,11 +104,11 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 	u16 status;
 
 	if (cmd->opcode > OPCODE_LAST)
-		return bad(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
-			   OPCODE_LAST);
+		return refuse_field(fault, EMBENG_STATUS_OPCODE, EMBENG_FIELD_OPCODE, cmd->opcode,
+				    OPCODE_LAST);
 	if (!(rules[cmd->opcode].kinds & 1u << q->kind))
-		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE, cmd->opcode,
-			   q->kind);
+		return refuse_field(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE,
+				    cmd->opcode, q->kind);
 	status = check_unused(cmd, used_fields(q, cmd), fault);
 	return status ? status : check_arg(cmd, fault);
 }
@@ -119,10 +124,11 @@ static u16 check_fence(struct command *command)
 	u64 length = command->cmd.desc.length;
 
 	if (!length || length % each)
-		return bad(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, length, each);
+		return refuse_field(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC,
+				    length, each);
 	if (length / each > EMBENG_FENCE_POINTS_MAX)
-		return bad(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DESC, length / each,
-			   EMBENG_FENCE_POINTS_MAX);
+		return refuse_field(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DESC,
+				    length / each, EMBENG_FENCE_POINTS_MAX);
 	return EMBENG_STATUS_OK;
 }
 
@@ -143,7 +149,8 @@ static u16 fence_accept(struct command *command)
 		fence->count = (u32)(desc->length / sizeof(fence->points[0]));
 		memcpy(fence->points, view.data, desc->length);
 	} else {
-		bad(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, desc->length, 0);
+		refuse_field(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
+			     desc->length, 0);
 	}
 	region_put(command->context, &view);
 	command->state = fence;
@@ -151,7 +158,7 @@ static u16 fence_accept(struct command *command)
 }
 
 /* The queue that point @i names, or NULL with the fault set. */
-static struct queue *fenced(struct command *command, const struct fence *fence, u32 i)
+static struct queue *find_fenced_queue(struct command *command, const struct fence *fence, u32 i)
 {
 	struct engine *e = command->queue->engine;
 	u32 number = fence->points[i].queue;
@@ -172,7 +179,7 @@ static enum verdict fence_ready(struct command *command, struct wait *wait)
 	u32 i;
 
 	for (i = 0; i < fence->count; i++) {
-		q = fenced(command, fence, i);
+		q = find_fenced_queue(command, fence, i);
 		if (!q)
 			return VERDICT_FAILED;
 		if (verdict == VERDICT_WAIT || (s32)(q->completed - fence->points[i].index) > 0)

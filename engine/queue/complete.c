@@ -26,7 +26,7 @@ static bool is_wish(const struct embeng_cmd *cmd, u16 status)
 	return cmd->opcode == EMBENG_OP_NOP && status == (u16)cmd->arg;
 }
 
-static void count(const struct command *command)
+static void count_completion(const struct command *command)
 {
 	struct engine *e = command->queue->engine;
 	u16 status = command->fault.status;
@@ -74,7 +74,7 @@ void command_retire(struct command *command)
 {
 	struct queue *q = command->queue;
 
-	count(command);
+	count_completion(command);
 	/* Whoever hears of it finds the command counted. */
 	if (command->lost_data)
 		admin_fault(q->engine);

@@ -8,7 +8,8 @@
  */
 #include "internal.h"
 
-static u16 check_number(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
+static u16 check_context_number(struct engine *e, const struct embeng_admin_cmd *cmd,
+				struct fault *fault)
 {
 	if (cmd->context >= e->caps.contexts)
 		return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, EMBENG_NO_INDEX, 0,
@@ -24,7 +25,7 @@ static u16 check_number(struct engine *e, const struct embeng_admin_cmd *cmd, st
 
 u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
 {
-	u16 status = check_number(e, cmd, fault);
+	u16 status = check_context_number(e, cmd, fault);
 	struct context *c;
 
 	if (status)

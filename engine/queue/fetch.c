@@ -9,7 +9,7 @@
  */
 #include "internal.h"
 
-static void block(struct queue *q, u32 state, const struct wait *wait)
+static void block_queue(struct queue *q, u32 state, const struct wait *wait)
 {
 	q->state = state;
 	q->wait = *wait;
@@ -32,7 +32,7 @@ static void note_tails(struct context *c)
 	}
 }
 
-static void accept(struct queue *q, struct command *command, u64 *away_ns)
+static void accept_entry(struct queue *q, struct command *command, u64 *away_ns)
 {
 	struct engine *e = q->engine;
 	u64 now, passed;
@@ -62,7 +62,7 @@ static void accept(struct queue *q, struct command *command, u64 *away_ns)
 		command_post(command, EMBENG_CQE_ACCEPTED);
 }
 
-static enum verdict admit(struct queue *q, struct command *command, struct wait *wait)
+static enum verdict admit_entry(struct queue *q, struct command *command, struct wait *wait)
 {
 	if (command_check(q, &command->cmd, &command->fault))
 		return VERDICT_FAILED;
@@ -70,7 +70,7 @@ static enum verdict admit(struct queue *q, struct command *command, struct wait 
 }
 
 /* A fresh copy each time: what was looked at and not taken may change until it is. */
-static void copy(struct queue *q, struct command *command)
+static void copy_entry(struct queue *q, struct command *command)
 {
 	struct command *next = command->next;
 
@@ -83,23 +83,23 @@ static void copy(struct queue *q, struct command *command)
 	ring_copy(q, &command->cmd);
 }
 
-static int take(struct queue *q, u64 *away_ns)
+static int take_entry(struct queue *q, u64 *away_ns)
 {
 	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
 	struct command *command = q->free;
 	enum verdict verdict;
 
-	copy(q, command);
+	copy_entry(q, command);
 	if (ring_space(q) < q->accepted + embeng_completions(command->cmd.opcode)) {
 		wait.what = EMBENG_WAIT_SPACE;
 		q->stuck = true;
-		block(q, EMBENG_QUEUE_CQ_FULL, &wait);
+		block_queue(q, EMBENG_QUEUE_CQ_FULL, &wait);
 		return 0;
 	}
-	verdict = admit(q, command, &wait);
+	verdict = admit_entry(q, command, &wait);
 	if (verdict == VERDICT_WAIT) {
 		q->stuck = true;
-		block(q, EMBENG_QUEUE_BLOCKED, &wait);
+		block_queue(q, EMBENG_QUEUE_BLOCKED, &wait);
 		return 0;
 	}
 	queue_take(q);
@@ -107,7 +107,7 @@ static int take(struct queue *q, u64 *away_ns)
 	if (verdict == VERDICT_FAILED)
 		command_retire(command);
 	else
-		accept(q, command, away_ns);
+		accept_entry(q, command, away_ns);
 	return 1;
 }
 
@@ -125,8 +125,8 @@ static int accept_one(struct queue *q, u64 *away_ns)
 		return 1;
 	}
 	q->stuck = false;
-	block(q, EMBENG_QUEUE_RUNNING, &nothing);
-	return look == RING_COMMAND && q->free ? take(q, away_ns) : 0;
+	block_queue(q, EMBENG_QUEUE_RUNNING, &nothing);
+	return look == RING_COMMAND && q->free ? take_entry(q, away_ns) : 0;
 }
 
 /* One command of each queue, so that a full queue cannot shut out the others. */

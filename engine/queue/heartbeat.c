@@ -22,7 +22,7 @@ static bool waits_for_time(const struct queue *q)
 	       q->engine->now_ns < oldest->ready_ns;
 }
 
-static void attend(struct engine *e, u32 beat)
+static void attend_queues(struct engine *e, u32 beat)
 {
 	bool waits = false;
 	u32 i;
@@ -54,7 +54,7 @@ void heartbeat(struct engine *e)
 		return;
 	__atomic_store_n(&e->heartbeat_ns, e->now_ns, __ATOMIC_RELAXED);
 	beat = reg_read32(e, EMBENG_REG_HEARTBEAT) + 1;
-	attend(e, beat);
+	attend_queues(e, beat);
 	reg_write32(e, EMBENG_REG_HEARTBEAT, beat);
 }
 

@@ -38,7 +38,7 @@ static void forget_report(struct embeng_queue_report *report)
  * A new queue begins where its doorbell stands, so that a doorbell can be used again. One
  * that goes on may have a program that reads its words at this moment.
  */
-static void start(struct queue *q, const struct embeng_admin_cmd *cmd)
+static void start_queue(struct queue *q, const struct embeng_admin_cmd *cmd)
 {
 	struct embeng_ring_header *header = queue_header(q);
 	bool goes_on = cmd->flags & EMBENG_ADMIN_QUEUE_AT;
@@ -76,7 +76,7 @@ u16 queue_new(struct engine *e, const struct embeng_admin_cmd *cmd, struct queue
 		queue_free(q);
 		return EMBENG_STATUS_KEY;
 	}
-	start(q, cmd);
+	start_queue(q, cmd);
 	*out = q;
 	return EMBENG_STATUS_OK;
 }
@@ -104,7 +104,7 @@ static bool make_pool(struct queue *q, u32 count)
 	return true;
 }
 
-static u16 bad(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_queue(struct fault *fault, u16 status, u32 field, u64 value, u64 limit)
 {
 	return fault_set(fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
 }
@@ -120,30 +120,33 @@ static u16 check_create(struct engine *e, const struct embeng_admin_cmd *cmd, st
 
 	if (cmd->context >= e->caps.contexts || !e->contexts[cmd->context] ||
 	    e->contexts[cmd->context]->dying)
-		return bad(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->context, 0);
+		return refuse_queue(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->context, 0);
 	if (!cmd->queue || cmd->queue >= e->caps.queues)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, cmd->queue,
-			   e->caps.queues);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, cmd->queue,
+				    e->caps.queues);
 	if (e->queues[cmd->queue])
-		return bad(fault, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_ARG, cmd->queue, 0);
+		return refuse_queue(fault, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_ARG, cmd->queue,
+				    0);
 	if (cmd->kind < EMBENG_QUEUE_INPUT || cmd->kind > EMBENG_QUEUE_TRANSFER)
-		return bad(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_FLAGS, cmd->kind,
-			   EMBENG_QUEUE_TRANSFER);
+		return refuse_queue(fault, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_FLAGS, cmd->kind,
+				    EMBENG_QUEUE_TRANSFER);
 	if (cmd->priority > 3)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->priority, 3);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->priority,
+				    3);
 	if (cmd->vector >= e->caps.vectors)
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->vector,
-			   e->caps.vectors);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->vector,
+				    e->caps.vectors);
 	if (cmd->replica >= e->caps.replicas ||
 	    (cmd->kind == EMBENG_QUEUE_TRANSFER && cmd->replica))
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->replica,
-			   cmd->kind == EMBENG_QUEUE_TRANSFER ? 0 : e->caps.replicas - 1);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_FLAGS, cmd->replica,
+				    cmd->kind == EMBENG_QUEUE_TRANSFER ? 0 : e->caps.replicas - 1);
 	if (!is_ring_size(cmd->sq_entries, 1, most))
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->sq_entries, most);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->sq_entries,
+				    most);
 	least = (u32)embeng_completions_least(cmd->kind, cmd->sq_entries);
 	if (!is_ring_size(cmd->cq_entries, least, 2 * most))
-		return bad(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->cq_entries,
-			   2 * most);
+		return refuse_queue(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, cmd->cq_entries,
+				    2 * most);
 	return EMBENG_STATUS_OK;
 }
 
@@ -173,10 +176,10 @@ u16 queue_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct fa
 		return status;
 	status = queue_new(e, cmd, &q);
 	if (status)
-		return bad(fault, status, EMBENG_FIELD_DATA, cmd->address, 0);
+		return refuse_queue(fault, status, EMBENG_FIELD_DATA, cmd->address, 0);
 	if (!make_pool(q, ahead ? e->caps.step_depth : 1)) {
 		queue_free(q);
-		return bad(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, 0, 0);
+		return refuse_queue(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, 0, 0);
 	}
 	q->context = e->contexts[cmd->context];
 	q->kind = cmd->kind;

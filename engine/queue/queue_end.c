@@ -26,7 +26,7 @@ void queue_kill(struct queue *q, bool lost)
 		ring_die(q);
 }
 
-static void give_up(struct queue *q, struct command *command)
+static void give_up_command(struct queue *q, struct command *command)
 {
 	u16 status = q->hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED;
 
@@ -44,7 +44,7 @@ bool queue_reap(struct queue *q)
 	if (q->accepting || q->running)
 		return false;
 	while (q->oldest)
-		give_up(q, q->oldest);
+		give_up_command(q, q->oldest);
 	ring_flush(q);
 	/* All completions come before the mark: a program that sees it has all of them. */
 	if (q->lost)

@@ -7,7 +7,7 @@
  */
 #include "internal.h"
 
-static void describe(const struct queue *q, struct embeng_queue_report *report)
+static void describe_queue(const struct queue *q, struct embeng_queue_report *report)
 {
 	memset(report, 0, sizeof(*report));
 	report->epoch = q->reported.epoch;
@@ -19,11 +19,11 @@ static void describe(const struct queue *q, struct embeng_queue_report *report)
 	report->cq_head = q->cq_head_seen;
 }
 
-static void publish(struct queue *q, u32 epoch)
+static void publish_report(struct queue *q, u32 epoch)
 {
 	struct embeng_queue_report *shared = &queue_header(q)->report;
 
-	describe(q, &q->reported);
+	describe_queue(q, &q->reported);
 	q->reported.epoch = epoch;
 	embeng_report_begin(&shared->epoch, epoch);
 	EMBENG_STORE_RELEASE(&shared->state, q->reported.state);
@@ -35,7 +35,7 @@ static void publish(struct queue *q, u32 epoch)
 	embeng_report_end(&shared->epoch, epoch);
 }
 
-static bool changed(struct context *c)
+static bool reports_change(struct context *c)
 {
 	struct engine *e = c->engine;
 	struct embeng_queue_report now;
@@ -44,7 +44,7 @@ static bool changed(struct context *c)
 	for (i = 0; i < e->order_count; i++) {
 		if (e->order[i]->context != c)
 			continue;
-		describe(e->order[i], &now);
+		describe_queue(e->order[i], &now);
 		if (now.epoch != c->report_epoch || !now.epoch ||
 		    memcmp(&now, &e->order[i]->reported, sizeof(now)))
 			return true;
@@ -58,7 +58,7 @@ static bool is_waiting(u32 state)
 }
 
 /* All are written before anyone is woken: a sleeper compares them with one another. */
-static void report(struct context *c)
+static void report_context(struct context *c)
 {
 	struct engine *e = c->engine;
 	u32 i;
@@ -69,7 +69,7 @@ static void report(struct context *c)
 			continue;
 		if (is_waiting(e->order[i]->state) && !is_waiting(e->order[i]->reported.state))
 			reg_count(e, EMBENG_REG_COUNT_WAITS, 1);
-		publish(e->order[i], c->report_epoch);
+		publish_report(e->order[i], c->report_epoch);
 	}
 	for (i = 0; i < e->order_count; i++) {
 		if (e->order[i]->context == c && e->order[i]->state != EMBENG_QUEUE_RUNNING)
@@ -96,7 +96,7 @@ bool report_wanted(const struct engine *e)
 }
 
 /* Somebody works for it, or nothing will again. */
-static bool moves(struct context *c, bool unfinished)
+static bool has_work(struct context *c, bool unfinished)
 {
 	struct engine *e = c->engine;
 	u32 i;
@@ -120,7 +120,7 @@ void report_all(struct engine *e, bool unfinished)
 
 	for (i = 0; e->contexts && i < e->caps.contexts; i++) {
 		c = e->contexts[i];
-		if (c && !moves(c, unfinished) && changed(c))
-			report(c);
+		if (c && !has_work(c, unfinished) && reports_change(c))
+			report_context(c);
 	}
 }

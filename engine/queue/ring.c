@@ -13,7 +13,7 @@ struct embeng_ring_header *queue_header(struct queue *q)
 	return (struct embeng_ring_header *)((u8 *)q->ring + q->layout.header);
 }
 
-static enum ring_look stop(struct queue *q, u32 head)
+static enum ring_look stop_queue(struct queue *q, u32 head)
 {
 	q->state = EMBENG_QUEUE_ERROR;
 	event_of_queue(q, EMBENG_EVENT_QUEUE_STOPPED, q->tail_seen, head);
@@ -21,7 +21,7 @@ static enum ring_look stop(struct queue *q, u32 head)
 }
 
 /* @always: for a change that no index tells of */
-static void interrupt(struct queue *q, bool always)
+static void raise_interrupt(struct queue *q, bool always)
 {
 	u32 armed;
 
@@ -35,12 +35,12 @@ static void interrupt(struct queue *q, bool always)
 	port_interrupt(q->engine->config.host, q->vector);
 }
 
-static u64 strikes(const struct queue *q, enum port_fault fault)
+static u64 fault_strikes(const struct queue *q, enum port_fault fault)
 {
 	return port_fault(q->engine->config.host, fault, q->number);
 }
 
-static void publish(struct queue *q)
+static void publish_completions(struct queue *q)
 {
 	if (q->engine->cut_off || (q->publish_ns && q->publish_ns > port_now_ns()))
 		return;
@@ -49,7 +49,7 @@ static void publish(struct queue *q)
 	embeng_publish_cq_tail(&queue_header(q)->cq_tail, q->cq_tail);
 	EMBENG_STORE_RELEASE(&queue_header(q)->sent, q->sent);
 	ring_publish_done(q);
-	interrupt(q, false);
+	raise_interrupt(q, false);
 }
 
 void ring_publish_done(struct queue *q)
@@ -61,7 +61,7 @@ void ring_publish_done(struct queue *q)
 void ring_flush(struct queue *q)
 {
 	q->publish_ns = 0;
-	publish(q);
+	publish_completions(q);
 }
 
 enum ring_look ring_look(struct queue *q)
@@ -69,20 +69,20 @@ enum ring_look ring_look(struct queue *q)
 	u32 tail, head;
 
 	if (q->publish_ns)
-		publish(q);
+		publish_completions(q);
 	if (q->state == EMBENG_QUEUE_ERROR)
 		return RING_STOPPED;
 	tail = embeng_observe_tail(&q->doorbell->sq_tail);
 	head = embeng_observe_cq_head(&q->doorbell->cq_head);
 	q->tail_seen = tail;
 	if (tail - q->sq_head > q->layout.sq_entries)
-		return stop(q, head);
+		return stop_queue(q, head);
 	if (q->cq_tail - head > q->layout.cq_entries)
-		return stop(q, head);
+		return stop_queue(q, head);
 	q->cq_head_seen = head;
 	if (tail == q->sq_head)
 		return RING_EMPTY;
-	if (strikes(q, PORT_FAULT_STALL_QUEUE))
+	if (fault_strikes(q, PORT_FAULT_STALL_QUEUE))
 		q->stalled = true;
 	return q->stalled ? RING_EMPTY : RING_COMMAND;
 }
@@ -111,12 +111,12 @@ void ring_die(struct queue *q)
 	if (q->engine->cut_off)
 		return;
 	EMBENG_STORE_RELEASE(&queue_header(q)->dead, 1);
-	interrupt(q, true);
+	raise_interrupt(q, true);
 }
 
 void ring_interrupt_if_armed(struct queue *q)
 {
-	interrupt(q, true);
+	raise_interrupt(q, true);
 }
 
 void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
@@ -126,13 +126,13 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 	u64 delay;
 
 	q->sent++;
-	if (strikes(q, PORT_FAULT_DROP_COMPLETION)) {
-		publish(q);
+	if (fault_strikes(q, PORT_FAULT_DROP_COMPLETION)) {
+		publish_completions(q);
 		return;
 	}
-	if (strikes(q, PORT_FAULT_CORRUPT_COMPLETION))
+	if (fault_strikes(q, PORT_FAULT_CORRUPT_COMPLETION))
 		copy.cookie = ~copy.cookie;
-	delay = strikes(q, PORT_FAULT_DELAY_COMPLETION);
+	delay = fault_strikes(q, PORT_FAULT_DELAY_COMPLETION);
 	if (delay) {
 		seen_ns = port_now_ns() + delay;
 		q->late = true;
@@ -143,5 +143,5 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns)
 		memcpy((u8 *)q->ring + q->layout.cq + (u64)slot * sizeof(copy), &copy,
 		       sizeof(copy));
 	q->cq_tail++;
-	publish(q);
+	publish_completions(q);
 }

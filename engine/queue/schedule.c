@@ -8,7 +8,7 @@
  */
 #include "internal.h"
 
-static void blocked(struct queue *q, const struct wait *wait)
+static void note_blocked(struct queue *q, const struct wait *wait)
 {
 	if (q->state == EMBENG_QUEUE_CQ_FULL || q->state == EMBENG_QUEUE_ERROR)
 		return;
@@ -17,7 +17,7 @@ static void blocked(struct queue *q, const struct wait *wait)
 }
 
 /* Time alone ends this wait: the queue is not blocked on its program. */
-static void delayed(struct queue *q, const struct command *command)
+static void note_delayed(struct queue *q, const struct command *command)
 {
 	q->context->moving = true;
 	if (command->ready_ns < q->engine->wake_ns)
@@ -49,7 +49,7 @@ static void memory_error(struct queue *q, u32 counter, u32 kind)
 }
 
 /* Faults that the host injects into a command. Returns true if the command fails with them. */
-static bool fails(struct engine *e, struct command *command)
+static bool inject_faults(struct engine *e, struct command *command)
 {
 	void *host = e->config.host;
 	u32 number = command->queue->number;
@@ -69,7 +69,7 @@ static bool fails(struct engine *e, struct command *command)
 }
 
 /* Looks at a queue's oldest command; true when the model layer can run it. */
-static bool look(struct queue *q, int *moved)
+static bool look_at_oldest(struct queue *q, int *moved)
 {
 	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
 	struct command *command = q->oldest;
@@ -83,9 +83,9 @@ static bool look(struct queue *q, int *moved)
 	verdict = command_ready(command, &wait);
 	if (verdict == VERDICT_WAIT) {
 		if (command->cmd.opcode == EMBENG_OP_NOP)
-			delayed(q, command);
+			note_delayed(q, command);
 		else
-			blocked(q, &wait);
+			note_blocked(q, &wait);
 		return false;
 	}
 	if (verdict == VERDICT_READY && !ours) {
@@ -93,19 +93,19 @@ static bool look(struct queue *q, int *moved)
 		return true;
 	}
 	if (verdict == VERDICT_READY)
-		fails(q->engine, command);
+		inject_faults(q->engine, command);
 	command_complete(command);
 	*moved = 1;
 	return false;
 }
 
 /* Priority first, then whoever has waited longest. The order is by priority already. */
-static bool better(const struct queue *q, const struct queue *best)
+static bool goes_before(const struct queue *q, const struct queue *best)
 {
 	return !best || (q->priority == best->priority && q->turn < best->turn);
 }
 
-static struct queue *choose(struct engine *e, int *moved)
+static struct queue *choose_queue(struct engine *e, int *moved)
 {
 	struct queue *best = NULL, *q;
 	u32 i;
@@ -117,16 +117,16 @@ static struct queue *choose(struct engine *e, int *moved)
 		q = e->order[i];
 		if (q->dying || q->running || !q->oldest || !q->oldest->committed)
 			continue;
-		if (look(q, moved) && better(q, best))
+		if (look_at_oldest(q, moved) && goes_before(q, best))
 			best = q;
 	}
 	return best;
 }
 
-static void run(struct engine *e, struct queue *q, u64 *away_ns)
+static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
-	bool failed = fails(e, command);
+	bool failed = inject_faults(e, command);
 	u64 began, now, passed;
 
 	e->busy = true;
@@ -154,11 +154,11 @@ static void run(struct engine *e, struct queue *q, u64 *away_ns)
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = 0;
-	struct queue *q = choose(e, &moved);
+	struct queue *q = choose_queue(e, &moved);
 
 	if (!q || e->busy || mode == ENGINE_RUN_ACCEPT ||
 	    (mode == ENGINE_RUN_SMALL && !model_is_small(q->oldest)))
 		return moved;
-	run(e, q, away_ns);
+	run_oldest(e, q, away_ns);
 	return 1;
 }

@@ -8,7 +8,7 @@
  */
 #include "internal.h"
 
-static u64 since(u64 now, u64 *charged)
+static u64 charge_since(u64 now, u64 *charged)
 {
 	u64 more = now - *charged;
 
@@ -28,10 +28,11 @@ static u64 rows_used(struct engine *e)
 }
 
 /* Also of what failed: bytes and rows are counted where they move. */
-static u64 cost(struct engine *e, const struct port_speed *speed)
+static u64 cost_of_work(struct engine *e, const struct port_speed *speed)
 {
-	return speed->fixed_ns + since(bytes_moved(e), &e->paced_bytes) * speed->ns_per_kib / 1024 +
-	       since(rows_used(e), &e->paced_rows) * speed->ns_per_row;
+	return speed->fixed_ns +
+	       charge_since(bytes_moved(e), &e->paced_bytes) * speed->ns_per_kib / 1024 +
+	       charge_since(rows_used(e), &e->paced_rows) * speed->ns_per_row;
 }
 
 void pace_reset(struct engine *e)
@@ -55,7 +56,7 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp)
 	}
 	if (speed.virtual_time) {
 		if (flags & EMBENG_CQE_DONE)
-			e->virtual_ns += cost(e, &speed);
+			e->virtual_ns += cost_of_work(e, &speed);
 		*timestamp = e->virtual_ns;
 		return 0;
 	}
@@ -63,7 +64,7 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp)
 		return 0;
 	if (e->free_ns < command->accepted_ns)
 		e->free_ns = command->accepted_ns;
-	e->free_ns += cost(e, &speed);
+	e->free_ns += cost_of_work(e, &speed);
 	if (e->free_ns > *timestamp)
 		*timestamp = e->free_ns;
 	return e->free_ns;

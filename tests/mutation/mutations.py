@@ -146,7 +146,7 @@ MUTATIONS = [
              "for (r = 0; r < steps->replica_count; r++) {\n"
              "\t\tif (steps->replicas[r].accepted < next + 1)",
              ("test_step_rules",)),
-    Mutation("id equal to the vocabulary accepted", "copy",
+    Mutation("id equal to the vocabulary accepted", "copy_ids",
              "in->ids, table->record.rows, f->given.id_width };",
              "in->ids, table->record.rows + 1, f->given.id_width };"),
     Mutation("ids that a vector takes are not looked at", "take_lines",
@@ -166,7 +166,7 @@ MUTATIONS = [
     Mutation("ids of a large batch kept in caches", "batch_copy",
              "ids >= STREAM_IDS", "ids > STREAM_IDS",
              ("test_ids",)),
-    Mutation("ids of a table in the caches sent past them", "copy_task",
+    Mutation("ids of a table in the caches sent past them", "copy_feature_task",
              "table->bytes > model->engine->fetch.cached_bytes &&",
              "table->bytes >= model->engine->fetch.cached_bytes &&",
              ("test_ids",)),
@@ -352,5 +352,5 @@ MUTATIONS = [
              "u64 at = pcsr_aligned(end)", "u64 at = end",
              ("test_stacks",)),
     Mutation("hash of a column without its length", "highway_column",
-             "h.v1[i] = halves_rotated(h.v1[i], COLUMN_BYTES);", ""),
+             "h.v1[i] = rotate_halves(h.v1[i], COLUMN_BYTES);", ""),
 ]
