@@ -11,7 +11,7 @@
 #define COLUMNS_MAX (1ull << 31)
 #define FLAGS (EMBENG_PARTITION_MINIBATCHING | EMBENG_PARTITION_DROPPING)
 
-static u16 bad(struct command *command, u16 status, u32 field, u64 value, u64 limit)
+static u16 refuse_call(struct command *command, u16 status, u32 field, u64 value, u64 limit)
 {
 	return fault_set(&command->fault, status, field, EMBENG_NO_INDEX, 0, value, limit);
 }
@@ -37,8 +37,8 @@ static u16 copy_call(struct command *command, const struct view *view)
 	memcpy(&head, view->data, sizeof(head));
 	COPIED();
 	if (!head.feature_count || head.feature_count > EMBENG_PARTITION_FEATURES_MAX)
-		return bad(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT,
-			   head.feature_count, EMBENG_PARTITION_FEATURES_MAX);
+		return refuse_call(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT,
+				   head.feature_count, EMBENG_PARTITION_FEATURES_MAX);
 	status = check_records(head.feature_count, head.feature_stride,
 			       sizeof(struct embeng_partition_feature), sizeof(head),
 			       &command->cmd.desc, &command->fault);
@@ -46,84 +46,90 @@ static u16 copy_call(struct command *command, const struct view *view)
 		return status;
 	call = port_alloc(sizeof(*call) + head.feature_count * sizeof(call->features[0]));
 	if (!call)
-		return bad(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC, sizeof(*call), 0);
+		return refuse_call(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
+				   sizeof(*call), 0);
 	call->given = head;
 	return copy_features(command, call, view->data);
 }
 
-static u16 check_kind(struct command *command, const struct embeng_partition *g)
+static u16 check_call_kind(struct command *command, const struct embeng_partition *g)
 {
 	if (g->flavour > EMBENG_FLAVOUR_JAX)
-		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, g->flavour,
-			   EMBENG_FLAVOUR_JAX);
+		return refuse_call(command, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, g->flavour,
+				   EMBENG_FLAVOUR_JAX);
 	if (g->bucket > EMBENG_BUCKET_HASH)
-		return bad(command, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, g->bucket,
-			   EMBENG_BUCKET_HASH);
+		return refuse_call(command, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, g->bucket,
+				   EMBENG_BUCKET_HASH);
 	if (g->flags & ~FLAGS)
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, g->flags, FLAGS);
+		return refuse_call(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, g->flags,
+				   FLAGS);
 	if (g->reserved)
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, g->reserved, 0);
+		return refuse_call(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+				   g->reserved, 0);
 	if (g->splits >> (EMBENG_PARTITION_BUCKETS - 1) ||
 	    (g->splits && !(g->flags & EMBENG_PARTITION_MINIBATCHING)))
-		return bad(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, g->splits, 0);
+		return refuse_call(command, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
+				   g->splits, 0);
 	return 0;
 }
 
-static u16 check_grid(struct command *command, const struct embeng_partition *g)
+static u16 check_call_grid(struct command *command, const struct embeng_partition *g)
 {
 	u16 status = pcsr_check_grid(g->cores, g->device_cores, EMBENG_NO_INDEX, &command->fault);
 
 	if (status)
 		return status;
 	if (g->flavour == EMBENG_FLAVOUR_JAX && (g->cores & (g->cores - 1)))
-		return bad(command, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES, g->cores,
-			   g->device_cores);
+		return refuse_call(command, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES, g->cores,
+				   g->device_cores);
 	if (!g->columns || g->columns > COLUMNS_MAX)
-		return bad(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS, g->columns,
-			   COLUMNS_MAX);
+		return refuse_call(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS, g->columns,
+				   COLUMNS_MAX);
 	if (g->columns % g->cores)
-		return bad(command, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS, g->columns,
-			   g->cores);
+		return refuse_call(command, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS, g->columns,
+				   g->cores);
 	return 0;
 }
 
-static u16 check_limits(struct command *command, const struct embeng_partition *g)
+static u16 check_call_limits(struct command *command, const struct embeng_partition *g)
 {
 	bool jax = g->flavour == EMBENG_FLAVOUR_JAX;
 	u64 each = jax ? (u64)PCSR_ALIGN * g->device_cores : 1, most = PCSR_ITEMS_MAX / each * each;
 
 	if (g->max_ids > PCSR_ITEMS_MAX)
-		return bad(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_IDS, g->max_ids,
-			   PCSR_ITEMS_MAX);
+		return refuse_call(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_IDS, g->max_ids,
+				   PCSR_ITEMS_MAX);
 	if (g->max_unique_ids > PCSR_ITEMS_MAX)
-		return bad(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_UNIQUE_IDS,
-			   g->max_unique_ids, PCSR_ITEMS_MAX);
+		return refuse_call(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_UNIQUE_IDS,
+				   g->max_unique_ids, PCSR_ITEMS_MAX);
 	if (g->buffer > most)
-		return bad(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_BUFFER, g->buffer, most);
+		return refuse_call(command, EMBENG_STATUS_COUNT, EMBENG_FIELD_BUFFER, g->buffer,
+				   most);
 	if (!jax && g->buffer % PCSR_ALIGN)
-		return bad(command, EMBENG_STATUS_GRID, EMBENG_FIELD_BUFFER, g->buffer,
-			   PCSR_ALIGN);
+		return refuse_call(command, EMBENG_STATUS_GRID, EMBENG_FIELD_BUFFER, g->buffer,
+				   PCSR_ALIGN);
 	return 0;
 }
 
-static u16 check_outputs(struct command *command, const struct embeng_partition *g)
+static u16 check_call_outputs(struct command *command, const struct embeng_partition *g)
 {
 	u64 result = sizeof(struct embeng_partition_result) + 8ull * g->cores +
 		     24ull * g->device_cores;
 
 	if (g->samples.length != g->tokens.length)
-		return bad(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_SAMPLE_IDS,
-			   g->samples.length, g->tokens.length);
+		return refuse_call(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_SAMPLE_IDS,
+				   g->samples.length, g->tokens.length);
 	if (g->gains.length != g->tokens.length)
-		return bad(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GAINS, g->gains.length,
-			   g->tokens.length);
+		return refuse_call(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GAINS,
+				   g->gains.length, g->tokens.length);
 	if (g->result.length != result)
-		return bad(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_RESULT, g->result.length,
-			   result);
+		return refuse_call(command, EMBENG_STATUS_LENGTH, EMBENG_FIELD_RESULT,
+				   g->result.length, result);
 	return 0;
 }
 
-static u16 check_form(const struct embeng_partition_feature *f, u32 index, struct fault *fault)
+static u16 check_input_form(const struct embeng_partition_feature *f, u32 index,
+			    struct fault *fault)
 {
 	bool dense = f->form == EMBENG_FORM_DENSE;
 	bool width = f->offset_width == 4 || f->offset_width == 8;
@@ -148,8 +154,9 @@ static u16 check_form(const struct embeng_partition_feature *f, u32 index, struc
 	return 0;
 }
 
-static u16 check_place(const struct embeng_partition *g, const struct embeng_partition_feature *f,
-		       u32 index, struct fault *fault)
+static u16 check_input_place(const struct embeng_partition *g,
+			     const struct embeng_partition_feature *f, u32 index,
+			     struct fault *fault)
 {
 	u64 rows = (f->rows + g->cores - 1) / g->cores * g->cores;
 
@@ -168,8 +175,9 @@ static u16 check_place(const struct embeng_partition *g, const struct embeng_par
 	return 0;
 }
 
-static u16 check_counts(const struct engine *engine, const struct embeng_partition *g,
-			const struct embeng_partition_feature *f, u32 index, struct fault *fault)
+static u16 check_input_counts(const struct engine *engine, const struct embeng_partition *g,
+			      const struct embeng_partition_feature *f, u32 index,
+			      struct fault *fault)
 {
 	const struct embeng_caps *caps = &engine->caps;
 
@@ -188,7 +196,8 @@ static u16 check_counts(const struct engine *engine, const struct embeng_partiti
 	return 0;
 }
 
-static u16 check_lengths(const struct embeng_partition_feature *f, u32 index, struct fault *fault)
+static u16 check_input_lengths(const struct embeng_partition_feature *f, u32 index,
+			       struct fault *fault)
 {
 	u64 offsets = f->form == EMBENG_FORM_COO ? f->id_count : f->sample_count + 1;
 	u16 status = check_length(&f->ids, f->id_count, f->id_width, EMBENG_FIELD_IDS, index, fault);
@@ -202,7 +211,7 @@ static u16 check_lengths(const struct embeng_partition_feature *f, u32 index, st
 	return status;
 }
 
-static u16 check_features(struct command *command, const struct pcsr_call *call)
+static u16 check_inputs(struct command *command, const struct pcsr_call *call)
 {
 	const struct engine *engine = command->context->engine;
 	struct fault *fault = &command->fault;
@@ -212,13 +221,13 @@ static u16 check_features(struct command *command, const struct pcsr_call *call)
 	for (u32 i = 0; !status && i < call->given.feature_count; i++) {
 		const struct embeng_partition_feature *f = &call->features[i];
 
-		status = check_form(f, i, fault);
+		status = check_input_form(f, i, fault);
 		if (!status)
-			status = check_place(&call->given, f, i, fault);
+			status = check_input_place(&call->given, f, i, fault);
 		if (!status)
-			status = check_counts(engine, &call->given, f, i, fault);
+			status = check_input_counts(engine, &call->given, f, i, fault);
 		if (!status)
-			status = check_lengths(f, i, fault);
+			status = check_input_lengths(f, i, fault);
 		if (status)
 			return status;
 		samples += f->sample_count;
@@ -251,12 +260,12 @@ u16 pcsr_accept(struct command *command)
 	region_put(command->context, &view);
 	call = command->state;
 	if (!status)
-		status = check_kind(command, &call->given);
+		status = check_call_kind(command, &call->given);
 	if (!status)
-		status = check_grid(command, &call->given);
+		status = check_call_grid(command, &call->given);
 	if (!status)
-		status = check_limits(command, &call->given);
+		status = check_call_limits(command, &call->given);
 	if (!status)
-		status = check_outputs(command, &call->given);
-	return status ? status : check_features(command, call);
+		status = check_call_outputs(command, &call->given);
+	return status ? status : check_inputs(command, call);
 }

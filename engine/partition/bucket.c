@@ -17,7 +17,7 @@ struct bucketing {
 	u64 division;	     /* columns of a bucket, by DIV */
 };
 
-static u8 bucket_of(const struct bucketing *b, u32 column)
+static u8 bucket_of_column(const struct bucketing *b, u32 column)
 {
 	switch (b->job->given->bucket) {
 	case EMBENG_BUCKET_MOD:
@@ -37,7 +37,8 @@ static void find_buckets(struct bucketing *b, u32 partition, u64 first, u64 last
 
 	for (u64 i = first; i < last; i++) {
 		if (i == first || tokens[i] != tokens[i - 1]) {
-			b->buckets[i] = bucket_of(b, tokens[i] * b->job->given->cores + partition);
+			b->buckets[i] = bucket_of_column(b, tokens[i] * b->job->given->cores +
+								    partition);
 			runs[b->buckets[i]].columns++;
 		} else {
 			b->buckets[i] = b->buckets[i - 1];
@@ -46,7 +47,7 @@ static void find_buckets(struct bucketing *b, u32 partition, u64 first, u64 last
 	}
 }
 
-static void order(struct bucketing *b, u64 first, u64 last, const struct pcsr_run *runs)
+static void order_items(struct bucketing *b, u64 first, u64 last, const struct pcsr_run *runs)
 {
 	const struct pcsr_job *job = b->job;
 	u64 places[EMBENG_PARTITION_BUCKETS], at = first, ids = job->ids;
@@ -78,7 +79,7 @@ static void bucketize_core(void *arg, u64 core, u32 worker)
 
 		memset(runs, 0, EMBENG_PARTITION_BUCKETS * sizeof(*runs));
 		find_buckets(b, p, first, first + ids[p], runs);
-		order(b, first, first + ids[p], runs);
+		order_items(b, first, first + ids[p], runs);
 		first += ids[p];
 	}
 }

@@ -26,7 +26,7 @@ static u32 first_bucket_behind(const struct pcsr_job *job, u32 bucket)
 	return bucket;
 }
 
-static u64 kept(const struct pcsr_run *runs, u32 first, u32 last)
+static u64 count_kept(const struct pcsr_run *runs, u32 first, u32 last)
 {
 	u64 count = 0;
 
@@ -36,19 +36,19 @@ static u64 kept(const struct pcsr_run *runs, u32 first, u32 last)
 }
 
 /* Each partition of each minibatch begins aligned. */
-static u64 length_of(const struct pcsr_job *job, u32 core)
+static u64 length_of_core(const struct pcsr_job *job, u32 core)
 {
 	u64 length = 0;
 
 	for (u32 first = 0, last; first < job->buckets; first = last) {
 		last = first_bucket_behind(job, first);
 		for (u32 p = 0; p < job->given->cores; p++)
-			length += pcsr_aligned(kept(pcsr_runs(job, core, p), first, last));
+			length += pcsr_aligned(count_kept(pcsr_runs(job, core, p), first, last));
 	}
 	return length;
 }
 
-static u16 bad(struct pcsr_job *job, u32 field, u64 value, u64 limit)
+static u16 refuse_buffer(struct pcsr_job *job, u32 field, u64 value, u64 limit)
 {
 	return fault_set(&job->command->fault, EMBENG_STATUS_BUFFER, field, EMBENG_NO_INDEX, 0,
 			 value, limit);
@@ -63,7 +63,7 @@ static u64 asked_for(const struct pcsr_job *job)
 	if (g->flags & EMBENG_PARTITION_MINIBATCHING)
 		each *= EMBENG_PARTITION_BUCKETS;
 	for (u32 c = 0; !g->max_ids && c < job->device_cores; c++) {
-		needed = length_of(job, c);
+		needed = length_of_core(job, c);
 		each = needed > each ? needed : each;
 	}
 	return each * job->device_cores;
@@ -77,11 +77,12 @@ static u16 size_jax(struct pcsr_job *job)
 
 	job->buffer = g->buffer ? (g->buffer + each - 1) / each * each : asked;
 	if (g->max_ids && job->buffer > asked)
-		return bad(job, EMBENG_FIELD_MAX_IDS, job->buffer, asked);
+		return refuse_buffer(job, EMBENG_FIELD_MAX_IDS, job->buffer, asked);
 	if (!(g->flags & EMBENG_PARTITION_MINIBATCHING)) {
 		job->segment = job->buffer / job->device_cores;
 		if (job->buffer > PCSR_ITEMS_MAX)
-			return bad(job, EMBENG_FIELD_MAX_IDS, job->buffer, PCSR_ITEMS_MAX);
+			return refuse_buffer(job, EMBENG_FIELD_MAX_IDS, job->buffer,
+					     PCSR_ITEMS_MAX);
 	} else if (job->buffer > PCSR_ITEMS_MAX) {
 		job->buffer = PCSR_ITEMS_MAX;
 	}
@@ -95,7 +96,7 @@ static void place_cores(struct pcsr_job *job)
 	for (u32 c = 0; c < job->device_cores; c++) {
 		struct pcsr_core *core = &job->cores[c];
 
-		core->length = length_of(job, c);
+		core->length = length_of_core(job, c);
 		core->base = job->segment ? c * job->segment : at;
 		core->limit = job->segment ? core->base + job->segment : job->buffer;
 		at = core->base + core->length;
@@ -109,7 +110,7 @@ static u64 end_of(const struct pcsr_core *core)
 	return end < core->limit ? end : core->limit;
 }
 
-static u16 check_room(struct pcsr_job *job)
+static u16 check_buffer_room(struct pcsr_job *job)
 {
 	const struct embeng_partition *g = job->given;
 	u64 entries = (u64)job->device_cores * job->minibatches * job->row_stride;
@@ -119,15 +120,17 @@ static u16 check_room(struct pcsr_job *job)
 		u64 end = core->base + core->length;
 
 		if (end > core->limit && !(g->flags & EMBENG_PARTITION_DROPPING))
-			return bad(job, EMBENG_FIELD_BUFFER, end, core->limit);
+			return refuse_buffer(job, EMBENG_FIELD_BUFFER, end, core->limit);
 		if (core->base > core->limit)
 			core->base = core->limit;
 		core->length = end_of(core) - core->base;
 		if (end_of(core) > g->tokens.length / 4)
-			return bad(job, EMBENG_FIELD_TOKENS, end_of(core), g->tokens.length / 4);
+			return refuse_buffer(job, EMBENG_FIELD_TOKENS, end_of(core),
+					     g->tokens.length / 4);
 	}
 	if (entries > g->row_pointers.length / 4)
-		return bad(job, EMBENG_FIELD_ROW_POINTERS, entries, g->row_pointers.length / 4);
+		return refuse_buffer(job, EMBENG_FIELD_ROW_POINTERS, entries,
+				     g->row_pointers.length / 4);
 	return 0;
 }
 
@@ -144,7 +147,7 @@ u16 pcsr_place(struct pcsr_job *job)
 	if (status)
 		return status;
 	place_cores(job);
-	status = check_room(job);
+	status = check_buffer_room(job);
 	if (!job->given->buffer && !jax)
 		job->buffer = job->cores[job->device_cores - 1].base +
 			      job->cores[job->device_cores - 1].length;
@@ -168,7 +171,7 @@ static const u32 there[2 * PCSR_ALIGN] = {
 };
 
 /* @mask by its address: a block by value is called differently with AVX than without. */
-INLINE void copy_block(u32 *to, const u32 *from, const u32 *padding, const u32 *mask)
+INLINE void copy_padded_block(u32 *to, const u32 *from, const u32 *padding, const u32 *mask)
 {
 	block kept = *(const block *)mask;
 
@@ -188,9 +191,9 @@ static void copy_few(struct writer *w, u64 from, u64 count)
 		u64 left = count - i < PCSR_ALIGN ? count - i : PCSR_ALIGN;
 		const u32 *mask = there + PCSR_ALIGN - left;
 
-		copy_block(to_tokens + i, tokens + i, pad_ids, mask);
-		copy_block(to_samples + i, samples + i, pad_ids, mask);
-		copy_block(to_gains + i, gains + i, pad_gains, mask);
+		copy_padded_block(to_tokens + i, tokens + i, pad_ids, mask);
+		copy_padded_block(to_samples + i, samples + i, pad_ids, mask);
+		copy_padded_block(to_gains + i, gains + i, pad_gains, mask);
 	}
 	w->padded = w->at + pcsr_aligned(count);
 	w->at += count;
@@ -215,7 +218,7 @@ static void copy_items(struct writer *w, u64 from, u64 count)
 	w->at += count;
 }
 
-static void pad(struct writer *w)
+static void pad_items(struct writer *w)
 {
 	if (w->at < w->padded)
 		w->at = w->padded;
@@ -241,7 +244,7 @@ static void write_minibatch(struct writer *w, u32 number, u32 first, u32 last, u
 			from[p] += runs[b].ids;
 		}
 		pointers[p] = (s32)(w->at - origin);
-		pad(w);
+		pad_items(w);
 	}
 	for (u32 p = job->given->cores; p < job->row_stride; p++)
 		pointers[p] = (s32)(w->at - origin);

@@ -10,13 +10,13 @@
 
 #define BLOCK 128u
 
-static u16 no_memory(struct pcsr_job *job, u64 bytes)
+static u16 report_no_input_memory(struct pcsr_job *job, u64 bytes)
 {
 	return fault_set(&job->command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 			 EMBENG_NO_INDEX, 0, bytes, 0);
 }
 
-static u16 bad_sample(struct pcsr_job *job, u32 feature, u64 element, u64 value, u64 limit)
+static u16 refuse_sample(struct pcsr_job *job, u32 feature, u64 element, u64 value, u64 limit)
 {
 	return fault_set(&job->command->fault, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS,
 			 feature, element, value, limit);
@@ -36,10 +36,10 @@ static u16 offsets_of_samples(struct pcsr_job *job, u32 index, const void *given
 			  g->offset_width);
 		for (u64 i = 0; i < count; i++) {
 			if (block[i] >= g->sample_count)
-				return bad_sample(job, index, first + i, block[i],
-						  g->sample_count);
+				return refuse_sample(job, index, first + i, block[i],
+						     g->sample_count);
 			if (block[i] < sample)
-				return bad_sample(job, index, first + i, block[i], sample);
+				return refuse_sample(job, index, first + i, block[i], sample);
 			while (sample < block[i])
 				offsets[++sample] = first + i;
 		}
@@ -49,7 +49,7 @@ static u16 offsets_of_samples(struct pcsr_job *job, u32 index, const void *given
 	return 0;
 }
 
-static bool weighted(const struct pcsr_feature *f)
+static bool has_weights(const struct pcsr_feature *f)
 {
 	return mem_given(&f->given->weights);
 }
@@ -57,7 +57,7 @@ static bool weighted(const struct pcsr_feature *f)
 /* The gain of an id that is its sample's only one needs no combiner. */
 static bool stands_alone(const struct pcsr_feature *f)
 {
-	return !weighted(f) || f->given->combiner == EMBENG_COMBINER_SUM;
+	return !has_weights(f) || f->given->combiner == EMBENG_COMBINER_SUM;
 }
 
 /* Whether so many numbers from @first on are their own places; below 2^32 where they are narrow. */
@@ -133,10 +133,10 @@ static u64 gains_of(const struct pcsr_feature *f)
 {
 	if (f->given->form == EMBENG_FORM_DENSE || f->given->combiner == EMBENG_COMBINER_SUM)
 		return 0;
-	return weighted(f) ? f->given->id_count : f->given->sample_count;
+	return has_weights(f) ? f->given->id_count : f->given->sample_count;
 }
 
-static u16 resolve(struct pcsr_job *job, u32 index, u64 *offsets, u32 *gains)
+static u16 resolve_feature(struct pcsr_job *job, u32 index, u64 *offsets, u32 *gains)
 {
 	struct pcsr_feature *f = &job->features[index];
 	const struct embeng_partition_feature *g = f->given;
@@ -148,7 +148,7 @@ static u16 resolve(struct pcsr_job *job, u32 index, u64 *offsets, u32 *gains)
 	if (!status)
 		status = mem_get(job->command, &g->weights, EMBENG_REGION_DEVICE_READ, 4,
 				 EMBENG_FIELD_WEIGHTS, index, &f->weights_view);
-	f->each = weighted(f);
+	f->each = has_weights(f);
 	f->gains = f->offsets && gains_of(f) ? gains : f->weights_view.data;
 	f->samples = g->sample_count / job->device_cores;
 	f->row = (u32)job->rows;
@@ -158,7 +158,8 @@ static u16 resolve(struct pcsr_job *job, u32 index, u64 *offsets, u32 *gains)
 }
 
 /* Offsets and gains of all features stand one behind the other. */
-static int make_room(struct pcsr_job *job, const struct pcsr_call *call, u64 **offsets, u32 **gains)
+static int make_input_room(struct pcsr_job *job, const struct pcsr_call *call, u64 **offsets,
+			   u32 **gains)
 {
 	u64 samples = 0, made = 0;
 
@@ -183,10 +184,10 @@ u16 pcsr_input(struct pcsr_job *job, const struct pcsr_call *call)
 	u32 *gains;
 	u16 status = 0;
 
-	if (make_room(job, call, &offsets, &gains))
-		return no_memory(job, 0);
+	if (make_input_room(job, call, &offsets, &gains))
+		return report_no_input_memory(job, 0);
 	for (u32 i = 0; !status && i < call->given.feature_count; i++) {
-		status = resolve(job, i, offsets, gains);
+		status = resolve_feature(job, i, offsets, gains);
 		offsets += call->features[i].sample_count + 1;
 		gains += gains_of(&job->features[i]);
 	}

@@ -72,12 +72,12 @@ INLINE void make_keys(u32 *keys, u64 count, const struct keys *keys_of, const bo
 	}
 }
 
-INLINE u32 digit_of(u32 key, const struct pcsr_digit *digit)
+INLINE u32 digit_of_key(u32 key, const struct pcsr_digit *digit)
 {
 	return key >> digit->shift & ((1u << digit->bits) - 1);
 }
 
-INLINE void count_so_many(const u32 *keys, u64 count, const struct keys *k, const u32 passes)
+INLINE void count_key_passes(const u32 *keys, u64 count, const struct keys *k, const u32 passes)
 {
 	struct pcsr_digit digits[PCSR_PASSES_MAX];
 	u32 *restrict counts = k->counts;
@@ -85,18 +85,18 @@ INLINE void count_so_many(const u32 *keys, u64 count, const struct keys *k, cons
 	memcpy(digits, k->digits, passes * sizeof(*digits));
 	for (u64 i = 0; i < count; i++) {
 		for (u32 d = 0; d < passes; d++)
-			counts[(d << PCSR_DIGIT_MAX) + digit_of(keys[i], &digits[d])]++;
+			counts[(d << PCSR_DIGIT_MAX) + digit_of_key(keys[i], &digits[d])]++;
 	}
 }
 
 static void count_keys(const u32 *keys, u64 count, const struct keys *k, u32 passes)
 {
 	switch (passes) {
-	case 1: return count_so_many(keys, count, k, 1);
-	case 2: return count_so_many(keys, count, k, 2);
-	case 3: return count_so_many(keys, count, k, 3);
+	case 1: return count_key_passes(keys, count, k, 1);
+	case 2: return count_key_passes(keys, count, k, 2);
+	case 3: return count_key_passes(keys, count, k, 3);
 	}
-	count_so_many(keys, count, k, passes);
+	count_key_passes(keys, count, k, passes);
 }
 
 /* Each id is read from shared memory once; what is checked is what is used. */
@@ -120,7 +120,7 @@ static u16 keys_of_share(struct pcsr_job *job, u32 core, u32 feature, const stru
 	return 0;
 }
 
-INLINE void put(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_words form)
+INLINE void put_word(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_words form)
 {
 	u64 *restrict to = &t->words[t->places[key >> t->shift & t->mask]++];
 	u64 token = key & t->token_mask;
@@ -152,7 +152,7 @@ INLINE void put_dense(struct target *target, const struct share *s, const enum g
 	struct target t = *target; /* so that stores through it change none of it */
 
 	for (u64 k = s->first; k < s->last; k++)
-		put(&t, keys[k], f.row + k - s->begin, gain_of(&f, k, k, gains), form);
+		put_word(&t, keys[k], f.row + k - s->begin, gain_of(&f, k, k, gains), form);
 	target->count = t.count;
 }
 
@@ -168,7 +168,7 @@ INLINE void put_bags(struct target *target, const struct share *s, const enum ga
 		u64 end = f.offsets[sample + 1];
 
 		for (; k < end; k++)
-			put(&t, *key++, row, gain_of(&f, sample, k, gains), form);
+			put_word(&t, *key++, row, gain_of(&f, sample, k, gains), form);
 	}
 	target->count = t.count;
 }
@@ -211,7 +211,7 @@ static void make_gains(struct pcsr_job *job, const struct share *s)
 		scales_run(job->engine->kernels, &work, s->begin, s->begin + f->samples);
 }
 
-static struct share share_of(const struct pcsr_job *job, u32 core, u32 feature, u32 *keys)
+static struct share share_of_core(const struct pcsr_job *job, u32 core, u32 feature, u32 *keys)
 {
 	const struct pcsr_feature *f = &job->features[feature];
 	u64 begin = core * f->samples, end = begin + f->samples;
@@ -240,7 +240,7 @@ static u16 count_all(struct pcsr_job *job, u32 core, const struct pcsr_words *wo
 
 	clear_counts(job, words);
 	for (u32 i = 0; !status && i < job->given->feature_count; i++) {
-		struct share s = share_of(job, core, i, keys);
+		struct share s = share_of_core(job, core, i, keys);
 
 		status = keys_of_share(job, core, i, &s, words);
 		keys += s.last - s.first;
@@ -300,7 +300,7 @@ u16 pcsr_collect(struct pcsr_job *job, u32 core, const struct pcsr_words *words)
 		return status;
 	t = target_of(job, job->cores[core].words, words);
 	for (u32 i = 0; i < job->given->feature_count; i++) {
-		struct share s = share_of(job, core, i, keys);
+		struct share s = share_of_core(job, core, i, keys);
 
 		make_gains(job, &s);
 		put_words(&t, &s, job->form);

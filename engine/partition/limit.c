@@ -7,7 +7,7 @@
  */
 #include "partition.h"
 
-static bool fits(const struct embeng_partition *g, const struct pcsr_run *run)
+static bool run_fits(const struct embeng_partition *g, const struct pcsr_run *run)
 {
 	return (!g->max_ids || run->ids <= g->max_ids) &&
 	       (!g->max_unique_ids || run->columns <= g->max_unique_ids);
@@ -25,7 +25,7 @@ static u16 too_many(struct pcsr_job *job, u32 core, u32 partition, const struct 
 }
 
 /* Items stay in their order until either limit is reached; then none is taken any more. */
-static void cut(struct pcsr_job *job, struct pcsr_core *core, u64 first, struct pcsr_run *run)
+static void cut_run(struct pcsr_job *job, struct pcsr_core *core, u64 first, struct pcsr_run *run)
 {
 	const struct embeng_partition *g = job->given;
 	u32 kept = 0, columns = 0;
@@ -54,10 +54,10 @@ static u16 limit_core(struct pcsr_job *job, u32 core)
 		for (u32 b = 0; b < job->buckets; b++) {
 			runs[b].kept = runs[b].ids;
 			runs[b].kept_columns = runs[b].columns;
-			if (!fits(job->given, &runs[b])) {
+			if (!run_fits(job->given, &runs[b])) {
 				if (!(job->given->flags & EMBENG_PARTITION_DROPPING))
 					return too_many(job, core, p, &runs[b]);
-				cut(job, &job->cores[core], first, &runs[b]);
+				cut_run(job, &job->cores[core], first, &runs[b]);
 			}
 			first += runs[b].ids;
 		}

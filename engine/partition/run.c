@@ -18,7 +18,7 @@ struct merging {
 	u32 *keys, *starts, *places;
 };
 
-static u16 no_memory(struct pcsr_job *job)
+static u16 report_no_job_memory(struct pcsr_job *job)
 {
 	return fault_set(&job->command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 			 EMBENG_NO_INDEX, 0, job->ids, 0);
@@ -85,7 +85,7 @@ static void plan_sort(struct pcsr_job *job)
 		job->passes = pcsr_digits(job->digits, job->core_words, bits, job->part_bits);
 }
 
-static enum kernel_words form_of(const struct pcsr_job *job)
+static enum kernel_words form_of_words(const struct pcsr_job *job)
 {
 	if (job->row_bits >= 32)
 		return KERNEL_WORDS_PAIRED;
@@ -101,7 +101,7 @@ static void size_words(struct pcsr_job *job)
 	job->part_bits = bits_below(g->cores);
 	job->token_bits = bits_below(g->columns / g->cores);
 	job->row_bits = bits_below(job->rows);
-	job->form = form_of(job);
+	job->form = form_of_words(job);
 	job->item_shift = job->form == KERNEL_WORDS_ONES ? 0 : 32;
 	plan_sort(job);
 	/* A task has memory of its own: by its number, or by who does it where those are fewer. */
@@ -109,7 +109,7 @@ static void size_words(struct pcsr_job *job)
 								     job->engine->caps.cores;
 }
 
-static int make_room(struct pcsr_job *job, struct merging *m)
+static int make_job_room(struct pcsr_job *job, struct merging *m)
 {
 	const struct embeng_partition *g = job->given;
 	bool counts_all = g->flavour == EMBENG_FLAVOUR_JAX && g->flags & EMBENG_PARTITION_DROPPING;
@@ -180,10 +180,10 @@ static u16 merge_all(struct pcsr_job *job)
 	struct merging m;
 
 	if (size_cores(job))
-		return no_memory(job);
+		return report_no_job_memory(job);
 	size_words(job);
-	if (make_room(job, &m))
-		return no_memory(job);
+	if (make_job_room(job, &m))
+		return report_no_job_memory(job);
 	workers_run(job->engine->workers, merge_core, &m, job->device_cores, job->ids * 64);
 	return first_fault(job);
 }
@@ -212,13 +212,13 @@ static int make_runs(struct pcsr_job *job)
 	return (over || g->splits) && g->flags & EMBENG_PARTITION_MINIBATCHING;
 }
 
-static u16 arrange(struct pcsr_job *job)
+static u16 arrange_runs(struct pcsr_job *job)
 {
 	int minibatches = make_runs(job);
 	u16 status;
 
 	if (minibatches < 0 || (minibatches && pcsr_bucketize(job)))
-		return no_memory(job);
+		return report_no_job_memory(job);
 	status = pcsr_limits(job);
 	if (status)
 		return status;
@@ -253,7 +253,7 @@ static void tell_cores(const struct pcsr_job *job, u64 *told)
 	}
 }
 
-static void tell(const struct pcsr_job *job, u8 *out)
+static void tell_result(const struct pcsr_job *job, u8 *out)
 {
 	struct embeng_partition_result result = {
 		.splits = job->splits,
@@ -282,13 +282,13 @@ static u16 write_out(struct pcsr_job *job, struct view views[])
 	tell_partitions(job, most);
 	tell_cores(job, (u64 *)(most + 2 * job->given->cores));
 	pcsr_emit(job);
-	tell(job, result);
+	tell_result(job, result);
 	job->command->result = job->ids;
 	reg_count(job->engine, EMBENG_REG_COUNT_BYTES_WRITTEN, job->ids * 12);
 	return 0;
 }
 
-static u16 get_outputs(struct pcsr_job *job, struct view views[])
+static u16 get_partition_outputs(struct pcsr_job *job, struct view views[])
 {
 	const u32 writes = EMBENG_REGION_DEVICE_WRITE;
 	const struct mem_part outputs[] = {
@@ -315,14 +315,14 @@ u16 pcsr_run(struct command *command)
 		context->pcsr = port_alloc(sizeof(*context->pcsr));
 	job.memory = context->pcsr;
 	if (!job.memory)
-		return no_memory(&job);
-	status = get_outputs(&job, views);
+		return report_no_job_memory(&job);
+	status = get_partition_outputs(&job, views);
 	if (!status)
 		status = pcsr_input(&job, call);
 	if (!status)
 		status = merge_all(&job);
 	if (!status)
-		status = arrange(&job);
+		status = arrange_runs(&job);
 	if (!status)
 		write_out(&job, views);
 	pcsr_input_release(&job);

@@ -27,8 +27,8 @@ u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top)
 	return passes;
 }
 
-INLINE void count_so_many(const u64 *words, u64 count, const struct pcsr_digit *digits,
-			  u32 *places, const u32 passes)
+INLINE void count_word_passes(const u64 *words, u64 count, const struct pcsr_digit *digits,
+			      u32 *places, const u32 passes)
 {
 	for (u64 i = 0; i < count; i++) {
 		for (u32 d = 0; d < passes; d++)
@@ -37,15 +37,15 @@ INLINE void count_so_many(const u64 *words, u64 count, const struct pcsr_digit *
 	}
 }
 
-static void count_digits(const u64 *words, u64 count, const struct pcsr_digit *digits, u32 passes,
-			 u32 *places)
+static void count_word_digits(const u64 *words, u64 count, const struct pcsr_digit *digits,
+			      u32 passes, u32 *places)
 {
 	if (passes == 2)
-		count_so_many(words, count, digits, places, 2);
+		count_word_passes(words, count, digits, places, 2);
 	else if (passes == 3)
-		count_so_many(words, count, digits, places, 3);
+		count_word_passes(words, count, digits, places, 3);
 	else
-		count_so_many(words, count, digits, places, passes);
+		count_word_passes(words, count, digits, places, passes);
 }
 
 void pcsr_sum_up(u32 *places, u32 bits)
@@ -60,8 +60,8 @@ void pcsr_sum_up(u32 *places, u32 bits)
 	}
 }
 
-static void scatter(const u64 *from, u64 *to, u64 count, const struct pcsr_digit *digit,
-		    u32 *places)
+static void scatter_words(const u64 *from, u64 *to, u64 count, const struct pcsr_digit *digit,
+			  u32 *places)
 {
 	u32 shift = digit->shift, mask = (1u << digit->bits) - 1;
 
@@ -69,7 +69,7 @@ static void scatter(const u64 *from, u64 *to, u64 count, const struct pcsr_digit
 		to[places[from[i] >> shift & mask]++] = from[i];
 }
 
-static void insert(u64 *words, u64 count, u32 low)
+static void insert_words(u64 *words, u64 count, u32 low)
 {
 	for (u64 i = 1; i < count; i++) {
 		u64 word = words[i], at = i;
@@ -87,7 +87,7 @@ void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32
 	u32 passes;
 
 	if (count <= FEW || !bits) {
-		insert(from, bits ? count : 0, low);
+		insert_words(from, bits ? count : 0, low);
 		return;
 	}
 	passes = pcsr_digits(digits, count, bits, 0);
@@ -95,13 +95,13 @@ void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32
 		memset(words->places + (d << PCSR_DIGIT_MAX), 0, sizeof(u32) << digits[d].bits);
 		digits[d].shift += low;
 	}
-	count_digits(from, count, digits, passes, words->places);
+	count_word_digits(from, count, digits, passes, words->places);
 	for (u32 d = 0; d < passes; d++) {
 		u32 *places = words->places + (d << PCSR_DIGIT_MAX);
 		u64 *swap = from;
 
 		pcsr_sum_up(places, digits[d].bits);
-		scatter(from, to, count, &digits[d], places);
+		scatter_words(from, to, count, &digits[d], places);
 		from = to;
 		to = swap;
 	}
@@ -116,8 +116,8 @@ void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 co
 		u64 *swap = words->words;
 
 		digit.shift += job->item_shift + job->row_bits;
-		scatter(words->words, words->other, count, &digit,
-			words->places + (d << PCSR_DIGIT_MAX));
+		scatter_words(words->words, words->other, count, &digit,
+			      words->places + (d << PCSR_DIGIT_MAX));
 		words->words = words->other;
 		words->other = swap;
 	}

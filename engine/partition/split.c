@@ -16,7 +16,7 @@ struct sums {
 	u64 ids[BUCKETS + 1], columns[BUCKETS + 1];
 };
 
-static bool fits(const struct embeng_partition *g, u64 ids, u64 columns)
+static bool counts_fit(const struct embeng_partition *g, u64 ids, u64 columns)
 {
 	return (!g->max_ids || ids <= g->max_ids) &&
 	       (!g->max_unique_ids || columns <= g->max_unique_ids);
@@ -24,7 +24,8 @@ static bool fits(const struct embeng_partition *g, u64 ids, u64 columns)
 
 static bool stretch_fits(const struct pcsr_job *job, const struct sums *s, u32 first, u32 last)
 {
-	return fits(job->given, s->ids[last] - s->ids[first], s->columns[last] - s->columns[first]);
+	return counts_fit(job->given, s->ids[last] - s->ids[first],
+			  s->columns[last] - s->columns[first]);
 }
 
 static void sum_up(const struct pcsr_run *runs, struct sums *s)
@@ -37,7 +38,7 @@ static void sum_up(const struct pcsr_run *runs, struct sums *s)
 }
 
 /* TF halves what is too large, from the whole down. */
-static u64 halve(const struct pcsr_job *job, const struct sums *s)
+static u64 halve_sections(const struct pcsr_job *job, const struct sums *s)
 {
 	u64 parted = 1, boundaries = 0; /* bit of a section's first bucket: it was parted off */
 
@@ -56,7 +57,7 @@ static u64 halve(const struct pcsr_job *job, const struct sums *s)
 }
 
 /* Then pieces are put together again from the left, as far as they fit. */
-static u64 join(const struct pcsr_job *job, const struct sums *s, u64 boundaries)
+static u64 join_sections(const struct pcsr_job *job, const struct sums *s, u64 boundaries)
 {
 	u64 kept = 0;
 	u32 first = 0, before = 0;
@@ -82,8 +83,8 @@ static u64 split_tf(const struct pcsr_job *job)
 	for (u32 c = 0; c < job->device_cores; c++) {
 		for (u32 p = 0; p < job->given->cores; p++) {
 			sum_up(pcsr_runs(job, c, p), &s);
-			pieces |= halve(job, &s);
-			kept |= join(job, &s, pieces);
+			pieces |= halve_sections(job, &s);
+			kept |= join_sections(job, &s, pieces);
 		}
 	}
 	return kept;

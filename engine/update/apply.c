@@ -80,7 +80,7 @@ static bool goes_whole(const struct tables *tables, const struct table *table)
  * All memory that the step needs is there before the first table changes: a
  * failure leaves all of them as they were.
  */
-static int reserve(const struct tables *tables)
+static int reserve_tables(const struct tables *tables)
 {
 	struct model *model = tables->model;
 
@@ -140,7 +140,7 @@ static u16 update_apply(struct command *command, u64 number)
 
 	memset(model->gradients, 0, parts * sizeof(*model->gradients));
 	status = get_gradients(command, number);
-	if (!status && reserve(&tables))
+	if (!status && reserve_tables(&tables))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
 				   EMBENG_NO_INDEX, 0, 0, 0);
 	if (status) {

@@ -13,8 +13,9 @@
 #define HOT_RUNS 16u /* runs of one hot row in one call of one core */
 
 /* By all cores, or by the one that takes the table whole. */
-static void run(const struct apply *apply, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
-		u64 tasks, u64 bytes)
+static void run_tasks_of_lane(const struct apply *apply,
+			      void (*fn)(void *arg, u64 task, u32 worker), void *arg, u64 tasks,
+			      u64 bytes)
 {
 	struct workers *workers = lane_workers(apply->model, apply->cores);
 
@@ -27,7 +28,7 @@ static void run(const struct apply *apply, void (*fn)(void *arg, u64 task, u32 w
 }
 
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */
-static u64 cut(struct lane *lane, u64 most)
+static u64 cut_tasks(struct lane *lane, u64 most)
 {
 	const struct partition *p = &lane->partition;
 	u64 first = 0, count = 0;
@@ -174,7 +175,7 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 		for (; parts < cores && hot.done < group->count; parts++)
 			hot_cut(&hot, hot_part_of(apply, parts),
 				share < HOT_RUNS ? (u32)share : HOT_RUNS);
-		run(apply, hot_task, &hot, parts, 4ull * u->dim * (hot.done - begun));
+		run_tasks_of_lane(apply, hot_task, &hot, parts, 4ull * u->dim * (hot.done - begun));
 		hot_add_parts(&hot, parts);
 	}
 	port_fpu_begin(&fpu);
@@ -275,18 +276,19 @@ static void apply_untouched(struct apply *apply)
 	u64 touched = apply->lane->partition.group_count;
 	u64 rows = table->record.rows, row = 4ull * table->record.dim;
 
-	run(apply, untouched_task, apply, rows / apply->most + (rows % apply->most != 0),
-	    (rows - touched) * 2 * row * (1 + table->record.slot_count));
+	run_tasks_of_lane(apply, untouched_task, apply,
+			  rows / apply->most + (rows % apply->most != 0),
+			  (rows - touched) * 2 * row * (1 + table->record.slot_count));
 	table->stats.untouched_rows += rows - touched;
 }
 
 void apply_rows(struct apply *apply)
 {
-	u64 tasks = cut(apply->lane, apply->most);
+	u64 tasks = cut_tasks(apply->lane, apply->most);
 
 	if (tasks)
-		run(apply, update_task, apply, tasks,
-		    bytes_touched(&apply->lane->partition, apply->table));
+		run_tasks_of_lane(apply, update_task, apply, tasks,
+				  bytes_touched(&apply->lane->partition, apply->table));
 	if (!(apply->update.flags & KERNEL_EACH_OCCURRENCE))
 		update_hot_rows(apply, tasks);
 	if (apply->table->record.flags & EMBENG_TABLE_NON_LAZY)

@@ -177,8 +177,8 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 	return flags;
 }
 
-static void describe(struct kernel_update *u, const struct table *table, const struct step *step,
-		     u64 optimizer_step)
+static void describe_table_update(struct kernel_update *u, const struct table *table,
+				  const struct step *step, u64 optimizer_step)
 {
 	const struct embeng_record_table *record = &table->record;
 	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
@@ -223,8 +223,8 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	/* Before the rows, which take the groups' place in the caches. */
 	stats_count(model, table, &lane->partition, number);
 	if (table->kernel != U32_MAX) {
-		describe(&apply.update, table, model_step(model, number),
-			 model->optimizer_steps + 1);
+		describe_table_update(&apply.update, table, model_step(model, number),
+				      model->optimizer_steps + 1);
 		apply.update.segment_count =
 			make_segments(model, number, table, lane->partition.by_gradient);
 		apply.update.segments = model->segments + table->first_part;

@@ -14,12 +14,12 @@
 #define HOT_ONCE 8u	   /* bins of counts of 1 */
 
 /* Most frequent first, ties by row. */
-static bool hotter(const struct embeng_hot_row *a, const struct embeng_hot_row *b)
+static bool is_hotter(const struct embeng_hot_row *a, const struct embeng_hot_row *b)
 {
 	return a->count != b->count ? a->count > b->count : a->row < b->row;
 }
 
-static u32 bin(u64 count)
+static u32 bin_of_count(u64 count)
 {
 	return count < HOT_HISTOGRAM ? (u32)count : HOT_HISTOGRAM - 1;
 }
@@ -31,7 +31,7 @@ static u32 bin(u64 count)
  * spread over bins that nobody reads. Whether one does is a coin toss:
  * nothing branches on it.
  */
-static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
+static u32 find_threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 {
 	/* groups are fewer than occurrences, which are u32 */
 	u32 histogram[HOT_HISTOGRAM + HOT_ONCE] = { 0 };
@@ -41,7 +41,8 @@ static u32 threshold(const struct kernel_group *groups, u64 count, u64 *ties)
 	for (u64 i = 0; i < count; i++) {
 		u32 once = groups[i].count == 1;
 
-		histogram[bin(groups[i].count) + once * (HOT_HISTOGRAM - 1 + i % HOT_ONCE)]++;
+		histogram[bin_of_count(groups[i].count) +
+			  once * (HOT_HISTOGRAM - 1 + i % HOT_ONCE)]++;
 	}
 	while (b > 1 && above + histogram[b] <= HOT_ROWS)
 		above += histogram[b--];
@@ -62,7 +63,7 @@ static void add_known(struct hot *hot, const struct kernel_group *groups, u64 co
 }
 
 /* How many rows have each value of a digit, of those whose count is @prefix above it. */
-static void count_digits(const struct hot *hot, u64 prefix, u32 shift, u32 histogram[256])
+static void count_hot_digits(const struct hot *hot, u64 prefix, u32 shift, u32 histogram[256])
 {
 	memset(histogram, 0, 256 * sizeof(*histogram));
 	for (u32 i = 0; i < hot->count; i++) {
@@ -85,7 +86,7 @@ static u64 excess_of(const struct hot *hot)
 	for (;; shift -= 8) {
 		u32 digit = 255;
 
-		count_digits(hot, prefix, shift, histogram);
+		count_hot_digits(hot, prefix, shift, histogram);
 		for (; histogram[digit] <= left; digit--)
 			left -= histogram[digit];
 		prefix = prefix << 8 | digit;
@@ -95,7 +96,7 @@ static u64 excess_of(const struct hot *hot)
 }
 
 /* Takes the excess from rows [@from, @to), and puts those with more behind @kept others. */
-static u32 keep(struct hot *hot, u32 from, u32 to, u32 kept, u64 excess)
+static u32 keep_rows(struct hot *hot, u32 from, u32 to, u32 kept, u64 excess)
 {
 	for (; from < to; from++) {
 		struct embeng_hot_row row = hot->rows[from];
@@ -107,7 +108,7 @@ static u32 keep(struct hot *hot, u32 from, u32 to, u32 kept, u64 excess)
 }
 
 /* Rows [0, @sorted) ascend, and those from there on do; at most HOT_ROWS in all. */
-static void merge(struct hot *hot, u32 sorted)
+static void merge_rows(struct hot *hot, u32 sorted)
 {
 	u32 added = hot->count - sorted, to = hot->count;
 	struct embeng_hot_row *rows = hot->rows, *behind = rows + HOT_ROWS;
@@ -126,17 +127,17 @@ static void merge(struct hot *hot, u32 sorted)
  * Takes the excess over HOT_ROWS from everyone, so that the rare fall out. Rows [0, @sorted) ascend,
  * and those that were added behind them do.
  */
-static void reduce(struct hot *hot, u32 sorted)
+static void reduce_rows(struct hot *hot, u32 sorted)
 {
 	if (hot->count > HOT_ROWS) {
 		u64 excess = excess_of(hot);
-		u32 kept = keep(hot, 0, sorted, 0, excess);
+		u32 kept = keep_rows(hot, 0, sorted, 0, excess);
 
-		hot->count = keep(hot, sorted, hot->count, kept, excess);
+		hot->count = keep_rows(hot, sorted, hot->count, kept, excess);
 		hot->error += excess;
 		sorted = kept;
 	}
-	merge(hot, sorted);
+	merge_rows(hot, sorted);
 }
 
 /* Rows that a step adds, behind [0, @sorted); its groups ascend, and so does @at among these. */
@@ -145,7 +146,7 @@ struct taking {
 	u32 sorted, at;
 };
 
-static void take(struct taking *t, const struct kernel_group *group)
+static void take_group(struct taking *t, const struct kernel_group *group)
 {
 	struct embeng_hot_row *rows = t->hot->rows;
 
@@ -155,7 +156,7 @@ static void take(struct taking *t, const struct kernel_group *group)
 		rows[t->hot->count++] = (struct embeng_hot_row){ group->row, group->count };
 }
 
-static struct taking begin(struct hot *hot)
+static struct taking begin_taking(struct hot *hot)
 {
 	return (struct taking){ .hot = hot, .sorted = hot->count };
 }
@@ -166,35 +167,35 @@ static struct taking begin(struct hot *hot)
  */
 static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
-	struct taking taking = begin(hot);
+	struct taking taking = begin_taking(hot);
 	u32 taken = 0;
 
 	for (u64 i = 0; i < count; i++) {
-		if (bin(groups[i].count) < HOT_HISTOGRAM - 1)
+		if (bin_of_count(groups[i].count) < HOT_HISTOGRAM - 1)
 			continue;
-		take(&taking, &groups[i]);
+		take_group(&taking, &groups[i]);
 		if (++taken <= HOT_ROWS)
 			continue;
-		reduce(hot, taking.sorted);
-		taking = begin(hot);
+		reduce_rows(hot, taking.sorted);
+		taking = begin_taking(hot);
 		taken = 0;
 	}
-	reduce(hot, taking.sorted);
+	reduce_rows(hot, taking.sorted);
 }
 
 /* Groups of more than @limit, and the first @ties of so many. */
 static void add_some(struct hot *hot, const struct kernel_group *groups, u64 count, u32 limit,
 		     u64 ties)
 {
-	struct taking taking = begin(hot);
+	struct taking taking = begin_taking(hot);
 
 	for (u64 i = 0; i < count; i++) {
 		if (groups[i].count < limit || (groups[i].count == limit && !ties))
 			continue;
 		ties -= groups[i].count == limit;
-		take(&taking, &groups[i]);
+		take_group(&taking, &groups[i]);
 	}
-	reduce(hot, taking.sorted);
+	reduce_rows(hot, taking.sorted);
 }
 
 /*
@@ -204,7 +205,7 @@ static void add_some(struct hot *hot, const struct kernel_group *groups, u64 cou
 void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count)
 {
 	u64 ties;
-	u32 limit = threshold(groups, count, &ties);
+	u32 limit = find_threshold(groups, count, &ties);
 
 	add_known(hot, groups, count);
 	if (limit == HOT_HISTOGRAM - 1)
@@ -221,13 +222,13 @@ u32 hot_top(const struct hot *hot, struct embeng_hot_row *out, u32 most)
 		struct embeng_hot_row row = hot->rows[i];
 		u32 at = count;
 
-		if (count == most && !hotter(&row, &out[most - 1]))
+		if (count == most && !is_hotter(&row, &out[most - 1]))
 			continue;
 		if (count < most)
 			count++;
 		else
 			at--;
-		for (; at && hotter(&row, &out[at - 1]); at--)
+		for (; at && is_hotter(&row, &out[at - 1]); at--)
 			out[at] = out[at - 1];
 		out[at] = row;
 	}

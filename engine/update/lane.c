@@ -48,8 +48,8 @@ u64 lane_cuts_bytes(const struct embeng_record_table *record, u64 occurrences)
 	return (occurrences / chunk_rows(record->dim) * 2 + 3) * sizeof(u64);
 }
 
-static int reserve(struct lane *lane, const struct embeng_record_table *record, u64 occurrences,
-		   u32 cores)
+static int reserve_lane(struct lane *lane, const struct embeng_record_table *record,
+			u64 occurrences, u32 cores)
 {
 	if (partition_reserve(&lane->partition, occurrences, record->rows, cores))
 		return -1;
@@ -61,11 +61,11 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
 		  u64 most)
 {
 	u32 cores = model->engine->caps.cores;
-	int failed = reserve(&model->lanes[0], record, occurrences, cores);
+	int failed = reserve_lane(&model->lanes[0], record, occurrences, cores);
 
 	for (u32 l = 1; !failed && most && l < cores; l++)
-		failed = reserve(&model->lanes[l], record, occurrences < most ? occurrences : most,
-				 1);
+		failed = reserve_lane(&model->lanes[l], record,
+				      occurrences < most ? occurrences : most, 1);
 	return failed;
 }
 

@@ -8,7 +8,7 @@
  */
 #include "row_sort_pass.h"
 
-INLINE bool begins(const struct pass *pass, u64 i, const bool wide)
+INLINE bool begins_group(const struct pass *pass, u64 i, const bool wide)
 {
 	return !i || item_row(pass->from, i, wide) != item_row(pass->from, i - 1, wide);
 }
@@ -19,14 +19,14 @@ INLINE void count_groups(const struct pass *pass, u64 slice, const bool wide)
 	u64 last = slice_at(pass, pass->p->count, slice + 1), groups = 0;
 
 	for (u64 i = slice_at(pass, pass->p->count, slice); i < last; i++)
-		groups += begins(pass, i, wide);
+		groups += begins_group(pass, i, wide);
 	pass->starts[slice] = (u32)groups;
 }
 
 /* Occurrences that continue a group of the slice before are counted there later. */
 INLINE u64 skip_group(const struct pass *pass, u64 i, u64 last, const bool wide)
 {
-	for (; i < last && !begins(pass, i, wide); i++)
+	for (; i < last && !begins_group(pass, i, wide); i++)
 		pass->p->order[i] = item_occurrence(pass->from, i, wide);
 	return i;
 }

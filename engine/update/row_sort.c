@@ -62,7 +62,7 @@ INLINE void collect_counted(const struct pass *pass, u64 slice, const bool wide,
 	}
 }
 
-INLINE void collect(const struct pass *pass, u64 slice, const bool wide)
+INLINE void collect_slice(const struct pass *pass, u64 slice, const bool wide)
 {
 	if (pass->counted < 2)
 		collect_counted(pass, slice, wide, pass->counted);
@@ -77,7 +77,7 @@ INLINE u64 item_digit(const struct pass *pass, u64 i, const bool wide)
 	return item_row(pass->from, i, wide) >> pass->shift & ((1ull << pass->bits) - 1);
 }
 
-INLINE void histogram(const struct pass *pass, u64 slice, const bool wide)
+INLINE void count_slice(const struct pass *pass, u64 slice, const bool wide)
 {
 	u64 last = slice_at(pass, pass->count, slice + 1);
 	u32 *counts = pass->starts + (slice << pass->bits);
@@ -105,7 +105,7 @@ INLINE void scatter_range(const struct pass *pass, u64 first, u64 last, u32 *sta
 	}
 }
 
-INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
+INLINE void scatter_slice(const struct pass *pass, u64 slice, const bool wide)
 {
 	u64 first = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
 	u64 end = place_ahead_end(first, last, pass->count);
@@ -115,9 +115,9 @@ INLINE void scatter(const struct pass *pass, u64 slice, const bool wide)
 	scatter_range(pass, end, last, starts, wide, false);
 }
 
-DEFINE_TASKS(collect)
-DEFINE_TASKS(histogram)
-DEFINE_TASKS(scatter)
+DEFINE_TASKS(collect_slice)
+DEFINE_TASKS(count_slice)
+DEFINE_TASKS(scatter_slice)
 
 static u32 significant_bits(u64 value)
 {
@@ -140,10 +140,10 @@ static void collect_all(struct sorter *s, u32 passes)
 	u32 most = s->pass.slices > 1 ? 1 : COUNTED;
 
 	s->pass.counted = passes < most ? passes : most;
-	sorter_run(s, STAGE_OF(s, collect));
+	sorter_run(s, STAGE_OF(s, collect_slice));
 }
 
-static void sort(struct sorter *s, u32 passes)
+static void sort_passes(struct sorter *s, u32 passes)
 {
 	struct pass *pass = &s->pass;
 
@@ -152,12 +152,12 @@ static void sort(struct sorter *s, u32 passes)
 
 		pass->shift = i * pass->bits;
 		if (i >= pass->counted)
-			sorter_run(s, STAGE_OF(s, histogram));
+			sorter_run(s, STAGE_OF(s, count_slice));
 		else
 			pass->starts = pass->p->histograms + ((u64)i << pass->bits);
 		if (!sorter_prefix(pass))
 			continue;
-		sorter_run(s, STAGE_OF(s, scatter));
+		sorter_run(s, STAGE_OF(s, scatter_slice));
 		to = pass->to;
 		pass->to = (u64 *)pass->from;
 		pass->from = to;
@@ -239,7 +239,7 @@ int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struc
 	collect_all(&s, passes);
 	s.pass.from = p->items[0];
 	s.pass.to = p->items[1];
-	sort(&s, passes);
+	sort_passes(&s, passes);
 	p->count = zeros ? without_zeros(&s) : count;
 	sorter_make_groups(&s);
 	return 0;

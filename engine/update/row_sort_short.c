@@ -22,12 +22,12 @@ INLINE u32 number_bits(const struct pass *pass)
 	return 32 - pass->bits;
 }
 
-INLINE u32 digit_of(u32 item, const u32 low)
+INLINE u32 digit_of_item(u32 item, const u32 low)
 {
 	return item >> low;
 }
 
-INLINE u32 number_of(u32 item, const u32 low)
+INLINE u32 number_of_item(u32 item, const u32 low)
 {
 	return item & ((1u << low) - 1);
 }
@@ -118,7 +118,7 @@ INLINE void take_some(const struct pass *pass, const struct partition_source *so
 		take_both(pass, source, first, last, starts, stage, false, false);
 }
 
-INLINE void take(const struct pass *pass, u64 slice, const enum short_stage stage)
+INLINE void take_slice(const struct pass *pass, u64 slice, const enum short_stage stage)
 {
 	u64 first = slice_at(pass, pass->count, slice);
 	u64 last = slice_at(pass, pass->count, slice + 1);
@@ -132,7 +132,7 @@ INLINE void take(const struct pass *pass, u64 slice, const enum short_stage stag
 	}
 }
 
-static void clear(const struct pass *pass, u64 slice, u32 passes)
+static void clear_starts(const struct pass *pass, u64 slice, u32 passes)
 {
 	memset(pass->starts + (slice << pass->bits), 0, (u64)passes * sizeof(u32) << pass->bits);
 }
@@ -142,17 +142,17 @@ static void count_task(void *arg, u64 slice, u32 worker)
 	const struct pass *pass = arg;
 
 	(void)worker;
-	clear(pass, slice, pass->slices > 1 ? 1 : 2);
+	clear_starts(pass, slice, pass->slices > 1 ? 1 : 2);
 	if (pass->slices > 1)
-		take(pass, slice, SHORT_COUNT);
+		take_slice(pass, slice, SHORT_COUNT);
 	else
-		take(pass, slice, SHORT_COUNT_BOTH);
+		take_slice(pass, slice, SHORT_COUNT_BOTH);
 }
 
 static void place_task(void *arg, u64 slice, u32 worker)
 {
 	(void)worker;
-	take(arg, slice, SHORT_PLACE);
+	take_slice(arg, slice, SHORT_PLACE);
 }
 
 static void count_again_task(void *arg, u64 slice, u32 worker)
@@ -164,9 +164,9 @@ static void count_again_task(void *arg, u64 slice, u32 worker)
 	const u32 low = number_bits(pass);
 
 	(void)worker;
-	clear(pass, slice, 1);
+	clear_starts(pass, slice, 1);
 	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
-		counts[digit_of(from[i], low)]++;
+		counts[digit_of_item(from[i], low)]++;
 }
 
 static void scatter_task(void *arg, u64 slice, u32 worker)
@@ -183,9 +183,10 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 
 		for (; i < end; i++) {
 			/* Behind the last there is as much memory again: of some item or other. */
-			__builtin_prefetch(to + starts[digit_of(from[i + PLACE_AHEAD], low)], 1);
-			to[starts[digit_of(from[i], low)]++] =
-				item_of((u32)digit, number_of(from[i], low), low);
+			__builtin_prefetch(to + starts[digit_of_item(from[i + PLACE_AHEAD], low)],
+					   1);
+			to[starts[digit_of_item(from[i], low)]++] =
+				item_of((u32)digit, number_of_item(from[i], low), low);
 		}
 	}
 }
@@ -199,8 +200,8 @@ static u64 group_end(const struct pass *pass, u64 i, u64 last)
 
 	if (i == (digit ? ends[digit - 1] : 0))
 		return i;
-	for (u32 before = digit_of(from[i - 1], low); i < end; i++)
-		if (digit_of(from[i], low) != before)
+	for (u32 before = digit_of_item(from[i - 1], low); i < end; i++)
+		if (digit_of_item(from[i], low) != before)
 			return i;
 	return i;
 }
@@ -218,8 +219,8 @@ static void count_groups_task(void *arg, u64 slice, u32 worker)
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
 		for (u32 before = ~0u; i < end; i++) {
-			groups += digit_of(from[i], low) != before;
-			before = digit_of(from[i], low);
+			groups += digit_of_item(from[i], low) != before;
+			before = digit_of_item(from[i], low);
 		}
 	}
 	pass->starts[slice] = (u32)groups;
@@ -238,17 +239,17 @@ static struct kernel_group *write_bin(const struct pass *pass, u64 row, u64 i, u
 	u64 count = 0;
 
 	for (; i < end; i++) {
-		u32 item = from[i], digit = digit_of(item, low);
+		u32 item = from[i], digit = digit_of_item(item, low);
 
 		begins[count] = (u32)i;
 		count += digit != before;
 		before = digit;
-		order[i] = number_of(item, low);
+		order[i] = number_of_item(item, low);
 	}
 	for (u64 k = 0; k < count; k++) {
 		u32 first = begins[k], next = k + 1 < count ? begins[k + 1] : (u32)end;
 
-		*group++ = (struct kernel_group){ row | digit_of(from[first], low), first,
+		*group++ = (struct kernel_group){ row | digit_of_item(from[first], low), first,
 						  next - first };
 	}
 	return group;
@@ -264,7 +265,7 @@ static void write_groups_task(void *arg, u64 slice, u32 worker)
 
 	(void)worker;
 	for (u64 k = first; k < i; k++)
-		pass->p->order[k] = number_of(from[k], number_bits(pass));
+		pass->p->order[k] = number_of_item(from[k], number_bits(pass));
 	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 

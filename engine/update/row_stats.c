@@ -10,7 +10,7 @@
 #include "update.h"
 
 /* Division takes longer than all else here, and one core needs none. */
-static void count_cores(struct table *table, const struct partition *p, u32 cores)
+static void count_core_ids(struct table *table, const struct partition *p, u32 cores)
 {
 	u64 *core_ids = table->stats.core_ids;
 
@@ -22,7 +22,7 @@ static void count_cores(struct table *table, const struct partition *p, u32 core
 		core_ids[model_core(p->groups[i].row, table->index, cores)] += p->groups[i].count;
 }
 
-static u64 asked(struct model *model, u64 number, u32 table)
+static u64 count_asked(struct model *model, u64 number, u32 table)
 {
 	u64 sum = 0;
 
@@ -43,8 +43,8 @@ void stats_count(struct model *model, struct table *table, const struct partitio
 		return;
 	table->counted = number;
 	table->stats.steps++;
-	table->stats.ids += asked(model, number, table->index);
+	table->stats.ids += count_asked(model, number, table->index);
 	table->stats.unique_ids += p->group_count;
-	count_cores(table, p, model->engine->caps.cores);
+	count_core_ids(table, p, model->engine->caps.cores);
 	hot_add(&table->stats.hot, p->groups, p->group_count);
 }

@@ -34,8 +34,8 @@ void update_free(struct update *update)
 	port_free(update);
 }
 
-static u16 check_header(const struct model *model, const struct embeng_update *header,
-			const struct embeng_mem *desc, struct fault *fault)
+static u16 check_update_header(const struct model *model, const struct embeng_update *header,
+			       const struct embeng_mem *desc, struct fault *fault)
 {
 	u32 reserved = header->reserved | header->reserved1[0] | header->reserved1[1] |
 		       header->reserved1[2];
@@ -57,7 +57,7 @@ static u16 check_header(const struct model *model, const struct embeng_update *h
 			     sizeof(struct embeng_update_feature), sizeof(*header), desc, fault);
 }
 
-static u16 fetch(struct command *command, struct update *update)
+static u16 read_update(struct command *command, struct update *update)
 {
 	struct embeng_update *header = &update->header;
 	struct view view;
@@ -67,8 +67,8 @@ static u16 fetch(struct command *command, struct update *update)
 		return status;
 	memcpy(header, view.data, sizeof(*header));
 	COPIED();
-	status = check_header(command->context->model, header, &command->cmd.desc,
-			      &command->fault);
+	status = check_update_header(command->context->model, header, &command->cmd.desc,
+				     &command->fault);
 	for (u64 i = 0; !status && i < header->feature_count; i++)
 		memcpy(&update->features[i],
 		       (const u8 *)view.data + sizeof(*header) + i * header->feature_stride,
@@ -98,8 +98,9 @@ static u16 fetch_rates(struct command *command, struct update *update)
 	return 0;
 }
 
-static u16 check_gradients(struct command *command, const struct embeng_update_feature *given,
-			   u32 index, u64 outputs)
+static u16 check_feature_gradients(struct command *command,
+				   const struct embeng_update_feature *given, u32 index,
+				   u64 outputs)
 {
 	const struct model *model = command->context->model;
 	const struct embeng_record_table *table =
@@ -168,13 +169,13 @@ u16 update_accept(struct command *command)
 	struct model *model = command->context->model;
 	struct part *part = model_part(model, command->cmd.step, command->queue->replica);
 	struct update *update = part->gradients;
-	u16 status = fetch(command, update);
+	u16 status = read_update(command, update);
 
 	if (!status)
 		status = fetch_rates(command, update);
 	for (u32 i = 0; !status && i < model->blob.engine.feature_count; i++)
-		status = check_gradients(command, &update->features[i], i,
-					 part->batch->features[i].outputs);
+		status = check_feature_gradients(command, &update->features[i], i,
+						 part->batch->features[i].outputs);
 	if (!status)
 		status = give_rates(command, update);
 	return status;
