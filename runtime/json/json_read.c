@@ -31,7 +31,7 @@ struct reader {
 	size_t count, capacity;
 };
 
-static int read_value(struct reader *r, unsigned int level, struct json *out);
+static int read_json_value(struct reader *r, unsigned int level, struct json *out);
 
 static void skip_space(struct json_source *s)
 {
@@ -92,7 +92,8 @@ static int refuse_twice(struct json_source *s, const struct waiting *member)
 	return json_refuse(s, "an object has two members of the same name");
 }
 
-static int check_few_names(struct json_source *s, const struct waiting *members, size_t count)
+static int check_few_member_names(struct json_source *s, const struct waiting *members,
+				  size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		for (size_t k = 0; k < i; k++) {
@@ -103,13 +104,13 @@ static int check_few_names(struct json_source *s, const struct waiting *members,
 	return 0;
 }
 
-static int check_names(struct json_source *s, const struct waiting *members, size_t count)
+static int check_member_names(struct json_source *s, const struct waiting *members, size_t count)
 {
 	const struct waiting **order;
 	int ret = 0;
 
 	if (count <= FEW)
-		return check_few_names(s, members, count);
+		return check_few_member_names(s, members, count);
 	order = reallocarray(NULL, count, sizeof(*order));
 	if (!order)
 		return json_no_memory(s);
@@ -124,7 +125,7 @@ static int check_names(struct json_source *s, const struct waiting *members, siz
 	return ret;
 }
 
-static int read_name(struct json_source *s, struct waiting *out)
+static int read_member_name(struct json_source *s, struct waiting *out)
 {
 	int ret;
 
@@ -167,7 +168,7 @@ static int close_object(struct reader *r, size_t base, struct json *out)
 	struct json_member *members = NULL;
 
 	if (count) {
-		int ret = check_names(&r->s, r->waiting + base, count);
+		int ret = check_member_names(&r->s, r->waiting + base, count);
 
 		if (ret)
 			return ret;
@@ -195,8 +196,8 @@ static int read_container(struct reader *r, unsigned int level, char close, stru
 		struct waiting value = {0};
 
 		if (close == '}')
-			ret = read_name(&r->s, &value);
-		ret = ret ? ret : read_value(r, level + 1, &value.member.value);
+			ret = read_member_name(&r->s, &value);
+		ret = ret ? ret : read_json_value(r, level + 1, &value.member.value);
 		ret = ret ? ret : let_wait(r, &value);
 		if (ret)
 			return ret;
@@ -224,7 +225,7 @@ static int refuse_level(struct reader *r)
 	return -EBADMSG;
 }
 
-static int read_value(struct reader *r, unsigned int level, struct json *out)
+static int read_json_value(struct reader *r, unsigned int level, struct json *out)
 {
 	char c = next_character(&r->s);
 
@@ -251,9 +252,9 @@ static int read_value(struct reader *r, unsigned int level, struct json *out)
 	return refuse_next(&r->s);
 }
 
-static int read_document(struct reader *r, struct json *root)
+static int read_json_document(struct reader *r, struct json *root)
 {
-	int ret = read_value(r, 1, root);
+	int ret = read_json_value(r, 1, root);
 
 	if (ret)
 		return ret;
@@ -273,7 +274,7 @@ int json_read(const char *text, size_t length, unsigned int levels, const struct
 		ret = json_no_memory(&r.s);
 	} else {
 		r.s.arena = &document->arena;
-		ret = read_document(&r, &document->root);
+		ret = read_json_document(&r, &document->root);
 	}
 	free(r.waiting);
 	if (r.s.plain)

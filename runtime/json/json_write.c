@@ -40,7 +40,7 @@ void json_write_no_memory(struct json_writer *w)
 }
 
 /* Room for @bytes more and a zero byte behind them; NULL once something is wrong. */
-static char *make_room(struct json_writer *w, size_t bytes)
+static char *make_text_room(struct json_writer *w, size_t bytes)
 {
 	size_t capacity;
 	char *grown;
@@ -63,7 +63,7 @@ static char *make_room(struct json_writer *w, size_t bytes)
 
 static void put_bytes(struct json_writer *w, const char *bytes, size_t length)
 {
-	char *to = make_room(w, length);
+	char *to = make_text_room(w, length);
 
 	if (!to)
 		return;
@@ -74,7 +74,7 @@ static void put_bytes(struct json_writer *w, const char *bytes, size_t length)
 static void put_line(struct json_writer *w, unsigned int depth)
 {
 	size_t spaces = 2 * (size_t)depth;
-	char *to = make_room(w, 1 + spaces);
+	char *to = make_text_room(w, 1 + spaces);
 
 	if (!to)
 		return;
@@ -188,7 +188,8 @@ void json_write_close(struct json_writer *w)
 	w->filled = true;
 }
 
-static void write_bytes(struct json_writer *w, const char *name, const char *text, size_t length)
+static void write_text_bytes(struct json_writer *w, const char *name, const char *text,
+			     size_t length)
 {
 	begin_value(w, name);
 	if (put_text(w, text, length))
@@ -201,7 +202,7 @@ static void write_bytes(struct json_writer *w, const char *name, const char *tex
 
 void json_write_text(struct json_writer *w, const char *name, const char *text)
 {
-	write_bytes(w, name, text, strlen(text));
+	write_text_bytes(w, name, text, strlen(text));
 }
 
 static void write_integer(struct json_writer *w, const char *name, bool negative, uint64_t number)
@@ -282,7 +283,7 @@ void json_write_value(struct json_writer *w, const char *name, const struct json
 		json_write_real(w, name, value->real);
 		return;
 	case JSON_TEXT:
-		write_bytes(w, name, value->text, value->length);
+		write_text_bytes(w, name, value->text, value->length);
 		return;
 	case JSON_ARRAY:
 		json_write_array(w, name);

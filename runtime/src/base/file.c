@@ -15,7 +15,7 @@
 #include "error.h"
 #include "file.h"
 
-static int failed(int code, const char *path, const char *what)
+static int fail_file(int code, const char *path, const char *what)
 {
 	errno = -code;
 	return fail(code, "%s: %s: %m", path, what);
@@ -25,7 +25,7 @@ int file_open(const char *path, int flags)
 {
 	int fd = file_ops->open(path, flags);
 
-	return fd < 0 ? failed(fd, path, flags & O_CREAT ? "cannot be made" : "cannot be opened")
+	return fd < 0 ? fail_file(fd, path, flags & O_CREAT ? "cannot be made" : "cannot be opened")
 		      : fd;
 }
 
@@ -37,7 +37,7 @@ int file_write(int fd, const char *path, const void *data, uint64_t bytes)
 		int64_t n = file_ops->write(fd, p, bytes);
 
 		if (n <= 0)
-			return failed(n ? (int)n : -EIO, path, "cannot be written");
+			return fail_file(n ? (int)n : -EIO, path, "cannot be written");
 		p += n;
 		bytes -= (uint64_t)n;
 	}
@@ -48,7 +48,7 @@ int file_sync(int fd, const char *path)
 {
 	int ret = file_ops->sync(fd);
 
-	return ret ? failed(ret, path, "cannot be synced to disk") : 0;
+	return ret ? fail_file(ret, path, "cannot be synced to disk") : 0;
 }
 
 int file_sync_folder(const char *path)
@@ -60,21 +60,21 @@ int file_sync_folder(const char *path)
 	ret = file_ops->sync(fd);
 	file_ops->close(fd);
 	/* A file system that does not sync folders says so; others keep their order. */
-	return ret && ret != -EINVAL ? failed(ret, path, "cannot be synced to disk") : 0;
+	return ret && ret != -EINVAL ? fail_file(ret, path, "cannot be synced to disk") : 0;
 }
 
 int file_rename(const char *from, const char *to)
 {
 	int ret = file_ops->rename(from, to);
 
-	return ret ? failed(ret, to, "cannot be replaced") : 0;
+	return ret ? fail_file(ret, to, "cannot be replaced") : 0;
 }
 
 int file_remove(const char *path)
 {
 	int ret = file_ops->remove(path);
 
-	return ret ? failed(ret, path, "cannot be removed") : 0;
+	return ret ? fail_file(ret, path, "cannot be removed") : 0;
 }
 
 static int read_all(int fd, const char *path, char *to, uint64_t bytes)
@@ -83,7 +83,7 @@ static int read_all(int fd, const char *path, char *to, uint64_t bytes)
 		int64_t n = file_ops->read(fd, to, bytes);
 
 		if (n < 0)
-			return failed((int)n, path, "cannot be read");
+			return fail_file((int)n, path, "cannot be read");
 		if (!n)
 			return fail(-EBADMSG, "%s: ended %" PRIu64 " bytes early", path, bytes);
 		to += n;
@@ -92,20 +92,20 @@ static int read_all(int fd, const char *path, char *to, uint64_t bytes)
 	return 0;
 }
 
-static int size_of(int fd, const char *path, uint64_t *bytes)
+static int size_of_file(int fd, const char *path, uint64_t *bytes)
 {
 	int ret = file_ops->size(fd, bytes);
 
 	if (ret == -EINVAL)
 		return fail(-EBADMSG, "%s: is not a regular file", path);
-	return ret ? failed(ret, path, "cannot be read") : 0;
+	return ret ? fail_file(ret, path, "cannot be read") : 0;
 }
 
 static int read_open(int fd, const char *path, uint64_t most, char **text, size_t *length)
 {
 	uint64_t bytes;
 	char *made;
-	int ret = size_of(fd, path, &bytes);
+	int ret = size_of_file(fd, path, &bytes);
 
 	if (ret)
 		return ret;
@@ -141,7 +141,7 @@ static int map_open(int fd, const char *path, uint64_t bytes, const char **map)
 {
 	const void *mapped;
 	uint64_t there;
-	int ret = size_of(fd, path, &there);
+	int ret = size_of_file(fd, path, &there);
 
 	if (ret)
 		return ret;
@@ -150,7 +150,7 @@ static int map_open(int fd, const char *path, uint64_t bytes, const char **map)
 			    there, bytes);
 	ret = file_ops->map(fd, bytes, &mapped);
 	if (ret)
-		return failed(ret, path, "cannot be mapped into memory");
+		return fail_file(ret, path, "cannot be mapped into memory");
 	*map = mapped;
 	return 0;
 }
@@ -180,7 +180,7 @@ static int lock_path(const char *dir, const char *path, int *lock)
 	file_ops->close(fd);
 	if (ret == -EWOULDBLOCK)
 		return fail(-EBUSY, "%s: another save into this folder is under way", dir);
-	return failed(ret, path, "cannot be locked");
+	return fail_file(ret, path, "cannot be locked");
 }
 
 int file_lock_folder(const char *dir, const char *name, int *lock)

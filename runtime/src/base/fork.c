@@ -17,13 +17,13 @@ static void in_child(void)
 	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
 }
 
 uint32_t fork_generation(void)
 {
-	pthread_once(&once, watch);
+	pthread_once(&once, watch_forks);
 	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
 }

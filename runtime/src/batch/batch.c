@@ -71,7 +71,7 @@ void embeng_batch_free(struct embeng_batch *b)
 	free(b);
 }
 
-static int check_input(const struct feature *f, const struct input *input)
+static int check_given_input(const struct feature *f, const struct input *input)
 {
 	if (input->error)
 		return fail(input->error, "%s",
@@ -93,7 +93,7 @@ int batch_check(const struct embeng_batch *b, const struct output *outputs, stru
 	int code;
 
 	for (size_t i = 0; i < b->count; i++) {
-		code = check_input(&model->features[i], &b->inputs[i]);
+		code = check_given_input(&model->features[i], &b->inputs[i]);
 		if (!code)
 			code = shape_resolve(&model->features[i], &b->inputs[i], &outputs[i],
 					     &shape);

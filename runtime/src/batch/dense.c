@@ -88,8 +88,8 @@ static void leave_zeros_out(struct input *input, const struct ids *ids, size_t s
 	input->id_count = kept;
 }
 
-static int padded(struct input *input, const struct feature *f, const struct ids *ids,
-		  const int64_t *shape, size_t rank)
+static int take_padded(struct input *input, const struct feature *f, const struct ids *ids,
+		       const int64_t *shape, size_t rank)
 {
 	char text[SHAPE_TEXT];
 	size_t samples;
@@ -115,13 +115,13 @@ static int padded(struct input *input, const struct feature *f, const struct ids
 	return 0;
 }
 
-static int dense(struct input *input, const struct feature *f, const struct ids *ids,
-		 const int64_t *shape, size_t rank)
+static int take_dense(struct input *input, const struct feature *f, const struct ids *ids,
+		      const int64_t *shape, size_t rank)
 {
 	int code = input_ids(input, f, ids);
 
 	if (!code && f->zero_is_padding)
-		return padded(input, f, ids, shape, rank);
+		return take_padded(input, f, ids, shape, rank);
 	if (!code)
 		code = check_rank(f, shape, rank);
 	if (!code)
@@ -143,5 +143,5 @@ int embeng_batch_dense(struct embeng_batch *b, int feature, enum embeng_id_type 
 	int code;
 	struct input *input = input_begin(b, feature, &f, &code);
 
-	return input ? input_end(input, dense(input, f, &in, shape, rank)) : code;
+	return input ? input_end(input, take_dense(input, f, &in, shape, rank)) : code;
 }

@@ -56,7 +56,7 @@ static int check_arrays(const struct part *part)
 }
 
 /* Where the last of the cores ends: no more is copied. */
-static int check_bounds(const struct part *part, uint64_t *items)
+static int check_item_bounds(const struct part *part, uint64_t *items)
 {
 	const struct embeng_partitioned *from = part->from;
 
@@ -74,7 +74,7 @@ static int check_bounds(const struct part *part, uint64_t *items)
 }
 
 /* Members stand in the order of their samples, so that nothing need say where. */
-static int check_features(const struct part *part)
+static int check_member_order(const struct part *part)
 {
 	const struct embeng_stacking *s = part->s;
 	int64_t offset = 0;
@@ -96,7 +96,7 @@ static int check_features(const struct part *part)
 	return 0;
 }
 
-static void copy(void *to, size_t *at, const void *from, uint64_t bytes)
+static void copy_part(void *to, size_t *at, const void *from, uint64_t bytes)
 {
 	memcpy((char *)to + *at, from, bytes);
 	*at += bytes;
@@ -118,12 +118,12 @@ static int copy_arrays(const struct part *part, struct stack_input *to, uint64_t
 	to->tokens = to->row_pointers + pointers;
 	to->samples = to->tokens + items;
 	to->gains = (float *)(to->samples + items);
-	copy(to->memory, &at, from->core_first, 8 * cores);
-	copy(to->memory, &at, from->core_end, 8 * cores);
-	copy(to->memory, &at, from->row_pointers, 4 * pointers);
-	copy(to->memory, &at, from->token_ids, 4 * items);
-	copy(to->memory, &at, from->sample_ids, 4 * items);
-	copy(to->memory, &at, from->gains, 4 * items);
+	copy_part(to->memory, &at, from->core_first, 8 * cores);
+	copy_part(to->memory, &at, from->core_end, 8 * cores);
+	copy_part(to->memory, &at, from->row_pointers, 4 * pointers);
+	copy_part(to->memory, &at, from->token_ids, 4 * items);
+	copy_part(to->memory, &at, from->sample_ids, 4 * items);
+	copy_part(to->memory, &at, from->gains, 4 * items);
 	to->pointer_count = pointers;
 	return 0;
 }
@@ -159,13 +159,13 @@ static int make_members(const struct part *part, struct stack_input *to)
 	return ret;
 }
 
-static int take_stack(const struct part *part, struct stack_input *to)
+static int take_stack_input(const struct part *part, struct stack_input *to)
 {
 	uint64_t items;
 	int ret = check_arrays(part);
 
-	ret = ret ? ret : check_bounds(part, &items);
-	ret = ret ? ret : check_features(part);
+	ret = ret ? ret : check_item_bounds(part, &items);
+	ret = ret ? ret : check_member_order(part);
 	ret = ret ? ret : make_members(part, to);
 	ret = ret ? ret : copy_arrays(part, to, items);
 	if (ret)
@@ -210,8 +210,8 @@ static void give_stack(struct embeng_batch *b, const struct stack_input *s)
 	}
 }
 
-static int check(const struct embeng_batch *b, const struct embeng_stacking *stacking,
-		 const struct embeng_preprocessed *preprocessed)
+static int check_partitioned(const struct embeng_batch *b, const struct embeng_stacking *stacking,
+			     const struct embeng_preprocessed *preprocessed)
 {
 	int ret;
 
@@ -239,7 +239,7 @@ static int take_all(const struct part *call, const struct embeng_preprocessed *p
 		part.stack = &part.s->stacks[i];
 		part.from = &preprocessed->stacks[i];
 		if (part.stack->feature_count)
-			ret = take_stack(&part, &to->stacks[to->count++]);
+			ret = take_stack_input(&part, &to->stacks[to->count++]);
 	}
 	return ret;
 }
@@ -249,7 +249,7 @@ int embeng_batch_partitioned(struct embeng_batch *b, const struct embeng_stackin
 {
 	struct part part = {.b = b, .s = stacking};
 	struct partitioned *p;
-	int ret = check(b, stacking, preprocessed);
+	int ret = check_partitioned(b, stacking, preprocessed);
 
 	if (ret)
 		return ret;

@@ -36,8 +36,8 @@ static int add_lengths(struct input *input, const struct feature *f, const int64
 	return 0;
 }
 
-static int ragged(struct input *input, const struct feature *f, const struct ids *ids,
-		  const int64_t *row_lengths, size_t row_count)
+static int take_ragged(struct input *input, const struct feature *f, const struct ids *ids,
+		       const int64_t *row_lengths, size_t row_count)
 {
 	int code = input_ids(input, f, ids);
 
@@ -62,7 +62,7 @@ int embeng_batch_ragged(struct embeng_batch *b, int feature, enum embeng_id_type
 	int code;
 	struct input *input = input_begin(b, feature, &f, &code);
 
-	return input ? input_end(input, ragged(input, f, &in, row_lengths, row_count)) : code;
+	return input ? input_end(input, take_ragged(input, f, &in, row_lengths, row_count)) : code;
 }
 
 static int falls_at(const struct feature *f, const int64_t *row_splits)
@@ -98,8 +98,8 @@ int input_check_splits(const struct feature *f, size_t id_count, const int64_t *
 	return 0;
 }
 
-static int splits(struct input *input, const struct feature *f, const struct ids *ids,
-		  const int64_t *row_splits, size_t split_count)
+static int take_splits(struct input *input, const struct feature *f, const struct ids *ids,
+		       const int64_t *row_splits, size_t split_count)
 {
 	int code = input_ids(input, f, ids);
 
@@ -119,5 +119,5 @@ int embeng_batch_ragged_splits(struct embeng_batch *b, int feature, enum embeng_
 	int code;
 	struct input *input = input_begin(b, feature, &f, &code);
 
-	return input ? input_end(input, splits(input, f, &in, row_splits, split_count)) : code;
+	return input ? input_end(input, take_splits(input, f, &in, row_splits, split_count)) : code;
 }

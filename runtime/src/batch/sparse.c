@@ -74,8 +74,8 @@ static int add_offsets(struct input *input, const struct feature *f, const struc
 	return 0;
 }
 
-static int sparse(struct input *input, const struct feature *f, const struct ids *ids,
-		  const struct coo *coo)
+static int take_sparse(struct input *input, const struct feature *f, const struct ids *ids,
+		       const struct coo *coo)
 {
 	int code = input_ids(input, f, ids);
 
@@ -109,5 +109,5 @@ int embeng_batch_sparse(struct embeng_batch *b, int feature, enum embeng_id_type
 	int code;
 	struct input *input = input_begin(b, feature, &f, &code);
 
-	return input ? input_end(input, sparse(input, f, &in, &coo)) : code;
+	return input ? input_end(input, take_sparse(input, f, &in, &coo)) : code;
 }

@@ -51,7 +51,7 @@ static int copy_header(const struct embeng_checkpoint *c, size_t file, const cha
 	return ret;
 }
 
-static int check_header(const struct embeng_checkpoint *c, size_t file, const char *path)
+static int check_shard_header(const struct embeng_checkpoint *c, size_t file, const char *path)
 {
 	const struct index_file *f = &c->index.files[file];
 	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
@@ -72,7 +72,7 @@ static int check_header(const struct embeng_checkpoint *c, size_t file, const ch
 static int check_shard(const struct embeng_checkpoint *c, size_t file)
 {
 	char *path = file_path(c->folder, c->index.files[file].name);
-	int ret = path ? check_header(c, file, path) : -ENOMEM;
+	int ret = path ? check_shard_header(c, file, path) : -ENOMEM;
 
 	free(path);
 	return ret;
@@ -143,7 +143,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 }
 
 /* Drops all that one look at the folder found, for the next try. */
-static void forget(struct embeng_checkpoint *c)
+static void forget_folder(struct embeng_checkpoint *c)
 {
 	for (size_t i = 0; c->maps && i < c->index.file_count; i++) {
 		if (c->maps[i])
@@ -200,7 +200,7 @@ static int open_latest(struct embeng_checkpoint *c, const char *path)
 		ret = open_index(c, path, text, length);
 		if (ret != -ENOENT)
 			break;
-		forget(c);
+		forget_folder(c);
 	}
 	free(previous);
 	return ret;
@@ -220,7 +220,7 @@ static int open_folder(const char *dir, struct embeng_checkpoint *c)
 	return ret;
 }
 
-static int open_new(const char *dir, struct embeng_checkpoint **out)
+static int open_new_checkpoint(const char *dir, struct embeng_checkpoint **out)
 {
 	struct embeng_checkpoint *c;
 	int ret;
@@ -241,7 +241,7 @@ static int open_new(const char *dir, struct embeng_checkpoint **out)
 int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
 			   struct embeng_error *error)
 {
-	int ret = open_new(dir, out);
+	int ret = open_new_checkpoint(dir, out);
 
 	if (ret)
 		give_error(error);
@@ -252,7 +252,7 @@ void embeng_checkpoint_close(struct embeng_checkpoint *c)
 {
 	if (!c)
 		return;
-	forget(c);
+	forget_folder(c);
 	free(c->folder);
 	free(c);
 }

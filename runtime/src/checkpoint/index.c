@@ -146,7 +146,7 @@ static int check_digest(const struct json *o, const struct place *at, const stru
 	return strcmp(want, digest) ? json_bad(at, "\"chunks_sha256\" is not that of the chunks") : 0;
 }
 
-static int read_document(const struct json *o, const struct place *at, struct index *index)
+static int read_index_document(const struct json *o, const struct place *at, struct index *index)
 {
 	int ret = read_header(o, at, index);
 
@@ -166,7 +166,7 @@ int index_parse(const char *text, size_t length, const char *path, struct index 
 		return ret;
 	ret = check_schema(o, &at);
 	ret = ret ? ret : check_own_crc(o, text, length, &at);
-	ret = ret ? ret : read_document(o, &at, &made);
+	ret = ret ? ret : read_index_document(o, &at, &made);
 	json_free(o);
 	if (ret)
 		index_free(&made);
@@ -185,7 +185,7 @@ void index_free(struct index *index)
 }
 
 /* The checksum is the last member: zero digits first, what stands before them decides. */
-static void write_document(struct json_writer *w, const struct index *index)
+static void write_index_document(struct json_writer *w, const struct index *index)
 {
 	char hash[17], digest[SHA_DIGITS + 1];
 
@@ -224,7 +224,7 @@ int index_write(const struct index *index, char **text, size_t *length)
 	int ret;
 
 	json_write_begin(&w, JSON_LINES);
-	write_document(&w, index);
+	write_index_document(&w, index);
 	ret = json_finish(&w, "the new index", &made, &bytes);
 	if (ret)
 		return ret;

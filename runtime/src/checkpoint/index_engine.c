@@ -13,7 +13,7 @@
 static const char *const shardings[] = {[EMBENG_SHARDING_DIV] = "div",
 					[EMBENG_SHARDING_MOD] = "mod"};
 
-static int sharding_of(const struct place *at, const char *text, enum embeng_sharding *out)
+static int find_sharding(const struct place *at, const char *text, enum embeng_sharding *out)
 {
 	for (int i = EMBENG_SHARDING_DIV; i <= EMBENG_SHARDING_MOD; i++) {
 		if (!strcmp(shardings[i], text)) {
@@ -39,7 +39,7 @@ static int read_hosts(const struct json *o, const struct place *at,
 	if (!ret && json_get(o, "sharding"))
 		ret = json_text(o, at, "sharding", &sharding);
 	c->hosts = (uint32_t)hosts;
-	return ret ? ret : sharding_of(at, sharding, &c->sharding);
+	return ret ? ret : find_sharding(at, sharding, &c->sharding);
 }
 
 int index_read_engine(const struct json *document, const struct place *at,

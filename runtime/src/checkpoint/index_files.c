@@ -23,7 +23,7 @@ struct cursor {
 	int64_t place;
 };
 
-static int read_name(const struct json *o, const struct place *at, struct index_file *file)
+static int read_shard_name(const struct json *o, const struct place *at, struct index_file *file)
 {
 	const char *name;
 	int ret = json_text(o, at, "name", &name);
@@ -62,8 +62,9 @@ static int64_t next_row(const struct embeng_model *model, const struct cursor *n
 }
 
 /* Files stand in the order of tables, hosts and rows, without gaps. */
-static int read_rows(const struct json *o, const struct place *at,
-		     const struct embeng_model *model, struct cursor *next, struct index_file *file)
+static int read_shard_rows(const struct json *o, const struct place *at,
+			   const struct embeng_model *model, struct cursor *next,
+			   struct index_file *file)
 {
 	uint64_t table, first, rows;
 	struct embeng_shard_rows all;
@@ -93,8 +94,8 @@ static int read_rows(const struct json *o, const struct place *at,
 }
 
 /* Bytes of one tensor; false when no file can hold it. */
-static bool tensor_bytes(const struct embeng_model *model, const struct index_file *file,
-			 uint64_t *bytes)
+static bool shard_tensor_bytes(const struct embeng_model *model, const struct index_file *file,
+			       uint64_t *bytes)
 {
 	uint64_t dim = (uint64_t)model->tables[file->table].dim;
 
@@ -111,7 +112,7 @@ static int read_tensors(const struct json *o, const struct place *at,
 	uint64_t bytes;
 	int ret = json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
 
-	if (!ret && (!tensor_bytes(model, file, &bytes) || bytes > file->bytes))
+	if (!ret && (!shard_tensor_bytes(model, file, &bytes) || bytes > file->bytes))
 		ret = json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
 	ret = ret ? ret : json_member(o, at, "tensors", JSON_OBJECT, &tensors);
 	if (!ret && json_length(tensors) != count)
@@ -168,10 +169,10 @@ static int read_file(const struct json *o, const struct place *at, struct index 
 		     struct cursor *next)
 {
 	struct index_file *file = &index->files[index->file_count];
-	int ret = json_is(o, JSON_OBJECT) ? read_name(o, at, file)
+	int ret = json_is(o, JSON_OBJECT) ? read_shard_name(o, at, file)
 							   : json_bad(at, "is not an object");
 
-	ret = ret ? ret : read_rows(o, at, index->model, next, file);
+	ret = ret ? ret : read_shard_rows(o, at, index->model, next, file);
 	ret = ret ? ret : read_tensors(o, at, index->model, file);
 	ret = ret ? ret : read_chunks(o, at, index, file);
 	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
@@ -186,7 +187,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int check_names(const struct place *at, const struct index *index)
+static int check_file_names(const struct place *at, const struct index *index)
 {
 	const char **names = calloc(index->file_count + 1, sizeof(*names));
 	int ret = names ? 0 : fail(-ENOMEM, "%s: no memory for the names of files", at->file);
@@ -224,7 +225,7 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 	if (!ret && next.table < index->model->table_count)
 		ret = json_bad(at, "table %s: no file has row %" PRId64,
 			       index->model->tables[next.table].name, next_row(index->model, &next));
-	return ret ? ret : check_names(at, index);
+	return ret ? ret : check_file_names(at, index);
 }
 
 static void digits_of(const struct index *index, const struct index_file *file, uint64_t chunk,

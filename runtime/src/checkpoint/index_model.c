@@ -58,8 +58,8 @@ static const struct key tristates[] = {
 #define CONST_MEMBER(o, key, type) ((const type *)(const void *)((const char *)(o) + (key)->at))
 #define HAS(o, key) ((unsigned char *)(o) + (key)->has)
 
-static int word(const struct json *o, const struct place *at, const char *key,
-		const char *const *words, size_t count, int *out)
+static int read_word(const struct json *o, const struct place *at, const char *key,
+		     const char *const *words, size_t count, int *out)
 {
 	const char *text;
 	int ret = json_text(o, at, key, &text);
@@ -83,7 +83,7 @@ static int read_kind(const struct json *o, const struct place *at, struct embeng
 
 	for (int i = EMBENG_SGD; i <= EMBENG_MDL_ADAGRAD_LIGHT; i++)
 		words[i] = embeng_optimizer_text((enum embeng_optimizer_name)i);
-	ret = word(o, at, "kind", words, COUNT(words), &kind);
+	ret = read_word(o, at, "kind", words, COUNT(words), &kind);
 	if (!ret)
 		out->kind = (enum embeng_optimizer_name)kind;
 	return ret;
@@ -145,7 +145,7 @@ static int read_optimizer(const struct json *table, const struct place *at,
 }
 
 /* The model's own check of a value, as a fault of the file. */
-static int refused(const struct place *at, int code)
+static int refuse_setting(const struct place *at, int code)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 
@@ -182,8 +182,8 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 
 	ret = ret ? ret : json_number(o, at, "rows", 1, INT64_MAX, &rows);
 	ret = ret ? ret : json_number(o, at, "dim", 1, UINT32_MAX, &dim);
-	ret = ret ? ret : word(o, at, "combiner", combiners, COUNT(combiners), &combiner);
-	ret = ret ? ret : word(o, at, "out_of_range", policies, COUNT(policies), &policy);
+	ret = ret ? ret : read_word(o, at, "combiner", combiners, COUNT(combiners), &combiner);
+	ret = ret ? ret : read_word(o, at, "out_of_range", policies, COUNT(policies), &policy);
 	ret = ret ? ret : index_read_quantization(o, at, &c.quantization);
 	ret = ret ? ret : read_optimizer(o, at, &c.optimizer);
 	if (ret)
@@ -193,7 +193,7 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 	c.combiner = (enum embeng_combiner_name)combiner;
 	c.out_of_range = (enum embeng_policy)policy;
 	ret = embeng_model_add_table(model, &c);
-	return ret < 0 ? refused(at, ret) : check_slots(o, at, model, (size_t)ret);
+	return ret < 0 ? refuse_setting(at, ret) : check_slots(o, at, model, (size_t)ret);
 }
 
 static int read_shape(const struct json *o, const struct place *at,
@@ -241,7 +241,7 @@ static int read_feature(const struct json *o, const struct place *at, struct emb
 	c.unchecked_serving = unchecked_serving;
 	c.v1_dense_zero_is_padding = zero_is_padding;
 	ret = embeng_model_add_feature(model, &c);
-	return ret < 0 ? refused(at, ret) : 0;
+	return ret < 0 ? refuse_setting(at, ret) : 0;
 }
 
 static int read_list(const struct json *o, const struct place *at, const char *list,

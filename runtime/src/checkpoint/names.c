@@ -69,7 +69,7 @@ void tensor_name(const struct embeng_model *model, size_t table, size_t array, c
 }
 
 /* By name, as the format's own writers order them. */
-static void sort(struct safetensor *tensors, size_t *arrays, size_t count)
+static void sort_tensors(struct safetensor *tensors, size_t *arrays, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		for (size_t k = i; k && strcmp(tensors[k].name, tensors[k - 1].name) < 0; k--) {
@@ -98,6 +98,6 @@ size_t shard_tensors(const struct embeng_model *model, const struct index_file *
 						 .offset = file->at[i]};
 		arrays[i] = i;
 	}
-	sort(tensors, arrays, count);
+	sort_tensors(tensors, arrays, count);
 	return count;
 }

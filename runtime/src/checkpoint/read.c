@@ -129,7 +129,7 @@ const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece
 	return &pieces[low];
 }
 
-static int tell(embeng_progress_fn progress, void *arg, uint64_t done, uint64_t total)
+static int tell_verified(embeng_progress_fn progress, void *arg, uint64_t done, uint64_t total)
 {
 	const struct embeng_progress p = {.what = "verify", .done = done, .total = total};
 
@@ -150,7 +150,7 @@ int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_
 	/* All of it again: what was right once is not what was asked. */
 	for (uint64_t k = 0; k < c->index.chunk_count; k++)
 		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
-	ret = tell(progress, arg, 0, c->index.bytes);
+	ret = tell_verified(progress, arg, 0, c->index.bytes);
 	for (size_t i = 0; !ret && i < c->index.file_count; i++) {
 		uint64_t bytes = c->index.files[i].bytes;
 
@@ -159,7 +159,7 @@ int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_
 
 			ret = check_chunk(c, i, k);
 			done += left < CHUNK_BYTES ? left : CHUNK_BYTES;
-			ret = ret ? ret : tell(progress, arg, done, c->index.bytes);
+			ret = ret ? ret : tell_verified(progress, arg, done, c->index.bytes);
 		}
 	}
 	return ret;

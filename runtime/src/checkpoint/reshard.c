@@ -16,7 +16,7 @@
 #define BUFFER_BYTES (1u << 20)
 
 /* Behind the lock: @in may be the folder that is written to. */
-static int begin(struct save *s)
+static int begin_reshard(struct save *s)
 {
 	int ret = embeng_checkpoint_open(s->in, &s->from, NULL);
 
@@ -32,7 +32,7 @@ static int begin(struct save *s)
 	return 0;
 }
 
-static int room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
+static int make_rows_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 {
 	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim;
 
@@ -44,8 +44,8 @@ static int room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 				    s->index.model->tables[table].name);
 }
 
-static int read_rows(struct save *s, size_t table, size_t array,
-		     const struct embeng_shard_rows *rows, const char **data)
+static int read_checkpoint_rows(struct save *s, size_t table, size_t array,
+				const struct embeng_shard_rows *rows, const char **data)
 {
 	*data = s->buffer;
 	return checkpoint_gather(s->from, (int)table, (int)array, rows, s->buffer);
@@ -54,14 +54,14 @@ static int read_rows(struct save *s, size_t table, size_t array,
 static const struct save_source checkpoint_source = {
 	.what = WHAT,
 	.progress = "reshard",
-	.begin = begin,
+	.begin = begin_reshard,
 	.rows = save_rows,
-	.room = room,
-	.read = read_rows,
+	.room = make_rows_room,
+	.read = read_checkpoint_rows,
 };
 
-static int check_options(struct embeng_reshard_options *o,
-			 const struct embeng_reshard_options *given)
+static int check_reshard_options(struct embeng_reshard_options *o,
+				 const struct embeng_reshard_options *given)
 {
 	int ret = config_take(o, given, sizeof(*o), "embeng_reshard_options");
 
@@ -90,7 +90,8 @@ static int check_in(const char *in)
 	return ret;
 }
 
-static int reshard(const char *in, const char *out, const struct embeng_reshard_options *options)
+static int reshard_folder(const char *in, const char *out,
+			  const struct embeng_reshard_options *options)
 {
 	struct embeng_reshard_options o;
 	struct save s = {.source = &checkpoint_source, .in = in, .dir = out, .reshard = &o};
@@ -98,7 +99,7 @@ static int reshard(const char *in, const char *out, const struct embeng_reshard_
 
 	if (!in || !out)
 		return fail(-EINVAL, WHAT ": in and out must be given");
-	ret = check_options(&o, options);
+	ret = check_reshard_options(&o, options);
 	ret = ret ? ret : check_in(in);
 	if (ret)
 		return ret;
@@ -115,7 +116,7 @@ int embeng_checkpoint_reshard(const char *in, const char *out,
 			      const struct embeng_reshard_options *options,
 			      struct embeng_error *error)
 {
-	int ret = reshard(in, out, options);
+	int ret = reshard_folder(in, out, options);
 
 	if (ret)
 		give_error(error);

@@ -35,18 +35,18 @@ struct restore {
 	uint64_t done, total;
 };
 
-static uint64_t row_bytes(const struct restore *r, const struct array_pair *pair)
+static uint64_t pair_row_bytes(const struct restore *r, const struct array_pair *pair)
 {
 	return 4 * (uint64_t)r->e->model->tables[pair->table].dim;
 }
 
 static uint64_t pair_bytes(const struct restore *r, const struct array_pair *pair)
 {
-	return row_bytes(r, pair) * (uint64_t)r->e->model->tables[pair->table].rows;
+	return pair_row_bytes(r, pair) * (uint64_t)r->e->model->tables[pair->table].rows;
 }
 
 /* Once rows are overwritten in place, going on is the only way to whole tables. */
-static int tell(struct restore *r)
+static int tell_restored(struct restore *r)
 {
 	const struct embeng_progress p = {.what = "restore", .done = r->done, .total = r->total};
 
@@ -154,7 +154,7 @@ static int pair_all(struct restore *r)
 
 /* -- into the engine ----------------------------------------------------- */
 
-static int stage(struct restore *r, enum embeng_stage action, int table, int array)
+static int stage_array(struct restore *r, enum embeng_stage action, int table, int array)
 {
 	struct embeng_cmd cmd = {
 		.opcode = EMBENG_OP_STAGE,
@@ -171,16 +171,16 @@ static int stage(struct restore *r, enum embeng_stage action, int table, int arr
 }
 
 /* 0, and whether there is room for copies of everything. */
-static int begin(struct restore *r)
+static int begin_staging(struct restore *r)
 {
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < r->pair_count; i++)
-		ret = stage(r, EMBENG_STAGE_BEGIN, r->pairs[i].table, r->pairs[i].array);
+		ret = stage_array(r, EMBENG_STAGE_BEGIN, r->pairs[i].table, r->pairs[i].array);
 	r->staged = !ret;
 	if (ret == -ENOSPC || ret == -ENOMEM) {
 		r->total *= 2;
-		ret = stage(r, EMBENG_STAGE_DROP, 0, 0);
+		ret = stage_array(r, EMBENG_STAGE_DROP, 0, 0);
 	}
 	return ret;
 }
@@ -204,8 +204,8 @@ static int load_chunk(struct restore *r, const struct array_pair *pair, uint64_t
 				    rows_chunk_data(r->e));
 
 	ret = ret ? ret : rows_chunk_run(r->e, &chunk);
-	r->done += count * row_bytes(r, pair);
-	return ret ? ret : tell(r);
+	r->done += count * pair_row_bytes(r, pair);
+	return ret ? ret : tell_restored(r);
 }
 
 /* In the order of rows, however they are sharded there. */
@@ -231,7 +231,7 @@ static int verify_piece(struct restore *r, const struct checkpoint_piece *piece,
 
 		ret = checkpoint_check(r->c, piece, at, n);
 		r->done += n;
-		ret = ret ? ret : tell(r);
+		ret = ret ? ret : tell_restored(r);
 	}
 	return ret;
 }
@@ -240,7 +240,7 @@ static int verify_pair(struct restore *r, const struct array_pair *pair)
 {
 	const struct checkpoint_piece *pieces;
 	int count = checkpoint_pieces(r->c, pair->from_table, pair->from_array, &pieces);
-	uint64_t row = row_bytes(r, pair), most = 0;
+	uint64_t row = pair_row_bytes(r, pair), most = 0;
 	int ret = count < 0 ? count : rows_chunk_room(r->e, pair->table, 1, &most);
 
 	for (int i = 0; !ret && i < count; i++)
@@ -278,7 +278,7 @@ static int load_staged(struct restore *r)
 {
 	int ret = each_pair(r, load_pair);
 
-	return ret ? ret : stage(r, EMBENG_STAGE_COMMIT, 0, 0);
+	return ret ? ret : stage_array(r, EMBENG_STAGE_COMMIT, 0, 0);
 }
 
 static int write_step(struct restore *r)
@@ -298,7 +298,7 @@ static int write_step(struct restore *r)
 	return ret;
 }
 
-static int load(struct embeng *e, void *arg, uint64_t after)
+static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 	struct restore *r = arg;
@@ -306,18 +306,18 @@ static int load(struct embeng *e, void *arg, uint64_t after)
 
 	(void)e;
 	r->after = after;
-	ret = begin(r);
-	ret = ret ? ret : tell(r);
+	ret = begin_staging(r);
+	ret = ret ? ret : tell_restored(r);
 	ret = ret ? ret : r->staged ? load_staged(r) : load_in_place(r);
 	if (!ret)
 		return write_step(r);
 	/* The failure's sentence stays, whatever dropping says. */
 	embeng_last_error(&error);
-	stage(r, EMBENG_STAGE_DROP, 0, 0);
+	stage_array(r, EMBENG_STAGE_DROP, 0, 0);
 	return error_set(ret, error.status, "%s", error.text);
 }
 
-static int prepare(struct restore *r, const struct embeng_restore_options *options)
+static int prepare_restore(struct restore *r, const struct embeng_restore_options *options)
 {
 	const uint32_t known = EMBENG_RESTORE_MISSING_TABLES | EMBENG_RESTORE_MISSING_SLOTS |
 			       EMBENG_RESTORE_OTHER_SHAPES;
@@ -337,14 +337,14 @@ static int prepare(struct restore *r, const struct embeng_restore_options *optio
 int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options)
 {
 	struct restore r = {.e = e, .dir = dir};
-	int ret = prepare(&r, options);
+	int ret = prepare_restore(&r, options);
 
 	ret = ret ? ret : embeng_checkpoint_open(dir, &r.c, NULL);
 	if (ret)
 		return ret;
 	ret = check_step(&r);
 	ret = ret ? ret : pair_all(&r);
-	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load, &r);
+	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load_arrays, &r);
 	free(r.pairs);
 	embeng_checkpoint_close(r.c);
 	return ret;

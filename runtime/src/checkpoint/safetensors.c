@@ -56,7 +56,7 @@ static void write_header(struct json_writer *w, const struct safetensor *tensors
 	json_write_close(w);
 }
 
-static int lay_out(const char *text, size_t length, char **header, size_t *bytes)
+static int lay_out_header(const char *text, size_t length, char **header, size_t *bytes)
 {
 	size_t whole;
 	uint64_t padded;
@@ -89,7 +89,7 @@ int safetensors_header(struct safetensor *tensors, size_t count, const char *con
 	ret = json_finish(&w, "the header of a shard", &text, &length);
 	if (ret)
 		return ret;
-	ret = lay_out(text, length, header, bytes);
+	ret = lay_out_header(text, length, header, bytes);
 	free(text);
 	at = ret ? 0 : *bytes;
 	for (size_t i = 0; !ret && i < count; i++) {

@@ -39,7 +39,7 @@ static int make_folder(const char *dir)
 }
 
 /* Leftovers of a save that died; what cannot be removed now is in nobody's way. */
-static void clean(struct save *s, const struct index *keep)
+static void clean_leftovers(struct save *s, const struct index *keep)
 {
 	struct embeng_error error = {.size = sizeof(error)};
 
@@ -63,7 +63,7 @@ static int check_old(struct save *s, const char *path, const char *text, size_t 
 	/* If an index cannot be read in full, nobody knows which shards it names. */
 	if (index_parse(text, length, path, &old))
 		return 0;
-	clean(s, &old);
+	clean_leftovers(s, &old);
 	index_free(&old);
 	return 0;
 }
@@ -75,7 +75,7 @@ static int look_at_old(struct save *s, const char *path)
 	int ret = file_read_whole(path, INDEX_BYTES_MAX, &text, &length);
 
 	if (ret == -ENOENT) {
-		clean(s, NULL);
+		clean_leftovers(s, NULL);
 		return 0;
 	}
 	if (ret)
@@ -115,7 +115,7 @@ static int commit_text(struct save *s, const char *path, const char *temporary, 
 	return ret;
 }
 
-static int commit(struct save *s, const char *path, enum outcome *outcome)
+static int commit_index(struct save *s, const char *path, enum outcome *outcome)
 {
 	char name[SHARD_NAME_SIZE], *temporary, *text;
 	size_t length;
@@ -150,12 +150,12 @@ static int save_locked(struct save *s, const char *path)
 
 	ret = ret ? ret : s->source->begin(s);
 	ret = ret ? ret : s->source->rows(s);
-	ret = ret ? ret : commit(s, path, &outcome);
+	ret = ret ? ret : commit_index(s, path, &outcome);
 	/* Where the rename may have happened, its shards are worth more than their room. */
 	if (outcome == NOT_COMMITTED)
 		remove_own(s);
 	if (outcome == COMMITTED)
-		clean(s, &s->index);
+		clean_leftovers(s, &s->index);
 	return ret;
 }
 

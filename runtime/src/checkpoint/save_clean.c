@@ -18,7 +18,7 @@ struct names {
 };
 
 /* All names first: a folder is not changed while it is read. */
-static int note(void *arg, const char *name)
+static int note_name(void *arg, const char *name)
 {
 	struct names *names = arg;
 
@@ -40,18 +40,18 @@ static int note(void *arg, const char *name)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_leftovers(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Marks what @keep names by taking it off the sorted list. */
-static void spare(struct names *names, const struct index *keep)
+static void spare_kept(struct names *names, const struct index *keep)
 {
 	for (size_t i = 0; keep && i < keep->file_count; i++) {
 		const char *name = keep->files[i].name;
 		char **found = bsearch(&name, names->list, names->count, sizeof(*names->list),
-				       compare);
+				       compare_leftovers);
 
 		if (found)
 			(*found)[0] = '\0';
@@ -79,13 +79,13 @@ static int remove_all(const char *dir, const struct names *names)
 int clean_folder(const char *dir, const struct index *keep)
 {
 	struct names names = {0};
-	int ret = file_ops->list(dir, note, &names);
+	int ret = file_ops->list(dir, note_name, &names);
 
 	if (ret) {
 		fail(ret, "%s: its files cannot be listed: %s", dir, strerror(-ret));
 	} else if (names.count) {
-		qsort(names.list, names.count, sizeof(*names.list), compare);
-		spare(&names, keep);
+		qsort(names.list, names.count, sizeof(*names.list), compare_leftovers);
+		spare_kept(&names, keep);
 		ret = remove_all(dir, &names);
 	}
 	for (size_t i = 0; i < names.count; i++)

@@ -27,7 +27,7 @@ static int read_step(struct save *s)
 	return ret;
 }
 
-static int body(struct embeng *e, void *arg, uint64_t after)
+static int save_behind_gate(struct embeng *e, void *arg, uint64_t after)
 {
 	struct save *s = arg;
 	int ret;
@@ -38,7 +38,7 @@ static int body(struct embeng *e, void *arg, uint64_t after)
 	return ret ? ret : save_rows(s);
 }
 
-static int begin(struct save *s)
+static int begin_save(struct save *s)
 {
 	s->index.model = s->e->model;
 	s->index.model_hash = s->e->model_hash;
@@ -48,16 +48,16 @@ static int begin(struct save *s)
 
 static int rows_of_engine(struct save *s)
 {
-	return rows_behind_gate(s->e, "embeng_save", body, s);
+	return rows_behind_gate(s->e, "embeng_save", save_behind_gate, s);
 }
 
-static int room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
+static int find_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 {
 	return rows_chunk_room(s->e, (int)table, stride, most);
 }
 
-static int read_rows(struct save *s, size_t table, size_t array,
-		     const struct embeng_shard_rows *rows, const char **data)
+static int read_engine_rows(struct save *s, size_t table, size_t array,
+			    const struct embeng_shard_rows *rows, const char **data)
 {
 	const struct rows_chunk chunk = {
 		.what = "embeng_save",
@@ -77,13 +77,13 @@ static int read_rows(struct save *s, size_t table, size_t array,
 static const struct save_source engine_source = {
 	.what = "embeng_save",
 	.progress = "save",
-	.begin = begin,
+	.begin = begin_save,
 	.rows = rows_of_engine,
-	.room = room,
-	.read = read_rows,
+	.room = find_engine_room,
+	.read = read_engine_rows,
 };
 
-static int check_text(const char *what, size_t index, const char *text)
+static int check_save_text(const char *what, size_t index, const char *text)
 {
 	size_t good = text ? utf8_good(text) : 0;
 
@@ -93,23 +93,23 @@ static int check_text(const char *what, size_t index, const char *text)
 		    what, index, good);
 }
 
-static int check_texts(const struct embeng_model *m, const char *program_state)
+static int check_save_texts(const struct embeng_model *m, const char *program_state)
 {
-	int ret = check_text("program_state", 0, program_state);
+	int ret = check_save_text("program_state", 0, program_state);
 
 	if (!ret && program_state && strlen(program_state) > PROGRAM_STATE_MAX)
 		ret = fail(-ERANGE, "embeng_save: program_state has %zu bytes, at most %u are "
 				    "allowed", strlen(program_state), PROGRAM_STATE_MAX);
 	for (size_t i = 0; !ret && i < m->table_count; i++)
-		ret = check_text("name of table", i, m->tables[i].name);
+		ret = check_save_text("name of table", i, m->tables[i].name);
 	for (size_t i = 0; !ret && i < m->feature_count; i++)
-		ret = check_text("name of feature", i, m->features[i].name);
+		ret = check_save_text("name of feature", i, m->features[i].name);
 	for (size_t i = 0; !ret && i < m->rate_count; i++)
-		ret = check_text("name of learning rate", i, m->rates[i]);
+		ret = check_save_text("name of learning rate", i, m->rates[i]);
 	return ret;
 }
 
-static int prepare(struct save *s, const struct embeng_save_options *options)
+static int prepare_save(struct save *s, const struct embeng_save_options *options)
 {
 	int ret = session_check(s->e, "embeng_save");
 
@@ -117,13 +117,13 @@ static int prepare(struct save *s, const struct embeng_save_options *options)
 		ret = fail(-EINVAL, "embeng_save: no folder given");
 	if (!ret && options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
-	return ret ? ret : check_texts(s->e->model, s->options.program_state);
+	return ret ? ret : check_save_texts(s->e->model, s->options.program_state);
 }
 
 int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_options *options)
 {
 	struct save s = {.source = &engine_source, .e = e, .dir = dir};
-	int ret = prepare(&s, options);
+	int ret = prepare_save(&s, options);
 
 	return ret ? ret : save_run(&s);
 }

@@ -114,7 +114,7 @@ static int plan_host(struct save *s, size_t table, struct embeng_shard_rows rows
 	return ret;
 }
 
-static int plan_table(struct save *s, size_t table)
+static int plan_table_shards(struct save *s, size_t table)
 {
 	const struct table *t = &s->index.model->tables[table];
 	uint32_t hosts = shard_hosts(s->index.model->engine.hosts, t->rows);
@@ -137,7 +137,7 @@ int save_plan(struct save *s)
 		return fail(-ENOMEM, "%s: no memory for a list of %" PRIu64 " files",
 			    s->source->what, files);
 	for (size_t i = 0; !ret && i < s->index.model->table_count; i++)
-		ret = plan_table(s, i);
+		ret = plan_table_shards(s, i);
 	if (ret)
 		return ret;
 	s->index.crcs = calloc(s->index.chunk_count + 1, sizeof(*s->index.crcs));

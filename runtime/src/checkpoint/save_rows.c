@@ -22,7 +22,7 @@ struct shard {
 	uint64_t at; /* bytes written */
 };
 
-static int tell(const struct save *s)
+static int tell_saved(const struct save *s)
 {
 	const struct embeng_progress p = {
 		.what = s->source->progress, .done = s->done, .total = s->index.bytes};
@@ -34,7 +34,7 @@ static int tell(const struct save *s)
 	return 0;
 }
 
-static int write_bytes(struct shard *shard, const char *data, uint64_t bytes)
+static int write_shard_bytes(struct shard *shard, const char *data, uint64_t bytes)
 {
 	uint32_t *crcs = shard->save->index.crcs + shard->file->first_chunk;
 	int ret = file_write(shard->fd, shard->path, data, bytes);
@@ -52,7 +52,7 @@ static int write_bytes(struct shard *shard, const char *data, uint64_t bytes)
 		data += n;
 		bytes -= n;
 	}
-	return tell(shard->save);
+	return tell_saved(shard->save);
 }
 
 /* One tensor: the shard's rows of the parameters or of a slot. */
@@ -72,12 +72,12 @@ static int write_array(struct shard *shard, size_t array)
 		const char *data = NULL;
 
 		ret = s->source->read(s, file->table, array, &rows, &data);
-		ret = ret ? ret : write_bytes(shard, data, (uint64_t)rows.count * row);
+		ret = ret ? ret : write_shard_bytes(shard, data, (uint64_t)rows.count * row);
 	}
 	return ret;
 }
 
-static int write_header(struct shard *shard)
+static int write_shard_header(struct shard *shard)
 {
 	size_t bytes;
 	char *header;
@@ -85,7 +85,7 @@ static int write_header(struct shard *shard)
 
 	if (ret)
 		return ret;
-	ret = write_bytes(shard, header, bytes);
+	ret = write_shard_bytes(shard, header, bytes);
 	free(header);
 	return ret;
 }
@@ -112,7 +112,7 @@ static int write_open(struct shard *shard)
 	if (shard->fd < 0)
 		return shard->fd;
 	shard->save->begun++;
-	ret = write_header(shard);
+	ret = write_shard_header(shard);
 	ret = ret ? ret : write_arrays(shard);
 	ret = ret ? ret : file_sync(shard->fd, shard->path);
 	file_ops->close(shard->fd);
@@ -132,7 +132,7 @@ int save_rows(struct save *s)
 {
 	int ret = save_plan(s);
 
-	ret = ret ? ret : tell(s);
+	ret = ret ? ret : tell_saved(s);
 	for (size_t i = 0; !ret && i < s->index.file_count; i++)
 		ret = write_shard(s, &s->index.files[i]);
 	return ret;

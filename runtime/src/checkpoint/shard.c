@@ -27,7 +27,8 @@ struct embeng_shard_rows shard_rows(enum embeng_sharding sharding, uint32_t host
 	return rows;
 }
 
-static int take(const char *what, const struct embeng_shard *given, struct embeng_shard *shard)
+static int take_shard(const char *what, const struct embeng_shard *given,
+		      struct embeng_shard *shard)
 {
 	int code = config_take(shard, given, sizeof(*shard), "embeng_shard");
 
@@ -47,7 +48,7 @@ static int take(const char *what, const struct embeng_shard *given, struct emben
 	return 0;
 }
 
-static int check_rows(const char *what, int64_t table_rows)
+static int check_table_rows(const char *what, int64_t table_rows)
 {
 	if (table_rows > 0)
 		return 0;
@@ -59,18 +60,18 @@ int embeng_shard_rows(const struct embeng_shard *shard, int64_t table_rows,
 		      struct embeng_shard_rows *rows)
 {
 	struct embeng_shard s;
-	int code = take("embeng_shard_rows", shard, &s);
+	int code = take_shard("embeng_shard_rows", shard, &s);
 
 	if (!code && !rows)
 		code = fail(-EINVAL, "embeng_shard_rows: rows must be given");
-	code = code ? code : check_rows("embeng_shard_rows", table_rows);
+	code = code ? code : check_table_rows("embeng_shard_rows", table_rows);
 	if (!code)
 		*rows = shard_rows(s.sharding, s.hosts, s.host, table_rows);
 	return code;
 }
 
-static void find(const struct embeng_shard *s, int64_t table_rows, int64_t row, uint32_t *host,
-		 int64_t *place)
+static void find_row(const struct embeng_shard *s, int64_t table_rows, int64_t row, uint32_t *host,
+		     int64_t *place)
 {
 	int64_t q = table_rows / s->hosts, larger = table_rows % s->hosts * (q + 1);
 
@@ -96,17 +97,17 @@ int embeng_shard_find(const struct embeng_shard *shard, int64_t table_rows, int6
 	if (code)
 		return code;
 	any.host = 0;
-	code = take("embeng_shard_find", &any, &s);
+	code = take_shard("embeng_shard_find", &any, &s);
 	if (!code && (!host || !place))
 		code = fail(-EINVAL, "embeng_shard_find: host and place must be given");
-	code = code ? code : check_rows("embeng_shard_find", table_rows);
+	code = code ? code : check_table_rows("embeng_shard_find", table_rows);
 	if (!code && (row < 0 || row >= table_rows))
 		code = fail(-ERANGE,
 			    "embeng_shard_find: row %" PRId64 " is outside the table, which has "
 			    "rows 0 to %" PRId64,
 			    row, table_rows - 1);
 	if (!code)
-		find(&s, table_rows, row, host, place);
+		find_row(&s, table_rows, row, host, place);
 	return code;
 }
 
@@ -115,7 +116,7 @@ int shard_range(const char *what, const struct embeng_shard *shard, const char *
 {
 	struct embeng_shard_rows all;
 	struct embeng_shard s;
-	int code = take(what, shard, &s);
+	int code = take_shard(what, shard, &s);
 
 	if (code)
 		return code;

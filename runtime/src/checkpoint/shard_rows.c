@@ -18,8 +18,8 @@
 
 #define PIECE_BYTES (1u << 20)
 
-static int find_table(const char *what, const struct embeng_model *model, int table,
-		      const struct table **t)
+static int find_shard_table(const char *what, const struct embeng_model *model, int table,
+			    const struct table **t)
 {
 	if (table < 0 || (size_t)table >= model->table_count)
 		return fail(-ENOENT, "%s: table %d, the model has %zu", what, table,
@@ -28,14 +28,15 @@ static int find_table(const char *what, const struct embeng_model *model, int ta
 	return 0;
 }
 
-static int move(struct embeng *e, const char *what, bool write, int table, const char *slot,
-		const struct embeng_shard *shard, int64_t first, size_t count, float *data)
+static int move_shard_rows(struct embeng *e, const char *what, bool write, int table,
+			   const char *slot, const struct embeng_shard *shard, int64_t first,
+			   size_t count, float *data)
 {
 	struct embeng_shard_rows rows;
 	const struct table *t;
 	int ret = session_check(e, what);
 
-	ret = ret ? ret : find_table(what, e->model, table, &t);
+	ret = ret ? ret : find_shard_table(what, e->model, table, &t);
 	ret = ret ? ret : shard_range(what, shard, t->name, t->rows, first, count, &rows);
 	return ret ? ret : rows_move(e, what, write, table, slot, &rows, data);
 }
@@ -43,7 +44,8 @@ static int move(struct embeng *e, const char *what, bool write, int table, const
 int embeng_shard_read(struct embeng *e, int table, const char *slot,
 		      const struct embeng_shard *shard, int64_t first, size_t count, float *data)
 {
-	return move(e, "embeng_shard_read", false, table, slot, shard, first, count, data);
+	return move_shard_rows(e, "embeng_shard_read", false, table, slot, shard, first, count,
+			       data);
 }
 
 int embeng_shard_write(struct embeng *e, int table, const char *slot,
@@ -51,13 +53,13 @@ int embeng_shard_write(struct embeng *e, int table, const char *slot,
 		       const float *data)
 {
 	/* Only read, since it is a write. */
-	return move(e, "embeng_shard_write", true, table, slot, shard, first, count,
-		    (float *)(uintptr_t)data);
+	return move_shard_rows(e, "embeng_shard_write", true, table, slot, shard, first, count,
+			       (float *)(uintptr_t)data);
 }
 
 /* In the engine's mode, whatever the caller's is. */
-static void fill(const struct table *t, const struct embeng_rows *how,
-		 const struct embeng_shard_rows *rows, float *data)
+static void fill_shard_rows(const struct table *t, const struct embeng_rows *how,
+			    const struct embeng_shard_rows *rows, float *data)
 {
 	struct kernel_fill fill = {
 		.kind = how->fill,
@@ -91,14 +93,14 @@ int embeng_shard_start(const struct embeng_model *model, int table, const char *
 	if (!model || (count && !data))
 		return fail(-EINVAL, "%s: a model and data must be given", what);
 	array = model_slot(model, table, slot ? slot : "parameters");
-	ret = array < 0 ? array : find_table(what, model, table, &t);
+	ret = array < 0 ? array : find_shard_table(what, model, table, &t);
 	ret = ret ? ret : shard_range(what, shard, t->name, t->rows, first, count, &rows);
 	if (ret)
 		return ret;
 	how.slot = (uint32_t)array;
 	given = array ? slot_start(t, (size_t)array - 1) : t->initializer;
 	initializer_rows(t, &given, &how);
-	fill(t, &how, &rows, data);
+	fill_shard_rows(t, &how, &rows, data);
 	return 0;
 }
 
@@ -173,7 +175,7 @@ int embeng_shard_initialize(struct embeng *e, int table, const char *slot, emben
 
 	if (!ret && !fn)
 		ret = fail(-EINVAL, "%s: an initializer must be given", what);
-	ret = ret ? ret : find_table(what, e->model, table, &i.t);
+	ret = ret ? ret : find_shard_table(what, e->model, table, &i.t);
 	if (ret)
 		return ret;
 	array = model_slot(e->model, table, slot ? slot : "parameters");

@@ -25,7 +25,8 @@ struct sink {
 	uint64_t hash;
 };
 
-static void put(struct sink *sink, struct embeng_record *record, uint16_t type, size_t length)
+static void put_record(struct sink *sink, struct embeng_record *record, uint16_t type,
+		       size_t length)
 {
 	record->type = type;
 	record->flags = type == EMBENG_RECORD_NAME ? 0 : EMBENG_RECORD_MANDATORY;
@@ -130,7 +131,7 @@ static void put_table(struct sink *sink, const struct table *t)
 	};
 
 	put_optimizer(&r, t);
-	put(sink, &r.head, EMBENG_RECORD_TABLE, sizeof(r));
+	put_record(sink, &r.head, EMBENG_RECORD_TABLE, sizeof(r));
 }
 
 /* Both zeros mean the same here, too. */
@@ -144,7 +145,7 @@ static void put_quantization(struct sink *sink, size_t index, const struct emben
 	};
 
 	if (q->num_buckets)
-		put(sink, &r.head, EMBENG_RECORD_QUANTIZATION, sizeof(r));
+		put_record(sink, &r.head, EMBENG_RECORD_QUANTIZATION, sizeof(r));
 }
 
 static void put_feature(struct sink *sink, const struct feature *f)
@@ -157,7 +158,7 @@ static void put_feature(struct sink *sink, const struct feature *f)
 		.max_ids = f->max_ids,
 	};
 
-	put(sink, &r.head, EMBENG_RECORD_FEATURE, sizeof(r));
+	put_record(sink, &r.head, EMBENG_RECORD_FEATURE, sizeof(r));
 }
 
 static void put_engine(struct sink *sink, const struct embeng_model *model)
@@ -171,7 +172,7 @@ static void put_engine(struct sink *sink, const struct embeng_model *model)
 		.step_depth = model->engine.step_depth,
 	};
 
-	put(sink, &r.head, EMBENG_RECORD_ENGINE, sizeof(r));
+	put_record(sink, &r.head, EMBENG_RECORD_ENGINE, sizeof(r));
 }
 
 static void put_name(struct sink *sink, uint32_t of, size_t index, const char *name)
@@ -179,7 +180,7 @@ static void put_name(struct sink *sink, uint32_t of, size_t index, const char *n
 	struct embeng_record_name r = {.of = of, .index = (uint32_t)index};
 
 	memcpy(r.name, name, strlen(name));
-	put(sink, &r.head, EMBENG_RECORD_NAME, sizeof(r));
+	put_record(sink, &r.head, EMBENG_RECORD_NAME, sizeof(r));
 }
 
 static void put_model(struct sink *sink, const struct embeng_model *model)
@@ -194,7 +195,7 @@ static void put_model(struct sink *sink, const struct embeng_model *model)
 	for (size_t i = 0; i < model->rate_count; i++) {
 		struct embeng_record r = {0};
 
-		put(sink, &r, EMBENG_RECORD_RATE, sizeof(r));
+		put_record(sink, &r, EMBENG_RECORD_RATE, sizeof(r));
 	}
 	for (size_t i = 0; i < model->table_count; i++)
 		put_name(sink, EMBENG_RECORD_TABLE, i, model->tables[i].name);

@@ -38,8 +38,8 @@ static int incoming_of(const struct feature *f, const struct embeng_shape *input
 	return 0;
 }
 
-static int inconsistent(const struct feature *f, const struct embeng_shape *incoming,
-			const struct embeng_shape *known)
+static int refuse_inconsistent(const struct feature *f, const struct embeng_shape *incoming,
+			       const struct embeng_shape *known)
 {
 	char got[SHAPE_TEXT], allowed[SHAPE_TEXT];
 
@@ -52,8 +52,8 @@ static int inconsistent(const struct feature *f, const struct embeng_shape *inco
 }
 
 /* Fills the unknown lengths of either with the other's. */
-static int merge(const struct feature *f, const struct embeng_shape *incoming,
-		 struct embeng_shape *known)
+static int merge_shapes(const struct feature *f, const struct embeng_shape *incoming,
+			struct embeng_shape *known)
 {
 	struct embeng_shape merged = *incoming;
 
@@ -64,10 +64,10 @@ static int merge(const struct feature *f, const struct embeng_shape *incoming,
 	if (incoming->rank <= 2 && known->rank > incoming->rank)
 		return 0;
 	if (incoming->rank != known->rank)
-		return inconsistent(f, incoming, known);
+		return refuse_inconsistent(f, incoming, known);
 	for (size_t i = 0; i < known->rank; i++) {
 		if (known->dims[i] && merged.dims[i] && known->dims[i] != merged.dims[i])
-			return inconsistent(f, incoming, known);
+			return refuse_inconsistent(f, incoming, known);
 		if (known->dims[i])
 			merged.dims[i] = known->dims[i];
 	}
@@ -102,14 +102,14 @@ static int build_feature(const struct feature *f, const struct embeng_shape *inp
 	*built = (struct embeng_shape){0};
 	if (ret || f->built.rank || !input->rank)
 		return ret;
-	ret = merge(f, &incoming, &known);
+	ret = merge_shapes(f, &incoming, &known);
 	ret = ret ? ret : check_built(f, &known);
 	if (!ret)
 		*built = known;
 	return ret;
 }
 
-static int build(struct embeng_model *model, const struct embeng_shape *inputs)
+static int build_features(struct embeng_model *model, const struct embeng_shape *inputs)
 {
 	struct embeng_shape *built = calloc(model->feature_count + 1, sizeof(*built));
 	int ret = built ? 0 : fail(-ENOMEM, "no memory to build the model");
@@ -143,7 +143,7 @@ int embeng_model_build(struct embeng_model *model, int64_t batch_size)
 			.rank = model->features[f].max_sequence_length ? 2 : 1,
 			.dims = {batch_size},
 		};
-	ret = build(model, inputs);
+	ret = build_features(model, inputs);
 	free(inputs);
 	return ret;
 }
@@ -158,7 +158,7 @@ int embeng_model_build_shapes(struct embeng_model *model, const struct embeng_sh
 			    "embeng_model_build_shapes: %zu shapes, the model has %zu features; give "
 			    "one for each",
 			    count, model->feature_count);
-	return build(model, shapes);
+	return build_features(model, shapes);
 }
 
 int embeng_model_output_shape(const struct embeng_model *model, size_t feature,

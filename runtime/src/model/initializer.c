@@ -109,7 +109,7 @@ struct embeng_initializer slot_start(const struct table *t, size_t slot)
 }
 
 /* The kind's own copy of a slot's name, or NULL. */
-static const char *own_name(enum embeng_optimizer_name kind, const char *name)
+static const char *own_slot_name(enum embeng_optimizer_name kind, const char *name)
 {
 	const struct optimizer_info *info = optimizer_info(kind);
 
@@ -127,7 +127,7 @@ static int start_check(const char *where, const struct embeng_table_config *c, s
 
 	if (!start->slot)
 		return fail(-EINVAL, "%s: slot start %zu names no slot", where, at);
-	if (!own_name(c->optimizer.kind, start->slot))
+	if (!own_slot_name(c->optimizer.kind, start->slot))
 		return fail(-ENOENT, "%s: there is no slot %s to start; it has %s", where,
 			    start->slot, slot_names(c->optimizer.kind, "no slots", names));
 	for (size_t i = 0; i < at; i++) {
@@ -161,7 +161,7 @@ int slot_starts_copy(struct table *t, const struct embeng_table_config *c)
 	t->slot_start_count = c->slot_start_count;
 	for (size_t i = 0; i < c->slot_start_count; i++) {
 		t->slot_starts[i] = c->slot_starts[i];
-		t->slot_starts[i].slot = own_name(c->optimizer.kind, c->slot_starts[i].slot);
+		t->slot_starts[i].slot = own_slot_name(c->optimizer.kind, c->slot_starts[i].slot);
 	}
 	return 0;
 }

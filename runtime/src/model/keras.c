@@ -149,7 +149,7 @@ int embeng_keras_defaults(const char *class_name, struct embeng_keras_optimizer 
 	return 0;
 }
 
-static int unsupported(const char *name)
+static int refuse_parameter(const char *name)
 {
 	return fail(-EINVAL, "Optimizer parameter %s is unsupported for TPU embeddings. Please "
 			     "construct a new optimizer for embedding, with %s as it is by default",
@@ -166,12 +166,12 @@ static float setting_value(const struct embeng_keras_optimizer *keras, const str
 static int settings_check(const struct embeng_keras_optimizer *keras, const struct layer_class *class)
 {
 	if (keras->has_clipnorm)
-		return unsupported("clipnorm");
+		return refuse_parameter("clipnorm");
 	if (keras->has_clipvalue)
-		return unsupported("clipvalue");
+		return refuse_parameter("clipvalue");
 	for (const struct setting *s = class->settings; s->name; s++) {
 		if (!s->to && setting_value(keras, s) != s->start)
-			return unsupported(s->name);
+			return refuse_parameter(s->name);
 	}
 	return 0;
 }

@@ -55,7 +55,7 @@ void embeng_model_free(struct embeng_model *model)
 }
 
 /* The array with room for one more element, or NULL: the array is as before. */
-static void *grow(void *array, size_t count, size_t width)
+static void *grow_array(void *array, size_t count, size_t width)
 {
 	void *grown = reallocarray(array, count + 1, width);
 
@@ -87,7 +87,7 @@ static int rate_index(struct embeng_model *model, const char *name)
 		if (!strcmp(model->rates[i], name))
 			return (int)i;
 	}
-	rates = grow(model->rates, model->rate_count, sizeof(*rates));
+	rates = grow_array(model->rates, model->rate_count, sizeof(*rates));
 	if (!rates)
 		return -ENOMEM;
 	model->rates = rates;
@@ -217,7 +217,7 @@ static int table_add(struct embeng_model *model, struct table *t,
 	code = slot_starts_copy(t, c);
 	if (code)
 		return code;
-	tables = grow(model->tables, model->table_count, sizeof(*t));
+	tables = grow_array(model->tables, model->table_count, sizeof(*t));
 	if (!tables)
 		return -ENOMEM;
 	model->tables = tables;
@@ -311,7 +311,7 @@ static int feature_add(struct embeng_model *model, struct feature *f,
 	code = feature_check(model, where, c);
 	if (code)
 		return code;
-	features = grow(model->features, model->feature_count, sizeof(*f));
+	features = grow_array(model->features, model->feature_count, sizeof(*f));
 	if (!features)
 		return -ENOMEM;
 	model->features = features;

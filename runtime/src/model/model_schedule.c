@@ -12,7 +12,7 @@
 #include "model.h"
 #include "schedule.h"
 
-static struct model_schedule *find(const struct embeng_model *model, size_t rate)
+static struct model_schedule *find_schedule(const struct embeng_model *model, size_t rate)
 {
 	for (size_t i = 0; i < model->schedule_count; i++) {
 		if (model->schedules[i].rate == rate)
@@ -35,7 +35,7 @@ static void *copy_of(const void *from, size_t bytes)
 }
 
 /* A checked schedule with arrays of its own. */
-static int own(struct embeng_schedule *schedule)
+static int own_arrays(struct embeng_schedule *schedule)
 {
 	size_t count = schedule->boundary_count;
 
@@ -52,16 +52,16 @@ static int own(struct embeng_schedule *schedule)
 	return fail(-ENOMEM, "no memory for a schedule of %zu boundaries", count);
 }
 
-static void drop(struct embeng_model *model, struct model_schedule *at)
+static void drop_schedule(struct embeng_model *model, struct model_schedule *at)
 {
 	arrays_free(&at->schedule);
 	*at = model->schedules[--model->schedule_count];
 }
 
-static int put(struct embeng_model *model, size_t rate, struct embeng_schedule schedule)
+static int put_schedule(struct embeng_model *model, size_t rate, struct embeng_schedule schedule)
 {
-	struct model_schedule *at = find(model, rate), *grown;
-	int code = own(&schedule);
+	struct model_schedule *at = find_schedule(model, rate), *grown;
+	int code = own_arrays(&schedule);
 
 	if (code)
 		return code;
@@ -96,19 +96,19 @@ int embeng_model_set_schedule(struct embeng_model *model, const char *rate,
 		return fail(-ENOENT, "the model has no learning rate named %s; a table's optimizer "
 				     "names it, by rate_name", rate);
 	if (!schedule) {
-		if (find(model, r))
-			drop(model, find(model, r));
+		if (find_schedule(model, r))
+			drop_schedule(model, find_schedule(model, r));
 		return 0;
 	}
 	code = config_take(&s, schedule, sizeof(s), "embeng_schedule");
 	if (!code)
 		code = schedule_check(rate, &s);
-	return code ? code : put(model, r, s);
+	return code ? code : put_schedule(model, r, s);
 }
 
 const struct embeng_schedule *embeng_model_schedule(const struct embeng_model *model, size_t rate)
 {
-	const struct model_schedule *found = model ? find(model, rate) : NULL;
+	const struct model_schedule *found = model ? find_schedule(model, rate) : NULL;
 
 	return found ? &found->schedule : NULL;
 }
@@ -118,7 +118,7 @@ int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *m
 	int code = 0;
 
 	for (size_t i = 0; !code && i < model->schedule_count; i++)
-		code = put(copy, model->schedules[i].rate, model->schedules[i].schedule);
+		code = put_schedule(copy, model->schedules[i].rate, model->schedules[i].schedule);
 	return code;
 }
 

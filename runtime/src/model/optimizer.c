@@ -19,7 +19,8 @@ const char *embeng_optimizer_text(enum embeng_optimizer_name kind)
 }
 
 /* A kind with its defaults. */
-static struct embeng_optimizer start(enum embeng_optimizer_name kind, float learning_rate)
+static struct embeng_optimizer default_optimizer(enum embeng_optimizer_name kind,
+						 float learning_rate)
 {
 	const struct optimizer_info *info = optimizer_info(kind);
 	struct embeng_optimizer o = {
@@ -38,7 +39,7 @@ static struct embeng_optimizer start(enum embeng_optimizer_name kind, float lear
 #define MAKER(name, KIND)                                      \
 	struct embeng_optimizer embeng_##name(float rate)      \
 	{                                                      \
-		return start(EMBENG_##KIND, rate);             \
+		return default_optimizer(EMBENG_##KIND, rate); \
 	}
 
 MAKER(sgd, SGD)
@@ -70,7 +71,7 @@ struct embeng_optimizer embeng_adam_corrected(float learning_rate)
 	return o;
 }
 
-static void resolve(enum embeng_tristate *choice)
+static void resolve_choice(enum embeng_tristate *choice)
 {
 	if (*choice == EMBENG_DEFAULT)
 		*choice = EMBENG_ON;
@@ -78,11 +79,11 @@ static void resolve(enum embeng_tristate *choice)
 
 void optimizer_resolve(struct embeng_optimizer *o)
 {
-	resolve(&o->use_gradient_accumulation);
+	resolve_choice(&o->use_gradient_accumulation);
 	if (o->kind != EMBENG_ADAM)
 		return;
-	resolve(&o->lazy_adam);
-	resolve(&o->sum_inside_sqrt);
+	resolve_choice(&o->lazy_adam);
+	resolve_choice(&o->sum_inside_sqrt);
 	/* The corrected form has but one place for epsilon. */
 	if (o->bias_correction)
 		o->sum_inside_sqrt = EMBENG_OFF;
@@ -138,7 +139,7 @@ int embeng_optimizer_by_name(const char *name, float learning_rate,
 	     (known = embeng_optimizer_text(kind)); kind++) {
 		if (strcmp(name, known))
 			continue;
-		*optimizer = start(kind, learning_rate);
+		*optimizer = default_optimizer(kind, learning_rate);
 		return 0;
 	}
 	name_all(all, sizeof(all));

@@ -16,7 +16,7 @@
 
 #define PI 0x1.921fb54442d18p1
 
-static struct embeng_schedule start(enum embeng_schedule_name kind, float learning_rate)
+static struct embeng_schedule start_schedule(enum embeng_schedule_name kind, float learning_rate)
 {
 	return (struct embeng_schedule){
 		.size = sizeof(struct embeng_schedule),
@@ -27,13 +27,13 @@ static struct embeng_schedule start(enum embeng_schedule_name kind, float learni
 
 struct embeng_schedule embeng_schedule_constant(float learning_rate)
 {
-	return start(EMBENG_SCHEDULE_CONSTANT, learning_rate);
+	return start_schedule(EMBENG_SCHEDULE_CONSTANT, learning_rate);
 }
 
-static struct embeng_schedule decaying(enum embeng_schedule_name kind, float learning_rate,
-				       uint64_t decay_steps, float decay_rate)
+static struct embeng_schedule start_decay(enum embeng_schedule_name kind, float learning_rate,
+					  uint64_t decay_steps, float decay_rate)
 {
-	struct embeng_schedule s = start(kind, learning_rate);
+	struct embeng_schedule s = start_schedule(kind, learning_rate);
 
 	s.decay_steps = decay_steps;
 	s.decay_rate = decay_rate;
@@ -43,19 +43,19 @@ static struct embeng_schedule decaying(enum embeng_schedule_name kind, float lea
 struct embeng_schedule embeng_schedule_exponential(float learning_rate, uint64_t decay_steps,
 						   float decay_rate)
 {
-	return decaying(EMBENG_SCHEDULE_EXPONENTIAL, learning_rate, decay_steps, decay_rate);
+	return start_decay(EMBENG_SCHEDULE_EXPONENTIAL, learning_rate, decay_steps, decay_rate);
 }
 
 struct embeng_schedule embeng_schedule_inverse_time(float learning_rate, uint64_t decay_steps,
 						    float decay_rate)
 {
-	return decaying(EMBENG_SCHEDULE_INVERSE_TIME, learning_rate, decay_steps, decay_rate);
+	return start_decay(EMBENG_SCHEDULE_INVERSE_TIME, learning_rate, decay_steps, decay_rate);
 }
 
 struct embeng_schedule embeng_schedule_polynomial(float learning_rate, uint64_t decay_steps)
 {
 	struct embeng_schedule s =
-		decaying(EMBENG_SCHEDULE_POLYNOMIAL, learning_rate, decay_steps, 0.0f);
+		start_decay(EMBENG_SCHEDULE_POLYNOMIAL, learning_rate, decay_steps, 0.0f);
 
 	s.end_learning_rate = 0.0001f;
 	s.power = 1.0f;
@@ -64,13 +64,13 @@ struct embeng_schedule embeng_schedule_polynomial(float learning_rate, uint64_t 
 
 struct embeng_schedule embeng_schedule_cosine(float learning_rate, uint64_t decay_steps)
 {
-	return decaying(EMBENG_SCHEDULE_COSINE, learning_rate, decay_steps, 0.0f);
+	return start_decay(EMBENG_SCHEDULE_COSINE, learning_rate, decay_steps, 0.0f);
 }
 
 struct embeng_schedule embeng_schedule_piecewise(const uint64_t *boundaries, const float *values,
 						 size_t boundary_count)
 {
-	struct embeng_schedule s = start(EMBENG_SCHEDULE_PIECEWISE, 0.0f);
+	struct embeng_schedule s = start_schedule(EMBENG_SCHEDULE_PIECEWISE, 0.0f);
 
 	s.boundaries = boundaries;
 	s.values = values;
@@ -78,21 +78,21 @@ struct embeng_schedule embeng_schedule_piecewise(const uint64_t *boundaries, con
 	return s;
 }
 
-static double power(double x, double y)
+static double raise_to_power(double x, double y)
 {
 	if (y == 0.0 || y == 1.0)
 		return y == 0.0 ? 1.0 : x;
 	return math64_exp(y * math64_log(x));
 }
 
-static double quotient(const struct embeng_schedule *s, uint64_t step)
+static double count_decays(const struct embeng_schedule *s, uint64_t step)
 {
 	return s->staircase ? (double)(step / s->decay_steps) :
 			      (double)step / (double)s->decay_steps;
 }
 
 /* The part of a decay that is left: from 1 at its begin to 0 at its end. */
-static double left(const struct embeng_schedule *s, uint64_t step)
+static double part_left(const struct embeng_schedule *s, uint64_t step)
 {
 	uint64_t cycles = step / s->decay_steps + (step % s->decay_steps != 0);
 
@@ -102,7 +102,7 @@ static double left(const struct embeng_schedule *s, uint64_t step)
 }
 
 /* The sine of pi x, x within [0, 1/4]: ten terms of its series reach 2^-60. */
-static double sine(double x)
+static double sine_of_pi(double x)
 {
 	double z = PI * x, square = z * z, sum = 1.0;
 
@@ -114,12 +114,12 @@ static double sine(double x)
 /* (1 + cos(pi x)) / 2 is the square of cos(pi x / 2), and 1 less that of its sine. */
 static double half_cosine(double x)
 {
-	double near = sine(x <= 0.5 ? x / 2 : (1.0 - x) / 2);
+	double near = sine_of_pi(x <= 0.5 ? x / 2 : (1.0 - x) / 2);
 
 	return x <= 0.5 ? 1.0 - near * near : near * near;
 }
 
-static double cosine(const struct embeng_schedule *s, uint64_t step)
+static double cosine_rate(const struct embeng_schedule *s, uint64_t step)
 {
 	double done = step < s->decay_steps ? (double)step / (double)s->decay_steps : 1.0;
 	double alpha = s->alpha;
@@ -127,7 +127,7 @@ static double cosine(const struct embeng_schedule *s, uint64_t step)
 	return (double)s->learning_rate * ((1.0 - alpha) * half_cosine(done) + alpha);
 }
 
-static double piecewise(const struct embeng_schedule *s, uint64_t step)
+static double piecewise_rate(const struct embeng_schedule *s, uint64_t step)
 {
 	size_t i = 0;
 
@@ -137,7 +137,7 @@ static double piecewise(const struct embeng_schedule *s, uint64_t step)
 }
 
 /* Without warm-up. */
-static double value(const struct embeng_schedule *s, uint64_t step)
+static double rate_without_warmup(const struct embeng_schedule *s, uint64_t step)
 {
 	double rate = s->learning_rate, end = s->end_learning_rate;
 
@@ -145,27 +145,27 @@ static double value(const struct embeng_schedule *s, uint64_t step)
 	case EMBENG_SCHEDULE_CONSTANT:
 		return rate;
 	case EMBENG_SCHEDULE_EXPONENTIAL:
-		return rate * power(s->decay_rate, quotient(s, step));
+		return rate * raise_to_power(s->decay_rate, count_decays(s, step));
 	case EMBENG_SCHEDULE_INVERSE_TIME:
-		return rate / (1.0 + (double)s->decay_rate * quotient(s, step));
+		return rate / (1.0 + (double)s->decay_rate * count_decays(s, step));
 	case EMBENG_SCHEDULE_POLYNOMIAL:
-		return (rate - end) * power(left(s, step), s->power) + end;
+		return (rate - end) * raise_to_power(part_left(s, step), s->power) + end;
 	case EMBENG_SCHEDULE_COSINE:
-		return cosine(s, step);
+		return cosine_rate(s, step);
 	case EMBENG_SCHEDULE_PIECEWISE:
 		break;
 	}
-	return piecewise(s, step);
+	return piecewise_rate(s, step);
 }
 
-static double warmed(const struct embeng_schedule *s, uint64_t step)
+static double rate_with_warmup(const struct embeng_schedule *s, uint64_t step)
 {
 	uint64_t skipped = s->starts_after_warmup ? s->warmup_steps : 0;
 	double from = s->warmup_learning_rate;
 
 	if (step >= s->warmup_steps)
-		return value(s, step - skipped);
-	return from + (value(s, s->warmup_steps - skipped) - from) *
+		return rate_without_warmup(s, step - skipped);
+	return from + (rate_without_warmup(s, s->warmup_steps - skipped) - from) *
 			      ((double)step / (double)s->warmup_steps);
 }
 
@@ -175,7 +175,7 @@ int schedule_rate(const char *where, const struct embeng_schedule *s, uint64_t s
 	float found;
 
 	port_fpu_begin(&fpu);
-	found = (float)warmed(s, step);
+	found = (float)rate_with_warmup(s, step);
 	port_fpu_end(&fpu);
 	if (!isfinite(found))
 		return fail(-ERANGE, "%s: step %" PRIu64 ": the learning rate of the %s schedule is %g",

@@ -54,7 +54,7 @@ struct embeng_shape shape_known(const struct feature *f)
 }
 
 /* The shape that the output must have: remembered, or the model's, or any (rank 0). */
-static struct output expected(const struct feature *f, const struct output *output)
+static struct output expected_output(const struct feature *f, const struct output *output)
 {
 	struct embeng_shape known = shape_known(f);
 	struct output want = *output;
@@ -67,7 +67,8 @@ static struct output expected(const struct feature *f, const struct output *outp
 }
 
 /* A flat input fills an output of higher rank in row-major order. */
-static int reshape(const struct feature *f, const struct input *in, const struct output *want)
+static int reshape_output(const struct feature *f, const struct input *in,
+			  const struct output *want)
 {
 	int64_t positions = shape_product(want->shape, want->rank, false);
 	char text[SHAPE_TEXT];
@@ -94,7 +95,8 @@ static int reshape(const struct feature *f, const struct input *in, const struct
 		    f->name, in->samples, (long long)positions, text);
 }
 
-static int compare(const struct feature *f, const struct input *in, const struct output *want)
+static int compare_shapes(const struct feature *f, const struct input *in,
+			  const struct output *want)
 {
 	char got[SHAPE_TEXT], allowed[SHAPE_TEXT];
 	bool same = in->rank == want->rank;
@@ -127,15 +129,15 @@ static int check_defined(const struct feature *f, const struct input *in)
 int shape_resolve(const struct feature *f, const struct input *in, const struct output *output,
 		  struct output *resolved)
 {
-	struct output want = expected(f, output);
+	struct output want = expected_output(f, output);
 	int code = check_defined(f, in);
 
 	if (code)
 		return code;
 	if (in->rank <= 2 && want.rank > in->rank) {
-		code = reshape(f, in, &want);
+		code = reshape_output(f, in, &want);
 	} else {
-		code = want.rank ? compare(f, in, &want) : 0;
+		code = want.rank ? compare_shapes(f, in, &want) : 0;
 		want.rank = in->rank;
 		memcpy(want.shape, in->shape, sizeof(want.shape));
 	}

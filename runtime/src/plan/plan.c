@@ -45,7 +45,7 @@ static uint64_t *total_of(struct embeng_plan *plan, enum embeng_plan_kind kind)
 }
 
 /* @each: bytes of one of @copies. */
-static int add(struct planner *p, struct embeng_plan_item item, uint64_t each, uint64_t copies)
+static int add_item(struct planner *p, struct embeng_plan_item item, uint64_t each, uint64_t copies)
 {
 	uint64_t *total = total_of(p->plan, item.kind);
 
@@ -76,7 +76,7 @@ static int plan_table(struct planner *p, int index)
 			.slot = model_slot_name(p->model, index, s),
 		};
 
-		ret = add(p, item, (uint64_t)t->rows, 4 * (uint64_t)t->dim);
+		ret = add_item(p, item, (uint64_t)t->rows, 4 * (uint64_t)t->dim);
 	}
 	return ret;
 }
@@ -150,7 +150,7 @@ static void suppose_arrays(struct planner *p, size_t index)
 }
 
 /* Bytes of a feature's copies, without what lies between them. */
-static uint64_t copied(const struct planner *p, size_t feature)
+static uint64_t copied_bytes(const struct planner *p, size_t feature)
 {
 	uint64_t sum = 0;
 
@@ -163,7 +163,7 @@ static uint64_t copied(const struct planner *p, size_t feature)
 	return sum;
 }
 
-static uint64_t flight(const struct planner *p)
+static uint64_t steps_in_flight(const struct planner *p)
 {
 	return p->training + p->serving;
 }
@@ -172,14 +172,14 @@ static int plan_feature(struct planner *p, size_t f)
 {
 	struct embeng_plan_item item = {.kind = EMBENG_PLAN_ENGINE, .table = -1, .feature = (int)f};
 	uint64_t bytes = 4 * p->elements[f];
-	int ret = add(p, item, p->engine[f], 1);
+	int ret = add_item(p, item, p->engine[f], 1);
 
 	item.kind = EMBENG_PLAN_INPUT;
-	ret = ret ? ret : add(p, item, copied(p, f), flight(p));
+	ret = ret ? ret : add_item(p, item, copied_bytes(p, f), steps_in_flight(p));
 	item.kind = EMBENG_PLAN_ACTIVATIONS;
-	ret = ret ? ret : add(p, item, bytes, flight(p));
+	ret = ret ? ret : add_item(p, item, bytes, steps_in_flight(p));
 	item.kind = EMBENG_PLAN_GRADIENTS;
-	return ret ? ret : add(p, item, p->options.buffers ? 0 : bytes, p->training);
+	return ret ? ret : add_item(p, item, p->options.buffers ? 0 : bytes, p->training);
 }
 
 /* Adds the bytes that belong to no feature: descriptors, alignment, room to grow. */
@@ -189,10 +189,10 @@ static int plan_rest(struct planner *p, enum embeng_plan_kind kind, uint64_t nee
 	uint64_t bytes = layout_region(need);
 
 	for (size_t f = 0; f < p->model->feature_count; f++)
-		bytes -= kind == EMBENG_PLAN_INPUT ? copied(p, f)
+		bytes -= kind == EMBENG_PLAN_INPUT ? copied_bytes(p, f)
 			 : kind == EMBENG_PLAN_GRADIENTS && p->options.buffers ? 0
 									       : 4 * p->elements[f];
-	return add(p, item, bytes, copies);
+	return add_item(p, item, bytes, copies);
 }
 
 static int plan_buffers(struct planner *p, uint64_t outputs)
@@ -207,12 +207,13 @@ static int plan_buffers(struct planner *p, uint64_t outputs)
 
 		staging = row > staging ? row : staging;
 	}
-	ret = plan_rest(p, EMBENG_PLAN_INPUT, layout_input(p->arrays, features), flight(p));
-	ret = ret ? ret : plan_rest(p, EMBENG_PLAN_ACTIVATIONS, outputs, flight(p));
+	ret = plan_rest(p, EMBENG_PLAN_INPUT, layout_input(p->arrays, features),
+			steps_in_flight(p));
+	ret = ret ? ret : plan_rest(p, EMBENG_PLAN_ACTIVATIONS, outputs, steps_in_flight(p));
 	ret = ret ? ret
 		  : plan_rest(p, EMBENG_PLAN_GRADIENTS,
 			      p->options.buffers ? update : update + outputs, p->training);
-	return ret ? ret : add(p, rows, layout_region(staging), 1);
+	return ret ? ret : add_item(p, rows, layout_region(staging), 1);
 }
 
 static int ask_engine(struct planner *p, u64 *bytes)
@@ -249,7 +250,7 @@ static int plan_engine_rest(struct planner *p, uint64_t bytes)
 
 	for (size_t f = 0; f < p->model->feature_count; f++)
 		bytes -= p->engine[f];
-	return add(p, item, bytes, 1);
+	return add_item(p, item, bytes, 1);
 }
 
 static int plan_all(struct planner *p)
@@ -286,7 +287,7 @@ static void suppose_flight(struct planner *p)
 	p->serving = p->options.inference || !trains ? slots : 0;
 }
 
-static int take_options(struct planner *p, const struct embeng_plan_options *options)
+static int take_plan_options(struct planner *p, const struct embeng_plan_options *options)
 {
 	struct embeng_plan_options *o = &p->options;
 	int ret = options ? config_take(o, options, sizeof(*o), "embeng_plan_options") : 0;
@@ -310,7 +311,7 @@ static int take_options(struct planner *p, const struct embeng_plan_options *opt
 	return 0;
 }
 
-static int allocate(struct planner *p)
+static int allocate_plan(struct planner *p)
 {
 	size_t n = p->model->feature_count + 1, items = 4 * n + 1;
 
@@ -339,11 +340,11 @@ int embeng_model_plan(const struct embeng_model *model, const struct embeng_plan
 
 	if (!model || !plan)
 		return fail(-EINVAL, "embeng_model_plan: the model and plan must be given");
-	ret = take_options(&p, options);
+	ret = take_plan_options(&p, options);
 	if (ret)
 		return ret;
 	suppose_flight(&p);
-	ret = allocate(&p);
+	ret = allocate_plan(&p);
 	ret = ret ? ret : plan_all(&p);
 	free(p.outputs);
 	free(p.inputs);

@@ -23,7 +23,7 @@
 #define FILE_MOST (1u << 20)
 #define COUNT_MOST INT64_MAX
 
-static const char *sharding_of(const struct profile_key *key)
+static const char *sharding_name(const struct profile_key *key)
 {
 	return key->engine->sharding == EMBENG_SHARDING_MOD ? "mod" : "div";
 }
@@ -39,7 +39,7 @@ void profile_name(const struct profile_key *key, char name[PROFILE_NAME_SIZE])
 	sha256_init(&sha);
 	sha256_update(&sha, key->table->name, strlen(key->table->name) + 1);
 	snprintf(text, sizeof(text), "%" PRId64 " %" PRIu64 " %" PRIu32 " %s", key->table->rows,
-		 key->num_features, key->engine->hosts, sharding_of(key));
+		 key->num_features, key->engine->hosts, sharding_name(key));
 	sha256_update(&sha, text, strlen(text));
 	sha256_final(&sha, digest);
 	for (int i = 0; i < 8; i++)
@@ -64,7 +64,7 @@ static int check_key(const struct json *o, const struct place *at, const struct 
 	ret = ret ? ret : json_text(o, at, "sharding", &sharding);
 	if (!ret && (strcmp(table, key->table->name) || rows != (uint64_t)key->table->rows ||
 		     features != key->num_features || hosts != key->engine->hosts ||
-		     strcmp(sharding, sharding_of(key))))
+		     strcmp(sharding, sharding_name(key))))
 		ret = json_bad(at, "is of another table than its name says");
 	return ret;
 }
@@ -82,8 +82,8 @@ static int read_row(const struct json *pair, const struct place *at, int64_t row
 	return 0;
 }
 
-static int read_rows(const struct json *o, const struct place *at, int64_t rows,
-		     struct hot_counts *out)
+static int read_hot_rows(const struct json *o, const struct place *at, int64_t rows,
+			 struct hot_counts *out)
 {
 	const struct json *hot;
 	int ret = json_member(o, at, "hot", JSON_ARRAY, &hot);
@@ -117,7 +117,7 @@ static int read_text(const char *text, size_t length, const struct place *at,
 	ret = check_key(o, at, key);
 	ret = ret ? ret : json_number(o, at, "batches", 0, COUNT_MOST, &out->batches);
 	ret = ret ? ret : json_number(o, at, "ids", 0, COUNT_MOST, &out->ids);
-	ret = ret ? ret : read_rows(o, at, key->table->rows, out);
+	ret = ret ? ret : read_hot_rows(o, at, key->table->rows, out);
 	json_free(o);
 	return ret;
 }
@@ -147,8 +147,8 @@ int profile_read(const char *path, const struct profile_key *key, struct hot_cou
 
 /* -- writing ------------------------------------------------------------- */
 
-static void write_document(struct json_writer *w, const struct profile_key *key,
-			   const struct hot_counts *c)
+static void write_counts(struct json_writer *w, const struct profile_key *key,
+			 const struct hot_counts *c)
 {
 	json_write_object(w, NULL);
 	json_write_text(w, "schema", SCHEMA);
@@ -156,7 +156,7 @@ static void write_document(struct json_writer *w, const struct profile_key *key,
 	json_write_number(w, "rows", (uint64_t)key->table->rows);
 	json_write_number(w, "num_features", key->num_features);
 	json_write_number(w, "hosts", key->engine->hosts);
-	json_write_text(w, "sharding", sharding_of(key));
+	json_write_text(w, "sharding", sharding_name(key));
 	json_write_number(w, "batches", c->batches);
 	json_write_number(w, "ids", c->ids);
 	json_write_array(w, "hot");
@@ -182,7 +182,7 @@ static int write_new(const char *path, const char *text)
 	return ret;
 }
 
-static int replace(const char *path, const char *text)
+static int replace_file(const char *path, const char *text)
 {
 	char *temporary;
 	int ret;
@@ -206,12 +206,12 @@ int profile_write(const char *dir, const char *name, const struct profile_key *k
 	int ret;
 
 	json_write_begin(&w, JSON_SPACED);
-	write_document(&w, key, counts);
+	write_counts(&w, key, counts);
 	ret = json_finish(&w, "a table of the profile", &text, &length);
 	if (ret)
 		return ret;
 	path = file_path(dir, name);
-	ret = path ? replace(path, text) : -ENOMEM;
+	ret = path ? replace_file(path, text) : -ENOMEM;
 	free(path);
 	free(text);
 	return ret;

@@ -34,7 +34,8 @@ void embeng_profile_close(struct embeng_profile *p)
 	free(p);
 }
 
-static int take_options(struct embeng_profile *p, const struct embeng_profile_options *options)
+static int take_profile_options(struct embeng_profile *p,
+				const struct embeng_profile_options *options)
 {
 	int ret = options ? config_take(&p->options, options, sizeof(p->options),
 					"embeng_profile_options") : 0;
@@ -48,7 +49,7 @@ static int take_options(struct embeng_profile *p, const struct embeng_profile_op
 	return ret;
 }
 
-static int read_table(struct embeng_profile *p, size_t t)
+static int read_table_profile(struct embeng_profile *p, size_t t)
 {
 	struct profiled *table = &p->tables[t];
 	char *path;
@@ -74,10 +75,11 @@ static int check_folder(const char *dir)
 	return fd < 0 ? fd : 0;
 }
 
-static int open_new(struct embeng_profile *p, const char *dir, const struct embeng_model *model,
-		    const struct embeng_profile_options *options)
+static int open_new_profile(struct embeng_profile *p, const char *dir,
+			    const struct embeng_model *model,
+			    const struct embeng_profile_options *options)
 {
-	int ret = take_options(p, options);
+	int ret = take_profile_options(p, options);
 
 	ret = ret ? ret : check_folder(dir);
 	if (ret)
@@ -88,7 +90,7 @@ static int open_new(struct embeng_profile *p, const char *dir, const struct embe
 	if (!p->model || !p->dir || !p->tables)
 		return fail(-ENOMEM, "no memory for a profile");
 	for (size_t t = 0; !ret && t < model->table_count; t++)
-		ret = read_table(p, t);
+		ret = read_table_profile(p, t);
 	return ret;
 }
 
@@ -103,7 +105,7 @@ int embeng_profile_open(const char *dir, const struct embeng_model *model,
 		ret = fail(-EINVAL, "embeng_profile_open: dir, model and out must be given");
 	if (!ret && !(p = calloc(1, sizeof(*p))))
 		ret = fail(-ENOMEM, "no memory for a profile");
-	ret = ret ? ret : open_new(p, dir, model, options);
+	ret = ret ? ret : open_new_profile(p, dir, model, options);
 	if (ret) {
 		give_error(error);
 		embeng_profile_close(p);
@@ -116,7 +118,7 @@ int embeng_profile_open(const char *dir, const struct embeng_model *model,
 /* -- batches ------------------------------------------------------------- */
 
 /* splitmix64 (Steele, Lea, Flood 2014): even for seeds that are close. */
-static bool chosen(struct embeng_profile *p)
+static bool draw_choice(struct embeng_profile *p)
 {
 	uint64_t z = p->random += 0x9e3779b97f4a7c15u;
 
@@ -190,7 +192,7 @@ static int note_all(struct embeng_profile *p, const struct embeng_batch *b,
 }
 
 /* Only when all of it is counted does any of it count. */
-static int keep(struct embeng_profile *p, struct hot_counts *seen)
+static int keep_counts(struct embeng_profile *p, struct hot_counts *seen)
 {
 	int ret = 0;
 
@@ -211,13 +213,13 @@ int embeng_profile_note(struct embeng_profile *p, const struct embeng_batch *b)
 		return fail(-EINVAL, "embeng_profile_note: a profile and a batch must be given");
 	if (embeng_model_hash(embeng_get_model(b->e)) != embeng_model_hash(p->model))
 		return fail(-EINVAL, "embeng_profile_note: the batch is of another model");
-	if (!chosen(p))
+	if (!draw_choice(p))
 		return 0;
 	seen = calloc(p->model->table_count + 1, sizeof(*seen));
 	if (!seen)
 		return fail(-ENOMEM, "no memory for the ids of a profiled batch");
 	ret = note_all(p, b, seen);
-	ret = ret ? ret : keep(p, seen);
+	ret = ret ? ret : keep_counts(p, seen);
 	for (size_t t = 0; t < p->model->table_count; t++)
 		profile_free(&seen[t]);
 	free(seen);

@@ -36,7 +36,7 @@ int embeng_profile_counts(const struct embeng_profile *p, size_t table,
 }
 
 /* Ids of a table's hot rows by core, unrotated; what is not hot is the same on all. */
-static uint64_t count_cores(const struct hot_counts *known, uint32_t cores, uint64_t *load)
+static uint64_t count_core_load(const struct hot_counts *known, uint32_t cores, uint64_t *load)
 {
 	uint64_t most = 0;
 
@@ -49,8 +49,8 @@ static uint64_t count_cores(const struct hot_counts *known, uint32_t cores, uint
 }
 
 /* Ids of the fullest core when a table is rotated so. */
-static uint64_t fullest(const uint64_t *total, const uint64_t *load, uint32_t cores,
-			uint32_t rotation)
+static uint64_t find_fullest(const uint64_t *total, const uint64_t *load, uint32_t cores,
+			     uint32_t rotation)
 {
 	uint64_t most = 0;
 
@@ -62,13 +62,13 @@ static uint64_t fullest(const uint64_t *total, const uint64_t *load, uint32_t co
 	return most;
 }
 
-static uint32_t place(uint64_t *total, const uint64_t *load, uint32_t cores)
+static uint32_t place_rotated(uint64_t *total, const uint64_t *load, uint32_t cores)
 {
 	uint64_t least = UINT64_MAX;
 	uint32_t best = 0;
 
 	for (uint32_t r = 0; r < cores; r++) {
-		uint64_t most = fullest(total, load, cores, r);
+		uint64_t most = find_fullest(total, load, cores, r);
 
 		if (most < least) {
 			least = most;
@@ -88,7 +88,7 @@ static int next_table(const struct embeng_profile *p, const bool *placed, uint32
 	int found = -1;
 
 	for (size_t t = 0; t < p->model->table_count; t++) {
-		uint64_t most = placed[t] ? 0 : count_cores(&p->tables[t].known, cores, load);
+		uint64_t most = placed[t] ? 0 : count_core_load(&p->tables[t].known, cores, load);
 
 		if (!placed[t] && (found < 0 || most > largest)) {
 			largest = most;
@@ -98,15 +98,15 @@ static int next_table(const struct embeng_profile *p, const bool *placed, uint32
 	return found;
 }
 
-static void rotate(const struct embeng_profile *p, uint32_t cores, uint64_t *total, uint64_t *load,
-		   bool *placed, uint32_t *rotations)
+static void rotate_tables(const struct embeng_profile *p, uint32_t cores, uint64_t *total,
+			  uint64_t *load, bool *placed, uint32_t *rotations)
 {
 	int t;
 
 	while ((t = next_table(p, placed, cores, load)) >= 0) {
 		placed[t] = true;
-		count_cores(&p->tables[t].known, cores, load);
-		rotations[t] = place(total, load, cores);
+		count_core_load(&p->tables[t].known, cores, load);
+		rotations[t] = place_rotated(total, load, cores);
 	}
 }
 
@@ -125,7 +125,7 @@ int embeng_profile_rotations(const struct embeng_profile *p, uint32_t cores, uin
 	load = calloc(cores, sizeof(*load));
 	placed = calloc(p->model->table_count + 1, sizeof(*placed));
 	if (total && load && placed)
-		rotate(p, cores, total, load, placed, rotations);
+		rotate_tables(p, cores, total, load, placed, rotations);
 	else
 		ret = fail(-ENOMEM, "no memory for the loads of cores");
 	free(total);

@@ -43,7 +43,7 @@ size_t profile_join(struct hot_row *rows, size_t count)
 	return kept;
 }
 
-static size_t cut(struct hot_row *rows, size_t count)
+static size_t keep_hottest(struct hot_row *rows, size_t count)
 {
 	if (count <= EMBENG_PROFILE_HOT)
 		return count;
@@ -65,7 +65,7 @@ int profile_add(struct hot_counts *to, const struct hot_counts *from)
 		memcpy(rows + to->row_count, from->rows, from->row_count * sizeof(*rows));
 	free(to->rows);
 	to->rows = rows;
-	to->row_count = cut(rows, profile_join(rows, count));
+	to->row_count = keep_hottest(rows, profile_join(rows, count));
 	to->batches += from->batches;
 	to->ids += from->ids;
 	return 0;

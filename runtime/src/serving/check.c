@@ -43,7 +43,7 @@ static int check_room(const struct plan *p)
 	return 0;
 }
 
-static int id_error(const struct plan *p, size_t sample, int64_t id)
+static int refuse_id(const struct plan *p, size_t sample, int64_t id)
 {
 	return fail(-ERANGE,
 		    "feature %s, sample %zu: id %" PRId64 " is outside table %s, which has rows 0 "
@@ -61,7 +61,7 @@ static int check_ids(const struct plan *p, const struct row_source *source)
 		bag = plan_bag(p, s, bag.end);
 		while (plan_next(p, &bag)) {
 			if ((uint64_t)bag.id >= rows)
-				return id_error(p, s, bag.id);
+				return refuse_id(p, s, bag.id);
 			if (source && source->checkpoint && plan_reads(p, &bag))
 				code = source_check(source, bag.id);
 			if (code)

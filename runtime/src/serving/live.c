@@ -36,7 +36,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static size_t unique(int64_t *ids, size_t count)
+static size_t keep_unique(int64_t *ids, size_t count)
 {
 	size_t kept = 0;
 
@@ -48,8 +48,8 @@ static size_t unique(int64_t *ids, size_t count)
 }
 
 /* Room for the ids of all inputs of a table, whether they count or not. */
-static int make_room(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
-		     size_t count, struct wanted *w)
+static int make_ids_room(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
+			 size_t count, struct wanted *w)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct embeng_serving_input *in = input_at(inputs, i);
@@ -66,11 +66,11 @@ static int make_room(const struct embeng_serving *s, const struct embeng_serving
 	return 0;
 }
 
-static int collect(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
-		   size_t count, struct wanted *w)
+static int collect_ids(const struct embeng_serving *s, const struct embeng_serving_input *inputs,
+		       size_t count, struct wanted *w)
 {
 	struct plan plan;
-	int ret = make_room(s, inputs, count, w);
+	int ret = make_ids_room(s, inputs, count, w);
 
 	for (size_t i = 0; !ret && i < count; i++) {
 		ret = plan_make(s->model, input_at(inputs, i), &plan);
@@ -80,7 +80,7 @@ static int collect(const struct embeng_serving *s, const struct embeng_serving_i
 	return ret;
 }
 
-static int read_rows(const struct embeng_serving *s, struct wanted *w)
+static int read_live_rows(const struct embeng_serving *s, struct wanted *w)
 {
 	for (size_t t = 0; t < w->table_count; t++) {
 		struct rows_reading *r = &w->tables[t];
@@ -90,7 +90,7 @@ static int read_rows(const struct embeng_serving *s, struct wanted *w)
 			continue;
 		r->table = s->tables[t];
 		r->ids = w->ids[t];
-		r->count = unique(w->ids[t], r->count);
+		r->count = keep_unique(w->ids[t], r->count);
 		r->data = reallocarray(NULL, r->count, dim * sizeof(float));
 		if (!r->data)
 			return fail(-ENOMEM, "no memory for the %zu rows of a lookup", r->count);
@@ -100,7 +100,7 @@ static int read_rows(const struct embeng_serving *s, struct wanted *w)
 	return rows_read_together(s->engine, "embeng_serving_lookup", w->tables, w->table_count);
 }
 
-static void release(struct wanted *w)
+static void release_wanted(struct wanted *w)
 {
 	for (size_t t = 0; t < w->table_count; t++) {
 		if (w->ids)
@@ -129,14 +129,14 @@ int live_lookup(const struct embeng_serving *serving, const struct embeng_servin
 	if (!w.tables || !w.ids || !w.sources)
 		ret = fail(-ENOMEM, "no memory for a lookup");
 	if (!ret)
-		ret = collect(serving, inputs, count, &w);
+		ret = collect_ids(serving, inputs, count, &w);
 	if (!ret)
-		ret = read_rows(serving, &w);
+		ret = read_live_rows(serving, &w);
 	for (size_t i = 0; !ret && i < count; i++) {
 		ret = plan_make(serving->model, input_at(inputs, i), &plan);
 		if (!ret)
 			plan_sum(&plan, &w.sources[plan.f->table], serving->kernels);
 	}
-	release(&w);
+	release_wanted(&w);
 	return ret;
 }

@@ -8,7 +8,7 @@
 #include "serving.h"
 
 /* Counted from there no offset is negative. */
-static const float *lowest(const struct checkpoint_piece *pieces, size_t count)
+static const float *find_lowest(const struct checkpoint_piece *pieces, size_t count)
 {
 	const float *base = pieces[0].rows;
 
@@ -19,7 +19,7 @@ static const float *lowest(const struct checkpoint_piece *pieces, size_t count)
 }
 
 /* Rows of every piece but the last, which may have fewer; 0: not the same. */
-static int64_t even(const struct checkpoint_piece *pieces, size_t count)
+static int64_t even_count(const struct checkpoint_piece *pieces, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (pieces[i].first != (int64_t)i * pieces[0].count)
@@ -30,11 +30,11 @@ static int64_t even(const struct checkpoint_piece *pieces, size_t count)
 struct row_source source_of(const struct checkpoint_piece *pieces, size_t count, size_t dim)
 {
 	return (struct row_source){
-		.base = lowest(pieces, count),
+		.base = find_lowest(pieces, count),
 		.dim = dim,
 		.pieces = pieces,
 		.piece_count = count,
-		.piece_rows = even(pieces, count),
+		.piece_rows = even_count(pieces, count),
 	};
 }
 

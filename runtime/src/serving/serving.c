@@ -26,7 +26,8 @@ static int find_kernels(struct embeng_serving *s)
 }
 
 /* The table that serves @t: of the same name, and of its shape. */
-static int find_table(const struct embeng_model *from, const struct table *t, const char *where)
+static int find_served_table(const struct embeng_model *from, const struct table *t,
+			     const char *where)
 {
 	int index = embeng_model_table(from, t->name);
 	const struct table *found;
@@ -69,7 +70,7 @@ static int open_checkpoint(struct embeng_serving *s, const char *dir,
 	for (size_t t = 0; !ret && t < s->model->table_count; t++) {
 		const struct table *table = &s->model->tables[t];
 
-		s->tables[t] = find_table(saved, table, dir);
+		s->tables[t] = find_served_table(saved, table, dir);
 		ret = s->tables[t] < 0 ? s->tables[t]
 				       : source_open(s->checkpoint, s->tables[t],
 						     (size_t)table->dim, &s->sources[t]);
@@ -86,15 +87,15 @@ static int open_live(struct embeng_serving *s, struct embeng *e,
 
 	s->engine = e;
 	for (size_t t = 0; !ret && t < s->model->table_count; t++) {
-		s->tables[t] = find_table(e->model, &s->model->tables[t], "the open engine");
+		s->tables[t] = find_served_table(e->model, &s->model->tables[t], "the open engine");
 		ret = s->tables[t] < 0 ? s->tables[t] : 0;
 	}
 	return ret;
 }
 
 /* Ends an open: the handle, or the sentence. */
-static int opened(struct embeng_serving *s, int ret, struct embeng_serving **out,
-		  struct embeng_error *error)
+static int finish_open(struct embeng_serving *s, int ret, struct embeng_serving **out,
+		       struct embeng_error *error)
 {
 	if (!ret) {
 		*out = s;
@@ -120,7 +121,7 @@ int embeng_serving_open(const char *dir, const struct embeng_model *features, ui
 		ret = fail(-ENOMEM, "no memory for a serving handle");
 	else
 		ret = open_checkpoint(s, dir, features, flags);
-	return opened(s, ret, out, error);
+	return finish_open(s, ret, out, error);
 }
 
 int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
@@ -135,7 +136,7 @@ int embeng_serving_live(struct embeng *e, const struct embeng_model *features,
 		ret = fail(-ENOMEM, "no memory for a serving handle");
 	if (!ret)
 		ret = open_live(s, e, features);
-	return opened(s, ret, out, error);
+	return finish_open(s, ret, out, error);
 }
 
 void embeng_serving_close(struct embeng_serving *serving)

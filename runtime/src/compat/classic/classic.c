@@ -37,7 +37,7 @@ void embeng_classic_free(struct embeng_classic *c)
 
 /* -- tables and features as they were given ------------------------------ */
 
-static int check_optimizer(const char *what, const struct embeng_optimizer *o)
+static int check_spec_optimizer(const char *what, const struct embeng_optimizer *o)
 {
 	if (classic_has_optimizer(o->kind))
 		return 0;
@@ -47,8 +47,8 @@ static int check_optimizer(const char *what, const struct embeng_optimizer *o)
 		    embeng_optimizer_text(o->kind) ? embeng_optimizer_text(o->kind) : "none");
 }
 
-static int take_table(struct embeng_classic *c, const struct embeng_classic_spec *spec,
-		      const struct embeng_classic_table *given)
+static int take_spec_table(struct embeng_classic *c, const struct embeng_classic_spec *spec,
+			   const struct embeng_classic_table *given)
 {
 	struct classic_table *t = classic_add_table(c);
 	int ret = t ? classic_copy(given->name, &t->name) : -ENOMEM;
@@ -75,7 +75,7 @@ static int take_table(struct embeng_classic *c, const struct embeng_classic_spec
 	return 0;
 }
 
-static int take_feature(struct embeng_classic *c, const struct embeng_classic_feature *given)
+static int take_spec_feature(struct embeng_classic *c, const struct embeng_classic_feature *given)
 {
 	struct classic_feature *f = classic_add_feature(c);
 	int ret = f ? classic_copy(given->name, &f->name) : -ENOMEM;
@@ -100,13 +100,13 @@ static int take_dictionaries(struct embeng_classic *c, const struct embeng_class
 		ret = config_take(&table,
 				  (const char *)spec->tables + i * spec->tables->size,
 				  sizeof(table), "embeng_classic_table");
-		ret = ret ? ret : take_table(c, spec, &table);
+		ret = ret ? ret : take_spec_table(c, spec, &table);
 	}
 	for (size_t i = 0; !ret && i < spec->feature_count; i++) {
 		ret = config_take(&feature,
 				  (const char *)spec->features + i * spec->features->size,
 				  sizeof(feature), "embeng_classic_feature");
-		ret = ret ? ret : take_feature(c, &feature);
+		ret = ret ? ret : take_spec_feature(c, &feature);
 	}
 	return ret;
 }
@@ -127,7 +127,7 @@ static int by_feature_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int find_table(struct embeng_classic *c, struct classic_feature *f)
+static int find_feature_table(struct embeng_classic *c, struct classic_feature *f)
 {
 	const struct classic_table key = {.name = f->table};
 	struct classic_table *t = c->table_count
@@ -146,7 +146,7 @@ static int find_table(struct embeng_classic *c, struct classic_feature *f)
 	return 0;
 }
 
-static int check_names(const struct embeng_classic *c)
+static int check_spec_names(const struct embeng_classic *c)
 {
 	for (size_t i = 1; i < c->table_count; i++) {
 		if (!strcmp(c->tables[i - 1].name, c->tables[i].name))
@@ -159,7 +159,7 @@ static int check_names(const struct embeng_classic *c)
 	return 0;
 }
 
-static int arrange(struct embeng_classic *c)
+static int arrange_tables(struct embeng_classic *c)
 {
 	int ret;
 
@@ -170,9 +170,9 @@ static int arrange(struct embeng_classic *c)
 		qsort(c->tables, c->table_count, sizeof(*c->tables), by_table_name);
 	if (c->feature_count)
 		qsort(c->features, c->feature_count, sizeof(*c->features), by_feature_name);
-	ret = check_names(c);
+	ret = check_spec_names(c);
 	for (size_t i = 0; !ret && i < c->feature_count; i++)
-		ret = find_table(c, &c->features[i]);
+		ret = find_feature_table(c, &c->features[i]);
 	for (size_t i = 0; !ret && i < c->table_count; i++) {
 		if (!c->tables[i].used)
 			ret = fail(-EINVAL, "table %s is used by no feature", c->tables[i].name);
@@ -193,8 +193,8 @@ static void set_clip(const struct embeng_classic_spec *spec, struct embeng_optim
 		o->use_gradient_accumulation = EMBENG_ON;
 }
 
-static int add_table(struct embeng_classic *c, const struct embeng_classic_spec *spec,
-		     const struct classic_table *t)
+static int add_model_table(struct embeng_classic *c, const struct embeng_classic_spec *spec,
+			   const struct classic_table *t)
 {
 	struct embeng_table_config config = {.size = sizeof(config),
 					     .name = t->name,
@@ -209,13 +209,13 @@ static int add_table(struct embeng_classic *c, const struct embeng_classic_spec 
 		if (t->rate_name)
 			config.optimizer.rate_name = t->rate_name;
 		set_clip(spec, &config.optimizer);
-		ret = check_optimizer(t->name, &config.optimizer);
+		ret = check_spec_optimizer(t->name, &config.optimizer);
 	}
 	ret = ret ? ret : embeng_model_add_table(c->model, &config);
 	return ret < 0 ? ret : 0;
 }
 
-static int add_feature(struct embeng_classic *c, const struct classic_feature *f)
+static int add_model_feature(struct embeng_classic *c, const struct classic_feature *f)
 {
 	struct embeng_feature_config config = {.size = sizeof(config),
 					       .name = f->name,
@@ -246,15 +246,15 @@ static int make_model(struct embeng_classic *c, const struct embeng_classic_spec
 	c->model = embeng_model_new();
 	ret = c->model ? set_engine(c, spec) : -ENOMEM;
 	for (size_t i = 0; !ret && i < c->table_count; i++)
-		ret = add_table(c, spec, &c->tables[i]);
+		ret = add_model_table(c, spec, &c->tables[i]);
 	for (size_t i = 0; !ret && i < c->feature_count; i++)
-		ret = add_feature(c, &c->features[i]);
+		ret = add_model_feature(c, &c->features[i]);
 	return ret ? ret : embeng_model_build(c->model, c->batch_size);
 }
 
 /* -- the specification --------------------------------------------------- */
 
-static int check_form(const struct embeng_classic_spec *spec)
+static int check_spec_form(const struct embeng_classic_spec *spec)
 {
 	bool columns = spec->column_count, pair = spec->table_count && spec->feature_count;
 
@@ -268,7 +268,7 @@ static int check_form(const struct embeng_classic_spec *spec)
 	return 0;
 }
 
-static int check_options(const struct embeng_classic_spec *spec)
+static int check_spec_options(const struct embeng_classic_spec *spec)
 {
 	const char *strategy = spec->partition_strategy ? spec->partition_strategy : "div";
 
@@ -297,20 +297,20 @@ static int share_batch(const struct embeng_classic_spec *spec, int64_t *batch_si
 	return 0;
 }
 
-static int fill(struct embeng_classic *c, const struct embeng_classic_spec *given)
+static int fill_from_spec(struct embeng_classic *c, const struct embeng_classic_spec *given)
 {
 	struct embeng_classic_spec spec;
 	int ret = config_take(&spec, given, sizeof(spec), "embeng_classic_spec");
 
-	ret = ret ? ret : check_form(&spec);
-	ret = ret ? ret : check_options(&spec);
+	ret = ret ? ret : check_spec_form(&spec);
+	ret = ret ? ret : check_spec_options(&spec);
 	ret = ret ? ret : share_batch(&spec, &c->batch_size);
 	ret = ret ? ret : classic_copy(spec.profile_directory, &c->profile_directory);
 	if (ret)
 		return ret;
 	c->mode = spec.mode;
 	ret = spec.column_count ? classic_take_columns(c, &spec) : take_dictionaries(c, &spec);
-	ret = ret ? ret : arrange(c);
+	ret = ret ? ret : arrange_tables(c);
 	return ret ? ret : make_model(c, &spec);
 }
 
@@ -322,7 +322,7 @@ int embeng_classic_new(const struct embeng_classic_spec *spec, struct embeng_cla
 
 	if (!ret && !(c = calloc(1, sizeof(*c))))
 		ret = fail(-ENOMEM, "no memory for a specification");
-	ret = ret ? ret : fill(c, spec);
+	ret = ret ? ret : fill_from_spec(c, spec);
 	if (ret) {
 		give_error(error);
 		embeng_classic_free(c);

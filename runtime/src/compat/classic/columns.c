@@ -19,7 +19,7 @@
 #define TABLE_PREFIX "tbl_"
 
 /* The column's own name, malloc'd; that of a weighted one tells its weights. */
-static char *own_name(const struct embeng_classic_categorical *c)
+static char *own_column_name(const struct embeng_classic_categorical *c)
 {
 	char *name;
 
@@ -34,7 +34,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* All names one after another, "_" between, and then @end; malloc'd. */
-static char *join(char **names, size_t count, const char *end)
+static char *join_column_names(char **names, size_t count, const char *end)
 {
 	size_t length = strlen(end) + 1;
 	char *joined, *at;
@@ -58,12 +58,12 @@ static char *collection_name(const struct embeng_classic_categorical *list, size
 	bool all = names != NULL;
 
 	for (size_t i = 0; all && i < count; i++) {
-		names[i] = own_name(&list[i]);
+		names[i] = own_column_name(&list[i]);
 		all = names[i] != NULL;
 	}
 	if (all) {
 		qsort(names, count, sizeof(*names), by_text);
-		joined = join(names, count, "_shared_embedding");
+		joined = join_column_names(names, count, "_shared_embedding");
 	}
 	for (size_t i = 0; names && i < count; i++)
 		free(names[i]);
@@ -78,7 +78,7 @@ static int make_table_name(const struct embeng_classic_column *column,
 	int written;
 
 	if (!column->shared)
-		name = own_name(list);
+		name = own_column_name(list);
 	else if (column->collection_name && *column->collection_name)
 		name = strdup(column->collection_name);
 	else
@@ -148,8 +148,8 @@ static int take_list(size_t index, const struct embeng_classic_column *column,
 	return ret;
 }
 
-static int add_feature(struct embeng_classic *c, const struct embeng_classic_categorical *from,
-		       const char *table)
+static int add_column_feature(struct embeng_classic *c,
+			      const struct embeng_classic_categorical *from, const char *table)
 {
 	struct classic_feature *f;
 	int ret = 0;
@@ -185,7 +185,7 @@ static int add_column(struct embeng_classic *c, const struct embeng_classic_spec
 	t->rate_name = column->rate_name;
 	t->optimizer = spec->optimizer;
 	for (size_t i = 0; !ret && i < column->categorical_count; i++)
-		ret = add_feature(c, &list[i], t->name);
+		ret = add_column_feature(c, &list[i], t->name);
 	return ret;
 }
 

@@ -46,7 +46,7 @@ int embeng_classic_settings(const struct embeng_classic *c, struct embeng_tpu_se
 	return 0;
 }
 
-static int positions(const struct embeng_model *model, size_t feature, int64_t *count)
+static int count_positions(const struct embeng_model *model, size_t feature, int64_t *count)
 {
 	struct embeng_shape shape;
 	int ret = embeng_model_output_shape(model, feature, &shape);
@@ -66,7 +66,7 @@ static int count_features(const struct embeng_model *model, int64_t batch, int64
 	for (size_t f = 0; f < embeng_model_feature_count(model); f++) {
 		struct embeng_feature_config config = {.size = sizeof(config)};
 		int64_t count = 0;
-		int ret = positions(model, f, &count);
+		int ret = count_positions(model, f, &count);
 
 		ret = ret ? ret : embeng_model_get_feature(model, f, &config);
 		if (!ret && count / batch > INT64_MAX - num_features[config.table])
@@ -90,7 +90,7 @@ int embeng_classic_counts(const struct embeng_model *model, int64_t *batch_size,
 	if (!model || !batch_size || !num_features)
 		return fail(-EINVAL, "embeng_classic_counts: all arguments must be given");
 	for (size_t f = 0; !ret && f < embeng_model_feature_count(model); f++) {
-		ret = positions(model, f, &count);
+		ret = count_positions(model, f, &count);
 		batch = ret ? batch : (int64_t)common_divisor((uint64_t)batch, (uint64_t)count);
 	}
 	if (ret)
@@ -135,8 +135,8 @@ int embeng_classic_place(const struct embeng_classic *c, size_t feature, int64_t
 }
 
 /* Between a feature's own [batch, places, dim] and its places of the packed samples. */
-static void move(const struct embeng_classic *c, const struct classic_feature *f, float *packed,
-		 float *own, bool pack)
+static void move_places(const struct embeng_classic *c, const struct classic_feature *f,
+			float *packed, float *own, bool pack)
 {
 	size_t dim = (size_t)c->tables[f->index].dim, run = (size_t)f->count * dim;
 	size_t sample = (size_t)c->num_features[f->index] * dim;
@@ -202,16 +202,16 @@ int embeng_classic_pack(const struct embeng_classic *c, const struct embeng_acti
 	for (size_t f = 0; !ret && f < c->feature_count; f++) {
 		/* Only read, since it packs. */
 		if (c->features[f].index == table)
-			move(c, &c->features[f], data, (float *)(uintptr_t)a->features[f].data,
-			     true);
+			move_places(c, &c->features[f], data,
+				    (float *)(uintptr_t)a->features[f].data, true);
 	}
 	return ret;
 }
 
 /* -- gradients ----------------------------------------------------------- */
 
-static int check_gradients(const struct embeng_classic *c, const struct embeng *e,
-			   const struct embeng_classic_gradients *g)
+static int check_packed_gradients(const struct embeng_classic *c, const struct embeng *e,
+				  const struct embeng_classic_gradients *g)
 {
 	if (!c || !e || !g || g->size < sizeof(*g))
 		return fail(-EINVAL, "embeng_classic_apply: the specification, the engine, and "
@@ -252,8 +252,8 @@ static int skip_activations(const struct embeng_classic *c, struct embeng *e, ui
 }
 
 /* In the memory that the update reads, so that nothing is copied twice. */
-static int unpack(const struct embeng_classic *c, struct embeng *e,
-		  const struct embeng_classic_gradients *g, const float **features)
+static int unpack_gradients(const struct embeng_classic *c, struct embeng *e,
+			    const struct embeng_classic_gradients *g, const float **features)
 {
 	for (size_t f = 0; f < c->feature_count; f++) {
 		const float *packed = g->tables[c->features[f].index];
@@ -265,15 +265,15 @@ static int unpack(const struct embeng_classic *c, struct embeng *e,
 		if (!own)
 			return -EPROTO;
 		/* Only read, since it unpacks. */
-		move(c, &c->features[f], (float *)(uintptr_t)packed, own, false);
+		move_places(c, &c->features[f], (float *)(uintptr_t)packed, own, false);
 		features[f] = own;
 	}
 	return 0;
 }
 
-static int apply(const struct embeng_classic *c, struct embeng *e,
-		 const struct embeng_classic_gradients *g, const float **features,
-		 int64_t timeout_ns)
+static int apply_unpacked(const struct embeng_classic *c, struct embeng *e,
+			  const struct embeng_classic_gradients *g, const float **features,
+			  int64_t timeout_ns)
 {
 	const struct embeng_gradients step = {
 		.size = sizeof(step),
@@ -286,7 +286,7 @@ static int apply(const struct embeng_classic *c, struct embeng *e,
 	};
 	int ret = skip_activations(c, e, g->replica, timeout_ns);
 
-	ret = ret ? ret : unpack(c, e, g, features);
+	ret = ret ? ret : unpack_gradients(c, e, g, features);
 	return ret ? ret : embeng_apply_gradients(e, &step, timeout_ns);
 }
 
@@ -294,7 +294,7 @@ int embeng_classic_apply(const struct embeng_classic *c, struct embeng *e,
 			 const struct embeng_classic_gradients *g, int64_t timeout_ns)
 {
 	const float **features;
-	int ret = check_gradients(c, e, g);
+	int ret = check_packed_gradients(c, e, g);
 
 	if (!ret && embeng_model_hash(embeng_get_model(e)) != embeng_model_hash(c->model))
 		ret = fail(-EINVAL, "embeng_classic_apply: the engine has another model than the "
@@ -304,7 +304,7 @@ int embeng_classic_apply(const struct embeng_classic *c, struct embeng *e,
 	features = calloc(c->feature_count + 1, sizeof(*features));
 	if (!features)
 		return fail(-ENOMEM, "no memory for the gradients of a step");
-	ret = apply(c, e, g, features, timeout_ns);
+	ret = apply_unpacked(c, e, g, features, timeout_ns);
 	free(features);
 	return ret;
 }

@@ -40,27 +40,27 @@ static void exported_free(struct exported *x)
 }
 
 /* Arrays are never of no elements, so that NULL means that there is no memory. */
-static void *list(size_t count, size_t width)
+static void *new_list(size_t count, size_t width)
 {
 	return calloc(count ? count : 1, width);
 }
 
 static int exported_make(struct exported *x, const struct embeng_model *model)
 {
-	x->tables = list(model->table_count, sizeof(*x->tables));
-	x->table_list = list(model->table_count, sizeof(*x->table_list));
-	x->parameters = list(model->table_count, sizeof(*x->parameters));
-	x->features = list(model->feature_count, sizeof(*x->features));
-	x->feature_list = list(model->feature_count, sizeof(*x->feature_list));
-	x->shapes = list(model->feature_count, sizeof(*x->shapes));
-	x->positions = list(model->feature_count, sizeof(*x->positions));
+	x->tables = new_list(model->table_count, sizeof(*x->tables));
+	x->table_list = new_list(model->table_count, sizeof(*x->table_list));
+	x->parameters = new_list(model->table_count, sizeof(*x->parameters));
+	x->features = new_list(model->feature_count, sizeof(*x->features));
+	x->feature_list = new_list(model->feature_count, sizeof(*x->feature_list));
+	x->shapes = new_list(model->feature_count, sizeof(*x->shapes));
+	x->positions = new_list(model->feature_count, sizeof(*x->positions));
 	if (!x->tables || !x->table_list || !x->parameters || !x->features || !x->feature_list ||
 	    !x->shapes || !x->positions)
 		return fail(-ENOMEM, "no memory to export a model");
 	return 0;
 }
 
-static bool trains(const struct embeng_model *model)
+static bool trains_tables(const struct embeng_model *model)
 {
 	for (size_t t = 0; t < model->table_count; t++) {
 		if (model->tables[t].optimizer.kind != EMBENG_OPTIMIZER_NO)
@@ -115,8 +115,8 @@ static int name_text_check(const char *what, const char *name)
 					       "protobuf wants", what, name, good);
 }
 
-static int add_table(struct exported *x, const struct embeng_model *model, size_t index,
-		     const struct embeng_tpu_settings *settings)
+static int export_table(struct exported *x, const struct embeng_model *model, size_t index,
+			const struct embeng_tpu_settings *settings)
 {
 	const struct table *t = &model->tables[index];
 	table_message *to = &x->tables[index];
@@ -138,7 +138,7 @@ static int add_table(struct exported *x, const struct embeng_model *model, size_
 	return code;
 }
 
-static int add_feature(struct exported *x, const struct embeng_model *model, size_t index)
+static int export_feature(struct exported *x, const struct embeng_model *model, size_t index)
 {
 	const struct feature *f = &model->features[index];
 	struct embeng_shape shape = shape_known(f);
@@ -168,7 +168,7 @@ static int add_feature(struct exported *x, const struct embeng_model *model, siz
 }
 
 /* How features were told before each had a descriptor. */
-static int add_counts(struct exported *x, const struct embeng_model *model)
+static int export_counts(struct exported *x, const struct embeng_model *model)
 {
 	int64_t batch = 0;
 
@@ -190,15 +190,15 @@ static int add_counts(struct exported *x, const struct embeng_model *model)
 	return 0;
 }
 
-static int add_engine(struct exported *x, const struct embeng_model *model,
-		      const struct embeng_tpu_settings *settings)
+static int export_engine(struct exported *x, const struct embeng_model *model,
+			 const struct embeng_tpu_settings *settings)
 {
 	Tpu__Configuration *to = &x->message;
 
 	tpu__configuration__init(to);
 	to->mode = (Tpu__Configuration__Mode)settings->mode;
 	if (settings->mode == EMBENG_TPU_MODE_DEFAULT)
-		to->mode = model->table_count && !trains(model) ?
+		to->mode = model->table_count && !trains_tables(model) ?
 				   TPU__CONFIGURATION__MODE__INFERENCE :
 				   TPU__CONFIGURATION__MODE__TRAINING;
 	to->num_hosts = settings->hosts;
@@ -226,13 +226,13 @@ static int export_fill(struct exported *x, const struct embeng_model *model,
 	int code = exported_make(x, model);
 
 	if (!code)
-		code = add_engine(x, model, settings);
+		code = export_engine(x, model, settings);
 	for (size_t t = 0; !code && t < model->table_count; t++)
-		code = add_table(x, model, t, settings);
+		code = export_table(x, model, t, settings);
 	for (size_t f = 0; !code && f < model->feature_count; f++)
-		code = add_feature(x, model, f);
+		code = export_feature(x, model, f);
 	if (!code && settings->form != EMBENG_TPU_FEATURES)
-		code = add_counts(x, model);
+		code = export_counts(x, model);
 	x->message.n_table_descriptor = model->table_count;
 	x->message.table_descriptor = x->table_list;
 	if (settings->form != EMBENG_TPU_COUNTS) {

@@ -32,7 +32,7 @@ static int count_read(const char *name, int32_t count)
 }
 
 /* Where no training is, tables need no optimizer. */
-static bool infers(const struct importing *im)
+static bool is_inference(const struct importing *im)
 {
 	return im->from->mode == TPU__CONFIGURATION__MODE__INFERENCE;
 }
@@ -55,10 +55,10 @@ static int parameters_read(struct importing *im, size_t index, const table_messa
 	struct tpu_tags tags;
 	int code;
 
-	if (!from->optimization_parameters && !infers(im))
+	if (!from->optimization_parameters && !is_inference(im))
 		return fail(-EINVAL, "%s: it is missing; only with the mode INFERENCE it may be",
 			    tpu_path(text, &place));
-	code = tpu_parameters_read(&place, from->optimization_parameters, infers(im),
+	code = tpu_parameters_read(&place, from->optimization_parameters, is_inference(im),
 				   &config->optimizer, &tags);
 	if (!code)
 		code = tpu_quantization_read(&place, from->optimization_parameters,
@@ -80,7 +80,7 @@ static void hot_ids_read(struct importing *im, size_t index, const table_message
 			parameters->hot_id_replication_configuration->status;
 }
 
-static int add_table(struct importing *im, size_t index)
+static int import_table(struct importing *im, size_t index)
 {
 	const table_message *from = im->from->table_descriptor[index];
 	struct embeng_table_config config = {
@@ -103,7 +103,7 @@ static int add_table(struct importing *im, size_t index)
 	return code < 0 ? fail_at("table_descriptor", index, code) : 0;
 }
 
-static int add_feature(struct importing *im, size_t index, struct embeng_feature_config *config)
+static int import_feature(struct importing *im, size_t index, struct embeng_feature_config *config)
 {
 	int code;
 
@@ -117,7 +117,7 @@ static int add_feature(struct importing *im, size_t index, struct embeng_feature
 	return code < 0 ? fail_at("feature_descriptor", index, code) : 0;
 }
 
-static int add_described(struct importing *im, size_t index)
+static int import_described(struct importing *im, size_t index)
 {
 	const feature_message *from = im->from->feature_descriptor[index];
 	struct embeng_feature_config config = {
@@ -136,11 +136,11 @@ static int add_described(struct importing *im, size_t index)
 				    index, i, from->input_shape[i]);
 		config.output_shape[i] = from->input_shape[i];
 	}
-	return add_feature(im, index, &config);
+	return import_feature(im, index, &config);
 }
 
 /* Counts alone: so many features of one batch each. */
-static int add_counted(struct importing *im, size_t table)
+static int import_counted(struct importing *im, size_t table)
 {
 	const table_message *from = im->from->table_descriptor[table];
 	int code = 0;
@@ -153,13 +153,13 @@ static int add_counted(struct importing *im, size_t table)
 			.output_shape = {im->from->batch_size_per_tensor_core},
 		};
 
-		code = add_feature(im, embeng_model_feature_count(im->model), &config);
+		code = import_feature(im, embeng_model_feature_count(im->model), &config);
 	}
 	return code;
 }
 
 /* Both ways of telling features must say the same; each table's positions show it. */
-static int check_counts(const struct importing *im, size_t table)
+static int check_position_counts(const struct importing *im, size_t table)
 {
 	const table_message *from = im->from->table_descriptor[table];
 	int64_t told = (int64_t)from->num_features * im->from->batch_size_per_tensor_core;
@@ -208,16 +208,16 @@ static int counts_read(struct importing *im)
 	return 0;
 }
 
-static int add_features(struct importing *im)
+static int import_features(struct importing *im)
 {
 	const bool described = im->from->n_feature_descriptor;
 	const size_t tables = im->from->n_table_descriptor;
 	int code = counts_read(im);
 
 	for (size_t f = 0; !code && f < im->from->n_feature_descriptor; f++)
-		code = add_described(im, f);
+		code = import_described(im, f);
 	for (size_t t = 0; !code && im->counted && t < tables; t++)
-		code = described ? check_counts(im, t) : add_counted(im, t);
+		code = described ? check_position_counts(im, t) : import_counted(im, t);
 	im->settings.form = !im->counted ? EMBENG_TPU_FEATURES :
 			    described    ? EMBENG_TPU_BOTH :
 					   EMBENG_TPU_COUNTS;
@@ -309,8 +309,8 @@ int tpu_model_read(struct importing *im)
 	if (!code)
 		code = engine_read(im);
 	for (size_t t = 0; !code && t < im->from->n_table_descriptor; t++)
-		code = add_table(im, t);
+		code = import_table(im, t);
 	if (!code)
 		code = check_tags(im);
-	return code ? code : add_features(im);
+	return code ? code : import_features(im);
 }

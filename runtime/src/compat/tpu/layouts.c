@@ -33,7 +33,7 @@ struct exported {
 	int64_t (*shapes)[2][SHAPE_RANK];
 };
 
-static const char *where(char text[static WHERE_TEXT], size_t index)
+static const char *describe_table_place(char text[static WHERE_TEXT], size_t index)
 {
 	snprintf(text, WHERE_TEXT, "tables[%zu]", index);
 	return text;
@@ -53,7 +53,7 @@ static int check_name(const char *at, const char *what, const char *name)
 static int check_table(const struct embeng_table_layout *l, size_t index)
 {
 	char at[WHERE_TEXT];
-	int ret = layout_check(where(at, index), l);
+	int ret = layout_check(describe_table_place(at, index), l);
 
 	ret = ret ? ret : check_name(at, "table_name", l->table);
 	ret = ret ? ret : check_name(at, "stacked_table_name", l->stack);
@@ -63,7 +63,8 @@ static int check_table(const struct embeng_table_layout *l, size_t index)
 	return ret;
 }
 
-static bool overlap(const struct embeng_table_layout *a, const struct embeng_table_layout *b)
+static bool layouts_overlap(const struct embeng_table_layout *a,
+			    const struct embeng_table_layout *b)
 {
 	return a->row_offset < b->row_offset + b->padded_rows / b->sparse_cores &&
 	       b->row_offset < a->row_offset + a->padded_rows / a->sparse_cores;
@@ -76,17 +77,19 @@ static int check_pair(const struct embeng_table_layout *tables, size_t one, size
 	char at[WHERE_TEXT];
 
 	if (!strcmp(a->table, b->table))
-		return fail(-EEXIST, "%s.table_name: tables[%zu] is %s already", where(at, other),
-			    one, a->table);
+		return fail(-EEXIST, "%s.table_name: tables[%zu] is %s already",
+			    describe_table_place(at, other), one, a->table);
 	if (strcmp(a->stack, b->stack) != 0)
 		return 0;
 	if (a->sparse_cores != b->sparse_cores || a->partitions != b->partitions ||
 	    a->rows_per_core != b->rows_per_core || a->padded_dim != b->padded_dim)
-		return fail(-EINVAL, "%s: cores, partitions, rows of a core or columns of stack %s "
-			    "are not those of tables[%zu]", where(at, other), a->stack, one);
-	if (overlap(a, b))
-		return fail(-EINVAL, "%s: table %s overlaps table %s in stack %s", where(at, other),
-			    b->table, a->table, a->stack);
+		return fail(-EINVAL,
+			    "%s: cores, partitions, rows of a core or columns of stack %s "
+			    "are not those of tables[%zu]",
+			    describe_table_place(at, other), a->stack, one);
+	if (layouts_overlap(a, b))
+		return fail(-EINVAL, "%s: table %s overlaps table %s in stack %s",
+			    describe_table_place(at, other), b->table, a->table, a->stack);
 	return 0;
 }
 
@@ -102,7 +105,7 @@ static int check_tables(const struct embeng_table_layout *tables, size_t count)
 	return ret;
 }
 
-static void fill_table(struct exported *x, const struct embeng_table_layout *from, size_t index)
+static void fill_layout(struct exported *x, const struct embeng_table_layout *from, size_t index)
 {
 	Tpu__SparseCoreTableLayout *to = &x->tables[index];
 	int64_t(*shapes)[SHAPE_RANK] = x->shapes[index];
@@ -128,14 +131,14 @@ static void fill_table(struct exported *x, const struct embeng_table_layout *fro
 	to->num_features = from->feature_count;
 }
 
-static int export(struct exported *x, const struct embeng_table_layout *tables, size_t count,
-		  void **bytes, size_t *length)
+static int export_layouts(struct exported *x, const struct embeng_table_layout *tables,
+			  size_t count, void **bytes, size_t *length)
 {
 	if (!x->tables || !x->list || !x->shapes)
 		return fail(-ENOMEM, "no memory to export %zu layouts", count);
 	tpu__sparse_core_table_layouts__init(&x->all);
 	for (size_t i = 0; i < count; i++)
-		fill_table(x, &tables[i], i);
+		fill_layout(x, &tables[i], i);
 	x->all.n_tables = count;
 	x->all.tables = x->list;
 	return tpu_pack(&x->all.base, bytes, length);
@@ -159,7 +162,7 @@ int embeng_tpu_export_layouts(const struct embeng_table_layout *tables, size_t c
 	x.tables = calloc(count + 1, sizeof(*x.tables));
 	x.list = calloc(count + 1, sizeof(*x.list));
 	x.shapes = calloc(count + 1, sizeof(*x.shapes));
-	ret = export(&x, tables, count, bytes, length);
+	ret = export_layouts(&x, tables, count, bytes, length);
 	free(x.tables);
 	free(x.list);
 	free(x.shapes);
@@ -185,8 +188,8 @@ static int check_shape(size_t index, const char *field, size_t rank)
 					     index, field, rank, SHAPE_RANK);
 }
 
-static int read_table(const Tpu__SparseCoreTableLayout *from, size_t index,
-		      struct embeng_table_layout *to)
+static int read_layout(const Tpu__SparseCoreTableLayout *from, size_t index,
+		       struct embeng_table_layout *to)
 {
 	int ret = check_shape(index, "unsharded_shape", from->n_unsharded_shape);
 
@@ -220,7 +223,7 @@ static void tell_unknowns(struct imported *im)
 	im->layouts.unknown_count = im->unknowns.count;
 }
 
-static int read_tables(struct imported *im)
+static int read_layouts(struct imported *im)
 {
 	size_t count = im->message->n_tables;
 	int ret = 0;
@@ -230,7 +233,7 @@ static int read_tables(struct imported *im)
 	if (!im->layouts.tables || !im->layouts.unknowns)
 		return fail(-ENOMEM, "no memory to import %zu layouts", count);
 	for (size_t i = 0; !ret && i < count; i++)
-		ret = read_table(im->message->tables[i], i, &im->layouts.tables[i]);
+		ret = read_layout(im->message->tables[i], i, &im->layouts.tables[i]);
 	im->layouts.table_count = count;
 	tell_unknowns(im);
 	return ret ? ret : check_tables(im->layouts.tables, count);
@@ -248,7 +251,7 @@ int embeng_tpu_import_layouts(const void *bytes, size_t length, struct embeng_la
 		return fail(-ENOMEM, "no memory to import layouts");
 	ret = tpu_unpack(&tpu__sparse_core_table_layouts__descriptor, "SparseCoreTableLayouts",
 			 bytes, length, &im->unknowns, (ProtobufCMessage **)&im->message);
-	ret = ret ? ret : read_tables(im);
+	ret = ret ? ret : read_layouts(im);
 	if (ret)
 		embeng_layouts_free(&im->layouts);
 	else

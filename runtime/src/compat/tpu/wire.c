@@ -41,8 +41,8 @@ const char *tpu_path(char text[static TPU_PATH], const struct tpu_place *place)
 /* "table_descriptor[0].name: byte 12", or how the whole is called. */
 #define WHERE_TEXT (TPU_PATH + 32)
 
-static const char *where(char text[static WHERE_TEXT], const struct wire *w,
-			 const struct tpu_place *place)
+static const char *describe_wire_place(char text[static WHERE_TEXT], const struct wire *w,
+				       const struct tpu_place *place)
 {
 	char path[TPU_PATH];
 
@@ -69,7 +69,7 @@ static int read_varint(struct wire *w, const struct tpu_place *place, uint64_t *
 		return 0;
 	}
 	return fail(-EBADMSG, "%s: a number does not end within 64 bits, or where the message ends",
-		    where(text, w, place));
+		    describe_wire_place(text, w, place));
 }
 
 /* Keys and lengths have 32 bits, and protobuf-c takes no longer way to write them. */
@@ -82,18 +82,19 @@ static int read_short(struct wire *w, const struct tpu_place *place, uint64_t *v
 	if (code || w->at - start <= 5)
 		return code;
 	w->at = start;
-	return fail(-EBADMSG, "%s: a key or a length has more than 5 bytes", where(text, w, place));
+	return fail(-EBADMSG, "%s: a key or a length has more than 5 bytes",
+		    describe_wire_place(text, w, place));
 }
 
 /* Takes @length bytes off. */
-static int take(struct wire *w, const struct tpu_place *place, uint64_t length,
-		const uint8_t **bytes)
+static int take_bytes(struct wire *w, const struct tpu_place *place, uint64_t length,
+		      const uint8_t **bytes)
 {
 	char text[WHERE_TEXT];
 
 	if (length > (uint64_t)(w->end - w->at))
 		return fail(-EBADMSG, "%s: %llu bytes are said to follow, there are %zu left",
-			    where(text, w, place), (unsigned long long)length,
+			    describe_wire_place(text, w, place), (unsigned long long)length,
 			    (size_t)(w->end - w->at));
 	*bytes = w->at;
 	w->at += length;
@@ -107,8 +108,8 @@ struct value {
 	uint64_t length;
 };
 
-static int read_value(struct wire *w, const struct tpu_place *place, uint32_t type,
-		      struct value *value)
+static int read_wire_value(struct wire *w, const struct tpu_place *place, uint32_t type,
+			   struct value *value)
 {
 	int code = 0;
 
@@ -124,7 +125,7 @@ static int read_value(struct wire *w, const struct tpu_place *place, uint32_t ty
 	default:
 		value->length = type == WIRE_32 ? 4 : 8;
 	}
-	return code ? code : take(w, place, value->length, &value->bytes);
+	return code ? code : take_bytes(w, place, value->length, &value->bytes);
 }
 
 static int range_fail(const struct wire *w, const struct tpu_place *place, uint64_t number,
@@ -132,7 +133,8 @@ static int range_fail(const struct wire *w, const struct tpu_place *place, uint6
 {
 	char text[WHERE_TEXT];
 
-	return fail(-ERANGE, "%s: %lld is not %s", where(text, w, place), (long long)number, allowed);
+	return fail(-ERANGE, "%s: %lld is not %s", describe_wire_place(text, w, place),
+		    (long long)number, allowed);
 }
 
 static int check_number(const struct wire *w, const struct tpu_place *place,
@@ -185,8 +187,8 @@ static int check_text(const struct wire *w, const struct tpu_place *place,
 	free(copy);
 	if (good == value->length)
 		return 0;
-	return fail(-EBADMSG, "%s: byte %zu of the text is %s", where(text, w, place), good,
-		    ended ? "0" : "not UTF-8");
+	return fail(-EBADMSG, "%s: byte %zu of the text is %s", describe_wire_place(text, w, place),
+		    good, ended ? "0" : "not UTF-8");
 }
 
 static int check_message(struct wire *w, const struct tpu_place *place,
@@ -227,7 +229,7 @@ static int check_value(struct wire *w, const struct tpu_place *place,
 		return check_packed(w, place, field, value);
 	if (type != wanted)
 		return fail(-EBADMSG, "%s: its wire type is %u, it must be %u",
-			    where(text, w, place), type, wanted);
+			    describe_wire_place(text, w, place), type, wanted);
 	if (field->type == PROTOBUF_C_TYPE_MESSAGE)
 		return check_inner(w, place, field, value);
 	if (field->type == PROTOBUF_C_TYPE_STRING)
@@ -246,7 +248,7 @@ static int add_unknown(struct wire *w, const struct tpu_place *place, uint32_t n
 		return 0;
 	if (u->count == TPU_MOST_ELEMENTS)
 		return fail(-EBADMSG, "%s: there are more than %u unknown fields",
-			    where(text, w, place), TPU_MOST_ELEMENTS);
+			    describe_wire_place(text, w, place), TPU_MOST_ELEMENTS);
 	fields = reallocarray(u->fields, u->count + 1, sizeof(*fields));
 	if (!fields)
 		return fail(-ENOMEM, "no memory to tell of unknown fields");
@@ -273,10 +275,10 @@ static int check_twice(const struct wire *w, const struct tpu_place *place,
 	char text[WHERE_TEXT];
 
 	if (seen->fields >> at & 1)
-		return fail(-EBADMSG, "%s: it is given twice", where(text, w, place));
+		return fail(-EBADMSG, "%s: it is given twice", describe_wire_place(text, w, place));
 	if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && seen->choice)
 		return fail(-EBADMSG, "%s: %s is given already, and only one of them may be",
-			    where(text, w, place), seen->choice);
+			    describe_wire_place(text, w, place), seen->choice);
 	if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
 		seen->choice = field->name;
 	seen->fields |= UINT64_C(1) << at;
@@ -296,18 +298,18 @@ static int check_field(struct wire *w, const struct tpu_place *above,
 	int code;
 
 	if (!field) {
-		code = read_value(w, above, type, &value);
+		code = read_wire_value(w, above, type, &value);
 		return code ? code : add_unknown(w, above, number, type, &value);
 	}
 	at = (size_t)(field - descriptor->fields);
 	if (field->label == PROTOBUF_C_LABEL_REPEATED)
 		place.index = (long)seen->counts[at]++;
 	if (place.index >= (long)TPU_MOST_ELEMENTS)
-		return fail(-ERANGE, "%s: there are more than %u", where(text, w, &place),
-			    TPU_MOST_ELEMENTS);
+		return fail(-ERANGE, "%s: there are more than %u",
+			    describe_wire_place(text, w, &place), TPU_MOST_ELEMENTS);
 	code = place.index < 0 ? check_twice(w, &place, field, at, seen) : 0;
 	if (!code)
-		code = read_value(w, &place, type, &value);
+		code = read_wire_value(w, &place, type, &value);
 	return code ? code : check_value(w, &place, field, type, &value);
 }
 
@@ -336,14 +338,14 @@ static int check_message(struct wire *w, const struct tpu_place *place,
 		}
 		w->at = start;
 		code = fail(-EBADMSG, "%s: %llu is no key of a field: number %llu, wire type %u",
-			    where(text, w, place), (unsigned long long)key,
+			    describe_wire_place(text, w, place), (unsigned long long)key,
 			    (unsigned long long)(key >> 3), type);
 	}
 	return code;
 }
 
 /* protobuf-c's allocations are ours, so that a test can let one fail. */
-static void *allocate(void *failed, size_t bytes)
+static void *allocate_bytes(void *failed, size_t bytes)
 {
 	void *memory = malloc(bytes);
 
@@ -351,7 +353,7 @@ static void *allocate(void *failed, size_t bytes)
 	return memory;
 }
 
-static void release(void *failed, void *memory)
+static void release_bytes(void *failed, void *memory)
 {
 	(void)failed;
 	free(memory);
@@ -362,7 +364,7 @@ int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, c
 {
 	struct wire w = {bytes, bytes, (const uint8_t *)bytes + length, what, unknowns};
 	bool failed = false;
-	ProtobufCAllocator allocator = {allocate, release, &failed};
+	ProtobufCAllocator allocator = {allocate_bytes, release_bytes, &failed};
 	int code;
 
 	if (length > TPU_MOST_BYTES)
@@ -379,7 +381,7 @@ int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, c
 
 void tpu_unpacked_free(ProtobufCMessage *message)
 {
-	ProtobufCAllocator allocator = {allocate, release, NULL};
+	ProtobufCAllocator allocator = {allocate_bytes, release_bytes, NULL};
 
 	if (message)
 		protobuf_c_message_free_unpacked(message, &allocator);
