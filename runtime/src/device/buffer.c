@@ -25,7 +25,8 @@ static void count_region(struct device *d, uint64_t bytes)
 }
 
 /* Whoever holds the lock sees one or the other. */
-static struct region exchange(struct embeng *e, struct region *region, const struct region *by)
+static struct region exchange_region(struct embeng *e, struct region *region,
+				     const struct region *by)
 {
 	struct region old;
 
@@ -49,10 +50,10 @@ int region_grow(struct embeng *e, struct region *region, uint64_t bytes)
 		return ret;
 	larger.counted = true;
 	count_region(d, larger.length);
-	old = exchange(e, region, &larger);
+	old = exchange_region(e, region, &larger);
 	ret = region_free(d, &old);
 	if (ret) {
-		larger = exchange(e, region, &old);
+		larger = exchange_region(e, region, &old);
 		region_free(d, &larger);
 	}
 	return ret;

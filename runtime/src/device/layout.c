@@ -12,7 +12,7 @@
 #define ALIGN 64u
 #define STAGING_BYTES (1u << 20)
 
-static uint64_t aligned(uint64_t at)
+static uint64_t align_place(uint64_t at)
 {
 	return (at + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
@@ -37,7 +37,7 @@ uint64_t layout_copies(struct array *arrays, size_t count, uint64_t at)
 
 		if (!a->data || a->in_place)
 			continue;
-		a->at = aligned(at);
+		a->at = align_place(at);
 		at = a->at + a->count * a->width;
 	}
 	return at;
@@ -66,7 +66,7 @@ int layout_outputs(const struct embeng_model *model, const struct output *output
 				    model->features[f].name);
 		at[f] = end;
 		elements[f] = n;
-		end = aligned(size);
+		end = align_place(size);
 	}
 	*bytes = end ? end : ALIGN;
 	return 0;
@@ -80,7 +80,7 @@ uint64_t layout_update(const struct embeng_model *model)
 
 uint64_t layout_update_head(const struct embeng_model *model)
 {
-	return aligned(layout_update(model) + 4 * model->rate_count);
+	return align_place(layout_update(model) + 4 * model->rate_count);
 }
 
 uint64_t layout_region(uint64_t bytes)

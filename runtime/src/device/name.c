@@ -200,7 +200,7 @@ static int parse_text(const char *text, const char *from, struct name *out)
 		    from, text);
 }
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
 	const char *value = secure_getenv(name);
 
@@ -209,16 +209,16 @@ static const char *environment(const char *name)
 
 const char *name_kernel(void)
 {
-	return environment("EMBENG_KERNEL");
+	return read_environment("EMBENG_KERNEL");
 }
 
 int name_parse(const char *text, struct name *out)
 {
-	const char *variant = name_kernel(), *path = environment("EMBENG_PATH");
-	const char *prefetch = environment("EMBENG_PREFETCH");
+	const char *variant = name_kernel(), *path = read_environment("EMBENG_PATH");
+	const char *prefetch = read_environment("EMBENG_PREFETCH");
 	struct name name = {.kind = NAME_ANY};
 	int ret = text ? parse_text(text, "device name", &name)
-		       : parse_text(environment("EMBENG_DEVICE"), "EMBENG_DEVICE", &name);
+		       : parse_text(read_environment("EMBENG_DEVICE"), "EMBENG_DEVICE", &name);
 
 	if (!ret && !name.variant[0] && variant)
 		ret = parse_variant(variant, "EMBENG_KERNEL", &name);

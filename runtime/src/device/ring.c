@@ -17,7 +17,7 @@
 /* Stands in the table for a command that nobody waits for. */
 static struct request nobody;
 
-static struct embeng_ring_header *header(const struct ring *ring)
+static struct embeng_ring_header *header_of_ring(const struct ring *ring)
 {
 	return (struct embeng_ring_header *)(ring->queue.ring + ring->queue.layout.header);
 }
@@ -41,7 +41,7 @@ void ring_close(struct ring *ring)
 static int free_cookie(const struct ring *ring, uint64_t *cookie)
 {
 	uint32_t entries = ring->queue.layout.sq_entries;
-	uint32_t used = ring->sq_tail - embeng_observe_sq_head(&header(ring)->sq_head);
+	uint32_t used = ring->sq_tail - embeng_observe_sq_head(&header_of_ring(ring)->sq_head);
 
 	if (used >= entries || ring->in_flight >= entries)
 		return -EAGAIN;
@@ -54,7 +54,7 @@ static int free_cookie(const struct ring *ring, uint64_t *cookie)
 	return -EAGAIN;
 }
 
-static void note(struct ring *ring, uint64_t cookie, struct request *request)
+static void note_request(struct ring *ring, uint64_t cookie, struct request *request)
 {
 	request->accepted = false;
 	request->done = false;
@@ -64,13 +64,14 @@ static void note(struct ring *ring, uint64_t cookie, struct request *request)
 	ring->sq_tail++;
 }
 
-static void push(struct ring *ring, const void *entry, uint64_t cookie, struct request *request)
+static void push_entry(struct ring *ring, const void *entry, uint64_t cookie,
+		       struct request *request)
 {
 	const struct embeng_queue_layout *layout = &ring->queue.layout;
 	uint32_t at = ring->sq_tail & (layout->sq_entries - 1);
 
 	memcpy(ring->queue.ring + layout->sq + (uint64_t)at * ENTRY_BYTES, entry, ENTRY_BYTES);
-	note(ring, cookie, request);
+	note_request(ring, cookie, request);
 	embeng_doorbell_tail(&ring->queue.doorbell->sq_tail, ring->sq_tail);
 }
 
@@ -84,13 +85,13 @@ int ring_submit(struct ring *ring, struct embeng_cmd *entry, struct request *req
 		return ret;
 	entry->cookie = cookie;
 	if (!validator) {
-		push(ring, entry, cookie, request);
+		push_entry(ring, entry, cookie, request);
 		return 0;
 	}
 	ret = validator->ops->queue_submit(validator, ring->queue.number, entry, ring->cq_head,
 					   request->fences);
 	if (!ret)
-		note(ring, cookie, request);
+		note_request(ring, cookie, request);
 	return ret;
 }
 
@@ -104,7 +105,7 @@ int ring_load(struct ring *ring, const void *blob, uint64_t length, struct reque
 		return ret;
 	ret = validator->ops->queue_load(validator, ring->queue.number, blob, length, cookie);
 	if (!ret)
-		note(ring, cookie, request);
+		note_request(ring, cookie, request);
 	return ret;
 }
 
@@ -116,23 +117,23 @@ int ring_submit_admin(struct ring *ring, struct embeng_admin_cmd *entry, struct 
 	if (ret)
 		return ret;
 	entry->cookie = cookie;
-	push(ring, entry, cookie, request);
+	push_entry(ring, entry, cookie, request);
 	return 0;
 }
 
-static void stray(struct ring *ring, uint64_t cookie)
+static void note_stray(struct ring *ring, uint64_t cookie)
 {
 	if (!ring->strayed)
 		ring->stray = cookie;
 	ring->strayed = true;
 }
 
-static void take(struct ring *ring, const struct embeng_cqe *cqe)
+static void take_completion(struct ring *ring, const struct embeng_cqe *cqe)
 {
 	struct request *request;
 
 	if (cqe->cookie >= ring->queue.layout.sq_entries || !ring->requests[cqe->cookie]) {
-		stray(ring, cqe->cookie);
+		note_stray(ring, cqe->cookie);
 		return;
 	}
 	request = ring->requests[cqe->cookie];
@@ -156,7 +157,7 @@ static void take(struct ring *ring, const struct embeng_cqe *cqe)
 bool ring_reap(struct ring *ring)
 {
 	const struct embeng_queue_layout *layout = &ring->queue.layout;
-	uint32_t tail = embeng_observe_cq_tail(&header(ring)->cq_tail);
+	uint32_t tail = embeng_observe_cq_tail(&header_of_ring(ring)->cq_tail);
 	bool any = tail != ring->cq_head;
 
 	/* Once the device is gone another page stands here, whose tail means nothing. */
@@ -169,7 +170,7 @@ bool ring_reap(struct ring *ring)
 		memcpy(&cqe, ring->queue.ring + layout->cq + (uint64_t)at * ENTRY_BYTES,
 		       sizeof(cqe));
 		ring->cq_head++;
-		take(ring, &cqe);
+		take_completion(ring, &cqe);
 	}
 	if (any && ring->queue.doorbell)
 		embeng_doorbell_cq_head(&ring->queue.doorbell->cq_head, ring->cq_head);
@@ -195,14 +196,14 @@ void ring_arm(struct ring *ring)
 
 bool ring_dead(const struct ring *ring)
 {
-	return EMBENG_LOAD_ACQUIRE(&header(ring)->dead) != 0;
+	return EMBENG_LOAD_ACQUIRE(&header_of_ring(ring)->dead) != 0;
 }
 
 #define COPY(to, from) __atomic_load(&(from), &(to), __ATOMIC_RELAXED)
 
 bool ring_report(const struct ring *ring, struct embeng_queue_report *out)
 {
-	struct embeng_queue_report *report = &header(ring)->report;
+	struct embeng_queue_report *report = &header_of_ring(ring)->report;
 	uint32_t begun = embeng_report_read_begin(&report->epoch);
 
 	if (!begun)

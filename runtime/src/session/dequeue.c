@@ -11,28 +11,29 @@
 #include "session.h"
 #include "wait.h"
 
-static struct slot *older(struct slot *a, struct slot *b)
+static struct slot *older_of(struct slot *a, struct slot *b)
 {
 	return !a || b->order < a->order ? b : a;
 }
 
-static struct slot *oldest(struct embeng *e, uint32_t replica, enum slot_state state, bool serving)
+static struct slot *find_oldest(struct embeng *e, uint32_t replica, enum slot_state state,
+				bool serving)
 {
 	struct replica *r = &e->replicas[replica];
 	struct slot *found = NULL;
 
 	for (uint32_t i = 0; r->started && i < e->slot_count; i++) {
 		if (r->training[i].state == state)
-			found = older(found, &r->training[i]);
+			found = older_of(found, &r->training[i]);
 		if (serving && r->serving[i].state == state)
-			found = older(found, &r->serving[i]);
+			found = older_of(found, &r->serving[i]);
 	}
 	return found;
 }
 
 struct slot *session_view(struct embeng *e, uint32_t replica)
 {
-	return oldest(e, replica, SLOT_VIEW, false);
+	return find_oldest(e, replica, SLOT_VIEW, false);
 }
 
 static void make_views(struct embeng *e, struct slot *slot)
@@ -54,7 +55,7 @@ static void make_views(struct embeng *e, struct slot *slot)
 static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
 			  struct slot **out)
 {
-	struct slot *slot = oldest(e, replica, SLOT_ACCEPTED, true);
+	struct slot *slot = find_oldest(e, replica, SLOT_ACCEPTED, true);
 	int ret;
 
 	if (!slot)
@@ -74,8 +75,8 @@ static int dequeue_locked(struct embeng *e, uint32_t replica, struct deadline de
 	return 0;
 }
 
-static int dequeue(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
-		   struct embeng_activations *activations)
+static int dequeue_slot(struct embeng *e, uint32_t replica, struct deadline deadline, int *fence,
+			struct embeng_activations *activations)
 {
 	struct slot *slot = NULL;
 	int ret;
@@ -101,7 +102,7 @@ int embeng_dequeue(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 {
 	int ret = session_check_replica(e, replica, "embeng_dequeue");
 
-	return ret ? ret : dequeue(e, replica, deadline_in(timeout_ns), NULL, activations);
+	return ret ? ret : dequeue_slot(e, replica, deadline_in(timeout_ns), NULL, activations);
 }
 
 int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t timeout_ns,
@@ -111,7 +112,7 @@ int embeng_dequeue_fence(struct embeng *e, uint32_t replica, int64_t timeout_ns,
 
 	if (!ret && !fence)
 		ret = fail(-EINVAL, "embeng_dequeue_fence: no place for the descriptor given");
-	return ret ? ret : dequeue(e, replica, deadline_in(timeout_ns), fence, activations);
+	return ret ? ret : dequeue_slot(e, replica, deadline_in(timeout_ns), fence, activations);
 }
 
 static struct slot *serving_view(struct embeng *e, const struct embeng_activations *a)

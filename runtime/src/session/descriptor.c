@@ -40,7 +40,7 @@ static size_t list_arrays(struct slot *slot, const struct embeng_batch *b,
 }
 
 /* Finds the arrays that lie in buffers, and pins the buffers. */
-static int find_in_place(struct embeng *e, struct slot *slot, size_t count)
+static int pin_in_place(struct embeng *e, struct slot *slot, size_t count)
 {
 	int ret = 0;
 
@@ -70,8 +70,8 @@ static void make_copies(struct embeng *e, struct slot *slot, size_t count)
 	}
 }
 
-static void write_head(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
-		       const struct stack_counts *stacks)
+static void write_lookup_head(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
+			      const struct stack_counts *stacks)
 {
 	struct embeng_lookup head = {
 		.feature_count = (uint32_t)b->count,
@@ -88,7 +88,7 @@ static void write_head(struct embeng *e, struct slot *slot, const struct embeng_
 	memcpy(slot->input.data, &head, sizeof(head));
 }
 
-static uint8_t form_of(const struct input *in)
+static uint8_t form_of_input(const struct input *in)
 {
 	switch (in->form) {
 	case INPUT_DENSE:
@@ -100,7 +100,7 @@ static uint8_t form_of(const struct input *in)
 	}
 }
 
-static void write_features(struct slot *slot, const struct embeng_batch *b)
+static void write_lookup_features(struct slot *slot, const struct embeng_batch *b)
 {
 	char *to = slot->input.data + sizeof(struct embeng_lookup);
 
@@ -109,7 +109,7 @@ static void write_features(struct slot *slot, const struct embeng_batch *b)
 		const struct array *a = &slot->arrays[ARRAYS * f];
 		struct embeng_lookup_feature feature = {
 			.feature = (uint32_t)f,
-			.form = form_of(in),
+			.form = form_of_input(in),
 			.id_width = in->form == INPUT_PARTITIONED ? 0 : (uint8_t)a[IDS].width,
 			.offset_width = in->form == INPUT_CSR ? 8 : 0,
 			.sample_count = in->samples,
@@ -125,7 +125,7 @@ static void write_features(struct slot *slot, const struct embeng_batch *b)
 	}
 }
 
-static int64_t length_of(const struct input *in, size_t sample, int64_t most)
+static int64_t length_of_sample(const struct input *in, size_t sample, int64_t most)
 {
 	int64_t length = in->offsets[sample + 1] - in->offsets[sample];
 
@@ -149,7 +149,7 @@ static int note_lengths(struct embeng *e, struct slot *slot, const struct embeng
 			return fail(-ENOMEM, "no memory for sequence lengths");
 		slot->lengths[f] = lengths;
 		for (size_t s = 0; s < in->samples; s++)
-			lengths[s] = length_of(in, s, most);
+			lengths[s] = length_of_sample(in, s, most);
 		slot->views[f].lengths = lengths;
 		slot->views[f].lengths_count = in->samples;
 	}
@@ -169,8 +169,8 @@ static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng
 	if (ret)
 		return ret;
 	make_copies(e, slot, count);
-	write_head(e, slot, b, stacks);
-	write_features(slot, b);
+	write_lookup_head(e, slot, b, stacks);
+	write_lookup_features(slot, b);
 	stacks_write(b, &slot->arrays[ARRAYS * b->count], slot->input.data + features);
 	*descriptor = region_part(&slot->input, 0, head);
 	return 0;
@@ -183,7 +183,7 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 	size_t count = list_arrays(slot, b, &stacks);
 	int ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
 
-	ret = ret ? ret : find_in_place(e, slot, count);
+	ret = ret ? ret : pin_in_place(e, slot, count);
 	if (ret)
 		return ret;
 	pthread_mutex_unlock(&e->lock);

@@ -70,7 +70,7 @@ static void set_looked_up(struct embeng *e, uint32_t replica, uint64_t step)
 }
 
 /* The engine forgets it with all that its replica gave after it: the step is given again. */
-static void withdraw(struct slot *failed)
+static void withdraw_steps(struct slot *failed)
 {
 	struct replica *r = &failed->e->replicas[failed->replica];
 
@@ -87,7 +87,7 @@ static void lookup_done(struct request *request, void *arg)
 	if (slot->mode == EMBENG_INFERENCE)
 		gate_leave(slot->e);
 	else if (request->status && !slot->withdrawn)
-		withdraw(slot);
+		withdraw_steps(slot);
 }
 
 static bool is_accepted(struct embeng *e, void *arg)

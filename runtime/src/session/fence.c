@@ -95,7 +95,7 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 }
 
 /* The engine refuses an UPDATE whose LOOKUP is not done when it gets there. */
-static size_t gather(const struct slot *slot, const struct embeng_gradients *g, int *files)
+static size_t gather_fences(const struct slot *slot, const struct embeng_gradients *g, int *files)
 {
 	size_t count = 0;
 
@@ -117,7 +117,7 @@ int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradi
 	if (ret)
 		return ret;
 	if (g->fence_count)
-		fences.in_count = gather(slot, g, files);
+		fences.in_count = gather_fences(slot, g, files);
 	slot->update.fences = fences.in_count ? &fences : NULL;
 	ret = submit(e, &e->replicas[slot->replica].gradient, cmd, &slot->update);
 	slot->update.fences = NULL;

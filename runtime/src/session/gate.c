@@ -66,7 +66,7 @@ static bool lookups_agree(struct embeng *e, void *arg)
 	return ask_drain(e).verdict == EMBENG_STEP_READY;
 }
 
-static int drain(struct embeng *e, uint64_t step, struct deadline deadline, const char *call)
+static int drain_steps(struct embeng *e, uint64_t step, struct deadline deadline, const char *call)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_DRAIN, .step = step};
 	struct request request = {0};
@@ -122,7 +122,7 @@ int gate_enter(struct embeng *e, struct deadline deadline, const char *call, uin
 		/* It ends by itself, so that a deadline of 0 has nothing to report. */
 		if (deadline.poll)
 			deadline = deadline_never();
-		ret = drain(e, *step, deadline, call);
+		ret = drain_steps(e, *step, deadline, call);
 	}
 	/* An update that failed after it was taken will never be in the tables. */
 	ret = ret ? ret : session_failed(e);

@@ -16,8 +16,8 @@
 #include "session.h"
 #include "wait.h"
 
-static int check_features(const struct embeng *e, const struct slot *slot,
-			  const struct embeng_gradients *g)
+static int check_given_features(const struct embeng *e, const struct slot *slot,
+				const struct embeng_gradients *g)
 {
 	if (g->count != e->model->feature_count)
 		return fail(-EINVAL,
@@ -241,11 +241,11 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 	return 0;
 }
 
-static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
-		 uint32_t *rates, struct deadline deadline)
+static int apply_given(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
+		       uint32_t *rates, struct deadline deadline)
 {
 	uint32_t multiplier = bits(g->multiplier == 0 ? 1.0f : g->multiplier);
-	int ret = check_features(e, slot, g);
+	int ret = check_given_features(e, slot, g);
 
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
@@ -269,7 +269,7 @@ static int apply(struct embeng *e, struct slot *slot, const struct embeng_gradie
 	return ret;
 }
 
-static struct slot *dequeued(struct embeng *e, uint32_t replica)
+static struct slot *find_dequeued(struct embeng *e, uint32_t replica)
 {
 	struct embeng_replica_steps steps = {0};
 	struct slot *slot;
@@ -305,13 +305,13 @@ int embeng_apply_gradients(struct embeng *e, const struct embeng_gradients *g, i
 	ret = session_check_replica(e, g->replica, "embeng_apply_gradients");
 	if (ret)
 		return ret;
-	slot = dequeued(e, g->replica);
+	slot = find_dequeued(e, g->replica);
 	if (!slot)
 		return -EPROTO;
 	rates = calloc(e->model->rate_count + 1, sizeof(*rates));
 	if (!rates)
 		return fail(-ENOMEM, "no memory for learning rates");
-	ret = apply(e, slot, g, rates, deadline_in(timeout_ns));
+	ret = apply_given(e, slot, g, rates, deadline_in(timeout_ns));
 	free(rates);
 	return ret;
 }
@@ -327,7 +327,7 @@ float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int feature)
 		     e->model->feature_count);
 		return NULL;
 	}
-	slot = dequeued(e, replica);
+	slot = find_dequeued(e, replica);
 	if (!slot || need_gradients(e, slot, NULL))
 		return NULL;
 	return (float *)own_gradient(e, slot, (size_t)feature);

@@ -8,8 +8,8 @@
 
 #include "batch/partitioned.h"
 
-static int id_error(const struct embeng_model *m, const struct feature *f,
-		    const struct input *input, const struct embeng_cqe *c)
+static int lookup_id_error(const struct embeng_model *m, const struct feature *f,
+			   const struct input *input, const struct embeng_cqe *c)
 {
 	const struct table *t = &m->tables[f->table];
 
@@ -32,7 +32,7 @@ int lookup_error(const struct embeng *e, const struct embeng_batch *b, const str
 		return command_error("lookup", c);
 	f = &m->features[c->feature];
 	if (c->status == EMBENG_STATUS_ID)
-		return id_error(m, f, &b->inputs[c->feature], c);
+		return lookup_id_error(m, f, &b->inputs[c->feature], c);
 	if (c->status == EMBENG_STATUS_WEIGHT)
 		return error_set(status_errno(c->status), c->status,
 				 "feature %s, sample %zu: weight %" PRIu64 " is not finite; the "

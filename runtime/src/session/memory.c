@@ -18,7 +18,7 @@ static struct buffer *new_buffer(void)
 }
 
 /* Takes @buffer, whose region is made; frees both on failure. */
-static void *keep(struct embeng *e, struct buffer *buffer)
+static void *keep_buffer(struct embeng *e, struct buffer *buffer)
 {
 	int ret;
 
@@ -49,7 +49,7 @@ void *embeng_buffer_alloc(struct embeng *e, size_t bytes)
 		free(buffer);
 		return NULL;
 	}
-	return keep(e, buffer);
+	return keep_buffer(e, buffer);
 }
 
 void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
@@ -70,7 +70,7 @@ void *embeng_buffer_import(struct embeng *e, int dmabuf, size_t *bytes)
 		free(buffer);
 		return NULL;
 	}
-	data = keep(e, buffer);
+	data = keep_buffer(e, buffer);
 	if (data && bytes)
 		*bytes = buffer->region.length;
 	return data;

@@ -64,7 +64,7 @@ static int load_blob(struct embeng *e, const void *blob, size_t length)
 }
 
 /* Fills rows whose start the blob cannot describe: parameters, and slots that start at random. */
-static int fill_table(struct embeng *e, int table)
+static int fill_new_table(struct embeng *e, int table)
 {
 	const struct table *t = &e->model->tables[table];
 	size_t rows = (size_t)t->rows;
@@ -99,11 +99,11 @@ static int load_model(struct embeng *e, bool attached)
 		ret = load_blob(e, blob, length);
 	free(blob);
 	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++)
-		ret = fill_table(e, (int)t);
+		ret = fill_new_table(e, (int)t);
 	return ret;
 }
 
-static void destroy(struct embeng *e)
+static void destroy_handle(struct embeng *e)
 {
 	if (e->device) {
 		session_stop(e);
@@ -124,7 +124,8 @@ struct origin {
 	bool attached;
 };
 
-static int start(struct embeng *e, const struct origin *from, const struct embeng_model *model)
+static int start_handle(struct embeng *e, const struct origin *from,
+			const struct embeng_model *model)
 {
 	const struct device_log log = {.fn = log_line, .arg = &e->log};
 	int ret;
@@ -153,9 +154,9 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	pthread_mutex_init(&e->rows, NULL);
 	pthread_mutex_init(&e->grid, NULL);
 	log_init(&e->log);
-	ret = start(e, from, model);
+	ret = start_handle(e, from, model);
 	if (ret)
-		destroy(e);
+		destroy_handle(e);
 	else
 		*out = e;
 	return ret;
@@ -226,7 +227,7 @@ void embeng_close(struct embeng *e)
 		return;
 	/* Steps that cannot be applied any more are lost with the tables, so errors are ignored. */
 	embeng_flush(e, 0);
-	destroy(e);
+	destroy_handle(e);
 }
 
 int embeng_info(struct embeng *e, struct embeng_device_info *info)

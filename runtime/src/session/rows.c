@@ -53,7 +53,7 @@ struct rows_fill {
 	struct embeng_rows rows;
 };
 
-static int check_rows(const struct rows_call *c)
+static int check_call_rows(const struct rows_call *c)
 {
 	const struct table *t = &c->e->model->tables[c->table];
 	uint64_t rows = (uint64_t)t->rows;
@@ -88,7 +88,7 @@ static int check_call(struct rows_call *c, int table, const char *slot)
 	c->slot = model_slot(c->e->model, table, slot ? slot : "parameters");
 	if (c->slot < 0)
 		return c->slot;
-	return check_rows(c);
+	return check_call_rows(c);
 }
 
 /* The command of a descriptor, from submission to its end. */
@@ -175,7 +175,7 @@ static bool by_numbers(const struct rows_call *c)
 }
 
 /* Rows [at, at + n) of the call. */
-static int chunk(struct rows_call *c, uint64_t at, uint64_t n)
+static int run_chunk(struct rows_call *c, uint64_t at, uint64_t n)
 {
 	struct embeng *e = c->e;
 	uint64_t bytes = n * row_bytes(c), data_at = STAGING_HEAD + (by_numbers(c) ? 8 * n : 0);
@@ -219,7 +219,7 @@ static int all_chunks(struct rows_call *c)
 	int ret = staging_for(c->e, (c->buffer ? 0 : row_bytes(c)) + 8);
 
 	for (uint64_t at = 0; !ret && at < c->count; at += most)
-		ret = chunk(c, at, c->count - at < most ? c->count - at : most);
+		ret = run_chunk(c, at, c->count - at < most ? c->count - at : most);
 	return ret;
 }
 
@@ -338,7 +338,7 @@ int embeng_rows_write(struct embeng *e, int table, const char *slot, const int64
 	return move_rows(&c, table, slot);
 }
 
-static int fill(struct embeng *e, void *arg, uint64_t after)
+static int run_fill(struct embeng *e, void *arg, uint64_t after)
 {
 	struct rows_fill *f = arg;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_ROWS_FILL, .after = after};
@@ -366,5 +366,5 @@ int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t firs
 	f.rows.first = c.first;
 	f.rows.count = c.count;
 	initializer_rows(&e->model->tables[table], initializer, &f.rows);
-	return rows_behind_gate(e, c.what, fill, &f);
+	return rows_behind_gate(e, c.what, run_fill, &f);
 }

@@ -33,7 +33,7 @@ static int read_stats(struct embeng *e, void *arg, uint64_t after)
 	return ret;
 }
 
-static void give(const struct embeng_stats *from, struct embeng_table_stats *to)
+static void give_stats(const struct embeng_stats *from, struct embeng_table_stats *to)
 {
 	to->ids = from->ids;
 	to->unique_ids = from->unique_ids;
@@ -69,7 +69,7 @@ int embeng_stats(struct embeng *e, int table, int clear, struct embeng_table_sta
 	call.arg = (uint32_t)table | (clear ? EMBENG_STATS_CLEAR : 0);
 	ret = rows_behind_gate(e, "embeng_stats", read_stats, &call);
 	if (!ret)
-		give(&call.stats, stats);
+		give_stats(&call.stats, stats);
 	return ret;
 }
 

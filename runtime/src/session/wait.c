@@ -61,7 +61,7 @@ static bool stands_still(struct embeng *e)
 	return reported || !in_flight;
 }
 
-static struct ring *strayed(struct embeng *e)
+static struct ring *find_strayed(struct embeng *e)
 {
 	struct ring *ring;
 
@@ -80,7 +80,7 @@ int session_lost(struct embeng *e)
 	for (uint32_t i = 0; (ring = session_ring(e, i)); i++)
 		dead |= ring_dead(ring);
 	ret = e->device->ops->lost(e->device, dead);
-	ring = strayed(e);
+	ring = find_strayed(e);
 	if (ret || !ring)
 		return ret;
 	/* Some command will never be seen to end: whoever waited for it waited for ever. */
@@ -108,7 +108,7 @@ int session_failed(struct embeng *e)
 
 	if (e->failed == -ECANCELED)
 		ret = lost_when_settled(e);
-	else if (e->failed || strayed(e))
+	else if (e->failed || find_strayed(e))
 		ret = session_lost(e);
 	return ret || !e->failed ? ret : fail(e->failed, "%s", e->failed_text);
 }
@@ -123,7 +123,7 @@ static void arm_all(struct embeng *e)
 }
 
 /* One round without the lock: work, or sleep when @armed and nothing happens. */
-static bool move(struct embeng *e, uint32_t seen, bool armed, struct deadline deadline)
+static bool move_once(struct embeng *e, uint32_t seen, bool armed, struct deadline deadline)
 {
 	const struct device_ops *ops = e->device->ops;
 	uint64_t now, nap = NAP_NS;
@@ -142,7 +142,7 @@ static bool move(struct embeng *e, uint32_t seen, bool armed, struct deadline de
 	return false;
 }
 
-static int late(bool still, struct deadline deadline)
+static int check_deadline(bool still, struct deadline deadline)
 {
 	if (deadline.poll)
 		return still ? -ETIME : 0;
@@ -179,17 +179,17 @@ int wait_until(struct embeng *e, bool (*ready)(struct embeng *e, void *arg), voi
 		ret = session_lost(e);
 		if (ret && is_settled(e, ready, arg))
 			return 0;
-		ret = ret ? ret : late(still, deadline);
+		ret = ret ? ret : check_deadline(still, deadline);
 		if (ret)
 			return ret;
 		pthread_mutex_unlock(&e->lock);
-		moved = move(e, seen, armed, deadline);
+		moved = move_once(e, seen, armed, deadline);
 		pthread_mutex_lock(&e->lock);
 		idle = moved ? 0 : idle + 1;
 	}
 }
 
-static bool is_done(struct embeng *e, void *arg)
+static bool is_request_done(struct embeng *e, void *arg)
 {
 	const struct request *request = arg;
 
@@ -199,5 +199,5 @@ static bool is_done(struct embeng *e, void *arg)
 
 int wait_done(struct embeng *e, struct request *request, struct deadline deadline)
 {
-	return wait_until(e, is_done, request, deadline);
+	return wait_until(e, is_request_done, request, deadline);
 }

@@ -7,7 +7,7 @@
 #include "wait.h"
 
 /* Says what this lookup waits for, from the device's report or else from the counts of steps. */
-static int late(struct embeng *e, const struct slot *slot)
+static int report_late(struct embeng *e, const struct slot *slot)
 {
 	struct replica *r = &e->replicas[slot->replica];
 	char missing[128];
@@ -34,7 +34,7 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 	if (!ret && !slot->lookup.done)
 		return session_failed(e);
 	if (ret == -ETIME)
-		return late(e, slot);
+		return report_late(e, slot);
 	if (ret || !slot->lookup.status)
 		return ret;
 	fence_forget(slot);

@@ -11,20 +11,20 @@
 
 #define ALIGN 8u
 
-static void largest(uint64_t *most, uint64_t value)
+static void note_largest(uint64_t *most, uint64_t value)
 {
 	*most = value > *most ? value : *most;
 }
 
-static void note(const struct embeng_stacking *s, const struct embeng_partitioned *p,
-		 struct embeng_stack_seen *seen)
+static void note_stack(const struct embeng_stacking *s, const struct embeng_partitioned *p,
+		       struct embeng_stack_seen *seen)
 {
 	for (uint32_t c = 0; c < s->sparse_cores; c++) {
-		largest(&seen->max_ids, p->max_ids[c]);
-		largest(&seen->max_unique_ids, p->max_unique_ids[c]);
+		note_largest(&seen->max_ids, p->max_ids[c]);
+		note_largest(&seen->max_unique_ids, p->max_unique_ids[c]);
 	}
 	for (uint32_t c = 0; c < s->cores_per_device; c++)
-		largest(&seen->core_buffer, p->required_buffer[c]);
+		note_largest(&seen->core_buffer, p->required_buffer[c]);
 	seen->dropped_ids += p->dropped_ids;
 	seen->batches++;
 }
@@ -41,13 +41,13 @@ int embeng_limits_note(const struct embeng_stacking *stacking,
 			    stacking->stack_count, preprocessed->stack_count);
 	for (size_t i = 0; i < stacking->stack_count; i++) {
 		if (stacking->stacks[i].feature_count)
-			note(stacking, &preprocessed->stacks[i], &seen[i]);
+			note_stack(stacking, &preprocessed->stacks[i], &seen[i]);
 	}
 	return 0;
 }
 
 /* More than was seen, rounded up; at least 1. False beyond what 32 bits count. */
-static bool raise(uint64_t value, uint32_t headroom, uint64_t *raised)
+static bool raise_limit(uint64_t value, uint32_t headroom, uint64_t *raised)
 {
 	uint64_t percent = 100 + (uint64_t)headroom;
 
@@ -59,14 +59,14 @@ static bool raise(uint64_t value, uint32_t headroom, uint64_t *raised)
 	return *raised <= INT32_MAX - ALIGN;
 }
 
-static uint64_t aligned(uint64_t items)
+static uint64_t align_items(uint64_t items)
 {
 	return (items + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int suggest(const struct embeng_stacking *s, size_t index,
-		   const struct embeng_stack_seen *seen, uint32_t headroom,
-		   struct embeng_stack_limits *to)
+static int suggest_limits(const struct embeng_stacking *s, size_t index,
+			  const struct embeng_stack_seen *seen, uint32_t headroom,
+			  struct embeng_stack_limits *to)
 {
 	const struct embeng_stack *stack = &s->stacks[index];
 	uint64_t items, most;
@@ -74,13 +74,13 @@ static int suggest(const struct embeng_stacking *s, size_t index,
 	if (stack->feature_count && !seen->batches)
 		return fail(-EINVAL, "stack %s: no batch was seen; embeng_limits_note() some",
 			    stack->name);
-	if (!raise(seen->max_ids, headroom, &to->max_ids_per_partition) ||
-	    !raise(seen->max_unique_ids, headroom, &to->max_unique_ids_per_partition) ||
-	    !raise(seen->core_buffer, headroom, &items))
+	if (!raise_limit(seen->max_ids, headroom, &to->max_ids_per_partition) ||
+	    !raise_limit(seen->max_unique_ids, headroom, &to->max_unique_ids_per_partition) ||
+	    !raise_limit(seen->core_buffer, headroom, &items))
 		return fail(-ERANGE, "stack %s: what was seen and %u percent are more than 32 bits "
 			    "count", stack->name, headroom);
-	most = aligned(to->max_ids_per_partition) * s->sparse_cores;
-	items = aligned(items);
+	most = align_items(to->max_ids_per_partition) * s->sparse_cores;
+	items = align_items(items);
 	to->buffer_size = (items < most ? items : most) * s->cores_per_device;
 	/* The most that embeng_partition_options takes. */
 	if (to->buffer_size > INT32_MAX - 1024)
@@ -99,8 +99,8 @@ int embeng_limits_suggest(const struct embeng_stacking *stacking,
 	if (!stacking || !seen || !limits)
 		return fail(-EINVAL, "embeng_limits_suggest: stacking, seen and limits must be given");
 	for (size_t i = 0; !ret && i < stacking->stack_count; i++)
-		ret = suggest(stacking, i, &seen[i], headroom, &made);
+		ret = suggest_limits(stacking, i, &seen[i], headroom, &made);
 	for (size_t i = 0; !ret && i < stacking->stack_count; i++)
-		ret = suggest(stacking, i, &seen[i], headroom, &limits[i]);
+		ret = suggest_limits(stacking, i, &seen[i], headroom, &limits[i]);
 	return ret;
 }

@@ -99,7 +99,7 @@ static int find_in_place(struct partitioning *p)
 }
 
 /* The items' arrays have one length, though some may be in place and some copied. */
-static int make_room(struct partitioning *p)
+static int make_partition_room(struct partitioning *p)
 {
 	const struct embeng_partition_options *o = p->stack.o;
 	uint64_t end;
@@ -125,7 +125,7 @@ static int make_room(struct partitioning *p)
 	return ret;
 }
 
-static uint8_t bucket_of(const struct embeng_partition_options *o)
+static uint8_t bucket_of_options(const struct embeng_partition_options *o)
 {
 	switch (o->bucket) {
 	case EMBENG_PARTITION_BUCKET_DIV:
@@ -140,12 +140,12 @@ static uint8_t bucket_of(const struct embeng_partition_options *o)
 	return o->flavour == EMBENG_PARTITION_TF ? EMBENG_BUCKET_DIV : EMBENG_BUCKET_HASH;
 }
 
-static void write_head(const struct partitioning *p)
+static void write_partition_head(const struct partitioning *p)
 {
 	const struct embeng_partition_options *o = p->stack.o;
 	struct embeng_partition head = {
 		.flavour = o->flavour == EMBENG_PARTITION_TF ? EMBENG_FLAVOUR_TF : EMBENG_FLAVOUR_JAX,
-		.bucket = bucket_of(o),
+		.bucket = bucket_of_options(o),
 		.flags = (uint16_t)((o->minibatching ? EMBENG_PARTITION_MINIBATCHING : 0) |
 				    (o->allow_id_dropping ? EMBENG_PARTITION_DROPPING : 0)),
 		.feature_count = (uint32_t)p->stack.count,
@@ -167,7 +167,7 @@ static void write_head(const struct partitioning *p)
 	memcpy(p->e->partition.data, &head, sizeof(head));
 }
 
-static void write_features(const struct partitioning *p)
+static void write_partition_features(const struct partitioning *p)
 {
 	char *to = p->e->partition.data + sizeof(struct embeng_partition);
 
@@ -195,7 +195,7 @@ static void write_features(const struct partitioning *p)
 	}
 }
 
-static int run(struct partitioning *p)
+static int run_partition_command(struct partitioning *p)
 {
 	struct embeng_cmd cmd = {
 		.opcode = EMBENG_OP_PARTITION,
@@ -262,7 +262,7 @@ static void give_lists(const struct partitioning *p, const char *told)
 	}
 }
 
-static void give(const struct partitioning *p)
+static void give_result(const struct partitioning *p)
 {
 	const char *told = p->e->partition.data + p->result_at;
 	struct embeng_partition_result result;
@@ -289,14 +289,14 @@ static int partition_locked(struct partitioning *p)
 	list_outputs(p);
 	list_inputs(p);
 	ret = find_in_place(p);
-	ret = ret ? ret : make_room(p);
+	ret = ret ? ret : make_partition_room(p);
 	if (!ret) {
-		write_head(p);
-		write_features(p);
-		ret = run(p);
+		write_partition_head(p);
+		write_partition_features(p);
+		ret = run_partition_command(p);
 	}
 	if (!ret)
-		give(p);
+		give_result(p);
 	pthread_mutex_lock(&p->e->lock);
 	unpin_all(&p->pins);
 	pthread_mutex_unlock(&p->e->lock);

@@ -10,7 +10,7 @@
 
 #include "partition.h"
 
-static int id_error(const struct stack *stack, size_t feature, const struct embeng_cqe *c)
+static int partition_id_error(const struct stack *stack, size_t feature, const struct embeng_cqe *c)
 {
 	const struct table *t = stack_table(stack, feature);
 
@@ -21,7 +21,7 @@ static int id_error(const struct stack *stack, size_t feature, const struct embe
 			 t->name, t->rows - 1);
 }
 
-static const char *stack_name(const struct stack *stack)
+static const char *name_of_stack(const struct stack *stack)
 {
 	return stack_table(stack, stack->places[0].feature)->name;
 }
@@ -34,7 +34,7 @@ static int limit_error(const struct stack *stack, const struct embeng_cqe *c)
 	return error_set(-ERANGE, c->status,
 			 "stack of table %s: too many ids: core %" PRIu64 " has %" PRIu64 " %sids in "
 			 "partition %" PRIu64 "%s, %s allows %" PRIu64 "; raise the limit, or allow "
-			 "%sid dropping", stack_name(stack), (uint64_t)c->element / cores,
+			 "%sid dropping", name_of_stack(stack), (uint64_t)c->element / cores,
 			 (uint64_t)c->value, unique ? "unique " : "", (uint64_t)c->element % cores,
 			 stack->o->minibatching ? " in one bucket" : "",
 			 unique ? "max_unique_ids_per_partition" : "max_ids_per_partition",
@@ -43,7 +43,7 @@ static int limit_error(const struct stack *stack, const struct embeng_cqe *c)
 
 static int buffer_error(const struct stack *stack, const struct embeng_cqe *c)
 {
-	const char *name = stack_name(stack);
+	const char *name = name_of_stack(stack);
 	uint64_t value = c->value, limit = c->limit;
 
 	switch (c->field) {
@@ -78,7 +78,7 @@ int partition_error(const struct stack *stack, const struct embeng_cqe *c)
 		return command_error("embeng_partition", c);
 	feature = stack->places[c->feature].feature;
 	if (c->status == EMBENG_STATUS_ID)
-		return id_error(stack, feature, c);
+		return partition_id_error(stack, feature, c);
 	snprintf(where, sizeof(where), "feature %s",
 		 stack->b->e->model->features[feature].name);
 	return command_error(where, c);

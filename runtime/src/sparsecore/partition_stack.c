@@ -36,7 +36,7 @@ int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t
 	return 0;
 }
 
-static int check_grid(const struct embeng_partition_options *o)
+static int check_device_grid(const struct embeng_partition_options *o)
 {
 	int ret = grid_check(WHAT, o->flavour, o->sparse_cores, o->cores_per_device);
 
@@ -46,7 +46,7 @@ static int check_grid(const struct embeng_partition_options *o)
 	return ret;
 }
 
-static int check_limits(const struct embeng_partition_options *o)
+static int check_option_limits(const struct embeng_partition_options *o)
 {
 	if (o->max_ids_per_partition > INT32_MAX - ALIGN)
 		return fail(-ERANGE, WHAT ": max_ids_per_partition %" PRIu64 "; at most %u is "
@@ -63,7 +63,7 @@ static int check_limits(const struct embeng_partition_options *o)
 	return 0;
 }
 
-static int check_options(const struct embeng_partition_options *o)
+static int check_partition_options(const struct embeng_partition_options *o)
 {
 	int ret;
 
@@ -71,14 +71,14 @@ static int check_options(const struct embeng_partition_options *o)
 		return fail(-EINVAL, WHAT ": no options, or of another size");
 	if ((unsigned int)o->bucket > EMBENG_PARTITION_BUCKET_HASH)
 		return fail(-EINVAL, WHAT ": there is no bucket %d", (int)o->bucket);
-	ret = check_grid(o);
+	ret = check_device_grid(o);
 	if (!ret && (o->splits >> (BUCKETS - 1) || (o->splits && !o->minibatching)))
 		return fail(-EINVAL, WHAT ": splits %#" PRIx64 "; they are below 2^63, and 0 without "
 			    "minibatching", o->splits);
-	return ret ? ret : check_limits(o);
+	return ret ? ret : check_option_limits(o);
 }
 
-static int check_input(const struct stack *stack, size_t index)
+static int check_stack_input(const struct stack *stack, size_t index)
 {
 	const struct feature *f = &stack->b->e->model->features[index];
 	const struct input *in = &stack->b->inputs[index];
@@ -109,7 +109,7 @@ static int list_features(struct stack *stack)
 
 		if (!has_input(stack->b, f))
 			continue;
-		ret = check_input(stack, f);
+		ret = check_stack_input(stack, f);
 		if (ret)
 			return ret;
 		stack->ids += stack->b->inputs[f].id_count;
@@ -155,7 +155,7 @@ int stack_make(const struct embeng_batch *b, const struct embeng_partition_optio
 	       struct stack *stack)
 {
 	uint64_t number = 0;
-	int ret = check_options(o);
+	int ret = check_partition_options(o);
 
 	*stack = (struct stack){.b = b, .o = o};
 	if (ret)
@@ -172,7 +172,7 @@ int stack_make(const struct embeng_batch *b, const struct embeng_partition_optio
 }
 
 /* A stack has less than 2^31 rows, so that its offsets are columns. */
-static int take_feature(struct stack *stack, const struct embeng_stacking *stacking, size_t f)
+static int take_stack_feature(struct stack *stack, const struct embeng_stacking *stacking, size_t f)
 {
 	const struct embeng_model *model = stack->b->e->model;
 	const struct embeng_table_layout *l = &stacking->tables[model->features[f].table];
@@ -183,7 +183,7 @@ static int take_feature(struct stack *stack, const struct embeng_stacking *stack
 	if (!has_input(stack->b, f))
 		return fail(-EINVAL, "feature %s: no input, stack %s wants one of each of its "
 			    "features", model->features[f].name, l->stack);
-	ret = check_input(stack, f);
+	ret = check_stack_input(stack, f);
 	if (ret)
 		return ret;
 	if ((uint64_t)place->samples != in->samples)
@@ -211,7 +211,7 @@ static int take_features(struct stack *stack, const struct embeng_stacking *stac
 			    from->feature_count, EMBENG_PARTITION_FEATURES_MAX);
 	stack->columns = (uint64_t)from->rows_per_core * stack->o->sparse_cores;
 	for (size_t k = 0; !ret && k < from->feature_count; k++)
-		ret = take_feature(stack, stacking, (size_t)from->features[k]);
+		ret = take_stack_feature(stack, stacking, (size_t)from->features[k]);
 	return ret;
 }
 
@@ -219,7 +219,7 @@ int stack_take(const struct embeng_batch *b, const struct embeng_partition_optio
 	       const struct embeng_stacking *stacking, size_t index, struct stack *stack)
 {
 	const struct embeng_stack *from = &stacking->stacks[index];
-	int ret = check_options(o);
+	int ret = check_partition_options(o);
 
 	*stack = (struct stack){.b = b, .o = o};
 	if (ret)

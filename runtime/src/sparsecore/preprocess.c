@@ -46,7 +46,7 @@ void embeng_preprocessed_free(struct embeng_preprocessed *preprocessed)
 }
 
 /* Zeroed, so that what lies between the cores' parts is the same each time. */
-static int reserve(const struct stack *stack, struct embeng_partitioned *p)
+static int reserve_outputs(const struct stack *stack, struct embeng_partitioned *p)
 {
 	size_t cores = stack->o->sparse_cores, each = stack->o->cores_per_device;
 	uint64_t pointers, items;
@@ -114,14 +114,14 @@ static int partition_one(struct preprocessing *p, size_t index, uint64_t splits)
 	ret = stack_take(p->b, &o, p->stacking, index, &stack);
 	if (ret)
 		return ret;
-	ret = reserve(&stack, out);
+	ret = reserve_outputs(&stack, out);
 	ret = ret ? ret : stack_partition(&stack, out);
 	stack_free(&stack);
 	return ret;
 }
 
 /* JAX: a boundary of one stack is one of all. */
-static int agree(struct preprocessing *p)
+static int agree_on_splits(struct preprocessing *p)
 {
 	uint64_t splits = 0;
 	int ret = 0;
@@ -147,7 +147,7 @@ static int partition_all(struct preprocessing *p)
 	for (size_t i = 0; !ret && i < p->out->stack_count; i++)
 		ret = partition_one(p, i, p->options.splits ? p->options.splits[i] : 0);
 	if (!ret && p->stacking->flavour == EMBENG_PARTITION_JAX)
-		ret = agree(p);
+		ret = agree_on_splits(p);
 	return ret;
 }
 

@@ -88,7 +88,7 @@ int embeng_layout_place(const struct embeng_table_layout *layout, int64_t row,
 }
 
 /* @count of them @stride apart, each of @length floats, within what a pointer reaches. */
-static bool reaches(int64_t count, int64_t stride, int64_t length)
+static bool pointer_reaches(int64_t count, int64_t stride, int64_t length)
 {
 	int64_t floats;
 
@@ -111,13 +111,13 @@ static int check_shards(const char *what, const struct move *m)
 		return fail(-EINVAL, "%s: row_stride %" PRId64 " of the table, %" PRId64 " of the "
 			    "shards; at least %" PRId64 " and %" PRId64 " are needed", what,
 			    m->row_stride, s->row_stride, l->dim, l->padded_dim);
-	if (!reaches(l->rows, m->row_stride, l->dim) ||
+	if (!pointer_reaches(l->rows, m->row_stride, l->dim) ||
 	    __builtin_mul_overflow(l->rows_per_core, s->row_stride, &length))
 		return fail(-ERANGE, "%s: more floats than memory has", what);
 	if (s->core_stride < length)
 		return fail(-EINVAL, "%s: core_stride %" PRId64 "; the rows of a core take %" PRId64,
 			    what, s->core_stride, length);
-	if (!reaches(s->core_count, s->core_stride, length))
+	if (!pointer_reaches(s->core_count, s->core_stride, length))
 		return fail(-ERANGE, "%s: more floats than memory has", what);
 	return 0;
 }

@@ -144,7 +144,7 @@ static int place_features(const struct stacker *s, struct embeng_stacking *out, 
 	return 0;
 }
 
-static int check_names(const struct embeng_stacking *out)
+static int check_stack_names(const struct embeng_stacking *out)
 {
 	for (size_t i = 0; i < out->stack_count; i++) {
 		for (size_t k = 0; k < i; k++) {
@@ -156,7 +156,7 @@ static int check_names(const struct embeng_stacking *out)
 	return 0;
 }
 
-static int fill(const struct stacker *s, struct embeng_stacking *out)
+static int fill_stacks(const struct stacker *s, struct embeng_stacking *out)
 {
 	int ret = 0;
 
@@ -165,7 +165,7 @@ static int fill(const struct stacker *s, struct embeng_stacking *out)
 		ret = ret ? ret : place_tables(s, out, &out->stacks[i]);
 		ret = ret ? ret : place_features(s, out, i);
 	}
-	return ret ? ret : check_names(out);
+	return ret ? ret : check_stack_names(out);
 }
 
 /* A profile goes by names and rows; what the tables are trained with is no part of it. */
@@ -179,7 +179,7 @@ static bool same_tables(const struct embeng_model *a, const struct embeng_model 
 	return same;
 }
 
-static int rotate(struct stacker *s)
+static int take_rotations(struct stacker *s)
 {
 	const struct embeng_profile *profile = s->options.profile;
 
@@ -193,13 +193,13 @@ static int rotate(struct stacker *s)
 	return embeng_profile_rotations(profile, s->options.sparse_cores, s->rotations);
 }
 
-static int stack(struct stacker *s, struct embeng_stacking **out)
+static int make_stacks(struct stacker *s, struct embeng_stacking **out)
 {
 	struct embeng_stacking *made;
 	int ret = stacker_tables(s);
 
 	if (!ret)
-		ret = rotate(s);
+		ret = take_rotations(s);
 	if (!ret && s->options.group_count)
 		ret = stacker_group(s);
 	else if (!ret)
@@ -207,7 +207,7 @@ static int stack(struct stacker *s, struct embeng_stacking **out)
 	if (ret)
 		return ret;
 	made = stacking_new(s);
-	ret = made ? fill(s, made) : fail(-ENOMEM, "no memory for stacks");
+	ret = made ? fill_stacks(s, made) : fail(-ENOMEM, "no memory for stacks");
 	if (ret)
 		embeng_stacking_free(made);
 	else
@@ -233,7 +233,7 @@ int embeng_stacking_make(const struct embeng_model *model,
 	s.order = calloc(room, sizeof(*s.order));
 	s.firsts = calloc(room, sizeof(*s.firsts));
 	s.names = calloc(room, sizeof(*s.names));
-	ret = s.tables && s.order && s.firsts && s.names ? stack(&s, out) :
+	ret = s.tables && s.order && s.firsts && s.names ? make_stacks(&s, out) :
 							   fail(-ENOMEM, "no memory for stacks");
 	free(s.tables);
 	free(s.order);

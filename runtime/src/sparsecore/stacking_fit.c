@@ -12,14 +12,14 @@ struct load {
 	uint64_t samples, rows, tables;
 };
 
-static uint64_t product(uint64_t a, uint64_t b)
+static uint64_t capped_product(uint64_t a, uint64_t b)
 {
 	uint64_t out;
 
 	return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t capped_sum(uint64_t a, uint64_t b)
 {
 	uint64_t out;
 
@@ -33,38 +33,39 @@ static struct load load_of(const struct stacker *s, size_t stack)
 	for (size_t t = 0; t < s->model->table_count; t++) {
 		if (s->tables[t].stack != stack)
 			continue;
-		load.samples = sum(load.samples, (uint64_t)s->tables[t].samples);
-		load.rows = sum(load.rows, (uint64_t)s->tables[t].height);
+		load.samples = capped_sum(load.samples, (uint64_t)s->tables[t].samples);
+		load.rows = capped_sum(load.rows, (uint64_t)s->tables[t].height);
 		load.tables++;
 	}
 	return load;
 }
 
-static bool below(uint64_t value, uint64_t limit)
+static bool is_below(uint64_t value, uint64_t limit)
 {
 	return limit == UINT64_MAX || value < limit;
 }
 
-static bool fits(const struct stacker *s, size_t stack, size_t table)
+static bool table_fits(const struct stacker *s, size_t stack, size_t table)
 {
 	const struct embeng_stacking_options *o = &s->options;
 	const struct stackable *t = &s->tables[table];
 	struct load load = load_of(s, stack);
-	uint64_t bytes = product(4, (uint64_t)t->width);
-	uint64_t rows = sum(load.rows, (uint64_t)t->height);
-	uint64_t activations = product(bytes, sum(load.samples, (uint64_t)t->samples));
+	uint64_t bytes = capped_product(4, (uint64_t)t->width);
+	uint64_t rows = capped_sum(load.rows, (uint64_t)t->height);
+	uint64_t activations = capped_product(bytes,
+					      capped_sum(load.samples, (uint64_t)t->samples));
 	uint64_t devices = o->sparse_cores / o->cores_per_device;
 	bool jax = o->flavour == EMBENG_PARTITION_JAX;
 
 	return load.tables < o->table_limit && s->tables[s->firsts[stack]].width == t->width &&
 	       stackable_alike(s, s->firsts[stack], table) &&
 	       (jax ? activations <= o->activation_limit_bytes
-		    : below(activations, o->activation_limit_bytes)) &&
-	       below(product(bytes, rows) / devices, o->shard_limit_bytes) &&
-	       below(rows, o->row_limit);
+		    : is_below(activations, o->activation_limit_bytes)) &&
+	       is_below(capped_product(bytes, rows) / devices, o->shard_limit_bytes) &&
+	       is_below(rows, o->row_limit);
 }
 
-static void put(struct stacker *s, size_t stack, size_t table)
+static void put_in_stack(struct stacker *s, size_t stack, size_t table)
 {
 	if (stack == s->stack_count) {
 		s->names[stack] = NULL;
@@ -79,9 +80,9 @@ void stacker_fit(struct stacker *s)
 	for (size_t i = 0; i < s->model->table_count; i++) {
 		size_t table = s->order[i], stack = s->options.no_stacking ? s->stack_count : 0;
 
-		while (stack < s->stack_count && !fits(s, stack, table))
+		while (stack < s->stack_count && !table_fits(s, stack, table))
 			stack++;
-		put(s, stack, table);
+		put_in_stack(s, stack, table);
 	}
 }
 
@@ -126,7 +127,7 @@ static int check_member(const struct stacker *s, const struct embeng_stack_group
 }
 
 /* All are as wide as the widest. */
-static void widen(struct stacker *s, const struct embeng_stack_group *group)
+static void widen_group(struct stacker *s, const struct embeng_stack_group *group)
 {
 	int64_t width = 0;
 
@@ -149,9 +150,9 @@ static int put_group(struct stacker *s, const struct embeng_stack_group *group)
 			return ret;
 	}
 	for (size_t k = 0; k < group->table_count; k++)
-		put(s, stack, (size_t)group->tables[k]);
+		put_in_stack(s, stack, (size_t)group->tables[k]);
 	s->names[stack] = group->name;
-	widen(s, group);
+	widen_group(s, group);
 	return 0;
 }
 
@@ -163,7 +164,7 @@ int stacker_group(struct stacker *s)
 		ret = put_group(s, &s->options.groups[g]);
 	for (size_t i = 0; !ret && i < s->model->table_count; i++) {
 		if (s->tables[s->order[i]].stack == NO_STACK)
-			put(s, s->stack_count, s->order[i]);
+			put_in_stack(s, s->stack_count, s->order[i]);
 	}
 	return ret;
 }

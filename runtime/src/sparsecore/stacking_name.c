@@ -15,7 +15,7 @@
 #define SHOWN 50	 /* characters of a cut name */
 #define DIGEST_BYTES 6 /* in its end */
 
-static char *joined(const struct stacker *s, const struct embeng_stack *stack)
+static char *join_table_names(const struct stacker *s, const struct embeng_stack *stack)
 {
 	size_t length = 1;
 	char *name, *at;
@@ -33,7 +33,7 @@ static char *joined(const struct stacker *s, const struct embeng_stack *stack)
 }
 
 /* Bytes of so many characters; all, when there are no more. UTF-8 begins none with 10xxxxxx. */
-static size_t bytes_of(const char *text, size_t characters)
+static size_t bytes_of_characters(const char *text, size_t characters)
 {
 	size_t at = 0;
 
@@ -46,9 +46,9 @@ static size_t bytes_of(const char *text, size_t characters)
 	}
 }
 
-static char *cut(char *name)
+static char *cut_name(char *name)
 {
-	size_t shown = bytes_of(name, SHOWN);
+	size_t shown = bytes_of_characters(name, SHOWN);
 	uint8_t digest[SHA256_BYTES];
 	char end[4 + 2 * DIGEST_BYTES] = "...", *shorter;
 
@@ -73,9 +73,9 @@ char *stack_name(const struct stacker *s, const struct embeng_stack *stack)
 	size_t index = s->tables[stack->tables[0]].stack;
 	const char *given = s->names[index];
 	bool left = o->no_stacking || (o->group_count && index >= o->group_count);
-	char *name = given ? strdup(given) : joined(s, stack);
+	char *name = given ? strdup(given) : join_table_names(s, stack);
 
 	if (!name || given || left || o->long_names || o->flavour != EMBENG_PARTITION_JAX)
 		return name;
-	return cut(name);
+	return cut_name(name);
 }

@@ -14,7 +14,7 @@
 #define TF_CORES 4 /* the rule counts samples as if a device had 4 cores, whatever it has */
 
 /* To the next multiple. False when that is more than 64 bits count. */
-static bool pad(int64_t n, int64_t to, int64_t *padded)
+static bool pad_to_multiple(int64_t n, int64_t to, int64_t *padded)
 {
 	int64_t rest = n % to;
 
@@ -26,8 +26,8 @@ static int pad_table(const struct stacker *s, size_t index)
 	const struct table *t = &s->model->tables[index];
 	struct stackable *to = &s->tables[index];
 
-	if (!pad(t->rows, STACK_ROWS * (int64_t)s->options.sparse_cores, &to->height) ||
-	    !pad(t->dim, STACK_COLUMNS, &to->width))
+	if (!pad_to_multiple(t->rows, STACK_ROWS * (int64_t)s->options.sparse_cores, &to->height) ||
+	    !pad_to_multiple(t->dim, STACK_COLUMNS, &to->width))
 		return fail(-ERANGE, "table %s: %" PRId64 " rows of %" PRId64 " columns, padded, are "
 			    "more than 64 bits count", t->name, t->rows, t->dim);
 	to->stack = NO_STACK;

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-static int watch(struct accel *a, int fd)
+static int watch_fd(struct accel *a, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 
@@ -28,7 +28,7 @@ int accel_event_open(struct accel *a)
 {
 	a->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	a->poll = epoll_create1(EPOLL_CLOEXEC);
-	if (a->ready < 0 || a->poll < 0 || watch(a, a->ready) || watch(a, a->fd))
+	if (a->ready < 0 || a->poll < 0 || watch_fd(a, a->ready) || watch_fd(a, a->fd))
 		return fail(-errno, "%s: no descriptor to wait with: %s", a->node, strerror(errno));
 	return 0;
 }

@@ -71,7 +71,7 @@ int accel_ended(const struct accel *a)
 }
 
 /* A dead ring does not say of what it died. */
-static int cause(const struct accel *a)
+static int find_cause(const struct accel *a)
 {
 	int error = accel_ended(a);
 
@@ -85,7 +85,7 @@ int accel_lost(struct device *d, bool dead)
 
 	if (!error && !dead)
 		return 0;
-	return accel_failed(a, error ? error : cause(a), "");
+	return accel_failed(a, error ? error : find_cause(a), "");
 }
 
 /* The driver answers between resets; what it answers, a ring tells as well. */

@@ -13,7 +13,7 @@
 #include "accel.h"
 #include "base/error.h"
 
-static int create(struct accel *a, uint32_t flags, uint32_t *handle)
+static int create_syncobj(struct accel *a, uint32_t flags, uint32_t *handle)
 {
 	struct drm_syncobj_create create = {.flags = flags};
 	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_SYNCOBJ_CREATE, &create);
@@ -24,14 +24,14 @@ static int create(struct accel *a, uint32_t flags, uint32_t *handle)
 	return 0;
 }
 
-static void destroy(struct accel *a, uint32_t handle)
+static void destroy_syncobj(struct accel *a, uint32_t handle)
 {
 	struct drm_syncobj_destroy end = {.handle = handle};
 
 	accel_system->ioctl(a->fd, DRM_IOCTL_SYNCOBJ_DESTROY, &end);
 }
 
-static int import(struct accel *a, uint32_t handle, int file)
+static int import_sync_file(struct accel *a, uint32_t handle, int file)
 {
 	struct drm_syncobj_handle arg = {
 		.handle = handle,
@@ -45,9 +45,9 @@ static int import(struct accel *a, uint32_t handle, int file)
 	return ret ? accel_failed(a, ret, "taking a fence") : 0;
 }
 
-static int add(struct accel *a, struct accel_syncs *syncs)
+static int add_sync(struct accel *a, struct accel_syncs *syncs)
 {
-	int ret = create(a, 0, &syncs->list[syncs->count].handle);
+	int ret = create_syncobj(a, 0, &syncs->list[syncs->count].handle);
 
 	syncs->count += !ret;
 	return ret;
@@ -61,11 +61,11 @@ int accel_syncs_make(struct accel *a, const struct device_fences *fences, struct
 	if (!syncs.list)
 		return fail(-ENOMEM, "no memory for fences");
 	for (size_t i = 0; !ret && i < fences->in_count; i++) {
-		ret = add(a, &syncs);
-		ret = ret ? ret : import(a, syncs.list[i].handle, fences->in[i]);
+		ret = add_sync(a, &syncs);
+		ret = ret ? ret : import_sync_file(a, syncs.list[i].handle, fences->in[i]);
 	}
 	if (!ret && fences->wants_out)
-		ret = add(a, &syncs);
+		ret = add_sync(a, &syncs);
 	if (ret)
 		accel_syncs_free(a, &syncs);
 	else
@@ -76,7 +76,7 @@ int accel_syncs_make(struct accel *a, const struct device_fences *fences, struct
 void accel_syncs_free(struct accel *a, struct accel_syncs *syncs)
 {
 	for (uint32_t i = 0; i < syncs->count; i++)
-		destroy(a, syncs->list[i].handle);
+		destroy_syncobj(a, syncs->list[i].handle);
 	free(syncs->list);
 }
 
@@ -96,11 +96,11 @@ int accel_fence_signalled(struct device *d)
 {
 	struct accel *a = accel_of(d);
 	struct embeng_accel_sync sync = {0};
-	int ret = create(a, DRM_SYNCOBJ_CREATE_SIGNALED, &sync.handle);
+	int ret = create_syncobj(a, DRM_SYNCOBJ_CREATE_SIGNALED, &sync.handle);
 
 	if (ret)
 		return ret;
 	ret = accel_sync_file(a, &sync);
-	destroy(a, sync.handle);
+	destroy_syncobj(a, sync.handle);
 	return ret;
 }

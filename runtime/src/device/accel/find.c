@@ -23,13 +23,13 @@ struct list {
 };
 
 /* libpci calls it when memory is out, and goes on if it returned. */
-static __attribute__((noreturn)) void give_up(char *message, ...)
+static __attribute__((noreturn)) void abort_scan(char *message, ...)
 {
 	(void)message;
 	abort();
 }
 
-static void quiet(char *message, ...)
+static void ignore_message(char *message, ...)
 {
 	(void)message;
 }
@@ -38,20 +38,20 @@ void accel_words(char *text, size_t size)
 {
 	struct pci_access *pci = pci_alloc();
 
-	pci->error = give_up;
-	pci->warning = pci->debug = quiet;
+	pci->error = abort_scan;
+	pci->warning = pci->debug = ignore_message;
 	if (!pci_lookup_name(pci, text, (int)size, PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE,
 			     EMBENG_PCI_VENDOR, EMBENG_PCI_DEVICE))
 		text[0] = 0;
 	pci_cleanup(pci);
 }
 
-static void copy(char *to, size_t size, const char *from)
+static void copy_text(char *to, size_t size, const char *from)
 {
 	snprintf(to, size, "%s", from ? from : "");
 }
 
-static int add(struct list *list, const char *node, struct udev_device *pci)
+static int add_function(struct list *list, const char *node, struct udev_device *pci)
 {
 	struct accel_function *larger =
 		realloc(list->functions, (list->count + 1) * sizeof(*larger));
@@ -61,9 +61,9 @@ static int add(struct list *list, const char *node, struct udev_device *pci)
 		return fail(-ENOMEM, "no memory for the list of devices");
 	list->functions = larger;
 	function = &larger[list->count++];
-	copy(function->node, sizeof(function->node), node);
-	copy(function->address, sizeof(function->address), udev_device_get_sysname(pci));
-	copy(function->driver, sizeof(function->driver), udev_device_get_driver(pci));
+	copy_text(function->node, sizeof(function->node), node);
+	copy_text(function->address, sizeof(function->address), udev_device_get_sysname(pci));
+	copy_text(function->driver, sizeof(function->driver), udev_device_get_driver(pci));
 	return 0;
 }
 
@@ -75,10 +75,10 @@ static int add_node(struct list *list, struct udev_device *accel)
 
 	if (!driver || strcmp(driver, "embeng") || !node)
 		return 0;
-	return add(list, node, pci);
+	return add_function(list, node, pci);
 }
 
-static bool is(struct udev_device *device, const char *attribute, uint64_t number)
+static bool has_attribute(struct udev_device *device, const char *attribute, uint64_t number)
 {
 	const char *text = udev_device_get_sysattr_value(device, attribute);
 	uint64_t value;
@@ -88,14 +88,14 @@ static bool is(struct udev_device *device, const char *attribute, uint64_t numbe
 
 static int add_orphan(struct list *list, struct udev_device *pci)
 {
-	if (udev_device_get_driver(pci) || !is(pci, "vendor", EMBENG_PCI_VENDOR) ||
-	    !is(pci, "device", EMBENG_PCI_DEVICE))
+	if (udev_device_get_driver(pci) || !has_attribute(pci, "vendor", EMBENG_PCI_VENDOR) ||
+	    !has_attribute(pci, "device", EMBENG_PCI_DEVICE))
 		return 0;
-	return add(list, NULL, pci);
+	return add_function(list, NULL, pci);
 }
 
-static int scan(struct udev *udev, const char *subsystem, struct list *list,
-		int (*take)(struct list *list, struct udev_device *device))
+static int scan_subsystem(struct udev *udev, const char *subsystem, struct list *list,
+			  int (*take)(struct list *list, struct udev_device *device))
 {
 	struct udev_enumerate *all = udev_enumerate_new(udev);
 	struct udev_list_entry *entry;
@@ -134,7 +134,8 @@ int accel_find(bool orphans, accel_each_fn fn, void *arg)
 
 	if (!udev)
 		return fail(-ENOMEM, "no memory for the list of devices");
-	ret = orphans ? scan(udev, "pci", &list, add_orphan) : scan(udev, "accel", &list, add_node);
+	ret = orphans ? scan_subsystem(udev, "pci", &list, add_orphan)
+		      : scan_subsystem(udev, "accel", &list, add_node);
 	udev_unref(udev);
 	if (list.count)
 		qsort(list.functions, list.count, sizeof(*list.functions), by_node);

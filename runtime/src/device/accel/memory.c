@@ -74,7 +74,7 @@ static void forget_and_close(struct accel *a, uint32_t handle)
 }
 
 /* Maps and binds; undone on failure. */
-static int reach(struct accel *a, uint32_t handle, uint64_t offset, struct region *region)
+static int reach_buffer(struct accel *a, uint32_t handle, uint64_t offset, struct region *region)
 {
 	struct embeng_accel_bind bind = {
 		.handle = handle,
@@ -107,7 +107,7 @@ int accel_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 		return accel_failed(a, ret, "making a buffer");
 	made.handle = create.handle;
 	ret = note_handle(a, create.handle);
-	ret = ret ? ret : reach(a, create.handle, create.offset, &made);
+	ret = ret ? ret : reach_buffer(a, create.handle, create.offset, &made);
 	if (ret) {
 		forget_and_close(a, create.handle);
 		return ret;
@@ -154,7 +154,7 @@ static int reach_imported(struct accel *a, uint32_t handle, struct region *out)
 	if (ret)
 		return accel_failed(a, ret, "importing a buffer");
 	made.length = info.size;
-	ret = reach(a, handle, info.offset, &made);
+	ret = reach_buffer(a, handle, info.offset, &made);
 	if (!ret)
 		*out = made;
 	return ret;

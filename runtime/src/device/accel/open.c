@@ -54,7 +54,7 @@ static int make_context(struct accel *a, uint32_t replicas, uint32_t most)
 	return ret ? accel_failed(a, ret, "making a context") : 0;
 }
 
-static int start(struct accel *a, const struct name *name, uint32_t replicas)
+static int open_function(struct accel *a, const struct name *name, uint32_t replicas)
 {
 	struct accel_facts facts;
 	int ret = accel_reach(a, name, &facts);
@@ -75,7 +75,7 @@ int accel_open(const struct name *name, uint32_t replicas, struct device **out)
 
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
-	ret = start(a, name, replicas);
+	ret = open_function(a, name, replicas);
 	if (ret) {
 		accel_close(&a->device);
 		return ret;
@@ -99,7 +99,7 @@ static int check_alive(struct accel *a)
 	return 0;
 }
 
-static int attach(struct accel *a, int fd)
+static int attach_handle(struct accel *a, int fd)
 {
 	struct accel_facts facts;
 	int ret;
@@ -129,7 +129,7 @@ int accel_attach(int fd, struct device **out)
 
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
-	ret = attach(a, fd);
+	ret = attach_handle(a, fd);
 	if (ret) {
 		accel_close(&a->device);
 		return ret;

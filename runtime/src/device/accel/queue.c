@@ -17,8 +17,8 @@ static bool carries_steps(enum embeng_queue_kind kind)
 	return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
 }
 
-static int create(struct accel *a, const struct queue_config *config,
-		  struct embeng_accel_queue_create *made)
+static int make_queue(struct accel *a, const struct queue_config *config,
+		      struct embeng_accel_queue_create *made)
 {
 	*made = (struct embeng_accel_queue_create){
 		.kind = config->kind,
@@ -32,10 +32,10 @@ static int create(struct accel *a, const struct queue_config *config,
 }
 
 /* All queues that carry a context's steps go one way, which the one that made it chose. */
-static int create_either(struct accel *a, const struct queue_config *config,
-			 struct embeng_accel_queue_create *made)
+static int make_either_queue(struct accel *a, const struct queue_config *config,
+			     struct embeng_accel_queue_create *made)
 {
-	int ret = create(a, config, made);
+	int ret = make_queue(a, config, made);
 
 	if (!a->trying || !carries_steps(config->kind))
 		return ret;
@@ -43,18 +43,18 @@ static int create_either(struct accel *a, const struct queue_config *config,
 	if (ret != -EINVAL)
 		return ret;
 	a->mapped = false;
-	return create(a, config, made);
+	return make_queue(a, config, made);
 }
 
-static void destroy(struct accel *a, uint32_t number)
+static void drop_queue(struct accel *a, uint32_t number)
 {
 	struct embeng_accel_queue_destroy end = {.queue = number};
 
 	accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_QUEUE_DESTROY, &end);
 }
 
-static int map(struct accel *a, const struct embeng_accel_queue_create *made,
-	       struct device_queue *queue)
+static int map_queue(struct accel *a, const struct embeng_accel_queue_create *made,
+		     struct device_queue *queue)
 {
 	int ret;
 
@@ -77,16 +77,16 @@ int accel_queue_create(struct device *d, const struct queue_config *config, stru
 	struct accel *a = accel_of(d);
 	struct embeng_accel_queue_create made;
 	struct device_queue queue;
-	int ret = create_either(a, config, &made);
+	int ret = make_either_queue(a, config, &made);
 
 	if (ret)
 		return accel_failed(a, ret, "making a queue");
 	queue = (struct device_queue){.layout = made.layout,
 				      .number = made.queue,
 				      .validator = a->mapped ? NULL : d};
-	ret = map(a, &made, &queue);
+	ret = map_queue(a, &made, &queue);
 	if (ret) {
-		destroy(a, made.queue);
+		drop_queue(a, made.queue);
 		return ret;
 	}
 	*out = queue;
@@ -100,10 +100,10 @@ void accel_queue_destroy(struct device *d, const struct device_queue *queue)
 	if (queue->doorbell)
 		accel_system->unmap(queue->doorbell, sizeof(*queue->doorbell));
 	accel_system->unmap(queue->ring, queue->layout.size);
-	destroy(a, queue->number);
+	drop_queue(a, queue->number);
 }
 
-static int submit(struct accel *a, struct embeng_accel_submit *submit)
+static int submit_command(struct accel *a, struct embeng_accel_submit *submit)
 {
 	int ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_SUBMIT, submit);
 
@@ -130,7 +130,7 @@ static int submit_fenced(struct accel *a, struct embeng_accel_submit *arg,
 	arg->out_count = fences->wants_out;
 	if (fences->wants_out)
 		arg->out_syncs = (uint64_t)(uintptr_t)&syncs.list[fences->in_count];
-	ret = submit(a, arg);
+	ret = submit_command(a, arg);
 	/* Without a descriptor the command is there all the same. */
 	if (!ret && fences->wants_out)
 		fences->out = accel_sync_file(a, &syncs.list[fences->in_count]);
@@ -150,7 +150,7 @@ int accel_queue_submit(struct device *d, uint32_t queue, const struct embeng_cmd
 		.cq_head = cq_head,
 	};
 
-	return fences ? submit_fenced(a, &arg, fences) : submit(a, &arg);
+	return fences ? submit_fenced(a, &arg, fences) : submit_command(a, &arg);
 }
 
 int accel_queue_load(struct device *d, uint32_t queue, const void *blob, uint64_t length,

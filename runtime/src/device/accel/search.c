@@ -17,7 +17,7 @@ struct search {
 	struct accel_function found;
 };
 
-static int look(void *arg, const struct accel_function *function)
+static int match_function(void *arg, const struct accel_function *function)
 {
 	struct search *search = arg;
 
@@ -34,7 +34,7 @@ static int no_driver(const char *where)
 }
 
 /* In words why there is none, for -ENOENT; a node is asked when it is open. */
-static int find(const struct name *name, struct accel_function *out)
+static int find_function(const struct name *name, struct accel_function *out)
 {
 	struct search search = {.address = name->kind == NAME_PCI ? name->where : NULL};
 	int ret;
@@ -44,9 +44,9 @@ static int find(const struct name *name, struct accel_function *out)
 		strcpy(out->node, name->where);
 		return 0;
 	}
-	ret = accel_system->each(false, look, &search);
+	ret = accel_system->each(false, match_function, &search);
 	if (!ret && name->kind == NAME_PCI)
-		ret = accel_system->each(true, look, &search);
+		ret = accel_system->each(true, match_function, &search);
 	if (ret > 0)
 		*out = search.found;
 	if (ret)
@@ -61,7 +61,7 @@ static int no_node(const char *node)
 {
 	struct search search = {0};
 
-	if (accel_system->each(true, look, &search) > 0)
+	if (accel_system->each(true, match_function, &search) > 0)
 		return no_driver(node);
 	return fail(-ENODEV, "%s: no such device", node);
 }
@@ -78,8 +78,8 @@ static int open_failed(const char *node, int error)
 }
 
 /* Opens @function and asks; a->fd is to be closed also on failure. */
-static int inquire(struct accel *a, const struct accel_function *function,
-		   struct accel_facts *facts)
+static int inquire_function(struct accel *a, const struct accel_function *function,
+			    struct accel_facts *facts)
 {
 	struct embeng_device_info *info = &a->device.info;
 
@@ -102,9 +102,9 @@ static int inquire(struct accel *a, const struct accel_function *function,
 int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts)
 {
 	struct accel_function function;
-	int ret = find(name, &function);
+	int ret = find_function(name, &function);
 
-	return ret ? ret : inquire(a, &function, facts);
+	return ret ? ret : inquire_function(a, &function, facts);
 }
 
 struct listing {
@@ -122,7 +122,7 @@ static int list_one(void *arg, const struct accel_function *function)
 
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
-	if (inquire(a, function, &facts)) {
+	if (inquire_function(a, function, &facts)) {
 		embeng_last_error(&error);
 		snprintf(a->device.info.problem, sizeof(a->device.info.problem), "%.255s",
 			 error.text);

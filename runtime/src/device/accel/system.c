@@ -15,27 +15,27 @@
 
 #include "accel.h"
 
-static int system_open(const char *node)
+static int open_node(const char *node)
 {
 	int fd = open(node, O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int system_dup(int fd)
+static int duplicate_node(int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
 	return copy < 0 ? -errno : copy;
 }
 
-static void system_close(int fd)
+static void close_node(int fd)
 {
 	close(fd);
 }
 
 /* drmIoctl() would ask again for ever where the driver says that others must come first. */
-static int submit(int fd, void *arg)
+static int submit_to_node(int fd, void *arg)
 {
 	int ret;
 
@@ -45,14 +45,14 @@ static int submit(int fd, void *arg)
 	return ret ? -errno : 0;
 }
 
-static int system_ioctl(int fd, unsigned long request, void *arg)
+static int control_node(int fd, unsigned long request, void *arg)
 {
 	if (request == DRM_IOCTL_EMBENG_SUBMIT)
-		return submit(fd, arg);
+		return submit_to_node(fd, arg);
 	return drmIoctl(fd, request, arg) ? -errno : 0;
 }
 
-static void *system_map(int fd, uint64_t offset, uint64_t length, bool writable)
+static void *map_node(int fd, uint64_t offset, uint64_t length, bool writable)
 {
 	void *data = mmap(NULL, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
 			  fd, (off_t)offset);
@@ -60,18 +60,18 @@ static void *system_map(int fd, uint64_t offset, uint64_t length, bool writable)
 	return data == MAP_FAILED ? NULL : data;
 }
 
-static void system_unmap(void *data, uint64_t length)
+static void unmap_node(void *data, uint64_t length)
 {
 	munmap(data, length);
 }
 
 static const struct accel_system real = {
-	.open = system_open,
-	.dup = system_dup,
-	.close = system_close,
-	.ioctl = system_ioctl,
-	.map = system_map,
-	.unmap = system_unmap,
+	.open = open_node,
+	.dup = duplicate_node,
+	.close = close_node,
+	.ioctl = control_node,
+	.map = map_node,
+	.unmap = unmap_node,
 	.each = accel_find,
 	.describe = accel_words,
 };

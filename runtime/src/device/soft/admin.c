@@ -50,7 +50,7 @@ int soft_admin_memory(struct soft *s)
  * One command at a time, under the lock. It may have to wait for an access in flight, which ends by
  * itself: on another thread, or on this one in engine_run().
  */
-static int admin(struct soft *s, struct embeng_admin_cmd *cmd, const char *what)
+static int run_admin_command(struct soft *s, struct embeng_admin_cmd *cmd, const char *what)
 {
 	struct request request = {0};
 	int ret = ring_submit_admin(&s->admin, cmd, &request);
@@ -94,7 +94,7 @@ int soft_context_create(struct soft *s)
 	s->next_queue = 1;
 	cmd.address = (uintptr_t)s->regions;
 	cmd.count = count;
-	return admin(s, &cmd, "making a context");
+	return run_admin_command(s, &cmd, "making a context");
 }
 
 void soft_admin_free(struct soft *s)
@@ -122,7 +122,7 @@ static int free_entry(const struct soft *s, uint32_t *index)
 		    s->region_count);
 }
 
-static void publish(struct soft *s, uint32_t i, void *data, uint64_t length, uint32_t rights)
+static void publish_entry(struct soft *s, uint32_t i, void *data, uint64_t length, uint32_t rights)
 {
 	s->taken[i] = true;
 	s->segments[i] = (struct embeng_segment){.address = (uintptr_t)data, .length = length};
@@ -133,7 +133,7 @@ static void publish(struct soft *s, uint32_t i, void *data, uint64_t length, uin
 	EMBENG_STORE_RELEASE(&s->regions[i].generation, ++s->generations[i]);
 }
 
-static int bind(struct soft *s, struct region *region, uint32_t rights)
+static int bind_region(struct soft *s, struct region *region, uint32_t rights)
 {
 	uint32_t index;
 	int ret;
@@ -142,7 +142,7 @@ static int bind(struct soft *s, struct region *region, uint32_t rights)
 	ret = free_entry(s, &index);
 	ret = ret ? ret : soft_grant(s, region->data, region->length);
 	if (!ret) {
-		publish(s, index, region->data, region->length, rights);
+		publish_entry(s, index, region->data, region->length, rights);
 		region->key = (struct embeng_mem){.index = index,
 						  .generation = s->generations[index],
 						  .length = region->length};
@@ -180,7 +180,8 @@ int soft_region_alloc(struct device *d, uint64_t bytes, struct region *out)
 	if (!made.data)
 		return fail(-ENOMEM, "no memory for a buffer of %llu bytes",
 			    (unsigned long long)bytes);
-	ret = bind((struct soft *)d, &made, EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
+	ret = bind_region((struct soft *)d, &made,
+			  EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE);
 	if (ret) {
 		buffer_free(made.data, bytes);
 		return ret;
@@ -199,7 +200,7 @@ int soft_region_free(struct device *d, struct region *region)
 
 	pthread_mutex_lock(&s->lock);
 	EMBENG_STORE_RELEASE(&s->regions[index].generation, 0);
-	ret = admin(s, &cmd, "taking memory back");
+	ret = run_admin_command(s, &cmd, "taking memory back");
 	if (!ret) {
 		s->taken[index] = false;
 		soft_revoke(s, s->segments[index].address);
@@ -244,7 +245,7 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 					   (uint64_t)queue.number *
 						   soft_read32(s, EMBENG_REG_DOORBELL_STRIDE));
 	cmd.address = (uintptr_t)queue.ring;
-	ret = admin(s, &cmd, "making a queue");
+	ret = run_admin_command(s, &cmd, "making a queue");
 	if (!ret)
 		*out = queue;
 	return ret;

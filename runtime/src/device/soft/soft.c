@@ -24,7 +24,7 @@
 #define VECTORS 2u
 #define CORES_MAX 64
 
-static struct soft *of(struct device *d)
+static struct soft *soft_of(struct device *d)
 {
 	return (struct soft *)d;
 }
@@ -50,7 +50,7 @@ static void on_log(void *arg, int level, const char *text)
 
 static void soft_close(struct device *d)
 {
-	struct soft *s = of(d);
+	struct soft *s = soft_of(d);
 
 	engine_destroy(s->engine);
 	soft_admin_free(s);
@@ -77,17 +77,17 @@ static void soft_queue_destroy(struct device *d, const struct device_queue *queu
 
 static bool soft_run(struct device *d, bool all)
 {
-	return engine_run(of(d)->engine, all ? ENGINE_RUN_ALL : ENGINE_RUN_ACCEPT) != 0;
+	return engine_run(soft_of(d)->engine, all ? ENGINE_RUN_ALL : ENGINE_RUN_ACCEPT) != 0;
 }
 
 static void soft_kick(struct device *d)
 {
-	engine_kick(of(d)->engine);
+	engine_kick(soft_of(d)->engine);
 }
 
 static void soft_give(struct device *d)
 {
-	engine_give(of(d)->engine);
+	engine_give(soft_of(d)->engine);
 }
 
 static int soft_lost(struct device *d, bool dead)
@@ -98,22 +98,22 @@ static int soft_lost(struct device *d, bool dead)
 
 static uint32_t soft_event_read(struct device *d)
 {
-	return port_event_read(of(d)->event);
+	return port_event_read(soft_of(d)->event);
 }
 
 static void soft_event_wait(struct device *d, uint32_t seen, uint64_t timeout_ns)
 {
-	port_event_wait(of(d)->event, seen, timeout_ns);
+	port_event_wait(soft_of(d)->event, seen, timeout_ns);
 }
 
 static void soft_event_signal(struct device *d)
 {
-	port_event_signal(of(d)->event);
+	port_event_signal(soft_of(d)->event);
 }
 
 static int soft_fd(struct device *d)
 {
-	return of(d)->fd;
+	return soft_of(d)->fd;
 }
 
 static void soft_fd_clear(struct device *d)
@@ -121,7 +121,7 @@ static void soft_fd_clear(struct device *d)
 	uint64_t count;
 
 	/* Nothing to read is the common case, not a failure. */
-	if (read(of(d)->fd, &count, sizeof(count)) < 0)
+	if (read(soft_of(d)->fd, &count, sizeof(count)) < 0)
 		return;
 }
 
@@ -130,12 +130,12 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 	switch (reg) {
 #define WIDTH(name, offset, bytes, writer, reset, words) \
 	case offset:                                     \
-		return (bytes) == 4 ? soft_read32(of(d), reg) : soft_read64(of(d), reg);
+		return (bytes) == 4 ? soft_read32(soft_of(d), reg) : soft_read64(soft_of(d), reg);
 		EMBENG_REGISTER_TABLE(WIDTH)
 #undef WIDTH
 	}
 	/* The arrays behind the registers are read in words of 8 bytes. */
-	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(of(d), reg) : 0;
+	return reg >= EMBENG_CORE_BUSY(0) ? soft_read64(soft_of(d), reg) : 0;
 }
 
 static const struct device_ops soft_ops = {
@@ -240,7 +240,7 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 	return 0;
 }
 
-static void describe(struct soft *s, const struct name *name)
+static void describe_soft(struct soft *s, const struct name *name)
 {
 	struct embeng_device_info *info = &s->device.info;
 	char way[FETCH_WORD] = "default";
@@ -299,7 +299,7 @@ int soft_open(const struct name *name, uint32_t replicas, const struct device_lo
 		soft_close(&s->device);
 		return ret;
 	}
-	describe(s, name);
+	describe_soft(s, name);
 	*out = &s->device;
 	return 0;
 }
