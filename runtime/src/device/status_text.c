@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns a completion that reports a failure into its errno and an error sentence, by the tables of
- * embeng_engine.h. A failed lookup has more to say: session/lookup_error.c.
+ * Turns a completion that reports a failure into its errno and an error sentence, and the code of a
+ * boot that failed into words, by the tables of embeng_engine.h and embeng_regs.h. A failed lookup
+ * has more to say: session/lookup_error.c.
  *
- * The completion is only read. No lock is needed.
+ * The completion is only read; texts are constant. No lock is needed.
  */
 #include <inttypes.h>
 
@@ -65,4 +66,16 @@ int command_error(const char *what, const struct embeng_cqe *c)
 			 "%s: %s (%s, element %" PRIu64 ", value %" PRIu64 ", limit %" PRIu64 ")",
 			 what, meaning.text, field_words(c->field), (uint64_t)c->element,
 			 (uint64_t)c->value, (uint64_t)c->limit);
+}
+
+const char *boot_error_text(uint32_t error)
+{
+	switch (error) {
+#define TEXT(name, value, text) \
+	case value:             \
+		return text;
+		EMBENG_BOOT_ERROR_TABLE(TEXT)
+#undef TEXT
+	}
+	return "an error that this library does not know";
 }

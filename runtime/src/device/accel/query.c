@@ -11,6 +11,7 @@
 
 #include "accel.h"
 #include "base/error.h"
+#include "device/status_text.h"
 #include "embeng_regs.h"
 
 int accel_query(int fd, uint32_t what, void *data, uint32_t size)
@@ -49,18 +50,6 @@ static int check_driver(int fd, const char *node, struct embeng_device_info *inf
 			    "driver \"%s\"", node, name);
 	strcpy(info->driver, name);
 	return check_version(&version, node);
-}
-
-static const char *boot_error_text(uint32_t error)
-{
-	switch (error) {
-#define TEXT(name, value, text) \
-	case value:             \
-		return text;
-		EMBENG_BOOT_ERROR_TABLE(TEXT)
-#undef TEXT
-	}
-	return "an error that this library does not know";
 }
 
 static const char *boot_state_text(uint32_t state)

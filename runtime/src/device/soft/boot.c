@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "builtin_image.h"
+#include "device/status_text.h"
 #include "soft.h"
 
 #include "../../../../engine/engine.h"
@@ -26,18 +27,6 @@ uint32_t soft_step_depth(void)
 		section++;
 	parameters = (const void *)(embeng_builtin_image + section->offset);
 	return parameters->step_depth;
-}
-
-static const char *boot_error_text(uint32_t error)
-{
-	switch (error) {
-#define TEXT(name, value, text) \
-	case value:             \
-		return text;
-		EMBENG_BOOT_ERROR_TABLE(TEXT)
-#undef TEXT
-	}
-	return "an error that this library does not know";
 }
 
 static int boot_failed(struct soft *s)
