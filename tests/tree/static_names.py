@@ -4,9 +4,10 @@
 
 A stack trace, a profile and a breakpoint name a function without its file: "give+0x1c" is of no
 use where three files have a give(). So within one binary no other file defines a function of a
-static function's name, and each name has two words at least, which also keeps it clear of the kernel's and
-the C library's. universal-ctags lists the functions; macros are not expanded, so that functions
-that a macro makes are not seen. Prints what is wrong, a line each.
+static function's name, and each name has two words at least, which also keeps it clear of the
+kernel's and the C library's. universal-ctags lists the functions; macros are not expanded, so that
+functions that a macro makes, a kernel of engine/ for example, are not seen. Prints what is wrong, a
+line each.
 
 usage: static_names.py SOURCE-ROOT
 """
@@ -19,18 +20,23 @@ import sys
 
 # A binary: its name, the sources whose names are judged, and sources that it has beside them.
 # A name of the latter is only wrong where one of the former has it too.
-# To add a binary is to add a line; engine/ and libembeng.so follow when theirs are unique.
+# To add a binary is to add a line. engine/ is judged with libembeng.so, which it is linked into.
 BINARIES = (
     ("embeng.ko", ["kmod/*.c"], []),
     ("embeng_emu.ko", ["kmod/emulator/*.c"], ["engine/**/*.c"]),
     ("embeng", ["runtime/cli/**/*.c", "runtime/examples/item2vec/*.c", "firmware-loader/image.c",
                 "firmware-loader/source*.c"],
      ["runtime/src/**/*.c", "runtime/json/*.c", "engine/**/*.c"]),
+    ("libembeng.so", ["runtime/src/**/*.c", "runtime/json/*.c", "runtime/text/*.c",
+                      "engine/**/*.c"], []),
     ("mkimage", ["firmware-loader/*.c"], ["engine/hash/sha256.c", "engine/kernels/optimizers.c"]),
 )
 
 # Macros that stand like a function's head, without a semicolon: ctags is told to skip them.
 MACROS = ("DEFINE_FREE", "DEFINE_TASKS")
+
+# A macro that stands for words in front of a function: ctags is told which.
+PREFIX = "INLINE=static inline"
 
 
 def sources(root, patterns):
@@ -49,8 +55,8 @@ def functions_of(root, paths):
     if not paths:
         return []
     ctags = subprocess.run(
-        ["ctags", "--options=NONE", "-I", ",".join(macro + "+" for macro in MACROS), "-f", "-",
-         "--sort=no", "--languages=C", "--c-kinds=f", "--fields=fk", "-L", "-"],
+        ["ctags", "--options=NONE", "-I", ",".join(macro + "+" for macro in MACROS), "-D", PREFIX,
+         "-f", "-", "--sort=no", "--languages=C", "--c-kinds=f", "--fields=fk", "-L", "-"],
         input="\n".join(paths), cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if ctags.returncode:
         raise SystemExit(f"static_names.py: ctags failed, universal-ctags is needed:\n{ctags.stderr}")
