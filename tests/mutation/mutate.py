@@ -19,6 +19,7 @@ import contextlib
 import os
 import queue
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -141,9 +142,15 @@ class Misplaced(Exception):
 
 
 class Place(NamedTuple):
-    """A text in a file, relative to the root, and at which character it begins."""
+    """A text in a file, relative to the root: at which character it begins, and its length."""
     file: str
     at: int
+    length: int
+
+
+def pattern_of(mutation):
+    """Finds a mutation's text however its lines are broken and indented."""
+    return re.compile(r"[\s\\]+".join(map(re.escape, mutation.old.replace("\\\n", " ").split())))
 
 
 def place_of(mutation, definitions):
@@ -151,18 +158,20 @@ def place_of(mutation, definitions):
     named = definitions.get(mutation.where, [])
     if not named:
         raise Misplaced(f"nothing is named {mutation.where}, where it should be")
-    found = sum(definition.text.count(mutation.old) for definition in named)
-    if found != 1:
+    pattern = pattern_of(mutation)
+    found = [(one, match) for one in named for match in pattern.finditer(one.text)]
+    if len(found) != 1:
         files = ", ".join(sorted({definition.file for definition in named}))
-        raise Misplaced(f"its place in {mutation.where} ({files}) is there {found} times, not once")
-    holder = next(one for one in named if mutation.old in one.text)
-    return Place(holder.file, holder.start + holder.text.index(mutation.old))
+        raise Misplaced(
+            f"its place in {mutation.where} ({files}) is there {len(found)} times, not once")
+    holder, match = found[0]
+    return Place(holder.file, holder.start + match.start(), len(match.group()))
 
 
 def mutated(text, place, mutation):
     """The text of a file with the mutation made."""
-    end = place.at + len(mutation.old)
-    if text[place.at:end] != mutation.old or mutation.new == mutation.old:
+    end = place.at + place.length
+    if not pattern_of(mutation).fullmatch(text, place.at, end) or mutation.new == mutation.old:
         raise Misplaced(f"it changes nothing in {place.file}")
     return text[:place.at] + mutation.new + text[end:]
 

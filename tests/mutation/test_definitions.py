@@ -74,6 +74,13 @@ class Found(unittest.TestCase):
             self.assertEqual(mutated(SOURCE, place, mutation), SOURCE.replace("a + b", "a - b"))
 
 
+    def test_lines_may_be_broken_elsewhere(self):
+        mutation = Mutation("m", "add", "a + b", "a - b")
+        broken = SOURCE.replace("a + b", "a\n\t\t+ b")
+        place = place_of(mutation, index(text=broken))
+        self.assertEqual(mutated(broken, place, mutation), SOURCE.replace("a + b", "a - b"))
+
+
 class Refused(unittest.TestCase):
     def refuse(self, mutation, words):
         with self.assertRaisesRegex(Misplaced, words):
