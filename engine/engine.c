@@ -15,7 +15,8 @@ static bool config_fits(const struct engine_config *c)
 {
 	return c->registers && c->doorbells && !((u64)(size_t)c->registers & 4095) &&
 	       c->doorbell_stride >= 4096 && !(c->doorbell_stride & (c->doorbell_stride - 1)) &&
-	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores && c->cores <= EMBENG_CORES_MAX;
+	       c->queues >= 2 && c->queues <= 1024 && c->vectors && c->cores &&
+	       c->cores <= EMBENG_CORES_MAX;
 }
 
 static void take_config(struct engine *e, const struct engine_config *config)

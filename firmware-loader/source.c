@@ -48,19 +48,16 @@ static const struct {
 	const char *name;
 	__u32 bit;
 } capabilities[] = {
-	{"mapped_queues", EMBENG_CAP_MAPPED_QUEUES},
-	{"pipelining", EMBENG_CAP_PIPELINING},
-	{"programs", EMBENG_CAP_PROGRAMS},
-	{"statistics", EMBENG_CAP_STATISTICS},
-	{"minibatching", EMBENG_CAP_MINIBATCHING},
-	{"quantization", EMBENG_CAP_QUANTIZATION},
+	{"mapped_queues", EMBENG_CAP_MAPPED_QUEUES}, {"pipelining", EMBENG_CAP_PIPELINING},
+	{"programs", EMBENG_CAP_PROGRAMS},	     {"statistics", EMBENG_CAP_STATISTICS},
+	{"minibatching", EMBENG_CAP_MINIBATCHING},   {"quantization", EMBENG_CAP_QUANTIZATION},
 	{"partitioned", EMBENG_CAP_PARTITIONED},
 };
 
 int fw_source_fail(struct fw_source *s, const char *format, ...)
 {
-	int used = s->line ? snprintf(s->error, sizeof(s->error), "%s:%u: ", s->name, s->line) :
-			     snprintf(s->error, sizeof(s->error), "%s: ", s->name);
+	int used = s->line ? snprintf(s->error, sizeof(s->error), "%s:%u: ", s->name, s->line)
+			   : snprintf(s->error, sizeof(s->error), "%s: ", s->name);
 	va_list args;
 
 	if (used < 0 || (size_t)used >= sizeof(s->error))
@@ -92,7 +89,7 @@ int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void
 }
 
 int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
-		  __u64 *value)
+		     __u64 *value)
 {
 	uint64_t n;
 	int ret = number_read_code(text, &n);
@@ -101,7 +98,7 @@ int fw_source_number(struct fw_source *s, const char *key, const char *text, __u
 		return fw_source_fail(s, "%s is '%s', not a whole number", key, text);
 	if (ret || n < low || n > high)
 		return fw_source_fail(s, "%s is %s, allowed are %llu to %llu", key, text,
-				   (unsigned long long)low, (unsigned long long)high);
+				      (unsigned long long)low, (unsigned long long)high);
 	*value = n;
 	return 0;
 }
@@ -145,7 +142,8 @@ static int read_version(struct fw_source *s, const char *key, const char *text, 
 {
 	if (!version_read(text, version))
 		return 0;
-	return fw_source_fail(s, "%s is '%s', not like 1.2.3 or 1.2.3.4, each at most 65535", key, text);
+	return fw_source_fail(s, "%s is '%s', not like 1.2.3 or 1.2.3.4, each at most 65535", key,
+			      text);
 }
 
 static int read_features(struct fw_source *s, char *text, __u64 *features)
@@ -188,7 +186,7 @@ static int image_key(struct fw_source *s, const char *key, const char *value)
 	ret = take_once(s, key, GIVEN_BUILD_ID);
 	if (!ret && length >= sizeof(s->build_id))
 		return fw_source_fail(s, "build_id has %zu bytes, at most %zu fit", length,
-				   sizeof(s->build_id) - 1);
+				      sizeof(s->build_id) - 1);
 	if (!ret)
 		memcpy(s->build_id, value, length + 1);
 	return ret;
@@ -348,7 +346,8 @@ static int all_given(struct fw_source *s)
 		return fw_source_fail(s, "the [image] has no version");
 	for (size_t i = 0; i < PARAMETERS; i++) {
 		if (!(s->given & 1u << i))
-			return fw_source_fail(s, "the boot parameter %s is missing", parameters[i].name);
+			return fw_source_fail(s, "the boot parameter %s is missing",
+					      parameters[i].name);
 	}
 	if (s->parameters.minimum_version > s->version)
 		return fw_source_fail(s, "minimum_version is above the image's own version");
@@ -375,7 +374,9 @@ int fw_source_pack(struct fw_source *s, void **image, size_t *length)
 		return ret;
 	ret = image_pack(s->version, s->build_id, sections, count, image, length);
 	if (ret == -EFBIG)
-		return fw_source_fail(s, "the image is too large: at most %llu bytes, of which self-tests take %zu and strings %zu",
+		return fw_source_fail(s,
+				      "the image is too large: at most %llu bytes, of which "
+				      "self-tests take %zu and strings %zu",
 				      EMBENG_FW_LENGTH_MAX, s->tests.length, s->strings.length);
 	return ret ? out_of_memory(s) : 0;
 }

@@ -82,7 +82,7 @@ int fw_source_append(struct fw_source *s, struct fw_source_bytes *to, const void
 
 /* Reads the whole number of @key, within limits. Return: 0, or -EINVAL with a sentence. */
 int fw_source_number(struct fw_source *s, const char *key, const char *text, __u64 low, __u64 high,
-		  __u64 *value);
+		     __u64 *value);
 
 /* Reads a number with strtof() into its f32 bits. Return: 0, or -EINVAL with a sentence. */
 int fw_source_float(struct fw_source *s, const char *key, const char *text, __u32 *bits);

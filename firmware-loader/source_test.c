@@ -219,9 +219,10 @@ static int complete_test(struct fw_source *s)
 		__u64 wanted = embeng_fw_test_words(&t->test, i);
 
 		if (t->arrays[i].length != 4 * wanted)
-			return fw_source_fail(s, "this self-test has %zu %s, %llu follow from its sizes",
-					   t->arrays[i].length / 4, array_names[i],
-					   (unsigned long long)wanted);
+			return fw_source_fail(
+				s, "this self-test has %zu %s, %llu follow from its sizes",
+				t->arrays[i].length / 4, array_names[i],
+				(unsigned long long)wanted);
 	}
 	return 0;
 }

@@ -102,9 +102,9 @@ static u16 take_feature_record(struct parser *p, u64 at, u64 length)
 static u16 take_rate_record(struct parser *p, u64 at, u64 length)
 {
 	if (p->tables != p->blob->engine.table_count ||
-	    p->features != p->blob->engine.feature_count ||
-	    p->rates == p->blob->engine.rate_count)
-		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->rates, p->blob->engine.rate_count);
+	    p->features != p->blob->engine.feature_count || p->rates == p->blob->engine.rate_count)
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->rates,
+			      p->blob->engine.rate_count);
 	p->rates++;
 	for (u64 i = sizeof(struct embeng_record); i < length; i++) {
 		if (p->data[at + i])
@@ -154,8 +154,8 @@ static u16 take_engine_record(struct parser *p, u64 at, u64 length)
 		e->step_depth = p->caps->step_depth;
 	p->blob->tables = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->tables));
 	p->blob->kernels = port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->kernels));
-	p->blob->quantizations =
-		port_alloc(((u64)e->table_count + 1) * sizeof(*p->blob->quantizations));
+	p->blob->quantizations = port_alloc(((u64)e->table_count + 1) *
+					    sizeof(*p->blob->quantizations));
 	p->blob->features = port_alloc(((u64)e->feature_count + 1) * sizeof(*p->blob->features));
 	if (!p->blob->tables || !p->blob->kernels || !p->blob->quantizations || !p->blob->features)
 		return broken(p, EMBENG_STATUS_NO_MEMORY, at, 0, 0);
@@ -197,7 +197,8 @@ static u16 take_records(struct parser *p, u32 count)
 
 	for (u32 i = 0; i < count; i++, at += head.length) {
 		if (p->length - at < sizeof(head))
-			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->length - at, sizeof(head));
+			return broken(p, EMBENG_STATUS_BLOB_FRAME, at, p->length - at,
+				      sizeof(head));
 		memcpy(&head, p->data + at, sizeof(head));
 		if (head.length < sizeof(head) || head.length % BLOB_ALIGN ||
 		    head.length > p->length - at)
@@ -220,7 +221,8 @@ static u16 check_record_counts(struct parser *p)
 	if (p->tables != e->table_count)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->tables, e->table_count);
 	if (p->features != e->feature_count)
-		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->features, e->feature_count);
+		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->features,
+			      e->feature_count);
 	if (p->rates != e->rate_count)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME, p->length, p->rates, e->rate_count);
 	return 0;
@@ -241,22 +243,27 @@ static u16 check_blob_frame(struct parser *p, struct embeng_blob_header *header)
 			      EMBENG_BLOB_VERSION);
 	if (header->length != p->length || p->length % BLOB_ALIGN)
 		return broken(p, EMBENG_STATUS_BLOB_FRAME,
-			      offsetof(struct embeng_blob_header, length), header->length, p->length);
+			      offsetof(struct embeng_blob_header, length), header->length,
+			      p->length);
 	crc = header->crc32c;
 	header->crc32c = 0;
 	crc ^= crc32c(crc32c(0, header, sizeof(*header)), p->data + sizeof(*header),
 		      p->length - sizeof(*header));
 	if (crc)
-		return broken(p, EMBENG_STATUS_BLOB_CRC, offsetof(struct embeng_blob_header, crc32c),
-			      0, 0);
+		return broken(p, EMBENG_STATUS_BLOB_CRC,
+			      offsetof(struct embeng_blob_header, crc32c), 0, 0);
 	return 0;
 }
 
 u16 blob_parse(const void *data, u64 length, const struct embeng_caps *caps, struct blob *blob,
 	       struct fault *fault)
 {
-	struct parser p = { .data = data, .length = length, .caps = caps, .blob = blob,
-			    .fault = fault, .hash = FNV1A_START };
+	struct parser p = { .data = data,
+			    .length = length,
+			    .caps = caps,
+			    .blob = blob,
+			    .fault = fault,
+			    .hash = FNV1A_START };
 	struct embeng_blob_header header;
 	u16 status;
 

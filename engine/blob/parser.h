@@ -16,12 +16,13 @@ struct parser {
 	u64 hash;
 	u32 tables, features, rates;
 	u32 quantized; /* tables before this one have their QUANTIZATION, or none */
-	bool begun; /* the ENGINE record was there */
+	bool begun;    /* the ENGINE record was there */
 };
 
 static inline u16 broken(struct parser *p, u16 status, u64 offset, u64 value, u64 limit)
 {
-	return fault_set(p->fault, status, EMBENG_FIELD_BLOB, EMBENG_NO_INDEX, offset, value, limit);
+	return fault_set(p->fault, status, EMBENG_FIELD_BLOB, EMBENG_NO_INDEX, offset, value,
+			 limit);
 }
 
 /* A value beyond what this device can do, at its place in the blob. */

@@ -80,12 +80,9 @@ static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_ta
 static const struct bounds {
 	s64 low, high;
 } bounds[] = {
-	[KERNEL_FINITE] = { -F32_GREATEST, F32_GREATEST },
-	[KERNEL_SWITCH] = { 0, F32_ONE },
-	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },
-	[KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
-	[KERNEL_UP_TO_ZERO] = { -F32_GREATEST, 0 },
-	[KERNEL_UP_TO_ONE] = { 0, F32_ONE },
+	[KERNEL_FINITE] = { -F32_GREATEST, F32_GREATEST }, [KERNEL_SWITCH] = { 0, F32_ONE },
+	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },	   [KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
+	[KERNEL_UP_TO_ZERO] = { -F32_GREATEST, 0 },	   [KERNEL_UP_TO_ONE] = { 0, F32_ONE },
 	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
 };
 
@@ -138,7 +135,8 @@ static u16 check_table_optimizer(struct parser *p, u64 at, const struct embeng_r
 
 	*kind = U32_MAX;
 	if (t->optimizer >= 32 || !(p->caps->optimizers & 1u << t->optimizer))
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer, p->caps->optimizers);
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, offset, t->optimizer,
+			      p->caps->optimizers);
 	if (t->optimizer != EMBENG_OPTIMIZER_NONE) {
 		*kind = optimizer_kernel(t->optimizer);
 		if (*kind == U32_MAX)
@@ -147,13 +145,16 @@ static u16 check_table_optimizer(struct parser *p, u64 at, const struct embeng_r
 		slots = kernel_optimizers[*kind].slot_count;
 	}
 	if (t->optimizer == EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR && t->dim != 1)
-		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, dim), t->dim, 1);
-	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots, slots);
+		return broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_table, dim), t->dim,
+			      1);
+	return value_within(p, AT(at, embeng_record_table, slot_count), t->slot_count, slots,
+			    slots);
 }
 
 static u16 check_flags(struct parser *p, u64 at, const struct embeng_record_table *t)
 {
-	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
+	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE |
+		    EMBENG_TABLE_RATE_DYNAMIC;
 
 	if ((t->optimizer == EMBENG_OPTIMIZER_ADAM || t->optimizer == EMBENG_OPTIMIZER_LION) &&
 	    t->flags & EMBENG_TABLE_ACCUMULATE)
@@ -214,7 +215,8 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 static u16 check_is_finite(struct parser *p, u64 offset, u32 bits)
 {
 	return (bits & ~F32_SIGN) > F32_GREATEST ?
-		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) : 0;
+		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) :
+		       0;
 }
 
 u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q)

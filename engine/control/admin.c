@@ -91,8 +91,7 @@ static u16 destroy_context(struct engine *e, const struct embeng_admin_cmd *cmd,
 	return EMBENG_STATUS_OK;
 }
 
-static u16 destroy_queue(struct engine *e, const struct embeng_admin_cmd *cmd,
-			 struct fault *fault)
+static u16 destroy_queue(struct engine *e, const struct embeng_admin_cmd *cmd, struct fault *fault)
 {
 	struct queue *q = find_queue(e, cmd->queue);
 
@@ -164,7 +163,7 @@ static int retry_pending(struct engine *e)
 /* @p: made before the command was taken, so that nothing begun can be forgotten */
 static void handle_admin_command(struct engine *e, struct pending *p)
 {
-	struct fault fault = {.status = EMBENG_STATUS_OK};
+	struct fault fault = { .status = EMBENG_STATUS_OK };
 
 	if (!begin_admin_command(e, &p->cmd, &fault) && !try_finish(e, &p->cmd)) {
 		p->next = e->pending;

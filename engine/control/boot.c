@@ -24,7 +24,7 @@ static u64 lesser_of(u64 a, u64 b)
 /* A private copy, so that nobody changes the image between check and use. */
 static u32 copy_image(struct engine *e, u64 length, void **image)
 {
-	struct embeng_segment segment = {reg_read64(e, EMBENG_REG_BOOT_ADDRESS), length};
+	struct embeng_segment segment = { reg_read64(e, EMBENG_REG_BOOT_ADDRESS), length };
 	void *view;
 
 	if (length < sizeof(struct embeng_fw_header) || length > EMBENG_FW_LENGTH_MAX)
@@ -99,7 +99,7 @@ static u32 start_firmware(struct engine *e, const struct firmware *firmware)
 	const struct embeng_fw_parameters *p = &firmware->parameters;
 	u32 sq = reg_read32(e, EMBENG_REG_ADMIN_SQ_ENTRIES);
 	u32 cq = reg_read32(e, EMBENG_REG_ADMIN_CQ_ENTRIES);
-	struct embeng_admin_cmd admin = {.queue = 0};
+	struct embeng_admin_cmd admin = { .queue = 0 };
 	u16 status;
 
 	if (!sq || sq & (sq - 1) || sq > EMBENG_SQ_ENTRIES_MAX || !cq || cq & (cq - 1) ||
@@ -174,7 +174,8 @@ void boot_load(struct engine *e)
 	reg_write64(e, EMBENG_REG_BOOT_ERROR_OFFSET, offset);
 	if (error) {
 		port_log(e->config.host, PORT_LOG_WARNING,
-			 "firmware refused: boot error %u at byte %llu of the image", error, offset);
+			 "firmware refused: boot error %u at byte %llu of the image", error,
+			 offset);
 		event_of_device(e, EMBENG_EVENT_BOOT_REFUSED, error, offset);
 		reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED);
 		return;

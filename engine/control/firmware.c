@@ -21,7 +21,7 @@ struct check {
 	struct embeng_fw_header header;
 	struct firmware found;
 	u32 seen; /* bit of each type that was there */
-	u64 end; /* the first byte that is not accounted for yet */
+	u64 end;  /* the first byte that is not accounted for yet */
 	u64 *offset;
 };
 
@@ -128,7 +128,7 @@ static const struct {
 	u64 low, high;
 } limits[] = {
 #define LIMIT(name, bytes, low, high, words) \
-	{offsetof(struct embeng_fw_parameters, name), bytes, low, high},
+	{ offsetof(struct embeng_fw_parameters, name), bytes, low, high },
 	EMBENG_FW_PARAMETER_TABLE(LIMIT)
 #undef LIMIT
 };
@@ -277,7 +277,7 @@ static u32 check_sections(struct check *c)
 
 u32 firmware_check(const void *image, u64 length, u64 minimum, struct firmware *out, u64 *offset)
 {
-	struct check c = {.image = image, .length = length, .offset = offset};
+	struct check c = { .image = image, .length = length, .offset = offset };
 	u32 error;
 
 	if (length < sizeof(c.header))

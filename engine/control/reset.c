@@ -15,7 +15,7 @@ static const struct {
 } registers[] = {
 #define WRITER_DEVICE true
 #define WRITER_DRIVER false
-#define REGISTER(name, at, size, writer, value, words) {at, size, WRITER_##writer, value},
+#define REGISTER(name, at, size, writer, value, words) { at, size, WRITER_##writer, value },
 	EMBENG_REGISTER_TABLE(REGISTER)
 #undef REGISTER
 #undef WRITER_DEVICE

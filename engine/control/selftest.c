@@ -135,8 +135,10 @@ static void look_up_bags(struct run *run)
 		.table = run->table,
 		.stride = t->dim,
 		.dim = t->dim,
-		.prefetch = fetch_lookup((struct fetch_way){ FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND },
-					 t->dim).rows,
+		.prefetch = fetch_lookup(
+				    (struct fetch_way){ FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND },
+				    t->dim)
+				    .rows,
 		.narrow = run->rows,
 		.rows_count = t->ids,
 		.weights = weights,
@@ -172,7 +174,8 @@ static void describe_row_update(struct run *run)
 	};
 	u->optimizer = optimizer_kernel(t->optimizer);
 	u->dim = t->dim;
-	u->prefetch = fetch_rows((struct fetch_way){ FETCH_ROWS_UPDATE, KERNEL_FETCH_SECOND }, t->dim);
+	u->prefetch = fetch_rows((struct fetch_way){ FETCH_ROWS_UPDATE, KERNEL_FETCH_SECOND },
+				 t->dim);
 	u->stride = t->dim;
 	u->table = run->table;
 	for (i = 0; i < t->slot_count; i++)
@@ -220,7 +223,7 @@ static bool as_expected(const struct run *run, const void *results, u32 expected
 
 u32 selftest_one(const u8 *vector, const struct kernel_ops *kernels)
 {
-	struct run run = {.vector = vector, .kernels = kernels};
+	struct run run = { .vector = vector, .kernels = kernels };
 	bool passed;
 	u8 *memory;
 
@@ -249,7 +252,7 @@ static u32 run_variant(const u8 *tests, u64 length, const struct kernel_ops *ker
 	while (at < length) {
 		error = selftest_one(tests + at, kernels);
 		if (error) {
-			*failure = (struct selftest_failure){index, at, kernels->name};
+			*failure = (struct selftest_failure){ index, at, kernels->name };
 			return error;
 		}
 		memcpy(&vector, tests + at + offsetof(struct embeng_fw_self_test, length),

@@ -213,7 +213,7 @@ struct context {
 	u32 number;
 	struct embeng_region *table; /* host memory, the driver writes it */
 	u32 region_count;
-	struct region *regions;	/* as last mapped; [region_count] */
+	struct region *regions; /* as last mapped; [region_count] */
 	struct model *model;	/* the model layer's */
 	struct pcsr *pcsr;	/* memory of PARTITION, the one that runs */
 	u32 report_epoch;
@@ -236,9 +236,9 @@ struct queue {
 	struct embeng_doorbell *doorbell;
 	u32 sq_head; /* the device's own indices; shared words are copies of them */
 	u32 cq_tail;
-	u32 armed; /* embeng_doorbell.armed when it last interrupted */
-	u32 state; /* enum embeng_queue_state */
-	u32 completed; /* free-running index below which all commands are done */
+	u32 armed;	/* embeng_doorbell.armed when it last interrupted */
+	u32 state;	/* enum embeng_queue_state */
+	u32 completed;	/* free-running index below which all commands are done */
 	bool accepting; /* a thread is fetching from it */
 	bool stuck;	/* its next command cannot be taken before something else moves */
 	bool running;	/* a thread is running its oldest command */
@@ -251,23 +251,24 @@ struct queue {
 	struct command *pool, *free; /* [accept_limit], and those not in use */
 	u32 tail_seen, cq_head_seen; /* as of the last look */
 	u32 tail_at_drain; /* submission tail when a DRAIN of the context was last accepted */
-	u64 publish_ns; /* completions wait until then to be seen, 0: they do not */
-	bool stalled;	/* a fault: it takes nothing more */
-	bool late;	/* a fault: what is published later should have been there */
-	u32 sent;	/* completions given out, lost ones too */
-	bool hung;	/* dying: the oldest command made no progress, for so long */
+	u64 publish_ns;	   /* completions wait until then to be seen, 0: they do not */
+	bool stalled;	   /* a fault: it takes nothing more */
+	bool late;	   /* a fault: what is published later should have been there */
+	u32 sent;	   /* completions given out, lost ones too */
+	bool hung;	   /* dying: the oldest command made no progress, for so long */
 	u32 hung_ms;
-	u64 turn;		     /* engine->turn when it last ran a command */
-	u64 busy_ns;		     /* worked for it */
+	u64 turn;    /* engine->turn when it last ran a command */
+	u64 busy_ns; /* worked for it */
 	struct embeng_queue_report reported;
 };
 
 struct engine {
 	struct engine_config config;
 	struct port_mutex *lock;
-	struct port_event *bell;   /* kicked by the host, the service thread waits on it */
+	struct port_event *bell; /* kicked by the host, the service thread waits on it */
 	struct port_thread *service;
-	int (*serve)(struct engine *e, enum engine_run_mode mode); /* its work, see service_start() */
+	int (*serve)(struct engine *e,
+		     enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
 	const struct kernel_ops *kernels;
 	struct fetch_plan fetch; /* config.fetch leads here */

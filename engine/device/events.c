@@ -45,19 +45,25 @@ void event(struct engine *e, u32 kind, const struct event *what)
 
 void event_of_device(struct engine *e, u32 kind, u32 detail, u64 value)
 {
-	event(e, kind, &(struct event){.context = EMBENG_NO_INDEX, .queue = EMBENG_EVENT_NO_QUEUE,
-				       .detail = detail, .value = value});
+	event(e, kind,
+	      &(struct event){ .context = EMBENG_NO_INDEX,
+			       .queue = EMBENG_EVENT_NO_QUEUE,
+			       .detail = detail,
+			       .value = value });
 }
 
 void event_of_context(const struct context *c, u32 kind, u64 value)
 {
-	event(c->engine, kind, &(struct event){.context = c->number,
-					       .queue = EMBENG_EVENT_NO_QUEUE, .value = value});
+	event(c->engine, kind,
+	      &(struct event){
+		      .context = c->number, .queue = EMBENG_EVENT_NO_QUEUE, .value = value });
 }
 
 void event_of_queue(const struct queue *q, u32 kind, u32 detail, u64 value)
 {
 	event(q->engine, kind,
-	      &(struct event){.context = q->context ? q->context->number : EMBENG_NO_INDEX,
-			      .queue = q->number, .detail = detail, .value = value});
+	      &(struct event){ .context = q->context ? q->context->number : EMBENG_NO_INDEX,
+			       .queue = q->number,
+			       .detail = detail,
+			       .value = value });
 }

@@ -55,10 +55,10 @@ static void update_climate(struct engine *e, u64 now)
 	if (!port_climate(e->config.host, &c))
 		return;
 	e->climate.time_ns = now;
-	e->climate.power_uw =
-		c.idle_uw + (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
-	e->climate.temperature_uc =
-		next_temperature(&c, e->climate.temperature_uc, e->climate.power_uw, passed);
+	e->climate.power_uw = c.idle_uw +
+			      (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
+	e->climate.temperature_uc = next_temperature(&c, e->climate.temperature_uc,
+						     e->climate.power_uw, passed);
 	publish_climate(e, &c);
 }
 

@@ -123,8 +123,8 @@ static bool start_helpers(struct workers *w)
 	for (i = 0; i + 1 < w->cores; i++) {
 		w->helpers[i].workers = w;
 		w->helpers[i].number = i + 1;
-		w->helpers[i].thread =
-			port_thread_start(serve_tasks, &w->helpers[i], "embeng-core", (int)i + 1);
+		w->helpers[i].thread = port_thread_start(serve_tasks, &w->helpers[i], "embeng-core",
+							 (int)i + 1);
 		if (!w->helpers[i].thread)
 			return false;
 	}

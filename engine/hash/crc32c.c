@@ -11,44 +11,44 @@
 #include "../port.h"
 
 #define BASIS0(X, i) \
-	X(i, 0xf26b8303u, 0xe13b70f7u, 0xc79a971fu, 0x8ad958cfu, \
-	  0x105ec76fu, 0x20bd8edeu, 0x417b1dbcu, 0x82f63b78u)
+	X(i, 0xf26b8303u, 0xe13b70f7u, 0xc79a971fu, 0x8ad958cfu, 0x105ec76fu, 0x20bd8edeu, \
+	  0x417b1dbcu, 0x82f63b78u)
 #define BASIS1(X, i) \
-	X(i, 0x13a29877u, 0x274530eeu, 0x4e8a61dcu, 0x9d14c3b8u, \
-	  0x3fc5f181u, 0x7f8be302u, 0xff17c604u, 0xfbc3faf9u)
+	X(i, 0x13a29877u, 0x274530eeu, 0x4e8a61dcu, 0x9d14c3b8u, 0x3fc5f181u, 0x7f8be302u, \
+	  0xff17c604u, 0xfbc3faf9u)
 #define BASIS2(X, i) \
-	X(i, 0xa541927eu, 0x4f6f520du, 0x9edea41au, 0x38513ec5u, \
-	  0x70a27d8au, 0xe144fb14u, 0xc76580d9u, 0x8b277743u)
+	X(i, 0xa541927eu, 0x4f6f520du, 0x9edea41au, 0x38513ec5u, 0x70a27d8au, 0xe144fb14u, \
+	  0xc76580d9u, 0x8b277743u)
 #define BASIS3(X, i) \
-	X(i, 0xdd45aab8u, 0xbf672381u, 0x7b2231f3u, 0xf64463e6u, \
-	  0xe964b13du, 0xd725148bu, 0xaba65fe7u, 0x52a0c93fu)
+	X(i, 0xdd45aab8u, 0xbf672381u, 0x7b2231f3u, 0xf64463e6u, 0xe964b13du, 0xd725148bu, \
+	  0xaba65fe7u, 0x52a0c93fu)
 #define BASIS4(X, i) \
-	X(i, 0x38116facu, 0x7022df58u, 0xe045beb0u, 0xc5670b91u, \
-	  0x8f2261d3u, 0x1ba8b557u, 0x37516aaeu, 0x6ea2d55cu)
+	X(i, 0x38116facu, 0x7022df58u, 0xe045beb0u, 0xc5670b91u, 0x8f2261d3u, 0x1ba8b557u, \
+	  0x37516aaeu, 0x6ea2d55cu)
 #define BASIS5(X, i) \
-	X(i, 0xef306b19u, 0xdb8ca0c3u, 0xb2f53777u, 0x6006181fu, \
-	  0xc00c303eu, 0x85f4168du, 0x0e045bebu, 0x1c08b7d6u)
+	X(i, 0xef306b19u, 0xdb8ca0c3u, 0xb2f53777u, 0x6006181fu, 0xc00c303eu, 0x85f4168du, \
+	  0x0e045bebu, 0x1c08b7d6u)
 #define BASIS6(X, i) \
-	X(i, 0x68032cc8u, 0xd0065990u, 0xa5e0c5d1u, 0x4e2dfd53u, \
-	  0x9c5bfaa6u, 0x3d5b83bdu, 0x7ab7077au, 0xf56e0ef4u)
+	X(i, 0x68032cc8u, 0xd0065990u, 0xa5e0c5d1u, 0x4e2dfd53u, 0x9c5bfaa6u, 0x3d5b83bdu, \
+	  0x7ab7077au, 0xf56e0ef4u)
 #define BASIS7(X, i) \
-	X(i, 0x493c7d27u, 0x9278fa4eu, 0x211d826du, 0x423b04dau, \
-	  0x847609b4u, 0x0d006599u, 0x1a00cb32u, 0x34019664u)
+	X(i, 0x493c7d27u, 0x9278fa4eu, 0x211d826du, 0x423b04dau, 0x847609b4u, 0x0d006599u, \
+	  0x1a00cb32u, 0x34019664u)
 
-#define BIT_OF(i, b, value) ((i) >> (b)&1 ? (value) : 0)
-#define ENTRY(i, a, b, c, d, e, f, g, h)                                         \
-	(BIT_OF(i, 0, a) ^ BIT_OF(i, 1, b) ^ BIT_OF(i, 2, c) ^ BIT_OF(i, 3, d) ^             \
-	 BIT_OF(i, 4, e) ^ BIT_OF(i, 5, f) ^ BIT_OF(i, 6, g) ^ BIT_OF(i, 7, h))
+#define BIT_OF(i, b, value) ((i) >> (b) & 1 ? (value) : 0)
+#define ENTRY(i, a, b, c, d, e, f, g, h) \
+	(BIT_OF(i, 0, a) ^ BIT_OF(i, 1, b) ^ BIT_OF(i, 2, c) ^ BIT_OF(i, 3, d) ^ BIT_OF(i, 4, e) ^ \
+	 BIT_OF(i, 5, f) ^ BIT_OF(i, 6, g) ^ BIT_OF(i, 7, h))
 #define FOUR(basis, i) \
 	basis(ENTRY, (i)), basis(ENTRY, (i) + 1), basis(ENTRY, (i) + 2), basis(ENTRY, (i) + 3)
 #define SIXTEEN(basis, i) \
 	FOUR(basis, (i)), FOUR(basis, (i) + 4), FOUR(basis, (i) + 8), FOUR(basis, (i) + 12)
-#define SIXTY_FOUR(basis, i)                             \
-	SIXTEEN(basis, (i)), SIXTEEN(basis, (i) + 16),   \
-	SIXTEEN(basis, (i) + 32), SIXTEEN(basis, (i) + 48)
-#define TABLE(basis)                                     \
-	{SIXTY_FOUR(basis, 0), SIXTY_FOUR(basis, 64),    \
-	 SIXTY_FOUR(basis, 128), SIXTY_FOUR(basis, 192)}
+#define SIXTY_FOUR(basis, i) \
+	SIXTEEN(basis, (i)), SIXTEEN(basis, (i) + 16), SIXTEEN(basis, (i) + 32), \
+		SIXTEEN(basis, (i) + 48)
+#define TABLE(basis) \
+	{ SIXTY_FOUR(basis, 0), SIXTY_FOUR(basis, 64), SIXTY_FOUR(basis, 128), \
+	  SIXTY_FOUR(basis, 192) }
 
 /* tables[k][byte]: what the byte does to the checksum when k more bytes follow it. */
 static const u32 tables[8][256] = {

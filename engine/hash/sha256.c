@@ -77,8 +77,8 @@ static void compress_block(u32 state[8], const u8 *block)
 
 void sha256_init(struct sha256 *s)
 {
-	static const u32 start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-				     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+	static const u32 start[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+				      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
 
 	memcpy(s->state, start, sizeof(start));
 	s->length = 0;
@@ -106,7 +106,7 @@ void sha256_update(struct sha256 *s, const void *data, u64 length)
 
 void sha256_final(struct sha256 *s, u8 digest[SHA256_BYTES])
 {
-	static const u8 padding[64] = {0x80};
+	static const u8 padding[64] = { 0x80 };
 	u64 bits = s->length * 8, used = s->length % 64;
 	u8 tail[8];
 	u32 i;

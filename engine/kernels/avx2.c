@@ -8,7 +8,4 @@
 #include "vec_avx2.h"
 #include "body.h"
 
-const struct kernel_ops kernel_ops_avx2 = {
-	.name = "avx2",
-	KERNEL_OPS(KERNEL_ENTRY)
-};
+const struct kernel_ops kernel_ops_avx2 = { .name = "avx2", KERNEL_OPS(KERNEL_ENTRY) };

@@ -8,7 +8,4 @@
 #include "vec_avx512.h"
 #include "body.h"
 
-const struct kernel_ops kernel_ops_avx512 = {
-	.name = "avx512",
-	KERNEL_OPS(KERNEL_ENTRY)
-};
+const struct kernel_ops kernel_ops_avx512 = { .name = "avx512", KERNEL_OPS(KERNEL_ENTRY) };

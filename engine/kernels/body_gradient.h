@@ -176,7 +176,10 @@ void KERNEL(run_gradient)(const struct kernel_update *u, float *sum, const u32 *
 	if (update_is_plain(u)) {
 		const struct kernel_segment only = plain_segment(u);
 
-		run_columns(&(struct run){ .only = &only, .occ = occ, .n = n, .end = n,
+		run_columns(&(struct run){ .only = &only,
+					   .occ = occ,
+					   .n = n,
+					   .end = n,
 					   .far = u->segments->far ? RUN_AHEAD : 0 },
 			    sum, u->dim, false);
 		return;

@@ -87,7 +87,8 @@ bool KERNEL(take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit
 	u64 head = stream ? ids_to_line(to, count) : 0, lines = WHOLE_LINES(count - head, width);
 	u64 bad = take_block(to, from, head, width, limit), done = head + lines;
 
-	bad |= take_vectors(to + head, (const u8 *)from + head * width, lines, width, limit, stream);
+	bad |= take_vectors(to + head, (const u8 *)from + head * width, lines, width, limit,
+			    stream);
 	for (u64 n; done < count; done += n) {
 		n = count - done < IDS_BLOCK ? count - done : IDS_BLOCK;
 		bad |= take_block(to + done, (const u8 *)from + done * width, n, width, limit);

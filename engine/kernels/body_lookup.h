@@ -125,8 +125,8 @@ INLINE void lookup_bag_bursts(const struct kernel_bag_work *w, u64 k, u64 end, u
 }
 
 /* A bag's occurrences. A loop for each way to fetch: to ask in one cost 6 % at dim 64. */
-INLINE void lookup_bag(const struct kernel_bag_work *w, u64 k, u64 end, u64 column,
-		       const u32 count, const u64 n, const struct lookup_form form, vec *acc)
+INLINE void lookup_bag(const struct kernel_bag_work *w, u64 k, u64 end, u64 column, const u32 count,
+		       const u64 n, const struct lookup_form form, vec *acc)
 {
 	u64 ahead = w->prefetch, ahead_end = lookup_ahead_end(w, ahead, end);
 
@@ -184,14 +184,22 @@ INLINE void lookup_rest(const struct kernel_bag_work *w, u64 first, u64 last, u6
 			const u64 count, const u64 n, const struct lookup_form form)
 {
 	switch (count) {
-	case 1: return lookup_blocks(w, first, last, column, 1, n, form);
-	case 2: return lookup_blocks(w, first, last, column, 2, n, form);
-	case 3: return lookup_blocks(w, first, last, column, 3, n, form);
-	case 4: return lookup_blocks(w, first, last, column, 4, n, form);
-	case 5: return lookup_blocks(w, first, last, column, 5, n, form);
-	case 6: return lookup_blocks(w, first, last, column, 6, n, form);
-	case 7: return lookup_blocks(w, first, last, column, 7, n, form);
-	case 8: return lookup_blocks(w, first, last, column, 8, n, form);
+	case 1:
+		return lookup_blocks(w, first, last, column, 1, n, form);
+	case 2:
+		return lookup_blocks(w, first, last, column, 2, n, form);
+	case 3:
+		return lookup_blocks(w, first, last, column, 3, n, form);
+	case 4:
+		return lookup_blocks(w, first, last, column, 4, n, form);
+	case 5:
+		return lookup_blocks(w, first, last, column, 5, n, form);
+	case 6:
+		return lookup_blocks(w, first, last, column, 6, n, form);
+	case 7:
+		return lookup_blocks(w, first, last, column, 7, n, form);
+	case 8:
+		return lookup_blocks(w, first, last, column, 8, n, form);
 	}
 }
 

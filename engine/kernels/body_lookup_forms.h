@@ -10,8 +10,7 @@
  * By a copy of the work: for all a compiler knows, what is written to @out changes the caller's,
  * and bags of one read it as often as rows. Others than streamed lookups take longer with the copy.
  */
-INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last,
-			    const bool narrow)
+INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
 {
 	const struct kernel_bag_work copy = *w;
 
@@ -57,7 +56,8 @@ LOOKUP_OWN(lookup_streamed_true, lookup_streamed(w, first, last, true))
 /* By whether there are weights, and whether rows are narrow. */
 #define LOOKUP_PICK(PREFIX) \
 	(w->weights ? w->narrow ? PREFIX##_true_true : PREFIX##_true_false : \
-	 w->narrow  ? PREFIX##_false_true : PREFIX##_false_false)
+	 w->narrow  ? PREFIX##_false_true : \
+		      PREFIX##_false_false)
 #define LOOKUP_CASE(DIM) \
 	case DIM: \
 		return LOOKUP_PICK(lookup_##DIM);
@@ -71,7 +71,7 @@ static lookup_fn *choose_lookup(const struct kernel_bag_work *w)
 	if (VEC_STREAMS && w->stream && !w->weights)
 		return w->narrow ? lookup_streamed_true : lookup_streamed_false;
 	switch (packed ? w->dim : 0) {
-	USUAL_DIMS(LOOKUP_CASE)
+		USUAL_DIMS(LOOKUP_CASE)
 	default:
 		break;
 	}

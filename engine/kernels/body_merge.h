@@ -157,9 +157,12 @@ INLINE void merge_range(struct kernel_merge *m, u64 first, u64 last, const enum 
 void KERNEL(merge)(struct kernel_merge *m, u64 first, u64 last)
 {
 	switch (m->form) {
-	case KERNEL_WORDS_PAIRED: return merge_range(m, first, last, KERNEL_WORDS_PAIRED);
-	case KERNEL_WORDS_PACKED: return merge_range(m, first, last, KERNEL_WORDS_PACKED);
-	case KERNEL_WORDS_ONES: return merge_range(m, first, last, KERNEL_WORDS_ONES);
+	case KERNEL_WORDS_PAIRED:
+		return merge_range(m, first, last, KERNEL_WORDS_PAIRED);
+	case KERNEL_WORDS_PACKED:
+		return merge_range(m, first, last, KERNEL_WORDS_PACKED);
+	case KERNEL_WORDS_ONES:
+		return merge_range(m, first, last, KERNEL_WORDS_ONES);
 	}
 }
 
@@ -173,8 +176,8 @@ INLINE void tally_from(const u64 *sorted, u64 k, u64 last, u32 low, u32 row_bits
 		u32 lanes = last - k < VEC_WORDS ? (1u << (last - k)) - 1 : (1u << VEC_WORDS) - 1;
 
 		*equal += (u32)__builtin_popcount(vec_words_equal(item, before) & lanes);
-		*alike += (u32)__builtin_popcount(vec_words_equal(item >> row_bits,
-								  before >> row_bits) & lanes);
+		*alike += (u32)__builtin_popcount(
+			vec_words_equal(item >> row_bits, before >> row_bits) & lanes);
 	}
 }
 #else

@@ -41,10 +41,12 @@ INLINE struct run rows_run(const struct rows_call *c, u64 first, u64 n)
 	const u32 *occ = c->occ + first;
 
 	if (c->only)
-		return (struct run){ .only = c->only, .occ = occ, .n = n, .end = c->end - first,
-				     .far = c->far };
+		return (struct run){
+			.only = c->only, .occ = occ, .n = n, .end = c->end - first, .far = c->far
+		};
 	return (struct run){ .only = kernel_find_segment(c->u->segments, c->u->segment_count, *occ),
-			     .occ = occ, .n = n };
+			     .occ = occ,
+			     .n = n };
 }
 
 INLINE void rows_sum(const struct rows_call *c, const struct kernel_group *group, float *sum,
@@ -73,9 +75,12 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 	const struct kernel_group *last = &groups[n + ahead - 1];
 	const bool leap = turns_leap(u, groups, n);
 
-	return (struct rows_call){ .u = u, .only = only, .occ = occ,
+	return (struct rows_call){ .u = u,
+				   .only = only,
+				   .occ = occ,
 				   .end = (u64)last->first + last->count,
-				   .far = rows_far_ahead(u, leap), .leap = leap,
+				   .far = rows_far_ahead(u, leap),
+				   .leap = leap,
 				   .scratch = scratch };
 }
 
@@ -111,8 +116,7 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 					const struct kernel_group *groups, u64 n, u64 ahead, \
 					const u32 *occ, void *scratch) \
 	{ \
-		const struct rows_call c = \
-			rows_begin(u, NULL, groups, n, ahead, occ, scratch); \
+		const struct rows_call c = rows_begin(u, NULL, groups, n, ahead, occ, scratch); \
 		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
 	} \
 	static void plain_##KIND##_##DIM(const struct kernel_update *u, \
@@ -120,8 +124,7 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 					 const u32 *occ, void *scratch) \
 	{ \
 		const struct kernel_segment only = plain_segment(u); \
-		const struct rows_call c = \
-			rows_begin(u, &only, groups, n, ahead, occ, scratch); \
+		const struct rows_call c = rows_begin(u, &only, groups, n, ahead, occ, scratch); \
 		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
 	}
 #define ROWS_OF_DIM(DIM) ROWS_KINDS(ROWS_COLUMNS, DIM)
@@ -133,9 +136,8 @@ typedef void (*rows_fn)(const struct kernel_update *u, const struct kernel_group
 
 #define ROWS_ENTRY(KIND, DIM) [KERNEL_##KIND] = { rows_##KIND##_##DIM, plain_##KIND##_##DIM },
 #define ROWS_TABLE(DIM) \
-	static const rows_fn rows_functions_##DIM[KERNEL_OPTIMIZER_COUNT][2] = { \
-		ROWS_KINDS(ROWS_ENTRY, DIM) \
-	};
+	static const rows_fn rows_functions_##DIM[KERNEL_OPTIMIZER_COUNT][2] = { ROWS_KINDS( \
+		ROWS_ENTRY, DIM) };
 
 USUAL_DIMS(ROWS_TABLE)
 
@@ -149,7 +151,7 @@ static rows_fn rows_function(const struct kernel_update *u)
 	if (u->flags)
 		return NULL;
 	switch (u->dim) {
-	USUAL_DIMS(ROWS_CASE)
+		USUAL_DIMS(ROWS_CASE)
 	default:
 		return NULL;
 	}

@@ -9,8 +9,8 @@
 
 /* How the gradient reaches the optimizer. */
 enum gradient_form {
-	GRADIENT_SUM,      /* summed already */
-	GRADIENT_ONE,      /* a single occurrence with coefficient 1 */
+	GRADIENT_SUM,	   /* summed already */
+	GRADIENT_ONE,	   /* a single occurrence with coefficient 1 */
 	GRADIENT_WEIGHTED, /* a single occurrence with a coefficient */
 };
 
@@ -120,7 +120,7 @@ INLINE float one_all(float x)
 			g = CLIP(g, u->gradient_min, u->gradient_max); \
 		if (!plain && u->flags & KERNEL_DECAY) \
 			w = w - decay_factor(u) * w; \
-		KERNEL_##KIND##_STEP \
+		KERNEL_##KIND##_STEP; \
 		if (!plain && u->flags & KERNEL_WEIGHT_CLIP) \
 			w = CLIP(w, u->weight_min, u->weight_max); \
 		*row = w; \
@@ -200,9 +200,8 @@ typedef void (*update_fn)(const struct kernel_update *u, u64 row, const float *g
 
 #define UPDATE_ENTRY(KIND) [KERNEL_##KIND] = update_##KIND,
 
-static const update_fn update_functions[KERNEL_OPTIMIZER_COUNT] = {
-	KERNEL_OPTIMIZERS(UPDATE_ENTRY)
-};
+static const update_fn update_functions[KERNEL_OPTIMIZER_COUNT] = { KERNEL_OPTIMIZERS(
+	UPDATE_ENTRY) };
 
 /* A single occurrence goes from its gradient to the optimizer in registers. */
 INLINE void update_occurrence(const struct kernel_update *u, update_fn update, u64 row, u32 occ)
@@ -251,8 +250,9 @@ INLINE void gradient_ahead(const struct kernel_update *u, const struct kernel_gr
 			   const u32 *occ, const struct kernel_segment *only, const u32 dim)
 {
 	const u32 first = occ[group->first];
-	const struct kernel_segment *s =
-		only ? only : kernel_find_segment(u->segments, u->segment_count, first);
+	const struct kernel_segment *s = only ? only :
+						kernel_find_segment(u->segments, u->segment_count,
+								    first);
 	const float *coef;
 
 	if (s->far)

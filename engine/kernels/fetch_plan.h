@@ -125,8 +125,8 @@ static inline u32 fetch_rows(struct fetch_way way, u32 dim)
 #define UPDATE_TOUCH_AHEAD (4 * UPDATE_STEP) /* rows are fetched 3 ahead at most */
 #define AGAIN_MOST_DIM 128u
 #define AGAIN_MOST_SLOTS 3u
-#define AGAIN_LEAST_DIM 64u /* slots or none */
-#define AGAIN_LEAST_FLOATS 128u /* floats of a shorter row and its slots */
+#define AGAIN_LEAST_DIM 64u	 /* slots or none */
+#define AGAIN_LEAST_FLOATS 128u	 /* floats of a shorter row and its slots */
 #define AGAIN_THRICE_FLOATS 256u /* rows, slots and gradients of fewer are fetched a third time */
 
 /**

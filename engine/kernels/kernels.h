@@ -10,7 +10,7 @@
 
 #include "fetch_plan.h"
 
-#define KERNEL_RUN 256u          /* occurrences summed as one run (decisions: numbers) */
+#define KERNEL_RUN 256u /* occurrences summed as one run (decisions: numbers) */
 #define KERNEL_MAX_SLOTS 7u
 #define KERNEL_MAX_HYPER 16u
 #define KERNEL_MAX_PREPARED 2u
@@ -253,8 +253,8 @@ struct kernel_ops {
 	const char *name;
 	void (*lookup)(const struct kernel_bag_work *w, u64 first, u64 last);
 	void (*scales)(const struct kernel_scale_work *w, u64 first, u64 last);
-	void (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups,
-			    u64 n, u64 ahead, const u32 *occ, void *scratch);
+	void (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+			    u64 ahead, const u32 *occ, void *scratch);
 	void (*row_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
 			     void *scratch);
 	void (*run_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
@@ -289,8 +289,7 @@ void kernel_prepare(struct kernel_update *u);
  * @lower: f32 bits
  * @upper: f32 bits
  */
-void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32 lower,
-			     u32 upper);
+void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32 lower, u32 upper);
 
 /**
  * kernel_step() - a step that a program gave as a float

@@ -21,9 +21,8 @@
 		.hyper = { KERNEL_##KIND##_HYPER(HYPER) }, \
 	},
 
-const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = {
-	KERNEL_OPTIMIZERS(DESCRIPTION)
-};
+const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = { KERNEL_OPTIMIZERS(
+	DESCRIPTION) };
 
 #define DEFINE_PREPARE(KIND) \
 	static void prepare_##KIND(float lr, const float *h, u64 step, float *p, double *power) \
@@ -62,10 +61,9 @@ u64 kernel_step(u32 bits)
 
 void kernel_prepare(struct kernel_update *u)
 {
-	static void (*const functions[KERNEL_OPTIMIZER_COUNT])(float, const float *, u64, float *,
-							       double *) = {
-		KERNEL_OPTIMIZERS(PREPARE_ENTRY)
-	};
+	static void (*const functions[KERNEL_OPTIMIZER_COUNT])(
+		float, const float *, u64, float *,
+		double *) = { KERNEL_OPTIMIZERS(PREPARE_ENTRY) };
 
 	functions[u->optimizer](u->lr, u->hyper, u->step, u->prepared, &u->power);
 }

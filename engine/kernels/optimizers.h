@@ -48,8 +48,7 @@
 #define KERNEL_SGD_SLOTS(S)
 #define KERNEL_SGD_HYPER(H)
 #define KERNEL_SGD_PREPARE
-#define KERNEL_SGD_STEP \
-	w = w - lr * g;
+#define KERNEL_SGD_STEP w = w - lr * g;
 
 #define KERNEL_ADAGRAD_NAME "adagrad"
 #define KERNEL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f)
@@ -109,8 +108,7 @@
 	H("exponent", 2.0f, KERNEL_ABOVE_ZERO) \
 	H("beta2", 1.0f, KERNEL_UP_TO_ONE) \
 	H("epsilon", 1e-10f, KERNEL_ABOVE_ZERO)
-#define KERNEL_ADAGRAD_MOMENTUM_PREPARE \
-	*power = -1.0 / h[2];
+#define KERNEL_ADAGRAD_MOMENTUM_PREPARE *power = -1.0 / h[2];
 #define KERNEL_ADAGRAD_MOMENTUM_STEP \
 	if (h[3] == 1.0f) \
 		s[0] = s[0] + g * g; \
@@ -156,13 +154,13 @@ enum kernel_optimizer_kind {
 #define KERNEL_KIND(KIND) KERNEL_##KIND,
 	KERNEL_OPTIMIZERS(KERNEL_KIND)
 #undef KERNEL_KIND
-	KERNEL_OPTIMIZER_COUNT
+		KERNEL_OPTIMIZER_COUNT
 };
 
 /* The ranges of hyperparameters; all are finite. */
 enum kernel_range {
 	KERNEL_FINITE,
-	KERNEL_SWITCH,     /* +0 or 1 */
+	KERNEL_SWITCH, /* +0 or 1 */
 	KERNEL_ABOVE_ZERO,
 	KERNEL_FROM_ZERO,  /* zero or more */
 	KERNEL_UP_TO_ZERO, /* zero or less */

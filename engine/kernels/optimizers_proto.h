@@ -74,8 +74,7 @@
 #define KERNEL_ASSIGN_SLOTS(S)
 #define KERNEL_ASSIGN_HYPER(H)
 #define KERNEL_ASSIGN_PREPARE
-#define KERNEL_ASSIGN_STEP \
-	w = g;
+#define KERNEL_ASSIGN_STEP w = g;
 
 /* p[0]: beta_2 so corrected that the first step forgets where nu began; p[1]: sqrt(1 - b1^2). */
 #define KERNEL_LAPROP_NAME "laprop"
@@ -203,8 +202,7 @@
 	H("mdl_hard_limit", 0.0f, KERNEL_FROM_ZERO) \
 	H("hard_limit_min_benefit", 0.0f, KERNEL_SWITCH) \
 	H("mdl_regularize", 0.0f, KERNEL_SWITCH)
-#define KERNEL_MDL_ADAGRAD_LIGHT_PREPARE \
-	*power = h[1];
+#define KERNEL_MDL_ADAGRAD_LIGHT_PREPARE *power = h[1];
 #define KERNEL_MDL_ADAGRAD_LIGHT_STEP \
 	__typeof__(w) all = w + s[1], event = -(g * all), n, share; \
 	s[0] = s[0] + g * g; \

@@ -7,7 +7,4 @@
 #include "vec_portable.h"
 #include "body.h"
 
-const struct kernel_ops kernel_ops_portable = {
-	.name = "portable",
-	KERNEL_OPS(KERNEL_ENTRY)
-};
+const struct kernel_ops kernel_ops_portable = { .name = "portable", KERNEL_OPS(KERNEL_ENTRY) };

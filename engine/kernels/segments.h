@@ -12,8 +12,8 @@
  *
  * Return: the segment that holds the occurrence.
  */
-static inline const struct kernel_segment *
-kernel_find_segment(const struct kernel_segment *segments, u64 count, u64 occurrence)
+static inline const struct kernel_segment *kernel_find_segment(
+	const struct kernel_segment *segments, u64 count, u64 occurrence)
 {
 	u64 low = 0;
 

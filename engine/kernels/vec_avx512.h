@@ -98,7 +98,8 @@ INLINE vec_words vec_words_once(const void *p, const u32 width)
 	if (width == sizeof(u64))
 		v = *(const vec_words_memory *)p;
 	else
-		v = (vec_words)__builtin_convertvector(*(const vec_ints_memory *)p, vec_words_signed);
+		v = (vec_words) __builtin_convertvector(*(const vec_ints_memory *)p,
+							vec_words_signed);
 	__asm__ volatile("" : "+v"(v));
 	return v;
 }

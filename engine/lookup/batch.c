@@ -172,7 +172,8 @@ static u16 check_feature_lengths(const struct model *model, const struct batch_f
 {
 	const struct embeng_lookup_feature *g = &f->given;
 	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
-	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index, fault);
+	u16 status = check_length(&g->ids, g->id_count, g->id_width, EMBENG_FIELD_IDS, index,
+				  fault);
 
 	if (!status && g->form != EMBENG_FORM_DENSE && g->form != EMBENG_FORM_PARTITIONED)
 		status = check_length(&g->offsets, g->sample_count + 1, g->offset_width,

@@ -76,7 +76,7 @@ struct batch {
 	struct batch_feature *features;
 	u32 feature_count;
 	struct stacks stacks; /* used while one is accepted */
-	struct buffer tasks; /* [task_count] struct batch_task */
+	struct buffer tasks;  /* [task_count] struct batch_task */
 	u64 task_count;
 	u64 occurrences, bytes;
 };
@@ -86,7 +86,8 @@ static inline u64 batch_sequence(const struct model *model, u32 feature,
 				 const struct batch_feature *f)
 {
 	return f->given.form == EMBENG_FORM_CSR ?
-		       model->blob.features[feature].max_sequence_length : 0;
+		       model->blob.features[feature].max_sequence_length :
+		       0;
 }
 
 /* Ids outside a table are kept as they were given until its policy says what they mean. */

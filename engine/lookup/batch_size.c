@@ -43,9 +43,12 @@ int batch_needs(const struct batch_size *size, u64 bytes[BATCH_BUFFERS])
 int batch_fit(struct model *model, struct batch_feature *f, const struct batch_size *size)
 {
 	struct buffer *const buffers[BATCH_BUFFERS] = {
-		[BATCH_ROWS] = &f->rows,	 [BATCH_BAG] = &f->bag,
-		[BATCH_OUTPUTS_OF] = &f->outputs_of, [BATCH_WEIGHTS] = &f->weights,
-		[BATCH_SCALES] = &f->scales,	 [BATCH_COEF] = &f->coef,
+		[BATCH_ROWS] = &f->rows,
+		[BATCH_BAG] = &f->bag,
+		[BATCH_OUTPUTS_OF] = &f->outputs_of,
+		[BATCH_WEIGHTS] = &f->weights,
+		[BATCH_SCALES] = &f->scales,
+		[BATCH_COEF] = &f->coef,
 		[BATCH_OFFSETS] = &f->offsets,
 	};
 	u64 bytes[BATCH_BUFFERS];

@@ -64,8 +64,7 @@ static u64 residue_of(const struct taking *t, const struct stack_member *m)
 {
 	u32 cores = t->stack->given->cores, rotation = m->given.rotation;
 
-	return t->partition >= rotation ? t->partition - rotation :
-					  t->partition + cores - rotation;
+	return t->partition >= rotation ? t->partition - rotation : t->partition + cores - rotation;
 }
 
 static u16 refuse_token(const struct taking *t, const struct stack_member *m, u64 at, s32 token)

@@ -11,7 +11,7 @@
 
 u16 region_table_map(struct context *c, u64 address, u32 count)
 {
-	struct embeng_segment segment = {address, (u64)count * sizeof(struct embeng_region)};
+	struct embeng_segment segment = { address, (u64)count * sizeof(struct embeng_region) };
 	void *host = c->engine->config.host;
 
 	if (address % sizeof(struct embeng_region))
@@ -56,7 +56,7 @@ bool region_invalidate(struct context *c, u32 index)
 
 static u16 copy_segments(struct context *c, u64 address, u32 count, struct embeng_segment **out)
 {
-	struct embeng_segment where = {address, (u64)count * sizeof(where)};
+	struct embeng_segment where = { address, (u64)count * sizeof(where) };
 	void *host = c->engine->config.host;
 	void *list;
 
@@ -140,8 +140,8 @@ static u16 check_access(const struct region *r, const struct embeng_mem *mem, u3
 	return EMBENG_STATUS_OK;
 }
 
-u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights, u32 align, u32 field,
-		    u32 feature, struct view *view, struct fault *fault)
+u16 region_get_held(struct context *c, const struct embeng_mem *mem, u32 rights, u32 align,
+		    u32 field, u32 feature, struct view *view, struct fault *fault)
 {
 	struct region *r = NULL;
 	u16 status;

@@ -14,14 +14,18 @@
 #include "lifetime.h"
 #include "lookup_verb.h"
 
-#define ROWS_VERB                                                                                  \
-	{                                                                                          \
-		.accept = rows_accept, .ready = step_after_ready, .run = rows_run,                 \
-		.release = rows_release,                                                           \
+#define ROWS_VERB \
+	{ \
+		.accept = rows_accept, \
+		.ready = step_after_ready, \
+		.run = rows_run, \
+		.release = rows_release, \
 	}
-#define STATE_VERB                                                                                 \
-	{                                                                                          \
-		.accept = state_accept, .ready = step_after_ready, .run = state_run,               \
+#define STATE_VERB \
+	{ \
+		.accept = state_accept, \
+		.ready = step_after_ready, \
+		.run = state_run, \
 	}
 
 static const struct verb verbs[] = {

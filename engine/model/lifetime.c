@@ -14,8 +14,7 @@ static void note_change(const struct command *command, u32 event)
 {
 	struct context *context = command->context;
 
-	event_of_context(context, event,
-			 reg_read64(context->engine, EMBENG_REG_TABLE_MEMORY_USED));
+	event_of_context(context, event, reg_read64(context->engine, EMBENG_REG_TABLE_MEMORY_USED));
 }
 
 enum verdict load_admit(struct command *command, struct wait *wait)
@@ -26,8 +25,7 @@ enum verdict load_admit(struct command *command, struct wait *wait)
 	if (model && (model->state != MODEL_READY || model->unload))
 		return wait_for_nothing(wait);
 	if (model)
-		return refuse_command(command, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_OPCODE, 0,
-				      0);
+		return refuse_command(command, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_OPCODE, 0, 0);
 	model = port_alloc(sizeof(*model));
 	if (!model)
 		return refuse_command(command, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_OPCODE,

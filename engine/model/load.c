@@ -102,8 +102,9 @@ static void make_quantization(struct table *table, const struct embeng_record_qu
 static void choose_fetch_ways(const struct model *model, struct table *table)
 {
 	const struct fetch_plan *plan = &model->engine->fetch;
-	const struct fetch_ways *ways =
-		rows_bytes(&model->blob) <= plan->cached_bytes ? &plan->near : &plan->far;
+	const struct fetch_ways *ways = rows_bytes(&model->blob) <= plan->cached_bytes ?
+						&plan->near :
+						&plan->far;
 
 	table->lookup = fetch_lookup(ways->lookup, table->record.dim);
 	table->update = fetch_update(ways->update, table->record.dim, table->record.slot_count);
@@ -139,7 +140,8 @@ static int make_step(struct model *model, struct step *step)
 	u32 replicas = model_replicas(model);
 
 	step->parts = model_alloc(model, replicas * sizeof(*step->parts));
-	step->rates = model_alloc(model, ((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
+	step->rates = model_alloc(model,
+				  ((u64)model->blob.engine.rate_count + 1) * sizeof(*step->rates));
 	if (!step->parts || !step->rates)
 		return -1;
 	for (u32 r = 0; r < replicas; r++) {

@@ -36,11 +36,11 @@ struct table {
 	struct embeng_record_table record;
 	u32 index;
 	u32 first_part; /* the first part of its features, for all replicas, among the model's */
-	u32 kernel; /* enum kernel_optimizer_kind, U32_MAX: no optimizer */
+	u32 kernel;	/* enum kernel_optimizer_kind, U32_MAX: no optimizer */
 	bool quantized;
 	struct kernel_quantization quantization; /* for lookups, when @quantized */
-	u64 bytes;  /* size of data and of each slot */
-	struct fetch_way lookup, update; /* how their kernels fetch its rows ahead */
+	u64 bytes;				 /* size of data and of each slot */
+	struct fetch_way lookup, update;	 /* how their kernels fetch its rows ahead */
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
@@ -53,7 +53,7 @@ struct table {
 struct part {
 	struct command *lookup; /* accepted */
 	struct command *update;
-	struct batch *batch;    /* private copies of the lookup's ids */
+	struct batch *batch; /* private copies of the lookup's ids */
 	struct update *gradients;
 };
 
@@ -77,10 +77,10 @@ struct model {
 	struct engine *engine;
 	struct context *context;
 	struct blob blob;
-	u32 state; /* enum model_state; engine->lock, as all up to @steps */
-	u64 users; /* commands with holds_model */
+	u32 state;		/* enum model_state; engine->lock, as all up to @steps */
+	u64 users;		/* commands with holds_model */
 	struct command *unload; /* accepted and not finished */
-	u64 applied;            /* last step whose update is in the tables */
+	u64 applied;		/* last step whose update is in the tables */
 	u64 optimizer_steps;
 	struct embeng_replica_steps *replicas; /* [replicas], as @accepting */
 	struct accepting *accepting;
@@ -92,14 +92,14 @@ struct model {
 	struct table *tables;
 	u64 table_bytes; /* taken of the engine's table memory */
 	u64 memory;	 /* bytes of all that model_alloc() and grow() gave; atomic */
-	u32 *zeros;      /* a row of zeros, of the largest dim */
+	u32 *zeros;	 /* a row of zeros, of the largest dim */
 	u32 largest_dim;
 	/* The running command's. */
-	struct lane *lanes;               /* [cores] */
+	struct lane *lanes;		  /* [cores] */
 	struct partition_source *sources; /* [replicas * features], by table */
 	struct kernel_segment *segments;  /* [replicas * features], by table */
-	struct view *gradients;           /* [replicas * features]; activations, too */
-	u8 *scratch;                     /* [cores][scratch_stride], for the update kernels */
+	struct view *gradients;		  /* [replicas * features]; activations, too */
+	u8 *scratch;			  /* [cores][scratch_stride], for the update kernels */
 	u64 scratch_stride;
 };
 

@@ -41,8 +41,7 @@ static u64 grow_capped(u64 have, u64 bytes)
 static struct batch_size size_of_input(const struct planner *p, u32 feature, bool training)
 {
 	const struct plan_input *input = &p->plan->inputs[feature];
-	const struct embeng_record_table *table =
-		&p->blob.tables[p->blob.features[feature].table];
+	const struct embeng_record_table *table = &p->blob.tables[p->blob.features[feature].table];
 
 	return (struct batch_size){
 		.samples = input->samples,
@@ -143,7 +142,7 @@ static u64 model_bytes(const struct planner *p)
 		  tables * HOT_BYTES;
 
 	sum = add_capped(sum, (u64)blob->engine.replicas * (sizeof(struct embeng_replica_steps) +
-						       sizeof(struct accepting)));
+							    sizeof(struct accepting)));
 	return add_capped(sum,
 			  add_capped(blob->engine.step_depth * sizeof(struct step), work_bytes(p)));
 }

@@ -108,7 +108,8 @@ static u16 check_rows_data(struct command *command, const struct embeng_rows *gi
 
 static u16 check_rows_ids(struct command *command, const struct rows *rows)
 {
-	u64 limit = ((struct model *)command->context->model)->tables[rows->given.table].record.rows;
+	u64 limit =
+		((struct model *)command->context->model)->tables[rows->given.table].record.rows;
 
 	for (u64 i = 0; i < rows->given.count; i++) {
 		if (rows->ids[i] >= limit)
@@ -278,7 +279,8 @@ u16 rows_run(struct command *command)
 	else
 		copy_all_rows(model->engine, &work);
 	reg_count(model->engine,
-		  reads ? EMBENG_REG_COUNT_BYTES_WRITTEN : EMBENG_REG_COUNT_BYTES_READ, view.length);
+		  reads ? EMBENG_REG_COUNT_BYTES_WRITTEN : EMBENG_REG_COUNT_BYTES_READ,
+		  view.length);
 	region_put(command->context, &view);
 	command->result = rows->given.count;
 	return 0;

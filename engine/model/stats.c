@@ -83,8 +83,8 @@ u16 stats_accept(struct command *command)
 	u16 status;
 
 	if (command->cmd.arg & ~KNOWN_ARG)
-		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, EMBENG_NO_INDEX, 0,
-				 command->cmd.arg, KNOWN_ARG);
+		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, EMBENG_NO_INDEX,
+				 0, command->cmd.arg, KNOWN_ARG);
 	if (table >= model->blob.engine.table_count)
 		return fault_set(fault, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, table, 0, table,
 				 model->blob.engine.table_count);

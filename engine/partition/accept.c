@@ -200,7 +200,8 @@ static u16 check_input_lengths(const struct embeng_partition_feature *f, u32 ind
 			       struct fault *fault)
 {
 	u64 offsets = f->form == EMBENG_FORM_COO ? f->id_count : f->sample_count + 1;
-	u16 status = check_length(&f->ids, f->id_count, f->id_width, EMBENG_FIELD_IDS, index, fault);
+	u16 status = check_length(&f->ids, f->id_count, f->id_width, EMBENG_FIELD_IDS, index,
+				  fault);
 
 	if (!status && f->form != EMBENG_FORM_DENSE)
 		status = check_length(&f->offsets, offsets, f->offset_width,

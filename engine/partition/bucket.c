@@ -12,9 +12,9 @@
 
 struct bucketing {
 	struct pcsr_job *job;
-	u8 *buckets;	     /* one for each item */
-	u32 *ordered;	     /* [4][ids]: tokens, samples, gains, repeats */
-	u64 division;	     /* columns of a bucket, by DIV */
+	u8 *buckets;  /* one for each item */
+	u32 *ordered; /* [4][ids]: tokens, samples, gains, repeats */
+	u64 division; /* columns of a bucket, by DIV */
 };
 
 static u8 bucket_of_column(const struct bucketing *b, u32 column)
@@ -94,7 +94,8 @@ int pcsr_bucketize(struct pcsr_job *job)
 				sizeof(*job->runs));
 	b.buckets = pcsr_memory(job, PCSR_BUCKETS, job->ids, 1);
 	b.ordered = pcsr_memory(job, PCSR_ORDERED, job->ids + PCSR_ALIGN, 4 * sizeof(u32));
-	b.division = (job->given->columns + EMBENG_PARTITION_BUCKETS - 1) / EMBENG_PARTITION_BUCKETS;
+	b.division = (job->given->columns + EMBENG_PARTITION_BUCKETS - 1) /
+		     EMBENG_PARTITION_BUCKETS;
 	if (!job->runs || !b.buckets || !b.ordered)
 		return -1;
 	workers_run(job->engine->workers, bucketize_core, &b, job->device_cores, job->ids * 32);

@@ -33,8 +33,8 @@ struct share {
 /* Where words go to. */
 struct target {
 	u64 *words, *payload;
-	u32 *places; /* one for each partition, or for each value of the first digit */
-	u64 count;   /* words so far */
+	u32 *places;	 /* one for each partition, or for each value of the first digit */
+	u64 count;	 /* words so far */
 	u32 shift, mask; /* where in a key that stands */
 	u32 token_mask, row_bits;
 	u32 ahead; /* words from a place to the one that is fetched, 0: none is */
@@ -92,9 +92,12 @@ INLINE void count_key_passes(const u32 *keys, u64 count, const struct keys *k, c
 static void count_keys(const u32 *keys, u64 count, const struct keys *k, u32 passes)
 {
 	switch (passes) {
-	case 1: return count_key_passes(keys, count, k, 1);
-	case 2: return count_key_passes(keys, count, k, 2);
-	case 3: return count_key_passes(keys, count, k, 3);
+	case 1:
+		return count_key_passes(keys, count, k, 1);
+	case 2:
+		return count_key_passes(keys, count, k, 2);
+	case 3:
+		return count_key_passes(keys, count, k, 3);
 	}
 	count_key_passes(keys, count, k, passes);
 }
@@ -190,9 +193,12 @@ INLINE void put_share(struct target *t, const struct share *s, const enum kernel
 static void put_words(struct target *t, const struct share *s, enum kernel_words form)
 {
 	switch (form) {
-	case KERNEL_WORDS_PAIRED: return put_share(t, s, KERNEL_WORDS_PAIRED);
-	case KERNEL_WORDS_PACKED: return put_share(t, s, KERNEL_WORDS_PACKED);
-	case KERNEL_WORDS_ONES: return put_share(t, s, KERNEL_WORDS_ONES);
+	case KERNEL_WORDS_PAIRED:
+		return put_share(t, s, KERNEL_WORDS_PAIRED);
+	case KERNEL_WORDS_PACKED:
+		return put_share(t, s, KERNEL_WORDS_PACKED);
+	case KERNEL_WORDS_ONES:
+		return put_share(t, s, KERNEL_WORDS_ONES);
 	}
 }
 
@@ -230,7 +236,8 @@ static void clear_counts(const struct pcsr_job *job, const struct pcsr_words *wo
 	if (!job->flat)
 		memset(words->starts, 0, (job->given->cores + 1ull) * sizeof(*words->starts));
 	for (u32 d = 0; job->flat && d < job->passes; d++)
-		memset(words->places + (d << PCSR_DIGIT_MAX), 0, sizeof(u32) << job->digits[d].bits);
+		memset(words->places + (d << PCSR_DIGIT_MAX), 0,
+		       sizeof(u32) << job->digits[d].bits);
 }
 
 static u16 count_all(struct pcsr_job *job, u32 core, const struct pcsr_words *words)

@@ -26,20 +26,20 @@ struct pcsr_call {
 /* Memory that a context keeps from one PARTITION to the next. */
 enum pcsr_buffer {
 	PCSR_FEATURES,
-	PCSR_OFFSETS,  /* u64, those of all features */
-	PCSR_GAINS,    /* f32 per sample or id, where a combiner scales them */
-	PCSR_CORES,    /* struct pcsr_core */
-	PCSR_KEYS,     /* [workers][most ids of a core] u32 */
-	PCSR_WORDS,    /* [workers][2][most ids of a core] u64, and as much as kernels read ahead */
-	PCSR_PAYLOAD,  /* [workers][most ids of a core] u64 */
-	PCSR_STARTS,   /* [workers][2 x cores + 1] u32 */
-	PCSR_COUNTS,   /* [workers] places of the passes */
-	PCSR_ITEMS,    /* [3][ids] u32: tokens, samples, gains; room to read ahead behind them */
-	PCSR_ORDERED,  /* [3][ids] u32: the items in the order of their buckets */
-	PCSR_REPEATS,  /* [ids] u32: ids that an item stands for */
-	PCSR_BUCKETS,  /* [ids] u8 */
-	PCSR_RUNS,     /* [device_cores][cores][buckets] struct pcsr_run */
-	PCSR_TOTALS,   /* [device_cores][2][cores] u32: ids, columns */
+	PCSR_OFFSETS, /* u64, those of all features */
+	PCSR_GAINS,   /* f32 per sample or id, where a combiner scales them */
+	PCSR_CORES,   /* struct pcsr_core */
+	PCSR_KEYS,    /* [workers][most ids of a core] u32 */
+	PCSR_WORDS,   /* [workers][2][most ids of a core] u64, and as much as kernels read ahead */
+	PCSR_PAYLOAD, /* [workers][most ids of a core] u64 */
+	PCSR_STARTS,  /* [workers][2 x cores + 1] u32 */
+	PCSR_COUNTS,  /* [workers] places of the passes */
+	PCSR_ITEMS,   /* [3][ids] u32: tokens, samples, gains; room to read ahead behind them */
+	PCSR_ORDERED, /* [3][ids] u32: the items in the order of their buckets */
+	PCSR_REPEATS, /* [ids] u32: ids that an item stands for */
+	PCSR_BUCKETS, /* [ids] u8 */
+	PCSR_RUNS,    /* [device_cores][cores][buckets] struct pcsr_run */
+	PCSR_TOTALS,  /* [device_cores][2][cores] u32: ids, columns */
 	PCSR_BUFFERS,
 };
 

@@ -119,11 +119,14 @@ static int make_job_room(struct pcsr_job *job, struct merging *m)
 
 	m->job = job;
 	m->keys = pcsr_memory(job, PCSR_KEYS, job->workers * job->core_words, sizeof(u32));
-	m->starts = pcsr_memory(job, PCSR_STARTS, job->workers * (2ull * g->cores + 1), sizeof(u32));
+	m->starts = pcsr_memory(job, PCSR_STARTS, job->workers * (2ull * g->cores + 1),
+				sizeof(u32));
 	m->words = pcsr_memory(job, PCSR_WORDS,
-			       job->workers * 2 * job->core_words + KERNEL_WORDS_AHEAD, sizeof(u64));
+			       job->workers * 2 * job->core_words + KERNEL_WORDS_AHEAD,
+			       sizeof(u64));
 	m->payload = paired ? pcsr_memory(job, PCSR_PAYLOAD, job->workers * job->core_words,
-					  sizeof(u64)) : NULL;
+					  sizeof(u64)) :
+			      NULL;
 	m->places = pcsr_memory(job, PCSR_COUNTS, (u64)job->workers * PCSR_PASSES_MAX,
 				sizeof(u32) << PCSR_DIGIT_MAX);
 	job->totals = pcsr_memory(job, PCSR_TOTALS, totals, sizeof(u32));
@@ -203,8 +206,8 @@ static int make_runs(struct pcsr_job *job)
 		const u32 *ids = pcsr_totals(job, c, false), *columns = pcsr_totals(job, c, true);
 
 		for (u32 p = 0; p < g->cores; p++) {
-			*pcsr_runs(job, c, p) =
-				(struct pcsr_run){ .ids = ids[p], .columns = columns[p] };
+			*pcsr_runs(job, c, p) = (struct pcsr_run){ .ids = ids[p],
+								   .columns = columns[p] };
 			over |= (g->max_ids && ids[p] > g->max_ids) ||
 				(g->max_unique_ids && columns[p] > g->max_unique_ids);
 		}
@@ -306,8 +309,10 @@ u16 pcsr_run(struct command *command)
 {
 	const struct pcsr_call *call = command->state;
 	struct context *context = command->context;
-	struct pcsr_job job = { .engine = context->engine, .command = command,
-				.given = &call->given, .device_cores = call->given.device_cores };
+	struct pcsr_job job = { .engine = context->engine,
+				.command = command,
+				.given = &call->given,
+				.device_cores = call->given.device_cores };
 	struct view views[5] = { { 0 } };
 	u16 status;
 

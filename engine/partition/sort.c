@@ -21,8 +21,9 @@ u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top)
 	last = last < top ? top : last;
 	each = passes > 1 ? (bits - last + passes - 2) / (passes - 1) : 0;
 	for (passes = 0; at + last < bits; at += digits[passes++].bits)
-		digits[passes] = (struct pcsr_digit){
-			at, bits - last - at < each ? bits - last - at : each };
+		digits[passes] = (struct pcsr_digit){ at, bits - last - at < each ?
+								  bits - last - at :
+								  each };
 	digits[passes++] = (struct pcsr_digit){ at, bits - at };
 	return passes;
 }

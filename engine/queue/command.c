@@ -20,7 +20,7 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-#define RULE(name, value, mask, words) [EMBENG_OP_##name] = {.kinds = mask, .uses = USES_##name},
+#define RULE(name, value, mask, words) [EMBENG_OP_##name] = { .kinds = mask, .uses = USES_##name },
 #define USES_NOP USES_ARG
 #define USES_FENCE USES_DESC
 #define USES_LOOKUP (USES_STEP | USES_AFTER | USES_DESC)

@@ -15,8 +15,8 @@ static u16 check_context_number(struct engine *e, const struct embeng_admin_cmd 
 		return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, EMBENG_NO_INDEX, 0,
 				 cmd->context, e->caps.contexts);
 	if (e->contexts[cmd->context])
-		return fault_set(fault, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_ARG,
-				 EMBENG_NO_INDEX, 0, cmd->context, 0);
+		return fault_set(fault, EMBENG_STATUS_MODEL_BUSY, EMBENG_FIELD_ARG, EMBENG_NO_INDEX,
+				 0, cmd->context, 0);
 	if (!cmd->count || cmd->count > e->caps.regions)
 		return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, EMBENG_NO_INDEX, 0,
 				 cmd->count, e->caps.regions);
@@ -32,8 +32,8 @@ u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct 
 		return status;
 	c = port_alloc(sizeof(*c));
 	if (!c)
-		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
-				 EMBENG_NO_INDEX, 0, sizeof(*c), 0);
+		return fault_set(fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE, EMBENG_NO_INDEX,
+				 0, sizeof(*c), 0);
 	c->engine = e;
 	c->number = cmd->context;
 	status = region_table_map(c, cmd->address, cmd->count);

@@ -85,7 +85,7 @@ static void copy_entry(struct queue *q, struct command *command)
 
 static int take_entry(struct queue *q, u64 *away_ns)
 {
-	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
+	struct wait wait = { .what = EMBENG_WAIT_NOTHING };
 	struct command *command = q->free;
 	enum verdict verdict;
 

@@ -65,9 +65,9 @@ void ring_consume(struct queue *q);
 u32 ring_space(struct queue *q);
 /* @seen_ns: not to be seen before */
 void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns);
-void ring_publish_done(struct queue *q); /* unless its completion is not published yet */
-void ring_flush(struct queue *q); /* publishes what was to be seen later */
-void ring_die(struct queue *q); /* tells the program, after which nothing comes */
+void ring_publish_done(struct queue *q);       /* unless its completion is not published yet */
+void ring_flush(struct queue *q);	       /* publishes what was to be seen later */
+void ring_die(struct queue *q);		       /* tells the program, after which nothing comes */
 void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
 
 /* command.c */
@@ -75,7 +75,7 @@ u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fa
 bool command_is_ours(const struct command *command); /* NOP and FENCE */
 /* The phases of struct verb, of our own verbs and of the model layer's. */
 enum verdict command_admit(struct command *command, struct wait *wait);
-u16 command_accept(struct command *command);		    /* no lock held */
+u16 command_accept(struct command *command);		 /* no lock held */
 u16 command_commit(struct command *command, u16 status); /* 0, or the status it fails with */
 enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);

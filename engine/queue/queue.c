@@ -15,7 +15,7 @@ static void *doorbell_of(struct engine *e, u32 number)
 
 static bool map_ring(struct engine *e, struct queue *q, u64 address)
 {
-	struct embeng_segment segment = {address, q->layout.size};
+	struct embeng_segment segment = { address, q->layout.size };
 
 	if (address % 64)
 		return false;

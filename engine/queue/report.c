@@ -106,8 +106,8 @@ static bool has_work(struct context *c, bool unfinished)
 	for (i = 0; i < e->order_count; i++) {
 		const struct queue *q = e->order[i];
 
-		if (q->context == c && (q->accepting || q->running || q->dying ||
-					(unfinished && goes_on(q))))
+		if (q->context == c &&
+		    (q->accepting || q->running || q->dying || (unfinished && goes_on(q))))
 			return true;
 	}
 	return false;

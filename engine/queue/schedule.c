@@ -71,7 +71,7 @@ static bool inject_faults(struct engine *e, struct command *command)
 /* Looks at a queue's oldest command; true when the model layer can run it. */
 static bool look_at_oldest(struct queue *q, int *moved)
 {
-	struct wait wait = {.what = EMBENG_WAIT_NOTHING};
+	struct wait wait = { .what = EMBENG_WAIT_NOTHING };
 	struct command *command = q->oldest;
 	bool ours = command_is_ours(command);
 	enum verdict verdict;

@@ -64,10 +64,10 @@ enum verdict step_admit_lookup(struct command *command, struct wait *wait)
 
 	if (accepting->lookup)
 		return wait_for_nothing(wait);
-	verdict = pass_on(command,
-			  embeng_steps_admit_lookup(&steps, command->queue->replica,
-						    command->cmd.step),
-			  wait);
+	verdict = pass_on(
+		command,
+		embeng_steps_admit_lookup(&steps, command->queue->replica, command->cmd.step),
+		wait);
 	accepting->lookup = verdict == VERDICT_READY;
 	return verdict;
 }
@@ -106,10 +106,10 @@ enum verdict step_lookup_ready(struct command *command, struct wait *wait)
 
 	if (part_of(command)->lookup != command)
 		return order_fault(command, replica_of(command)->accepted + 1);
-	return pass_on(command,
-		       embeng_steps_lookup_ready(&steps, command->queue->replica,
-						 command->cmd.step),
-		       wait);
+	return pass_on(
+		command,
+		embeng_steps_lookup_ready(&steps, command->queue->replica, command->cmd.step),
+		wait);
 }
 
 static void withdraw_lookups(struct model *model, u32 number, u64 first)
@@ -141,10 +141,10 @@ enum verdict step_admit_update(struct command *command, struct wait *wait)
 
 	if (accepting->update)
 		return wait_for_nothing(wait);
-	verdict = pass_on(command,
-			  embeng_steps_admit_update(&steps, command->queue->replica,
-						    command->cmd.step),
-			  wait);
+	verdict = pass_on(
+		command,
+		embeng_steps_admit_update(&steps, command->queue->replica, command->cmd.step),
+		wait);
 	accepting->update = verdict == VERDICT_READY;
 	return verdict;
 }

@@ -72,7 +72,8 @@ struct tables {
 /* Whether one core takes the table: the last one that is at work keeps nobody waiting for long. */
 static bool goes_whole(const struct tables *tables, const struct table *table)
 {
-	return table->due <= tables->most && lane_weight(&table->record, table->due) <=
+	return table->due <= tables->most &&
+	       lane_weight(&table->record, table->due) <=
 		       tables->weight / 2 / tables->model->engine->caps.cores;
 }
 

@@ -74,7 +74,8 @@ static u64 hot_offset(u32 dim)
 
 u64 apply_scratch_bytes(u32 dim)
 {
-	return (hot_offset(dim) + sizeof(struct hot_part) + (2 + HOT_RUNS) * 4ull * dim + 63) & ~63ull;
+	return (hot_offset(dim) + sizeof(struct hot_part) + (2 + HOT_RUNS) * 4ull * dim + 63) &
+	       ~63ull;
 }
 
 /* A core's part, which is followed by two rows for the sums of all and by the sums of its runs. */
@@ -115,10 +116,9 @@ static void hot_cut(struct hot_row *hot, struct hot_part *part, u32 most)
 
 	for (part->runs = 0; part->runs < most && hot->done < hot->group->count; part->runs++) {
 		part->first[part->runs] = hot->done;
-		hot->done += (u32)kernel_run_length(u->segments, u->segment_count,
-						    order + hot->done,
-						    hot->group->count - hot->done,
-						    &part->replica[part->runs]);
+		hot->done += (u32)kernel_run_length(
+			u->segments, u->segment_count, order + hot->done,
+			hot->group->count - hot->done, &part->replica[part->runs]);
 	}
 	part->first[part->runs] = hot->done;
 }
@@ -163,7 +163,8 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 	const struct model *model = apply->model;
 	const struct kernel_update *u = &apply->update;
 	u64 cores = apply->cores;
-	struct hot_row hot = { .apply = apply, .group = group,
+	struct hot_row hot = { .apply = apply,
+			       .group = group,
 			       .sum = hot_sum(hot_part_of(apply, 0), u->dim, 0),
 			       .total = hot_sum(hot_part_of(apply, 0), u->dim, 1) };
 	struct port_fpu fpu;

@@ -72,9 +72,14 @@ static u32 make_sources(struct model *model, struct partition *p, u64 number, u3
 			if (model->blob.features[i].table != index)
 				continue;
 			p->sources[sources++] = (struct partition_source){
-				batch_wide_rows(f), batch_narrow_rows(f), first, f->occurrences,
+				batch_wide_rows(f),
+				batch_narrow_rows(f),
+				first,
+				f->occurrences,
 				p->by_gradient ? base : first,
-				p->by_gradient && !f->identity ? f->bag.data : NULL, f->outputs };
+				p->by_gradient && !f->identity ? f->bag.data : NULL,
+				f->outputs
+			};
 			first += f->occurrences;
 			base += f->outputs;
 		}
@@ -182,7 +187,7 @@ static void describe_table_update(struct kernel_update *u, const struct table *t
 {
 	const struct embeng_record_table *record = &table->record;
 	const u32 *rate = record->flags & EMBENG_TABLE_RATE_DYNAMIC ? &step->rates[record->rate] :
-								       &record->rate;
+								      &record->rate;
 	struct port_fpu fpu;
 
 	u->optimizer = table->kernel;
@@ -213,7 +218,10 @@ static void describe_table_update(struct kernel_update *u, const struct table *t
 void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 {
 	struct model *model = lane->model;
-	struct apply apply = { .model = model, .lane = lane, .table = table, .cores = cores,
+	struct apply apply = { .model = model,
+			       .lane = lane,
+			       .table = table,
+			       .cores = cores,
 			       .most = chunk_rows(table->record.dim) };
 	u64 begun;
 
@@ -225,8 +233,8 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	if (table->kernel != U32_MAX) {
 		describe_table_update(&apply.update, table, model_step(model, number),
 				      model->optimizer_steps + 1);
-		apply.update.segment_count =
-			make_segments(model, number, table, lane->partition.by_gradient);
+		apply.update.segment_count = make_segments(model, number, table,
+							   lane->partition.by_gradient);
 		apply.update.segments = model->segments + table->first_part;
 		apply_rows(&apply);
 	}

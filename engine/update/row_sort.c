@@ -95,7 +95,9 @@ INLINE void scatter_range(const struct pass *pass, u64 first, u64 last, u32 *sta
 
 		if (ahead)
 			__builtin_prefetch(pass->to + (wide ? 2 : 1) *
-				(u64)starts[item_digit(pass, i + PLACE_AHEAD, wide)], 1);
+							      (u64)starts[item_digit(
+								      pass, i + PLACE_AHEAD, wide)],
+					   1);
 		if (wide) {
 			pass->to[2 * to] = pass->from[2 * i];
 			pass->to[2 * to + 1] = pass->from[2 * i + 1];
@@ -107,7 +109,8 @@ INLINE void scatter_range(const struct pass *pass, u64 first, u64 last, u32 *sta
 
 INLINE void scatter_slice(const struct pass *pass, u64 slice, const bool wide)
 {
-	u64 first = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
+	u64 first = slice_at(pass, pass->count, slice),
+	    last = slice_at(pass, pass->count, slice + 1);
 	u64 end = place_ahead_end(first, last, pass->count);
 	u32 *starts = pass->starts + (slice << pass->bits);
 

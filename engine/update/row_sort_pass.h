@@ -5,9 +5,9 @@
 
 #include "../model/model.h"
 
-#define ROW_SHIFT 32u	     /* in an item of one word: row above, occurrence below */
-#define DIGIT_BITS_MAX 12u   /* bits of a digit that a pass sorts by */
-#define SLICE_ITEMS 32768u   /* below that another slice costs more than it gains */
+#define ROW_SHIFT 32u	   /* in an item of one word: row above, occurrence below */
+#define DIGIT_BITS_MAX 12u /* bits of a digit that a pass sorts by */
+#define SLICE_ITEMS 32768u /* below that another slice costs more than it gains */
 
 /*
  * Items between one that is put in its place and the one whose place is fetched. Stores wait for

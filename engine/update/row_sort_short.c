@@ -77,11 +77,13 @@ INLINE void take_range(const struct pass *pass, const struct partition_source *s
 		u32 row = (u32)source_row(pass, source, i, narrow);
 
 		if (ahead)
-			__builtin_prefetch(to + starts[source_row(pass, source, i + PLACE_AHEAD,
-								  narrow) & mask], 1);
+			__builtin_prefetch(
+				to + starts[source_row(pass, source, i + PLACE_AHEAD, narrow) &
+					    mask],
+				1);
 		if (stage == SHORT_PLACE)
-			to[starts[row & mask]++] =
-				item_of(row >> bits, (u32)numbering_of(&numbers, i, bags), low);
+			to[starts[row & mask]++] = item_of(
+				row >> bits, (u32)numbering_of(&numbers, i, bags), low);
 		else
 			starts[row & mask]++;
 		if (stage == SHORT_COUNT_BOTH)
@@ -185,8 +187,8 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 			/* Behind the last there is as much memory again: of some item or other. */
 			__builtin_prefetch(to + starts[digit_of_item(from[i + PLACE_AHEAD], low)],
 					   1);
-			to[starts[digit_of_item(from[i], low)]++] =
-				item_of((u32)digit, number_of_item(from[i], low), low);
+			to[starts[digit_of_item(from[i], low)]++] = item_of(
+				(u32)digit, number_of_item(from[i], low), low);
 		}
 	}
 }

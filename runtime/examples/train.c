@@ -12,7 +12,7 @@ enum { ROWS = 100, DIM = 2, BATCH = 32, STEPS = 2000 };
 
 static void check(int rc)
 {
-	struct embeng_error err = { .size = sizeof(err) };
+	struct embeng_error err = {.size = sizeof(err)};
 
 	if (rc >= 0)
 		return;
@@ -29,11 +29,18 @@ int main(void)
 	float loss = 0;
 	int items, item;
 
-	check(items = embeng_model_add_table(model, &(struct embeng_table_config){
-		.size = sizeof(struct embeng_table_config), .name = "items",
-		.vocabulary_size = ROWS, .dim = DIM, .optimizer = embeng_adagrad(0.1f) }));
-	check(item = embeng_model_add_feature(model, &(struct embeng_feature_config){
-		.size = sizeof(struct embeng_feature_config), .name = "item", .table = items }));
+	check(items = embeng_model_add_table(
+		      model,
+		      &(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
+						    .name = "items",
+						    .vocabulary_size = ROWS,
+						    .dim = DIM,
+						    .optimizer = embeng_adagrad(0.1f)}));
+	check(item = embeng_model_add_feature(
+		      model,
+		      &(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config),
+						      .name = "item",
+						      .table = items}));
 	check(embeng_open(NULL, model, &e, NULL));
 
 	struct embeng_batch *batch = embeng_batch_new(e, EMBENG_TRAIN, 0);
@@ -42,8 +49,8 @@ int main(void)
 	if (!batch || !ids)
 		check(-1);
 	for (int step = 1; step <= STEPS; step++) {
-		struct embeng_activations act = { .size = sizeof(act) };
-		const int64_t shape[] = { BATCH };
+		struct embeng_activations act = {.size = sizeof(act)};
+		const int64_t shape[] = {BATCH};
 		float *grad;
 
 		for (int k = 0; k < BATCH; k++)
@@ -60,9 +67,12 @@ int main(void)
 			grad[k] = act.features[item].data[k] - want;
 			loss += grad[k] * grad[k] / BATCH;
 		}
-		check(embeng_apply_gradients(e, &(struct embeng_gradients){
-			.size = sizeof(struct embeng_gradients), .count = 1,
-			.features = (const float *const[]){ grad } }, -1));
+		check(embeng_apply_gradients(
+			e,
+			&(struct embeng_gradients){.size = sizeof(struct embeng_gradients),
+						   .count = 1,
+						   .features = (const float *const[]){grad}},
+			-1));
 		if (step % 500 == 0)
 			printf("step %d: loss %.6f\n", step, loss);
 	}

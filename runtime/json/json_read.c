@@ -259,7 +259,8 @@ static int read_json_document(struct reader *r, struct json *root)
 	if (ret)
 		return ret;
 	skip_space(&r->s);
-	return r->s.at < r->s.length ? json_refuse(&r->s, "something stands behind the document") : 0;
+	return r->s.at < r->s.length ? json_refuse(&r->s, "something stands behind the document")
+				     : 0;
 }
 
 int json_read(const char *text, size_t length, unsigned int levels, const struct json **out,

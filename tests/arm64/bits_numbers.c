@@ -42,7 +42,7 @@ static void roots(void)
 
 static void functions(void)
 {
-	static const double powers[] = { 0.5, -0.5, 0.75, -1.0, 1.0 / 3.0, 2.0, -0.3 };
+	static const double powers[] = {0.5, -0.5, 0.75, -1.0, 1.0 / 3.0, 2.0, -0.3};
 	struct sha256 hash;
 
 	sha256_init(&hash);
@@ -63,8 +63,15 @@ static void functions(void)
 static void filled(u32 kind, const char *title)
 {
 	static float rows[200 * 37];
-	struct kernel_fill f = { .kind = kind, .seed = 12345, .dim = 37, .a = -0.25f, .b = 0.5f,
-				 .out = rows, .stride = 37, .first_row = 5, .row_step = 3 };
+	struct kernel_fill f = {.kind = kind,
+				.seed = 12345,
+				.dim = 37,
+				.a = -0.25f,
+				.b = 0.5f,
+				.out = rows,
+				.stride = 37,
+				.first_row = 5,
+				.row_step = 3};
 	struct sha256 hash;
 
 	sha256_init(&hash);

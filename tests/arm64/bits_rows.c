@@ -45,9 +45,15 @@ static void looked_up(const struct kernel_ops *ops, bool weighted, bool scaled, 
 	for (u32 dim = 1; dim <= MOST_DIM; dim += dim < 40 ? 1 : 7) {
 		float *table = random_values(ROWS * dim);
 		struct bags b;
-		struct kernel_bag_work w = { .table = table, .stride = dim, .dim = dim,
-					     .prefetch = dim % 3, .rows = b.rows, .bag = b.bag,
-					     .zero_row = zero, .out = out, .out_stride = dim };
+		struct kernel_bag_work w = {.table = table,
+					    .stride = dim,
+					    .dim = dim,
+					    .prefetch = dim % 3,
+					    .rows = b.rows,
+					    .bag = b.bag,
+					    .zero_row = zero,
+					    .out = out,
+					    .out_stride = dim};
 
 		bags_draw(&b);
 		w.rows_count = b.bag[SAMPLES];
@@ -74,8 +80,8 @@ static void scaled(const struct kernel_ops *ops, u32 combiner, const char *title
 	for (u32 round = 0; round < 100; round++) {
 		float scales[SAMPLES];
 		struct bags b;
-		struct kernel_scale_work w = { .combiner = combiner, .bag = b.bag,
-					       .scales = scales, .coef = coef };
+		struct kernel_scale_work w = {
+			.combiner = combiner, .bag = b.bag, .scales = scales, .coef = coef};
 
 		bags_draw(&b);
 		w.weights = round & 1 ? b.weights : NULL;

@@ -5,7 +5,7 @@
 
 #define FLAGS 64u
 
-static const u32 dims[] = { 1, 3, 16, 19, 32, 47, 64, 66, 128 };
+static const u32 dims[] = {1, 3, 16, 19, 32, 47, 64, 66, 128};
 
 #define DIMS (sizeof(dims) / sizeof(dims[0]))
 
@@ -23,13 +23,13 @@ static void summed(const struct kernel_ops *ops)
 		float *sum = malloc(dims[i] * sizeof(*sum));
 		void *scratch = scratch_new(dims[i]);
 		struct step s;
-		struct kernel_update u = { .dim = dims[i], .segment_count = SEGMENTS };
+		struct kernel_update u = {.dim = dims[i], .segment_count = SEGMENTS};
 
 		step_random(&s, dims[i], 900);
 		u.segments = s.segments;
 		for (u32 row = 0; row < ROWS; row++) {
-			ops->row_gradient(&u, sum, s.occ + s.groups[row].first,
-					  s.groups[row].count, scratch);
+			ops->row_gradient(&u, sum, s.occ + s.groups[row].first, s.groups[row].count,
+					  scratch);
 			hash_floats(&hash, sum, dims[i]);
 		}
 		step_free(&s);

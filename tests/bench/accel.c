@@ -28,8 +28,10 @@ static int fd;
 
 static void submit(struct ring *ring, const struct embeng_cmd *cmds, uint32_t count)
 {
-	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = count,
-					  .stride = sizeof(cmds[0]), .commands = (uintptr_t)cmds,
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = count,
+					  .stride = sizeof(cmds[0]),
+					  .commands = (uintptr_t)cmds,
 					  .cq_head = ring->cq_head};
 
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg), 0);

@@ -12,7 +12,7 @@
 /* Ends the program when a call failed. */
 static inline void check(int rc)
 {
-	struct embeng_error err = { .size = sizeof(err) };
+	struct embeng_error err = {.size = sizeof(err)};
 
 	if (rc >= 0)
 		return;

@@ -38,13 +38,19 @@ static struct embeng *open_table(int64_t rows)
 	struct embeng_model *model = embeng_model_new();
 	struct embeng *e;
 
-	check(embeng_model_add_table(model, &(struct embeng_table_config){
-		.size = sizeof(struct embeng_table_config), .vocabulary_size = rows,
-		.dim = DIM, .combiner = EMBENG_MEAN,
-		.optimizer = { .size = sizeof(struct embeng_optimizer), .kind = EMBENG_ADAGRAD,
-			       .learning_rate = 0.1f, .initial_accumulator_value = 0.1f } }));
-	check(embeng_model_add_feature(model, &(struct embeng_feature_config){
-		.size = sizeof(struct embeng_feature_config) }));
+	check(embeng_model_add_table(
+		model,
+		&(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
+					      .vocabulary_size = rows,
+					      .dim = DIM,
+					      .combiner = EMBENG_MEAN,
+					      .optimizer = {.size = sizeof(struct embeng_optimizer),
+							    .kind = EMBENG_ADAGRAD,
+							    .learning_rate = 0.1f,
+							    .initial_accumulator_value = 0.1f}}));
+	check(embeng_model_add_feature(
+		model,
+		&(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config)}));
 	check(embeng_open("soft:cores=1", model, &e, NULL));
 	embeng_model_free(model);
 	return e;

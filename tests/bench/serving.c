@@ -21,18 +21,20 @@ struct bench {
 	float out[BATCH * DIM];
 };
 
-static void bench_open(struct bench *b, const char *folder, uint64_t shard_bytes,
-		       uint32_t flags)
+static void bench_open(struct bench *b, const char *folder, uint64_t shard_bytes, uint32_t flags)
 {
 	struct embeng_model *model = embeng_model_new();
-	const struct embeng_save_options options = { .size = sizeof(options),
-						     .shard_bytes = shard_bytes };
+	const struct embeng_save_options options = {.size = sizeof(options),
+						    .shard_bytes = shard_bytes};
 
-	check(embeng_model_add_table(model, &(struct embeng_table_config){
-		.size = sizeof(struct embeng_table_config), .vocabulary_size = b->rows,
-		.dim = DIM, .combiner = EMBENG_MEAN }));
-	check(embeng_model_add_feature(model, &(struct embeng_feature_config){
-		.size = sizeof(struct embeng_feature_config) }));
+	check(embeng_model_add_table(
+		model, &(struct embeng_table_config){.size = sizeof(struct embeng_table_config),
+						     .vocabulary_size = b->rows,
+						     .dim = DIM,
+						     .combiner = EMBENG_MEAN}));
+	check(embeng_model_add_feature(
+		model,
+		&(struct embeng_feature_config){.size = sizeof(struct embeng_feature_config)}));
 	check(embeng_open("soft:cores=1", model, &b->e, NULL));
 	embeng_model_free(model);
 	check(embeng_save(b->e, folder, &options));
@@ -57,7 +59,7 @@ static void bench_input(struct bench *b)
 
 static double by_engine(struct bench *b, int which)
 {
-	struct embeng_activations act = { .size = sizeof(act) };
+	struct embeng_activations act = {.size = sizeof(act)};
 	double begin = now_ms();
 
 	embeng_batch_reset(b->batch, EMBENG_INFERENCE);
@@ -71,10 +73,15 @@ static double by_engine(struct bench *b, int which)
 
 static double by_serving(struct bench *b, int which)
 {
-	const struct embeng_serving_input in = {
-		.size = sizeof(in), .form = EMBENG_RAGGED, .type = EMBENG_I32,
-		.ids = b->ids[which], .id_count = IDS, .row_splits = b->splits,
-		.split_count = BATCH + 1, .out = b->out, .out_elements = BATCH * DIM };
+	const struct embeng_serving_input in = {.size = sizeof(in),
+						.form = EMBENG_RAGGED,
+						.type = EMBENG_I32,
+						.ids = b->ids[which],
+						.id_count = IDS,
+						.row_splits = b->splits,
+						.split_count = BATCH + 1,
+						.out = b->out,
+						.out_elements = BATCH * DIM};
 	double begin = now_ms();
 
 	check(embeng_serving_lookup(b->serving, &in, 1));
@@ -87,11 +94,15 @@ static double one_by_one(struct bench *b, int which)
 	double begin = now_ms();
 
 	for (int s = 0; s < BATCH; s++) {
-		const struct embeng_serving_input in = {
-			.size = sizeof(in), .form = EMBENG_RAGGED, .type = EMBENG_I32,
-			.ids = b->ids[which] + s * POOL, .id_count = POOL,
-			.row_splits = b->splits, .split_count = 2, .out = b->out,
-			.out_elements = DIM };
+		const struct embeng_serving_input in = {.size = sizeof(in),
+							.form = EMBENG_RAGGED,
+							.type = EMBENG_I32,
+							.ids = b->ids[which] + s * POOL,
+							.id_count = POOL,
+							.row_splits = b->splits,
+							.split_count = 2,
+							.out = b->out,
+							.out_elements = DIM};
 
 		check(embeng_serving_lookup(b->serving, &in, 1));
 	}
@@ -124,9 +135,9 @@ int main(int argc, char **argv)
 		uint64_t parts;
 		uint32_t flags;
 	} kinds[] = {
-		{ "verified", 1, EMBENG_SERVING_VERIFY },
-		{ "on first use", 1, 0 },
-		{ "on first use, 8 shards", 8, 0 },
+		{"verified", 1, EMBENG_SERVING_VERIFY},
+		{"on first use", 1, 0},
+		{"on first use, 8 shards", 8, 0},
 	};
 
 	b.rows = argc > 2 ? atoll(argv[2]) : 1000000;

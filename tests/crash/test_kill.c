@@ -66,8 +66,7 @@ static void train(struct embeng *e, uint64_t step)
 		size_t elements = (size_t)(a.features[f].shape[0] * a.features[f].shape[1]);
 
 		for (size_t i = 0; i < elements; i++)
-			to[i] = a.features[f].data[i] - help_value((size_t)f, 0, i,
-								  (uint32_t)step);
+			to[i] = a.features[f].data[i] - help_value((size_t)f, 0, i, (uint32_t)step);
 		features[f] = to;
 	}
 	g.features = features;
@@ -165,10 +164,10 @@ static void expect_same(struct embeng *got, struct embeng *want)
 		for (size_t k = 0; k <= embeng_model_slot_count(m, t); k++) {
 			const char *slot = help_slot(m, t, k);
 
-			help_expect_ok(embeng_rows_read(got, (int)t, slot, NULL, help_rows(m, t),
-							a));
-			help_expect_ok(embeng_rows_read(want, (int)t, slot, NULL, help_rows(m, t),
-							b));
+			help_expect_ok(
+				embeng_rows_read(got, (int)t, slot, NULL, help_rows(m, t), a));
+			help_expect_ok(
+				embeng_rows_read(want, (int)t, slot, NULL, help_rows(m, t), b));
 			ck_assert_msg(!memcmp(a, b, bytes), "table %zu, %s differs", t, slot);
 		}
 		free(a);

@@ -75,7 +75,8 @@ static inline struct embeng *batch_open(struct fuzz *f)
 	for (uint32_t i = fuzz_below(f, BATCH_FEATURES + 1); i; i--)
 		batch_feature(f, m);
 	if (embeng_open("soft:cores=1,memory=16M", m, &e, &error))
-		fuzz_check(error.code < 0 && error.text[0] && !e, "%d: '%s'", error.code, error.text);
+		fuzz_check(error.code < 0 && error.text[0] && !e, "%d: '%s'", error.code,
+			   error.text);
 	embeng_model_free(m);
 	return e;
 }

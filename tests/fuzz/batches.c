@@ -88,7 +88,8 @@ static void make_feature(struct session *s, struct fuzz *f, u32 index, bool stac
 	u64 length = feature->max_sequence_length, outputs;
 
 	*g = (struct embeng_lookup_feature){.feature = index,
-					    .form = stacked ? EMBENG_FORM_COO : (u8)fuzz_below(f, 4),
+					    .form = stacked ? EMBENG_FORM_COO
+							    : (u8)fuzz_below(f, 4),
 					    .id_width = fuzz_rarely(f, 2) ? 4 : 8};
 	if (g->form == EMBENG_FORM_COO) {
 		make_partitioned(s, f, table, g);
@@ -153,8 +154,7 @@ static u64 outputs_of(const struct session *s, u32 replica, u64 step, u32 featur
 	const struct batch *batch;
 
 	if (!model || !model->trains || model->state != MODEL_READY ||
-	    replica >= model_replicas(model) ||
-	    feature >= model->blob.engine.feature_count)
+	    replica >= model_replicas(model) || feature >= model->blob.engine.feature_count)
 		return 1;
 	batch = model_part(model, step, replica)->batch;
 	return batch->features[feature].outputs % (SAMPLES * MODEL_SEQUENCE + 1);
@@ -166,8 +166,10 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 	struct {
 		struct embeng_update header;
 		struct embeng_update_feature features[MODEL_FEATURES];
-	} d = {.header = {.feature_count = features, .feature_stride = sizeof(d.features[0]),
-			  .rate_count = rates, .model_hash = s->hash}};
+	} d = {.header = {.feature_count = features,
+			  .feature_stride = sizeof(d.features[0]),
+			  .rate_count = rates,
+			  .model_hash = s->hash}};
 	const u32 rate[] = {model_bits(fuzz_rarely(f, 8) ? 1 : 0.5f), model_bits(0.25f)};
 
 	if (rates)
@@ -180,8 +182,8 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 		d.features[i].feature = (u32)fuzz_near(f, i);
 		d.features[i].reserved = (u32)fuzz_near(f, 0);
 		if (!fuzz_rarely(f, 8))
-			d.features[i].gradients =
-				floats(s, f, outputs_of(s, replica, step, i) * dim);
+			d.features[i].gradients = floats(s, f,
+							 outputs_of(s, replica, step, i) * dim);
 	}
 	fuzz_edit(f, &d, sizeof(d.header) + features * sizeof(d.features[0]), 2);
 	return session_put(s, f, &d, sizeof(d.header) + features * sizeof(d.features[0]));
@@ -220,4 +222,3 @@ struct embeng_mem session_rows(struct session *s, struct fuzz *f, u16 opcode)
 	fuzz_edit(f, &rows, sizeof(rows), 1);
 	return session_put(s, f, &rows, sizeof(rows));
 }
-

@@ -23,7 +23,7 @@ struct session {
 		};
 	};
 	u64 looked[REPLICAS], updated[REPLICAS]; /* last step that was tried */
-	bool stacked; /* most lookups have partitioned CSR as input */
+	bool stacked;				 /* most lookups have partitioned CSR as input */
 };
 
 /* Makes a device and loads a model that the input's bytes choose. */

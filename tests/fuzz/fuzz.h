@@ -43,8 +43,9 @@ static inline bool fuzz_rarely(struct fuzz *f, uint32_t of)
 /* Returns @usual in most cases; else a number of any size, the interesting ones more often. */
 static inline uint64_t fuzz_near(struct fuzz *f, uint64_t usual)
 {
-	static const uint64_t corners[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
-					   1ull << 62, INT64_MAX, 1ull << 63, UINT64_MAX};
+	static const uint64_t corners[] = {0,	       1,	   0x7fffffff, 0x80000000,
+					   0xffffffff, 1ull << 32, 1ull << 62, INT64_MAX,
+					   1ull << 63, UINT64_MAX};
 
 	switch (fuzz_take(f, 1) & 63) {
 	case 60:
@@ -75,14 +76,14 @@ static inline void fuzz_edit(struct fuzz *f, void *data, size_t length, uint32_t
 }
 
 /* Aborts the run on this input if a condition does not hold. */
-#define fuzz_check(holds, ...)                                                      \
-	do {                                                                        \
-		if (!(holds)) {                                                     \
+#define fuzz_check(holds, ...) \
+	do { \
+		if (!(holds)) { \
 			fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #holds); \
-			fprintf(stderr, __VA_ARGS__);                               \
-			fputc('\n', stderr);                                        \
-			abort();                                                    \
-		}                                                                   \
+			fprintf(stderr, __VA_ARGS__); \
+			fputc('\n', stderr); \
+			abort(); \
+		} \
 	} while (0)
 
 /*

@@ -32,8 +32,8 @@ static int add_dense(struct target *t, struct fuzz *f, int feature)
 		count = count * length % 64;
 	}
 	count = fuzz_near(f, count) % 64;
-	return embeng_batch_dense(t->batch, feature, type, ids(&t->arrays, f, type, count), count, shape,
-				  rank);
+	return embeng_batch_dense(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
+				  shape, rank);
 }
 
 static int add_sparse(struct target *t, struct fuzz *f, int feature)
@@ -48,8 +48,8 @@ static int add_sparse(struct target *t, struct fuzz *f, int feature)
 	for (size_t i = 0; shape && i < rank; i++)
 		shape[i] = (int64_t)fuzz_near(f, 1 + fuzz_below(f, 4));
 	for (size_t i = 0; indices && i < count * rank; i++)
-		indices[i] = (int64_t)fuzz_near(f, i < rank ? 0 : (uint64_t)indices[i - rank] +
-									  fuzz_rarely(f, 3));
+		indices[i] = (int64_t)fuzz_near(
+			f, i < rank ? 0 : (uint64_t)indices[i - rank] + fuzz_rarely(f, 3));
 	return embeng_batch_sparse(t->batch, feature, type, indices,
 				   ids(&t->arrays, f, type, count), count, shape, rank, w,
 				   weight_count);
@@ -90,14 +90,14 @@ static int add_splits(struct target *t, struct fuzz *f, int feature)
 	}
 	count = fuzz_near(f, at) % 64;
 	w = weights(&t->arrays, f, count, &weight_count);
-	return embeng_batch_ragged_splits(t->batch, feature, type, ids(&t->arrays, f, type, count), count,
-					  splits, rows, w, weight_count);
+	return embeng_batch_ragged_splits(t->batch, feature, type, ids(&t->arrays, f, type, count),
+					  count, splits, rows, w, weight_count);
 }
 
 static void add_input(struct target *t, struct fuzz *f, int feature)
 {
-	int (*const forms[])(struct target *t, struct fuzz *f, int feature) = {
-		add_dense, add_sparse, add_ragged, add_splits};
+	int (*const forms[])(struct target *t, struct fuzz *f,
+			     int feature) = {add_dense, add_sparse, add_ragged, add_splits};
 
 	feature = (int)fuzz_near(f, (uint64_t)feature);
 	said(forms[fuzz_below(f, 4)](t, f, feature));
@@ -163,8 +163,11 @@ static void apply(struct target *t, struct fuzz *f)
 		.replica = (uint32_t)fuzz_near(f, fuzz_below(f, BATCH_REPLICAS)),
 		.count = fuzz_near(f, embeng_model_feature_count(embeng_get_model(t->e))) %
 			 (BATCH_FEATURES + 1),
-		.features = features, .elements = elements, .rates = rates,
-		.rate_count = fuzz_near(f, 1) % 3, .multiplier = fuzz_rarely(f, 4) ? 2 : 0};
+		.features = features,
+		.elements = elements,
+		.rates = rates,
+		.rate_count = fuzz_near(f, 1) % 3,
+		.multiplier = fuzz_rarely(f, 4) ? 2 : 0};
 
 	for (size_t i = 0; i < g.count; i++) {
 		elements[i] = fuzz_take(f, 1);

@@ -25,7 +25,8 @@ static void add_name(struct direct_blob *b)
 static void add_quantization(struct fuzz *f, struct direct_blob *b)
 {
 	struct embeng_record_quantization q = {.table = fuzz_below(f, MODEL_TABLES),
-					       .lower = model_bits(-1), .upper = model_bits(1)};
+					       .lower = model_bits(-1),
+					       .upper = model_bits(1)};
 
 	q.num_buckets = (u32)fuzz_near(f, 2 + fuzz_below(f, 8));
 	blob_record(b, EMBENG_RECORD_QUANTIZATION, &q, sizeof(q));
@@ -151,7 +152,8 @@ static void load(struct loader *l, u16 parsed, u32 scarce)
 		u32 tables = l->rig->engine->contexts[0]->model->blob.engine.table_count;
 
 		for (u32 t = 0; t < tables; t++)
-			check_row(l, t, l->rig->engine->contexts[0]->model->tables[t].record.slot_count);
+			check_row(l, t,
+				  l->rig->engine->contexts[0]->model->tables[t].record.slot_count);
 		fuzz_check(!call(l, EMBENG_OP_MODEL_UNLOAD, NULL, 0, 0), "unload");
 	}
 	fuzz_check(!l->rig->engine->table_memory_used, "%llu bytes are not given back",

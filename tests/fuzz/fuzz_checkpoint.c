@@ -40,8 +40,9 @@ static void put_digest(struct json_object *root)
 	struct sha256 sha;
 
 	sha256_init(&sha);
-	for (size_t i = 0; json_object_is_type(files, json_type_array) &&
-			   i < json_object_array_length(files); i++) {
+	for (size_t i = 0;
+	     json_object_is_type(files, json_type_array) && i < json_object_array_length(files);
+	     i++) {
 		struct json_object *chunks = json_object_object_get(
 			json_object_array_get_idx(files, i), "chunks");
 
@@ -101,7 +102,8 @@ static void make_shard(struct index *index, size_t number)
 	char *header;
 	uint8_t *whole;
 
-	fuzz_check(!said(safetensors_header(tensors, count, metadata, 1, &header, &bytes)), "header");
+	fuzz_check(!said(safetensors_header(tensors, count, metadata, 1, &header, &bytes)),
+		   "header");
 	file->bytes = bytes + count * rows;
 	whole = fuzz_memory(file->bytes);
 	memcpy(whole, header, bytes);
@@ -138,9 +140,11 @@ static void read_table(const struct embeng_checkpoint *c, int t, const struct ta
 
 	fuzz_check(!said(embeng_checkpoint_read(c, t, NULL, 0, (size_t)table->rows, data)),
 		   "table %d", t);
-	fuzz_check(said(embeng_checkpoint_read(c, t, NULL, 1, (size_t)table->rows, data)) == -ERANGE,
+	fuzz_check(said(embeng_checkpoint_read(c, t, NULL, 1, (size_t)table->rows, data)) ==
+			   -ERANGE,
 		   "table %d", t);
-	fuzz_check(said(embeng_checkpoint_read(c, t, "none", 0, 1, data)) == -ENOENT, "table %d", t);
+	fuzz_check(said(embeng_checkpoint_read(c, t, "none", 0, 1, data)) == -ENOENT, "table %d",
+		   t);
 	free(data);
 }
 
@@ -155,8 +159,8 @@ static void read_all(const struct index *index)
 		   "%zu files", info.file_count);
 	for (size_t t = 0; t < index->model->table_count; t++)
 		read_table(c, (int)t, &index->model->tables[t]);
-	fuzz_check(said(embeng_checkpoint_read(c, (int)index->model->table_count, NULL, 0, 0, NULL)) ==
-			   -ENOENT,
+	fuzz_check(said(embeng_checkpoint_read(c, (int)index->model->table_count, NULL, 0, 0,
+					       NULL)) == -ENOENT,
 		   "a table behind the last one");
 	embeng_checkpoint_close(c);
 }

@@ -85,8 +85,8 @@ static void submit_stage(struct session *s, struct fuzz *f)
 				 .arg = action << EMBENG_STAGE_ACTION_SHIFT};
 
 	if (action == EMBENG_STAGE_BEGIN)
-		cmd.arg |= fuzz_below(f, MODEL_TABLES) |
-			   (u64)fuzz_below(f, 3) << EMBENG_STAGE_SLOT_SHIFT;
+		cmd.arg |= fuzz_below(f, MODEL_TABLES) | (u64)fuzz_below(f, 3)
+								 << EMBENG_STAGE_SLOT_SHIFT;
 	call_any(s, &s->transfer, &cmd, f);
 }
 

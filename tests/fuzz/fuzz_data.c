@@ -60,7 +60,8 @@ static void check_dataset(const struct dataset *d)
 	for (size_t b = 0; b < d->basket_count; b++) {
 		for (size_t k = d->start[b]; k < d->start[b + 1]; k++) {
 			fuzz_check(d->sorted[k] < d->items.count, "item %u", d->sorted[k]);
-			fuzz_check(k == d->start[b] || d->sorted[k - 1] < d->sorted[k], "basket %zu", b);
+			fuzz_check(k == d->start[b] || d->sorted[k - 1] < d->sorted[k],
+				   "basket %zu", b);
 			fuzz_check(dataset_basket_has(d, b, d->item[k]), "basket %zu", b);
 			uses[d->sorted[k]]++;
 		}

@@ -19,7 +19,8 @@ struct image {
 /* The first section is what a device needs, others may be anything, or what their type says. */
 static struct image_section section_of(struct fuzz *f, const struct good_vector *vectors)
 {
-	static const u32 types[] = {EMBENG_FW_STRINGS, EMBENG_FW_PROGRAMS, EMBENG_FW_PARAMETERS, 99};
+	static const u32 types[] = {EMBENG_FW_STRINGS, EMBENG_FW_PROGRAMS, EMBENG_FW_PARAMETERS,
+				    99};
 	u32 kind = fuzz_below(f, 8), flags = fuzz_rarely(f, 8);
 
 	if (kind < 4)
@@ -68,7 +69,8 @@ static void rehash(const struct image *image)
 		memcpy(&s, image->data + at, sizeof(s));
 		if (s.offset <= image->length && s.length <= image->length - s.offset)
 			sha256_digest(image->data + s.offset, s.length,
-				      image->data + at + offsetof(struct embeng_fw_section, sha256));
+				      image->data + at +
+					      offsetof(struct embeng_fw_section, sha256));
 	}
 }
 

@@ -30,8 +30,8 @@ struct caller {
 static struct embeng_mem give(struct caller *c, void **data, u64 bytes)
 {
 	*data = fuzz_memory(bytes);
-	return bytes ? rig_bind(c->rig, 0, *data, bytes, EMBENG_REGION_DEVICE_READ) :
-		       (struct embeng_mem){0};
+	return bytes ? rig_bind(c->rig, 0, *data, bytes, EMBENG_REGION_DEVICE_READ)
+		     : (struct embeng_mem){0};
 }
 
 static struct embeng_mem take(struct caller *c, u32 which, u64 bytes)
@@ -131,8 +131,9 @@ static void make_outputs(struct caller *c, struct fuzz *f)
 	h->tokens = take(c, 1, 4 * items);
 	h->samples = take(c, 2, 4 * items);
 	h->gains = take(c, 3, 4 * items);
-	h->result = take(c, 4, sizeof(struct embeng_partition_result) + 8ull * h->cores +
-				       24ull * h->device_cores);
+	h->result = take(c, 4,
+			 sizeof(struct embeng_partition_result) + 8ull * h->cores +
+				 24ull * h->device_cores);
 }
 
 /* One number of the descriptor that is not an array's. */
@@ -199,7 +200,8 @@ static void check_core(const struct caller *c, u32 core, const struct embeng_par
 {
 	const u64 *told = (const u64 *)((const u8 *)c->outputs[4] + sizeof(*r) +
 					8ull * c->head.cores);
-	u64 first = told[c->head.device_cores + core], end = told[2ull * c->head.device_cores + core];
+	u64 first = told[c->head.device_cores + core],
+	    end = told[2ull * c->head.device_cores + core];
 	bool own = c->head.flavour == EMBENG_FLAVOUR_JAX &&
 		   !(c->head.flags & EMBENG_PARTITION_MINIBATCHING);
 	const s32 *pointers = c->outputs[0];
@@ -208,8 +210,10 @@ static void check_core(const struct caller *c, u32 core, const struct embeng_par
 	fuzz_check(first <= end && end <= c->head.tokens.length / 4, "%llu to %llu", first, end);
 	for (u32 m = 0; m < r->minibatches; m++) {
 		for (u32 p = 0; p < c->head.cores; p++) {
-			u64 pointer = (u64)pointers[((u64)core * r->minibatches + m) *
-						    r->row_stride + p] + (own ? first : 0);
+			u64 pointer =
+				(u64)pointers[((u64)core * r->minibatches + m) * r->row_stride +
+					      p] +
+				(own ? first : 0);
 
 			fuzz_check(pointer >= at && pointer <= end, "%llu: %llu to %llu", pointer,
 				   at, end);

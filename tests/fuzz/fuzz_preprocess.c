@@ -12,7 +12,7 @@
 #define FEATURES 4
 #define SPARSE_CORES 4u
 #define CORES 2u /* of a device */
-#define BAGS 8   /* most of a feature */
+#define BAGS 8	 /* most of a feature */
 
 struct target {
 	struct embeng *e;
@@ -39,8 +39,8 @@ static void add_table(struct fuzz *f, struct embeng_model *m)
 
 static void add_feature(struct fuzz *f, struct embeng_model *m, int table)
 {
-	struct embeng_feature_config c = {.size = sizeof(c), .table = table, .output_rank = 1,
-					  .check_weights = table & 1};
+	struct embeng_feature_config c = {
+		.size = sizeof(c), .table = table, .output_rank = 1, .check_weights = table & 1};
 
 	c.output_shape[0] = (int64_t)fuzz_near(f, CORES * fuzz_below(f, BAGS / CORES + 1));
 	embeng_model_add_feature(m, &c);

@@ -279,7 +279,8 @@ static void end(struct abuse *a, struct fuzz *f)
 	if (bad) {
 		EMBENG_STORE_RELEASE(&a->rig->admin.doorbell->sq_tail, tail);
 		engine_run(e, ENGINE_RUN_ALL);
-		fuzz_check(reg_read32(e, EMBENG_REG_STATUS) == EMBENG_DEVICE_FAULT, "tail %u", tail);
+		fuzz_check(reg_read32(e, EMBENG_REG_STATUS) == EMBENG_DEVICE_FAULT, "tail %u",
+			   tail);
 		EMBENG_STORE_RELEASE(&a->rig->admin.doorbell->sq_tail, a->rig->admin.tail);
 	}
 	rig_warm_reset(a->rig);

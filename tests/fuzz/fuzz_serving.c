@@ -22,8 +22,8 @@ static void set_indices(struct lookup *l, struct fuzz *f, struct embeng_serving_
 	int64_t *indices = array(&l->arrays, f, in->id_count * in->rank * sizeof(*indices));
 
 	for (size_t i = 0; indices && i < in->id_count * in->rank; i++)
-		indices[i] = (int64_t)fuzz_near(f, i < in->rank ? 0 : (uint64_t)indices[i - in->rank] +
-									      fuzz_rarely(f, 3));
+		indices[i] = (int64_t)fuzz_near(
+			f, i < in->rank ? 0 : (uint64_t)indices[i - in->rank] + fuzz_rarely(f, 3));
 	in->indices = indices;
 }
 
@@ -95,7 +95,8 @@ static void check_outputs(const struct lookup *l, int result)
 {
 	for (size_t i = 0; result && i < l->count; i++) {
 		for (size_t k = 0; l->inputs[i].out && k < OUT; k++)
-			fuzz_check(l->inputs[i].out[k] == MARK, "output %zu of a refused lookup", i);
+			fuzz_check(l->inputs[i].out[k] == MARK, "output %zu of a refused lookup",
+				   i);
 	}
 }
 

@@ -169,10 +169,12 @@ static void layouts(const uint8_t *data, size_t size, uint32_t scarce)
 	check_places(read);
 	fuzz_check(!embeng_tpu_export_layouts(read->tables, read->table_count, &bytes, &length),
 		   "what was read cannot be written");
-	fuzz_check(!embeng_tpu_import_layouts(bytes, length, &again), "what was written is refused");
+	fuzz_check(!embeng_tpu_import_layouts(bytes, length, &again),
+		   "what was written is refused");
 	fuzz_check(!again->unknown_count, "unknown fields were written");
 	fuzz_check(!embeng_tpu_export_layouts(again->tables, again->table_count, &other,
-					      &other_length), "export");
+					      &other_length),
+		   "export");
 	fuzz_check(length == other_length && !memcmp(bytes, other, length), "%zu bytes, then %zu",
 		   length, other_length);
 	embeng_layouts_free(read);

@@ -60,9 +60,11 @@ static void check_failures(struct json_object *failures)
 		struct json_object *failure = json_object_array_get_idx(failures, i), *text;
 
 		fuzz_check(json_object_object_get_ex(failure, "step", NULL) &&
-			   json_object_object_get_ex(failure, "verb", &text), "failure %zu", i);
+				   json_object_object_get_ex(failure, "verb", &text),
+			   "failure %zu", i);
 		fuzz_check(json_object_object_get_ex(failure, "message", &text) &&
-			   *json_object_get_string(text), "failure %zu", i);
+				   *json_object_get_string(text),
+			   "failure %zu", i);
 	}
 }
 

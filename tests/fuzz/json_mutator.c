@@ -35,7 +35,8 @@ static uint32_t pick(struct tree *t, uint32_t limit)
 static void walk(struct tree *t, struct json_object *value)
 {
 	if (json_object_is_type(value, json_type_object)) {
-		json_object_object_foreach(value, key, member) {
+		json_object_object_foreach(value, key, member)
+		{
 			if (t->count == PLACES)
 				return;
 			t->places[t->count++] = (struct place){value, key, 0, member};
@@ -54,10 +55,28 @@ static void walk(struct tree *t, struct json_object *value)
 /* A value made up, or one that stands somewhere else. */
 static struct json_object *new_value(struct tree *t)
 {
-	static const char *const made_up[] = {
-		"null", "true", "false", "0", "1", "2", "-1", "1.5", "1e30", "4294967296",
-		"9223372036854775807", "\"nan\"", "\"-inf\"", "\"\"", "{}", "[]", "[[]]", "[1]",
-		"[[1, 2], [3]]", "[[[1]]]", "{\"fill\": 1}", "{\"dynamic\": \"r\"}"};
+	static const char *const made_up[] = {"null",
+					      "true",
+					      "false",
+					      "0",
+					      "1",
+					      "2",
+					      "-1",
+					      "1.5",
+					      "1e30",
+					      "4294967296",
+					      "9223372036854775807",
+					      "\"nan\"",
+					      "\"-inf\"",
+					      "\"\"",
+					      "{}",
+					      "[]",
+					      "[[]]",
+					      "[1]",
+					      "[[1, 2], [3]]",
+					      "[[[1]]]",
+					      "{\"fill\": 1}",
+					      "{\"dynamic\": \"r\"}"};
 	const uint32_t count = sizeof(made_up) / sizeof(made_up[0]);
 	struct json_object *copy = NULL;
 

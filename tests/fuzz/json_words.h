@@ -3,6 +3,7 @@
 #ifndef EMBENG_FUZZ_JSON_WORDS_H
 #define EMBENG_FUZZ_JSON_WORDS_H
 
+/* clang-format off */
 static const char *const json_words[] = {
 	"schema", "name", "about", "source", "requires", "engine", "replicas", "cores", "hosts",
 	"sharding", "div", "mod", "pipelining", "tables", "vocabulary_size", "dim", "combiner", "mean",
@@ -22,6 +23,7 @@ static const char *const json_words[] = {
 	"program_state", "files", "bytes", "first", "chunks", "crc32c", "chunks_sha256", "F32",
 	"dtype", "data_offsets", "__metadata__",
 };
+/* clang-format on */
 
 #define JSON_WORDS (uint32_t)(sizeof(json_words) / sizeof(json_words[0]))
 

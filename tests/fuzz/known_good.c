@@ -28,7 +28,7 @@ struct program {
 	struct embeng_mem key;
 };
 
-#define PART(p, member)                                                                        \
+#define PART(p, member) \
 	((struct embeng_mem){(p)->key.index, (p)->key.generation, offsetof(struct shared, member), \
 			     sizeof((p)->shared->member)})
 
@@ -60,12 +60,16 @@ static void lookup(struct program *p)
 {
 	u64 hash = p->shared->blob.header.hash;
 
-	p->shared->lookup.header =
-		(struct embeng_lookup){.feature_count = 1, .model_hash = hash,
-				       .feature_stride = sizeof(struct embeng_lookup_feature)};
-	p->shared->lookup.feature = (struct embeng_lookup_feature){
-		.form = EMBENG_FORM_DENSE, .id_width = 8, .sample_count = 2, .id_count = 2,
-		.ids = PART(p, ids), .activations = PART(p, out)};
+	p->shared->lookup.header = (struct embeng_lookup){
+		.feature_count = 1,
+		.model_hash = hash,
+		.feature_stride = sizeof(struct embeng_lookup_feature)};
+	p->shared->lookup.feature = (struct embeng_lookup_feature){.form = EMBENG_FORM_DENSE,
+								   .id_width = 8,
+								   .sample_count = 2,
+								   .id_count = 2,
+								   .ids = PART(p, ids),
+								   .activations = PART(p, out)};
 	call(p, &p->input,
 	     (struct embeng_cmd){.opcode = EMBENG_OP_LOOKUP, .step = 1, .desc = PART(p, lookup)});
 }
@@ -73,7 +77,8 @@ static void lookup(struct program *p)
 static void update(struct program *p)
 {
 	p->shared->update.header = (struct embeng_update){
-		.feature_count = 1, .feature_stride = sizeof(struct embeng_update_feature),
+		.feature_count = 1,
+		.feature_stride = sizeof(struct embeng_update_feature),
 		.model_hash = p->shared->blob.header.hash};
 	p->shared->update.feature = (struct embeng_update_feature){.gradients = PART(p, gradients)};
 	call(p, &p->gradient,
@@ -103,7 +108,8 @@ static void run(struct program *p)
 	rows(p, EMBENG_OP_ROWS_WRITE, 0);
 	lookup(p);
 	fuzz_check(s->out[0][0] == 30 && s->out[0][1] == 31 && s->out[1][0] == 10 &&
-			   s->out[1][1] == 11, "looked up %a", (double)s->out[0][0]);
+			   s->out[1][1] == 11,
+		   "looked up %a", (double)s->out[0][0]);
 	update(p);
 	rows(p, EMBENG_OP_ROWS_READ, 1);
 	check(s, 0, 0, 1);

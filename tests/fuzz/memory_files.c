@@ -54,8 +54,9 @@ static int64_t read_file(int fd, void *data, uint64_t bytes)
 /* The reader unmaps what it was given, so that it must be a mapping. */
 static int map_file(int fd, uint64_t bytes, const void **map)
 {
-	void *p = bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			       -1, 0) : MAP_FAILED;
+	void *p = bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0)
+			: MAP_FAILED;
 
 	if (p == MAP_FAILED)
 		return -ENOMEM;
@@ -74,8 +75,12 @@ static int copy(void *to, const void *from, uint64_t bytes)
 
 /* Readers write nothing. */
 static const struct file_ops reading = {
-	.open = open_file, .close = close_file, .size = file_bytes, .read = read_file,
-	.map = map_file, .copy = copy,
+	.open = open_file,
+	.close = close_file,
+	.size = file_bytes,
+	.read = read_file,
+	.map = map_file,
+	.copy = copy,
 };
 
 void memory_files_begin(void)

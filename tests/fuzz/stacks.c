@@ -48,9 +48,9 @@ static void put_item(struct making *m)
 	if (!each || m->at == ITEMS)
 		return;
 	m->samples[m->at] = (s32)fuzz_near(m->f, first + fuzz_below(m->f, each));
-	m->tokens[m->at] = (s32)fuzz_near(m->f, m->members[member].column_offset / g->cores +
-						fuzz_below(m->f, 256) %
-						(rows_of(m, member) / g->cores + 1));
+	m->tokens[m->at] = (s32)fuzz_near(
+		m->f, m->members[member].column_offset / g->cores +
+			      fuzz_below(m->f, 256) % (rows_of(m, member) / g->cores + 1));
 	m->gains[m->at++] = (u32)fuzz_near(m->f, 0x3f000000);
 }
 
@@ -131,8 +131,8 @@ static void spoil(struct fuzz *f, struct session_stacks *out)
 {
 	bool member = fuzz_rarely(f, 2);
 	u32 words[8], k = fuzz_below(f, 8);
-	void *record = member ? (void *)&out->members[fuzz_below(f, out->member_count)] :
-				(void *)&out->stacks[fuzz_below(f, out->stack_count)];
+	void *record = member ? (void *)&out->members[fuzz_below(f, out->member_count)]
+			      : (void *)&out->stacks[fuzz_below(f, out->stack_count)];
 
 	memcpy(words, record, sizeof(words));
 	words[k] = fuzz_rarely(f, 2) ? fuzz_below(f, 9) : (u32)fuzz_near(f, words[k] + 1ull);
@@ -145,7 +145,9 @@ void session_stacks(struct session *s, struct fuzz *f, const struct embeng_looku
 	u64 taken = fuzz_take(f, 1);
 
 	for (u32 which = 0; which < 2; which++) {
-		struct making m = {.s = s, .f = f, .stack = &out->stacks[out->stack_count],
+		struct making m = {.s = s,
+				   .f = f,
+				   .stack = &out->stacks[out->stack_count],
 				   .members = &out->members[out->member_count]};
 
 		choose_grid(&m, features);

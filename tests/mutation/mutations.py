@@ -116,9 +116,9 @@ MUTATIONS = [
     Mutation("decay after the optimizer", "DEFINE_STEP",
              """\t\tif (!plain && u->flags & KERNEL_DECAY) \\
 \t\t\tw = w - decay_factor(u) * w; \\
-\t\tKERNEL_##KIND##_STEP \\
+\t\tKERNEL_##KIND##_STEP; \\
 """,
-             """\t\tKERNEL_##KIND##_STEP \\
+             """\t\tKERNEL_##KIND##_STEP; \\
 \t\tif (!plain && u->flags & KERNEL_DECAY) \\
 \t\t\tw = w - decay_factor(u) * w; \\
 """),

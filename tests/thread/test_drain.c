@@ -11,11 +11,13 @@
 static struct embeng *open_model(int pipelining)
 {
 	struct embeng_model *m = embeng_model_new();
-	struct embeng_engine_config config = { .size = sizeof(config), .pipelining = pipelining };
-	struct embeng_table_config table = { .size = sizeof(table), .vocabulary_size = 4, .dim = 1,
-					     .optimizer = embeng_sgd(1.0f),
-					     .initializer = { .kind = EMBENG_INIT_CONSTANT } };
-	struct embeng_feature_config feature = { .size = sizeof(feature) };
+	struct embeng_engine_config config = {.size = sizeof(config), .pipelining = pipelining};
+	struct embeng_table_config table = {.size = sizeof(table),
+					    .vocabulary_size = 4,
+					    .dim = 1,
+					    .optimizer = embeng_sgd(1.0f),
+					    .initializer = {.kind = EMBENG_INIT_CONSTANT}};
+	struct embeng_feature_config feature = {.size = sizeof(feature)};
 	struct embeng *e = NULL;
 
 	ck_assert_int_eq(embeng_model_set_engine(m, &config), 0);
@@ -28,9 +30,9 @@ static struct embeng *open_model(int pipelining)
 
 static void one_step(struct embeng *e, struct embeng_batch *b)
 {
-	struct embeng_activations act = { .size = sizeof(act) };
-	const float one = 1.0f, *features[] = { &one };
-	struct embeng_gradients g = { .size = sizeof(g), .count = 1, .features = features };
+	struct embeng_activations act = {.size = sizeof(act)};
+	const float one = 1.0f, *features[] = {&one};
+	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features};
 	const int64_t id = 2, shape = 1;
 
 	embeng_batch_reset(b, EMBENG_TRAIN);

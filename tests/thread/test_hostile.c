@@ -56,19 +56,25 @@ static void lookups(struct embeng *e, const int64_t *ids, const int64_t *splits)
 
 static void partitions(struct embeng *e, const int64_t *ids, const int64_t *splits)
 {
-	struct embeng_partition_options o = {.size = sizeof(o), .flavour = EMBENG_PARTITION_JAX,
-					     .sparse_cores = 4, .cores_per_device = 4,
-					     .max_ids_per_partition = 40, .minibatching = 1,
+	struct embeng_partition_options o = {.size = sizeof(o),
+					     .flavour = EMBENG_PARTITION_JAX,
+					     .sparse_cores = 4,
+					     .cores_per_device = 4,
+					     .max_ids_per_partition = 40,
+					     .minibatching = 1,
 					     .allow_id_dropping = 1};
 	static int32_t pointers[64 * 32], tokens[IDS * 16], samples[IDS * 16];
 	static float gains[IDS * 16];
 	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		struct embeng_partitioned out = {
-			.size = sizeof(out), .row_pointers = pointers,
-			.row_pointer_capacity = 64 * 32, .token_ids = tokens,
-			.sample_ids = samples, .gains = gains, .capacity = IDS * 16};
+		struct embeng_partitioned out = {.size = sizeof(out),
+						 .row_pointers = pointers,
+						 .row_pointer_capacity = 64 * 32,
+						 .token_ids = tokens,
+						 .sample_ids = samples,
+						 .gains = gains,
+						 .capacity = IDS * 16};
 
 		o.minibatching = i & 1;
 		embeng_batch_reset(b, EMBENG_INFERENCE);
@@ -130,15 +136,16 @@ END_TEST
 /* A batch of partitioned CSR, whose descriptor and arrays are the library's copies. */
 static void stacked(struct embeng *e, const int64_t *ids, const int64_t *splits)
 {
-	const struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 4,
-						  .cores_per_device = 2};
+	const struct embeng_stacking_options o = {
+		.size = sizeof(o), .sparse_cores = 4, .cores_per_device = 2};
 	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
 	struct embeng_preprocessed *p = NULL;
 	struct embeng_stacking *s = NULL;
 
 	ck_assert_int_eq(embeng_stacking_make(embeng_get_model(e), &o, &s), 0);
-	ck_assert_int_eq(embeng_batch_ragged_splits(b, 0, EMBENG_I64, ids, IDS, splits, IDS + 1,
-						    NULL, 0), 0);
+	ck_assert_int_eq(
+		embeng_batch_ragged_splits(b, 0, EMBENG_I64, ids, IDS, splits, IDS + 1, NULL, 0),
+		0);
 	ck_assert_int_eq(embeng_preprocess(e, b, s, NULL, &p), 0);
 	ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);
 	for (int i = 0; i < 4 * ROUNDS; i++) {
@@ -197,5 +204,4 @@ START_TEST(flipped_partitions)
 }
 END_TEST
 
-RUN_SUITE("hostile", flipped_memory, flipped_partitions,
-	  flipped_stacks)
+RUN_SUITE("hostile", flipped_memory, flipped_partitions, flipped_stacks)

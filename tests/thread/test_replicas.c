@@ -21,8 +21,8 @@ static void *train(void *arg)
 		struct embeng_activations a = {.size = sizeof(a)};
 		float ones[] = {1, 1, 1, 1, 1, 1};
 		const float *features[] = {ones};
-		struct embeng_gradients g = {.size = sizeof(g), .replica = w->replica,
-					     .count = 1, .features = features};
+		struct embeng_gradients g = {
+			.size = sizeof(g), .replica = w->replica, .count = 1, .features = features};
 
 		w->failed |= enqueue_bags(w->e, EMBENG_TRAIN, w->replica, -1);
 		w->failed |= embeng_dequeue(w->e, w->replica, -1, &a);
@@ -51,8 +51,10 @@ START_TEST(replicas_train)
 		ck_assert_int_eq(workers[r].failed, 0);
 	}
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), 0);
-	expect_floats(rows, (float[]){0, 1, 10 - lost, 11 - lost, 20 - lost, 21 - lost, 30 - lost,
-				      31 - lost}, 8);
+	expect_floats(
+		rows,
+		(float[]){0, 1, 10 - lost, 11 - lost, 20 - lost, 21 - lost, 30 - lost, 31 - lost},
+		8);
 	embeng_close(e);
 }
 END_TEST

@@ -32,8 +32,9 @@ static int table_of(int feature)
 
 static struct embeng_optimizer optimizer_of(int table)
 {
-	struct embeng_optimizer o = table % 3 == 0 ? embeng_adagrad(0.1f) :
-				    table % 3 == 1 ? embeng_sgd(0.1f) : embeng_adam(0.1f);
+	struct embeng_optimizer o = table % 3 == 0   ? embeng_adagrad(0.1f)
+				    : table % 3 == 1 ? embeng_sgd(0.1f)
+						     : embeng_adam(0.1f);
 
 	if (table == 3)
 		o.use_gradient_accumulation = EMBENG_OFF;
@@ -51,16 +52,19 @@ static struct embeng *open_tables(int cores)
 
 	for (int t = 0; t < TABLES; t++) {
 		struct embeng_table_config table = {
-			.size = sizeof(table), .name = name, .vocabulary_size = ROWS,
-			.dim = dims[t], .optimizer = optimizer_of(t),
+			.size = sizeof(table),
+			.name = name,
+			.vocabulary_size = ROWS,
+			.dim = dims[t],
+			.optimizer = optimizer_of(t),
 			.initializer = {EMBENG_INIT_UNIFORM, -0.05, 0.05, (uint64_t)t + 1}};
 
 		snprintf(name, sizeof(name), "t%d", t);
 		ck_assert_int_eq(embeng_model_add_table(m, &table), t);
 	}
 	for (int f = 0; f < FEATURES; f++) {
-		struct embeng_feature_config feature = {.size = sizeof(feature), .name = name,
-							.table = table_of(f)};
+		struct embeng_feature_config feature = {
+			.size = sizeof(feature), .name = name, .table = table_of(f)};
 
 		snprintf(name, sizeof(name), "f%d", f);
 		ck_assert_int_eq(embeng_model_add_feature(m, &feature), f);
@@ -89,8 +93,9 @@ static void look_up(struct embeng *e, uint64_t *state)
 		ids[f] = calloc((size_t)samples, sizeof(*ids[f]));
 		for (int64_t i = 0; i < samples; i++)
 			ids[f][i] = f == 1 && i % 2 ? 7 : draw(state) % ROWS;
-		ck_assert_int_eq(embeng_batch_dense(b, f, EMBENG_I64, ids[f], (size_t)samples,
-						    &samples, 1), 0);
+		ck_assert_int_eq(
+			embeng_batch_dense(b, f, EMBENG_I64, ids[f], (size_t)samples, &samples, 1),
+			0);
 	}
 	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
 	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
@@ -103,7 +108,8 @@ static void apply(struct embeng *e, uint64_t *state)
 {
 	float *features[FEATURES];
 	size_t elements[FEATURES];
-	struct embeng_gradients g = {.size = sizeof(g), .count = FEATURES,
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = FEATURES,
 				     .features = (const float *const *)features,
 				     .elements = elements};
 

@@ -156,8 +156,10 @@ void accel_push(struct ring *ring, struct embeng_cmd cmd)
 
 int accel_wait(int fd, const struct ring *ring, uint32_t count)
 {
-	struct embeng_accel_wait arg = {.queue = ring->made.queue, .cq_head = ring->cq_head,
-					.count = count, .deadline_ns = accel_now() + 10 * SECOND};
+	struct embeng_accel_wait arg = {.queue = ring->made.queue,
+					.cq_head = ring->cq_head,
+					.count = count,
+					.deadline_ns = accel_now() + 10 * SECOND};
 
 	if (ring->doorbell) {
 		EMBENG_STORE_RELEASE(&ring->doorbell->arm, ring->cq_head + count - 1);
@@ -183,8 +185,10 @@ struct embeng_cqe accel_take(int fd, struct ring *ring)
 
 void accel_give(int fd, struct ring *ring, struct embeng_cmd cmd)
 {
-	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = 1,
-					  .stride = sizeof(cmd), .commands = (uintptr_t)&cmd,
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = 1,
+					  .stride = sizeof(cmd),
+					  .commands = (uintptr_t)&cmd,
 					  .cq_head = ring->cq_head};
 
 	if (ring->doorbell) {

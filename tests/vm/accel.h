@@ -31,11 +31,11 @@ int accel_open_path(char *path, size_t room);
 int accel_call(int fd, unsigned long request, void *arg);
 
 /* Checks that a call is refused and leaves its argument as it was. */
-#define REFUSED_WITH(given, what, error, fd, request)                                      \
-	do {                                                                               \
-		__typeof__(given) before = given;                                          \
-		int got = accel_call(fd, request, &(given));                               \
-		ck_assert_msg(got == -(error), "%s: %d, not %d", what, got, -(error));     \
+#define REFUSED_WITH(given, what, error, fd, request) \
+	do { \
+		__typeof__(given) before = given; \
+		int got = accel_call(fd, request, &(given)); \
+		ck_assert_msg(got == -(error), "%s: %d, not %d", what, got, -(error)); \
 		ck_assert_msg(!memcmp(&(given), &before, sizeof(before)), "%s: changed", what); \
 	} while (0)
 /* REFUSED_WITH() for the variable arg. */
@@ -43,11 +43,11 @@ int accel_call(int fd, unsigned long request, void *arg);
 #define REFUSED(error, fd, request) REFUSED_FOR(#request, error, fd, request)
 
 /* Checks that mmap() is refused. */
-#define UNMAPPED(error, fd, offset, size, protection, flags)                              \
-	do {                                                                              \
+#define UNMAPPED(error, fd, offset, size, protection, flags) \
+	do { \
 		ck_assert_ptr_eq(mmap(NULL, size, protection, flags, fd, (off_t)(offset)), \
-				 MAP_FAILED);                                             \
-		ck_assert_int_eq(errno, error);                                           \
+				 MAP_FAILED); \
+		ck_assert_int_eq(errno, error); \
 	} while (0)
 
 struct embeng_accel_context_state accel_state(int fd);

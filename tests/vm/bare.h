@@ -25,9 +25,9 @@ struct bare_queue {
 struct bare {
 	char name[32]; /* PCI address */
 	volatile uint8_t *registers, *doorbells, *msix;
-	uint8_t *memory;      /* BARE_MEMORY bytes, contiguous */
-	uint64_t address;     /* address of @memory for the device */
-	uint64_t used;	      /* bytes of @memory given out */
+	uint8_t *memory;		       /* BARE_MEMORY bytes, contiguous */
+	uint64_t address;		       /* address of @memory for the device */
+	uint64_t used;			       /* bytes of @memory given out */
 	struct bare_queue queues[BARE_QUEUES]; /* the admin queue first */
 	struct embeng_region *regions;	       /* one entry */
 	uint8_t *data;			       /* BARE_DATA bytes behind it */

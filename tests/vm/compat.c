@@ -32,10 +32,10 @@ __attribute__((noreturn)) static void end(long status)
 		call(__NR_exit, status, 0, 0);
 }
 
-#define CHECK(condition)                       \
-	do {                                   \
-		if (!(condition))              \
-			end(__LINE__ & 0xff);  \
+#define CHECK(condition) \
+	do { \
+		if (!(condition)) \
+			end(__LINE__ & 0xff); \
 	} while (0)
 
 static long ask(long fd, unsigned long request, void *arg)
@@ -96,8 +96,8 @@ static void check_region(long fd)
 
 static struct embeng_accel_queue_create make_queue(long fd, __u32 flags)
 {
-	struct embeng_accel_queue_create queue = {.kind = EMBENG_QUEUE_TRANSFER, .flags = flags,
-						  .sq_entries = 4, .cq_entries = 4};
+	struct embeng_accel_queue_create queue = {
+		.kind = EMBENG_QUEUE_TRANSFER, .flags = flags, .sq_entries = 4, .cq_entries = 4};
 
 	CHECK(!ask(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &queue));
 	return queue;
@@ -116,8 +116,8 @@ static void check_validated(long fd)
 	struct embeng_accel_queue_create queue = make_queue(fd, 0);
 	struct embeng_accel_queue_destroy destroy = {.queue = queue.queue};
 	const struct embeng_cmd nop = {.opcode = EMBENG_OP_NOP, .cookie = 1ull << 60};
-	struct embeng_accel_submit submit = {.queue = queue.queue, .count = 1,
-					     .stride = sizeof(nop), .commands = pointer(&nop)};
+	struct embeng_accel_submit submit = {
+		.queue = queue.queue, .count = 1, .stride = sizeof(nop), .commands = pointer(&nop)};
 
 	CHECK(!ask(fd, DRM_IOCTL_EMBENG_SUBMIT, &submit));
 	check_wait(fd, queue.queue);
@@ -131,8 +131,8 @@ static void check_mapped(long fd)
 	struct embeng_doorbell *doorbell = map(fd, queue.doorbell, sizeof(*doorbell));
 	const struct embeng_cqe *cqe = (void *)(ring + queue.layout.cq);
 
-	*(struct embeng_cmd *)(void *)(ring + queue.layout.sq) =
-		(struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = 1ull << 60 | 5};
+	*(struct embeng_cmd *)(void *)(ring + queue.layout.sq) = (struct embeng_cmd){
+		.opcode = EMBENG_OP_NOP, .cookie = 1ull << 60 | 5};
 	EMBENG_STORE_RELEASE(&doorbell->armed, 1);
 	embeng_doorbell_tail(&doorbell->sq_tail, 1);
 	check_wait(fd, queue.queue);

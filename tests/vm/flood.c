@@ -72,7 +72,9 @@ void *flood_calls(void *arg)
 
 	do {
 		struct embeng_accel_submit submit = {
-			.queue = c->ring.made.queue, .count = 8, .stride = sizeof(cmds[0]),
+			.queue = c->ring.made.queue,
+			.count = 8,
+			.stride = sizeof(cmds[0]),
 			.commands = (uintptr_t)cmds,
 			.cq_head = embeng_observe_cq_tail(&accel_header(&c->ring)->cq_tail)};
 
@@ -84,8 +86,8 @@ void *flood_calls(void *arg)
 
 void accel_check_lost(int fd, struct ring *ring)
 {
-	struct embeng_accel_wait wait = {.queue = ring->made.queue, .count = 1,
-					 .deadline_ns = accel_now() + 10 * SECOND};
+	struct embeng_accel_wait wait = {
+		.queue = ring->made.queue, .count = 1, .deadline_ns = accel_now() + 10 * SECOND};
 	struct embeng_accel_bo_create bo = accel_bo(fd, PAGE);
 	struct embeng_accel_bind bind = {.handle = bo.handle, .rights = 1};
 	struct embeng_accel_queue_create create = accel_queue(EMBENG_QUEUE_TRANSFER, 0);

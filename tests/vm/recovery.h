@@ -38,7 +38,8 @@ static inline void teardown(void)
 
 static inline struct embeng_cmd nop(uint64_t cookie, uint32_t delay_us)
 {
-	return (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = cookie,
+	return (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
+				   .cookie = cookie,
 				   .arg = (uint64_t)delay_us << EMBENG_NOP_DELAY_SHIFT};
 }
 
@@ -58,7 +59,8 @@ static inline struct embeng_cqe look(const struct ring *ring, uint32_t index)
 {
 	const struct embeng_queue_layout *layout = &ring->made.layout;
 
-	ck_assert_int_gt((int32_t)(embeng_observe_cq_tail(&accel_header(ring)->cq_tail) - index), 0);
+	ck_assert_int_gt((int32_t)(embeng_observe_cq_tail(&accel_header(ring)->cq_tail) - index),
+			 0);
 	return ((struct embeng_cqe *)(ring->memory + layout->cq))[index];
 }
 

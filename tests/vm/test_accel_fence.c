@@ -30,7 +30,8 @@ static void teardown(void)
 START_TEST(test_the_capability_is_told)
 {
 	struct embeng_accel_device device;
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_DEVICE, .size = sizeof(device),
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_DEVICE,
+					 .size = sizeof(device),
 					 .data = (uintptr_t)&device};
 
 	ck_assert_int_eq(accel_call(t.fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
@@ -60,7 +61,8 @@ START_TEST(test_a_training_on_a_timeline)
 		before = sync;
 		sync.point = 2 * step - 1;
 		ck_assert_int_eq(give(&t.input[0], train_lookup(&t, 0, step),
-				      before.point ? &before : NULL, &sync), 0);
+				      before.point ? &before : NULL, &sync),
+				 0);
 		ck_assert_int_eq(train_await(t.fd, sync), 0);
 		ck_assert_float_eq(train_output(&t, 0, step), 1.0f - (float)step);
 		before = sync;
@@ -86,7 +88,8 @@ START_TEST(test_a_chain_over_two_queues)
 		before = sync;
 		sync.point = link;
 		ck_assert_int_eq(give(link % 2 ? &t.transfer : &other, train_nop(2000),
-				      link > 1 ? &before : NULL, &sync), 0);
+				      link > 1 ? &before : NULL, &sync),
+				 0);
 	}
 	ck_assert_int_eq(train_await(t.fd, sync), 0);
 	for (int i = 0; i < 5; i++) {
@@ -104,8 +107,8 @@ START_TEST(test_later_submits_wait_behind)
 	struct ring other = accel_ring(t.fd, EMBENG_QUEUE_TRANSFER, 0);
 	struct embeng_cmd first = {.cookie = 1}, second = {.cookie = 2}, third = {.cookie = 3};
 	struct embeng_cqe slow, cqe;
-	struct embeng_accel_wait wait = {.queue = t.transfer.made.queue, .count = 1,
-					 .cq_head = t.transfer.cq_head};
+	struct embeng_accel_wait wait = {
+		.queue = t.transfer.made.queue, .count = 1, .cq_head = t.transfer.cq_head};
 
 	ck_assert_int_eq(give(&other, train_nop(300000), NULL, &in), 0);
 	ck_assert_int_eq(give(&t.transfer, first, NULL, NULL), 0);
@@ -224,14 +227,16 @@ START_TEST(test_refused)
 {
 	struct embeng_accel_sync valid = train_sync(t.fd, 0), sync = wrong_syncs[_i].sync;
 	struct embeng_cmd nop = train_nop(0);
-	struct embeng_accel_submit arg = {.queue = t.transfer.made.queue, .count = 1, .stride = 64,
+	struct embeng_accel_submit arg = {.queue = t.transfer.made.queue,
+					  .count = 1,
+					  .stride = 64,
 					  .commands = (uintptr_t)&nop,
 					  .cq_head = t.transfer.cq_head};
 
 	ck_assert_uint_eq(valid.handle, 1);
 	ck_assert_msg(give(&t.transfer, nop, wrong_syncs[_i].in ? &sync : NULL,
-			   wrong_syncs[_i].in ? NULL : &sync) == -wrong_syncs[_i].error, "%s",
-		      wrong_syncs[_i].what);
+			   wrong_syncs[_i].in ? NULL : &sync) == -wrong_syncs[_i].error,
+		      "%s", wrong_syncs[_i].what);
 	arg.in_count = 1;
 	arg.in_syncs = 8;
 	REFUSED(EFAULT, t.fd, DRM_IOCTL_EMBENG_SUBMIT);

@@ -56,8 +56,8 @@ static const struct {
 	uint16_t status;
 	int error;
 } failures[] = {
-	{EMBENG_STATUS_ID, ERANGE},	      {EMBENG_STATUS_INTERNAL, EIO},
-	{EMBENG_STATUS_ABORTED, ECANCELED},   {EMBENG_STATUS_BLOB_CRC, EBADMSG},
+	{EMBENG_STATUS_ID, ERANGE},	    {EMBENG_STATUS_INTERNAL, EIO},
+	{EMBENG_STATUS_ABORTED, ECANCELED}, {EMBENG_STATUS_BLOB_CRC, EBADMSG},
 	{EMBENG_STATUS_OPCODE, EOPNOTSUPP},
 };
 
@@ -97,8 +97,8 @@ START_TEST(test_order_of_fences)
 
 	ck_assert_int_eq(give(&t.input[0], train_nop(300000), NULL, &first), 0);
 	ck_assert_int_eq(give(&t.input[0], wrong, NULL, NULL), 0);
-	ck_assert_int_eq(give(&t.input[0], (struct embeng_cmd){.arg = EMBENG_STATUS_KEY}, NULL,
-			      &second), 0);
+	ck_assert_int_eq(
+		give(&t.input[0], (struct embeng_cmd){.arg = EMBENG_STATUS_KEY}, NULL, &second), 0);
 	ck_assert_uint_eq(accel_take(t.fd, &t.input[0]).status, EMBENG_STATUS_STEP_ORDER);
 	ck_assert_int_eq(train_status(t.fd, first), 0);
 	expect(second, -EACCES);
@@ -139,8 +139,8 @@ static void look_up_both(void)
 static uint64_t queue_resets(void)
 {
 	struct embeng_accel_resets out;
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_RESETS, .size = sizeof(out),
-					 .data = (uintptr_t)&out};
+	struct embeng_accel_query arg = {
+		.what = EMBENG_ACCEL_QUERY_RESETS, .size = sizeof(out), .data = (uintptr_t)&out};
 
 	ck_assert_int_eq(accel_call(t.fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
 	return out.queues;
@@ -202,8 +202,10 @@ struct pending {
 static struct pending pend(void)
 {
 	struct embeng_cmd nop = train_nop(LONG);
-	struct pending p = {.in = train_sync(t.fd, 0), .given = train_sync(t.fd, 0),
-			    .held = train_sync(t.fd, 0), .other_fd = accel_open()};
+	struct pending p = {.in = train_sync(t.fd, 0),
+			    .given = train_sync(t.fd, 0),
+			    .held = train_sync(t.fd, 0),
+			    .other_fd = accel_open()};
 	int file;
 
 	accel_context(p.other_fd);

@@ -75,8 +75,8 @@ END_TEST
 static struct embeng_caps caps(int file)
 {
 	struct embeng_caps out;
-	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_CAPS, .size = sizeof(out),
-					 .data = (uintptr_t)&out};
+	struct embeng_accel_query arg = {
+		.what = EMBENG_ACCEL_QUERY_CAPS, .size = sizeof(out), .data = (uintptr_t)&out};
 
 	ck_assert_int_eq(accel_call(file, QUERY, &arg), 0);
 	return out;
@@ -129,7 +129,8 @@ START_TEST(test_tails)
 		uint64_t tail;
 	} arg = {.known = {.what = EMBENG_ACCEL_QUERY_CAPS}}, *last;
 	unsigned long longer = DRM_IOWR(DRM_COMMAND_BASE + DRM_EMBENG_QUERY, arg);
-	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 
 	ck_assert_int_eq(accel_call(fd, longer, &arg), 0);
 	arg.known.size = 0;

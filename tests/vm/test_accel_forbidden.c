@@ -8,8 +8,8 @@
 START_TEST(test_mapped_queues_are_forbidden)
 {
 	int fd = accel_open();
-	struct embeng_accel_queue_create arg =
-		accel_queue(EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	struct embeng_accel_queue_create arg = accel_queue(EMBENG_QUEUE_TRANSFER,
+							   EMBENG_ACCEL_QUEUE_MAPPED);
 
 	accel_context(fd);
 	ck_assert(!(accel_device(fd).flags & EMBENG_ACCEL_CAN_MAP_QUEUES));
@@ -26,8 +26,8 @@ START_TEST(test_validated_queues_are_not)
 {
 	int fd = accel_open();
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = 6};
-	struct embeng_accel_submit arg = {.count = 1, .stride = sizeof(cmd),
-					  .commands = (uintptr_t)&cmd};
+	struct embeng_accel_submit arg = {
+		.count = 1, .stride = sizeof(cmd), .commands = (uintptr_t)&cmd};
 	struct ring ring;
 
 	accel_context(fd);

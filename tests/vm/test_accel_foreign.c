@@ -52,13 +52,13 @@ static void ask_for_queue(const struct ring *ring)
 {
 	uint32_t queue = ring->made.queue;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
-	struct embeng_blob_header blob = {.magic = EMBENG_BLOB_MAGIC,
-					  .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
-	struct embeng_accel_submit submit = {.queue = queue, .count = 1, .stride = sizeof(cmd),
-					     .commands = (uintptr_t)&cmd};
+	struct embeng_blob_header blob = {
+		.magic = EMBENG_BLOB_MAGIC, .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	struct embeng_accel_submit submit = {
+		.queue = queue, .count = 1, .stride = sizeof(cmd), .commands = (uintptr_t)&cmd};
 	struct embeng_accel_wait wait = {.queue = queue, .count = 1};
-	struct embeng_accel_model_load load = {.queue = queue, .blob = (uintptr_t)&blob,
-					       .length = sizeof(blob)};
+	struct embeng_accel_model_load load = {
+		.queue = queue, .blob = (uintptr_t)&blob, .length = sizeof(blob)};
 	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_QUEUE, .queue = queue};
 	struct embeng_accel_queue_destroy destroy = {.queue = queue};
 
@@ -73,8 +73,10 @@ static void ask_for_queue(const struct ring *ring)
 static uint64_t nop(struct ring *ring, uint64_t cookie)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = cookie};
-	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = 1,
-					  .stride = sizeof(cmd), .commands = (uintptr_t)&cmd,
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = 1,
+					  .stride = sizeof(cmd),
+					  .commands = (uintptr_t)&cmd,
 					  .cq_head = ring->cq_head};
 
 	if (ring->doorbell)
@@ -111,8 +113,8 @@ END_TEST
 START_TEST(test_keys_are_of_the_context)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD, .desc = key};
-	struct embeng_accel_submit arg = {.count = 1, .stride = sizeof(cmd),
-					  .commands = (uintptr_t)&cmd};
+	struct embeng_accel_submit arg = {
+		.count = 1, .stride = sizeof(cmd), .commands = (uintptr_t)&cmd};
 	struct ring ring;
 
 	cmd.desc.length = PAGE;

@@ -96,11 +96,11 @@ START_TEST(test_lost_submit)
 {
 	int fd = accel_open();
 	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_ENGINE};
-	struct embeng_blob_header blob = {.magic = EMBENG_BLOB_MAGIC,
-					  .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	struct embeng_blob_header blob = {
+		.magic = EMBENG_BLOB_MAGIC, .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
-	struct embeng_accel_submit submit = {.count = 1, .stride = sizeof(cmd),
-					     .commands = (uintptr_t)&cmd};
+	struct embeng_accel_submit submit = {
+		.count = 1, .stride = sizeof(cmd), .commands = (uintptr_t)&cmd};
 	struct embeng_accel_model_load load = {.blob = (uintptr_t)&blob, .length = sizeof(blob)};
 
 	accel_context(fd);

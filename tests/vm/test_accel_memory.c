@@ -44,7 +44,8 @@ START_TEST(test_buffer_refused)
 {
 	struct embeng_accel_bo_create arg = wrong_buffers[_i].arg;
 
-	REFUSED_FOR(wrong_buffers[_i].what, wrong_buffers[_i].error, fd, DRM_IOCTL_EMBENG_BO_CREATE);
+	REFUSED_FOR(wrong_buffers[_i].what, wrong_buffers[_i].error, fd,
+		    DRM_IOCTL_EMBENG_BO_CREATE);
 }
 END_TEST
 
@@ -89,7 +90,8 @@ START_TEST(test_info_refused)
 	struct drm_gem_close end = {.handle = bo.handle};
 
 	arg.handle += bo.handle;
-	REFUSED_FOR(wrong_questions[_i].what, wrong_questions[_i].error, fd, DRM_IOCTL_EMBENG_BO_INFO);
+	REFUSED_FOR(wrong_questions[_i].what, wrong_questions[_i].error, fd,
+		    DRM_IOCTL_EMBENG_BO_INFO);
 	arg = (struct embeng_accel_bo_info){.handle = bo.handle};
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_CLOSE, &end), 0);
 	REFUSED(ENOENT, fd, DRM_IOCTL_EMBENG_BO_INFO);
@@ -145,7 +147,8 @@ START_TEST(test_userptr_refused)
 	munmap(memory + PAGE, PAGE);
 	if (arg.address < PAGE)
 		arg.address += (uintptr_t)memory;
-	REFUSED_FOR(wrong_pointers[_i].what, wrong_pointers[_i].error, fd, DRM_IOCTL_EMBENG_USERPTR);
+	REFUSED_FOR(wrong_pointers[_i].what, wrong_pointers[_i].error, fd,
+		    DRM_IOCTL_EMBENG_USERPTR);
 }
 END_TEST
 
@@ -188,8 +191,8 @@ END_TEST
 /* One page in two buffers: each is the device's for itself. */
 START_TEST(test_userptr_twice)
 {
-	void *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	void *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	struct embeng_accel_userptr first = {.address = (uintptr_t)memory, .size = 2 * PAGE};
 	struct embeng_accel_userptr second = {.address = (uintptr_t)memory + PAGE, .size = PAGE};
 	struct drm_gem_close end = {0};
@@ -208,8 +211,8 @@ END_TEST
 
 START_TEST(test_userptr_is_locked_memory)
 {
-	void *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	void *memory = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	struct embeng_accel_userptr arg = {.address = (uintptr_t)memory, .size = 4 * PAGE};
 	struct rlimit limit = {3 * PAGE, 3 * PAGE};
 	struct drm_gem_close end = {0};

@@ -45,15 +45,18 @@ static const struct {
 	{"no completions", EINVAL, {VALID, .cq_entries = 0}},
 	{"completions no power of two", EINVAL, {VALID, .cq_entries = 24}},
 	{"too many completions", EINVAL, {VALID, .cq_entries = 16384}},
-	{"input with few completions", EINVAL,
+	{"input with few completions",
+	 EINVAL,
 	 {VALID, .kind = EMBENG_QUEUE_INPUT, .cq_entries = 16}},
-	{"inference with one completion", EINVAL,
+	{"inference with one completion",
+	 EINVAL,
 	 {VALID, .kind = EMBENG_QUEUE_INFERENCE, .cq_entries = 1}},
 	{"coalesce beyond the ring", EINVAL, {VALID, .coalesce_count = 33, .coalesce_us = 1}},
 	{"coalesce without time", EINVAL, {VALID, .coalesce_count = 2}},
 	{"time without coalesce", EINVAL, {VALID, .coalesce_us = 2}},
 	{"coalesce time", EINVAL, {VALID, .coalesce_count = 2, .coalesce_us = 1000001}},
-	{"coalesce of a mapped queue", EINVAL,
+	{"coalesce of a mapped queue",
+	 EINVAL,
 	 {VALID, .flags = MAPPED, .coalesce_count = 2, .coalesce_us = 1}},
 	{"number", EINVAL, {VALID, .queue = 1}},
 	{"reserved", EINVAL, {VALID, .reserved = 1}},
@@ -196,8 +199,8 @@ START_TEST(test_nop)
 	struct embeng_cqe cqe;
 
 	for (uint64_t i = 0; i < 40; i++) {
-		accel_push(&ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = i,
-						      .arg = i % 5});
+		accel_push(&ring,
+			   (struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = i, .arg = i % 5});
 		cqe = accel_take(fd, &ring);
 		ck_assert_uint_eq(cqe.cookie, i);
 		ck_assert_uint_eq(cqe.status, i % 5);
@@ -253,9 +256,11 @@ static const struct embeng_accel_queue_create next_queues[] = {
 /* A number is given out again: what was mapped by it shows nothing of the queue that has it. */
 START_TEST(test_number_taken_anew)
 {
-	struct ring ring = accel_ring_of(fd, (struct embeng_accel_queue_create){
-		.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 4096, .cq_entries = 8192,
-		.flags = MAPPED});
+	struct ring ring = accel_ring_of(
+		fd, (struct embeng_accel_queue_create){.kind = EMBENG_QUEUE_TRANSFER,
+						       .sq_entries = 4096,
+						       .cq_entries = 8192,
+						       .flags = MAPPED});
 	struct ring next;
 
 	destroy(&ring);
@@ -278,9 +283,11 @@ END_TEST
 /* Of a mapping each part goes by itself. */
 START_TEST(test_mapping_in_parts)
 {
-	struct ring ring = accel_ring_of(fd, (struct embeng_accel_queue_create){
-		.kind = EMBENG_QUEUE_TRANSFER, .sq_entries = 4096, .cq_entries = 8192,
-		.flags = MAPPED});
+	struct ring ring = accel_ring_of(
+		fd, (struct embeng_accel_queue_create){.kind = EMBENG_QUEUE_TRANSFER,
+						       .sq_entries = 4096,
+						       .cq_entries = 8192,
+						       .flags = MAPPED});
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *last = ring.memory + (ring.made.layout.size - 1) / page * page;
 

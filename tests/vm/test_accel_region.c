@@ -90,8 +90,10 @@ static struct embeng_cmd load_from(struct embeng_mem key)
 static int submit(struct ring *ring, struct embeng_mem key)
 {
 	struct embeng_cmd cmd = load_from(key);
-	struct embeng_accel_submit arg = {.queue = ring->made.queue, .count = 1,
-					  .stride = sizeof(cmd), .commands = (uintptr_t)&cmd,
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = 1,
+					  .stride = sizeof(cmd),
+					  .commands = (uintptr_t)&cmd,
 					  .cq_head = ring->cq_head};
 
 	return accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg);

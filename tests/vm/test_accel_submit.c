@@ -28,8 +28,10 @@ static void teardown(void)
 
 static struct embeng_accel_submit request(const struct embeng_cmd *cmds, uint32_t count)
 {
-	return (struct embeng_accel_submit){.queue = ring.made.queue, .count = count,
-					    .stride = sizeof(*cmds), .commands = (uintptr_t)cmds,
+	return (struct embeng_accel_submit){.queue = ring.made.queue,
+					    .count = count,
+					    .stride = sizeof(*cmds),
+					    .commands = (uintptr_t)cmds,
 					    .cq_head = ring.cq_head};
 }
 
@@ -133,7 +135,8 @@ static const struct {
 	{"flags", EINVAL, {.opcode = EMBENG_OP_NOP, .flags = EMBENG_CMD_STAGED}},
 	{"other flags", EINVAL, {.opcode = EMBENG_OP_ROWS_WRITE, .flags = 2}},
 	{"reserved", EINVAL, {.opcode = EMBENG_OP_NOP, .reserved0 = 1}},
-	{"key of nothing", ENOENT,
+	{"key of nothing",
+	 ENOENT,
 	 {.opcode = EMBENG_OP_ROWS_READ, .desc = {.index = 3, .generation = 1, .length = 96}}},
 };
 
@@ -287,10 +290,12 @@ static const struct {
 
 static struct embeng_accel_model_load load(void)
 {
-	blob = (struct embeng_blob_header){.magic = EMBENG_BLOB_MAGIC,
-					   .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
-	return (struct embeng_accel_model_load){.queue = ring.made.queue, .blob = (uintptr_t)&blob,
-						.length = sizeof(blob), .cookie = 12};
+	blob = (struct embeng_blob_header){
+		.magic = EMBENG_BLOB_MAGIC, .version = EMBENG_BLOB_VERSION, .length = sizeof(blob)};
+	return (struct embeng_accel_model_load){.queue = ring.made.queue,
+						.blob = (uintptr_t)&blob,
+						.length = sizeof(blob),
+						.cookie = 12};
 }
 
 START_TEST(test_model_refused)

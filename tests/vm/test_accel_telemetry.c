@@ -211,12 +211,13 @@ static uint64_t counter(int fd, uint32_t reg)
 	uint64_t counters[64] = {0};
 	uint32_t count = 0, place = 0;
 	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_COUNTERS,
-					 .size = sizeof(counters), .data = (uintptr_t)counters};
+					 .size = sizeof(counters),
+					 .data = (uintptr_t)counters};
 
-#define PLACE(name, offset, bytes, writer, reset, words)      \
-	if ((offset) == reg)                                  \
-		place = count;                                \
-	if ((offset) >= EMBENG_REG_COUNT_COMMANDS)            \
+#define PLACE(name, offset, bytes, writer, reset, words) \
+	if ((offset) == reg) \
+		place = count; \
+	if ((offset) >= EMBENG_REG_COUNT_COMMANDS) \
 		count++;
 	EMBENG_REGISTER_TABLE(PLACE)
 #undef PLACE

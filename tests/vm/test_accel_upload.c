@@ -75,8 +75,8 @@ static uint64_t version(void)
 {
 	unsigned int part[4];
 
-	ck_assert_int_eq(sscanf(accel_read_file(FUNCTION "firmware_version"), "%u.%u.%u.%u", &part[0],
-				&part[1], &part[2], &part[3]),
+	ck_assert_int_eq(sscanf(accel_read_file(FUNCTION "firmware_version"), "%u.%u.%u.%u",
+				&part[0], &part[1], &part[2], &part[3]),
 			 4);
 	return (uint64_t)part[0] << 48 | (uint64_t)part[1] << 32 | part[2] << 16 | part[3];
 }
@@ -152,8 +152,9 @@ static void refuse(struct image image, uint32_t error, uint64_t offset)
 	ck_assert_str_eq(upload(image), "programming:firmware-invalid\n");
 	snprintf(expected, sizeof(expected), "error %u, byte %" PRIu64 ", self-test 0: ", error,
 		 offset);
-	ck_assert_msg(!strncmp(accel_read_file(FUNCTION "firmware_refused"), expected, strlen(expected)),
-		      "%s is not %s", accel_read_file(FUNCTION "firmware_refused"), expected);
+	ck_assert_msg(
+		!strncmp(accel_read_file(FUNCTION "firmware_refused"), expected, strlen(expected)),
+		"%s is not %s", accel_read_file(FUNCTION "firmware_refused"), expected);
 	ck_assert_uint_eq(version(), before);
 	accel_works();
 }
@@ -178,8 +179,7 @@ START_TEST(test_bad_images)
 	refuse(image, EMBENG_BOOT_ERROR_SECTION, offsetof(struct embeng_fw_header, section_count));
 	*header_of(image) = good;
 	header_of(image)->reserved[3] = 1;
-	refuse(image, EMBENG_BOOT_ERROR_RESERVED,
-	       offsetof(struct embeng_fw_header, reserved) + 3);
+	refuse(image, EMBENG_BOOT_ERROR_RESERVED, offsetof(struct embeng_fw_header, reserved) + 3);
 	free(image.data);
 }
 END_TEST

@@ -45,7 +45,8 @@ static const struct {
 	{"no such queue", ENOENT, {.count = 1, .queue = 1000}},
 	{"any queue with count", EINVAL, {.queue = EMBENG_ACCEL_ANY_QUEUE, .count = 1}},
 	{"any queue with head", EINVAL, {.queue = EMBENG_ACCEL_ANY_QUEUE, .cq_head = 1}},
-	{"any queue with least", EINVAL,
+	{"any queue with least",
+	 EINVAL,
 	 {.queue = EMBENG_ACCEL_ANY_QUEUE, .least = 1, .least_ns = 1}},
 };
 
@@ -67,8 +68,8 @@ END_TEST
 START_TEST(test_wait_late)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
-	struct embeng_accel_wait arg = {.queue = ring.made.queue, .count = 2,
-					.deadline_ns = accel_now() + SECOND / 20};
+	struct embeng_accel_wait arg = {
+		.queue = ring.made.queue, .count = 2, .deadline_ns = accel_now() + SECOND / 20};
 
 	accel_push(&ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP});
 	ck_assert_int_eq(accel_wait(fd, &ring, 1), 0);
@@ -76,8 +77,11 @@ START_TEST(test_wait_late)
 	ck_assert_int_ge(accel_now(), arg.deadline_ns);
 	ck_assert_uint_eq(arg.cq_tail, 1);
 	ck_assert_uint_eq(arg.state, EMBENG_QUEUE_RUNNING);
-	arg = (struct embeng_accel_wait){.queue = ring.made.queue, .count = 2, .least = 1,
-					 .least_ns = 1, .deadline_ns = accel_now() + 10 * SECOND};
+	arg = (struct embeng_accel_wait){.queue = ring.made.queue,
+					 .count = 2,
+					 .least = 1,
+					 .least_ns = 1,
+					 .deadline_ns = accel_now() + 10 * SECOND};
 	ck_assert_int_eq(accel_call(fd, WAIT, &arg), 0);
 	ck_assert_uint_eq(arg.cq_tail, 1);
 }
@@ -87,8 +91,10 @@ END_TEST
 START_TEST(test_full)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
-	struct embeng_accel_wait arg = {.queue = ring.made.queue, .cq_head = 0xffffffff,
-					.count = 32, .deadline_ns = accel_now() + 10 * SECOND};
+	struct embeng_accel_wait arg = {.queue = ring.made.queue,
+					.cq_head = 0xffffffff,
+					.count = 32,
+					.deadline_ns = accel_now() + 10 * SECOND};
 
 	for (int i = 0; i < 48; i++) {
 		while (ring.sq_tail - accel_header(&ring)->sq_head == 16)
@@ -109,8 +115,8 @@ END_TEST
 START_TEST(test_error_ends_waiting)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
-	struct embeng_accel_wait arg = {.queue = ring.made.queue, .count = 1,
-					.deadline_ns = accel_now() + 10 * SECOND};
+	struct embeng_accel_wait arg = {
+		.queue = ring.made.queue, .count = 1, .deadline_ns = accel_now() + 10 * SECOND};
 
 	embeng_doorbell_tail(&ring.doorbell->sq_tail, 1000);
 	ck_assert_int_eq(accel_call(fd, WAIT, &arg), 0);
@@ -151,8 +157,9 @@ START_TEST(test_poll_outlives_a_lost_interrupt)
 	while (poll(&watched, 1, 0))
 		accel_call(fd, WAIT, &arg);
 	fault_arm("lose_interrupt", 1);
-	accel_give(fd, &ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
-						  .arg = 300000ull << EMBENG_NOP_DELAY_SHIFT});
+	accel_give(fd, &ring,
+		   (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
+				       .arg = 300000ull << EMBENG_NOP_DELAY_SHIFT});
 	ck_assert_int_eq(poll(&watched, 1, 20000), 1);
 	ck_assert_int_eq(watched.revents, POLLIN);
 	ck_assert_uint_eq(fault_get("lose_interrupt", "hits"), 1);
@@ -197,8 +204,10 @@ START_TEST(test_head_goes_forward)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
 	struct embeng_cmd cmds[2] = {{.opcode = EMBENG_OP_NOP}, {.opcode = EMBENG_OP_NOP}};
-	struct embeng_accel_submit give = {.queue = ring.made.queue, .count = 2,
-					   .stride = sizeof(*cmds), .commands = (uintptr_t)cmds};
+	struct embeng_accel_submit give = {.queue = ring.made.queue,
+					   .count = 2,
+					   .stride = sizeof(*cmds),
+					   .commands = (uintptr_t)cmds};
 	struct embeng_accel_wait arg = {.queue = ring.made.queue, .cq_head = 1, .count = 1};
 
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &give), 0);
@@ -224,8 +233,8 @@ static void *sleep_long(void *arg)
 
 static struct sleeper sleeper_on(uint32_t queue)
 {
-	return (struct sleeper){.arg = {.queue = queue, .count = 1,
-					.deadline_ns = accel_now() + 100 * SECOND}};
+	return (struct sleeper){
+		.arg = {.queue = queue, .count = 1, .deadline_ns = accel_now() + 100 * SECOND}};
 }
 
 START_TEST(test_destroyed_meanwhile)

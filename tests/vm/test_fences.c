@@ -25,8 +25,8 @@ static void setup(void)
 {
 	vgem = open("/dev/dri/card0", O_RDWR | O_CLOEXEC);
 	ck_assert_int_ge(vgem, 0);
-	e = open_small(&(struct shape){.replicas = 1, .depth = 2, .optimizer = embeng_sgd(1),
-				       .combiner = EMBENG_SUM});
+	e = open_small(&(struct shape){
+		.replicas = 1, .depth = 2, .optimizer = embeng_sgd(1), .combiner = EMBENG_SUM});
 }
 
 static void teardown(void)
@@ -68,8 +68,11 @@ static int dequeue(struct embeng_activations *a, int *file)
 
 static int hand_in(const float *gradients, const int *files, size_t count)
 {
-	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = &gradients,
-				     .fences = files, .fence_count = count};
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = 1,
+				     .features = &gradients,
+				     .fences = files,
+				     .fence_count = count};
 
 	return embeng_apply_gradients(e, &g, -1);
 }
@@ -241,7 +244,9 @@ START_TEST(test_not_with_pipelining)
 	int file = foreign(&signal);
 
 	embeng_close(e);
-	e = open_small(&(struct shape){.replicas = 1, .depth = 2, .pipelining = 1,
+	e = open_small(&(struct shape){.replicas = 1,
+				       .depth = 2,
+				       .pipelining = 1,
 				       .optimizer = embeng_sgd(1),
 				       .combiner = EMBENG_SUM});
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), 0);

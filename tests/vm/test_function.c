@@ -38,8 +38,7 @@ END_TEST
 START_TEST(it_reaches_ram_alone)
 {
 	struct bare *b = bare_open();
-	struct embeng_admin_cmd cmd = {
-		.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = REGION_KEYS};
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = REGION_KEYS};
 	uint8_t *table = bare_alloc(b, REGION_KEYS * sizeof(struct embeng_region));
 
 	ck_assert_uint_eq(bare_boot_from(b, BEYOND_MEMORY, 4096), EMBENG_BOOT_FAILED);
@@ -96,7 +95,8 @@ START_TEST(the_reset_register_keeps_what_the_driver_wrote)
 	bare_write32(b, EMBENG_REG_CONTROL_SEQUENCE, 1);
 	bare_await(b, EMBENG_REG_CONTROL_DONE, 1);
 	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_ADMIN_RING), bare_address(b, b->queues[0].ring));
+	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_ADMIN_RING),
+			  bare_address(b, b->queues[0].ring));
 	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_TABLE_MEMORY), 0);
 	bare_close(b);
 }

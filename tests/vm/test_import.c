@@ -38,7 +38,10 @@ struct made {
 static struct embeng *open_on(const char *name)
 {
 	struct embeng_table_config t = {
-		.size = sizeof(t), .name = "t", .vocabulary_size = ROWS, .dim = DIM,
+		.size = sizeof(t),
+		.name = "t",
+		.vocabulary_size = ROWS,
+		.dim = DIM,
 		.optimizer = embeng_adagrad(0.1f),
 		.initializer = {.kind = EMBENG_INIT_UNIFORM, .a = -1, .b = 1, .seed = 3}};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};

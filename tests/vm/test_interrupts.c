@@ -22,7 +22,8 @@ static unsigned long interrupts(void)
 
 	ck_assert_ptr_nonnull(file);
 	while (fgets(line, sizeof(line), file)) {
-		if (strstr(line, "EMBENG-PCI-MSIX") && sscanf(line, " %*u: %lu %lu", &one, &two) == 2)
+		if (strstr(line, "EMBENG-PCI-MSIX") &&
+		    sscanf(line, " %*u: %lu %lu", &one, &two) == 2)
 			sum += one + two;
 	}
 	fclose(file);

@@ -21,8 +21,8 @@ static const struct {
 
 static uint64_t read_whole(struct bare *b, size_t k)
 {
-	return registers[k].bytes == 4 ? bare_read32(b, registers[k].offset) :
-					 bare_read64(b, registers[k].offset);
+	return registers[k].bytes == 4 ? bare_read32(b, registers[k].offset)
+				       : bare_read64(b, registers[k].offset);
 }
 
 static struct bare *fresh(void)
@@ -101,7 +101,8 @@ START_TEST(the_drivers_registers_keep_every_bit)
 	uint32_t walked = 0;
 
 	for (size_t k = 0; k < COUNT; k++) {
-		if (registers[k].writer == DEVICE || registers[k].offset == EMBENG_REG_BOOT_SEQUENCE ||
+		if (registers[k].writer == DEVICE ||
+		    registers[k].offset == EMBENG_REG_BOOT_SEQUENCE ||
 		    registers[k].offset == EMBENG_REG_CONTROL_SEQUENCE)
 			continue;
 		for (uint32_t bit = 0; bit < registers[k].bytes * 8; bit++)

@@ -43,7 +43,10 @@ static unsigned long long number_in(const char *path)
 static struct embeng *open_on(const char *name, int64_t rows)
 {
 	struct embeng_table_config t = {
-		.size = sizeof(t), .name = "t", .vocabulary_size = rows, .dim = DIM,
+		.size = sizeof(t),
+		.name = "t",
+		.vocabulary_size = rows,
+		.dim = DIM,
 		.optimizer = embeng_adagrad(0.1f),
 		.initializer = {.kind = EMBENG_INIT_UNIFORM, .a = -1, .b = 1, .seed = 7}};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};

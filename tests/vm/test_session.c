@@ -16,8 +16,11 @@
 
 static struct embeng *open_device(void)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = ROWS,
-					.dim = DIM, .optimizer = embeng_sgd(1)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = ROWS,
+					.dim = DIM,
+					.optimizer = embeng_sgd(1)};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_error error = {.size = sizeof(error)};
@@ -197,8 +200,8 @@ START_TEST(test_told_in_the_middle)
 	embeng_close(r.e);
 	if (_i % 2)
 		tell_bus("/sys/bus/pci/rescan");
-	ck_assert_msg(r.error == ends[_i % 2].error && strstr(r.text, ends[_i % 2].text),
-		      "%d, %s", r.error, r.text);
+	ck_assert_msg(r.error == ends[_i % 2].error && strstr(r.text, ends[_i % 2].text), "%d, %s",
+		      r.error, r.text);
 }
 END_TEST
 

@@ -26,7 +26,10 @@ struct note {
 static struct embeng_model *make_model(uint32_t replicas)
 {
 	struct embeng_table_config t = {
-		.size = sizeof(t), .name = "t", .vocabulary_size = ROWS, .dim = DIM,
+		.size = sizeof(t),
+		.name = "t",
+		.vocabulary_size = ROWS,
+		.dim = DIM,
 		.optimizer = embeng_adagrad(0.1f),
 		.initializer = {.kind = EMBENG_INIT_UNIFORM, .a = -1, .b = 1, .seed = 7}};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
@@ -77,8 +80,11 @@ static void derive(const float *activations, float *gradients)
 static int hand_in(struct embeng *e, uint32_t replica, const float *gradients)
 {
 	const size_t elements[] = {ELEMENTS};
-	struct embeng_gradients g = {.size = sizeof(g), .replica = replica, .count = 1,
-				     .features = &gradients, .elements = elements};
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .replica = replica,
+				     .count = 1,
+				     .features = &gradients,
+				     .elements = elements};
 
 	return embeng_apply_gradients(e, &g, -1);
 }
@@ -110,7 +116,9 @@ static void tell(int socket, const struct note *note, size_t count)
 {
 	struct iovec data = {(void *)note, sizeof(*note)};
 	char control[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8))) = {0};
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
 				 .msg_controllen = CMSG_SPACE(count * sizeof(int))};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 
@@ -126,7 +134,9 @@ static bool hear(int socket, struct note *note)
 {
 	struct iovec data = {note, sizeof(*note)};
 	char control[CMSG_SPACE(2 * sizeof(int))] __attribute__((aligned(8)));
-	struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr message = {.msg_iov = &data,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
 				 .msg_controllen = sizeof(control)};
 
 	if (recvmsg(socket, &message, 0) != sizeof(*note))

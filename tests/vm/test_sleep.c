@@ -40,8 +40,11 @@ static bool kept_after(const char *depth)
 
 static struct embeng *open_device(void)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = ROWS,
-					.dim = DIM, .optimizer = embeng_sgd(1)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = ROWS,
+					.dim = DIM,
+					.optimizer = embeng_sgd(1)};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_error error = {.size = sizeof(error)};

@@ -33,8 +33,7 @@ static void speed(const char *word, const char *value)
 
 static struct embeng_mem at(uint64_t offset, uint64_t length)
 {
-	return (struct embeng_mem){
-		.index = 0, .generation = 1, .offset = offset, .length = length};
+	return (struct embeng_mem){.index = 0, .generation = 1, .offset = offset, .length = length};
 }
 
 static struct embeng_cqe call(uint32_t queue, uint16_t opcode, uint64_t length)
@@ -186,8 +185,7 @@ START_TEST(in_virtual_time_nothing_waits)
 	speed("fixed_ns", "3600000000000"); /* an hour */
 	begun = call(1, EMBENG_OP_NOP, 0).timestamp;
 	for (int i = 1; i < 100; i++)
-		ck_assert_uint_eq(call(1, EMBENG_OP_NOP, 0).timestamp,
-				  begun + i * 3600000 * MS);
+		ck_assert_uint_eq(call(1, EMBENG_OP_NOP, 0).timestamp, begun + i * 3600000 * MS);
 	speed("fixed_ns", "0");
 	ck_assert_uint_eq(between_two_nops(), 0);
 	speed("virtual_time", "0");

@@ -77,16 +77,22 @@ struct embeng_cmd train_lookup(struct train *t, uint32_t replica, uint64_t step)
 		struct embeng_lookup header;
 		struct embeng_lookup_feature feature;
 	} desc = {
-		.header = {.feature_count = 1, .feature_stride = sizeof(desc.feature),
+		.header = {.feature_count = 1,
+			   .feature_stride = sizeof(desc.feature),
 			   .model_hash = t->hash},
-		.feature = {.form = EMBENG_FORM_DENSE, .id_width = 8, .sample_count = 1,
-			    .id_count = 1, .ids = piece(t, at + 256, 8),
+		.feature = {.form = EMBENG_FORM_DENSE,
+			    .id_width = 8,
+			    .sample_count = 1,
+			    .id_count = 1,
+			    .ids = piece(t, at + 256, 8),
 			    .activations = piece(t, at + 320, 4 * TRAIN_DIM)},
 	};
 
 	memcpy(t->data + at, &desc, sizeof(desc));
 	memcpy(t->data + at + 256, &id, sizeof(id));
-	return (struct embeng_cmd){.opcode = EMBENG_OP_LOOKUP, .cookie = step, .step = step,
+	return (struct embeng_cmd){.opcode = EMBENG_OP_LOOKUP,
+				   .cookie = step,
+				   .step = step,
 				   .desc = piece(t, at, sizeof(desc))};
 }
 
@@ -106,14 +112,17 @@ struct embeng_cmd train_update(struct train *t, uint32_t replica, uint64_t step)
 		struct embeng_update header;
 		struct embeng_update_feature feature;
 	} desc = {
-		.header = {.feature_count = 1, .feature_stride = sizeof(desc.feature),
+		.header = {.feature_count = 1,
+			   .feature_stride = sizeof(desc.feature),
 			   .model_hash = t->hash},
 		.feature = {.gradients = piece(t, at + 256, sizeof(ones))},
 	};
 
 	memcpy(t->data + at, &desc, sizeof(desc));
 	memcpy(t->data + at + 256, ones, sizeof(ones));
-	return (struct embeng_cmd){.opcode = EMBENG_OP_UPDATE, .cookie = step, .step = step,
+	return (struct embeng_cmd){.opcode = EMBENG_OP_UPDATE,
+				   .cookie = step,
+				   .step = step,
 				   .desc = piece(t, at, sizeof(desc))};
 }
 
@@ -123,7 +132,9 @@ struct embeng_cmd train_read(struct train *t, uint64_t after)
 	struct embeng_rows desc = {.count = ROWS, .data = piece(t, at + 256, ROWS * TRAIN_DIM * 4)};
 
 	memcpy(t->data + at, &desc, sizeof(desc));
-	return (struct embeng_cmd){.opcode = EMBENG_OP_ROWS_READ, .cookie = after, .after = after,
+	return (struct embeng_cmd){.opcode = EMBENG_OP_ROWS_READ,
+				   .cookie = after,
+				   .after = after,
 				   .desc = piece(t, at, sizeof(desc))};
 }
 
@@ -136,11 +147,15 @@ struct embeng_cmd train_nop(uint32_t delay_us)
 int train_submit(int fd, struct ring *ring, const struct embeng_cmd *cmds, uint32_t count,
 		 const struct embeng_accel_sync *in, const struct embeng_accel_sync *out)
 {
-	struct embeng_accel_submit arg = {
-		.queue = ring->made.queue, .count = count, .stride = sizeof(*cmds),
-		.commands = (uintptr_t)cmds, .in_syncs = (uintptr_t)in,
-		.out_syncs = (uintptr_t)out, .in_count = in != NULL, .out_count = out != NULL,
-		.cq_head = ring->cq_head};
+	struct embeng_accel_submit arg = {.queue = ring->made.queue,
+					  .count = count,
+					  .stride = sizeof(*cmds),
+					  .commands = (uintptr_t)cmds,
+					  .in_syncs = (uintptr_t)in,
+					  .out_syncs = (uintptr_t)out,
+					  .in_count = in != NULL,
+					  .out_count = out != NULL,
+					  .cq_head = ring->cq_head};
 
 	return accel_call(fd, DRM_IOCTL_EMBENG_SUBMIT, &arg);
 }

@@ -107,8 +107,7 @@ static int hold_contest(const struct bench_job *job, struct bench_engine *b, int
 	int err = 0;
 
 	for (int k = 0; k < count; k++) {
-		struct embeng_batch *batch =
-			embeng_batch_new(b->e, EMBENG_INFERENCE, (uint32_t)k);
+		struct embeng_batch *batch = embeng_batch_new(b->e, EMBENG_INFERENCE, (uint32_t)k);
 
 		producers[k] = (struct producer){.contest = &c,
 						 .lane = {b, batch, (uint32_t)k},

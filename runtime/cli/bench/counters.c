@@ -32,8 +32,8 @@ int bench_engine_count(struct bench_engine *b, struct bench_result *result, int 
 		return err;
 	ms[STAGE_CHECK] += (double)(now.time_check_ns - b->base.time_check_ns) * per_step;
 	ms[STAGE_LOOKUP] += (double)(now.time_lookup_ns - b->base.time_lookup_ns) * per_step;
-	ms[STAGE_PARTITION] +=
-		(double)(now.time_partition_ns - b->base.time_partition_ns) * per_step;
+	ms[STAGE_PARTITION] += (double)(now.time_partition_ns - b->base.time_partition_ns) *
+			       per_step;
 	ms[STAGE_UPDATE] += (double)(now.time_update_ns - b->base.time_update_ns) * per_step;
 	ms[STAGE_RING] += (double)(now.time_ring_ns - b->base.time_ring_ns) * per_step;
 	ms[STAGE_COPY] += (double)(now.time_copy_ns - b->base.time_copy_ns) * per_step;

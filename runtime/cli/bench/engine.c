@@ -96,8 +96,8 @@ static int check_memory(struct bench_engine *b, const struct bench_setup *setup,
 					      .buffers = 1,
 					      .splits = 1,
 					      .inference = !setup->optimizer,
-					      .weights =
-						      setup->input->columns[0][0].weights != NULL,
+					      .weights = setup->input->columns[0][0].weights !=
+							 NULL,
 					      .cores = setup->call->cores,
 					      .step_depth = setup->call->step_depth};
 	uint64_t available = machine_memory_available();

@@ -95,8 +95,8 @@ static int load_file(struct reading *r, void *to, size_t bytes)
 /* How wide @count integers of a file of @bytes are, in agreement with those before. */
 static int find_type(struct reading *r, int64_t bytes, size_t count)
 {
-	enum embeng_id_type type =
-		bytes == (int64_t)(count * sizeof(int32_t)) ? EMBENG_I32 : EMBENG_I64;
+	enum embeng_id_type type = bytes == (int64_t)(count * sizeof(int32_t)) ? EMBENG_I32
+									       : EMBENG_I64;
 
 	if (bytes < 0)
 		return report_unreadable(r, errno);

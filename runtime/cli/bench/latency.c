@@ -89,8 +89,8 @@ static int round_trips(bool sleeps, const int cpus[2], int runs, uint32_t trips,
 
 int bench_latency_measure(struct bench_limits *l, const int cpus[2], int runs, double effort)
 {
-	int err =
-		round_trips(false, cpus, runs, (uint32_t)(100000 * effort) + 10, &l->cache_line_us);
+	int err = round_trips(false, cpus, runs, (uint32_t)(100000 * effort) + 10,
+			      &l->cache_line_us);
 
 	return err ? err
 		   : round_trips(true, cpus, runs, (uint32_t)(5000 * effort) + 10, &l->futex_us);

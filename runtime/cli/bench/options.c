@@ -61,8 +61,8 @@ static const struct argp_option options[] = {
 	 "Measure fwd, train, partition, ring, contend or limits; may be repeated", 0},
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0,
 	 "Optimizer of train: sgd, adagrad or adam (adagrad); may be repeated", 0},
-	{"threads", KEY_THREADS, "N", 0,
-	 "Cores of the soft device, each on its own processor (1)", 0},
+	{"threads", KEY_THREADS, "N", 0, "Cores of the soft device, each on its own processor (1)",
+	 0},
 	{"runs", KEY_RUNS, "N", 0, "Number of timed runs, 5 to 101 (7)", 0},
 	{"batches", KEY_BATCHES, "N", 0, "Number of different batches in a run (4)", 0},
 	{"scale", KEY_SCALE, "X", 0, "Multiply rows and samples by X, above 0 and up to 1 (1)", 0},
@@ -74,10 +74,10 @@ static const struct argp_option options[] = {
 	 "Samples of a step, up to 1048576, instead of the workload's", 0},
 	{"pool", KEY_POOL, "N", 0, "Ids of a sample, up to 4096, instead of the workload's", 0},
 	{"input", KEY_INPUT, "DIR", 0, "Take ids and gradients that torch_peer.py --dump wrote", 0},
-	{"index", KEY_INDEX, "TYPE", 0,
-	 "Type of ids: int32 or int64 (int64; for partition int32)", 0},
-	{"weights", KEY_WEIGHTS, NULL, 0,
-	 "Give ids weights (ids of partition always have them)", 0},
+	{"index", KEY_INDEX, "TYPE", 0, "Type of ids: int32 or int64 (int64; for partition int32)",
+	 0},
+	{"weights", KEY_WEIGHTS, NULL, 0, "Give ids weights (ids of partition always have them)",
+	 0},
 	{"costs", KEY_COSTS, NULL, 0, "Measure partition with each of its options, too", 0},
 	{"seed", KEY_SEED, "N", 0, "Seed of the ids (20240229)", 0},
 	{"svg", KEY_SVG, "FILE", 0, "Draw the time of each stage and the limit to FILE", 0},
@@ -264,11 +264,8 @@ int cmd_bench(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options, .parser = parse_bench_option, .doc = doc};
 	struct output out = {.verb = "bench"};
-	struct bench_call call = {.runs = 7,
-				  .batches = 4,
-				  .scale = 1,
-				  .type = EMBENG_I64,
-				  .seed = 20240229};
+	struct bench_call call = {
+		.runs = 7, .batches = 4, .scale = 1, .type = EMBENG_I64, .seed = 20240229};
 	int code = command_parse(&argp, argc, argv, &out, &call);
 
 	if (code)

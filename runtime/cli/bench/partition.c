@@ -27,11 +27,11 @@ struct variant {
 };
 
 /* Row pointers are packed, so that a buffer is as long as its ids and not as a limit. */
-#define OPTIONS(...)                                                                               \
-	{                                                                                          \
-		.size = sizeof(struct embeng_partition_options), .sparse_cores = GRID,             \
-		.cores_per_device = CORES, __VA_ARGS__                                             \
-	}
+#define OPTIONS(...) \
+	{.size = sizeof(struct embeng_partition_options), \
+	 .sparse_cores = GRID, \
+	 .cores_per_device = CORES, \
+	 __VA_ARGS__}
 
 static const struct variant plain_variant = {"weights and statistics",
 					     .options = OPTIONS(.flavour = EMBENG_PARTITION_TF)};

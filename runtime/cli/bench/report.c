@@ -69,9 +69,8 @@ static void print_ring(const struct bench_result *r)
 
 	printf("%-11s %-9s %-9s %3d  %9.2f %9.2f %9.2f us  %7.2f us a command, the engine %.2f\n",
 	       r->workload.name, r->op == BENCH_CONTEND ? bench_ops[r->op] : r->detail,
-	       r->waiting ? "waiting" : "polled", r->commands,
-	       r->step_ms.min * 1e3, r->step_ms.median * 1e3, r->step_ms.max * 1e3, us,
-	       r->direct_us);
+	       r->waiting ? "waiting" : "polled", r->commands, r->step_ms.min * 1e3,
+	       r->step_ms.median * 1e3, r->step_ms.max * 1e3, us, r->direct_us);
 }
 
 static void print_result(const struct bench_result *r)

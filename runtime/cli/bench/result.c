@@ -18,8 +18,8 @@ const char *const bench_stage_names[BENCH_STAGES] = {
 
 struct bench_result *bench_result_add(struct bench_results *results)
 {
-	struct bench_result *items =
-		reallocarray(results->items, results->count + 1, sizeof(*items));
+	struct bench_result *items = reallocarray(results->items, results->count + 1,
+						  sizeof(*items));
 
 	if (!items)
 		return NULL;

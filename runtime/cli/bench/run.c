@@ -108,7 +108,7 @@ static int run_workload(struct bench_job *job)
 	int code = measure_limits(job);
 
 	if (!code && call->ops & (1u << BENCH_FWD | 1u << BENCH_TRAIN | 1u << BENCH_RING |
-				   1u << BENCH_CONTEND))
+				  1u << BENCH_CONTEND))
 		code = with_input(job, call->type, call->weights, measure_steps);
 	if (!code && wants_op(call, BENCH_PARTITION))
 		code = with_input(job, call->type_given ? call->type : EMBENG_I32, true,
@@ -122,8 +122,8 @@ static int run_workloads(struct bench_call *call, struct bench_results *results,
 	int code = 0;
 
 	for (size_t k = 0; !code && k < BENCH_WORKLOADS; k++) {
-		const struct bench_workload scaled =
-			bench_workload_scaled(&bench_workloads[k], call->scale);
+		const struct bench_workload scaled = bench_workload_scaled(&bench_workloads[k],
+									   call->scale);
 		const struct bench_workload w = bench_workload_shaped(&scaled, &call->shape);
 		struct bench_job job = {
 			.call = call, .workload = &w, .results = results, .out = out};

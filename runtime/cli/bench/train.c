@@ -96,8 +96,8 @@ static int time_one_run(struct bench_engine *b, struct bench_beside *beside, enu
 static int time_runs(struct bench_engine *b, const struct bench_call *call, enum embeng_mode mode,
 		     struct bench_result *r)
 {
-	struct bench_beside *beside =
-		bench_beside_open(&r->limits, call->cpus, call->cpu_count, call->scale);
+	struct bench_beside *beside = bench_beside_open(&r->limits, call->cpus, call->cpu_count,
+							call->scale);
 	int err = beside ? 0 : -ENOMEM;
 
 	for (int k = 0; !err && k < r->runs; k++)

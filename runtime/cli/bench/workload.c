@@ -12,17 +12,12 @@
 #include "workload.h"
 
 /* Criteo-Kaggle's tables; the largest kept at 10 M rows, the other large ones at 1.25 M. */
-#define CRITEO                                                                                     \
-	{                                                                                          \
-		1460, 583, 10000000, 1250000, 305, 24, 12517, 633, 10, 93145, 5683, 1250000, 3194, \
-			27, 14992, 1250000, 10, 5652, 2173, 10, 1250000, 18, 15, 286181, 105,      \
-			142572                                                                     \
-	}
+#define CRITEO \
+	{1460,	583,  10000000, 1250000, 305, 24,     12517,   633,   10, \
+	 93145, 5683, 1250000,	3194,	 27,  14992,  1250000, 10,    5652, \
+	 2173,	10,   1250000,	18,	 15,  286181, 105,     142572}
 #define MILLION 1000000
-#define EIGHT_MILLIONS                                                                             \
-	{                                                                                          \
-		MILLION, MILLION, MILLION, MILLION, MILLION, MILLION, MILLION, MILLION             \
-	}
+#define EIGHT_MILLIONS {MILLION, MILLION, MILLION, MILLION, MILLION, MILLION, MILLION, MILLION}
 
 const struct bench_workload bench_workloads[BENCH_WORKLOADS] = {
 	{"W1", 8, EIGHT_MILLIONS, 64, 4096, 20, true, LAW_UNIFORM, 0},
@@ -127,7 +122,7 @@ int64_t bench_zipf_rank(int64_t rows, double exponent, double (*uniform)(void *a
 		double area = last + uniform(arg) * (first - last), x = hat_inverse(area, s);
 		double k = floor(x + 0.5);
 
-		k = k < 1 ? 1 : k > (double)rows ? (double)rows : k;
+		k = k<1 ? 1 : k>(double) rows ? (double)rows : k;
 		if (area >= hat_integral(k + 0.5, s) - pow(k, -s))
 			return (int64_t)k - 1;
 	}

@@ -25,8 +25,8 @@ struct call {
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The engine, by a name that `embeng list` shows", 0},
 	{"batches", KEY_BATCHES, "N", 0, "Number of batches to compare (16)", 0},
-	{"samples", KEY_SAMPLES, "N", 0,
-	 "Samples for features whose output shape is open (256)", 0},
+	{"samples", KEY_SAMPLES, "N", 0, "Samples for features whose output shape is open (256)",
+	 0},
 	{"seed", KEY_SEED, "N", 0, "Draw other batches (1)", 0},
 	{0},
 };
@@ -97,7 +97,8 @@ static void print_feature(const char *name, const struct difference *d, int colu
 	terminal_print(name, columns);
 	printf("%12" PRIu64 "  %12" PRIu64 "  %.9g\n", d->floats, d->differing, d->largest);
 	if (d->differing)
-		printf("  first: batch %" PRIu64 ", element %" PRIu64 ": engine %.9g, serving %.9g\n",
+		printf("  first: batch %" PRIu64 ", element %" PRIu64
+		       ": engine %.9g, serving %.9g\n",
 		       d->batch, d->at, (double)d->engine, (double)d->serving);
 }
 
@@ -145,8 +146,8 @@ static int emit_comparison(const struct output *out, const struct call *call,
 	const struct embeng_model *model = embeng_get_model(c->e);
 
 	for (size_t f = 0; f < features; f++)
-		json_object_array_add(list, json_feature(embeng_model_feature_name(model, f),
-							 &c->features[f]));
+		json_object_array_add(
+			list, json_feature(embeng_model_feature_name(model, f), &c->features[f]));
 	json_add_text(d, "dir", call->dir);
 	json_add_number(d, "batches", c->batches);
 	json_add_number(d, "seed", (uint64_t)call->seed);

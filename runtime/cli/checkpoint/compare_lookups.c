@@ -181,9 +181,10 @@ static int look_up_batch(struct comparison *c, struct embeng_batch *b, struct co
 		const struct compare_input *in = &inputs[f];
 
 		err = draw_input(c, &inputs[f], f);
-		err = err ? err : embeng_batch_sparse(b, (int)f, EMBENG_I64, in->indices, in->ids,
-						      in->count, in->shape, in->rank, in->weights,
-						      in->weights ? in->count : 0);
+		err = err ? err
+			  : embeng_batch_sparse(b, (int)f, EMBENG_I64, in->indices, in->ids,
+						in->count, in->shape, in->rank, in->weights,
+						in->weights ? in->count : 0);
 	}
 	err = err ? err : embeng_enqueue(c->e, b, -1);
 	return err ? err : compare_all(c, inputs, count);

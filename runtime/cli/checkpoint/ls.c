@@ -21,7 +21,8 @@ static const char doc[] =
 
 static uint64_t count_table_bytes(const struct embeng_table_config *table, size_t slots)
 {
-	return (uint64_t)table->vocabulary_size * (uint64_t)table->dim * sizeof(float) * (1 + slots);
+	return (uint64_t)table->vocabulary_size * (uint64_t)table->dim * sizeof(float) *
+	       (1 + slots);
 }
 
 static void print_table(const struct embeng_model *model, size_t t, int columns)

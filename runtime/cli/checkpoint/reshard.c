@@ -106,8 +106,8 @@ static error_t parse_reshard_option(int key, char *arg, struct argp_state *state
 	case ARGP_KEY_END:
 		if (r->to)
 			return 0;
-		argp_error(state,
-			   "%s missing; give the folder to %s", r->in ? "OUT is" : "IN and OUT are",
+		argp_error(state, "%s missing; give the folder to %s",
+			   r->in ? "OUT is" : "IN and OUT are",
 			   r->in ? "write to" : "read from and the one to write to");
 		return EINVAL;
 	default:

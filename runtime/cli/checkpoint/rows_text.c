@@ -26,7 +26,8 @@ int npy_header(FILE *out, int64_t rows, int64_t dim)
 
 	length = (size_t)snprintf(header, sizeof(header),
 				  "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64
-				  ", %" PRId64 "), }", rows, dim);
+				  ", %" PRId64 "), }",
+				  rows, dim);
 	whole = (NPY_FRONT + length + 1 + NPY_ALIGN - 1) / NPY_ALIGN * NPY_ALIGN - NPY_FRONT;
 	memset(header + length, ' ', whole - length);
 	header[whole - 1] = '\n';

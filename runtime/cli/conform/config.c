@@ -38,7 +38,8 @@ static int hex_read(struct run *r, const char *key, const char *text, struct byt
 	if (text[good] || digits % 2)
 		return run_fail(r, -EINVAL,
 				"%s: %zu of %zu characters are hexadecimal digits; all must "
-				"be, two for each byte", key, good, digits);
+				"be, two for each byte",
+				key, good, digits);
 	data = malloc(digits / 2 + 1);
 	if (!data)
 		return run_fail(r, -ENOMEM, "out of memory");

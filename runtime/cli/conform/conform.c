@@ -206,7 +206,8 @@ static int run_conform(struct call *call, const struct output *out)
 	if (!code) {
 		err = device_probe(call->run.device, &info);
 		if (err)
-			code = output_library_failure(out, err, err == -ENODEV ? device_hint : NULL);
+			code = output_library_failure(out, err,
+						      err == -ENODEV ? device_hint : NULL);
 	}
 	if (!code) {
 		call->run.device = device_choose(call->run.device);

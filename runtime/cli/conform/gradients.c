@@ -31,8 +31,8 @@ static int set_up(struct run *r, const struct json *rates, struct handed_in *in)
 		return run_fail(r, -ENOMEM, "out of memory");
 	for (; in->rate_count < rate_count; in->rate_count++) {
 		in->rates[in->rate_count].name = json_name(rates, in->rate_count);
-		in->rates[in->rate_count].value =
-			(float)value_number(json_at(rates, in->rate_count));
+		in->rates[in->rate_count].value = (float)value_number(
+			json_at(rates, in->rate_count));
 	}
 	return 0;
 }

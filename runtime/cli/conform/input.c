@@ -32,8 +32,7 @@ static int fail_for_memory(struct run *r)
 
 static bool is_nested(const struct json *list)
 {
-	return list_length(list) &&
-	       json_is(json_at(list, 0), JSON_ARRAY);
+	return list_length(list) && json_is(json_at(list, 0), JSON_ARRAY);
 }
 
 static int64_t *flatten_integers(const struct json *lists)
@@ -63,8 +62,7 @@ static int take_flat_weights(struct run *r, const struct json *weights, const ch
 	return a->weights ? 0 : fail_for_memory(r);
 }
 
-static int read_dense(struct run *r, const char *name, const struct json *input,
-		      struct arrays *a)
+static int read_dense(struct run *r, const char *name, const struct json *input, struct arrays *a)
 {
 	const struct json *ids = member(input, "dense"), *shape = member(input, "shape");
 
@@ -94,8 +92,7 @@ static int check_index_ranks(struct run *r, const struct json *indices, size_t r
 	return 0;
 }
 
-static int read_sparse(struct run *r, const char *name, const struct json *input,
-		       struct arrays *a)
+static int read_sparse(struct run *r, const char *name, const struct json *input, struct arrays *a)
 {
 	const struct json *coo = member(input, "sparse");
 	const struct json *indices = member(coo, "indices"), *values = member(coo, "values");
@@ -110,9 +107,8 @@ static int read_sparse(struct run *r, const char *name, const struct json *input
 	if (err)
 		return err;
 	if (list_length(indices) != a->id_count)
-		return run_fail(r, -EINVAL,
-				"feature '%s': there are %zu indices for %zu values", name,
-				list_length(indices), a->id_count);
+		return run_fail(r, -EINVAL, "feature '%s': there are %zu indices for %zu values",
+				name, list_length(indices), a->id_count);
 	a->ids = list_integers(values);
 	a->shape = list_integers(member(coo, "shape"));
 	a->places = flatten_integers(indices);
@@ -150,8 +146,7 @@ static int check_row_weights(struct run *r, const struct json *rows, const struc
 
 		if (!json_is(row, JSON_ARRAY))
 			return run_fail(r, -EINVAL,
-					"feature '%s': weights must be nested like the rows",
-					name);
+					"feature '%s': weights must be nested like the rows", name);
 		if (list_length(row) != ids)
 			return run_fail(r, -EINVAL,
 					"feature '%s': row %zu has %zu weights for %zu ids", name,

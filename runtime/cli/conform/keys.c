@@ -8,12 +8,9 @@
 #include "schema.h"
 
 static const struct key engine_keys[] = {
-	{"replicas", TYPE_INTEGER, OPTIONAL, NULL},
-	{"cores", TYPE_INTEGER, OPTIONAL, NULL},
-	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},
-	{"sharding", TYPE_TEXT, OPTIONAL, NULL},
-	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},
-	{0},
+	{"replicas", TYPE_INTEGER, OPTIONAL, NULL}, {"cores", TYPE_INTEGER, OPTIONAL, NULL},
+	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},    {"sharding", TYPE_TEXT, OPTIONAL, NULL},
+	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},  {0},
 };
 
 static const struct key quantization_keys[] = {
@@ -52,18 +49,14 @@ const struct key step_error_keys[] = {
 };
 
 /* @need: whether the keys that only a vector needs are required; a model file may lack them. */
-#define VECTOR_KEYS(need)                               \
-	{"schema", TYPE_TEXT, need, NULL},              \
-	{"name", TYPE_TEXT, need, NULL},                \
-	{"about", TYPE_TEXT, OPTIONAL, NULL},           \
-	{"source", TYPE_TEXT, OPTIONAL, NULL},          \
-	{"requires", TYPE_TEXTS, OPTIONAL, NULL},       \
-	{"engine", TYPE_OBJECT, OPTIONAL, engine_keys}, \
-	{"tables", TYPE_OBJECTS, REQUIRED, table_keys}, \
-	{"features", TYPE_OBJECTS, REQUIRED, feature_keys}, \
-	{"model_error", TYPE_ERROR, OPTIONAL, NULL},    \
-	{"steps", TYPE_STEP, need, NULL},               \
-	{0}
+#define VECTOR_KEYS(need) \
+	{"schema", TYPE_TEXT, need, NULL}, {"name", TYPE_TEXT, need, NULL}, \
+		{"about", TYPE_TEXT, OPTIONAL, NULL}, {"source", TYPE_TEXT, OPTIONAL, NULL}, \
+		{"requires", TYPE_TEXTS, OPTIONAL, NULL}, \
+		{"engine", TYPE_OBJECT, OPTIONAL, engine_keys}, \
+		{"tables", TYPE_OBJECTS, REQUIRED, table_keys}, \
+		{"features", TYPE_OBJECTS, REQUIRED, feature_keys}, \
+		{"model_error", TYPE_ERROR, OPTIONAL, NULL}, {"steps", TYPE_STEP, need, NULL}, {0}
 
 const struct key vector_keys[] = {VECTOR_KEYS(REQUIRED)};
 const struct key model_keys[] = {VECTOR_KEYS(OPTIONAL)};

@@ -101,8 +101,7 @@ static int look_up_features(struct run *r, const struct embeng_serving *serving,
 	struct embeng_serving_input *inputs;
 	int err;
 
-	answers->each = calloc(json_length(features) + 1,
-			       sizeof(*answers->each));
+	answers->each = calloc(json_length(features) + 1, sizeof(*answers->each));
 	if (!answers->each)
 		return run_fail(r, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < json_length(features); i++) {

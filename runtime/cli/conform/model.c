@@ -78,8 +78,7 @@ static int set_output_shape(struct run *r, const struct json *shape,
 				"feature '%s': the rank of output_shape is %zu; it must be 1 to %d",
 				config->name, config->output_rank, EMBENG_MAX_RANK);
 	for (size_t i = 0; i < config->output_rank; i++)
-		config->output_shape[i] =
-			json_int64(json_at(shape, i));
+		config->output_shape[i] = json_int64(json_at(shape, i));
 	return 0;
 }
 
@@ -121,9 +120,8 @@ static int set_vector_engine(struct run *r, struct embeng_model *model, const st
 	int err;
 
 	if (replicas < 1 || replicas > UINT32_MAX)
-		return run_fail(r, -ERANGE,
-				"replicas is %lld; it must be 1 to %u", (long long)replicas,
-				UINT32_MAX);
+		return run_fail(r, -ERANGE, "replicas is %lld; it must be 1 to %u",
+				(long long)replicas, UINT32_MAX);
 	if ((int)config.sharding < 0)
 		return run_fail(r, -EINVAL, "sharding '%s' must be div or mod", sharding);
 	if (hosts < 1 || hosts > INT32_MAX)

@@ -11,14 +11,14 @@
 #include "value.h"
 
 static const char *const present[] = {
-	"options", "policies", "slots", "hosts", "checkpoint", "serving", "partition",
-	"stacking", "quantization", "config",
+	"options", "policies",	"slots",    "hosts",	    "checkpoint",
+	"serving", "partition", "stacking", "quantization", "config",
 };
 
 static const struct {
 	const char *verb, *capability;
 } verb_needs[] = {
-	{"lookup", "serving"},	 {"save", "checkpoint"},  {"restore", "checkpoint"},
+	{"lookup", "serving"},	     {"save", "checkpoint"},   {"restore", "checkpoint"},
 	{"expect_config", "config"}, {"stacking", "stacking"}, {"partition", "partition"},
 };
 

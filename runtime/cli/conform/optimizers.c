@@ -31,44 +31,44 @@ static const struct key adagrad_momentum_keys[] = {
 	NUMBER_KEY("beta2"),	NUMBER_KEY("epsilon"),	  {0},
 };
 static const struct key ftrl_keys[] = {
-	NUMBER_KEY("learning_rate_power"),
-	NUMBER_KEY("l1_regularization_strength"),
-	NUMBER_KEY("l2_regularization_strength"),
-	NUMBER_KEY("beta"),
-	NUMBER_KEY("initial_accumulator_value"),
-	BOOL_KEY("multiply_linear_by_learning_rate"),
-	BOOL_KEY("allow_zero_accumulator"),
-	{0},
+	NUMBER_KEY("learning_rate_power"),	  NUMBER_KEY("l1_regularization_strength"),
+	NUMBER_KEY("l2_regularization_strength"), NUMBER_KEY("beta"),
+	NUMBER_KEY("initial_accumulator_value"),  BOOL_KEY("multiply_linear_by_learning_rate"),
+	BOOL_KEY("allow_zero_accumulator"),	  {0},
 };
 static const struct key adam_keys[] = {
-	NUMBER_KEY("beta_1"),	     NUMBER_KEY("beta_2"),	  NUMBER_KEY("epsilon"),
-	BOOL_KEY("lazy_adam"), BOOL_KEY("sum_inside_sqrt"), BOOL_KEY("bias_correction"),
+	NUMBER_KEY("beta_1"),
+	NUMBER_KEY("beta_2"),
+	NUMBER_KEY("epsilon"),
+	BOOL_KEY("lazy_adam"),
+	BOOL_KEY("sum_inside_sqrt"),
+	BOOL_KEY("bias_correction"),
 	{0},
 };
-static const struct key momentum_keys[] = {
-	NUMBER_KEY("momentum"), BOOL_KEY("use_nesterov"), {0}
-};
+static const struct key momentum_keys[] = {NUMBER_KEY("momentum"), BOOL_KEY("use_nesterov"), {0}};
 static const struct key lion_keys[] = {
-	NUMBER_KEY("beta1"), NUMBER_KEY("beta2"), BOOL_KEY("use_non_lazy"), {0}
-};
+	NUMBER_KEY("beta1"), NUMBER_KEY("beta2"), BOOL_KEY("use_non_lazy"), {0}};
 static const struct key rms_prop_keys[] = {
-	NUMBER_KEY("rho"), NUMBER_KEY("momentum"), NUMBER_KEY("epsilon"), {0}
-};
+	NUMBER_KEY("rho"), NUMBER_KEY("momentum"), NUMBER_KEY("epsilon"), {0}};
 static const struct key adadelta_keys[] = {NUMBER_KEY("rho"), NUMBER_KEY("epsilon"), {0}};
 static const struct key proximal_adagrad_keys[] = {
-	NUMBER_KEY("l1"), NUMBER_KEY("l2"), NUMBER_KEY("initial_accumulator_value"), {0}
-};
+	NUMBER_KEY("l1"), NUMBER_KEY("l2"), NUMBER_KEY("initial_accumulator_value"), {0}};
 static const struct key bounded_adagrad_keys[] = {
-	BOOL_KEY("update_accumulator_first"), NUMBER_KEY("max_var_update"),
-	NUMBER_KEY("max_accumulator"),	      NUMBER_KEY("initial_accumulator_value"),
+	BOOL_KEY("update_accumulator_first"),
+	NUMBER_KEY("max_var_update"),
+	NUMBER_KEY("max_accumulator"),
+	NUMBER_KEY("initial_accumulator_value"),
 	{0},
 };
 static const struct key online_yogi_keys[] = {
-	NUMBER_KEY("l1"), NUMBER_KEY("l2"), NUMBER_KEY("beta2"), {0}
-};
+	NUMBER_KEY("l1"), NUMBER_KEY("l2"), NUMBER_KEY("beta2"), {0}};
 static const struct key proximal_yogi_keys[] = {
-	NUMBER_KEY("l1"),    NUMBER_KEY("l2"),	    NUMBER_KEY("beta1"),
-	NUMBER_KEY("beta2"), NUMBER_KEY("epsilon"), NUMBER_KEY("initial_accumulator_value"),
+	NUMBER_KEY("l1"),
+	NUMBER_KEY("l2"),
+	NUMBER_KEY("beta1"),
+	NUMBER_KEY("beta2"),
+	NUMBER_KEY("epsilon"),
+	NUMBER_KEY("initial_accumulator_value"),
 	{0},
 };
 static const struct key mdl_adagrad_light_keys[] = {
@@ -87,19 +87,24 @@ static const struct key mdl_adagrad_light_keys[] = {
 	{0},
 };
 static const struct key frequency_aware_adagrad_keys[] = {
-	NUMBER_KEY("l1_regularization_strength"), NUMBER_KEY("l2_regularization_strength"),
-	NUMBER_KEY("max_lr_multiplier"),	  NUMBER_KEY("probability_exponent"),
-	NUMBER_KEY("accumulator_decay"),	  NUMBER_KEY("initial_accumulator_value"),
+	NUMBER_KEY("l1_regularization_strength"),
+	NUMBER_KEY("l2_regularization_strength"),
+	NUMBER_KEY("max_lr_multiplier"),
+	NUMBER_KEY("probability_exponent"),
+	NUMBER_KEY("accumulator_decay"),
+	NUMBER_KEY("initial_accumulator_value"),
 	{"step_counter", TYPE_DYNAMIC, OPTIONAL, NULL},
 	{0},
 };
 static const struct key frequency_estimator_keys[] = {
-	NUMBER_KEY("tau"), NUMBER_KEY("max_delta"), NUMBER_KEY("outlier_threshold"),
-	NUMBER_KEY("weight_exponent"), {0},
+	NUMBER_KEY("tau"),
+	NUMBER_KEY("max_delta"),
+	NUMBER_KEY("outlier_threshold"),
+	NUMBER_KEY("weight_exponent"),
+	{0},
 };
 static const struct key laprop_keys[] = {
-	NUMBER_KEY("b1"), NUMBER_KEY("b2"), NUMBER_KEY("eps"), {0}
-};
+	NUMBER_KEY("b1"), NUMBER_KEY("b2"), NUMBER_KEY("eps"), {0}};
 
 static const struct {
 	const char *kind;

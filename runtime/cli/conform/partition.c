@@ -56,12 +56,14 @@ static int read_partition_options(struct run *r, const struct json *body,
 	err = err ? err : read_count(r, body, "cores_per_device", 0, 1, &each);
 	err = err ? err : read_count(r, body, "device", 0, 0, &device);
 	err = err ? err : read_count(r, body, "rotation", 0, 0, &rotation);
-	err = err ? err : read_count(r, body, "max_ids_per_partition", 0, 1,
-				     &o->max_ids_per_partition);
-	err = err ? err : read_count(r, body, "max_unique_ids_per_partition", 0, 1,
-				     &o->max_unique_ids_per_partition);
-	err = err ? err : read_count(r, body, "suggested_buffer_size", 0,
-				     member(body, "suggested_buffer_size") ? 1 : 0, &o->buffer_size);
+	err = err ? err
+		  : read_count(r, body, "max_ids_per_partition", 0, 1, &o->max_ids_per_partition);
+	err = err ? err
+		  : read_count(r, body, "max_unique_ids_per_partition", 0, 1,
+			       &o->max_unique_ids_per_partition);
+	err = err ? err
+		  : read_count(r, body, "suggested_buffer_size", 0,
+			       member(body, "suggested_buffer_size") ? 1 : 0, &o->buffer_size);
 	if (err)
 		return err;
 	o->size = sizeof(*o);
@@ -146,18 +148,19 @@ static int check_pointers(struct run *r, const struct partitions *p, const struc
 	size_t lists = (size_t)p->o.cores_per_device * p->out.minibatches;
 
 	if (list_length(expected) != lists)
-		return run_mismatch(r, "at", NAME, "%zu lists of row pointers are expected, %zu came",
+		return run_mismatch(r, "at", NAME,
+				    "%zu lists of row pointers are expected, %zu came",
 				    list_length(expected), lists);
 	for (size_t i = 0; i < lists; i++) {
 		const struct json *list = json_at(expected, i);
 		const int32_t *got = p->out.row_pointers + i * p->out.row_stride;
 
 		if (list_length(list) != p->out.row_stride)
-			return run_mismatch(r, "at", NAME, "row_pointers[%zu] has %zu, expected %zu",
-					    i, p->out.row_stride, list_length(list));
+			return run_mismatch(r, "at", NAME,
+					    "row_pointers[%zu] has %zu, expected %zu", i,
+					    p->out.row_stride, list_length(list));
 		for (size_t k = 0; k < p->out.row_stride; k++) {
-			int64_t value =
-				json_int64(json_at(list, k));
+			int64_t value = json_int64(json_at(list, k));
 
 			if (value != got[k])
 				return run_mismatch(r, "at", NAME,
@@ -190,7 +193,8 @@ static int check_item(struct run *r, const struct partitions *p, uint32_t core, 
 		return 0;
 	return run_mismatch(r, "at", NAME,
 			    "items[%u][%zu] is [%llu, %d, %d, %.9g], expected [%.0f, %.0f, %.0f, "
-			    "%.9g]", core, number, (unsigned long long)(at - out->core_first[core]),
+			    "%.9g]",
+			    core, number, (unsigned long long)(at - out->core_first[core]),
 			    out->sample_ids[at], out->token_ids[at], (double)out->gains[at],
 			    item_number(item, 0), item_number(item, 1), item_number(item, 2),
 			    item_number(item, 3));
@@ -206,10 +210,11 @@ static int check_core(struct run *r, const struct partitions *p, uint32_t core,
 	while (!result && walk_next(&w)) {
 		for (uint64_t at = w.at; !result && at < w.end; at++, number++) {
 			if (number == list_length(items))
-				return run_mismatch(r, "at", NAME, "core %u has more than the "
-						    "expected %zu items", core, number);
-			result = check_item(r, p, core, number, at,
-					    json_at(items, number));
+				return run_mismatch(r, "at", NAME,
+						    "core %u has more than the "
+						    "expected %zu items",
+						    core, number);
+			result = check_item(r, p, core, number, at, json_at(items, number));
 		}
 	}
 	if (!result && number < list_length(items))
@@ -234,8 +239,7 @@ static bool is_expected_padding(const struct partitions *p, uint64_t at, const s
 {
 	double id = number_member(padding, "id", 0), gain = number_member(padding, "gain", 0);
 
-	if (member(padding, "id") &&
-	    (p->out.token_ids[at] != id || p->out.sample_ids[at] != id))
+	if (member(padding, "id") && (p->out.token_ids[at] != id || p->out.sample_ids[at] != id))
 		return false;
 	return !member(padding, "gain") || (double)p->out.gains[at] == gain ||
 	       (isnan(p->out.gains[at]) && isnan(gain));
@@ -249,12 +253,11 @@ static int check_padding(struct run *r, const struct partitions *p, const struct
 		while (walk_next(&w)) {
 			for (uint64_t at = w.end; at % ALIGN; at++) {
 				if (!is_expected_padding(p, at, padding))
-					return run_mismatch(r, "at", NAME,
-							    "item %llu is padded with %d, %d, %g",
-							    (unsigned long long)at,
-							    p->out.token_ids[at],
-							    p->out.sample_ids[at],
-							    (double)p->out.gains[at]);
+					return run_mismatch(
+						r, "at", NAME,
+						"item %llu is padded with %d, %d, %g",
+						(unsigned long long)at, p->out.token_ids[at],
+						p->out.sample_ids[at], (double)p->out.gains[at]);
 			}
 		}
 	}
@@ -283,8 +286,8 @@ static int match_list(struct run *r, const struct json *expect, const char *key,
 		return run_mismatch(r, "at", key, "%s has %zu numbers, expected %zu", key, count,
 				    list_length(expected));
 	for (size_t i = 0; i < count; i++) {
-		uint64_t value = width == 4 ? ((const uint32_t *)got)[i] :
-					      ((const uint64_t *)got)[i];
+		uint64_t value = width == 4 ? ((const uint32_t *)got)[i]
+					    : ((const uint64_t *)got)[i];
 		int64_t wanted = json_int64(json_at(expected, i));
 
 		if (value != (uint64_t)wanted)

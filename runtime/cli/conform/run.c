@@ -36,10 +36,8 @@ static void note_other_error(struct run *r, const struct json *error, int result
 	json_write_value(&w, NULL, error);
 	if (json_write_end(&w, &text, &length))
 		text = NULL;
-	run_fail(r, 0,
-		 "the step must fail with %s, but the error is %s: %.*s",
-		 text ? text : "another error",
-		 errno_name(result), EMBENG_ERROR_TEXT, said);
+	run_fail(r, 0, "the step must fail with %s, but the error is %s: %.*s",
+		 text ? text : "another error", errno_name(result), EMBENG_ERROR_TEXT, said);
 	free(text);
 }
 
@@ -80,8 +78,7 @@ static int settle_result(struct run *r, int result, const struct json *error)
 	return error ? check_expected_error(r, result, error) : check_unexpected_error(r, result);
 }
 
-static void note_failure(struct run *r, struct json_object *failures, size_t step,
-			 const char *verb)
+static void note_failure(struct run *r, struct json_object *failures, size_t step, const char *verb)
 {
 	json_object_object_add(r->failure, "step", json_object_new_int64((int64_t)step));
 	json_object_object_add(r->failure, "verb", json_object_new_string(verb));

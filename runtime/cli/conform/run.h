@@ -57,8 +57,7 @@ struct run {
 #define STEP_MISMATCH 1
 
 /* Both return @err. The first takes a sentence of the runner's own, the second the library's. */
-int run_fail(struct run *r, int err, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int run_fail(struct run *r, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int run_library(struct run *r, int err);
 
 /* Notes a mismatch that is no number. Returns STEP_MISMATCH. @where is "feature" or "table". */

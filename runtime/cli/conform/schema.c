@@ -80,7 +80,8 @@ static int validate_optimizer(const struct json *object, const struct vector_pla
 			return -1;
 		/* An unknown kind may have any optimizer's keys: the model refuses it later. */
 		if (!key && (own || (!optimizer_is_known(kind) && !optimizer_has_key(name))))
-			return vector_malformed(place, "unknown key '%s' of optimizer '%s'", name, kind);
+			return vector_malformed(place, "unknown key '%s' of optimizer '%s'", name,
+						kind);
 	}
 	return validate_required(object, optimizer_common_keys, place);
 }
@@ -152,8 +153,7 @@ static int validate_matrix(const struct json *value, bool gradient,
 		return validate_object(value, fill, place);
 	if (validate_object(value, arange, place))
 		return -1;
-	if (json_length(pair) != 2 ||
-	    json_is(json_at(pair, 0), JSON_ARRAY))
+	if (json_length(pair) != 2 || json_is(json_at(pair, 0), JSON_ARRAY))
 		return vector_malformed(place, "arange must be [start, step]");
 	return 0;
 }
@@ -195,10 +195,9 @@ static int validate_weights(const struct json *value, const struct vector_place 
 	for (size_t i = 0; i < json_length(value); i++) {
 		const struct json *row = json_at(value, i);
 
-		if (json_is(row, JSON_ARRAY) &&
-		    json_is(json_at(row, 0), JSON_ARRAY))
-			return vector_malformed(place,
-					 "must be a list of numbers, or of lists of numbers");
+		if (json_is(row, JSON_ARRAY) && json_is(json_at(row, 0), JSON_ARRAY))
+			return vector_malformed(
+				place, "must be a list of numbers, or of lists of numbers");
 	}
 	return 0;
 }
@@ -322,14 +321,17 @@ static int validate_scalar(const struct json *value, enum value_type type,
 	case TYPE_TEXT:
 		return validate_text(value, place);
 	case TYPE_BOOL:
-		return json_is(value, JSON_BOOLEAN) ? 0
-			: vector_malformed(place, "must be true or false");
+		return json_is(value, JSON_BOOLEAN)
+			       ? 0
+			       : vector_malformed(place, "must be true or false");
 	case TYPE_INTEGER:
 		return json_is(value, JSON_INTEGER) ? 0
-			: vector_malformed(place, "must be an integer");
+						    : vector_malformed(place, "must be an integer");
 	default:
-		return value_is_number(value) ? 0 : vector_malformed(place,
-			"must be a number, \"nan\", \"inf\" or \"-inf\"");
+		return value_is_number(value)
+			       ? 0
+			       : vector_malformed(place,
+						  "must be a number, \"nan\", \"inf\" or \"-inf\"");
 	}
 }
 

@@ -18,17 +18,17 @@ enum value_type {
 	TYPE_GRADIENT,	    /* nested or fill */
 	TYPE_WEIGHTS,	    /* numbers, or lists of numbers */
 	TYPE_RATE,
-	TYPE_DYNAMIC,	    /* a number or {"dynamic": name} */
-	TYPE_CLIP,	    /* a number or [low, high], either null */
-	TYPE_ITEMS,	    /* lists of four numbers */
-	TYPE_OBJECT,	    /* keys */
-	TYPE_OBJECTS,	    /* a list of them */
-	TYPE_MAP,	    /* any name, each value an object of keys */
+	TYPE_DYNAMIC, /* a number or {"dynamic": name} */
+	TYPE_CLIP,    /* a number or [low, high], either null */
+	TYPE_ITEMS,   /* lists of four numbers */
+	TYPE_OBJECT,  /* keys */
+	TYPE_OBJECTS, /* a list of them */
+	TYPE_MAP,     /* any name, each value an object of keys */
 	TYPE_MAP_NESTED,
 	TYPE_MAP_MATRIX,
 	TYPE_MAP_NUMBER,
 	TYPE_MAP_GRADIENT, /* may be null */
-	TYPE_ERROR, /* errno, contains */
+	TYPE_ERROR,	   /* errno, contains */
 	TYPE_OPTIMIZER,
 	TYPE_INPUT,
 	TYPE_CONFIG, /* one of hex and import_hex */

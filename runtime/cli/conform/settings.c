@@ -94,8 +94,7 @@ static void store_setting(struct embeng_optimizer *o, const struct setting *sett
 		*(int *)at = json_true(value);
 		break;
 	case SETTING_TRISTATE:
-		*(enum embeng_tristate *)at =
-			json_true(value) ? EMBENG_ON : EMBENG_OFF;
+		*(enum embeng_tristate *)at = json_true(value) ? EMBENG_ON : EMBENG_OFF;
 		break;
 	}
 }

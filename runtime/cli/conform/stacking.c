@@ -46,8 +46,10 @@ static int check_stack_numbers(struct run *r, const struct stacked *s, const str
 		int64_t wanted = json_int64(json_at(list, k));
 
 		if (number(s, k) != wanted)
-			return run_mismatch(r, "at", key, "stack %zu: %s[%zu] is %lld, expected "
-					    "%lld", s->index, key, k, (long long)number(s, k),
+			return run_mismatch(r, "at", key,
+					    "stack %zu: %s[%zu] is %lld, expected "
+					    "%lld",
+					    s->index, key, k, (long long)number(s, k),
 					    (long long)wanted);
 	}
 	return 0;
@@ -67,8 +69,10 @@ static int check_stack_tables(struct run *r, const struct stacked *s, const stru
 		const char *wanted = json_string(json_at(list, k));
 
 		if (strcmp(got, wanted) != 0)
-			return run_mismatch(r, "at", "tables", "stack %zu: table %zu is %s, expected "
-					    "%s", s->index, k, got, wanted);
+			return run_mismatch(r, "at", "tables",
+					    "stack %zu: table %zu is %s, expected "
+					    "%s",
+					    s->index, k, got, wanted);
 	}
 	return 0;
 }
@@ -98,8 +102,7 @@ static int check_expected_stack(struct run *r, const struct stacked *s, const st
 					    sample_offset);
 }
 
-static int check_stacks(struct run *r, const struct embeng_stacking *all,
-			const struct json *expect)
+static int check_stacks(struct run *r, const struct embeng_stacking *all, const struct json *expect)
 {
 	int result = 0;
 
@@ -121,11 +124,13 @@ static int read_stacking_options(struct run *r, const struct json *body,
 	int err = read_partition_flavour(r, body, &o->flavour);
 
 	err = err ? err : read_count(r, body, "sparse_cores", 0, 1, &cores);
-	err = err ? err : read_count(r, body, "cores_per_device", 0,
-				     member(body, "cores_per_device") ? 1 : 0, &each);
-	err = err ? err : read_count(r, body, "activation_limit_bytes", 0,
-				     member(body, "activation_limit_bytes") ? 1 : 0,
-				     &o->activation_limit_bytes);
+	err = err ? err
+		  : read_count(r, body, "cores_per_device", 0,
+			       member(body, "cores_per_device") ? 1 : 0, &each);
+	err = err ? err
+		  : read_count(r, body, "activation_limit_bytes", 0,
+			       member(body, "activation_limit_bytes") ? 1 : 0,
+			       &o->activation_limit_bytes);
 	if (err)
 		return err;
 	o->size = sizeof(*o);

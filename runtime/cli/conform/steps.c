@@ -184,11 +184,10 @@ static int step_expect_table(struct run *r, const struct json *body)
 	what.count = rows ? list_length(rows) : (size_t)integer_member(spec, "vocabulary_size", 0);
 	shape[0] = (int64_t)what.count;
 	shape[1] = (int64_t)what.dim;
-	if (json_is(what.values, JSON_ARRAY) &&
-	    !nested_has_shape(what.values, shape, 2))
+	if (json_is(what.values, JSON_ARRAY) && !nested_has_shape(what.values, shape, 2))
 		return run_mismatch(r, "table", what.name,
-				    "table '%s': values must have %zu x %zu numbers",
-				    what.name, what.count, what.dim);
+				    "table '%s': values must have %zu x %zu numbers", what.name,
+				    what.count, what.dim);
 	if (rows) {
 		what.ids = list_integers(rows);
 		if (!what.ids)
@@ -199,8 +198,8 @@ static int step_expect_table(struct run *r, const struct json *body)
 	return result;
 }
 
-static int check_count(struct run *r, const struct json *body, const char *table,
-		       const char *key, uint64_t got)
+static int check_count(struct run *r, const struct json *body, const char *table, const char *key,
+		       uint64_t got)
 {
 	const struct json *expected = member(body, key);
 

@@ -25,7 +25,8 @@ static void put_result(FILE *out, const char *word, size_t number, const char *n
 static void put_scalar(FILE *out, struct json_object *value)
 {
 	fputs(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN |
-						   JSON_C_TO_STRING_NOSLASHESCAPE), out);
+							    JSON_C_TO_STRING_NOSLASHESCAPE),
+	      out);
 	fputc('\n', out);
 }
 
@@ -33,7 +34,8 @@ static void put_failure(FILE *out, struct json_object *failure)
 {
 	const char *lead = "    - ";
 
-	json_object_object_foreach(failure, key, value) {
+	json_object_object_foreach(failure, key, value)
+	{
 		fprintf(out, "%s%s: ", lead, key);
 		put_scalar(out, value);
 		lead = "      ";

@@ -108,8 +108,7 @@ bool nested_has_shape(const struct json *nested, const int64_t *shape, size_t ra
 {
 	if (!rank)
 		return !json_is(nested, JSON_ARRAY);
-	if (!json_is(nested, JSON_ARRAY) ||
-	    (int64_t)json_length(nested) != shape[0])
+	if (!json_is(nested, JSON_ARRAY) || (int64_t)json_length(nested) != shape[0])
 		return false;
 	for (size_t i = 0; i < json_length(nested); i++) {
 		if (!nested_has_shape(json_at(nested, i), shape + 1, rank - 1))
@@ -128,8 +127,7 @@ static void formula_row(const struct json *matrix, int64_t id, int64_t position,
 		start = (double)id + number_member(matrix, "row_id", 0);
 	if (arange) {
 		step = value_number(json_at(arange, 1));
-		start = value_number(json_at(arange, 0)) +
-			step * ((double)position * (double)dim);
+		start = value_number(json_at(arange, 0)) + step * ((double)position * (double)dim);
 	}
 	for (size_t column = 0; column < dim; column++)
 		out[column] = (float)(start + step * (double)column);

@@ -62,8 +62,7 @@ static int open_and_ask(const char *name, const struct embeng_model *model,
 
 int device_probe(const char *name, struct embeng_device_info *info)
 {
-	struct embeng_table_config table = {
-		.size = sizeof(table), .vocabulary_size = 1, .dim = 1};
+	struct embeng_table_config table = {.size = sizeof(table), .vocabulary_size = 1, .dim = 1};
 	struct embeng_feature_config feature = {.size = sizeof(feature)};
 	struct embeng_model *model = embeng_model_new();
 	int err = -ENOMEM;

@@ -32,7 +32,8 @@ static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{"write", KEY_WRITE, "NAME=VALUE", 0,
 	 "Write a register that is the driver's to write; unbind the driver first; may be "
-	 "repeated", 0},
+	 "repeated",
+	 0},
 	{"log", KEY_LOG, 0, 0, "Show the event log of the device instead, oldest event first", 0},
 	{0},
 };
@@ -92,8 +93,8 @@ static error_t parse_value(const char *text, const char *digits, struct argp_sta
 {
 	if (!number_read_code(digits, value))
 		return 0;
-	argp_error(state,
-		   "--write %s: the value is no number; give a number like 17 or 0x11", text);
+	argp_error(state, "--write %s: the value is no number; give a number like 17 or 0x11",
+		   text);
 	return EINVAL;
 }
 
@@ -109,7 +110,8 @@ static error_t parse_write(struct call *call, const char *text, struct argp_stat
 	if (!strcmp(reg->writer, "DEVICE")) {
 		argp_error(state,
 			   "--write %s: only the device writes %s; choose a register that embeng "
-			   "regs shows as driver", text, reg->name);
+			   "regs shows as driver",
+			   text, reg->name);
 		return EINVAL;
 	}
 	if (call->write_count == WRITES_MAX) {
@@ -142,7 +144,7 @@ static error_t parse_regs_option(int key, char *arg, struct argp_state *state)
 		if (!call->log || !call->some)
 			return 0;
 		argp_error(state, "--log shows the event log and no registers; leave out --log "
-			   "or the names");
+				  "or the names");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -29,7 +29,8 @@ static const struct group group = {
 	       "  embeng fw sign embeng.fw --key private.pem\n"
 	       "  embeng fw verify embeng.fw --key public.pem\n"
 	       "  embeng fw pack --help                  show the options of a command\n\n"
-	       "Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 7 read or write error,\n"
+	       "Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 7 read or write "
+	       "error,\n"
 	       "10 a device would refuse the image, or the signature is not good.\n",
 };
 

@@ -176,8 +176,8 @@ static void print_tests(const struct fw_image *image)
 		struct embeng_fw_self_test t = test_at(image, at);
 
 		printf("%-10u %8" PRIu64 "  %-17s %-8s %5u %5u %7u %5u\n", i, at,
-		       fw_source_optimizer_name(t.optimizer), fw_source_combiner_name(t.combiner), t.rows,
-		       t.dim, t.samples, t.ids);
+		       fw_source_optimizer_name(t.optimizer), fw_source_combiner_name(t.combiner),
+		       t.rows, t.dim, t.samples, t.ids);
 		at += t.length;
 	}
 }
@@ -296,8 +296,7 @@ static int emit_image(const struct output *out, const struct fw_image *image)
 
 int fw_inspect(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.parser = fw_parse_image, .args_doc = "IMAGE", .doc = doc};
+	static const struct argp argp = {.parser = fw_parse_image, .args_doc = "IMAGE", .doc = doc};
 	struct output out = {.verb = "fw", .command = "inspect"};
 	struct fw_image image = {0};
 	int code = command_parse(&argp, argc, argv, &out, &image.path);

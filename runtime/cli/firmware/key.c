@@ -50,10 +50,11 @@ static int read_key(const struct output *out, const char *path, bool private, EV
 	if (*key && EVP_PKEY_get_base_id(*key) == EVP_PKEY_ED25519)
 		return CLI_OK;
 	fw_key_free(*key);
-	return output_fail(out, CLI_USAGE, EINVAL,
-			   private ? "openssl genpkey -algorithm ed25519 -out private.pem makes one" :
-				     "openssl pkey -in private.pem -pubout -out public.pem makes one",
-			   "%s is no %s Ed25519 key in a PEM file without passphrase", path, kind);
+	return output_fail(
+		out, CLI_USAGE, EINVAL,
+		private ? "openssl genpkey -algorithm ed25519 -out private.pem makes one"
+			: "openssl pkey -in private.pem -pubout -out public.pem makes one",
+		"%s is no %s Ed25519 key in a PEM file without passphrase", path, kind);
 }
 
 int fw_key_private(const struct output *out, const char *path, EVP_PKEY **key)

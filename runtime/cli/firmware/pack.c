@@ -50,9 +50,8 @@ static error_t parse_pack_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->count || !a->output) {
-			argp_error(state, a->count ?
-				   "-o IMAGE is missing; name the file to write" :
-				   "SOURCE is missing; name the files to read");
+			argp_error(state, a->count ? "-o IMAGE is missing; name the file to write"
+						   : "SOURCE is missing; name the files to read");
 			return EINVAL;
 		}
 		return 0;

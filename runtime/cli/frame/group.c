@@ -41,8 +41,8 @@ static int refuse_command(const struct group *group, const struct output *out, c
 	join_names(group, all);
 	snprintf(hint, sizeof(hint), "embeng %s --help lists the commands", group->verb);
 	if (!name)
-		return output_fail(out, CLI_USAGE, EINVAL, hint,
-				   "the command is missing; it is %s", all);
+		return output_fail(out, CLI_USAGE, EINVAL, hint, "the command is missing; it is %s",
+				   all);
 	if (*name == '-')
 		return output_fail(out, CLI_USAGE, EINVAL, hint,
 				   "the command goes before '%s'; it is %s", name, all);

@@ -18,7 +18,7 @@
 #include "output.h"
 #include "sink.h"
 
-#define DOCUMENT_FLAGS                                                                             \
+#define DOCUMENT_FLAGS \
 	(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
 struct json_object *json_document(const struct output *out)

@@ -31,11 +31,11 @@ static const char doc[] =
 #define KEY_VERIFY 256
 
 static const struct argp_option options[] = {
-	{"feature", 'f', NULL, 0,
-	 "Take the name as a feature even if a table has the same name", 0},
+	{"feature", 'f', NULL, 0, "Take the name as a feature even if a table has the same name",
+	 0},
 	{"weights", 'w', "W,W,...", 0, "One weight for each id of a feature", 0},
-	{"verify", KEY_VERIFY, NULL, 0,
-	 "Check all parameters first, not only those that are read", 0},
+	{"verify", KEY_VERIFY, NULL, 0, "Check all parameters first, not only those that are read",
+	 0},
 	{0},
 };
 
@@ -65,7 +65,8 @@ static error_t parse_weights(struct question *q, const char *text, struct argp_s
 		if (end == text || (*end && *end != ',')) {
 			argp_error(state,
 				   "--weights takes numbers with commas between them, like 2,0.5; "
-				   "'%s' is no number", text);
+				   "'%s' is no number",
+				   text);
 			return EINVAL;
 		}
 		if (!*end)
@@ -94,9 +95,10 @@ static error_t parse_lookup_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (q->id_count)
 			return 0;
-		argp_error(state, "%s missing", !q->dir ? "DIR, a table or feature, and ids are"
-						: !q->name ? "a table or feature, and ids are"
-							   : "ids are");
+		argp_error(state, "%s missing",
+			   !q->dir    ? "DIR, a table or feature, and ids are"
+			   : !q->name ? "a table or feature, and ids are"
+				      : "ids are");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -37,7 +37,8 @@ static const struct argp_option options[] = {
 	{"to", OPT_TO, "FORMAT", 0, "Format to write, json or protobuf (the other one)", 0},
 	{"features", OPT_FEATURES, "FORM", 0,
 	 "How a protobuf describes features: features, counts or both (as in FILE, else "
-	 "features)", 0},
+	 "features)",
+	 0},
 	{"mode", OPT_MODE, "MODE", 0,
 	 "Mode of a protobuf: training, inference or backward (FILE's)", 0},
 	{"batch", 'b', "N", 0, "Samples in a batch, for features whose output shape is open", 0},
@@ -207,9 +208,9 @@ static int make_json(const struct output *out, const struct config *config, void
 	char *text;
 
 	model_json_add(document, config->model, config->settings.hosts, config_sharding(config));
-	text = strdup(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY |
-								       JSON_C_TO_STRING_SPACED |
-								       JSON_C_TO_STRING_NOSLASHESCAPE));
+	text = strdup(json_object_to_json_string_ext(
+		document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+				  JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(document);
 	if (!text)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
@@ -235,9 +236,10 @@ static int make_protobuf(const struct output *out, const struct arguments *a,
 		err = embeng_model_build(config->own, a->batch);
 	if (!err)
 		err = embeng_tpu_export(config->model, &settings, bytes, length);
-	return err ? output_library_failure(out, err, err == -EINVAL && !a->batch
-							      ? "--batch=N fixes open output shapes"
-							      : NULL)
+	return err ? output_library_failure(out, err,
+					    err == -EINVAL && !a->batch
+						    ? "--batch=N fixes open output shapes"
+						    : NULL)
 		   : CLI_OK;
 }
 
@@ -272,8 +274,9 @@ static int check_convert_options(const struct output *out, const struct argument
 				   "--features, --mode and --profile-directory need a protobuf as "
 				   "output; this output is a model file");
 	if (a->batch && !config->own)
-		return output_fail(out, CLI_USAGE, EINVAL, hint,
-				   "--batch is for model files; the shapes of a protobuf are fixed");
+		return output_fail(
+			out, CLI_USAGE, EINVAL, hint,
+			"--batch is for model files; the shapes of a protobuf are fixed");
 	if (a->to == CONFIG_PROTOBUF && !a->output && isatty(STDOUT_FILENO))
 		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE",
 				   "a protobuf is binary and not for a terminal");

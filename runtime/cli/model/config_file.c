@@ -73,8 +73,8 @@ static int read_json(const struct output *out, const char *path, const char *tex
 	int err;
 
 	if (!vector)
-		return output_fail(out, CLI_USAGE, EBADMSG, "See: embeng config --help", "%s: %s", path,
-				   error);
+		return output_fail(out, CLI_USAGE, EBADMSG, "See: embeng config --help", "%s: %s",
+				   path, error);
 	engine = member(vector, "engine");
 	config->own = embeng_model_new();
 	err = config->own ? model_build(&run, engine, true, config->own)
@@ -98,7 +98,8 @@ static int read_protobuf(const struct output *out, const char *path, const void 
 	}
 	config->model = embeng_tpu_model(config->tpu);
 	return embeng_tpu_get_settings(config->tpu, &config->settings)
-		       ? output_library_failure(out, -EINVAL, NULL) : 0;
+		       ? output_library_failure(out, -EINVAL, NULL)
+		       : 0;
 }
 
 int config_read(const struct output *out, const char *path, enum config_format format,
@@ -111,7 +112,9 @@ int config_read(const struct output *out, const char *path, enum config_format f
 	*config = (struct config){.settings = {.size = sizeof(config->settings)}};
 	if (code)
 		return code;
-	config->format = format != CONFIG_ANY ? format : *bytes == '{' ? CONFIG_JSON : CONFIG_PROTOBUF;
+	config->format = format != CONFIG_ANY ? format
+			 : *bytes == '{'      ? CONFIG_JSON
+					      : CONFIG_PROTOBUF;
 	code = config->format == CONFIG_JSON ? read_json(out, path, (char *)bytes, length, config)
 					     : read_protobuf(out, path, bytes, length, config);
 	free(bytes);

@@ -86,8 +86,8 @@ static void print_tables(const struct embeng_model *model)
 
 		embeng_model_get_table(model, t, &table);
 		terminal_print(table.name, columns);
-		printf("%14" PRId64 "  %6" PRId64 "  %-8s  %-18s  ", table.vocabulary_size, table.dim,
-		       combiner_word(table.combiner), checkpoint_optimizer(&table));
+		printf("%14" PRId64 "  %6" PRId64 "  %-8s  %-18s  ", table.vocabulary_size,
+		       table.dim, combiner_word(table.combiner), checkpoint_optimizer(&table));
 		print_learning_rate(&table.optimizer);
 	}
 }
@@ -125,7 +125,8 @@ static void print_features(const struct embeng_model *model)
 
 		embeng_model_get_feature(model, f, &feature);
 		terminal_print(feature.name, columns);
-		terminal_print(embeng_model_table_name(model, (size_t)feature.table), table_columns);
+		terminal_print(embeng_model_table_name(model, (size_t)feature.table),
+			       table_columns);
 		print_shape(model, f);
 	}
 }
@@ -138,8 +139,8 @@ static void print_unknown(const struct embeng_tpu *tpu)
 		embeng_tpu_get_unknown(tpu, i, &field);
 		printf("%sfield %" PRIu32 " of %s is not known: %" PRIu64 " bytes at %" PRIu64 "\n",
 		       i ? "" : "\n", field.number,
-		       *field.message ? field.message : "the outermost message",
-		       field.length, field.offset);
+		       *field.message ? field.message : "the outermost message", field.length,
+		       field.offset);
 	}
 }
 
@@ -153,7 +154,8 @@ static int print_config(const struct arguments *a, const struct config *config)
 	       config->format == CONFIG_JSON ? "a model file" : "a TPUEmbeddingConfiguration",
 	       embeng_model_table_count(config->model), embeng_model_feature_count(config->model));
 	printf("replicas %" PRIu32 ", pipelining %s, hosts %" PRId32 ", sharding %s\n",
-	       engine.replicas, engine.pipelining ? "on" : "off", s->hosts, config_sharding(config));
+	       engine.replicas, engine.pipelining ? "on" : "off", s->hosts,
+	       config_sharding(config));
 	if (config->format == CONFIG_PROTOBUF)
 		printf("mode %s, features by %s\n", config_mode(config), config_form(config));
 	if (s->profile_directory && *s->profile_directory) {
@@ -190,7 +192,8 @@ static struct json_object *unknown_json(const struct embeng_tpu *tpu)
 
 static struct json_object *protobuf_json(const struct config *config)
 {
-	static const char *const hot_ids[] = {"unspecified", "enabled", "disabled", "migration_only"};
+	static const char *const hot_ids[] = {"unspecified", "enabled", "disabled",
+					      "migration_only"};
 	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
 	const struct embeng_tpu_settings *s = &config->settings;
 

@@ -115,8 +115,7 @@ static struct json_object *table_json(const struct embeng_model *model, size_t i
 	json_add_text(to, "combiner", combiner_word(table.combiner));
 	json_add_text(to, "out_of_range", policies[table.out_of_range]);
 	if (table.quantization.num_buckets)
-		json_object_object_add(to, "quantization",
-				       quantization_json(&table.quantization));
+		json_object_object_add(to, "quantization", quantization_json(&table.quantization));
 	if (optimizer)
 		json_object_object_add(to, "optimizer", optimizer);
 	return to;

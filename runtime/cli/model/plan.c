@@ -26,7 +26,8 @@ static const char doc[] =
 	"or G for thousands, millions and billions.\n\n"
 	"Examples:\n"
 	"  embeng plan --table users:10Mx64:adagrad\n"
-	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 \\\n"
+	"  embeng plan --table items:2Mx128:adam --feature clicked:items --feature seen:items:50 "
+	"\\\n"
 	"      --batch 4k --ids 20\n"
 	"  embeng plan model.json --replicas 4 --json\n"
 	"  embeng plan --checkpoint saved --inference\n\n"
@@ -59,15 +60,14 @@ static const struct argp_option options[] = {
 	{"ids", KEY_IDS, "N", 0, "Ids in a sample of a pooled feature (1)", 0},
 	{"weights", KEY_WEIGHTS, NULL, 0, "Ids of pooled features have weights", 0},
 	{"buffers", KEY_BUFFERS, NULL, 0,
-	 "Ids, weights and gradients are in device buffers and not copied",
-	 0},
+	 "Ids, weights and gradients are in device buffers and not copied", 0},
 	{"splits", KEY_SPLITS, NULL, 0, "64-bit row splits are in device buffers, too", 0},
-	{"inference", KEY_INFERENCE, NULL, 0,
-	 "Inference batches run between the training steps", 0},
+	{"inference", KEY_INFERENCE, NULL, 0, "Inference batches run between the training steps",
+	 0},
 	{"cores", KEY_CORES, "N", 0, "Number of cores (the device's)", 0},
 	{"replicas", KEY_REPLICAS, "N", 0, "Number of replicas (the model's)", 0},
-	{"depth", KEY_DEPTH, "N", 0,
-	 "Number of steps enqueued ahead (the most the device takes)", 0},
+	{"depth", KEY_DEPTH, "N", 0, "Number of steps enqueued ahead (the most the device takes)",
+	 0},
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
 	{0},
 };
@@ -77,8 +77,8 @@ static error_t parse_count(struct argp_state *state, const char *name, const cha
 {
 	if (!count_read(arg, strlen(arg), 1, most, value))
 		return 0;
-	argp_error(state, "--%s takes a count from 1 to %" PRId64 " (1000, 1k), not '%s'", name, most,
-		   arg);
+	argp_error(state, "--%s takes a count from 1 to %" PRId64 " (1000, 1k), not '%s'", name,
+		   most, arg);
 	return EINVAL;
 }
 
@@ -134,8 +134,8 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (call->path)
-			argp_error(state,
-				   "plan takes one MODEL, not both '%s' and '%s'", call->path, arg);
+			argp_error(state, "plan takes one MODEL, not both '%s' and '%s'",
+				   call->path, arg);
 		call->path = arg;
 		return 0;
 	default:
@@ -146,15 +146,17 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 static int report_plan(struct plan_call *call, const struct embeng_model *model,
 		       const struct embeng_device_info *device, const struct output *out)
 {
-	struct plan_report r = {.model = model, .call = call, .device = device,
+	struct plan_report r = {.model = model,
+				.call = call,
+				.device = device,
 				.memory = machine_memory(),
 				.available = machine_memory_available()};
 	struct embeng_plan *plan;
 	int err, code;
 
 	call->options.cores = call->options.cores ? call->options.cores : device->cores;
-	call->options.step_depth =
-		call->options.step_depth ? call->options.step_depth : device->step_depth;
+	call->options.step_depth = call->options.step_depth ? call->options.step_depth
+							    : device->step_depth;
 	err = embeng_model_plan(model, &call->options, &plan);
 	if (err)
 		return output_library_failure(out, err, "See: embeng plan --help");
@@ -184,8 +186,7 @@ int cmd_plan(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options, .parser = parse_plan_option, .args_doc = "[MODEL]", .doc = doc};
 	struct output out = {.verb = "plan"};
-	struct plan_call call = {
-		.options = {.size = sizeof(call.options), .id_type = EMBENG_I64}};
+	struct plan_call call = {.options = {.size = sizeof(call.options), .id_type = EMBENG_I64}};
 	int code;
 
 	/* No option takes less than an argument. */

@@ -29,8 +29,7 @@ struct plan_call {
  * Makes the model of the call and sets its cores in @call. 0, or an exit code after a reported
  * failure.
  */
-int plan_model(struct plan_call *call, const struct output *out,
-	       struct embeng_model **model);
+int plan_model(struct plan_call *call, const struct output *out, struct embeng_model **model);
 
 /**
  * struct plan_report - contents of the report

@@ -94,8 +94,10 @@ static int add_table_option(const struct output *out, const char *text, struct e
 static int add_named(const struct output *out, struct embeng_model *model, const char *name,
 		     int table, int64_t length)
 {
-	struct embeng_feature_config config = {.size = sizeof(config), .name = name,
-					       .table = table, .max_sequence_length = length};
+	struct embeng_feature_config config = {.size = sizeof(config),
+					       .name = name,
+					       .table = table,
+					       .max_sequence_length = length};
 	int err = embeng_model_add_feature(model, &config);
 
 	return err < 0 ? output_library_failure(out, err, NULL) : 0;
@@ -110,8 +112,8 @@ static int add_feature_option(const struct output *out, const char *text,
 	char *name, *table;
 	int index, code;
 
-	if (count < 2 || (count == 3 && count_read(parts[2].text, parts[2].length, 1, UINT32_MAX,
-						   &length)))
+	if (count < 2 ||
+	    (count == 3 && count_read(parts[2].text, parts[2].length, 1, UINT32_MAX, &length)))
 		return refuse_form(out, "feature", text, FEATURE_FORM);
 	name = strndup(parts[0].text, parts[0].length);
 	table = strndup(parts[1].text, parts[1].length);
@@ -241,11 +243,10 @@ int plan_model(struct plan_call *call, const struct output *out, struct embeng_m
 	int code;
 
 	if (!given && !call->table_count)
-		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
-				   "there is no model: give a file, --checkpoint, or --table "
-				   TABLE_FORM);
-	if (given && (call->table_count || call->feature_count ||
-		      (call->path && call->checkpoint)))
+		return output_fail(
+			out, CLI_USAGE, EINVAL, "See: embeng plan --help",
+			"there is no model: give a file, --checkpoint, or --table " TABLE_FORM);
+	if (given && (call->table_count || call->feature_count || (call->path && call->checkpoint)))
 		return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
 				   "the model is in %s; other options cannot give one, too", given);
 	*model = embeng_model_new();

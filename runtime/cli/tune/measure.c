@@ -36,14 +36,17 @@
 #define FAR_ROWS (1u << 20)
 
 /* Neighbours of these distances were within a twentieth of them wherever both were measured. */
-static const struct fetch_way lookup_ways[] = {
-	{FETCH_ROWS_LOOKUP, KERNEL_FETCH_TOUCH}, {FETCH_ROWS_LOOKUP, KERNEL_FETCH_BURST},
-	{FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND}, {24, KERNEL_FETCH_SECOND},
-	{96, KERNEL_FETCH_SECOND}, {FETCH_ROWS_LOOKUP, KERNEL_FETCH_FIRST},
-	{24, KERNEL_FETCH_FIRST}};
-static const struct fetch_way update_ways[] = {
-	{FETCH_ROWS_UPDATE, KERNEL_FETCH_SECOND}, {FETCH_ROWS_UPDATE, KERNEL_FETCH_AGAIN},
-	{16, KERNEL_FETCH_SECOND}, {64, KERNEL_FETCH_SECOND}};
+static const struct fetch_way lookup_ways[] = {{FETCH_ROWS_LOOKUP, KERNEL_FETCH_TOUCH},
+					       {FETCH_ROWS_LOOKUP, KERNEL_FETCH_BURST},
+					       {FETCH_ROWS_LOOKUP, KERNEL_FETCH_SECOND},
+					       {24, KERNEL_FETCH_SECOND},
+					       {96, KERNEL_FETCH_SECOND},
+					       {FETCH_ROWS_LOOKUP, KERNEL_FETCH_FIRST},
+					       {24, KERNEL_FETCH_FIRST}};
+static const struct fetch_way update_ways[] = {{FETCH_ROWS_UPDATE, KERNEL_FETCH_SECOND},
+					       {FETCH_ROWS_UPDATE, KERNEL_FETCH_AGAIN},
+					       {16, KERNEL_FETCH_SECOND},
+					       {64, KERNEL_FETCH_SECOND}};
 
 /* The memory of one table and what is done with it. */
 struct tune_table {
@@ -137,10 +140,16 @@ static double time_lookup(struct tune_table *t, const struct kernel_ops *kernels
 			  struct fetch_way way)
 {
 	const struct fetch_way fit = fetch_lookup(way, DIM);
-	const struct kernel_bag_work work = {
-		.table = t->table, .stride = DIM, .dim = DIM, .prefetch = fit.rows,
-		.fetch = fit.form, .narrow = t->rows, .rows_count = IDS, .bag = t->bag,
-		.out = t->out, .out_stride = DIM};
+	const struct kernel_bag_work work = {.table = t->table,
+					     .stride = DIM,
+					     .dim = DIM,
+					     .prefetch = fit.rows,
+					     .fetch = fit.form,
+					     .narrow = t->rows,
+					     .rows_count = IDS,
+					     .bag = t->bag,
+					     .out = t->out,
+					     .out_stride = DIM};
 	struct port_fpu fpu;
 	u64 began;
 
@@ -160,10 +169,17 @@ static double time_update(struct tune_table *t, const struct kernel_ops *kernels
 	const struct fetch_way fit = fetch_update(way, DIM, 1);
 	const struct kernel_segment segment = {
 		.end = t->groups, .gradients = t->gradients, .stride = DIM, .far = true};
-	struct kernel_update u = {
-		.optimizer = KERNEL_ADAGRAD, .dim = DIM, .stride = DIM, .prefetch = fit.rows,
-		.fetch = fit.form, .table = t->table, .slots = {t->slot}, .segment_count = 1,
-		.segments = &segment, .lr = 0.01f, .step = 1};
+	struct kernel_update u = {.optimizer = KERNEL_ADAGRAD,
+				  .dim = DIM,
+				  .stride = DIM,
+				  .prefetch = fit.rows,
+				  .fetch = fit.form,
+				  .table = t->table,
+				  .slots = {t->slot},
+				  .segment_count = 1,
+				  .segments = &segment,
+				  .lr = 0.01f,
+				  .step = 1};
 	u64 row = draw_number(t, t->table_rows - t->groups * GAP_MOST), began;
 	struct port_fpu fpu;
 
@@ -189,12 +205,13 @@ static bool same_way(struct fetch_way a, struct fetch_way b)
 static void list_trials(enum tune_kind kind, const struct fetch_plan *plan,
 			struct tune_found *found)
 {
-	const struct fetch_ways *ways =
-		kind == TUNE_NEAR_LOOKUP || kind == TUNE_NEAR_UPDATE ? &plan->near : &plan->far;
+	const struct fetch_ways *ways = kind == TUNE_NEAR_LOOKUP || kind == TUNE_NEAR_UPDATE
+						? &plan->near
+						: &plan->far;
 	const struct fetch_way own = is_update(kind) ? ways->update : ways->lookup;
 	const struct fetch_way *all = is_update(kind) ? update_ways : lookup_ways;
-	const size_t count = is_update(kind) ? sizeof(update_ways) / sizeof(update_ways[0]) :
-					       sizeof(lookup_ways) / sizeof(lookup_ways[0]);
+	const size_t count = is_update(kind) ? sizeof(update_ways) / sizeof(update_ways[0])
+					     : sizeof(lookup_ways) / sizeof(lookup_ways[0]);
 
 	*found = (struct tune_found){.trials[0].way = own, .count = 1};
 	for (size_t i = 0; i < count; i++) {

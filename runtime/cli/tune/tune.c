@@ -55,7 +55,7 @@ struct tune_done {
 	struct tune_found found[TUNE_KINDS];
 	double busy;
 	char path[TUNE_PATH]; /* "": nothing was written */
-	bool is_read; /* programs read a file of that path without being told */
+	bool is_read;	      /* programs read a file of that path without being told */
 };
 
 static error_t parse_tune_option(int key, char *arg, struct argp_state *state)
@@ -112,7 +112,8 @@ static int choose_kernels(const struct tune_call *call, const struct output *out
 		return 0;
 	if (kernel_variant_exists(name))
 		return output_fail(out, CLI_UNSUPPORTED, ENOTSUP, NULL,
-				   "this processor lacks what the kernel variant \"%s\" needs", name);
+				   "this processor lacks what the kernel variant \"%s\" needs",
+				   name);
 	return output_fail(out, CLI_USAGE, EINVAL, "\"portable\" always works",
 			   "\"%s\" is not a kernel variant", name);
 }
@@ -133,7 +134,8 @@ static int choose_tune_path(const struct tune_call *call, const struct output *o
 	if (!given)
 		given = user;
 	if (strlen(given) >= sizeof(done->path))
-		return output_fail(out, CLI_USAGE, ENAMETOOLONG, NULL, "--output: the path is too long");
+		return output_fail(out, CLI_USAGE, ENAMETOOLONG, NULL,
+				   "--output: the path is too long");
 	if (out->json && !strcmp(given, "-"))
 		return output_fail(out, CLI_USAGE, EINVAL, "Give --output another file, or none",
 				   "--json and --output - both write to standard output");
@@ -190,9 +192,8 @@ static int save_tune(const struct tune_done *done, const struct output *out)
 	ret = write_tune_text(done, text, length);
 	free(text);
 	if (ret)
-		return output_fail(out, exit_of_errno(ret), ret,
-				   "Name another file with --output", "%s: cannot be written: %s",
-				   done->path, strerror(-ret));
+		return output_fail(out, exit_of_errno(ret), ret, "Name another file with --output",
+				   "%s: cannot be written: %s", done->path, strerror(-ret));
 	return 0;
 }
 
@@ -261,8 +262,10 @@ static void print_done(const struct tune_done *done)
 
 	fprintf(to, "%s\nkernel variant %s\n", done->tune.processor, done->tune.variant);
 	if (done->busy > BUSY_SHARE)
-		fprintf(to, "warning: the processors were %.0f %% busy with other work; measure "
-			    "again when they are idle\n", 100 * done->busy);
+		fprintf(to,
+			"warning: the processors were %.0f %% busy with other work; measure "
+			"again when they are idle\n",
+			100 * done->busy);
 	fprintf(to, "\n%-23s %-10s %9s  %5s\n", "", "way", "ns a row", "ratio");
 	for (int kind = 0; kind < TUNE_KINDS; kind++)
 		print_found(to, kind_words[kind], &done->found[kind]);
@@ -310,7 +313,8 @@ static int emit_done(const struct tune_done *done, const struct output *out)
 
 int cmd_tune(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse_tune_option, .doc = doc};
+	static const struct argp argp = {
+		.options = options, .parser = parse_tune_option, .doc = doc};
 	struct output out = {.verb = "tune"};
 	struct tune_call call = {0};
 	struct tune_done done = {0};

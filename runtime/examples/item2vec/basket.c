@@ -14,8 +14,9 @@ static int check_characters(struct source *s)
 		unsigned char byte = (unsigned char)s->text[i];
 
 		if ((byte < ' ' && byte != '\t') || byte == 0x7f)
-			return source_malformed(s, "control character 0x%02x in column %zu; items "
-						   "are separated by spaces or tabs",
+			return source_malformed(s,
+						"control character 0x%02x in column %zu; items "
+						"are separated by spaces or tabs",
 						byte, i + 1);
 	}
 	return 0;

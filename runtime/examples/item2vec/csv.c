@@ -36,8 +36,8 @@ struct record {
 };
 
 struct layout {
-	size_t count;			 /* fields of every record */
-	size_t places[COLUMN_COUNT];	 /* SIZE_MAX: not there */
+	size_t count;		     /* fields of every record */
+	size_t places[COLUMN_COUNT]; /* SIZE_MAX: not there */
 };
 
 /* Unquotes in place from @at; @end is where the field ended. */
@@ -69,8 +69,8 @@ static int split_record(struct source *s, struct record *record)
 		int rc;
 
 		if (record->count == MAX_COLUMNS)
-			return source_malformed(s,
-						"the line has more than %d columns", MAX_COLUMNS);
+			return source_malformed(s, "the line has more than %d columns",
+						MAX_COLUMNS);
 		record->count++;
 		if (*at == '"') {
 			rc = quoted_field(s, at + 1, field, &at);
@@ -119,9 +119,10 @@ static int find_layout(struct source *s, const struct record *first, struct layo
 	if (layout->places[COLUMN_USER] != SIZE_MAX && layout->places[COLUMN_ITEM] != SIZE_MAX)
 		return 1;
 	if (first->count < 2 || first->count > COLUMN_COUNT)
-		return source_malformed(s, "the line has %zu columns and no header names user and "
-					   "item; without a header there must be 2 to 4 columns: "
-					   "user,item,rating,timestamp",
+		return source_malformed(s,
+					"the line has %zu columns and no header names user and "
+					"item; without a header there must be 2 to 4 columns: "
+					"user,item,rating,timestamp",
 					first->count);
 	for (size_t c = 0; c < COLUMN_COUNT; c++)
 		layout->places[c] = c < first->count ? c : SIZE_MAX;
@@ -168,10 +169,8 @@ static int collect_record(struct source *s, const struct record *r, const struct
 	int rc = 0;
 
 	if (r->count != layout->count)
-		return source_malformed(s,
-					"the line has %zu columns, the first line has %zu",
-					r->count,
-					layout->count);
+		return source_malformed(s, "the line has %zu columns, the first line has %zu",
+					r->count, layout->count);
 	for (int k = COLUMN_USER; k <= COLUMN_ITEM; k++) {
 		if (!r->fields[places[k]].length)
 			return source_malformed(s, "the %s is empty", column_names[k]);

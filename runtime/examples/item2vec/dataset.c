@@ -182,8 +182,8 @@ bool dataset_basket_has(const struct dataset *data, size_t basket, uint32_t item
 {
 	size_t first = data->start[basket];
 
-	return bsearch(&item, data->sorted + first, data->start[basket + 1] - first,
-		       sizeof(item), by_number);
+	return bsearch(&item, data->sorted + first, data->start[basket + 1] - first, sizeof(item),
+		       by_number);
 }
 
 static uint64_t hash_number(uint64_t h, uint64_t number)

@@ -84,8 +84,9 @@ static int name_in(struct source *s, struct piece p, enum field field, struct pi
 	struct piece found = cut_piece(p, " \t(:[<");
 
 	if (!is_package_name(found))
-		return source_malformed(s, "field %s of the package that ends here does not begin "
-					   "with the name of a package: '%.*s'",
+		return source_malformed(s,
+					"field %s of the package that ends here does not begin "
+					"with the name of a package: '%.*s'",
 					field_names[field], PIECE_SHOWN(p));
 	*name = found;
 	return 0;
@@ -159,8 +160,9 @@ static int field_line(struct source *s, struct stanza *st)
 	struct piece name = {s->text, colon ? (size_t)(colon - s->text) : 0};
 
 	if (!is_field_name(name))
-		return source_malformed(s, "the line is neither 'Field: value', nor a "
-					   "continuation, nor empty: '%.60s'",
+		return source_malformed(s,
+					"the line is neither 'Field: value', nor a "
+					"continuation, nor empty: '%.60s'",
 					s->text);
 	st->any = true;
 	st->open = NULL;
@@ -169,8 +171,8 @@ static int field_line(struct source *s, struct stanza *st)
 		    strncasecmp(field_names[f], name.text, name.length))
 			continue;
 		if (st->fields[f].present)
-			return source_malformed(s,
-						"the package has field %s twice", field_names[f]);
+			return source_malformed(s, "the package has field %s twice",
+						field_names[f]);
 		st->fields[f].present = true;
 		st->open = &st->fields[f];
 		return value_append(st->open, colon + 1, s->length - name.length - 1);

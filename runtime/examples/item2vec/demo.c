@@ -29,12 +29,11 @@ struct found {
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0,
-	 "The device, by a name that embeng list shows; default as for info",
-	 1},
+	 "The device, by a name that embeng list shows; default as for info", 1},
 	{"query", KEY_QUERY, "PACKAGE", 0,
 	 "Show the packages that go best with PACKAGE; may be repeated", 1},
-	{"source", KEY_SOURCE, "FILE", 0,
-	 "Read FILE: a Packages file, dumpavail or dpkg's status", 1},
+	{"source", KEY_SOURCE, "FILE", 0, "Read FILE: a Packages file, dumpavail or dpkg's status",
+	 1},
 	{"save", KEY_SAVE, "DIR", 0, "Keep the checkpoint in DIR, not in a temporary folder", 1},
 	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6; more if there is little data)", 2},
 	{"seed", KEY_SEED, "N", 0, "Seed of the tables, the split and all that is drawn (1)", 2},
@@ -173,8 +172,8 @@ static int read_demo_data(const struct output *out, const struct arguments *a, s
 
 int cmd_demo(int argc, char **argv)
 {
-	static const char *const usual[] = {"libgtk-3-0", "python3-numpy", "ruby", "libssl3",
-					    "zlib1g", NULL};
+	static const char *const usual[] = {"libgtk-3-0", "python3-numpy", "ruby",
+					    "libssl3",	  "zlib1g",	   NULL};
 	struct output out = {.verb = "demo"};
 	struct arguments a = {
 		.learn = {.settings = settings_default, .usual = usual, .serve = true},

@@ -45,8 +45,8 @@ static int find_queries(const struct output *out, const struct learn *learn,
 		if (item < 0)
 			return output_fail(out, CLI_USAGE, ENOENT, NULL,
 					   "'%s' is not among the %zu items that are in %" PRId64
-					   " baskets or more", name, data->items.count,
-					   learn->settings.min_count);
+					   " baskets or more",
+					   name, data->items.count, learn->settings.min_count);
 		found[(*count)++] = (uint32_t)item;
 	}
 	for (size_t u = 0; !learn->query_count && learn->usual && learn->usual[u]; u++) {

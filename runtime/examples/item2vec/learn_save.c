@@ -50,8 +50,10 @@ int resume_read(const struct output *out, struct learn *learn)
 	int rc = embeng_checkpoint_open(learn->resume, &checkpoint, NULL), code;
 
 	if (rc)
-		return output_library_failure(out, rc, rc == -ENOENT ? "--save DIR starts a training "
-							"that can be resumed" : NULL);
+		return output_library_failure(out, rc,
+					      rc == -ENOENT ? "--save DIR starts a training "
+							      "that can be resumed"
+							    : NULL);
 	code = read_state(out, checkpoint, learn);
 	embeng_checkpoint_close(checkpoint);
 	return code;
@@ -66,7 +68,8 @@ static int check_resumed_place(const struct output *out, const struct learn *lea
 		return CLI_OK;
 	return output_fail(out, CLI_USAGE, ERANGE, "--epochs counts from the start of the training",
 			   "%s: the training is in epoch %" PRId64 " already, --epochs %" PRId64
-			   " lies before it", learn->resume, at->epoch + (at->step > 0), epochs);
+			   " lies before it",
+			   learn->resume, at->epoch + (at->step > 0), epochs);
 }
 
 int resume_apply(const struct output *out, const struct learn *learn, struct trainer *t,
@@ -111,8 +114,8 @@ static bool same_folder(const char *a, const char *b)
 {
 	struct stat first, second;
 
-	return a && b && !stat(a, &first) && !stat(b, &second) &&
-	       first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+	return a && b && !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
 }
 
 static int make_save_folder(const char *dir)
@@ -152,7 +155,8 @@ int save_prepare(const struct output *out, const struct learn *learn)
 
 int save_now(const struct output *out, struct trainer *t, struct learned *l, const char *dir)
 {
-	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = l->serves};
+	struct transfer transfer = {.line = progress_start_slowly(!out->json),
+				    .cancels = l->serves};
 	struct training training = {
 		.settings = *l->settings,
 		.data = l->data_hash,

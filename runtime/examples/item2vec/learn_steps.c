@@ -37,8 +37,7 @@ static void say_epoch(struct walk *w)
 {
 	int64_t epoch = w->t->at.epoch, epochs = w->l->epochs;
 
-	if (w->out->json ||
-	    (epoch != epochs && epochs > 20 && epoch % (epochs / 10) != 1))
+	if (w->out->json || (epoch != epochs && epochs > 20 && epoch % (epochs / 10) != 1))
 		return;
 	progress_clear(&w->progress);
 	printf("epoch %" PRId64 ": loss %.4f\n", epoch, w->t->at.loss);

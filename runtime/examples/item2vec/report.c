@@ -22,9 +22,12 @@ static void list_stages(const struct learned *l, struct stage stages[STAGES])
 {
 	const struct embeng_counter_values *c = &l->counters;
 	const struct stage all[STAGES] = {
-		{"check", c->time_check_ns},	 {"lookup", c->time_lookup_ns},
-		{"partition", c->time_partition_ns}, {"update", c->time_update_ns},
-		{"rings", c->time_ring_ns},	 {"copies", c->time_copy_ns},
+		{"check", c->time_check_ns},
+		{"lookup", c->time_lookup_ns},
+		{"partition", c->time_partition_ns},
+		{"update", c->time_update_ns},
+		{"rings", c->time_ring_ns},
+		{"copies", c->time_copy_ns},
 		{"dense", l->dense_ns},
 	};
 
@@ -49,8 +52,8 @@ void report_data(const struct output *out, const struct learned *l)
 static void place_text(const struct learned *l, const struct place *at)
 {
 	if (at->step)
-		printf("epoch %" PRId64 " of %" PRId64 ", step %zu of %zu", at->epoch + 1, l->epochs,
-		       at->step, l->epoch_steps);
+		printf("epoch %" PRId64 " of %" PRId64 ", step %zu of %zu", at->epoch + 1,
+		       l->epochs, at->step, l->epoch_steps);
 	else
 		printf("epoch %" PRId64 " of %" PRId64, at->epoch, l->epochs);
 }
@@ -100,12 +103,13 @@ static void text_checkpoint(const struct learned *l)
 	bytes_text(l->checkpoint_bytes, size);
 	if (!l->serves) {
 		printf("Saved in %s, %s: embeng checkpoint ls shows it, embeng train --resume "
-		       "continues it\n\n", l->checkpoint, size);
+		       "continues it\n\n",
+		       l->checkpoint, size);
 		return;
 	}
 	printf("Saved in %s, %s in %.0f ms%s.\n",
-	       l->temporary ? "a temporary folder" : l->checkpoint, size,
-	       (double)l->save_ns / 1e6, l->temporary ? " (--save DIR keeps it)" : "");
+	       l->temporary ? "a temporary folder" : l->checkpoint, size, (double)l->save_ns / 1e6,
+	       l->temporary ? " (--save DIR keeps it)" : "");
 	printf("The engine is closed; the answers are looked up in that checkpoint, %.0f ms:\n\n",
 	       (double)l->serve_ns / 1e6);
 }
@@ -281,8 +285,7 @@ static int json_result(const struct output *out, const struct learned *l, const 
 int report_result(const struct output *out, const struct learned *l, const uint32_t *queries,
 		  size_t count)
 {
-	int code = out->json ? json_result(out, l, queries, count)
-			     : text_result(l, queries, count);
+	int code = out->json ? json_result(out, l, queries, count) : text_result(l, queries, count);
 
 	if (code != CLI_OK)
 		return code;

@@ -108,7 +108,7 @@ void sampler_fill(struct sampler *s, struct samples *out)
 		size_t place = s->examples[s->next++ % s->count];
 
 		out->splits[k + 1] = out->splits[k] +
-			(int64_t)fill_context(s, place, out->context + out->splits[k]);
+				     (int64_t)fill_context(s, place, out->context + out->splits[k]);
 		*target++ = (int32_t)s->split->train[place];
 		for (size_t n = 0; n < out->negatives; n++)
 			*target++ = (int32_t)sampler_stranger(s->data, s->split,

@@ -114,8 +114,9 @@ static int read_rate(const struct setting *what, const char *text, double *value
 	double given = strtod(text, &end);
 
 	if (end == text || *end || !(given > 0) || !(given <= (double)what->most)) {
-		snprintf(error, SETTING_ERROR, "--%s takes a number above 0, up to %lld, not '%.40s'",
-			 what->name, (long long)what->most, text);
+		snprintf(error, SETTING_ERROR,
+			 "--%s takes a number above 0, up to %lld, not '%.40s'", what->name,
+			 (long long)what->most, text);
 		return -EINVAL;
 	}
 	*value = given;
@@ -171,8 +172,7 @@ static int read_one(struct settings *s, const struct setting *what, const char *
 	}
 }
 
-int setting_read(struct settings *s, const char *name, const char *text,
-		 char error[SETTING_ERROR])
+int setting_read(struct settings *s, const char *name, const char *text, char error[SETTING_ERROR])
 {
 	for (size_t k = 0; k < COUNT; k++) {
 		int rc;
@@ -207,8 +207,7 @@ void settings_complete(struct settings *s)
 		s->learning_rate = 0.1;
 }
 
-int settings_continue(struct settings *s, const struct settings *saved,
-		      char error[SETTING_ERROR])
+int settings_continue(struct settings *s, const struct settings *saved, char error[SETTING_ERROR])
 {
 	struct settings merged = *saved;
 	char asked[SETTING_TEXT], had[SETTING_TEXT];

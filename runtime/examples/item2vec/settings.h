@@ -49,8 +49,7 @@ const char *setting_at(size_t k);
 void setting_write(const struct settings *s, size_t k, char text[SETTING_TEXT]);
 
 /* Reads a setting from its text, by name. Return: 0, or -EINVAL with a sentence in @error. */
-int setting_read(struct settings *s, const char *name, const char *text,
-		 char error[SETTING_ERROR]);
+int setting_read(struct settings *s, const char *name, const char *text, char error[SETTING_ERROR]);
 
 /**
  * settings_continue() - merge the settings for resuming a training
@@ -59,8 +58,7 @@ int setting_read(struct settings *s, const char *name, const char *text,
  * Return: 0, or -EINVAL with a sentence in @error when a setting was given that
  * would make it another training. The number of epochs may differ.
  */
-int settings_continue(struct settings *s, const struct settings *saved,
-		      char error[SETTING_ERROR]);
+int settings_continue(struct settings *s, const struct settings *saved, char error[SETTING_ERROR]);
 
 /* Name of a setting that is needed to resume a training and was not read, or NULL. */
 const char *settings_missing(const struct settings *s);

@@ -16,8 +16,8 @@ static void word_error(struct source *s, const char *format, va_list args)
 	char what[400];
 
 	vsnprintf(what, sizeof(what), format, args);
-	snprintf(s->error, sizeof(s->error), "%.80s:%llu: %s", s->name,
-		 (unsigned long long)s->line, what);
+	snprintf(s->error, sizeof(s->error), "%.80s:%llu: %s", s->name, (unsigned long long)s->line,
+		 what);
 }
 
 int source_malformed(struct source *s, const char *format, ...)

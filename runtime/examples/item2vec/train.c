@@ -23,24 +23,24 @@ struct arguments {
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0,
-	 "The device, by a name that embeng list shows; default as for info",
-	 1},
+	 "The device, by a name that embeng list shows; default as for info", 1},
 	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; by default the first line decides", 1},
-	{"query", KEY_QUERY, "ITEM", 0,
-	 "Show the items that go best with ITEM; may be repeated", 1},
+	{"query", KEY_QUERY, "ITEM", 0, "Show the items that go best with ITEM; may be repeated",
+	 1},
 	{"split", KEY_SPLIT, "BY", 0,
 	 "Item of each basket to hold out: seed (drawn, the default) or time (the newest)", 2},
-	{"min-count", KEY_MIN_COUNT, "N", 0,
-	 "Leave out items that are in fewer than N baskets (5)", 2},
-	{"min-basket", KEY_MIN_BASKET, "N", 0,
-	 "Then leave out baskets of fewer than N items (3)", 2},
+	{"min-count", KEY_MIN_COUNT, "N", 0, "Leave out items that are in fewer than N baskets (5)",
+	 2},
+	{"min-basket", KEY_MIN_BASKET, "N", 0, "Then leave out baskets of fewer than N items (3)",
+	 2},
 	{"dim", KEY_DIM, "N", 0, "Columns of the tables (32)", 3},
 	{"epochs", KEY_EPOCHS, "N", 0, "Passes over the data (6; more if there is little data)", 3},
-	{"negatives", KEY_NEGATIVES, "N", 0,
-	 "Random items that each item is trained against (5)", 3},
+	{"negatives", KEY_NEGATIVES, "N", 0, "Random items that each item is trained against (5)",
+	 3},
 	{"learning-rate", KEY_RATE, "X", 0,
 	 "Learning rate (0.2; 0.01 or 0.1 for some optimizers, see embeng(1))", 3},
-	{"optimizer", KEY_OPTIMIZER, "NAME", 0, "adagrad (default) or another of embeng-optimizers(7)", 3},
+	{"optimizer", KEY_OPTIMIZER, "NAME", 0,
+	 "adagrad (default) or another of embeng-optimizers(7)", 3},
 	{"batch", KEY_BATCH, "N", 0, "Examples in a step (512)", 3},
 	{"seed", KEY_SEED, "N", 0, "Seed of the tables, the split and all that is drawn (1)", 3},
 	{"save", KEY_SAVE, "DIR", 0,
@@ -81,9 +81,8 @@ static error_t parse_train_option(int key, char *arg, struct argp_state *state)
 		a->path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state,
-			   "FILE is missing; give a CSV file of user,item, or a file with a "
-			   "basket a line");
+		argp_error(state, "FILE is missing; give a CSV file of user,item, or a file with a "
+				  "basket a line");
 		return EINVAL;
 	default:
 		return learn_option(&a->learn, key, arg, state);

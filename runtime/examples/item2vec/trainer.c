@@ -72,8 +72,7 @@ static int open_buffers(struct trainer *t)
 	t->batch = embeng_batch_new(t->e, EMBENG_TRAIN, 0);
 	s->context = embeng_buffer_alloc(t->e, s->count * CONTEXT_MAX * sizeof(*s->context));
 	s->splits = embeng_buffer_alloc(t->e, (s->count + 1) * sizeof(*s->splits));
-	s->targets = embeng_buffer_alloc(t->e,
-					 s->count * (1 + s->negatives) * sizeof(*s->targets));
+	s->targets = embeng_buffer_alloc(t->e, s->count * (1 + s->negatives) * sizeof(*s->targets));
 	return t->batch && s->context && s->splits && s->targets ? 0 : -ENOMEM;
 }
 
@@ -139,8 +138,8 @@ static float learn_pair(const float *in, const float *out, float sign, float *g_
 }
 
 /* Loss of the batch, and its gradients in the engine's own buffers. */
-static double dense_side(const struct trainer *t, const struct embeng_activations *act,
-			 float *g_in, float *g_out)
+static double dense_side(const struct trainer *t, const struct embeng_activations *act, float *g_in,
+			 float *g_out)
 {
 	size_t dim = (size_t)t->settings->dim, pairs = 1 + t->samples.negatives;
 	const float *in = act->features[TABLE_IN].data, *out = act->features[TABLE_OUT].data;

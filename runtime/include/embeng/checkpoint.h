@@ -151,8 +151,8 @@ EMBENG_API int embeng_checkpoint_info(const struct embeng_checkpoint *checkpoint
  *
  * The checkpoint's own; initializers and rates' values are not saved.
  */
-EMBENG_API const struct embeng_model *
-embeng_checkpoint_model(const struct embeng_checkpoint *checkpoint);
+EMBENG_API const struct embeng_model *embeng_checkpoint_model(
+	const struct embeng_checkpoint *checkpoint);
 
 /**
  * embeng_checkpoint_read() - rows [first, first + count) of a table or slot

@@ -100,8 +100,7 @@ EMBENG_API struct embeng_schedule embeng_schedule_polynomial(float learning_rate
  * p = min(step, decay_steps) / decay_steps. Default: alpha 0. Source: Loshchilov, Hutter
  * 2017; Keras, CosineDecay.
  */
-EMBENG_API struct embeng_schedule embeng_schedule_cosine(float learning_rate,
-							 uint64_t decay_steps);
+EMBENG_API struct embeng_schedule embeng_schedule_cosine(float learning_rate, uint64_t decay_steps);
 
 /**
  * embeng_schedule_piecewise() - constant between boundaries

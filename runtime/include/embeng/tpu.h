@@ -167,7 +167,7 @@ EMBENG_API const struct embeng_model *embeng_tpu_model(const struct embeng_tpu *
  * Return: 0, -EINVAL.
  */
 EMBENG_API int embeng_tpu_get_settings(const struct embeng_tpu *tpu,
-				   struct embeng_tpu_settings *settings);
+				       struct embeng_tpu_settings *settings);
 
 /** embeng_tpu_unknown_count() - how many unknown fields there are; 0 for NULL */
 EMBENG_API size_t embeng_tpu_unknown_count(const struct embeng_tpu *tpu);
@@ -179,7 +179,7 @@ EMBENG_API size_t embeng_tpu_unknown_count(const struct embeng_tpu *tpu);
  * Return: 0, -EINVAL, -ENOENT.
  */
 EMBENG_API int embeng_tpu_get_unknown(const struct embeng_tpu *tpu, size_t index,
-				  struct embeng_tpu_unknown *unknown);
+				      struct embeng_tpu_unknown *unknown);
 
 /**
  * embeng_tpu_export_optimizer() - an optimizer as OptimizationParameters

@@ -15,11 +15,11 @@ int error_set(int code, unsigned int status, const char *fmt, ...)
  * error_set() without a device status, the common case. Its value is the code
  * itself, so that a compiler sees which way a failure goes.
  */
-#define fail(code, ...)                            \
-	({                                         \
-		int fail_code_ = (code);           \
+#define fail(code, ...) \
+	({ \
+		int fail_code_ = (code); \
 		error_set(fail_code_, 0, __VA_ARGS__); \
-		fail_code_;                        \
+		fail_code_; \
 	})
 
 #endif

@@ -86,8 +86,8 @@ int json_text(const struct json *o, const struct place *at, const char *key, con
 	return 0;
 }
 
-int json_member(const struct json *o, const struct place *at, const char *key,
-		enum json_kind kind, const struct json **out)
+int json_member(const struct json *o, const struct place *at, const char *key, enum json_kind kind,
+		const struct json **out)
 {
 	const struct json *value = json_get(o, key);
 

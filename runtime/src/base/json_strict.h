@@ -22,7 +22,11 @@ void json_say_bad(const struct place *at, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The value is -EBADMSG itself, so that a compiler sees which way a failure goes. */
-#define json_bad(at, ...) ({ json_say_bad(at, __VA_ARGS__); -EBADMSG; })
+#define json_bad(at, ...) \
+	({ \
+		json_say_bad(at, __VA_ARGS__); \
+		-EBADMSG; \
+	})
 
 /* Reads a text that is one object; the caller frees it with json_free(). 0, -EBADMSG, -ENOMEM. */
 int json_parse_strict(const char *text, size_t length, const struct place *at,
@@ -34,8 +38,8 @@ int json_number(const struct json *o, const struct place *at, const char *key, u
 /* The text has no zero byte inside. */
 int json_text(const struct json *o, const struct place *at, const char *key, const char **out);
 /* The member is an array or an object. */
-int json_member(const struct json *o, const struct place *at, const char *key,
-		enum json_kind kind, const struct json **out);
+int json_member(const struct json *o, const struct place *at, const char *key, enum json_kind kind,
+		const struct json **out);
 /* The member is a text of 16 or 8 lowercase hexadecimal digits, as @digits says. */
 int json_hex(const struct json *o, const struct place *at, const char *key, int digits,
 	     uint64_t *out);

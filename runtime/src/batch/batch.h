@@ -17,7 +17,7 @@ struct input {
 	enum input_form form;
 	bool pooled; /* the rows of each sample are combined */
 	enum embeng_id_type type;
-	const void *ids;	/* the caller's memory, or the batch's own */
+	const void *ids; /* the caller's memory, or the batch's own */
 	size_t id_count;
 	const int64_t *offsets; /* [samples + 1], CSR; own memory or the caller's splits */
 	size_t samples;
@@ -29,7 +29,7 @@ struct input {
 	size_t own_capacity;
 	void *own_ids;
 	size_t own_id_bytes;
-	int error;	 /* negative errno of a refused input, reported by its enqueue */
+	int error; /* negative errno of a refused input, reported by its enqueue */
 	char *error_text;
 };
 

@@ -10,8 +10,7 @@
 
 #include "input.h"
 
-int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape,
-		      size_t rank)
+int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank)
 {
 	char text[SHAPE_TEXT];
 	int64_t positions;

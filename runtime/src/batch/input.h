@@ -29,8 +29,7 @@ struct coo {
  */
 int input_feature(const struct embeng_model *model, int feature, const struct feature **f);
 int input_check_ids(const struct feature *f, const struct ids *in);
-int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape,
-		      size_t rank);
+int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank);
 int input_check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,
 		       size_t split_count);
 int input_check_coo(const struct feature *f, const struct coo *coo);

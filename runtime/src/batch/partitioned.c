@@ -48,10 +48,11 @@ static int check_arrays(const struct part *part)
 	    !from->minibatches || from->minibatches > EMBENG_PARTITION_BUCKETS ||
 	    __builtin_mul_overflow(pointers, from->row_stride, &pointers) ||
 	    from->row_pointer_count != pointers || pointers > from->row_pointer_capacity)
-		return fail(-EINVAL, WHAT ": stack %s: %zu row pointers, %u minibatches of %zu; the grid "
-			    "has %u cores, %u of a device", part->stack->name,
-			    from->row_pointer_count, from->minibatches, from->row_stride,
-			    s->sparse_cores, s->cores_per_device);
+		return fail(-EINVAL,
+			    WHAT ": stack %s: %zu row pointers, %u minibatches of %zu; the grid "
+				 "has %u cores, %u of a device",
+			    part->stack->name, from->row_pointer_count, from->minibatches,
+			    from->row_stride, s->sparse_cores, s->cores_per_device);
 	return 0;
 }
 
@@ -65,9 +66,10 @@ static int check_item_bounds(const struct part *part, uint64_t *items)
 		uint64_t first = from->core_first[c], end = from->core_end[c];
 
 		if (first > end || end > from->capacity)
-			return fail(-ERANGE, WHAT ": stack %s, core %u: its items are %" PRIu64 " to "
-				    "%" PRIu64 "; the arrays have %zu", part->stack->name, c, first,
-				    end, from->capacity);
+			return fail(-ERANGE,
+				    WHAT ": stack %s, core %u: its items are %" PRIu64 " to "
+					 "%" PRIu64 "; the arrays have %zu",
+				    part->stack->name, c, first, end, from->capacity);
 		*items = end > *items ? end : *items;
 	}
 	return 0;
@@ -83,12 +85,14 @@ static int check_member_order(const struct part *part)
 		const struct embeng_sample_place *place = &s->features[part->stack->features[k]];
 
 		if (place->samples % s->cores_per_device)
-			return fail(-EINVAL, WHAT ": stack %s: samples of its features are no multiple "
-				    "of %u cores_per_device", part->stack->name,
-				    s->cores_per_device);
+			return fail(-EINVAL,
+				    WHAT ": stack %s: samples of its features are no multiple "
+					 "of %u cores_per_device",
+				    part->stack->name, s->cores_per_device);
 		if (place->offset != offset)
-			return fail(-EINVAL, WHAT ": stack %s: samples of feature %d stand at "
-				    "%" PRId64 ", those before it end at %" PRId64,
+			return fail(-EINVAL,
+				    WHAT ": stack %s: samples of feature %d stand at "
+					 "%" PRId64 ", those before it end at %" PRId64,
 				    part->stack->name, part->stack->features[k], place->offset,
 				    offset);
 		offset += place->samples;
@@ -109,8 +113,9 @@ static int copy_arrays(const struct part *part, struct stack_input *to, uint64_t
 	uint64_t cores = part->s->cores_per_device, pointers = from->row_pointer_count;
 	size_t at = 0;
 
-	to->memory = items > SIZE_MAX / 64 || pointers > SIZE_MAX / 64 ?
-			     NULL : malloc(16 * cores + 4 * pointers + 12 * items);
+	to->memory = items > SIZE_MAX / 64 || pointers > SIZE_MAX / 64
+			     ? NULL
+			     : malloc(16 * cores + 4 * pointers + 12 * items);
 	if (!to->memory)
 		return fail(-ENOMEM, WHAT ": no memory for %" PRIu64 " items", items);
 	to->bounds = to->memory;
@@ -134,8 +139,10 @@ static int make_member(const struct part *part, int f, struct embeng_lookup_memb
 	const struct embeng_table_layout *l = &s->tables[part->b->e->model->features[f].table];
 
 	if (l->row_offset < 0 || l->row_offset > INT32_MAX || l->rotation < 0)
-		return fail(-ERANGE, WHAT ": table %s: its rows begin at %" PRId64 " of each core; "
-			    "tokens have 31 bits", l->table, l->row_offset);
+		return fail(-ERANGE,
+			    WHAT ": table %s: its rows begin at %" PRId64 " of each core; "
+				 "tokens have 31 bits",
+			    l->table, l->row_offset);
 	*to = (struct embeng_lookup_member){
 		.feature = (uint32_t)f,
 		.rotation = (uint32_t)(l->rotation % s->sparse_cores),
@@ -224,8 +231,9 @@ static int check_partitioned(const struct embeng_batch *b, const struct embeng_s
 	if (!preprocessed || preprocessed->stack_count != stacking->stack_count)
 		return fail(-EINVAL, WHAT ": not as many stacks as the stacking has");
 	if (!(b->e->device->info.features & EMBENG_CAP_PARTITIONED))
-		return fail(-ENOTSUP, WHAT ": the device does not take partitioned CSR; its firmware "
-			    "may be an older one");
+		return fail(-ENOTSUP,
+			    WHAT ": the device does not take partitioned CSR; its firmware "
+				 "may be an older one");
 	return 0;
 }
 

@@ -32,14 +32,7 @@ struct partitioned {
 void partitioned_free(struct partitioned *p);
 
 /* Arrays of a stack, in the order of the engine's descriptor. */
-enum {
-	STACK_POINTERS,
-	STACK_TOKENS,
-	STACK_SAMPLES,
-	STACK_GAINS,
-	STACK_BOUNDS,
-	STACK_ARRAYS
-};
+enum { STACK_POINTERS, STACK_TOKENS, STACK_SAMPLES, STACK_GAINS, STACK_BOUNDS, STACK_ARRAYS };
 
 /* Whether @feature gets its input from its stack. */
 bool is_partitioned(const struct embeng_batch *b, uint32_t feature);

@@ -100,8 +100,10 @@ static bool walk_core(const struct stack_input *s, struct stack_place *place,
 	uint64_t origin = g->flags & EMBENG_STACK_OWN_PARTS ? first : 0, end = first;
 
 	for (place->minibatch = 0; place->minibatch < g->minibatches; place->minibatch++) {
-		const int32_t *pointers = s->row_pointers + ((uint64_t)place->core *
-					  g->minibatches + place->minibatch) * g->row_stride;
+		const int32_t *pointers = s->row_pointers +
+					  ((uint64_t)place->core * g->minibatches +
+					   place->minibatch) *
+						  g->row_stride;
 
 		for (place->partition = 0; place->partition < g->cores; place->partition++) {
 			int32_t pointer = pointers[place->partition];

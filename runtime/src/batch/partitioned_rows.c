@@ -22,8 +22,8 @@ static bool list_rows(void *arg, const struct stack_place *place)
 	uint32_t cores = list->s->given.cores;
 
 	for (uint64_t at = place->at; at < place->end; at++) {
-		const struct embeng_lookup_member *m =
-			partitioned_member(list->s, list->s->samples[at]);
+		const struct embeng_lookup_member *m = partitioned_member(list->s,
+									  list->s->samples[at]);
 		int64_t row;
 
 		if (!m || m->feature != list->feature)
@@ -39,7 +39,8 @@ static bool list_rows(void *arg, const struct stack_place *place)
 size_t partitioned_rows(const struct embeng_batch *b, uint32_t feature, int64_t *rows)
 {
 	const struct embeng_model *model = b->e->model;
-	struct listing list = {.feature = feature, .rows = rows,
+	struct listing list = {.feature = feature,
+			       .rows = rows,
 			       .table_rows = model->tables[model->features[feature].table].rows};
 	size_t most = 0;
 

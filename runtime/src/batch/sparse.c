@@ -47,10 +47,11 @@ int input_check_place(const struct feature *f, const struct coo *coo, size_t k)
 		if (index[d] > before[d])
 			return 0;
 		if (index[d] < before[d])
-			return fail(-EINVAL,
-				    "feature %s: indices[%zu] comes after indices[%zu], which "
-				    "is of a later sample; sort indices, values and weights by sample",
-				    f->name, k, k - 1);
+			return fail(
+				-EINVAL,
+				"feature %s: indices[%zu] comes after indices[%zu], which "
+				"is of a later sample; sort indices, values and weights by sample",
+				f->name, k, k - 1);
 	}
 	return 0;
 }

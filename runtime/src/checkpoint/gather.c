@@ -29,8 +29,8 @@ struct gather {
 };
 
 /* Rows side by side: @count of them from @place on. */
-static int read_places(const struct gather *g, const struct checkpoint_piece *piece,
-		       uint64_t place, uint64_t count, char *to)
+static int read_places(const struct gather *g, const struct checkpoint_piece *piece, uint64_t place,
+		       uint64_t count, char *to)
 {
 	uint64_t offset = place * g->row_bytes, bytes = count * g->row_bytes;
 	int ret = checkpoint_check(g->c, piece, offset, bytes);
@@ -39,8 +39,8 @@ static int read_places(const struct gather *g, const struct checkpoint_piece *pi
 }
 
 /* As many rows as one copy takes, with all that lies between them. */
-static int read_block(const struct gather *g, const struct checkpoint_piece *piece,
-		      uint64_t place, uint64_t count, char *to)
+static int read_block(const struct gather *g, const struct checkpoint_piece *piece, uint64_t place,
+		      uint64_t count, char *to)
 {
 	char copy[COPY_BYTES];
 	int ret;
@@ -54,8 +54,8 @@ static int read_block(const struct gather *g, const struct checkpoint_piece *pie
 	return ret;
 }
 
-static int read_piece(const struct gather *g, const struct checkpoint_piece *piece,
-		      uint64_t place, uint64_t count, char *to)
+static int read_piece(const struct gather *g, const struct checkpoint_piece *piece, uint64_t place,
+		      uint64_t count, char *to)
 {
 	uint64_t fit = COPY_BYTES / g->row_bytes, block = fit ? (fit - 1) / g->step + 1 : 1;
 	int ret = 0;
@@ -109,8 +109,8 @@ int checkpoint_gather(const struct embeng_checkpoint *c, int table, int slot,
 	g.step = stride / common;
 	g.skip = (uint64_t)g.pieces->stride / common;
 	for (uint64_t k = 0; !ret && k < g.skip && k < count; k++)
-		ret = read_host(&g, rows->first + (int64_t)(k * stride), (count - k - 1) / g.skip + 1,
-				(char *)to + k * g.row_bytes);
+		ret = read_host(&g, rows->first + (int64_t)(k * stride),
+				(count - k - 1) / g.skip + 1, (char *)to + k * g.row_bytes);
 	return ret;
 }
 
@@ -136,7 +136,8 @@ int embeng_checkpoint_read(const struct embeng_checkpoint *c, int table, const c
 	if (first < 0 || first > t->rows || count > (uint64_t)(t->rows - first))
 		return fail(-ERANGE,
 			    "embeng_checkpoint_read: %zu rows from row %" PRId64
-			    " of table %s, which has %" PRId64, count, first, t->name, t->rows);
+			    " of table %s, which has %" PRId64,
+			    count, first, t->name, t->rows);
 	return checkpoint_gather(c, table, array, &rows, data);
 }
 

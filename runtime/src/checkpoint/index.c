@@ -93,7 +93,8 @@ static int check_schema(const struct json *o, const struct place *at)
 	if (!json_says(json_get(o, "schema"), INDEX_SCHEMA))
 		return fail(-ENOTSUP,
 			    "%s: its schema is %.64s, this library reads " INDEX_SCHEMA
-			    "; update the library", at->file, json_string(json_get(o, "schema")));
+			    "; update the library",
+			    at->file, json_string(json_get(o, "schema")));
 	return check_requires(o, at);
 }
 
@@ -106,9 +107,10 @@ static int check_own_crc(const struct json *o, const char *text, size_t length,
 
 	if (ret)
 		return ret;
-	if (strcmp(end + CRC_DIGITS, CRC_END) ||
-	    !hex_number(end, CRC_DIGITS, &digits) || digits != want)
-		return json_bad(at, "\"index_crc32c\" is not its last member, on a line of its own");
+	if (strcmp(end + CRC_DIGITS, CRC_END) || !hex_number(end, CRC_DIGITS, &digits) ||
+	    digits != want)
+		return json_bad(at,
+				"\"index_crc32c\" is not its last member, on a line of its own");
 	if (crc32c(0, text, length - CRC_TAIL) != want)
 		return json_bad(at, "its checksum does not match: the index is corrupt");
 	return 0;
@@ -143,7 +145,8 @@ static int check_digest(const struct json *o, const struct place *at, const stru
 	if (ret)
 		return ret;
 	index_digest(index, digest);
-	return strcmp(want, digest) ? json_bad(at, "\"chunks_sha256\" is not that of the chunks") : 0;
+	return strcmp(want, digest) ? json_bad(at, "\"chunks_sha256\" is not that of the chunks")
+				    : 0;
 }
 
 static int read_index_document(const struct json *o, const struct place *at, struct index *index)

@@ -26,8 +26,8 @@ struct index_file {
 	uint64_t bytes;
 	size_t table;
 	int64_t first, rows, stride; /* first, first + stride, ... */
-	uint64_t at[ARRAYS_MAX]; /* offsets of parameters and slots in the file */
-	uint64_t first_chunk;	 /* index of the file's first checksum in &index.crcs */
+	uint64_t at[ARRAYS_MAX];     /* offsets of parameters and slots in the file */
+	uint64_t first_chunk;	     /* index of the file's first checksum in &index.crcs */
 };
 
 struct index {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "index.h"
 
-static const char *const shardings[] = {[EMBENG_SHARDING_DIV] = "div",
-					[EMBENG_SHARDING_MOD] = "mod"};
+static const char *const shardings[] = {
+	[EMBENG_SHARDING_DIV] = "div", [EMBENG_SHARDING_MOD] = "mod"};
 
 static int find_sharding(const struct place *at, const char *text, enum embeng_sharding *out)
 {
@@ -27,8 +27,7 @@ static int find_sharding(const struct place *at, const char *text, enum embeng_s
 }
 
 /* Both are absent where one host saved. */
-static int read_hosts(const struct json *o, const struct place *at,
-		      struct embeng_engine_config *c)
+static int read_hosts(const struct json *o, const struct place *at, struct embeng_engine_config *c)
 {
 	const char *sharding = shardings[EMBENG_SHARDING_DIV];
 	uint64_t hosts = 1;

@@ -36,8 +36,7 @@ static int read_shard_name(const struct json *o, const struct place *at, struct 
 	return 0;
 }
 
-static struct embeng_shard_rows rows_of(const struct embeng_model *model,
-					const struct cursor *at)
+static struct embeng_shard_rows rows_of(const struct embeng_model *model, const struct cursor *at)
 {
 	return shard_rows(model->engine.sharding, model->engine.hosts, at->host,
 			  model->tables[at->table].rows);
@@ -77,13 +76,15 @@ static int read_shard_rows(const struct json *o, const struct place *at,
 	if (next->table >= model->table_count)
 		return json_bad(at, "all rows of all tables stand in the files before it");
 	if (table != next->table || first != (uint64_t)next_row(model, next))
-		return json_bad(at, "has table %" PRIu64 " from row %" PRIu64
-				    ", expected is table %zu from row %" PRId64,
+		return json_bad(at,
+				"has table %" PRIu64 " from row %" PRIu64
+				", expected is table %zu from row %" PRId64,
 				table, first, next->table, next_row(model, next));
 	all = rows_of(model, next);
 	if (rows > (uint64_t)(all.count - next->place))
-		return json_bad(at, "has %" PRIu64 " rows from row %" PRIu64 " of table %s, of which "
-				    "host %" PRIu32 " has %" PRId64,
+		return json_bad(at,
+				"has %" PRIu64 " rows from row %" PRIu64 " of table %s, of which "
+				"host %" PRIu32 " has %" PRId64,
 				rows, first, model->tables[table].name, next->host, all.count);
 	file->table = table;
 	file->first = (int64_t)first;
@@ -99,8 +100,7 @@ static bool shard_tensor_bytes(const struct embeng_model *model, const struct in
 {
 	uint64_t dim = (uint64_t)model->tables[file->table].dim;
 
-	return !__builtin_mul_overflow((uint64_t)file->rows, 4 * dim, bytes) &&
-	       *bytes <= INT64_MAX;
+	return !__builtin_mul_overflow((uint64_t)file->rows, 4 * dim, bytes) && *bytes <= INT64_MAX;
 }
 
 static int read_tensors(const struct json *o, const struct place *at,
@@ -130,8 +130,7 @@ static int read_tensors(const struct json *o, const struct place *at,
 /* Room for the checksums of one more file. */
 static int grow_crcs(struct index *index, const struct place *at, uint64_t chunks)
 {
-	uint32_t *crcs = reallocarray(index->crcs, index->chunk_count + chunks + 1,
-				      sizeof(*crcs));
+	uint32_t *crcs = reallocarray(index->crcs, index->chunk_count + chunks + 1, sizeof(*crcs));
 
 	if (!crcs)
 		return fail(-ENOMEM, "%s: no memory for the checksums", at->file);
@@ -153,8 +152,10 @@ static int read_chunks(const struct json *o, const struct place *at, struct inde
 	ret = ret ? ret : grow_crcs(index, at, chunks);
 	for (uint64_t i = 0; !ret && i < chunks; i++) {
 		if (!hex_number(text + CRC_DIGITS * i, CRC_DIGITS, &crc))
-			ret = json_bad(at, "\"chunks\": checksum %" PRIu64
-					   " is not hexadecimal digits in lower case", i);
+			ret = json_bad(at,
+				       "\"chunks\": checksum %" PRIu64
+				       " is not hexadecimal digits in lower case",
+				       i);
 		else
 			index->crcs[index->chunk_count + i] = (uint32_t)crc;
 	}
@@ -170,7 +171,7 @@ static int read_file(const struct json *o, const struct place *at, struct index 
 {
 	struct index_file *file = &index->files[index->file_count];
 	int ret = json_is(o, JSON_OBJECT) ? read_shard_name(o, at, file)
-							   : json_bad(at, "is not an object");
+					  : json_bad(at, "is not an object");
 
 	ret = ret ? ret : read_shard_rows(o, at, index->model, next, file);
 	ret = ret ? ret : read_tensors(o, at, index->model, file);
@@ -224,7 +225,8 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 	}
 	if (!ret && next.table < index->model->table_count)
 		ret = json_bad(at, "table %s: no file has row %" PRId64,
-			       index->model->tables[next.table].name, next_row(index->model, &next));
+			       index->model->tables[next.table].name,
+			       next_row(index->model, &next));
 	return ret ? ret : check_file_names(at, index);
 }
 

@@ -25,10 +25,11 @@ struct key {
 };
 
 #define KEY(member) {#member, offsetof(struct embeng_optimizer, member), 0}
-#define LIMIT(member)                                      \
+#define LIMIT(member) \
 	{#member, offsetof(struct embeng_optimizer, member), \
 	 offsetof(struct embeng_optimizer, has_##member)}
 
+/* clang-format off */
 static const struct key floats[] = {
 	KEY(learning_rate), KEY(initial_accumulator_value), KEY(momentum), KEY(exponent),
 	KEY(beta2), KEY(epsilon), KEY(learning_rate_power), KEY(l1_regularization_strength),
@@ -41,16 +42,28 @@ static const struct key floats[] = {
 	KEY(mdl_min_weight), KEY(benefit_revisit_scale), KEY(max_event_benefit),
 	KEY(max_total_benefit), KEY(mdl_hard_limit),
 };
+/* clang-format on */
 static const struct key limits[] = {
-	LIMIT(clip_weight_min), LIMIT(clip_weight_max), LIMIT(clip_min), LIMIT(clip_max),
+	LIMIT(clip_weight_min),
+	LIMIT(clip_weight_max),
+	LIMIT(clip_min),
+	LIMIT(clip_max),
 };
 static const struct key flags[] = {
-	KEY(use_nesterov), KEY(multiply_linear_by_learning_rate), KEY(allow_zero_accumulator),
-	KEY(bias_correction), KEY(low_dimensional_packing), KEY(use_non_lazy),
-	KEY(update_accumulator_first), KEY(hard_limit_min_benefit), KEY(mdl_regularize),
+	KEY(use_nesterov),
+	KEY(multiply_linear_by_learning_rate),
+	KEY(allow_zero_accumulator),
+	KEY(bias_correction),
+	KEY(low_dimensional_packing),
+	KEY(use_non_lazy),
+	KEY(update_accumulator_first),
+	KEY(hard_limit_min_benefit),
+	KEY(mdl_regularize),
 };
 static const struct key tristates[] = {
-	KEY(lazy_adam), KEY(sum_inside_sqrt), KEY(use_gradient_accumulation),
+	KEY(lazy_adam),
+	KEY(sum_inside_sqrt),
+	KEY(use_gradient_accumulation),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
@@ -89,8 +102,7 @@ static int read_kind(const struct json *o, const struct place *at, struct embeng
 	return ret;
 }
 
-static int read_settings(const struct json *o, const struct place *at,
-			 struct embeng_optimizer *out)
+static int read_settings(const struct json *o, const struct place *at, struct embeng_optimizer *out)
 {
 	int ret = 0;
 
@@ -196,8 +208,7 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 	return ret < 0 ? refuse_setting(at, ret) : check_slots(o, at, model, (size_t)ret);
 }
 
-static int read_shape(const struct json *o, const struct place *at,
-		      struct embeng_feature_config *c)
+static int read_shape(const struct json *o, const struct place *at, struct embeng_feature_config *c)
 {
 	const struct json *shape;
 	int ret = json_member(o, at, "output_shape", JSON_ARRAY, &shape);
@@ -256,9 +267,8 @@ static int read_list(const struct json *o, const struct place *at, const char *l
 		const struct place place = {.file = at->file, .list = list, .index = i};
 		const struct json *entry = json_at(array, i);
 
-		ret = json_is(entry, JSON_OBJECT)
-			      ? read(entry, &place, model)
-			      : json_bad(&place, "is not an object");
+		ret = json_is(entry, JSON_OBJECT) ? read(entry, &place, model)
+						  : json_bad(&place, "is not an object");
 	}
 	return ret;
 }

@@ -134,8 +134,10 @@ static int tell_verified(embeng_progress_fn progress, void *arg, uint64_t done, 
 	const struct embeng_progress p = {.what = "verify", .done = done, .total = total};
 
 	if (progress && progress(arg, &p))
-		return fail(-ECANCELED, "embeng_checkpoint_verify: canceled after %" PRIu64
-					" of %" PRIu64 " bytes", done, total);
+		return fail(-ECANCELED,
+			    "embeng_checkpoint_verify: canceled after %" PRIu64 " of %" PRIu64
+			    " bytes",
+			    done, total);
 	return 0;
 }
 

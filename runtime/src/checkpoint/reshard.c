@@ -40,8 +40,9 @@ static int make_rows_room(struct save *s, size_t table, uint64_t stride, uint64_
 	*most = row < BUFFER_BYTES ? BUFFER_BYTES / row : 1;
 	free(s->buffer);
 	s->buffer = malloc(*most * row);
-	return s->buffer ? 0 : fail(-ENOMEM, WHAT ": no memory for rows of table %s",
-				    s->index.model->tables[table].name);
+	return s->buffer ? 0
+			 : fail(-ENOMEM, WHAT ": no memory for rows of table %s",
+				s->index.model->tables[table].name);
 }
 
 static int read_checkpoint_rows(struct save *s, size_t table, size_t array,
@@ -73,7 +74,8 @@ static int check_reshard_options(struct embeng_reshard_options *o,
 	if ((unsigned int)o->sharding > EMBENG_SHARDING_MOD)
 		return fail(-EINVAL,
 			    WHAT ": sharding %d is unknown; there are EMBENG_SHARDING_DIV and "
-				 "EMBENG_SHARDING_MOD", (int)o->sharding);
+				 "EMBENG_SHARDING_MOD",
+			    (int)o->sharding);
 	if (!o->hosts)
 		o->hosts = 1;
 	return 0;

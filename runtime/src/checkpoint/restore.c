@@ -54,8 +54,10 @@ static int tell_restored(struct restore *r)
 		return 0;
 	if (r->loading)
 		return 0;
-	return fail(-ECANCELED, "embeng_restore: canceled after %" PRIu64 " of %" PRIu64
-				" bytes; the tables are as they were", p.done, p.total);
+	return fail(-ECANCELED,
+		    "embeng_restore: canceled after %" PRIu64 " of %" PRIu64
+		    " bytes; the tables are as they were",
+		    p.done, p.total);
 }
 
 /* -- what goes where ----------------------------------------------------- */
@@ -93,10 +95,10 @@ static int pair_slots(struct restore *r, int table, int from_table)
 				    "embeng_restore: table %s: slot %s is not in %s, which has the "
 				    "slots of %s; EMBENG_RESTORE_MISSING_SLOTS leaves it as it is",
 				    to->tables[table].name, name, r->dir,
-				    from->tables[from_table].optimizer.kind ?
-					    embeng_optimizer_text(
-						    from->tables[from_table].optimizer.kind) :
-					    "no optimizer");
+				    from->tables[from_table].optimizer.kind
+					    ? embeng_optimizer_text(
+						      from->tables[from_table].optimizer.kind)
+					    : "no optimizer");
 	}
 	return 0;
 }
@@ -110,8 +112,9 @@ static int pair_table(struct restore *r, int table)
 	if (from_table < 0) {
 		if (r->options.flags & EMBENG_RESTORE_MISSING_TABLES)
 			return 0;
-		return fail(-ENOENT, "embeng_restore: table %s is not in %s; "
-				     "EMBENG_RESTORE_MISSING_TABLES leaves it as it is",
+		return fail(-ENOENT,
+			    "embeng_restore: table %s is not in %s; "
+			    "EMBENG_RESTORE_MISSING_TABLES leaves it as it is",
 			    t->name, r->dir);
 	}
 	f = &from->tables[from_table];
@@ -134,7 +137,8 @@ static int check_step(const struct restore *r)
 		return 0;
 	return fail(-ERANGE,
 		    "embeng_restore: %s: its step count %" PRIu64 " leaves no room to count on, "
-		    "at most %llu can be restored", r->dir, step, EMBENG_STEP_COUNT_MAX);
+		    "at most %llu can be restored",
+		    r->dir, step, EMBENG_STEP_COUNT_MAX);
 }
 
 static int pair_all(struct restore *r)
@@ -248,8 +252,7 @@ static int verify_pair(struct restore *r, const struct array_pair *pair)
 	return ret;
 }
 
-static int each_pair(struct restore *r,
-		     int (*fn)(struct restore *r, const struct array_pair *pair))
+static int each_pair(struct restore *r, int (*fn)(struct restore *r, const struct array_pair *pair))
 {
 	int ret = 0;
 
@@ -270,8 +273,10 @@ static int load_in_place(struct restore *r)
 	if (!ret)
 		return 0;
 	embeng_last_error(&error);
-	return fail(ret, "embeng_restore: rows were being replaced in place, the tables hold some "
-			 "old and some new ones; restore again: %.350s", error.text);
+	return fail(ret,
+		    "embeng_restore: rows were being replaced in place, the tables hold some "
+		    "old and some new ones; restore again: %.350s",
+		    error.text);
 }
 
 static int load_staged(struct restore *r)
@@ -329,8 +334,8 @@ static int prepare_restore(struct restore *r, const struct embeng_restore_option
 		ret = config_take(&r->options, options, sizeof(r->options),
 				  "embeng_restore_options");
 	if (!ret && (r->options.flags & ~known))
-		ret = fail(-EINVAL, "embeng_restore: flags 0x%x, known are 0x%x",
-			   r->options.flags, known);
+		ret = fail(-EINVAL, "embeng_restore: flags 0x%x, known are 0x%x", r->options.flags,
+			   known);
 	return ret;
 }
 

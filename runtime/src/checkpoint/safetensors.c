@@ -124,8 +124,7 @@ static int read_pair(const struct json *o, const struct place *at, const char *k
 
 	if (ret)
 		return ret;
-	if (json_length(array) != 2 ||
-	    !json_is_number(json_at(array, 0), INT64_MAX, &out[0]) ||
+	if (json_length(array) != 2 || !json_is_number(json_at(array, 0), INT64_MAX, &out[0]) ||
 	    !json_is_number(json_at(array, 1), INT64_MAX, &out[1]))
 		return json_bad(at, "\"%s\" is not two whole numbers", key);
 	return 0;
@@ -144,14 +143,16 @@ static int check_tensor(const struct json *header, const struct place *at,
 		ret = json_bad(at, "\"%s\" is of type %.16s, not F32", want->name, dtype);
 	ret = ret ? ret : read_pair(o, at, "shape", shape);
 	if (!ret && (shape[0] != want->rows || shape[1] != want->dim))
-		ret = json_bad(at, "\"%s\" is [%" PRIu64 ", %" PRIu64 "], the index says "
-				   "[%" PRIu64 ", %" PRIu64 "]",
+		ret = json_bad(at,
+			       "\"%s\" is [%" PRIu64 ", %" PRIu64 "], the index says "
+			       "[%" PRIu64 ", %" PRIu64 "]",
 			       want->name, shape[0], shape[1], want->rows, want->dim);
 	ret = ret ? ret : read_pair(o, at, "data_offsets", offsets);
 	if (!ret && (want->offset < data_at || offsets[0] != from ||
 		     offsets[1] != from + tensor_bytes(want)))
-		ret = json_bad(at, "\"%s\" lies at %" PRIu64 " to %" PRIu64 " of the data, "
-				   "the index says offset %" PRIu64 " of the file",
+		ret = json_bad(at,
+			       "\"%s\" lies at %" PRIu64 " to %" PRIu64 " of the data, "
+			       "the index says offset %" PRIu64 " of the file",
 			       want->name, offsets[0], offsets[1], want->offset);
 	return ret;
 }
@@ -181,14 +182,15 @@ static int check_cover(const struct place *at, uint64_t data_at, uint64_t file_b
 
 	for (size_t i = 0; i < count; i++) {
 		if (tensors[i].offset != end)
-			return json_bad(at, "\"%s\" begins at byte %" PRIu64 ", not at %" PRIu64
-					    ", where the data before it end",
+			return json_bad(at,
+					"\"%s\" begins at byte %" PRIu64 ", not at %" PRIu64
+					", where the data before it end",
 					tensors[i].name, tensors[i].offset, end);
 		end += tensor_bytes(&tensors[i]);
 	}
 	if (end != file_bytes)
-		return json_bad(at, "the tensors end at byte %" PRIu64 ", the file at %" PRIu64, end,
-				file_bytes);
+		return json_bad(at, "the tensors end at byte %" PRIu64 ", the file at %" PRIu64,
+				end, file_bytes);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAFETENSORS_ALIGN 64u /* alignment of the data in files that are written here */
+#define SAFETENSORS_ALIGN 64u		  /* alignment of the data in files that are written here */
 #define SAFETENSORS_HEADER_MAX 100000000u /* limit that the format sets */
 
 /* An F32 tensor [rows, dim]. */

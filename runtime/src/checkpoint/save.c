@@ -59,7 +59,8 @@ static int check_old(struct save *s, const char *path, const char *text, size_t 
 	if (ret)
 		return fail(-EBADMSG,
 			    "%s: is not the index of a checkpoint; it and what belongs to it are "
-			    "left alone, save into another folder", path);
+			    "left alone, save into another folder",
+			    path);
 	/* If an index cannot be read in full, nobody knows which shards it names. */
 	if (index_parse(text, length, path, &old))
 		return 0;

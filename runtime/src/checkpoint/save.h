@@ -30,7 +30,7 @@ struct save_source {
 
 struct save {
 	const struct save_source *source;
-	struct embeng *e;		/* save_engine.c, else NULL */
+	struct embeng *e; /* save_engine.c, else NULL */
 	uint64_t after;
 	struct embeng_checkpoint *from; /* reshard.c, else NULL */
 	char *buffer;

@@ -89,8 +89,9 @@ static int check_save_text(const char *what, size_t index, const char *text)
 
 	if (!text || !text[good])
 		return 0;
-	return fail(-EINVAL, "embeng_save: %s %zu: byte %zu is not UTF-8, which files are written in",
-		    what, index, good);
+	return fail(-EINVAL,
+		    "embeng_save: %s %zu: byte %zu is not UTF-8, which files are written in", what,
+		    index, good);
 }
 
 static int check_save_texts(const struct embeng_model *m, const char *program_state)
@@ -98,8 +99,10 @@ static int check_save_texts(const struct embeng_model *m, const char *program_st
 	int ret = check_save_text("program_state", 0, program_state);
 
 	if (!ret && program_state && strlen(program_state) > PROGRAM_STATE_MAX)
-		ret = fail(-ERANGE, "embeng_save: program_state has %zu bytes, at most %u are "
-				    "allowed", strlen(program_state), PROGRAM_STATE_MAX);
+		ret = fail(-ERANGE,
+			   "embeng_save: program_state has %zu bytes, at most %u are "
+			   "allowed",
+			   strlen(program_state), PROGRAM_STATE_MAX);
 	for (size_t i = 0; !ret && i < m->table_count; i++)
 		ret = check_save_text("name of table", i, m->tables[i].name);
 	for (size_t i = 0; !ret && i < m->feature_count; i++)

@@ -40,8 +40,7 @@ int save_header(const struct save *s, struct index_file *file, char **header, si
 	snprintf(first, sizeof(first), "%" PRId64, file->first);
 	snprintf(rows, sizeof(rows), "%" PRId64, t->rows);
 	snprintf(stride, sizeof(stride), "%" PRId64, file->stride);
-	ret = safetensors_header(tensors, count, metadata, file->stride > 1 ? 4 : 3, header,
-				 bytes);
+	ret = safetensors_header(tensors, count, metadata, file->stride > 1 ? 4 : 3, header, bytes);
 	for (size_t i = 0; !ret && i < count; i++)
 		file->at[arrays[i]] = tensors[i].offset;
 	return ret;

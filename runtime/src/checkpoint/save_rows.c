@@ -28,9 +28,9 @@ static int tell_saved(const struct save *s)
 		.what = s->source->progress, .done = s->done, .total = s->index.bytes};
 
 	if (s->options.progress && s->options.progress(s->options.progress_arg, &p))
-		return fail(-ECANCELED, "%s: canceled after %" PRIu64 " of %" PRIu64
-					" bytes; %s is as it was", s->source->what, p.done, p.total,
-			    s->dir);
+		return fail(-ECANCELED,
+			    "%s: canceled after %" PRIu64 " of %" PRIu64 " bytes; %s is as it was",
+			    s->source->what, p.done, p.total, s->dir);
 	return 0;
 }
 

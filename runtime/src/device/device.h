@@ -109,7 +109,7 @@ struct device_ops {
 struct device {
 	const struct device_ops *ops;
 	struct embeng_device_info info;
-	uint32_t queues; /* queues of the device, with the admin queue */
+	uint32_t queues;       /* queues of the device, with the admin queue */
 	uint64_t region_bytes; /* bytes that region_grow() has allocated; atomic */
 };
 

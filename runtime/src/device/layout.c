@@ -17,8 +17,7 @@ static uint64_t align_place(uint64_t at)
 	return (at + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-void layout_arrays(struct array a[ARRAYS], uint64_t samples, uint64_t ids,
-		   enum embeng_id_type type)
+void layout_arrays(struct array a[ARRAYS], uint64_t samples, uint64_t ids, enum embeng_id_type type)
 {
 	a[OFFSETS] = (struct array){.count = samples + 1, .width = 8};
 	a[IDS] = (struct array){.count = ids, .width = type == EMBENG_I32 ? 4 : 8};

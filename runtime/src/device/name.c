@@ -72,10 +72,11 @@ static int parse_prefetch(const char *value, const char *from, struct name *out)
 
 	out->fetch_default = !strcmp(value, "default");
 	if (!out->fetch_default && !fetch_lookup_parse(value, &way))
-		return fail(-EINVAL, "%s: prefetch=%s must be default or 1 to %u rows; after the "
-				     "rows may stand :l1 (into the first cache), :touch (the first "
-				     "line of each row sooner) or :burst (many rows at once). "
-				     "`embeng tune` finds what is best",
+		return fail(-EINVAL,
+			    "%s: prefetch=%s must be default or 1 to %u rows; after the "
+			    "rows may stand :l1 (into the first cache), :touch (the first "
+			    "line of each row sooner) or :burst (many rows at once). "
+			    "`embeng tune` finds what is best",
 			    from, value, FETCH_ROWS_MOST);
 	out->fetch_rows = way.rows;
 	out->fetch_form = way.form;
@@ -98,12 +99,11 @@ struct option {
 	int (*parse)(const char *value, const char *from, struct name *out);
 };
 
-static const struct option soft_options[] = {
-	{"cores", parse_cores},
-	{"memory", parse_memory},
-	{"variant", parse_variant},
-	{"prefetch", parse_prefetch},
-	{0}};
+static const struct option soft_options[] = {{"cores", parse_cores},
+					     {"memory", parse_memory},
+					     {"variant", parse_variant},
+					     {"prefetch", parse_prefetch},
+					     {0}};
 static const struct option accel_options[] = {{"path", parse_path}, {0}};
 
 static int parse_option(char *text, const char *from, const struct option *options,
@@ -161,8 +161,9 @@ static bool is_address(const char *text)
 	uint64_t digit;
 
 	for (size_t i = 0; form[i]; i++) {
-		if (form[i] != 'h' && form[i] != 'o' ? text[i] != form[i] :
-		    number_read(&text[i], 1, 16, &digit) || (form[i] == 'o' && digit > 7))
+		if (form[i] != 'h' && form[i] != 'o'
+			    ? text[i] != form[i]
+			    : number_read(&text[i], 1, 16, &digit) || (form[i] == 'o' && digit > 7))
 			return false;
 	}
 	return !text[sizeof(form) - 1] || text[sizeof(form) - 1] == ',';

@@ -21,14 +21,14 @@ enum name_path { NAME_PATH_ANY, NAME_PATH_MAPPED, NAME_PATH_VALIDATED };
 
 struct name {
 	enum name_kind kind;
-	uint32_t cores;	 /* 0: as many as the machine has */
-	uint64_t memory; /* 0: most of the machine's memory */
-	char variant[16]; /* "": the best for this machine */
-	uint32_t fetch_rows;	/* rows that are fetched ahead; 0: not given */
-	uint32_t fetch_form;	/* enum kernel_fetch, for lookups */
-	bool fetch_default;	/* tune files are not read */
+	uint32_t cores;	     /* 0: as many as the machine has */
+	uint64_t memory;     /* 0: most of the machine's memory */
+	char variant[16];    /* "": the best for this machine */
+	uint32_t fetch_rows; /* rows that are fetched ahead; 0: not given */
+	uint32_t fetch_form; /* enum kernel_fetch, for lookups */
+	bool fetch_default;  /* tune files are not read */
 	bool fetch_from_environment;
-	char where[64];	  /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
+	char where[64]; /* NAME_NODE: path of the node; NAME_PCI: "0000:01:00.0" */
 	enum name_path path;
 };
 

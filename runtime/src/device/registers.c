@@ -33,7 +33,7 @@ static int read_soft(const struct name *name, char *page)
 	if (ret)
 		return ret;
 	memset(page, 0, EMBENG_REGISTERS_BYTES);
-#define READ(reg, offset, bytes, writer, reset, words)     \
+#define READ(reg, offset, bytes, writer, reset, words) \
 	value = device->ops->read_register(device, offset); \
 	memcpy(page + (offset), &value, bytes);
 	EMBENG_REGISTER_TABLE(READ)
@@ -67,7 +67,7 @@ static uint32_t width_of(uint32_t at)
 {
 	switch (at) {
 #define WIDTH(name, offset, bytes, writer, reset, words) \
-	case offset:                                     \
+	case offset: \
 		return (writer) == DRIVER ? (bytes) : 0;
 		EMBENG_REGISTER_TABLE(WIDTH)
 #undef WIDTH
@@ -93,7 +93,7 @@ int embeng_register_write(const char *name, uint32_t offset, uint64_t value)
 				       : accel_register_write(&parsed, offset, bytes, value);
 	if (ret == -ENOENT)
 		ret = fail(-ENOTSUP, "a soft device is part of the program that opened it; its "
-			   "registers cannot be written from outside");
+				     "registers cannot be written from outside");
 	return ret;
 }
 
@@ -110,6 +110,6 @@ int embeng_device_reset(const char *name, enum embeng_reset what)
 	ret = parsed.kind == NAME_SOFT ? -ENOENT : accel_reset(&parsed, what);
 	if (ret == -ENOENT)
 		ret = fail(-ENOTSUP, "a soft device is part of the program that opened it; it is "
-			   "reset by opening it again");
+				     "reset by opening it again");
 	return ret;
 }

@@ -13,7 +13,7 @@ struct request {
 	bool accepted; /* LOOKUP: the ids' memory may be reused */
 	bool done;     /* the last completion has come */
 	uint16_t status;
-	struct embeng_cqe answer; /* the newest completion */
+	struct embeng_cqe answer;			      /* the newest completion */
 	void (*complete)(struct request *request, void *arg); /* NULL, or called when done */
 	void *arg;
 	struct device_fences *fences; /* or NULL; only used while submitting */

@@ -20,7 +20,7 @@ static struct meaning meaning_of(uint16_t status)
 {
 	switch (status) {
 #define MEANING(name, value, cls, err, exit_code, text) \
-	case value:                                     \
+	case value: \
 		return (struct meaning){-(err), text};
 		EMBENG_STATUS_TABLE(MEANING)
 #undef MEANING
@@ -37,7 +37,7 @@ static const char *field_words(uint32_t field)
 {
 	switch (field) {
 #define WORDS(name, value, words) \
-	case value:               \
+	case value: \
 		return words;
 		EMBENG_FIELD_TABLE(WORDS)
 #undef WORDS
@@ -55,11 +55,12 @@ int command_error(const char *what, const struct embeng_cqe *c)
 				 meaning.text, (uint64_t)c->value, (uint64_t)c->limit);
 	if (c->status == EMBENG_STATUS_HUNG)
 		return error_set(meaning.code, c->status,
-				 "%s: %s after %" PRIu64 " ms (command %" PRIu64 " of its queue, step "
+				 "%s: %s after %" PRIu64 " ms (command %" PRIu64
+				 " of its queue, step "
 				 "%" PRIu64 "); the device kept a dump of it in "
-				 "/sys/class/devcoredump", what, meaning.text,
-				 (uint64_t)c->value / 1000000, (uint64_t)c->element,
-				 (uint64_t)c->step);
+				 "/sys/class/devcoredump",
+				 what, meaning.text, (uint64_t)c->value / 1000000,
+				 (uint64_t)c->element, (uint64_t)c->step);
 	if (c->status == EMBENG_STATUS_ABORTED)
 		return error_set(meaning.code, c->status, "%s: %s", what, meaning.text);
 	return error_set(meaning.code, c->status,
@@ -72,7 +73,7 @@ const char *boot_error_text(uint32_t error)
 {
 	switch (error) {
 #define TEXT(name, value, text) \
-	case value:             \
+	case value: \
 		return text;
 		EMBENG_BOOT_ERROR_TABLE(TEXT)
 #undef TEXT

@@ -14,7 +14,8 @@ int session_check(const struct embeng *e, const char *call)
 	if (fork_generation() != e->fork)
 		return fail(-ENOTSUP,
 			    "%s: this process was forked from the one that opened the device; "
-			    "open it again here", call);
+			    "open it again here",
+			    call);
 	return 0;
 }
 

@@ -24,10 +24,8 @@
 
 /* The word behind the number of rows. */
 static const char *const form_words[] = {
-	[KERNEL_FETCH_SECOND] = "",
-	[KERNEL_FETCH_FIRST] = ":l1",
-	[KERNEL_FETCH_TOUCH] = ":touch",
-	[KERNEL_FETCH_BURST] = ":burst",
+	[KERNEL_FETCH_SECOND] = "",	 [KERNEL_FETCH_FIRST] = ":l1",
+	[KERNEL_FETCH_TOUCH] = ":touch", [KERNEL_FETCH_BURST] = ":burst",
 	[KERNEL_FETCH_AGAIN] = ":again",
 };
 
@@ -216,7 +214,8 @@ bool tune_fits(const struct tune *tune, const char *processor, const char *varia
 		snprintf(why, TUNE_WHY, "it was measured on another processor (%s)",
 			 tune->processor);
 	else if (strcmp(tune->variant, variant))
-		snprintf(why, TUNE_WHY, "it was measured with the kernel variant %s, and this is %s",
+		snprintf(why, TUNE_WHY,
+			 "it was measured with the kernel variant %s, and this is %s",
 			 tune->variant, variant);
 	else
 		return true;

@@ -152,12 +152,14 @@ int embeng_model_build_shapes(struct embeng_model *model, const struct embeng_sh
 			      size_t count)
 {
 	if (!model || (!shapes && count))
-		return fail(-EINVAL, "embeng_model_build_shapes: the model and shapes must be given");
-	if (count != model->feature_count)
 		return fail(-EINVAL,
-			    "embeng_model_build_shapes: %zu shapes, the model has %zu features; give "
-			    "one for each",
-			    count, model->feature_count);
+			    "embeng_model_build_shapes: the model and shapes must be given");
+	if (count != model->feature_count)
+		return fail(
+			-EINVAL,
+			"embeng_model_build_shapes: %zu shapes, the model has %zu features; give "
+			"one for each",
+			count, model->feature_count);
 	return build_features(model, shapes);
 }
 
@@ -165,7 +167,8 @@ int embeng_model_output_shape(const struct embeng_model *model, size_t feature,
 			      struct embeng_shape *shape)
 {
 	if (!model || !shape)
-		return fail(-EINVAL, "embeng_model_output_shape: the model and shape must be given");
+		return fail(-EINVAL,
+			    "embeng_model_output_shape: the model and shape must be given");
 	if (feature >= model->feature_count)
 		return fail(-ENOENT, "embeng_model_output_shape: feature %zu, the model has %zu",
 			    feature, model->feature_count);

@@ -44,6 +44,7 @@ struct setting {
  * @rate: the default of both
  * @settings: up to the one without a name
  */
+/* clang-format off */
 static const struct layer_class {
 	const char *name, *text;
 	enum embeng_optimizer_name kind;
@@ -75,6 +76,7 @@ static const struct layer_class {
 		REFUSED(l2_shrinkage_regularization_strength, NUMBER, 0.0f),
 	}},
 };
+/* clang-format on */
 
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
 
@@ -98,8 +100,10 @@ int embeng_keras_by_name(const char *name, struct embeng_optimizer *optimizer)
 		if (!strcmp(classes[i].text, name))
 			return embeng_optimizer_by_name(name, classes[i].rate, optimizer);
 	}
-	return fail(-ENOENT, "Unknown optimizer name '%.60s'. Please use one of 'sgd', 'adagrad', "
-			     "'adam', or 'ftrl'", name);
+	return fail(-ENOENT,
+		    "Unknown optimizer name '%.60s'. Please use one of 'sgd', 'adagrad', "
+		    "'adam', or 'ftrl'",
+		    name);
 }
 
 int embeng_keras_accept(const struct embeng_optimizer *optimizer)
@@ -114,8 +118,10 @@ int embeng_keras_accept(const struct embeng_optimizer *optimizer)
 			return 0;
 	}
 	name = embeng_optimizer_text(optimizer->kind);
-	return fail(-EINVAL, "Unknown optimizer type %s%s. The layer takes sgd, adagrad, ftrl, and "
-			     "adam without bias_correction", name ? name : "(none)",
+	return fail(-EINVAL,
+		    "Unknown optimizer type %s%s. The layer takes sgd, adagrad, ftrl, and "
+		    "adam without bias_correction",
+		    name ? name : "(none)",
 		    optimizer->kind == EMBENG_ADAM ? " with bias_correction" : "");
 }
 
@@ -125,8 +131,10 @@ static const struct layer_class *class_find(const char *name)
 		if (!strcmp(classes[i].name, name))
 			return &classes[i];
 	}
-	fail(-ENOENT, "Keras optimizer %.60s is unsupported for TPU Embedding; there are SGD, Adagrad, "
-		      "Adam and Ftrl", name);
+	fail(-ENOENT,
+	     "Keras optimizer %.60s is unsupported for TPU Embedding; there are SGD, Adagrad, "
+	     "Adam and Ftrl",
+	     name);
 	return NULL;
 }
 
@@ -135,8 +143,9 @@ int embeng_keras_defaults(const char *class_name, struct embeng_keras_optimizer 
 	const struct layer_class *class;
 
 	if (!class_name || !keras)
-		return fail(-EINVAL, "embeng_keras_defaults: the class and where its settings go must "
-				     "be given");
+		return fail(-EINVAL,
+			    "embeng_keras_defaults: the class and where its settings go must "
+			    "be given");
 	class = class_find(class_name);
 	if (!class)
 		return -ENOENT;
@@ -151,8 +160,9 @@ int embeng_keras_defaults(const char *class_name, struct embeng_keras_optimizer 
 
 static int refuse_parameter(const char *name)
 {
-	return fail(-EINVAL, "Optimizer parameter %s is unsupported for TPU embeddings. Please "
-			     "construct a new optimizer for embedding, with %s as it is by default",
+	return fail(-EINVAL,
+		    "Optimizer parameter %s is unsupported for TPU embeddings. Please "
+		    "construct a new optimizer for embedding, with %s as it is by default",
 		    name, name);
 }
 
@@ -163,7 +173,8 @@ static float setting_value(const struct embeng_keras_optimizer *keras, const str
 	return s->kind == NUMBER ? *(const float *)at : *(const unsigned char *)at != 0;
 }
 
-static int settings_check(const struct embeng_keras_optimizer *keras, const struct layer_class *class)
+static int settings_check(const struct embeng_keras_optimizer *keras,
+			  const struct layer_class *class)
 {
 	if (keras->has_clipnorm)
 		return refuse_parameter("clipnorm");
@@ -210,8 +221,9 @@ int embeng_keras_translate(const struct embeng_keras_optimizer *keras,
 	if (code)
 		return code;
 	if (k.new_style)
-		return fail(-EINVAL, "New Keras optimizer cannot work with TPUEmbedding, please set "
-				     "your optimizer as a tf.keras.optimizers.legacy.Optimizer");
+		return fail(-EINVAL,
+			    "New Keras optimizer cannot work with TPUEmbedding, please set "
+			    "your optimizer as a tf.keras.optimizers.legacy.Optimizer");
 	if (!k.class_name)
 		return fail(-EINVAL, "embeng_keras_translate: class_name is missing");
 	class = class_find(k.class_name);

@@ -110,18 +110,19 @@ static int quantization_check(const char *where, const struct embeng_quantizatio
 			    "quantization",
 			    where, (long long)q->num_buckets, INT32_MAX);
 	if (!isfinite(q->lower) || !isfinite(q->upper))
-		return fail(-ERANGE, "%s: quantization: lower %g and upper %g must be finite", where,
-			    (double)q->lower, (double)q->upper);
+		return fail(-ERANGE, "%s: quantization: lower %g and upper %g must be finite",
+			    where, (double)q->lower, (double)q->upper);
 	if (q->lower >= q->upper)
 		return fail(-ERANGE, "%s: quantization: lower %g is not below upper %g", where,
 			    (double)q->lower, (double)q->upper);
 	step = (q->upper - q->lower) / (float)(q->num_buckets - 1);
 	if (!isnormal(step))
-		return fail(-ERANGE,
-			    "%s: quantization: %lld buckets within %g and %g are %g apart, which is "
-			    "no normal number of 32 bits",
-			    where, (long long)q->num_buckets, (double)q->lower, (double)q->upper,
-			    (double)step);
+		return fail(
+			-ERANGE,
+			"%s: quantization: %lld buckets within %g and %g are %g apart, which is "
+			"no normal number of 32 bits",
+			where, (long long)q->num_buckets, (double)q->lower, (double)q->upper,
+			(double)step);
 	return 0;
 }
 
@@ -133,8 +134,8 @@ static int table_check(const char *where, const struct embeng_table_config *c)
 		return fail(-ERANGE, "%s: vocabulary_size %lld is below 1", where,
 			    (long long)c->vocabulary_size);
 	if (c->dim < 1 || c->dim > UINT32_MAX)
-		return fail(-ERANGE, "%s: dim %lld must be 1 to %llu", where,
-			    (long long)c->dim, (unsigned long long)UINT32_MAX);
+		return fail(-ERANGE, "%s: dim %lld must be 1 to %llu", where, (long long)c->dim,
+			    (unsigned long long)UINT32_MAX);
 	if ((unsigned int)c->combiner > EMBENG_SQRTN)
 		return fail(-EINVAL,
 			    "%s: combiner %d is unknown; there are EMBENG_MEAN, EMBENG_SUM "
@@ -192,8 +193,7 @@ static int table_rates(struct embeng_model *model, struct table *t,
 	code = rate_take(model, optimizer->rate_name, &t->optimizer.rate_name, &t->rate);
 	if (code || optimizer->kind != EMBENG_FREQUENCY_AWARE_ADAGRAD)
 		return code;
-	return rate_take(model, optimizer->step_counter, &t->optimizer.step_counter,
-			 &t->step_rate);
+	return rate_take(model, optimizer->step_counter, &t->optimizer.step_counter, &t->step_rate);
 }
 
 static int table_add(struct embeng_model *model, struct table *t,
@@ -274,9 +274,9 @@ static int feature_check(const struct embeng_model *model, const char *where,
 		return fail(-ENOENT, "%s: there is no table %d; the model has %zu tables", where,
 			    c->table, model->table_count);
 	if (c->max_sequence_length < 0 || c->max_sequence_length > UINT32_MAX)
-		return fail(-ERANGE,
-			    "%s: max_sequence_length %lld must be 0 (pooled) to %llu", where,
-			    (long long)c->max_sequence_length, (unsigned long long)UINT32_MAX);
+		return fail(-ERANGE, "%s: max_sequence_length %lld must be 0 (pooled) to %llu",
+			    where, (long long)c->max_sequence_length,
+			    (unsigned long long)UINT32_MAX);
 	return output_check(where, c);
 }
 

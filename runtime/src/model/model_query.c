@@ -119,8 +119,9 @@ int embeng_model_get_feature(const struct embeng_model *model, size_t feature,
 int embeng_model_get_engine(const struct embeng_model *model, struct embeng_engine_config *config)
 {
 	if (!model || !config || config->size < sizeof(*config))
-		return fail(-EINVAL, "embeng_model_get_engine: the model, and config with its size, "
-				     "must be given");
+		return fail(-EINVAL,
+			    "embeng_model_get_engine: the model, and config with its size, "
+			    "must be given");
 	*config = model->engine;
 	return 0;
 }
@@ -133,8 +134,7 @@ static int copy_table(struct embeng_model *copy, const struct embeng_model *mode
 	return code ? code : embeng_model_add_table(copy, &c);
 }
 
-static int copy_feature(struct embeng_model *copy, const struct embeng_model *model,
-			size_t feature)
+static int copy_feature(struct embeng_model *copy, const struct embeng_model *model, size_t feature)
 {
 	struct embeng_feature_config c = {.size = sizeof(c)};
 	int code = embeng_model_get_feature(model, feature, &c);

@@ -88,13 +88,16 @@ int embeng_model_set_schedule(struct embeng_model *model, const char *rate,
 	int code;
 
 	if (!model || !rate)
-		return fail(-EINVAL, "embeng_model_set_schedule: the model and the name of a rate must "
-				     "be given");
+		return fail(-EINVAL,
+			    "embeng_model_set_schedule: the model and the name of a rate must "
+			    "be given");
 	while (r < model->rate_count && strcmp(model->rates[r], rate))
 		r++;
 	if (r == model->rate_count)
-		return fail(-ENOENT, "the model has no learning rate named %s; a table's optimizer "
-				     "names it, by rate_name", rate);
+		return fail(-ENOENT,
+			    "the model has no learning rate named %s; a table's optimizer "
+			    "names it, by rate_name",
+			    rate);
 	if (!schedule) {
 		if (find_schedule(model, r))
 			drop_schedule(model, find_schedule(model, r));

@@ -18,8 +18,8 @@ const char *model_slot_name(const struct embeng_model *model, int table, size_t 
 	t = &model->tables[table];
 	if (!slot)
 		return "parameters";
-	return slot <= t->slot_count ? optimizer_info(t->optimizer.kind)->slots[slot - 1].name :
-				       NULL;
+	return slot <= t->slot_count ? optimizer_info(t->optimizer.kind)->slots[slot - 1].name
+				     : NULL;
 }
 
 size_t embeng_model_slot_count(const struct embeng_model *model, size_t table)

@@ -36,9 +36,9 @@ static struct embeng_optimizer default_optimizer(enum embeng_optimizer_name kind
 	return o;
 }
 
-#define MAKER(name, KIND)                                      \
-	struct embeng_optimizer embeng_##name(float rate)      \
-	{                                                      \
+#define MAKER(name, KIND) \
+	struct embeng_optimizer embeng_##name(float rate) \
+	{ \
 		return default_optimizer(EMBENG_##KIND, rate); \
 	}
 
@@ -121,7 +121,9 @@ static void name_all(char *text, size_t room)
 		next = embeng_optimizer_text(kind + 1);
 		if (length < room)
 			length += (size_t)snprintf(text + length, room - length, "%s%s",
-						   kind == EMBENG_SGD ? "" : next ? ", " : " and ",
+						   kind == EMBENG_SGD ? ""
+						   : next	      ? ", "
+								      : " and ",
 						   name);
 	}
 }
@@ -135,8 +137,8 @@ int embeng_optimizer_by_name(const char *name, float learning_rate,
 	if (!name || !optimizer)
 		return fail(-EINVAL,
 			    "embeng_optimizer_by_name: the name and where it goes must be given");
-	for (enum embeng_optimizer_name kind = EMBENG_SGD;
-	     (known = embeng_optimizer_text(kind)); kind++) {
+	for (enum embeng_optimizer_name kind = EMBENG_SGD; (known = embeng_optimizer_text(kind));
+	     kind++) {
 		if (strcmp(name, known))
 			continue;
 		*optimizer = default_optimizer(kind, learning_rate);

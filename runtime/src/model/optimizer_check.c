@@ -50,13 +50,13 @@ static int value_check(const char *where, const struct embeng_optimizer *o)
 		code = number_check(o->learning_rate > 0.0f, where, "online_yogi: learning_rate",
 				    o->learning_rate, "above 0, for the update divides by it");
 	if (!code && o->kind == EMBENG_FTRL)
-		code = o->multiply_linear_by_learning_rate ?
-			       number_check(o->learning_rate >= 0.0f, where, "ftrl: learning_rate",
-					    o->learning_rate, "0 or above") :
-			       number_check(o->learning_rate > 0.0f, where, "ftrl: learning_rate",
-					    o->learning_rate,
-					    "above 0, for the update divides by it; 0 needs "
-					    "multiply_linear_by_learning_rate");
+		code = o->multiply_linear_by_learning_rate
+			       ? number_check(o->learning_rate >= 0.0f, where,
+					      "ftrl: learning_rate", o->learning_rate, "0 or above")
+			       : number_check(o->learning_rate > 0.0f, where, "ftrl: learning_rate",
+					      o->learning_rate,
+					      "above 0, for the update divides by it; 0 needs "
+					      "multiply_linear_by_learning_rate");
 	return code;
 }
 
@@ -98,9 +98,12 @@ static int range_check(const char *where, const char *what, enum key_range range
 		[RANGE_0_BELOW_1] = "within [0, 1), 1 itself excluded",
 	};
 	const bool ok[] = {
-		[RANGE_FINITE] = true,		    [RANGE_ABOVE_0] = x > 0.0f,
-		[RANGE_FROM_0] = x >= 0.0f,	    [RANGE_TO_0] = x <= 0.0f,
-		[RANGE_0_TO_1] = x >= 0.0f && x <= 1.0f, [RANGE_0_BELOW_1] = x >= 0.0f && x < 1.0f,
+		[RANGE_FINITE] = true,
+		[RANGE_ABOVE_0] = x > 0.0f,
+		[RANGE_FROM_0] = x >= 0.0f,
+		[RANGE_TO_0] = x <= 0.0f,
+		[RANGE_0_TO_1] = x >= 0.0f && x <= 1.0f,
+		[RANGE_0_BELOW_1] = x >= 0.0f && x < 1.0f,
 	};
 
 	return number_check(ok[range] && isfinite(x), where, what, x, allowed[range]);
@@ -132,10 +135,11 @@ static int keys_check(const char *where, const struct embeng_optimizer *o)
 static int form_check(const char *where, const struct embeng_optimizer *o)
 {
 	if (!optimizer_info(o->kind))
-		return fail(-EINVAL,
-			    "%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO and those "
-			    "from EMBENG_SGD to EMBENG_MDL_ADAGRAD_LIGHT",
-			    where, (int)o->kind);
+		return fail(
+			-EINVAL,
+			"%s: optimizer kind %d is unknown; there are EMBENG_OPTIMIZER_NO and those "
+			"from EMBENG_SGD to EMBENG_MDL_ADAGRAD_LIGHT",
+			where, (int)o->kind);
 	if (o->size != sizeof(*o))
 		return fail(-EINVAL,
 			    "%s: the optimizer's size %zu is not %zu; start from embeng_sgd() "

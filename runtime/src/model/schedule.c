@@ -54,8 +54,8 @@ struct embeng_schedule embeng_schedule_inverse_time(float learning_rate, uint64_
 
 struct embeng_schedule embeng_schedule_polynomial(float learning_rate, uint64_t decay_steps)
 {
-	struct embeng_schedule s =
-		start_decay(EMBENG_SCHEDULE_POLYNOMIAL, learning_rate, decay_steps, 0.0f);
+	struct embeng_schedule s = start_decay(EMBENG_SCHEDULE_POLYNOMIAL, learning_rate,
+					       decay_steps, 0.0f);
 
 	s.end_learning_rate = 0.0001f;
 	s.power = 1.0f;
@@ -87,8 +87,8 @@ static double raise_to_power(double x, double y)
 
 static double count_decays(const struct embeng_schedule *s, uint64_t step)
 {
-	return s->staircase ? (double)(step / s->decay_steps) :
-			      (double)step / (double)s->decay_steps;
+	return s->staircase ? (double)(step / s->decay_steps)
+			    : (double)step / (double)s->decay_steps;
 }
 
 /* The part of a decay that is left: from 1 at its begin to 0 at its end. */
@@ -178,7 +178,8 @@ int schedule_rate(const char *where, const struct embeng_schedule *s, uint64_t s
 	found = (float)rate_with_warmup(s, step);
 	port_fpu_end(&fpu);
 	if (!isfinite(found))
-		return fail(-ERANGE, "%s: step %" PRIu64 ": the learning rate of the %s schedule is %g",
+		return fail(-ERANGE,
+			    "%s: step %" PRIu64 ": the learning rate of the %s schedule is %g",
 			    where, step, embeng_schedule_text(s->kind), (double)found);
 	*rate = found;
 	return 0;

@@ -14,7 +14,8 @@
 static int piecewise_check(const char *where, const struct embeng_schedule *s)
 {
 	if (!s->boundaries || !s->values || !s->boundary_count)
-		return fail(-EINVAL, "%s: boundaries, values and boundary_count from 1 must be given",
+		return fail(-EINVAL,
+			    "%s: boundaries, values and boundary_count from 1 must be given",
 			    where);
 	for (size_t i = 0; i <= s->boundary_count; i++) {
 		char what[48];
@@ -28,7 +29,8 @@ static int piecewise_check(const char *where, const struct embeng_schedule *s)
 	for (size_t i = 1; i < s->boundary_count; i++) {
 		if (s->boundaries[i - 1] >= s->boundaries[i])
 			return fail(-EINVAL,
-				    "%s: boundaries[%zu] %" PRIu64 " is not above the one before, %" PRIu64,
+				    "%s: boundaries[%zu] %" PRIu64
+				    " is not above the one before, %" PRIu64,
 				    where, i, s->boundaries[i], s->boundaries[i - 1]);
 	}
 	return 0;
@@ -39,8 +41,9 @@ static int polynomial_check(const char *where, const struct embeng_schedule *s)
 	int code = number_check(isfinite(s->end_learning_rate), where, "end_learning_rate",
 				s->end_learning_rate, "finite");
 
-	return code ? code : number_check(s->power >= 0.0f && isfinite(s->power), where, "power",
-					  s->power, "0 or above, and finite");
+	return code ? code
+		    : number_check(s->power >= 0.0f && isfinite(s->power), where, "power", s->power,
+				   "0 or above, and finite");
 }
 
 /* Checks the kinds that decay. */

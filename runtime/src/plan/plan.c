@@ -21,11 +21,11 @@
 struct planner {
 	const struct embeng_model *model;
 	struct embeng_plan_options options;
-	struct output *outputs;	   /* [features] */
-	struct plan_input *inputs; /* [features] */
-	struct array *arrays;	   /* [3 * features] */
-	uint64_t *at, *elements;   /* [features] */
-	u64 *engine;		   /* [features] private copies */
+	struct output *outputs;	    /* [features] */
+	struct plan_input *inputs;  /* [features] */
+	struct array *arrays;	    /* [3 * features] */
+	uint64_t *at, *elements;    /* [features] */
+	u64 *engine;		    /* [features] private copies */
 	uint64_t training, serving; /* batches in flight, of all replicas */
 	struct embeng_plan *plan;
 };
@@ -119,8 +119,9 @@ static int suppose_input(struct planner *p, size_t index)
 	uint64_t each, positions;
 	int ret = suppose_shape(p, f, &p->outputs[index], in);
 
-	each = in->length ? in->length
-	       : f->max_sequence_length ? 1 : (uint64_t)p->options.ids_per_sample;
+	each = in->length		? in->length
+	       : f->max_sequence_length ? 1
+					: (uint64_t)p->options.ids_per_sample;
 	in->weighted = p->options.weights && !f->max_sequence_length;
 	in->ids = f->max_ids;
 	if (!ret && !in->ids && __builtin_mul_overflow(in->samples, each, &in->ids))
@@ -128,10 +129,11 @@ static int suppose_input(struct planner *p, size_t index)
 	if (!ret && __builtin_mul_overflow(in->samples, in->length ? in->length : 1, &positions))
 		ret = -1;
 	if (ret || in->ids > UINT32_MAX || positions > UINT32_MAX)
-		return fail(-ERANGE,
-			    "feature %s: a batch has at most %u ids and %u positions, this asks for "
-			    "more; plan a smaller batch",
-			    f->name, UINT32_MAX, UINT32_MAX);
+		return fail(
+			-ERANGE,
+			"feature %s: a batch has at most %u ids and %u positions, this asks for "
+			"more; plan a smaller batch",
+			f->name, UINT32_MAX, UINT32_MAX);
 	return 0;
 }
 
@@ -189,7 +191,7 @@ static int plan_rest(struct planner *p, enum embeng_plan_kind kind, uint64_t nee
 	uint64_t bytes = layout_region(need);
 
 	for (size_t f = 0; f < p->model->feature_count; f++)
-		bytes -= kind == EMBENG_PLAN_INPUT ? copied_bytes(p, f)
+		bytes -= kind == EMBENG_PLAN_INPUT			       ? copied_bytes(p, f)
 			 : kind == EMBENG_PLAN_GRADIENTS && p->options.buffers ? 0
 									       : 4 * p->elements[f];
 	return add_item(p, item, bytes, copies);
@@ -238,7 +240,8 @@ static int ask_engine(struct planner *p, u64 *bytes)
 				     "memory to read it");
 	free(blob);
 	if (!ret && *bytes == UINT64_MAX)
-		ret = fail(-ERANGE, "a step has more ids than the engine sorts; plan a smaller batch");
+		ret = fail(-ERANGE,
+			   "a step has more ids than the engine sorts; plan a smaller batch");
 	return ret;
 }
 
@@ -295,8 +298,10 @@ static int take_plan_options(struct planner *p, const struct embeng_plan_options
 	if (ret)
 		return ret;
 	if (o->batch_size < 0 || o->ids_per_sample < 0)
-		return fail(-ERANGE, "plan: a batch of %" PRId64 " samples with %" PRId64
-				     " ids each; none is below 0", o->batch_size, o->ids_per_sample);
+		return fail(-ERANGE,
+			    "plan: a batch of %" PRId64 " samples with %" PRId64
+			    " ids each; none is below 0",
+			    o->batch_size, o->ids_per_sample);
 	o->id_type = options ? o->id_type : EMBENG_I64;
 	if (o->id_type != EMBENG_I32 && o->id_type != EMBENG_I64)
 		return fail(-EINVAL, "plan: id type %d is neither EMBENG_I32 nor EMBENG_I64",

@@ -38,7 +38,8 @@ static int take_profile_options(struct embeng_profile *p,
 				const struct embeng_profile_options *options)
 {
 	int ret = options ? config_take(&p->options, options, sizeof(p->options),
-					"embeng_profile_options") : 0;
+					"embeng_profile_options")
+			  : 0;
 
 	if (!ret && !(p->options.rate >= 0 && p->options.rate <= 1))
 		ret = fail(-ERANGE, "embeng_profile_open: rate %g must be 0 to 1",
@@ -169,15 +170,14 @@ static int note_input(struct hot_counts *counts, const struct embeng_batch *b, u
 {
 	size_t count;
 	int64_t *ids = list_ids(b, f, &count);
-	int ret = ids ? note_ids(counts, ids, count, rows) :
-			fail(-ENOMEM, "no memory for the ids of a profiled batch");
+	int ret = ids ? note_ids(counts, ids, count, rows)
+		      : fail(-ENOMEM, "no memory for the ids of a profiled batch");
 
 	free(ids);
 	return ret;
 }
 
-static int note_all(struct embeng_profile *p, const struct embeng_batch *b,
-		    struct hot_counts *seen)
+static int note_all(struct embeng_profile *p, const struct embeng_batch *b, struct hot_counts *seen)
 {
 	int ret = 0;
 

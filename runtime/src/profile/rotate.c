@@ -119,8 +119,10 @@ int embeng_profile_rotations(const struct embeng_profile *p, uint32_t cores, uin
 	if (!p || !rotations)
 		return fail(-EINVAL, "embeng_profile_rotations: all arguments must be given");
 	if (!cores || cores > EMBENG_PROFILE_CORES)
-		return fail(-ERANGE, "embeng_profile_rotations: %" PRIu32 " cores, allowed are 1 "
-				     "to %d", cores, EMBENG_PROFILE_CORES);
+		return fail(-ERANGE,
+			    "embeng_profile_rotations: %" PRIu32 " cores, allowed are 1 "
+			    "to %d",
+			    cores, EMBENG_PROFILE_CORES);
 	total = calloc(cores, sizeof(*total));
 	load = calloc(cores, sizeof(*load));
 	placed = calloc(p->model->table_count + 1, sizeof(*placed));

@@ -122,8 +122,8 @@ static inline struct bag plan_bag(const struct plan *p, size_t sample, size_t fi
 
 static inline bool plan_pruned(const struct plan *p, const struct bag *bag)
 {
-	return bag->id < 0 || (p->table->combiner != EMBENG_SUM && !p->length &&
-			       !(bag->weight > 0));
+	return bag->id < 0 ||
+	       (p->table->combiner != EMBENG_SUM && !p->length && !(bag->weight > 0));
 }
 
 static inline bool plan_next(const struct plan *p, struct bag *bag)

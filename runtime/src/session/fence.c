@@ -18,8 +18,10 @@ static int check_path(const struct embeng *e, const struct ring *ring)
 {
 	if (ring->queue.validator)
 		return 0;
-	return fail(-ENOTSUP, "%s: fences are given by the kernel driver alone, for the queues that "
-		    "it writes itself: open its device with path=validated", e->device->info.name);
+	return fail(-ENOTSUP,
+		    "%s: fences are given by the kernel driver alone, for the queues that "
+		    "it writes itself: open its device with path=validated",
+		    e->device->info.name);
 }
 
 /* Behind the lookup, and behind those that were enqueued after it. */
@@ -89,8 +91,10 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 			    slot->step, g->fence_count, g->fences ? "" : ", none given",
 			    EMBENG_FENCES_MAX);
 	if (e->model->engine.pipelining)
-		return fail(-ENOTSUP, "step %" PRIu64 ": with pipelining gradients cannot wait for "
-			    "fences; wait for them with poll() first", slot->step);
+		return fail(-ENOTSUP,
+			    "step %" PRIu64 ": with pipelining gradients cannot wait for "
+			    "fences; wait for them with poll() first",
+			    slot->step);
 	return check_path(e, &e->replicas[slot->replica].gradient);
 }
 

@@ -234,9 +234,11 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 		if (!from || (has_own(e, slot) && (const char *)from == own_gradient(e, slot, f)) ||
 		    in_buffer(e, from, 4 * slot->elements[f]))
 			continue;
-		return fail(-EINVAL, "step %" PRIu64 ": the gradients of feature %s wait for a fence, "
-			    "so they must stand in a buffer, or where embeng_gradient_buffer() says",
-			    slot->step, e->model->features[f].name);
+		return fail(
+			-EINVAL,
+			"step %" PRIu64 ": the gradients of feature %s wait for a fence, "
+			"so they must stand in a buffer, or where embeng_gradient_buffer() says",
+			slot->step, e->model->features[f].name);
 	}
 	return 0;
 }

@@ -16,8 +16,9 @@ static int lookup_id_error(const struct embeng_model *m, const struct feature *f
 	return error_set(-ERANGE, c->status,
 			 "feature %s, sample %zu: id %" PRId64 " is outside table %s, which has "
 			 "rows 0 to %" PRId64 "; correct the id, or give the table an out_of_range "
-			 "policy", f->name, input_sample(input, c->element), (int64_t)c->value,
-			 t->name, t->rows - 1);
+			 "policy",
+			 f->name, input_sample(input, c->element), (int64_t)c->value, t->name,
+			 t->rows - 1);
 }
 
 int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c)
@@ -36,8 +37,8 @@ int lookup_error(const struct embeng *e, const struct embeng_batch *b, const str
 	if (c->status == EMBENG_STATUS_WEIGHT)
 		return error_set(status_errno(c->status), c->status,
 				 "feature %s, sample %zu: weight %" PRIu64 " is not finite; the "
-				 "feature has check_weights", f->name,
-				 input_sample(&b->inputs[c->feature], c->element),
+				 "feature has check_weights",
+				 f->name, input_sample(&b->inputs[c->feature], c->element),
 				 (uint64_t)c->element);
 	snprintf(where, sizeof(where), "feature %s", f->name);
 	return command_error(where, c);

@@ -82,13 +82,16 @@ static int take_out(struct embeng *e, void *p, struct buffer **out)
 	struct buffer *buffer = behind ? e->buffers.list[behind - 1] : NULL;
 
 	if (!buffer || buffer->region.data != p)
-		return fail(-EINVAL, "embeng_buffer_free: %p is not the start of a buffer of this "
-				     "handle", p);
+		return fail(-EINVAL,
+			    "embeng_buffer_free: %p is not the start of a buffer of this "
+			    "handle",
+			    p);
 	session_reap(e);
 	if (buffer->users)
 		return fail(-EBUSY,
 			    "embeng_buffer_free: %u batches or updates still use the buffer; "
-			    "embeng_flush() waits for updates", buffer->users);
+			    "embeng_flush() waits for updates",
+			    buffer->users);
 	buffers_remove(&e->buffers, behind - 1);
 	*out = buffer;
 	return 0;
@@ -138,7 +141,8 @@ int embeng_memory_export(struct embeng *e, const void *p, size_t *offset)
 	pthread_mutex_lock(&e->lock);
 	region = region_of(e, p);
 	ret = region ? e->device->ops->region_export(e->device, region)
-		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle", p);
+		     : fail(-EINVAL, "embeng_memory_export: %p lies in no memory of this handle",
+			    p);
 	if (ret >= 0)
 		*offset = (size_t)((const char *)p - region->data);
 	pthread_mutex_unlock(&e->lock);

@@ -179,8 +179,10 @@ static int check_shareable(const struct embeng_model *model, const char *call)
 	if (!model->engine.pipelining)
 		return 0;
 	/* Where it drains, a drain changes what the next lookup sees, for all replicas alike. */
-	return fail(-ENOTSUP, "%s: the model is pipelined; the processes that share a context do "
-		    "not agree on where it drains, so that bits would depend on their timing", call);
+	return fail(-ENOTSUP,
+		    "%s: the model is pipelined; the processes that share a context do "
+		    "not agree on where it drains, so that bits would depend on their timing",
+		    call);
 }
 
 int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,

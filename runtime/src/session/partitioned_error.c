@@ -38,8 +38,9 @@ static void say_item(const struct stack_input *s, uint64_t item, char *text, siz
 static const char *feature_name(const struct embeng_batch *b, const struct stack_input *s,
 				uint64_t item)
 {
-	const struct embeng_lookup_member *m =
-		item < s->given.item_count ? partitioned_member(s, s->samples[item]) : NULL;
+	const struct embeng_lookup_member *m = item < s->given.item_count
+						       ? partitioned_member(s, s->samples[item])
+						       : NULL;
 
 	return m ? b->e->model->features[m->feature].name : "that it belongs to";
 }
@@ -51,15 +52,19 @@ static int item_error(const struct embeng_batch *b, const struct stack_input *s,
 
 	say_item(s, c->element, where, sizeof(where));
 	if (c->status == EMBENG_STATUS_SAMPLE)
-		return error_set(-ERANGE, c->status, "%s: sample %" PRId64 " is not below %" PRIu64
-				 ", the samples of a core", where, (int64_t)c->value,
-				 (uint64_t)c->limit);
+		return error_set(-ERANGE, c->status,
+				 "%s: sample %" PRId64 " is not below %" PRIu64
+				 ", the samples of a core",
+				 where, (int64_t)c->value, (uint64_t)c->limit);
 	if (c->status == EMBENG_STATUS_ID)
-		return error_set(-ERANGE, c->status, "%s: token %" PRId64 " is no row of the table "
-				 "of feature %s", where, (int64_t)c->value,
-				 feature_name(b, s, c->element));
-	return error_set(-ERANGE, c->status, "%s: the gain is not finite; feature %s has "
-			 "check_weights", where, feature_name(b, s, c->element));
+		return error_set(-ERANGE, c->status,
+				 "%s: token %" PRId64 " is no row of the table "
+				 "of feature %s",
+				 where, (int64_t)c->value, feature_name(b, s, c->element));
+	return error_set(-ERANGE, c->status,
+			 "%s: the gain is not finite; feature %s has "
+			 "check_weights",
+			 where, feature_name(b, s, c->element));
 }
 
 static int pointer_error(const struct stack_input *s, const struct embeng_cqe *c)
@@ -67,12 +72,14 @@ static int pointer_error(const struct stack_input *s, const struct embeng_cqe *c
 	uint64_t row = c->element / s->given.row_stride;
 	bool falls = (int64_t)c->value < (int64_t)c->limit;
 
-	return error_set(-ERANGE, c->status, "stack %s, core %" PRIu64 ", partition %" PRIu64 ", "
-			 "minibatch %" PRIu64 ": the row pointer %" PRId64 " is %s %" PRIu64 "; row "
-			 "pointers never fall and stay within the items of their core", s->name,
-			 row / s->given.minibatches, (uint64_t)c->element % s->given.row_stride,
-			 row % s->given.minibatches, (int64_t)c->value, falls ? "below" : "beyond",
-			 (uint64_t)c->limit);
+	return error_set(-ERANGE, c->status,
+			 "stack %s, core %" PRIu64 ", partition %" PRIu64 ", "
+			 "minibatch %" PRIu64 ": the row pointer %" PRId64 " is %s %" PRIu64
+			 "; row "
+			 "pointers never fall and stay within the items of their core",
+			 s->name, row / s->given.minibatches,
+			 (uint64_t)c->element % s->given.row_stride, row % s->given.minibatches,
+			 (int64_t)c->value, falls ? "below" : "beyond", (uint64_t)c->limit);
 }
 
 static int bounds_error(const struct stack_input *s, const struct embeng_cqe *c)
@@ -80,12 +87,14 @@ static int bounds_error(const struct stack_input *s, const struct embeng_cqe *c)
 	uint64_t core = c->element % s->given.device_cores;
 
 	if (c->status == EMBENG_STATUS_ALIGNMENT)
-		return error_set(-EINVAL, c->status, "stack %s, core %" PRIu64 ": its first item "
-				 "%" PRIu64 " is not a multiple of %" PRIu64, s->name, core,
-				 (uint64_t)c->value, (uint64_t)c->limit);
-	return error_set(-ERANGE, c->status, "stack %s, core %" PRIu64 ": its items %s %" PRIu64 ", "
-			 "against %" PRIu64 "; cores stand in order, one behind the other", s->name,
-			 core, c->element < s->given.device_cores ? "begin at" : "end at",
+		return error_set(-EINVAL, c->status,
+				 "stack %s, core %" PRIu64 ": its first item "
+				 "%" PRIu64 " is not a multiple of %" PRIu64,
+				 s->name, core, (uint64_t)c->value, (uint64_t)c->limit);
+	return error_set(-ERANGE, c->status,
+			 "stack %s, core %" PRIu64 ": its items %s %" PRIu64 ", "
+			 "against %" PRIu64 "; cores stand in order, one behind the other",
+			 s->name, core, c->element < s->given.device_cores ? "begin at" : "end at",
 			 (uint64_t)c->value, (uint64_t)c->limit);
 }
 

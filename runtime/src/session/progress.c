@@ -43,7 +43,8 @@ int session_withdrawn(const struct slot *slot)
 		return 0;
 	return error_set(-EPROTO, EMBENG_STATUS_STEP_ORDER,
 			 "step %" PRIu64 " of replica %u: the lookup of a step before it failed; "
-			 "enqueue again what was enqueued since", slot->step, slot->replica);
+			 "enqueue again what was enqueued since",
+			 slot->step, slot->replica);
 }
 
 static bool say_wait(uint32_t what, uint32_t replica, uint64_t step, char *text, size_t size)

@@ -71,8 +71,7 @@ static bool is_given(const struct embeng_gradients *g, const char *name)
  * Computes a rate that the program left out. In a shared context another process may have restored
  * a step count that is not known here.
  */
-static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r,
-			   uint32_t *rates)
+static int follow_schedule(struct embeng *e, const struct slot *slot, size_t r, uint32_t *rates)
 {
 	const struct embeng_schedule *schedule = embeng_model_schedule(e->model, r);
 	char where[256];

@@ -23,8 +23,8 @@ struct rows_call {
 	uint64_t after;
 	const int64_t *ids;
 	uint64_t first, stride, count; /* rows first, first + stride, ...; stride 0 is 1 */
-	char *data; /* the caller's */
-	struct embeng_mem in_place; /* all data, if they lie in a buffer */
+	char *data;		       /* the caller's */
+	struct embeng_mem in_place;    /* all data, if they lie in a buffer */
 	struct buffer *buffer;
 };
 
@@ -152,8 +152,7 @@ int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
 				   .first = c->first,
 				   .count = c->count,
 				   .data = region_part(&e->staging, STAGING_HEAD, bytes)};
-	struct embeng_cmd cmd = {
-		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
+	struct embeng_cmd cmd = {.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
 
 	if (c->stride > 1) {
 		put_numbers(e, numbers_at, c->first, c->stride, c->count);

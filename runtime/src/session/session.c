@@ -15,7 +15,9 @@
 
 /* The steps of a replica that this handle does not feed: ahead of all others. */
 static const struct embeng_replica_steps not_fed = {
-	.accepted = UINT64_MAX, .looked = UINT64_MAX, .updated = UINT64_MAX,
+	.accepted = UINT64_MAX,
+	.looked = UINT64_MAX,
+	.updated = UINT64_MAX,
 };
 
 static uint32_t power_of_two(uint32_t least)

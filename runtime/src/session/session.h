@@ -51,7 +51,7 @@ struct slot {
 	struct array *arrays;	   /* offsets, ids, weights of features, then those of stacks */
 	struct pins input_pins, gradient_pins;
 	bool withdrawn; /* a lookup of a step before failed, so this one will */
-	int ready; /* sync_file of a view that was given before its lookup was done, or -1 */
+	int ready;	/* sync_file of a view that was given before its lookup was done, or -1 */
 };
 
 struct replica {
@@ -81,11 +81,11 @@ struct embeng {
 	uint32_t ring_count;
 	struct replica *replicas;
 	struct embeng_replica_steps *steps; /* [replica_count], see session_steps() */
-	struct output *outputs; /* [features] */
-	struct agreed *agreed;	/* [depth], step n at n % depth */
+	struct output *outputs;		    /* [features] */
+	struct agreed *agreed;		    /* [depth], step n at n % depth */
 	uint64_t updates_before; /* that a restore brought, less this session's until then */
-	uint64_t fenced;	/* last step whose gradients wait for a fence */
-	uint32_t gate;		/* commands that still read the tables: no update may pass */
+	uint64_t fenced;	 /* last step whose gradients wait for a fence */
+	uint32_t gate;		 /* commands that still read the tables: no update may pass */
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
 	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
@@ -93,11 +93,11 @@ struct embeng {
 	int failed;		  /* an update failed after it was taken */
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
-	struct log log;		  /* has its own lock */
-	pthread_mutex_t rows;	  /* one row transfer at a time; taken before e->lock */
-	struct region staging;	  /* its memory */
-	pthread_mutex_t grid;	  /* one partitioning at a time; taken before e->lock */
-	struct region partition;  /* its memory */
+	struct log log;		 /* has its own lock */
+	pthread_mutex_t rows;	 /* one row transfer at a time; taken before e->lock */
+	struct region staging;	 /* its memory */
+	pthread_mutex_t grid;	 /* one partitioning at a time; taken before e->lock */
+	struct region partition; /* its memory */
 };
 
 /* handle/check.c: 0, or -EINVAL for NULL, -ENOTSUP in the child of a fork. */

@@ -6,7 +6,7 @@
 #include "session.h"
 
 struct deadline {
-	bool poll;  /* stop waiting when the engine reports that nothing can move */
+	bool poll;   /* stop waiting when the engine reports that nothing can move */
 	uint64_t at; /* monotonic ns; UINT64_MAX: never */
 };
 

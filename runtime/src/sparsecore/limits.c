@@ -37,7 +37,8 @@ int embeng_limits_note(const struct embeng_stacking *stacking,
 		return fail(-EINVAL, "embeng_limits_note: stacking, preprocessed and seen must be "
 				     "given");
 	if (stacking->stack_count != preprocessed->stack_count)
-		return fail(-EINVAL, "embeng_limits_note: the stacking has %zu stacks, the batch %zu",
+		return fail(-EINVAL,
+			    "embeng_limits_note: the stacking has %zu stacks, the batch %zu",
 			    stacking->stack_count, preprocessed->stack_count);
 	for (size_t i = 0; i < stacking->stack_count; i++) {
 		if (stacking->stacks[i].feature_count)
@@ -77,8 +78,10 @@ static int suggest_limits(const struct embeng_stacking *s, size_t index,
 	if (!raise_limit(seen->max_ids, headroom, &to->max_ids_per_partition) ||
 	    !raise_limit(seen->max_unique_ids, headroom, &to->max_unique_ids_per_partition) ||
 	    !raise_limit(seen->core_buffer, headroom, &items))
-		return fail(-ERANGE, "stack %s: what was seen and %u percent are more than 32 bits "
-			    "count", stack->name, headroom);
+		return fail(-ERANGE,
+			    "stack %s: what was seen and %u percent are more than 32 bits "
+			    "count",
+			    stack->name, headroom);
 	most = align_items(to->max_ids_per_partition) * s->sparse_cores;
 	items = align_items(items);
 	to->buffer_size = (items < most ? items : most) * s->cores_per_device;
@@ -97,7 +100,8 @@ int embeng_limits_suggest(const struct embeng_stacking *stacking,
 	int ret = 0;
 
 	if (!stacking || !seen || !limits)
-		return fail(-EINVAL, "embeng_limits_suggest: stacking, seen and limits must be given");
+		return fail(-EINVAL,
+			    "embeng_limits_suggest: stacking, seen and limits must be given");
 	for (size_t i = 0; !ret && i < stacking->stack_count; i++)
 		ret = suggest_limits(stacking, i, &seen[i], headroom, &made);
 	for (size_t i = 0; !ret && i < stacking->stack_count; i++)

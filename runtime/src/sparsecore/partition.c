@@ -51,7 +51,8 @@ int partition_check_batch(const char *what, const struct embeng *e, const struct
 static void list_outputs(struct partitioning *p)
 {
 	const struct embeng_partitioned *out = p->out;
-	void *const data[OUTPUTS] = {out->row_pointers, out->token_ids, out->sample_ids, out->gains};
+	void *const data[OUTPUTS] = {out->row_pointers, out->token_ids, out->sample_ids,
+				     out->gains};
 	uint64_t pointers, items;
 
 	stack_room(&p->stack, &pointers, &items);
@@ -144,7 +145,8 @@ static void write_partition_head(const struct partitioning *p)
 {
 	const struct embeng_partition_options *o = p->stack.o;
 	struct embeng_partition head = {
-		.flavour = o->flavour == EMBENG_PARTITION_TF ? EMBENG_FLAVOUR_TF : EMBENG_FLAVOUR_JAX,
+		.flavour = o->flavour == EMBENG_PARTITION_TF ? EMBENG_FLAVOUR_TF
+							     : EMBENG_FLAVOUR_JAX,
 		.bucket = bucket_of_options(o),
 		.flags = (uint16_t)((o->minibatching ? EMBENG_PARTITION_MINIBATCHING : 0) |
 				    (o->allow_id_dropping ? EMBENG_PARTITION_DROPPING : 0)),
@@ -216,7 +218,8 @@ static int run_partition_command(struct partitioning *p)
 static void give_part(const struct partitioning *p, size_t which, uint64_t first, uint64_t last)
 {
 	struct embeng_partitioned *out = p->out;
-	void *const data[OUTPUTS] = {out->row_pointers, out->token_ids, out->sample_ids, out->gains};
+	void *const data[OUTPUTS] = {out->row_pointers, out->token_ids, out->sample_ids,
+				     out->gains};
 	const struct array *a = &p->arrays[which];
 
 	if (!a->in_place && last > first)
@@ -248,10 +251,8 @@ static void give_lists(const struct partitioning *p, const char *told)
 		void *to;
 		size_t bytes;
 	} lists[] = {
-		{out->max_ids, 4 * cores},
-		{out->max_unique_ids, 4 * cores},
-		{out->required_buffer, 8 * each},
-		{out->core_first, 8 * each},
+		{out->max_ids, 4 * cores},	  {out->max_unique_ids, 4 * cores},
+		{out->required_buffer, 8 * each}, {out->core_first, 8 * each},
 		{out->core_end, 8 * each},
 	};
 
@@ -313,8 +314,8 @@ int stack_partition(const struct stack *stack, struct embeng_partitioned *out)
 	p.array_count = OUTPUTS + ARRAYS * p.stack.count;
 	p.arrays = calloc(p.array_count, sizeof(*p.arrays));
 	pthread_mutex_lock(&e->grid);
-	ret = p.arrays ? partition_locked(&p) :
-			 fail(-ENOMEM, "embeng_partition: no memory for %zu features",
+	ret = p.arrays ? partition_locked(&p)
+		       : fail(-ENOMEM, "embeng_partition: no memory for %zu features",
 			      p.stack.count);
 	pthread_mutex_unlock(&e->grid);
 	free(p.arrays);

@@ -15,8 +15,10 @@ static int partition_id_error(const struct stack *stack, size_t feature, const s
 	const struct table *t = stack_table(stack, feature);
 
 	return error_set(-ERANGE, c->status,
-			 "feature %s, sample %zu: id %" PRId64 " is outside table %s, which has rows "
-			 "0 to %" PRId64, stack->b->e->model->features[feature].name,
+			 "feature %s, sample %zu: id %" PRId64
+			 " is outside table %s, which has rows "
+			 "0 to %" PRId64,
+			 stack->b->e->model->features[feature].name,
 			 input_sample(&stack->b->inputs[feature], c->element), (int64_t)c->value,
 			 t->name, t->rows - 1);
 }
@@ -31,14 +33,16 @@ static int limit_error(const struct stack *stack, const struct embeng_cqe *c)
 	uint32_t cores = stack->o->sparse_cores;
 	bool unique = c->field == EMBENG_FIELD_MAX_UNIQUE_IDS;
 
-	return error_set(-ERANGE, c->status,
-			 "stack of table %s: too many ids: core %" PRIu64 " has %" PRIu64 " %sids in "
-			 "partition %" PRIu64 "%s, %s allows %" PRIu64 "; raise the limit, or allow "
-			 "%sid dropping", name_of_stack(stack), (uint64_t)c->element / cores,
-			 (uint64_t)c->value, unique ? "unique " : "", (uint64_t)c->element % cores,
-			 stack->o->minibatching ? " in one bucket" : "",
-			 unique ? "max_unique_ids_per_partition" : "max_ids_per_partition",
-			 (uint64_t)c->limit, stack->o->minibatching ? "" : "minibatching or ");
+	return error_set(
+		-ERANGE, c->status,
+		"stack of table %s: too many ids: core %" PRIu64 " has %" PRIu64 " %sids in "
+		"partition %" PRIu64 "%s, %s allows %" PRIu64 "; raise the limit, or allow "
+		"%sid dropping",
+		name_of_stack(stack), (uint64_t)c->element / cores, (uint64_t)c->value,
+		unique ? "unique " : "", (uint64_t)c->element % cores,
+		stack->o->minibatching ? " in one bucket" : "",
+		unique ? "max_unique_ids_per_partition" : "max_ids_per_partition",
+		(uint64_t)c->limit, stack->o->minibatching ? "" : "minibatching or ");
 }
 
 static int buffer_error(const struct stack *stack, const struct embeng_cqe *c)
@@ -50,19 +54,19 @@ static int buffer_error(const struct stack *stack, const struct embeng_cqe *c)
 	case EMBENG_FIELD_BUFFER:
 		return error_set(-ERANGE, c->status,
 				 "stack of table %s: the buffer of %" PRIu64 " items does not hold "
-				 "%" PRIu64 "; raise buffer_size, or allow id dropping", name,
-				 limit, value);
+				 "%" PRIu64 "; raise buffer_size, or allow id dropping",
+				 name, limit, value);
 	case EMBENG_FIELD_MAX_IDS:
 		return error_set(-ERANGE, c->status,
 				 "stack of table %s: a buffer of %" PRIu64 " items is larger than "
-				 "%" PRIu64 ", the most that max_ids_per_partition asks for", name,
-				 value, limit);
+				 "%" PRIu64 ", the most that max_ids_per_partition asks for",
+				 name, value, limit);
 	}
 	return error_set(-ERANGE, c->status,
 			 "stack of table %s: the array for %s holds %" PRIu64 ", %" PRIu64 " are "
-			 "needed; embeng_partition_room() says how many there can be", name,
-			 c->field == EMBENG_FIELD_ROW_POINTERS ? "row pointers" : "items", limit,
-			 value);
+			 "needed; embeng_partition_room() says how many there can be",
+			 name, c->field == EMBENG_FIELD_ROW_POINTERS ? "row pointers" : "items",
+			 limit, value);
 }
 
 int partition_error(const struct stack *stack, const struct embeng_cqe *c)
@@ -79,7 +83,6 @@ int partition_error(const struct stack *stack, const struct embeng_cqe *c)
 	feature = stack->places[c->feature].feature;
 	if (c->status == EMBENG_STATUS_ID)
 		return partition_id_error(stack, feature, c);
-	snprintf(where, sizeof(where), "feature %s",
-		 stack->b->e->model->features[feature].name);
+	snprintf(where, sizeof(where), "feature %s", stack->b->e->model->features[feature].name);
 	return command_error(where, c);
 }

@@ -28,8 +28,10 @@ int grid_check(const char *what, enum embeng_partition_flavour flavour, uint32_t
 		return fail(-ERANGE, "%s: %u cores_per_device; 1 to %u are allowed", what, each,
 			    EMBENG_PARTITION_DEVICE_CORES_MAX);
 	if (cores % each)
-		return fail(-EINVAL, "%s: %u sparse_cores are not a multiple of %u "
-			    "cores_per_device", what, cores, each);
+		return fail(-EINVAL,
+			    "%s: %u sparse_cores are not a multiple of %u "
+			    "cores_per_device",
+			    what, cores, each);
 	if (flavour == EMBENG_PARTITION_JAX && (cores & (cores - 1)))
 		return fail(-EINVAL, "%s: %u sparse_cores; the jax flavour wants a power of two",
 			    what, cores);
@@ -49,11 +51,15 @@ static int check_device_grid(const struct embeng_partition_options *o)
 static int check_option_limits(const struct embeng_partition_options *o)
 {
 	if (o->max_ids_per_partition > INT32_MAX - ALIGN)
-		return fail(-ERANGE, WHAT ": max_ids_per_partition %" PRIu64 "; at most %u is "
-			    "allowed", o->max_ids_per_partition, INT32_MAX - ALIGN);
+		return fail(-ERANGE,
+			    WHAT ": max_ids_per_partition %" PRIu64 "; at most %u is "
+				 "allowed",
+			    o->max_ids_per_partition, INT32_MAX - ALIGN);
 	if (o->max_unique_ids_per_partition > INT32_MAX - ALIGN)
-		return fail(-ERANGE, WHAT ": max_unique_ids_per_partition %" PRIu64 "; at most %u "
-			    "is allowed", o->max_unique_ids_per_partition, INT32_MAX - ALIGN);
+		return fail(-ERANGE,
+			    WHAT ": max_unique_ids_per_partition %" PRIu64 "; at most %u "
+				 "is allowed",
+			    o->max_unique_ids_per_partition, INT32_MAX - ALIGN);
 	if (o->buffer_size > INT32_MAX - 1024)
 		return fail(-ERANGE, WHAT ": buffer_size %" PRIu64 "; positions are 32 bits wide",
 			    o->buffer_size);
@@ -73,8 +79,10 @@ static int check_partition_options(const struct embeng_partition_options *o)
 		return fail(-EINVAL, WHAT ": there is no bucket %d", (int)o->bucket);
 	ret = check_device_grid(o);
 	if (!ret && (o->splits >> (BUCKETS - 1) || (o->splits && !o->minibatching)))
-		return fail(-EINVAL, WHAT ": splits %#" PRIx64 "; they are below 2^63, and 0 without "
-			    "minibatching", o->splits);
+		return fail(-EINVAL,
+			    WHAT ": splits %#" PRIx64 "; they are below 2^63, and 0 without "
+				 "minibatching",
+			    o->splits);
 	return ret ? ret : check_option_limits(o);
 }
 
@@ -84,16 +92,20 @@ static int check_stack_input(const struct stack *stack, size_t index)
 	const struct input *in = &stack->b->inputs[index];
 
 	if (in->error)
-		return fail(in->error, "%s", in->error_text ? in->error_text :
-			    "an input was refused");
+		return fail(in->error, "%s",
+			    in->error_text ? in->error_text : "an input was refused");
 	if (in->form == INPUT_PARTITIONED)
 		return fail(-EINVAL, "feature %s: its input is partitioned already", f->name);
 	if (in->form == INPUT_CSR && !in->pooled)
-		return fail(-EINVAL, "feature %s: the positions of a sequence have no place in a "
-			    "partition; give one id for each as dense", f->name);
+		return fail(-EINVAL,
+			    "feature %s: the positions of a sequence have no place in a "
+			    "partition; give one id for each as dense",
+			    f->name);
 	if (in->samples % stack->o->cores_per_device)
-		return fail(-EINVAL, "feature %s: %zu samples are not a multiple of %u "
-			    "cores_per_device", f->name, in->samples, stack->o->cores_per_device);
+		return fail(-EINVAL,
+			    "feature %s: %zu samples are not a multiple of %u "
+			    "cores_per_device",
+			    f->name, in->samples, stack->o->cores_per_device);
 	return 0;
 }
 
@@ -144,8 +156,10 @@ static int stack_one(struct stack *stack, int table, uint64_t *number)
 	if (!used)
 		return 0;
 	if (rows > COLUMNS_MAX || (rows + each - 1) / each * each > COLUMNS_MAX - stack->columns)
-		return fail(-ERANGE, "table %s: with its %" PRIu64 " rows the stack has more than "
-			    "2^31", t->name, rows);
+		return fail(-ERANGE,
+			    "table %s: with its %" PRIu64 " rows the stack has more than "
+			    "2^31",
+			    t->name, rows);
 	stack->columns += (rows + each - 1) / each * each;
 	++*number;
 	return 0;
@@ -181,8 +195,10 @@ static int take_stack_feature(struct stack *stack, const struct embeng_stacking 
 	int ret;
 
 	if (!has_input(stack->b, f))
-		return fail(-EINVAL, "feature %s: no input, stack %s wants one of each of its "
-			    "features", model->features[f].name, l->stack);
+		return fail(-EINVAL,
+			    "feature %s: no input, stack %s wants one of each of its "
+			    "features",
+			    model->features[f].name, l->stack);
 	ret = check_stack_input(stack, f);
 	if (ret)
 		return ret;
@@ -204,7 +220,8 @@ static int take_features(struct stack *stack, const struct embeng_stacking *stac
 	int ret = 0;
 
 	if ((uint64_t)from->rows_per_core > COLUMNS_MAX / stack->o->sparse_cores)
-		return fail(-ERANGE, "stack %s: its %" PRId64 " rows of each core are more than 2^31",
+		return fail(-ERANGE,
+			    "stack %s: its %" PRId64 " rows of each core are more than 2^31",
 			    from->name, from->rows_per_core);
 	if (from->feature_count > EMBENG_PARTITION_FEATURES_MAX)
 		return fail(-ERANGE, "stack %s: %zu features; at most %u are allowed", from->name,

@@ -94,8 +94,10 @@ static int options_of(const struct preprocessing *p, size_t index, uint64_t spli
 		return 0;
 	if (__builtin_mul_overflow(given->max_ids_per_sample,
 				   (uint64_t)p->stacking->stacks[index].samples, &o->buffer_size))
-		return fail(-ERANGE, "stack %s: max_ids_per_sample %llu makes a buffer of more items "
-			    "than 64 bits count", p->stacking->stacks[index].name,
+		return fail(-ERANGE,
+			    "stack %s: max_ids_per_sample %llu makes a buffer of more items "
+			    "than 64 bits count",
+			    p->stacking->stacks[index].name,
 			    (unsigned long long)given->max_ids_per_sample);
 	return 0;
 }
@@ -143,7 +145,8 @@ static int partition_all(struct preprocessing *p)
 	if (!p->out->stacks)
 		return fail(-ENOMEM, WHAT ": no memory for %zu stacks", p->stacking->stack_count);
 	p->out->stack_count = p->stacking->stack_count;
-	p->out->from_first = p->stacking->flavour == EMBENG_PARTITION_JAX && !p->options.minibatching;
+	p->out->from_first = p->stacking->flavour == EMBENG_PARTITION_JAX &&
+			     !p->options.minibatching;
 	for (size_t i = 0; !ret && i < p->out->stack_count; i++)
 		ret = partition_one(p, i, p->options.splits ? p->options.splits[i] : 0);
 	if (!ret && p->stacking->flavour == EMBENG_PARTITION_JAX)

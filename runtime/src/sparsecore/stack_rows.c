@@ -23,15 +23,20 @@ struct move {
 static int check_sizes(const char *what, const struct embeng_table_layout *l)
 {
 	if (l->sparse_cores < 1 || l->partitions < 1 || l->sparse_cores % l->partitions)
-		return fail(-EINVAL, "%s: %d sparse_cores in %d partitions; both are from 1, and the "
-			    "cores a multiple", what, l->sparse_cores, l->partitions);
+		return fail(-EINVAL,
+			    "%s: %d sparse_cores in %d partitions; both are from 1, and the "
+			    "cores a multiple",
+			    what, l->sparse_cores, l->partitions);
 	if (l->rows < 1 || l->padded_rows < l->rows || l->padded_rows % l->sparse_cores)
-		return fail(-EINVAL, "%s: %" PRId64 " rows padded to %" PRId64 ", which must be as "
-			    "many at least and a multiple of %d sparse_cores", what, l->rows,
-			    l->padded_rows, l->sparse_cores);
+		return fail(-EINVAL,
+			    "%s: %" PRId64 " rows padded to %" PRId64 ", which must be as "
+			    "many at least and a multiple of %d sparse_cores",
+			    what, l->rows, l->padded_rows, l->sparse_cores);
 	if (l->dim < 1 || l->padded_dim < l->dim)
-		return fail(-EINVAL, "%s: %" PRId64 " columns padded to %" PRId64 ", which must be as "
-			    "many at least", what, l->dim, l->padded_dim);
+		return fail(-EINVAL,
+			    "%s: %" PRId64 " columns padded to %" PRId64 ", which must be as "
+			    "many at least",
+			    what, l->dim, l->padded_dim);
 	return 0;
 }
 
@@ -46,9 +51,11 @@ int layout_check(const char *what, const struct embeng_table_layout *l)
 		return ret;
 	if (l->row_offset < 0 || l->rows_per_core < 0 ||
 	    l->row_offset > l->rows_per_core - l->padded_rows / l->sparse_cores)
-		return fail(-EINVAL, "%s: %" PRId64 " rows of a core from row_offset %" PRId64 " on "
-			    "do not fit rows_per_core %" PRId64, what,
-			    l->padded_rows / l->sparse_cores, l->row_offset, l->rows_per_core);
+		return fail(-EINVAL,
+			    "%s: %" PRId64 " rows of a core from row_offset %" PRId64 " on "
+			    "do not fit rows_per_core %" PRId64,
+			    what, l->padded_rows / l->sparse_cores, l->row_offset,
+			    l->rows_per_core);
 	if (l->rotation < 0)
 		return fail(-EINVAL, "%s: rotation %" PRId64 " is below 0", what, l->rotation);
 	return 0;
@@ -72,8 +79,10 @@ int embeng_layout_place(const struct embeng_table_layout *layout, int64_t row,
 	if (!place)
 		return fail(-EINVAL, "embeng_layout_place: no place for the answer");
 	if (row < 0 || row >= layout->rows)
-		return fail(-ERANGE, "embeng_layout_place: row %" PRId64 "; the table has rows 0 to "
-			    "%" PRId64, row, layout->rows - 1);
+		return fail(-ERANGE,
+			    "embeng_layout_place: row %" PRId64 "; the table has rows 0 to "
+			    "%" PRId64,
+			    row, layout->rows - 1);
 	each = layout->sparse_cores / layout->partitions;
 	at.core = core_of(layout, row);
 	at.row = row / layout->sparse_cores + layout->row_offset;
@@ -81,8 +90,10 @@ int embeng_layout_place(const struct embeng_table_layout *layout, int64_t row,
 	/* A layout may be of more rows than there can be memory for. */
 	if (__builtin_mul_overflow(layout->rows_per_core, at.core % each, &at.partition_row) ||
 	    __builtin_add_overflow(at.partition_row, at.row, &at.partition_row))
-		return fail(-ERANGE, "embeng_layout_place: row %" PRId64 " of a partition is more "
-			    "than 64 bits count", row);
+		return fail(-ERANGE,
+			    "embeng_layout_place: row %" PRId64 " of a partition is more "
+			    "than 64 bits count",
+			    row);
 	*place = at;
 	return 0;
 }
@@ -105,18 +116,21 @@ static int check_shards(const char *what, const struct move *m)
 
 	if (s->first_core < 0 || s->core_count < 1 || s->core_count > l->sparse_cores ||
 	    s->first_core > l->sparse_cores - s->core_count)
-		return fail(-ERANGE, "%s: %" PRId64 " cores from core %" PRId64 " on; the grid has %d",
-			    what, s->core_count, s->first_core, l->sparse_cores);
+		return fail(-ERANGE,
+			    "%s: %" PRId64 " cores from core %" PRId64 " on; the grid has %d", what,
+			    s->core_count, s->first_core, l->sparse_cores);
 	if (m->row_stride < l->dim || s->row_stride < l->padded_dim)
-		return fail(-EINVAL, "%s: row_stride %" PRId64 " of the table, %" PRId64 " of the "
-			    "shards; at least %" PRId64 " and %" PRId64 " are needed", what,
-			    m->row_stride, s->row_stride, l->dim, l->padded_dim);
+		return fail(-EINVAL,
+			    "%s: row_stride %" PRId64 " of the table, %" PRId64 " of the "
+			    "shards; at least %" PRId64 " and %" PRId64 " are needed",
+			    what, m->row_stride, s->row_stride, l->dim, l->padded_dim);
 	if (!pointer_reaches(l->rows, m->row_stride, l->dim) ||
 	    __builtin_mul_overflow(l->rows_per_core, s->row_stride, &length))
 		return fail(-ERANGE, "%s: more floats than memory has", what);
 	if (s->core_stride < length)
-		return fail(-EINVAL, "%s: core_stride %" PRId64 "; the rows of a core take %" PRId64,
-			    what, s->core_stride, length);
+		return fail(-EINVAL,
+			    "%s: core_stride %" PRId64 "; the rows of a core take %" PRId64, what,
+			    s->core_stride, length);
 	if (!pointer_reaches(s->core_count, s->core_stride, length))
 		return fail(-ERANGE, "%s: more floats than memory has", what);
 	return 0;

@@ -138,8 +138,10 @@ static int place_features(const struct stacker *s, struct embeng_stacking *out, 
 		to->offset = stack->samples;
 		to->samples = feature_samples(&s->model->features[f]);
 		if (__builtin_add_overflow(stack->samples, to->samples, &stack->samples))
-			return fail(-ERANGE, "stack %s: its features have more samples than 64 bits "
-				    "count", stack->name);
+			return fail(-ERANGE,
+				    "stack %s: its features have more samples than 64 bits "
+				    "count",
+				    stack->name);
 	}
 	return 0;
 }
@@ -149,8 +151,10 @@ static int check_stack_names(const struct embeng_stacking *out)
 	for (size_t i = 0; i < out->stack_count; i++) {
 		for (size_t k = 0; k < i; k++) {
 			if (!strcmp(out->stacks[i].name, out->stacks[k].name))
-				return fail(-EEXIST, "two stacks are named %s; rename a table, or "
-					    "stack by hand with names", out->stacks[i].name);
+				return fail(-EEXIST,
+					    "two stacks are named %s; rename a table, or "
+					    "stack by hand with names",
+					    out->stacks[i].name);
 		}
 	}
 	return 0;
@@ -233,8 +237,8 @@ int embeng_stacking_make(const struct embeng_model *model,
 	s.order = calloc(room, sizeof(*s.order));
 	s.firsts = calloc(room, sizeof(*s.firsts));
 	s.names = calloc(room, sizeof(*s.names));
-	ret = s.tables && s.order && s.firsts && s.names ? make_stacks(&s, out) :
-							   fail(-ENOMEM, "no memory for stacks");
+	ret = s.tables && s.order && s.firsts && s.names ? make_stacks(&s, out)
+							 : fail(-ENOMEM, "no memory for stacks");
 	free(s.tables);
 	free(s.order);
 	free(s.firsts);

@@ -26,8 +26,10 @@ static int check_groups(const struct embeng_stacking_options *o)
 		if (!group->tables || !group->table_count)
 			return fail(-EINVAL, WHAT ": group %zu has no tables", g);
 		if (group->name && !group->name[0])
-			return fail(-EINVAL, WHAT ": the name of group %zu is empty; NULL makes one "
-				    "of its tables", g);
+			return fail(-EINVAL,
+				    WHAT ": the name of group %zu is empty; NULL makes one "
+					 "of its tables",
+				    g);
 	}
 	return 0;
 }
@@ -61,7 +63,8 @@ int stacker_options(struct stacker *s, const struct embeng_stacking_options *opt
 	if (ret)
 		return ret;
 	if (o->profile && o->rotation_given)
-		return fail(-EINVAL, WHAT ": rotation %u is given, and a profile, which has its own",
+		return fail(-EINVAL,
+			    WHAT ": rotation %u is given, and a profile, which has its own",
 			    o->rotation);
 	fill_defaults(o);
 	ret = grid_check(WHAT, o->flavour, o->sparse_cores, o->cores_per_device);

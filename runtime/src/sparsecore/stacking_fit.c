@@ -119,9 +119,10 @@ static int check_member(const struct stacker *s, const struct embeng_stack_group
 		return fail(-EINVAL, "stack %s: tables %s and %s have different combiners",
 			    group_name(group), tables[first].name, tables[index].name);
 	if (s->options.no_excess_padding && s->tables[first].width != s->tables[index].width)
-		return fail(-EINVAL, "stack %s: tables %s and %s have %lld and %lld columns, padded; "
-			    "stack them apart, or allow excess padding", group_name(group),
-			    tables[first].name, tables[index].name,
+		return fail(-EINVAL,
+			    "stack %s: tables %s and %s have %lld and %lld columns, padded; "
+			    "stack them apart, or allow excess padding",
+			    group_name(group), tables[first].name, tables[index].name,
 			    (long long)s->tables[first].width, (long long)s->tables[index].width);
 	return 0;
 }

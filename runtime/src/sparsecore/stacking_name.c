@@ -12,7 +12,7 @@
 #include "../../../engine/hash/sha256.h"
 #include "stacking.h"
 
-#define SHOWN 50	 /* characters of a cut name */
+#define SHOWN 50       /* characters of a cut name */
 #define DIGEST_BYTES 6 /* in its end */
 
 static char *join_table_names(const struct stacker *s, const struct embeng_stack *stack)

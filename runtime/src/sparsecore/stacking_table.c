@@ -28,8 +28,10 @@ static int pad_table(const struct stacker *s, size_t index)
 
 	if (!pad_to_multiple(t->rows, STACK_ROWS * (int64_t)s->options.sparse_cores, &to->height) ||
 	    !pad_to_multiple(t->dim, STACK_COLUMNS, &to->width))
-		return fail(-ERANGE, "table %s: %" PRId64 " rows of %" PRId64 " columns, padded, are "
-			    "more than 64 bits count", t->name, t->rows, t->dim);
+		return fail(-ERANGE,
+			    "table %s: %" PRId64 " rows of %" PRId64 " columns, padded, are "
+			    "more than 64 bits count",
+			    t->name, t->rows, t->dim);
 	to->stack = NO_STACK;
 	return 0;
 }
@@ -44,11 +46,15 @@ int64_t feature_samples(const struct feature *f)
 static int check_samples(const struct feature *f, int64_t samples)
 {
 	if (!samples)
-		return fail(-EINVAL, "feature %s: its output shape is not fully defined, which "
-			    "stacking goes by; give output_shape, or embeng_model_build()", f->name);
+		return fail(-EINVAL,
+			    "feature %s: its output shape is not fully defined, which "
+			    "stacking goes by; give output_shape, or embeng_model_build()",
+			    f->name);
 	if (samples < 0)
-		return fail(-ERANGE, "feature %s: its output shape has more positions than 64 bits "
-			    "count", f->name);
+		return fail(-ERANGE,
+			    "feature %s: its output shape has more positions than 64 bits "
+			    "count",
+			    f->name);
 	return 0;
 }
 
@@ -64,8 +70,10 @@ static int count_samples(const struct stacker *s)
 		int ret = check_samples(feature, samples);
 
 		if (!ret && __builtin_add_overflow(t->all_samples, samples, &t->all_samples))
-			ret = fail(-ERANGE, "table %s: its features have more samples than 64 bits "
-				   "count", s->model->tables[feature->table].name);
+			ret = fail(-ERANGE,
+				   "table %s: its features have more samples than 64 bits "
+				   "count",
+				   s->model->tables[feature->table].name);
 		if (ret)
 			return ret;
 		t->samples += samples / s->options.cores_per_device;

@@ -150,8 +150,7 @@ START_TEST(training_is_measured)
 	ck_assert_double_eq(r->limits.stream.median, 7);
 	/* 48 ids, 40 rows and their slots */
 	ck_assert_double_eq_tol(r->limit_ms,
-				48e3 / r->limits.gather.median + 80e3 / r->limits.rmw.median,
-				1e-9);
+				48e3 / r->limits.gather.median + 80e3 / r->limits.rmw.median, 1e-9);
 	free(results.items);
 }
 END_TEST

@@ -243,8 +243,8 @@ START_TEST(types_must_agree)
 	const int32_t offsets[SAMPLES] = {0};
 
 	put("offsets_0_1.bin", offsets, sizeof(offsets));
-	expect_refused(&pooled,
-		       "offsets_0_1.bin, offset 0: the integers have 4 bytes, those of earlier files have 8");
+	expect_refused(&pooled, "offsets_0_1.bin, offset 0: the integers have 4 bytes, those of "
+				"earlier files have 8");
 }
 END_TEST
 

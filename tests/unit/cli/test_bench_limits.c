@@ -144,10 +144,8 @@ END_TEST
 
 START_TEST(limits_of_no_run_are_those_known)
 {
-	const struct bench_limits known = {.row_bytes = 64,
-					   .table_bytes = 1 << 20,
-					   .threads = 1,
-					   .gather = {1, 2, 3}};
+	const struct bench_limits known = {
+		.row_bytes = 64, .table_bytes = 1 << 20, .threads = 1, .gather = {1, 2, 3}};
 	struct bench_limits out = {0};
 	int cpu = 0;
 

@@ -42,14 +42,15 @@ START_TEST(a_command_is_named)
 	struct output out = {.verb = "checkpoint", .command = "ls", .json = true};
 	struct json_object *document = json_document(&out);
 
-	ck_assert_str_eq(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PLAIN |
-							JSON_C_TO_STRING_NOSLASHESCAPE),
+	ck_assert_str_eq(json_object_to_json_string_ext(
+				 document, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
 			 "{\"schema\":\"embeng.checkpoint/1\",\"command\":\"ls\"}");
 	json_object_put(document);
 }
 END_TEST
 
 /* Exit codes are frozen: each errno of the interface with the one it has. */
+/* clang-format off */
 static const struct {
 	int err;
 	const char *name;
@@ -64,6 +65,7 @@ static const struct {
 	{ENAMETOOLONG, "ENAMETOOLONG", 2},
 	{ETIME, "ETIME", 8},	 {EBADMSG, "EBADMSG", 11},
 };
+/* clang-format on */
 
 START_TEST(exit_codes)
 {

@@ -9,8 +9,11 @@
 /* "bag" of mean, "walk" a sequence, "grid" of a shape, its first length open. */
 static void save(const char *folder, int64_t second)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = ROWS,
-					.dim = 3, .optimizer = embeng_adagrad(0.5f)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = ROWS,
+					.dim = 3,
+					.optimizer = embeng_adagrad(0.5f)};
 	struct embeng_feature_config bag = {.size = sizeof(bag), .name = "bag"}, walk = bag,
 				     grid = bag;
 	struct embeng_model *m = embeng_model_new();

@@ -100,10 +100,14 @@ START_TEST(bytes_as_people_read_them)
 		uint64_t bytes;
 		const char *text;
 	} cases[] = {
-		{0, "0 B"},		      {1023, "1023 B"},
-		{1024, "1.0 KiB"},	      {1536, "1.5 KiB"},
-		{1048524, "1023.9 KiB"},      {1048575, "1.0 MiB"},
-		{(uint64_t)5 << 30, "5.0 GiB"}, {UINT64_MAX, "16.0 EiB"},
+		{0, "0 B"},
+		{1023, "1023 B"},
+		{1024, "1.0 KiB"},
+		{1536, "1.5 KiB"},
+		{1048524, "1023.9 KiB"},
+		{1048575, "1.0 MiB"},
+		{(uint64_t)5 << 30, "5.0 GiB"},
+		{UINT64_MAX, "16.0 EiB"},
 	};
 
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -149,9 +149,9 @@ static void expect_default(const struct embeng_optimizer *o, const char *key, co
 		ck_assert(!strcmp(text, "none") && !*(const char *const *)at);
 		return;
 	}
-	on = s->type == SETTING_SWITCH ? *(const unsigned char *)at :
-	     s->type == SETTING_INT	? *(const int *)at :
-					  *(const enum embeng_tristate *)at == EMBENG_ON;
+	on = s->type == SETTING_SWITCH ? *(const unsigned char *)at
+	     : s->type == SETTING_INT  ? *(const int *)at
+				       : *(const enum embeng_tristate *)at == EMBENG_ON;
 	ck_assert_msg(!strcmp(text, on ? "true" : "false"), "%s is not %s", key, text);
 }
 
@@ -195,12 +195,14 @@ static void expect_range(const struct embeng_optimizer *o, const char *key, cons
 		      "%s: range '%s'", key, range);
 }
 
+/* clang-format off */
 static const char *const kinds[KINDS] = {
 	"sgd", "adagrad", "adagrad_momentum", "ftrl", "adam", "momentum", "lion", "rms_prop",
 	"centered_rms_prop", "adadelta", "proximal_adagrad", "assign", "laprop", "proximal_yogi",
 	"bounded_adagrad", "online_yogi", "frequency_estimator", "frequency_aware_adagrad",
 	"mdl_adagrad_light",
 };
+/* clang-format on */
 
 START_TEST(every_kind_once)
 {

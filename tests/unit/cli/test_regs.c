@@ -43,8 +43,9 @@ static int regs(int argc, char **argv)
 
 START_TEST(writes_all_in_their_order)
 {
-	char *call[] = {0, 0, "--write", "control=1", "--write=boot_address=0x20",
-			"--write=control=2", "magic"};
+	char *call[] = {
+		0,	0, "--write", "control=1", "--write=boot_address=0x20", "--write=control=2",
+		"magic"};
 	struct capture c;
 	int code;
 

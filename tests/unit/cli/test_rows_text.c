@@ -37,8 +37,9 @@ START_TEST(npy_headers)
 	} cases[] = {
 		{3, 4, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"},
 		{0, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 1), }"},
-		{INT64_MAX, 1024, "{'descr': '<f4', 'fortran_order': False, "
-				  "'shape': (9223372036854775807, 1024), }"},
+		{INT64_MAX, 1024,
+		 "{'descr': '<f4', 'fortran_order': False, "
+		 "'shape': (9223372036854775807, 1024), }"},
 	};
 
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

@@ -15,9 +15,9 @@
 #define FEATURE "\"features\": [{\"name\": \"f\", \"table\": \"t\"}], "
 #define MODEL HEAD TABLE FEATURE
 #define STEP(text) MODEL "\"steps\": [" text "]}"
-#define OPTIMIZER(text)                                                                            \
-	HEAD "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 8, \"dim\": 2, \"optimizer\": "  \
-	     text "}], " FEATURE "\"steps\": []}"
+#define OPTIMIZER(text) \
+	HEAD "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 8, \"dim\": 2, " \
+	     "\"optimizer\": " text "}], " FEATURE "\"steps\": []}"
 
 static const struct json *read_text(const char *text, char *error)
 {
@@ -71,7 +71,8 @@ static const struct {
 	{MODEL "\"about\": \"\xed\xa0\x80\", \"steps\": []}", "not UTF-8"},
 	{MODEL "\"steps\": [{\"save\\u0000\": {}}]}", "zero byte"},
 	{MODEL "\"steps\": [], \"steps\": []}", "two members of the same name"},
-	{STEP("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"), "no JSON"},
+	{STEP("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"),
+	 "no JSON"},
 	{"{\"schema\": \"embeng.vector/2\"}", "embeng.vector/2"},
 	{"{\"schema\": 1}", "schema: must be a text"},
 	{HEAD TABLE FEATURE "\"about\": \"\"}", "'steps' is missing"},
@@ -80,7 +81,8 @@ static const struct {
 	{MODEL "\"steps\": {}}", "steps: must be a list"},
 	{HEAD "\"tables\": [{\"name\": \"t\", \"dim\": 2}], " FEATURE "\"steps\": []}",
 	 "tables[0]: key 'vocabulary_size' is missing"},
-	{HEAD "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 1.5}], " FEATURE "\"steps\": []}",
+	{HEAD "\"tables\": [{\"name\": \"t\", \"vocabulary_size\": 1.5}], " FEATURE
+	      "\"steps\": []}",
 	 "tables[0].vocabulary_size: must be an integer"},
 	{OPTIMIZER("{\"kind\": \"sgd\", \"initial_accumulator_value\": 1}"),
 	 "unknown key 'initial_accumulator_value' of optimizer 'sgd'"},

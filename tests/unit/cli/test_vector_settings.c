@@ -31,14 +31,35 @@ static void expect_same(const char *text, struct embeng_optimizer want)
 	struct embeng_optimizer got = read_text(text);
 
 	ck_assert_int_eq(got.kind, want.kind);
-	for (const char *const *key = (const char *const[]){
-		     "initial_accumulator_value", "momentum", "exponent", "beta2", "epsilon",
-		     "learning_rate_power", "l1_regularization_strength",
-		     "l2_regularization_strength", "beta", "beta_1", "beta_2",
-		     "beta1", "rho", "l1", "l2", "b1", "b2", "eps", "max_var_update",
-		     "max_accumulator", "tau", "max_delta", "outlier_threshold", "weight_exponent",
-		     "max_lr_multiplier", "probability_exponent", "accumulator_decay",
-		     "weight_decay_factor", NULL};
+	for (const char *const *key = (const char *const[]){"initial_accumulator_value",
+							    "momentum",
+							    "exponent",
+							    "beta2",
+							    "epsilon",
+							    "learning_rate_power",
+							    "l1_regularization_strength",
+							    "l2_regularization_strength",
+							    "beta",
+							    "beta_1",
+							    "beta_2",
+							    "beta1",
+							    "rho",
+							    "l1",
+							    "l2",
+							    "b1",
+							    "b2",
+							    "eps",
+							    "max_var_update",
+							    "max_accumulator",
+							    "tau",
+							    "max_delta",
+							    "outlier_threshold",
+							    "weight_exponent",
+							    "max_lr_multiplier",
+							    "probability_exponent",
+							    "accumulator_decay",
+							    "weight_decay_factor",
+							    NULL};
 	     *key; key++) {
 		const struct setting *s = setting_find(*key);
 		float a, b;

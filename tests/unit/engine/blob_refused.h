@@ -22,7 +22,7 @@ static inline struct embeng_caps blob_caps(void)
 static inline void blob_refused(const struct direct_blob *b, const struct embeng_caps *caps,
 				struct refusal e)
 {
-	struct fault fault = { 0 };
+	struct fault fault = {0};
 	struct blob parsed;
 
 	ck_assert_uint_eq(blob_parse(b->data, b->length, caps, &parsed, &fault), e.status);
@@ -38,7 +38,7 @@ static inline void blob_refused(const struct direct_blob *b, const struct embeng
 static inline void blob_taken(const struct direct_blob *b)
 {
 	struct embeng_caps caps = blob_caps();
-	struct fault fault = { 0 };
+	struct fault fault = {0};
 	struct blob parsed;
 
 	ck_assert_uint_eq(blob_parse(b->data, b->length, &caps, &parsed, &fault), 0);

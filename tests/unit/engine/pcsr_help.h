@@ -30,7 +30,7 @@ static inline struct grid grid_new(struct direct *d, u32 features, u32 cores, u3
 {
 	const u64 bytes = sizeof(struct embeng_partition) +
 			  features * sizeof(struct embeng_partition_feature);
-	struct grid g = { .d = d };
+	struct grid g = {.d = d};
 	struct embeng_partition *h;
 
 	h = g.head = direct_memory(d, bytes, &g.desc);

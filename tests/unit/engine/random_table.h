@@ -33,6 +33,7 @@ static inline u32 bits_of(float x)
 }
 
 /* By enum ref_optimizer: what the engine calls it, its slots and where they start. */
+/* clang-format off */
 static const struct {
 	u8 kind, slots;
 	float start[3];
@@ -84,6 +85,7 @@ static const struct {
 				      { 0, 0.1f, 1 }, { 0, 0.1f, 1 }, { 0, 0.5f, 2 },
 				      { 0, 0.1f, 0.5f }, { 0, 1, 1 }, { 0, 1, 1 } } },
 };
+/* clang-format on */
 
 static inline void draw_optimizer(struct drawing *d, struct ref_table *t)
 {
@@ -99,14 +101,18 @@ static inline void draw_optimizer(struct drawing *d, struct ref_table *t)
 static inline struct embeng_record_table table_record(const struct ref_table *t)
 {
 	struct embeng_record_table r = {
-		.rows = t->rows, .dim = t->dim, .combiner = t->combiner, .out_of_range = t->policy,
+		.rows = t->rows,
+		.dim = t->dim,
+		.combiner = t->combiner,
+		.out_of_range = t->policy,
 		.optimizer = random_optimizers[t->optimizer].kind,
 		.slot_count = random_optimizers[t->optimizer].slots,
 		.rate = t->dynamic ? 0 : bits_of(t->rate),
 		.weight_decay = bits_of(t->decay),
 		.clip_gradient_min = bits_of(t->gradient_min),
 		.clip_gradient_max = bits_of(t->gradient_max),
-		.clip_weight_min = bits_of(t->weight_min), .clip_weight_max = bits_of(t->weight_max),
+		.clip_weight_min = bits_of(t->weight_min),
+		.clip_weight_max = bits_of(t->weight_max),
 		.flags = (t->accumulate ? EMBENG_TABLE_ACCUMULATE : 0) |
 			 (t->decay_by_rate ? EMBENG_TABLE_DECAY_BY_RATE : 0) |
 			 (t->dynamic ? EMBENG_TABLE_RATE_DYNAMIC : 0) |

@@ -77,8 +77,7 @@ static inline void ref_add(struct ref_batch *b, const struct ref_table *t, int64
 		row = t->policy == 3 ? -1 : id < 0 ? 0 : t->rows - 1;
 	}
 	b->occurrences[b->count++] = (struct ref_occurrence){
-		row, weight, b->length ? output * b->length + *position : output
-	};
+		row, weight, b->length ? output * b->length + *position : output};
 	++*position;
 }
 
@@ -299,7 +298,7 @@ static inline void ref_update_float(struct ref_table *t, int table, int64_t row,
 				    int replicas, int features, float rate, float multiplier,
 				    int64_t step)
 {
-	struct ref_sum sum = { 0 };
+	struct ref_sum sum = {0};
 
 	for (int i = 0; i < replicas * features; i++) {
 		const struct ref_batch *b = &batches[i];

@@ -23,20 +23,20 @@
 static const struct {
 	u32 rows, dim, combiner, column_offset, rotation;
 } tables[TABLES] = {
-	{ 50, 4, EMBENG_COMBINER_SUM, 0, 0 },
-	{ 33, 4, EMBENG_COMBINER_MEAN, 64, 2 },
-	{ 90, 12, EMBENG_COMBINER_SQRTN, 8, 3 },
+	{50, 4, EMBENG_COMBINER_SUM, 0, 0},
+	{33, 4, EMBENG_COMBINER_MEAN, 64, 2},
+	{90, 12, EMBENG_COMBINER_SQRTN, 8, 3},
 };
 
 static const struct {
 	u32 table, samples;
-} features[FEATURES] = { { 0, SAMPLES }, { 1, SAMPLES }, { 2, SAMPLES }, { 0, SAMPLES / 2 } };
+} features[FEATURES] = {{0, SAMPLES}, {1, SAMPLES}, {2, SAMPLES}, {0, SAMPLES / 2}};
 
 /* Members do not stand in the order of features. */
 static const struct {
 	u32 count, features[3];
 	u64 columns;
-} stacks[STACKS] = { { 3, { 3, 0, 1 }, 128 }, { 1, { 2 }, 128 } };
+} stacks[STACKS] = {{3, {3, 0, 1}, 128}, {1, {2}, 128}};
 
 /* Ids and weights by sample. */
 struct bags {
@@ -60,7 +60,7 @@ static inline u32 below(u64 *state, u32 limit)
 
 static inline struct bags draw_bags(u64 seed)
 {
-	struct bags b = { 0 };
+	struct bags b = {0};
 
 	for (u32 f = 0; f < FEATURES; f++) {
 		u64 n = 0;
@@ -79,8 +79,8 @@ static inline struct bags draw_bags(u64 seed)
 /* @sums: all combiners are sums. */
 static inline struct direct *stacks_open(u32 cores, bool sums, u32 flags, u64 max_ids)
 {
-	const struct embeng_record_engine e = { .replicas = 1, .table_count = TABLES, .flags = flags,
-						.feature_count = FEATURES };
+	const struct embeng_record_engine e = {
+		.replicas = 1, .table_count = TABLES, .flags = flags, .feature_count = FEATURES};
 	struct small_model m;
 	struct direct *d = direct_new(cores, NULL);
 	struct direct_blob *b = calloc(1, sizeof(*b));
@@ -93,9 +93,9 @@ static inline struct direct *stacks_open(u32 cores, bool sums, u32 flags, u64 ma
 		blob_record(b, EMBENG_RECORD_TABLE, &m.table, sizeof(m.table));
 	}
 	for (u32 f = 0; f < FEATURES; f++) {
-		const struct embeng_record_feature r = { .table = features[f].table,
-							 .max_ids = max_ids,
-							 .flags = EMBENG_FEATURE_FINITE_WEIGHTS };
+		const struct embeng_record_feature r = {.table = features[f].table,
+							.max_ids = max_ids,
+							.flags = EMBENG_FEATURE_FINITE_WEIGHTS};
 
 		blob_record(b, EMBENG_RECORD_FEATURE, &r, sizeof(r));
 	}
@@ -180,21 +180,23 @@ static inline u64 out_bytes(u32 f)
 static inline struct stacks_lookup lookup_new(struct direct *d, struct queue *q, u64 step,
 					      u32 stack_count, u32 member_count)
 {
-	struct stacks_lookup l = { .command = direct_command(q, EMBENG_OP_LOOKUP) };
+	struct stacks_lookup l = {.command = direct_command(q, EMBENG_OP_LOOKUP)};
 
 	if (q->kind == EMBENG_QUEUE_INPUT)
 		l.command->cmd.step = step;
 	else
 		l.command->cmd.after = step;
-	l.header = direct_memory(d, sizeof(*l.header) + FEATURES * sizeof(*l.features) +
-				    stack_count * sizeof(*l.stacks) +
-				    member_count * sizeof(*l.members), &l.command->cmd.desc);
+	l.header = direct_memory(d,
+				 sizeof(*l.header) + FEATURES * sizeof(*l.features) +
+					 stack_count * sizeof(*l.stacks) +
+					 member_count * sizeof(*l.members),
+				 &l.command->cmd.desc);
 	l.features = (struct embeng_lookup_feature *)(l.header + 1);
 	l.stacks = (struct embeng_lookup_stack *)(l.features + FEATURES);
 	l.members = (struct embeng_lookup_member *)(l.stacks + stack_count);
-	*l.header = (struct embeng_lookup){ .feature_count = FEATURES,
-					    .feature_stride = sizeof(*l.features),
-					    .model_hash = d->context.model->blob.hash };
+	*l.header = (struct embeng_lookup){.feature_count = FEATURES,
+					   .feature_stride = sizeof(*l.features),
+					   .model_hash = d->context.model->blob.hash};
 	for (u32 f = 0; f < FEATURES; f++) {
 		l.features[f].feature = f;
 		l.features[f].form = EMBENG_FORM_PARTITIONED;
@@ -211,11 +213,17 @@ static inline void lookup_stack(struct embeng_lookup_stack *s, const struct grid
 	const struct embeng_partition *h = g->head;
 
 	*s = (struct embeng_lookup_stack){
-		.member_count = h->feature_count, .cores = h->cores,
-		.device_cores = h->device_cores, .minibatches = r->minibatches,
-		.row_stride = r->row_stride, .item_count = h->tokens.length / 4,
-		.row_pointers = h->row_pointers, .tokens = h->tokens, .samples = h->samples,
-		.gains = h->gains, .bounds = h->result,
+		.member_count = h->feature_count,
+		.cores = h->cores,
+		.device_cores = h->device_cores,
+		.minibatches = r->minibatches,
+		.row_stride = r->row_stride,
+		.item_count = h->tokens.length / 4,
+		.row_pointers = h->row_pointers,
+		.tokens = h->tokens,
+		.samples = h->samples,
+		.gains = h->gains,
+		.bounds = h->result,
 	};
 	if (h->flavour == EMBENG_FLAVOUR_JAX && !(h->flags & EMBENG_PARTITION_MINIBATCHING))
 		s->flags = EMBENG_STACK_OWN_PARTS;
@@ -280,8 +288,9 @@ static inline u16 stacks_update(struct direct *d, u64 step)
 	command->cmd.step = step;
 	header = direct_memory(d, sizeof(*header) + FEATURES * sizeof(*g), &command->cmd.desc);
 	g = (struct embeng_update_feature *)(header + 1);
-	*header = (struct embeng_update){ .feature_count = FEATURES, .feature_stride = sizeof(*g),
-					  .model_hash = d->context.model->blob.hash };
+	*header = (struct embeng_update){.feature_count = FEATURES,
+					 .feature_stride = sizeof(*g),
+					 .model_hash = d->context.model->blob.hash};
 	for (u32 f = 0; f < FEATURES; f++) {
 		float *to = direct_memory(d, out_bytes(f), &g[f].gradients);
 

@@ -36,12 +36,11 @@ struct step_case {
 	bool ends;
 };
 
-#define WANT_READY { EMBENG_STEP_READY, 0, 0, 0 }
-#define WANT_WAIT(what, replica, step) \
-	{ EMBENG_STEP_WAITS, EMBENG_WAIT_##what, replica, step }
-#define WANT_REFUSED(status, step) \
-	{ EMBENG_STEP_REFUSED, EMBENG_STATUS_##status, 0, step }
+#define WANT_READY {EMBENG_STEP_READY, 0, 0, 0}
+#define WANT_WAIT(what, replica, step) {EMBENG_STEP_WAITS, EMBENG_WAIT_##what, replica, step}
+#define WANT_REFUSED(status, step) {EMBENG_STEP_REFUSED, EMBENG_STATUS_##status, 0, step}
 
+/* clang-format off */
 static const struct step_case step_cases[] = {
 	/* Taking a LOOKUP: its order, then the step depth. */
 	{ "first lookup", 0, 2, 2, 0, { { 0, 0, 0 }, { 0, 0, 0 } },
@@ -146,6 +145,7 @@ static const struct step_case step_cases[] = {
 	{ "after a step that has passed", 0, 2, 1, 2, { { 2, 2, 2 } },
 	  STEP_RUN, EMBENG_OP_ROWS_READ, 0, 1, WANT_REFUSED(STEP_PASSED, 2), true },
 };
+/* clang-format on */
 
 #define STEP_CASES (int)(sizeof(step_cases) / sizeof(step_cases[0]))
 
@@ -160,7 +160,7 @@ static inline u32 step_case_kind(const struct step_case *c)
 /* The command of a case, as far as steps are concerned. */
 static inline struct embeng_cmd step_case_command(const struct step_case *c)
 {
-	struct embeng_cmd cmd = { .opcode = c->opcode };
+	struct embeng_cmd cmd = {.opcode = c->opcode};
 
 	if (c->opcode == EMBENG_OP_ROWS_READ)
 		cmd.after = c->step;

@@ -3,7 +3,7 @@
 #include "direct_main.h"
 #include "direct_model.h"
 
-static const s64 ids[] = { 1, 9, 2 };
+static const s64 ids[] = {1, 9, 2};
 
 struct expected {
 	u16 status;
@@ -28,41 +28,44 @@ START_TEST(test_every_rule_of_a_batch)
 {
 	struct small_model m = small_model(10, 1);
 	struct direct *d = small_open(&m, 1);
-	s64 outside[] = { 1, 10, -3 };
+	s64 outside[] = {1, 10, -3};
 	struct small_lookup l;
 
 #define NEW() (l = small_lookup(d, &d->input[0], 1, ids, 3))
 	refused(d, small_lookup(d, &d->input[0], 1, outside, 3),
-		(struct expected){ EMBENG_STATUS_ID, EMBENG_FIELD_IDS, 1, 10, 10 });
+		(struct expected){EMBENG_STATUS_ID, EMBENG_FIELD_IDS, 1, 10, 10});
 	refused(d, small_lookup(d, &d->input[0], 1, outside + 2, 1),
-		(struct expected){ EMBENG_STATUS_ID, EMBENG_FIELD_IDS, 0, (u64)-3, 10 });
+		(struct expected){EMBENG_STATUS_ID, EMBENG_FIELD_IDS, 0, (u64)-3, 10});
 	NEW().header->model_hash ^= 1;
-	refused(d, l, (struct expected){ EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH, 0,
-					 l.header->model_hash, l.header->model_hash ^ 1 });
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH, 0,
+				  l.header->model_hash, l.header->model_hash ^ 1});
 	NEW().header->feature_count = 2;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT, 0, 2, 1 });
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT, 0, 2, 1});
 	NEW().header->feature_stride = 120;
-	refused(d, l, (struct expected){ EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE, 0, 120,
-					 128 });
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE, 0, 120, 128});
 	NEW().feature->feature = 1;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 0, 1, 0 });
+	refused(d, l,
+		(struct expected){EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 0, 1, 0});
 	NEW().feature->form = 3;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 4 });
+	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 3, 4});
 	NEW().feature->form = 5;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 5, 4 });
+	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_NONE, 0, 5, 4});
 	NEW().feature->id_width = 2;
-	refused(d, l, (struct expected){ EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, 0, 2, 8 });
+	refused(d, l, (struct expected){EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS, 0, 2, 8});
 	NEW().feature->id_width = 4;
-	refused(d, l, (struct expected){ EMBENG_STATUS_LENGTH, EMBENG_FIELD_IDS, 0, 24, 12 });
+	refused(d, l, (struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_IDS, 0, 24, 12});
 	NEW().feature->sample_count = 4;
-	refused(d, l, (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0, 3, 4 });
+	refused(d, l, (struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0, 3, 4});
 	NEW().feature->activations.length = 8;
-	refused(d, l, (struct expected){ EMBENG_STATUS_LENGTH, EMBENG_FIELD_ACTIVATIONS, 0, 8, 12 });
+	refused(d, l, (struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_ACTIVATIONS, 0, 8, 12});
 	NEW();
 	l.feature->weights = l.feature->ids;
-	refused(d, l, (struct expected){ EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, 0, 0, 0 });
+	refused(d, l, (struct expected){EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS, 0, 0, 0});
 	NEW().feature->reserved = 5;
-	refused(d, l, (struct expected){ EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 5, 0 });
+	refused(d, l, (struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 5, 0});
 	ck_assert_uint_eq(direct_do(d, NEW().command), 0);
 	direct_free(d);
 }
@@ -70,12 +73,12 @@ END_TEST
 
 START_TEST(test_offsets_run_from_zero_to_the_count)
 {
-	static const s64 bad[][3] = { { 1, 2, 3 }, { 0, 2, 2 }, { 0, 4, 3 }, { 0, -1, 3 } };
+	static const s64 bad[][3] = {{1, 2, 3}, {0, 2, 2}, {0, 4, 3}, {0, -1, 3}};
 	static const struct expected expected[] = {
-		{ EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 0, 1, 0 },
-		{ EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 2, 2, 3 },
-		{ EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 1, 4, 3 },
-		{ EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 1, (u64)-1, 3 },
+		{EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 0, 1, 0},
+		{EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 2, 2, 3},
+		{EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 1, 4, 3},
+		{EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS, 1, (u64)-1, 3},
 	};
 	struct small_model m = small_model(10, 1);
 	struct direct *d = small_open(&m, 1);
@@ -139,9 +142,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_every_rule_of_a_batch,
-				       test_offsets_run_from_zero_to_the_count, test_what_is_small,
-				       NULL };
+	const TTest *const tests[] = {test_every_rule_of_a_batch,
+				      test_offsets_run_from_zero_to_the_count, test_what_is_small,
+				      NULL};
 
 	return direct_main("batch", tests);
 }

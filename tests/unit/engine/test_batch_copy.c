@@ -28,22 +28,24 @@ static struct direct *open_features(void)
 
 static struct wide_lookup wide_lookup(struct direct *d)
 {
-	struct wide_lookup l = { .command = direct_command(&d->input[0], EMBENG_OP_LOOKUP) };
+	struct wide_lookup l = {.command = direct_command(&d->input[0], EMBENG_OP_LOOKUP)};
 	struct embeng_lookup *header;
 
 	l.command->cmd.step = 1;
 	header = direct_memory(d, sizeof(*header) + FEATURES * sizeof(*l.features),
 			       &l.command->cmd.desc);
 	l.features = (struct embeng_lookup_feature *)(header + 1);
-	*header = (struct embeng_lookup){ .feature_count = FEATURES,
-					  .feature_stride = sizeof(*l.features),
-					  .model_hash = d->context.model->blob.hash };
+	*header = (struct embeng_lookup){.feature_count = FEATURES,
+					 .feature_stride = sizeof(*l.features),
+					 .model_hash = d->context.model->blob.hash};
 	for (u32 f = 0; f < FEATURES; f++) {
 		struct embeng_lookup_feature *feature = &l.features[f];
 
-		*feature = (struct embeng_lookup_feature){ .feature = f, .form = EMBENG_FORM_DENSE,
-							   .id_width = 8, .sample_count = COUNT,
-							   .id_count = COUNT };
+		*feature = (struct embeng_lookup_feature){.feature = f,
+							  .form = EMBENG_FORM_DENSE,
+							  .id_width = 8,
+							  .sample_count = COUNT,
+							  .id_count = COUNT};
 		l.ids[f] = direct_memory(d, COUNT * 8, &feature->ids);
 		direct_memory(d, COUNT * 4, &feature->activations);
 		for (u32 i = 0; i < COUNT; i++)
@@ -132,9 +134,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_first_mistake_is_told,
-				       test_mistake_before_the_copies_is_told,
-				       test_all_features_are_copied, NULL };
+	const TTest *const tests[] = {test_first_mistake_is_told,
+				      test_mistake_before_the_copies_is_told,
+				      test_all_features_are_copied, NULL};
 
 	return direct_main("batch_copy", tests);
 }

@@ -37,7 +37,7 @@ static void broken_frame(u64 element, u64 value, u64 limit)
 	struct embeng_caps caps = blob_caps();
 
 	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_FRAME, element, value, limit });
+		     (struct refusal){EMBENG_STATUS_BLOB_FRAME, element, value, limit});
 }
 
 START_TEST(test_header)
@@ -58,10 +58,10 @@ START_TEST(test_header)
 	broken_frame(IN_HEADER(length), length + 4, length + 4);
 	fresh()->data[length - 1] ^= 1;
 	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0 });
+		     (struct refusal){EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0});
 	fresh()->data[IN_HEADER(crc32c)] ^= 1;
 	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0 });
+		     (struct refusal){EMBENG_STATUS_BLOB_CRC, IN_HEADER(crc32c), 0, 0});
 }
 END_TEST
 
@@ -102,9 +102,9 @@ START_TEST(test_heads)
 	fresh();
 	head_at(TABLE_AT)->flags |= 4;
 	blob_seal(&blob);
-	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_RESERVED, TABLE_AT,
-						     EMBENG_RECORD_MANDATORY | 4,
-						     EMBENG_RECORD_MANDATORY });
+	blob_refused(&blob, &caps,
+		     (struct refusal){EMBENG_STATUS_RESERVED, TABLE_AT, EMBENG_RECORD_MANDATORY | 4,
+				      EMBENG_RECORD_MANDATORY});
 }
 END_TEST
 
@@ -112,8 +112,8 @@ END_TEST
 static void records(const char *order, u32 tables, u32 features, u32 rates)
 {
 	struct small_model m = small_model(10, 4);
-	struct embeng_record_quantization q = { .num_buckets = 2, .upper = 1 };
-	struct embeng_record rate = { 0 };
+	struct embeng_record_quantization q = {.num_buckets = 2, .upper = 1};
+	struct embeng_record rate = {0};
 
 	m.engine.table_count = tables;
 	m.engine.feature_count = features;
@@ -212,21 +212,20 @@ END_TEST
 START_TEST(test_rate_with_a_payload)
 {
 	struct embeng_caps caps = blob_caps();
-	u64 rate[3] = { 0 };
+	u64 rate[3] = {0};
 
 	records("etf", 1, 1, 1);
 	rate[2] = 7ull << 8;
 	blob_record(&blob, EMBENG_RECORD_RATE, rate, sizeof(rate));
 	blob_seal(&blob);
-	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, END_AT + 17, 7, 0 });
+	blob_refused(&blob, &caps, (struct refusal){EMBENG_STATUS_BLOB_VALUE, END_AT + 17, 7, 0});
 }
 END_TEST
 
 START_TEST(test_unknown_records)
 {
-	static const u16 types[] = { 0, EMBENG_RECORD_PROGRAM, 77 };
-	struct embeng_record unknown[2] = { { 0 } };
+	static const u16 types[] = {0, EMBENG_RECORD_PROGRAM, 77};
+	struct embeng_record unknown[2] = {{0}};
 	struct embeng_caps caps = blob_caps();
 
 	for (u32 i = 0; i < 3; i++) {
@@ -235,7 +234,7 @@ START_TEST(test_unknown_records)
 		blob_record(&blob, types[i], unknown, sizeof(unknown));
 		blob_seal(&blob);
 		blob_refused(&blob, &caps,
-			     (struct refusal){ EMBENG_STATUS_BLOB_RECORD, END_AT, types[i], 0 });
+			     (struct refusal){EMBENG_STATUS_BLOB_RECORD, END_AT, types[i], 0});
 		head_at(END_AT)->flags = 0;
 		blob.header.hash = hash;
 		memcpy(blob.data + IN_HEADER(hash), &hash, sizeof(hash));
@@ -265,10 +264,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_header, test_hash, test_heads, test_engine_record,
-				       test_order_and_number_of_records, test_missing_records,
-				       test_rate_with_a_payload, test_unknown_records,
-				       test_a_refused_model_is_gone, NULL };
+	const TTest *const tests[] = {test_header,
+				      test_hash,
+				      test_heads,
+				      test_engine_record,
+				      test_order_and_number_of_records,
+				      test_missing_records,
+				      test_rate_with_a_payload,
+				      test_unknown_records,
+				      test_a_refused_model_is_gone,
+				      NULL};
 
 	return direct_main("blob", tests);
 }

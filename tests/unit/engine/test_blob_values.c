@@ -35,8 +35,7 @@ static void refused(const struct small_model *m, u64 at, u64 value, u64 limit)
 	struct embeng_caps caps = blob_caps();
 
 	small_blob(m, &blob);
-	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, at, value, limit });
+	blob_refused(&blob, &caps, (struct refusal){EMBENG_STATUS_BLOB_VALUE, at, value, limit});
 }
 
 static void taken(const struct small_model *m)
@@ -45,12 +44,12 @@ static void taken(const struct small_model *m)
 	blob_taken(&blob);
 }
 
-#define REFUSE(record, start, member, number, limit)                                          \
-	do {                                                                                  \
-		struct small_model m = adam();                                                \
-		m.record.member = number;                                                     \
-		refused(&m, start + offsetof(struct embeng_record_##record, member), number,  \
-			limit);                                                               \
+#define REFUSE(record, start, member, number, limit) \
+	do { \
+		struct small_model m = adam(); \
+		m.record.member = number; \
+		refused(&m, start + offsetof(struct embeng_record_##record, member), number, \
+			limit); \
 	} while (0)
 #define REFUSE_ENGINE(member, number, limit) REFUSE(engine, ENGINE_AT, member, number, limit)
 #define REFUSE_TABLE(member, number, limit) REFUSE(table, TABLE_AT, member, number, limit)
@@ -72,9 +71,9 @@ START_TEST(test_engine)
 	m.engine.flags = EMBENG_ENGINE_PIPELINING;
 	taken(&m);
 	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE,
-				       ENGINE_AT + offsetof(struct embeng_record_engine, flags),
-				       EMBENG_ENGINE_PIPELINING, 0 });
+		     (struct refusal){EMBENG_STATUS_BLOB_VALUE,
+				      ENGINE_AT + offsetof(struct embeng_record_engine, flags),
+				      EMBENG_ENGINE_PIPELINING, 0});
 }
 END_TEST
 
@@ -99,7 +98,8 @@ END_TEST
 /* Only Adam and Lion that accumulate can run over all rows. */
 START_TEST(test_flags)
 {
-	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE | EMBENG_TABLE_RATE_DYNAMIC;
+	u32 flags = EMBENG_TABLE_ACCUMULATE | EMBENG_TABLE_DECAY_BY_RATE |
+		    EMBENG_TABLE_RATE_DYNAMIC;
 	struct small_model m = small_model(10, 4);
 
 	REFUSE_TABLE(flags, 16, flags);
@@ -112,8 +112,7 @@ START_TEST(test_flags)
 	m.table.slot_count = 1;
 	taken(&m);
 	m.table.flags &= ~EMBENG_TABLE_ACCUMULATE;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags,
-		flags);
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, flags), m.table.flags, flags);
 }
 END_TEST
 
@@ -123,7 +122,8 @@ START_TEST(test_optimizer)
 	struct small_model m = small_model(10, 4);
 
 	m.table.optimizer = 31;
-	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 31, caps.optimizers);
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 31,
+		caps.optimizers);
 	m.table.optimizer = 32 + EMBENG_OPTIMIZER_SGD;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, optimizer), 33,
 		caps.optimizers);
@@ -131,9 +131,9 @@ START_TEST(test_optimizer)
 	small_blob(&m, &blob);
 	caps.optimizers |= 1u << 31;
 	blob_refused(&blob, &caps,
-		     (struct refusal){ EMBENG_STATUS_BLOB_VALUE,
-				       TABLE_AT + offsetof(struct embeng_record_table, optimizer), 31,
-				       caps.optimizers });
+		     (struct refusal){EMBENG_STATUS_BLOB_VALUE,
+				      TABLE_AT + offsetof(struct embeng_record_table, optimizer),
+				      31, caps.optimizers});
 	m.table.optimizer = EMBENG_OPTIMIZER_FREQUENCY_ESTIMATOR;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, dim), 4, 1);
 	m.table.optimizer = EMBENG_OPTIMIZER_NONE;
@@ -185,7 +185,7 @@ START_TEST(test_dynamic_rate)
 }
 END_TEST
 
-#define LEVELS { .num_buckets = 4, .lower = F32_ONE | F32_MINUS, .upper = F32_ONE }
+#define LEVELS {.num_buckets = 4, .lower = F32_ONE | F32_MINUS, .upper = F32_ONE}
 
 /* Of two tables; the records stand where the second one ends. */
 static void with_levels(const struct embeng_record_quantization *records, u32 count)
@@ -204,22 +204,25 @@ static void with_levels(const struct embeng_record_quantization *records, u32 co
 }
 
 #define LEVELS_AT (FEATURE_AT + sizeof(struct embeng_record_table))
-#define REFUSE_LEVELS(member, number, limit)                                                    \
-	do {                                                                                    \
-		struct embeng_record_quantization q = LEVELS;                                   \
-		struct embeng_caps caps = blob_caps();                                          \
-		q.member = number;                                                              \
-		with_levels(&q, 1);                                                             \
-		blob_refused(&blob, &caps,                                                      \
-			     (struct refusal){ EMBENG_STATUS_BLOB_VALUE, LEVELS_AT +            \
-				offsetof(struct embeng_record_quantization, member), number,    \
-				limit });                                                       \
+#define REFUSE_LEVELS(member, number, limit) \
+	do { \
+		struct embeng_record_quantization q = LEVELS; \
+		struct embeng_caps caps = blob_caps(); \
+		q.member = number; \
+		with_levels(&q, 1); \
+		blob_refused( \
+			&blob, &caps, \
+			(struct refusal){ \
+				EMBENG_STATUS_BLOB_VALUE, \
+				LEVELS_AT + offsetof(struct embeng_record_quantization, member), \
+				number, limit}); \
 	} while (0)
 
 START_TEST(test_quantization)
 {
-	struct embeng_record_quantization two[2] = { LEVELS, LEVELS };
-	u64 second = LEVELS_AT + sizeof(two[0]) + offsetof(struct embeng_record_quantization, table);
+	struct embeng_record_quantization two[2] = {LEVELS, LEVELS};
+	u64 second = LEVELS_AT + sizeof(two[0]) +
+		     offsetof(struct embeng_record_quantization, table);
 	struct embeng_caps caps = blob_caps();
 
 	two[1].table = 1;
@@ -235,26 +238,28 @@ START_TEST(test_quantization)
 	REFUSE_LEVELS(lower, F32_ONE + 1, F32_ONE);
 	two[1].table = 0;
 	with_levels(two, 2);
-	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_BLOB_VALUE, second, 0, 1 });
+	blob_refused(&blob, &caps, (struct refusal){EMBENG_STATUS_BLOB_VALUE, second, 0, 1});
 	caps.features &= ~EMBENG_CAP_QUANTIZATION;
-	blob_refused(&blob, &caps, (struct refusal){ EMBENG_STATUS_BLOB_RECORD, LEVELS_AT,
-						     EMBENG_RECORD_QUANTIZATION, 0 });
+	blob_refused(&blob, &caps,
+		     (struct refusal){EMBENG_STATUS_BLOB_RECORD, LEVELS_AT,
+				      EMBENG_RECORD_QUANTIZATION, 0});
 }
 END_TEST
 
 struct range {
-	u32 low, high;    /* bits of the ends, which are taken */
+	u32 low, high;	  /* bits of the ends, which are taken */
 	u32 below, above; /* bits that are not */
 };
 
-#define ANY { F32_MAX | F32_MINUS, F32_MAX, F32_INF | F32_MINUS, F32_INF }
-#define SWITCH { 0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1 }
-#define ABOVE_ZERO { F32_TINY, F32_MAX, 0, F32_NAN }
-#define FROM_ZERO { 0, F32_MAX, F32_MINUS | F32_TINY, F32_INF }
-#define UP_TO_ZERO { F32_MAX | F32_MINUS, 0, F32_INF | F32_MINUS, F32_TINY }
-#define UP_TO_ONE { 0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1 }
-#define BELOW_ONE { 0, F32_ONE - 1, F32_MINUS | F32_TINY, F32_ONE }
+#define ANY {F32_MAX | F32_MINUS, F32_MAX, F32_INF | F32_MINUS, F32_INF}
+#define SWITCH {0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1}
+#define ABOVE_ZERO {F32_TINY, F32_MAX, 0, F32_NAN}
+#define FROM_ZERO {0, F32_MAX, F32_MINUS | F32_TINY, F32_INF}
+#define UP_TO_ZERO {F32_MAX | F32_MINUS, 0, F32_INF | F32_MINUS, F32_TINY}
+#define UP_TO_ONE {0, F32_ONE, F32_MINUS | F32_TINY, F32_ONE + 1}
+#define BELOW_ONE {0, F32_ONE - 1, F32_MINUS | F32_TINY, F32_ONE}
 
+/* clang-format off */
 static const struct kind {
 	u32 optimizer, slots, count;
 	struct range range[12];
@@ -285,6 +290,7 @@ static const struct kind {
 	  { FROM_ZERO, UP_TO_ZERO, ANY, FROM_ZERO, FROM_ZERO, UP_TO_ONE, UP_TO_ONE, FROM_ZERO,
 	    FROM_ZERO, FROM_ZERO, SWITCH, SWITCH } },
 };
+/* clang-format on */
 
 static struct small_model of_kind(const struct kind *kind)
 {
@@ -376,10 +382,19 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_engine, test_table, test_flags, test_optimizer,
-				       test_numbers_of_a_table, test_dynamic_rate,
-				       test_hyperparameters, test_switches,
-				       test_unused_hyperparameters, test_step_rate, test_quantization, test_feature, NULL };
+	const TTest *const tests[] = {test_engine,
+				      test_table,
+				      test_flags,
+				      test_optimizer,
+				      test_numbers_of_a_table,
+				      test_dynamic_rate,
+				      test_hyperparameters,
+				      test_switches,
+				      test_unused_hyperparameters,
+				      test_step_rate,
+				      test_quantization,
+				      test_feature,
+				      NULL};
 
 	return direct_main("blob_values", tests);
 }

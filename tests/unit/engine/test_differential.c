@@ -44,7 +44,7 @@ static float draw_float(struct random_model *m)
 /* Of every third table or so; weights reach beyond the limits. */
 static void draw_quantization(struct random_model *m, int t, struct direct_blob *b)
 {
-	struct embeng_record_quantization r = { .table = (u32)t };
+	struct embeng_record_quantization r = {.table = (u32)t};
 	struct ref_table *table = &m->table[t];
 
 	table->buckets = draw(m, 3) ? 0 : draw(m, 4) ? 2 + draw(m, 300) : 1u << 30;
@@ -61,9 +61,9 @@ static void draw_quantization(struct random_model *m, int t, struct direct_blob 
 static void draw_model(struct random_model *m)
 {
 	struct direct_blob *b = calloc(1, sizeof(*b));
-	struct embeng_record_engine e = { .rate_count = 1 };
+	struct embeng_record_engine e = {.rate_count = 1};
 	struct embeng_record_table records[TABLES];
-	struct embeng_record rate = { 0 };
+	struct embeng_record rate = {0};
 
 	e.table_count = m->tables = 1 + draw(m, TABLES);
 	e.feature_count = m->features = 1 + draw(m, FEATURES);
@@ -78,7 +78,7 @@ static void draw_model(struct random_model *m)
 	for (int t = 0; t < m->tables; t++)
 		draw_quantization(m, t, b);
 	for (int f = 0; f < m->features; f++) {
-		struct embeng_record_feature r = { .table = draw(m, m->tables) };
+		struct embeng_record_feature r = {.table = draw(m, m->tables)};
 
 		r.max_sequence_length = draw(m, 4) ? 0 : 1 + draw(m, 4);
 		m->table_of[f] = r.table;
@@ -138,14 +138,16 @@ static void draw_input(struct random_model *m, int f, struct embeng_lookup_featu
 	for (u32 s = 0; s < samples; s++)
 		offsets[s + 1] = offsets[s] + (dense ? 1 : draw(m, 4) ? (s64)draw(m, most + 1) : 0);
 	ids = calloc(offsets[samples] + 1, 8);
-	*g = (struct embeng_lookup_feature){ .feature = f,
-					    .form = dense ? EMBENG_FORM_DENSE :
-						    pooled ? EMBENG_FORM_POOLED :
-							     EMBENG_FORM_CSR,
+	*g = (struct embeng_lookup_feature){.feature = f,
+					    .form = dense    ? EMBENG_FORM_DENSE
+						    : pooled ? EMBENG_FORM_POOLED
+							     : EMBENG_FORM_CSR,
 					    .id_count = offsets[samples],
 					    .sample_count = samples,
 					    .id_width = draw(m, 2) ? 4 : 8,
-					    .offset_width = dense ? 0 : draw(m, 2) ? 4 : 8 };
+					    .offset_width = dense	 ? 0
+							    : draw(m, 2) ? 4
+									 : 8};
 	to = direct_memory(m->d, g->id_count * g->id_width, &g->ids);
 	for (u64 i = 0; i < g->id_count; i++) {
 		ids[i] = draw_id(m, t);
@@ -184,7 +186,8 @@ static void same(const float *got, const float *expected, u64 count, const char 
 static void lookup(struct random_model *m, int replica, u64 step, struct ref_batch *batches)
 {
 	struct command *command = direct_command(&m->d->input[replica], EMBENG_OP_LOOKUP);
-	u64 bytes = sizeof(struct embeng_lookup) + m->features * sizeof(struct embeng_lookup_feature);
+	u64 bytes = sizeof(struct embeng_lookup) +
+		    m->features * sizeof(struct embeng_lookup_feature);
 	struct embeng_lookup *header = direct_memory(m->d, bytes, &command->cmd.desc);
 	struct embeng_lookup_feature *given = (struct embeng_lookup_feature *)(header + 1);
 
@@ -201,15 +204,18 @@ static void lookup(struct random_model *m, int replica, u64 step, struct ref_bat
 		float *expected = malloc((u64)(batch->outputs + 1) * t->dim * 4);
 
 		ref_lookup(batch, t, expected);
-		same(m->activations[f], expected, (u64)batch->outputs * t->dim, "activations of", f);
+		same(m->activations[f], expected, (u64)batch->outputs * t->dim, "activations of",
+		     f);
 		free(expected);
 	}
 }
 
-static struct command *update(struct random_model *m, int replica, u64 step, float rate, float multiplier)
+static struct command *update(struct random_model *m, int replica, u64 step, float rate,
+			      float multiplier)
 {
 	struct command *command = direct_command(&m->d->gradient[replica], EMBENG_OP_UPDATE);
-	u64 bytes = sizeof(struct embeng_update) + m->features * sizeof(struct embeng_update_feature);
+	u64 bytes = sizeof(struct embeng_update) +
+		    m->features * sizeof(struct embeng_update_feature);
 	struct embeng_update *header = direct_memory(m->d, bytes, &command->cmd.desc);
 	struct embeng_update_feature *given = (struct embeng_update_feature *)(header + 1);
 
@@ -270,7 +276,7 @@ static void compare_tables(const struct random_model *m)
 /* Updates wait for the next lookup with pipelining, and the last one for a drain. */
 static void train(struct random_model *m)
 {
-	struct command *pending[REPLICAS] = { NULL };
+	struct command *pending[REPLICAS] = {NULL};
 	float rate = 0, multiplier = 0;
 
 	for (u64 step = 1; step <= (u64)m->steps + 1; step++) {
@@ -320,9 +326,9 @@ static void train(struct random_model *m)
 
 START_TEST(test_random_model)
 {
-	static const u32 cores[] = { 1, 2, 3, 4, 7 };
+	static const u32 cores[] = {1, 2, 3, 4, 7};
 	const char *variant = kernel_variant(_i / MODELS);
-	struct random_model m = { .draw = { 1000 + _i } };
+	struct random_model m = {.draw = {1000 + _i}};
 
 	printf("seed %d, %s\n", 1000 + _i, variant);
 	m.d = direct_new(cores[_i % 5], variant);

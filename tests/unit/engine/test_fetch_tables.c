@@ -17,8 +17,8 @@
 static const int64_t dims[TABLES] = {8, 64, 100};
 
 /* The plan "default" is the first, to which the others are compared. */
-static const char *const plans[] = {"default", "1", "256", "1:l1", "256:l1", "1:touch", "256:touch",
-				    "1:burst", "256:burst"};
+static const char *const plans[] = {"default", "1",	    "256",     "1:l1",	   "256:l1",
+				    "1:touch", "256:touch", "1:burst", "256:burst"};
 
 struct outcome {
 	float *activations[TABLES], *rows[TABLES];
@@ -33,9 +33,12 @@ static struct embeng *open_plan(const char *variant, const char *plan)
 
 	for (int t = 0; t < TABLES; t++) {
 		const struct embeng_table_config table = {
-			.size = sizeof(table), .vocabulary_size = ROWS * 100 / dims[t], .dim = dims[t],
+			.size = sizeof(table),
+			.vocabulary_size = ROWS * 100 / dims[t],
+			.dim = dims[t],
 			.optimizer = {.size = sizeof(struct embeng_optimizer),
-				      .kind = EMBENG_ADAGRAD, .learning_rate = 0.1f,
+				      .kind = EMBENG_ADAGRAD,
+				      .learning_rate = 0.1f,
 				      .initial_accumulator_value = 0.1f}};
 		const struct embeng_feature_config feature = {.size = sizeof(feature), .table = t};
 
@@ -55,7 +58,8 @@ static void train_step(struct embeng *e, struct drawing *d, struct outcome *out)
 	struct embeng_activations a = {.size = sizeof(a)};
 	float *features[TABLES];
 	size_t elements[TABLES];
-	struct embeng_gradients g = {.size = sizeof(g), .count = TABLES,
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = TABLES,
 				     .features = (const float *const *)features,
 				     .elements = elements};
 
@@ -64,8 +68,9 @@ static void train_step(struct embeng *e, struct drawing *d, struct outcome *out)
 			ids[i] = draw_below(d, (u32)(ROWS * 100 / dims[t]));
 		for (int s = 0; s < SAMPLES; s++)
 			lengths[s] = BAG;
-		ck_assert_int_eq(embeng_batch_ragged(b, t, EMBENG_I64, ids, IDS, lengths, SAMPLES,
-						     NULL, 0), 0);
+		ck_assert_int_eq(
+			embeng_batch_ragged(b, t, EMBENG_I64, ids, IDS, lengths, SAMPLES, NULL, 0),
+			0);
 	}
 	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
 	embeng_batch_free(b);
@@ -101,8 +106,8 @@ static struct outcome train_plan(const char *variant, const char *plan)
 		train_step(e, &d, &out);
 	ck_assert_int_eq(embeng_flush(e, -1), 0);
 	for (int t = 0; t < TABLES; t++)
-		ck_assert_int_eq(embeng_rows_read(e, t, NULL, NULL, ROWS * 100 / dims[t],
-						  out.rows[t]), 0);
+		ck_assert_int_eq(
+			embeng_rows_read(e, t, NULL, NULL, ROWS * 100 / dims[t], out.rows[t]), 0);
 	embeng_close(e);
 	return out;
 }

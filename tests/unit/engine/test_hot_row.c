@@ -15,7 +15,7 @@
 #define ROWS 5
 #define HOT 2
 #define SAMPLES 300
-#define BAG 70u    /* ids of a sample, nearly all of them hot */
+#define BAG 70u	    /* ids of a sample, nearly all of them hot */
 #define SINGLES 701 /* ids of the second feature, all hot */
 #define FEATURES 2
 #define REPLICAS 3
@@ -78,11 +78,16 @@ static void draw_inputs(struct inputs *in)
 	struct ref_table *t = &in->table;
 	u64 floats = (u64)ROWS * in->is.dim;
 
-	*t = (struct ref_table){ .rows = ROWS, .dim = in->is.dim, .combiner = 1,
-				 .optimizer = in->is.optimizer, .accumulate = in->is.accumulate,
-				 .rate = 0.125f, .gradient_min = -INFINITY,
-				 .gradient_max = INFINITY, .weight_min = -INFINITY,
-				 .weight_max = INFINITY };
+	*t = (struct ref_table){.rows = ROWS,
+				.dim = in->is.dim,
+				.combiner = 1,
+				.optimizer = in->is.optimizer,
+				.accumulate = in->is.accumulate,
+				.rate = 0.125f,
+				.gradient_min = -INFINITY,
+				.gradient_max = INFINITY,
+				.weight_min = -INFINITY,
+				.weight_max = INFINITY};
 	for (int i = 0; i < 5; i++)
 		t->hyper[i] = random_optimizers[t->optimizer].hyper[i][1];
 	make_table(t);
@@ -106,10 +111,10 @@ static void free_inputs(struct inputs *in)
 
 static struct direct *open_model(const struct inputs *in, u32 cores, const char *variant)
 {
-	struct embeng_record_engine e = { .replicas = in->is.replicas, .table_count = 1,
-					  .feature_count = FEATURES };
+	struct embeng_record_engine e = {
+		.replicas = in->is.replicas, .table_count = 1, .feature_count = FEATURES};
 	struct embeng_record_table t = table_record(&in->table);
-	struct embeng_record_feature f = { .table = 0 };
+	struct embeng_record_feature f = {.table = 0};
 	struct direct_blob *b = calloc(1, sizeof(*b));
 	struct direct *d = direct_new(cores, variant);
 
@@ -138,17 +143,20 @@ static void look(struct direct *d, const struct inputs *in, int replica)
 	command->cmd.step = 1;
 	header = direct_memory(d, sizeof(*header) + FEATURES * sizeof(*f), &command->cmd.desc);
 	f = (struct embeng_lookup_feature *)(header + 1);
-	*header = (struct embeng_lookup){ .feature_count = FEATURES, .feature_stride = sizeof(*f),
-					  .model_hash = d->context.model->blob.hash };
+	*header = (struct embeng_lookup){.feature_count = FEATURES,
+					 .feature_stride = sizeof(*f),
+					 .model_hash = d->context.model->blob.hash};
 	for (int i = 0; i < FEATURES; i++) {
 		int part = replica * FEATURES + i;
 		u64 samples = in->samples[part], count = in->counts[part];
 
-		f[i] = (struct embeng_lookup_feature){ .feature = i, .id_width = 8,
-						      .form = i ? EMBENG_FORM_DENSE :
-								  EMBENG_FORM_CSR,
+		f[i] = (struct embeng_lookup_feature){.feature = i,
+						      .id_width = 8,
+						      .form = i ? EMBENG_FORM_DENSE
+								: EMBENG_FORM_CSR,
 						      .offset_width = i ? 0 : 8,
-						      .sample_count = samples, .id_count = count };
+						      .sample_count = samples,
+						      .id_count = count};
 		put(d, in->ids[part], count * 8, &f[i].ids);
 		if (!i) {
 			put(d, in->offsets[part], (samples + 1) * 8, &f[i].offsets);
@@ -168,8 +176,9 @@ static struct command *update(struct direct *d, const struct inputs *in, int rep
 	command->cmd.step = 1;
 	header = direct_memory(d, sizeof(*header) + FEATURES * sizeof(*f), &command->cmd.desc);
 	f = (struct embeng_update_feature *)(header + 1);
-	*header = (struct embeng_update){ .feature_count = FEATURES, .feature_stride = sizeof(*f),
-					  .model_hash = d->context.model->blob.hash };
+	*header = (struct embeng_update){.feature_count = FEATURES,
+					 .feature_stride = sizeof(*f),
+					 .model_hash = d->context.model->blob.hash};
 	for (int i = 0; i < FEATURES; i++) {
 		int part = replica * FEATURES + i;
 
@@ -224,12 +233,12 @@ static void train(const struct inputs *in, const struct ref_table *after, u32 co
 }
 
 static const struct hot_case cases[] = {
-	{ 1, 1, true, REF_ADAGRAD },   { 64, 1, true, REF_SGD },
-	{ 70, 1, true, REF_ADAM },     { 1, 3, true, REF_FTRL },
-	{ 64, 3, true, REF_ADAGRAD },  { 70, 3, true, REF_ADAGRAD_MOMENTUM },
-	{ 1, 1, false, REF_ADAGRAD },  { 64, 1, false, REF_ADAM },
-	{ 70, 1, false, REF_SGD },     { 1, 3, false, REF_ADAGRAD_MOMENTUM },
-	{ 64, 3, false, REF_ADAGRAD }, { 70, 3, false, REF_FTRL },
+	{1, 1, true, REF_ADAGRAD},   {64, 1, true, REF_SGD},
+	{70, 1, true, REF_ADAM},     {1, 3, true, REF_FTRL},
+	{64, 3, true, REF_ADAGRAD},  {70, 3, true, REF_ADAGRAD_MOMENTUM},
+	{1, 1, false, REF_ADAGRAD},  {64, 1, false, REF_ADAM},
+	{70, 1, false, REF_SGD},     {1, 3, false, REF_ADAGRAD_MOMENTUM},
+	{64, 3, false, REF_ADAGRAD}, {70, 3, false, REF_FTRL},
 };
 
 #define CASES ((int)(sizeof(cases) / sizeof(cases[0])))
@@ -238,7 +247,7 @@ START_TEST(test_a_hot_row_in_pieces)
 {
 	const int which = _i % CASES;
 	const char *variant = kernel_variant(_i / CASES);
-	struct inputs in = { .is = cases[which], .state = { 400 + which } };
+	struct inputs in = {.is = cases[which], .state = {400 + which}};
 	struct ref_table before, after;
 
 	printf("seed %d: dim %d, %d replicas, accumulation %d, optimizer %d\n", 400 + which,

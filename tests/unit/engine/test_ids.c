@@ -20,13 +20,14 @@ static void put(struct given *g, u64 at, s64 id)
 	if (g->width == 8)
 		memcpy(g->bytes + 8 * at, &id, 8);
 	else
-		memcpy(g->bytes + 4 * at, &(s32){ (s32)id }, 4);
+		memcpy(g->bytes + 4 * at, &(s32){(s32)id}, 4);
 }
 
 static void put_all(struct given *g, u64 count, u64 limit)
 {
 	for (u64 i = 0; i < count; i++)
-		put(g, i, (s64)random_below(g->width == 4 && limit > INT32_MAX ? INT32_MAX : limit));
+		put(g, i,
+		    (s64)random_below(g->width == 4 && limit > INT32_MAX ? INT32_MAX : limit));
 }
 
 /* Nothing before and behind is written. */
@@ -59,8 +60,8 @@ static bool take(const struct kernel_ops *ops, const struct given *g, u64 first,
 	return bad;
 }
 
-static const s64 outside_of_8[] = { -1, INT64_MIN, INT64_MAX, 1ll << 32, (1ll << 32) + 5, U32_MAX };
-static const s64 outside_of_4[] = { -1, INT32_MIN };
+static const s64 outside_of_8[] = {-1, INT64_MIN, INT64_MAX, 1ll << 32, (1ll << 32) + 5, U32_MAX};
+static const s64 outside_of_4[] = {-1, INT32_MIN};
 
 static void one_outside(const struct kernel_ops *ops, struct given *g, u64 first, u64 count,
 			u64 limit, u64 at)
@@ -85,7 +86,7 @@ static void one_outside(const struct kernel_ops *ops, struct given *g, u64 first
 /* Each count up to several lines and some beyond a block, each id of them outside in turn. */
 START_TEST(test_take_ids)
 {
-	static const u64 limits[] = { 1, 10, 1000000, 1ull << 31, U32_MAX };
+	static const u64 limits[] = {1, 10, 1000000, 1ull << 31, U32_MAX};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 	struct given g;
 
@@ -116,7 +117,7 @@ static bool naive(const u64 *offsets, u64 samples, u64 ids)
 
 static void expect_offsets(const u64 *offsets, u64 samples, u64 ids)
 {
-	struct fault fault = { 0 };
+	struct fault fault = {0};
 	u16 status = ids_check_offsets(offsets, samples, ids, 3, &fault);
 	u64 at = fault.element;
 
@@ -146,8 +147,8 @@ START_TEST(test_offsets)
 		expect_offsets(offsets, samples, ids + 1);
 		for (u64 i = 0; i <= samples; i++) {
 			const u64 was = offsets[i];
-			const u64 others[] = { was + 1, was - 1, ids + 1, 0, 1ull << 63,
-					       (1ull << 63) - 1, U64_MAX };
+			const u64 others[] = {was + 1,	  was - 1,	    ids + 1, 0,
+					      1ull << 63, (1ull << 63) - 1, U64_MAX};
 
 			for (u32 k = 0; k < 7; k++) {
 				offsets[i] = others[k];
@@ -206,12 +207,12 @@ END_TEST
 /* Ids of a core of PARTITION; what stands around them is neither read nor written. */
 START_TEST(test_a_part_of_ids)
 {
-	static const struct kernel_ops lying = { .take_ids = suspects };
-	const struct kernel_ops *each[] = { &lying, &kernel_ops_portable };
+	static const struct kernel_ops lying = {.take_ids = suspects};
+	const struct kernel_ops *each[] = {&lying, &kernel_ops_portable};
 	const u64 count = 5000, first = 301, last = 4777;
 	s64 *ids = malloc(count * sizeof(*ids));
 	u32 *to = malloc(count * sizeof(*to));
-	const struct given_ids given = { ids, 1000, 8 };
+	const struct given_ids given = {ids, 1000, 8};
 	struct fault fault;
 
 	for (u32 k = 0; k < 2; k++) {
@@ -223,7 +224,7 @@ START_TEST(test_a_part_of_ids)
 			ck_assert_uint_eq(to[i - first], (u64)ids[i]);
 		ck_assert_uint_eq(to[last - first], 0xeeeeeeee);
 		ids[last - 1] = 1000;
-		fault = (struct fault){ 0 };
+		fault = (struct fault){0};
 		ck_assert_uint_eq(ids_take(each[k], to, &given, first, last, false, 3, &fault),
 				  EMBENG_STATUS_ID);
 		ck_assert_uint_eq(fault.feature, 3);
@@ -289,7 +290,7 @@ START_TEST(test_ids_of_large_batches_go_past_the_caches)
 	u64 most;
 
 	/* What an engine takes whose host gives no plan. */
-	fetch_plan_fill(&plan, &(struct fetch_machine){ .vendor = FETCH_VENDOR_OTHER });
+	fetch_plan_fill(&plan, &(struct fetch_machine){.vendor = FETCH_VENDOR_OTHER});
 	most = plan.cached_bytes / sizeof(float);
 	random_start();
 	expect_streams(most, false);

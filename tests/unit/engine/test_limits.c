@@ -5,7 +5,7 @@
 
 #define OTHER 2u /* a region of the same memory that the engine may only read */
 
-static const s64 ids[] = { 1, 9, 2 };
+static const s64 ids[] = {1, 9, 2};
 static struct direct_blob blob;
 
 struct expected {
@@ -55,25 +55,27 @@ START_TEST(test_counts_of_a_batch)
 	m.feature.max_samples = 2;
 	d = small_open(&m, 1);
 	refused(d, small_lookup(d, &d->input[0], 1, ids, 3).command,
-		(struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0, 3, 2 });
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0, 3, 2});
 	ck_assert_uint_eq(direct_do(d, small_lookup(d, &d->input[0], 1, ids, 2).command), 0);
 	direct_free(d);
 	m.feature.max_samples = 0;
 	m.feature.max_ids = 2;
 	d = small_open(&m, 1);
 	refused(d, small_lookup(d, &d->input[0], 1, ids, 3).command,
-		(struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0, 3, 2 });
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0, 3, 2});
 	direct_free(d);
 	m.feature.max_ids = 0;
 	d = small_open(&m, 1);
 	l = small_lookup(d, &d->input[0], 1, ids, 3);
 	l.feature->sample_count = d->engine.caps.samples + 1ull;
-	refused(d, l.command, (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0,
-						 (1u << 24) + 1, 1u << 24 });
+	refused(d, l.command,
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0, (1u << 24) + 1,
+				  1u << 24});
 	l = small_lookup(d, &d->input[0], 1, ids, 3);
 	l.feature->id_count = d->engine.caps.ids + 1ull;
-	refused(d, l.command, (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0,
-						 (1u << 24) + 1, 1u << 24 });
+	refused(d, l.command,
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, 0, (1u << 24) + 1,
+				  1u << 24});
 	direct_free(d);
 }
 END_TEST
@@ -91,8 +93,9 @@ START_TEST(test_positions_of_a_sequence)
 	l.feature->form = EMBENG_FORM_CSR;
 	l.feature->offset_width = 8;
 	l.feature->sample_count = 1u << 16;
-	refused(d, l.command, (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0,
-						 1u << 16, (1u << 16) - 1 });
+	refused(d, l.command,
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES, 0, 1u << 16,
+				  (1u << 16) - 1});
 	direct_free(d);
 }
 END_TEST
@@ -100,8 +103,8 @@ END_TEST
 static struct command *weighted(struct direct *d, u32 bits)
 {
 	struct small_lookup l = small_lookup(d, &d->input[0], 1, ids, 3);
-	u64 offsets[] = { 0, 3 };
-	u32 weights[] = { 0x3f800000, bits, 0x3f800000 };
+	u64 offsets[] = {0, 3};
+	u32 weights[] = {0x3f800000, bits, 0x3f800000};
 
 	l.feature->form = EMBENG_FORM_CSR;
 	l.feature->offset_width = 8;
@@ -114,7 +117,7 @@ static struct command *weighted(struct direct *d, u32 bits)
 
 START_TEST(test_weights_that_are_not_finite)
 {
-	static const u32 bad[] = { 0x7f800000, 0xff800000, 0x7fc00000, 0xff800001 };
+	static const u32 bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
 	struct small_model m = small_model(10, 1);
 	struct direct *d;
 
@@ -122,8 +125,8 @@ START_TEST(test_weights_that_are_not_finite)
 	d = small_open(&m, 1);
 	for (u32 i = 0; i < 4; i++)
 		refused(d, weighted(d, bad[i]),
-			(struct expected){ EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, 1, bad[i],
-					   0x7f800000 });
+			(struct expected){EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, 1, bad[i],
+					  0x7f800000});
 	ck_assert_uint_eq(direct_do(d, weighted(d, 0x7f7fffff)), 0);
 	direct_free(d);
 	m.feature.flags = 0;
@@ -141,9 +144,9 @@ START_TEST(test_a_table_without_optimizer_only_serves)
 	m.table.optimizer = EMBENG_OPTIMIZER_NONE;
 	d = small_open(&m, 1);
 	refused(d, small_lookup(d, &d->input[0], 1, ids, 3).command,
-		(struct expected){ EMBENG_STATUS_TRAINING, EMBENG_FIELD_TABLE, 0, 0, 0 });
+		(struct expected){EMBENG_STATUS_TRAINING, EMBENG_FIELD_TABLE, 0, 0, 0});
 	refused(d, small_update(d, 0, 1, 3, 1),
-		(struct expected){ EMBENG_STATUS_STEP_ORDER, EMBENG_FIELD_STEP, 0, 1, 1 });
+		(struct expected){EMBENG_STATUS_STEP_ORDER, EMBENG_FIELD_STEP, 0, 1, 1});
 	ck_assert_uint_eq(direct_do(d, small_lookup(d, &d->inference, 0, ids, 3).command), 0);
 	direct_free(d);
 }
@@ -161,12 +164,12 @@ static struct command *rows_command(struct direct *d, u16 opcode, struct embeng_
 	return command;
 }
 
-#define REFUSE_ROWS(op, set, ...)                                                   \
-	do {                                                                        \
-		struct embeng_rows *rows;                                           \
+#define REFUSE_ROWS(op, set, ...) \
+	do { \
+		struct embeng_rows *rows; \
 		struct command *command = rows_command(d, EMBENG_OP_ROWS_##op, &rows); \
-		set;                                                                \
-		refused(d, command, (struct expected){ __VA_ARGS__ });              \
+		set; \
+		refused(d, command, (struct expected){__VA_ARGS__}); \
 	} while (0)
 
 START_TEST(test_row_access)
@@ -179,7 +182,8 @@ START_TEST(test_row_access)
 		    sizeof(*rows) - 8, sizeof(*rows));
 	REFUSE_ROWS(READ, rows->table = 1, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, 1, 1);
 	REFUSE_ROWS(READ, rows->slot = 1, EMBENG_STATUS_SLOT, EMBENG_FIELD_SLOT, 0, 1, 0);
-	REFUSE_ROWS(READ, rows->reserved = 6, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 6, 0);
+	REFUSE_ROWS(READ, rows->reserved = 6, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 6,
+		    0);
 	REFUSE_ROWS(READ, rows->ids = rows->data, EMBENG_STATUS_FORM, EMBENG_FIELD_ROWS, 0, 2, 0);
 	REFUSE_ROWS(READ, rows->first = 8, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, 0, 10, 10);
 	REFUSE_ROWS(READ, rows->first = 11, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, 0, 11, 10);
@@ -192,7 +196,7 @@ START_TEST(test_row_access)
 	REFUSE_ROWS(WRITE, rows->data.offset = 2, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_DATA, 0, 2,
 		    4);
 	REFUSE_ROWS(WRITE, rows->first = 0; direct_memory(d, 16, &rows->ids), EMBENG_STATUS_LENGTH,
-		    EMBENG_FIELD_IDS, 0, 16, 24);
+					    EMBENG_FIELD_IDS, 0, 16, 24);
 	REFUSE_ROWS(FILL, rows->fill = 3, EMBENG_STATUS_FORM, EMBENG_FIELD_FILL, 0, 3, 2);
 	REFUSE_ROWS(FILL, direct_memory(d, 24, &rows->data), EMBENG_STATUS_FORM, EMBENG_FIELD_DATA,
 		    0, 0, 0);
@@ -233,20 +237,21 @@ START_TEST(test_arguments_of_statistics)
 	struct command *command;
 
 	read_only(d);
-	refused(d, stats(d, 1ull << 33), (struct expected){ EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
-							    0, 1ull << 33, (2ull << 32) - 1 });
+	refused(d, stats(d, 1ull << 33),
+		(struct expected){EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG, 0, 1ull << 33,
+				  (2ull << 32) - 1});
 	refused(d, stats(d, 1),
-		(struct expected){ EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, 1, 1 });
+		(struct expected){EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE, 0, 1, 1});
 	command = stats(d, 0);
 	command->cmd.desc.length -= 8;
-	refused(d, command, (struct expected){ EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
-					       sizeof(struct embeng_stats) - 8,
-					       sizeof(struct embeng_stats) });
+	refused(d, command,
+		(struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0,
+				  sizeof(struct embeng_stats) - 8, sizeof(struct embeng_stats)});
 	command = stats(d, 0);
 	command->cmd.desc.index = OTHER;
-	refused(d, command, (struct expected){ EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, 0,
-					       EMBENG_REGION_DEVICE_WRITE,
-					       EMBENG_REGION_DEVICE_READ });
+	refused(d, command,
+		(struct expected){EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, 0,
+				  EMBENG_REGION_DEVICE_WRITE, EMBENG_REGION_DEVICE_READ});
 	ck_assert_uint_eq(direct_do(d, stats(d, EMBENG_STATS_CLEAR)), 0);
 	direct_free(d);
 }
@@ -279,8 +284,8 @@ START_TEST(test_state_counts_optimizer_steps)
 	command = state(d, EMBENG_OP_STATE_WRITE, &value);
 	*value = EMBENG_STEP_COUNT_MAX + 1;
 	fails(d, command,
-	      (struct expected){ EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, 0,
-				 EMBENG_STEP_COUNT_MAX + 1, EMBENG_STEP_COUNT_MAX });
+	      (struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA, 0,
+				EMBENG_STEP_COUNT_MAX + 1, EMBENG_STEP_COUNT_MAX});
 	ck_assert_uint_eq(direct_do(d, state(d, EMBENG_OP_STATE_READ, &value)), 0);
 	ck_assert_uint_eq(*value, 42);
 	command = state(d, EMBENG_OP_STATE_WRITE, &value);
@@ -288,13 +293,12 @@ START_TEST(test_state_counts_optimizer_steps)
 	ck_assert_uint_eq(direct_do(d, command), 0);
 	command = state(d, EMBENG_OP_STATE_READ, &value);
 	command->cmd.desc.length = 16;
-	refused(d, command,
-		(struct expected){ EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0, 16, 8 });
+	refused(d, command, (struct expected){EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, 0, 16, 8});
 	command = state(d, EMBENG_OP_STATE_READ, &value);
 	command->cmd.desc.index = OTHER;
-	refused(d, command, (struct expected){ EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, 0,
-					       EMBENG_REGION_DEVICE_WRITE,
-					       EMBENG_REGION_DEVICE_READ });
+	refused(d, command,
+		(struct expected){EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, 0,
+				  EMBENG_REGION_DEVICE_WRITE, EMBENG_REGION_DEVICE_READ});
 	direct_free(d);
 }
 END_TEST
@@ -303,18 +307,16 @@ END_TEST
 #define ENGINE_AT sizeof(struct embeng_blob_header)
 #define TABLE_AT (ENGINE_AT + sizeof(struct embeng_record_engine))
 #define FEATURE_AT (TABLE_AT + sizeof(struct embeng_record_table))
-#define REFUSE_BLOB(set, element, value, limit)                                         \
-	do {                                                                            \
-		struct small_model m = small_model(10, 4);                              \
-		struct command *command =                                               \
-			direct_command(&d->transfer, EMBENG_OP_MODEL_LOAD);             \
-		set;                                                                    \
-		small_blob(&m, &blob);                                                  \
-		memcpy(direct_memory(d, blob.length, &command->cmd.desc), blob.data,    \
-		       blob.length);                                                    \
-		refused(d, command, (struct expected){ EMBENG_STATUS_BLOB_VALUE,        \
-						       EMBENG_FIELD_BLOB, element, value, \
-						       limit });                        \
+#define REFUSE_BLOB(set, element, value, limit) \
+	do { \
+		struct small_model m = small_model(10, 4); \
+		struct command *command = direct_command(&d->transfer, EMBENG_OP_MODEL_LOAD); \
+		set; \
+		small_blob(&m, &blob); \
+		memcpy(direct_memory(d, blob.length, &command->cmd.desc), blob.data, blob.length); \
+		refused(d, command, \
+			(struct expected){EMBENG_STATUS_BLOB_VALUE, EMBENG_FIELD_BLOB, element, \
+					  value, limit}); \
 	} while (0)
 
 START_TEST(test_models_beyond_the_device)
@@ -327,13 +329,14 @@ START_TEST(test_models_beyond_the_device)
 	REFUSE_BLOB(m.engine.feature_count = 65, ENGINE_AT + IN(engine, feature_count), 65, 64);
 	REFUSE_BLOB(m.engine.rate_count = 65, ENGINE_AT + IN(engine, rate_count), 65, 64);
 	REFUSE_BLOB(m.engine.step_depth = 5, ENGINE_AT + IN(engine, step_depth), 5, 4);
-	REFUSE_BLOB(m.table.rows = 1ull << 63, TABLE_AT + IN(table, rows), 1ull << 63, U64_MAX >> 1);
+	REFUSE_BLOB(m.table.rows = 1ull << 63, TABLE_AT + IN(table, rows), 1ull << 63,
+		    U64_MAX >> 1);
 	REFUSE_BLOB(m.table.dim = 0, TABLE_AT + IN(table, dim), 0, 1);
 	REFUSE_BLOB(m.table.reserved = 3, TABLE_AT + IN(table, reserved), 3, 0);
 	REFUSE_BLOB(m.table.weight_decay = 0x7fc00000, TABLE_AT + IN(table, weight_decay),
 		    0x7fc00000, 0);
-	REFUSE_BLOB(m.table.clip_gradient_max = 0x7fc00000,
-		    TABLE_AT + IN(table, clip_gradient_max), 0x7fc00000, 0);
+	REFUSE_BLOB(m.table.clip_gradient_max = 0x7fc00000, TABLE_AT + IN(table, clip_gradient_max),
+		    0x7fc00000, 0);
 	REFUSE_BLOB(m.table.slot_start[6] = 0x7fc00000, TABLE_AT + IN(table, slot_start) + 24,
 		    0x7fc00000, 0);
 	REFUSE_BLOB(m.feature.table = 1, FEATURE_AT + IN(feature, table), 1, 1);
@@ -363,22 +366,26 @@ START_TEST(test_a_feature_of_no_table)
 	blob_record(&blob, EMBENG_RECORD_FEATURE, &m.feature, sizeof(m.feature));
 	blob_seal(&blob);
 	memcpy(direct_memory(d, blob.length, &command->cmd.desc), blob.data, blob.length);
-	refused(d, command, (struct expected){ EMBENG_STATUS_BLOB_VALUE, EMBENG_FIELD_BLOB,
-					       TABLE_AT + IN(feature, table), 1u << 20, 0 });
+	refused(d, command,
+		(struct expected){EMBENG_STATUS_BLOB_VALUE, EMBENG_FIELD_BLOB,
+				  TABLE_AT + IN(feature, table), 1u << 20, 0});
 	direct_free(d);
 }
 END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_counts_of_a_batch, test_positions_of_a_sequence,
-				       test_weights_that_are_not_finite,
-				       test_a_table_without_optimizer_only_serves,
-				       test_row_access, test_a_fill_stays_in_its_range,
-				       test_arguments_of_statistics,
-				       test_state_counts_optimizer_steps,
-				       test_models_beyond_the_device, test_a_feature_of_no_table,
-				       NULL };
+	const TTest *const tests[] = {test_counts_of_a_batch,
+				      test_positions_of_a_sequence,
+				      test_weights_that_are_not_finite,
+				      test_a_table_without_optimizer_only_serves,
+				      test_row_access,
+				      test_a_fill_stays_in_its_range,
+				      test_arguments_of_statistics,
+				      test_state_counts_optimizer_steps,
+				      test_models_beyond_the_device,
+				      test_a_feature_of_no_table,
+				      NULL};
 
 	return direct_main("limits", tests);
 }

@@ -43,8 +43,8 @@ END_TEST
 
 START_TEST(test_grow_counts)
 {
-	struct engine engine = { .config.registers = calloc(1, EMBENG_REGISTERS_SIZE) };
-	struct model model = { .engine = &engine };
+	struct engine engine = {.config.registers = calloc(1, EMBENG_REGISTERS_SIZE)};
+	struct model model = {.engine = &engine};
 	u64 have = 0;
 	void *p = NULL;
 

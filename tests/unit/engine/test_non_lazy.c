@@ -23,7 +23,7 @@ struct run {
 	u64 touched;
 };
 
-static const u32 all_cores[] = { 1, 2, 3, 4, 7 };
+static const u32 all_cores[] = {1, 2, 3, 4, 7};
 
 static void draw_tables(struct run *r, bool bias_correction)
 {
@@ -31,12 +31,19 @@ static void draw_tables(struct run *r, bool bias_correction)
 		struct ref_table *table = &r->table[t];
 
 		*table = (struct ref_table){
-			.rows = t ? 300 : 2 * CHUNK + 5, .dim = 1 + draw_below(&r->draw, 4),
-			.optimizer = REF_ADAM, .accumulate = true, .non_lazy = t < 2, .rate = 0.25f,
-			.decay = 0.01f, .decay_by_rate = draw_below(&r->draw, 2),
+			.rows = t ? 300 : 2 * CHUNK + 5,
+			.dim = 1 + draw_below(&r->draw, 4),
+			.optimizer = REF_ADAM,
+			.accumulate = true,
+			.non_lazy = t < 2,
+			.rate = 0.25f,
+			.decay = 0.01f,
+			.decay_by_rate = draw_below(&r->draw, 2),
 			.gradient_min = draw_below(&r->draw, 2) ? 0.125f : -1.0f,
-			.gradient_max = 0.75f, .weight_min = -1.0f, .weight_max = 0.875f,
-			.hyper = { 0.9f, 0.99f, 1e-3f, draw_below(&r->draw, 2), bias_correction },
+			.gradient_max = 0.75f,
+			.weight_min = -1.0f,
+			.weight_max = 0.875f,
+			.hyper = {0.9f, 0.99f, 1e-3f, draw_below(&r->draw, 2), bias_correction},
 		};
 		make_table(table);
 		for (u64 i = 0; i < (u64)table->rows * table->dim; i++) {
@@ -49,10 +56,10 @@ static void draw_tables(struct run *r, bool bias_correction)
 
 static void load(struct run *r)
 {
-	struct embeng_record_engine e = { .replicas = 1, .table_count = TABLES + 1,
-					  .feature_count = 1 };
-	struct embeng_record_table plain = { .rows = 5, .dim = 2 }; /* without optimizer */
-	struct embeng_record_feature f = { .table = 0 };
+	struct embeng_record_engine e = {
+		.replicas = 1, .table_count = TABLES + 1, .feature_count = 1};
+	struct embeng_record_table plain = {.rows = 5, .dim = 2}; /* without optimizer */
+	struct embeng_record_feature f = {.table = 0};
 	struct direct_blob *b = calloc(1, sizeof(*b));
 
 	blob_record(b, EMBENG_RECORD_ENGINE, &e, sizeof(e));
@@ -100,7 +107,7 @@ static struct embeng_stats stats(struct run *r, u32 table)
 /* The ends of the table and of its chunks, and some between; each once. */
 static void draw_ids(struct run *r, s64 *ids)
 {
-	static const s64 ends[] = { 0, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 4 };
+	static const s64 ends[] = {0, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 4};
 	u64 first = 0;
 
 	for (u64 i = 0; i < 5; i++) {
@@ -155,8 +162,10 @@ static void train_step(struct run *r, u64 number)
 
 	draw_ids(r, ids);
 	r->step++;
-	ck_assert_uint_eq(direct_do(r->d, small_lookup(r->d, &r->d->input[0], number, ids,
-						       r->touched).command), 0);
+	ck_assert_uint_eq(
+		direct_do(r->d,
+			  small_lookup(r->d, &r->d->input[0], number, ids, r->touched).command),
+		0);
 	ck_assert_uint_eq(direct_do(r->d, small_update(r->d, 0, number, r->touched, gradient)), 0);
 	reference(r, ids, gradient);
 	compare(r);
@@ -181,7 +190,7 @@ static void check_stats(struct run *r)
 
 static void train_all_rows(u32 i, u32 cores, const char *variant)
 {
-	struct run r = { .draw = { 60 + i } };
+	struct run r = {.draw = {60 + i}};
 
 	printf("seed %u, %s, %u cores\n", 60 + i, variant, cores);
 	r.d = direct_new(cores, variant);
@@ -240,8 +249,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_all_rows_at_every_step,
-				       test_no_gradient_is_a_gradient_of_zero, NULL };
+	const TTest *const tests[] = {test_all_rows_at_every_step,
+				      test_no_gradient_is_a_gradient_of_zero, NULL};
 
 	return direct_main("non_lazy", tests);
 }

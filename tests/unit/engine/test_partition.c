@@ -79,11 +79,11 @@ static u64 draw_bags(u64 *bag, u64 count, u64 base, u32 *numbers)
 static struct partition_source draw_source(const u64 *rows, const u32 *narrow, u64 first, u64 end,
 					   u64 *base, u64 *bag, u32 *numbers)
 {
-	struct partition_source source = { .rows = rows + first,
-					   .narrow = narrow ? narrow + first : NULL,
-					   .first = first,
-					   .count = end - first,
-					   .base = *base };
+	struct partition_source source = {.rows = rows + first,
+					  .narrow = narrow ? narrow + first : NULL,
+					  .first = first,
+					  .count = end - first,
+					  .base = *base};
 
 	if (draw(2)) {
 		source.bag = bag;
@@ -111,7 +111,7 @@ static void draw_rows(u64 *rows, u64 count, u64 limit, bool zeros)
 static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 {
 	struct partition_source sources[2];
-	struct partition p = { .sources = sources };
+	struct partition p = {.sources = sources};
 	u64 *rows = malloc((count + 1) * 8), *bag = malloc((2 * count + 99) * 2 * 8), base = 0;
 	u32 *narrow, *numbers = malloc((count + 1) * 4);
 	/* The second source is the longer one, or has fewer items than are looked ahead. */
@@ -133,8 +133,9 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 
 START_TEST(test_sorts_for_any_size_and_core_count)
 {
-	static const u64 limits[] = { 1, 2, 2047, 2048, 1000000, 4097, 1ull << 24, U32_MAX,
-				      1ull << 32, 1ull << 33, 1ull << 40, U64_MAX >> 1 };
+	static const u64 limits[] = {1,		 2,	     2047,	 2048,
+				     1000000,	 4097,	     1ull << 24, U32_MAX,
+				     1ull << 32, 1ull << 33, 1ull << 40, U64_MAX >> 1};
 
 	for (u64 i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		for (u32 cores = 1; cores <= 7; cores += 3) {
@@ -154,7 +155,7 @@ END_TEST
 static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of)(u64 i))
 {
 	struct partition_source source;
-	struct partition p = { .below = below, .sources = &source };
+	struct partition p = {.below = below, .sources = &source};
 	u64 *rows = malloc(count * 8), bags = step * (count - 1) + 1;
 	u64 *bag = malloc((bags + 1) * 8);
 	u32 *numbers = malloc(count * 4);
@@ -165,7 +166,7 @@ static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of
 	}
 	for (u64 b = 0; b <= bags; b++)
 		bag[b] = (b + step - 1) / step;
-	source = (struct partition_source){ rows, NULL, 0, count, 0, bag, bags };
+	source = (struct partition_source){rows, NULL, 0, count, 0, bag, bags};
 	for (u32 cores = 1; cores <= 4; cores += 3) {
 		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, cores), 0);
 		check(&p, rows, numbers, count);
@@ -195,7 +196,7 @@ static u64 row_scattered(u64 i)
 /* Numbers up to the last that stands beside a digit of 10 bits in 32, and one too large. */
 START_TEST(test_numbers_beside_a_digit)
 {
-	static u64 (*const laws[])(u64) = { row_same, row_of_stretch, row_scattered };
+	static u64 (*const laws[])(u64) = {row_same, row_of_stretch, row_scattered};
 	const u64 most = 1u << 22, count = most / 32 + 1;
 
 	for (u64 i = 0; i < sizeof(laws) / sizeof(laws[0]); i++) {
@@ -216,9 +217,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_sorts_for_any_size_and_core_count,
-				       test_numbers_beside_a_digit,
-				       test_core_of_a_row_beyond_32_bits, NULL };
+	const TTest *const tests[] = {test_sorts_for_any_size_and_core_count,
+				      test_numbers_beside_a_digit,
+				      test_core_of_a_row_beyond_32_bits, NULL};
 
 	return direct_main("partition", tests);
 }

@@ -14,10 +14,10 @@ struct mistake {
 	u32 field;
 };
 
-#define MISTAKE(name, change)              \
+#define MISTAKE(name, change) \
 	static void name(struct grid *g) \
-	{                                  \
-		change;                    \
+	{ \
+		change; \
 	}
 
 MISTAKE(no_features, g->head->feature_count = 0)
@@ -31,14 +31,19 @@ MISTAKE(bucket, g->head->bucket = 3)
 MISTAKE(flags, g->head->flags = 4)
 MISTAKE(reserved, g->head->reserved = 1)
 MISTAKE(lone_splits, g->head->splits = 1)
-MISTAKE(far_splits, { g->head->splits = 1ull << 63;
-		      g->head->flags = EMBENG_PARTITION_MINIBATCHING; })
+MISTAKE(far_splits, {
+	g->head->splits = 1ull << 63;
+	g->head->flags = EMBENG_PARTITION_MINIBATCHING;
+})
 MISTAKE(no_cores, g->head->cores = 0)
 MISTAKE(many_cores, g->head->cores = EMBENG_PARTITION_CORES_MAX + 2)
 MISTAKE(no_device_cores, g->head->device_cores = 0)
 MISTAKE(many_device_cores, g->head->device_cores = EMBENG_PARTITION_DEVICE_CORES_MAX + 1)
 MISTAKE(cores_do_not_divide, g->head->device_cores = 3)
-MISTAKE(jax_not_a_power, { g->head->cores = 6; g->head->flavour = EMBENG_FLAVOUR_JAX; })
+MISTAKE(jax_not_a_power, {
+	g->head->cores = 6;
+	g->head->flavour = EMBENG_FLAVOUR_JAX;
+})
 MISTAKE(no_columns, g->head->columns = 0)
 MISTAKE(many_columns, g->head->columns = (1ull << 31) + 4)
 MISTAKE(odd_columns, g->head->columns += 1)
@@ -80,92 +85,104 @@ MISTAKE(id_outside, ((s32 *)(g->d->arena + g->features[0].ids.offset))[3] = 64)
 MISTAKE(id_negative, ((s64 *)(g->d->arena + g->features[1].ids.offset))[5] = -1)
 MISTAKE(ids_over, g->head->max_ids = 2)
 MISTAKE(columns_over, g->head->max_unique_ids = 2)
-MISTAKE(bucket_over, { g->head->max_ids = 1; g->head->flags = 1; g->head->bucket = 1;
-		       g->features[1].column_offset = 0; })
+MISTAKE(bucket_over, {
+	g->head->max_ids = 1;
+	g->head->flags = 1;
+	g->head->bucket = 1;
+	g->features[1].column_offset = 0;
+})
 MISTAKE(small_buffer, g->head->buffer = 8)
-MISTAKE(jax_large_buffer, { g->head->flavour = EMBENG_FLAVOUR_JAX; g->head->max_ids = 8;
-			    g->head->buffer = 8 * 4 * 2 + 1; })
-MISTAKE(jax_huge_limit, { g->head->flavour = EMBENG_FLAVOUR_JAX;
-			  g->head->max_ids = PCSR_ITEMS_MAX; })
-MISTAKE(few_items, { g->head->tokens.length = 4 * 16; g->head->samples.length = 4 * 16;
-		     g->head->gains.length = 4 * 16; })
+MISTAKE(jax_large_buffer, {
+	g->head->flavour = EMBENG_FLAVOUR_JAX;
+	g->head->max_ids = 8;
+	g->head->buffer = 8 * 4 * 2 + 1;
+})
+MISTAKE(jax_huge_limit, {
+	g->head->flavour = EMBENG_FLAVOUR_JAX;
+	g->head->max_ids = PCSR_ITEMS_MAX;
+})
+MISTAKE(few_items, {
+	g->head->tokens.length = 4 * 16;
+	g->head->samples.length = 4 * 16;
+	g->head->gains.length = 4 * 16;
+})
 MISTAKE(few_pointers, g->head->row_pointers.length = 4 * 15)
 
 static const struct mistake mistakes[] = {
-	{ "no features", no_features, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT },
-	{ "many features", many_features, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT },
-	{ "short stride", short_stride, EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE },
-	{ "odd stride", odd_stride, EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE },
-	{ "long descriptor", long_desc, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC },
-	{ "short descriptor", short_desc, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC },
-	{ "flavour", flavour, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE },
-	{ "bucket", bucket, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE },
-	{ "flags", flags, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS },
-	{ "reserved", reserved, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED },
-	{ "splits without minibatching", lone_splits, EMBENG_STATUS_RESERVED,
-	  EMBENG_FIELD_RESERVED },
-	{ "splits beyond the buckets", far_splits, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED },
-	{ "no cores", no_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
-	{ "many cores", many_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
-	{ "no device cores", no_device_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
-	{ "many device cores", many_device_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
-	{ "cores do not divide", cores_do_not_divide, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES },
-	{ "jax not a power of two", jax_not_a_power, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES },
-	{ "no columns", no_columns, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS },
-	{ "many columns", many_columns, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS },
-	{ "odd columns", odd_columns, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS },
-	{ "max ids", max_ids, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_IDS },
-	{ "max unique ids", max_unique, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_UNIQUE_IDS },
-	{ "large buffer", large_buffer, EMBENG_STATUS_COUNT, EMBENG_FIELD_BUFFER },
-	{ "odd buffer", odd_buffer, EMBENG_STATUS_GRID, EMBENG_FIELD_BUFFER },
-	{ "length of samples", samples_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_SAMPLE_IDS },
-	{ "length of gains", gains_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GAINS },
-	{ "length of result", result_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_RESULT },
-	{ "form", form, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE },
-	{ "id width", id_width, EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS },
-	{ "offset width of dense", dense_offset_width, EMBENG_STATUS_WIDTH, EMBENG_FIELD_ROW_OFFSETS },
-	{ "offset width of bags", bag_offset_width, EMBENG_STATUS_WIDTH, EMBENG_FIELD_ROW_OFFSETS },
-	{ "offsets of dense", dense_offsets, EMBENG_STATUS_FORM, EMBENG_FIELD_ROW_OFFSETS },
-	{ "weights of dense", dense_weights, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS },
-	{ "combiner", combiner, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE },
-	{ "rotation", rotation, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES },
-	{ "no rows", no_rows, EMBENG_STATUS_COUNT, EMBENG_FIELD_ROWS },
-	{ "many rows", many_rows, EMBENG_STATUS_COUNT, EMBENG_FIELD_ROWS },
-	{ "odd column offset", odd_column_offset, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS },
-	{ "large column offset", large_column_offset, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS },
-	{ "many samples", many_samples, EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES },
-	{ "odd samples", odd_samples, EMBENG_STATUS_GRID, EMBENG_FIELD_SAMPLES },
-	{ "many ids", many_ids, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS },
-	{ "count of dense", dense_count, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS },
-	{ "length of ids", ids_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_IDS },
-	{ "length of offsets", offsets_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_ROW_OFFSETS },
-	{ "length of weights", weights_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_WEIGHTS },
-	{ "key of ids", ids_key, EMBENG_STATUS_KEY, EMBENG_FIELD_IDS },
-	{ "key of tokens", tokens_key, EMBENG_STATUS_KEY, EMBENG_FIELD_TOKENS },
-	{ "alignment of ids", ids_unaligned, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_IDS },
-	{ "first offset", first_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS },
-	{ "falling offset", falling_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS },
-	{ "last offset", last_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS },
-	{ "sample of COO", coo_sample, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS },
-	{ "falling samples of COO", coo_falls, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS },
-	{ "id outside", id_outside, EMBENG_STATUS_ID, EMBENG_FIELD_IDS },
-	{ "negative id", id_negative, EMBENG_STATUS_ID, EMBENG_FIELD_IDS },
-	{ "ids over the limit", ids_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_IDS },
-	{ "columns over the limit", columns_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_UNIQUE_IDS },
-	{ "bucket over the limit", bucket_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_IDS },
-	{ "small buffer", small_buffer, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BUFFER },
-	{ "jax: large buffer", jax_large_buffer, EMBENG_STATUS_BUFFER, EMBENG_FIELD_MAX_IDS },
-	{ "jax: huge limit", jax_huge_limit, EMBENG_STATUS_BUFFER, EMBENG_FIELD_MAX_IDS },
-	{ "few items", few_items, EMBENG_STATUS_BUFFER, EMBENG_FIELD_TOKENS },
-	{ "few row pointers", few_pointers, EMBENG_STATUS_BUFFER, EMBENG_FIELD_ROW_POINTERS },
+	{"no features", no_features, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT},
+	{"many features", many_features, EMBENG_STATUS_COUNT, EMBENG_FIELD_FEATURE_COUNT},
+	{"short stride", short_stride, EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE},
+	{"odd stride", odd_stride, EMBENG_STATUS_STRIDE, EMBENG_FIELD_FEATURE_STRIDE},
+	{"long descriptor", long_desc, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC},
+	{"short descriptor", short_desc, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC},
+	{"flavour", flavour, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE},
+	{"bucket", bucket, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE},
+	{"flags", flags, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS},
+	{"reserved", reserved, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED},
+	{"splits without minibatching", lone_splits, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED},
+	{"splits beyond the buckets", far_splits, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED},
+	{"no cores", no_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES},
+	{"many cores", many_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES},
+	{"no device cores", no_device_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES},
+	{"many device cores", many_device_cores, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES},
+	{"cores do not divide", cores_do_not_divide, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES},
+	{"jax not a power of two", jax_not_a_power, EMBENG_STATUS_GRID, EMBENG_FIELD_CORES},
+	{"no columns", no_columns, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS},
+	{"many columns", many_columns, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS},
+	{"odd columns", odd_columns, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS},
+	{"max ids", max_ids, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_IDS},
+	{"max unique ids", max_unique, EMBENG_STATUS_COUNT, EMBENG_FIELD_MAX_UNIQUE_IDS},
+	{"large buffer", large_buffer, EMBENG_STATUS_COUNT, EMBENG_FIELD_BUFFER},
+	{"odd buffer", odd_buffer, EMBENG_STATUS_GRID, EMBENG_FIELD_BUFFER},
+	{"length of samples", samples_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_SAMPLE_IDS},
+	{"length of gains", gains_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GAINS},
+	{"length of result", result_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_RESULT},
+	{"form", form, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE},
+	{"id width", id_width, EMBENG_STATUS_WIDTH, EMBENG_FIELD_IDS},
+	{"offset width of dense", dense_offset_width, EMBENG_STATUS_WIDTH,
+	 EMBENG_FIELD_ROW_OFFSETS},
+	{"offset width of bags", bag_offset_width, EMBENG_STATUS_WIDTH, EMBENG_FIELD_ROW_OFFSETS},
+	{"offsets of dense", dense_offsets, EMBENG_STATUS_FORM, EMBENG_FIELD_ROW_OFFSETS},
+	{"weights of dense", dense_weights, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS},
+	{"combiner", combiner, EMBENG_STATUS_FORM, EMBENG_FIELD_NONE},
+	{"rotation", rotation, EMBENG_STATUS_COUNT, EMBENG_FIELD_CORES},
+	{"no rows", no_rows, EMBENG_STATUS_COUNT, EMBENG_FIELD_ROWS},
+	{"many rows", many_rows, EMBENG_STATUS_COUNT, EMBENG_FIELD_ROWS},
+	{"odd column offset", odd_column_offset, EMBENG_STATUS_GRID, EMBENG_FIELD_COLUMNS},
+	{"large column offset", large_column_offset, EMBENG_STATUS_COUNT, EMBENG_FIELD_COLUMNS},
+	{"many samples", many_samples, EMBENG_STATUS_COUNT, EMBENG_FIELD_SAMPLES},
+	{"odd samples", odd_samples, EMBENG_STATUS_GRID, EMBENG_FIELD_SAMPLES},
+	{"many ids", many_ids, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS},
+	{"count of dense", dense_count, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS},
+	{"length of ids", ids_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_IDS},
+	{"length of offsets", offsets_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_ROW_OFFSETS},
+	{"length of weights", weights_length, EMBENG_STATUS_LENGTH, EMBENG_FIELD_WEIGHTS},
+	{"key of ids", ids_key, EMBENG_STATUS_KEY, EMBENG_FIELD_IDS},
+	{"key of tokens", tokens_key, EMBENG_STATUS_KEY, EMBENG_FIELD_TOKENS},
+	{"alignment of ids", ids_unaligned, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_IDS},
+	{"first offset", first_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS},
+	{"falling offset", falling_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS},
+	{"last offset", last_offset, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS},
+	{"sample of COO", coo_sample, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS},
+	{"falling samples of COO", coo_falls, EMBENG_STATUS_OFFSETS, EMBENG_FIELD_ROW_OFFSETS},
+	{"id outside", id_outside, EMBENG_STATUS_ID, EMBENG_FIELD_IDS},
+	{"negative id", id_negative, EMBENG_STATUS_ID, EMBENG_FIELD_IDS},
+	{"ids over the limit", ids_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_IDS},
+	{"columns over the limit", columns_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_UNIQUE_IDS},
+	{"bucket over the limit", bucket_over, EMBENG_STATUS_LIMIT, EMBENG_FIELD_MAX_IDS},
+	{"small buffer", small_buffer, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BUFFER},
+	{"jax: large buffer", jax_large_buffer, EMBENG_STATUS_BUFFER, EMBENG_FIELD_MAX_IDS},
+	{"jax: huge limit", jax_huge_limit, EMBENG_STATUS_BUFFER, EMBENG_FIELD_MAX_IDS},
+	{"few items", few_items, EMBENG_STATUS_BUFFER, EMBENG_FIELD_TOKENS},
+	{"few row pointers", few_pointers, EMBENG_STATUS_BUFFER, EMBENG_FIELD_ROW_POINTERS},
 };
 
 /* Three features, dense, bags and COO, of 4 samples; their ids are all in column % 4 == 0 or 1. */
 static struct grid good(struct direct *d)
 {
-	const s32 dense[] = { 0, 4, 8, 12 };
-	const s64 bag_offsets[] = { 0, 3, 3, 4, 6 }, bag_ids[] = { 0, 4, 0, 1, 60, 5 };
-	const s64 coo_samples[] = { 0, 2, 2 }, coo_ids[] = { 8, 8, 16 };
+	const s32 dense[] = {0, 4, 8, 12};
+	const s64 bag_offsets[] = {0, 3, 3, 4, 6}, bag_ids[] = {0, 4, 0, 1, 60, 5};
+	const s64 coo_samples[] = {0, 2, 2}, coo_ids[] = {8, 8, 16};
 	struct grid g = grid_new(d, 3, 4, 2, 64);
 	s64 *offsets, *ids;
 
@@ -204,8 +221,8 @@ START_TEST(test_each_mistake_is_told)
 			      fault.field);
 		for (u32 k = 0; k < 64; k++)
 			ck_assert_msg(((u8 *)g.tokens)[k] == UNTOUCHED &&
-				      ((u8 *)g.row_pointers)[k] == UNTOUCHED, "%s: byte %u written",
-				      mistakes[i].name, k);
+					      ((u8 *)g.row_pointers)[k] == UNTOUCHED,
+				      "%s: byte %u written", mistakes[i].name, k);
 		direct_free(d);
 	}
 }
@@ -255,8 +272,11 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_each_mistake_is_told, test_the_place_of_an_id_at_fault,
-		test_needs_no_model_and_a_transfer_queue, test_hash_of_a_column, NULL,
+		test_each_mistake_is_told,
+		test_the_place_of_an_id_at_fault,
+		test_needs_no_model_and_a_transfer_queue,
+		test_hash_of_a_column,
+		NULL,
 	};
 
 	return direct_main("partitioned CSR", tests);

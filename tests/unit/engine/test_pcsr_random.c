@@ -42,9 +42,12 @@ struct shape {
 static u32 draw_bag(enum spread spread, u32 sample, struct random *r)
 {
 	switch (spread) {
-	case ALONE: return 1;
-	case UNEVEN: return sample < 2 ? 2 * sample : 1;
-	default: return below(r, MOST);
+	case ALONE:
+		return 1;
+	case UNEVEN:
+		return sample < 2 ? 2 * sample : 1;
+	default:
+		return below(r, MOST);
 	}
 }
 
@@ -91,7 +94,8 @@ static void fill_feature(struct grid *g, u32 index, const struct shape *shape, s
 	for (u32 s = 0; s <= SAMPLES; s++) {
 		if (!shape->coo)
 			((u64 *)data)[s] = bags[index][s];
-		for (u64 k = bags[index][s]; shape->coo && s < SAMPLES && k < bags[index][s + 1]; k++)
+		for (u64 k = bags[index][s]; shape->coo && s < SAMPLES && k < bags[index][s + 1];
+		     k++)
 			((u32 *)data)[k] = s;
 	}
 	weights = shape->weighted ? grid_weights(g, index) : NULL;
@@ -102,9 +106,11 @@ static void fill_feature(struct grid *g, u32 index, const struct shape *shape, s
 static int by_place(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	const u32 keys[][2] = { { x->core, y->core }, { x->partition, y->partition },
-				{ x->token, y->token }, { x->row, y->row },
-				{ x->place, y->place } };
+	const u32 keys[][2] = {{x->core, y->core},
+			       {x->partition, y->partition},
+			       {x->token, y->token},
+			       {x->row, y->row},
+			       {x->place, y->place}};
 
 	for (u32 i = 0; i < 5; i++)
 		if (keys[i][0] != keys[i][1])
@@ -134,8 +140,9 @@ static u64 list_feature(const struct grid *g, u32 index, struct item *items, u64
 	const struct embeng_partition_feature *f = &g->features[index];
 	u32 cores = g->head->cores, samples = SAMPLES / g->head->device_cores;
 	const void *ids = g->d->arena + f->ids.offset;
-	const float *weights = mem_given(&f->weights) ?
-				       (const float *)(g->d->arena + f->weights.offset) : NULL;
+	const float *weights = mem_given(&f->weights)
+				       ? (const float *)(g->d->arena + f->weights.offset)
+				       : NULL;
 
 	for (u32 s = 0; s < SAMPLES; s++) {
 		float scale = scale_of_bag(f, weights, bags[index][s], bags[index][s + 1]);
@@ -145,10 +152,12 @@ static u64 list_feature(const struct grid *g, u32 index, struct item *items, u64
 			u64 column = (id + f->rotation) % cores + id / cores * cores +
 				     f->column_offset;
 
-			items[count] = (struct item){ s / samples, (u32)(column % cores),
-						      (u32)(column / cores),
-						      index * samples + s % samples, (u32)count,
-						      scale * (weights ? weights[k] : 1.0f) };
+			items[count] = (struct item){s / samples,
+						     (u32)(column % cores),
+						     (u32)(column / cores),
+						     index * samples + s % samples,
+						     (u32)count,
+						     scale * (weights ? weights[k] : 1.0f)};
 			count++;
 		}
 	}
@@ -206,8 +215,9 @@ static void check_totals(const struct grid *g, const struct item *items, u64 cou
 		ids = begins ? 1 : ids + 1;
 		columns = begins ? 1 : columns + (last->token != i->token);
 		most[i->partition] = ids > most[i->partition] ? ids : most[i->partition];
-		most[cores + i->partition] = columns > most[cores + i->partition] ?
-						     columns : most[cores + i->partition];
+		most[cores + i->partition] = columns > most[cores + i->partition]
+						     ? columns
+						     : most[cores + i->partition];
 	}
 	for (u32 i = 0; i < 2 * cores; i++)
 		ck_assert_msg(told[i] == most[i], "%u: %u, expected %u", i, told[i], most[i]);
@@ -228,8 +238,8 @@ static void check_all(const struct grid *g)
 			for (at = (at + 7) / 8 * 8; at < end; at++, k++) {
 				ck_assert_uint_lt(k, count);
 				ck_assert_msg(items[k].core == c && items[k].partition == p &&
-					      items[k].token == g->tokens[at] &&
-					      items[k].row == g->samples[at],
+						      items[k].token == g->tokens[at] &&
+						      items[k].row == g->samples[at],
 					      "item %llu of core %u, partition %u",
 					      (unsigned long long)k, c, p);
 				ck_assert_msg(!memcmp(&items[k].gain, &g->gains[at], 4),
@@ -248,7 +258,7 @@ static void check_all(const struct grid *g)
 static struct grid make(struct direct *d, const struct shape *shape, u64 seed)
 {
 	struct grid g = grid_new(d, GRID_FEATURES, shape->cores, shape->device_cores, 1u << 17);
-	struct random r = { seed };
+	struct random r = {seed};
 	u64 rows = (shape->rows + shape->cores - 1) / shape->cores * shape->cores;
 
 	for (u32 i = 0; i < GRID_FEATURES; i++) {
@@ -260,31 +270,31 @@ static struct grid make(struct direct *d, const struct shape *shape, u64 seed)
 }
 
 static const struct shape shapes[] = {
-	{ 64, 4, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY },
-	{ 64, 4, 100000, 200, EMBENG_COMBINER_MEAN, 8, true, false, MANY },
-	{ 8, 2, 5000, 3, EMBENG_COMBINER_SQRTN, 8, false, true, MANY },
-	{ 1, 1, 600000000, 600000000, EMBENG_COMBINER_SUM, 4, true, true, MANY },
-	{ 6, 2, 3000, 50, EMBENG_COMBINER_MEAN, 4, false, true, MANY },
-	{ 4, 1, 500000000, 100, EMBENG_COMBINER_SUM, 8, false, false, MANY },
-	{ 512, 8, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, false, MANY },
-	{ 16, 4, 300, 300, EMBENG_COMBINER_SUM, 4, false, true, MANY },
-	{ 64, 64, 500000000, 500000000, EMBENG_COMBINER_SUM, 4, false, false, MANY },
+	{64, 4, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY},
+	{64, 4, 100000, 200, EMBENG_COMBINER_MEAN, 8, true, false, MANY},
+	{8, 2, 5000, 3, EMBENG_COMBINER_SQRTN, 8, false, true, MANY},
+	{1, 1, 600000000, 600000000, EMBENG_COMBINER_SUM, 4, true, true, MANY},
+	{6, 2, 3000, 50, EMBENG_COMBINER_MEAN, 4, false, true, MANY},
+	{4, 1, 500000000, 100, EMBENG_COMBINER_SUM, 8, false, false, MANY},
+	{512, 8, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, false, MANY},
+	{16, 4, 300, 300, EMBENG_COMBINER_SUM, 4, false, true, MANY},
+	{64, 64, 500000000, 500000000, EMBENG_COMBINER_SUM, 4, false, false, MANY},
 	/* Too many partitions for a digit of the sort. */
-	{ 4096, 2, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY },
-	{ 4096, 2, 1000000, 200, EMBENG_COMBINER_SUM, 8, false, false, MANY },
+	{4096, 2, 1000000, 1000000, EMBENG_COMBINER_SUM, 4, false, true, MANY},
+	{4096, 2, 1000000, 200, EMBENG_COMBINER_SUM, 8, false, false, MANY},
 	/* All of a core sorted at once, with and without equal ids. */
-	{ 64, 4, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, true, ALONE },
-	{ 64, 2, 3000, 40, EMBENG_COMBINER_MEAN, 8, true, false, ALONE },
-	{ 4, 1, 100, 100, EMBENG_COMBINER_SQRTN, 4, false, true, ALONE },
-	{ 8, 1, 100000, 100000, EMBENG_COMBINER_SUM, 8, true, true, ALONE },
-	{ 64, 4, 1000, 5, EMBENG_COMBINER_MEAN, 4, false, false, UNEVEN },
-	{ 16, 1, 400, 3, EMBENG_COMBINER_SUM, 8, true, true, UNEVEN },
-	{ 2, 1, 1, 1, EMBENG_COMBINER_SUM, 4, false, false, UNEVEN },
-	{ 8, 1, 300, 3, EMBENG_COMBINER_SQRTN, 4, false, false, ALONE },
+	{64, 4, 1000, 1000, EMBENG_COMBINER_SUM, 4, false, true, ALONE},
+	{64, 2, 3000, 40, EMBENG_COMBINER_MEAN, 8, true, false, ALONE},
+	{4, 1, 100, 100, EMBENG_COMBINER_SQRTN, 4, false, true, ALONE},
+	{8, 1, 100000, 100000, EMBENG_COMBINER_SUM, 8, true, true, ALONE},
+	{64, 4, 1000, 5, EMBENG_COMBINER_MEAN, 4, false, false, UNEVEN},
+	{16, 1, 400, 3, EMBENG_COMBINER_SUM, 8, true, true, UNEVEN},
+	{2, 1, 1, 1, EMBENG_COMBINER_SUM, 4, false, false, UNEVEN},
+	{8, 1, 300, 3, EMBENG_COMBINER_SQRTN, 4, false, false, ALONE},
 };
 
 /* Of them: no equal ids; many, with weights; many, without; ids nearly alone, and alone. */
-static const u32 compared[] = { 0, 2, 5, 16, 18 };
+static const u32 compared[] = {0, 2, 5, 16, 18};
 
 START_TEST(test_items_are_those_sorted_one_by_one)
 {
@@ -324,7 +334,7 @@ static void limit_grid(struct grid *g, u16 flags)
 
 static void compare_cores(const struct shape *shape, u16 flags, const char *variant, const u8 *want)
 {
-	const u32 cores[] = { 1, 2, 3, 4, 7 };
+	const u32 cores[] = {1, 2, 3, 4, 7};
 
 	for (u32 i = 0; i < 5; i++) {
 		struct direct *d = direct_new(cores[i], variant);
@@ -336,8 +346,9 @@ static void compare_cores(const struct shape *shape, u16 flags, const char *vari
 		limit_grid(&g, flags);
 		ck_assert_uint_eq(grid_run(&g, &fault), 0);
 		got = whole(&g);
-		ck_assert_msg(!memcmp(got, want, 3 * g.head->tokens.length +
-					g.head->row_pointers.length + g.head->result.length),
+		ck_assert_msg(!memcmp(got, want,
+				      3 * g.head->tokens.length + g.head->row_pointers.length +
+					      g.head->result.length),
 			      "%s, %u cores, flags %u", variant, cores[i], flags);
 		free(got);
 		direct_free(d);
@@ -365,8 +376,8 @@ static void compare_variants(const struct shape *shape, u16 flags)
 
 START_TEST(test_same_bits_for_any_cores_and_variant)
 {
-	const u16 flags[] = { 0, EMBENG_PARTITION_DROPPING,
-			      EMBENG_PARTITION_DROPPING | EMBENG_PARTITION_MINIBATCHING };
+	const u16 flags[] = {0, EMBENG_PARTITION_DROPPING,
+			     EMBENG_PARTITION_DROPPING | EMBENG_PARTITION_MINIBATCHING};
 
 	for (u32 i = 0; i < 3 * sizeof(compared) / sizeof(compared[0]); i++)
 		compare_variants(&shapes[compared[i / 3]], flags[i % 3]);
@@ -376,7 +387,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_items_are_those_sorted_one_by_one, test_same_bits_for_any_cores_and_variant,
+		test_items_are_those_sorted_one_by_one,
+		test_same_bits_for_any_cores_and_variant,
 		NULL,
 	};
 

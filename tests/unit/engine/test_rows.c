@@ -6,21 +6,21 @@ START_TEST(test_a_table_of_2_to_33_rows)
 {
 	struct small_model m = small_model(1ull << 33, 1);
 	struct direct *d = small_open(&m, 3);
-	s64 ids[] = { (1ll << 33) - 1, 0, 1ll << 32, (1ll << 33) - 1 };
+	s64 ids[] = {(1ll << 33) - 1, 0, 1ll << 32, (1ll << 33) - 1};
 	struct small_lookup l;
 	struct command *update;
 	float *data;
 
 	ck_assert_uint_eq(d->engine.table_memory_used, 4ull << 33);
-	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, 0, (1ull << 33) - 2, 2,
-				      (void **)&data), 0);
+	ck_assert_uint_eq(
+		direct_rows(d, EMBENG_OP_ROWS_READ, 0, 0, (1ull << 33) - 2, 2, (void **)&data), 0);
 	ck_assert(data[0] == 0.0f && data[1] == 0.0f);
 	l = small_lookup(d, &d->input[0], 1, ids, 4);
 	ck_assert_uint_eq(direct_do(d, l.command), 0);
 	update = small_update(d, 0, 1, 4, -1.5f);
 	ck_assert_uint_eq(direct_do(d, update), 0);
-	ck_assert_uint_eq(direct_rows(d, EMBENG_OP_ROWS_READ, 0, 0, (1ull << 33) - 2, 2,
-				      (void **)&data), 0);
+	ck_assert_uint_eq(
+		direct_rows(d, EMBENG_OP_ROWS_READ, 0, 0, (1ull << 33) - 2, 2, (void **)&data), 0);
 	ck_assert(data[0] == 0.0f && data[1] == 3.0f);
 	l = small_lookup(d, &d->input[0], 2, ids, 4);
 	ck_assert_uint_eq(direct_do(d, l.command), 0);
@@ -37,8 +37,8 @@ START_TEST(test_rows_by_list_keep_the_later_one)
 	struct direct *d = small_open(&m, 4);
 	struct command *command = direct_command(&d->transfer, EMBENG_OP_ROWS_WRITE);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
-	float values[] = { 1, 2, 3, 4, 5, 6 }, *data;
-	u64 ids[] = { 4, 7, 4 };
+	float values[] = {1, 2, 3, 4, 5, 6}, *data;
+	u64 ids[] = {4, 7, 4};
 
 	rows->count = 3;
 	memcpy(direct_memory(d, sizeof(ids), &rows->ids), ids, sizeof(ids));
@@ -56,8 +56,8 @@ START_TEST(test_nothing_is_written_when_a_row_is_outside)
 	struct direct *d = small_open(&m, 1);
 	struct command *command = direct_command(&d->transfer, EMBENG_OP_ROWS_WRITE);
 	struct embeng_rows *rows = direct_memory(d, sizeof(*rows), &command->cmd.desc);
-	float values[] = { 1, 2 };
-	u64 ids[] = { 4, 10 };
+	float values[] = {1, 2};
+	u64 ids[] = {4, 10};
 
 	rows->count = 2;
 	memcpy(direct_memory(d, sizeof(ids), &rows->ids), ids, sizeof(ids));
@@ -96,10 +96,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_a_table_of_2_to_33_rows,
-				       test_rows_by_list_keep_the_later_one,
-				       test_nothing_is_written_when_a_row_is_outside,
-				       test_what_does_not_fit_says_how_much, NULL };
+	const TTest *const tests[] = {test_a_table_of_2_to_33_rows,
+				      test_rows_by_list_keep_the_later_one,
+				      test_nothing_is_written_when_a_row_is_outside,
+				      test_what_does_not_fit_says_how_much, NULL};
 
 	return direct_main("rows", tests);
 }

@@ -9,12 +9,12 @@
 #include "stacks_help.h"
 
 static const struct way ways[] = {
-	{ EMBENG_FLAVOUR_TF, 0, 0 },
-	{ EMBENG_FLAVOUR_JAX, 0, 0 },
-	{ EMBENG_FLAVOUR_TF, EMBENG_PARTITION_MINIBATCHING, 8 },
-	{ EMBENG_FLAVOUR_JAX, EMBENG_PARTITION_MINIBATCHING, 8 },
-	{ EMBENG_FLAVOUR_TF, EMBENG_PARTITION_DROPPING, 3 },
-	{ EMBENG_FLAVOUR_JAX, EMBENG_PARTITION_DROPPING, 3 },
+	{EMBENG_FLAVOUR_TF, 0, 0},
+	{EMBENG_FLAVOUR_JAX, 0, 0},
+	{EMBENG_FLAVOUR_TF, EMBENG_PARTITION_MINIBATCHING, 8},
+	{EMBENG_FLAVOUR_JAX, EMBENG_PARTITION_MINIBATCHING, 8},
+	{EMBENG_FLAVOUR_TF, EMBENG_PARTITION_DROPPING, 3},
+	{EMBENG_FLAVOUR_JAX, EMBENG_PARTITION_DROPPING, 3},
 };
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
@@ -30,8 +30,9 @@ static void take_sample(const struct grid *g, u32 core, u32 sample, u32 table, s
 
 	for (u32 m = 0; m < r->minibatches; m++) {
 		for (u32 p = 0; p < CORES; p++) {
-			u64 end = origin + (u64)g->row_pointers[(core * r->minibatches + m) *
-								r->row_stride + p];
+			u64 end = origin +
+				  (u64)g->row_pointers[(core * r->minibatches + m) * r->row_stride +
+						       p];
 
 			for (; at < end; at++) {
 				if (g->samples[at] != sample)
@@ -46,7 +47,7 @@ static void take_sample(const struct grid *g, u32 core, u32 sample, u32 table, s
 
 static struct bags bags_of_items(const struct grid grids[STACKS])
 {
-	struct bags b = { 0 };
+	struct bags b = {0};
 
 	for (u32 s = 0; s < STACKS; s++) {
 		u32 before = 0;
@@ -211,7 +212,7 @@ static struct bags sorted_bags(u64 seed)
 
 START_TEST(test_sums_without_duplicates_are_the_same_bits)
 {
-	const struct way way = { EMBENG_FLAVOUR_JAX, 0, 0 };
+	const struct way way = {EMBENG_FLAVOUR_JAX, 0, 0};
 
 	for (u64 seed = 500; seed < 510; seed++) {
 		struct direct *d = stacks_open(1, true, 0, 0), *plain = stacks_open(1, true, 0, 0);
@@ -327,9 +328,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_as_the_items_say, test_the_ways_differ, test_close_to_the_ids,
-		test_sums_without_duplicates_are_the_same_bits, test_same_bits_for_any_cores,
-		test_pipelined, test_memory_is_kept, NULL,
+		test_as_the_items_say,	      test_the_ways_differ,
+		test_close_to_the_ids,	      test_sums_without_duplicates_are_the_same_bits,
+		test_same_bits_for_any_cores, test_pipelined,
+		test_memory_is_kept,	      NULL,
 	};
 
 	return direct_main("stacks", tests);

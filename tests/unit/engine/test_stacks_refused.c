@@ -43,19 +43,19 @@ static struct direct *open_grids(const struct way *way)
 }
 
 /* A good lookup with one change is refused; the good one is not. */
-#define REFUSED(change, ...)                                              \
-	do {                                                              \
+#define REFUSED(change, ...) \
+	do { \
 		struct stacks_lookup l = lookup_stacks(d, &d->input[0], 1, grids); \
-									  \
-		change;                                                   \
-		refused(d, &l, (struct expected){ __VA_ARGS__ });         \
+\
+		change; \
+		refused(d, &l, (struct expected){__VA_ARGS__}); \
 	} while (0)
 
 #define ACCEPTED() \
 	ck_assert_uint_eq(direct_do(d, lookup_stacks(d, &d->input[0], 1, grids).command), 0)
 
-static const struct way tf = { EMBENG_FLAVOUR_TF, 0, 0 };
-static const struct way jax = { EMBENG_FLAVOUR_JAX, 0, 0 };
+static const struct way tf = {EMBENG_FLAVOUR_TF, 0, 0};
+static const struct way jax = {EMBENG_FLAVOUR_JAX, 0, 0};
 
 START_TEST(test_header)
 {
@@ -77,9 +77,8 @@ START_TEST(test_header)
 		32 + 4 * 128 + 2 * 168 + 3 * 32, 32 + 4 * 128 + 2 * 168 + 4 * 32);
 	REFUSED(l.header->stack_count = 0, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, at,
 		168 | 4 | 32, 0);
-	REFUSED((l.header->stack_count = l.header->member_count = 0,
-		 l.header->member_stride = 0), EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE,
-		at, 168, 0);
+	REFUSED((l.header->stack_count = l.header->member_count = 0, l.header->member_stride = 0),
+		EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, at, 168, 0);
 	ACCEPTED();
 	direct_free(d);
 }
@@ -110,8 +109,8 @@ START_TEST(test_features)
 		EMBENG_FIELD_ROW_OFFSETS, 2, 0, 0, 0);
 	REFUSED(l.features[2].ids = l.stacks[0].tokens, EMBENG_STATUS_FORM, EMBENG_FIELD_IDS, 2, 0,
 		0, 0);
-	REFUSED(l.features[2].weights = l.stacks[0].gains, EMBENG_STATUS_FORM,
-		EMBENG_FIELD_WEIGHTS, 2, 0, 0, 0);
+	REFUSED(l.features[2].weights = l.stacks[0].gains, EMBENG_STATUS_FORM, EMBENG_FIELD_WEIGHTS,
+		2, 0, 0, 0);
 	REFUSED(l.features[2].activations.length -= 4, EMBENG_STATUS_LENGTH,
 		EMBENG_FIELD_ACTIVATIONS, 2, 0, out_bytes(2) - 4, out_bytes(2));
 	REFUSED(l.features[2].activations.generation = 6, EMBENG_STATUS_KEY,
@@ -250,8 +249,8 @@ START_TEST(test_bounds)
 	memcpy(kept, bound(d, &first, 0, 0), sizeof(kept));
 	free(first.command);
 	ck_assert_uint_gt(kept[1], 0);
-#define BOUND(k, to, ...)                                    \
-	REFUSED(*bound(d, &l, 0, k) = (to), __VA_ARGS__);    \
+#define BOUND(k, to, ...) \
+	REFUSED(*bound(d, &l, 0, k) = (to), __VA_ARGS__); \
 	*bound(d, &first, 0, k) = kept[k]
 	BOUND(1, kept[1] + 4, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_BOUNDS, 0, 1, kept[1] + 4, 8);
 	BOUND(3, 4097, EMBENG_STATUS_BUFFER, EMBENG_FIELD_BOUNDS, 0, 3, 4097, 4096);
@@ -275,8 +274,8 @@ static void refuse_pointers(const struct way *way)
 	u64 origin = own ? first : 0;
 
 	memcpy(kept, pointers, sizeof(kept));
-#define POINTER(k, to, ...)                             \
-	REFUSED(pointers[k] = (to), __VA_ARGS__);       \
+#define POINTER(k, to, ...) \
+	REFUSED(pointers[k] = (to), __VA_ARGS__); \
 	memcpy(pointers, kept, sizeof(kept))
 	POINTER(0, -1, EMBENG_STATUS_BUFFER, EMBENG_FIELD_ROW_POINTERS, 0, 8, (u64)-1,
 		first - origin);
@@ -310,8 +309,8 @@ START_TEST(test_items)
 	u32 sample = g->samples[at], token = g->tokens[at], rows = SAMPLES * 5 / 4;
 	float gain = g->gains[at];
 
-#define ITEM(array, to, from, ...)                  \
-	REFUSED(g->array[at] = (to), __VA_ARGS__);  \
+#define ITEM(array, to, from, ...) \
+	REFUSED(g->array[at] = (to), __VA_ARGS__); \
 	g->array[at] = (from)
 	ck_assert_uint_gt(g->row_pointers[8], (s32)at);
 	ITEM(samples, rows, sample, EMBENG_STATUS_SAMPLE, EMBENG_FIELD_SAMPLE_IDS, 0, at, rows,
@@ -379,9 +378,19 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_header, test_without_the_capability, test_features, test_stacks, test_arrays,
-		test_members, test_members_left_over, test_bounds, test_row_pointers, test_items,
-		test_limit_of_a_feature, test_nobody, NULL,
+		test_header,
+		test_without_the_capability,
+		test_features,
+		test_stacks,
+		test_arrays,
+		test_members,
+		test_members_left_over,
+		test_bounds,
+		test_row_pointers,
+		test_items,
+		test_limit_of_a_feature,
+		test_nobody,
+		NULL,
 	};
 
 	return direct_main("stacks, refused", tests);

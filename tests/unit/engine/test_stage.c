@@ -183,7 +183,7 @@ START_TEST(test_a_step_in_flight_goes_on_with_the_fresh_rows)
 {
 	struct small_model m = small_model(10, 1);
 	struct direct *d = small_open(&m, 3);
-	s64 ids[] = { 4, 7 };
+	s64 ids[] = {4, 7};
 	struct small_lookup l = small_lookup(d, &d->input[0], 1, ids, 2);
 	float *data;
 
@@ -201,14 +201,15 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_commit_swaps_all_staged_copies_at_once,
-				       test_a_staged_copy_starts_at_zero,
-				       test_drop_forgets_them,
-				       test_an_unloaded_model_takes_its_staged_copies_along,
-				       test_beginning_twice_is_refused,
-				       test_no_space_says_how_much,
-				       test_what_is_not_there_is_refused,
-				       test_a_step_in_flight_goes_on_with_the_fresh_rows, NULL };
+	const TTest *const tests[] = {test_commit_swaps_all_staged_copies_at_once,
+				      test_a_staged_copy_starts_at_zero,
+				      test_drop_forgets_them,
+				      test_an_unloaded_model_takes_its_staged_copies_along,
+				      test_beginning_twice_is_refused,
+				      test_no_space_says_how_much,
+				      test_what_is_not_there_is_refused,
+				      test_a_step_in_flight_goes_on_with_the_fresh_rows,
+				      NULL};
 
 	return direct_main("stage", tests);
 }

@@ -16,7 +16,7 @@ static struct embeng_stats read_stats(struct direct *d, bool clear)
 START_TEST(test_each_step_counts_once)
 {
 	struct small_model m = small_model(10, 1);
-	s64 ids[] = { 3, 3, 12, 4, -1, 3 };
+	s64 ids[] = {3, 3, 12, 4, -1, 3};
 	struct embeng_stats s;
 	struct direct *d;
 
@@ -43,7 +43,7 @@ END_TEST
 START_TEST(test_hot_rows_keep_their_bound)
 {
 	enum { ROWS = 5000 };
-	struct hot hot = { .rows = calloc(2 * HOT_ROWS + 1, sizeof(*hot.rows)) };
+	struct hot hot = {.rows = calloc(2 * HOT_ROWS + 1, sizeof(*hot.rows))};
 	struct kernel_group *groups = calloc(ROWS, sizeof(*groups));
 	u64 *truth = calloc(ROWS, sizeof(*truth)), state = 5, all = 0;
 
@@ -57,7 +57,7 @@ START_TEST(test_hot_rows_keep_their_bound)
 			n = row < 20 ? 400 + (state >> 60) : (state >> 62) + (step % 9 == 8) * 300;
 			if (!n)
 				continue;
-			groups[count++] = (struct kernel_group){ row, 0, n };
+			groups[count++] = (struct kernel_group){row, 0, n};
 			truth[row] += n;
 			all += n;
 		}
@@ -112,7 +112,7 @@ static u64 draw_groups(struct kernel_group *groups, u64 *counts, u64 rows, u64 *
 		n = 1 + (row % 300 == 7 ? (u32)(*state >> 37) : (u32)(*state >> 60) % 12);
 		if (*state >> 32 & 1)
 			continue;
-		groups[count++] = (struct kernel_group){ 5 * row, 0, n };
+		groups[count++] = (struct kernel_group){5 * row, 0, n};
 		counts[row] += n;
 	}
 	return count;
@@ -134,7 +134,7 @@ static void assert_rows(const struct hot *hot, const u64 *counts, u64 rows)
 
 static void assert_whole_steps(u64 rows)
 {
-	struct hot hot = { .rows = calloc(2 * HOT_ROWS + 1, sizeof(*hot.rows)) };
+	struct hot hot = {.rows = calloc(2 * HOT_ROWS + 1, sizeof(*hot.rows))};
 	struct kernel_group *groups = calloc(rows, sizeof(*groups));
 	u64 *counts = calloc(rows, sizeof(*counts)), state = rows, error = 0;
 
@@ -160,8 +160,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_each_step_counts_once, test_hot_rows_keep_their_bound,
-				       test_hot_rows_are_those_of_whole_steps, NULL };
+	const TTest *const tests[] = {test_each_step_counts_once, test_hot_rows_keep_their_bound,
+				      test_hot_rows_are_those_of_whole_steps, NULL};
 
 	return direct_main("stats", tests);
 }

@@ -2,7 +2,7 @@
 #include "direct_main.h"
 #include "direct_model.h"
 
-static const s64 ids[] = { 1, 2 };
+static const s64 ids[] = {1, 2};
 
 static struct direct *open_model(u32 replicas, bool pipelining)
 {
@@ -221,15 +221,16 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_steps_out_of_order_fail_at_once,
-				       test_a_lookup_waits_for_what_is_missing,
-				       test_a_repeated_update_leaves_the_first_alone,
-				       test_beyond_the_depth_a_lookup_waits_unfetched,
-				       test_pipelining_lags_exactly_one_update,
-				       test_a_drain_waits_for_the_other_replicas,
-				       test_after_is_exact,
-				       test_a_failed_lookup_can_be_given_again,
-				       test_unload_waits_for_users, NULL };
+	const TTest *const tests[] = {test_steps_out_of_order_fail_at_once,
+				      test_a_lookup_waits_for_what_is_missing,
+				      test_a_repeated_update_leaves_the_first_alone,
+				      test_beyond_the_depth_a_lookup_waits_unfetched,
+				      test_pipelining_lags_exactly_one_update,
+				      test_a_drain_waits_for_the_other_replicas,
+				      test_after_is_exact,
+				      test_a_failed_lookup_can_be_given_again,
+				      test_unload_waits_for_users,
+				      NULL};
 
 	return direct_main("step", tests);
 }

@@ -17,17 +17,17 @@ static struct embeng_ledger open_ledger(const struct step_case *c)
 		.replicas = c->replica_count,
 		.flags = c->pipelining ? EMBENG_ENGINE_PIPELINING : 0,
 	};
-	struct embeng_ledger ledger = { .mapped = false };
+	struct embeng_ledger ledger = {.mapped = false};
 
 	embeng_ledger_load(&ledger, &model);
 	for (u32 r = 0; r < c->replica_count; r++) {
 		for (u64 step = 1; step <= c->counts[r].accepted; step++) {
-			struct embeng_cmd cmd = { .opcode = EMBENG_OP_LOOKUP, .step = step };
+			struct embeng_cmd cmd = {.opcode = EMBENG_OP_LOOKUP, .step = step};
 
 			embeng_ledger_add(&ledger, EMBENG_QUEUE_INPUT, r, &cmd);
 		}
 		for (u64 step = 1; step <= c->counts[r].updated; step++) {
-			struct embeng_cmd cmd = { .opcode = EMBENG_OP_UPDATE, .step = step };
+			struct embeng_cmd cmd = {.opcode = EMBENG_OP_UPDATE, .step = step};
 
 			embeng_ledger_add(&ledger, EMBENG_QUEUE_GRADIENT, r, &cmd);
 		}
@@ -43,7 +43,7 @@ START_TEST(the_driver_answers)
 	const struct embeng_cmd cmd = step_case_command(c);
 	struct embeng_ledger ledger = open_ledger(c);
 	u32 kind = step_case_kind(c);
-	struct embeng_need need = { 0 };
+	struct embeng_need need = {0};
 
 	for (u32 r = 0; r < c->replica_count; r++) {
 		ck_assert_uint_eq(ledger.submitted[r].accepted, c->counts[r].accepted);

@@ -21,13 +21,13 @@ static struct embeng_step_answer ask_rules(const struct step_case *c)
 
 	switch (c->opcode) {
 	case EMBENG_OP_LOOKUP:
-		return c->phase == STEP_ADMIT ?
-			       embeng_steps_admit_lookup(&steps, c->replica, c->step) :
-			       embeng_steps_lookup_ready(&steps, c->replica, c->step);
+		return c->phase == STEP_ADMIT
+			       ? embeng_steps_admit_lookup(&steps, c->replica, c->step)
+			       : embeng_steps_lookup_ready(&steps, c->replica, c->step);
 	case EMBENG_OP_UPDATE:
-		return c->phase == STEP_ADMIT ?
-			       embeng_steps_admit_update(&steps, c->replica, c->step) :
-			       embeng_steps_update_ready(&steps, c->step);
+		return c->phase == STEP_ADMIT
+			       ? embeng_steps_admit_update(&steps, c->replica, c->step)
+			       : embeng_steps_update_ready(&steps, c->step);
 	case EMBENG_OP_DRAIN:
 		return embeng_steps_drain_ready(&steps, c->step);
 	}
@@ -105,8 +105,8 @@ static enum verdict wanted_verdict(const struct step_case *c)
 
 static void check_refusal(const struct step_case *c, const struct fault *fault)
 {
-	u32 field = c->want.what == EMBENG_STATUS_STEP_PASSED ? EMBENG_FIELD_AFTER :
-								EMBENG_FIELD_STEP;
+	u32 field = c->want.what == EMBENG_STATUS_STEP_PASSED ? EMBENG_FIELD_AFTER
+							      : EMBENG_FIELD_STEP;
 
 	ck_assert_msg(fault->status == c->want.what, "%s: status %u", c->name, fault->status);
 	ck_assert_uint_eq(fault->field, field);
@@ -139,7 +139,7 @@ END_TEST
 /* While a command of the replica is being copied, the next one is not looked at. */
 START_TEST(one_command_of_a_replica_is_accepted_at_a_time)
 {
-	const struct step_case first = { .replica_count = 1, .depth = 2, .counts = { { 1, 1, 0 } } };
+	const struct step_case first = {.replica_count = 1, .depth = 2, .counts = {{1, 1, 0}}};
 	struct direct *d = open_case(&first);
 	struct command *lookup = direct_command(&d->input[0], EMBENG_OP_LOOKUP);
 	struct command *drain = direct_command(&d->transfer, EMBENG_OP_DRAIN);

@@ -27,8 +27,8 @@ struct expected {
 	u64 element, value, limit;
 };
 
-static const s64 ids[SAMPLES] = { 1, 3, 1 };
-static const u32 dims[2] = { 2, 3 };
+static const s64 ids[SAMPLES] = {1, 3, 1};
+static const u32 dims[2] = {2, 3};
 
 static u32 bits_of(float x)
 {
@@ -40,12 +40,16 @@ static u32 bits_of(float x)
 
 static struct two_model two_model(u32 replicas)
 {
-	struct two_model m = { .engine = { .replicas = replicas, .table_count = 2,
-					   .feature_count = 2, .rate_count = 1 } };
+	struct two_model m = {.engine = {.replicas = replicas,
+					 .table_count = 2,
+					 .feature_count = 2,
+					 .rate_count = 1}};
 
 	for (u32 t = 0; t < 2; t++) {
 		m.table[t] = (struct embeng_record_table){
-			.rows = 4, .dim = dims[t], .optimizer = EMBENG_OPTIMIZER_SGD,
+			.rows = 4,
+			.dim = dims[t],
+			.optimizer = EMBENG_OPTIMIZER_SGD,
 			.flags = EMBENG_TABLE_ACCUMULATE | (t ? 0 : EMBENG_TABLE_RATE_DYNAMIC),
 			.rate = t ? bits_of(0.5f) : 0,
 			.clip_gradient_min = bits_of(-INFINITY),
@@ -62,7 +66,7 @@ static struct direct *two_open(const struct two_model *m)
 {
 	struct direct *d = direct_new(2, NULL);
 	struct direct_blob *b = calloc(1, sizeof(*b));
-	struct embeng_record rate = { 0 };
+	struct embeng_record rate = {0};
 
 	blob_record(b, EMBENG_RECORD_ENGINE, &m->engine, sizeof(m->engine));
 	for (u32 t = 0; t < 2; t++)
@@ -88,12 +92,15 @@ static void look(struct direct *d, u32 replica, u64 step)
 	command->cmd.step = step;
 	header = direct_memory(d, sizeof(*header) + 2 * sizeof(*f), &command->cmd.desc);
 	f = (struct embeng_lookup_feature *)(header + 1);
-	*header = (struct embeng_lookup){ .feature_count = 2, .feature_stride = sizeof(*f),
-					  .model_hash = d->context.model->blob.hash };
+	*header = (struct embeng_lookup){.feature_count = 2,
+					 .feature_stride = sizeof(*f),
+					 .model_hash = d->context.model->blob.hash};
 	for (u32 i = 0; i < 2; i++) {
-		f[i] = (struct embeng_lookup_feature){ .feature = i, .form = EMBENG_FORM_DENSE,
-						      .id_width = 8, .sample_count = SAMPLES,
-						      .id_count = SAMPLES };
+		f[i] = (struct embeng_lookup_feature){.feature = i,
+						      .form = EMBENG_FORM_DENSE,
+						      .id_width = 8,
+						      .sample_count = SAMPLES,
+						      .id_count = SAMPLES};
 		memcpy(direct_memory(d, sizeof(ids), &f[i].ids), ids, sizeof(ids));
 		direct_memory(d, SAMPLES * dims[i] * 4, &f[i].activations);
 	}
@@ -103,15 +110,16 @@ static void look(struct direct *d, u32 replica, u64 step)
 /* A valid update: all gradients 1. */
 static struct given give(struct direct *d, u32 replica, u64 step, float rate)
 {
-	struct given g = { .command = direct_command(&d->gradient[replica], EMBENG_OP_UPDATE) };
+	struct given g = {.command = direct_command(&d->gradient[replica], EMBENG_OP_UPDATE)};
 
 	g.command->cmd.step = step;
 	g.header = direct_memory(d, sizeof(*g.header) + 2 * sizeof(*g.feature),
 				 &g.command->cmd.desc);
 	g.feature = (struct embeng_update_feature *)(g.header + 1);
-	*g.header = (struct embeng_update){ .feature_count = 2, .rate_count = 1,
-					    .feature_stride = sizeof(*g.feature),
-					    .model_hash = d->context.model->blob.hash };
+	*g.header = (struct embeng_update){.feature_count = 2,
+					   .rate_count = 1,
+					   .feature_stride = sizeof(*g.feature),
+					   .model_hash = d->context.model->blob.hash};
 	*(float *)direct_memory(d, 4, &g.header->rates) = rate;
 	for (u32 f = 0; f < 2; f++) {
 		float *to = direct_memory(d, SAMPLES * dims[f] * 4, &g.feature[f].gradients);
@@ -158,13 +166,13 @@ static void expect_rows(struct direct *d, u32 table, float twice, float once)
 }
 
 #define NONE EMBENG_NO_INDEX
-#define REFUSE(set, ...)                                             \
-	do {                                                         \
-		struct given g = give(d, 0, 1, 0.5f);                \
-		u64 was = g.command->cmd.desc.offset;                \
-		set;                                                 \
-		(void)was;                                           \
-		refused(d, g, (struct expected){ __VA_ARGS__ });     \
+#define REFUSE(set, ...) \
+	do { \
+		struct given g = give(d, 0, 1, 0.5f); \
+		u64 was = g.command->cmd.desc.offset; \
+		set; \
+		(void)was; \
+		refused(d, g, (struct expected){__VA_ARGS__}); \
 	} while (0)
 
 START_TEST(test_header)
@@ -174,12 +182,13 @@ START_TEST(test_header)
 	u64 hash = d->context.model->blob.hash, all = sizeof(struct embeng_update) + 64;
 
 	look(d, 0, 1);
-	REFUSE(g.header->reserved = 4, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, 0, 4, 0);
+	REFUSE(g.header->reserved = 4, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, 0, 4,
+	       0);
 	for (u32 i = 0; i < 3; i++)
 		REFUSE(g.header->reserved1[i] = 8, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
 		       NONE, 0, 8, 0);
-	REFUSE(g.header->model_hash ^= 1, EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH, NONE, 0,
-	       hash ^ 1, hash);
+	REFUSE(g.header->model_hash ^= 1, EMBENG_STATUS_MODEL_HASH, EMBENG_FIELD_MODEL_HASH, NONE,
+	       0, hash ^ 1, hash);
 	REFUSE(g.header->feature_count = 3, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_COUNT, NONE,
 	       0, 3, 2);
 	REFUSE(g.header->rate_count = 2, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 0, 2, 1);
@@ -189,8 +198,8 @@ START_TEST(test_header)
 	       NONE, 0, 36, 32);
 	REFUSE(g.command->cmd.desc.length += 8, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, NONE, 0,
 	       all + 8, all);
-	REFUSE(g.command->cmd.desc.length = 40, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, NONE, 0, 40,
-	       sizeof(struct embeng_update));
+	REFUSE(g.command->cmd.desc.length = 40, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC, NONE, 0,
+	       40, sizeof(struct embeng_update));
 	REFUSE(g.command->cmd.desc.generation = 6, EMBENG_STATUS_KEY, EMBENG_FIELD_DESC, NONE, 0, 6,
 	       0);
 	REFUSE(g.command->cmd.desc.index = OTHER, EMBENG_STATUS_RIGHTS, EMBENG_FIELD_DESC, NONE, 0,
@@ -212,7 +221,8 @@ START_TEST(test_memory_of_rates)
 	REFUSE(g.header->rates.length = 8, EMBENG_STATUS_LENGTH, EMBENG_FIELD_RATES, NONE, 0, 8, 4);
 	REFUSE(memset(&g.header->rates, 0, sizeof(g.header->rates)), EMBENG_STATUS_LENGTH,
 	       EMBENG_FIELD_RATES, NONE, 0, 0, 4);
-	REFUSE(g.header->rates.generation = 9, EMBENG_STATUS_KEY, EMBENG_FIELD_RATES, NONE, 0, 9, 0);
+	REFUSE(g.header->rates.generation = 9, EMBENG_STATUS_KEY, EMBENG_FIELD_RATES, NONE, 0, 9,
+	       0);
 	REFUSE(g.header->rates.index = 4, EMBENG_STATUS_KEY, EMBENG_FIELD_RATES, NONE, 0, 4, 4);
 	REFUSE(g.header->rates.index = OTHER, EMBENG_STATUS_RIGHTS, EMBENG_FIELD_RATES, NONE, 0,
 	       EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE);
@@ -234,15 +244,16 @@ START_TEST(test_features)
 	look(d, 0, 1);
 	REFUSE(g.feature[1].feature = 0, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 1, 0, 0,
 	       1);
-	REFUSE(g.feature[0].reserved = 3, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 3, 0);
+	REFUSE(g.feature[0].reserved = 3, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 3,
+	       0);
 	REFUSE(GRADIENTS.length += 4, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 40, 36);
 	REFUSE(GRADIENTS.length = 0, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 36);
 	REFUSE(GRADIENTS.generation = 0, EMBENG_STATUS_KEY, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 0);
 	REFUSE(GRADIENTS.index = 77, EMBENG_STATUS_KEY, EMBENG_FIELD_GRADIENTS, 1, 0, 77, 4);
 	REFUSE(GRADIENTS.index = OTHER, EMBENG_STATUS_RIGHTS, EMBENG_FIELD_GRADIENTS, 1, 0,
 	       EMBENG_REGION_DEVICE_READ, EMBENG_REGION_DEVICE_WRITE);
-	REFUSE(GRADIENTS.offset = DIRECT_ARENA - 32, EMBENG_STATUS_BOUNDS, EMBENG_FIELD_GRADIENTS, 1,
-	       0, DIRECT_ARENA + 4, DIRECT_ARENA);
+	REFUSE(GRADIENTS.offset = DIRECT_ARENA - 32, EMBENG_STATUS_BOUNDS, EMBENG_FIELD_GRADIENTS,
+	       1, 0, DIRECT_ARENA + 4, DIRECT_ARENA);
 	REFUSE(GRADIENTS.offset = U64_MAX - 3, EMBENG_STATUS_BOUNDS, EMBENG_FIELD_GRADIENTS, 1, 0,
 	       U64_MAX, DIRECT_ARENA);
 	REFUSE(GRADIENTS.offset = 6, EMBENG_STATUS_ALIGNMENT, EMBENG_FIELD_GRADIENTS, 1, 0, 6, 4);
@@ -257,7 +268,7 @@ START_TEST(test_replicas_give_the_same_bits)
 {
 	static const struct {
 		float first, second;
-	} differ[] = { { 0.5f, 0.25f }, { 0.0f, -0.0f }, { NAN, -NAN } };
+	} differ[] = {{0.5f, 0.25f}, {0.0f, -0.0f}, {NAN, -NAN}};
 
 	for (u32 i = 0; i < 3; i++) {
 		struct two_model m = two_model(2);
@@ -269,12 +280,13 @@ START_TEST(test_replicas_give_the_same_bits)
 		first = give(d, 0, 1, differ[i].first);
 		ck_assert_int_eq(direct_submit(d, first.command), VERDICT_READY);
 		refused(d, give(d, 1, 1, differ[i].second),
-			(struct expected){ EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 0,
-					   bits_of(differ[i].second), bits_of(differ[i].first) });
+			(struct expected){EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 0,
+					  bits_of(differ[i].second), bits_of(differ[i].first)});
 		g = give(d, 1, 1, differ[i].first);
 		g.header->multiplier = bits_of(2);
-		refused(d, g, (struct expected){ EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 1,
-						 bits_of(2), 0 });
+		refused(d, g,
+			(struct expected){EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 1,
+					  bits_of(2), 0});
 		ck_assert_uint_eq(direct_do(d, give(d, 1, 1, differ[i].first).command), 0);
 		ck_assert_int_eq(direct_try(d, first.command), VERDICT_READY);
 		if (i < 2)
@@ -371,12 +383,15 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { test_header, test_memory_of_rates, test_features,
-				       test_replicas_give_the_same_bits,
-				       test_a_withdrawn_update_takes_its_rates_along,
-				       test_each_step_has_its_own_rate,
-				       test_multiplier_comes_before_the_clip,
-				       test_missing_gradients_touch_their_rows, NULL };
+	const TTest *const tests[] = {test_header,
+				      test_memory_of_rates,
+				      test_features,
+				      test_replicas_give_the_same_bits,
+				      test_a_withdrawn_update_takes_its_rates_along,
+				      test_each_step_has_its_own_rate,
+				      test_multiplier_comes_before_the_clip,
+				      test_missing_gradients_touch_their_rows,
+				      NULL};
 
 	return direct_main("update", tests);
 }

@@ -27,8 +27,8 @@ static struct engine engine_of_pieces(void)
 {
 	static _Alignas(8) u8 registers[EMBENG_REGISTERS_SIZE];
 
-	return (struct engine){.inline_bytes = 100, .heartbeat_ms = U32_MAX,
-			       .config.registers = registers};
+	return (struct engine){
+		.inline_bytes = 100, .heartbeat_ms = U32_MAX, .config.registers = registers};
 }
 
 static void run_jobs(struct workers *workers, u32 cores, u64 bytes)

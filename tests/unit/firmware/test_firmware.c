@@ -10,9 +10,8 @@
 
 #define HEADER(field) offsetof(struct embeng_fw_header, field)
 #define TABLE sizeof(struct embeng_fw_header)
-#define ENTRY(n, field)                                  \
-	(TABLE + (n) * sizeof(struct embeng_fw_section) + \
-	 offsetof(struct embeng_fw_section, field))
+#define ENTRY(n, field) \
+	(TABLE + (n) * sizeof(struct embeng_fw_section) + offsetof(struct embeng_fw_section, field))
 #define PARAMETERS 320u /* 128 header, three entries of 64 */
 #define PARAMETER(field) (PARAMETERS + offsetof(struct embeng_fw_parameters, field))
 #define STRINGS (PARAMETERS + 64u)
@@ -91,8 +90,7 @@ static const struct {
 	{ENTRY(0, offset), 8, PARAMETERS + 64, EMBENG_BOOT_ERROR_SECTION, ENTRY(0, offset)},
 	{ENTRY(1, offset), 8, PARAMETERS, EMBENG_BOOT_ERROR_SECTION, ENTRY(1, offset)},
 	{ENTRY(1, length), 8, U64_MAX - 63, EMBENG_BOOT_ERROR_SECTION, ENTRY(1, length)},
-	{ENTRY(2, length), 8, sizeof(good_vector) + 1, EMBENG_BOOT_ERROR_SECTION,
-	 ENTRY(2, length)},
+	{ENTRY(2, length), 8, sizeof(good_vector) + 1, EMBENG_BOOT_ERROR_SECTION, ENTRY(2, length)},
 	{ENTRY(1, flags), 4, 2, EMBENG_BOOT_ERROR_RESERVED, ENTRY(1, flags)},
 	{ENTRY(1, reserved), 8, 1, EMBENG_BOOT_ERROR_RESERVED, ENTRY(1, reserved)},
 	{ENTRY(0, type), 4, 77, EMBENG_BOOT_ERROR_SECTION_TYPE, ENTRY(0, type)},
@@ -133,16 +131,13 @@ static const struct {
 	{IN_TEST(optimizer), 4, 0, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(optimizer)},
 	{IN_TEST(optimizer), 4, 31, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(optimizer)},
 	{IN_TEST(slot_count), 4, 1, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(slot_count)},
-	{IN_TEST(learning_rate), 4, 0x7f800000, EMBENG_BOOT_ERROR_CONTENT,
-	 IN_TEST(learning_rate)},
+	{IN_TEST(learning_rate), 4, 0x7f800000, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(learning_rate)},
 	{IN_TEST(step), 8, 0, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(step)},
 	{IN_TEST(hyperparameter), 4, 1, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(hyperparameter)},
 	{IN_TEST(reserved) + 4, 4, 1, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(reserved) + 4},
-	{IN_TEST(length), 8, sizeof(good_vector) + 64, EMBENG_BOOT_ERROR_CONTENT,
-	 IN_TEST(length)},
+	{IN_TEST(length), 8, sizeof(good_vector) + 64, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(length)},
 	{IN_TEST(rows), 4, 4000, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(length)},
-	{ENTRY(2, length), 8, sizeof(good_vector) - 1, EMBENG_BOOT_ERROR_CONTENT,
-	 IN_TEST(length)},
+	{ENTRY(2, length), 8, sizeof(good_vector) - 1, EMBENG_BOOT_ERROR_CONTENT, IN_TEST(length)},
 	{OFFSETS, 4, 1, EMBENG_BOOT_ERROR_CONTENT, OFFSETS},
 	{OFFSETS + 4, 4, 4, EMBENG_BOOT_ERROR_CONTENT, OFFSETS + 8},
 	{OFFSETS + 8, 4, 2, EMBENG_BOOT_ERROR_CONTENT, OFFSETS + 8},

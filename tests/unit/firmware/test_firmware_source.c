@@ -10,38 +10,37 @@
 #include "image_help.h"
 #include "suite.h"
 
-static const char good[] =
-	"# a comment\n"
-	"[image]\n"
-	"version = 3.2.1\n"
-	"build_id = test\n"
-	"[parameters]\n"
-	"step_depth = 8\n"
-	"contexts = 64\n"
-	"queues = 0x100\n"
-	"regions = 4096\n"
-	"features = mapped_queues\n"
-	"   pipelining\n"
-	"inline_bytes = 4096\n"
-	"minimum_version = 2.0.0\n"
-	"heartbeat_ms = 1000\n"
-	"[strings]\n"
-	"name = me\n"
-	"empty =\n"
-	"[self-test]\n"
-	"combiner = sum\n"
-	"optimizer = sgd\n"
-	"learning_rate = 0x1p-1\n"
-	"step = 1\n"
-	"rows = 2\n"
-	"dim = 1\n"
-	"offsets = 0 3 3\n"
-	"ids = 0\n"
-	"\t0 1\r\n"
-	"table = 1 10\n"
-	"gradients = 3 1e2\n"
-	"activations = 12 0\n"
-	"table_after = -2 8.5\n";
+static const char good[] = "# a comment\n"
+			   "[image]\n"
+			   "version = 3.2.1\n"
+			   "build_id = test\n"
+			   "[parameters]\n"
+			   "step_depth = 8\n"
+			   "contexts = 64\n"
+			   "queues = 0x100\n"
+			   "regions = 4096\n"
+			   "features = mapped_queues\n"
+			   "   pipelining\n"
+			   "inline_bytes = 4096\n"
+			   "minimum_version = 2.0.0\n"
+			   "heartbeat_ms = 1000\n"
+			   "[strings]\n"
+			   "name = me\n"
+			   "empty =\n"
+			   "[self-test]\n"
+			   "combiner = sum\n"
+			   "optimizer = sgd\n"
+			   "learning_rate = 0x1p-1\n"
+			   "step = 1\n"
+			   "rows = 2\n"
+			   "dim = 1\n"
+			   "offsets = 0 3 3\n"
+			   "ids = 0\n"
+			   "\t0 1\r\n"
+			   "table = 1 10\n"
+			   "gradients = 3 1e2\n"
+			   "activations = 12 0\n"
+			   "table_after = -2 8.5\n";
 
 static struct fw_source source;
 
@@ -82,7 +81,8 @@ static const struct {
 	{"[image]\n", "[image\n", "test.txt:2: a section is written [name], not [image"},
 	{"[image]\n", "[image] x\n", "test.txt:2: a section is written [name], not [image] x"},
 	{"[image]\n", "[picture]\n", "test.txt:2: there is no section picture"},
-	{"[image]\n", "[image]\nversion\n", "test.txt:3: 'version' is neither [section] nor key = value"},
+	{"[image]\n", "[image]\nversion\n",
+	 "test.txt:3: 'version' is neither [section] nor key = value"},
 	{"[image]\n", "[image]\n= 3\n", "test.txt:3: '= 3' is neither [section] nor key = value"},
 	{"3.2.1", "3.2", "test.txt:3: version is '3.2', not like"},
 	{"3.2.1", "3.2.1.", "test.txt:3: version is '3.2.1.', not like"},

@@ -15,7 +15,9 @@ END_TEST
 
 START_TEST(control_character_is_named)
 {
-	expect_malformed(basket_read, "a b\nc \x01" "d\n",
+	expect_malformed(basket_read,
+			 "a b\nc \x01"
+			 "d\n",
 			 "file:2: control character 0x01 in column 3");
 }
 END_TEST

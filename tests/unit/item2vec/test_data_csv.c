@@ -15,16 +15,16 @@ END_TEST
 
 START_TEST(movielens_as_it_comes)
 {
-	expect_uses(csv_read, "userId,movieId,rating,timestamp\r\n1,31,2.5,1260759144\r\n",
-		    "1:31");
+	expect_uses(csv_read, "userId,movieId,rating,timestamp\r\n1,31,2.5,1260759144\r\n", "1:31");
 }
 END_TEST
 
 START_TEST(columns_by_name)
 {
-	expect_uses(csv_read,
-		    "\"\",\"movieId\",\"title\",\"User_ID\"\n\"1\",31,\"Twelve, \"\"or\"\" so\",7\n",
-		    "7:31");
+	expect_uses(
+		csv_read,
+		"\"\",\"movieId\",\"title\",\"User_ID\"\n\"1\",31,\"Twelve, \"\"or\"\" so\",7\n",
+		"7:31");
 	expect_uses(csv_read, "\xef\xbb\xbfuser,item\na,b\n", "a:b");
 }
 END_TEST

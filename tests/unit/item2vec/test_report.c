@@ -42,7 +42,9 @@ static struct learned example(void)
 		.seconds = 1.5,
 		.dense_ns = 2000000,
 		.examples = 4,
-		.counters = {.lookups = 90, .updates = 90, .bytes_copied = 17,
+		.counters = {.lookups = 90,
+			     .updates = 90,
+			     .bytes_copied = 17,
 			     .time_lookup_ns = 1500000},
 		.stats = {.hot_count = 1, .hot = {{1, 5}}},
 		.device = {.name = "soft", .cores = 2},
@@ -73,15 +75,17 @@ START_TEST(result_as_text)
 
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, &query, 1), CLI_OK);
-	capture_expect(&c,
-		       "\nhit@10     0.750  share of baskets whose held-out item ranks in the first "
-		       "10 of 100\n"
-		       "popularity 0.250  that share when items are ranked by popularity alone\n\n"
-		       "Hottest rows: b (5)\n"
-		       "Time per stage, ms: check 0.0, lookup 1.5, partition 0.0, update 0.0, "
-		       "rings 0.0, copies 0.0, dense 2.0 (in the program)\n"
-		       "1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
-		       "b goes with: c, a\n", "");
+	capture_expect(
+		&c,
+		"\nhit@10     0.750  share of baskets whose held-out item ranks in the first "
+		"10 of 100\n"
+		"popularity 0.250  that share when items are ranked by popularity alone\n\n"
+		"Hottest rows: b (5)\n"
+		"Time per stage, ms: check 0.0, lookup 1.5, partition 0.0, update 0.0, "
+		"rings 0.0, copies 0.0, dense 2.0 (in the program)\n"
+		"1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
+		"b goes with: c, a\n",
+		"");
 }
 END_TEST
 
@@ -94,12 +98,14 @@ START_TEST(no_better_than_popularity)
 	l.steps = 0;
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&text, &l, NULL, 0), CLI_CHECK);
-	capture_expect(&c,
-		       "\nhit@10     0.250  share of baskets whose held-out item ranks in the first "
-		       "10 of 100\n"
-		       "popularity 0.250  that share when items are ranked by popularity alone\n\n"
-		       "1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
-		       "Nothing was learned: hit@10 is not above popularity.\n", "");
+	capture_expect(
+		&c,
+		"\nhit@10     0.250  share of baskets whose held-out item ranks in the first "
+		"10 of 100\n"
+		"popularity 0.250  that share when items are ranked by popularity alone\n\n"
+		"1.50 s on soft, 2 cores: 90 lookups, 90 updates, 17 bytes copied\n\n"
+		"Nothing was learned: hit@10 is not above popularity.\n",
+		"");
 }
 END_TEST
 
@@ -134,9 +140,11 @@ START_TEST(served)
 	l.serve_ns = 3000000;
 	capture_start(&c);
 	report_result(&text, &l, &query, 1);
-	capture_expect_in(&c, "Saved in a temporary folder, 100 B in 12 ms (--save DIR keeps "
+	capture_expect_in(&c,
+			  "Saved in a temporary folder, 100 B in 12 ms (--save DIR keeps "
 			  "it).\nThe engine is closed; the answers are looked up in that "
-			  "checkpoint, 3 ms:\n\nb goes with: a, c\n", "");
+			  "checkpoint, 3 ms:\n\nb goes with: a, c\n",
+			  "");
 }
 END_TEST
 
@@ -157,7 +165,8 @@ START_TEST(resumed_as_text)
 	report_start(&text, &l);
 	capture_expect(&c,
 		       "Resumed after epoch 3 of 6, step 7 of 15\nResumed after epoch 2 of 6\n"
-		       "Resumed after epoch 6 of 6, the last epoch\n", "");
+		       "Resumed after epoch 6 of 6, the last epoch\n",
+		       "");
 }
 END_TEST
 
@@ -178,7 +187,8 @@ START_TEST(stopped_as_text)
 		       "Stopped by a signal after epoch 2 of 6, step 4 of 15; nothing is saved\n"
 		       "Stopped by --max-steps after epoch 1 of 6\n"
 		       "Saved in orders.ckpt; to go on: embeng train orders.txt --resume "
-		       "orders.ckpt\n", "");
+		       "orders.ckpt\n",
+		       "");
 }
 END_TEST
 
@@ -221,7 +231,8 @@ START_TEST(result_as_document)
 	expect_member(d, "note", "null");
 	expect_member(d, "resumed", "{\"epoch\":2,\"step\":7}");
 	expect_member(d, "stopped", "null");
-	expect_member(d, "checkpoint", "{\"dir\":\"orders.ckpt\",\"temporary\":false,\"bytes\":77,"
+	expect_member(d, "checkpoint",
+		      "{\"dir\":\"orders.ckpt\",\"temporary\":false,\"bytes\":77,"
 		      "\"saves\":3,\"save_seconds\":0.5,\"answers\":false}");
 	expect_member(d, "hit_at_10", "0.75");
 	expect_member(d, "popularity_hit_at_10", "0.25");

@@ -11,9 +11,15 @@ static struct settings other(void)
 	struct settings s = settings_default;
 	char error[SETTING_ERROR];
 	static const char *const values[][2] = {
-		{"dim", "7"},	      {"epochs", "9"},	      {"negatives", "2"},
-		{"learning-rate", "0.1"}, {"optimizer", "sgd"},	      {"batch", "33"},
-		{"seed", "9223372036854775807"}, {"split", "time"}, {"min-count", "1"},
+		{"dim", "7"},
+		{"epochs", "9"},
+		{"negatives", "2"},
+		{"learning-rate", "0.1"},
+		{"optimizer", "sgd"},
+		{"batch", "33"},
+		{"seed", "9223372036854775807"},
+		{"split", "time"},
+		{"min-count", "1"},
 		{"min-basket", "4"},
 	};
 
@@ -90,7 +96,8 @@ static const struct {
 	{"optimizer", "adamw",
 	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not 'adamw'"},
 	{"optimizer", "assign",
-	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not 'assign'"},
+	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not "
+	 "'assign'"},
 	{"optimizer", "frequency_estimator",
 	 "--optimizer takes one of embeng-optimizers(7) that learns, such as adagrad, not "
 	 "'frequency_estimator'"},
@@ -178,9 +185,10 @@ START_TEST(the_rate_suits_the_optimizer)
 	static const struct {
 		const char *optimizer;
 		double rate;
-	} rates[] = {{"sgd", 0.2}, {"adagrad", 0.2}, {"adagrad_momentum", 0.1}, {"ftrl", 0.2},
-		     {"adam", 0.01}, {"momentum", 0.2}, {"lion", 0.01}, {"rms_prop", 0.01},
-		     {"centered_rms_prop", 0.01}, {"laprop", 0.01}, {"adadelta", 0.2}};
+	} rates[] = {{"sgd", 0.2},     {"adagrad", 0.2},   {"adagrad_momentum", 0.1},
+		     {"ftrl", 0.2},    {"adam", 0.01},	   {"momentum", 0.2},
+		     {"lion", 0.01},   {"rms_prop", 0.01}, {"centered_rms_prop", 0.01},
+		     {"laprop", 0.01}, {"adadelta", 0.2}};
 	char error[SETTING_ERROR];
 
 	for (size_t k = 0; k < sizeof(rates) / sizeof(rates[0]); k++) {

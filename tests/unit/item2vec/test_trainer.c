@@ -23,7 +23,8 @@ static void setup(void)
 
 	for (int b = 0; b < 120; b++) {
 		for (int k = 0; k < 4; k++)
-			sprintf(text + strlen(text), "g%d-%d ", b % 4, (b / 4 + k * (1 + b % 3)) % 8);
+			sprintf(text + strlen(text), "g%d-%d ", b % 4,
+				(b / 4 + k * (1 + b % 3)) % 8);
 		strcat(text, "\n");
 	}
 	data = baskets(basket_read, text, 1, 3);
@@ -64,10 +65,12 @@ static void expect_same(struct trainer *a, struct trainer *b)
 		for (int slot = 0; slot < 2; slot++) {
 			const char *name = slot ? "accumulators" : NULL;
 
-			ck_assert_int_eq(embeng_rows_read(a->e, table, name, NULL,
-							  data.items.count, left), 0);
-			ck_assert_int_eq(embeng_rows_read(b->e, table, name, NULL,
-							  data.items.count, right), 0);
+			ck_assert_int_eq(
+				embeng_rows_read(a->e, table, name, NULL, data.items.count, left),
+				0);
+			ck_assert_int_eq(
+				embeng_rows_read(b->e, table, name, NULL, data.items.count, right),
+				0);
 			ck_assert_mem_eq(left, right, count * sizeof(*left));
 		}
 	}
@@ -181,7 +184,7 @@ END_TEST
 START_TEST(data_are_told_apart)
 {
 	static const char *const texts[] = {
-		"a b c\nb c d\n", "a b c\nb d c\n", "b c d\na b c\n", "a b c\nb c e\n",
+		"a b c\nb c d\n", "a b c\nb d c\n",  "b c d\na b c\n",	"a b c\nb c e\n",
 		"a b c d\n",	  "ab c d\nc d e\n", "a bc d\nc d e\n",
 	};
 	const size_t count = sizeof(texts) / sizeof(texts[0]);

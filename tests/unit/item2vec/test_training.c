@@ -14,13 +14,14 @@ static struct training example(void)
 	struct training t = {
 		.settings = settings_default,
 		.data = 0xfedcba9876543210,
-		.place = {
-			.epoch = 3,
-			.step = 17,
-			.random = 0x0123456789abcdef,
-			.loss_sum = 1.0 / 3,
-			.loss = 0x1.fffffffffffffp-1,
-		},
+		.place =
+			{
+				.epoch = 3,
+				.step = 17,
+				.random = 0x0123456789abcdef,
+				.loss_sum = 1.0 / 3,
+				.loss = 0x1.fffffffffffffp-1,
+			},
 	};
 
 	t.settings.learning_rate = 0.1;

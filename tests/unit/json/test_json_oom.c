@@ -45,8 +45,8 @@ START_TEST(reading)
 		ck_assert_uint_eq(json_length(document), failed ? 0 : 501);
 		embeng_last_error(&error);
 		if (failed)
-			ck_assert_msg(!strncmp(error.text, "DOCUMENT: no memory to read ", 28), "%s",
-				      error.text);
+			ck_assert_msg(!strncmp(error.text, "DOCUMENT: no memory to read ", 28),
+				      "%s", error.text);
 		json_free(document);
 	}
 	ck_assert(!failed);
@@ -131,7 +131,8 @@ START_TEST(saving_over_a_checkpoint)
 		scarce_begin(nth);
 		ret = save(e, folder, now);
 		failed = scarce_end();
-		ck_assert_msg(ret == 0 || (failed && ret == -ENOMEM), "allocation %u: %d", nth, ret);
+		ck_assert_msg(ret == 0 || (failed && ret == -ENOMEM), "allocation %u: %d", nth,
+			      ret);
 		/* One that did without what it can do without is as good as any. */
 		if (!ret)
 			strcpy(before, now);

@@ -212,6 +212,7 @@ END_TEST
 
 /* -- UTF-8 --------------------------------------------------------------- */
 
+/* clang-format off */
 static const struct {
 	const char *bytes;
 	bool good;
@@ -228,6 +229,7 @@ static const struct {
 	{"\xf5\x80\x80\x80", false}, {"\xf8\x88\x80\x80\x80", false}, {"\xfe", false},
 	{"\xff", false},
 };
+/* clang-format on */
 
 START_TEST(utf8)
 {

@@ -45,8 +45,8 @@ START_TEST(integers_are_exact)
 	ck_assert_int_eq(value->negative, integers[_i].negative);
 	ck_assert_uint_eq(value->magnitude, integers[_i].magnitude);
 	ck_assert_int_eq(json_int64(value), integers[_i].nearest);
-	ck_assert(json_double(value) == (integers[_i].negative ? -1.0 : 1.0) *
-						(double)integers[_i].magnitude);
+	ck_assert(json_double(value) ==
+		  (integers[_i].negative ? -1.0 : 1.0) * (double)integers[_i].magnitude);
 	json_free(value);
 }
 END_TEST
@@ -107,8 +107,8 @@ START_TEST(no_rounding_matters)
 
 	for (int i = 0; i < COUNT(reals); i++) {
 		fp_mode_set(_i);
-		fesetround((const int[FP_MODES]){FE_TONEAREST, FE_TONEAREST, FE_UPWARD,
-						 FE_DOWNWARD, FE_TOWARDZERO}[_i]);
+		fesetround((const int[FP_MODES]){FE_TONEAREST, FE_TONEAREST, FE_UPWARD, FE_DOWNWARD,
+						 FE_TOWARDZERO}[_i]);
 		o = must_read(reals[i].text);
 		text = written(o, JSON_COMPACT);
 		fesetround(FE_TONEAREST);

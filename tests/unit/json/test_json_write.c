@@ -53,11 +53,13 @@ static const struct {
 } styles[] = {
 	{JSON_COMPACT, "{\"a\":[],\"o\":{},\"b\":[[],{},18446744073709551615,null]," KEY
 		       "\"\",\"t\":true,\"f\":false}"},
-	{JSON_SPACED, "{ \"a\": [ ], \"o\": { }, \"b\": [ [ ], { }, 18446744073709551615, null ], " KEY
-		      " \"\", \"t\": true, \"f\": false }"},
-	{JSON_LINES, "{\n  \"a\": [\n  ],\n  \"o\": {\n  },\n  \"b\": [\n    [\n    ],\n    {\n    },\n"
-		     "    18446744073709551615,\n    null\n  ],\n  " KEY
-		     " \"\",\n  \"t\": true,\n  \"f\": false\n}\n"},
+	{JSON_SPACED,
+	 "{ \"a\": [ ], \"o\": { }, \"b\": [ [ ], { }, 18446744073709551615, null ], " KEY
+	 " \"\", \"t\": true, \"f\": false }"},
+	{JSON_LINES,
+	 "{\n  \"a\": [\n  ],\n  \"o\": {\n  },\n  \"b\": [\n    [\n    ],\n    {\n    },\n"
+	 "    18446744073709551615,\n    null\n  ],\n  " KEY
+	 " \"\",\n  \"t\": true,\n  \"f\": false\n}\n"},
 };
 
 START_TEST(each_style)
@@ -187,8 +189,18 @@ END_TEST
 /* Characters of all lengths, those that are escaped more often. */
 static void draw_text(char text[64])
 {
-	static const char *const parts[] = {"a",  "\"", "\\", "/", "\n", "\x01", "\x7f", " ",
-					    "\xc2\x80", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\\u"};
+	static const char *const parts[] = {"a",
+					    "\"",
+					    "\\",
+					    "/",
+					    "\n",
+					    "\x01",
+					    "\x7f",
+					    " ",
+					    "\xc2\x80",
+					    "\xe2\x82\xac",
+					    "\xf0\x9f\x98\x80",
+					    "\\u"};
 	size_t count = random_below(12);
 
 	text[0] = '\0';

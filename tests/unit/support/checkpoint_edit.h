@@ -82,10 +82,8 @@ static inline void edit_seal_chunks(char *text)
 /* Two tables over three shards: "t" of 6 x 2 with accumulators, "u" of 3 x 2; feature "f". */
 static inline void edit_save(const char *folder)
 {
-	const struct help_table tables[] = {{"t", 6, 2, embeng_adagrad(0.1f)},
-					    {"u", 3, 2, {0}}};
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
-					.program_state = "x"};
+	const struct help_table tables[] = {{"t", 6, 2, embeng_adagrad(0.1f)}, {"u", 3, 2, {0}}};
+	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64, .program_state = "x"};
 	struct embeng *e = help_open(test_device("soft:cores=1,memory=1M"), tables, 2);
 
 	help_fill(e, 1);

@@ -36,16 +36,24 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 	struct direct *d = calloc(1, sizeof(*d));
 	struct embeng_caps *caps = &d->engine.caps;
 
-	fetch_plan_fill(&d->engine.fetch, &(struct fetch_machine){ .vendor = FETCH_VENDOR_OTHER });
+	fetch_plan_fill(&d->engine.fetch, &(struct fetch_machine){.vendor = FETCH_VENDOR_OTHER});
 	d->engine.config.registers = calloc(1, EMBENG_REGISTERS_SIZE);
 	d->engine.config.cores = cores;
 	d->engine.lock = port_mutex_new();
 	d->engine.kernels = kernel_select(variant);
 	*caps = (struct embeng_caps){
-		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION | EMBENG_CAP_PARTITIONED,
-		.cores = cores, .table_memory = 1ull << 44,
-		.dim = 4096, .tables = 64, .model_features = 64, .replicas = DIRECT_REPLICAS,
-		.step_depth = 4, .ids = 1u << 24, .samples = 1u << 24, .combiners = 7,
+		.features = EMBENG_CAP_PIPELINING | EMBENG_CAP_QUANTIZATION |
+			    EMBENG_CAP_PARTITIONED,
+		.cores = cores,
+		.table_memory = 1ull << 44,
+		.dim = 4096,
+		.tables = 64,
+		.model_features = 64,
+		.replicas = DIRECT_REPLICAS,
+		.step_depth = 4,
+		.ids = 1u << 24,
+		.samples = 1u << 24,
+		.combiners = 7,
 #define DIRECT_OPTIMIZER(name, value) | 1u << (value)
 		.optimizers = 1u << EMBENG_OPTIMIZER_NONE EMBENG_OPTIMIZER_TABLE(DIRECT_OPTIMIZER),
 	};
@@ -59,7 +67,7 @@ static inline struct direct *direct_new(u32 cores, const char *variant)
 			0);
 	ck_assert(d->arena != MAP_FAILED);
 	d->table[1].generation = 7;
-	d->regions[1] = (struct region){ .generation = 7, .length = DIRECT_ARENA, .data = d->arena };
+	d->regions[1] = (struct region){.generation = 7, .length = DIRECT_ARENA, .data = d->arena};
 	d->regions[1].rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE;
 	for (u32 r = 0; r < DIRECT_REPLICAS; r++) {
 		direct_queue(d, &d->input[r], EMBENG_QUEUE_INPUT, r);
@@ -87,7 +95,7 @@ static inline void *direct_memory(struct direct *d, u64 bytes, struct embeng_mem
 {
 	void *data = d->arena + d->used;
 
-	*mem = (struct embeng_mem){ 1, 7, d->used, bytes };
+	*mem = (struct embeng_mem){1, 7, d->used, bytes};
 	d->used += (bytes + 63) & ~63ull;
 	ck_assert_uint_le(d->used, DIRECT_ARENA);
 	memset(data, 0, bytes);
@@ -182,7 +190,7 @@ struct direct_blob {
 
 static inline void blob_record(struct direct_blob *b, u16 type, const void *record, u32 length)
 {
-	struct embeng_record head = { type, EMBENG_RECORD_MANDATORY, length };
+	struct embeng_record head = {type, EMBENG_RECORD_MANDATORY, length};
 
 	if (!b->length)
 		b->length = sizeof(b->header);

@@ -14,11 +14,16 @@ struct small_model {
 static inline struct small_model small_model(u64 rows, u32 dim)
 {
 	return (struct small_model){
-		.engine = { .replicas = 1, .table_count = 1, .feature_count = 1 },
-		.table = { .rows = rows, .dim = dim, .optimizer = EMBENG_OPTIMIZER_SGD,
-			   .flags = EMBENG_TABLE_ACCUMULATE, .rate = 0x3f800000,
-			   .clip_gradient_min = 0xff800000, .clip_gradient_max = 0x7f800000,
-			   .clip_weight_min = 0xff800000, .clip_weight_max = 0x7f800000 },
+		.engine = {.replicas = 1, .table_count = 1, .feature_count = 1},
+		.table = {.rows = rows,
+			  .dim = dim,
+			  .optimizer = EMBENG_OPTIMIZER_SGD,
+			  .flags = EMBENG_TABLE_ACCUMULATE,
+			  .rate = 0x3f800000,
+			  .clip_gradient_min = 0xff800000,
+			  .clip_gradient_max = 0x7f800000,
+			  .clip_weight_min = 0xff800000,
+			  .clip_weight_max = 0x7f800000},
 	};
 }
 
@@ -55,16 +60,16 @@ static inline struct small_lookup small_lookup(struct direct *d, struct queue *q
 					       const s64 *ids, u64 count)
 {
 	const struct model *model = d->context.model;
-	struct small_lookup l = { .command = direct_command(q, EMBENG_OP_LOOKUP) };
+	struct small_lookup l = {.command = direct_command(q, EMBENG_OP_LOOKUP)};
 
 	l.command->cmd.step = step;
 	l.header = direct_memory(d, sizeof(*l.header) + sizeof(*l.feature), &l.command->cmd.desc);
 	l.feature = (struct embeng_lookup_feature *)(l.header + 1);
-	*l.header = (struct embeng_lookup){ .feature_count = 1,
-					    .feature_stride = sizeof(*l.feature),
-					    .model_hash = model->blob.hash };
-	*l.feature = (struct embeng_lookup_feature){ .form = EMBENG_FORM_DENSE, .id_width = 8,
-						    .sample_count = count, .id_count = count };
+	*l.header = (struct embeng_lookup){.feature_count = 1,
+					   .feature_stride = sizeof(*l.feature),
+					   .model_hash = model->blob.hash};
+	*l.feature = (struct embeng_lookup_feature){
+		.form = EMBENG_FORM_DENSE, .id_width = 8, .sample_count = count, .id_count = count};
 	memcpy(direct_memory(d, count * 8, &l.feature->ids), ids, count * 8);
 	l.out = direct_memory(d, count * model->tables[0].record.dim * 4, &l.feature->activations);
 	return l;
@@ -84,8 +89,9 @@ static inline struct command *small_update(struct direct *d, u32 replica, u64 st
 	command->cmd.step = step;
 	header = direct_memory(d, sizeof(*header) + sizeof(*feature), &command->cmd.desc);
 	feature = (struct embeng_update_feature *)(header + 1);
-	*header = (struct embeng_update){ .feature_count = 1, .feature_stride = sizeof(*feature),
-					  .model_hash = model->blob.hash };
+	*header = (struct embeng_update){.feature_count = 1,
+					 .feature_stride = sizeof(*feature),
+					 .model_hash = model->blob.hash};
 	to = direct_memory(d, floats * 4, &feature->gradients);
 	for (u64 i = 0; i < floats; i++)
 		to[i] = gradient;

@@ -54,12 +54,12 @@ static bool fails(size_t count, size_t size)
 	return true;
 }
 
-#define WRAP(type, name, none, count, size, parameters, arguments)              \
-	type __real_##name parameters;                                          \
-	type __wrap_##name parameters;                                          \
-	type __wrap_##name parameters                                           \
-	{                                                                       \
-		return fails(count, size) ? none : __real_##name arguments;     \
+#define WRAP(type, name, none, count, size, parameters, arguments) \
+	type __real_##name parameters; \
+	type __wrap_##name parameters; \
+	type __wrap_##name parameters \
+	{ \
+		return fails(count, size) ? none : __real_##name arguments; \
 	}
 
 WRAP(void *, malloc, NULL, 1, n, (size_t n), (n))

@@ -16,7 +16,7 @@
 
 /* Reads a copy with nothing behind it, so that ASan finds reads beyond the end. */
 static inline int read_json(const char *text, size_t length, const struct json **out,
-			     char why[JSON_WHY])
+			    char why[JSON_WHY])
 {
 	char *copy = malloc(length ? length : 1);
 	int ret;

@@ -16,7 +16,7 @@ static const struct {
 	int64_t rows, dim;
 	enum embeng_combiner_name combiner;
 } table_specs[TABLES] = {
-	{"m", 100, 4, EMBENG_SUM}, {"a", 300, 4, EMBENG_MEAN}, {"z", 70, 12, EMBENG_SQRTN},
+	{"m", 100, 4, EMBENG_SUM}, {"a", 300, 4, EMBENG_MEAN},	{"z", 70, 12, EMBENG_SQRTN},
 	{"d", 40, 20, EMBENG_SUM}, {"c", 33, 12, EMBENG_SQRTN},
 };
 
@@ -38,7 +38,8 @@ struct ids {
 
 static inline void put_table(struct embeng_model *m, int table)
 {
-	struct embeng_table_config c = {.size = sizeof(c), .name = table_specs[table].name,
+	struct embeng_table_config c = {.size = sizeof(c),
+					.name = table_specs[table].name,
 					.vocabulary_size = table_specs[table].rows,
 					.dim = table_specs[table].dim,
 					.combiner = table_specs[table].combiner,
@@ -49,8 +50,10 @@ static inline void put_table(struct embeng_model *m, int table)
 
 static inline void put_feature(struct embeng_model *m, int feature, int table)
 {
-	struct embeng_feature_config c = {.size = sizeof(c), .name = feature_specs[feature].name,
-					  .table = table, .output_rank = 1,
+	struct embeng_feature_config c = {.size = sizeof(c),
+					  .name = feature_specs[feature].name,
+					  .table = table,
+					  .output_rank = 1,
 					  .output_shape = {feature_specs[feature].samples}};
 
 	ck_assert_int_ge(embeng_model_add_feature(m, &c), 0);
@@ -94,8 +97,8 @@ static inline struct embeng *opened(struct embeng_model *m)
 
 static inline struct embeng_stacking *stacking_of(enum embeng_partition_flavour flavour)
 {
-	const struct embeng_stacking_options o = {.size = sizeof(o), .flavour = flavour,
-						  .sparse_cores = 4, .cores_per_device = 2};
+	const struct embeng_stacking_options o = {
+		.size = sizeof(o), .flavour = flavour, .sparse_cores = 4, .cores_per_device = 2};
 	struct embeng_model *m = whole_model();
 	struct embeng_stacking *s = NULL;
 
@@ -149,8 +152,8 @@ static inline void put_input(struct embeng_batch *b, const struct ids *ids, int 
 					  (size_t)samples, ids->weights[f], n);
 		break;
 	default:
-		ret = embeng_batch_sparse(b, as, EMBENG_I64, ids->places[f], ids->ids[f], n, shape, 2,
-					  NULL, 0);
+		ret = embeng_batch_sparse(b, as, EMBENG_I64, ids->places[f], ids->ids[f], n, shape,
+					  2, NULL, 0);
 	}
 	ck_assert_int_eq(ret, 0);
 }

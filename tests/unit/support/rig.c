@@ -53,8 +53,8 @@ static void make_ring(struct rig *rig, struct rig_queue *q, u32 number, u32 sq, 
 {
 	q->rig = rig;
 	q->number = number;
-	q->layout = embeng_ring_layout(sq, cq, EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
-						       EMBENG_RING_HEALTH);
+	q->layout = embeng_ring_layout(
+		sq, cq, EMBENG_RING_MAPPED | EMBENG_RING_REPORTS | EMBENG_RING_HEALTH);
 	q->ring = zeroed(64, q->layout.size);
 	q->doorbell = (void *)((u8 *)rig->config.doorbells + (u64)number * STRIDE);
 	q->tail = start;
@@ -174,9 +174,8 @@ struct embeng_cqe rig_admin(struct rig *rig, const struct embeng_admin_cmd *cmd)
 void rig_context(struct rig *rig, u32 number)
 {
 	struct rig_context *c = &rig->contexts[number];
-	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE,
-				       .context = number,
-				       .count = RIG_REGIONS};
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = number, .count = RIG_REGIONS};
 
 	if (!c->table) {
 		c->table = zeroed(64, RIG_REGIONS * sizeof(*c->table));
@@ -207,9 +206,8 @@ struct embeng_mem rig_bind(struct rig *rig, u32 context, void *data, u64 length,
 
 void rig_unbind(struct rig *rig, u32 context, const struct embeng_mem *mem)
 {
-	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_INVALIDATE,
-				       .context = context,
-				       .index = mem->index};
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_INVALIDATE, .context = context, .index = mem->index};
 
 	EMBENG_STORE_RELEASE(&rig->contexts[context].table[mem->index].generation, 0);
 	rig_admin_submit(rig, &cmd);

@@ -181,8 +181,8 @@ static inline float rule_frequency_estimator(const float *h, float rate, uint64_
 	return (1.0f - h[0]) * w + h[0] * held;
 }
 
-static inline float rule_frequency_aware_adagrad(const float *h, float rate, uint64_t step,
-						 float w, float g, float *s)
+static inline float rule_frequency_aware_adagrad(const float *h, float rate, uint64_t step, float w,
+						 float g, float *s)
 {
 	float rare, pull;
 

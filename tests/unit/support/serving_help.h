@@ -12,8 +12,12 @@
 static inline struct embeng_serving_input dense_input(int feature, const int64_t *ids, size_t count)
 {
 	return (struct embeng_serving_input){
-		.size = sizeof(struct embeng_serving_input), .feature = feature,
-		.form = EMBENG_DENSE, .type = EMBENG_I64, .ids = ids, .id_count = count,
+		.size = sizeof(struct embeng_serving_input),
+		.feature = feature,
+		.form = EMBENG_DENSE,
+		.type = EMBENG_I64,
+		.ids = ids,
+		.id_count = count,
 	};
 }
 
@@ -21,8 +25,7 @@ static inline struct embeng_serving_input dense_input(int feature, const int64_t
 static inline struct embeng_serving_input ragged_input(int feature, const int64_t *ids,
 						       const int64_t *splits, size_t split_count)
 {
-	struct embeng_serving_input in =
-		dense_input(feature, ids, (size_t)splits[split_count - 1]);
+	struct embeng_serving_input in = dense_input(feature, ids, (size_t)splits[split_count - 1]);
 
 	in.form = EMBENG_RAGGED;
 	in.row_splits = splits;
@@ -55,8 +58,11 @@ enum { SUM_BAG, MEAN_BAG, SQRTN_BAG, SEQUENCE, SHAPED, UNCHECKED, OPEN_SHAPE, FL
 static inline void add_table(struct embeng_model *m, const char *name,
 			     enum embeng_combiner_name combiner)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = name, .vocabulary_size = 4,
-					.dim = 2, .combiner = combiner,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = name,
+					.vocabulary_size = 4,
+					.dim = 2,
+					.combiner = combiner,
 					.optimizer = embeng_sgd(1)};
 
 	ck_assert_int_ge(embeng_model_add_table(m, &t), 0);
@@ -79,16 +85,19 @@ static inline struct embeng_model *tables_model(void)
 	add_feature(m, (struct embeng_feature_config){.name = "sum_bag", .table = 0});
 	add_feature(m, (struct embeng_feature_config){.name = "mean_bag", .table = 1});
 	add_feature(m, (struct embeng_feature_config){.name = "sqrtn_bag", .table = 2});
-	add_feature(m, (struct embeng_feature_config){.name = "sequence", .table = 1,
-						      .max_sequence_length = 2});
-	add_feature(m, (struct embeng_feature_config){.name = "shaped", .table = 1,
-						      .output_rank = 2, .output_shape = {2, 2}});
-	add_feature(m, (struct embeng_feature_config){.name = "unchecked", .table = 1,
-						      .unchecked_serving = 1});
-	add_feature(m, (struct embeng_feature_config){.name = "open_shape", .table = 1,
-						      .output_rank = 2, .output_shape = {0, 2}});
-	add_feature(m, (struct embeng_feature_config){.name = "flat", .table = 1,
-						      .output_rank = 1});
+	add_feature(m, (struct embeng_feature_config){
+			       .name = "sequence", .table = 1, .max_sequence_length = 2});
+	add_feature(
+		m, (struct embeng_feature_config){
+			   .name = "shaped", .table = 1, .output_rank = 2, .output_shape = {2, 2}});
+	add_feature(m, (struct embeng_feature_config){
+			       .name = "unchecked", .table = 1, .unchecked_serving = 1});
+	add_feature(m, (struct embeng_feature_config){.name = "open_shape",
+						      .table = 1,
+						      .output_rank = 2,
+						      .output_shape = {0, 2}});
+	add_feature(m,
+		    (struct embeng_feature_config){.name = "flat", .table = 1, .output_rank = 1});
 	return m;
 }
 

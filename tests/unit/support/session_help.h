@@ -34,14 +34,19 @@ struct shape {
 static inline struct embeng *open_small(const struct shape *shape)
 {
 	const float rows[] = {0, 1, 10, 11, 20, 21, 30, 31};
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = 4,
-					.dim = 2, .combiner = shape->combiner,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = 4,
+					.dim = 2,
+					.combiner = shape->combiner,
 					.optimizer = shape->optimizer};
-	struct embeng_feature_config f = {.size = sizeof(f), .name = "f",
+	struct embeng_feature_config f = {.size = sizeof(f),
+					  .name = "f",
 					  .max_sequence_length = shape->sequence,
 					  .output_rank = shape->samples != 0,
 					  .output_shape = {shape->samples}};
-	struct embeng_engine_config c = {.size = sizeof(c), .replicas = shape->replicas,
+	struct embeng_engine_config c = {.size = sizeof(c),
+					 .replicas = shape->replicas,
 					 .pipelining = shape->pipelining,
 					 .step_depth = shape->depth};
 	struct embeng_model *m = embeng_model_new();
@@ -91,30 +96,33 @@ static inline int apply_ones(struct embeng *e, uint32_t replica)
 	const float ones[] = {1, 1, 1, 1, 1, 1};
 	const float *features[] = {ones};
 	const size_t elements[] = {6};
-	struct embeng_gradients g = {.size = sizeof(g), .replica = replica, .count = 1,
-				     .features = features, .elements = elements};
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .replica = replica,
+				     .count = 1,
+				     .features = features,
+				     .elements = elements};
 
 	return embeng_apply_gradients(e, &g, 0);
 }
 
-#define RUN_SUITE(name, ...)                                                    \
-	int main(void)                                                          \
-	{                                                                       \
-		const TTest *const tests[] = {__VA_ARGS__};                     \
-		Suite *suite = suite_create(name);                              \
-		TCase *tcase = tcase_create(name);                              \
-		SRunner *runner;                                                \
-		int failed;                                                     \
-                                                                                \
-		for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++)     \
-			tcase_add_test(tcase, tests[i]);                        \
-		suite_add_tcase(suite, tcase);                                  \
-		runner = srunner_create(suite);                                 \
-		srunner_set_fork_status(runner, CK_NOFORK);                     \
-		srunner_run_all(runner, CK_NORMAL);                             \
-		failed = srunner_ntests_failed(runner);                         \
-		srunner_free(runner);                                           \
-		return failed != 0;                                             \
+#define RUN_SUITE(name, ...) \
+	int main(void) \
+	{ \
+		const TTest *const tests[] = {__VA_ARGS__}; \
+		Suite *suite = suite_create(name); \
+		TCase *tcase = tcase_create(name); \
+		SRunner *runner; \
+		int failed; \
+\
+		for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) \
+			tcase_add_test(tcase, tests[i]); \
+		suite_add_tcase(suite, tcase); \
+		runner = srunner_create(suite); \
+		srunner_set_fork_status(runner, CK_NOFORK); \
+		srunner_run_all(runner, CK_NORMAL); \
+		failed = srunner_ntests_failed(runner); \
+		srunner_free(runner); \
+		return failed != 0; \
 	}
 
 #endif

@@ -63,8 +63,8 @@ static inline float random_unit(void)
 /* Mostly plain numbers; one in 64 of a class that arithmetic treats apart. */
 static inline float random_value(void)
 {
-	static const u32 special[] = { 0x80000000, 0x00000000, 0x00000001, 0x807fffff,
-				       0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff };
+	static const u32 special[] = {0x80000000, 0x00000000, 0x00000001, 0x807fffff,
+				      0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff};
 
 	if (random_below(64) == 0)
 		return float_of(special[random_below(8)]);

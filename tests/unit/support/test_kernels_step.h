@@ -34,17 +34,20 @@ static inline void segment_random(struct step *s, u32 i, u64 first, u64 count)
 	bool null = random_below(5) == 0, direct = !null && random_below(3) == 0;
 	u64 stride = s->dim + random_below(4);
 
-	s->gradients[i] = null ? calloc(s->dim, sizeof(float)) :
-				 random_values((direct ? count : SAMPLES) * stride);
+	s->gradients[i] = null ? calloc(s->dim, sizeof(float))
+			       : random_values((direct ? count : SAMPLES) * stride);
 	s->coefs[i] = random_values(count);
 	s->grad_rows[i] = malloc((count + 1) * sizeof(u32));
 	for (u64 k = 0; k < count; k++)
 		s->grad_rows[i][k] = (u32)random_below(SAMPLES);
-	*seg = (struct kernel_segment){ .first = first, .end = first + count, .replica = i / 3,
-					.gradients = s->gradients[i], .stride = null ? 0 : stride,
-					.grad_row = direct ? NULL : s->grad_rows[i],
-					.coef = random_below(2) ? s->coefs[i] : NULL,
-					.far = random_below(2) };
+	*seg = (struct kernel_segment){.first = first,
+				       .end = first + count,
+				       .replica = i / 3,
+				       .gradients = s->gradients[i],
+				       .stride = null ? 0 : stride,
+				       .grad_row = direct ? NULL : s->grad_rows[i],
+				       .coef = random_below(2) ? s->coefs[i] : NULL,
+				       .far = random_below(2)};
 }
 
 /* Row 0 is hot: it fills several runs per replica. The last row occurs once. */
@@ -63,7 +66,7 @@ static inline void step_random(struct step *s, u32 dim, u64 hot)
 	}
 	s->occ = malloc(total * sizeof(*s->occ));
 	for (u32 row = 0; row < ROWS; row++) {
-		s->groups[row] = (struct kernel_group){ .row = row, .first = at };
+		s->groups[row] = (struct kernel_group){.row = row, .first = at};
 		for (u32 k = 0; k < total; k++)
 			if (row == (k % 10 || k > 40 ? 0 : 1 + k / 10))
 				s->occ[at++] = k;
@@ -101,13 +104,13 @@ static inline float *copy_rows(const struct step *s, const float *rows)
 static inline float hyper_random(const struct kernel_parameter *parameter)
 {
 	static const float choices[][4] = {
-		[KERNEL_FINITE] = { 0.9f, 0.0f, 0.5f, -0.3f },
-		[KERNEL_SWITCH] = { 0.0f, 1.0f, 0.0f, 1.0f },
-		[KERNEL_ABOVE_ZERO] = { 1e-7f, 2.0f, 3.0f, 0.7f },
-		[KERNEL_FROM_ZERO] = { 0.0f, 0.01f, 0.0f, 0.3f },
-		[KERNEL_UP_TO_ZERO] = { -0.5f, 0.0f, -1.0f, -0.7f },
-		[KERNEL_UP_TO_ONE] = { 1.0f, 0.999f, 0.5f, 0.0f },
-		[KERNEL_BELOW_ONE] = { 0.9f, 0.999f, 0.5f, 0.0f },
+		[KERNEL_FINITE] = {0.9f, 0.0f, 0.5f, -0.3f},
+		[KERNEL_SWITCH] = {0.0f, 1.0f, 0.0f, 1.0f},
+		[KERNEL_ABOVE_ZERO] = {1e-7f, 2.0f, 3.0f, 0.7f},
+		[KERNEL_FROM_ZERO] = {0.0f, 0.01f, 0.0f, 0.3f},
+		[KERNEL_UP_TO_ZERO] = {-0.5f, 0.0f, -1.0f, -0.7f},
+		[KERNEL_UP_TO_ONE] = {1.0f, 0.999f, 0.5f, 0.0f},
+		[KERNEL_BELOW_ONE] = {0.9f, 0.999f, 0.5f, 0.0f},
 	};
 
 	return random_below(3) ? choices[parameter->range][random_below(4)] : parameter->value;
@@ -116,11 +119,20 @@ static inline float hyper_random(const struct kernel_parameter *parameter)
 static inline struct kernel_update update_random(const struct step *s, u32 optimizer)
 {
 	struct kernel_update u = {
-		.optimizer = optimizer, .flags = (u32)random_below(3) ? (u32)random_below(64) : 0,
-		.dim = s->dim, .prefetch = (u32)random_below(3), .stride = s->stride,
-		.segment_count = SEGMENTS, .segments = s->segments, .lr = 0.0625f + random_unit() / 32,
-		.gradient_multiplier = 0.75f, .gradient_min = -0.5f, .gradient_max = 0.375f,
-		.decay = 0.01f, .weight_min = -0.4f, .weight_max = 0.5f,
+		.optimizer = optimizer,
+		.flags = (u32)random_below(3) ? (u32)random_below(64) : 0,
+		.dim = s->dim,
+		.prefetch = (u32)random_below(3),
+		.stride = s->stride,
+		.segment_count = SEGMENTS,
+		.segments = s->segments,
+		.lr = 0.0625f + random_unit() / 32,
+		.gradient_multiplier = 0.75f,
+		.gradient_min = -0.5f,
+		.gradient_max = 0.375f,
+		.decay = 0.01f,
+		.weight_min = -0.4f,
+		.weight_max = 0.5f,
 	};
 
 	for (u32 i = 0; i < kernel_optimizers[optimizer].hyper_count; i++)

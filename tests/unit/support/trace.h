@@ -28,7 +28,7 @@ static inline void must_fail(const char *condition, int line)
 #define FEATURES 3
 #define TABLES 2
 #define SAMPLES 1500
-#define BAG 12 /* most ids of a sample */
+#define BAG 12	  /* most ids of a sample */
 #define ROWS 6000 /* more than a chunk of those that a batch does not touch */
 
 /* Everything that a run shows, one piece after another. */
@@ -104,8 +104,8 @@ static inline struct embeng_optimizer draw_optimizer(struct drawing *d, uint64_t
 		o = draw(d, 2) ? embeng_adam(0.05f) : embeng_adam_corrected(0.05f);
 		o.lazy_adam = draw(d, 3) ? EMBENG_OFF : EMBENG_ON;
 	}
-	o.use_gradient_accumulation = o.lazy_adam == EMBENG_OFF || draw(d, 3) ? EMBENG_ON :
-										EMBENG_OFF;
+	o.use_gradient_accumulation = o.lazy_adam == EMBENG_OFF || draw(d, 3) ? EMBENG_ON
+									      : EMBENG_OFF;
 	o.weight_decay_factor = draw(d, 2) ? 0.01f : 0.0f;
 	return o;
 }
@@ -117,8 +117,8 @@ static inline struct embeng_model *draw_model(struct drawing *d)
 	struct embeng_model *m = embeng_model_new();
 
 	for (int i = 0; i < TABLES; i++) {
-		struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = ROWS,
-						.combiner = draw(d, 3)};
+		struct embeng_table_config t = {
+			.size = sizeof(t), .vocabulary_size = ROWS, .combiner = draw(d, 3)};
 
 		d->dim[i] = t.dim = 17 + draw(d, 60);
 		t.optimizer = draw_optimizer(d, turn + 3 * i);
@@ -166,7 +166,7 @@ static inline void draw_batch(struct drawing *d, struct embeng *e, enum embeng_m
 }
 
 static inline void record_activations(struct trace *t, const struct embeng_activations *a,
-			       const struct drawing *d)
+				      const struct drawing *d)
 {
 	for (int f = 0; f < FEATURES; f++)
 		record(t, a->features[f].data, SAMPLES * d->dim[f % TABLES] * sizeof(float));
@@ -176,8 +176,8 @@ static inline void train_step(struct drawing *d, struct embeng *e, struct trace 
 {
 	struct embeng_activations a = {.size = sizeof(a)};
 	float *gradients[FEATURES];
-	struct embeng_gradients g = {.size = sizeof(g), .count = FEATURES,
-				     .features = (const float *const *)gradients};
+	struct embeng_gradients g = {
+		.size = sizeof(g), .count = FEATURES, .features = (const float *const *)gradients};
 
 	draw_batch(d, e, EMBENG_TRAIN);
 	must(!embeng_dequeue(e, 0, -1, &a));

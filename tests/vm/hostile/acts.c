@@ -4,7 +4,7 @@
 #include "trainer.h"
 
 #define OUTPUT 0x80000u /* in the actor's area: where queries are answered */
-#define INPUT 0xc0000u /* and where commands stand */
+#define INPUT 0xc0000u	/* and where commands stand */
 #define MS 1000000ll
 
 static _Thread_local struct trainer trainer;

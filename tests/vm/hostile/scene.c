@@ -92,8 +92,8 @@ static void set_bo_info(struct scene *s)
 static void set_userptr(struct scene *s)
 {
 	CALL(EMBENG_USERPTR);
-	s->arg.userptr =
-		(struct embeng_accel_userptr){.address = (uintptr_t)s->page, .size = SCENE_BYTES};
+	s->arg.userptr = (struct embeng_accel_userptr){.address = (uintptr_t)s->page,
+						       .size = SCENE_BYTES};
 	if (bounced())
 		s->expected = -EOPNOTSUPP;
 }

@@ -203,8 +203,7 @@ static const struct scarcity {
 
 #define SCARCITIES (sizeof(scarcities) / sizeof(*scarcities))
 
-static void tell_driver_scarcely(const char *file, const struct scarcity *where,
-				 unsigned int times)
+static void tell_driver_scarcely(const char *file, const struct scarcity *where, unsigned int times)
 {
 	inject_mark_self(true);
 	if (where->function)

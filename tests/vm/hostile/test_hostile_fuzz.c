@@ -21,8 +21,8 @@
 
 #define ROUND_NS (2 * SECOND)
 #define SLOW_ROUND_NS (10 * SECOND) /* on an instrumented kernel */
-#define PATIENCE_NS (120 * SECOND) /* for a call that a deadline does not end */
-#define NUDGE_US 50000 /* signals end waits without deadline */
+#define PATIENCE_NS (120 * SECOND)  /* for a call that a deadline does not end */
+#define NUDGE_US 50000		    /* signals end waits without deadline */
 
 struct round {
 	uint64_t seed;

@@ -9,11 +9,11 @@
 
 #include "../../unit/support/direct_model.h"
 
-#define TRY(call)                                                                                  \
-	do {                                                                                       \
-		const char *wrong = call;                                                          \
-		if (wrong)                                                                         \
-			return wrong;                                                              \
+#define TRY(call) \
+	do { \
+		const char *wrong = call; \
+		if (wrong) \
+			return wrong; \
 	} while (0)
 
 __attribute__((format(printf, 2, 3))) static const char *say(struct trainer *t, const char *format,

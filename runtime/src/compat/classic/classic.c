@@ -43,8 +43,8 @@ static int check_spec_optimizer(const char *what, const struct embeng_optimizer 
 		return 0;
 	return fail(-EINVAL,
 		    "%s: optimization_parameters must be of sgd, adagrad, proximal_adagrad, adam, "
-		    "ftrl, momentum or rms_prop, not %s", what,
-		    embeng_optimizer_text(o->kind) ? embeng_optimizer_text(o->kind) : "none");
+		    "ftrl, momentum or rms_prop, not %s",
+		    what, embeng_optimizer_text(o->kind) ? embeng_optimizer_text(o->kind) : "none");
 }
 
 static int take_spec_table(struct embeng_classic *c, const struct embeng_classic_spec *spec,
@@ -61,7 +61,8 @@ static int take_spec_table(struct embeng_classic *c, const struct embeng_classic
 	if (given->has_learning_rate && given->rate_name)
 		return fail(-EINVAL,
 			    "table %s: a learning rate and a learning rate function are given; "
-			    "one of them is allowed", t->name);
+			    "one of them is allowed",
+			    t->name);
 	t->rows = given->vocabulary_size;
 	t->dim = given->dimension;
 	t->combiner = given->combiner;
@@ -97,14 +98,12 @@ static int take_dictionaries(struct embeng_classic *c, const struct embeng_class
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < spec->table_count; i++) {
-		ret = config_take(&table,
-				  (const char *)spec->tables + i * spec->tables->size,
+		ret = config_take(&table, (const char *)spec->tables + i * spec->tables->size,
 				  sizeof(table), "embeng_classic_table");
 		ret = ret ? ret : take_spec_table(c, spec, &table);
 	}
 	for (size_t i = 0; !ret && i < spec->feature_count; i++) {
-		ret = config_take(&feature,
-				  (const char *)spec->features + i * spec->features->size,
+		ret = config_take(&feature, (const char *)spec->features + i * spec->features->size,
 				  sizeof(feature), "embeng_classic_feature");
 		ret = ret ? ret : take_spec_feature(c, &feature);
 	}
@@ -130,8 +129,9 @@ static int by_feature_name(const void *a, const void *b)
 static int find_feature_table(struct embeng_classic *c, struct classic_feature *f)
 {
 	const struct classic_table key = {.name = f->table};
-	struct classic_table *t = c->table_count
-		? bsearch(&key, c->tables, c->table_count, sizeof(key), by_table_name) : NULL;
+	struct classic_table *t = c->table_count ? bsearch(&key, c->tables, c->table_count,
+							   sizeof(key), by_table_name)
+						 : NULL;
 
 	if (!t)
 		return fail(-ENOENT, "feature %s: there is no table %s", f->name, f->table);
@@ -276,8 +276,10 @@ static int check_spec_options(const struct embeng_classic_spec *spec)
 		return fail(-EINVAL, "partition_strategy \"%s\" is neither \"div\" nor \"mod\"",
 			    strategy);
 	if ((unsigned int)spec->mode > EMBENG_CLASSIC_BACKWARD_PASS_ONLY)
-		return fail(-EINVAL, "mode %d is none of EMBENG_CLASSIC_TRAINING, _INFERENCE and "
-				     "_BACKWARD_PASS_ONLY", (int)spec->mode);
+		return fail(-EINVAL,
+			    "mode %d is none of EMBENG_CLASSIC_TRAINING, _INFERENCE and "
+			    "_BACKWARD_PASS_ONLY",
+			    (int)spec->mode);
 	if (spec->has_clipping_limit &&
 	    (!isfinite(spec->clipping_limit) || spec->clipping_limit < 0))
 		return fail(-ERANGE, "clipping_limit %g is not a finite number from 0",
@@ -292,7 +294,8 @@ static int share_batch(const struct embeng_classic_spec *spec, int64_t *batch_si
 	if (spec->batch_size < 1 || spec->batch_size % replicas)
 		return fail(-ERANGE,
 			    "batch_size %" PRId64 " is not a multiple, from 1, of %" PRIu32
-			    " replicas", spec->batch_size, replicas);
+			    " replicas",
+			    spec->batch_size, replicas);
 	*batch_size = spec->batch_size / replicas;
 	return 0;
 }

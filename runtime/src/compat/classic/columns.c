@@ -103,7 +103,8 @@ static int check_categorical(size_t column, const struct embeng_classic_categori
 	if (!c->sequence && c->max_sequence_length)
 		return fail(-EINVAL,
 			    "column %zu: max_sequence_length %" PRId64 " is given for column %s, "
-			    "which is no sequence", column, c->max_sequence_length, c->name);
+			    "which is no sequence",
+			    column, c->max_sequence_length, c->name);
 	return 0;
 }
 
@@ -125,21 +126,22 @@ static int take_list(size_t index, const struct embeng_classic_column *column,
 	if (!column->shared && column->collection_name)
 		return fail(-EINVAL,
 			    "column %zu: collection_name \"%s\" is for shared embedding columns "
-			    "alone", index, column->collection_name);
+			    "alone",
+			    index, column->collection_name);
 	list = calloc(column->categorical_count, sizeof(*list));
 	if (!list)
 		return fail(-ENOMEM, "no memory for feature columns");
 	for (size_t i = 0; !ret && i < column->categorical_count; i++) {
-		ret = config_take(&list[i],
-				  (const char *)given + i * given->size,
-				  sizeof(list[i]), "embeng_classic_categorical");
+		ret = config_take(&list[i], (const char *)given + i * given->size, sizeof(list[i]),
+				  "embeng_classic_categorical");
 		ret = ret ? ret : check_categorical(index, &list[i]);
 		if (!ret && list[i].num_buckets != list[0].num_buckets)
 			ret = fail(-EINVAL,
 				   "column %zu: all columns that share a table must have the same "
 				   "number of buckets; column %s has %" PRId64 ", column %s has "
-				   "%" PRId64, index, list[0].name, list[0].num_buckets,
-				   list[i].name, list[i].num_buckets);
+				   "%" PRId64,
+				   index, list[0].name, list[0].num_buckets, list[i].name,
+				   list[i].num_buckets);
 	}
 	if (ret)
 		free(list);
@@ -158,7 +160,8 @@ static int add_column_feature(struct embeng_classic *c,
 		if (!strcmp(c->features[i].name, from->name))
 			return fail(-EEXIST,
 				    "feature column %s is used with several embeddings, which is "
-				    "not supported", from->name);
+				    "not supported",
+				    from->name);
 	}
 	f = classic_add_feature(c);
 	if (!f)

@@ -58,7 +58,8 @@ static int count_positions(const struct embeng_model *model, size_t feature, int
 		return 0;
 	return fail(-EINVAL,
 		    "feature %s: its output shape is not fully defined; embeng_model_build() "
-		    "defines it", embeng_model_feature_name(model, feature));
+		    "defines it",
+		    embeng_model_feature_name(model, feature));
 }
 
 static int count_features(const struct embeng_model *model, int64_t batch, int64_t *num_features)
@@ -154,8 +155,10 @@ static void move_places(const struct embeng_classic *c, const struct classic_fea
 static int check_activations(const struct embeng_classic *c, const struct embeng_activations *a)
 {
 	if (a->count != c->feature_count)
-		return fail(-EINVAL, "embeng_classic_pack: activations of %zu features, the "
-				     "specification has %zu", a->count, c->feature_count);
+		return fail(-EINVAL,
+			    "embeng_classic_pack: activations of %zu features, the "
+			    "specification has %zu",
+			    a->count, c->feature_count);
 	for (size_t f = 0; f < a->count; f++) {
 		const struct embeng_view *v = &a->features[f];
 		int64_t dim = c->tables[c->features[f].index].dim;
@@ -164,8 +167,9 @@ static int check_activations(const struct embeng_classic *c, const struct embeng
 			return fail(-EINVAL,
 				    "embeng_classic_pack: feature %s: activations of %" PRId64
 				    " samples and dim %" PRId64 ", the specification has %" PRId64
-				    " and %" PRId64, c->features[f].name, v->shape[0],
-				    v->shape[v->rank - 1], c->batch_size, dim);
+				    " and %" PRId64,
+				    c->features[f].name, v->shape[0], v->shape[v->rank - 1],
+				    c->batch_size, dim);
 	}
 	return 0;
 }
@@ -189,8 +193,8 @@ static int check_pack(const struct embeng_classic *c, const struct embeng_activa
 	    __builtin_mul_overflow(wanted, (uint64_t)p.dim, &wanted) || elements < wanted)
 		return fail(-EINVAL,
 			    "embeng_classic_pack: room for %zu floats, table %s has [%" PRId64
-			    ", %" PRId64 ", %" PRId64 "]", elements, c->tables[table].name,
-			    p.batch_size, p.num_features, p.dim);
+			    ", %" PRId64 ", %" PRId64 "]",
+			    elements, c->tables[table].name, p.batch_size, p.num_features, p.dim);
 	return check_activations(c, a);
 }
 
@@ -220,9 +224,10 @@ static int check_packed_gradients(const struct embeng_classic *c, const struct e
 		return fail(-EPROTO, "embeng_classic_apply: only in the mode of training are "
 				     "gradients sent; the mode is inference");
 	if (g->table_count != c->table_count || !g->tables)
-		return fail(-EINVAL, "embeng_classic_apply: gradients of %zu tables, the "
-				     "specification has %zu", g->tables ? g->table_count : 0,
-			    c->table_count);
+		return fail(-EINVAL,
+			    "embeng_classic_apply: gradients of %zu tables, the "
+			    "specification has %zu",
+			    g->tables ? g->table_count : 0, c->table_count);
 	return 0;
 }
 

@@ -24,8 +24,8 @@ struct classic_table *classic_add_table(struct embeng_classic *c)
 
 struct classic_feature *classic_add_feature(struct embeng_classic *c)
 {
-	struct classic_feature *grown =
-		reallocarray(c->features, c->feature_count + 1, sizeof(*grown));
+	struct classic_feature *grown = reallocarray(c->features, c->feature_count + 1,
+						     sizeof(*grown));
 
 	if (!grown) {
 		fail(-ENOMEM, "no memory for a feature of a specification");

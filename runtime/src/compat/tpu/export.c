@@ -79,8 +79,10 @@ static int table_parameters(struct exported *x, size_t index, const struct table
 	snprintf(where, sizeof(where), "table %s", t->name);
 	if (t->optimizer.kind == EMBENG_OPTIMIZER_NO) {
 		if (mode != TPU__CONFIGURATION__MODE__INFERENCE)
-			return fail(-EINVAL, "%s: it has no optimizer; without one only a "
-					     "configuration of EMBENG_TPU_INFERENCE can be", where);
+			return fail(-EINVAL,
+				    "%s: it has no optimizer; without one only a "
+				    "configuration of EMBENG_TPU_INFERENCE can be",
+				    where);
 		if (!t->quantization.num_buckets)
 			return 0;
 		tpu__optimization_parameters__init(&parameters->message);
@@ -111,8 +113,11 @@ static int name_text_check(const char *what, const char *name)
 {
 	size_t good = utf8_good(name);
 
-	return !name[good] ? 0 : fail(-EINVAL, "%s %s: byte %zu of the name is not UTF-8, which the "
-					       "protobuf wants", what, name, good);
+	return !name[good] ? 0
+			   : fail(-EINVAL,
+				  "%s %s: byte %zu of the name is not UTF-8, which the "
+				  "protobuf wants",
+				  what, name, good);
 }
 
 static int export_table(struct exported *x, const struct embeng_model *model, size_t index,
@@ -154,8 +159,10 @@ static int export_feature(struct exported *x, const struct embeng_model *model, 
 			    f->name, text);
 	for (size_t i = 0; i < shape.rank; i++) {
 		if (shape.dims[i] > INT32_MAX)
-			return fail(-ERANGE, "feature %s: the output shape %s has a length of more "
-					     "than 32 bits", f->name, text);
+			return fail(-ERANGE,
+				    "feature %s: the output shape %s has a length of more "
+				    "than 32 bits",
+				    f->name, text);
 		x->shapes[index][i] = (int32_t)shape.dims[i];
 	}
 	tpu__configuration__feature_descriptor__init(to);
@@ -198,9 +205,9 @@ static int export_engine(struct exported *x, const struct embeng_model *model,
 	tpu__configuration__init(to);
 	to->mode = (Tpu__Configuration__Mode)settings->mode;
 	if (settings->mode == EMBENG_TPU_MODE_DEFAULT)
-		to->mode = model->table_count && !trains_tables(model) ?
-				   TPU__CONFIGURATION__MODE__INFERENCE :
-				   TPU__CONFIGURATION__MODE__TRAINING;
+		to->mode = model->table_count && !trains_tables(model)
+				   ? TPU__CONFIGURATION__MODE__INFERENCE
+				   : TPU__CONFIGURATION__MODE__TRAINING;
 	to->num_hosts = settings->hosts;
 	if (model->engine.replicas > INT32_MAX)
 		return fail(-ERANGE, "replicas: %u are more than num_tensor_cores counts",
@@ -250,7 +257,8 @@ int embeng_tpu_export(const struct embeng_model *model, const struct embeng_tpu_
 	int code;
 
 	if (!model || !bytes || !length)
-		return fail(-EINVAL, "embeng_tpu_export: the model, bytes and length must be given");
+		return fail(-EINVAL,
+			    "embeng_tpu_export: the model, bytes and length must be given");
 	code = tpu_settings_take(&s, settings, model->table_count);
 	if (code)
 		return code;
@@ -272,19 +280,24 @@ int embeng_tpu_export_optimizer(const struct embeng_optimizer *optimizer, int32_
 	int code;
 
 	if (!optimizer || !bytes || !length)
-		return fail(-EINVAL, "embeng_tpu_export_optimizer: the optimizer, bytes and length must "
-				     "be given");
+		return fail(-EINVAL,
+			    "embeng_tpu_export_optimizer: the optimizer, bytes and length must "
+			    "be given");
 	if (optimizer->kind == EMBENG_OPTIMIZER_NO)
-		return fail(-EINVAL, "embeng_tpu_export_optimizer: EMBENG_OPTIMIZER_NO has no settings "
-				     "to export");
+		return fail(-EINVAL,
+			    "embeng_tpu_export_optimizer: EMBENG_OPTIMIZER_NO has no settings "
+			    "to export");
 	/* Packing depends on the table's dim; 1 allows what any does. */
 	code = optimizer_check("optimizer", optimizer, 1);
 	if (!code && optimizer->rate_name && tag < 0)
-		code = fail(-ERANGE, "embeng_tpu_export_optimizer: tag %d of the rate %s is below 0", tag,
+		code = fail(-ERANGE,
+			    "embeng_tpu_export_optimizer: tag %d of the rate %s is below 0", tag,
 			    optimizer->rate_name);
 	if (!code && optimizer->kind == EMBENG_FREQUENCY_AWARE_ADAGRAD && optimizer->step_counter)
-		code = fail(-ENOTSUP, "embeng_tpu_export_optimizer: step_counter %s has a tag of its own; "
-				      "embeng_tpu_export() gives it one", optimizer->step_counter);
+		code = fail(-ENOTSUP,
+			    "embeng_tpu_export_optimizer: step_counter %s has a tag of its own; "
+			    "embeng_tpu_export() gives it one",
+			    optimizer->step_counter);
 	if (!code)
 		code = tpu_parameters_fill(&parameters, optimizer,
 					   (struct tpu_tags){tag, TPU_NO_TAG}, "optimizer");

@@ -42,8 +42,8 @@ static int model_make(struct embeng_tpu *tpu, struct embeng_tpu_hooks hooks)
 	im.model = tpu->model;
 	im.hot_ids = tpu->hot_ids;
 	im.settings.size = sizeof(im.settings);
-	code = im.model && im.hot_ids && im.tags ? tpu_model_read(&im) :
-						   fail(-ENOMEM, "no memory to import a model");
+	code = im.model && im.hot_ids && im.tags ? tpu_model_read(&im)
+						 : fail(-ENOMEM, "no memory to import a model");
 	tpu->settings = im.settings;
 	tpu->settings.hot_ids = tpu->hot_ids;
 	tpu->settings.hot_id_count = tables;
@@ -66,8 +66,8 @@ int embeng_tpu_import(const void *bytes, size_t length, const struct embeng_tpu_
 	tpu = calloc(1, sizeof(*tpu));
 	if (!tpu)
 		return fail(-ENOMEM, "no memory to import a model");
-	code = tpu_unpack(&tpu__configuration__descriptor, "TPUEmbeddingConfiguration", bytes, length,
-			  &tpu->unknowns, (ProtobufCMessage **)&tpu->message);
+	code = tpu_unpack(&tpu__configuration__descriptor, "TPUEmbeddingConfiguration", bytes,
+			  length, &tpu->unknowns, (ProtobufCMessage **)&tpu->message);
 	if (!code)
 		code = model_make(tpu, h);
 	if (code)
@@ -89,8 +89,8 @@ int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 	if ((!bytes && length) || !optimizer || !tag)
 		return fail(-EINVAL,
 			    "embeng_tpu_import_optimizer: bytes, optimizer and tag must be given");
-	code = tpu_unpack(&tpu__optimization_parameters__descriptor, "OptimizationParameters", bytes,
-			  length, NULL, (ProtobufCMessage **)&message);
+	code = tpu_unpack(&tpu__optimization_parameters__descriptor, "OptimizationParameters",
+			  bytes, length, NULL, (ProtobufCMessage **)&message);
 	if (!code)
 		code = tpu_parameters_read(NULL, message, false, &read, &tags);
 	if (!code)
@@ -99,8 +99,9 @@ int embeng_tpu_import_optimizer(const void *bytes, size_t length,
 		code = fail(-ENOTSUP, "simulated_quantization.enabled: it is a table's, not its "
 				      "optimizer's; embeng_tpu_import() takes it");
 	if (!code && tags.step != TPU_NO_TAG)
-		code = fail(-ENOTSUP, "frequency_aware_adagrad.step_counter: it has a tag of its own; "
-				      "embeng_tpu_import() takes it");
+		code = fail(-ENOTSUP,
+			    "frequency_aware_adagrad.step_counter: it has a tag of its own; "
+			    "embeng_tpu_import() takes it");
 	tpu_unpacked_free((ProtobufCMessage *)message);
 	/* Its rate is known step by step, when it is dynamic; its table's dim is not. */
 	if (!code && tags.rate != TPU_NO_TAG)
@@ -123,8 +124,9 @@ const struct embeng_model *embeng_tpu_model(const struct embeng_tpu *tpu)
 int embeng_tpu_get_settings(const struct embeng_tpu *tpu, struct embeng_tpu_settings *settings)
 {
 	if (!tpu || !settings || settings->size < sizeof(*settings))
-		return fail(-EINVAL, "embeng_tpu_get_settings: tpu, and settings with its size, must be "
-				     "given");
+		return fail(-EINVAL,
+			    "embeng_tpu_get_settings: tpu, and settings with its size, must be "
+			    "given");
 	*settings = tpu->settings;
 	return 0;
 }
@@ -147,12 +149,14 @@ size_t embeng_tpu_unknown_count(const struct embeng_tpu *tpu)
 }
 
 int embeng_tpu_get_unknown(const struct embeng_tpu *tpu, size_t index,
-		       struct embeng_tpu_unknown *unknown)
+			   struct embeng_tpu_unknown *unknown)
 {
 	const struct tpu_unknown *from;
 
 	if (!tpu || !unknown || unknown->size < sizeof(*unknown))
-		return fail(-EINVAL, "embeng_tpu_get_unknown: tpu, and unknown with its size, must be given");
+		return fail(
+			-EINVAL,
+			"embeng_tpu_get_unknown: tpu, and unknown with its size, must be given");
 	if (index >= tpu->unknowns.count)
 		return fail(-ENOENT, "there is no unknown field %zu; there are %zu", index,
 			    tpu->unknowns.count);

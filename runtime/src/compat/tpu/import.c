@@ -77,7 +77,7 @@ static void hot_ids_read(struct importing *im, size_t index, const table_message
 
 	if (parameters && parameters->hot_id_replication_configuration)
 		im->hot_ids[index] = (enum embeng_tpu_hot_ids)
-			parameters->hot_id_replication_configuration->status;
+					     parameters->hot_id_replication_configuration->status;
 }
 
 static int import_table(struct importing *im, size_t index)
@@ -97,7 +97,8 @@ static int import_table(struct importing *im, size_t index)
 	if (im->hooks.table) {
 		code = im->hooks.table(im->hooks.arg, index, &config);
 		if (code)
-			return fail(code, "table_descriptor[%zu]: the table hook refuses it", index);
+			return fail(code, "table_descriptor[%zu]: the table hook refuses it",
+				    index);
 	}
 	code = embeng_model_add_table(im->model, &config);
 	return code < 0 ? fail_at("table_descriptor", index, code) : 0;
@@ -128,11 +129,13 @@ static int import_described(struct importing *im, size_t index)
 	};
 
 	if (from->n_input_shape > EMBENG_MAX_RANK)
-		return fail(-ERANGE, "feature_descriptor[%zu].input_shape: %zu lengths are more than %d",
+		return fail(-ERANGE,
+			    "feature_descriptor[%zu].input_shape: %zu lengths are more than %d",
 			    index, from->n_input_shape, EMBENG_MAX_RANK);
 	for (size_t i = 0; i < from->n_input_shape; i++) {
 		if (from->input_shape[i] < 1)
-			return fail(-ERANGE, "feature_descriptor[%zu].input_shape[%zu]: %d is below 1",
+			return fail(-ERANGE,
+				    "feature_descriptor[%zu].input_shape[%zu]: %d is below 1",
 				    index, i, from->input_shape[i]);
 		config.output_shape[i] = from->input_shape[i];
 	}
@@ -167,8 +170,8 @@ static int check_position_counts(const struct importing *im, size_t table)
 
 	for (size_t f = 0; f < im->model->feature_count; f++) {
 		const struct feature *feature = &im->model->features[f];
-		int64_t positions =
-			shape_product(feature->output_shape, feature->output_rank, false);
+		int64_t positions = shape_product(feature->output_shape, feature->output_rank,
+						  false);
 
 		if (feature->table == (int)table &&
 		    __builtin_add_overflow(described, positions, &described))
@@ -176,8 +179,9 @@ static int check_position_counts(const struct importing *im, size_t table)
 	}
 	if (told == described)
 		return 0;
-	return fail(-EINVAL, "table_descriptor[%zu].num_features: %d batches of %d are %lld positions, "
-			     "the feature_descriptors of the table have %lld",
+	return fail(-EINVAL,
+		    "table_descriptor[%zu].num_features: %d batches of %d are %lld positions, "
+		    "the feature_descriptors of the table have %lld",
 		    table, from->num_features, im->from->batch_size_per_tensor_core,
 		    (long long)told, (long long)described);
 }
@@ -218,9 +222,9 @@ static int import_features(struct importing *im)
 		code = import_described(im, f);
 	for (size_t t = 0; !code && im->counted && t < tables; t++)
 		code = described ? check_position_counts(im, t) : import_counted(im, t);
-	im->settings.form = !im->counted ? EMBENG_TPU_FEATURES :
-			    described    ? EMBENG_TPU_BOTH :
-					   EMBENG_TPU_COUNTS;
+	im->settings.form = !im->counted ? EMBENG_TPU_FEATURES
+			    : described	 ? EMBENG_TPU_BOTH
+					 : EMBENG_TPU_COUNTS;
 	return code;
 }
 
@@ -233,8 +237,9 @@ static int note_tag(const struct importing *im, size_t table, const char *field,
 	if (tag == TPU_NO_TAG)
 		return 0;
 	if ((size_t)tag >= all)
-		return fail(-ERANGE, "table_descriptor[%zu].optimization_parameters.%s.tag: %d is not "
-				     "below %zu, the most tags that so many tables have",
+		return fail(-ERANGE,
+			    "table_descriptor[%zu].optimization_parameters.%s.tag: %d is not "
+			    "below %zu, the most tags that so many tables have",
 			    table, field, tag, all);
 	there[tag] = true;
 	*most = tag > *most ? tag : *most;
@@ -259,8 +264,10 @@ static int check_tags(const struct importing *im)
 	}
 	for (int32_t tag = 0; !code && tag < most; tag++) {
 		if (!there[tag])
-			code = fail(-EINVAL, "tag: %d is there, %d is not; tags "
-					     "count from 0 without a gap", most, tag);
+			code = fail(-EINVAL,
+				    "tag: %d is there, %d is not; tags "
+				    "count from 0 without a gap",
+				    most, tag);
 	}
 	free(there);
 	return code;

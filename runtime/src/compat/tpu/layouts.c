@@ -46,8 +46,11 @@ static int check_name(const char *at, const char *what, const char *name)
 	if (!name || !name[0])
 		return fail(-EINVAL, "%s.%s: a name is missing", at, what);
 	good = utf8_good(name);
-	return !name[good] ? 0 : fail(-EINVAL, "%s.%s: byte %zu of the name is not UTF-8, which the "
-				      "protobuf wants", at, what, good);
+	return !name[good] ? 0
+			   : fail(-EINVAL,
+				  "%s.%s: byte %zu of the name is not UTF-8, which the "
+				  "protobuf wants",
+				  at, what, good);
 }
 
 static int check_table(const struct embeng_table_layout *l, size_t index)
@@ -58,8 +61,10 @@ static int check_table(const struct embeng_table_layout *l, size_t index)
 	ret = ret ? ret : check_name(at, "table_name", l->table);
 	ret = ret ? ret : check_name(at, "stacked_table_name", l->stack);
 	if (!ret && (l->samples_per_core < 0 || l->feature_count < 0))
-		return fail(-EINVAL, "%s: %" PRId64 " samples of %" PRId64 " features; neither is "
-			    "below 0", at, l->samples_per_core, l->feature_count);
+		return fail(-EINVAL,
+			    "%s: %" PRId64 " samples of %" PRId64 " features; neither is "
+			    "below 0",
+			    at, l->samples_per_core, l->feature_count);
 	return ret;
 }
 
@@ -152,10 +157,11 @@ int embeng_tpu_export_layouts(const struct embeng_table_layout *tables, size_t c
 
 	if ((!tables && count) || !bytes || !length)
 		return fail(-EINVAL, "embeng_tpu_export_layouts: tables, bytes and length must be "
-			    "given");
+				     "given");
 	if (count > TPU_MOST_ELEMENTS)
-		return fail(-EINVAL, "embeng_tpu_export_layouts: %zu tables; at most %u are allowed",
-			    count, TPU_MOST_ELEMENTS);
+		return fail(-EINVAL,
+			    "embeng_tpu_export_layouts: %zu tables; at most %u are allowed", count,
+			    TPU_MOST_ELEMENTS);
 	ret = check_tables(tables, count);
 	if (ret)
 		return ret;
@@ -184,8 +190,9 @@ void embeng_layouts_free(struct embeng_layouts *layouts)
 
 static int check_shape(size_t index, const char *field, size_t rank)
 {
-	return rank == SHAPE_RANK ? 0 : fail(-EINVAL, "tables[%zu].%s: %zu lengths, a table has %d",
-					     index, field, rank, SHAPE_RANK);
+	return rank == SHAPE_RANK ? 0
+				  : fail(-EINVAL, "tables[%zu].%s: %zu lengths, a table has %d",
+					 index, field, rank, SHAPE_RANK);
 }
 
 static int read_layout(const Tpu__SparseCoreTableLayout *from, size_t index,
@@ -193,8 +200,8 @@ static int read_layout(const Tpu__SparseCoreTableLayout *from, size_t index,
 {
 	int ret = check_shape(index, "unsharded_shape", from->n_unsharded_shape);
 
-	ret = ret ? ret : check_shape(index, "unsharded_padded_shape",
-				      from->n_unsharded_padded_shape);
+	ret = ret ? ret
+		  : check_shape(index, "unsharded_padded_shape", from->n_unsharded_padded_shape);
 	if (ret)
 		return ret;
 	*to = (struct embeng_table_layout){

@@ -41,12 +41,12 @@ static void member_read(const struct tpu_member *m, const void *message, struct 
 		*(unsigned char *)to = *(const protobuf_c_boolean *)from != 0;
 		break;
 	case MEMBER_TRISTATE:
-		*(enum embeng_tristate *)to =
-			*(const protobuf_c_boolean *)from ? EMBENG_ON : EMBENG_OFF;
+		*(enum embeng_tristate *)to = *(const protobuf_c_boolean *)from ? EMBENG_ON
+										: EMBENG_OFF;
 		break;
 	case MEMBER_NOT_TRISTATE:
-		*(enum embeng_tristate *)to =
-			*(const protobuf_c_boolean *)from ? EMBENG_OFF : EMBENG_ON;
+		*(enum embeng_tristate *)to = *(const protobuf_c_boolean *)from ? EMBENG_OFF
+										: EMBENG_ON;
 		break;
 	}
 }
@@ -85,15 +85,15 @@ static void rate_fill(struct tpu_parameters *to, const struct embeng_optimizer *
 /* Fills the settings that all kinds have. */
 static void common_fill(Tpu__OptimizationParameters *to, const struct embeng_optimizer *o)
 {
-	to->gradient_accumulation_status = o->use_gradient_accumulation == EMBENG_OFF ?
-						   TPU__STATUS__DISABLED :
-						   TPU__STATUS__ENABLED;
+	to->gradient_accumulation_status = o->use_gradient_accumulation == EMBENG_OFF
+						   ? TPU__STATUS__DISABLED
+						   : TPU__STATUS__ENABLED;
 	if (o->low_dimensional_packing)
 		to->low_dimensional_packing_status = TPU__STATUS__ENABLED;
 	to->weight_decay_factor = o->weight_decay_factor;
 	/* Without a factor there is nothing to multiply, and others do not say it either. */
-	to->multiply_weight_decay_factor_by_learning_rate =
-		o->weight_decay_factor != 0.0f && o->multiply_weight_decay_by_rate;
+	to->multiply_weight_decay_factor_by_learning_rate = o->weight_decay_factor != 0.0f &&
+							    o->multiply_weight_decay_by_rate;
 }
 
 static void step_counter_fill(struct tpu_parameters *to, const struct embeng_optimizer *o,
@@ -116,14 +116,15 @@ int tpu_parameters_fill(struct tpu_parameters *to, const struct embeng_optimizer
 		return fail(-ENOTSUP, "%s: the protobuf has no optimizer %s%s", where,
 			    embeng_optimizer_text(o.kind),
 			    kind ? " with bias_correction; give it the corrected rate instead, "
-				   "step by step" : "");
+				   "step by step"
+				 : "");
 	optimizer_resolve(&o);
 	tpu__optimization_parameters__init(&to->message);
 	common_fill(&to->message, &o);
 	rate_fill(to, &o, tags.rate);
-	to->message.clipping_limits =
-		tpu_limits_fill(&to->weights, o.has_clip_weight_min, o.clip_weight_min,
-			    o.has_clip_weight_max, o.clip_weight_max);
+	to->message.clipping_limits = tpu_limits_fill(&to->weights, o.has_clip_weight_min,
+						      o.clip_weight_min, o.has_clip_weight_max,
+						      o.clip_weight_max);
 	to->message.gradient_clipping_limits = tpu_limits_fill(
 		&to->gradients, o.has_clip_min, o.clip_min, o.has_clip_max, o.clip_max);
 	protobuf_c_message_init(kind->message, &to->kind);
@@ -165,8 +166,8 @@ static int rate_read(const struct tpu_place *place, const Tpu__LearningRate *fro
 	*tag = TPU_NO_TAG;
 	*rate = 0.0f;
 	if (!from || !from->rate_case)
-		return optional ? 0 :
-				  fail(-EINVAL, "%s: it is missing; constant or dynamic is needed",
+		return optional ? 0
+				: fail(-EINVAL, "%s: it is missing; constant or dynamic is needed",
 				       tpu_path(text, &here));
 	if (from->rate_case == TPU__LEARNING_RATE__RATE_CONSTANT) {
 		*rate = from->constant;
@@ -193,31 +194,34 @@ static int kind_read(const struct tpu_place *place, const Tpu__OptimizationParam
 	if (!field)
 		return fail(-EINVAL, "%s: it names no optimizer",
 			    place ? tpu_path(text, place) : "OptimizationParameters");
-	return fail(-ENOTSUP, "%s%s%s: this libembeng has no such optimizer; see "
-			      "embeng-optimizers(7)",
+	return fail(-ENOTSUP,
+		    "%s%s%s: this libembeng has no such optimizer; see "
+		    "embeng-optimizers(7)",
 		    tpu_path(text, place), place ? "." : "", field->name);
 }
 
 /* Without one the engine counts steps itself. */
-static int step_counter_read(const struct tpu_place *place,
-			     const Tpu__OptimizationParameters *from, int32_t *tag)
+static int step_counter_read(const struct tpu_place *place, const Tpu__OptimizationParameters *from,
+			     int32_t *tag)
 {
 	struct tpu_place here = {place, "frequency_aware_adagrad", -1};
 	char text[TPU_PATH];
 
-	if (from->parameters_case != TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_FREQUENCY_AWARE_ADAGRAD ||
+	if (from->parameters_case !=
+		    TPU__OPTIMIZATION_PARAMETERS__PARAMETERS_FREQUENCY_AWARE_ADAGRAD ||
 	    !from->frequency_aware_adagrad->step_counter)
 		return 0;
 	*tag = from->frequency_aware_adagrad->step_counter->tag;
-	return *tag >= 0 ? 0 : fail(-ERANGE, "%s.step_counter.tag: %d is below 0",
-				    tpu_path(text, &here), *tag);
+	return *tag >= 0 ? 0
+			 : fail(-ERANGE, "%s.step_counter.tag: %d is below 0",
+				tpu_path(text, &here), *tag);
 }
 
 static void common_read(const Tpu__OptimizationParameters *from, struct embeng_optimizer *o)
 {
-	o->use_gradient_accumulation =
-		from->gradient_accumulation_status == TPU__STATUS__DISABLED ? EMBENG_OFF :
-									       EMBENG_ON;
+	o->use_gradient_accumulation = from->gradient_accumulation_status == TPU__STATUS__DISABLED
+					       ? EMBENG_OFF
+					       : EMBENG_ON;
 	o->low_dimensional_packing = from->low_dimensional_packing_status == TPU__STATUS__ENABLED;
 	o->weight_decay_factor = from->weight_decay_factor;
 	o->multiply_weight_decay_by_rate = from->multiply_weight_decay_factor_by_learning_rate;

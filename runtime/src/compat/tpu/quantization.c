@@ -13,8 +13,8 @@ void tpu_quantization_fill(struct tpu_parameters *to, const struct embeng_quanti
 	tpu__simulated_quantization__init(&to->quantization);
 	to->quantization.enabled = 1;
 	to->quantization.num_buckets = (int32_t)q->num_buckets;
-	to->quantization.clipping_limits =
-		tpu_limits_fill(&to->levels, true, q->lower, true, q->upper);
+	to->quantization.clipping_limits = tpu_limits_fill(&to->levels, true, q->lower, true,
+							   q->upper);
 	to->message.simulated_quantization = &to->quantization;
 }
 

@@ -9,9 +9,11 @@
 
 static int enumerator_check(const char *what, unsigned int value, unsigned int most)
 {
-	return value <= most ? 0 :
-			       fail(-EINVAL, "embeng_tpu_settings: %s %u is above %u, the last there "
-					     "is", what, value, most);
+	return value <= most ? 0
+			     : fail(-EINVAL,
+				    "embeng_tpu_settings: %s %u is above %u, the last there "
+				    "is",
+				    what, value, most);
 }
 
 static int count_check(const char *what, int32_t count)
@@ -23,9 +25,12 @@ static int directory_check(const char *directory)
 {
 	size_t good = directory ? utf8_good(directory) : 0;
 
-	return !directory || !directory[good] ?
-		       0 : fail(-EINVAL, "embeng_tpu_settings: byte %zu of profile_directory is not "
-					 "UTF-8", good);
+	return !directory || !directory[good]
+		       ? 0
+		       : fail(-EINVAL,
+			      "embeng_tpu_settings: byte %zu of profile_directory is not "
+			      "UTF-8",
+			      good);
 }
 
 static int hot_ids_check(const struct embeng_tpu_settings *s, size_t tables)
@@ -33,8 +38,10 @@ static int hot_ids_check(const struct embeng_tpu_settings *s, size_t tables)
 	int code = 0;
 
 	if (s->hot_id_count && (s->hot_id_count != tables || !s->hot_ids))
-		return fail(-EINVAL, "embeng_tpu_settings: hot_ids are of %zu tables, the model has "
-				     "%zu", s->hot_ids ? s->hot_id_count : 0, tables);
+		return fail(-EINVAL,
+			    "embeng_tpu_settings: hot_ids are of %zu tables, the model has "
+			    "%zu",
+			    s->hot_ids ? s->hot_id_count : 0, tables);
 	for (size_t t = 0; !code && t < s->hot_id_count; t++)
 		code = enumerator_check("an entry of hot_ids", s->hot_ids[t],
 					EMBENG_TPU_HOT_IDS_MIGRATION_ONLY);

@@ -46,8 +46,8 @@ static const char *describe_wire_place(char text[static WHERE_TEXT], const struc
 {
 	char path[TPU_PATH];
 
-	snprintf(text, WHERE_TEXT, "%.*s: byte %zu", TPU_PATH, place ? tpu_path(path, place) : w->what,
-		 (size_t)(w->at - w->start));
+	snprintf(text, WHERE_TEXT, "%.*s: byte %zu", TPU_PATH,
+		 place ? tpu_path(path, place) : w->what, (size_t)(w->at - w->start));
 	return text;
 }
 
@@ -225,7 +225,8 @@ static int check_value(struct wire *w, const struct tpu_place *place,
 	uint32_t wanted = wire_type_of(field);
 	char text[WHERE_TEXT];
 
-	if (type == WIRE_BYTES && wanted == WIRE_VARINT && field->label == PROTOBUF_C_LABEL_REPEATED)
+	if (type == WIRE_BYTES && wanted == WIRE_VARINT &&
+	    field->label == PROTOBUF_C_LABEL_REPEATED)
 		return check_packed(w, place, field, value);
 	if (type != wanted)
 		return fail(-EBADMSG, "%s: its wire type is %u, it must be %u",
@@ -264,9 +265,9 @@ static int add_unknown(struct wire *w, const struct tpu_place *place, uint32_t n
 
 /* The fields of a message that were met so far. */
 struct seen {
-	uint64_t fields;     /* bit by place in the descriptor */
-	const char *choice;  /* the field of its oneof that was given */
-	size_t counts[64];   /* elements of repeated messages */
+	uint64_t fields;    /* bit by place in the descriptor */
+	const char *choice; /* the field of its oneof that was given */
+	size_t counts[64];  /* elements of repeated messages */
 };
 
 static int check_twice(const struct wire *w, const struct tpu_place *place,
@@ -289,8 +290,8 @@ static int check_field(struct wire *w, const struct tpu_place *above,
 		       const ProtobufCMessageDescriptor *descriptor, uint32_t number, uint32_t type,
 		       struct seen *seen)
 {
-	const ProtobufCFieldDescriptor *field =
-		protobuf_c_message_descriptor_get_field(descriptor, number);
+	const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(descriptor,
+											number);
 	struct tpu_place place = {above, field ? field->name : NULL, -1};
 	struct value value;
 	char text[WHERE_TEXT];
@@ -368,15 +369,16 @@ int tpu_unpack(const ProtobufCMessageDescriptor *descriptor, const char *what, c
 	int code;
 
 	if (length > TPU_MOST_BYTES)
-		return fail(-ERANGE, "%s: %zu bytes are more than %u", what, length, TPU_MOST_BYTES);
+		return fail(-ERANGE, "%s: %zu bytes are more than %u", what, length,
+			    TPU_MOST_BYTES);
 	code = length ? check_message(&w, NULL, descriptor) : 0;
 	if (code)
 		return code;
 	*message = protobuf_c_message_unpack(descriptor, &allocator, length, bytes);
 	if (*message)
 		return 0;
-	return failed ? fail(-ENOMEM, "no memory for what %s says", what) :
-			fail(-EBADMSG, "%s: protobuf-c does not take it", what);
+	return failed ? fail(-ENOMEM, "no memory for what %s says", what)
+		      : fail(-EBADMSG, "%s: protobuf-c does not take it", what);
 }
 
 void tpu_unpacked_free(ProtobufCMessage *message)

@@ -74,8 +74,7 @@ void accel_event_wait(struct device *d, uint32_t seen, uint64_t timeout_ns)
 	    !wait_for_event(a, events, (int64_t)(now_ns() + timeout_ns)))
 		return;
 	/* A full counter is readable already, which is all that a poller asks. */
-	if (__atomic_load_n(&a->polled, __ATOMIC_RELAXED) &&
-	    write(a->ready, &one, sizeof(one)) < 0)
+	if (__atomic_load_n(&a->polled, __ATOMIC_RELAXED) && write(a->ready, &one, sizeof(one)) < 0)
 		return;
 }
 

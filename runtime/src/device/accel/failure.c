@@ -14,7 +14,7 @@ static const char *words_of(uint32_t cause)
 {
 	switch (cause) {
 #define WORDS(name, value, word, text) \
-	case value:                    \
+	case value: \
 		return text;
 		EMBENG_ACCEL_CAUSE_TABLE(WORDS)
 #undef WORDS
@@ -36,7 +36,8 @@ static int say_lost(const struct accel *a, int error)
 	}
 	return fail(error,
 		    "%s: the device was reset%s%s, and this handle's tables are lost; close the "
-		    "handle, open the device again and restore a checkpoint", a->node, since, cause);
+		    "handle, open the device again and restore a checkpoint",
+		    a->node, since, cause);
 }
 
 int accel_failed(struct accel *a, int error, const char *what)
@@ -47,13 +48,17 @@ int accel_failed(struct accel *a, int error, const char *what)
 		__atomic_store_n(&a->lost, error, __ATOMIC_RELAXED);
 		return say_lost(a, error);
 	case -EDQUOT:
-		return fail(error, "%s: %s: the context's memory limit is reached; free buffers, or "
-			    "use smaller batches", a->node, what);
+		return fail(error,
+			    "%s: %s: the context's memory limit is reached; free buffers, or "
+			    "use smaller batches",
+			    a->node, what);
 	case -ENOSPC:
 		return fail(error, "%s: %s: the device has no place left for it", a->node, what);
 	case -ENOMEM:
-		return fail(error, "%s: %s: no memory, or beyond the limit of locked memory "
-			    "(`ulimit -l`)", a->node, what);
+		return fail(error,
+			    "%s: %s: no memory, or beyond the limit of locked memory "
+			    "(`ulimit -l`)",
+			    a->node, what);
 	case -EACCES:
 	case -EPERM:
 		return fail(error, "%s: %s: permission denied", a->node, what);

@@ -53,8 +53,8 @@ static void copy_text(char *to, size_t size, const char *from)
 
 static int add_function(struct list *list, const char *node, struct udev_device *pci)
 {
-	struct accel_function *larger =
-		realloc(list->functions, (list->count + 1) * sizeof(*larger));
+	struct accel_function *larger = realloc(list->functions,
+						(list->count + 1) * sizeof(*larger));
 	struct accel_function *function;
 
 	if (!larger)
@@ -105,9 +105,10 @@ static int scan_subsystem(struct udev *udev, const char *subsystem, struct list 
 		return fail(-ENOMEM, "no memory for the list of devices");
 	udev_enumerate_add_match_subsystem(all, subsystem);
 	udev_enumerate_scan_devices(all);
-	udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(all)) {
-		struct udev_device *device =
-			udev_device_new_from_syspath(udev, udev_list_entry_get_name(entry));
+	udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(all))
+	{
+		struct udev_device *device = udev_device_new_from_syspath(
+			udev, udev_list_entry_get_name(entry));
 
 		if (device && !ret)
 			ret = take(list, device);

@@ -140,7 +140,7 @@ int accel_region_export(struct device *d, const struct region *region)
 
 	if (!region->handle)
 		return fail(-EINVAL, "this memory was imported; pass on the descriptor that it "
-			    "came by");
+				     "came by");
 	ret = accel_system->ioctl(a->fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime);
 	return ret ? accel_failed(a, ret, "exporting a buffer") : prime.fd;
 }
@@ -171,9 +171,11 @@ static int import_failed(struct accel *a, int error, int dmabuf)
 		return fail(-EINVAL, "%s: descriptor %d is no dma-buf that this device can reach",
 			    a->node, dmabuf);
 	if (error == -EOPNOTSUPP)
-		return fail(error, "%s: the exporter of this memory does not share it with other "
+		return fail(error,
+			    "%s: the exporter of this memory does not share it with other "
 			    "devices, or the kernel would put copies between it and the device "
-			    "(swiotlb); use memory of embeng_buffer_alloc()", a->node);
+			    "(swiotlb); use memory of embeng_buffer_alloc()",
+			    a->node);
 	return accel_failed(a, error, "importing a buffer");
 }
 

@@ -21,8 +21,10 @@ static int choose_path(struct accel *a, enum name_path path, const struct accel_
 	bool can_map = (facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
 
 	if (path == NAME_PATH_MAPPED && !can_map)
-		return fail(-ENOTSUP, "%s: the driver forbids mapped queues here; leave path=mapped "
-			    "out, or open it with path=validated", a->node);
+		return fail(-ENOTSUP,
+			    "%s: the driver forbids mapped queues here; leave path=mapped "
+			    "out, or open it with path=validated",
+			    a->node);
 	a->mapped = path != NAME_PATH_VALIDATED && can_map;
 	if (path == NAME_PATH_VALIDATED)
 		snprintf(a->device.info.name, sizeof(a->device.info.name), "%s,path=validated",
@@ -38,8 +40,9 @@ static int check_replicas(struct accel *a, uint32_t replicas)
 		return 0;
 	return fail(-ENOTSUP,
 		    "%s: the model wants %u replicas and with them %llu queues, the device has %u "
-		    "and %u", a->node, replicas, (unsigned long long)queues,
-		    a->device.info.replicas, a->device.queues);
+		    "and %u",
+		    a->node, replicas, (unsigned long long)queues, a->device.info.replicas,
+		    a->device.queues);
 }
 
 static int make_context(struct accel *a, uint32_t replicas, uint32_t most)
@@ -95,7 +98,7 @@ static int check_alive(struct accel *a)
 		return accel_failed(a, ret, "attaching");
 	if (state.status != EMBENG_ACCEL_CONTEXT_ALIVE)
 		return fail(-EINVAL, "embeng_attach: the descriptor has no context; it must be one "
-			    "that embeng_export() gave");
+				     "that embeng_export() gave");
 	return 0;
 }
 

@@ -43,11 +43,15 @@ static int check_driver(int fd, const char *node, struct embeng_device_info *inf
 	if (ret == -ENODEV)
 		return fail(ret, "%s: the device is gone", node);
 	if (ret)
-		return fail(-ENODEV, "%s: this is not an embedding engine, it does not say what its "
-			    "driver is", node);
+		return fail(-ENODEV,
+			    "%s: this is not an embedding engine, it does not say what its "
+			    "driver is",
+			    node);
 	if (strcmp(name, "embeng"))
-		return fail(-ENODEV, "%s: this is not an embedding engine but a device of the "
-			    "driver \"%s\"", node, name);
+		return fail(-ENODEV,
+			    "%s: this is not an embedding engine but a device of the "
+			    "driver \"%s\"",
+			    node, name);
 	strcpy(info->driver, name);
 	return check_version(&version, node);
 }
@@ -85,9 +89,11 @@ static int check_interface(const char *node, const struct embeng_caps *caps)
 {
 	if (caps->interface_major == EMBENG_INTERFACE_MAJOR)
 		return 0;
-	return fail(-ENOTSUP, "%s: the device has interface %u.%u, this library speaks %u.%u; update "
-		    "the firmware or the library", node, caps->interface_major,
-		    caps->interface_minor, EMBENG_INTERFACE_MAJOR, EMBENG_INTERFACE_MINOR);
+	return fail(-ENOTSUP,
+		    "%s: the device has interface %u.%u, this library speaks %u.%u; update "
+		    "the firmware or the library",
+		    node, caps->interface_major, caps->interface_minor, EMBENG_INTERFACE_MAJOR,
+		    EMBENG_INTERFACE_MINOR);
 }
 
 static void note_device(const struct embeng_accel_device *device, struct embeng_device_info *info)
@@ -148,10 +154,10 @@ static bool counter_place(enum embeng_register reg, size_t *place)
 	size_t n = 0;
 
 #define PLACE(name, offset, bytes, writer, reset, words) \
-	if ((offset) >= EMBENG_REG_COUNT_COMMANDS) {     \
-		*place = n++;                            \
-		if ((offset) == reg)                     \
-			return true;                     \
+	if ((offset) >= EMBENG_REG_COUNT_COMMANDS) { \
+		*place = n++; \
+		if ((offset) == reg) \
+			return true; \
 	}
 	EMBENG_REGISTER_TABLE(PLACE)
 #undef PLACE

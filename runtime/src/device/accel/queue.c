@@ -63,8 +63,7 @@ static int map_queue(struct accel *a, const struct embeng_accel_queue_create *ma
 		return accel_failed(a, -errno, "mapping a queue");
 	if (!a->mapped)
 		return 0;
-	queue->doorbell =
-		accel_system->map(a->fd, made->doorbell, sizeof(*queue->doorbell), true);
+	queue->doorbell = accel_system->map(a->fd, made->doorbell, sizeof(*queue->doorbell), true);
 	if (queue->doorbell)
 		return 0;
 	ret = accel_failed(a, -errno, "mapping a doorbell");
@@ -72,7 +71,8 @@ static int map_queue(struct accel *a, const struct embeng_accel_queue_create *ma
 	return ret;
 }
 
-int accel_queue_create(struct device *d, const struct queue_config *config, struct device_queue *out)
+int accel_queue_create(struct device *d, const struct queue_config *config,
+		       struct device_queue *out)
 {
 	struct accel *a = accel_of(d);
 	struct embeng_accel_queue_create made;
@@ -81,9 +81,8 @@ int accel_queue_create(struct device *d, const struct queue_config *config, stru
 
 	if (ret)
 		return accel_failed(a, ret, "making a queue");
-	queue = (struct device_queue){.layout = made.layout,
-				      .number = made.queue,
-				      .validator = a->mapped ? NULL : d};
+	queue = (struct device_queue){
+		.layout = made.layout, .number = made.queue, .validator = a->mapped ? NULL : d};
 	ret = map_queue(a, &made, &queue);
 	if (ret) {
 		drop_queue(a, made.queue);
@@ -112,8 +111,10 @@ static int submit_command(struct accel *a, struct embeng_accel_submit *submit)
 	if (submit->out_count && ret == -EAGAIN)
 		return -EBUSY;
 	if (submit->out_count && ret == -EOPNOTSUPP)
-		return fail(-ENOTSUP, "%s: the driver promises no fence for what waits for other "
-			    "handles on mapped queues, or for a model that it did not load", a->node);
+		return fail(-ENOTSUP,
+			    "%s: the driver promises no fence for what waits for other "
+			    "handles on mapped queues, or for a model that it did not load",
+			    a->node);
 	return ret ? accel_failed(a, ret, "submitting a command") : 0;
 }
 

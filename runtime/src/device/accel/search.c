@@ -29,8 +29,8 @@ static int match_function(void *arg, const struct accel_function *function)
 
 static int no_driver(const char *where)
 {
-	return fail(-ENXIO,
-		    "%s: no driver is bound to it; load it with `modprobe embeng`, as root", where);
+	return fail(-ENXIO, "%s: no driver is bound to it; load it with `modprobe embeng`, as root",
+		    where);
 }
 
 /* In words why there is none, for -ENOENT; a node is asked when it is open. */
@@ -51,9 +51,9 @@ static int find_function(const struct name *name, struct accel_function *out)
 		*out = search.found;
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return name->kind == NAME_ANY ? -ENOENT
-				      : fail(-ENODEV, "pci:%s: no embedding engine is there",
-					     name->where);
+	return name->kind == NAME_ANY
+		       ? -ENOENT
+		       : fail(-ENODEV, "pci:%s: no embedding engine is there", name->where);
 }
 
 /* No node: perhaps because no driver is there. */
@@ -71,7 +71,8 @@ static int open_failed(const char *node, int error)
 	if (error == -EACCES || error == -EPERM)
 		return fail(error,
 			    "%s: permission denied; add yourself to the group that owns it "
-			    "(`usermod -aG render USER`, then log in again)", node);
+			    "(`usermod -aG render USER`, then log in again)",
+			    node);
 	if (error == -ENOENT || error == -ENXIO || error == -ENODEV)
 		return no_node(node);
 	return fail(error, "%s: %s", node, strerror(-error));

@@ -83,8 +83,8 @@ static int open_resource(const struct accel *a)
 	char path[96];
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource%d",
-		 address + strlen("pci:"), EMBENG_BAR_REGISTERS);
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/resource%d", address + strlen("pci:"),
+		 EMBENG_BAR_REGISTERS);
 	fd = accel_system->open(path);
 	if (fd == -EACCES || fd == -EPERM)
 		return fail(-EPERM,
@@ -139,8 +139,10 @@ static int write_resource(const struct accel *a, uint32_t offset, uint32_t bytes
 	registers = accel_system->map(fd, 0, EMBENG_REGISTERS_SIZE, true);
 	accel_system->close(fd);
 	if (!registers)
-		return fail(-ENOTSUP, "%s: the kernel does not let its registers be written (%s); "
-			    "unbind the driver first", a->device.info.name, strerror(errno));
+		return fail(-ENOTSUP,
+			    "%s: the kernel does not let its registers be written (%s); "
+			    "unbind the driver first",
+			    a->device.info.name, strerror(errno));
 	if (bytes == 4)
 		*(volatile uint32_t *)(registers + offset) = (uint32_t)value;
 	else
@@ -179,8 +181,10 @@ int accel_reset(const struct name *name, enum embeng_reset what)
 	if (!ret || ret == -EHOSTDOWN) {
 		ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_RESET, &reset);
 		if (ret == -EACCES || ret == -EPERM)
-			ret = fail(ret, "%s: a reset, which takes the tables of every "
-				   "program, needs CAP_SYS_ADMIN; run this as root", a->node);
+			ret = fail(ret,
+				   "%s: a reset, which takes the tables of every "
+				   "program, needs CAP_SYS_ADMIN; run this as root",
+				   a->node);
 		else if (ret)
 			ret = accel_failed(a, ret, "resetting");
 	}

@@ -71,8 +71,8 @@ static int run_admin_command(struct soft *s, struct embeng_admin_cmd *cmd, const
 	}
 	if (request.status)
 		return error_set(request.status == EMBENG_STATUS_NO_MEMORY ? -ENOMEM : -EIO,
-				 request.status, "soft device: %s failed with status %u",
-				 what, request.status);
+				 request.status, "soft device: %s failed with status %u", what,
+				 request.status);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 	struct device_queue queue = {
 		.layout = embeng_ring_layout(config->sq_entries, config->cq_entries,
 					     EMBENG_RING_MAPPED | EMBENG_RING_REPORTS |
-					     EMBENG_RING_HEALTH),
+						     EMBENG_RING_HEALTH),
 		.number = s->next_queue,
 	};
 	struct embeng_admin_cmd cmd = {
@@ -240,10 +240,10 @@ static int create_locked(struct soft *s, const struct queue_config *config,
 	if (soft_grant(s, queue.ring, queue.layout.size))
 		return -ENOMEM;
 	s->next_queue++;
-	queue.doorbell =
-		(struct embeng_doorbell *)(s->doorbells +
-					   (uint64_t)queue.number *
-						   soft_read32(s, EMBENG_REG_DOORBELL_STRIDE));
+	queue.doorbell = (struct embeng_doorbell *)(s->doorbells +
+						    (uint64_t)queue.number *
+							    soft_read32(
+								    s, EMBENG_REG_DOORBELL_STRIDE));
 	cmd.address = (uintptr_t)queue.ring;
 	ret = run_admin_command(s, &cmd, "making a queue");
 	if (!ret)

@@ -35,8 +35,7 @@ static int boot_failed(struct soft *s)
 
 	return fail(error == EMBENG_BOOT_ERROR_MEMORY ? -ENOMEM : -EIO,
 		    "soft device: firmware did not boot: %s (byte %" PRIu64 " of the image)",
-		    boot_error_text(error),
-		    soft_read64(s, EMBENG_REG_BOOT_ERROR_OFFSET));
+		    boot_error_text(error), soft_read64(s, EMBENG_REG_BOOT_ERROR_OFFSET));
 }
 
 static void read_info(struct soft *s)

@@ -44,8 +44,8 @@ static int read_open_file(int fd, struct tune *out, char why[TUNE_WHY])
 	int ret = file_ops->size(fd, &bytes);
 
 	if (ret == -EINVAL || (!ret && bytes > TUNE_BYTES_MOST)) {
-		snprintf(why, TUNE_WHY, ret ? "it is not a regular file" :
-					      "it has more than 65536 bytes");
+		snprintf(why, TUNE_WHY,
+			 ret ? "it is not a regular file" : "it has more than 65536 bytes");
 		return -EBADMSG;
 	}
 	if (ret)
@@ -109,8 +109,7 @@ static bool take_tune_files(const char *variant, struct fetch_plan *plan,
 
 	if (named.path)
 		return take_tune(&named, variant, plan, info);
-	if (tune_user_path(path) &&
-	    take_tune(&(struct lookout){path, false}, variant, plan, info))
+	if (tune_user_path(path) && take_tune(&(struct lookout){path, false}, variant, plan, info))
 		return true;
 	return take_tune(&system, variant, plan, info);
 }
@@ -121,8 +120,8 @@ static void take_given(struct fetch_way given, struct fetch_plan *plan)
 	const bool again = given.form == KERNEL_FETCH_BURST;
 
 	plan->far.lookup = given;
-	plan->far.update = (struct fetch_way){
-		given.rows, again ? KERNEL_FETCH_AGAIN : KERNEL_FETCH_SECOND};
+	plan->far.update = (struct fetch_way){given.rows,
+					      again ? KERNEL_FETCH_AGAIN : KERNEL_FETCH_SECOND};
 	plan->near = plan->far;
 }
 

@@ -129,7 +129,7 @@ static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 {
 	switch (reg) {
 #define WIDTH(name, offset, bytes, writer, reset, words) \
-	case offset:                                     \
+	case offset: \
 		return (bytes) == 4 ? soft_read32(soft_of(d), reg) : soft_read64(soft_of(d), reg);
 		EMBENG_REGISTER_TABLE(WIDTH)
 #undef WIDTH
@@ -229,10 +229,11 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 	int ret = engine_create(&config, &s->engine);
 
 	if (ret == -ENOTSUP)
-		return fail(ret,
-			    "soft device: this processor lacks what the kernel variant \"%s\" needs; "
-			    "leave variant= and EMBENG_KERNEL out for the best that it runs, \"%s\"",
-			    config.variant, kernel_select(NULL)->name);
+		return fail(
+			ret,
+			"soft device: this processor lacks what the kernel variant \"%s\" needs; "
+			"leave variant= and EMBENG_KERNEL out for the best that it runs, \"%s\"",
+			config.variant, kernel_select(NULL)->name);
 	if (ret == -EINVAL && config.variant)
 		return no_such_variant(config.variant);
 	if (ret)

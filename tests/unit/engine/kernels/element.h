@@ -15,7 +15,7 @@ struct element {
 };
 
 static inline struct element apply(const struct kernel_ops *ops, const struct kernel_update *update,
-			    struct element before, float g)
+				   struct element before, float g)
 {
 	float w[DIM], slots[3][DIM], gradient[DIM];
 	struct kernel_update u = *update;
@@ -41,12 +41,12 @@ static inline struct element apply(const struct kernel_ops *ops, const struct ke
 		ck_assert(same_float(slots[1][c], slots[1][0]));
 		ck_assert(same_float(slots[2][c], slots[2][0]));
 	}
-	return (struct element){ w[0], { slots[0][0], slots[1][0], slots[2][0] } };
+	return (struct element){w[0], {slots[0][0], slots[1][0], slots[2][0]}};
 }
 
 /* Checks the update on every variant that this processor has. */
 static inline void expect(const struct kernel_update *u, struct element before, float g,
-		   struct element after)
+			  struct element after)
 {
 	const struct kernel_ops *ops;
 
@@ -63,6 +63,6 @@ static inline void expect(const struct kernel_update *u, struct element before, 
 	}
 }
 
-#define E(...) ((struct element){ __VA_ARGS__ })
+#define E(...) ((struct element){__VA_ARGS__})
 
 #endif

@@ -9,10 +9,10 @@
 #define KIB 1024ull
 #define MIB (1024 * KIB)
 
-static const struct fetch_machine zen4 = { FETCH_VENDOR_AMD, 32 * KIB, 1 * MIB, 32 * MIB };
-static const struct fetch_machine zen5 = { FETCH_VENDOR_AMD, 48 * KIB, 1 * MIB, 32 * MIB };
-static const struct fetch_machine xeon = { FETCH_VENDOR_INTEL, 48 * KIB, 2 * MIB, 260 * MIB };
-static const struct fetch_machine unknown = { FETCH_VENDOR_OTHER, 0, 0, 0 };
+static const struct fetch_machine zen4 = {FETCH_VENDOR_AMD, 32 * KIB, 1 * MIB, 32 * MIB};
+static const struct fetch_machine zen5 = {FETCH_VENDOR_AMD, 48 * KIB, 1 * MIB, 32 * MIB};
+static const struct fetch_machine xeon = {FETCH_VENDOR_INTEL, 48 * KIB, 2 * MIB, 260 * MIB};
+static const struct fetch_machine unknown = {FETCH_VENDOR_OTHER, 0, 0, 0};
 
 static void expect_ways(const struct fetch_ways *ways, u32 lookup, u32 update)
 {
@@ -68,18 +68,18 @@ START_TEST(test_limits_by_caches)
 	static const struct {
 		u64 second, third, least, gradient, cached;
 	} cases[] = {
-		{ 0, 0, 256 * KIB, 512 * KIB, 32 * MIB },
-		{ 1 * MIB, 32 * MIB, 256 * KIB, 512 * KIB, 32 * MIB },
-		{ 512 * KIB, 16 * MIB, 128 * KIB, 256 * KIB, 16 * MIB },
-		{ 2 * MIB, 260 * MIB, 512 * KIB, 1 * MIB, 64 * MIB },
-		{ 64 * MIB, 64 * MIB, 512 * KIB, 1 * MIB, 64 * MIB },
-		{ 4, 4, 64 * KIB, 128 * KIB, 8 * MIB },
-		{ ~0ull, ~0ull, 512 * KIB, 1 * MIB, 64 * MIB },
+		{0, 0, 256 * KIB, 512 * KIB, 32 * MIB},
+		{1 * MIB, 32 * MIB, 256 * KIB, 512 * KIB, 32 * MIB},
+		{512 * KIB, 16 * MIB, 128 * KIB, 256 * KIB, 16 * MIB},
+		{2 * MIB, 260 * MIB, 512 * KIB, 1 * MIB, 64 * MIB},
+		{64 * MIB, 64 * MIB, 512 * KIB, 1 * MIB, 64 * MIB},
+		{4, 4, 64 * KIB, 128 * KIB, 8 * MIB},
+		{~0ull, ~0ull, 512 * KIB, 1 * MIB, 64 * MIB},
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct fetch_machine machine = { FETCH_VENDOR_OTHER, 0, cases[i].second,
-						       cases[i].third };
+		const struct fetch_machine machine = {FETCH_VENDOR_OTHER, 0, cases[i].second,
+						      cases[i].third};
 		struct fetch_plan plan = plan_of(&machine);
 
 		ck_assert_msg(plan.least_bytes == cases[i].least, "case %u: %llu", i,
@@ -94,7 +94,7 @@ END_TEST
 
 static struct fetch_way way_of(u32 rows, u32 form)
 {
-	return (struct fetch_way){ rows, form };
+	return (struct fetch_way){rows, form};
 }
 
 START_TEST(test_rows_of_lookups)
@@ -102,14 +102,14 @@ START_TEST(test_rows_of_lookups)
 	static const struct {
 		u32 rows, form, dim, want;
 	} cases[] = {
-		{ 48, KERNEL_FETCH_SECOND, 17, 48 },  { 48, KERNEL_FETCH_SECOND, 16, 96 },
-		{ 48, KERNEL_FETCH_SECOND, 1, 96 },   { 24, KERNEL_FETCH_SECOND, 8, 48 },
-		{ 24, KERNEL_FETCH_SECOND, 256, 24 }, { 24, KERNEL_FETCH_SECOND, 512, 13 },
-		{ 48, KERNEL_FETCH_FIRST, 16, 96 },   { 48, KERNEL_FETCH_FIRST, 64, 48 },
-		{ 48, KERNEL_FETCH_FIRST, 65, 48 },   { 48, KERNEL_FETCH_FIRST, 128, 25 },
-		{ 48, KERNEL_FETCH_FIRST, 512, 7 },   { 1, KERNEL_FETCH_FIRST, 4096, 1 },
-		{ 0, KERNEL_FETCH_FIRST, 4096, 0 },   { 0, KERNEL_FETCH_SECOND, 8, 0 },
-		{ 48, KERNEL_FETCH_TOUCH, 16, 96 },   { 256, KERNEL_FETCH_BURST, 8, 512 },
+		{48, KERNEL_FETCH_SECOND, 17, 48},  {48, KERNEL_FETCH_SECOND, 16, 96},
+		{48, KERNEL_FETCH_SECOND, 1, 96},   {24, KERNEL_FETCH_SECOND, 8, 48},
+		{24, KERNEL_FETCH_SECOND, 256, 24}, {24, KERNEL_FETCH_SECOND, 512, 13},
+		{48, KERNEL_FETCH_FIRST, 16, 96},   {48, KERNEL_FETCH_FIRST, 64, 48},
+		{48, KERNEL_FETCH_FIRST, 65, 48},   {48, KERNEL_FETCH_FIRST, 128, 25},
+		{48, KERNEL_FETCH_FIRST, 512, 7},   {1, KERNEL_FETCH_FIRST, 4096, 1},
+		{0, KERNEL_FETCH_FIRST, 4096, 0},   {0, KERNEL_FETCH_SECOND, 8, 0},
+		{48, KERNEL_FETCH_TOUCH, 16, 96},   {256, KERNEL_FETCH_BURST, 8, 512},
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -125,14 +125,14 @@ START_TEST(test_forms_of_lookups)
 	static const struct {
 		u32 wanted, dim, form;
 	} cases[] = {
-		{ KERNEL_FETCH_TOUCH, 16, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_TOUCH, 17, KERNEL_FETCH_TOUCH },
-		{ KERNEL_FETCH_TOUCH, 4096, KERNEL_FETCH_TOUCH },
-		{ KERNEL_FETCH_FIRST, 8, KERNEL_FETCH_FIRST },
-		{ KERNEL_FETCH_SECOND, 64, KERNEL_FETCH_SECOND },
-		{ KERNEL_FETCH_BURST, 1, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 128, KERNEL_FETCH_BURST },
-		{ KERNEL_FETCH_BURST, 129, KERNEL_FETCH_SECOND },
+		{KERNEL_FETCH_TOUCH, 16, KERNEL_FETCH_SECOND},
+		{KERNEL_FETCH_TOUCH, 17, KERNEL_FETCH_TOUCH},
+		{KERNEL_FETCH_TOUCH, 4096, KERNEL_FETCH_TOUCH},
+		{KERNEL_FETCH_FIRST, 8, KERNEL_FETCH_FIRST},
+		{KERNEL_FETCH_SECOND, 64, KERNEL_FETCH_SECOND},
+		{KERNEL_FETCH_BURST, 1, KERNEL_FETCH_BURST},
+		{KERNEL_FETCH_BURST, 128, KERNEL_FETCH_BURST},
+		{KERNEL_FETCH_BURST, 129, KERNEL_FETCH_SECOND},
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -149,17 +149,17 @@ START_TEST(test_rows_that_updates_fetch_again)
 		u32 dim, slots;
 		bool again;
 	} cases[] = {
-		{ 128, 3, true }, { 129, 0, false }, { 64, 0, true },  { 63, 0, false },
-		{ 42, 2, false }, { 43, 2, true },   { 128, 0, true }, { 64, 1, true },
-		{ 63, 1, false }, { 64, 4, false },
+		{128, 3, true}, {129, 0, false}, {64, 0, true}, {63, 0, false}, {42, 2, false},
+		{43, 2, true},	{128, 0, true},	 {64, 1, true}, {63, 1, false}, {64, 4, false},
 	};
 
 	for (u32 i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fetch_way way = fetch_update(way_of(32, KERNEL_FETCH_AGAIN), cases[i].dim,
 						    cases[i].slots);
 
-		ck_assert_msg(way.form == (cases[i].again ? KERNEL_FETCH_AGAIN :
-							    KERNEL_FETCH_SECOND), "case %u", i);
+		ck_assert_msg(way.form ==
+				      (cases[i].again ? KERNEL_FETCH_AGAIN : KERNEL_FETCH_SECOND),
+			      "case %u", i);
 		ck_assert_uint_eq(way.rows, 32);
 	}
 	ck_assert_uint_eq(fetch_update(way_of(32, KERNEL_FETCH_SECOND), 64, 1).form,

@@ -15,8 +15,14 @@ static float filled[ROWS * DIM];
 
 static struct kernel_fill fill_of(u32 kind, float a, float b)
 {
-	return (struct kernel_fill){ .kind = kind, .seed = 0x123456789abcdef0, .dim = DIM, .a = a,
-				     .b = b, .out = filled, .stride = DIM, .row_step = 1 };
+	return (struct kernel_fill){.kind = kind,
+				    .seed = 0x123456789abcdef0,
+				    .dim = DIM,
+				    .a = a,
+				    .b = b,
+				    .out = filled,
+				    .stride = DIM,
+				    .row_step = 1};
 }
 
 /* The known answers that come with Random123. */
@@ -25,11 +31,13 @@ START_TEST(test_philox_known_answers)
 	static const struct {
 		u32 counter[4], key[2], out[4];
 	} known[] = {
-		{ { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
-		{ { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff }, { 0xffffffff, 0xffffffff },
-		  { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-		{ { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
-		  { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+		{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+		 {0xffffffff, 0xffffffff},
+		 {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+		 {0xa4093822, 0x299f31d0},
+		 {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	};
 
 	for (u32 i = 0; i < 3; i++) {
@@ -88,8 +96,10 @@ END_TEST
 /* Two neighbours: half of the exact values round up to the excluded limit. */
 START_TEST(test_uniform_never_reaches_its_upper_limit)
 {
-	static const float limits[][2] = { { 1.0f, 1.0f + 0x1p-23f }, { -0x1p-149f, 0.0f },
-					   { -1.0f - 0x1p-23f, -1.0f }, { 2.0f, 2.0f } };
+	static const float limits[][2] = {{1.0f, 1.0f + 0x1p-23f},
+					  {-0x1p-149f, 0.0f},
+					  {-1.0f - 0x1p-23f, -1.0f},
+					  {2.0f, 2.0f}};
 
 	for (u32 k = 0; k < 4; k++) {
 		struct kernel_fill f = fill_of(KERNEL_FILL_UNIFORM, limits[k][0], limits[k][1]);

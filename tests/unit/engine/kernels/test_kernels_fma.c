@@ -9,7 +9,7 @@
 static void expect_fma(float a, float b, float c)
 {
 	float got = fma_exact(a, b, c), want = fmaf(a, b, c);
-	vec lanes = vec_fma((vec){ a, 0.5f, b, a }, (vec){ b, 3.0f, a, b }, (vec){ c, 2.0f, c, c });
+	vec lanes = vec_fma((vec){a, 0.5f, b, a}, (vec){b, 3.0f, a, b}, (vec){c, 2.0f, c, c});
 
 	if (!same_float(got, want))
 		ck_abort_msg("fma(%a, %a, %a) = %a, fmaf gives %a", a, b, c, got, want);
@@ -64,8 +64,7 @@ static float drawn(u32 r, u32 bits, u32 least, u32 most)
 /* Any bits at all. */
 static struct operands draw_any(u64 r, u64 more)
 {
-	return (struct operands){ float_of((u32)r), float_of((u32)(r >> 32)),
-				  float_of((u32)more) };
+	return (struct operands){float_of((u32)r), float_of((u32)(r >> 32)), float_of((u32)more)};
 }
 
 /* The sum nearly cancels: the addend is the rounded product or within 3 ulp of it. */
@@ -73,15 +72,14 @@ static struct operands draw_cancelling(u64 r, u64 more)
 {
 	float a = drawn((u32)r, 24, 40, 180), b = drawn((u32)(r >> 32), 24, 90, 150);
 
-	return (struct operands){ a, b, float_of((bits_of(-(a * b)) & ~3u) | (more & 3)) };
+	return (struct operands){a, b, float_of((bits_of(-(a * b)) & ~3u) | (more & 3))};
 }
 
 /* The product is often half an ulp between two floats, and the addend far below it. */
 static struct operands draw_tie(u64 r, u64 more)
 {
-	return (struct operands){ drawn((u32)r, 13, 100, 150),
-				  drawn((u32)(r >> 32), 12, 100, 150),
-				  drawn((u32)more, 24, 1, 130) };
+	return (struct operands){drawn((u32)r, 13, 100, 150), drawn((u32)(r >> 32), 12, 100, 150),
+				 drawn((u32)more, 24, 1, 130)};
 }
 
 /* The same where the result is denormal: (1 + x)(1 - x) of half the least float. */
@@ -91,8 +89,8 @@ static struct operands draw_denormal_tie(u64 r, u64 more)
 	float x = float_of((127 - 13 - (u32)(r >> 16) % 11) << 23);
 	float a = float_of(exponent << 23), b = float_of((104 - exponent) << 23);
 
-	return (struct operands){ a * (1.0f + x), (r & 1 ? b : -b) * (1.0f - x),
-				  float_of((u32)more & 0x80ffffff) };
+	return (struct operands){a * (1.0f + x), (r & 1 ? b : -b) * (1.0f - x),
+				 float_of((u32)more & 0x80ffffff)};
 }
 
 static const struct {
@@ -100,10 +98,10 @@ static const struct {
 	struct operands (*draw)(u64 r, u64 more);
 	bool rounds_twice; /* that the plain sum in double goes wrong is part of the draw */
 } draws[] = {
-	{ "any bits", draw_any, false },
-	{ "cancelling", draw_cancelling, false },
-	{ "ties", draw_tie, true },
-	{ "denormal ties", draw_denormal_tie, true },
+	{"any bits", draw_any, false},
+	{"cancelling", draw_cancelling, false},
+	{"ties", draw_tie, true},
+	{"denormal ties", draw_denormal_tie, true},
 };
 
 START_TEST(test_fma_random)

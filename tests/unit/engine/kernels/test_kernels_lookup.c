@@ -40,7 +40,7 @@ static u32 *narrow_random(u64 count)
 /* Every third sample or so is empty. */
 static struct batch batch_random(bool narrow)
 {
-	struct batch b = { .bag = { 0 } };
+	struct batch b = {.bag = {0}};
 
 	for (u32 s = 0; s < SAMPLES; s++)
 		b.bag[s + 1] = b.bag[s] + random_below(3) * random_below(12);
@@ -111,11 +111,20 @@ static void check_dim(const struct kernel_ops *ops, u32 dim, u64 stride, u64 out
 	for (u32 form = 0; form < 16; form++) {
 		struct batch b = batch_random(form & 8);
 		struct kernel_bag_work w = {
-			.table = table, .stride = stride, .dim = dim, .prefetch = 8 * (u32)random_below(2),
+			.table = table,
+			.stride = stride,
+			.dim = dim,
+			.prefetch = 8 * (u32)random_below(2),
 			.fetch = random_below(4),
-			.rows = b.rows, .narrow = b.narrow, .rows_count = b.bag[SAMPLES],
-			.zero_row = zero, .weights = form & 1 ? b.weights : NULL, .bag = b.bag,
-			.scales = form & 2 ? b.scales : NULL, .out = out, .out_stride = out_stride,
+			.rows = b.rows,
+			.narrow = b.narrow,
+			.rows_count = b.bag[SAMPLES],
+			.zero_row = zero,
+			.weights = form & 1 ? b.weights : NULL,
+			.bag = b.bag,
+			.scales = form & 2 ? b.scales : NULL,
+			.out = out,
+			.out_stride = out_stride,
 			.quantization = form & 4 ? &levels : NULL,
 		};
 		u64 first = random_below(SAMPLES / 2);
@@ -159,12 +168,20 @@ START_TEST(test_streams_equal_the_rule)
 		for (u32 form = 0; form < 8; form++) {
 			struct batch b = batch_random(form & 4);
 			struct kernel_bag_work w = {
-				.table = table, .stride = dim, .dim = dim, .prefetch = 8,
-				.rows = b.rows, .narrow = b.narrow,
-				.rows_count = b.bag[SAMPLES], .zero_row = zero,
-				.weights = form & 1 ? b.weights : NULL, .bag = b.bag,
-				.scales = form & 2 ? b.scales : NULL, .out = out,
-				.out_stride = dim, .stream = true,
+				.table = table,
+				.stride = dim,
+				.dim = dim,
+				.prefetch = 8,
+				.rows = b.rows,
+				.narrow = b.narrow,
+				.rows_count = b.bag[SAMPLES],
+				.zero_row = zero,
+				.weights = form & 1 ? b.weights : NULL,
+				.bag = b.bag,
+				.scales = form & 2 ? b.scales : NULL,
+				.out = out,
+				.out_stride = dim,
+				.stream = true,
 			};
 
 			for (u64 i = 0; i < SAMPLES * dim; i++)
@@ -183,17 +200,23 @@ END_TEST
 /* Levels, middles between them and what lies beyond, from -1 to 2.5 in five levels. */
 START_TEST(test_quantization_by_hand)
 {
-	static const float given[] = { -1.0f, -0.5625f, -0.5703125f, 0.75f, 2.5f, 2.0625f,
-				       -9.0f, INFINITY, -INFINITY, 0.3125f, 1.1875f, -0.0f };
-	static const float gives[] = { -1.0f, -0.125f, -1.0f, 0.75f, 2.5f, 2.5f,
-				       -1.0f, 2.5f, -1.0f, 0.75f, 1.625f, -0.125f };
+	static const float given[] = {-1.0f, -0.5625f, -0.5703125f, 0.75f,   2.5f,    2.0625f,
+				      -9.0f, INFINITY, -INFINITY,   0.3125f, 1.1875f, -0.0f};
+	static const float gives[] = {-1.0f, -0.125f, -1.0f, 0.75f, 2.5f,   2.5f,
+				      -1.0f, 2.5f,    -1.0f, 0.75f, 1.625f, -0.125f};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
-	const u64 rows[] = { 0 }, bag[] = { 0, 1 };
+	const u64 rows[] = {0}, bag[] = {0, 1};
 	struct kernel_quantization levels;
 	float out[12];
-	struct kernel_bag_work w = { .table = given, .stride = 12, .dim = 12, .rows = rows,
-				     .rows_count = 1, .quantization = &levels, .bag = bag,
-				     .out = out, .out_stride = 12 };
+	struct kernel_bag_work w = {.table = given,
+				    .stride = 12,
+				    .dim = 12,
+				    .rows = rows,
+				    .rows_count = 1,
+				    .quantization = &levels,
+				    .bag = bag,
+				    .out = out,
+				    .out_stride = 12};
 
 	kernel_quantization_set(&levels, 5, bits_of(-1.0f), bits_of(2.5f));
 	ck_assert(levels.lower == -1.0f && levels.upper == 2.5f && levels.step == 0.875f);
@@ -207,15 +230,21 @@ END_TEST
 /* Levels so many that the highest floats have no fraction and half of one rounds up; NaN. */
 START_TEST(test_quantization_of_many_levels)
 {
-	static const float given[] = { 0.0f, 16777215.0f, 8388607.0f, 3.5f, NAN };
-	static const float gives[] = { 0.0f, 16777216.0f, 8388607.0f, 4.0f, NAN };
+	static const float given[] = {0.0f, 16777215.0f, 8388607.0f, 3.5f, NAN};
+	static const float gives[] = {0.0f, 16777216.0f, 8388607.0f, 4.0f, NAN};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
-	const u64 rows[] = { 0 }, bag[] = { 0, 1 };
+	const u64 rows[] = {0}, bag[] = {0, 1};
 	struct kernel_quantization levels;
 	float out[5];
-	struct kernel_bag_work w = { .table = given, .stride = 5, .dim = 5, .rows = rows,
-				     .rows_count = 1, .quantization = &levels, .bag = bag,
-				     .out = out, .out_stride = 5 };
+	struct kernel_bag_work w = {.table = given,
+				    .stride = 5,
+				    .dim = 5,
+				    .rows = rows,
+				    .rows_count = 1,
+				    .quantization = &levels,
+				    .bag = bag,
+				    .out = out,
+				    .out_stride = 5};
 
 	kernel_quantization_set(&levels, 16777216, 0, bits_of(16777215.0f));
 	ck_assert(levels.step == 1.0f);
@@ -246,8 +275,11 @@ static void check_scales(const struct kernel_ops *ops, u32 combiner, bool weight
 {
 	struct batch b = batch_random(false);
 	float scales[SAMPLES], *coef = malloc((b.bag[SAMPLES] + 1) * sizeof(*coef));
-	struct kernel_scale_work w = { .combiner = combiner, .bag = b.bag, .scales = scales,
-				       .weights = weighted ? b.weights : NULL, .coef = coef };
+	struct kernel_scale_work w = {.combiner = combiner,
+				      .bag = b.bag,
+				      .scales = scales,
+				      .weights = weighted ? b.weights : NULL,
+				      .coef = coef};
 
 	ops->scales(&w, 0, SAMPLES);
 	for (u32 s = 0; s < SAMPLES; s++) {
@@ -275,10 +307,10 @@ END_TEST
 START_TEST(test_zero_denominator_gives_scale_zero)
 {
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
-	const float weights[] = { 2.0f, -2.0f, 0.0f, -0.0f, 1.0f, 2.0f };
-	const u64 bag[] = { 0, 2, 4, 4, 6 };
-	struct kernel_scale_work w = { .combiner = KERNEL_MEAN, .weights = weights, .bag = bag };
-	float scales[4] = { 9.0f, 9.0f, 9.0f, 9.0f };
+	const float weights[] = {2.0f, -2.0f, 0.0f, -0.0f, 1.0f, 2.0f};
+	const u64 bag[] = {0, 2, 4, 4, 6};
+	struct kernel_scale_work w = {.combiner = KERNEL_MEAN, .weights = weights, .bag = bag};
+	float scales[4] = {9.0f, 9.0f, 9.0f, 9.0f};
 
 	w.scales = scales;
 	ops->scales(&w, 0, 4);

@@ -11,17 +11,19 @@ static double ulps(double got, long double want)
 	int exponent;
 
 	frexpl(want, &exponent);
-	return (double)(fabsl(got - want) / ldexpl(1.0L, (exponent < -1021 ? -1021 : exponent) - 53));
+	return (double)(fabsl(got - want) /
+			ldexpl(1.0L, (exponent < -1021 ? -1021 : exponent) - 53));
 }
 
 START_TEST(test_log_within_2_ulp)
 {
 	for (u32 i = 0; i < 500000; i++) {
 		u64 bits = random_below(0x7ff0000000000000);
-		double x = i % 2 ? 0.5 + (double)(random_u64() >> 11) * 0x1p-53 :
-				   math64_of_bits(bits);
+		double x = i % 2 ? 0.5 + (double)(random_u64() >> 11) * 0x1p-53
+				 : math64_of_bits(bits);
 
-		ck_assert_msg(ulps(math64_log(x), logl(x)) <= 2.0, "log(%a) = %a", x, math64_log(x));
+		ck_assert_msg(ulps(math64_log(x), logl(x)) <= 2.0, "log(%a) = %a", x,
+			      math64_log(x));
 	}
 	ck_assert(math64_log(1.0) == 0.0);
 	ck_assert(math64_log(0.0) == -INFINITY);
@@ -38,7 +40,8 @@ START_TEST(test_exp_within_2_ulp)
 
 		if (x > 709.7)
 			continue;
-		ck_assert_msg(ulps(math64_exp(x), expl(x)) <= 2.0, "exp(%a) = %a", x, math64_exp(x));
+		ck_assert_msg(ulps(math64_exp(x), expl(x)) <= 2.0, "exp(%a) = %a", x,
+			      math64_exp(x));
 	}
 	ck_assert(math64_exp(0.0) == 1.0);
 	ck_assert(math64_exp(-INFINITY) == 0.0);
@@ -51,8 +54,8 @@ END_TEST
 START_TEST(test_power_within_1_ulp)
 {
 	for (u32 i = 0; i < 200000; i++) {
-		float x = float_of(i % 2 ? 0x3f800000 - 1 - (u32)random_below(1u << 20) :
-					   (u32)random_below(0x3f800000));
+		float x = float_of(i % 2 ? 0x3f800000 - 1 - (u32)random_below(1u << 20)
+					 : (u32)random_below(0x3f800000));
 		u64 n = random_below(i % 3 ? (u64)1 << random_below(36) : 20);
 		long double want = powl(x, n);
 

@@ -10,192 +10,199 @@
 
 START_TEST(test_sgd_adagrad_momentum)
 {
-	struct kernel_update u = { .optimizer = KERNEL_SGD, .lr = 0.5f };
+	struct kernel_update u = {.optimizer = KERNEL_SGD, .lr = 0.5f};
 
-	expect(&u, E(10, { 0 }), 3, E(8.5f, { 0 }));
+	expect(&u, E(10, {0}), 3, E(8.5f, {0}));
 	u.optimizer = KERNEL_ADAGRAD;
-	expect(&u, E(10, { 9 }), 4, E(9.6f, { 25 }));
+	expect(&u, E(10, {9}), 4, E(9.6f, {25}));
 	u.optimizer = KERNEL_MOMENTUM;
 	u.hyper[0] = 0.5f;
-	expect(&u, E(10, { 4 }), 1, E(8.5f, { 3 }));
+	expect(&u, E(10, {4}), 1, E(8.5f, {3}));
 	u.hyper[1] = 1;
-	expect(&u, E(10, { 4 }), 1, E(8.75f, { 3 }));
+	expect(&u, E(10, {4}), 1, E(8.75f, {3}));
 }
 END_TEST
 
 /* s = 2 / sqrt(4); then beta2 1/2: 8 + 8 = 16, to the powers -1/2, -1, -1/4; then 16 + 48. */
 START_TEST(test_adagrad_momentum)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAGRAD_MOMENTUM, .lr = 0.5f,
-				   .hyper = { 0.5f, 0, 2, 1, 1e-10f } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_ADAGRAD_MOMENTUM, .lr = 0.5f, .hyper = {0.5f, 0, 2, 1, 1e-10f}};
 
-	expect(&u, E(10, { 0, 4 }), 2, E(8.5f, { 4, 3 }));
+	expect(&u, E(10, {0, 4}), 2, E(8.5f, {4, 3}));
 	u.hyper[1] = 1;
-	expect(&u, E(10, { 0, 4 }), 2, E(8.75f, { 4, 3 }));
+	expect(&u, E(10, {0, 4}), 2, E(8.75f, {4, 3}));
 	u.hyper[3] = 0.5f;
-	expect(&u, E(10, { 16, 4 }), 4, E(8.75f, { 16, 3 }));
+	expect(&u, E(10, {16, 4}), 4, E(8.75f, {16, 3}));
 	u.hyper[2] = 1;
-	expect(&u, E(10, { 16, 4 }), 4, E(9.3125f, { 16, 2.25f }));
+	expect(&u, E(10, {16, 4}), 4, E(9.3125f, {16, 2.25f}));
 	u.hyper[2] = 4;
-	expect(&u, E(10, { 16, 4 }), 4, E(8.0f, { 16, 4 }));
+	expect(&u, E(10, {16, 4}), 4, E(8.0f, {16, 4}));
 	u.hyper[2] = 2;
 	u.hyper[4] = 48;
-	expect(&u, E(10, { 16, 4 }), 4, E(9.125f, { 16, 2.5f }));
+	expect(&u, E(10, {16, 4}), 4, E(9.125f, {16, 2.5f}));
 }
 END_TEST
 
 /* 3 to 5 by a gradient of 4: dp = 2. Linear 1 + 4 - 2 * 1 / 0.5 = 1 in both forms. */
 START_TEST(test_ftrl)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .lr = 0.5f,
-				   .hyper = { -0.5f, 0, 2, 1, 0 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_FTRL, .lr = 0.5f, .hyper = {-0.5f, 0, 2, 1, 0}};
 
-	expect(&u, E(1, { 9, 1 }), 4, E(-1.0f / 16, { 25, 1 }));
+	expect(&u, E(1, {9, 1}), 4, E(-1.0f / 16, {25, 1}));
 	u.hyper[1] = 0.25f;
-	expect(&u, E(1, { 9, 1 }), 4, E(-0.75f / 16, { 25, 1 }));
-	expect(&u, E(1, { 9, -1 }), 4, E(0.75f / 16, { 25, -1 }));
+	expect(&u, E(1, {9, 1}), 4, E(-0.75f / 16, {25, 1}));
+	expect(&u, E(1, {9, -1}), 4, E(0.75f / 16, {25, -1}));
 	u.hyper[1] = 2;
-	expect(&u, E(1, { 9, 1 }), 4, E(0, { 25, 1 }));
+	expect(&u, E(1, {9, 1}), 4, E(0, {25, 1}));
 	u.hyper[4] = 1;
 	u.hyper[1] = 0.5f;
-	expect(&u, E(1, { 9, 1 }), 4, E(-0.75f / 8, { 25, 1 }));
-	expect(&u, E(1, { 9, -1 }), 4, E(0.75f / 8, { 25, -1 }));
+	expect(&u, E(1, {9, 1}), 4, E(-0.75f / 8, {25, 1}));
+	expect(&u, E(1, {9, -1}), 4, E(0.75f / 8, {25, -1}));
 	u.hyper[1] = 0;
-	expect(&u, E(1, { 9, 1 }), 4, E(-1.0f / 8, { 25, 1 }));
+	expect(&u, E(1, {9, 1}), 4, E(-1.0f / 8, {25, 1}));
 }
 END_TEST
 
 /* Accumulators as they are, 9 and 25; then no power at all: 1 and 1. */
 START_TEST(test_ftrl_powers)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .lr = 0.5f,
-				   .hyper = { -1, 0, 2, 1, 0 } };
+	struct kernel_update u = {.optimizer = KERNEL_FTRL, .lr = 0.5f, .hyper = {-1, 0, 2, 1, 0}};
 
-	expect(&u, E(1, { 9, 1 }), 4, E(27.0f / 56, { 25, -27 }));
+	expect(&u, E(1, {9, 1}), 4, E(27.0f / 56, {25, -27}));
 	u.hyper[0] = 0;
-	expect(&u, E(1, { 9, 1 }), 4, E(-5.0f / 8, { 25, 5 }));
+	expect(&u, E(1, {9, 1}), 4, E(-5.0f / 8, {25, 5}));
 }
 END_TEST
 
 /* The row is made anew from its linear: a first touch without a gradient forgets it. */
 START_TEST(test_ftrl_of_a_zero_gradient)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .lr = 0.5f,
-				   .hyper = { -0.5f, 0, 2, 1, 0 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_FTRL, .lr = 0.5f, .hyper = {-0.5f, 0, 2, 1, 0}};
 
-	expect(&u, E(7, { 9, 0 }), 0, E(-0.0f, { 9, 0 }));
+	expect(&u, E(7, {9, 0}), 0, E(-0.0f, {9, 0}));
 	u.hyper[1] = 0.25f;
-	expect(&u, E(7, { 9, 0 }), 0, E(0, { 9, 0 }));
-	expect(&u, E(7, { 25, 4 }), 0, E(-3.75f / 16, { 25, 4 }));
+	expect(&u, E(7, {9, 0}), 0, E(0, {9, 0}));
+	expect(&u, E(7, {25, 4}), 0, E(-3.75f / 16, {25, 4}));
 }
 END_TEST
 
 /* Velocity 16 and momentum 3: 15 / sqrt(16 + 9), 21 / (sqrt(16) + 3). */
 START_TEST(test_adam)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAM, .lr = 5,
-				   .hyper = { 0.5f, 0.75f, 3, 1, 0 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_ADAM, .lr = 5, .hyper = {0.5f, 0.75f, 3, 1, 0}};
 
-	expect(&u, E(10, { 2, 16 }), 4, E(7, { 3, 16 }));
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
 	u.lr = 7;
 	u.hyper[3] = 0;
-	expect(&u, E(10, { 2, 16 }), 4, E(7, { 3, 16 }));
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
 }
 END_TEST
 
 /* Step 1: rate 5 * 0.5 / 0.5, epsilon 2 * 0.5. Step 2 with beta_2 0: rate 1.5 / 0.75. */
 START_TEST(test_adam_with_bias_correction)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAM, .lr = 5, .step = 1,
-				   .hyper = { 0.5f, 0.75f, 2, 0, 1 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_ADAM, .lr = 5, .step = 1, .hyper = {0.5f, 0.75f, 2, 0, 1}};
 
-	expect(&u, E(10, { 2, 16 }), 4, E(7, { 3, 16 }));
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
 	u.hyper[3] = 1;
-	expect(&u, E(10, { 2, 16 }), 4, E(7, { 3, 16 }));
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
 	u.step = (u64)1 << 40;
 	u.hyper[2] = 1;
-	expect(&u, E(10, { 2, 16 }), 4, E(7, { 3, 16 }));
+	expect(&u, E(10, {2, 16}), 4, E(7, {3, 16}));
 	u.step = 2;
 	u.lr = 1.5f;
 	u.hyper[1] = 0;
-	expect(&u, E(10, { 16, 9 }), 4, E(6, { 10, 16 }));
+	expect(&u, E(10, {16, 9}), 4, E(6, {10, 16}));
 }
 END_TEST
 
 /* The decay is by the rate as it was given: 10 - 0.5 * 1.5 * 10 = 2.5. */
 START_TEST(test_decay_by_the_raw_rate)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAM, .lr = 1.5f, .step = 2, .decay = 0.5f,
-				   .flags = KERNEL_DECAY | KERNEL_DECAY_TIMES_LR,
-				   .hyper = { 0.5f, 0, 1, 0, 1 } };
+	struct kernel_update u = {.optimizer = KERNEL_ADAM,
+				  .lr = 1.5f,
+				  .step = 2,
+				  .decay = 0.5f,
+				  .flags = KERNEL_DECAY | KERNEL_DECAY_TIMES_LR,
+				  .hyper = {0.5f, 0, 1, 0, 1}};
 
-	expect(&u, E(10, { 16, 9 }), 4, E(-1.5f, { 10, 16 }));
+	expect(&u, E(10, {16, 9}), 4, E(-1.5f, {10, 16}));
 	u.flags = KERNEL_DECAY;
-	expect(&u, E(10, { 16, 9 }), 4, E(1, { 10, 16 }));
+	expect(&u, E(10, {16, 9}), 4, E(1, {10, 16}));
 }
 END_TEST
 
 /* All of them, in order, around a FTRL whose linear shows the decayed 1 and the gradient 4. */
 START_TEST(test_flags_in_order)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .lr = 0.5f, .decay = 0.5f,
-				   .flags = KERNEL_GRADIENT_SCALE | KERNEL_GRADIENT_CLIP |
-					    KERNEL_DECAY | KERNEL_WEIGHT_CLIP,
-				   .gradient_multiplier = 2, .gradient_min = -3,
-				   .gradient_max = 4, .weight_min = -0.03125f, .weight_max = 1,
-				   .hyper = { -0.5f, 0, 2, 1, 0 } };
+	struct kernel_update u = {.optimizer = KERNEL_FTRL,
+				  .lr = 0.5f,
+				  .decay = 0.5f,
+				  .flags = KERNEL_GRADIENT_SCALE | KERNEL_GRADIENT_CLIP |
+					   KERNEL_DECAY | KERNEL_WEIGHT_CLIP,
+				  .gradient_multiplier = 2,
+				  .gradient_min = -3,
+				  .gradient_max = 4,
+				  .weight_min = -0.03125f,
+				  .weight_max = 1,
+				  .hyper = {-0.5f, 0, 2, 1, 0}};
 
-	expect(&u, E(2, { 9, 1 }), 100, E(-0.03125f, { 25, 1 }));
-	expect(&u, E(2, { 9, 1 }), 2, E(-0.03125f, { 25, 1 }));
+	expect(&u, E(2, {9, 1}), 100, E(-0.03125f, {25, 1}));
+	expect(&u, E(2, {9, 1}), 2, E(-0.03125f, {25, 1}));
 	u.weight_min = -1;
-	expect(&u, E(2, { 9, 1 }), 2, E(-0.0625f, { 25, 1 }));
+	expect(&u, E(2, {9, 1}), 2, E(-0.0625f, {25, 1}));
 }
 END_TEST
 
 /* What IEEE says; denormals stay. */
 START_TEST(test_ftrl_of_special_values)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .lr = 0.5f,
-				   .hyper = { -0.5f, 0, 2, 1, 0 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_FTRL, .lr = 0.5f, .hyper = {-0.5f, 0, 2, 1, 0}};
 
-	expect(&u, E(1, { 25, 0 }), 0x1p-140f, E(-0x1p-144f, { 25, 0x1p-140f }));
-	expect(&u, E(1, { 25, 0 }), NAN, E(NAN, { NAN, NAN }));
-	expect(&u, E(1, { 25, 0 }), INFINITY, E(NAN, { INFINITY, NAN }));
-	expect(&u, E(1, { 25, INFINITY }), 0, E(-INFINITY, { 25, INFINITY }));
-	expect(&u, E(1, { -1, 0 }), 0, E(NAN, { -1, NAN }));
+	expect(&u, E(1, {25, 0}), 0x1p-140f, E(-0x1p-144f, {25, 0x1p-140f}));
+	expect(&u, E(1, {25, 0}), NAN, E(NAN, {NAN, NAN}));
+	expect(&u, E(1, {25, 0}), INFINITY, E(NAN, {INFINITY, NAN}));
+	expect(&u, E(1, {25, INFINITY}), 0, E(-INFINITY, {25, INFINITY}));
+	expect(&u, E(1, {-1, 0}), 0, E(NAN, {-1, NAN}));
 	u.hyper[1] = 1;
-	expect(&u, E(1, { 25, NAN }), 0, E(NAN, { 25, NAN }));
-	expect(&u, E(1, { 25, INFINITY }), 0, E(-INFINITY, { 25, INFINITY }));
+	expect(&u, E(1, {25, NAN}), 0, E(NAN, {25, NAN}));
+	expect(&u, E(1, {25, INFINITY}), 0, E(-INFINITY, {25, INFINITY}));
 }
 END_TEST
 
 START_TEST(test_ftrl_of_no_rate)
 {
-	struct kernel_update u = { .optimizer = KERNEL_FTRL, .hyper = { -0.5f, 0, 2, 1, 0 } };
+	struct kernel_update u = {.optimizer = KERNEL_FTRL, .hyper = {-0.5f, 0, 2, 1, 0}};
 
-	expect(&u, E(1, { 9, 1 }), 4, E(NAN, { 25, -INFINITY }));
-	expect(&u, E(1, { 9, 1 }), 0, E(NAN, { 9, NAN }));
+	expect(&u, E(1, {9, 1}), 4, E(NAN, {25, -INFINITY}));
+	expect(&u, E(1, {9, 1}), 0, E(NAN, {9, NAN}));
 	u.hyper[4] = 1;
-	expect(&u, E(1, { 9, 1 }), 4, E(1.0f / 6, { 25, -1 }));
+	expect(&u, E(1, {9, 1}), 4, E(1.0f / 6, {25, -1}));
 }
 END_TEST
 
 START_TEST(test_others_of_special_values)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAM, .lr = 1, .hyper = { 0, 0, 1, 0, 0 } };
+	struct kernel_update u = {.optimizer = KERNEL_ADAM, .lr = 1, .hyper = {0, 0, 1, 0, 0}};
 
-	expect(&u, E(1, { 3, 3 }), INFINITY, E(NAN, { INFINITY, INFINITY }));
-	expect(&u, E(1, { 3, 3 }), 0x1p-149f, E(1, { 0x1p-149f, 0 }));
-	expect(&u, E(1, { 3, -9 }), 0, E(1, { 0, 0 }));
+	expect(&u, E(1, {3, 3}), INFINITY, E(NAN, {INFINITY, INFINITY}));
+	expect(&u, E(1, {3, 3}), 0x1p-149f, E(1, {0x1p-149f, 0}));
+	expect(&u, E(1, {3, -9}), 0, E(1, {0, 0}));
 	u.optimizer = KERNEL_ADAGRAD_MOMENTUM;
 	u.hyper[1] = 0;
 	u.hyper[2] = 2;
 	u.hyper[3] = 1;
 	u.hyper[4] = 1;
-	expect(&u, E(1, { 0, 3 }), INFINITY, E(NAN, { INFINITY, NAN }));
-	expect(&u, E(0, { 0, 3 }), 0x1p-149f, E(-0x1p-149f, { 0, 0x1p-149f }));
-	expect(&u, E(1, { -1, 3 }), 0, E(NAN, { -1, NAN }));
-	expect(&u, E(1, { -4, 3 }), 1, E(NAN, { -3, NAN }));
+	expect(&u, E(1, {0, 3}), INFINITY, E(NAN, {INFINITY, NAN}));
+	expect(&u, E(0, {0, 3}), 0x1p-149f, E(-0x1p-149f, {0, 0x1p-149f}));
+	expect(&u, E(1, {-1, 3}), 0, E(NAN, {-1, NAN}));
+	expect(&u, E(1, {-4, 3}), 1, E(NAN, {-3, NAN}));
 }
 END_TEST
 
@@ -210,8 +217,9 @@ static long double f32_ulps(float got, long double want)
 START_TEST(test_bias_correction_over_many_steps)
 {
 	for (u32 i = 0; i < 20000; i++) {
-		struct kernel_update u = { .optimizer = KERNEL_ADAM, .lr = 0.001f,
-					   .hyper = { 0.9f, 0.999f, 1e-8f, 0, 1 } };
+		struct kernel_update u = {.optimizer = KERNEL_ADAM,
+					  .lr = 0.001f,
+					  .hyper = {0.9f, 0.999f, 1e-8f, 0, 1}};
 		long double root;
 
 		if (i % 2) {
@@ -232,8 +240,8 @@ END_TEST
 /* A third is not a float. */
 START_TEST(test_powers_are_f64)
 {
-	struct kernel_update u = { .optimizer = KERNEL_ADAGRAD_MOMENTUM, .lr = 1,
-				   .hyper = { 0, 0, 3, 1, 1 } };
+	struct kernel_update u = {
+		.optimizer = KERNEL_ADAGRAD_MOMENTUM, .lr = 1, .hyper = {0, 0, 3, 1, 1}};
 
 	kernel_prepare(&u);
 	ck_assert_msg(u.power == -0x1.5555555555555p-2, "%a", u.power);
@@ -251,28 +259,34 @@ START_TEST(test_descriptions)
 		float starts[3];
 		u32 hyper;
 	} all[] = {
-		[KERNEL_SGD] = { .name = "sgd" },
-		[KERNEL_ADAGRAD] = { "adagrad", { "accumulators" }, { 0.1f }, 0 },
-		[KERNEL_MOMENTUM] = { "momentum", { "momenta" }, { 0 }, 2 },
-		[KERNEL_ADAM] = { "adam", { "momenta", "velocities" }, { 0 }, 5 },
-		[KERNEL_ADAGRAD_MOMENTUM] = { "adagrad_momentum", { "accumulators", "momenta" },
-					      { 0 }, 5 },
-		[KERNEL_FTRL] = { "ftrl", { "accumulators", "linears" }, { 0.1f }, 5 },
-		[KERNEL_LION] = { "lion", { "momenta" }, { 0 }, 2 },
-		[KERNEL_RMS_PROP] = { "rms_prop", { "ms", "mom" }, { 0 }, 3 },
-		[KERNEL_CENTERED_RMS_PROP] = { "centered_rms_prop", { "ms", "mom", "mg" }, { 0 }, 3 },
-		[KERNEL_ADADELTA] = { "adadelta", { "accumulators", "updates" }, { 0 }, 2 },
-		[KERNEL_PROXIMAL_ADAGRAD] = { "proximal_adagrad", { "accumulators" }, { 0.1f }, 2 },
-		[KERNEL_ASSIGN] = { .name = "assign" },
-		[KERNEL_LAPROP] = { "laprop", { "mu", "nu" }, { 0 }, 3 },
-		[KERNEL_PROXIMAL_YOGI] = { "proximal_yogi", { "v", "m" }, { 1e-6f }, 5 },
-		[KERNEL_BOUNDED_ADAGRAD] = { "bounded_adagrad", { "accumulators" }, { 0.1f }, 3 },
-		[KERNEL_ONLINE_YOGI] = { "online_yogi", { "vs", "linears" }, { 0.1f }, 3 },
-		[KERNEL_FREQUENCY_ESTIMATOR] = { "frequency_estimator", { "last_hit_step" }, { 0 }, 4 },
-		[KERNEL_FREQUENCY_AWARE_ADAGRAD] = { "frequency_aware_adagrad",
-						     { "accumulators", "counters" }, { 0.1f }, 6 },
-		[KERNEL_MDL_ADAGRAD_LIGHT] = { "mdl_adagrad_light",
-					       { "accumulators", "weights", "benefits" }, { 0.1f }, 12 },
+		[KERNEL_SGD] = {.name = "sgd"},
+		[KERNEL_ADAGRAD] = {"adagrad", {"accumulators"}, {0.1f}, 0},
+		[KERNEL_MOMENTUM] = {"momentum", {"momenta"}, {0}, 2},
+		[KERNEL_ADAM] = {"adam", {"momenta", "velocities"}, {0}, 5},
+		[KERNEL_ADAGRAD_MOMENTUM] = {"adagrad_momentum",
+					     {"accumulators", "momenta"},
+					     {0},
+					     5},
+		[KERNEL_FTRL] = {"ftrl", {"accumulators", "linears"}, {0.1f}, 5},
+		[KERNEL_LION] = {"lion", {"momenta"}, {0}, 2},
+		[KERNEL_RMS_PROP] = {"rms_prop", {"ms", "mom"}, {0}, 3},
+		[KERNEL_CENTERED_RMS_PROP] = {"centered_rms_prop", {"ms", "mom", "mg"}, {0}, 3},
+		[KERNEL_ADADELTA] = {"adadelta", {"accumulators", "updates"}, {0}, 2},
+		[KERNEL_PROXIMAL_ADAGRAD] = {"proximal_adagrad", {"accumulators"}, {0.1f}, 2},
+		[KERNEL_ASSIGN] = {.name = "assign"},
+		[KERNEL_LAPROP] = {"laprop", {"mu", "nu"}, {0}, 3},
+		[KERNEL_PROXIMAL_YOGI] = {"proximal_yogi", {"v", "m"}, {1e-6f}, 5},
+		[KERNEL_BOUNDED_ADAGRAD] = {"bounded_adagrad", {"accumulators"}, {0.1f}, 3},
+		[KERNEL_ONLINE_YOGI] = {"online_yogi", {"vs", "linears"}, {0.1f}, 3},
+		[KERNEL_FREQUENCY_ESTIMATOR] = {"frequency_estimator", {"last_hit_step"}, {0}, 4},
+		[KERNEL_FREQUENCY_AWARE_ADAGRAD] = {"frequency_aware_adagrad",
+						    {"accumulators", "counters"},
+						    {0.1f},
+						    6},
+		[KERNEL_MDL_ADAGRAD_LIGHT] = {"mdl_adagrad_light",
+					      {"accumulators", "weights", "benefits"},
+					      {0.1f},
+					      12},
 	};
 
 	for (u32 k = 0; k < KERNEL_OPTIMIZER_COUNT; k++) {
@@ -280,7 +294,8 @@ START_TEST(test_descriptions)
 
 		ck_assert_str_eq(o->name, all[k].name);
 		ck_assert_uint_eq(o->hyper_count, all[k].hyper);
-		ck_assert_uint_eq(o->slot_count, !!all[k].slots[0] + !!all[k].slots[1] + !!all[k].slots[2]);
+		ck_assert_uint_eq(o->slot_count,
+				  !!all[k].slots[0] + !!all[k].slots[1] + !!all[k].slots[2]);
 		for (u32 s = 0; s < o->slot_count; s++) {
 			ck_assert_str_eq(o->slots[s].name, all[k].slots[s]);
 			ck_assert(o->slots[s].value == all[k].starts[s]);
@@ -293,13 +308,22 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {
-		test_sgd_adagrad_momentum, test_adagrad_momentum, test_ftrl, test_ftrl_powers,
-		test_ftrl_of_a_zero_gradient, test_adam, test_adam_with_bias_correction,
-		test_decay_by_the_raw_rate, test_flags_in_order, test_ftrl_of_special_values,
-		test_ftrl_of_no_rate, test_others_of_special_values,
-		test_bias_correction_over_many_steps, test_powers_are_f64, test_descriptions, NULL
-	};
+	const TTest *const tests[] = {test_sgd_adagrad_momentum,
+				      test_adagrad_momentum,
+				      test_ftrl,
+				      test_ftrl_powers,
+				      test_ftrl_of_a_zero_gradient,
+				      test_adam,
+				      test_adam_with_bias_correction,
+				      test_decay_by_the_raw_rate,
+				      test_flags_in_order,
+				      test_ftrl_of_special_values,
+				      test_ftrl_of_no_rate,
+				      test_others_of_special_values,
+				      test_bias_correction_over_many_steps,
+				      test_powers_are_f64,
+				      test_descriptions,
+				      NULL};
 
 	random_start();
 	return direct_main("kernels_optimizers", tests);

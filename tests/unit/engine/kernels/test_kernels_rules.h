@@ -193,13 +193,16 @@ static inline void step_sums(struct step *s)
 }
 
 static inline void expected_column(const struct kernel_update *u, const struct step *s,
-			    const struct kernel_group *group, u32 column, float *w, float *slot)
+				   const struct kernel_group *group, u32 column, float *w,
+				   float *slot)
 {
 	float coef;
 
 	if (!(u->flags & KERNEL_EACH_OCCURRENCE)) {
-		expected_update(u, w, s->sums ? s->sums[group->row * s->dim + column] :
-						expected_sum(s, group, column), slot);
+		expected_update(u, w,
+				s->sums ? s->sums[group->row * s->dim + column]
+					: expected_sum(s, group, column),
+				slot);
 		return;
 	}
 	for (u64 k = 0; k < group->count; k++) {

@@ -10,7 +10,8 @@
  */
 struct turns {
 	u32 dim, apart, occurrences;
-	bool weighted, numbered; /* occurrences have coefficients; rows of gradients that are told */
+	bool weighted,
+		numbered; /* occurrences have coefficients; rows of gradients that are told */
 	u32 first, second, prefetch, fetch;
 };
 
@@ -35,7 +36,7 @@ static struct turns_memory turns_make(const struct turns *t)
 	};
 
 	for (u32 i = 0; i < n; i++)
-		m.groups[i] = (struct kernel_group){ t->apart * i, each * i, each };
+		m.groups[i] = (struct kernel_group){t->apart * i, each * i, each};
 	for (u32 k = 0; k < all; k++) {
 		u32 o = each * (n - 1 - k / each) + k % each;
 
@@ -69,7 +70,8 @@ static void turns_compare(const struct turns *t, const struct turns_memory *m)
 			float found = m->table[row * t->dim + c];
 
 			if (found != want)
-				ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead by %u, weighted %d, numbered %d: row %u has %g, not %g",
+				ck_abort_msg("dim %u, %u and %u rows of %u, %u apart, %u ahead by "
+					     "%u, weighted %d, numbered %d: row %u has %g, not %g",
 					     t->dim, t->first, t->second, t->occurrences, t->apart,
 					     t->prefetch, t->fetch, t->weighted, t->numbered, row,
 					     found, want);
@@ -88,10 +90,15 @@ static void check_turns(const struct kernel_ops *ops, const struct turns *t)
 		.coef = t->weighted ? m.coef : NULL,
 		.far = true,
 	};
-	struct kernel_update u = { .dim = t->dim, .stride = t->dim, .segments = &segment,
-				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
-				   .prefetch = t->prefetch, .fetch = t->fetch,
-				   .table = m.table };
+	struct kernel_update u = {.dim = t->dim,
+				  .stride = t->dim,
+				  .segments = &segment,
+				  .segment_count = 1,
+				  .optimizer = KERNEL_SGD,
+				  .lr = 1.0f,
+				  .prefetch = t->prefetch,
+				  .fetch = t->fetch,
+				  .table = m.table};
 
 	ops->update_rows(&u, m.groups, t->first, t->second, m.occ, m.scratch);
 	ops->update_rows(&u, m.groups + t->first, t->second, 0, m.occ, m.scratch);
@@ -111,17 +118,17 @@ static void check_turns(const struct kernel_ops *ops, const struct turns *t)
  */
 START_TEST(test_each_row_has_one_turn)
 {
-	static const u32 counts[] = { 1, 63, 64, 65, 127, 128, 130, 257 }, ahead[] = { 0, 1, 32, 256 };
+	static const u32 counts[] = {1, 63, 64, 65, 127, 128, 130, 257}, ahead[] = {0, 1, 32, 256};
 	static const struct turns turns[] = {
-		{ .dim = 16, .apart = 2, .occurrences = 1 },
-		{ .dim = 16, .apart = 2, .occurrences = 3 },
-		{ .dim = 16, .apart = 70, .occurrences = 1 },
-		{ .dim = 16, .apart = 70, .occurrences = 3 },
-		{ .dim = 16, .apart = 2, .occurrences = 1, .weighted = true },
-		{ .dim = 16, .apart = 2, .occurrences = 3, .weighted = true },
-		{ .dim = 16, .apart = 2, .occurrences = 1, .numbered = true },
-		{ .dim = 16, .apart = 2, .occurrences = 3, .numbered = true },
-		{ .dim = 5, .apart = 2, .occurrences = 1 },
+		{.dim = 16, .apart = 2, .occurrences = 1},
+		{.dim = 16, .apart = 2, .occurrences = 3},
+		{.dim = 16, .apart = 70, .occurrences = 1},
+		{.dim = 16, .apart = 70, .occurrences = 3},
+		{.dim = 16, .apart = 2, .occurrences = 1, .weighted = true},
+		{.dim = 16, .apart = 2, .occurrences = 3, .weighted = true},
+		{.dim = 16, .apart = 2, .occurrences = 1, .numbered = true},
+		{.dim = 16, .apart = 2, .occurrences = 3, .numbered = true},
+		{.dim = 5, .apart = 2, .occurrences = 1},
 	};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
@@ -143,14 +150,20 @@ END_TEST
 /* Rows that are asked for more than once, of dims that kernels are compiled for and of others. */
 START_TEST(test_rows_are_fetched_again)
 {
-	static const u32 counts[] = { 1, 8, 9, 25, 31, UPDATE_TOUCH, UPDATE_TOUCH + 1,
-				      2 * UPDATE_TOUCH + UPDATE_TOUCH_AHEAD + 1 };
-	static const u32 dims[] = { 64, 65, 128 };
+	static const u32 counts[] = {1,
+				     8,
+				     9,
+				     25,
+				     31,
+				     UPDATE_TOUCH,
+				     UPDATE_TOUCH + 1,
+				     2 * UPDATE_TOUCH + UPDATE_TOUCH_AHEAD + 1};
+	static const u32 dims[] = {64, 65, 128};
 	static const struct turns forms[] = {
-		{ .apart = 2, .occurrences = 1 },
-		{ .apart = 2, .occurrences = 3 },
-		{ .apart = 2, .occurrences = 1, .weighted = true },
-		{ .apart = 2, .occurrences = 3, .numbered = true },
+		{.apart = 2, .occurrences = 1},
+		{.apart = 2, .occurrences = 3},
+		{.apart = 2, .occurrences = 1, .weighted = true},
+		{.apart = 2, .occurrences = 3, .numbered = true},
 	};
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 
@@ -162,8 +175,8 @@ START_TEST(test_rows_are_fetched_again)
 			t.second = counts[i % 8];
 			t.dim = dims[(i + k) % 3];
 			t.prefetch = i % 5 ? 32 : 0;
-			t.fetch = fetch_update((struct fetch_way){ 32, KERNEL_FETCH_AGAIN }, t.dim,
-					       0).form;
+			t.fetch = fetch_update((struct fetch_way){32, KERNEL_FETCH_AGAIN}, t.dim, 0)
+					  .form;
 			ck_assert_uint_eq(t.fetch, KERNEL_FETCH_AGAIN);
 			check_turns(ops, &t);
 		}

@@ -19,7 +19,8 @@ static void expect_column(const struct kernel_update *u, const struct step *s, u
 	for (u32 i = 0; i < slot_count; i++)
 		if (!same_float(u->slots[i][at], slot[i]))
 			ck_abort_msg("optimizer %u flags %#x dim %u row %u column %u slot %u: %a "
-				     "instead of %a", u->optimizer, u->flags, s->dim, row, column, i,
+				     "instead of %a",
+				     u->optimizer, u->flags, s->dim, row, column, i,
 				     u->slots[i][at], slot[i]);
 }
 
@@ -66,8 +67,8 @@ END_TEST
 /* Sums alone; NaN and infinity hide order, so these gradients are finite. */
 static void check_sums(const struct kernel_ops *ops, struct step *s)
 {
-	struct kernel_update u = { .dim = s->dim, .segments = s->segments,
-				   .segment_count = SEGMENTS };
+	struct kernel_update u = {
+		.dim = s->dim, .segments = s->segments, .segment_count = SEGMENTS};
 	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(s->dim) + 63) / 64 * 64);
 	float *sum = malloc(s->dim * sizeof(*sum));
 
@@ -111,8 +112,8 @@ static void check_plain_sums(const struct kernel_ops *ops, u32 dim,
 			     const struct kernel_segment *plain,
 			     const struct kernel_segment *listed)
 {
-	static const u32 counts[] = { 1, 2, 255, 256, 257, 600 };
-	struct kernel_update u = { .dim = dim, .segment_count = 1 };
+	static const u32 counts[] = {1, 2, 255, 256, 257, 600};
+	struct kernel_update u = {.dim = dim, .segment_count = 1};
 	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
 	float sum[130], want[130];
 	u32 occ[600];
@@ -143,8 +144,8 @@ START_TEST(test_plain_sums_need_no_list)
 	}
 	for (u32 dim = 1; dim <= 130; dim++) {
 		float *gradients = malloc(OCCURRENCES * dim * sizeof(*gradients));
-		struct kernel_segment plain = { .end = OCCURRENCES, .gradients = gradients,
-						.stride = dim, .far = dim % 2 };
+		struct kernel_segment plain = {
+			.end = OCCURRENCES, .gradients = gradients, .stride = dim, .far = dim % 2};
 		struct kernel_segment listed = plain;
 
 		for (u32 i = 0; i < OCCURRENCES * dim; i++)
@@ -162,7 +163,7 @@ END_TEST
 /* 255, 256, 257, 512 and 513 occurrences in one replica, then one in the next. */
 START_TEST(test_runs_end_at_256_and_at_replicas)
 {
-	static const u32 counts[] = { 1, 255, 256, 257, 512, 513 };
+	static const u32 counts[] = {1, 255, 256, 257, 512, 513};
 	u32 occ[600];
 
 	for (u32 i = 0; i < 600; i++)
@@ -170,15 +171,17 @@ START_TEST(test_runs_end_at_256_and_at_replicas)
 	for (u32 k = 0; k < 6; k++) {
 		u32 n = counts[k], replica = 9;
 		struct kernel_segment segments[] = {
-			{ .first = 0, .end = n / 2 }, { .first = n / 2, .end = n },
-			{ .first = n, .end = n + 1, .replica = 1 },
+			{.first = 0, .end = n / 2},
+			{.first = n / 2, .end = n},
+			{.first = n, .end = n + 1, .replica = 1},
 		};
 
 		for (u32 at = 0; at < n; at += 256) {
 			u32 want = n - at < 256 ? n - at : 256;
 
-			ck_assert_uint_eq(kernel_run_length(segments, 3, occ + at, n + 1 - at,
-							    &replica), want);
+			ck_assert_uint_eq(
+				kernel_run_length(segments, 3, occ + at, n + 1 - at, &replica),
+				want);
 			ck_assert_uint_eq(replica, 0);
 		}
 		ck_assert_uint_eq(kernel_run_length(segments, 3, occ + n, 1, &replica), 1);
@@ -191,12 +194,18 @@ END_TEST
 START_TEST(test_cut_row_equals_whole_row)
 {
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
-	float gradient[900], coef[900], whole[1], part[1], scratch[2048] __attribute__((aligned(64)));
-	struct kernel_segment segment = { .end = 900, .gradients = gradient, .stride = 1,
-					  .coef = coef };
-	float table[2] = { 1.0f, 2.0f };
-	struct kernel_update u = { .dim = 1, .stride = 1, .segments = &segment, .segment_count = 1,
-				   .optimizer = KERNEL_SGD, .lr = 0.5f, .table = table };
+	float gradient[900], coef[900], whole[1], part[1],
+		scratch[2048] __attribute__((aligned(64)));
+	struct kernel_segment segment = {
+		.end = 900, .gradients = gradient, .stride = 1, .coef = coef};
+	float table[2] = {1.0f, 2.0f};
+	struct kernel_update u = {.dim = 1,
+				  .stride = 1,
+				  .segments = &segment,
+				  .segment_count = 1,
+				  .optimizer = KERNEL_SGD,
+				  .lr = 0.5f,
+				  .table = table};
 	u32 occ[900];
 
 	ck_assert_uint_le(kernel_scratch_bytes(1), sizeof(scratch));
@@ -226,11 +235,15 @@ START_TEST(test_lone_negative_zero_is_summed_from_zero)
 {
 	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
 	float gradient[17], table[17], scratch[2048] __attribute__((aligned(64)));
-	const struct kernel_segment segment = { .end = 1, .gradients = gradient, .stride = 17 };
-	const struct kernel_group group = { .count = 1 };
-	struct kernel_update u = { .dim = 17, .stride = 17, .segments = &segment,
-				   .segment_count = 1, .optimizer = KERNEL_SGD, .lr = 1.0f,
-				   .table = table };
+	const struct kernel_segment segment = {.end = 1, .gradients = gradient, .stride = 17};
+	const struct kernel_group group = {.count = 1};
+	struct kernel_update u = {.dim = 17,
+				  .stride = 17,
+				  .segments = &segment,
+				  .segment_count = 1,
+				  .optimizer = KERNEL_SGD,
+				  .lr = 1.0f,
+				  .table = table};
 	const u32 occ = 0;
 
 	for (u32 c = 0; c < 17; c++)

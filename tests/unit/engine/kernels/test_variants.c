@@ -21,9 +21,9 @@ static const struct need {
 	const char *variant;
 	const char *flags[6];
 } needs[] = {
-	{ "portable", { NULL } },
-	{ "avx2", { " avx2 ", " fma ", NULL } },
-	{ "avx512", { " avx2 ", " fma ", " avx512f ", " avx512vl ", " avx512dq ", " avx512bw " } },
+	{"portable", {NULL}},
+	{"avx2", {" avx2 ", " fma ", NULL}},
+	{"avx512", {" avx2 ", " fma ", " avx512f ", " avx512vl ", " avx512dq ", " avx512bw "}},
 };
 
 /* The first line of flags, with blanks around each. */
@@ -132,12 +132,18 @@ static void unfence(float *floats, u64 count)
 
 static void fenced_lookup(const struct kernel_ops *ops, u32 dim, bool at_end)
 {
-	const u64 rows[] = { 0, 1, 1, 0, KERNEL_ROW_ZERO }, bag[] = { 0, 2, 5 };
-	const float weights[] = { 1.0f, 2.0f, 3.0f, 4.0f, 5.0f };
-	struct kernel_bag_work w = { .table = fenced(2 * dim, at_end), .stride = dim, .dim = dim,
-				     .rows = rows, .rows_count = 5, .prefetch = 2, .bag = bag,
-				     .zero_row = fenced(dim, at_end), .out_stride = dim,
-				     .out = fenced(2 * dim, at_end) };
+	const u64 rows[] = {0, 1, 1, 0, KERNEL_ROW_ZERO}, bag[] = {0, 2, 5};
+	const float weights[] = {1.0f, 2.0f, 3.0f, 4.0f, 5.0f};
+	struct kernel_bag_work w = {.table = fenced(2 * dim, at_end),
+				    .stride = dim,
+				    .dim = dim,
+				    .rows = rows,
+				    .rows_count = 5,
+				    .prefetch = 2,
+				    .bag = bag,
+				    .zero_row = fenced(dim, at_end),
+				    .out_stride = dim,
+				    .out = fenced(2 * dim, at_end)};
 
 	for (int weighted = 0; weighted < 2; weighted++) {
 		w.weights = weighted ? weights : NULL;
@@ -157,14 +163,20 @@ static void fenced_lookup(const struct kernel_ops *ops, u32 dim, bool at_end)
 static void fenced_update(const struct kernel_ops *ops, u32 dim, u32 optimizer, bool at_end)
 {
 	const struct kernel_optimizer *o = &kernel_optimizers[optimizer];
-	const struct kernel_group groups[] = { { 0, 0, 2 }, { 1, 2, 1 } };
-	const float coef[] = { 1.0f, 2.0f, 3.0f };
-	const u32 occ[] = { 0, 1, 2 };
-	struct kernel_segment segment = { .end = 3, .stride = dim,
-					  .gradients = fenced(3 * dim, at_end) };
-	struct kernel_update u = { .optimizer = optimizer, .dim = dim, .stride = dim, .lr = 0.25f,
-				   .segments = &segment, .segment_count = 1, .prefetch = 1,
-				   .step = 1, .table = fenced(2 * dim, at_end) };
+	const struct kernel_group groups[] = {{0, 0, 2}, {1, 2, 1}};
+	const float coef[] = {1.0f, 2.0f, 3.0f};
+	const u32 occ[] = {0, 1, 2};
+	struct kernel_segment segment = {
+		.end = 3, .stride = dim, .gradients = fenced(3 * dim, at_end)};
+	struct kernel_update u = {.optimizer = optimizer,
+				  .dim = dim,
+				  .stride = dim,
+				  .lr = 0.25f,
+				  .segments = &segment,
+				  .segment_count = 1,
+				  .prefetch = 1,
+				  .step = 1,
+				  .table = fenced(2 * dim, at_end)};
 	void *scratch = aligned_alloc(64, (kernel_scratch_bytes(dim) + 63) / 64 * 64);
 
 	for (u32 i = 0; i < o->hyper_count; i++)

@@ -8,12 +8,12 @@
 #define FAKE_LOG 64u
 
 struct fake_model {
-	u64 admitted, ready;			/* highest step that may be admitted, that may run */
-	u16 accept_status;			/* status that model_accept() fails with */
-	bool small;				/* result of model_is_small() */
-	void (*accepting)(struct command *c);	/* called inside model_accept() */
-	void (*running)(struct command *c);	/* called inside model_run() */
-	u64 log[FAKE_LOG];			/* cookies in the order they ran */
+	u64 admitted, ready;		      /* highest step that may be admitted, that may run */
+	u16 accept_status;		      /* status that model_accept() fails with */
+	bool small;			      /* result of model_is_small() */
+	void (*accepting)(struct command *c); /* called inside model_accept() */
+	void (*running)(struct command *c);   /* called inside model_run() */
+	u64 log[FAKE_LOG];		      /* cookies in the order they ran */
 	u32 runs, finishes, releases, commits;
 };
 

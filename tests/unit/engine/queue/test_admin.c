@@ -159,8 +159,7 @@ static struct embeng_fence_point points[EMBENG_FENCE_POINTS_MAX + 1];
 
 static struct embeng_cmd fence(u32 count)
 {
-	struct embeng_mem mem =
-		rig_bind(rig, 0, points, sizeof(points), EMBENG_REGION_DEVICE_READ);
+	struct embeng_mem mem = rig_bind(rig, 0, points, sizeof(points), EMBENG_REGION_DEVICE_READ);
 
 	mem.length = count * sizeof(points[0]);
 	return (struct embeng_cmd){.opcode = EMBENG_OP_FENCE, .cookie = 50, .desc = mem};

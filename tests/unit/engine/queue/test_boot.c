@@ -85,8 +85,8 @@ static struct rig *boot_with(const struct embeng_fw_parameters *parameters, u32 
 START_TEST(parameters_limit_what_the_device_gives)
 {
 	struct embeng_fw_parameters p = good_parameters;
-	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = 2,
-				       .count = 16};
+	struct embeng_admin_cmd cmd = {
+		.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .context = 2, .count = 16};
 	struct rig *rig;
 
 	p.step_depth = 17;
@@ -104,8 +104,10 @@ START_TEST(parameters_limit_what_the_device_gives)
 			  EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_SIGNATURE_UNCHECKED);
 	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_COUNT);
 	rig_context(rig, 1);
-	cmd = (struct embeng_admin_cmd){.opcode = EMBENG_ADMIN_QUEUE_CREATE, .queue = 3,
-					.context = 1, .kind = EMBENG_QUEUE_TRANSFER};
+	cmd = (struct embeng_admin_cmd){.opcode = EMBENG_ADMIN_QUEUE_CREATE,
+					.queue = 3,
+					.context = 1,
+					.kind = EMBENG_QUEUE_TRANSFER};
 	ck_assert_uint_eq(rig_admin(rig, &cmd).status, EMBENG_STATUS_COUNT);
 	rig_free(rig);
 }
@@ -290,9 +292,12 @@ END_TEST
 START_TEST(a_config_outside_its_limits_is_refused)
 {
 	static u8 memory[2 * 4096] __attribute__((aligned(4096)));
-	const struct engine_config good = {.registers = memory, .doorbells = memory,
-					   .doorbell_stride = 4096, .queues = 2,
-					   .vectors = 1, .cores = 1};
+	const struct engine_config good = {.registers = memory,
+					   .doorbells = memory,
+					   .doorbell_stride = 4096,
+					   .queues = 2,
+					   .vectors = 1,
+					   .cores = 1};
 	struct engine_config bad[8];
 	struct engine *e = NULL;
 	u32 i;
@@ -329,9 +334,9 @@ START_TEST(without_the_bus_no_memory_is_reached)
 {
 	struct rig *rig = rig_new(1, 0);
 	struct rig_queue *q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
-	struct embeng_cmd later = { .opcode = EMBENG_OP_NOP,
-				    .arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT };
-	struct embeng_cmd cmd = { .opcode = EMBENG_OP_NOP };
+	struct embeng_cmd later = {.opcode = EMBENG_OP_NOP,
+				   .arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT};
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
 	u8 *before, *after;
 	u32 beat;
 

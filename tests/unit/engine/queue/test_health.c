@@ -108,8 +108,10 @@ END_TEST
 
 static struct embeng_cqe destroy(u8 flags, u32 ms)
 {
-	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = q->number,
-				       .flags = flags, .cq_index = ms};
+	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
+				       .queue = q->number,
+				       .flags = flags,
+				       .cq_index = ms};
 
 	return rig_admin(rig, &cmd);
 }
@@ -161,8 +163,10 @@ END_TEST
 START_TEST(a_queue_goes_on_where_it_is_told)
 {
 	struct embeng_admin_cmd cmd = {.opcode = EMBENG_ADMIN_QUEUE_CREATE,
-				       .kind = EMBENG_QUEUE_GRADIENT, .sq_entries = 4,
-				       .cq_entries = 4, .flags = EMBENG_ADMIN_QUEUE_AT};
+				       .kind = EMBENG_QUEUE_GRADIENT,
+				       .sq_entries = 4,
+				       .cq_entries = 4,
+				       .flags = EMBENG_ADMIN_QUEUE_AT};
 	struct embeng_cmd now = nop(1, 0);
 
 	start(0);

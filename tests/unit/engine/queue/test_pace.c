@@ -72,8 +72,8 @@ static u64 takes(u64 kib, u64 rows)
 
 START_TEST(what_moved_has_its_price)
 {
-	modelled = (struct port_speed){.virtual_time = true, .fixed_ns = 7, .ns_per_kib = 1000,
-				       .ns_per_row = 50};
+	modelled = (struct port_speed){
+		.virtual_time = true, .fixed_ns = 7, .ns_per_kib = 1000, .ns_per_row = 50};
 	ck_assert_uint_eq(takes(3, 0), 3007);
 	ck_assert_uint_eq(takes(0, 4), 207);
 	ck_assert_uint_eq(takes(0, 0), 7);

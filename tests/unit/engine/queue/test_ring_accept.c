@@ -128,7 +128,7 @@ END_TEST
 START_TEST(a_call_is_bounded)
 {
 	const struct embeng_ring_header *header;
-	struct embeng_cmd cmd = { .opcode = EMBENG_OP_NOP };
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
 	struct rig_queue *q;
 
 	start();

@@ -10,8 +10,11 @@
 
 static inline struct embeng_model *small_model(uint32_t replicas)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = 4,
-					.dim = 2, .optimizer = embeng_adagrad(0.1f)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = 4,
+					.dim = 2,
+					.optimizer = embeng_adagrad(0.1f)};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
 	struct embeng_engine_config c = {.size = sizeof(c), .replicas = replicas};
 	struct embeng_model *m = embeng_model_new();

@@ -224,9 +224,7 @@ void fake_install(void)
 	};
 
 	fake = (struct fake_driver){
-		.functions = {{.node = FAKE_NODE,
-			       .address = FAKE_ADDRESS,
-			       .driver = "embeng"}},
+		.functions = {{.node = FAKE_NODE, .address = FAKE_ADDRESS, .driver = "embeng"}},
 		.function_count = 1,
 		.name = "embeng",
 		.version = EMBENG_ACCEL_MINOR,

@@ -95,8 +95,7 @@ static int unbind(struct fake_file *f, const struct embeng_accel_unbind *u)
 	for (uint32_t i = 0; i < BOS; i++) {
 		struct bo *bo = &bos[i];
 
-		if (!bo->used || bo->home != f || !bo->binds ||
-		    bo->region.key.index != u->index)
+		if (!bo->used || bo->home != f || !bo->binds || bo->region.key.index != u->index)
 			continue;
 		ck_assert_uint_eq(bo->region.key.generation, u->generation);
 		bo->binds--;

@@ -12,7 +12,8 @@ static int other_way(struct fake_file *f, uint32_t kind, bool mapped)
 	for (uint32_t i = 0; i < FAKE_QUEUES; i++) {
 		const struct fake_queue *q = &f->queues[i];
 
-		if (q->used && (q->kind == EMBENG_QUEUE_INPUT || q->kind == EMBENG_QUEUE_GRADIENT) &&
+		if (q->used &&
+		    (q->kind == EMBENG_QUEUE_INPUT || q->kind == EMBENG_QUEUE_GRADIENT) &&
 		    q->mapped != mapped)
 			return kind == EMBENG_QUEUE_INPUT || kind == EMBENG_QUEUE_GRADIENT;
 	}

@@ -323,7 +323,6 @@ START_TEST(undoes_an_import)
 END_TEST
 
 RUN_SUITE("accel_share", two_handles_give_the_bits_of_one, a_first_batch_keeps_its_replica,
-	  names_the_missing_part,
-	  a_loss_names_the_device,
-	  refuses_what_cannot_be_shared, attaches_only_to_a_live_context,
-	  exports_what_it_gave_out, imports_what_was_exported, undoes_an_import)
+	  names_the_missing_part, a_loss_names_the_device, refuses_what_cannot_be_shared,
+	  attaches_only_to_a_live_context, exports_what_it_gave_out, imports_what_was_exported,
+	  undoes_an_import)

@@ -74,8 +74,8 @@ START_TEST(writes_a_register)
 	ck_assert_int_eq(embeng_register_write("pci:" FAKE_ADDRESS, EMBENG_REG_CONTROL, 1), 0);
 	ck_assert_uint_eq(get(fake.registers, EMBENG_REG_CONTROL, 4), 1);
 	ck_assert_uint_eq(get(fake.registers, EMBENG_REG_CONTROL_SEQUENCE, 4), 0);
-	ck_assert_int_eq(embeng_register_write("pci:" FAKE_ADDRESS, EMBENG_REG_BOOT_ADDRESS, 1ull << 36),
-			 0);
+	ck_assert_int_eq(
+		embeng_register_write("pci:" FAKE_ADDRESS, EMBENG_REG_BOOT_ADDRESS, 1ull << 36), 0);
 	ck_assert(get(fake.registers, EMBENG_REG_BOOT_ADDRESS, 8) == 1ull << 36);
 	ck_assert_int_eq(embeng_register_write("pci:" FAKE_ADDRESS, EMBENG_REG_CONTROL, 1ull << 32),
 			 -ERANGE);

@@ -22,8 +22,8 @@ static void write_rows(struct embeng *e)
 
 		for (int64_t i = 0; i < floats; i++)
 			rows[i] = 0.25f + (float)draw(&state, 1 << 20) / (float)(1 << 18);
-		ck_assert_int_eq(embeng_rows_write(e, t, NULL, NULL, (size_t)table_specs[t].rows,
-						   rows), 0);
+		ck_assert_int_eq(
+			embeng_rows_write(e, t, NULL, NULL, (size_t)table_specs[t].rows, rows), 0);
 	}
 }
 
@@ -47,8 +47,8 @@ static void step(struct embeng *e, struct embeng_batch *b, struct embeng_activat
 	static float ones[SAMPLES * 20];
 	const float *features[FEATURES];
 	size_t elements[FEATURES];
-	struct embeng_gradients g = {.size = sizeof(g), .count = FEATURES, .features = features,
-				     .elements = elements};
+	struct embeng_gradients g = {
+		.size = sizeof(g), .count = FEATURES, .features = features, .elements = elements};
 
 	for (int i = 0; i < SAMPLES * 20; i++)
 		ones[i] = -0.3f - (float)i / 64.0f;
@@ -97,8 +97,10 @@ static void compare_activations(const struct embeng_activations *got,
 
 static void train_both_ways(enum embeng_partition_flavour flavour, uint64_t seed, int minibatching)
 {
-	const struct embeng_stack_limits limits[] = {{12, 12, 0}, {12, 12, 0}, {12, 12, 0}, {1, 1, 0}};
-	const struct embeng_preprocess_options o = {.size = sizeof(o), .minibatching = minibatching,
+	const struct embeng_stack_limits limits[] = {
+		{12, 12, 0}, {12, 12, 0}, {12, 12, 0}, {1, 1, 0}};
+	const struct embeng_preprocess_options o = {.size = sizeof(o),
+						    .minibatching = minibatching,
 						    .limits = minibatching ? limits : NULL,
 						    .bucket = EMBENG_PARTITION_BUCKET_MOD};
 	struct embeng_stacking *s = stacking_of(flavour);
@@ -144,8 +146,8 @@ END_TEST
 START_TEST(dropped_ids)
 {
 	const struct embeng_stack_limits limits[] = {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}};
-	const struct embeng_preprocess_options o = {.size = sizeof(o), .allow_id_dropping = 1,
-						    .limits = limits};
+	const struct embeng_preprocess_options o = {
+		.size = sizeof(o), .allow_id_dropping = 1, .limits = limits};
 	struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_TF);
 	struct embeng *e = engine_new();
 	struct embeng_batch *b;

@@ -36,35 +36,35 @@ static void changed_free(struct changed *x)
 	embeng_stacking_free(x->s);
 }
 
-#define CHANGED(flavour, change)                                \
-	struct changed x = changed_new(flavour);                \
-	struct embeng_preprocessed *copy = &x.copy;             \
-	struct embeng_partitioned *stacks = x.stacks;           \
-								\
+#define CHANGED(flavour, change) \
+	struct changed x = changed_new(flavour); \
+	struct embeng_preprocessed *copy = &x.copy; \
+	struct embeng_partitioned *stacks = x.stacks; \
+\
 	ck_assert_int_eq(embeng_batch_partitioned(x.b, x.s, x.p), 0); \
-	*copy = *x.p;                                           \
-	copy->stacks = stacks;                                  \
+	*copy = *x.p; \
+	copy->stacks = stacks; \
 	change
 
-#define ASSERT_BATCH_REFUSED(change, errno_, text)                                      \
-	do {                                                                            \
-		CHANGED(EMBENG_PARTITION_TF, change);                                   \
-		ck_assert_int_eq(embeng_batch_partitioned(x.b, x.s, copy), -(errno_));  \
-		expect_text(text);                                                      \
-		/* It is as it was. */                                                  \
-		ck_assert_int_eq(embeng_enqueue(x.e, x.b, -1), 0);                      \
-		changed_free(&x);                                                       \
+#define ASSERT_BATCH_REFUSED(change, errno_, text) \
+	do { \
+		CHANGED(EMBENG_PARTITION_TF, change); \
+		ck_assert_int_eq(embeng_batch_partitioned(x.b, x.s, copy), -(errno_)); \
+		expect_text(text); \
+		/* It is as it was. */ \
+		ck_assert_int_eq(embeng_enqueue(x.e, x.b, -1), 0); \
+		changed_free(&x); \
 	} while (0)
 
 /* What only the engine sees; the batch can be given other inputs. */
-#define ASSERT_ENQUEUE_REFUSED(flavour, change, errno_, text)                   \
-	do {                                                                    \
-		CHANGED(flavour, change);                                       \
-		ck_assert_int_eq(embeng_batch_partitioned(x.b, x.s, copy), 0);  \
-		ck_assert_int_eq(embeng_enqueue(x.e, x.b, -1), -(errno_));      \
-		expect_text(text);                                              \
-		enqueue_again(&x);                                              \
-		changed_free(&x);                                               \
+#define ASSERT_ENQUEUE_REFUSED(flavour, change, errno_, text) \
+	do { \
+		CHANGED(flavour, change); \
+		ck_assert_int_eq(embeng_batch_partitioned(x.b, x.s, copy), 0); \
+		ck_assert_int_eq(embeng_enqueue(x.e, x.b, -1), -(errno_)); \
+		expect_text(text); \
+		enqueue_again(&x); \
+		changed_free(&x); \
 	} while (0)
 
 static void enqueue_again(struct changed *x)
@@ -100,19 +100,23 @@ START_TEST(refused)
 	ASSERT_BATCH_REFUSED(stacks[1].row_stride = 3, EINVAL, "minibatches of 3");
 	ASSERT_BATCH_REFUSED((stacks[1].row_stride = 1ull << 32,
 			      stacks[1].row_pointer_capacity = 1ull << 33,
-			      stacks[1].row_pointer_count = 1ull << 33), EINVAL, "of 4294967296");
+			      stacks[1].row_pointer_count = 1ull << 33),
+			     EINVAL, "of 4294967296");
 	ASSERT_BATCH_REFUSED(stacks[1].minibatches = 0, EINVAL, "0 minibatches");
 	ASSERT_BATCH_REFUSED(stacks[1].minibatches = 2, EINVAL, "2 minibatches");
 	ASSERT_BATCH_REFUSED((stacks[1].minibatches = 65, stacks[1].row_pointer_count = 65 * 16,
-			      stacks[1].row_pointer_capacity = 65 * 16), EINVAL,
-			     "65 minibatches");
+			      stacks[1].row_pointer_capacity = 65 * 16),
+			     EINVAL, "65 minibatches");
 	ASSERT_BATCH_REFUSED(stacks[1].row_pointer_capacity = 15, EINVAL, "16 row pointers");
 	ASSERT_BATCH_REFUSED(x.s->features[0].samples = 7, EINVAL, "no multiple of 2");
-	ASSERT_BATCH_REFUSED(x.s->features[2].offset += 2, EINVAL, "stack c_z: samples of feature 2");
-	ASSERT_BATCH_REFUSED(x.s->tables[2].row_offset = -1, ERANGE, "table z: its rows begin at -1");
+	ASSERT_BATCH_REFUSED(x.s->features[2].offset += 2, EINVAL,
+			     "stack c_z: samples of feature 2");
+	ASSERT_BATCH_REFUSED(x.s->tables[2].row_offset = -1, ERANGE,
+			     "table z: its rows begin at -1");
 	ASSERT_BATCH_REFUSED(x.s->tables[2].row_offset = 1ll << 31, ERANGE, "tokens have 31 bits");
 	ASSERT_BATCH_REFUSED(x.s->tables[2].rotation = -1, ERANGE, "table z");
-	ASSERT_BATCH_REFUSED(stacks[1].capacity = 8, ERANGE, "stack c_z, core 0: its items are 0 to");
+	ASSERT_BATCH_REFUSED(stacks[1].capacity = 8, ERANGE,
+			     "stack c_z, core 0: its items are 0 to");
 	ASSERT_BATCH_REFUSED(stacks[1].core_first[1] = stacks[1].core_end[1] + 8, ERANGE,
 			     "stack c_z, core 1: its items are");
 }
@@ -125,12 +129,14 @@ START_TEST(refused_by_the_engine)
 	ASSERT_ENQUEUE_REFUSED(tf, stacks[1].row_pointers[3] = -1, ERANGE,
 			       "stack c_z, core 0, partition 3, minibatch 0: the row pointer -1 is "
 			       "below");
-	ASSERT_ENQUEUE_REFUSED(tf, stacks[1].row_pointers[8 + 3] = 1 << 20, ERANGE,
-			       "stack c_z, core 1, partition 3, minibatch 0: the row pointer 1048576 "
-			       "is beyond");
+	ASSERT_ENQUEUE_REFUSED(
+		tf, stacks[1].row_pointers[8 + 3] = 1 << 20, ERANGE,
+		"stack c_z, core 1, partition 3, minibatch 0: the row pointer 1048576 "
+		"is beyond");
 	ASSERT_ENQUEUE_REFUSED(jax, stacks[0].row_pointers[8] = -1, ERANGE,
 			       "core 1, partition 0, minibatch 0: the row pointer -1 is below 0");
-	ASSERT_ENQUEUE_REFUSED(tf, stacks[1].core_first[1] += 4, EINVAL, "stack c_z, core 1: its "
+	ASSERT_ENQUEUE_REFUSED(tf, stacks[1].core_first[1] += 4, EINVAL,
+			       "stack c_z, core 1: its "
 			       "first item");
 	ASSERT_ENQUEUE_REFUSED(tf, stacks[1].core_first[1] = 0, ERANGE,
 			       "stack c_z, core 1: its items begin at 0, against");

@@ -5,12 +5,24 @@
 
 #include "checkpoint_help.h"
 
-enum fault_op { FAULT_OPEN, FAULT_SIZE, FAULT_READ, FAULT_WRITE, FAULT_SYNC, FAULT_MAP, FAULT_COPY,
-		FAULT_LOCK, FAULT_RENAME, FAULT_REMOVE, FAULT_FOLDER, FAULT_LIST };
+enum fault_op {
+	FAULT_OPEN,
+	FAULT_SIZE,
+	FAULT_READ,
+	FAULT_WRITE,
+	FAULT_SYNC,
+	FAULT_MAP,
+	FAULT_COPY,
+	FAULT_LOCK,
+	FAULT_RENAME,
+	FAULT_REMOVE,
+	FAULT_FOLDER,
+	FAULT_LIST
+};
 
 static struct {
-	int left;  /* operations that still succeed */
-	int code;  /* negative errno of the one after them */
+	int left;   /* operations that still succeed */
+	int code;   /* negative errno of the one after them */
 	bool keeps; /* all later ones fail, too, as writes to a full disk do */
 	enum fault_op hit;
 	bool done;
@@ -92,10 +104,19 @@ static int fault_list(const char *path, int (*fn)(void *arg, const char *name), 
 }
 
 static const struct file_ops faulty = {
-	.open = fault_open, .close = NULL, .size = fault_size, .read = fault_read,
-	.write = fault_write, .sync = fault_sync, .map = fault_map, .copy = fault_copy,
-	.lock = fault_lock, .rename = fault_rename, .remove = fault_remove,
-	.make_folder = fault_folder, .list = fault_list,
+	.open = fault_open,
+	.close = NULL,
+	.size = fault_size,
+	.read = fault_read,
+	.write = fault_write,
+	.sync = fault_sync,
+	.map = fault_map,
+	.copy = fault_copy,
+	.lock = fault_lock,
+	.rename = fault_rename,
+	.remove = fault_remove,
+	.make_folder = fault_folder,
+	.list = fault_list,
 };
 
 static struct file_ops faulty_ops;

@@ -32,7 +32,6 @@ START_TEST(reads_back_what_was_saved)
 }
 END_TEST
 
-
 /* -- reading --------------------------------------------------------------- */
 
 /* One table of 70000 x 17 over four shards with two chunks at least each: 5 MB each. */
@@ -264,7 +263,8 @@ START_TEST(a_verification_is_canceled_at_each_call)
 	calls = w.calls;
 	for (unsigned int at = 1; at <= calls; at++) {
 		w = (struct help_watch){.what = "verify", .cancel_at = at};
-		help_expect(embeng_checkpoint_verify(c, help_watch, &w), -ECANCELED, "canceled after");
+		help_expect(embeng_checkpoint_verify(c, help_watch, &w), -ECANCELED,
+			    "canceled after");
 		ck_assert_uint_eq(w.calls, at);
 	}
 	embeng_checkpoint_close(c);

@@ -43,8 +43,8 @@ END_TEST
 START_TEST(a_handed_in_update_comes_before)
 {
 	const float before[] = {0, 1, 10, 11, 20, 21, 30, 31};
-	struct embeng *e = open_small(&(struct shape){
-		.pipelining = _i, .optimizer = embeng_adam_corrected(0.5f)});
+	struct embeng *e = open_small(
+		&(struct shape){.pipelining = _i, .optimizer = embeng_adam_corrected(0.5f)});
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -74,8 +74,8 @@ END_TEST
 
 START_TEST(replicas_ahead_are_named)
 {
-	struct embeng *e = open_small(&(struct shape){
-		.replicas = 2, .pipelining = 1, .optimizer = embeng_sgd(0.5f)});
+	struct embeng *e = open_small(
+		&(struct shape){.replicas = 2, .pipelining = 1, .optimizer = embeng_sgd(0.5f)});
 	char folder[HELP_PATH];
 
 	folder_new(folder);

@@ -29,8 +29,8 @@ static struct embeng *open_two(void)
 
 static int save_salt(struct embeng *e, const char *folder, uint32_t salt)
 {
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
-					.program_state = salt == 1 ? "1" : "2"};
+	struct embeng_save_options o = {
+		.size = sizeof(o), .shard_bytes = 64, .program_state = salt == 1 ? "1" : "2"};
 
 	help_fill(e, salt);
 	return embeng_save(e, folder, &o);
@@ -107,8 +107,8 @@ END_TEST
 /* Number 2 comes from another folder, over other hosts. */
 START_TEST(each_operation_of_a_reshard_fails)
 {
-	const struct embeng_reshard_options o = {.size = sizeof(o), .hosts = 2, .shard_bytes = 64,
-						 .sharding = EMBENG_SHARDING_MOD};
+	const struct embeng_reshard_options o = {
+		.size = sizeof(o), .hosts = 2, .shard_bytes = 64, .sharding = EMBENG_SHARDING_MOD};
 	struct embeng *e = open_two();
 	char folder[HELP_PATH], from[HELP_PATH];
 	size_t open_before;
@@ -212,8 +212,9 @@ START_TEST(a_new_folder_may_fail)
 	for (left = 0; left < 3; left++) {
 		arm(left, -ENOSPC, false);
 		ck_assert_int_eq(save_salt(e, folder, 1), -ENOSPC);
-		ck_assert(fault.hit == (left == 0 ? FAULT_FOLDER :
-					left == 1 ? FAULT_OPEN : FAULT_SYNC));
+		ck_assert(fault.hit == (left == 0   ? FAULT_FOLDER
+					: left == 1 ? FAULT_OPEN
+						    : FAULT_SYNC));
 		expect_text(parent);
 		rmdir(folder);
 	}

@@ -14,7 +14,8 @@ static const struct edit edits[] = {
 	{"index/1", "index/2", -ENOTSUP, "its schema is embeng.checkpoint.index/2"},
 	{"embeng.checkpoint.index/1", "embeng.checkpoint/1", -EBADMSG,
 	 "\"schema\" is not \"embeng.checkpoint.index/1\""},
-	{"\"schema\": \"embeng.checkpoint.index/1\"", "\"schema\": 1", -EBADMSG, "\"schema\" is not"},
+	{"\"schema\": \"embeng.checkpoint.index/1\"", "\"schema\": 1", -EBADMSG,
+	 "\"schema\" is not"},
 	{"\"requires\": [\n  ]", "\"requires\": [\"encryption\"]", -ENOTSUP,
 	 "requires \"encryption\""},
 	{"\"requires\": [\n  ]", "\"requires\": {}", -EBADMSG, "\"requires\" is not an array"},
@@ -56,9 +57,10 @@ static const struct edit edits[] = {
 	{"\"name\": \"u\"", "\"name\": \"t\"", -EBADMSG, "tables 1: table t: table 0 has this"},
 	{"\"name\": \"t\"", "\"name\": \"v\"", -EBADMSG, "files 0: \"v/parameters\" is not"},
 	{"\"rows\": 6", "\"rows\": 0", -EBADMSG, "tables 0: \"rows\" is not a whole number"},
-	{"\"rows\": 6", "\"rows\": 7", -EBADMSG, "files 2: has table 1 from row 0, expected is "
-						"table 0 from row 6"},
-	{"\"rows\": 6", "\"rows\": 5", -EBADMSG, 
+	{"\"rows\": 6", "\"rows\": 7", -EBADMSG,
+	 "files 2: has table 1 from row 0, expected is "
+	 "table 0 from row 6"},
+	{"\"rows\": 6", "\"rows\": 5", -EBADMSG,
 	 "files 1: has 2 rows from row 4 of table t, of which host 0 has 5"},
 	{"\"dim\": 2", "\"dim\": 0", -EBADMSG, "tables 0: \"dim\" is not a whole number"},
 	{"\"dim\": 2", "\"dim\": 4294967296", -EBADMSG, "tables 0: \"dim\" is not a whole number"},
@@ -74,10 +76,12 @@ static const struct edit edits[] = {
 	 -EBADMSG, "tables 0: \"num_buckets\" is not a whole number"},
 	{"\"optimizer\": {", "\"quantization\": {\"num_buckets\": 1}, \"optimizer\": {", -EBADMSG,
 	 "tables 0: \"num_buckets\" is not a whole number"},
-	{"\"optimizer\": {", "\"quantization\": {\"num_buckets\": 4, \"lower\": []}, \"optimizer\": {",
-	 -EBADMSG, "tables 0: \"lower\" is not the value"},
-	{"\"optimizer\": {", "\"quantization\": {\"num_buckets\": 4, \"upper\": 0.1}, \"optimizer\": {",
-	 -EBADMSG, "tables 0: \"upper\" is not the value"},
+	{"\"optimizer\": {",
+	 "\"quantization\": {\"num_buckets\": 4, \"lower\": []}, \"optimizer\": {", -EBADMSG,
+	 "tables 0: \"lower\" is not the value"},
+	{"\"optimizer\": {",
+	 "\"quantization\": {\"num_buckets\": 4, \"upper\": 0.1}, \"optimizer\": {", -EBADMSG,
+	 "tables 0: \"upper\" is not the value"},
 	{"\"optimizer\": {", "\"quantization\": {\"num_buckets\": 4}, \"optimizer\": {", -EBADMSG,
 	 "tables 0: table t: quantization: lower 0 is not below upper 0"},
 	{"\"optimizer\": {", "\"optimizer\": 1, \"x\": {", -EBADMSG,
@@ -319,8 +323,9 @@ START_TEST(a_wrong_checksum_of_a_chunk_is_seen_twice)
 	edit_seal(text);
 	edit_write(folder, INDEX_NAME, text, strlen(text));
 	c = help_checkpoint(folder);
-	help_expect(embeng_checkpoint_verify(c, NULL, NULL), -EBADMSG, "-00000000.safetensors: "
-								       "offset 0:");
+	help_expect(embeng_checkpoint_verify(c, NULL, NULL), -EBADMSG,
+		    "-00000000.safetensors: "
+		    "offset 0:");
 	embeng_checkpoint_close(c);
 	*digits = 'A';
 	edit_seal_chunks(text);

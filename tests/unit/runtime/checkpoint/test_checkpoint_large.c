@@ -54,8 +54,8 @@ static void write_checkpoint(const char *folder)
 
 	help_expect_ok(safetensors_header(&tensor, 1, NULL, 0, &header, &header_bytes));
 	index.files = calloc(1, sizeof(*index.files));
-	index.files[0] = (struct index_file){.bytes = header_bytes + BYTES_OF_ROWS, .rows = ROWS,
-					     .at = {tensor.offset}};
+	index.files[0] = (struct index_file){
+		.bytes = header_bytes + BYTES_OF_ROWS, .rows = ROWS, .at = {tensor.offset}};
 	shard_name(index.files[0].name, 0, 1, 0);
 	index.chunk_count = chunks_of(index.files[0].bytes);
 	index.crcs = calloc(index.chunk_count, sizeof(*index.crcs));

@@ -32,8 +32,8 @@ static struct embeng *open_two(void)
 
 static void save_state(struct embeng *e, const char *folder, int state)
 {
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 64,
-					.program_state = states[state]};
+	struct embeng_save_options o = {
+		.size = sizeof(o), .shard_bytes = 64, .program_state = states[state]};
 
 	help_fill(e, (uint32_t)state + 1);
 	help_expect_ok(embeng_save(e, folder, &o));
@@ -78,13 +78,14 @@ static void check_crash(const struct replay_disk *disk, const struct replay_cras
 	if (!had_old && want != 1 && ret == -ENOENT)
 		return;
 	if (ret)
-		fprintf(stderr, "prefix %zu, loss %d of %zu, keep %zu, drop %zu\n",
-			crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one);
+		fprintf(stderr, "prefix %zu, loss %d of %zu, keep %zu, drop %zu\n", crash->prefix,
+			(int)crash->loss, crash->eighths, crash->keep, crash->drop_one);
 	help_expect_ok(ret);
 	got = which(c);
 	embeng_checkpoint_close(c);
 	ck_assert_msg(want < 0 || got == want, "prefix %zu, loss %d of %zu, keep %zu, drop %zu: %s",
-		      crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one, states[got]);
+		      crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one,
+		      states[got]);
 }
 
 /* All that a crash behind @prefix operations may leave. Returns how many states. */
@@ -130,8 +131,8 @@ static void save_again(struct embeng *e, size_t prefix, const char *folder)
 /* What is cut: a save, or a checkpoint that another folder's becomes. */
 static void make_new(struct embeng *e, const char *from, const char *folder)
 {
-	const struct embeng_reshard_options o = {.size = sizeof(o), .hosts = 2, .shard_bytes = 64,
-						 .sharding = EMBENG_SHARDING_MOD};
+	const struct embeng_reshard_options o = {
+		.size = sizeof(o), .hosts = 2, .shard_bytes = 64, .sharding = EMBENG_SHARDING_MOD};
 
 	if (from)
 		help_expect_ok(embeng_checkpoint_reshard(from, folder, &o, NULL));

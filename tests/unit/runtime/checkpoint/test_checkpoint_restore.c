@@ -135,8 +135,8 @@ START_TEST(a_missing_table_is_named_or_left)
 	folder_new(folder);
 	save_one(folder, embeng_sgd(0.1f));
 	help_fill(e, 2);
-	help_expect(restore_flags(e, folder, EMBENG_RESTORE_MISSING_SLOTS |
-						     EMBENG_RESTORE_OTHER_SHAPES),
+	help_expect(restore_flags(e, folder,
+				  EMBENG_RESTORE_MISSING_SLOTS | EMBENG_RESTORE_OTHER_SHAPES),
 		    -ENOENT, "table u is not in");
 	help_expect_ok(restore_flags(e, folder, EMBENG_RESTORE_MISSING_TABLES));
 	help_expect_tables(e, 2);
@@ -155,8 +155,8 @@ START_TEST(another_shape_is_named_or_left)
 	save_one(folder, embeng_sgd(0.1f));
 	help_fill(rows, 2);
 	help_fill(dim, 2);
-	help_expect(restore_flags(rows, folder, EMBENG_RESTORE_MISSING_TABLES |
-							EMBENG_RESTORE_MISSING_SLOTS),
+	help_expect(restore_flags(rows, folder,
+				  EMBENG_RESTORE_MISSING_TABLES | EMBENG_RESTORE_MISSING_SLOTS),
 		    -EINVAL, "table t is 63 x 4");
 	help_expect(embeng_restore(dim, folder, NULL), -EINVAL, "it is 64 x 4");
 	help_expect_ok(restore_flags(rows, folder, EMBENG_RESTORE_OTHER_SHAPES));

@@ -8,8 +8,10 @@ START_TEST(a_save_is_canceled_at_each_call)
 {
 	static char names[HELP_FILES][256];
 	struct help_watch w = {.what = "save"};
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 20000,
-					.progress = help_watch, .progress_arg = &w};
+	struct embeng_save_options o = {.size = sizeof(o),
+					.shard_bytes = 20000,
+					.progress = help_watch,
+					.progress_arg = &w};
 	struct embeng *e = open_all(SMALL);
 	struct embeng_checkpoint *c;
 	char folder[HELP_PATH];
@@ -81,8 +83,10 @@ START_TEST(one_save_at_a_time)
 {
 	struct embeng *e = open_all(SMALL);
 	char folder[HELP_PATH];
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 1 << 20,
-					.progress = save_inside, .progress_arg = folder};
+	struct embeng_save_options o = {.size = sizeof(o),
+					.shard_bytes = 1 << 20,
+					.progress = save_inside,
+					.progress_arg = folder};
 
 	folder_new(folder);
 	help_fill(e, 1);
@@ -190,8 +194,8 @@ START_TEST(leftovers_go_before_anything_is_written)
 {
 	struct embeng *e = open_all(SMALL);
 	char folder[HELP_PATH];
-	struct embeng_save_options o = {.size = sizeof(o), .progress = expect_no_leftover,
-					.progress_arg = folder};
+	struct embeng_save_options o = {
+		.size = sizeof(o), .progress = expect_no_leftover, .progress_arg = folder};
 
 	folder_new(folder);
 	for (int i = 0; i < 2; i++) {
@@ -242,9 +246,10 @@ static void expect_name_refused(const char *name)
 
 START_TEST(names_must_be_utf8)
 {
-	static const char *const bad[] = {"a\x80", "a\xc3", "a\xc0\x80", "a\xff", "a\xe0\x80\x80",
-					  "a\xed\xa0\x80", "a\xf0\x80\x80\x80",
-					  "a\xf4\x90\x80\x80", "a\xe2\x82"};
+	static const char *const bad[] = {
+		"a\x80",	 "a\xc3",	  "a\xc0\x80",	       "a\xff",
+		"a\xe0\x80\x80", "a\xed\xa0\x80", "a\xf0\x80\x80\x80", "a\xf4\x90\x80\x80",
+		"a\xe2\x82"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		expect_name_refused(bad[i]);

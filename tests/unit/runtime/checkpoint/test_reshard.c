@@ -23,8 +23,8 @@ static struct embeng *open_hosts(const struct help_table *tables, size_t count, 
 /* A checkpoint of all optimizers' tables over these hosts, in files of few rows. */
 static void save_hosts(const char *folder, uint32_t hosts, enum embeng_sharding sharding)
 {
-	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 9000,
-					.program_state = "mine"};
+	struct embeng_save_options o = {
+		.size = sizeof(o), .shard_bytes = 9000, .program_state = "mine"};
 	size_t count;
 	const struct help_table *tables = all_optimizers(&count);
 	struct embeng *e = open_hosts(tables, count, hosts, sharding);
@@ -49,8 +49,8 @@ static void expect_parts(const struct embeng_checkpoint *c, uint32_t hosts,
 	static float data[400 * 130];
 
 	for (uint32_t host = 0; host < hosts; host++) {
-		struct embeng_shard s = {.size = sizeof(s), .sharding = sharding, .hosts = hosts,
-					 .host = host};
+		struct embeng_shard s = {
+			.size = sizeof(s), .sharding = sharding, .hosts = hosts, .host = host};
 		struct embeng_shard_rows part;
 		int64_t skip;
 
@@ -100,8 +100,8 @@ START_TEST(any_hosts_become_any_others)
 		save_hosts(from, hosts_of[k / 2], sharding);
 		expect_whole(from, hosts_of[k / 2], sharding);
 		for (size_t j = 0; j < 2 * HOSTS; j += 1 + k % 3) {
-			struct embeng_reshard_options o =
-				options(hosts_of[j / 2], (enum embeng_sharding)(j % 2));
+			struct embeng_reshard_options o = options(hosts_of[j / 2],
+								  (enum embeng_sharding)(j % 2));
 
 			help_expect_ok(embeng_checkpoint_reshard(from, to, &o, NULL));
 			expect_whole(to, o.hosts, o.sharding);
@@ -155,8 +155,7 @@ START_TEST(mod_files_hold_every_nth_row)
 		ck_assert_int_eq(pieces[i].first, firsts[i]);
 		ck_assert_int_eq(pieces[i].count, counts[i]);
 		ck_assert_int_eq(pieces[i].stride, 3);
-		ck_assert(pieces[i].rows[1] ==
-			  help_value(0, 1, (uint64_t)(2 * firsts[i] + 1), 1));
+		ck_assert(pieces[i].rows[1] == help_value(0, 1, (uint64_t)(2 * firsts[i] + 1), 1));
 	}
 	for (int64_t row = 0; row < 7; row++) {
 		const struct checkpoint_piece *piece = checkpoint_piece_of(pieces, 4, row);
@@ -377,5 +376,4 @@ END_TEST
 
 RUN_SUITE("reshard", any_hosts_become_any_others, any_hosts_restore_any_others,
 	  mod_files_hold_every_nth_row, div_files_read_as_before, in_place, progress_and_cancel,
-	  refused, too_many_files, corrupt, parts_refused,
-	  the_step_is_kept)
+	  refused, too_many_files, corrupt, parts_refused, the_step_is_kept)

@@ -57,7 +57,8 @@ START_TEST(a_header_of_64_bit_sizes)
 	help_expect_ok(safetensors_header(&t, 1, NULL, 0, &header, &bytes));
 	snprintf(text, sizeof(text), "\"data_offsets\":[0,%llu]", 130ull << 42);
 	ck_assert_ptr_nonnull(memmem(header, bytes, text, strlen(text)));
-	help_expect_ok(safetensors_check(header + 8, bytes - 8, bytes + (130ull << 42), "x", &t, 1));
+	help_expect_ok(
+		safetensors_check(header + 8, bytes - 8, bytes + (130ull << 42), "x", &t, 1));
 	free(header);
 }
 END_TEST
@@ -181,8 +182,9 @@ static void expect_cover(uint64_t second, uint64_t file_bytes, const char *text)
 	ck_assert_uint_eq(strlen(offsets), 7);
 	memcpy(at, offsets, 7);
 	tensors[1].offset = bytes + second;
-	help_expect(safetensors_check(header + 8, bytes - 8, bytes + file_bytes, "FILE", tensors, 2),
-		    -EBADMSG, text);
+	help_expect(
+		safetensors_check(header + 8, bytes - 8, bytes + file_bytes, "FILE", tensors, 2),
+		-EBADMSG, text);
 	free(header);
 }
 
@@ -197,20 +199,25 @@ END_TEST
 
 START_TEST(no_header_at_all)
 {
-	help_expect(safetensors_check("", 0, 8, "FILE", NULL, 0), -EBADMSG, "does not begin with {");
+	help_expect(safetensors_check("", 0, 8, "FILE", NULL, 0), -EBADMSG,
+		    "does not begin with {");
 }
 END_TEST
 
 START_TEST(names_of_shards)
 {
-	static const char *const others[] = {
-		"", "embeng", "embeng-", "embeng-1-0123456789abcdef-00000000", "index.json",
-		"embeng-1-0123456789abcdef-00000000.safetensors.bak",
-		"embeng-1-0123456789abcde-00000000.safetensors",
-		"embeng-1-0123456789ABCDEF-00000000.safetensors",
-		"embeng-x-0123456789abcdef-00000000.safetensors",
-		"xembeng-1-0123456789abcdef-00000000.safetensors",
-		"embeng-1-0123456789abcdef-0000000.safetensors", "model.safetensors"};
+	static const char *const others[] = {"",
+					     "embeng",
+					     "embeng-",
+					     "embeng-1-0123456789abcdef-00000000",
+					     "index.json",
+					     "embeng-1-0123456789abcdef-00000000.safetensors.bak",
+					     "embeng-1-0123456789abcde-00000000.safetensors",
+					     "embeng-1-0123456789ABCDEF-00000000.safetensors",
+					     "embeng-x-0123456789abcdef-00000000.safetensors",
+					     "xembeng-1-0123456789abcdef-00000000.safetensors",
+					     "embeng-1-0123456789abcdef-0000000.safetensors",
+					     "model.safetensors"};
 	char name[SHARD_NAME_SIZE];
 
 	shard_name(name, UINT64_MAX, 0xfedcba9876543210u, 123456789012u);

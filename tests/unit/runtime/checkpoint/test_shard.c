@@ -4,9 +4,10 @@
 
 static struct embeng_shard shard_of(enum embeng_sharding sharding, uint32_t hosts, uint32_t host)
 {
-	return (struct embeng_shard){
-		.size = sizeof(struct embeng_shard), .sharding = sharding, .hosts = hosts,
-		.host = host};
+	return (struct embeng_shard){.size = sizeof(struct embeng_shard),
+				     .sharding = sharding,
+				     .hosts = hosts,
+				     .host = host};
 }
 
 static void expect_rows(enum embeng_sharding sharding, uint32_t hosts, uint32_t host,
@@ -61,8 +62,8 @@ START_TEST(find_is_the_inverse)
 {
 	for (int64_t rows = 1; rows < 40; rows++) {
 		for (uint32_t k = 0; k < 2 * 11; k++) {
-			struct embeng_shard s = shard_of(k % 2 ? EMBENG_SHARDING_MOD
-							       : EMBENG_SHARDING_DIV, k / 2 + 1, 0);
+			struct embeng_shard s = shard_of(
+				k % 2 ? EMBENG_SHARDING_MOD : EMBENG_SHARDING_DIV, k / 2 + 1, 0);
 			int64_t seen = 0;
 
 			for (; s.host < s.hosts; s.host++) {
@@ -73,8 +74,9 @@ START_TEST(find_is_the_inverse)
 				for (int64_t i = 0; i < part.count; i++) {
 					uint32_t host = UINT32_MAX;
 					int64_t place = -1;
-					int ret = embeng_shard_find(
-						&s, rows, part.first + i * part.stride, &host, &place);
+					int ret = embeng_shard_find(&s, rows,
+								    part.first + i * part.stride,
+								    &host, &place);
 
 					if (ret || host != s.host || place != i)
 						ck_abort_msg("row %lld of %lld", (long long)i,
@@ -221,16 +223,23 @@ static struct embeng_model *started_model(void)
 {
 	const struct embeng_slot_start start = {"accumulators",
 						{EMBENG_INIT_UNIFORM, 0.5f, 1.5f, 9}};
-	struct embeng_table_config t = {.size = sizeof(t), .name = "normal",
-					.vocabulary_size = 37, .dim = 6,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "normal",
+					.vocabulary_size = 37,
+					.dim = 6,
 					.optimizer = embeng_adagrad(0.1f),
-					.slot_starts = &start, .slot_start_count = 1};
-	struct embeng_table_config u = {.size = sizeof(u), .name = "uniform",
-					.vocabulary_size = 3, .dim = 5,
+					.slot_starts = &start,
+					.slot_start_count = 1};
+	struct embeng_table_config u = {.size = sizeof(u),
+					.name = "uniform",
+					.vocabulary_size = 3,
+					.dim = 5,
 					.optimizer = embeng_adam(0.1f),
 					.initializer = {EMBENG_INIT_UNIFORM, -1.0f, 1.0f, 77}};
-	struct embeng_table_config c = {.size = sizeof(c), .name = "constant",
-					.vocabulary_size = 9, .dim = 2,
+	struct embeng_table_config c = {.size = sizeof(c),
+					.name = "constant",
+					.vocabulary_size = 9,
+					.dim = 2,
 					.optimizer = embeng_ftrl(0.1f),
 					.initializer = {EMBENG_INIT_CONSTANT, 0.25f, 0, 0}};
 	struct embeng_model *m = embeng_model_new();
@@ -268,8 +277,8 @@ START_TEST(starts_are_the_engines)
 	for (size_t t = 0; t < 3; t++) {
 		for (size_t a = 0; a <= embeng_model_slot_count(m, t); a++) {
 			for (uint32_t k = 0; k < 2 * 5; k++) {
-				struct embeng_shard s =
-					shard_of((enum embeng_sharding)(k % 2), 5, k / 2);
+				struct embeng_shard s = shard_of((enum embeng_sharding)(k % 2), 5,
+								 k / 2);
 
 				expect_start(e, m, t, a, &s);
 			}
@@ -299,8 +308,8 @@ END_TEST
 /* Hosts are an engine option that means nothing to the engine. */
 START_TEST(engine_options)
 {
-	struct embeng_engine_config c = {.size = sizeof(c), .hosts = 3,
-					 .sharding = EMBENG_SHARDING_MOD};
+	struct embeng_engine_config c = {
+		.size = sizeof(c), .hosts = 3, .sharding = EMBENG_SHARDING_MOD};
 	struct embeng_model *m = started_model();
 	uint64_t hash = embeng_model_hash(m);
 

@@ -22,7 +22,8 @@ static int by_row(void *arg, const struct embeng_shard_part *part, float *data)
 	for (int64_t i = 0; i < part->rows.count; i++)
 		for (int64_t c = 0; c < 130; c++)
 			data[i * 130 + c] = help_value(
-				2, 1, (uint64_t)((part->rows.first + i * part->rows.stride) * 130 + c),
+				2, 1,
+				(uint64_t)((part->rows.first + i * part->rows.stride) * 130 + c),
 				5);
 	b->rows += part->rows.count;
 	b->last = part->shard;

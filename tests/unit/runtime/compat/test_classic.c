@@ -86,8 +86,8 @@ START_TEST(tables_have_their_own_settings)
 
 	dictionaries(&d);
 	d.tables[0].optimizer = &own;
-	d.tables[0].initializer = (struct embeng_initializer){
-		.kind = EMBENG_INIT_CONSTANT, .a = 2.5f};
+	d.tables[0].initializer = (struct embeng_initializer){.kind = EMBENG_INIT_CONSTANT,
+							      .a = 2.5f};
 	d.tables[1].combiner = EMBENG_SQRTN;
 	d.tables[0].rate_name = "slow";
 	d.tables[1].has_learning_rate = 1;
@@ -190,10 +190,10 @@ START_TEST(dictionaries_refused)
 {
 	struct dictionaries d;
 
-#define REFUSE(change, code, text)           \
-	do {                                 \
-		dictionaries(&d);            \
-		change;                      \
+#define REFUSE(change, code, text) \
+	do { \
+		dictionaries(&d); \
+		change; \
 		refuse(&d.spec, code, text); \
 	} while (0)
 	REFUSE(d.spec.table_count = 0, -EINVAL, "exactly one of feature columns and the pair");
@@ -228,8 +228,8 @@ START_TEST(dictionaries_refused)
 	REFUSE(d.features[1].table = "items", -EINVAL, "table users is used by no feature");
 	REFUSE(d.features[0].max_sequence_length = -1, -ERANGE, "max_sequence_length -1");
 	REFUSE((d.features[0].max_sequence_length = INT64_MAX,
-		d.features[2].max_sequence_length = INT64_MAX), -ERANGE,
-	       "table items: its features have more places");
+		d.features[2].max_sequence_length = INT64_MAX),
+	       -ERANGE, "table items: its features have more places");
 	REFUSE(d.tables[1].dimension = 0, -ERANGE, "dim 0");
 	REFUSE(d.tables[1].vocabulary_size = 0, -ERANGE, "vocabulary_size 0");
 	help_expect(embeng_classic_new(NULL, &(struct embeng_classic *){NULL}, NULL), -EINVAL,

@@ -26,14 +26,14 @@ static void columns(struct columns *c)
 	c->query = categorical("query", 11, "tf", 0);
 	c->shared[0] = categorical("b", 5, NULL, 3);
 	c->shared[1] = categorical("a", 5, NULL, 0);
-	c->columns[0] = (struct embeng_classic_column){.size = sizeof(*c->columns),
-						       .categorical = &c->query,
-						       .categorical_count = 1,
-						       .dimension = 4,
-						       .combiner = EMBENG_SQRTN,
-						       .initializer = {EMBENG_INIT_UNIFORM, -1,
-								       1, 7},
-						       .rate_name = "warm"};
+	c->columns[0] = (struct embeng_classic_column){
+		.size = sizeof(*c->columns),
+		.categorical = &c->query,
+		.categorical_count = 1,
+		.dimension = 4,
+		.combiner = EMBENG_SQRTN,
+		.initializer = {EMBENG_INIT_UNIFORM, -1, 1, 7},
+		.rate_name = "warm"};
 	c->columns[1] = (struct embeng_classic_column){.size = sizeof(*c->columns),
 						       .categorical = c->shared,
 						       .categorical_count = 2,
@@ -113,10 +113,10 @@ START_TEST(columns_refused)
 {
 	struct columns d;
 
-#define REFUSE(change, code, text)           \
-	do {                                 \
-		columns(&d);                 \
-		change;                      \
+#define REFUSE(change, code, text) \
+	do { \
+		columns(&d); \
+		change; \
 		refuse(&d.spec, code, text); \
 	} while (0)
 	REFUSE(d.spec.columns = NULL, -EINVAL, "is NULL, its count is not 0");

@@ -7,18 +7,24 @@
 /* Table "t" of 9 x 2, row r (10 r, 10 r + 1); "pooled", and "walk" of 3 places. */
 static struct embeng_classic *make(enum embeng_classic_mode mode, struct embeng **e)
 {
-	const struct embeng_classic_table t = {.size = sizeof(t), .name = "t",
-					       .vocabulary_size = 9, .dimension = 2,
+	const struct embeng_classic_table t = {.size = sizeof(t),
+					       .name = "t",
+					       .vocabulary_size = 9,
+					       .dimension = 2,
 					       .combiner = EMBENG_SUM};
 	const struct embeng_classic_feature f[] = {
 		{.size = sizeof(*f), .name = "walk", .table = "t", .max_sequence_length = 3},
 		{.size = sizeof(*f), .name = "pooled", .table = "t"}};
-	const struct embeng_classic_spec spec = {.size = sizeof(spec), .tables = &t,
-						 .table_count = 1, .features = f,
+	const struct embeng_classic_spec spec = {.size = sizeof(spec),
+						 .tables = &t,
+						 .table_count = 1,
+						 .features = f,
 						 .feature_count = 2,
 						 .optimizer = embeng_sgd(0.5f),
-						 .has_clipping_limit = 1, .clipping_limit = 6,
-						 .batch_size = 2, .mode = mode};
+						 .has_clipping_limit = 1,
+						 .clipping_limit = 6,
+						 .batch_size = 2,
+						 .mode = mode};
 	struct embeng_error error = {.size = sizeof(error)};
 	struct embeng_classic *c = NULL;
 	float rows[18];
@@ -259,8 +265,8 @@ static struct embeng_model *shaped(const int64_t *lengths, size_t count, bool on
 
 	for (size_t i = 0; i < count; i++) {
 		struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 4, .dim = 1};
-		struct embeng_feature_config f = {.size = sizeof(f), .output_rank = 2,
-						  .output_shape = {lengths[i], 1}};
+		struct embeng_feature_config f = {
+			.size = sizeof(f), .output_rank = 2, .output_shape = {lengths[i], 1}};
 
 		f.table = !i || !one_table ? embeng_model_add_table(m, &t) : 0;
 		ck_assert_int_eq(embeng_model_add_feature(m, &f), (int)i);

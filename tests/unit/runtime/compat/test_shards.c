@@ -25,8 +25,9 @@ static void assert_gives(const char *name, struct bytes from, struct bytes want)
 	void *bytes;
 	size_t length;
 
-	ck_assert_int_eq(embeng_tpu_export_layouts(layouts->tables, layouts->table_count, &bytes,
-						   &length), 0);
+	ck_assert_int_eq(
+		embeng_tpu_export_layouts(layouts->tables, layouts->table_count, &bytes, &length),
+		0);
 	assert_bytes(name, bytes, length, want);
 	free(bytes);
 	embeng_layouts_free(layouts);
@@ -114,8 +115,8 @@ static float *rows_of(const struct embeng_table_layout *l, size_t index, int64_t
 
 	for (int64_t i = 0; i < l->rows * stride; i++)
 		rows[i] = i % stride < l->dim ? 100.0f * (float)index + (float)(i / stride) +
-						0.125f * (float)(i % stride) :
-						NAN;
+							0.125f * (float)(i % stride)
+					      : NAN;
 	return rows;
 }
 
@@ -150,8 +151,9 @@ static void shard_all(const struct embeng_layouts *layouts, const struct embeng_
 		const struct embeng_table_layout *l = &layouts->tables[i];
 		float *rows = rows_of(l, i, l->dim + extra);
 
-		ck_assert_int_eq(embeng_table_shard(l, rows, extra ? l->dim + extra : 0, PADDING,
-						    shards), 0);
+		ck_assert_int_eq(
+			embeng_table_shard(l, rows, extra ? l->dim + extra : 0, PADDING, shards),
+			0);
 		free(rows);
 	}
 }
@@ -178,12 +180,15 @@ static void unshard_all(const char *name, const struct embeng_layouts *layouts,
 static void by_partitions(const char *name, const struct embeng_layouts *layouts, const float *want)
 {
 	const struct embeng_table_layout *l = &layouts->tables[0];
-	int64_t each = l->sparse_cores / l->partitions, floats = each * l->rows_per_core * l->padded_dim;
+	int64_t each = l->sparse_cores / l->partitions,
+		floats = each * l->rows_per_core * l->padded_dim;
 	float *got = malloc((size_t)floats * sizeof(*got));
 
 	for (int64_t p = 0; p < l->partitions; p++) {
-		struct embeng_shards shards = {.size = sizeof(shards), .data = got,
-					       .first_core = p * each, .core_count = each};
+		struct embeng_shards shards = {.size = sizeof(shards),
+					       .data = got,
+					       .first_core = p * each,
+					       .core_count = each};
 
 		shard_all(layouts, &shards, 0);
 		assert_floats(name, got, want + p * floats, floats);
@@ -214,10 +219,14 @@ static void by_places(const struct embeng_layouts *layouts, const float *want)
 static void with_strides(const char *name, const struct embeng_layouts *layouts, const float *want)
 {
 	const struct embeng_table_layout *l = &layouts->tables[0];
-	int64_t row = l->padded_dim + 3, core = l->rows_per_core * row + 5, floats = l->sparse_cores * core;
+	int64_t row = l->padded_dim + 3, core = l->rows_per_core * row + 5,
+		floats = l->sparse_cores * core;
 	float *got = malloc((size_t)floats * sizeof(*got));
-	struct embeng_shards shards = {.size = sizeof(shards), .data = got, .row_stride = row,
-				       .core_stride = core, .core_count = l->sparse_cores};
+	struct embeng_shards shards = {.size = sizeof(shards),
+				       .data = got,
+				       .row_stride = row,
+				       .core_stride = core,
+				       .core_count = l->sparse_cores};
 
 	for (int64_t i = 0; i < floats; i++)
 		got[i] = NAN;
@@ -226,8 +235,9 @@ static void with_strides(const char *name, const struct embeng_layouts *layouts,
 		int64_t in = i % core, r = in / row, c = in % row;
 		bool used = r < l->rows_per_core && c < l->padded_dim;
 
-		ck_assert(used ? got[i] == want[(i / core * l->rows_per_core + r) * l->padded_dim + c] :
-				 isnan(got[i]));
+		ck_assert(
+			used ? got[i] == want[(i / core * l->rows_per_core + r) * l->padded_dim + c]
+			     : isnan(got[i]));
 	}
 	unshard_all(name, layouts, &shards, 2);
 	free(got);
@@ -245,8 +255,8 @@ START_TEST(test_shards)
 		int64_t floats = l->sparse_cores * l->rows_per_core * l->padded_dim;
 		float *want = numbers_of(g.words[3], floats);
 		float *got = malloc((size_t)floats * sizeof(*got));
-		struct embeng_shards shards = {.size = sizeof(shards), .data = got,
-					       .core_count = l->sparse_cores};
+		struct embeng_shards shards = {
+			.size = sizeof(shards), .data = got, .core_count = l->sparse_cores};
 
 		shard_all(layouts, &shards, 0);
 		assert_floats(g.words[1], got, want, floats);
@@ -265,10 +275,16 @@ END_TEST
 
 static struct embeng_table_layout good_layout(void)
 {
-	return (struct embeng_table_layout){.size = sizeof(struct embeng_table_layout), .table = "a",
-					    .stack = "a", .sparse_cores = 4, .partitions = 2,
-					    .rows_per_core = 4, .rows = 10, .dim = 3,
-					    .padded_rows = 16, .padded_dim = 8};
+	return (struct embeng_table_layout){.size = sizeof(struct embeng_table_layout),
+					    .table = "a",
+					    .stack = "a",
+					    .sparse_cores = 4,
+					    .partitions = 2,
+					    .rows_per_core = 4,
+					    .rows = 10,
+					    .dim = 3,
+					    .padded_rows = 16,
+					    .padded_dim = 8};
 }
 
 START_TEST(test_place_far)
@@ -311,20 +327,20 @@ START_TEST(test_place_refused)
 }
 END_TEST
 
-#define ASSERT_SHARDS_REFUSED(change, errno_, ...)                                                 \
-	do {                                                                                       \
-		static float rows_[30], memory_[128];                                              \
-		struct embeng_table_layout l = good_layout();                                      \
-		struct embeng_shards s = {.size = sizeof(s), .data = memory_, .core_count = 4};    \
-		int64_t stride = 0;                                                                \
-		float *rows = rows_;                                                               \
-                                                                                                   \
-		change;                                                                            \
-		ASSERT_REFUSED(embeng_table_shard(&l, rows, stride, 1.0f, &s), errno_,             \
-			       "embeng_table_shard", __VA_ARGS__);                                 \
-		ASSERT_REFUSED(embeng_table_unshard(&l, &s, rows, stride), errno_,                 \
-			       "embeng_table_unshard", __VA_ARGS__);                               \
-		ck_assert(memory_[0] == 0.0f);                                                     \
+#define ASSERT_SHARDS_REFUSED(change, errno_, ...) \
+	do { \
+		static float rows_[30], memory_[128]; \
+		struct embeng_table_layout l = good_layout(); \
+		struct embeng_shards s = {.size = sizeof(s), .data = memory_, .core_count = 4}; \
+		int64_t stride = 0; \
+		float *rows = rows_; \
+\
+		change; \
+		ASSERT_REFUSED(embeng_table_shard(&l, rows, stride, 1.0f, &s), errno_, \
+			       "embeng_table_shard", __VA_ARGS__); \
+		ASSERT_REFUSED(embeng_table_unshard(&l, &s, rows, stride), errno_, \
+			       "embeng_table_unshard", __VA_ARGS__); \
+		ck_assert(memory_[0] == 0.0f); \
 	} while (0)
 
 START_TEST(test_shards_refused)
@@ -357,7 +373,8 @@ START_TEST(test_null_arguments)
 	ASSERT_REFUSED(embeng_tpu_export_layouts(NULL, 1, &bytes, &length), EINVAL, "tables");
 	ASSERT_REFUSED(embeng_tpu_export_layouts(&l, 1, NULL, &length), EINVAL, "bytes");
 	ASSERT_REFUSED(embeng_tpu_export_layouts(&l, 1, &bytes, NULL), EINVAL, "length");
-	ASSERT_REFUSED(embeng_tpu_export_layouts(&l, 4097, &bytes, &length), EINVAL, "4097", "4096");
+	ASSERT_REFUSED(embeng_tpu_export_layouts(&l, 4097, &bytes, &length), EINVAL, "4097",
+		       "4096");
 	l.table = "t\xff";
 	ASSERT_REFUSED(embeng_tpu_export_layouts(&l, 1, &bytes, &length), EINVAL,
 		       "tables[0].table_name", "byte 1", "UTF-8");
@@ -372,9 +389,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_exact,	 test_other,	     test_refused, test_unknown_fields,
-				test_shards,	 test_place_far,     test_place_refused,
-				test_shards_refused, test_null_arguments};
+	const TTest *tests[] = {test_exact,	     test_other,	  test_refused,
+				test_unknown_fields, test_shards,	  test_place_far,
+				test_place_refused,  test_shards_refused, test_null_arguments};
 
 	return run_tests("shards", tests, COUNT(tests));
 }

@@ -101,8 +101,11 @@ static struct bytes golden_named(const char *verb, const char *name)
 static void add_feature(struct embeng_model *m, const char *name, int table, size_t rank, int64_t a,
 			int64_t b)
 {
-	struct embeng_feature_config f = {.size = sizeof(f), .name = name, .table = table,
-					  .output_rank = rank, .output_shape = {a, b}};
+	struct embeng_feature_config f = {.size = sizeof(f),
+					  .name = name,
+					  .table = table,
+					  .output_rank = rank,
+					  .output_shape = {a, b}};
 
 	ck_assert_int_ge(embeng_model_add_feature(m, &f), 0);
 }
@@ -110,8 +113,11 @@ static void add_feature(struct embeng_model *m, const char *name, int table, siz
 /* The model of the vector file's "newer form". */
 static struct embeng_model *model_by_hand(void)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "users", .vocabulary_size = 1000,
-					.dim = 16, .optimizer = embeng_adagrad(0.0f)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "users",
+					.vocabulary_size = 1000,
+					.dim = 16,
+					.optimizer = embeng_adagrad(0.0f)};
 	struct embeng_engine_config e = {.size = sizeof(e), .replicas = 8, .pipelining = 1};
 	struct embeng_model *m = embeng_model_new();
 
@@ -139,14 +145,16 @@ START_TEST(test_model_by_hand)
 	static const struct {
 		const char *name;
 		enum embeng_tpu_form form;
-	} forms[] = {{"newer form", EMBENG_TPU_FEATURES}, {"older form", EMBENG_TPU_COUNTS},
+	} forms[] = {{"newer form", EMBENG_TPU_FEATURES},
+		     {"older form", EMBENG_TPU_COUNTS},
 		     {"both forms", EMBENG_TPU_BOTH}};
 	struct embeng_model *m = model_by_hand();
 
 	for (size_t i = 0; i < COUNT(forms); i++) {
-		struct embeng_tpu_settings s = {.size = sizeof(s), .form = forms[i].form, .hosts = 2};
-		struct embeng_engine_config e = {.size = sizeof(e), .replicas = 8,
-						 .pipelining = !forms[i].form};
+		struct embeng_tpu_settings s = {
+			.size = sizeof(s), .form = forms[i].form, .hosts = 2};
+		struct embeng_engine_config e = {
+			.size = sizeof(e), .replicas = 8, .pipelining = !forms[i].form};
 		struct bytes want = golden_named("exact", forms[i].name);
 		void *bytes;
 		size_t length;

@@ -147,31 +147,32 @@ START_TEST(test_optimizer_exports)
 	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, 0, &bytes, &length), ERANGE, "epsilon");
 	o = embeng_sgd(0.5f);
 	o.rate_name = "slow";
-	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, -1, &bytes, &length), ERANGE, "tag -1", "slow");
+	ASSERT_REFUSED(embeng_tpu_export_optimizer(&o, -1, &bytes, &length), ERANGE, "tag -1",
+		       "slow");
 	ck_assert_ptr_null(bytes);
 	ck_assert_uint_eq(length, 5);
 }
 END_TEST
 
 /* Refuses one change of settings that are fine otherwise, of a model of one table. */
-#define ASSERT_SETTINGS_REFUSED(change, errno_, ...)                                               \
-	do {                                                                                       \
-		enum embeng_tpu_hot_ids ids[] = {0, 0};                                            \
-		struct embeng_tpu_settings s = {.size = sizeof(s), .hot_ids = ids,                 \
-						.hot_id_count = 1};                                \
-		struct embeng_model *m_ = embeng_model_new();                                      \
-		struct embeng_table_config t_ = table_config("users");                             \
-		void *bytes_ = NULL;                                                               \
-		size_t length_;                                                                    \
-                                                                                                   \
-		ck_assert_int_eq(embeng_model_add_table(m_, &t_), 0);                              \
-		ck_assert_int_eq(embeng_tpu_export(m_, &s, &bytes_, &length_), 0);                 \
-		free(bytes_);                                                                      \
-		bytes_ = NULL;                                                                     \
-		change;                                                                            \
+#define ASSERT_SETTINGS_REFUSED(change, errno_, ...) \
+	do { \
+		enum embeng_tpu_hot_ids ids[] = {0, 0}; \
+		struct embeng_tpu_settings s = { \
+			.size = sizeof(s), .hot_ids = ids, .hot_id_count = 1}; \
+		struct embeng_model *m_ = embeng_model_new(); \
+		struct embeng_table_config t_ = table_config("users"); \
+		void *bytes_ = NULL; \
+		size_t length_; \
+\
+		ck_assert_int_eq(embeng_model_add_table(m_, &t_), 0); \
+		ck_assert_int_eq(embeng_tpu_export(m_, &s, &bytes_, &length_), 0); \
+		free(bytes_); \
+		bytes_ = NULL; \
+		change; \
 		ASSERT_REFUSED(embeng_tpu_export(m_, &s, &bytes_, &length_), errno_, __VA_ARGS__); \
-		ck_assert_ptr_null(bytes_);                                                        \
-		embeng_model_free(m_);                                                             \
+		ck_assert_ptr_null(bytes_); \
+		embeng_model_free(m_); \
 	} while (0)
 
 START_TEST(test_settings)
@@ -182,7 +183,8 @@ START_TEST(test_settings)
 	ASSERT_SETTINGS_REFUSED(s.sharding = 2, EINVAL, "sharding 2", "1");
 	ASSERT_SETTINGS_REFUSED(s.hosts = -1, ERANGE, "hosts -1");
 	ASSERT_SETTINGS_REFUSED(s.spmd_cores_per_replica = -1, ERANGE, "spmd_cores_per_replica -1");
-	ASSERT_SETTINGS_REFUSED(s.profile_directory = "a\xc0", EINVAL, "profile_directory", "byte 1");
+	ASSERT_SETTINGS_REFUSED(s.profile_directory = "a\xc0", EINVAL, "profile_directory",
+				"byte 1");
 	ASSERT_SETTINGS_REFUSED(s.hot_id_count = 2, EINVAL, "hot_ids", "2 tables", "has 1");
 	ASSERT_SETTINGS_REFUSED(s.hot_ids = NULL, EINVAL, "hot_ids", "0 tables");
 	ASSERT_SETTINGS_REFUSED(ids[0] = 4, EINVAL, "hot_ids 4", "3");
@@ -190,27 +192,27 @@ START_TEST(test_settings)
 END_TEST
 
 /* Refuses a model of one table and one feature, either changed. */
-#define ASSERT_MODEL_REFUSED(change, errno_, ...)                                                  \
-	do {                                                                                       \
-		struct embeng_tpu_settings s = {.size = sizeof(s), .form = EMBENG_TPU_BOTH};       \
-		struct embeng_model *m = embeng_model_new();                                       \
-		struct embeng_table_config t = table_config("users");                              \
-		struct embeng_feature_config f = feature_config("clicks");                         \
-		struct embeng_engine_config e = {.size = sizeof(e)};                               \
-		void *bytes_ = NULL;                                                               \
-		size_t length_;                                                                    \
-                                                                                                   \
-		ck_assert_int_eq(embeng_model_add_table(m, &t), 0);                                \
-		t.name = "items";                                                                  \
-		f.output_rank = 1;                                                                 \
-		f.output_shape[0] = 4;                                                             \
-		change;                                                                            \
-		ck_assert_int_ge(embeng_model_add_table(m, &t), 0);                                \
-		ck_assert_int_ge(embeng_model_add_feature(m, &f), 0);                              \
-		ck_assert_int_eq(embeng_model_set_engine(m, &e), 0);                               \
-		ASSERT_REFUSED(embeng_tpu_export(m, &s, &bytes_, &length_), errno_, __VA_ARGS__);  \
-		ck_assert_ptr_null(bytes_);                                                        \
-		embeng_model_free(m);                                                              \
+#define ASSERT_MODEL_REFUSED(change, errno_, ...) \
+	do { \
+		struct embeng_tpu_settings s = {.size = sizeof(s), .form = EMBENG_TPU_BOTH}; \
+		struct embeng_model *m = embeng_model_new(); \
+		struct embeng_table_config t = table_config("users"); \
+		struct embeng_feature_config f = feature_config("clicks"); \
+		struct embeng_engine_config e = {.size = sizeof(e)}; \
+		void *bytes_ = NULL; \
+		size_t length_; \
+\
+		ck_assert_int_eq(embeng_model_add_table(m, &t), 0); \
+		t.name = "items"; \
+		f.output_rank = 1; \
+		f.output_shape[0] = 4; \
+		change; \
+		ck_assert_int_ge(embeng_model_add_table(m, &t), 0); \
+		ck_assert_int_ge(embeng_model_add_feature(m, &f), 0); \
+		ck_assert_int_eq(embeng_model_set_engine(m, &e), 0); \
+		ASSERT_REFUSED(embeng_tpu_export(m, &s, &bytes_, &length_), errno_, __VA_ARGS__); \
+		ck_assert_ptr_null(bytes_); \
+		embeng_model_free(m); \
 	} while (0)
 
 /* With it features have but one position in common. */
@@ -237,8 +239,9 @@ START_TEST(test_models)
 	ASSERT_MODEL_REFUSED(f.output_shape[0] = 0, EINVAL, "feature clicks", "[?]", "open");
 	ASSERT_MODEL_REFUSED(f.output_shape[0] = INT64_C(1) << 31, ERANGE, "feature clicks",
 			     "2147483648");
-	ASSERT_MODEL_REFUSED(f.output_rank = 2; f.output_shape[0] = f.output_shape[1] = 1 << 20, ERANGE,
-			     "batch_size_per_tensor_core", "1099511627776");
+	ASSERT_MODEL_REFUSED(f.output_rank = 2; f.output_shape[0] = f.output_shape[1] = 1 << 20,
+						ERANGE, "batch_size_per_tensor_core",
+						"1099511627776");
 	ASSERT_MODEL_REFUSED(f.output_rank = 2; f.output_shape[0] = f.output_shape[1] = 1 << 20;
 			     add_one(m), ERANGE, "table users", "num_features");
 	ASSERT_MODEL_REFUSED(e.replicas = UINT32_MAX, ERANGE, "replicas", "4294967295");

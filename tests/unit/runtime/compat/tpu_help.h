@@ -59,7 +59,8 @@ static inline bool golden_next(struct golden *g, const char *verb)
 /* "0a00", or "0a00x3": three times that. */
 static inline struct bytes golden_bytes(const char *hex)
 {
-	size_t once = strcspn(hex, "x") / 2, times = hex[2 * once] ? strtoul(hex + 2 * once + 1, NULL, 10) : 1;
+	size_t once = strcspn(hex, "x") / 2,
+	       times = hex[2 * once] ? strtoul(hex + 2 * once + 1, NULL, 10) : 1;
 	struct bytes b = {malloc(once * times + 1), once * times};
 
 	for (size_t i = 0; i < b.length; i++) {
@@ -77,8 +78,8 @@ static inline void assert_bytes(const char *name, const void *got, size_t length
 
 	while (at < length && at < want.length && ((const uint8_t *)got)[at] == want.data[at])
 		at++;
-	ck_assert_msg(length == want.length && at == length, "%s: %zu bytes, not %zu; byte %zu differs",
-		      name, length, want.length, at);
+	ck_assert_msg(length == want.length && at == length,
+		      "%s: %zu bytes, not %zu; byte %zu differs", name, length, want.length, at);
 }
 
 /* The line's errno, and each of its words in the sentence. */
@@ -87,7 +88,7 @@ static inline void assert_words(const struct golden *g, int code)
 	static const struct {
 		const char *name;
 		int code;
-	} codes[] = {{"EBADMSG", EBADMSG}, {"ERANGE", ERANGE},	 {"EINVAL", EINVAL},
+	} codes[] = {{"EBADMSG", EBADMSG}, {"ERANGE", ERANGE}, {"EINVAL", EINVAL},
 		     {"EEXIST", EEXIST},   {"ENOENT", ENOENT}, {"ENOTSUP", ENOTSUP}};
 	struct embeng_error error = {.size = sizeof(error)};
 	char *rest = g->words[4], *word;
@@ -100,8 +101,8 @@ static inline void assert_words(const struct golden *g, int code)
 	ck_assert_msg(code == -codes[i].code, "%s: %d, not %s: %s", g->words[1], code, g->words[3],
 		      error.text);
 	while ((word = strsep(&rest, "|")))
-		ck_assert_msg(strstr(error.text, word), "%s: no \"%s\" in \"%s\"", g->words[1], word,
-			      error.text);
+		ck_assert_msg(strstr(error.text, word), "%s: no \"%s\" in \"%s\"", g->words[1],
+			      word, error.text);
 }
 
 #endif

@@ -35,8 +35,7 @@ END_TEST
 
 START_TEST(gradients_keep_their_buffer)
 {
-	struct embeng *e = open_small(
-		&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2});
+	struct embeng *e = open_small(&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2});
 	float *data = embeng_buffer_alloc(e, 24);
 	const float *features[] = {data};
 	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features};

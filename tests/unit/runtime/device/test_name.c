@@ -148,7 +148,8 @@ START_TEST(refuses)
 		{"soft:memory=99999999999999999999", -EINVAL, "memory="},
 		{"soft:memory=18446744073709551615K", -EINVAL, "memory="},
 		{"soft:variant=", -EINVAL, "kernel variant"},
-		{"soft:prefetch=0", -EINVAL, "default or 1 to 256 rows; after the rows may stand :l1"},
+		{"soft:prefetch=0", -EINVAL,
+		 "default or 1 to 256 rows; after the rows may stand :l1"},
 		{"soft:prefetch=257", -EINVAL, "prefetch=257"},
 		{"soft:prefetch=far", -EINVAL, "prefetch=far"},
 		{"soft:prefetch=", -EINVAL, "prefetch= must be"},
@@ -161,7 +162,8 @@ START_TEST(refuses)
 		{"soft:prefetch=default:l1", -EINVAL, "prefetch=default:l1"},
 		{"soft:speed=1", -EINVAL, "\"speed\" is not known"},
 		{"hard", -ENODEV, "\"hard\" is not known"},
-		{"/dev/accel/accel0,cores=2", -EINVAL, "\"cores\" is not known; the options are path"},
+		{"/dev/accel/accel0,cores=2", -EINVAL,
+		 "\"cores\" is not known; the options are path"},
 		{"/dev/accel/accel0,path=fast", -EINVAL, "path=fast must be mapped or validated"},
 		{"pci:01:00.0", -EINVAL, "pci:0000:01:00.0"},
 		{"pci:0000:01:00.0x", -EINVAL, "pci:0000:01:00.0"},
@@ -183,5 +185,4 @@ START_TEST(refuses)
 END_TEST
 
 RUN_SUITE("name", parses_options, knows_devices_behind_the_driver, takes_the_environment,
-	  says_that_the_environment_is_wrong,
-	  takes_rows_to_fetch_ahead, refuses)
+	  says_that_the_environment_is_wrong, takes_rows_to_fetch_ahead, refuses)

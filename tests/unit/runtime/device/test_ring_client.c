@@ -53,7 +53,7 @@ START_TEST(fills_and_empties)
 	complete(&f, first, EMBENG_CQE_DONE);
 	ck_assert(ring_reap(&f.ring));
 	ck_assert(!f.ring.strayed);
-	complete(&f, 99, EMBENG_CQE_DONE); /* a device that lies */
+	complete(&f, 99, EMBENG_CQE_DONE);    /* a device that lies */
 	complete(&f, first, EMBENG_CQE_DONE); /* twice */
 	ck_assert(ring_reap(&f.ring));
 	ck_assert(f.ring.strayed);

@@ -102,5 +102,5 @@ START_TEST(descriptor_is_readable)
 }
 END_TEST
 
-RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead,
-	  memory_runs_out, descriptor_is_readable)
+RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead, memory_runs_out,
+	  descriptor_is_readable)

@@ -9,11 +9,10 @@
 
 static char folder[] = "/tmp/test_tune_file.XXXXXX";
 
-static const struct tune example = {
-	.processor = "A 1, family 2",
-	.variant = "portable",
-	.near = {{1, KERNEL_FETCH_SECOND}, {256, KERNEL_FETCH_AGAIN}},
-	.far = {{256, KERNEL_FETCH_BURST}, {1, KERNEL_FETCH_SECOND}}};
+static const struct tune example = {.processor = "A 1, family 2",
+				    .variant = "portable",
+				    .near = {{1, KERNEL_FETCH_SECOND}, {256, KERNEL_FETCH_AGAIN}},
+				    .far = {{256, KERNEL_FETCH_BURST}, {1, KERNEL_FETCH_SECOND}}};
 
 /* A path in the folder of this test; lives until the next call. */
 static const char *path_of(const char *name)
@@ -105,7 +104,8 @@ START_TEST(what_is_wrong_is_told)
 		{"{\"schema\": \"embeng.tune-file/1\", \"processor\": \"a\\u0000b\"}",
 		 "\"processor\" is not"},
 		{"{\"schema\": \"embeng.tune-file/1\", \"processor\": \"p\", \"variant\": "
-		 "\"0123456789abcdef\"}", "\"variant\" is not"},
+		 "\"0123456789abcdef\"}",
+		 "\"variant\" is not"},
 		{HEAD "\"near\": " GOOD "}", "\"far\" must have"},
 		{HEAD "\"far\": " GOOD "}", "\"near\" must have"},
 		{HEAD "\"near\": [], \"far\": " GOOD "}", "\"near\" must have"},
@@ -121,13 +121,15 @@ START_TEST(what_is_wrong_is_told)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		*why = '\0';
 		ck_assert_msg(tune_parse(cases[i].text, strlen(cases[i].text), &tune, why) ==
-				      -EBADMSG, "case %zu", i);
+				      -EBADMSG,
+			      "case %zu", i);
 		ck_assert_msg(strstr(why, cases[i].why), "case %zu: %s", i, why);
 	}
 	/* A text that is refused leaves what there was; an unknown member is for a later version. */
 	ck_assert_mem_eq(&tune, &example, sizeof(tune));
 	ck_assert_int_eq(tune_parse(HEAD "\"near\": " GOOD ", \"far\": " GOOD ", \"a\": 1}",
-				    strlen(HEAD GOOD GOOD) + 26, &tune, why), 0);
+				    strlen(HEAD GOOD GOOD) + 26, &tune, why),
+			 0);
 	ck_assert_uint_eq(tune.far.lookup.rows, 48);
 }
 END_TEST
@@ -138,13 +140,17 @@ START_TEST(words_of_ways)
 		const char *word;
 		bool lookup, update;
 	} cases[] = {
-		{"1", true, true}, {"256", true, true}, {"48:l1", true, false},
-		{"48:touch", true, false}, {"48:burst", true, false}, {"32:again", false, true},
-		{"0", false, false}, {"257", false, false}, {"999", false, false},
-		{"4294967297", false, false}, {"048", false, false}, {"", false, false},
-		{":l1", false, false}, {"48:", false, false}, {"48:l2", false, false},
-		{"48:l1x", false, false}, {"-1", false, false}, {"+1", false, false},
-		{" 1", false, false}, {"1 ", false, false}, {"0x10", false, false},
+		{"1", true, true},	   {"256", true, true},
+		{"48:l1", true, false},	   {"48:touch", true, false},
+		{"48:burst", true, false}, {"32:again", false, true},
+		{"0", false, false},	   {"257", false, false},
+		{"999", false, false},	   {"4294967297", false, false},
+		{"048", false, false},	   {"", false, false},
+		{":l1", false, false},	   {"48:", false, false},
+		{"48:l2", false, false},   {"48:l1x", false, false},
+		{"-1", false, false},	   {"+1", false, false},
+		{" 1", false, false},	   {"1 ", false, false},
+		{"0x10", false, false},
 	};
 	struct fetch_way way;
 	char word[FETCH_WORD];

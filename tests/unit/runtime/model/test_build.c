@@ -5,7 +5,7 @@
  */
 #include "test_model.h"
 
-#define SHAPE(...)                                                                     \
+#define SHAPE(...) \
 	((struct embeng_shape){.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
 			       .dims = {__VA_ARGS__}})
 #define OPEN ((struct embeng_shape){0})
@@ -33,7 +33,7 @@ static struct embeng_model *model_of(const struct wanted *wanted, size_t count)
 	return m;
 }
 
-#define MODEL(...)                                   \
+#define MODEL(...) \
 	model_of((const struct wanted[]){__VA_ARGS__}, \
 		 COUNT(((const struct wanted[]){__VA_ARGS__})))
 
@@ -75,8 +75,8 @@ START_TEST(test_second_build_does_nothing)
 {
 	struct embeng_model *m = MODEL({0}, {0});
 
-	ck_assert_int_eq(embeng_model_build_shapes(
-				 m, (const struct embeng_shape[]){SHAPE(4), OPEN}, 2), 0);
+	ck_assert_int_eq(
+		embeng_model_build_shapes(m, (const struct embeng_shape[]){SHAPE(4), OPEN}, 2), 0);
 	assert_shape(m, 1, OPEN);
 	ck_assert_int_eq(embeng_model_build(m, 9), 0);
 	assert_shape(m, 0, SHAPE(4));
@@ -128,14 +128,14 @@ START_TEST(test_shapes_of_inputs)
 }
 END_TEST
 
-#define REFUSED(feature, input, errno_, ...)                       \
-	do {                                                       \
-		const struct wanted wanted_ = feature;             \
-		struct embeng_model *m_ = model_of(&wanted_, 1);   \
-                                                                   \
+#define REFUSED(feature, input, errno_, ...) \
+	do { \
+		const struct wanted wanted_ = feature; \
+		struct embeng_model *m_ = model_of(&wanted_, 1); \
+\
 		ASSERT_REFUSED(shapes(m_, input), errno_, "feature_0", __VA_ARGS__); \
-		assert_shape(m_, 0, wanted_.output);               \
-		embeng_model_free(m_);                             \
+		assert_shape(m_, 0, wanted_.output); \
+		embeng_model_free(m_); \
 	} while (0)
 #define OF(...) ((struct wanted){__VA_ARGS__})
 

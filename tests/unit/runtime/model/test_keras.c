@@ -20,7 +20,8 @@ START_TEST(test_names)
 	want = embeng_ftrl(0.001f);
 	ck_assert_mem_eq(&o, &want, sizeof(o));
 	ASSERT_REFUSED(embeng_keras_by_name("adagrad_momentum", &o), ENOENT,
-		       "Unknown optimizer name 'adagrad_momentum'", "'sgd', 'adagrad', 'adam', or 'ftrl'");
+		       "Unknown optimizer name 'adagrad_momentum'",
+		       "'sgd', 'adagrad', 'adam', or 'ftrl'");
 	ASSERT_REFUSED(embeng_keras_by_name("SGD", &o), ENOENT, "'SGD'");
 	ASSERT_REFUSED(embeng_keras_by_name(NULL, &o), EINVAL, "name");
 	ASSERT_REFUSED(embeng_keras_by_name("sgd", NULL), EINVAL, "where");
@@ -110,16 +111,16 @@ START_TEST(test_settings_are_translated)
 }
 END_TEST
 
-#define ASSERT_KERAS_REFUSED(class_name_, change, errno_, ...)                                  \
-	do {                                                                                    \
-		struct embeng_keras_optimizer k = keras(class_name_);                           \
-		struct embeng_optimizer o = embeng_sgd(7.0f), before = o;                       \
-		change;                                                                         \
-		ASSERT_REFUSED(embeng_keras_translate(&k, &o), errno_, __VA_ARGS__);            \
-		ck_assert_mem_eq(&o, &before, sizeof(o));                                       \
+#define ASSERT_KERAS_REFUSED(class_name_, change, errno_, ...) \
+	do { \
+		struct embeng_keras_optimizer k = keras(class_name_); \
+		struct embeng_optimizer o = embeng_sgd(7.0f), before = o; \
+		change; \
+		ASSERT_REFUSED(embeng_keras_translate(&k, &o), errno_, __VA_ARGS__); \
+		ck_assert_mem_eq(&o, &before, sizeof(o)); \
 	} while (0)
-#define ASSERT_PARAMETER_REFUSED(class_name_, member, value)                                    \
-	ASSERT_KERAS_REFUSED(class_name_, k.member = value, EINVAL,                             \
+#define ASSERT_PARAMETER_REFUSED(class_name_, member, value) \
+	ASSERT_KERAS_REFUSED(class_name_, k.member = value, EINVAL, \
 			     "Optimizer parameter " #member " is unsupported for TPU embeddings")
 
 START_TEST(test_parameters_refused)
@@ -133,7 +134,8 @@ START_TEST(test_parameters_refused)
 	ASSERT_PARAMETER_REFUSED("Adam", amsgrad, 1);
 	ASSERT_PARAMETER_REFUSED("Ftrl", l2_shrinkage_regularization_strength, 0.5f);
 	ASSERT_KERAS_REFUSED("Ftrl", k.has_clipnorm = 1, EINVAL, "Optimizer parameter clipnorm is");
-	ASSERT_KERAS_REFUSED("SGD", k.has_clipvalue = 1, EINVAL, "Optimizer parameter clipvalue is");
+	ASSERT_KERAS_REFUSED("SGD", k.has_clipvalue = 1, EINVAL,
+			     "Optimizer parameter clipvalue is");
 }
 END_TEST
 
@@ -146,7 +148,8 @@ START_TEST(test_classes_refused)
 	ASSERT_KERAS_REFUSED("SGD", k.class_name = NULL, EINVAL, "class_name");
 	ASSERT_KERAS_REFUSED("Adam", k.new_style = 1, EINVAL, "New Keras optimizer", "legacy");
 	ASSERT_KERAS_REFUSED("Adam", k.size = 0, EINVAL, "embeng_keras_optimizer", "size 0");
-	ASSERT_REFUSED(embeng_keras_defaults("adam", &k), ENOENT, "Keras optimizer adam", "Adam and Ftrl");
+	ASSERT_REFUSED(embeng_keras_defaults("adam", &k), ENOENT, "Keras optimizer adam",
+		       "Adam and Ftrl");
 	ASSERT_REFUSED(embeng_keras_defaults(NULL, &k), EINVAL, "class");
 	ASSERT_REFUSED(embeng_keras_defaults("Adam", NULL), EINVAL, "settings");
 	k = keras("Adam");
@@ -168,10 +171,10 @@ END_TEST
 /* Every slot of what the layer takes has a name, and no slot of anything else. */
 START_TEST(test_slots)
 {
-	static const char *const kinds[] = {"sgd", "adagrad", "adam", "ftrl", "momentum",
-					    "adagrad_momentum"};
-	static const char *const names[][2] = {{NULL}, {"accumulator"}, {"m", "v"},
-					       {"accumulator", "linear"}, {NULL}, {NULL}};
+	static const char *const kinds[] = {"sgd",  "adagrad",	"adam",
+					    "ftrl", "momentum", "adagrad_momentum"};
+	static const char *const names[][2] = {
+		{NULL}, {"accumulator"}, {"m", "v"}, {"accumulator", "linear"}, {NULL}, {NULL}};
 
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		struct embeng_table_config t = table_config("t");

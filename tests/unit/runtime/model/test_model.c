@@ -5,17 +5,17 @@
 #include "runtime/src/base/check.h"
 #include "test_model.h"
 
-#define ASSERT_FEATURE_REFUSED(change, errno_, ...)                                                \
-	do {                                                                                       \
-		struct embeng_model *m_ = embeng_model_new();                                      \
-		struct embeng_table_config t_ = table_config("users");                             \
-		struct embeng_feature_config c = feature_config("clicks");                         \
-                                                                                                   \
-		ck_assert_int_eq(embeng_model_add_table(m_, &t_), 0);                              \
-		change;                                                                            \
-		ASSERT_REFUSED(embeng_model_add_feature(m_, &c), errno_, __VA_ARGS__);             \
-		ck_assert_uint_eq(embeng_model_feature_count(m_), 0);                              \
-		embeng_model_free(m_);                                                             \
+#define ASSERT_FEATURE_REFUSED(change, errno_, ...) \
+	do { \
+		struct embeng_model *m_ = embeng_model_new(); \
+		struct embeng_table_config t_ = table_config("users"); \
+		struct embeng_feature_config c = feature_config("clicks"); \
+\
+		ck_assert_int_eq(embeng_model_add_table(m_, &t_), 0); \
+		change; \
+		ASSERT_REFUSED(embeng_model_add_feature(m_, &c), errno_, __VA_ARGS__); \
+		ck_assert_uint_eq(embeng_model_feature_count(m_), 0); \
+		embeng_model_free(m_); \
 	} while (0)
 
 static const char *const long_name =
@@ -86,13 +86,18 @@ START_TEST(test_rates_in_table_order_once)
 }
 END_TEST
 
-#define LEVELS(...) c.quantization = (struct embeng_quantization){__VA_ARGS__}
+#define LEVELS(...) \
+	c.quantization = (struct embeng_quantization) \
+	{ \
+		__VA_ARGS__ \
+	}
 
 START_TEST(test_quantization_refused)
 {
 	ASSERT_TABLE_REFUSED(LEVELS(1, -1.0f, 1.0f), ERANGE, "users", "num_buckets 1", "2");
 	ASSERT_TABLE_REFUSED(LEVELS(-2, -1.0f, 1.0f), ERANGE, "num_buckets -2");
-	ASSERT_TABLE_REFUSED(LEVELS(INT64_MIN, -1.0f, 1.0f), ERANGE, "num_buckets -9223372036854775808");
+	ASSERT_TABLE_REFUSED(LEVELS(INT64_MIN, -1.0f, 1.0f), ERANGE,
+			     "num_buckets -9223372036854775808");
 	ASSERT_TABLE_REFUSED(LEVELS(2147483648, -1.0f, 1.0f), ERANGE, "num_buckets 2147483648",
 			     "2147483647");
 	ASSERT_TABLE_REFUSED(LEVELS(4, -INFINITY, 1.0f), ERANGE, "lower -inf", "finite");
@@ -306,16 +311,11 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_order_and_names,
-		test_rates_in_table_order_once,
-		test_quantization_refused,
-		test_quantization_is_told_and_hashed,
-		test_copy_means_the_same,
-		test_tells_what_it_was_made_from,
-		test_structures_of_other_sizes,
-		test_tables_refused,
-		test_features_refused,
-		test_engine_is_told,
+		test_order_and_names,		test_rates_in_table_order_once,
+		test_quantization_refused,	test_quantization_is_told_and_hashed,
+		test_copy_means_the_same,	test_tells_what_it_was_made_from,
+		test_structures_of_other_sizes, test_tables_refused,
+		test_features_refused,		test_engine_is_told,
 	};
 
 	return run_tests("model", tests, COUNT(tests));

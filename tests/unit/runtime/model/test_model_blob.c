@@ -19,8 +19,8 @@ static struct embeng_model *golden(void)
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_table_config t = table_config("first");
 	struct embeng_feature_config f = feature_config("seq");
-	struct embeng_engine_config e = {.size = sizeof(e), .replicas = 2, .pipelining = 1,
-					 .step_depth = 3};
+	struct embeng_engine_config e = {
+		.size = sizeof(e), .replicas = 2, .pipelining = 1, .step_depth = 3};
 
 	t.combiner = EMBENG_SQRTN;
 	t.out_of_range = EMBENG_POLICY_DROP;

@@ -16,14 +16,14 @@ static int add_starts(struct embeng_model *m, const struct embeng_slot_start *st
 	return embeng_model_add_table(m, &t);
 }
 
-#define ASSERT_STARTS_REFUSED(errno_, words, ...)                                                  \
-	do {                                                                                       \
-		const struct embeng_slot_start starts_[] = {__VA_ARGS__};                          \
-		struct embeng_model *m_ = embeng_model_new();                                      \
-                                                                                                   \
+#define ASSERT_STARTS_REFUSED(errno_, words, ...) \
+	do { \
+		const struct embeng_slot_start starts_[] = {__VA_ARGS__}; \
+		struct embeng_model *m_ = embeng_model_new(); \
+\
 		ASSERT_REFUSED(add_starts(m_, starts_, COUNT(starts_)), errno_, "table_0", words); \
-		ck_assert_uint_eq(embeng_model_table_count(m_), 0);                                \
-		embeng_model_free(m_);                                                             \
+		ck_assert_uint_eq(embeng_model_table_count(m_), 0); \
+		embeng_model_free(m_); \
 	} while (0)
 
 #define CONSTANT(x) {EMBENG_INIT_CONSTANT, x, 0.0f, 0}
@@ -151,9 +151,9 @@ START_TEST(test_starts_refused)
 
 	ASSERT_TABLE_REFUSED(c.slot_start_count = 1, EINVAL, "users", "slot_start_count is 1",
 			     "NULL");
-	ASSERT_TABLE_REFUSED((c.optimizer = embeng_sgd(0.5f), c.slot_starts = &of_none,
-			      c.slot_start_count = 1),
-			     ENOENT, "users", "slot accumulators", "no slots");
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer = embeng_sgd(0.5f), c.slot_starts = &of_none, c.slot_start_count = 1),
+		ENOENT, "users", "slot accumulators", "no slots");
 	ASSERT_STARTS_REFUSED(EINVAL, "slot start 1 names no slot", {"momenta", CONSTANT(1.0f)},
 			      {NULL, CONSTANT(1.0f)});
 	ASSERT_STARTS_REFUSED(ENOENT, "no slot linears to start; it has accumulators and momenta",
@@ -217,11 +217,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_names,
-		test_starts_are_kept,
-		test_starts_by_default,
-		test_starts_refused,
-		test_starts_reach_the_engine,
+		test_names,	     test_starts_are_kept,	   test_starts_by_default,
+		test_starts_refused, test_starts_reach_the_engine,
 	};
 
 	return run_tests("model_slots", tests, COUNT(tests));

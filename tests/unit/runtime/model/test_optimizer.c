@@ -12,7 +12,7 @@ static const char *const long_name =
 #define LAST_KIND EMBENG_MDL_ADAGRAD_LIGHT
 
 /* Refuses a change of this optimizer, which is valid without it. */
-#define ASSERT_REFUSED_OF(start, change, errno_, ...)                                              \
+#define ASSERT_REFUSED_OF(start, change, errno_, ...) \
 	ASSERT_TABLE_REFUSED((c.optimizer = (start), change), errno_, "users", __VA_ARGS__)
 
 static int add(struct embeng_optimizer optimizer, int64_t dim)
@@ -71,7 +71,8 @@ START_TEST(test_all_of_them_build)
 	for (enum embeng_optimizer_name kind = EMBENG_SGD; kind <= LAST_KIND; kind++) {
 		struct embeng_optimizer o;
 
-		ck_assert_int_eq(embeng_optimizer_by_name(embeng_optimizer_text(kind), 0.1f, &o), 0);
+		ck_assert_int_eq(embeng_optimizer_by_name(embeng_optimizer_text(kind), 0.1f, &o),
+				 0);
 		ck_assert_int_eq(add(o, kind == EMBENG_FREQUENCY_ESTIMATOR ? 1 : 3), 0);
 	}
 }
@@ -157,14 +158,16 @@ START_TEST(test_ftrl_refused)
 	ASSERT_REFUSED_OF(start, c.optimizer.beta = -1.0f, ERANGE, "beta -1", "0 or above");
 	ASSERT_REFUSED_OF(start, c.optimizer.initial_accumulator_value = 0.0f, ERANGE,
 			  "initial_accumulator_value 0", "above 0");
-	ASSERT_REFUSED_OF(start, (c.optimizer.allow_zero_accumulator = 1,
-			  c.optimizer.initial_accumulator_value = 0.0f), ERANGE,
-			  "initial_accumulator_value 0");
+	ASSERT_REFUSED_OF(start,
+			  (c.optimizer.allow_zero_accumulator = 1,
+			   c.optimizer.initial_accumulator_value = 0.0f),
+			  ERANGE, "initial_accumulator_value 0");
 	ASSERT_REFUSED_OF(start, c.optimizer.learning_rate = 0.0f, ERANGE, "learning_rate 0",
 			  "divides");
-	ASSERT_REFUSED_OF(start, (c.optimizer.multiply_linear_by_learning_rate = 1,
-			  c.optimizer.learning_rate = -1.0f), ERANGE, "learning_rate -1",
-			  "0 or above");
+	ASSERT_REFUSED_OF(start,
+			  (c.optimizer.multiply_linear_by_learning_rate = 1,
+			   c.optimizer.learning_rate = -1.0f),
+			  ERANGE, "learning_rate -1", "0 or above");
 }
 END_TEST
 
@@ -181,9 +184,10 @@ START_TEST(test_adam_refused)
 			  "epsilon -1");
 	ASSERT_REFUSED_OF(start, c.optimizer.lazy_adam = 3, EINVAL, "lazy_adam 3", "EMBENG_ON");
 	ASSERT_REFUSED_OF(start, c.optimizer.sum_inside_sqrt = -1, EINVAL, "sum_inside_sqrt -1");
-	ASSERT_REFUSED_OF(start, (c.optimizer.lazy_adam = EMBENG_OFF,
-			  c.optimizer.use_gradient_accumulation = EMBENG_OFF), EINVAL, "lazy_adam",
-			  "use_gradient_accumulation");
+	ASSERT_REFUSED_OF(start,
+			  (c.optimizer.lazy_adam = EMBENG_OFF,
+			   c.optimizer.use_gradient_accumulation = EMBENG_OFF),
+			  EINVAL, "lazy_adam", "use_gradient_accumulation");
 }
 END_TEST
 
@@ -274,9 +278,9 @@ static void expect_hyper(const struct optimizer_key *key, float value,
 			 const struct kernel_parameter *hyper)
 {
 	static const uint32_t ranges[] = {
-		[RANGE_FINITE] = KERNEL_FINITE,	    [RANGE_ABOVE_0] = KERNEL_ABOVE_ZERO,
-		[RANGE_FROM_0] = KERNEL_FROM_ZERO,  [RANGE_TO_0] = KERNEL_UP_TO_ZERO,
-		[RANGE_0_TO_1] = KERNEL_UP_TO_ONE,  [RANGE_0_BELOW_1] = KERNEL_BELOW_ONE,
+		[RANGE_FINITE] = KERNEL_FINITE,	   [RANGE_ABOVE_0] = KERNEL_ABOVE_ZERO,
+		[RANGE_FROM_0] = KERNEL_FROM_ZERO, [RANGE_TO_0] = KERNEL_UP_TO_ZERO,
+		[RANGE_0_TO_1] = KERNEL_UP_TO_ONE, [RANGE_0_BELOW_1] = KERNEL_BELOW_ONE,
 	};
 
 	ck_assert_str_eq(key->name, hyper->name);

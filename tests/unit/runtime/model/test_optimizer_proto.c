@@ -5,9 +5,10 @@
 #include "runtime/src/checkpoint/index.h"
 #include "test_model.h"
 
-#define REFUSED(kind, change, code, ...)                                                           \
-	ASSERT_TABLE_REFUSED((c.optimizer = embeng_##kind(0.5f), change), code, "users", __VA_ARGS__)
-#define NUMBER(kind, member, value, ...)                                                           \
+#define REFUSED(kind, change, code, ...) \
+	ASSERT_TABLE_REFUSED((c.optimizer = embeng_##kind(0.5f), change), code, "users", \
+			     __VA_ARGS__)
+#define NUMBER(kind, member, value, ...) \
 	REFUSED(kind, c.optimizer.member = (value), ERANGE, #member, __VA_ARGS__)
 
 START_TEST(test_start_as_documented)
@@ -63,9 +64,9 @@ START_TEST(test_momenta)
 	NUMBER(lion, beta1, -0.5f, "-0.5");
 	NUMBER(lion, beta2, 1.0f, "beta2 1", "[0, 1)");
 	NUMBER(lion, beta2, NAN, "nan");
-	REFUSED(lion, (c.optimizer.use_non_lazy = 1,
-		       c.optimizer.use_gradient_accumulation = EMBENG_OFF), EINVAL, "use_non_lazy",
-		"use_gradient_accumulation");
+	REFUSED(lion,
+		(c.optimizer.use_non_lazy = 1, c.optimizer.use_gradient_accumulation = EMBENG_OFF),
+		EINVAL, "use_non_lazy", "use_gradient_accumulation");
 	NUMBER(laprop, b1, 1.0f, "b1 1", "[0, 1)");
 	NUMBER(laprop, b1, -0.5f, "-0.5");
 	NUMBER(laprop, b2, 1.0f, "b2 1", "[0, 1)");
@@ -111,8 +112,9 @@ START_TEST(test_other_adagrads)
 	NUMBER(bounded_adagrad, max_var_update, -0.5f, "-0.5", "0 or above");
 	NUMBER(bounded_adagrad, max_accumulator, INFINITY, "inf", "0 or above");
 	NUMBER(bounded_adagrad, initial_accumulator_value, 0.0f, "above 0");
-	ASSERT_TABLE_REFUSED((c.optimizer = embeng_frequency_aware_adagrad(0.5f),
-			      c.optimizer.step_counter = ""), EINVAL, "step_counter", "empty");
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer = embeng_frequency_aware_adagrad(0.5f), c.optimizer.step_counter = ""),
+		EINVAL, "step_counter", "empty");
 	NUMBER(frequency_aware_adagrad, l1_regularization_strength, -0.5f, "0 or above");
 	NUMBER(frequency_aware_adagrad, l2_regularization_strength, -0.5f, "0 or above");
 	NUMBER(frequency_aware_adagrad, max_lr_multiplier, 0.0f, "above 0");
@@ -194,8 +196,8 @@ START_TEST(test_index_keeps_them)
 	ck_assert_int_eq(json_parse_strict(text, length, &at, &index), 0);
 	ck_assert_int_eq(index_read_model(index, &at, &read), 0);
 	ck_assert_uint_eq(embeng_model_hash(read), embeng_model_hash(m));
-	ck_assert_int_eq(embeng_model_get_table(
-				 read, EMBENG_FREQUENCY_AWARE_ADAGRAD - EMBENG_SGD, &t), 0);
+	ck_assert_int_eq(
+		embeng_model_get_table(read, EMBENG_FREQUENCY_AWARE_ADAGRAD - EMBENG_SGD, &t), 0);
 	ck_assert_str_eq(t.optimizer.step_counter, "step");
 	embeng_model_free(read);
 	embeng_model_free(m);
@@ -207,9 +209,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_start_as_documented, test_momenta, test_means_of_squares, test_proximal,
-		test_other_adagrads, test_mdl_adagrad_light, test_frequency_estimator,
-		test_index_keeps_them,
+		test_start_as_documented, test_momenta,
+		test_means_of_squares,	  test_proximal,
+		test_other_adagrads,	  test_mdl_adagrad_light,
+		test_frequency_estimator, test_index_keeps_them,
 	};
 
 	return run_tests("optimizer_proto", tests, COUNT(tests));

@@ -30,7 +30,8 @@ static struct embeng_record_table record_of(struct embeng_optimizer optimizer,
 
 	ck_assert_int_eq(embeng_model_blob(m, &blob, &length), 0);
 	memcpy(&r,
-	       (char *)blob + sizeof(struct embeng_blob_header) + sizeof(struct embeng_record_engine),
+	       (char *)blob + sizeof(struct embeng_blob_header) +
+		       sizeof(struct embeng_record_engine),
 	       sizeof(r));
 	ck_assert_uint_eq(r.head.type, EMBENG_RECORD_TABLE);
 	free(blob);
@@ -57,8 +58,8 @@ static void expect_floats(const uint32_t *got, size_t room, const float *want, s
 	}
 }
 
-#define ASSERT_FLOATS(got, ...)                                                                    \
-	expect_floats(got, COUNT(got), (const float[]){__VA_ARGS__},                               \
+#define ASSERT_FLOATS(got, ...) \
+	expect_floats(got, COUNT(got), (const float[]){__VA_ARGS__}, \
 		      sizeof((const float[]){__VA_ARGS__}) / sizeof(float))
 
 START_TEST(test_adagrad_momentum)

@@ -115,8 +115,9 @@ START_TEST(test_rates_of_the_reference)
 		ck_assert_int_eq(embeng_schedule_rate(&l.schedule, l.step, &rate), 0);
 		/* Half a unit of f32, and a little for what f64 rounds otherwise. */
 		ck_assert_msg(fabs(rate - l.rate) <= fabs(l.rate) * 0x1.001p-24 + 0x1p-149,
-			      "%s, step %llu: %.9g, not %.17g", embeng_schedule_text(l.schedule.kind),
-			      (unsigned long long)l.step, (double)rate, l.rate);
+			      "%s, step %llu: %.9g, not %.17g",
+			      embeng_schedule_text(l.schedule.kind), (unsigned long long)l.step,
+			      (double)rate, l.rate);
 		count++;
 	}
 	ck_assert_uint_ge(count, 1000);
@@ -155,18 +156,18 @@ START_TEST(test_functions_set_defaults)
 }
 END_TEST
 
-#define ASSERT_SCHEDULE_REFUSED(made, change, errno_, ...)                                       \
-	do {                                                                                     \
-		static const uint64_t boundaries[] = {3, 5, 5};                                  \
-		static const float values[] = {1.0f, 0.5f, NAN, 0.25f};                          \
-		struct embeng_schedule s = made;                                                 \
-		float rate = 7.0f;                                                               \
-		(void)boundaries, (void)values;                                                  \
-		ck_assert_int_eq(embeng_schedule_rate(&s, 9, &rate), 0);                         \
-		rate = 7.0f;                                                                     \
-		change;                                                                          \
-		ASSERT_REFUSED(embeng_schedule_rate(&s, 9, &rate), errno_, __VA_ARGS__);         \
-		ck_assert(rate == 7.0f);                                                         \
+#define ASSERT_SCHEDULE_REFUSED(made, change, errno_, ...) \
+	do { \
+		static const uint64_t boundaries[] = {3, 5, 5}; \
+		static const float values[] = {1.0f, 0.5f, NAN, 0.25f}; \
+		struct embeng_schedule s = made; \
+		float rate = 7.0f; \
+		(void)boundaries, (void)values; \
+		ck_assert_int_eq(embeng_schedule_rate(&s, 9, &rate), 0); \
+		rate = 7.0f; \
+		change; \
+		ASSERT_REFUSED(embeng_schedule_rate(&s, 9, &rate), errno_, __VA_ARGS__); \
+		ck_assert(rate == 7.0f); \
 	} while (0)
 
 #define POLYNOMIAL embeng_schedule_polynomial(0.5f, 10)
@@ -186,7 +187,8 @@ START_TEST(test_refused)
 				"end_learning_rate -inf");
 	ASSERT_SCHEDULE_REFUSED(POLYNOMIAL, s.power = -1.0f, ERANGE, "power -1");
 	ASSERT_SCHEDULE_REFUSED(POLYNOMIAL, s.power = INFINITY, ERANGE, "power inf");
-	ASSERT_SCHEDULE_REFUSED(embeng_schedule_cosine(0.5f, 10), s.alpha = NAN, ERANGE, "alpha nan");
+	ASSERT_SCHEDULE_REFUSED(embeng_schedule_cosine(0.5f, 10), s.alpha = NAN, ERANGE,
+				"alpha nan");
 	ASSERT_SCHEDULE_REFUSED(EXPONENTIAL, s.decay_rate = -0.5f, ERANGE, "decay_rate -0.5");
 	ASSERT_SCHEDULE_REFUSED(EXPONENTIAL, s.decay_rate = INFINITY, ERANGE, "decay_rate inf");
 	ASSERT_SCHEDULE_REFUSED(embeng_schedule_inverse_time(0.5f, 10, 0.5f), s.decay_rate = -1.0f,
@@ -219,7 +221,8 @@ START_TEST(test_a_rate_that_is_no_number)
 	float rate = 7.0f;
 
 	ck_assert(rate_of(s, 38) == 1e38f);
-	ASSERT_REFUSED(embeng_schedule_rate(&s, 39, &rate), ERANGE, "step 39", "exponential", "inf");
+	ASSERT_REFUSED(embeng_schedule_rate(&s, 39, &rate), ERANGE, "step 39", "exponential",
+		       "inf");
 	ck_assert(rate == 7.0f);
 }
 END_TEST
@@ -227,11 +230,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_rates_of_the_reference,
-		test_functions_set_defaults,
-		test_refused,
-		test_boundaries_that_do_not_rise,
-		test_a_rate_that_is_no_number,
+		test_rates_of_the_reference,	  test_functions_set_defaults,	 test_refused,
+		test_boundaries_that_do_not_rise, test_a_rate_that_is_no_number,
 	};
 
 	return run_tests("schedule", tests, COUNT(tests));

@@ -40,8 +40,11 @@ static int step(struct embeng *e, const struct embeng_rate *rate)
 	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0);
 	struct embeng_activations a = {.size = sizeof(a)};
 	const float one[] = {1}, *const features[] = {one};
-	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features,
-				     .rates = rate, .rate_count = rate != NULL};
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = 1,
+				     .features = features,
+				     .rates = rate,
+				     .rate_count = rate != NULL};
 	const int64_t ids[] = {0}, shape[] = {1};
 
 	ck_assert_int_eq(embeng_batch_dense(b, 0, EMBENG_I64, ids, 1, shape, 1), 0);
@@ -138,8 +141,11 @@ START_TEST(test_a_rate_that_a_table_refuses)
 	ASSERT_REFUSED(step(e, NULL), ERANGE, "slow", "learning_rate -1");
 	{
 		const float one[] = {1}, *const features[] = {one};
-		struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features,
-					     .rates = &rate, .rate_count = 1};
+		struct embeng_gradients g = {.size = sizeof(g),
+					     .count = 1,
+					     .features = features,
+					     .rates = &rate,
+					     .rate_count = 1};
 
 		ck_assert_int_eq(embeng_apply_gradients(e, &g, -1), 0);
 	}
@@ -186,7 +192,8 @@ START_TEST(test_a_shared_context)
 
 	embeng_model_free(m);
 	e->shared = true;
-	ASSERT_REFUSED(step(e, NULL), EINVAL, "slow is missing", "shared", "embeng_schedule_rate()");
+	ASSERT_REFUSED(step(e, NULL), EINVAL, "slow is missing", "shared",
+		       "embeng_schedule_rate()");
 	e->shared = false;
 	embeng_close(e);
 }
@@ -229,7 +236,8 @@ START_TEST(test_refused)
 	ASSERT_REFUSED(embeng_model_set_schedule(m, "fast", &s), ENOENT, "fast", "rate_name");
 	ASSERT_REFUSED(embeng_model_set_schedule(m, "slow", &s), ERANGE, "slow", "decay_steps 0");
 	s.size = 3;
-	ASSERT_REFUSED(embeng_model_set_schedule(m, "slow", &s), EINVAL, "embeng_schedule", "size 3");
+	ASSERT_REFUSED(embeng_model_set_schedule(m, "slow", &s), EINVAL, "embeng_schedule",
+		       "size 3");
 	ck_assert(embeng_model_schedule(m, 0)->kind == EMBENG_SCHEDULE_PIECEWISE);
 	embeng_model_free(m);
 }

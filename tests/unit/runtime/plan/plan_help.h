@@ -149,12 +149,14 @@ static inline void add_bags(struct embeng *e, struct load *l, struct made *m, si
 		counts[i] = l->options.splits ? (int64_t)i * each : each;
 	if (!l->options.splits) {
 		ck_assert_int_eq(embeng_batch_ragged(m->batch, (int)f, type, m->ids[f], ids, counts,
-						     samples, given, weights), 0);
+						     samples, given, weights),
+				 0);
 		free(counts);
 		return;
 	}
 	ck_assert_int_eq(embeng_batch_ragged_splits(m->batch, (int)f, type, m->ids[f], ids, counts,
-						    samples + 1, given, weights), 0);
+						    samples + 1, given, weights),
+			 0);
 	m->splits[f] = counts;
 }
 
@@ -276,7 +278,8 @@ static inline void train_all_slots(struct embeng *e, struct load *l)
 	for (uint32_t r = 0; r < l->replicas; r++) {
 		made[r] = make(e, l, EMBENG_TRAIN, r, l->options.ids_per_sample);
 		ahead[r] = (struct ahead){.e = e, .batch = made[r].batch};
-		ck_assert_int_eq(pthread_create(&ahead[r].thread, NULL, enqueue_ahead, &ahead[r]), 0);
+		ck_assert_int_eq(pthread_create(&ahead[r].thread, NULL, enqueue_ahead, &ahead[r]),
+				 0);
 		while (!waits(e, r))
 			sched_yield();
 	}

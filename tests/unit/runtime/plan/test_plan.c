@@ -129,9 +129,12 @@ static struct load large_load(void)
 	ck_assert_int_eq(embeng_model_add_table(l.model, &t), 0);
 	ck_assert_int_eq(embeng_model_add_feature(l.model, &f), 0);
 	ck_assert_int_eq(embeng_model_set_engine(l.model, &engine), 0);
-	l.options = (struct embeng_plan_options){.size = sizeof(l.options), .batch_size = 20000,
-						 .ids_per_sample = 8, .id_type = EMBENG_I64,
-						 .weights = 1, .cores = 2};
+	l.options = (struct embeng_plan_options){.size = sizeof(l.options),
+						 .batch_size = 20000,
+						 .ids_per_sample = 8,
+						 .id_type = EMBENG_I64,
+						 .weights = 1,
+						 .cores = 2};
 	strcpy(l.device, "soft:cores=2,memory=64M");
 	return l;
 }
@@ -186,8 +189,11 @@ START_TEST(test_by_hand)
 	const uint64_t input = (1824 + 912 + 4095) & ~4095ull;
 	const uint64_t activations = (1600 + 800 + 4095) & ~4095ull;
 	struct embeng_model *m = one_table(1000, 4, embeng_adagrad(0.1f));
-	struct embeng_plan_options o = {.size = sizeof(o), .batch_size = 100, .ids_per_sample = 2,
-					.id_type = EMBENG_I32, .step_depth = 4};
+	struct embeng_plan_options o = {.size = sizeof(o),
+					.batch_size = 100,
+					.ids_per_sample = 2,
+					.id_type = EMBENG_I32,
+					.step_depth = 4};
 	struct embeng_plan *plan;
 	uint64_t kinds[EMBENG_PLAN_ROWS + 1] = {0};
 

@@ -10,8 +10,8 @@ static struct embeng_model *make_model(const char *second)
 	const char *const names[] = {"t", second};
 
 	for (int i = 0; i < 2; i++) {
-		struct embeng_table_config t = {.size = sizeof(t), .name = names[i],
-						.vocabulary_size = 1000, .dim = 1};
+		struct embeng_table_config t = {
+			.size = sizeof(t), .name = names[i], .vocabulary_size = 1000, .dim = 1};
 		struct embeng_feature_config f = {.size = sizeof(f), .table = i};
 
 		ck_assert_int_eq(embeng_model_add_table(m, &t), i);
@@ -319,8 +319,8 @@ END_TEST
 /* The most ids of a core and partition, when row 5 of one table and row 1 of the other are hot. */
 static uint32_t most_ids(const struct scene *s, const struct embeng_profile *profile)
 {
-	const struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 4,
-						  .profile = profile};
+	const struct embeng_stacking_options o = {
+		.size = sizeof(o), .sparse_cores = 4, .profile = profile};
 	const int32_t fives[] = {5, 5, 5, 5}, ones[] = {1, 1, 1, 1};
 	const int64_t shape[] = {4};
 	struct embeng_batch *b = embeng_batch_new(s->e, EMBENG_INFERENCE, 0);
@@ -345,8 +345,8 @@ static uint32_t most_ids(const struct scene *s, const struct embeng_profile *pro
 START_TEST(stacks_are_rotated)
 {
 	const int32_t ids[] = {0, 0, 0, 0, 5, 5, 2, 2, 2};
-	struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 4,
-					    .rotation_given = 1};
+	struct embeng_stacking_options o = {
+		.size = sizeof(o), .sparse_cores = 4, .rotation_given = 1};
 	struct embeng_stacking *stacking = NULL;
 	char folder[HELP_PATH];
 	struct scene s, other;
@@ -376,5 +376,4 @@ START_TEST(stacks_are_rotated)
 END_TEST
 
 RUN_SUITE("profile", rows_are_counted, some_batches_are_looked_at, the_hottest_rows_stay,
-	  files_are_shared, files_refused, refused, rotations_spread_hot_rows,
-	  stacks_are_rotated)
+	  files_are_shared, files_refused, refused, rotations_spread_hot_rows, stacks_are_rotated)

@@ -110,7 +110,8 @@ static float *engine_lookup(const struct trial *t, size_t elements)
 	if (t->sparse)
 		ck_assert_int_eq(embeng_batch_sparse(b, 0, EMBENG_I64, t->indices, t->ids, count,
 						     t->shape, 2, weights ? t->weights : NULL,
-						     weights), 0);
+						     weights),
+				 0);
 	else
 		ck_assert_int_eq(embeng_batch_ragged_splits(b, 0, EMBENG_I64, t->ids, count,
 							    t->splits, SAMPLES + 1,
@@ -158,7 +159,9 @@ static void many_pieces(struct plan *p, const struct trial *t, const struct kern
 
 		count = i + 1 < PIECES && count < left ? count : left;
 		pieces[i] = (struct checkpoint_piece){
-			.first = first, .count = count, .stride = 1,
+			.first = first,
+			.count = count,
+			.stride = 1,
 			.rows = copy + (size_t)(ROWS - first - count) * t->dim};
 		memcpy(copy + (size_t)(ROWS - first - count) * t->dim,
 		       t->rows + (size_t)first * t->dim, (size_t)count * t->dim * sizeof(*copy));
@@ -231,9 +234,15 @@ START_TEST(a_sum_goes_on_from_minus_zero)
 	const struct kernel_ops *ops = kernel_select(kernel_variant((u32)_i));
 	float row[17], weights[COUNT_OF_IDS], out[17];
 	u64 rows[COUNT_OF_IDS] = {0}, bag[] = {0, COUNT_OF_IDS};
-	struct kernel_bag_work w = {.table = row, .stride = 17, .dim = 17, .rows = rows,
-				    .rows_count = COUNT_OF_IDS, .weights = weights, .bag = bag,
-				    .out = out, .out_stride = 17};
+	struct kernel_bag_work w = {.table = row,
+				    .stride = 17,
+				    .dim = 17,
+				    .rows = rows,
+				    .rows_count = COUNT_OF_IDS,
+				    .weights = weights,
+				    .bag = bag,
+				    .out = out,
+				    .out_stride = 17};
 
 	for (int i = 0; i < 17; i++)
 		row[i] = 0x1p-149f;

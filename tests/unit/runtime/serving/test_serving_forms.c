@@ -83,8 +83,8 @@ END_TEST
 START_TEST(sparse_prunes)
 {
 	const int64_t places[] = {0, 0, 0, 1, 1, 0, 3, 0, 3, 1};
-	struct embeng_serving_input in =
-		sparse_input(MEAN_BAG, I(1, -5, -1, 2, 3), 5, places, I(5, 3), 2);
+	struct embeng_serving_input in = sparse_input(MEAN_BAG, I(1, -5, -1, 2, 3), 5, places,
+						      I(5, 3), 2);
 
 	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 25, 26, 0, 0));
 	weigh(&in, F(2, 1, 1, 0, 3));
@@ -93,8 +93,8 @@ START_TEST(sparse_prunes)
 	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 0, 0, 0, 0));
 	in.feature = SQRTN_BAG;
 	weigh(&in, F(2, 1, 1, 3, 4));
-	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 36, (3 * 21 + 4 * 31) / 5.0f,
-					       0, 0));
+	expect_lookup(s, in, SHAPE(5, 2),
+		      WANT(10, 11, 0, 0, 0, 0, 36, (3 * 21 + 4 * 31) / 5.0f, 0, 0));
 	in.feature = SUM_BAG;
 	weigh(&in, F(2, 1, 1, -1, 3));
 	expect_lookup(s, in, SHAPE(5, 2), WANT(20, 22, 0, 0, 0, 0, 70, 72, 0, 0));
@@ -104,8 +104,8 @@ END_TEST
 /* What validation drops is not looked at any more, wherever it points. */
 START_TEST(sparse_prunes_before_it_checks)
 {
-	struct embeng_serving_input in =
-		sparse_input(MEAN_BAG, I(1, 99), 2, I(0, 0, 0, 1), I(1, 2), 2);
+	struct embeng_serving_input in = sparse_input(MEAN_BAG, I(1, 99), 2, I(0, 0, 0, 1), I(1, 2),
+						      2);
 
 	weigh(&in, F(1, 0));
 	expect_lookup(s, in, SHAPE(1, 2), WANT(10, 11));
@@ -116,8 +116,8 @@ END_TEST
 
 START_TEST(unchecked_takes_weights_as_they_are)
 {
-	struct embeng_serving_input in =
-		sparse_input(UNCHECKED, I(1, 3), 2, I(0, 0, 0, 1), I(1, 2), 2);
+	struct embeng_serving_input in = sparse_input(UNCHECKED, I(1, 3), 2, I(0, 0, 0, 1), I(1, 2),
+						      2);
 
 	weigh(&in, F(3, -1));
 	expect_lookup(s, in, SHAPE(1, 2), WANT(0, 1));
@@ -138,8 +138,8 @@ END_TEST
 START_TEST(sparse_of_rank_3_keeps_its_leading_dims)
 {
 	const int64_t places[] = {0, 0, 1, 0, 2, 0, 0, 2, 4, 1, 0, 0};
-	struct embeng_serving_input in =
-		sparse_input(SHAPED, I(1, 2, 3, 0), 4, places, I(2, 3, 5), 3);
+	struct embeng_serving_input in = sparse_input(SHAPED, I(1, 2, 3, 0), 4, places, I(2, 3, 5),
+						      3);
 	const float want[] = {10, 11, 0, 0, 25, 26, 0, 1, 0, 0, 0, 0};
 
 	expect_lookup(s, in, SHAPE(2, 3, 2), want, 12);
@@ -151,8 +151,8 @@ END_TEST
 START_TEST(sparse_sequence)
 {
 	const int64_t places[] = {0, 0, 0, 1, 0, 2, 2, 0};
-	struct embeng_serving_input in =
-		sparse_input(SEQUENCE, I(1, 2, 3, 3), 4, places, I(3, 3), 2);
+	struct embeng_serving_input in = sparse_input(SEQUENCE, I(1, 2, 3, 3), 4, places, I(3, 3),
+						      2);
 
 	expect_lookup(s, in, SHAPE(3, 2, 2), WANT(10, 11, 20, 21, 0, 0, 0, 0, 30, 31, 0, 0));
 	in.ids = I(1, -1, 3, 3);
@@ -164,8 +164,9 @@ END_TEST
 
 START_TEST(sparse_refusals)
 {
-	struct embeng_serving_input in =
-		sparse_input(MEAN_BAG, I(1, 2), 2, I(0, 0, 1, 0), I(2, 2), 2), bad = in;
+	struct embeng_serving_input in = sparse_input(MEAN_BAG, I(1, 2), 2, I(0, 0, 1, 0), I(2, 2),
+						      2),
+				    bad = in;
 
 	bad.rank = 1;
 	expect_refusal(s, bad, -EINVAL, "needs a shape of rank 2 to 9; rank 1 was given");
@@ -194,7 +195,8 @@ START_TEST(ragged_never_prunes)
 	weigh(&in, F(3, -1, 0));
 	expect_lookup(s, in, SHAPE(3, 2), WANT(0, 1, 0, 0, 0, 0));
 	in.ids = I(1, 3, -2);
-	expect_refusal(s, in, -ERANGE, "feature mean_bag, sample 2: id -2 is outside table mean, "
+	expect_refusal(s, in, -ERANGE,
+		       "feature mean_bag, sample 2: id -2 is outside table mean, "
 		       "which has rows 0 to 3");
 	in.ids = I(1, 4, 2);
 	expect_refusal(s, in, -ERANGE, "feature mean_bag, sample 0: id 4 is outside table mean");
@@ -213,8 +215,7 @@ END_TEST
 START_TEST(ragged_fills_an_output_shape)
 {
 	const char no_factor[] = "output shape set in the FeatureConfig should be the factor";
-	struct embeng_serving_input in =
-		ragged_input(SHAPED, I(1, 3, 2, 0), I(0, 2, 2, 3, 4), 5);
+	struct embeng_serving_input in = ragged_input(SHAPED, I(1, 3, 2, 0), I(0, 2, 2, 3, 4), 5);
 
 	expect_lookup(s, in, SHAPE(2, 2, 2), WANT(20, 21, 0, 0, 20, 21, 0, 1));
 	in = ragged_input(SHAPED, I(1, 3, 2, 0), I(0, 3, 4), 3);
@@ -314,11 +315,21 @@ END_TEST
 static void add(TCase *tcase)
 {
 	const TTest *const tests[] = {
-		dense_of_any_rank_is_a_gather, dense_refusals, narrow_ids, sparse_prunes,
-		sparse_prunes_before_it_checks, unchecked_takes_weights_as_they_are,
-		sparse_of_rank_3_keeps_its_leading_dims, sparse_sequence, sparse_refusals,
-		ragged_never_prunes, ragged_sequence, ragged_fills_an_output_shape,
-		ragged_refusals, calls_that_are_no_lookup, nothing_is_written_when_one_is_wrong,
+		dense_of_any_rank_is_a_gather,
+		dense_refusals,
+		narrow_ids,
+		sparse_prunes,
+		sparse_prunes_before_it_checks,
+		unchecked_takes_weights_as_they_are,
+		sparse_of_rank_3_keeps_its_leading_dims,
+		sparse_sequence,
+		sparse_refusals,
+		ragged_never_prunes,
+		ragged_sequence,
+		ragged_fills_an_output_shape,
+		ragged_refusals,
+		calls_that_are_no_lookup,
+		nothing_is_written_when_one_is_wrong,
 	};
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);

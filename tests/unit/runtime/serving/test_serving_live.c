@@ -53,8 +53,10 @@ END_TEST
 /* As with rows: half of a step's replicas ahead is not a state of the tables. */
 START_TEST(waits_for_no_replica)
 {
-	struct embeng *e = open_small(&(struct shape){.combiner = EMBENG_SUM, .replicas = 2,
-						      .optimizer = embeng_sgd(1), .pipelining = 1});
+	struct embeng *e = open_small(&(struct shape){.combiner = EMBENG_SUM,
+						      .replicas = 2,
+						      .optimizer = embeng_sgd(1),
+						      .pipelining = 1});
 	struct embeng_serving *s = serve(e);
 	struct embeng_serving_input in = dense_input(0, I(1), 1);
 

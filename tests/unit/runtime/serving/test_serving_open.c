@@ -65,8 +65,8 @@ START_TEST(serves_what_was_saved)
 		embeng_close(e);
 		s = serve(NULL, i ? EMBENG_SERVING_VERIFY : 0);
 		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 8);
-		expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4),
-			      SHAPE(3, 2), WANT(20, 21, 0, 0, 20, 21));
+		expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4), SHAPE(3, 2),
+			      WANT(20, 21, 0, 0, 20, 21));
 		expect_lookup(s, ragged_input(SUM_BAG, I(3, 0, 2), I(0, 2, 3), 3), SHAPE(2, 2),
 			      WANT(30, 32, 20, 21));
 		expect_lookup(s, ragged_input(SEQUENCE, I(1, 2, 3, 3), I(0, 3, 3, 4), 4),
@@ -110,8 +110,8 @@ START_TEST(other_features_over_the_same_tables)
 	add_table(m, "sqrtn", EMBENG_MEAN);
 	add_table(m, "sum", EMBENG_SUM);
 	add_feature(m, (struct embeng_feature_config){.name = "a", .table = 0});
-	add_feature(m, (struct embeng_feature_config){.name = "b", .table = 1,
-						      .max_sequence_length = 1});
+	add_feature(m, (struct embeng_feature_config){
+			       .name = "b", .table = 1, .max_sequence_length = 1});
 	s = serve(m, 0);
 	embeng_model_free(m);
 	ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 2);
@@ -126,8 +126,8 @@ START_TEST(refused_opens)
 	struct embeng_error error = {.size = sizeof(error)};
 	struct embeng_serving *s = NULL;
 	struct embeng_model *m = embeng_model_new();
-	struct embeng_table_config t = {.size = sizeof(t), .name = "sum", .vocabulary_size = 4,
-					.dim = 3};
+	struct embeng_table_config t = {
+		.size = sizeof(t), .name = "sum", .vocabulary_size = 4, .dim = 3};
 	struct embeng *e = open_tables();
 
 	expect_refused_open(NULL, 0, -ENOENT, folder);
@@ -268,8 +268,7 @@ START_TEST(bits_in_any_mode)
 {
 	struct embeng *e = open_tables();
 	struct embeng_serving *s;
-	struct embeng_serving_input in =
-		ragged_input(SQRTN_BAG, I(1, 3, 2, 3, 1), I(0, 2, 5), 3);
+	struct embeng_serving_input in = ragged_input(SQRTN_BAG, I(1, 3, 2, 3, 1), I(0, 2, 5), 3);
 	float want[4], out[4];
 
 	save(e, 0);
@@ -320,9 +319,14 @@ END_TEST
 static void add(TCase *tcase)
 {
 	const TTest *const tests[] = {
-		serves_what_was_saved, a_later_save_changes_nothing,
-		other_features_over_the_same_tables, refused_opens, a_corrupt_chunk,
-		a_call_allocates_nothing, bits_in_any_mode, works_in_the_child_of_a_fork,
+		serves_what_was_saved,
+		a_later_save_changes_nothing,
+		other_features_over_the_same_tables,
+		refused_opens,
+		a_corrupt_chunk,
+		a_call_allocates_nothing,
+		bits_in_any_mode,
+		works_in_the_child_of_a_fork,
 	};
 
 	allocations_start();

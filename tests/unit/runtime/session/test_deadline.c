@@ -39,8 +39,7 @@ END_TEST
 START_TEST(other_replica_is_named)
 {
 	struct embeng_activations a = {.size = sizeof(a)};
-	struct embeng *e = open_small(
-		&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2});
+	struct embeng *e = open_small(&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2});
 
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
@@ -79,8 +78,8 @@ START_TEST(drain_between_lookups_of_one_step)
 {
 	float rows[8];
 	struct embeng_activations a = {.size = sizeof(a)};
-	struct embeng *e = open_small(&(struct shape){
-		.optimizer = embeng_sgd(1), .replicas = 2, .pipelining = 1});
+	struct embeng *e = open_small(
+		&(struct shape){.optimizer = embeng_sgd(1), .replicas = 2, .pipelining = 1});
 
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, 0), 0);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), -ETIME);
@@ -114,6 +113,6 @@ START_TEST(pipelining_is_stale_by_one)
 }
 END_TEST
 
-RUN_SUITE("deadline", dequeue_names_missing_gradients, enqueue_beyond_depth,
-	  other_replica_is_named, pipelining_names_the_lookup_that_holds_an_update,
-	  drain_between_lookups_of_one_step, pipelining_is_stale_by_one)
+RUN_SUITE("deadline", dequeue_names_missing_gradients, enqueue_beyond_depth, other_replica_is_named,
+	  pipelining_names_the_lookup_that_holds_an_update, drain_between_lookups_of_one_step,
+	  pipelining_is_stale_by_one)

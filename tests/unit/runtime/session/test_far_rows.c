@@ -12,14 +12,17 @@
 #define ROWS 6
 
 /* First, last, both sides of 2^32 and of 2^31. */
-static const int64_t rows[ROWS] = {0, (1ll << 31) - 1, (1ll << 32) - 1, 1ll << 32,
-				   (1ll << 32) + 5, FAR - 1};
+static const int64_t rows[ROWS] = {0,	      (1ll << 31) - 1, (1ll << 32) - 1,
+				   1ll << 32, (1ll << 32) + 5, FAR - 1};
 
 static struct embeng *open_far(struct embeng_optimizer optimizer, int64_t dim, int64_t count)
 {
 	const struct embeng_slot_start start = {"accumulators", {.kind = EMBENG_INIT_CONSTANT}};
-	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = count, .dim = dim,
-					.combiner = EMBENG_SUM, .optimizer = optimizer,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.vocabulary_size = count,
+					.dim = dim,
+					.combiner = EMBENG_SUM,
+					.optimizer = optimizer,
 					.initializer = {.kind = EMBENG_INIT_CONSTANT},
 					.slot_starts = &start,
 					.slot_start_count = optimizer.kind == EMBENG_ADAGRAD};
@@ -113,8 +116,8 @@ START_TEST(trains_with_sgd)
 	expect_rows(e, NULL, trained);
 	ck_assert_int_eq(enqueue_far(e, EMBENG_INFERENCE), 0);
 	expect_activations(e, sums_after, true);
-	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, (const int64_t[]){FAR - 2, 1, 6}, 3, neighbors),
-			 0);
+	ck_assert_int_eq(
+		embeng_rows_read(e, 0, NULL, (const int64_t[]){FAR - 2, 1, 6}, 3, neighbors), 0);
 	expect_floats(neighbors, (const float[]){0, 0, 0}, 3);
 	assert_sparse(before);
 	embeng_close(e);
@@ -169,10 +172,12 @@ START_TEST(fills_and_reads_a_far_range)
 	float got[5];
 
 	ck_assert_int_eq(embeng_rows_fill(e, 0, NULL, (1ll << 32) - 1, 3, &seven), 0);
-	ck_assert_int_eq(embeng_rows_read(e, 0, NULL,
-					  (const int64_t[]){(1ll << 32) - 2, (1ll << 32) - 1, 1ll << 32,
-							    (1ll << 32) + 1, (1ll << 32) + 2},
-					  5, got), 0);
+	ck_assert_int_eq(
+		embeng_rows_read(e, 0, NULL,
+				 (const int64_t[]){(1ll << 32) - 2, (1ll << 32) - 1, 1ll << 32,
+						   (1ll << 32) + 1, (1ll << 32) + 2},
+				 5, got),
+		0);
 	expect_floats(got, (const float[]){0, 7, 7, 7, 0}, 5);
 	ck_assert_int_eq(embeng_rows_fill(e, 0, NULL, FAR - 1, 2, &seven), -ERANGE);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, &(int64_t){FAR}, 1, got), -ERANGE);

@@ -15,8 +15,11 @@ enum place { PLAIN, BUFFER, OWN, NOWHERE, PLACES };
 static struct embeng *open_two(void)
 {
 	const float start[2 * DIM] = {100, 100, 100, 200, 200, 200};
-	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 2, .dim = DIM,
-					.combiner = EMBENG_SUM, .optimizer = embeng_sgd(1)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.vocabulary_size = 2,
+					.dim = DIM,
+					.combiner = EMBENG_SUM,
+					.optimizer = embeng_sgd(1)};
 	struct embeng_feature_config f = {.size = sizeof(f)};
 	struct embeng_engine_config c = {.size = sizeof(c), .step_depth = 1};
 	struct embeng_model *m = embeng_model_new();
@@ -53,7 +56,7 @@ struct source {
 static const float *put(struct embeng *e, const struct source *s, enum place place, int f,
 			float value)
 {
-	float *at = place == PLAIN ? s->plain[f]
+	float *at = place == PLAIN    ? s->plain[f]
 		    : place == BUFFER ? s->buffer[f]
 		    : place == OWN    ? embeng_gradient_buffer(e, 0, f)
 				      : NULL;
@@ -91,9 +94,9 @@ START_TEST(from_all_places)
 		ck_assert_int_eq(embeng_flush(e, -1), 0);
 		ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 2, rows), 0);
 		for (int i = 0; i < 2 * DIM; i++)
-			ck_assert_msg(rows[i] == want[i / DIM], "step %d, places %d and %d: %g, not %g",
-				      step, places[0], places[1], (double)rows[i],
-				      (double)want[i / DIM]);
+			ck_assert_msg(rows[i] == want[i / DIM],
+				      "step %d, places %d and %d: %g, not %g", step, places[0],
+				      places[1], (double)rows[i], (double)want[i / DIM]);
 	}
 	for (int f = 0; f < 2; f++)
 		free(s.plain[f]);
@@ -150,10 +153,12 @@ START_TEST(a_rate_is_one_that_the_table_allows)
 		{false, false, NAN, "finite"},
 		{false, false, 0, NULL},
 	};
-	struct shape shape = {
-		.optimizer = cases[_i].ftrl ? embeng_ftrl(0) : embeng_sgd(0)};
+	struct shape shape = {.optimizer = cases[_i].ftrl ? embeng_ftrl(0) : embeng_sgd(0)};
 	struct embeng_rate rates[] = {{"warmup", cases[_i].rate}};
-	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .rates = rates, .rate_count = 1,
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = 1,
+				     .rates = rates,
+				     .rate_count = 1,
 				     .features = (const float *const[]){NULL}};
 	struct embeng_activations a = {.size = sizeof(a)};
 	struct embeng *e;
@@ -178,7 +183,10 @@ START_TEST(a_step_is_one_that_the_table_allows)
 {
 	struct shape shape = {.optimizer = embeng_frequency_aware_adagrad(0.5f)};
 	struct embeng_rate rates[] = {{"step", -1.0f}};
-	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .rates = rates, .rate_count = 1,
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .count = 1,
+				     .rates = rates,
+				     .rate_count = 1,
 				     .features = (const float *const[]){NULL}};
 	struct embeng_activations a = {.size = sizeof(a)};
 	struct embeng *e;

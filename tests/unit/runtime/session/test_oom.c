@@ -14,14 +14,14 @@
 static uint32_t nth; /* which one fails */
 
 /* Check allocates, too: it is called for failures alone. */
-#define EXPECT(holds)                                                            \
-	do {                                                                     \
-		if (!(holds)) {                                                  \
-			struct embeng_error e_ = {.size = sizeof(e_)};           \
-			embeng_last_error(&e_);                                  \
-			scarce_end();                                            \
+#define EXPECT(holds) \
+	do { \
+		if (!(holds)) { \
+			struct embeng_error e_ = {.size = sizeof(e_)}; \
+			embeng_last_error(&e_); \
+			scarce_end(); \
 			ck_abort_msg("allocation %u: %s; %d, %s", nth, #holds, e_.code, e_.text); \
-		}                                                                \
+		} \
 	} while (0)
 
 static int last_code(void)
@@ -34,8 +34,11 @@ static int last_code(void)
 
 static struct embeng_model *small_model(void)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .name = "t", .vocabulary_size = 4,
-					.dim = 2, .combiner = EMBENG_SUM,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "t",
+					.vocabulary_size = 4,
+					.dim = 2,
+					.combiner = EMBENG_SUM,
 					.optimizer = embeng_adagrad(0.5f)};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
 	struct embeng_model *m = embeng_model_new();
@@ -71,15 +74,15 @@ static struct embeng *opened(void)
 }
 
 /* The call, made again when there was no memory. */
-#define AGAIN(call)                                        \
-	({                                                 \
-		int ret_ = (call);                         \
-		if (ret_) {                                \
-			EXPECT(ret_ == -ENOMEM);   \
+#define AGAIN(call) \
+	({ \
+		int ret_ = (call); \
+		if (ret_) { \
+			EXPECT(ret_ == -ENOMEM); \
 			EXPECT(last_code() == -ENOMEM); \
-			ret_ = (call);                     \
-		}                                          \
-		ret_;                                      \
+			ret_ = (call); \
+		} \
+		ret_; \
 	})
 
 static int enqueue(struct embeng *e, enum embeng_mode mode)
@@ -101,8 +104,8 @@ static int apply(struct embeng *e)
 {
 	const float ones[] = {1, 1, 1, 1}, *features[] = {ones};
 	const size_t elements[] = {4};
-	struct embeng_gradients g = {.size = sizeof(g), .count = 1, .features = features,
-				     .elements = elements};
+	struct embeng_gradients g = {
+		.size = sizeof(g), .count = 1, .features = features, .elements = elements};
 
 	return embeng_apply_gradients(e, &g, -1);
 }
@@ -174,8 +177,8 @@ END_TEST
 /* As the small model, its batch fixed. */
 static struct embeng_stacking *stacked(void)
 {
-	const struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 2,
-						  .cores_per_device = 2};
+	const struct embeng_stacking_options o = {
+		.size = sizeof(o), .sparse_cores = 2, .cores_per_device = 2};
 	struct embeng_model *m = small_model();
 	struct embeng_stacking *s = NULL;
 

@@ -138,8 +138,12 @@ static int apply_rated(struct embeng *e, uint32_t replica, const char *name, flo
 {
 	const float *features[] = {NULL};
 	struct embeng_rate rate = {.name = name, .value = value};
-	struct embeng_gradients g = {.size = sizeof(g), .replica = replica, .count = 1,
-				     .features = features, .rates = &rate, .rate_count = 1};
+	struct embeng_gradients g = {.size = sizeof(g),
+				     .replica = replica,
+				     .count = 1,
+				     .features = features,
+				     .rates = &rate,
+				     .rate_count = 1};
 
 	return embeng_apply_gradients(e, &g, 0);
 }
@@ -168,5 +172,5 @@ START_TEST(rates_must_agree)
 }
 END_TEST
 
-RUN_SUITE("session", rates_must_agree, looks_up_sums, trains_with_sgd, trains_with_adagrad, names_the_bad_id,
-	  refuses_steps_out_of_order, refuses_to_train_without_optimizer, counts)
+RUN_SUITE("session", rates_must_agree, looks_up_sums, trains_with_sgd, trains_with_adagrad,
+	  names_the_bad_id, refuses_steps_out_of_order, refuses_to_train_without_optimizer, counts)

@@ -13,11 +13,13 @@ static struct embeng *open_two(void)
 	struct embeng *e = NULL;
 
 	for (int t = 0; t < TABLES; t++) {
-		struct embeng_table_config table = {.size = sizeof(table), .name = names[t],
-						    .vocabulary_size = ROWS, .dim = DIM,
+		struct embeng_table_config table = {.size = sizeof(table),
+						    .name = names[t],
+						    .vocabulary_size = ROWS,
+						    .dim = DIM,
 						    .optimizer = embeng_sgd(1)};
-		struct embeng_feature_config feature = {.size = sizeof(feature), .name = names[t],
-							.table = t};
+		struct embeng_feature_config feature = {
+			.size = sizeof(feature), .name = names[t], .table = t};
 
 		ck_assert_int_eq(embeng_model_add_table(m, &table), t);
 		ck_assert_int_eq(embeng_model_add_feature(m, &feature), t);
@@ -54,8 +56,8 @@ static void apply_all_ones(struct embeng *e)
 	static float ones[ROWS * DIM];
 	const float *features[TABLES] = {ones, ones};
 	const size_t elements[TABLES] = {FEW * DIM, ROWS * DIM};
-	struct embeng_gradients g = {.size = sizeof(g), .count = TABLES, .features = features,
-				     .elements = elements};
+	struct embeng_gradients g = {
+		.size = sizeof(g), .count = TABLES, .features = features, .elements = elements};
 
 	for (int i = 0; i < ROWS * DIM; i++)
 		ones[i] = 1;

@@ -42,7 +42,8 @@ static inline struct embeng_model *three_tables(int64_t rows)
 static inline struct embeng_stacking_options stacking_options(enum embeng_partition_flavour flavour)
 {
 	return (struct embeng_stacking_options){.size = sizeof(struct embeng_stacking_options),
-						.flavour = flavour, .sparse_cores = 8};
+						.flavour = flavour,
+						.sparse_cores = 8};
 }
 
 static inline struct embeng_stacking *stacked(const struct embeng_model *m,

@@ -17,13 +17,19 @@ struct result {
 /* Table a of 40 rows with features x and s (a sequence), table b of 100 with feature y. */
 static struct embeng *open_stack(void)
 {
-	struct embeng_table_config a = {.size = sizeof(a), .name = "a", .vocabulary_size = 40,
-					.dim = 1, .combiner = EMBENG_SUM};
-	struct embeng_table_config t = {.size = sizeof(t), .name = "b", .vocabulary_size = 100,
-					.dim = 1, .combiner = EMBENG_MEAN};
+	struct embeng_table_config a = {.size = sizeof(a),
+					.name = "a",
+					.vocabulary_size = 40,
+					.dim = 1,
+					.combiner = EMBENG_SUM};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "b",
+					.vocabulary_size = 100,
+					.dim = 1,
+					.combiner = EMBENG_MEAN};
 	struct embeng_feature_config x = {.size = sizeof(x), .name = "x", .table = 0};
-	struct embeng_feature_config s = {.size = sizeof(s), .name = "s", .table = 0,
-					  .max_sequence_length = 2};
+	struct embeng_feature_config s = {
+		.size = sizeof(s), .name = "s", .table = 0, .max_sequence_length = 2};
 	struct embeng_feature_config y = {.size = sizeof(y), .name = "y", .table = 1};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng *e = NULL;
@@ -42,18 +48,25 @@ static struct embeng_partition_options four_cores(void)
 {
 	return (struct embeng_partition_options){.size = sizeof(struct embeng_partition_options),
 						 .flavour = EMBENG_PARTITION_TF,
-						 .sparse_cores = 4, .cores_per_device = 2};
+						 .sparse_cores = 4,
+						 .cores_per_device = 2};
 }
 
 static void result_init(struct result *r)
 {
 	memset(r, 0x5a, sizeof(*r));
-	r->out = (struct embeng_partitioned){
-		.size = sizeof(r->out), .row_pointers = r->row_pointers,
-		.row_pointer_capacity = POINTERS, .token_ids = r->tokens, .sample_ids = r->samples,
-		.gains = r->gains, .capacity = ITEMS, .max_ids = r->max_ids,
-		.max_unique_ids = r->max_unique, .required_buffer = r->required,
-		.core_first = r->first, .core_end = r->end};
+	r->out = (struct embeng_partitioned){.size = sizeof(r->out),
+					     .row_pointers = r->row_pointers,
+					     .row_pointer_capacity = POINTERS,
+					     .token_ids = r->tokens,
+					     .sample_ids = r->samples,
+					     .gains = r->gains,
+					     .capacity = ITEMS,
+					     .max_ids = r->max_ids,
+					     .max_unique_ids = r->max_unique,
+					     .required_buffer = r->required,
+					     .core_first = r->first,
+					     .core_end = r->end};
 }
 
 /* x: {5, 1}, {39}; y: {0}, {}, {99, 99}, {1}. */
@@ -151,10 +164,10 @@ struct refusal {
 	void (*make)(struct embeng_partition_options *o);
 };
 
-#define REFUSAL(name, change)                                   \
+#define REFUSAL(name, change) \
 	static void name(struct embeng_partition_options *o) \
-	{                                                       \
-		change;                                         \
+	{ \
+		change; \
 	}
 
 REFUSAL(size, o->size = 8)
@@ -163,9 +176,15 @@ REFUSAL(bucket, o->bucket = 4)
 REFUSAL(no_cores, o->sparse_cores = 0)
 REFUSAL(many_cores, o->sparse_cores = 65538)
 REFUSAL(no_device_cores, o->cores_per_device = 0)
-REFUSAL(many_device_cores, { o->sparse_cores = 130; o->cores_per_device = 65; })
+REFUSAL(many_device_cores, {
+	o->sparse_cores = 130;
+	o->cores_per_device = 65;
+})
 REFUSAL(division, o->cores_per_device = 3)
-REFUSAL(power, { o->flavour = EMBENG_PARTITION_JAX; o->sparse_cores = 6; })
+REFUSAL(power, {
+	o->flavour = EMBENG_PARTITION_JAX;
+	o->sparse_cores = 6;
+})
 REFUSAL(device, o->device = 2)
 REFUSAL(ids, o->max_ids_per_partition = INT32_MAX)
 REFUSAL(unique, o->max_unique_ids_per_partition = INT32_MAX)
@@ -174,9 +193,15 @@ REFUSAL(odd_buffer, o->buffer_size = 12)
 REFUSAL(small_buffer, o->buffer_size = 8)
 REFUSAL(over_ids, o->max_ids_per_partition = 1)
 REFUSAL(over_unique, o->max_unique_ids_per_partition = 1)
-REFUSAL(wide_buffer, { o->flavour = EMBENG_PARTITION_JAX; o->max_ids_per_partition = 8;
-		       o->buffer_size = 80; })
-REFUSAL(samples, { o->sparse_cores = 8; o->cores_per_device = 4; })
+REFUSAL(wide_buffer, {
+	o->flavour = EMBENG_PARTITION_JAX;
+	o->max_ids_per_partition = 8;
+	o->buffer_size = 80;
+})
+REFUSAL(samples, {
+	o->sparse_cores = 8;
+	o->cores_per_device = 4;
+})
 
 static const struct refusal refusals[] = {
 	{"another size", -EINVAL, size},
@@ -281,8 +306,10 @@ END_TEST
 
 START_TEST(a_stack_of_too_many_rows)
 {
-	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = (1ll << 31) - 64,
-					.dim = 1, .combiner = EMBENG_SUM,
+	struct embeng_table_config t = {.size = sizeof(t),
+					.vocabulary_size = (1ll << 31) - 64,
+					.dim = 1,
+					.combiner = EMBENG_SUM,
 					.initializer = {.kind = EMBENG_INIT_CONSTANT}};
 	struct embeng_feature_config f = {.size = sizeof(f)};
 	const int64_t ids[] = {(1ll << 31) - 65, 0}, shape[] = {2};

@@ -27,13 +27,18 @@ static void partition_alone(const struct embeng_stacking *s, size_t index, const
 	for (size_t k = 0; k < stack->feature_count; k++)
 		put_input(b, ids, stack->features[k], (int)k);
 	memset(&plain, 0, sizeof(plain));
-	plain.out = (struct embeng_partitioned){
-		.size = sizeof(plain.out), .row_pointers = plain.row_pointers,
-		.row_pointer_capacity = POINTERS, .token_ids = plain.tokens,
-		.sample_ids = plain.samples, .gains = plain.gains, .capacity = ITEMS,
-		.max_ids = plain.max_ids, .max_unique_ids = plain.max_unique,
-		.required_buffer = plain.required, .core_first = plain.first,
-		.core_end = plain.end};
+	plain.out = (struct embeng_partitioned){.size = sizeof(plain.out),
+						.row_pointers = plain.row_pointers,
+						.row_pointer_capacity = POINTERS,
+						.token_ids = plain.tokens,
+						.sample_ids = plain.samples,
+						.gains = plain.gains,
+						.capacity = ITEMS,
+						.max_ids = plain.max_ids,
+						.max_unique_ids = plain.max_unique,
+						.required_buffer = plain.required,
+						.core_first = plain.first,
+						.core_end = plain.end};
 	ck_assert_int_eq(embeng_partition(e, b, o, &plain.out), 0);
 	embeng_batch_free(b);
 	embeng_close(e);
@@ -103,8 +108,8 @@ static uint32_t compare(enum embeng_partition_flavour flavour, uint64_t seed,
 	for (size_t i = 0; i < p->stack_count; i++)
 		all |= p->stacks[i].splits;
 	for (size_t i = 0; i < p->stack_count; i++) {
-		struct embeng_partition_options alone =
-			same_options(s, o, i, flavour == EMBENG_PARTITION_JAX ? all : 0);
+		struct embeng_partition_options alone = same_options(
+			s, o, i, flavour == EMBENG_PARTITION_JAX ? all : 0);
 
 		if (!s->stacks[i].feature_count) {
 			ck_assert_uint_eq(p->stacks[i].row_pointer_count, 0);
@@ -156,8 +161,8 @@ END_TEST
 START_TEST(with_limits)
 {
 	const struct embeng_stack_limits limits[] = {{7, 7, 0}, {9, 6, 0}, {20, 20, 0}, {1, 1, 0}};
-	struct embeng_preprocess_options o = {.size = sizeof(o), .limits = limits,
-					      .allow_id_dropping = 1};
+	struct embeng_preprocess_options o = {
+		.size = sizeof(o), .limits = limits, .allow_id_dropping = 1};
 	uint32_t most = 0;
 
 	for (uint64_t seed = 1; seed < 6; seed++) {
@@ -190,7 +195,8 @@ static struct embeng_preprocessed *preprocess(const struct embeng_stacking *s, u
 }
 
 /* The minibatch of each item is that of its bucket, of @starts[1 .. count - 1]. */
-static void assert_parted(const struct embeng_partitioned *p, const uint32_t *starts, uint32_t count)
+static void assert_parted(const struct embeng_partitioned *p, const uint32_t *starts,
+			  uint32_t count)
 {
 	uint64_t seen = 0;
 
@@ -205,7 +211,8 @@ static void assert_parted(const struct embeng_partitioned *p, const uint32_t *st
 
 				end = (uint64_t)p->row_pointers[(c * count + m) * 8 + part];
 				for (; part < 4 && at < end; at++, seen++) {
-					uint32_t bucket = ((uint32_t)p->token_ids[at] * 4 + part) % 64;
+					uint32_t bucket = ((uint32_t)p->token_ids[at] * 4 + part) %
+							  64;
 
 					ck_assert_uint_ge(bucket, starts[m]);
 					ck_assert(m + 1 == count || bucket < starts[m + 1]);
@@ -226,9 +233,10 @@ START_TEST(given_splits)
 	for (int f = EMBENG_PARTITION_TF; f <= EMBENG_PARTITION_JAX; f++) {
 		struct embeng_stacking *s = stacking_of((enum embeng_partition_flavour)f);
 		const uint64_t splits[] = {masks[f], masks[f], masks[f], masks[f]};
-		const struct embeng_preprocess_options o = {
-			.size = sizeof(o), .minibatching = 1, .splits = splits,
-			.bucket = EMBENG_PARTITION_BUCKET_MOD};
+		const struct embeng_preprocess_options o = {.size = sizeof(o),
+							    .minibatching = 1,
+							    .splits = splits,
+							    .bucket = EMBENG_PARTITION_BUCKET_MOD};
 		struct embeng_preprocessed *p = preprocess(s, 7, &o);
 
 		for (size_t i = 0; i < s->stack_count; i++) {
@@ -247,8 +255,8 @@ END_TEST
 START_TEST(splits_of_one_stack)
 {
 	const uint64_t tf_splits[] = {1, 0, 0}, jax_splits[] = {0, UINT64_C(1) << 62, 0, 0};
-	struct embeng_preprocess_options o = {.size = sizeof(o), .minibatching = 1,
-					      .splits = tf_splits};
+	struct embeng_preprocess_options o = {
+		.size = sizeof(o), .minibatching = 1, .splits = tf_splits};
 	struct embeng_stacking *s = stacking_of(EMBENG_PARTITION_TF);
 	struct embeng_preprocessed *p = preprocess(s, 3, &o);
 
@@ -334,21 +342,23 @@ END_TEST
 /* A table that no feature uses has its rows and its turn in the rotation all the same. */
 START_TEST(unused_table_between)
 {
-	const struct embeng_stacking_options so = {.size = sizeof(so), .sparse_cores = 8,
-						   .cores_per_device = 2};
+	const struct embeng_stacking_options so = {
+		.size = sizeof(so), .sparse_cores = 8, .cores_per_device = 2};
 	const int64_t ids[] = {5, 3}, shape[] = {2};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_stacking *s = NULL;
 	struct embeng_preprocessed *p = NULL;
-	struct embeng_feature_config f = {.size = sizeof(f), .name = "f", .table = 2,
-					  .output_rank = 1, .output_shape = {2}};
+	struct embeng_feature_config f = {
+		.size = sizeof(f), .name = "f", .table = 2, .output_rank = 1, .output_shape = {2}};
 	struct embeng_batch *b;
 	struct embeng *e;
 
 	for (int t = 0; t < 3; t++) {
 		const char *const names[] = {"a", "b", "c"};
-		struct embeng_table_config c = {.size = sizeof(c), .name = names[t],
-						.vocabulary_size = 50, .dim = 4,
+		struct embeng_table_config c = {.size = sizeof(c),
+						.name = names[t],
+						.vocabulary_size = 50,
+						.dim = 4,
 						.optimizer = embeng_sgd(0.5f)};
 
 		ck_assert_int_eq(embeng_model_add_table(m, &c), t);

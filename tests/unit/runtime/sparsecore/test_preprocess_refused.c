@@ -18,8 +18,8 @@ struct call {
 
 static void call_init(struct call *c, enum embeng_partition_flavour flavour)
 {
-	*c = (struct call){.e = opened(whole_model()), .s = stacking_of(flavour),
-			   .o = {.size = sizeof(c->o)}};
+	*c = (struct call){
+		.e = opened(whole_model()), .s = stacking_of(flavour), .o = {.size = sizeof(c->o)}};
 	draw_ids(&c->ids, 1);
 	c->b = whole_batch(c->e, &c->ids);
 	c->o.limits = c->limits;
@@ -34,19 +34,19 @@ static void call_free(struct call *c)
 }
 
 /* It is fine as it is, and refused after the change. */
-#define ASSERT_CALL_REFUSED(flavour, change, errno_, text)                                    \
-	do {                                                                                  \
-		struct call c;                                                                \
-                                                                                              \
-		call_init(&c, flavour);                                                       \
-		ck_assert_int_eq(embeng_preprocess(c.e, c.b, c.s, &c.o, &c.out), 0);          \
-		embeng_preprocessed_free(c.out);                                              \
-		c.out = NULL;                                                                 \
-		change;                                                                       \
-		ck_assert_int_eq(embeng_preprocess(c.e, c.b, c.s, &c.o, &c.out), -(errno_));  \
-		expect_text(text);                                                            \
-		ck_assert_ptr_null(c.out);                                                    \
-		call_free(&c);                                                                \
+#define ASSERT_CALL_REFUSED(flavour, change, errno_, text) \
+	do { \
+		struct call c; \
+\
+		call_init(&c, flavour); \
+		ck_assert_int_eq(embeng_preprocess(c.e, c.b, c.s, &c.o, &c.out), 0); \
+		embeng_preprocessed_free(c.out); \
+		c.out = NULL; \
+		change; \
+		ck_assert_int_eq(embeng_preprocess(c.e, c.b, c.s, &c.o, &c.out), -(errno_)); \
+		expect_text(text); \
+		ck_assert_ptr_null(c.out); \
+		call_free(&c); \
 	} while (0)
 
 #define TF_REFUSED(change, errno_, text) \
@@ -68,8 +68,8 @@ START_TEST(options)
 	TF_REFUSED(c.o.max_ids_per_sample = UINT64_MAX, ERANGE, "stack a_m: max_ids_per_sample");
 	TF_REFUSED(c.splits[1] = 1, EINVAL, "splits 0x1");
 	TF_REFUSED((c.splits[1] = UINT64_C(1) << 63, c.o.minibatching = 1), EINVAL, "2^63");
-	JAX_REFUSED((c.limits[2].max_ids_per_partition = 64, c.limits[2].buffer_size = 1024), ERANGE,
-		    "larger than 512");
+	JAX_REFUSED((c.limits[2].max_ids_per_partition = 64, c.limits[2].buffer_size = 1024),
+		    ERANGE, "larger than 512");
 }
 END_TEST
 
@@ -92,8 +92,8 @@ START_TEST(buffers_by_sample)
 		for (size_t i = 0; i < c.s->stack_count; i++) {
 			bool tf = flavour == EMBENG_PARTITION_TF && c.s->stacks[i].feature_count;
 
-			ck_assert_uint_eq(items[1][i], tf ? 40 * (uint64_t)c.s->stacks[i].samples
-							  : items[0][i]);
+			ck_assert_uint_eq(items[1][i],
+					  tf ? 40 * (uint64_t)c.s->stacks[i].samples : items[0][i]);
 		}
 		call_free(&c);
 	}
@@ -103,8 +103,11 @@ END_TEST
 static void other_table(struct call *c)
 {
 	const struct embeng_stacking_options o = {.size = sizeof(o), .sparse_cores = 4};
-	struct embeng_table_config t = {.size = sizeof(t), .name = "other", .vocabulary_size = 9,
-					.dim = 1, .optimizer = embeng_sgd(0.5f)};
+	struct embeng_table_config t = {.size = sizeof(t),
+					.name = "other",
+					.vocabulary_size = 9,
+					.dim = 1,
+					.optimizer = embeng_sgd(0.5f)};
 	struct embeng_model *m = whole_model();
 
 	ck_assert_int_ge(embeng_model_add_table(m, &t), 0);
@@ -132,7 +135,8 @@ START_TEST(batches)
 	TF_REFUSED(other_table(&c), EINVAL, "another model");
 	TF_REFUSED(without_input(&c), EINVAL, "feature f3: no input, stack a_m");
 	TF_REFUSED(wrong_id(&c), ERANGE, "feature f3, sample 2: id 300 is outside table a");
-	TF_REFUSED(c.s->features[4].samples = 9, EINVAL, "feature f4: 8 samples, the stacking is of 9");
+	TF_REFUSED(c.s->features[4].samples = 9, EINVAL,
+		   "feature f4: 8 samples, the stacking is of 9");
 	TF_REFUSED(c.s->stacks[1].rows_per_core = INT64_C(1) << 30, ERANGE, "stack c_z");
 }
 END_TEST

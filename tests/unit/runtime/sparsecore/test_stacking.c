@@ -85,7 +85,8 @@ START_TEST(test_limits)
 	struct embeng_model *m = three_tables(100);
 
 	for (int f = TF; f <= JAX; f++) {
-		struct embeng_stacking_options o = stacking_options((enum embeng_partition_flavour)f);
+		struct embeng_stacking_options o = stacking_options(
+			(enum embeng_partition_flavour)f);
 
 		o.table_limit = 2;
 		assert_stacks(m, &o, f == TF ? "a_b c" : "c_a b");
@@ -235,7 +236,8 @@ END_TEST
 
 START_TEST(test_long_names)
 {
-	static const char *const names[] = {"a_name_of_thirty_characters_xx", "another_of_thirty_characters_x"};
+	static const char *const names[] = {"a_name_of_thirty_characters_xx",
+					    "another_of_thirty_characters_x"};
 	const int both[] = {0, 1};
 	const struct embeng_stack_group group = {.tables = both, .table_count = 2};
 	const char *whole = "a_name_of_thirty_characters_xx_another_of_thirty_characters_x";
@@ -304,10 +306,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *tests[] = {test_numbers,	 test_no_stacking,    test_limits,
-				test_default_limits, test_huge,	      test_rotation,
-				test_by_hand,	 test_by_hand_widens, test_long_names,
-				test_built_shapes, test_without};
+	const TTest *tests[] = {test_numbers,	     test_no_stacking,	  test_limits,
+				test_default_limits, test_huge,		  test_rotation,
+				test_by_hand,	     test_by_hand_widens, test_long_names,
+				test_built_shapes,   test_without};
 
 	return run_tests("stacking", tests, COUNT(tests));
 }

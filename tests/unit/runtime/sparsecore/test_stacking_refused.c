@@ -3,21 +3,22 @@
 #include "stacking_help.h"
 
 /* Tables c, a, b with group {0, 1} of JAX; each change is all that is wrong. */
-#define ASSERT_STACKING_REFUSED(change, errno_, ...)                                               \
-	do {                                                                                       \
-		int members[] = {0, 1}, more[] = {2, 1};                                           \
-		struct embeng_stack_group g[] = {{.name = "g", .tables = members, .table_count = 2}, \
-						 {.name = "h", .tables = more, .table_count = 1}}; \
-		struct embeng_stacking_options o = stacking_options(EMBENG_PARTITION_JAX);         \
-		struct embeng_stacking *s = NULL;                                                  \
-		struct embeng_model *m = three_tables(8);                                          \
-                                                                                                   \
-		o.groups = g;                                                                      \
-		o.group_count = 2;                                                                 \
-		change;                                                                            \
-		ASSERT_REFUSED(embeng_stacking_make(m, &o, &s), errno_, __VA_ARGS__);              \
-		ck_assert_ptr_null(s);                                                             \
-		embeng_model_free(m);                                                              \
+#define ASSERT_STACKING_REFUSED(change, errno_, ...) \
+	do { \
+		int members[] = {0, 1}, more[] = {2, 1}; \
+		struct embeng_stack_group g[] = { \
+			{.name = "g", .tables = members, .table_count = 2}, \
+			{.name = "h", .tables = more, .table_count = 1}}; \
+		struct embeng_stacking_options o = stacking_options(EMBENG_PARTITION_JAX); \
+		struct embeng_stacking *s = NULL; \
+		struct embeng_model *m = three_tables(8); \
+\
+		o.groups = g; \
+		o.group_count = 2; \
+		change; \
+		ASSERT_REFUSED(embeng_stacking_make(m, &o, &s), errno_, __VA_ARGS__); \
+		ck_assert_ptr_null(s); \
+		embeng_model_free(m); \
 	} while (0)
 
 START_TEST(test_good)
@@ -75,10 +76,11 @@ START_TEST(test_groups)
 	ASSERT_STACKING_REFUSED(members[1] = 3, ENOENT, "stack g", "no table 3");
 	ASSERT_STACKING_REFUSED(members[0] = -1, ENOENT, "stack g", "no table -1");
 	ASSERT_STACKING_REFUSED(members[1] = 0, EEXIST, "stack g", "table c is repeated");
-	ASSERT_STACKING_REFUSED(g[1].table_count = 2, EEXIST, "stack h", "table a is already stacked",
-				"table c");
+	ASSERT_STACKING_REFUSED(g[1].table_count = 2, EEXIST, "stack h",
+				"table a is already stacked", "table c");
 	ASSERT_STACKING_REFUSED(g[1].name = "g", EEXIST, "two stacks are named g");
-	ASSERT_STACKING_REFUSED(g[0].name = "b"; g[1].name = NULL, EEXIST, "two stacks are named b");
+	ASSERT_STACKING_REFUSED(g[0].name = "b";
+				g[1].name = NULL, EEXIST, "two stacks are named b");
 }
 END_TEST
 
@@ -124,8 +126,8 @@ START_TEST(test_tables_differ)
 				"different combiners");
 	d = narrow();
 	d.dim = 9;
-	ASSERT_STACKING_REFUSED(differ(m, d, members); o.no_excess_padding = 1, EINVAL, "c and d",
-				"8 and 16 columns");
+	ASSERT_STACKING_REFUSED(differ(m, d, members);
+				o.no_excess_padding = 1, EINVAL, "c and d", "8 and 16 columns");
 }
 END_TEST
 
@@ -137,7 +139,8 @@ START_TEST(test_numbers)
 	struct embeng_stacking *s = NULL;
 
 	ck_assert_int_eq(embeng_model_add_feature(m, &open), 3);
-	ASSERT_REFUSED(embeng_stacking_make(m, &o, &s), EINVAL, "feature open", "not fully defined");
+	ASSERT_REFUSED(embeng_stacking_make(m, &o, &s), EINVAL, "feature open",
+		       "not fully defined");
 	embeng_model_free(m);
 	m = three_tables(8);
 	add_table(m, "d", INT64_MAX);
