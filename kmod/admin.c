@@ -201,6 +201,8 @@ static int convert_admin_status(const struct embeng_cqe *cqe)
 		return -ENOMEM;
 	case EMBENG_STATUS_COUNT:
 		return -EINVAL;
+	case EMBENG_STATUS_KEY:
+		return -ENOENT;
 	default:
 		return -EIO;
 	}
@@ -211,8 +213,8 @@ static int convert_admin_status(const struct embeng_cqe *cqe)
  * @ed: device
  * @cmd: command; this function sets its cookie
  *
- * Called with reset_lock held for reading. Return: 0, -ENODEV, -ETIMEDOUT when the device hangs, or
- * an errno for the error that the device reported.
+ * Called with reset_lock held for reading. Return: 0, -ENODEV, -ETIMEDOUT when the device hangs,
+ * -ENOENT when it has no such object, or an errno for another error that it reported.
  */
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 {

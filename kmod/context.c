@@ -90,7 +90,7 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
  * embeng_context_usable() - check that new work may begin in a context
  * @ctx: context; under its lock or reset_lock
  *
- * Return: 0, -ENODEV, -ESHUTDOWN after a loss, or -ENOENT when it was not made.
+ * Return: 0, -ENODEV, -ESHUTDOWN after a loss, or -ENOENT when it was not made or has ended.
  */
 int embeng_context_usable(const struct embeng_context *ctx)
 {
@@ -98,7 +98,7 @@ int embeng_context_usable(const struct embeng_context *ctx)
 		return -ENODEV;
 	if (READ_ONCE(ctx->lost))
 		return -ESHUTDOWN;
-	return ctx->made ? 0 : -ENOENT;
+	return ctx->made && !ctx->ended ? 0 : -ENOENT;
 }
 
 /**
@@ -148,15 +148,7 @@ static bool is_out_of_reach(const struct embeng_device *ed)
 
 static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
 
-/**
- * embeng_context_run_command() - run an admin command for this context
- * @ctx: context, under its lock
- * @cmd: admin command
- *
- * A device that does not answer is reset, and the context is lost. So is a device that seemed to be
- * gone: it may have taken the command, and may be back in a moment. Return: 0 or a negative errno.
- */
-int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+static int run_or_reset(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
 	struct embeng_device *ed = ctx->device;
 	int ret = -ESHUTDOWN;
@@ -175,20 +167,36 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
 }
 
 /**
+ * embeng_context_run_command() - run an admin command that makes something for this context
+ * @ctx: context, under its lock
+ * @cmd: admin command
+ *
+ * A device that does not answer is reset, and the context is lost. So is a device that seemed to be
+ * gone: it may have taken the command, and may be back in a moment. Return: 0 or a negative errno.
+ */
+int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+{
+	int ret = run_or_reset(ctx, cmd);
+
+	/* The driver knows of no such trouble, so that it is not the program's. */
+	return ret == -ENOENT ? -EIO : ret;
+}
+
+/**
  * embeng_context_end_command() - make the device let go of memory
  * @ctx: context, under its lock
  * @cmd: admin command that completes once the device has let go
  *
- * When this returns, the device does not reach the memory any more: it completed the command, was
- * reset, or has lost the bus.
+ * When this returns, the device does not reach the memory any more: it completed the command, has
+ * no such object, was reset, or has lost the bus.
  */
 void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
 	struct embeng_device *ed = ctx->device;
 	u64 seen = READ_ONCE(ed->resets.sequence);
-	int ret = embeng_context_run_command(ctx, cmd);
+	int ret = run_or_reset(ctx, cmd);
 
-	if (!ret || ret == -ESHUTDOWN || ret == -ENODEV)
+	if (!ret || ret == -ENOENT || ret == -ESHUTDOWN || ret == -ENODEV)
 		return;
 	drm_err(&ed->drm, "the device refuses to let go (%d), it is reset\n", ret);
 	embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
@@ -317,7 +325,11 @@ void embeng_context_release_all(struct embeng_device *ed)
 	}
 }
 
-/* Ends a context on the device, and all its queues with it. */
+/*
+ * Ends a context on the device, and all its queues with it. Whoever waited for its lock meanwhile,
+ * as the watchdog does that has judged one of its queues, finds it ended: the device has nothing of
+ * it any more that could be ended or reset.
+ */
 static void end_context(struct embeng_context *ctx)
 {
 	struct embeng_admin_cmd cmd = {
@@ -330,6 +342,8 @@ static void end_context(struct embeng_context *ctx)
 	if (!ctx->made || !embeng_dev_enter(ctx->device, &index))
 		return;
 	embeng_context_end_command(ctx, &cmd);
+	ctx->ended = true;
+	WRITE_ONCE(ctx->on_device, false);
 	embeng_dev_exit(ctx->device, index);
 }
 

@@ -47,6 +47,7 @@ enum embeng_place {
  * @link: entry in &embeng_device.contexts
  * @lock: held while regions and queues are made and ended
  * @made: CONTEXT_CREATE succeeded
+ * @ended: the last descriptor is closed and the device has let go of the context
  * @on_device: the device knows the context, or is being told of it
  * @lost: a reset has taken the device's part of the context
  * @reset_sequence: number of that reset
@@ -87,6 +88,7 @@ struct embeng_context {
 	struct list_head link;
 	struct mutex lock; /* regions and queues are made and ended under it */
 	bool made;
+	bool ended;
 	bool on_device;
 	bool lost;
 	u64 reset_sequence;

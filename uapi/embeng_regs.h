@@ -353,6 +353,11 @@ static inline struct embeng_queue_layout embeng_ring_layout(__u32 sq_entries, __
 	return layout;
 }
 
+/*
+ * The three commands that end something (CONTEXT_DESTROY, QUEUE_DESTROY, INVALIDATE) complete once
+ * the device has let go of it, also when an earlier command has begun to end it. EMBENG_STATUS_KEY
+ * says that the device has no such object, which is as good to whoever wants it ended.
+ */
 enum embeng_admin_opcode {
 	EMBENG_ADMIN_NOP = 0,
 	EMBENG_ADMIN_CONTEXT_CREATE = 1,  /* takes @context, @address and @count */

@@ -42,7 +42,10 @@ static struct queue *find_queue(struct engine *e, u32 number)
 	return number && number < e->caps.queues ? e->queues[number] : NULL;
 }
 
-/* True when what it asks for is done; until then it is asked again. */
+/*
+ * True when what it asks for is done; until then it is asked again. An object that is not dying is
+ * a new one: the one that the command was for has gone and left its number.
+ */
 static bool try_finish(struct engine *e, const struct embeng_admin_cmd *cmd)
 {
 	struct context *c = find_context(e, cmd->context);
@@ -50,9 +53,9 @@ static bool try_finish(struct engine *e, const struct embeng_admin_cmd *cmd)
 
 	switch (cmd->opcode) {
 	case EMBENG_ADMIN_CONTEXT_DESTROY:
-		return !c || context_reap(c);
+		return !c || !c->dying || context_reap(c);
 	case EMBENG_ADMIN_QUEUE_DESTROY:
-		return !q || queue_reap(q);
+		return !q || !q->dying || queue_reap(q);
 	case EMBENG_ADMIN_INVALIDATE:
 		return !c || region_invalidate(c, cmd->index);
 	}
@@ -84,10 +87,11 @@ static u16 destroy_context(struct engine *e, const struct embeng_admin_cmd *cmd,
 {
 	struct context *c = find_context(e, cmd->context);
 
-	if (!c || c->dying)
+	if (!c)
 		return refuse_admin_command(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG,
 					    cmd->context, e->caps.contexts);
-	context_kill(c);
+	if (!c->dying)
+		context_kill(c);
 	return EMBENG_STATUS_OK;
 }
 
@@ -95,9 +99,11 @@ static u16 destroy_queue(struct engine *e, const struct embeng_admin_cmd *cmd, s
 {
 	struct queue *q = find_queue(e, cmd->queue);
 
-	if (!q || q->dying)
+	if (!q)
 		return refuse_admin_command(fault, EMBENG_STATUS_KEY, EMBENG_FIELD_ARG, cmd->queue,
 					    e->caps.queues);
+	if (q->dying)
+		return EMBENG_STATUS_OK;
 	q->hung_ms = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG ? cmd->cq_index : 0;
 	q->hung = cmd->flags & EMBENG_ADMIN_QUEUE_HUNG;
 	queue_kill(q, false);

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../unit/support/suite.h"
@@ -362,6 +364,49 @@ START_TEST(test_nonsense_hides_no_hang)
 }
 END_TEST
 
+/* Lies about its queue until it was reset once, and on until the watchdog looks for the next time. */
+static void lie_and_leave(uint32_t late_us)
+{
+	struct embeng_ring_header *header;
+	struct timespec end;
+	uint64_t end_ns;
+
+	fd = accel_open();
+	accel_context(fd);
+	open_ring(1);
+	header = accel_header(&ring);
+	while (!accel_health(fd).count)
+		header->sent = embeng_observe_cq_tail(&header->cq_tail) + 1;
+	end_ns = accel_health(fd).time_ns + 200000000 + late_us * 1000ull;
+	do {
+		header->sent = embeng_observe_cq_tail(&header->cq_tail) + 1;
+		clock_gettime(CLOCK_MONOTONIC, &end);
+	} while ((uint64_t)end.tv_sec * 1000000000 + (uint64_t)end.tv_nsec < end_ns);
+	_exit(0);
+}
+
+/*
+ * A program ends while the watchdog is about to reset its queue: the watchdog has judged it, and
+ * waits for the lock under which the context is ended. Nobody else notices.
+ */
+START_TEST(test_program_leaves_as_its_queue_is_reset)
+{
+	open_ring(1);
+	for (uint32_t round = 0; round < 12; round++) {
+		pid_t child = fork();
+
+		if (!child)
+			lie_and_leave(round * 2500);
+		ck_assert_int_gt(child, 0);
+		ck_assert_int_eq(waitpid(child, NULL, 0), child);
+		ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+	}
+	accel_give(fd, &ring, nop(13));
+	expect(13, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_ALIVE);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -375,6 +420,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_looks_can_be_turned_off);
 	tcase_add_test(tcase, test_nonsense_in_the_header);
 	tcase_add_loop_test(tcase, test_nonsense_hides_no_hang, 0, 2);
+	tcase_add_test(tcase, test_program_leaves_as_its_queue_is_reset);
 }
 
 int main(void)

@@ -155,6 +155,37 @@ START_TEST(destroying_a_queue_aborts_what_waits)
 }
 END_TEST
 
+/* Two commands end what still works; a third finds nothing. None of them is told to try again. */
+START_TEST(ending_twice_ends_once)
+{
+	const struct embeng_admin_cmd ends[] = {
+		{.opcode = EMBENG_ADMIN_QUEUE_DESTROY, .queue = 1},
+		{.opcode = EMBENG_ADMIN_CONTEXT_DESTROY},
+	};
+	struct embeng_admin_cmd cmd = ends[_i];
+	struct embeng_cqe cqe;
+	u64 cookie;
+
+	start();
+	rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	rig->engine->contexts[0]->accesses = _i;
+	rig->engine->queues[1]->accepting = !_i;
+	for (cookie = 1; cookie <= 2; cookie++) {
+		cmd.cookie = cookie;
+		rig_admin_submit(rig, &cmd);
+	}
+	rig_run(rig);
+	ck_assert(!rig_reap(&rig->admin, &cqe));
+	rig->engine->contexts[0]->accesses = 0;
+	if (!_i)
+		rig->engine->queues[1]->accepting = false;
+	for (cookie = 1; cookie <= 2; cookie++)
+		ck_assert_uint_eq(rig_wait(&rig->admin).status, EMBENG_STATUS_OK);
+	expect_admin(ends[_i], EMBENG_STATUS_KEY);
+	rig_free(rig);
+}
+END_TEST
+
 static struct embeng_fence_point points[EMBENG_FENCE_POINTS_MAX + 1];
 
 static struct embeng_cmd fence(u32 count)
@@ -315,6 +346,7 @@ static void add(TCase *t)
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(t, a_wrong_context_or_index_is_refused);
 	tcase_add_test(t, destroying_a_queue_aborts_what_waits);
+	tcase_add_loop_test(t, ending_twice_ends_once, 0, 2);
 	tcase_add_test(t, a_fence_waits_for_what_it_names);
 	tcase_add_test(t, a_fence_names_queues_it_can_wait_for);
 	tcase_add_test(t, reports_of_a_context_share_an_epoch);
