@@ -79,7 +79,6 @@ enum embeng_place {
  *	for writing
  * @wait: where sleepers wait
  * @events: number of events, see &embeng_accel_wait
- * @taken: number of events when WAIT last returned
  * @map_lock: guards the choice of the page that a fault puts into a mapping
  * @scratch: for each place, the page that a mapping shows once its memory is gone
  */
@@ -123,7 +122,6 @@ struct embeng_context {
 	struct embeng_accel_health health;
 	wait_queue_head_t wait;
 	atomic64_t events;
-	u64 taken;
 	struct mutex map_lock; /* guards the choice of pages for faults */
 	struct page *scratch[EMBENG_PLACE_NONE];
 };

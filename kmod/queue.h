@@ -64,6 +64,7 @@ struct embeng_queue_watch {
  * @stopped: the doorbell must not be rung; under vector->lock
  * @noted_tail: completion tail when an event was last counted; under vector->lock
  * @noted_epoch: epoch of the report at that time; under vector->lock
+ * @answered_epoch: epoch of the report that a WAIT on this queue last answered with
  * @armed: last value written to &embeng_doorbell.armed; under vector->lock
  * @arm: index that the interrupt is armed for, valid while @pending_arm; under vector->lock
  * @pending_arm: there was no interrupt since the queue was armed; under vector->lock
@@ -111,6 +112,7 @@ struct embeng_queue {
 	bool stopped;
 	u32 noted_tail;
 	u32 noted_epoch;
+	u32 answered_epoch;
 	u32 armed;
 	u32 arm;
 	bool pending_arm;

@@ -25,6 +25,7 @@ struct sleep {
 	struct embeng_accel_wait *arg;
 	u32 tail;
 	u32 state;
+	u32 epoch; /* of the report that @state comes from, or of an earlier one */
 };
 
 /**
@@ -64,6 +65,7 @@ static int look_at_completions(struct sleep *s)
 
 	if (READ_ONCE(s->q->destroyed))
 		return -ENOENT;
+	s->epoch = READ_ONCE(embeng_queue_header(s->q)->report.epoch);
 	s->state = embeng_queue_state(s->q);
 	s->tail = embeng_observe_cq_tail(&embeng_queue_header(s->q)->cq_tail);
 	unread = s->tail - arg->cq_head;
@@ -149,7 +151,8 @@ static void answer_wait(struct sleep *s)
 	arg->events = atomic64_read(&s->ctx->events);
 	arg->cq_tail = s->tail;
 	arg->state = s->state;
-	WRITE_ONCE(s->ctx->taken, arg->events);
+	if (s->q)
+		WRITE_ONCE(s->q->answered_epoch, s->epoch);
 }
 
 static int check_wait(const struct embeng_accel_wait *arg, const struct embeng_queue *q)
@@ -234,6 +237,34 @@ int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	return ret;
 }
 
+/*
+ * True if a queue has completions that its program has not read, or has stopped and no WAIT on it
+ * has said so. A sleeper of one queue therefore takes nothing from that of another.
+ */
+static bool is_queue_readable(const struct embeng_queue *q)
+{
+	const struct embeng_ring_header *header = embeng_queue_header(q);
+	u32 head = q->mapped ? q->last_head : READ_ONCE(q->cq_head);
+
+	if (embeng_observe_cq_tail(&header->cq_tail) != head)
+		return true;
+	return READ_ONCE(header->report.epoch) != READ_ONCE(q->answered_epoch) &&
+	       embeng_queue_state(q) != EMBENG_QUEUE_RUNNING;
+}
+
+static bool is_any_queue_readable(struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q) {
+		if (q->ring && is_queue_readable(q))
+			return true;
+	}
+	return false;
+}
+
 static __poll_t read_poll_state(struct embeng_context *ctx)
 {
 	__poll_t ret = 0;
@@ -244,7 +275,7 @@ static __poll_t read_poll_state(struct embeng_context *ctx)
 	embeng_queue_irq_arm_all(ctx);
 	if (READ_ONCE(ctx->lost))
 		ret |= EPOLLERR;
-	if ((u64)atomic64_read(&ctx->events) != READ_ONCE(ctx->taken))
+	if (is_any_queue_readable(ctx))
 		ret |= EPOLLIN | EPOLLRDNORM;
 	drm_dev_exit(index);
 	return ret;

@@ -105,13 +105,33 @@
  * read all ones, or whose bus has not recovered for six times hang_ms, counts as gone: the
  * driver makes no reset, calls give ENODEV and poll() gives POLLHUP.
  *
- * DOC: Polling
+ * DOC: Waiting
  *
- * poll() on the file returns POLLIN while the context has an event that WAIT has not taken.
- * Events are interrupts of armed queues, and queues that stopped. poll() returns POLLERR
- * once the context is lost and POLLHUP once the device is gone. poll() arms validated
- * queues itself; a mapped queue is armed only by its program. A lost interrupt delays a
- * sleeper in poll() or WAIT by at most one second.
+ * A program sleeps in WAIT on one queue, in WAIT with EMBENG_ACCEL_ANY_QUEUE, or in poll() on the
+ * file. Any number of threads and of processes that share the file may sleep at a time, and none
+ * of them takes away what another one waits for. These things end a sleep:
+ *
+ *	what happens			WAIT on a queue		ANY_QUEUE	poll()
+ *	enough completions		0			0		POLLIN
+ *	the queue stops			0, @state says why	0		POLLIN
+ *	so does another queue		sleeps on		0		POLLIN
+ *	the deadline, or one long ago	ETIME			ETIME		0
+ *	a signal, without SA_RESTART	EINTR			EINTR		EINTR
+ *	a signal, with SA_RESTART	sleeps on		sleeps on	EINTR
+ *	another thread closes the file	sleeps on		sleeps on	sleeps on
+ *	the queue is destroyed		ENOENT			0		sleeps on
+ *	the context is lost		ESHUTDOWN		ESHUTDOWN	POLLERR
+ *	the device is gone		ENODEV			ENODEV		POLLHUP
+ *
+ * poll() tells a state and not an event: POLLIN stays as long as a queue of the context has
+ * completions that its program has not read, or has stopped (&embeng_accel_wait.state) and no WAIT
+ * on that queue has returned since. A program has read a completion of a validated queue when WAIT
+ * or SUBMIT tell the driver so by @cq_head, and one of a mapped queue when it writes the doorbell's
+ * @cq_head. ANY_QUEUE counts events: interrupts of armed queues, queues that stopped, queues that
+ * end and resets. Each caller keeps the count that it has seen. WAIT and poll() arm validated
+ * queues themselves; a mapped queue is armed only by its program. Deadlines are absolute, so that a
+ * call that a signal restarts ends when it was to end. A lost interrupt delays a sleeper by at most
+ * one second.
  */
 #ifndef _EMBENG_ACCEL_H_
 #define _EMBENG_ACCEL_H_

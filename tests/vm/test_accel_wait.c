@@ -130,10 +130,7 @@ START_TEST(test_events_and_poll)
 	struct embeng_accel_wait arg = {.queue = EMBENG_ACCEL_ANY_QUEUE};
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
 
-	accel_call(fd, WAIT, &arg);
-	while (poll(&watched, 1, 0))
-		accel_call(fd, WAIT, &arg);
-	arg.cq_tail = arg.state = 0;
+	ck_assert_int_eq(poll(&watched, 1, 0), 0);
 	ring.doorbell->arm = 0;
 	EMBENG_STORE_RELEASE(&ring.doorbell->armed, 1);
 	accel_push(&ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
@@ -142,6 +139,8 @@ START_TEST(test_events_and_poll)
 	ck_assert_int_eq(watched.revents, POLLIN);
 	arg.deadline_ns = accel_now() + 10 * SECOND;
 	ck_assert_int_eq(accel_call(fd, WAIT, &arg), 0);
+	ck_assert_int_eq(poll(&watched, 1, 0), 1);
+	accel_take(fd, &ring);
 	ck_assert_int_eq(poll(&watched, 1, 0), 0);
 }
 END_TEST
@@ -151,11 +150,8 @@ START_TEST(test_poll_outlives_a_lost_interrupt)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
 	struct pollfd watched = {.fd = fd, .events = POLLIN};
-	struct embeng_accel_wait arg = {.queue = EMBENG_ACCEL_ANY_QUEUE};
 
-	accel_call(fd, WAIT, &arg);
-	while (poll(&watched, 1, 0))
-		accel_call(fd, WAIT, &arg);
+	ck_assert_int_eq(poll(&watched, 1, 0), 0);
 	fault_arm("lose_interrupt", 1);
 	accel_give(fd, &ring,
 		   (struct embeng_cmd){.opcode = EMBENG_OP_NOP,
@@ -257,20 +253,167 @@ static void note(int number)
 	(void)number;
 }
 
-START_TEST(test_a_signal_ends_it)
+static const struct {
+	bool any; /* ANY_QUEUE in place of a queue */
+	int flags;
+} signals[] = {
+	{false, 0},
+	{true, 0},
+	{false, SA_RESTART},
+	{true, SA_RESTART},
+};
+
+/* A WAIT on any queue that has nothing to tell yet. */
+static struct embeng_accel_wait all_events_seen(void)
+{
+	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+
+	while (!accel_call(fd, WAIT, &wait))
+		wait.cq_tail = wait.state = 0;
+	return (struct embeng_accel_wait){.queue = EMBENG_ACCEL_ANY_QUEUE, .events = wait.events};
+}
+
+/* A signal ends a WAIT, or with SA_RESTART lets it sleep on until its deadline. */
+START_TEST(test_signals)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
-	struct sleeper s = sleeper_on(ring.made.queue), given = s;
-	struct sigaction action = {.sa_handler = note};
+	bool restarts = signals[_i].flags == SA_RESTART;
+	struct sleeper s = sleeper_on(ring.made.queue), given;
+	struct sigaction action = {.sa_handler = note, .sa_flags = signals[_i].flags};
 	pthread_t thread;
 
+	if (signals[_i].any)
+		s.arg = all_events_seen();
+	s.arg.deadline_ns = accel_now() + (restarts ? SECOND : 100 * SECOND);
+	given = s;
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_long, &s), 0);
 	usleep(50000);
 	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(s.error, -EINTR);
-	ck_assert_mem_eq(&s.arg, &given.arg, sizeof(s.arg));
+	ck_assert_int_eq(s.error, restarts ? -ETIME : -EINTR);
+	if (restarts)
+		ck_assert_int_ge(accel_now(), given.arg.deadline_ns);
+	else
+		ck_assert_mem_eq(&s.arg, &given.arg, sizeof(s.arg));
+}
+END_TEST
+
+static void *poll_long(void *arg)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	int *result = arg;
+
+	*result = poll(&watched, 1, 60000) < 0 ? -errno : watched.revents;
+	return NULL;
+}
+
+/* poll() is never restarted. */
+START_TEST(test_signals_end_poll)
+{
+	struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+	pthread_t thread;
+	int result = 0;
+
+	accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, poll_long, &result), 0);
+	usleep(50000);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(result, -EINTR);
+}
+END_TEST
+
+static void tell_what_was_read(const struct ring *ring)
+{
+	struct embeng_accel_wait wait = {
+		.queue = ring->made.queue, .cq_head = ring->cq_head, .count = 1};
+
+	ck_assert_int_eq(accel_call(fd, WAIT, &wait), -ETIME);
+}
+
+/* Waits for any event again and again, and so takes whatever can be taken. */
+static int greedy_stop;
+
+static void *wait_greedily(void *arg)
+{
+	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+
+	(void)arg;
+	while (!__atomic_load_n(&greedy_stop, __ATOMIC_ACQUIRE)) {
+		wait.deadline_ns = accel_now() + SECOND / 10;
+		wait.cq_tail = wait.state = 0;
+		accel_call(fd, WAIT, &wait);
+	}
+	return NULL;
+}
+
+/* poll() finds a completion, whoever else waits on the file, and for as long as it is unread. */
+START_TEST(test_nobody_takes_it_from_poll)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	const struct embeng_cmd nop = {.opcode = EMBENG_OP_NOP,
+				       .arg = 20000ull << EMBENG_NOP_DELAY_SHIFT};
+	pthread_t thread;
+
+	accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, wait_greedily, NULL), 0);
+	for (int round = 0; round < 20; round++) {
+		int64_t begun = accel_now();
+
+		accel_give(fd, &ring, nop);
+		ck_assert_int_eq(poll(&watched, 1, 20000), 1);
+		ck_assert_int_eq(watched.revents, POLLIN);
+		ck_assert_int_lt(accel_now() - begun, 10 * SECOND);
+		usleep(10000);
+		ck_assert_int_eq(poll(&watched, 1, 0), 1);
+		ck_assert_uint_eq(accel_take(fd, &ring).status, EMBENG_STATUS_OK);
+		tell_what_was_read(&ring);
+		ck_assert_int_eq(poll(&watched, 1, 0), 0);
+	}
+	__atomic_store_n(&greedy_stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
+/* A queue that has stopped is readable until a WAIT on that queue, and on no other, has said so. */
+START_TEST(test_poll_tells_that_a_queue_stopped)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	struct ring other = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
+	struct embeng_accel_wait any = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+	struct embeng_accel_wait wait = {.queue = other.made.queue, .count = 1};
+
+	ck_assert_int_eq(poll(&watched, 1, 0), 0);
+	embeng_doorbell_tail(&ring.doorbell->sq_tail, 1000);
+	ck_assert_int_eq(poll(&watched, 1, 20000), 1);
+	accel_call(fd, WAIT, &any);
+	ck_assert_int_eq(accel_call(fd, WAIT, &wait), -ETIME);
+	ck_assert_int_eq(poll(&watched, 1, 0), 1);
+	wait = (struct embeng_accel_wait){.queue = ring.made.queue, .count = 1};
+	ck_assert_int_eq(accel_call(fd, WAIT, &wait), 0);
+	ck_assert_uint_eq(wait.state, EMBENG_QUEUE_ERROR);
+	ck_assert_int_eq(poll(&watched, 1, 0), 0);
+}
+END_TEST
+
+/* A call that sleeps holds the file: nothing ends when another thread closes its descriptor. */
+START_TEST(test_closing_ends_no_sleep)
+{
+	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);
+	struct sleeper s = sleeper_on(ring.made.queue);
+	pthread_t thread;
+
+	s.arg.deadline_ns = accel_now() + SECOND;
+	ck_assert_int_eq(pthread_create(&thread, NULL, sleep_long, &s), 0);
+	usleep(50000);
+	close(fd);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(s.error, -ETIME);
+	setup();
 }
 END_TEST
 
@@ -286,7 +429,11 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_events_are_coalesced);
 	tcase_add_test(tc, test_head_goes_forward);
 	tcase_add_loop_test(tc, test_destroyed_meanwhile, 0, 2);
-	tcase_add_test(tc, test_a_signal_ends_it);
+	tcase_add_loop_test(tc, test_signals, 0, sizeof(signals) / sizeof(signals[0]));
+	tcase_add_test(tc, test_signals_end_poll);
+	tcase_add_test(tc, test_nobody_takes_it_from_poll);
+	tcase_add_test(tc, test_poll_tells_that_a_queue_stopped);
+	tcase_add_test(tc, test_closing_ends_no_sleep);
 }
 
 int main(void)

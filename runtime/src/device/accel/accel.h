@@ -157,6 +157,7 @@ int accel_event_open(struct accel *a);
 void accel_event_close(struct accel *a);
 uint32_t accel_event_read(struct device *d);
 void accel_event_wait(struct device *d, uint32_t seen, uint64_t timeout_ns);
+void accel_event_signal(struct device *d);
 int accel_fd(struct device *d);
 void accel_fd_clear(struct device *d);
 

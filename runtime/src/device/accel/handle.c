@@ -34,12 +34,6 @@ static void accel_kick(struct device *d)
 	(void)d;
 }
 
-/* Does nothing: a thread that sleeps in the kernel looks again soon enough (session/wait.c). */
-static void accel_event_signal(struct device *d)
-{
-	(void)d;
-}
-
 static void accel_describe(struct device *d)
 {
 	struct embeng_device_info *info = &d->info;
