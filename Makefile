@@ -70,8 +70,8 @@ check-newcomer:
 	@scripts/newcomer.sh bookworm
 	@scripts/newcomer.sh trixie
 
-# The kernel modules: against KDIR, else the running kernel's headers, else Debian's 6.12. What is
-# installed goes below DESTDIR: modules and all that makes them work, or sources for DKMS.
+# The kernel modules: against KDIR, else the running kernel's headers, else Debian's 6.12. Files are
+# installed below DESTDIR: modules and all that makes them work, or sources for DKMS.
 kmod modules_install dkms_install:
 	@scripts/deps.sh build
 	@$(MAKE) --no-print-directory build/build.ninja

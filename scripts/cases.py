@@ -13,14 +13,14 @@ LACKING = re.compile(r"# SKIP (avx2|avx512): this processor lacks it\b")
 class Count(NamedTuple):
     passed: int = 0
     failed: int = 0
-    skipped: tuple = ()  # what the processor lacks, once per case
+    skipped: tuple = ()  # names of kernel variants that the processor lacks, once per case
 
     def plus(self, other):
         return Count(*(a + b for a, b in zip(self, other)))
 
 
 def skips(output):
-    """What was skipped: permitted for want of a kernel variant, a failure for anything else."""
+    """Counts skipped cases. Only the lack of a kernel variant excuses one; others have failed."""
     lines = set(SKIP.findall(output))
     lacking = [LACKING.match(line) for line in lines]
     names = sorted(match.group(1) for match in lacking if match)
@@ -39,7 +39,7 @@ def tap(output):
 
 
 def cases(output):
-    """What the program said about its own cases: Check's summaries, else TAP's lines."""
+    """Counts the cases that an output reports: by Check's summaries, else by TAP's lines."""
     summaries = CHECK_SUMMARY.findall(output)
     if not summaries:
         return tap(output)

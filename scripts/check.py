@@ -41,8 +41,8 @@ class Build(NamedTuple):
     title: str
     directory: str
     options: list = []
-    sample: list = []  # suites that are run; none: all but mutation
-    whole: list = []  # with --whole; none: the same
+    sample: list = []  # suites that run without --whole; if empty, all but mutation
+    whole: list = []  # suites that run with --whole; if empty, those of sample
     multiplier: int = 1  # sanitizers are slow, and a slow test is not a hung one
     environment: dict = {}
 
@@ -62,8 +62,8 @@ BUILDS = {
                   {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"}),
 }
 STAGES = ["plain", "asan", "tsan", "fuzz", "mutation", "vm"]
-MUTATIONS = 8  # of a sample
-FUZZ_SHARE = 0.1  # of a target's runs, in a sample
+MUTATIONS = 8  # how many a sample has
+FUZZ_SHARE = 0.1  # a sample makes this share of each target's runs
 SLOWEST = 10  # tests that are named at the end
 
 

@@ -74,8 +74,8 @@ lacking()
 	done
 }
 
-# Where there is no dpkg the names mean little: say what each is for. What tests lack alone makes
-# those fail by name, all else runs.
+# Where there is no dpkg, Debian's names of packages mean little: say what each is for. A package
+# that only some tests need is not fatal: those tests fail by name, and all others run.
 other_distribution()
 {
 	lacking=$(lacking)
@@ -110,8 +110,8 @@ have_lists()
 	ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1
 }
 
-# The build's packages cannot be done without. Of the others each is told with what it is for: what
-# needs it fails by name, all else runs.
+# Names each of the missing packages $@ with its purpose, and ends the script without an error. The
+# build can do without them: tests that need one fail by name, and all others run.
 without()
 {
 	for package; do
@@ -129,7 +129,8 @@ needed_by_build()
 	done
 }
 
-# what to do when they can't be installed: $1 is why
+# Ends the script when packages cannot be installed, for the reason $1. It is an error if the build
+# needs one of them.
 give_up()
 {
 	echo "$1" >&2

@@ -35,7 +35,7 @@ GROW_SECONDS = 300
 
 class Target(NamedTuple):
     runs: int
-    files: list  # whose coverage is looked at, patterns
+    files: list  # patterns of the files in which coverage is measured
     length: int = 1024  # most bytes of an input
     seeds: str = ""
 
@@ -136,7 +136,7 @@ def run(directory, name, seed, work, share):
 
 
 def what_went_wrong(output):
-    """Of libFuzzer's output what tells of a fault: not its progress, not its dictionary."""
+    """Returns libFuzzer's output without its progress and its dictionary, which hide the fault."""
     return "\n".join(line for line in output.splitlines()
                      if not line.startswith(("#", "INFO", "\tNEW_FUNC")) and "# Uses" not in line)
 

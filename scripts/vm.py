@@ -6,7 +6,7 @@ usage: vm.py [--kernel NAME]... [--script NAME]... [--jobs N] [ROW...]
 
 A row of the matrix is a machine and a way to load the emulator; without a name, all of them.
 Kernels are named as tests/vm/run takes them; without a name, the oldest that is supported (stock)
-and the newest that Debian carries. What a script said and the kernel's messages are kept in
+and the newest that Debian carries. Each script's output and the kernel's messages are kept in
 build/vm/KERNEL/ROW/. When all is asked for, the modules' sources, their builds for every kernel
 that Debian carries, their installation and the machine are checked too (tests/kmod).
 """
@@ -65,7 +65,7 @@ WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
 KERNELS = ["stock", "newest"]
 JOBS = 2
-MACHINE_GIB = 1.5  # of memory, for what QEMU takes beside its machine's
+MACHINE_GIB = 1.5  # memory that one virtual machine takes: its own, and QEMU's beside it
 # make check runs these on the newest kernel: the driver, the emulator, and the rule for its node.
 ON_NEWEST = ["driver", "emulator", "udev"]
 # The kernel's own words for what must not happen on its account.
@@ -86,7 +86,7 @@ def scripts():
 
 
 def words(kernel, row, script):
-    """What a script is told beside the folder of the build."""
+    """Returns the arguments of a script, after the folder of the build, which all scripts get."""
     others = list(ROWS)[1:]
     if script in LOADS:
         return ROWS[row].emulator
@@ -116,7 +116,7 @@ def judge(output, status):
 
 
 def complaints(output, files):
-    """What to show of a script that failed: each bad case with what it printed, or the end."""
+    """Returns what to print of a failed script: each bad case with its output, or the last lines."""
     lines = output.splitlines()
     shown, on = [], False
     for line in lines:
@@ -219,9 +219,10 @@ def table(kernel, rows, names, results):
 
 
 def modules(kernel, static, install):
-    """What is to be said of them, and their installation, which is of the stock kernel; the scripts
-    take these arguments each. What the first has built is there for the machines and, if it is
-    of the stock kernel, for the second."""
+    """Runs the two scripts about the modules on this host, with these arguments, and counts their
+    cases: "static" checks and builds them for the kernel, "install" installs them for the stock
+    kernel. The builds of the first are what machines load and, if the kernel is stock, what the
+    second installs."""
     return on_host(kernel, "static", *static).count.plus(
         on_host("stock", "install", *install).count)
 

@@ -14,7 +14,7 @@ DATE = "November 21, 2026"
 class Row(NamedTuple):
     line: int
     section: str
-    kind: str  # of optimizer, or ""
+    kind: str  # the kind of optimizer, or ""
     name: str
     counterparts: list
     proofs: list

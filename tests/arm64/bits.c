@@ -10,7 +10,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bits: no kernel variant %s here\n", argc == 2 ? argv[1] : "given");
 		return argc == 2 ? 3 : 2;
 	}
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what was done is seen, should the rest crash */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* results before a crash are still printed */
 	bits_of_numbers();
 	bits_of_rows(ops);
 	bits_of_updates(ops);

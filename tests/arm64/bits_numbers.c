@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What does not depend on the variant, but may on the compiler: scalar functions, row fill. */
+/* Prints results that could differ by compiler but not by kernel variant: scalar math, row fill. */
 #include "../../engine/kernels/fill.h"
 #include "../../engine/kernels/fma_exact.h"
 #include "../../engine/kernels/math64.h"

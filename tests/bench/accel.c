@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it costs to hand NOPs to a device behind the driver and to see them done, by each way in.
- * Pinned; in a virtual machine without hardware virtualization only the ratios mean something.
+ * Measures how long it takes to submit NOPs to a device behind the driver and to see them complete,
+ * by ioctl and through the mapped ring. The thread is pinned to a processor. In a virtual machine
+ * without hardware virtualization only the ratios mean something.
  * usage: tests/vm/run -- build/tests/bench/accel [COMMANDS A RUN]
  */
 #define _GNU_SOURCE
@@ -150,7 +151,7 @@ static void pin(void)
 
 static uint32_t commands = 4096;
 
-/* What opens devices for the tests asserts, which Check allows in a test alone. */
+/* A benchmark in a Check test: accel_open() and the like assert, which Check allows only there. */
 START_TEST(bench)
 {
 	static const uint32_t batches[] = {1, 8, 64};

@@ -40,8 +40,9 @@ def build(name, revision, scratch):
 
 def folders(names, scratch):
     """
-    The build folders that @names are or are built to. What they name is found out first: building
-    takes minutes, in which HEAD may become another commit.
+    Returns a build folder for each name: the folder itself, or one to which the revision is built.
+    All revisions are resolved before the first build, which takes minutes: meanwhile HEAD may
+    become another commit.
     """
     revisions = [None if os.path.isdir(name) else revision_of(name) for name in names]
     return [build(name, revision, scratch) if revision else name

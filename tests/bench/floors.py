@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What `embeng bench` must reach beside its peers and the memory's limits, and how it is told.
+"""The cases of tests/bench/compare: the figures that `embeng bench` must reach, beside its peers
+and beside the limits of the memory, and how they are computed.
 
 A case is measured in rounds of steps, one process after another; its figures are made of the
 results of all rounds.
@@ -29,11 +30,11 @@ class Step(NamedTuple):
 
 class Case(NamedTuple):
     title: str
-    workload: str  # whose input is written beforehand; "": it draws its own
+    workload: str  # its input is written beforehand; if "", the command draws one
     steps: list
     floors: list
-    figures: Callable  # of [step][round] lists of results: {name: value}, more than floors' to tell
-    room: str = ""  # the figure that limits leave its floor; "": that is not asked
+    figures: Callable  # makes {name: value} of [step][round] lists of results; not all have floors
+    room: str = ""  # name of the figure that tells whether the limits leave the floor within reach
 
     def within_reach(self, figures):
         """Whether limits measured beside leave the floor: an attempt says little where not."""
@@ -47,7 +48,7 @@ JAX_STREAM = 33.5e9
 LOOKUPS = {"W1": (1.4, 1.6), "W2": (1.4, 1.65), "W3": (1.3, 1.55), "W4": (1.35, 1.65),
            "W5": (1.8, 2.2)}
 ADAGRAD = {"W1": (5.5, 7.5), "W2": (6, 8.5), "W3": (4.5, 6.5), "W4": (10, 13), "W5": (2.8, 3.7)}
-# Of a table of dim 16, and of dim 64: up to what fits the memory.
+# Numbers of rows of a table of dim 16 and of dim 64: up to the most that fit the memory.
 ROWS = {16: (100_000, 1_000_000, 10_000_000, 100_000_000),
         64: (100_000, 1_000_000, 10_000_000, 30_000_000)}
 ROWS_STEP = {"tables": 1, "samples": 32_768, "pool": 20, "index": "int32"}  # as many ids as W1's
@@ -160,7 +161,8 @@ def train_extra(rounds):
 
 
 def table_of(rows, dim):
-    """What an id of one table takes beside the limit of its own size and length of rows."""
+    """Case of one table: the time of an id beside the memory's limit for rows of this size and
+    number."""
     name = f"{rows:,} rows of dim {dim}, share of the limit"
     shape = {**ROWS_STEP, "rows": rows, "dim": dim}
     arguments = [text for key, value in shape.items() for text in ("--" + key, str(value))]

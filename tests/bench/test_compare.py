@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What tests/bench/compare calls, repeats, prints and exits with. A stand-in for the peer writes
-inputs as torch_peer.py does, and tells times of its own.
+"""Tests the commands that tests/bench/compare calls and repeats, its output and its exit status. A
+stand-in for the peer writes inputs as torch_peer.py does, and gives times that the test chooses.
 
 usage: test_compare.py EMBENG-COMMAND
 """
@@ -116,7 +116,7 @@ def result(ms, **more):
 
 
 class Judgement(unittest.TestCase):
-    """Of steps that only say that they ran, for as long as they are told."""
+    """Floors and aims are judged on steps that do not run: the test gives their times."""
 
     case = floors.Case("two over one", "", [floors.Step(True, ["W1"]), floors.Step(False, ["x"])],
                        [floors.Floor("ratio", 2, 3)],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What tests/bench/curves measures, prints, keeps and draws.
+"""Tests the measurements of tests/bench/curves, its output, its JSON and its drawings.
 
 usage: test_curves.py EMBENG-COMMAND
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What tests/bench/pair calls, compares and exits with. A stand-in tells the times.
+"""Tests the commands that tests/bench/pair calls, its comparison and its exit status. The builds
+are stand-ins, which print times that the test chooses.
 
 usage: test_pair.py EMBENG-COMMAND
 """
@@ -17,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAIR = os.path.join(HERE, "pair")
 EMBENG = ""
 
-# Of its n-th call: the n-th of the times that lie beside it.
+# A stand-in for a build's command. Call n prints the n-th time of the file "times" beside it.
 STAND_IN = """#!/usr/bin/env python3
 import json, os, sys
 here = os.path.dirname(os.path.abspath(__file__))

@@ -34,7 +34,7 @@ MILLIONS = [1_000_000] * 8
 
 
 class Workload(NamedTuple):
-    number: int  # of its random stream
+    number: int  # seed of its random stream
     rows: list
     dim: int
     samples: int
@@ -93,7 +93,7 @@ def scaled(w, scale):
 
 
 def make_cdf(np, w, rows):
-    """Of P(rank r) ~ 1 / (r + 1) ^ s on ranks 0 to rows - 1."""
+    """Cumulative distribution of P(rank r) ~ 1 / (r + 1) ^ s on ranks 0 to rows - 1."""
     if not w.zipf:
         return None
     c = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -w.zipf)

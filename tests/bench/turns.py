@@ -16,7 +16,7 @@ def say(text):
 
 
 def busy_share(seconds=1.0):
-    """Of the processors' time, by /proc/stat."""
+    """Share of all processors' time that is not idle, by /proc/stat."""
     def ticks():
         with open("/proc/stat", encoding="ascii") as f:
             t = [int(x) for x in f.readline().split()[1:9]]
@@ -37,7 +37,7 @@ def wait_for_idle(patience):
 
 
 def call(command, environment=None):
-    """What it printed. What is measured is the soft device."""
+    """Runs the command on the soft device, whatever EMBENG_DEVICE says, and returns its output."""
     inherited = {k: v for k, v in os.environ.items() if k != "EMBENG_DEVICE"}
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -163,7 +163,7 @@ says err 'malformed, file and key' "bad.json: unknown key 'frob'"
 expect 'malformed, JSON' 2 conform --json "$folder/bad.json"
 document 'malformed, document' 'd["error"]["name"] == "EBADMSG" and "frob" in d["error"]["message"]'
 
-# What cannot be printed is no success; a check that failed is still that.
+# A command whose output cannot be printed exits with 5, whatever its own result is.
 for call in --help 'info --help' list 'info --json' 'regs -d soft' 'plan --table t:4x1' \
 	"conform $folder/good.json"; do
 	"$embeng" $call >/dev/full 2>"$folder/err"

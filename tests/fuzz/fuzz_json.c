@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON: any bytes are read as a document, and written as a text of one. What is taken is written in
- * each style, read again and the same; with each allocation failing in turn it is -ENOMEM.
+ * JSON: any bytes are read as a document, and written as a text of one. A document that is accepted
+ * is written in each style and must read back the same. With each allocation failing in turn,
+ * reading must give -ENOMEM.
  */
 #include <errno.h>
 

@@ -11,8 +11,8 @@
 #define TABLES 3
 #define FEATURES 4
 #define SPARSE_CORES 4u
-#define CORES 2u /* of a device */
-#define BAGS 8	 /* most of a feature */
+#define CORES 2u /* cores of a device */
+#define BAGS 8	 /* most bags of a feature */
 
 struct target {
 	struct embeng *e;
@@ -151,7 +151,7 @@ static void change(struct target *t, struct fuzz *f)
 	if (!t->made || !t->made->stack_count)
 		return;
 	p = &t->made->stacks[fuzz_below(f, 4) % t->made->stack_count];
-	if (!p->row_pointers) /* of a stack without features */
+	if (!p->row_pointers) /* the stack has no features */
 		return;
 	switch (fuzz_below(f, 8)) {
 	case 0:

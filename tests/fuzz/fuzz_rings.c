@@ -10,7 +10,7 @@
 #define SQ 8u
 #define CQ 16u
 
-/* What a device with faults does to the queues of context 0, now and then. */
+/* Faults of the device that are injected into queues of context 0, at one of OCCASIONS chances. */
 enum strike {
 	STRIKE_NONE,
 	STRIKE_CORRUPT,
@@ -30,14 +30,14 @@ static const enum port_fault strikes[] = {
 	[STRIKE_DMA] = PORT_FAULT_DMA_ERROR,
 };
 
-#define OCCASIONS 4u /* of which one is struck */
+#define OCCASIONS 4u /* one chance in so many to inject the fault is taken */
 #define DELAY_NS 1000u
 
 struct abuse {
 	struct rig *rig;
 	struct rig_queue *queues[MINE];
 	bool destroyed[MINE];
-	struct watch good; /* of context 1 */
+	struct watch good; /* the queue of context 1, which must not notice */
 	u8 *memory;	   /* addresses that admin commands may name */
 	struct view held;  /* as a thread that checks or runs a command would */
 	struct context *holder;

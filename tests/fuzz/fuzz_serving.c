@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inputs of serving lookups over a live engine, as a program may get them wrong. What is
- * refused leaves the outputs alone, what is taken writes all of them.
+ * The inputs of serving lookups over a live engine, as a program may get them wrong. A lookup that
+ * is refused leaves the outputs alone; one that is accepted writes all of them.
  */
 #include "../unit/support/failing_alloc.h"
 #include "arrays.h"

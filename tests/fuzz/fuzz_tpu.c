@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Configurations of TPU embeddings. The first byte says which message ("c", "o": optimizer
- * alone, "l": layouts of tables), the second which allocation fails ("0": none); the rest are its bytes. What is read
- * is written and read again, until it does not change any more.
+ * alone, "l": layouts of tables), the second which allocation fails ("0": none); the rest are the
+ * bytes of the message. A message that is accepted is written and read again until it no longer
+ * changes.
  */
 #include <errno.h>
 
@@ -14,7 +15,7 @@
 #define OPTIMIZER "OptimizationParameters: protobuf-c"
 #define LAYOUTS "SparseCoreTableLayouts: protobuf-c"
 
-/* Which refusals there are, each with a sentence. */
+/* The error code is one of those that are documented, and the last error has a text. */
 static void check_refused(int code, bool starved)
 {
 	struct embeng_error error = {.size = sizeof(error)};

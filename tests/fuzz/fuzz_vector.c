@@ -31,7 +31,7 @@ static bool tables_are_small(const struct json *tables)
 		int64_t rows = integer_member(table, "vocabulary_size", 1);
 		int64_t dim = integer_member(table, "dim", 1);
 
-		/* what the model will refuse is small, too */
+		/* sizes below 1, which the model refuses, take no memory */
 		if (rows > ROWS_MOST || dim > ROWS_MOST)
 			return false;
 		floats += rows > 0 && dim > 0 ? rows * dim : 0;

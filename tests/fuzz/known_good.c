@@ -5,7 +5,7 @@
 #define ROWS 4u
 #define DIM 2u
 
-/* What one program of a few commands shares with the device. */
+/* Memory that a program of a few commands shares with the device. */
 struct shared {
 	struct direct_blob blob;
 	struct {

@@ -34,7 +34,7 @@ says()
 	[ $status -eq 0 ] && grep -qe "$pattern" "$folder/said"
 }
 
-# Which no machine has that just booted.
+# Starts a process with a number from 2000 on, which no machine has that just booted.
 process()
 {
 	while :; do

@@ -64,7 +64,7 @@ nothing_new()
 	[ ! -s "$folder/new" ]
 }
 
-# What it cannot be sure of is no fault, what it cannot read is.
+# Every line that checkpatch printed has the form of a finding: another one says that it failed.
 nothing_odd()
 {
 	! grep -vE '^[^:]*:[0-9]*: [A-Z]*:[A-Z_]*: ' "$folder/said"

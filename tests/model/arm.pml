@@ -4,8 +4,8 @@
  * program and one device, on processors that keep their stores back: each has a buffer, whose
  * stores reach memory later and in order. Run by tests/model/check.sh.
  *
- * A lost wake-up is a program asleep for ever: an end that is none. What each side needs can be
- * taken away by a define, and then one must be found.
+ * A lost wake-up shows as an invalid end state: the program sleeps for ever. Each define takes away
+ * something that one side needs, and then a lost wake-up must be found.
  *
  *	NO_PROGRAM_BARRIER	the look after the arm does not wait for the arm
  *	NO_DEVICE_BARRIER	the look at the arm does not wait for the completion
@@ -21,7 +21,7 @@
 mtype = { CQ_TAIL, ARM, ARMED };
 
 byte cq_tail, arm, armed;   /* memory that both see */
-byte events;                /* of the kernel, or of the event loop: interrupts so far */
+byte events;                /* interrupts so far, as the kernel or the event loop counts them */
 
 chan of_program = [ROOM] of { mtype, byte };
 chan of_device = [ROOM] of { mtype, byte };

@@ -2,9 +2,8 @@
 """Finds definitions in C by their names: functions, macros, variables and types.
 
 A definition begins in the first column, and a function's braces stand there alone, as kernel style
-has it. What a macro writes out, a function of each optimizer for example, belongs to the macro. A
-file of many definitions, a table of macros for example, is no matter: each is found by its own
-name, so that a definition may move to another file.
+has it. Definitions that a macro expands to, such as one function for each optimizer, belong to the
+macro. A definition is found by its name and not by its file, so it may move to another file.
 """
 import collections
 import os

@@ -84,7 +84,7 @@ def run_vectors(command, tree, timeout):
 
 
 class BuildFailed(Exception):
-    """What the build printed."""
+    """A build failed; the message is its output."""
 
 
 def build(tree, target):
@@ -107,7 +107,7 @@ def build_test(tree, test):
 
 
 def run_test(tree, test, timeout):
-    """None when it passes, else its name. What is not run is not built."""
+    """Builds and runs a test. Returns None when it passes, else its name."""
     build_test(tree, test)
     if test == VECTORS:
         status = run_vectors(command_of(test), tree, timeout)
@@ -205,7 +205,7 @@ def say(number, passed, name, words):
 
 
 def prepare(root, tree):
-    """A copy of the sources, ready to build. What went wrong, or None."""
+    """Makes a copy of the sources and configures it. Returns the error's text, or None."""
     os.mkdir(tree)
     copy_tree(root, tree)
     status, output = run(["meson", "setup", "build", "-Doptimization=0", "-Ddebug=false",
@@ -214,7 +214,7 @@ def prepare(root, tree):
 
 
 def unchanged(trees, test):
-    """What fails of a test without any mutation, or None; and the seconds that it took."""
+    """Runs a test without a mutation. Returns its failure, or None, and the seconds it took."""
     with one_of(trees) as tree:
         try:
             build_test(tree, test)
@@ -225,7 +225,8 @@ def unchanged(trees, test):
 
 
 def limits_of(trees, pool, tests):
-    """What fails without any mutation, or None; and the seconds that each test may take."""
+    """Runs all tests without a mutation. Returns the first failure, or None, and the seconds that
+    each test may take."""
     results = list(pool.map(lambda test: unchanged(trees, test), tests))
     failing = next((words for words, _ in results if words), None)
     return failing, {test: HANG_S + HANG_FACTOR * s for test, (_, s) in zip(tests, results)}

@@ -61,7 +61,7 @@ class Engine:
         self.pipelining, self.hosts, self.sharding = pipelining, hosts, sharding
         self.applied = 0
         self.updates = 0          # as optimizers count them; a restore sets it
-        self.folders = {}         # of checkpoints, by name
+        self.folders = {}         # folders of checkpoints, by name
         self.given = {}           # step -> {replica: (gradients, rates)}
 
     def _replica(self, r):

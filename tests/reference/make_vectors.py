@@ -4,9 +4,9 @@
 
     make_vectors.py [--check] [--list] [--out FOLDER]
 
-A family is a script: vecs_lookup.py makes tests/vectors/lookup/. What the scripts of OF_KINDS make
-is in a folder for each kind of optimizer, tests/vectors/optimizers/KIND/, where each has all of its
-vectors; those with tables of several kinds are in tests/vectors/optimizers/several/.
+Each script makes a family: vecs_lookup.py makes tests/vectors/lookup/. Only the scripts of OF_KINDS
+share one, tests/vectors/optimizers/, which has a folder for each kind of optimizer with all vectors
+of that kind; vectors with tables of several kinds are in tests/vectors/optimizers/several/.
 
 --check writes nothing: exit status 1 when a file in the tree is not what the
 reference gives now, is missing, or comes from no script.

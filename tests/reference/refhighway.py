@@ -46,7 +46,7 @@ def _rotated(x, by):
 
 
 def highway64(data, key):
-    """Of whole words of 4 bytes, fewer than 16 bytes."""
+    """HighwayHash-64 of data that has 4, 8 or 12 bytes."""
     assert len(data) in (4, 8, 12)
     state, size = _State(key), len(data)
     state.v0 = [(v + (size << 32) + size) & MASK for v in state.v0]

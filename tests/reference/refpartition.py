@@ -84,7 +84,7 @@ def bags_of(feature, spec, o):
 
 
 def collect(model, features, o):
-    """Of each core {(partition, token, row): [gain, ids]}, and the rows of the stack."""
+    """Returns {(partition, token, row): [gain, ids]} for each core, and the rows of the stack."""
     places, columns = stack(model, features, o)
     cores, first = [{} for _ in range(o.each)], 0
     for feature in model.features.values():
@@ -293,7 +293,7 @@ def lay_out(cores, minibatches, o):
 
 
 def partition(model, features, spec):
-    """What a partition step must give, all of it."""
+    """Returns all that a partition step must give."""
     for name in features:
         require(name in model.features, "ENOENT", f"there is no feature {name}")
     o = Options(spec)

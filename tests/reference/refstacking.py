@@ -44,7 +44,7 @@ def samples_of(feature):
 
 
 def settings_of(optimizer):
-    """What makes two optimizers equal."""
+    """Returns the settings by which two optimizers are compared."""
     if optimizer is None:
         return None
     h = dict(optimizer.h)
@@ -112,7 +112,7 @@ def describe(tables, model, grid):
 
 
 def stacking(model, spec):
-    """What a stacking step must give, all of it."""
+    """Returns all that a stacking step must give."""
     grid = Grid(spec)
     for feature in model.features.values():
         samples_of(feature)

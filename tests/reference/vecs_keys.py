@@ -47,7 +47,8 @@ def matrices():
 
 
 def formula(values, rows):
-    """What a formula means: arange counts positions in what is read, row_id rows."""
+    """Returns the values that a formula stands for: arange counts positions of the rows that are
+    read, row_id their numbers in the table."""
     if "arange" in values:
         start, step = values["arange"]
         return [[start + step * (2 * k + c) for c in (0, 1)] for k in range(len(rows))]

@@ -88,7 +88,7 @@ FORMS = (
 )
 
 
-# What of mdl_adagrad_light is set beside the switch, each by itself.
+# Settings of mdl_adagrad_light, each set alone beside the switch.
 MDL_FORMS = (
     ("regularize", {}, "nothing but the switch: served is what has not lost"),
     ("l2", {"l2": 0.5}, "l2"),

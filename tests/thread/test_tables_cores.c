@@ -125,7 +125,7 @@ static void apply(struct embeng *e, uint64_t *state)
 		free(features[f]);
 }
 
-/* What is counted of a table, and its rows after all steps. */
+/* The rows and statistics of all tables after the last step. */
 struct outcome {
 	float *rows[TABLES];
 	struct embeng_table_stats stats[TABLES];

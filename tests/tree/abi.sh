@@ -85,7 +85,7 @@ else
 	echo "not ok $number - faults by name"
 fi
 
-# Of each structure, the fields that the words above it do not name with a direction.
+# Lists fields of each structure that the comment above it does not describe with "in:" or "out:".
 number=$((number + 1))
 awk '/^ \* struct embeng_accel_/ { split("", told) }
 	match($0, /^ \* @[a-z0-9_]+: (in|out): ./) { split($2, name, /[@:]/); told[name[2]] = 1 }

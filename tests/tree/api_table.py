@@ -38,7 +38,7 @@ def members(header_text):
     found = {}
     for name, body in re.findall(r"^struct (embeng_\w+) \{\n(.*?)^\};", header_text, re.S | re.M):
         words = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-        # of "int32_t a, b[4];" and "int (*fn)(...);" the names
+        # the names in "int32_t a, b[4];" and "int (*fn)(...);"
         for line in re.findall(r"[^;{}]+;", words):
             pointer = re.search(r"\(\*(\w+)\)", line)
             names = [pointer[1]] if pointer else re.findall(r"(\w+)\s*(?:\[[^\]]*\])?\s*[,;]", line)
@@ -171,7 +171,7 @@ class Table(unittest.TestCase):
         self.assertEqual([field for field in fields if field not in names], [])
 
     def test_every_function(self):
-        """What libembeng has for the family is named: a function that is not is new, or ours."""
+        """Every function of libembeng is in the table, or OURS says that it has no counterpart."""
         named = {re.sub(r"\(\).*", "", one) for row in rows() for one in row.counterparts}
         ours = set(OURS)
         self.assertLessEqual(ours, public_functions(HEADERS))

@@ -44,7 +44,7 @@ READERS = {".c": functions_of_c, ".h": functions_of_c, ".py": functions_of_pytho
 
 
 def long_functions(name, text):
-    """What is wrong with a file, a line each."""
+    """Yields a line for each function of a file that is too long."""
     for number, length in READERS[pathlib.Path(name).suffix](text):
         if length > FUNCTION_MOST:
             yield f"{name}:{number}: a function of {length} lines; {FUNCTION_MOST} are the most"

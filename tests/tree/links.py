@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the documentation points to is there.
+"""Links and paths in the documentation lead to something that exists.
 
 usage: links.py SOURCE-ROOT
 

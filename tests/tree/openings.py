@@ -33,7 +33,7 @@ OPENING = re.compile(r"[^\n]*SPDX-License-Identifier: [^\n]*\n\n?/\*(?!\*)(.*?)\
 
 
 def fault(text):
-    """What is wrong with the top of a file, or None."""
+    """Returns what is wrong with the top of a file, or None."""
     opening = OPENING.match(text)
     if not opening:
         return "no block comment after the SPDX line: say what the file does"

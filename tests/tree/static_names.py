@@ -70,7 +70,7 @@ def functions_of(root, paths):
 
 
 def complaints(root, name, judged, beside):
-    """What is wrong with a binary's names: a line each."""
+    """Yields a line for each fault of a binary's names."""
     own = functions_of(root, sources(root, judged))
     static = sorted({function for function, _, is_static in own if is_static})
     if not static:

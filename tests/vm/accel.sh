@@ -150,7 +150,7 @@ for path in mapped validated; do
 	program $path vm/vm-session 11
 	program $path vm/vm-import 4
 	program $path vm/vm-rescue 6
-	# Of the library, written for any device.
+	# The library's unit tests that run on any device.
 	program $path unit/test_session 8
 	program $path unit/test_gradients 11
 	program $path unit/test_partitioned_batch 3

@@ -24,7 +24,7 @@ run()
 	status=$(cat "$folder/status")
 }
 
-# Of a command that speaks no TAP the output stays as it is.
+# True if the command printed a TAP plan. The output of other commands is left as it is.
 speaks_tap()
 {
 	grep -aqx '1\.\.[0-9][0-9]*' "$folder/tap"
@@ -36,7 +36,7 @@ as_planned()
 	[ "$status" -eq 0 ] && ! grep -ax '1\.\.[0-9][0-9]*' "$folder/tap" | grep -vx "1\.\.$number"
 }
 
-# What is compiled out finds nothing.
+# The kernel has every setting of debug.config: a checker that is compiled out finds nothing.
 complete()
 {
 	zcat /proc/config.gz >"$folder/config" && [ -s "$folder/config" ] &&

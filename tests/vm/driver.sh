@@ -117,7 +117,7 @@ undescribed()
 	[ -s "$folder/files" ] && [ ! -s "$folder/missing" ]
 }
 
-# What grows with training, a number a line.
+# Prints the counters that grow with training, one a line.
 work()
 {
 	for name in counters/commands counters/batches counters/updates counters/ids \

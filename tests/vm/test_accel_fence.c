@@ -190,7 +190,9 @@ START_TEST(test_poll_a_sync_file)
 }
 END_TEST
 
-/* What a submit may have in flight is settled when it is submitted, fence or not. */
+/*
+ * A submit reserves room for its completions when it is made, whether it waits for a fence or not.
+ */
 START_TEST(test_room)
 {
 	struct embeng_accel_sync in = train_sync(t.fd, 0), out = train_sync(t.fd, 0);

@@ -221,7 +221,7 @@ static struct pending pend(void)
 	return p;
 }
 
-/* What is mapped keeps a file open. */
+/* Closes the other file. A mapping would keep it open, so that is undone first. */
 static void close_other(struct pending *p)
 {
 	munmap(p->other_ring.memory, p->other_ring.made.layout.size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which validated submits may have an out-fence: those whose predecessors were submitted so. */
+/* A validated submit may have an out-fence only if everything it waits for was submitted before. */
 #include "../unit/support/suite.h"
 #include "train.h"
 
@@ -164,7 +164,7 @@ START_TEST(test_fence_points)
 }
 END_TEST
 
-/* What stands behind a point may wait for whatever it likes. */
+/* A fence on a point of a queue waits for commands before the point alone, not for those behind. */
 START_TEST(test_a_fence_waits_no_further)
 {
 	struct embeng_accel_sync out = train_sync(t.fd, 0);

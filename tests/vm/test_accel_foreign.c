@@ -128,7 +128,7 @@ START_TEST(test_keys_are_of_the_context)
 }
 END_TEST
 
-/* What needs a context of its own, before there is one. */
+/* Calls that need a context are refused while the file has none. */
 START_TEST(test_no_context)
 {
 	struct embeng_accel_bo_create own = accel_bo(theirs, PAGE);

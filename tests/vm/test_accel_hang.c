@@ -65,7 +65,7 @@ static void expect(uint64_t cookie, uint16_t status)
 	ck_assert_uint_eq(cqe.limit, EMBENG_ACCEL_RESET_QUEUE);
 }
 
-/* Of all rungs, the queue's alone was taken, so many times. */
+/* Expects @count resets of a queue since the test began, and none of the higher rungs. */
 static void expect_queue_resets(uint64_t count)
 {
 	struct embeng_accel_resets now = accel_resets(fd);
@@ -173,7 +173,7 @@ START_TEST(test_stalled)
 }
 END_TEST
 
-/* What was taken is the engine's to end: it tells the same. */
+/* A command that the engine took before the queue stalled is ended by the engine, as HUNG. */
 START_TEST(test_stalled_behind_what_was_taken)
 {
 	struct embeng_cmd later = nop(9);

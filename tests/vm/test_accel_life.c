@@ -91,7 +91,7 @@ START_TEST(test_reset)
 }
 END_TEST
 
-/* What is submitted to a validated queue of a lost context. */
+/* A submit to a validated queue of a lost context is refused. */
 START_TEST(test_lost_submit)
 {
 	int fd = accel_open();

@@ -165,7 +165,7 @@ static void look_at(const volatile char *place)
 	(void)*place;
 }
 
-/* What a child gets of a parent's mapping: nothing, so a touch kills it. */
+/* A child does not inherit its parent's mappings: it dies when it touches one. */
 START_TEST(test_fork_inherits_nothing)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
@@ -217,7 +217,10 @@ static void destroy(const struct ring *ring)
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_DESTROY, &arg), 0);
 }
 
-/* What a doorbell that is no more is told must not look like words of a ring that is no more. */
+/*
+ * A destroyed queue's doorbell and ring map different scratch pages: neither shows writes to the
+ * other.
+ */
 START_TEST(test_scratch_pages_are_apart)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED);
@@ -280,7 +283,7 @@ START_TEST(test_number_taken_anew)
 }
 END_TEST
 
-/* Of a mapping each part goes by itself. */
+/* Parts of a mapping can be unmapped one by one. */
 START_TEST(test_mapping_in_parts)
 {
 	struct ring ring = accel_ring_of(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What takes the whole device down: which rung brings it back, and what contexts are told. */
+/* Faults of the whole device: which rung of recovery brings it back, and what contexts are told. */
 #include "../unit/support/suite.h"
 #include "fault_file.h"
 #include "recovery.h"

@@ -162,7 +162,7 @@ START_TEST(test_limit)
 }
 END_TEST
 
-/* Of a context that asks for none. */
+/* A context that sets no limit of its own has that of the module's parameter. */
 START_TEST(test_limit_of_the_parameter)
 {
 	int other = accel_open();

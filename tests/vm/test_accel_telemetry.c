@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the device tells of itself: heat, its event log, whose work it did. */
+/* Telemetry of the device: temperature and power, the event log, and the usage of each context. */
 #include "../unit/support/suite.h"
 #include "embeng_regs.h"
 #include "fault_file.h"
@@ -165,7 +165,7 @@ START_TEST(test_log_outlives_resets)
 	accel_works();
 	before = last_number();
 	ck_assert(strstr(newest("CONTEXT_MADE"), "context "));
-	/* What is mapped holds that context until here. */
+	/* A mapping has held that context until here. */
 	reset(EMBENG_ACCEL_RESET_ENGINE);
 	ck_assert_uint_eq(last_number(), before + 3);
 	newest("CONTEXT_ENDED");

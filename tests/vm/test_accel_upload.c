@@ -57,7 +57,7 @@ static void hand_over(struct image image)
 	accel_write(UPLOAD "loading", "0");
 }
 
-/* What went wrong, "" for nothing. */
+/* Waits for the upload to end. Return: the error, "" if there was none. */
 static const char *end_of_upload(void)
 {
 	while (strcmp(accel_read_file(UPLOAD "status"), "idle\n"))

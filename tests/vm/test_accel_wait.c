@@ -50,7 +50,7 @@ static const struct {
 	 {.queue = EMBENG_ACCEL_ANY_QUEUE, .least = 1, .least_ns = 1}},
 };
 
-/* Of a queue of either way. */
+/* Each invalid wait is refused, on a mapped queue and on a validated one. */
 START_TEST(test_refused)
 {
 	static const size_t waits = sizeof(wrong_waits) / sizeof(wrong_waits[0]);
@@ -195,7 +195,7 @@ START_TEST(test_events_are_coalesced)
 }
 END_TEST
 
-/* What was given back once cannot be taken again. */
+/* A program can move the head of its completion ring forward only. */
 START_TEST(test_head_goes_forward)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, 0);

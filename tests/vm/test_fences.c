@@ -153,7 +153,7 @@ START_TEST(test_rows_wait_for_held_gradients)
 }
 END_TEST
 
-/* What waits for its program has no fence of the kernel's: the call waits instead. */
+/* A step that waits for gradients from its program can have no fence: the call waits instead. */
 START_TEST(test_with_another_enqueued_behind)
 {
 	struct embeng_activations a;
@@ -171,7 +171,7 @@ START_TEST(test_with_another_enqueued_behind)
 }
 END_TEST
 
-/* Of a step whose gradients are missing: the deadline passes, and says which. */
+/* A call about a step whose gradients are missing runs into its deadline, and says which are. */
 START_TEST(test_a_missing_part_is_named)
 {
 	struct embeng_activations a = {.size = sizeof(a)};

@@ -22,7 +22,7 @@
 #define SAMPLES 8
 #define BYTES 65536
 
-/* What lies in memory that the engine reaches, and that who made it sees as well. */
+/* Contents of imported memory, which the engine and the program that made it both see. */
 struct shared {
 	int64_t ids[SAMPLES];
 	float gradients[SAMPLES * DIM];

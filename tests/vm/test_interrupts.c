@@ -13,7 +13,7 @@
 static int fd;
 static struct ring ring;
 
-/* Of all vectors of the emulator on the first two processors. */
+/* Counts the interrupts of all vectors of the emulator on the first two processors. */
 static unsigned long interrupts(void)
 {
 	FILE *file = fopen("/proc/interrupts", "r");

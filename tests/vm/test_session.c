@@ -173,7 +173,10 @@ static void *read_on(void *arg)
 	struct reader *r = arg;
 	float rows[ROWS * DIM];
 
-	/* What was under way may be completed as aborted before the end is told. */
+	/*
+	 * Commands that were under way may be aborted (ECANCELED) before the device is known to be
+	 * gone.
+	 */
 	do
 		r->error = embeng_rows_read(r->e, 0, NULL, NULL, ROWS, rows);
 	while (!r->error || r->error == -ECANCELED);
@@ -182,7 +185,9 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* Whose call is under way meets the ring's end first, and is told the cause all the same. */
+/*
+ * A call that is under way when the device ends sees its ring end first, and still gets the cause.
+ */
 START_TEST(test_told_in_the_middle)
 {
 	static const struct {

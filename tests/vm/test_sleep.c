@@ -2,8 +2,8 @@
 /*
  * The machine sleeps with the device at work: the tables are there afterwards, or their
  * programs are told; and it always falls asleep. It is suspended to idle as far as the kernel's
- * pm_test says: "devices" leaves the device awake, "platform" puts it to D3hot. What s2idle does
- * beyond that, waiting for an interrupt, this machine could not be woken from.
+ * pm_test says: "devices" leaves the device awake, "platform" puts it to D3hot. A full suspend by
+ * s2idle goes on to wait for an interrupt, which nothing in this virtual machine would send.
  */
 #include "../unit/support/suite.h"
 #include "embeng.h"

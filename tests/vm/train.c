@@ -12,7 +12,7 @@
 
 #define ROWS 4u
 #define ROOM 65536u
-#define SLOT 512u /* of a command: descriptor, ids, numbers */
+#define SLOT 512u /* memory of one command: descriptor, ids, numbers */
 
 static struct direct_blob blob;
 

@@ -111,7 +111,9 @@ START_TEST(weights_can_be_left_out)
 }
 END_TEST
 
-/* What the stages and the rest add up to is the mean of the runs, unless clocks disagree. */
+/*
+ * The times of the stages and of the rest add up to the mean of the runs, unless clocks disagree.
+ */
 START_TEST(training_is_measured)
 {
 	struct bench_results results = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What times the memory does read and change what it says. */
+/* The loops that measure memory bandwidth really read and change all the memory that they count. */
 #include <stdlib.h>
 #include <string.h>
 

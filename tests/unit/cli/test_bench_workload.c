@@ -206,7 +206,7 @@ START_TEST(scaled_workloads_keep_a_row_and_whole_blocks_of_samples)
 	struct bench_workload w = bench_workload_scaled(&bench_workloads[2], 0.01);
 
 	ck_assert_int_eq(w.rows[0], 14);
-	ck_assert_int_eq(w.rows[5], 1); /* of 24 */
+	ck_assert_int_eq(w.rows[5], 1); /* unscaled: 24 */
 	ck_assert_int_eq(w.samples, 16);
 	w = bench_workload_scaled(&bench_workloads[2], 1e-6);
 	ck_assert_int_eq(w.samples, 8);

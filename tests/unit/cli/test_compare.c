@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What embeng checkpoint compare compares: the same where it is, and told where it is not. */
+/* "embeng checkpoint compare" finds equal checkpoints equal, and says where others differ. */
 #include "checkpoint_help.h"
 
 #include "runtime/cli/checkpoint/compare_lookups.h"

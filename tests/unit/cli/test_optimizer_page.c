@@ -120,7 +120,7 @@ static struct embeng_table_config table_of(struct embeng_optimizer optimizer)
 					    .optimizer = optimizer};
 }
 
-/* What the library makes of the optimizer: nothing is left to a default. */
+/* The optimizer as the library completes it: each setting that had no value has its default. */
 static struct embeng_optimizer filled_in(struct embeng_optimizer optimizer)
 {
 	struct embeng_table_config c = table_of(optimizer);
@@ -165,7 +165,7 @@ static void expect_add(struct embeng_optimizer o, const char *key, float value, 
 	embeng_model_free(m);
 }
 
-/* What a range allows and what not, at its edges. */
+/* The library allows and refuses values at the edges of @range as the page says. */
 static void expect_range(const struct embeng_optimizer *o, const char *key, const char *range)
 {
 	static const struct {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What regs writes, in which order: the library's calls are this program's. */
+/*
+ * The output of "embeng regs", and the order in which it calls the library. This program has
+ * functions of its own in place of the library's.
+ */
 #include <errno.h>
 
 #include "embeng.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What `embeng tune` measures and chooses, where kernels take as long as this test says: the clock
- * is the test's own, so that nothing depends on the machine.
+ * `embeng tune` measures kernels and chooses among plans. Here the clock is the test's own, and
+ * says how long each kernel takes, so that nothing depends on the machine.
  */
 #include "engine/kernels/kernels.h"
 #include "runtime/cli/tune/measure.h"

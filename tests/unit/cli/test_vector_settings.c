@@ -10,7 +10,7 @@
 #include "json_help.h"
 #include "suite.h"
 
-/* What the optimizer of this text is; the text must be one. */
+/* Returns the optimizer that the JSON text describes. The text must be valid. */
 static struct embeng_optimizer read_text(const char *text)
 {
 	const struct json *spec = must_read(text);

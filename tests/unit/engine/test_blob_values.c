@@ -187,7 +187,7 @@ END_TEST
 
 #define LEVELS {.num_buckets = 4, .lower = F32_ONE | F32_MINUS, .upper = F32_ONE}
 
-/* Of two tables; the records stand where the second one ends. */
+/* Makes a blob of two tables with these records, which stand where the second table ends. */
 static void with_levels(const struct embeng_record_quantization *records, u32 count)
 {
 	struct small_model m = adam();
@@ -352,7 +352,7 @@ START_TEST(test_unused_hyperparameters)
 }
 END_TEST
 
-/* Of the kind that has a step of its own. */
+/* The step rate that frequency-aware Adagrad, alone of all kinds, has. */
 START_TEST(test_step_rate)
 {
 	struct small_model m = of_kind(&kinds[EMBENG_OPTIMIZER_FREQUENCY_AWARE_ADAGRAD]);

@@ -25,7 +25,7 @@ struct random_model {
 	bool pipelining, same_bits;
 	struct ref_table table[TABLES];
 	u32 table_of[FEATURES], length[FEATURES];
-	struct ref_batch batch[2][PARTS]; /* of this step and of the one before */
+	struct ref_batch batch[2][PARTS]; /* those of this step and of the one before */
 	float *gradients[PARTS];
 	float *activations[FEATURES];
 	u64 hash;
@@ -41,7 +41,7 @@ static float draw_float(struct random_model *m)
 	return draw_gradient(&m->draw);
 }
 
-/* Of every third table or so; weights reach beyond the limits. */
+/* One table in three or so is quantized, with limits that some weights exceed. */
 static void draw_quantization(struct random_model *m, int t, struct direct_blob *b)
 {
 	struct embeng_record_quantization r = {.table = (u32)t};

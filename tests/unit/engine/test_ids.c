@@ -47,7 +47,9 @@ static bool take_to(const struct kernel_ops *ops, const u8 *from, u64 count, u32
 	return bad;
 }
 
-/* What is read may begin at any id, not at a line of the cache, and what is written, too. */
+/*
+ * Reads @count ids from any place on, and writes them to any place: neither is a line's beginning.
+ */
 static bool take(const struct kernel_ops *ops, const struct given *g, u64 first, u64 count,
 		 u64 limit)
 {
@@ -289,7 +291,7 @@ START_TEST(test_ids_of_large_batches_go_past_the_caches)
 	struct fetch_plan plan;
 	u64 most;
 
-	/* What an engine takes whose host gives no plan. */
+	/* the plan of an engine whose host gives none */
 	fetch_plan_fill(&plan, &(struct fetch_machine){.vendor = FETCH_VENDOR_OTHER});
 	most = plan.cached_bytes / sizeof(float);
 	random_start();

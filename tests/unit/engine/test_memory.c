@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine says it holds, against what it was given. */
+/* The engine's count of memory that it holds is what the port gave it. */
 #include "direct_main.h"
 #include "direct_model.h"
 
@@ -77,7 +77,7 @@ START_TEST(test_tables_and_staged_copies)
 }
 END_TEST
 
-/* What was staged goes with the model: its memory once, under a lock that is held. */
+/* A context that dies frees a staged table with its model: once, and with the lock already held. */
 START_TEST(test_context_dies_with_a_staged_table)
 {
 	struct direct *d = open_adagrad();

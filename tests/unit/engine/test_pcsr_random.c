@@ -293,7 +293,7 @@ static const struct shape shapes[] = {
 	{8, 1, 300, 3, EMBENG_COMBINER_SQRTN, 4, false, false, ALONE},
 };
 
-/* Of them: no equal ids; many, with weights; many, without; ids nearly alone, and alone. */
+/* Shapes with no equal ids; many, with weights; many, without; ids nearly alone, and alone. */
 static const u32 compared[] = {0, 2, 5, 16, 18};
 
 START_TEST(test_items_are_those_sorted_one_by_one)

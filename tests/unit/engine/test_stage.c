@@ -86,7 +86,7 @@ START_TEST(test_a_staged_copy_starts_at_zero)
 	ck_assert_uint_eq(stage(d, EMBENG_STAGE_BEGIN, 1), 0);
 	ck_assert_uint_eq(stage(d, EMBENG_STAGE_COMMIT, 0), 0);
 	expect_all(d, 1, 0);
-	/* What was not staged stays. */
+	/* A write outside a stage stays when an empty stage is committed. */
 	ck_assert_uint_eq(write_all(d, 0, 0, 5), 0);
 	ck_assert_uint_eq(stage(d, EMBENG_STAGE_COMMIT, 0), 0);
 	expect_all(d, 0, 5);

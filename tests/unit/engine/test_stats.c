@@ -86,7 +86,10 @@ static int most_first(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* What hot_rows.h says, of all rows of a table. Return: how much was taken from each. */
+/*
+ * Reduces the counts of all rows of a table as hot_rows.h says that those of the hottest are.
+ * Return: how much was taken from each.
+ */
 static u64 reduce_all(u64 *counts, u64 rows)
 {
 	u64 *ordered = malloc(rows * sizeof(*ordered)), excess;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What an UPDATE says: each rule broken once, rates, multiplier and missing gradients. */
+/*
+ * UPDATE commands: each rule is broken once; rates, multiplier and missing gradients are applied.
+ */
 #include <math.h>
 
 #include "direct_main.h"
@@ -152,7 +154,7 @@ static void refused(struct direct *d, struct given g, struct expected e)
 	free(g.command);
 }
 
-/* Of the rows that two samples ask for and that one asks for. */
+/* Expects @twice in the rows that two samples ask for, and @once in those that one asks for. */
 static void expect_rows(struct direct *d, u32 table, float twice, float once)
 {
 	const float *w = (const float *)d->context.model->tables[table].data;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a read document holds: numbers to the last bit in any locale and rounding, members by name
- * and in order, many of them in time that does not grow with their square.
+ * The values of a document that was read: numbers are right to the last bit in any locale and
+ * rounding mode, and members are found by name and in order. Reading many members takes time that
+ * does not grow with the square of their number.
  */
 #include <fenv.h>
 #include <locale.h>

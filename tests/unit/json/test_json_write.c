@@ -111,7 +111,7 @@ static void expect_refused(struct json_writer *w, const char *why)
 	char *text = NULL;
 	size_t length;
 
-	/* What comes after the fault changes nothing. */
+	/* Calls after the fault change nothing. */
 	json_write_text(w, NULL, "\xff");
 	json_write_no_memory(w);
 	ck_assert_int_eq(json_write_end(w, &text, &length), -EINVAL);

@@ -70,7 +70,7 @@ static bool is_clean(int error)
 	return error == ENOMEM || error == EFAULT || error == ENFILE || error == EMFILE;
 }
 
-/* What the call leaves of a valid one: all of it. */
+/* A call that failed with an injected failure has changed nothing: made again, it works. */
 static void check_again(struct scene *s, const struct scene_call *call, unsigned int nth)
 {
 	int ret = scene_run(s);
@@ -133,7 +133,7 @@ START_TEST(every_failure_is_clean)
 }
 END_TEST
 
-/* What it says is the same, or it fails. */
+/* A query with an injected failure either fails or gives the right answer. */
 START_TEST(a_query_does_not_lie)
 {
 	const struct scene_call *call = NULL;
@@ -196,7 +196,7 @@ static const struct scarcity {
 	const char *function; /* below it; NULL: in all that follows the firmware's request */
 	unsigned int percent, interval;
 } scarcities[] = {
-	{NULL, 1, 5}, /* which asks more often than the others */
+	{NULL, 1, 5}, /* rarer, as there are more allocations than in the others */
 	{"drm_dev_register", 1, 1},
 	{"embeng_device_map", 3, 1},
 };
@@ -253,7 +253,7 @@ START_TEST(the_driver_comes_and_goes_with_scarce_memory)
 }
 END_TEST
 
-/* What the emulator has no memory for is refused, and given again. */
+/* A command that the emulator has no memory for fails, and succeeds when it is submitted again. */
 START_TEST(a_model_trains_while_the_workers_lack_memory)
 {
 	const char *wrong = "never opened";
@@ -264,7 +264,7 @@ START_TEST(a_model_trains_while_the_workers_lack_memory)
 	ck_assert_int_gt(threads, 0);
 	for (int i = 0; wrong && i < 100; i++) {
 		fd = accel_open();
-		/* Of hundreds of allocations that must all succeed. */
+		/* Seldom, as opening makes hundreds of allocations that must all succeed. */
 		inject_seldom((unsigned int)_i, 20);
 		wrong = trainer_open(&t, fd, _i % 2, 60 * SECOND, options.seed);
 		inject_chance(0);

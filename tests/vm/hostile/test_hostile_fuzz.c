@@ -176,7 +176,7 @@ static void play(struct round *round)
 		kill(-child, SIGKILL);
 	}
 	status = await(child, round->seed);
-	kill(-child, SIGKILL); /* what it forked */
+	kill(-child, SIGKILL); /* the processes that it forked */
 	ck_assert_msg(!verdict->said, "seed %llu: %s", (unsigned long long)round->seed,
 		      verdict->words);
 	ck_assert_msg(WIFSIGNALED(status) ? round->killed && WTERMSIG(status) == SIGKILL

@@ -127,7 +127,10 @@ static void burst(struct flipper *f)
 	account->flips += flips;
 }
 
-/* Of any length up to 32 ms, short ones as often as long ones. */
+/*
+ * Sleeps for up to 32 ms. Each power of two is as likely as the others, so that short rests are
+ * many.
+ */
 static void rest(struct flipper *f)
 {
 	usleep((useconds_t)(next(&f->random) % (2u << next(&f->random) % 15)));

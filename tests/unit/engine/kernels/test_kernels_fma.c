@@ -85,7 +85,7 @@ static struct operands draw_tie(u64 r, u64 more)
 /* The same where the result is denormal: (1 + x)(1 - x) of half the least float. */
 static struct operands draw_denormal_tie(u64 r, u64 more)
 {
-	u32 exponent = 40 + (u32)(r >> 8) % 40; /* of a; that of the product is -150 */
+	u32 exponent = 40 + (u32)(r >> 8) % 40; /* exponent of a; the product's is -150 */
 	float x = float_of((127 - 13 - (u32)(r >> 16) % 11) << 23);
 	float a = float_of(exponent << 23), b = float_of((104 - exponent) << 23);
 

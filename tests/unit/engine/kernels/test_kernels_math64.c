@@ -50,7 +50,7 @@ START_TEST(test_exp_within_2_ulp)
 }
 END_TEST
 
-/* Of f32 numbers; the greatest below 1 still counts after 2^33 factors. */
+/* Powers of f32 numbers. Exponents go beyond 2^33: only then does the number next to 1 vanish. */
 START_TEST(test_power_within_1_ulp)
 {
 	for (u32 i = 0; i < 200000; i++) {

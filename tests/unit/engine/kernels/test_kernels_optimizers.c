@@ -159,7 +159,7 @@ START_TEST(test_flags_in_order)
 }
 END_TEST
 
-/* What IEEE says; denormals stay. */
+/* Infinities and NaN give what IEEE 754 says, and denormals are not flushed to zero. */
 START_TEST(test_ftrl_of_special_values)
 {
 	struct kernel_update u = {

@@ -5,8 +5,8 @@
 #include "variants.h"
 
 /*
- * One feature's rows: every apart-th one of a table, each of some occurrences, in two calls. What is
- * allocated ends with the last group.
+ * Updates of one feature's rows: every @apart-th row of a table, each with @occurrences gradients,
+ * in two calls. The arrays end with the last group, so that a read beyond it is found.
  */
 struct turns {
 	u32 dim, apart, occurrences;
@@ -49,7 +49,7 @@ static struct turns_memory turns_make(const struct turns *t)
 	return m;
 }
 
-/* What becomes of group @k's row. */
+/* The value that the row of group @k must have after the update. */
 static float turns_want(const struct turns *t, const struct turns_memory *m, u32 k)
 {
 	float sum = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which variants there are, that they stay within their rows, and that no caller's mode counts. */
+/*
+ * The kernel variants that a processor has are found, none reads or writes outside its rows, and
+ * the floating-point mode of the caller changes no result.
+ */
 #define _GNU_SOURCE
 #include "variants.h"
 
@@ -13,10 +16,13 @@
 #include "suite.h"
 #include "trace.h"
 
-#define PAGE 65536u /* of any system */
+#define PAGE 65536u /* the largest page that a supported system has */
 #define MOST_DIM 130u
 
-/* What /proc/cpuinfo calls what a variant needs; the system leaves out what it does not keep. */
+/*
+ * The flags of /proc/cpuinfo that stand for the instructions of a variant. The kernel leaves out
+ * the flag of an instruction whose registers it does not save.
+ */
 static const struct need {
 	const char *variant;
 	const char *flags[6];

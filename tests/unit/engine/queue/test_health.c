@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* What a queue's header and the registers say of life, for who watches them. */
+/*
+ * A watchdog sees in a queue's header and in the registers whether the queue and device are alive.
+ */
 #include "fake_model.h"
 #include "rig.h"
 #include "suite.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* What a modelled device charges, where the counters that it goes by begin anew. */
+/*
+ * The time that a modelled device takes for a command, also after a reset has zeroed its counters.
+ */
 #include "builtin_image.h"
 #include "fake_model.h"
 #include "rig.h"

@@ -179,7 +179,9 @@ static u32 given_state(struct rig_queue *q, u64 step)
 	return rig_report(q).state;
 }
 
-/* What is done on the spot is reported where a queue was last said to wait: it waits anew. */
+/*
+ * engine_give() that ends a wait reports the queue as running, so that the next wait counts again.
+ */
 START_TEST(giving_reports_what_ends_a_wait)
 {
 	struct embeng_cqe cqe;

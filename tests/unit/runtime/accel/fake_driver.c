@@ -160,7 +160,7 @@ static int dispatch(struct fake_file *f, unsigned long request, void *arg)
 	return ret == -ENOTTY ? fake_queues(f, request, arg) : ret;
 }
 
-/* What a lost context still lets be done. */
+/* True if a lost context still allows the call, because it only ends or asks something. */
 static bool ends_things(unsigned long request, const void *arg)
 {
 	const struct embeng_accel_query *q = arg;

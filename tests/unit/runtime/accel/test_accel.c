@@ -185,7 +185,7 @@ static void lose(const char *name, int error, const char *text)
 	fake_lose(error);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), error);
 	expect_text(text);
-	/* What completed before is still there. */
+	/* A step that completed before the loss is still there. */
 	ck_assert_int_eq(embeng_dequeue(e, 0, -1, &a), 0);
 	ck_assert_int_eq(enqueue_bags(e, EMBENG_TRAIN, 0, -1), error);
 	expect_text(text);

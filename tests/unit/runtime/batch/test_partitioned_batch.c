@@ -115,7 +115,7 @@ static void train_both_ways(enum embeng_partition_flavour flavour, uint64_t seed
 	for (int f = 0; f < FEATURES; f++)
 		put_input(whole, &ids, f, f);
 	ck_assert_int_eq(embeng_preprocess(plain, whole, s, &o, &p), 0);
-	/* What the batch had before is gone. */
+	/* The inputs that the batch had before are gone. */
 	put_input(b, &ids, 0, 0);
 	ck_assert_int_eq(embeng_batch_partitioned(b, s, p), 0);
 	/* It was copied. */
@@ -142,7 +142,7 @@ START_TEST(trains_as_the_batch_does)
 }
 END_TEST
 
-/* What dropping left out is not looked up: a sample without items is zero. */
+/* Ids that were dropped to keep within limits are not looked up: a sample without ids is zero. */
 START_TEST(dropped_ids)
 {
 	const struct embeng_stack_limits limits[] = {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}};
@@ -175,7 +175,7 @@ START_TEST(dropped_ids)
 }
 END_TEST
 
-/* What a batch of partitioned CSR asks for is what the batch itself does. */
+/* A profile counts the same ids for a batch and for the partitioned CSR that was made from it. */
 START_TEST(profiles_as_the_batch_does)
 {
 	const struct embeng_profile_options o = {.size = sizeof(o), .rate = 1};

@@ -4,7 +4,7 @@
  * have when the batch is enqueued; inputs can be replaced.
  */
 #include "runtime/src/session/session.h"
-#undef fail /* of this library, Check has its own */
+#undef fail /* session.h defines one, and so does Check */
 #include "preprocess_help.h"
 
 /* A batch, and what it was partitioned to, to be changed. */
@@ -56,7 +56,7 @@ static void changed_free(struct changed *x)
 		changed_free(&x); \
 	} while (0)
 
-/* What only the engine sees; the batch can be given other inputs. */
+/* Only the engine finds these faults; the batch can be given other inputs afterwards. */
 #define ASSERT_ENQUEUE_REFUSED(flavour, change, errno_, text) \
 	do { \
 		CHANGED(flavour, change); \
@@ -168,7 +168,7 @@ START_TEST(not_of_this_device)
 }
 END_TEST
 
-/* What is partitioned already has no ids to be partitioned. */
+/* A batch that is partitioned already has no ids left to be partitioned. */
 START_TEST(not_partitioned_twice)
 {
 	struct changed x = changed_new(EMBENG_PARTITION_TF);

@@ -186,7 +186,7 @@ START_TEST(pieces_are_the_mapped_rows)
 }
 END_TEST
 
-/* What was cut after it was opened ends no process: it cannot be read, that is all. */
+/* A shard that is truncated after it was opened gives an error and does not end the process. */
 START_TEST(a_shard_cut_while_open)
 {
 	struct embeng_checkpoint *c;

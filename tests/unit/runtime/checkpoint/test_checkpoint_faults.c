@@ -248,7 +248,7 @@ static void save_too_much(const char *folder, int code)
 		help_expect(embeng_save(f, folder, NULL), code, ".safetensors: cannot be written");
 		ck_assert_uint_eq(salt_of(folder), 1);
 	}
-	/* What the failed ones wrote is gone, so there is room again. */
+	/* The files of the failed saves are gone, so there is room again. */
 	help_expect_ok(embeng_save(e, folder, &o));
 	embeng_close(e);
 	embeng_close(f);

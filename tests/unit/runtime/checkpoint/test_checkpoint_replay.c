@@ -7,7 +7,9 @@
 
 static const char *const states[] = {"old", "new"};
 
-/* What an open checkpoint is: 0 the old, 1 the new; it is checked to the last bit. */
+/*
+ * Returns 0 if the open checkpoint is the old one and 1 if it is the new; checks every bit of it.
+ */
 static int which(const struct embeng_checkpoint *c)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
@@ -61,7 +63,7 @@ static size_t commit_at(void)
 	return 0;
 }
 
-/* What must be in the folder: 0 the old (or none), 1 the new, -1 either. */
+/* Returns what the folder must hold after @prefix calls: 0 old (or none), 1 new, -1 either. */
 static int expected(size_t prefix)
 {
 	return prefix <= rename_at() ? 0 : prefix > commit_at() ? 1 : -1;
@@ -128,7 +130,7 @@ static void save_again(struct embeng *e, size_t prefix, const char *folder)
 	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 5);
 }
 
-/* What is cut: a save, or a checkpoint that another folder's becomes. */
+/* Writes the new checkpoint, whose calls are then cut short: by a save, or by resharding @from. */
 static void make_new(struct embeng *e, const char *from, const char *folder)
 {
 	const struct embeng_reshard_options o = {

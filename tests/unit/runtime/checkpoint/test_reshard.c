@@ -173,7 +173,7 @@ START_TEST(mod_files_hold_every_nth_row)
 }
 END_TEST
 
-/* What needs no new reader does not ask for one. */
+/* Checkpoints that every reader can read require no newer one. */
 START_TEST(div_files_read_as_before)
 {
 	char folder[HELP_PATH], *text = malloc(1 << 20), *path;
@@ -351,7 +351,7 @@ START_TEST(parts_refused)
 }
 END_TEST
 
-/* Of a checkpoint of two steps. */
+/* A resharded checkpoint keeps the step, here 2, of the one that it was made from. */
 START_TEST(the_step_is_kept)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which rows are whose, and their values: read, written, and as they start. */
+/* Each host has its rows of a table, and reads, writes and initializes those alone. */
 #include "checkpoint_help.h"
 
 static struct embeng_shard shard_of(enum embeng_sharding sharding, uint32_t hosts, uint32_t host)

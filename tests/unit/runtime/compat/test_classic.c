@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What specifications of the classic interface mean, and which are refused. */
+/* Specifications of the classic interface give the right models, and invalid ones are refused. */
 #include <math.h>
 
 #include "classic_help.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What feature columns of the classic interface mean, and which are refused. */
+/* Feature columns of the classic interface give the right features; invalid ones are refused. */
 #include "classic_help.h"
 
 static struct embeng_classic_categorical categorical(const char *name, int64_t buckets,

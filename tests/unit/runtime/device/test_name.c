@@ -65,7 +65,7 @@ START_TEST(takes_the_environment)
 }
 END_TEST
 
-/* Who gave no name is told where the wrong one is from. */
+/* The error about a wrong name that came from the environment says so, and names the variable. */
 START_TEST(says_that_the_environment_is_wrong)
 {
 	static const struct {

@@ -34,7 +34,7 @@ START_TEST(says_what_it_is)
 }
 END_TEST
 
-/* What is given is in the name, by which the same device is opened again. */
+/* The name of an open device has the distances that were given, so that it opens the same again. */
 START_TEST(says_how_far_it_fetches_ahead)
 {
 	static const struct {

@@ -347,7 +347,7 @@ START_TEST(reads_the_sizes_of_caches)
 	ck_assert_uint_eq(machine.first_bytes, 48 << 10);
 	ck_assert_uint_eq(machine.second_bytes, 1 << 20);
 	ck_assert_uint_eq(machine.third_bytes, 3);
-	/* What is no size changes nothing. */
+	/* A text that is no size changes nothing. */
 	put_cache(2, "2\n", "Unified\n", "99999999999999999999K\n");
 	put_cache(3, "3\n", "Unified\n", "32M\n");
 	put_cache(4, "1\n", "Data\n", "-1K\n");

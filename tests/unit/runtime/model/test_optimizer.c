@@ -191,7 +191,10 @@ START_TEST(test_adam_refused)
 }
 END_TEST
 
-/* What is at the edge of an interval, and what another kind would refuse. */
+/*
+ * Values at the edge of an allowed interval are accepted, and so are values that other kinds
+ * refuse.
+ */
 START_TEST(test_edges_build)
 {
 	struct embeng_optimizer o = embeng_adagrad_momentum(-1.0f);

@@ -184,7 +184,9 @@ START_TEST(test_a_rate_that_is_missing)
 }
 END_TEST
 
-/* What another process restored would change the count. */
+/*
+ * A schedule needs a context of its own: a restore by another process would change the step count.
+ */
 START_TEST(test_a_shared_context)
 {
 	struct embeng_model *m = scheduled();

@@ -80,7 +80,7 @@ START_TEST(test_unknown_dims_match_anything)
 	assert_resolved(&f, input_of(S(5, 3), 2), unknown, S(5, 3), 2);
 	ASSERT_REFUSED(refused(&f, input_of(S(5, 2), 2), unknown), EINVAL, "shaped", "[5, 2]",
 		       "[?, 3]");
-	/* what the first batch fixed comes before what the model left open */
+	/* a shape that the first batch has fixed is compared first, then that of the model */
 	ASSERT_REFUSED(refused(&f, input_of(S(4, 3), 2), output_of(S(5, 3), 2)), EINVAL, "[4, 3]",
 		       "[5, 3]");
 	ASSERT_REFUSED(refused(&f, input_of(S(6), 1), unknown), EINVAL, "shaped",

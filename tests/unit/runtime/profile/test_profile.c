@@ -90,7 +90,7 @@ START_TEST(rows_are_counted)
 }
 END_TEST
 
-/* Of 2000 batches 3 % are looked at, the same ones for the same seed. */
+/* At a rate of 3 %, 60 or so of 2000 batches are looked at, the same ones for the same seed. */
 START_TEST(some_batches_are_looked_at)
 {
 	const int32_t ids[] = {1};
@@ -299,7 +299,7 @@ START_TEST(rotations_spread_hot_rows)
 	help_expect_ok(embeng_profile_rotations(s.p, 4, rotations));
 	ck_assert(rotations[0] == 0 && rotations[1] == 0);
 	ck_assert_int_eq(note(&s, ids, 7), 1);
-	/* Of four cores the first table loads 4, 2, 1, 0; row 1 of the other has 2. */
+	/* The first table loads the four cores by 4, 2, 1, 0; row 1 of the other has 2. */
 	help_expect_ok(embeng_profile_rotations(s.p, 4, rotations));
 	ck_assert_uint_eq(rotations[0], 0);
 	ck_assert_uint_eq(rotations[1], 0);

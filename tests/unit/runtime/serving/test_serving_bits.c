@@ -99,7 +99,7 @@ static struct embeng_serving_input serving_input(const struct trial *t)
 	return in;
 }
 
-/* What the engine gives; the caller frees it. */
+/* Returns the activations that the engine computes. The caller frees them. */
 static float *engine_lookup(const struct trial *t, size_t elements)
 {
 	struct embeng_batch *b = embeng_batch_new(t->e, EMBENG_INFERENCE, 0);

@@ -101,7 +101,7 @@ START_TEST(sparse_prunes)
 }
 END_TEST
 
-/* What validation drops is not looked at any more, wherever it points. */
+/* An id that validation drops for its weight is not checked: it may be outside the table. */
 START_TEST(sparse_prunes_before_it_checks)
 {
 	struct embeng_serving_input in = sparse_input(MEAN_BAG, I(1, 99), 2, I(0, 0, 0, 1), I(1, 2),

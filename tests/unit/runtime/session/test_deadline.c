@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What waits for the program ends with ETIME and says what is missing. */
+/*
+ * A call whose deadline passes while the device waits for the program fails with ETIME, and the
+ * error says what is missing.
+ */
 #include "session_help.h"
 
 START_TEST(dequeue_names_missing_gradients)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Each allocation of a small program fails once, one program after another: the call that
- * wanted it says -ENOMEM, may be made again, and the numbers come out the same. What was
- * allocated before is given back, which the leak checker of the sanitized build sees.
+ * wanted it says -ENOMEM, may be made again, and the numbers come out the same. A call that fails
+ * frees what it has allocated, which the leak checker of the sanitized build sees.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 #define MOST 4096 /* allocations; there are a few hundred */
 
-static uint32_t nth; /* which one fails */
+static uint32_t nth; /* number of the allocation that fails */
 
 /* Check allocates, too: it is called for failures alone. */
 #define EXPECT(holds) \

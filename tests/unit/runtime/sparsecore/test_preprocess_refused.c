@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What embeng_preprocess() and the learned limits refuse, one thing wrong at a time. */
+/* embeng_preprocess() and the learned limits refuse arguments with one thing wrong at a time. */
 #include <stdbool.h>
 
 #include "preprocess_help.h"

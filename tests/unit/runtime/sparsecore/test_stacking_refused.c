@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What embeng_stacking_make() refuses, one thing wrong at a time. */
+/* embeng_stacking_make() refuses arguments with one thing wrong at a time. */
 #include "stacking_help.h"
 
 /* Tables c, a, b with group {0, 1} of JAX; each change is all that is wrong. */
