@@ -12,13 +12,17 @@ which a program can see:
 - A comment or a description says only "so", "the same" or "as above", or begins with one of them
   ("so, in bytes") or with an ellipsis. It means nothing without the line above it.
 
-Sentences are those of comments in C, shell, Python and Meson, of descriptions of kernel modules and
-their parameters, and of the text of manual pages, Markdown and docs/abi. Headings, code and
-examples are not text. Before the files, the checks run on planted faults in each kind of file.
+Sentences are those of comments in C, Promela, shell, Python, Meson and the like, of docstrings, of
+descriptions of kernel modules and their parameters, and of the text of manual pages, Markdown and
+docs/abi. Headings, code and examples are not text. Before the files, the checks run on planted
+faults in each kind of file.
 """
+import ast
+import io
 import pathlib
 import re
 import sys
+import tokenize
 
 # One line for each room or page that is written by these rules: a pattern relative to the root,
 # where ** stands for any folders.
@@ -27,14 +31,42 @@ docs/abi/*
 docs/*.md
 docs/*/*.md
 docs/man/*.[1-9]
+docs/**/*.py
 engine/**/*.[ch]
+engine/**/meson.build
 firmware-loader/*.[ch]
+firmware-loader/**/meson.build
+firmware-loader/embeng/*.txt
 kmod/**/*.[ch]
+kmod/**/Kbuild
+kmod/package/*
 runtime/**/*.[ch]
-tests/**/*.h
+runtime/**/meson.build
+runtime/proto/*.proto
+scripts/*.py
+scripts/*.sh
+tests/**/*.[ch]
+tests/**/*.py
+tests/**/*.sh
+tests/**/meson.build
+tests/bench/compare
+tests/bench/curves
+tests/bench/pair
+tests/kmod/checkpatch.allowed
+tests/kmod/sparse
+tests/model/*.pml
+tests/tree/*.layers
+tests/vm/debug.config
+tests/vm/init
+tests/vm/run
 uapi/*.[ch]
 CONTRIBUTING.md
+Kbuild
+Makefile
 README.md
+meson.build
+meson_options.txt
+packages.txt
 """.split()
 
 HEADLESS = r"(of|who|whom|whose|what|which)\b"
@@ -112,11 +144,40 @@ def blocks_of_c(text):
     return blocks.found
 
 
+# A comment behind code: what follows the last " # " of a line, if no quotation mark does.
+BEHIND_CODE = re.compile(r"""\S.*\s# ([^'"]*)$""")
+
+
 def blocks_of_script(text):
     blocks = Blocks()
     for number, line in enumerate(text.split("\n"), 1):
         comment = re.match(r"\s*#(?!!)(.*)", line)
+        behind = BEHIND_CODE.match(line)
         comment_line(blocks, number, comment.group(1) if comment else "")
+        if behind and not comment:
+            comment_line(blocks, number, behind.group(1))
+            blocks.end()
+    return blocks.found
+
+
+def blocks_of_python(text):
+    blocks, last = Blocks(), 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        number, column = token.start
+        if token.type != tokenize.COMMENT or token.string.startswith("#!"):
+            continue
+        alone = not token.line[:column].strip()
+        if not alone or number != last + 1:
+            blocks.end()
+        comment_line(blocks, number, token.string[1:])
+        last = number if alone else 0
+    for node in ast.walk(ast.parse(text)):
+        if (isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+                and ast.get_docstring(node) is not None):
+            blocks.end()
+            first = node.body[0].value
+            for number, line in enumerate(first.value.split("\n"), first.lineno):
+                comment_line(blocks, number, line)
     return blocks.found
 
 
@@ -197,15 +258,15 @@ def blocks_of_abi(text):
 def blocks_of(name, text):
     if name.startswith("docs/abi/"):
         return blocks_of_abi(text)
-    if name.endswith((".c", ".h")):
+    if name.endswith((".c", ".h", ".pml", ".proto")):
         return blocks_of_c(text)
     if name.endswith(".md"):
         return blocks_of_markdown(text)
     if re.search(r"\.[1-9]$", name):
         return blocks_of_manual(text)
-    if name.endswith((".sh", ".py", "meson.build")):
-        return blocks_of_script(text)
-    raise ValueError(f"{name}: english.py does not know this kind of file")
+    if name.endswith(".py") or re.match(r"#!.*python", text):
+        return blocks_of_python(text)
+    return blocks_of_script(text)
 
 
 def sentences(text):
@@ -244,6 +305,9 @@ PLANTED = {
     "s.c": "/**\n * struct s\n * @a: so, in bytes\n */\nint s; /* ... and the rest */\n",
     "a.h": "int a; /* what it was */\n// It is. Who\n// is it? Whose it is.\n",
     "a.sh": "#!/bin/sh\n# It is. Which it was.\ntrue\n# the same\n",
+    "b.sh": "true # what is true\necho '# what' # which it was\n# What now?\n",
+    "a": "#!/usr/bin/python3\n\"\"\"An a.\n\nOf it.\n\"\"\"\na = '# of'  # of b\n",
+    "b.py": "def b():\n    # It is. Of\n    # it.\n    return b  # so\n",
     "a.md": "# What it is\n\nIt is. Of\nit.\n\n- who it is\n\n    Of code\n",
     "a.7": ".Sh A\nIt is\n.Va a .\nWhat it was.\n.Bl -tag\n.It Of a\nof it\n.El\n",
     "docs/abi/a": "What:\t\ta\nDescription:\t(RO) what it is. It\n\t\tis. Of it.\n",
