@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Code that all measuring programs of this folder share, beside the command's bench_runs.h. */
+/* Code that the measuring programs of this folder share, beside runtime/cli/bench/clock.h. */
 #ifndef EMBENG_TESTS_BENCH_H
 #define EMBENG_TESTS_BENCH_H
 

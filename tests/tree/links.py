@@ -6,15 +6,22 @@ usage: links.py SOURCE-ROOT
 
 Checked, in every Markdown file of the tree: that relative links lead to a file and, after a #, to a
 heading of it; that a path in backticks that begins with a folder of the tree exists, unless it has
-NAME, CHANGE or VARIANT in it, which stand for any; that a function in backticks, as in `engine_run()`, is named somewhere in the sources. Every page below
-docs/ can be reached from README.md in three clicks. And where a source file cites
-docs/spec/NAME.md and a number, that page has a section with the number.
+NAME, CHANGE or VARIANT in it, which stand for any; that a function in backticks, as in
+`engine_run()`, is named somewhere in the sources. Every page below docs/ can be reached from
+README.md in three clicks.
+
+Checked in the sources: where one cites docs/spec/NAME.md and a number, that page has a section with
+the number; a file that a comment names exists, and a C file without a folder in front exists in the
+same room (engine/, runtime/, ...); a comment of a C file does not name that file itself when it
+says where something else is done. Before the tree, the last check runs on planted comments.
 """
 import os
 import pathlib
 import re
 import subprocess
 import sys
+
+import english
 
 CLICKS = 3
 FENCE = re.compile(r"^ *(```|~~~)")
@@ -25,6 +32,9 @@ ANY = re.compile(r"NAME|CHANGE|VARIANT|ROOM|FAMILY")
 FUNCTION = re.compile(r"^([a-z_][a-z0-9_]*)\(\)$")
 CITED = re.compile(r"docs/spec/(\w+)\.md,? ((?:\d+(?:\.\d+)*(?:, | and | to )?)+)")
 SECTION = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ")
+# A file that a comment names. In <...> are headers of the system.
+FILE = re.compile(r"(?<![\w./<-])((?:\.\./)*(?:[\w-]+/)*[\w-]+\.(?:c|h|py|sh))\b(?!\()")
+FOREIGN = {"table_stacking.py", "layers/embedding/tpu_embedding_layer.py"}  # files of jax and tensorflow
 SOURCES = (".c", ".h", ".py", ".sh", ".build")
 
 
@@ -71,6 +81,38 @@ def anchors(text):
             seen[name] = count + 1
             found.add(f"{name}-{count}" if count else name)
     return found
+
+
+def misnamed(name, text, files):
+    """Yields what is wrong with each file that the comments of a source name."""
+    room = name.split("/")[0]
+    for block in english.blocks_of(name, text):
+        for line, words in block:
+            for cited in FILE.findall(words):
+                tail = "/" + cited.lstrip("./")
+                found = [file for file in files if ("/" + file).endswith(tail)]
+                if cited in FOREIGN or ANY.search(cited):
+                    continue
+                if not found:
+                    yield f"{name}:{line}: there is no file {cited}"
+                elif name.endswith(".c") and cited == os.path.basename(name):
+                    yield f"{name}:{line}: names itself, {cited}; is another file meant?"
+                elif (cited.endswith(".c") and "/" not in cited and room != "tests"
+                      and not any(file.startswith(room + "/") for file in found)):
+                    yield f"{name}:{line}: {cited} is not in {room}/ but {found[0]}: give its path"
+
+
+PLANTED = ["engine/a.c", "engine/b/c.c", "runtime/d.c", "uapi/e.h", "tests/f.sh"]
+MISNAMED = ["gone.c", "gone/a.c", "a.c", "d.c", "gone.sh"]
+NAMED = ["c.c", "b/c.c", "engine/b/c.c", "../runtime/d.c", "e.h", "<gone.h>", "f.sh", "test_NAME.c"]
+
+
+def planted():
+    """Yields names that misnamed() judges wrongly, in a comment of engine/a.c."""
+    for cited in MISNAMED + NAMED:
+        faults = list(misnamed("engine/a.c", f"/* It is in {cited}. */", PLANTED))
+        if len(faults) != (cited in MISNAMED):
+            yield f"links.py: a planted comment that names {cited} is judged wrongly: {faults}"
 
 
 class Tree:
@@ -140,12 +182,17 @@ class Tree:
         if not count:
             yield "no source file cites docs/spec"
 
+    def wrong_files(self):
+        for name, text in self.sources.items():
+            if not name.endswith("links.py"):
+                yield from misnamed(name, text, self.files)
+
 
 def main():
     tree = Tree(pathlib.Path(sys.argv[1]))
     wrong = [fault for page in tree.pages for check in (tree.wrong_links, tree.wrong_names)
              for fault in check(page)]
-    wrong += [*tree.far_pages(), *tree.wrong_citations()]
+    wrong += [*tree.far_pages(), *tree.wrong_citations(), *planted(), *tree.wrong_files()]
     for fault in wrong:
         print(fault, file=sys.stderr)
     return 1 if wrong or not tree.pages else 0

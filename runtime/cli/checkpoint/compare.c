@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The command `embeng checkpoint compare`: looks the same random batches up in an engine and in a
- * checkpoint, and reports where they differ. The comparison itself is in compare.c.
+ * checkpoint, and reports where they differ. The comparison itself is in compare_lookups.c.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads baskets: one a line, its items separated by spaces or tabs. It is one of three formats that
- * fill a collector (data_csv.c, data_debian.c).
+ * Reads baskets: one a line, its items separated by spaces or tabs. It is one of the three formats
+ * that fill a collector; the other two are in csv.c and debian.c.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Computes where things lie in the memory that the library shares with the engine, and how large it
- * has to be. Steps and forecasts of memory (plan.c) use the same functions, so that they agree.
+ * has to be. Steps and forecasts of memory (plan/plan.c) use the same functions, so that they agree.
  *
  * Only arguments are touched; no lock is needed.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Opens an engine, loads its model, and closes it: the functions of a handle's whole life. Those of
- * a training step are in step.c, dequeue.c and gradients.c.
+ * a training step are in enqueue.c, dequeue.c and gradients.c.
  *
  * A handle owns everything that it reaches and lives until embeng_close(). Opening and closing are
  * done by one thread; the other functions take e->lock where they need it.

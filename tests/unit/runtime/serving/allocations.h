@@ -13,7 +13,7 @@ static atomic_size_t allocations_seen;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-/* As the sanitizers' allocator_interface.h, which gcc does not install. */
+/* Declared as in <sanitizer/allocator_interface.h>, which gcc does not install. */
 extern int __sanitizer_install_malloc_and_free_hooks(
 	void (*malloc_hook)(const volatile void *memory, size_t bytes),
 	void (*free_hook)(const volatile void *memory));
