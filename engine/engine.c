@@ -135,7 +135,7 @@ static int run_engine_steps(struct engine *engine, enum engine_run_mode mode)
 	/* A look that finds nothing takes no time. */
 	now = moved ? clock_read(engine) : began;
 	heartbeat(engine);
-	climate_step(engine);
+	thermal_step(engine);
 	if (moved)
 		reg_count(engine, EMBENG_REG_TIME_RING, now - began - away_ns);
 	return !!moved;

@@ -111,7 +111,7 @@ bool port_speed(void *host, struct port_speed *speed);
  * The device as a heat source, when the host models one. False: the registers say that
  * nothing is measured.
  */
-struct port_climate {
+struct port_thermal {
 	u32 ambient_mc; /* thousandths of a degree Celsius */
 	u32 limit_mc;	/* critical temperature of the engine, not 0 */
 	u32 mk_per_w;	/* how much warmer than @ambient_mc for each watt, in the end */
@@ -119,7 +119,7 @@ struct port_climate {
 	u32 idle_uw;
 	u32 full_uw; /* with all cores busy, not below @idle_uw */
 };
-bool port_climate(void *host, struct port_climate *climate);
+bool port_thermal(void *host, struct port_thermal *thermal);
 
 enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)

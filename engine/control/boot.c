@@ -183,7 +183,7 @@ void boot_load(struct engine *e)
 	publish_caps(e);
 	reg_write64(e, EMBENG_REG_FIRMWARE_VERSION, firmware.version);
 	reg_write64(e, EMBENG_REG_FIRMWARE_MINIMUM, e->firmware_minimum);
-	climate_begin(e);
+	thermal_begin(e);
 	event_of_device(e, EMBENG_EVENT_BOOT, 0, firmware.version);
 	e->heartbeat_ns = clock_read(e);
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_RUNNING);

@@ -298,7 +298,7 @@ struct engine {
 		u64 time_ns, busy_ns; /* up to which power and temperature go */
 		u32 power_uw;
 		s64 temperature_uc; /* 0: not known yet */
-	} climate;
+	} thermal;
 	u64 paced_bytes, paced_rows; /* the counters as far as they were charged */
 	u64 free_ns;		     /* when what was charged is over */
 	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
@@ -325,8 +325,8 @@ u64 clock_read(struct engine *e);
 void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
 
 /* thermal.c */
-void climate_begin(struct engine *e);
-void climate_step(struct engine *e); /* does nothing when little time has passed */
+void thermal_begin(struct engine *e);
+void thermal_step(struct engine *e); /* does nothing when little time has passed */
 
 /* events.c */
 struct event {

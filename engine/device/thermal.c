@@ -23,14 +23,14 @@ static u64 busy_ns(struct engine *e)
 
 static u64 busy_share(struct engine *e, u64 passed_ns)
 {
-	u64 now = busy_ns(e), busy = now - e->climate.busy_ns, all = passed_ns * e->config.cores;
+	u64 now = busy_ns(e), busy = now - e->thermal.busy_ns, all = passed_ns * e->config.cores;
 
-	e->climate.busy_ns = now;
+	e->thermal.busy_ns = now;
 	return busy < all ? busy * SHARE_ONE / all : SHARE_ONE;
 }
 
 /* In microdegrees, so that what is left of the way never rounds to nothing. */
-static s64 next_temperature(const struct port_climate *c, s64 from, u64 power_uw, u64 passed_ns)
+static s64 next_temperature(const struct port_thermal *c, s64 from, u64 power_uw, u64 passed_ns)
 {
 	s64 goal = (s64)c->ambient_mc * 1000 + (s64)(power_uw / 1000 * c->mk_per_w);
 	u64 time_us = (u64)c->time_ms * 1000, passed_us = passed_ns / 1000;
@@ -40,36 +40,36 @@ static s64 next_temperature(const struct port_climate *c, s64 from, u64 power_uw
 	return from + (goal - from) * (s64)passed_us / (s64)time_us;
 }
 
-static void publish_climate(struct engine *e, const struct port_climate *c)
+static void publish_thermal(struct engine *e, const struct port_thermal *c)
 {
-	reg_write32(e, EMBENG_REG_POWER, e->climate.power_uw);
-	reg_write32(e, EMBENG_REG_TEMPERATURE, (u32)(e->climate.temperature_uc / 1000));
+	reg_write32(e, EMBENG_REG_POWER, e->thermal.power_uw);
+	reg_write32(e, EMBENG_REG_TEMPERATURE, (u32)(e->thermal.temperature_uc / 1000));
 	reg_write32(e, EMBENG_REG_TEMPERATURE_LIMIT, c->limit_mc);
 }
 
-static void update_climate(struct engine *e, u64 now)
+static void update_thermal(struct engine *e, u64 now)
 {
-	u64 passed = now - e->climate.time_ns;
-	struct port_climate c;
+	u64 passed = now - e->thermal.time_ns;
+	struct port_thermal c;
 
-	if (!port_climate(e->config.host, &c))
+	if (!port_thermal(e->config.host, &c))
 		return;
-	e->climate.time_ns = now;
-	e->climate.power_uw = c.idle_uw +
+	e->thermal.time_ns = now;
+	e->thermal.power_uw = c.idle_uw +
 			      (u32)((c.full_uw - c.idle_uw) * busy_share(e, passed) / SHARE_ONE);
-	e->climate.temperature_uc = next_temperature(&c, e->climate.temperature_uc,
-						     e->climate.power_uw, passed);
-	publish_climate(e, &c);
+	e->thermal.temperature_uc = next_temperature(&c, e->thermal.temperature_uc,
+						     e->thermal.power_uw, passed);
+	publish_thermal(e, &c);
 }
 
-void climate_begin(struct engine *e)
+void thermal_begin(struct engine *e)
 {
-	update_climate(e, clock_read(e));
+	update_thermal(e, clock_read(e));
 }
 
-void climate_step(struct engine *e)
+void thermal_step(struct engine *e)
 {
-	if (e->now_ns - e->climate.time_ns >= STEP_NS &&
+	if (e->now_ns - e->thermal.time_ns >= STEP_NS &&
 	    reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RUNNING)
-		update_climate(e, e->now_ns);
+		update_thermal(e, e->now_ns);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files in debugfs under embeng_emu/DEVICE: state of a device that tests look at, and how it is
- * modelled (speed and climate). docs/abi/debugfs-driver-embeng_emu describes them. The two
+ * modelled (folders speed and thermal). docs/abi/debugfs-driver-embeng_emu describes them. The two
  * functions of engine/port.h that ask for the model are here, since they read the same words.
  *
  * The folder is made before the device's function and goes after it. The words are read and
@@ -43,26 +43,26 @@ static void make_speed(struct port_speed *speed, struct dentry *folder)
 }
 
 /* Settings may change while they are read: each is read once, and bounds apply to the copy. */
-bool port_climate(void *host, struct port_climate *climate)
+bool port_thermal(void *host, struct port_thermal *thermal)
 {
 	struct emu *emu = host;
-	u32 idle_uw = READ_ONCE(emu->climate.idle_uw);
+	u32 idle_uw = READ_ONCE(emu->thermal.idle_uw);
 
-	*climate = (struct port_climate){
-		.ambient_mc = READ_ONCE(emu->climate.ambient_mc),
-		.limit_mc = READ_ONCE(emu->climate.limit_mc) ?: 1,
-		.mk_per_w = READ_ONCE(emu->climate.mk_per_w),
-		.time_ms = READ_ONCE(emu->climate.time_ms) ?: 1,
+	*thermal = (struct port_thermal){
+		.ambient_mc = READ_ONCE(emu->thermal.ambient_mc),
+		.limit_mc = READ_ONCE(emu->thermal.limit_mc) ?: 1,
+		.mk_per_w = READ_ONCE(emu->thermal.mk_per_w),
+		.time_ms = READ_ONCE(emu->thermal.time_ms) ?: 1,
 		.idle_uw = idle_uw,
-		.full_uw = max(idle_uw, READ_ONCE(emu->climate.full_uw)),
+		.full_uw = max(idle_uw, READ_ONCE(emu->thermal.full_uw)),
 	};
 	return true;
 }
 
 /* The defaults model a card whose cooler holds it at 37 degrees idle and 72 at work. */
-static void make_climate(struct port_climate *climate, struct dentry *folder)
+static void make_thermal(struct port_thermal *thermal, struct dentry *folder)
 {
-	*climate = (struct port_climate){
+	*thermal = (struct port_thermal){
 		.ambient_mc = 30000,
 		.limit_mc = 95000,
 		.mk_per_w = 1200,
@@ -70,12 +70,12 @@ static void make_climate(struct port_climate *climate, struct dentry *folder)
 		.idle_uw = 6000000,
 		.full_uw = 35000000,
 	};
-	debugfs_create_u32("ambient_mc", 0600, folder, &climate->ambient_mc);
-	debugfs_create_u32("limit_mc", 0600, folder, &climate->limit_mc);
-	debugfs_create_u32("mk_per_w", 0600, folder, &climate->mk_per_w);
-	debugfs_create_u32("time_ms", 0600, folder, &climate->time_ms);
-	debugfs_create_u32("idle_uw", 0600, folder, &climate->idle_uw);
-	debugfs_create_u32("full_uw", 0600, folder, &climate->full_uw);
+	debugfs_create_u32("ambient_mc", 0600, folder, &thermal->ambient_mc);
+	debugfs_create_u32("limit_mc", 0600, folder, &thermal->limit_mc);
+	debugfs_create_u32("mk_per_w", 0600, folder, &thermal->mk_per_w);
+	debugfs_create_u32("time_ms", 0600, folder, &thermal->time_ms);
+	debugfs_create_u32("idle_uw", 0600, folder, &thermal->idle_uw);
+	debugfs_create_u32("full_uw", 0600, folder, &thermal->full_uw);
 }
 
 void emu_debugfs_add(struct emu *emu)
@@ -86,7 +86,7 @@ void emu_debugfs_add(struct emu *emu)
 	emu->debugfs = debugfs_create_dir(name, root);
 	emu_faults_init(emu);
 	make_speed(&emu->speed, debugfs_create_dir("speed", emu->debugfs));
-	make_climate(&emu->climate, debugfs_create_dir("climate", emu->debugfs));
+	make_thermal(&emu->thermal, debugfs_create_dir("thermal", emu->debugfs));
 	debugfs_create_file_unsafe("mapped_pages", 0400, emu->debugfs, emu, &mapped_pages_fops);
 	debugfs_create_u64("unmapped_in_use", 0400, emu->debugfs, &emu->unmapped_in_use);
 }

@@ -124,7 +124,7 @@ struct emu_msix {
  * @faults: settings of each fault, by enum port_fault and enum emu_fault
  * @debugfs: the device's folder in debugfs
  * @speed: speed that the device is modelled with; all 0: it runs as fast as it can
- * @climate: thermal model of the device
+ * @thermal: thermal model of the device
  * @dead: set by a fault: the engine does nothing until the function is reset
  * @gone: set by a fault: the function answers all ones and its engine is off
  * @bus_error: how the last recovery from a bus error ended, 0: there was none
@@ -151,7 +151,7 @@ struct emu {
 	struct emu_fault_setting faults[EMU_FAULTS];
 	struct dentry *debugfs;
 	struct port_speed speed;
-	struct port_climate climate;
+	struct port_thermal thermal;
 	bool dead;
 	bool gone;
 	pci_ers_result_t bus_error;

@@ -61,7 +61,7 @@ verdict 'configfs files of the emulator' /sys/kernel/config/embeng_emu/FOLDER/
 {
 	sed -n '/make_fault_files(/,/^}/s/.*debugfs_create_[a-z0-9_]*("\([a-z_]*\)".*/faults\/FAULT\/\1/p' \
 		kmod/emulator/fault.c
-	for folder in speed climate; do
+	for folder in speed thermal; do
 		sed -n "/ make_$folder(/,/^}/s/.*debugfs_create_[a-z0-9]*(\"\([a-z_]*\)\".*/$folder\/\1/p" \
 			kmod/emulator/debugfs.c
 	done

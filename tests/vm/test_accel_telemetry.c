@@ -16,7 +16,7 @@
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
 #define EVENTS "/sys/kernel/debug/accel/0eb0:00:00.0/events"
 #define CONTEXTS "/sys/kernel/debug/accel/0eb0:00:00.0/contexts"
-#define CLIMATE "/sys/kernel/debug/embeng_emu/0/climate/"
+#define THERMAL "/sys/kernel/debug/embeng_emu/0/thermal/"
 
 /* A sensor by the name of its file. */
 static const char *sensor_text(const char *name)
@@ -50,7 +50,7 @@ START_TEST(test_work_is_warm)
 	pthread_t thread;
 	long cold, hot;
 
-	accel_write(CLIMATE "time_ms", "300");
+	accel_write(THERMAL "time_ms", "300");
 	ck_assert_str_eq(sensor_text("name"), "embeng\n");
 	ck_assert_str_eq(sensor_text("temp1_label"), "engine\n");
 	ck_assert_str_eq(sensor_text("power1_label"), "device\n");

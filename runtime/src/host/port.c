@@ -253,10 +253,10 @@ bool port_speed(void *host, struct port_speed *speed)
 }
 
 /* It has no sensors. */
-bool port_climate(void *host, struct port_climate *climate)
+bool port_thermal(void *host, struct port_thermal *thermal)
 {
 	(void)host;
-	(void)climate;
+	(void)thermal;
 	return false;
 }
 
