@@ -44,7 +44,7 @@ void registers_reset(struct engine *e)
 	for (i = 0; i < EMBENG_CORES_MAX; i++)
 		reg_write64(e, EMBENG_CORE_BUSY(i), 0);
 	e->thermal.busy_ns = 0;
-	pace_reset(e);
+	timing_reset(e);
 	reg_write32(e, EMBENG_REG_INTERFACE, EMBENG_INTERFACE_MAJOR << 16 | EMBENG_INTERFACE_MINOR);
 	reg_write32(e, EMBENG_REG_DOORBELL_STRIDE, e->config.doorbell_stride);
 	reg_write32(e, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);

@@ -299,9 +299,9 @@ struct engine {
 		u32 power_uw;
 		s64 temperature_uc; /* 0: not known yet */
 	} thermal;
-	u64 paced_bytes, paced_rows; /* the counters as far as they were charged */
-	u64 free_ns;		     /* when what was charged is over */
-	u64 virtual_ns;		     /* the device's clock, when it is not the host's */
+	u64 charged_bytes, charged_rows; /* the counters as far as they were charged */
+	u64 free_ns;			 /* when what was charged is over */
+	u64 virtual_ns;			 /* the device's clock, when it is not the host's */
 };
 
 static inline void *reg_at(struct engine *e, u32 offset)

@@ -66,7 +66,7 @@ void command_post(struct command *command, u16 flags)
 	} else if (flags & EMBENG_CQE_DONE) {
 		cqe.value = command->result;
 	}
-	ring_post(command->queue, &cqe, pace(command, flags, &cqe.timestamp));
+	ring_post(command->queue, &cqe, timing_visible_ns(command, flags, &cqe.timestamp));
 }
 
 /* For commands that the model layer refused or never saw: it has nothing to finish for them. */

@@ -93,11 +93,11 @@ void command_complete(struct command *command); /* ends any other */
 
 /* timing.c */
 /*
- * Charges a command by the host's model of the device. Return: when this completion of it
- * may be seen, 0: at once; *timestamp is what it carries.
+ * Charges a command by the host's model of the device, and sets the @timestamp of this completion.
+ * Return: the time from which the program may see the completion, 0: at once.
  */
-u64 pace(const struct command *command, u16 flags, u64 *timestamp);
-void pace_reset(struct engine *e); /* the counters begin anew, and nothing is running */
+u64 timing_visible_ns(const struct command *command, u16 flags, u64 *timestamp);
+void timing_reset(struct engine *e); /* the counters begin anew, and nothing is running */
 
 /* schedule.c */
 /* As accept_step(). */

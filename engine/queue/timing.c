@@ -31,18 +31,18 @@ static u64 rows_used(struct engine *e)
 static u64 cost_of_work(struct engine *e, const struct port_speed *speed)
 {
 	return speed->fixed_ns +
-	       charge_since(bytes_moved(e), &e->paced_bytes) * speed->ns_per_kib / 1024 +
-	       charge_since(rows_used(e), &e->paced_rows) * speed->ns_per_row;
+	       charge_since(bytes_moved(e), &e->charged_bytes) * speed->ns_per_kib / 1024 +
+	       charge_since(rows_used(e), &e->charged_rows) * speed->ns_per_row;
 }
 
-void pace_reset(struct engine *e)
+void timing_reset(struct engine *e)
 {
-	e->paced_bytes = 0;
-	e->paced_rows = 0;
+	e->charged_bytes = 0;
+	e->charged_rows = 0;
 	e->free_ns = 0;
 }
 
-u64 pace(const struct command *command, u16 flags, u64 *timestamp)
+u64 timing_visible_ns(const struct command *command, u16 flags, u64 *timestamp)
 {
 	struct engine *e = command->queue->engine;
 	struct port_speed speed;
@@ -50,8 +50,8 @@ u64 pace(const struct command *command, u16 flags, u64 *timestamp)
 	*timestamp = e->now_ns;
 	if (!port_speed(e->config.host, &speed)) {
 		/* A model that is switched on later charges nothing of before. */
-		e->paced_bytes = bytes_moved(e);
-		e->paced_rows = rows_used(e);
+		e->charged_bytes = bytes_moved(e);
+		e->charged_rows = rows_used(e);
 		return 0;
 	}
 	if (speed.virtual_time) {

@@ -135,5 +135,5 @@ static void add(TCase *t)
 
 int main(void)
 {
-	return suite_main("pace", add);
+	return suite_main("timing", add);
 }
