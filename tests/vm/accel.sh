@@ -149,7 +149,7 @@ for path in mapped validated; do
 	program $path vm/vm-share 2
 	program $path vm/vm-session 11
 	program $path vm/vm-import 4
-	program $path vm/vm-rescue 6
+	program $path vm/vm-session_hang 6
 	# The library's unit tests that run on any device.
 	program $path unit/test_session 8
 	program $path unit/test_gradients 11

@@ -219,7 +219,7 @@ compat()
 	return "$1"
 }
 
-for part in file memory region queue foreign submit wait; do
+for part in file memory region queue other_file submit wait; do
 	program vm-accel_$part
 done
 check 'the firmware version is told' grep -E '^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$' \
@@ -246,8 +246,8 @@ program vm-accel_priority
 check 'table memory is told' [ "$(cat "$function/table_memory_total")" -gt 0 ]
 program vm-accel_fence_judged
 program vm-accel_fence_ends
-program vm-accel_life
-program vm-accel_ladder
+program vm-accel_teardown
+program vm-accel_rungs
 program vm-accel_upload
 program vm-accel_telemetry
 program vm-accel_hang

@@ -231,12 +231,12 @@ load
 program vm-work
 program vm-faults
 load d3_keeps=1
-program vm-keeper
+program vm-d3_keeps
 load devices=3 cores=1
 check 'devices=3 makes three functions' [ "$(functions)" -eq 3 ]
 load iommu=1
 check 'it loads with an IOMMU' there
-program vm-stranger
+program vm-iommu_refused
 for wrong in cores=0 cores=65 queues=1 queues=1025 vectors=0 vectors=33 memory=12Q memory=0 \
 	memmap=16M memmap=0@0x20000000 memmap=1M@0x100001 memmap=4M@0x2000000 \
 	memmap=8K@0xfebff000 donor=1af4 donor=1af4:1110:2:0x7fffffff donor=1af4:1110:9 \
@@ -297,12 +297,12 @@ check 'vectors=1: the driver loads' insmod "$driver"
 check 'vectors=1: it binds' bound
 program vm-accel_wait
 program vm-accel_submit
-program vm-accel_ladder
+program vm-accel_rungs
 load devices=2 memory=64M
 check 'two devices: the driver loads' insmod "$driver"
 check 'two devices: each has a node' [ "$(nodes)" -eq 2 ]
 check 'two devices: both train at once, with the bits of soft' two_train
-program vm-neighbour
+program vm-two_devices
 load
 check 'rmmod removes the function' sh -c "rmmod embeng_emu && [ ! -e $pci/devices/$function ]"
 check 'no address stays claimed' sh -c '! grep embeng /proc/iomem'

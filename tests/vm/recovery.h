@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "accel.h"
-#include "told.h"
+#include "uevents.h"
 
 #define PARAMETERS "/sys/module/embeng/parameters/"
 #define ADDRESS "0eb0:00:00.0"
@@ -20,7 +20,7 @@ static inline void setup(void)
 {
 	accel_write(PARAMETERS "hang_ms", "1000");
 	accel_write(PARAMETERS "admin_timeout_ms", "2000");
-	told_start();
+	uevents_start();
 	fd = accel_open();
 	accel_context(fd);
 	before = accel_resets(fd);
@@ -31,7 +31,7 @@ static inline void setup(void)
 static inline void teardown(void)
 {
 	close(fd);
-	told_stop();
+	uevents_stop();
 	accel_write(PARAMETERS "admin_timeout_ms", "20000");
 	accel_write(PARAMETERS "hang_ms", "10000");
 }

@@ -10,7 +10,7 @@
 static void expect_given_up(void)
 {
 	await_end(POLLHUP);
-	told_rung("none", "gone");
+	uevents_expect_rung("none", "gone");
 	expect_gone();
 	accel_write("/sys/bus/pci/devices/" ADDRESS "/remove", "1");
 	accel_write("/sys/bus/pci/rescan", "1");
@@ -34,7 +34,7 @@ START_TEST(test_fatal_bus_error)
 	sleep(1); /* the driver has seen how far the doorbells are */
 	accel_write(BUS_ERROR, "fatal");
 	await_end(POLLERR);
-	told_rung("function", "bus");
+	uevents_expect_rung("function", "bus");
 	expect_lost(EMBENG_ACCEL_CAUSE_BUS, EMBENG_ACCEL_RESET_FUNCTION);
 	expect_aborted(&rings[0]);
 	expect_aborted(&rings[1]);

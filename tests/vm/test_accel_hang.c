@@ -10,7 +10,7 @@
 #include "../unit/support/suite.h"
 #include "accel.h"
 #include "fault_file.h"
-#include "told.h"
+#include "uevents.h"
 
 #define HANG_MS "/sys/module/embeng/parameters/hang_ms"
 #define LONG_US 4000000u /* several times what a hang takes to be found */
@@ -22,7 +22,7 @@ static struct embeng_accel_resets before;
 static void setup(void)
 {
 	accel_write(HANG_MS, "1000");
-	told_start();
+	uevents_start();
 	fd = accel_open();
 	accel_context(fd);
 	before = accel_resets(fd);
@@ -31,7 +31,7 @@ static void setup(void)
 static void teardown(void)
 {
 	close(fd);
-	told_stop();
+	uevents_stop();
 	accel_write(HANG_MS, "10000");
 }
 
@@ -133,16 +133,17 @@ static void stop_other(struct other *o, pthread_t thread)
 
 static void expect_dump(const char *cause)
 {
-	const char *dump = told_dump();
+	const char *dump = devcoredump_take();
 	char line[64];
 
-	told_has(dump, "embeng devcoredump 1\n");
+	devcoredump_expect(dump, "embeng devcoredump 1\n");
 	snprintf(line, sizeof(line), "cause %s\n", cause);
-	told_has(dump, line);
-	told_has(dump, "register MAGIC 0x474e424d\n");
+	devcoredump_expect(dump, line);
+	devcoredump_expect(dump, "register MAGIC 0x474e424d\n");
 	snprintf(line, sizeof(line), "  queue %u kind 4 ", ring.made.queue);
-	told_has(dump, line);
-	told_has(dump, "cookie 0xa step 0 after 0 key 0:0 offset 0 length 0 arg 0x0 at fault\n");
+	devcoredump_expect(dump, line);
+	devcoredump_expect(
+		dump, "cookie 0xa step 0 after 0 key 0:0 offset 0 length 0 arg 0x0 at fault\n");
 }
 
 /* The device takes nothing from the queue, and works for others meanwhile. */
@@ -158,7 +159,7 @@ START_TEST(test_stalled)
 	for (uint64_t cookie = 10; cookie < 13; cookie++)
 		accel_give(fd, &ring, nop(cookie));
 	ck_assert_int_eq(poll(&watched, 1, 60000), 1);
-	told_rung("queue", "stalled");
+	uevents_expect_rung("queue", "stalled");
 	expect(10, EMBENG_STATUS_HUNG);
 	expect(11, EMBENG_STATUS_ABORTED);
 	expect(12, EMBENG_STATUS_ABORTED);
@@ -209,7 +210,7 @@ START_TEST(test_lost_completion)
 	expect(12, EMBENG_STATUS_OK);
 	accel_write(HANG_MS, "1000");
 	expect(10, EMBENG_STATUS_HUNG);
-	told_rung("queue", "lost-completion");
+	uevents_expect_rung("queue", "lost-completion");
 	expect_record(EMBENG_ACCEL_CAUSE_LOST_COMPLETION, 3, 10);
 	expect_queue_resets(1);
 	expect_dump("lost-completion");
@@ -226,7 +227,7 @@ START_TEST(test_late_completion)
 	arm_for_queue("delay_completion");
 	accel_give(fd, &ring, nop(10));
 	expect(10, EMBENG_STATUS_OK);
-	told_rung("queue", "standstill");
+	uevents_expect_rung("queue", "standstill");
 	expect_queue_resets(1);
 	fault_file_set("delay_completion", "value", 1000000000);
 }

@@ -12,13 +12,13 @@ START_TEST(test_heartbeat_stops)
 	fault_arm("heartbeat_stops", UINT32_MAX);
 	await_end(POLLERR);
 	fault_arm("heartbeat_stops", 0);
-	told_rung("engine", "heartbeat");
+	uevents_expect_rung("engine", "heartbeat");
 	expect_lost(EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE);
 	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
 	ck_assert_uint_eq(accel_resets(fd).functions, before.functions);
 	expect_aborted(&rings[0]);
 	expect_aborted(&rings[1]);
-	told_has(told_dump(), "cause heartbeat\n");
+	devcoredump_expect(devcoredump_take(), "cause heartbeat\n");
 	accel_works();
 }
 END_TEST
@@ -29,7 +29,7 @@ START_TEST(test_engine_dies)
 	give_work();
 	fault_arm("engine_dies", 1);
 	await_end(POLLERR);
-	told_rung("function", "heartbeat");
+	uevents_expect_rung("function", "heartbeat");
 	expect_lost(EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_FUNCTION);
 	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
 	ck_assert_uint_eq(accel_resets(fd).functions, before.functions + 1);
@@ -45,11 +45,11 @@ START_TEST(test_memory_error)
 	fault_arm("ecc_uncorrectable", 1);
 	accel_give(fd, &rings[1], nop(1, 0));
 	await_end(POLLERR);
-	told_rung("engine", "fault");
+	uevents_expect_rung("engine", "fault");
 	ck_assert_uint_eq(look(&rings[1], 0).status, EMBENG_STATUS_INTERNAL);
 	expect_lost(EMBENG_ACCEL_CAUSE_FAULT, EMBENG_ACCEL_RESET_ENGINE);
 	ck_assert_uint_eq(accel_resets(fd).commands, before.commands + 1);
-	told_has(told_dump(), "register STATUS 0x1\n");
+	devcoredump_expect(devcoredump_take(), "register STATUS 0x1\n");
 	accel_works();
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(test_queue_does_not_end)
 	accel_give(fd, ring, nop(10, 0));
 	accel_give(fd, ring, nop(11, 0));
 	await_end(POLLERR);
-	told_rung("engine", "no-answer");
+	uevents_expect_rung("engine", "no-answer");
 	ck_assert_uint_eq(look(ring, 0).status, EMBENG_STATUS_HUNG);
 	ck_assert_uint_eq(look(ring, 0).cookie, 10);
 	ck_assert_uint_eq(look(ring, 0).limit, EMBENG_ACCEL_RESET_ENGINE);
@@ -110,7 +110,7 @@ START_TEST(test_link_blinks)
 	usleep(500000);
 	accel_write(PARAMETERS "hang_ms", "1000");
 	await_end(POLLERR);
-	told_rung("function", "state");
+	uevents_expect_rung("function", "state");
 	expect_lost(EMBENG_ACCEL_CAUSE_STATE, EMBENG_ACCEL_RESET_FUNCTION);
 	expect_aborted(&rings[0]);
 	expect_aborted(&rings[1]);
@@ -133,7 +133,7 @@ START_TEST(test_link_down)
 	fault_file_set("link_down", "value", 3000000000);
 	fault_arm("link_down", 1);
 	await_end(POLLHUP);
-	told_rung("none", "gone");
+	uevents_expect_rung("none", "gone");
 	expect_gone();
 	sleep(4);
 	expect_gone();
@@ -159,7 +159,7 @@ START_TEST(test_link_down_between_looks)
 	fault_arm("link_down", 1);
 	while (accel_header(&rings[1])->dead == 0)
 		usleep(1000);
-	told_rung("none", "gone");
+	uevents_expect_rung("none", "gone");
 	expect_gone();
 	sleep(5);
 	bind_anew();
@@ -174,7 +174,7 @@ START_TEST(test_wedged)
 	give_work();
 	fault_arm("firmware_refuses", 2);
 	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_RESET);
-	told_rung("wedged", "request");
+	uevents_expect_rung("wedged", "request");
 	await_end(POLLHUP);
 	expect_gone();
 	ck_assert_uint_eq(accel_header(&rings[0])->dead, 1);
@@ -190,7 +190,7 @@ START_TEST(test_slow_firmware)
 	fault_file_set("firmware_slow", "value", 2000000000);
 	fault_arm("firmware_slow", 1);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
-	told_rung("engine", "request");
+	uevents_expect_rung("engine", "request");
 	expect_lost(EMBENG_ACCEL_CAUSE_REQUEST, EMBENG_ACCEL_RESET_ENGINE);
 	accel_works();
 }
@@ -203,7 +203,7 @@ START_TEST(test_dead_firmware)
 
 	fault_arm("firmware_dies", 1);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);
-	told_rung("function", "request");
+	uevents_expect_rung("function", "request");
 	expect_lost(EMBENG_ACCEL_CAUSE_REQUEST, EMBENG_ACCEL_RESET_FUNCTION);
 	accel_works();
 }

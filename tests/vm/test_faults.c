@@ -4,26 +4,26 @@
 #include <unistd.h>
 
 #include "../unit/support/suite.h"
-#include "bare.h"
+#include "raw_function.h"
 #include "fault_file.h"
 
 #define SHORT_US 200000 /* long enough to see that nothing comes */
 
-static struct bare *b;
+static struct raw_function *b;
 
 static void start(void)
 {
-	b = bare_open();
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
-	bare_context(b);
+	b = raw_open();
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
+	raw_context(b);
 }
 
 static struct embeng_cqe nop(uint64_t cookie)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = cookie};
 
-	return bare_call(&b->queues[1], &cmd);
+	return raw_call(&b->queues[1], &cmd);
 }
 
 static void nop_unanswered(void)
@@ -31,9 +31,9 @@ static void nop_unanswered(void)
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP, .cookie = 99};
 	struct embeng_cqe cqe;
 
-	bare_submit(&b->queues[1], &cmd);
+	raw_submit(&b->queues[1], &cmd);
 	usleep(SHORT_US);
-	ck_assert(!bare_reap(&b->queues[1], &cqe));
+	ck_assert(!raw_reap(&b->queues[1], &cqe));
 }
 
 START_TEST(a_dropped_completion_never_comes)
@@ -43,7 +43,7 @@ START_TEST(a_dropped_completion_never_comes)
 	nop_unanswered();
 	ck_assert_uint_eq(nop(2).cookie, 2);
 	ck_assert_uint_eq(fault_get("drop_completion", "count"), 0);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -55,11 +55,11 @@ START_TEST(a_delayed_completion_comes_late)
 	fault_file_set("delay_completion", "value", 2000000000);
 	fault_arm("delay_completion", 1);
 	nop_unanswered();
-	while (!bare_reap(&b->queues[1], &cqe))
+	while (!raw_reap(&b->queues[1], &cqe))
 		usleep(1000);
 	ck_assert_uint_eq(cqe.cookie, 99);
 	ck_assert_uint_eq(nop(2).cookie, 2);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ START_TEST(a_corrupt_completion_has_another_cookie)
 	fault_arm("corrupt_completion", 1);
 	ck_assert_uint_eq(nop(5).cookie, ~5ull);
 	ck_assert_uint_eq(nop(5).cookie, 5);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -80,9 +80,9 @@ START_TEST(a_fault_strikes_its_target_alone)
 	start();
 	fault_arm("corrupt_completion", 1);
 	fault_file_set("corrupt_completion", "target", 1);
-	ck_assert_uint_eq(bare_admin(b, admin).cookie, 5);
+	ck_assert_uint_eq(raw_admin(b, admin).cookie, 5);
 	ck_assert_uint_eq(nop(5).cookie, ~5ull);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(the_seed_chooses_when_it_strikes)
 	other = struck(faults[_i], 2);
 	ck_assert_uint_ne(one, other);
 	ck_assert_uint_eq(struck(faults[_i], 1), one);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -139,9 +139,9 @@ START_TEST(a_stalled_queue_takes_nothing_until_it_is_made_anew)
 	fault_file_set("stall_queue", "target", 1);
 	nop_unanswered();
 	ck_assert_uint_eq(((struct embeng_ring_header *)b->queues[1].ring)->sq_head, 0);
-	ck_assert_uint_eq(bare_admin(b, admin).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(bare_admin(b, destroy).status, EMBENG_STATUS_OK);
-	bare_close(b);
+	ck_assert_uint_eq(raw_admin(b, admin).status, EMBENG_STATUS_OK);
+	ck_assert_uint_eq(raw_admin(b, destroy).status, EMBENG_STATUS_OK);
+	raw_close(b);
 }
 END_TEST
 
@@ -152,7 +152,7 @@ static uint16_t load_nonsense(void)
 		.desc = {.index = 0, .generation = 1, .length = 4096},
 	};
 
-	return bare_call(&b->queues[1], &cmd).status;
+	return raw_call(&b->queues[1], &cmd).status;
 }
 
 START_TEST(a_refused_region_is_no_key)
@@ -161,7 +161,7 @@ START_TEST(a_refused_region_is_no_key)
 	fault_arm("refuse_region", 1);
 	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_KEY);
 	ck_assert_uint_eq(load_nonsense(), EMBENG_STATUS_BLOB_FRAME);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -171,8 +171,8 @@ START_TEST(a_dma_error_fails_the_command)
 	fault_arm("dma_error", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
+	raw_close(b);
 }
 END_TEST
 
@@ -181,9 +181,9 @@ START_TEST(a_correctable_memory_error_is_counted)
 	start();
 	fault_arm("ecc_correctable", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_CORRECTABLE), 1);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read64(b, EMBENG_REG_COUNT_ECC_CORRECTABLE), 1);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_OK);
+	raw_close(b);
 }
 END_TEST
 
@@ -192,33 +192,33 @@ START_TEST(an_uncorrectable_memory_error_asks_for_a_reset)
 	start();
 	fault_arm("ecc_uncorrectable", 1);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_INTERNAL);
-	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_COUNT_ECC_UNCORRECTABLE), 1);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_FAULT);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read64(b, EMBENG_REG_COUNT_ECC_UNCORRECTABLE), 1);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_STATUS), EMBENG_DEVICE_FAULT);
+	raw_close(b);
 }
 END_TEST
 
 START_TEST(firmware_refuses)
 {
-	b = bare_open();
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	b = raw_open();
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
 	fault_file_set("firmware_refuses", "value", EMBENG_BOOT_ERROR_HASH);
 	fault_arm("firmware_refuses", 1);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_FAILED);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_HASH);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
-	bare_close(b);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_HASH);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
+	raw_close(b);
 }
 END_TEST
 
 static void boot_unanswered(void)
 {
-	b = bare_open();
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	bare_write32(b, EMBENG_REG_BOOT_SEQUENCE, 1);
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
+	b = raw_open();
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	raw_write32(b, EMBENG_REG_BOOT_SEQUENCE, 1);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_LOADING);
 	usleep(SHORT_US);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_LOADING);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_LOADING);
 }
 
 START_TEST(firmware_is_slow)
@@ -226,8 +226,8 @@ START_TEST(firmware_is_slow)
 	fault_file_set("firmware_slow", "value", 2000000000);
 	fault_arm("firmware_slow", 1);
 	boot_unanswered();
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED); /* there was no image */
-	bare_close(b);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_FAILED); /* there was no image */
+	raw_close(b);
 }
 END_TEST
 
@@ -235,10 +235,10 @@ START_TEST(firmware_dies_until_the_function_is_reset)
 {
 	fault_arm("firmware_dies", 1);
 	boot_unanswered();
-	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
-	bare_close(b);
+	ck_assert_int_eq(raw_sysfs(b, "reset", "1"), 0);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
+	raw_close(b);
 }
 END_TEST
 
@@ -249,13 +249,13 @@ START_TEST(a_dead_engine_lives_after_a_function_reset)
 	while (fault_get("engine_dies", "count"))
 		usleep(1000);
 	nop_unanswered();
-	bare_write32(b, EMBENG_REG_CONTROL, EMBENG_CONTROL_RESET);
-	bare_write32(b, EMBENG_REG_CONTROL_SEQUENCE, 1);
+	raw_write32(b, EMBENG_REG_CONTROL, EMBENG_CONTROL_RESET);
+	raw_write32(b, EMBENG_REG_CONTROL_SEQUENCE, 1);
 	usleep(SHORT_US);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_CONTROL_DONE), 0);
-	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_CONTROL_DONE), 0);
+	ck_assert_int_eq(raw_sysfs(b, "reset", "1"), 0);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	raw_close(b);
 }
 END_TEST
 
@@ -266,14 +266,14 @@ START_TEST(the_heartbeat_stops_and_work_goes_on)
 	start();
 	fault_arm("heartbeat_stops", UINT32_MAX);
 	nop(1);
-	beats = bare_read32(b, EMBENG_REG_HEARTBEAT);
+	beats = raw_read32(b, EMBENG_REG_HEARTBEAT);
 	usleep(SHORT_US);
 	ck_assert_uint_eq(nop(1).status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), beats);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_HEARTBEAT), beats);
 	fault_arm("heartbeat_stops", 0);
-	while (bare_read32(b, EMBENG_REG_HEARTBEAT) == beats)
+	while (raw_read32(b, EMBENG_REG_HEARTBEAT) == beats)
 		usleep(1000);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
@@ -282,14 +282,14 @@ START_TEST(the_link_goes_down_and_comes_back_reset)
 	start();
 	fault_file_set("link_down", "value", 500000000);
 	fault_arm("link_down", 1);
-	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
-	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
-	bare_await(b, EMBENG_REG_MAGIC, EMBENG_DEVICE_MAGIC);
-	while (bare_config_read(b, 0, 2) != EMBENG_PCI_VENDOR)
+	raw_await(b, EMBENG_REG_MAGIC, 0xffffffff);
+	ck_assert_uint_eq(raw_config_read(b, 0, 4), 0xffffffff);
+	raw_await(b, EMBENG_REG_MAGIC, EMBENG_DEVICE_MAGIC);
+	while (raw_config_read(b, 0, 2) != EMBENG_PCI_VENDOR)
 		usleep(1000);
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_config_read(b, 4, 2), 0);
-	bare_close(b);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(raw_config_read(b, 4, 2), 0);
+	raw_close(b);
 }
 END_TEST
 
@@ -298,9 +298,9 @@ START_TEST(surprise_removal_leaves_all_ones)
 {
 	start();
 	fault_arm("config_all_ones", 1);
-	bare_await(b, EMBENG_REG_MAGIC, 0xffffffff);
-	ck_assert_uint_eq(bare_config_read(b, 0, 4), 0xffffffff);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_HEARTBEAT), 0xffffffff);
+	raw_await(b, EMBENG_REG_MAGIC, 0xffffffff);
+	ck_assert_uint_eq(raw_config_read(b, 0, 4), 0xffffffff);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_HEARTBEAT), 0xffffffff);
 }
 END_TEST
 

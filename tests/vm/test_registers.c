@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A walk over all registers of the function, as EMBENG_REGISTER_TABLE has them. */
 #include "../unit/support/suite.h"
-#include "bare.h"
+#include "raw_function.h"
 
 enum writer { DEVICE, DRIVER };
 
@@ -19,18 +19,18 @@ static const struct {
 #define COUNT (sizeof(registers) / sizeof(registers[0]))
 #define AREA EMBENG_CORE_BUSY(0) /* behind the last register */
 
-static uint64_t read_whole(struct bare *b, size_t k)
+static uint64_t read_whole(struct raw_function *b, size_t k)
 {
-	return registers[k].bytes == 4 ? bare_read32(b, registers[k].offset)
-				       : bare_read64(b, registers[k].offset);
+	return registers[k].bytes == 4 ? raw_read32(b, registers[k].offset)
+				       : raw_read64(b, registers[k].offset);
 }
 
-static struct bare *fresh(void)
+static struct raw_function *fresh(void)
 {
-	struct bare *b = bare_open();
+	struct raw_function *b = raw_open();
 
-	ck_assert_int_eq(bare_sysfs(b, "reset", "1"), 0);
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_int_eq(raw_sysfs(b, "reset", "1"), 0);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
 	return b;
 }
 
@@ -52,19 +52,19 @@ static bool moves(uint32_t offset)
 
 START_TEST(a_reset_leaves_the_values_of_the_table)
 {
-	struct bare *b = fresh();
+	struct raw_function *b = fresh();
 
 	for (size_t k = 0; k < COUNT; k++)
 		if (!moves(registers[k].offset))
 			ck_assert_msg(read_whole(b, k) == registers[k].reset, "%s: %#llx",
 				      registers[k].name, (unsigned long long)read_whole(b, k));
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
 START_TEST(nothing_is_between_them)
 {
-	struct bare *b = fresh();
+	struct raw_function *b = fresh();
 	uint8_t taken[AREA] = {0};
 
 	for (size_t k = 0; k < COUNT; k++) {
@@ -74,21 +74,21 @@ START_TEST(nothing_is_between_them)
 	}
 	for (uint32_t offset = 0; offset < AREA; offset += 4)
 		if (!taken[offset])
-			ck_assert_msg(!bare_read32(b, offset), "offset %#x: %#x", offset,
-				      bare_read32(b, offset));
-	bare_close(b);
+			ck_assert_msg(!raw_read32(b, offset), "offset %#x: %#x", offset,
+				      raw_read32(b, offset));
+	raw_close(b);
 }
 END_TEST
 
-static void keeps(struct bare *b, size_t k, uint64_t value)
+static void keeps(struct raw_function *b, size_t k, uint64_t value)
 {
 	if (registers[k].bytes == 4) {
-		bare_write32(b, registers[k].offset, (uint32_t)value);
+		raw_write32(b, registers[k].offset, (uint32_t)value);
 		value = (uint32_t)value;
 	} else {
-		bare_write64(b, registers[k].offset, value);
-		ck_assert_uint_eq(bare_read32(b, registers[k].offset), (uint32_t)value);
-		ck_assert_uint_eq(bare_read32(b, registers[k].offset + 4), value >> 32);
+		raw_write64(b, registers[k].offset, value);
+		ck_assert_uint_eq(raw_read32(b, registers[k].offset), (uint32_t)value);
+		ck_assert_uint_eq(raw_read32(b, registers[k].offset + 4), value >> 32);
 	}
 	ck_assert_msg(read_whole(b, k) == value, "%s: %#llx", registers[k].name,
 		      (unsigned long long)read_whole(b, k));
@@ -97,7 +97,7 @@ static void keeps(struct bare *b, size_t k, uint64_t value)
 /* All but the sequences, which act. */
 START_TEST(the_drivers_registers_keep_every_bit)
 {
-	struct bare *b = fresh();
+	struct raw_function *b = fresh();
 	uint32_t walked = 0;
 
 	for (size_t k = 0; k < COUNT; k++) {
@@ -117,23 +117,23 @@ START_TEST(the_drivers_registers_keep_every_bit)
 		if (registers[k].writer == DEVICE && !moves(registers[k].offset))
 			ck_assert_msg(read_whole(b, k) == registers[k].reset, "%s",
 				      registers[k].name);
-	bare_close(b);
+	raw_close(b);
 }
 END_TEST
 
 START_TEST(capabilities_come_with_firmware)
 {
-	struct bare *b = fresh();
+	struct raw_function *b = fresh();
 
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
 	for (size_t k = 0; k < COUNT; k++)
 		if (registers[k].offset >= EMBENG_REG_FEATURES &&
 		    registers[k].offset <= EMBENG_REG_DOORBELL_STRIDE)
 			ck_assert_msg(read_whole(b, k) != 0, "%s", registers[k].name);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_ROW_DTYPES) & 1, 1);
-	ck_assert_uint_ne(bare_read64(b, EMBENG_REG_FIRMWARE_VERSION), 0);
-	ck_assert_uint_eq(bare_read64(b, EMBENG_REG_TABLE_MEMORY_USED), 0);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_ROW_DTYPES) & 1, 1);
+	ck_assert_uint_ne(raw_read64(b, EMBENG_REG_FIRMWARE_VERSION), 0);
+	ck_assert_uint_eq(raw_read64(b, EMBENG_REG_TABLE_MEMORY_USED), 0);
+	raw_close(b);
 }
 END_TEST
 

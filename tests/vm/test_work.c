@@ -5,7 +5,7 @@
 
 #include "../unit/support/direct_model.h"
 #include "../unit/support/suite.h"
-#include "bare.h"
+#include "raw_function.h"
 #include "../../engine/kernels/fill.h"
 
 #define SPEED "/sys/kernel/debug/embeng_emu/0/speed"
@@ -16,7 +16,7 @@
 #define OUT 40960u
 #define MS 1000000ull
 
-static struct bare *b;
+static struct raw_function *b;
 static struct direct_blob blob;
 
 static void speed(const char *word, const char *value)
@@ -42,7 +42,7 @@ static struct embeng_cqe call(uint32_t queue, uint16_t opcode, uint64_t length)
 
 	if (length)
 		cmd.desc = at(opcode == EMBENG_OP_MODEL_LOAD ? 0 : DESC, length);
-	return bare_call(&b->queues[queue], &cmd);
+	return raw_call(&b->queues[queue], &cmd);
 }
 
 static struct embeng_cqe rows(uint16_t opcode, struct embeng_rows rows)
@@ -64,10 +64,10 @@ static void setup(void)
 	struct embeng_rows fill = {.fill = EMBENG_FILL_TRUNCATED_NORMAL, .seed = 11};
 	float deviation = 0.5f;
 
-	b = bare_open();
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
-	bare_context(b);
+	b = raw_open();
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
+	raw_context(b);
 	small_blob(&model, &blob);
 	memcpy(b->data, blob.data, blob.length);
 	ck_assert_uint_eq(call(1, EMBENG_OP_MODEL_LOAD, blob.length).status, EMBENG_STATUS_OK);
@@ -77,7 +77,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	bare_close(b);
+	raw_close(b);
 }
 
 /* The rows that the same kernel makes in this process. */
@@ -130,7 +130,7 @@ static struct embeng_cqe lookup(uint32_t count)
 	cqe = call(2, EMBENG_OP_LOOKUP, sizeof(head) + sizeof(feature));
 	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_OK);
 	ck_assert_uint_eq(cqe.flags, EMBENG_CQE_ACCEPTED);
-	while (!bare_reap(&b->queues[2], &cqe))
+	while (!raw_reap(&b->queues[2], &cqe))
 		;
 	return cqe;
 }
@@ -167,10 +167,10 @@ START_TEST(one_command_follows_the_other)
 	struct embeng_cqe one, two;
 
 	speed("fixed_ns", "300000000");
-	bare_submit(&b->queues[1], &cmd);
-	two = bare_call(&b->queues[1], &cmd);
+	raw_submit(&b->queues[1], &cmd);
+	two = raw_call(&b->queues[1], &cmd);
 	one = two;
-	while (!bare_reap(&b->queues[1], &two))
+	while (!raw_reap(&b->queues[1], &two))
 		;
 	ck_assert_uint_eq(two.timestamp - one.timestamp, 300 * MS);
 	speed("fixed_ns", "0");

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks how the driver reports a rung: uevents and devcoredumps. */
-#ifndef EMBENG_TESTS_TOLD_H
-#define EMBENG_TESTS_TOLD_H
+#ifndef EMBENG_TESTS_UEVENTS_H
+#define EMBENG_TESTS_UEVENTS_H
 
 /* Listens from now on, and drops dumps of earlier hangs. */
-void told_start(void);
-void told_stop(void);
+void uevents_start(void);
+void uevents_stop(void);
 
 /* Waits for a uevent with this rung and cause; fails the test when none comes. */
-void told_rung(const char *rung, const char *cause);
+void uevents_expect_rung(const char *rung, const char *cause);
 
 /* Reads the dump and drops it; fails the test when there is none. */
-const char *told_dump(void);
+const char *devcoredump_take(void);
 
 /* Checks that the dump has this text. */
-void told_has(const char *dump, const char *part);
+void devcoredump_expect(const char *dump, const char *part);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Ends of all kinds under load: close, kill, resets, the device pulled out. */
+/* Contexts and devices end under load: by close, kill, resets, and the device pulled out. */
 #include "../unit/support/suite.h"
 #include "accel.h"
 #include "flood.h"
@@ -258,5 +258,5 @@ static void add(TCase *tc)
 
 int main(void)
 {
-	return suite_main("life", add);
+	return suite_main("teardown", add);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include "bare.h"
+#include "raw_function.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -33,12 +33,12 @@ static int write_file(const char *path, const char *text)
 	return ret;
 }
 
-static void path_of(const struct bare *b, const char *file, char path[static 128])
+static void path_of(const struct raw_function *b, const char *file, char path[static 128])
 {
 	snprintf(path, 128, DEVICES "/%s/%s", b->name, file);
 }
 
-int bare_sysfs(struct bare *b, const char *file, const char *text)
+int raw_sysfs(struct raw_function *b, const char *file, const char *text)
 {
 	char path[128];
 
@@ -61,7 +61,7 @@ static bool find(char name[static 32])
 	return found;
 }
 
-static volatile uint8_t *map_bar(struct bare *b, int bar, uint64_t bytes)
+static volatile uint8_t *map_bar(struct raw_function *b, int bar, uint64_t bytes)
 {
 	char file[16], path[128];
 	void *p;
@@ -89,72 +89,72 @@ static uint64_t physical(const void *p)
 	return (entry & ((1ull << 55) - 1)) * 4096;
 }
 
-static void take_memory(struct bare *b)
+static void take_memory(struct raw_function *b)
 {
 	ck_assert_int_eq(write_file("/proc/sys/vm/nr_hugepages", "2"), 0);
-	b->memory = mmap(NULL, BARE_MEMORY, PROT_READ | PROT_WRITE,
+	b->memory = mmap(NULL, RAW_MEMORY, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
 	ck_assert_msg(b->memory != MAP_FAILED, "no huge page: %s", strerror(errno));
-	memset(b->memory, 0, BARE_MEMORY);
+	memset(b->memory, 0, RAW_MEMORY);
 	b->address = physical(b->memory);
 }
 
-struct bare *bare_open(void)
+struct raw_function *raw_open(void)
 {
-	struct bare *b = calloc(1, sizeof(*b));
+	struct raw_function *b = calloc(1, sizeof(*b));
 
 	ck_assert_ptr_nonnull(b);
 	ck_assert_msg(find(b->name), "there is no function of ours");
-	ck_assert_int_eq(bare_sysfs(b, "enable", "1"), 0);
-	bare_config_write(b, COMMAND, 2, COMMAND_MEMORY_MASTER);
+	ck_assert_int_eq(raw_sysfs(b, "enable", "1"), 0);
+	raw_config_write(b, COMMAND, 2, COMMAND_MEMORY_MASTER);
 	b->registers = map_bar(b, EMBENG_BAR_REGISTERS, EMBENG_REGISTERS_SIZE);
-	b->doorbells = map_bar(b, EMBENG_BAR_DOORBELLS, BARE_QUEUES * 4096);
+	b->doorbells = map_bar(b, EMBENG_BAR_DOORBELLS, RAW_QUEUES * 4096);
 	b->msix = map_bar(b, EMBENG_BAR_MSIX, 4096);
 	take_memory(b);
 	return b;
 }
 
-void bare_close(struct bare *b)
+void raw_close(struct raw_function *b)
 {
 	munmap((void *)b->registers, EMBENG_REGISTERS_SIZE);
-	munmap((void *)b->doorbells, BARE_QUEUES * 4096);
+	munmap((void *)b->doorbells, RAW_QUEUES * 4096);
 	munmap((void *)b->msix, 4096);
-	bare_sysfs(b, "reset", "1"); /* it lets go of the memory first */
-	munmap(b->memory, BARE_MEMORY);
-	bare_sysfs(b, "enable", "0");
+	raw_sysfs(b, "reset", "1"); /* it lets go of the memory first */
+	munmap(b->memory, RAW_MEMORY);
+	raw_sysfs(b, "enable", "0");
 	free(b);
 }
 
-uint32_t bare_read32(struct bare *b, uint32_t reg)
+uint32_t raw_read32(struct raw_function *b, uint32_t reg)
 {
 	return __atomic_load_n((volatile uint32_t *)(b->registers + reg), __ATOMIC_ACQUIRE);
 }
 
-uint64_t bare_read64(struct bare *b, uint32_t reg)
+uint64_t raw_read64(struct raw_function *b, uint32_t reg)
 {
 	return __atomic_load_n((volatile uint64_t *)(b->registers + reg), __ATOMIC_ACQUIRE);
 }
 
-void bare_write32(struct bare *b, uint32_t reg, uint32_t value)
+void raw_write32(struct raw_function *b, uint32_t reg, uint32_t value)
 {
 	__atomic_store_n((volatile uint32_t *)(b->registers + reg), value, __ATOMIC_RELEASE);
 }
 
-void bare_write64(struct bare *b, uint32_t reg, uint64_t value)
+void raw_write64(struct raw_function *b, uint32_t reg, uint64_t value)
 {
 	__atomic_store_n((volatile uint64_t *)(b->registers + reg), value, __ATOMIC_RELEASE);
 }
 
-void *bare_alloc(struct bare *b, uint64_t bytes)
+void *raw_alloc(struct raw_function *b, uint64_t bytes)
 {
 	void *p = b->memory + b->used;
 
 	b->used += (bytes + 4095) / 4096 * 4096;
-	ck_assert_uint_le(b->used, BARE_MEMORY);
+	ck_assert_uint_le(b->used, RAW_MEMORY);
 	return memset(p, 0, bytes);
 }
 
-uint64_t bare_address(const struct bare *b, const void *p)
+uint64_t raw_address(const struct raw_function *b, const void *p)
 {
 	return b->address + (uint64_t)((const uint8_t *)p - b->memory);
 }
@@ -167,131 +167,131 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
-void bare_await(struct bare *b, uint32_t reg, uint32_t value)
+void raw_await(struct raw_function *b, uint32_t reg, uint32_t value)
 {
 	time_t end = seconds() + PATIENCE_S;
 
-	while (bare_read32(b, reg) != value)
+	while (raw_read32(b, reg) != value)
 		ck_assert_msg(seconds() < end, "register %#x is %#x, not %#x", reg,
-			      bare_read32(b, reg), value);
+			      raw_read32(b, reg), value);
 }
 
 static struct embeng_queue_layout layout(void)
 {
-	return embeng_ring_layout(BARE_ENTRIES, BARE_ENTRIES, 0);
+	return embeng_ring_layout(RAW_ENTRIES, RAW_ENTRIES, 0);
 }
 
-static void open_queue(struct bare *b, uint32_t number)
+static void open_queue(struct raw_function *b, uint32_t number)
 {
-	struct bare_queue *q = &b->queues[number];
+	struct raw_queue *q = &b->queues[number];
 
-	q->ring = bare_alloc(b, layout().size);
+	q->ring = raw_alloc(b, layout().size);
 	q->doorbell = (struct embeng_doorbell *)(b->doorbells + number * 4096);
 	q->sq_tail = q->cq_head = 0;
 }
 
-uint32_t bare_boot_from(struct bare *b, uint64_t address, uint64_t length)
+uint32_t raw_boot_from(struct raw_function *b, uint64_t address, uint64_t length)
 {
-	uint32_t sequence = bare_read32(b, EMBENG_REG_BOOT_SEQUENCE) + 1;
+	uint32_t sequence = raw_read32(b, EMBENG_REG_BOOT_SEQUENCE) + 1;
 
 	open_queue(b, 0);
-	bare_write64(b, EMBENG_REG_ADMIN_RING, bare_address(b, b->queues[0].ring));
-	bare_write32(b, EMBENG_REG_ADMIN_SQ_ENTRIES, BARE_ENTRIES);
-	bare_write32(b, EMBENG_REG_ADMIN_CQ_ENTRIES, BARE_ENTRIES);
-	bare_write64(b, EMBENG_REG_BOOT_ADDRESS, address);
-	bare_write64(b, EMBENG_REG_BOOT_LENGTH, length);
-	bare_write32(b, EMBENG_REG_BOOT_SEQUENCE, sequence);
-	bare_await(b, EMBENG_REG_BOOT_DONE, sequence);
-	return bare_read32(b, EMBENG_REG_BOOT_STATE);
+	raw_write64(b, EMBENG_REG_ADMIN_RING, raw_address(b, b->queues[0].ring));
+	raw_write32(b, EMBENG_REG_ADMIN_SQ_ENTRIES, RAW_ENTRIES);
+	raw_write32(b, EMBENG_REG_ADMIN_CQ_ENTRIES, RAW_ENTRIES);
+	raw_write64(b, EMBENG_REG_BOOT_ADDRESS, address);
+	raw_write64(b, EMBENG_REG_BOOT_LENGTH, length);
+	raw_write32(b, EMBENG_REG_BOOT_SEQUENCE, sequence);
+	raw_await(b, EMBENG_REG_BOOT_DONE, sequence);
+	return raw_read32(b, EMBENG_REG_BOOT_STATE);
 }
 
-uint32_t bare_boot(struct bare *b)
+uint32_t raw_boot(struct raw_function *b)
 {
-	uint8_t *image = bare_alloc(b, sizeof(embeng_builtin_image));
+	uint8_t *image = raw_alloc(b, sizeof(embeng_builtin_image));
 
 	memcpy(image, embeng_builtin_image, sizeof(embeng_builtin_image));
-	return bare_boot_from(b, bare_address(b, image), sizeof(embeng_builtin_image));
+	return raw_boot_from(b, raw_address(b, image), sizeof(embeng_builtin_image));
 }
 
-void bare_submit(struct bare_queue *q, const void *cmd)
+void raw_submit(struct raw_queue *q, const void *cmd)
 {
-	uint32_t slot = q->sq_tail % BARE_ENTRIES;
+	uint32_t slot = q->sq_tail % RAW_ENTRIES;
 
 	memcpy(q->ring + layout().sq + slot * sizeof(struct embeng_cmd), cmd,
 	       sizeof(struct embeng_cmd));
 	embeng_doorbell_tail(&q->doorbell->sq_tail, ++q->sq_tail);
 }
 
-bool bare_reap(struct bare_queue *q, struct embeng_cqe *cqe)
+bool raw_reap(struct raw_queue *q, struct embeng_cqe *cqe)
 {
 	const struct embeng_ring_header *header = (struct embeng_ring_header *)q->ring;
 	const struct embeng_cqe *completions = (struct embeng_cqe *)(q->ring + layout().cq);
 
 	if (embeng_observe_cq_tail(&header->cq_tail) == q->cq_head)
 		return false;
-	*cqe = completions[q->cq_head % BARE_ENTRIES];
+	*cqe = completions[q->cq_head % RAW_ENTRIES];
 	embeng_doorbell_cq_head(&q->doorbell->cq_head, ++q->cq_head);
 	return true;
 }
 
-struct embeng_cqe bare_call(struct bare_queue *q, const void *cmd)
+struct embeng_cqe raw_call(struct raw_queue *q, const void *cmd)
 {
 	time_t end = seconds() + PATIENCE_S;
 	struct embeng_cqe cqe;
 
-	bare_submit(q, cmd);
-	while (!bare_reap(q, &cqe))
+	raw_submit(q, cmd);
+	while (!raw_reap(q, &cqe))
 		ck_assert_msg(seconds() < end, "no completion");
 	return cqe;
 }
 
-struct embeng_cqe bare_admin(struct bare *b, struct embeng_admin_cmd cmd)
+struct embeng_cqe raw_admin(struct raw_function *b, struct embeng_admin_cmd cmd)
 {
-	return bare_call(&b->queues[0], &cmd);
+	return raw_call(&b->queues[0], &cmd);
 }
 
-static void bind_data(struct bare *b)
+static void bind_data(struct raw_function *b)
 {
-	struct embeng_segment *segment = bare_alloc(b, 4096);
+	struct embeng_segment *segment = raw_alloc(b, 4096);
 
-	b->data = bare_alloc(b, BARE_DATA);
-	segment->address = bare_address(b, b->data);
-	segment->length = BARE_DATA;
+	b->data = raw_alloc(b, RAW_DATA);
+	segment->address = raw_address(b, b->data);
+	segment->length = RAW_DATA;
 	b->regions->rights = EMBENG_REGION_DEVICE_READ | EMBENG_REGION_DEVICE_WRITE;
-	b->regions->length = BARE_DATA;
-	b->regions->segments = bare_address(b, segment);
+	b->regions->length = RAW_DATA;
+	b->regions->segments = raw_address(b, segment);
 	b->regions->segment_count = 1;
 	EMBENG_STORE_RELEASE(&b->regions->generation, 1);
 }
 
-static void make_queue(struct bare *b, uint32_t number, uint8_t kind)
+static void make_queue(struct raw_function *b, uint32_t number, uint8_t kind)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_CREATE,
 		.kind = kind,
 		.queue = number,
-		.sq_entries = BARE_ENTRIES,
-		.cq_entries = BARE_ENTRIES,
+		.sq_entries = RAW_ENTRIES,
+		.cq_entries = RAW_ENTRIES,
 	};
 
 	open_queue(b, number);
-	cmd.address = bare_address(b, b->queues[number].ring);
-	ck_assert_uint_eq(bare_admin(b, cmd).status, EMBENG_STATUS_OK);
+	cmd.address = raw_address(b, b->queues[number].ring);
+	ck_assert_uint_eq(raw_admin(b, cmd).status, EMBENG_STATUS_OK);
 }
 
-void bare_context(struct bare *b)
+void raw_context(struct raw_function *b)
 {
 	struct embeng_admin_cmd context = {.opcode = EMBENG_ADMIN_CONTEXT_CREATE, .count = 1};
 
-	b->regions = bare_alloc(b, 4096);
+	b->regions = raw_alloc(b, 4096);
 	bind_data(b);
-	context.address = bare_address(b, b->regions);
-	ck_assert_uint_eq(bare_admin(b, context).status, EMBENG_STATUS_OK);
+	context.address = raw_address(b, b->regions);
+	ck_assert_uint_eq(raw_admin(b, context).status, EMBENG_STATUS_OK);
 	make_queue(b, 1, EMBENG_QUEUE_TRANSFER);
 	make_queue(b, 2, EMBENG_QUEUE_INFERENCE);
 }
 
-static int open_config(struct bare *b)
+static int open_config(struct raw_function *b)
 {
 	char path[128];
 	int fd;
@@ -302,7 +302,7 @@ static int open_config(struct bare *b)
 	return fd;
 }
 
-uint32_t bare_config_read(struct bare *b, unsigned where, unsigned size)
+uint32_t raw_config_read(struct raw_function *b, unsigned where, unsigned size)
 {
 	uint32_t value = 0;
 	int fd = open_config(b);
@@ -312,7 +312,7 @@ uint32_t bare_config_read(struct bare *b, unsigned where, unsigned size)
 	return value;
 }
 
-void bare_config_write(struct bare *b, unsigned where, unsigned size, uint32_t value)
+void raw_config_write(struct raw_function *b, unsigned where, unsigned size, uint32_t value)
 {
 	int fd = open_config(b);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Two devices: what programs do with one keeps nobody from pulling out the other. */
+/* Two devices: one can be pulled out whatever programs do with the other. */
 #include "../unit/support/suite.h"
 #include "accel.h"
 
@@ -78,5 +78,5 @@ static void add(TCase *tcase)
 
 int main(void)
 {
-	return suite_main("neighbour", add);
+	return suite_main("two_devices", add);
 }

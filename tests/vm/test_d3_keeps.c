@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "../unit/support/suite.h"
-#include "bare.h"
+#include "raw_function.h"
 
 #define POWER 0x44 /* power management control */
 #define POWER_D3 3
@@ -11,24 +11,24 @@
 
 START_TEST(waking_keeps_everything)
 {
-	struct bare *b = bare_open();
+	struct raw_function *b = raw_open();
 	struct embeng_admin_cmd nop = {.opcode = EMBENG_ADMIN_NOP};
 	struct embeng_cqe cqe;
 
-	bare_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
-	ck_assert_uint_eq(bare_boot(b), EMBENG_BOOT_RUNNING);
-	ck_assert_uint_eq(bare_config_read(b, POWER, 2), NO_SOFT_RESET);
-	bare_config_write(b, POWER, 2, POWER_D3);
+	raw_await(b, EMBENG_REG_BOOT_STATE, EMBENG_BOOT_ROM);
+	ck_assert_uint_eq(raw_boot(b), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(raw_config_read(b, POWER, 2), NO_SOFT_RESET);
+	raw_config_write(b, POWER, 2, POWER_D3);
 	usleep(100000);
-	bare_submit(&b->queues[0], &nop);
+	raw_submit(&b->queues[0], &nop);
 	usleep(300000);
-	ck_assert(!bare_reap(&b->queues[0], &cqe));
-	bare_config_write(b, POWER, 2, 0);
-	while (!bare_reap(&b->queues[0], &cqe))
+	ck_assert(!raw_reap(&b->queues[0], &cqe));
+	raw_config_write(b, POWER, 2, 0);
+	while (!raw_reap(&b->queues[0], &cqe))
 		usleep(1000);
 	ck_assert_uint_eq(cqe.status, EMBENG_STATUS_OK);
-	ck_assert_uint_eq(bare_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_RUNNING);
-	bare_close(b);
+	ck_assert_uint_eq(raw_read32(b, EMBENG_REG_BOOT_STATE), EMBENG_BOOT_RUNNING);
+	raw_close(b);
 }
 END_TEST
 
@@ -39,5 +39,5 @@ static void add(TCase *tcase)
 
 int main(void)
 {
-	return suite_main("keeper", add);
+	return suite_main("d3_keeps", add);
 }

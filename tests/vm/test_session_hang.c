@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Handles while a device hangs: who is told what, and whose tables are left alone. */
+/*
+ * Handles of the library while a device hangs: each gets the right error, and tables of handles that
+ * did not cause the hang stay as they are.
+ */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -287,5 +290,5 @@ static void add(TCase *tcase)
 
 int main(void)
 {
-	return suite_main("rescue", add);
+	return suite_main("session_hang", add);
 }

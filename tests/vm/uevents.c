@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "told.h"
+#include "uevents.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static bool take_any(void)
 	return any;
 }
 
-void told_start(void)
+void uevents_start(void)
 {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = 1};
 	struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -60,7 +60,7 @@ void told_start(void)
 	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 }
 
-void told_stop(void)
+void uevents_stop(void)
 {
 	close(listener);
 	listener = -1;
@@ -75,7 +75,7 @@ static const char *value_of(const char *event, size_t length, const char *name)
 	return NULL;
 }
 
-void told_rung(const char *rung, const char *cause)
+void uevents_expect_rung(const char *rung, const char *cause)
 {
 	char event[4096];
 	const char *is;
@@ -95,7 +95,7 @@ void told_rung(const char *rung, const char *cause)
 	ck_assert_ptr_nonnull(value_of(event, (size_t)length, "EMBENG_RESET="));
 }
 
-const char *told_dump(void)
+const char *devcoredump_take(void)
 {
 	for (int i = 0; i < 100; i++) {
 		if (take_any())
@@ -105,7 +105,7 @@ const char *told_dump(void)
 	ck_abort_msg("no devcoredump");
 }
 
-void told_has(const char *text, const char *part)
+void devcoredump_expect(const char *text, const char *part)
 {
 	ck_assert_msg(strstr(text, part) != NULL, "\"%s\" is not in the dump", part);
 }

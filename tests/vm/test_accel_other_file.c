@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Two files: what one has is nothing to the other, whether that has a context or not. */
+/*
+ * Two open files of a device: objects of one are unknown to the other, whether the other has a
+ * context or not.
+ */
 #include "../unit/support/suite.h"
 #include "accel.h"
 
@@ -157,5 +160,5 @@ static void add(TCase *tc)
 
 int main(void)
 {
-	return suite_main("foreign", add);
+	return suite_main("other_file", add);
 }

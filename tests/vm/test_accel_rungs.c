@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rungs that the driver climbs by itself, each brought about by a fault. */
+/* The rungs of recovery that the driver climbs by itself, each brought about by a fault. */
 #include <poll.h>
 #include <unistd.h>
 
@@ -112,5 +112,5 @@ static void add(TCase *tcase)
 
 int main(void)
 {
-	return suite_main("ladder", add);
+	return suite_main("rungs", add);
 }
