@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The check of a single command before the device sees it: does its opcode exist, does it belong
- * on this kind of queue, are flags that nobody knows zero? The engine checks everything else, and
- * checks this again, so the answer serves early errors and not safety.
+ * on this kind of queue, are all its flags ones that the opcode may carry? The engine checks
+ * everything else, and checks this again, so the answer serves early errors and not safety.
  *
  * It is a file of its own because it is one table from uapi/embeng_engine.h and one decision,
  * which KUnit tests without a device. It has no state and takes no lock.
  */
 #include "context.h"
 
-static const u32 kinds[] = {
-#define KINDS_OF(name, value, mask, words) \
-	[value] = mask,
-	EMBENG_OPCODE_TABLE(KINDS_OF)
-#undef KINDS_OF
+static const struct {
+	u32 kinds; /* mask of BIT(enum embeng_queue_kind) */
+	u16 flags; /* EMBENG_CMD_* that the command may carry */
+} rules[] = {
+#define RULE_OF(name, value, kinds_, flags_, words) \
+	[value] = { .kinds = kinds_, .flags = flags_ },
+	EMBENG_OPCODE_TABLE(RULE_OF)
+#undef RULE_OF
 };
 
 /**
@@ -27,11 +30,9 @@ static const u32 kinds[] = {
  */
 int embeng_command_check(u32 kind, const struct embeng_cmd *cmd)
 {
-	u16 flags = cmd->opcode == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0;
-
-	if (cmd->opcode >= ARRAY_SIZE(kinds))
+	if (cmd->opcode >= ARRAY_SIZE(rules))
 		return -EOPNOTSUPP;
-	if (!(kinds[cmd->opcode] & BIT(kind)))
+	if (!(rules[cmd->opcode].kinds & BIT(kind)))
 		return -EINVAL;
-	return cmd->flags & ~flags || cmd->reserved0 ? -EINVAL : 0;
+	return cmd->flags & ~rules[cmd->opcode].flags || cmd->reserved0 ? -EINVAL : 0;
 }

@@ -281,31 +281,33 @@ struct embeng_mem {
 
 /* -- commands ------------------------------------------------------------ */
 
+#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE writes into the staged copy */
+
 /**
  * EMBENG_OPCODE_TABLE - every command
  *
- * X(name, value, kinds of queue, words). The kinds are a mask of
- * 1 << enum embeng_queue_kind.
+ * X(name, value, kinds of queue, flags, words). The kinds are a mask of
+ * 1 << enum embeng_queue_kind; the flags are the EMBENG_CMD_* that the command may carry.
  */
 #define EMBENG_OPCODE_TABLE(X)                                  \
-	X(NOP, 0, 0x1e, "NOP")                                  \
-	X(FENCE, 1, 0x1e, "FENCE")                              \
-	X(LOOKUP, 2, 0x06, "LOOKUP")                            \
-	X(UPDATE, 3, 0x08, "UPDATE")                            \
-	X(DRAIN, 4, 0x10, "DRAIN")                              \
-	X(MODEL_LOAD, 5, 0x10, "MODEL_LOAD")                    \
-	X(MODEL_UNLOAD, 6, 0x10, "MODEL_UNLOAD")                \
-	X(ROWS_WRITE, 7, 0x10, "ROWS_WRITE")                    \
-	X(ROWS_READ, 8, 0x10, "ROWS_READ")                      \
-	X(ROWS_FILL, 9, 0x10, "ROWS_FILL")                      \
-	X(STATS, 10, 0x10, "STATS")                             \
-	X(STATE_READ, 11, 0x10, "STATE_READ")                   \
-	X(STATE_WRITE, 12, 0x10, "STATE_WRITE")                 \
-	X(PARTITION, 13, 0x10, "PARTITION")                     \
-	X(STAGE, 14, 0x10, "STAGE")
+	X(NOP, 0, 0x1e, 0, "NOP")                               \
+	X(FENCE, 1, 0x1e, 0, "FENCE")                           \
+	X(LOOKUP, 2, 0x06, 0, "LOOKUP")                         \
+	X(UPDATE, 3, 0x08, 0, "UPDATE")                         \
+	X(DRAIN, 4, 0x10, 0, "DRAIN")                           \
+	X(MODEL_LOAD, 5, 0x10, 0, "MODEL_LOAD")                 \
+	X(MODEL_UNLOAD, 6, 0x10, 0, "MODEL_UNLOAD")             \
+	X(ROWS_WRITE, 7, 0x10, EMBENG_CMD_STAGED, "ROWS_WRITE") \
+	X(ROWS_READ, 8, 0x10, 0, "ROWS_READ")                   \
+	X(ROWS_FILL, 9, 0x10, 0, "ROWS_FILL")                   \
+	X(STATS, 10, 0x10, 0, "STATS")                          \
+	X(STATE_READ, 11, 0x10, 0, "STATE_READ")                \
+	X(STATE_WRITE, 12, 0x10, 0, "STATE_WRITE")              \
+	X(PARTITION, 13, 0x10, 0, "PARTITION")                  \
+	X(STAGE, 14, 0x10, 0, "STAGE")
 
 enum embeng_opcode {
-#define EMBENG_OPCODE_ENUM(name, value, kinds, words) EMBENG_OP_##name = value,
+#define EMBENG_OPCODE_ENUM(name, value, kinds, flags, words) EMBENG_OP_##name = value,
 	EMBENG_OPCODE_TABLE(EMBENG_OPCODE_ENUM)
 #undef EMBENG_OPCODE_ENUM
 };
@@ -321,7 +323,7 @@ enum embeng_queue_kind {
 /**
  * struct embeng_cmd - a command, 64 bytes, written by the program
  * @opcode: enum embeng_opcode
- * @flags: EMBENG_CMD_STAGED on ROWS_WRITE, otherwise 0
+ * @flags: EMBENG_CMD_* that EMBENG_OPCODE_TABLE allows the opcode, otherwise 0
  * @reserved0: 0
  * @cookie: any number; it is copied into every completion of this command
  * @step: for a LOOKUP for training and for UPDATE, the training step, from 1. For DRAIN, the
@@ -353,8 +355,6 @@ struct embeng_cmd {
 
 /* STATE_WRITE refuses more, so that no sequence of updates can overflow the 64-bit count. */
 #define EMBENG_STEP_COUNT_MAX (1ull << 62)
-
-#define EMBENG_CMD_STAGED (1u << 0) /* ROWS_WRITE writes into the staged copy */
 
 #define EMBENG_STATS_CLEAR (1ull << 32)
 #define EMBENG_STAGE_SLOT_SHIFT 32

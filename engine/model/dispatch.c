@@ -91,7 +91,7 @@ static const struct verb verbs[] = {
 };
 
 /* Opcodes are only appended, so the table ends too early if one was forgotten. */
-#define COUNT_OPCODE(name, value, kinds, words) +1
+#define COUNT_OPCODE(name, value, kinds, flags, words) +1
 _Static_assert(sizeof(verbs) / sizeof(verbs[0]) == 0 EMBENG_OPCODE_TABLE(COUNT_OPCODE),
 	       "an opcode has no verb");
 

@@ -12,15 +12,16 @@
 #define USES_AFTER (1u << 1)
 #define USES_DESC (1u << 2)
 #define USES_ARG (1u << 3)
-#define USES_STAGED (1u << 4) /* EMBENG_CMD_STAGED */
 
 struct rule {
 	u32 kinds; /* mask of 1 << enum embeng_queue_kind */
 	u32 uses;
+	u16 flags; /* EMBENG_CMD_* that the command may carry */
 };
 
 static const struct rule rules[] = {
-#define RULE(name, value, mask, words) [EMBENG_OP_##name] = { .kinds = mask, .uses = USES_##name },
+#define RULE(name, value, kinds_, flags_, words) \
+	[EMBENG_OP_##name] = { .kinds = kinds_, .uses = USES_##name, .flags = flags_ },
 #define USES_NOP USES_ARG
 #define USES_FENCE USES_DESC
 #define USES_LOOKUP (USES_STEP | USES_AFTER | USES_DESC)
@@ -28,7 +29,7 @@ static const struct rule rules[] = {
 #define USES_DRAIN USES_STEP
 #define USES_MODEL_LOAD USES_DESC
 #define USES_MODEL_UNLOAD USES_AFTER
-#define USES_ROWS_WRITE (USES_AFTER | USES_DESC | USES_STAGED)
+#define USES_ROWS_WRITE (USES_AFTER | USES_DESC)
 #define USES_ROWS_READ (USES_AFTER | USES_DESC)
 #define USES_ROWS_FILL (USES_AFTER | USES_DESC)
 #define USES_STATS (USES_AFTER | USES_DESC | USES_ARG)
@@ -61,7 +62,7 @@ static u32 used_fields(const struct queue *q, const struct embeng_cmd *cmd)
 
 static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fault)
 {
-	u16 flags = uses & USES_STAGED ? EMBENG_CMD_STAGED : 0;
+	u16 flags = rules[cmd->opcode].flags;
 
 	if (cmd->flags & ~flags)
 		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_FLAGS, cmd->flags,

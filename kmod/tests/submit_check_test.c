@@ -34,7 +34,7 @@ static void each_command_has_its_queues(struct kunit *test)
 	struct embeng_cmd cmd = {};
 	int i;
 
-	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(places), ARRAY_SIZE(kinds));
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(places), ARRAY_SIZE(rules));
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		cmd.opcode = places[i].opcode;
 		KUNIT_EXPECT_EQ(test, embeng_command_check(EMBENG_QUEUE_INPUT, &cmd),
@@ -70,7 +70,7 @@ static void only_a_write_may_be_staged(struct kunit *test)
 	struct embeng_cmd cmd = { .flags = EMBENG_CMD_STAGED };
 
 	for (cmd.opcode = 0; cmd.opcode < ARRAY_SIZE(places); cmd.opcode++) {
-		if (!(kinds[cmd.opcode] & BIT(EMBENG_QUEUE_TRANSFER)))
+		if (!(rules[cmd.opcode].kinds & BIT(EMBENG_QUEUE_TRANSFER)))
 			continue;
 		KUNIT_EXPECT_EQ(test, embeng_command_check(EMBENG_QUEUE_TRANSFER, &cmd),
 				cmd.opcode == EMBENG_OP_ROWS_WRITE ? 0 : -EINVAL);

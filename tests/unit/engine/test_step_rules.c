@@ -160,7 +160,7 @@ END_TEST
 
 START_TEST(a_lookup_alone_completes_twice)
 {
-#define CHECK_COMPLETIONS(name, value, kinds, words) \
+#define CHECK_COMPLETIONS(name, value, kinds, flags, words) \
 	ck_assert_uint_eq(embeng_completions(value), (value) == EMBENG_OP_LOOKUP ? 2 : 1);
 	EMBENG_OPCODE_TABLE(CHECK_COMPLETIONS)
 	ck_assert_uint_eq(EMBENG_COMPLETIONS_MAX, 2);
