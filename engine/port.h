@@ -49,7 +49,7 @@ void port_event_signal(struct port_event *e);
 struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const char *name, int cpu);
 void port_thread_join(struct port_thread *t);
 void port_relax(void); /* inside a spin */
-bool port_alone(void); /* the caller has one processor: who is to give it work may wait for that */
+bool port_alone(void); /* the caller has one processor: a spin would keep others from running */
 
 u64 port_now_ns(void); /* monotonic */
 

@@ -4,7 +4,7 @@
  * says what became of them. The command at fault is HUNG, all others are ABORTED.
  *
  * This is the one place where the driver writes completions, so the device must not reach the ring
- * meanwhile: the queue was ended, or the device reset. Whoever settles a queue holds its lock, or
+ * meanwhile: the queue was ended, or the device reset. The caller holds the queue's lock, or
  * reset_lock for writing. A program may have written anything into the ring of a mapped queue;
  * that is believed as far as it can hurt this program alone, and indices are checked before they
  * are used.

@@ -4,8 +4,8 @@
  *
  * The driver arms validated queues, whose doorbells it owns. A mapped queue is armed by its
  * program alone. An arm that was not answered yet is only ever moved to an earlier completion, so
- * that each sleeper is woken early enough and looks for itself. Whoever arms looks once more
- * before it sleeps, which is what makes a race with the device safe; tests/model/arm.pml checks
+ * that each sleeper is woken early enough and looks for itself. A thread that arms a queue looks
+ * once more before it sleeps, which makes a race with the device safe; tests/model/arm.pml checks
  * all orders of events.
  *
  * A queue is on the list of its vector from embeng_queue_irq_init() to embeng_queue_irq_exit();

@@ -4,7 +4,7 @@
  * the driver writes them into the ring and rings the doorbell. The program maps the ring
  * read-only.
  *
- * Whatever sleeps or can fail comes first: copying, checking, finding fences, allocating. Then the
+ * Steps that sleep or can fail come first: copying, checking, finding fences, allocating. Then the
  * batch is taken with reset_lock held for reading, and queue->lock, by submit_take.c. A batch lives
  * on the stack of the call; its job passes to the queue when the commands are taken, else it is
  * freed here. The queue is held by a reference, and may be destroyed by another thread until

@@ -192,7 +192,7 @@ void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 wo
 
 /*
  * workers_run_rows() - workers_run() for tasks of like size, each of which fetches ahead what the
- * next one begins with: whoever is free takes several that follow each other
+ * next one begins with: a free worker takes several that follow each other
  */
 void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes);
@@ -322,7 +322,7 @@ void busy_core(struct engine *e, u32 core, u64 passed_ns);
 
 /* clock.c: e->now_ns, which never goes back */
 u64 clock_read(struct engine *e);
-void clock_saw(struct engine *e, u64 now); /* read by who did not have the lock */
+void clock_saw(struct engine *e, u64 now); /* for a time that was read without the lock */
 
 /* thermal.c */
 void thermal_begin(struct engine *e);

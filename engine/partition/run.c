@@ -104,7 +104,9 @@ static void size_words(struct pcsr_job *job)
 	job->form = form_of_words(job);
 	job->item_shift = job->form == KERNEL_WORDS_ONES ? 0 : 32;
 	plan_sort(job);
-	/* A task has memory of its own: by its number, or by who does it where those are fewer. */
+	/*
+	 * Each task has memory of its own or, if there are fewer workers than tasks, each worker.
+	 */
 	job->workers = job->device_cores < job->engine->caps.cores ? job->device_cores :
 								     job->engine->caps.cores;
 }

@@ -75,7 +75,7 @@ void command_retire(struct command *command)
 	struct queue *q = command->queue;
 
 	count_completion(command);
-	/* Whoever hears of it finds the command counted. */
+	/* Counted first, so that the counters include a command whose completion is seen. */
 	if (command->lost_data)
 		admin_fault(q->engine);
 	command_post(command, EMBENG_CQE_DONE);

@@ -68,7 +68,7 @@ void ring_post(struct queue *q, const struct embeng_cqe *cqe, u64 seen_ns);
 void ring_publish_done(struct queue *q);       /* unless its completion is not published yet */
 void ring_flush(struct queue *q);	       /* publishes what was to be seen later */
 void ring_die(struct queue *q);		       /* tells the program, after which nothing comes */
-void ring_interrupt_if_armed(struct queue *q); /* whatever the index it is armed for */
+void ring_interrupt_if_armed(struct queue *q); /* for any index that it is armed for */
 
 /* command.c */
 u16 command_check(const struct queue *q, const struct embeng_cmd *cmd, struct fault *fault);

@@ -69,7 +69,7 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
  */
 u64 lanes_account(struct model *model, u64 wall);
 
-/* Whoever helps with a table that so many cores are to work on. */
+/* The workers for a table: those of the engine if all its cores share the table, else none. */
 static inline struct workers *lane_workers(const struct model *model, u32 cores)
 {
 	return cores == model->engine->caps.cores ? model->engine->workers : NULL;

@@ -40,7 +40,7 @@ SOURCES = (".c", ".h", ".py", ".sh", ".build")
 
 def tracked(root):
     """Files that are or would be committed, as paths relative to the root."""
-    # safe.directory: the tree may belong to somebody other than who runs the tests.
+    # safe.directory: the tree may belong to another user than the one who runs the tests.
     names = subprocess.run(["git", "-c", "safe.directory=*", "-c", "core.quotePath=false",
                             "ls-files", "--cached", "--others", "--exclude-standard"], cwd=root,
                            check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()

@@ -6,7 +6,7 @@ set -eu
 
 cd "$1"
 
-# safe.directory: the tree may belong to somebody other than who runs the tests.
+# safe.directory: the tree may belong to another user than the one who runs the tests.
 names=$(git -c safe.directory='*' -c core.quotePath=false ls-files \
 	--cached --others --exclude-standard -- . \
 	':!LICENSES/' ':!tests/vectors/*.json' ':!tests/fuzz/corpus/' ':!tests/golden/')

@@ -126,7 +126,7 @@ work()
 	done
 }
 
-# Whatever resets it: the driver, or the PCI core.
+# The counters keep their values when the PCI core resets the device, and when the driver does.
 outlives()
 {
 	work >"$folder/before"

@@ -184,7 +184,10 @@ START_TEST(test_bad_images)
 }
 END_TEST
 
-/* Whatever the device says, also what only other images or other memory would bring about. */
+/*
+ * Each error with which a device can refuse an image is reported. The emulator injects it, since
+ * some would need other images or other memory.
+ */
 START_TEST(test_every_refusal)
 {
 	struct image image = read_image();

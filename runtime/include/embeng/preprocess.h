@@ -73,8 +73,9 @@ struct embeng_preprocessed {
  *
  * Gives for each stack what embeng_partition() gives for a model of its tables alone, in their
  * order. In JAX all stacks have the same minibatches: where one is parted, all are. In TF each
- * has its own. Several devices agree on theirs so: each calls this, the splits of each stack are
- * or'ed over all devices, and who had others calls it again with these as @splits.
+ * has its own. Several devices agree on them in this way: each calls this function, the splits of
+ * each stack are or'ed over all devices, and a device whose own splits differ from the result calls
+ * it again with the result as @splits.
  *
  * Return: as embeng_partition(), and -EINVAL for a stacking of another model, a feature without
  * an input or of another number of samples than the stacking's.

@@ -43,9 +43,10 @@ struct embeng_serving;
  *
  * Parameters alone are read. Without VERIFY a chunk is checked before its first use.
  * Rows are read where the files are mapped: nobody may write into a shard or cut it while
- * a handle serves from it. That is SIGBUS for who reads what is no more, and rows that no
- * checksum has seen. Saves never do; a copy over the files of a checkpoint does (cp, rsync
- * --inplace): copy aside, then rename. Removing or renaming files is no harm.
+ * a handle serves from it. A process that reads beyond the new end of a file gets SIGBUS, and
+ * rows that were overwritten are not checked again. Saves never do this; a copy over the files of
+ * a checkpoint does (cp, rsync --inplace): copy aside, then rename. Removing or renaming files
+ * does no harm.
  * The handle works in the children of a fork, too. The environment's EMBENG_KERNEL
  * names the kernel variant, as for embeng_open(). Return: 0, -ENOENT (no checkpoint,
  * table), -EINVAL (shape, variant), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.

@@ -94,8 +94,8 @@ EMBENG_API int embeng_shard_write(struct embeng *e, int table, const char *slot,
  * @first: counted among the rows of the host
  * @data: [count][dim]
  *
- * The bits that embeng_open() starts these rows with: a row's depend on its number in the
- * whole table, not on who has it. Return: 0, -EINVAL, -ENOENT, -ERANGE.
+ * Gives the bits that embeng_open() starts these rows with. Those of a row depend on its number
+ * in the whole table, not on the host that has it. Return: 0, -EINVAL, -ENOENT, -ERANGE.
  */
 EMBENG_API int embeng_shard_start(const struct embeng_model *model, int table, const char *slot,
 				  const struct embeng_shard *shard, int64_t first, size_t count,

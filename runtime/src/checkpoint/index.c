@@ -42,7 +42,9 @@ int index_recognize(const char *text, size_t length, const char *path)
 	return ret;
 }
 
-/* Rows of a file that do not follow each other: who does not know must not guess. */
+/*
+ * The rows of a file are not consecutive ones of the table. A reader must know how they are spread.
+ */
 #define REQUIRES_MOD "mod"
 
 /* The value as JSON, in which nothing can hide. */

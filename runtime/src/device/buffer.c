@@ -24,7 +24,7 @@ static void count_region(struct device *d, uint64_t bytes)
 	__atomic_add_fetch(&d->region_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* Whoever holds the lock sees one or the other. */
+/* Under the lock, so that other threads see either the old region or the new one. */
 static struct region exchange_region(struct embeng *e, struct region *region,
 				     const struct region *by)
 {

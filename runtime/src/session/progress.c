@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far the steps have come: handed in, applied, withdrawn; and what a step still waits for, in
- * words. All who wait for a step, or who say why it does not end, ask here. e->lock is held.
+ * Says how far the steps have come (handed in, applied, withdrawn), and in words what a step still
+ * waits for. Functions that wait for a step, or that report why it does not end, ask here. e->lock
+ * is held.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -102,7 +102,7 @@ static int options_of(const struct preprocessing *p, size_t index, uint64_t spli
 	return 0;
 }
 
-/* Whatever was there of this stack goes. */
+/* Partitions the input of one stack. An earlier result for the stack is freed. */
 static int partition_one(struct preprocessing *p, size_t index, uint64_t splits)
 {
 	struct embeng_partitioned *out = &p->out->stacks[index];

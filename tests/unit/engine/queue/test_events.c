@@ -112,7 +112,7 @@ START_TEST(a_wrong_index_is_logged_once)
 }
 END_TEST
 
-/* Whoever worked for a queue says so in its header, and the core in the registers. */
+/* Time of work is counted in the header of the queue, and in the registers for the core. */
 START_TEST(work_is_counted_by_queue_and_core)
 {
 	struct embeng_cmd nop = {.opcode = EMBENG_OP_NOP};

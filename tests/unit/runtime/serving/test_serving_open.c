@@ -263,7 +263,7 @@ START_TEST(a_call_allocates_nothing)
 }
 END_TEST
 
-/* Whatever the caller made of its floating-point unit, and it keeps it. */
+/* The caller's floating-point mode changes no bit of a result, and is kept. */
 START_TEST(bits_in_any_mode)
 {
 	struct embeng *e = open_tables();
