@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The rig asserts with Check. Here no test of Check runs: what fails stops the fuzzer. */
+/*
+ * Assertions of the rig, which uses Check. In a fuzzer no test of Check runs, so a failed
+ * assertion stops the fuzzer.
+ */
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>

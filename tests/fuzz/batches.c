@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes a context with a model, its queues and memory, and descriptors of batches from a fuzzer's
+ * bytes.
+ */
 #include "../../engine/lookup/batch.h"
 #include "batches.h"
 

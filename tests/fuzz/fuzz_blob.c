@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Model blobs with checksum and hash put right, so that changes reach what is behind them. */
+/*
+ * Model blobs with any bytes. Checksum and hash are made right again, so that changes reach the
+ * checks behind them.
+ */
 #include "model.h"
 #include "../unit/support/failing_alloc.h"
 #include "watch.h"

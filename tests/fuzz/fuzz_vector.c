@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Vectors: any text is read; what is taken and small runs, too, on a device of one core. */
+/*
+ * Conformance vectors: any text is read. A vector that is accepted and small also runs, on a
+ * device of one core.
+ */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Runs a program of a few commands that are all good in a context of its own, after a fuzzer's
+ * input: the device must still give the right results.
+ */
 #include "../unit/support/direct_model.h"
 #include "watch.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A folder in memory behind file_ops, from which the fuzzer of checkpoints reads without a disk. */
 #include "memory_files.h"
 
 #include <errno.h>

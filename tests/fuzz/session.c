@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes the device, the context and the model of fuzzers of commands, changes them while they run,
+ * and checks at the end that another context still works.
+ */
 #include "../unit/support/failing_alloc.h"
 #include "batches.h"
 

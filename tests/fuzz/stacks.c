@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stacks of a LOOKUP, of a few cores and items that mostly are where they may be. */
+/* Makes the stacks of a LOOKUP: few cores, and items most of which stand where they may. */
 #include "batches.h"
 
 #define CORES 4u

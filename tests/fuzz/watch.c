@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A device for fuzzers, and queues that they use correctly. Each command must have its
+ * completions, with a status that exists, and a command that is not done must be explained by a
+ * report.
+ */
 #include "watch.h"
 
 #include "builtin_image.h"

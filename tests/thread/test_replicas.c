@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Replicas on threads of their own train to the values of one after the other. */
+/*
+ * Replicas that train on threads of their own reach the same values as replicas that train in
+ * turn.
+ */
 #include <pthread.h>
 
 #include "session_help.h"

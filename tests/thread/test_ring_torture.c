@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A program and the service thread at once, through small rings that are always full. */
+/* A program and the service thread use small rings, which are always full, at the same time. */
 #include <pthread.h>
 
 #include "../unit/engine/queue/fake_model.h"

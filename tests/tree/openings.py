@@ -7,8 +7,9 @@ usage: openings.py SOURCE-ROOT [PATTERN...]
 The files of ROOMS are checked, or those that match the patterns. Each begins with its SPDX line and
 then, perhaps after an empty line, with a block comment of two lines of text at least: what the file
 does, why it is a file of its own, which memory it owns for how long, and which lock its callers
-hold. A kernel-doc comment, which describes one function or structure, does not count. Before the
-files, the check runs on planted files that lack such a comment. Prints what is wrong, a line each.
+hold. In the rooms of BRIEF, which are tests, one line is enough. A kernel-doc comment, which
+describes one function or structure, does not count. Before the files, the check runs on planted
+files that lack such a comment. Prints what is wrong, a line each.
 """
 import pathlib
 import re
@@ -27,19 +28,20 @@ runtime/json/*.c
 runtime/text/*.c
 runtime/src/**/*.c
 """.split()
+BRIEF = ["tests/**/*.c"]
 
 LINES_LEAST = 2
 OPENING = re.compile(r"[^\n]*SPDX-License-Identifier: [^\n]*\n\n?/\*(?!\*)(.*?)\*/", re.DOTALL)
 
 
-def fault(text):
+def fault(text, least=LINES_LEAST):
     """Returns what is wrong with the top of a file, or None."""
     opening = OPENING.match(text)
     if not opening:
         return "no block comment after the SPDX line: say what the file does"
     lines = [line for line in opening.group(1).split("\n") if line.strip(" \t*")]
-    if len(lines) < LINES_LEAST:
-        return f"its opening comment has {len(lines)} line of text, {LINES_LEAST} are the least"
+    if len(lines) < least:
+        return f"its opening comment has {len(lines)} lines of text, {least} are the least"
     return None
 
 
@@ -65,12 +67,14 @@ def main():
     wrong = [f"a planted file passed: {name}" for name, text in BAD.items() if not fault(text)]
     wrong += [f"a good planted file failed: {name}: {fault(text)}"
               for name, text in GOOD.items() if fault(text)]
-    for pattern in sys.argv[2:] or ROOMS:
+    wrong += [f"a planted test is judged wrongly: {name}" for name, text in BAD.items()
+              if bool(fault(text, 1)) == name.startswith("one line")]
+    for pattern in sys.argv[2:] or ROOMS + BRIEF:
         files = sorted(path for path in root.glob(pattern) if path.is_file())
         if not files:
             wrong.append(f"{pattern} matches no file")
         for path in files:
-            said = fault(path.read_text(encoding="utf-8"))
+            said = fault(path.read_text(encoding="utf-8"), 1 if pattern in BRIEF else LINES_LEAST)
             if said:
                 wrong.append(f"{path.relative_to(root).as_posix()}: {said}")
     for line in wrong:

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Calls of the driver's device node for its tests: opens it, makes contexts, buffers and queues,
+ * and submits.
+ */
 #include "accel.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Arms the emulator's faults through debugfs, and reads how often they struck. */
 #include "fault_file.h"
 
 #include <check.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Threads that submit work without end, through a mapped ring or by ioctls, until their context is
+ * lost; and checks of a context that was.
+ */
 #include "flood.h"
 
 #include <errno.h>

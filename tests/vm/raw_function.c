@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Drives the emulated function without its driver: maps its BARs through sysfs, boots it, and
+ * submits commands to its rings.
+ */
 #define _GNU_SOURCE
 #include "raw_function.h"
 

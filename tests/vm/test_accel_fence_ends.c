@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Every end that a fence may have, but the good one. */
+/* Every way in which a fence can end with an error. */
 #include "../unit/support/suite.h"
 #include "fault_file.h"
 #include "train.h"

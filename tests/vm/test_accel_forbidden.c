@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A driver that was told to let nobody map a queue: embeng.mapped_queues=0. */
+/* With the parameter mapped_queues=0 the driver refuses to map a queue. */
 #include "../unit/support/suite.h"
 #include "accel.h"
 

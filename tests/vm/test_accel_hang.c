@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A queue that hangs, and those that only look as if: each by both paths. */
+/* Queues that hang, and queues that only seem to, each mapped and validated. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Buffers: what is refused, and what memory does. */
+/*
+ * Buffers: refused arguments, mapping and sharing of valid ones, and memory of the program that is
+ * pinned.
+ */
 #include "../unit/support/suite.h"
 #include "accel.h"
 #include "bounced.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Priorities of queues, by either way in: what may run at once runs by them. */
+/*
+ * Priorities of queues, mapped and validated: commands that could run now run in the order of
+ * priority.
+ */
 #include "../unit/support/suite.h"
 #include "train.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Queues: what is refused when they are made and mapped, and that they carry. */
+/* Queues: refused arguments when they are made and mapped, and commands through valid ones. */
 #include "../unit/support/suite.h"
 #include "accel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* With d3_keeps=1 the function sleeps and goes on where it was. */
+/* With d3_keeps=1 the function keeps its state in D3hot, and goes on where it was. */
 #include <unistd.h>
 
 #include "../unit/support/suite.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The engine in the kernel: its numbers, and how long it says that it took. */
+/* The engine in the kernel: its results, and the time that its completions say. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Trains a small model on validated queues of the device node, with fences in and out. */
 #include "train.h"
 
 #include <linux/sync_file.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Listens for the driver's uevents and reads its devcoredumps, to check how a reset is reported. */
 #include "uevents.h"
 
 #include <check.h>

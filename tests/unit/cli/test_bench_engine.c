@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* An engine that is measured, and what is told of it. */
+/* Measurements of `embeng bench` on an engine, and the results that it reports. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Ids follow the laws that they say, the same each time. */
+/*
+ * Workloads of `embeng bench`: ids follow the distribution of the workload, and are the same in
+ * each run.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

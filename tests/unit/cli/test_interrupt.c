@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Signals that are noted, and what is told of bytes meanwhile. */
+/*
+ * Signals: a verb notes the first ones and raises them when it ends, and a transfer is canceled by
+ * one. Also numbers of bytes as people read them.
+ */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

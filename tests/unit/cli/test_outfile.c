@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Files that appear whole or not at all, and folders that go again. */
+/* Output files appear whole or not at all, and folders that a failed verb has made are removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

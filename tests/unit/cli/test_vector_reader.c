@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader of vector files: what it takes, and each way in which it refuses. */
+/* The reader of vector files: valid files are accepted, and each kind of mistake is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Optimizers of vectors, as the library takes them. */
+/* Optimizers of vectors are turned into settings of the library. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

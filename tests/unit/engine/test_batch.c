@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * LOOKUP: each rule of its descriptor and offsets is broken once, and small batches are
+ * recognized.
+ */
 #include "engine/lookup/batch.h"
 #include "direct_main.h"
 #include "direct_model.h"

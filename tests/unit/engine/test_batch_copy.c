@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Features that cores copy at once: the first one with a mistake is told, and nothing stays open. */
+/*
+ * Features that several cores copy at once: the first one with a mistake is reported, and no
+ * region stays in use.
+ */
 #include "engine/lookup/batch.h"
 #include "direct_main.h"
 #include "direct_model.h"

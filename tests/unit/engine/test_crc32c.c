@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* CRC-32C: known sums, and the same sum for any length and any division into pieces. */
 #include <string.h>
 
 #include "engine/hash/crc32c.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a device ends: counts, row access, statistics and state outside of what it allows. */
+/* Limits of a device: counts, rows, statistics and state outside of them are refused. */
 #include "direct_main.h"
 #include "direct_model.h"
 

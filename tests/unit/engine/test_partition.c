@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The stable radix sort of a table's occurrences by row, for any size, any core count and row
+ * numbers beyond 32 bits.
+ */
 #include "direct_main.h"
 #include "direct.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* PARTITION: what its descriptor may not say, one at a time, and that nothing is written then. */
+/* PARTITION: each rule of its descriptor is broken once; the command fails and writes nothing. */
 #include "direct_main.h"
 #include "pcsr_help.h"
 #include "engine/hash/highway.h"

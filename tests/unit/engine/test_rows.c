@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * ROWS_WRITE, ROWS_READ and ROWS_FILL: large tables, rows by list, and commands that fail without
+ * writing.
+ */
 #include "direct_main.h"
 #include "direct_model.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Statistics of a table: each step counts once, and the list of hot rows keeps its error bound. */
 #include "direct_main.h"
 #include "direct_model.h"
 

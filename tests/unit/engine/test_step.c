@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The order of steps: which LOOKUP, UPDATE and DRAIN may run, wait or fail, with and without
+ * pipelining.
+ */
 #include "direct_main.h"
 #include "direct_model.h"
 

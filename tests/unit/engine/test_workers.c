@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The worker threads of a device: each task is done exactly once, also with two callers at once. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

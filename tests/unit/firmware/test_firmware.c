@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The parser of firmware images: a packed image is accepted, and each broken one is refused at the
+ * right byte.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Control stanzas. */
+/* The reader of Debian's control files: one basket for each stanza. */
 #include <errno.h>
 
 #include "runtime/examples/item2vec/debian.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Training examples. */
+/*
+ * The sampler of training examples: each item of a basket with the rest of it, and negatives that
+ * are not in the basket.
+ */
 #include <errno.h>
 
 #include "runtime/examples/item2vec/sampler.h"

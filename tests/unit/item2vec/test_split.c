@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Datasets, and the item that each basket loses. */
+/*
+ * Datasets: rare items and small baskets are left out, and each basket gives one item to the
+ * evaluation.
+ */
 #include <errno.h>
 
 #include "runtime/examples/item2vec/csv.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Training steps, and going on from a place as if it had been come to. */
+/*
+ * Training steps, and a training that is resumed from a checkpoint as if it had not been stopped.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

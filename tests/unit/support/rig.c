@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * A device for tests of the queue layer: an engine on a port of the test's own, with admin queue,
+ * contexts, queues and memory, run by the test's thread.
+ */
 #include "rig.h"
 
 #include <check.h>

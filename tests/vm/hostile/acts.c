@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The calls of a fuzzed program about devices, contexts, queues and fences. Arguments are drawn at
+ * random, and are valid as far as they can be.
+ */
 #include "acts.h"
 
 #include "trainer.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+/* The calls of a fuzzed program about files, mappings and processes. */
 #define _GNU_SOURCE /* mremap, mlock2 */
-/* Acts with files, mappings and processes. */
 #include "acts.h"
 
 #include <fcntl.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Records which places of the driver were reached (KCOV), and keeps the inputs that reached new
+ * ones.
+ */
 #include "coverage.h"
 
 #include <fcntl.h>

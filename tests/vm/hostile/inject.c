@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Sets the kernel's fault injection, so that allocations and copies of a task fail on request. */
 #include "inject.h"
 
 #include <check.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Reads the options of a hostile test (how long it runs, and from which seed) and runs its suite.
+ */
 #include "options.h"
 
 #include <getopt.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Makes a file of the device with one of each object, and has a valid argument for every ioctl on
+ * it.
+ */
 #include "scene.h"
 #include "../bounced.h"
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Trains a small model through the device node and checks its rows, to show that a device still
+ * computes correctly.
+ */
 #include "trainer.h"
 
 #include <stdarg.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Files, objects and mappings that the threads of a fuzzed program share, and the signals that
+ * touching a mapping may raise.
+ */
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #include "world.h"
 

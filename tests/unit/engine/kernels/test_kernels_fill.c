@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Kernels that fill rows with random numbers: known answers of Philox, moments and limits of each
+ * distribution, and independence of neighbouring rows.
+ */
 #include <check.h>
 #include <math.h>
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * fma_exact() against the processor's fused multiply-add, on special values and on random ones
+ * where rounding is hard.
+ */
 #include <check.h>
 #include <math.h>
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Kernels that look rows up and combine them, in each variant, against rules that are written
+ * plainly; and quantization by hand.
+ */
 #include <check.h>
 #include <math.h>
 

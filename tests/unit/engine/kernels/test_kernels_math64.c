@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Logarithm, exponential and powers in f64 arithmetic, compared with those of the C library in
+ * units of the last place.
+ */
 #include <check.h>
 #include <math.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Numbers worked by hand, in vectors and in the floats after them; what a step prepares. */
+/*
+ * Optimizers by numbers worked by hand, both in whole vectors of the processor and in the floats
+ * behind them; and the constants that a step prepares.
+ */
 #include <math.h>
 
 #include "engine/kernels/kernels.h"

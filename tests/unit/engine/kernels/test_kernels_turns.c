@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* In whichever order rows have their turns, and whatever is fetched ahead, each is changed once. */
+/*
+ * Each row is updated exactly once, for any order of the rows and any distance of fetching ahead.
+ */
 #include "suite.h"
 #include "test_kernels_rules.h"
 #include "variants.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Kernels that update rows, in each variant, against rules that are written plainly; and the fixed
+ * order in which gradients of a row are summed.
+ */
 #include "suite.h"
 #include "test_kernels_rules.h"
 #include "variants.h"

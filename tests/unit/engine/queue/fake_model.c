@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Stands in for the engine's model layer, to test the queue layer alone: commands wait, run and
+ * fail as the test says, and each call is noted.
+ */
 #include "fake_model.h"
 
 struct fake_model fake;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The admin queue, and what only shows between queues: fences, reports, interrupts. */
+/* The admin queue, and features that involve several queues: fences, reports, interrupts. */
 #include "fake_model.h"
 #include "rig.h"
 #include "suite.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Boots of a device: a good image, refused images, parameters of the image, and registers before
+ * and after.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

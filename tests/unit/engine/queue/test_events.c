@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The event log of a device, and whose work it did. */
+/* The event log of a device, and the time that it worked for each queue. */
 #include <string.h>
 
 #include "builtin_image.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Memory keys: which keys and ranges the engine accepts, which rights it checks, and how it
+ * unbinds a region that is in use.
+ */
 #include "fake_model.h"
 #include "rig.h"
 #include "suite.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Submission and completion rings: indices that wrap, full rings, wrong indices of the program,
+ * and malformed commands.
+ */
 #include "ring_help.h"
 
 static struct embeng_cmd nop(u64 cookie, u16 status, u32 delay_us)

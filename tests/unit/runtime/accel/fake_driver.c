@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Plays the kernel driver inside the process: open, close and ioctls of a device node, on the
+ * engine of a soft device. This file has the files and their ioctls; fake_memory.c, fake_queue.c
+ * and fake_fence.c have the objects behind them.
+ */
 #include <unistd.h>
 
 #include "runtime/src/device/soft/soft.h"

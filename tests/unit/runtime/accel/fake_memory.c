@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE /* memfd_create */
 /* Buffer objects of the fake driver: regions of the soft device, which binds what it makes. */
+#define _GNU_SOURCE /* memfd_create */
 #include <fcntl.h>
 #include <sys/mman.h>
 

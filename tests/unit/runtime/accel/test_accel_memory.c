@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory of the driver's device that other threads, or other drivers, have a hand in. */
+/* Memory of a device behind the driver that other threads or other drivers use, too. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The last error of a thread: its sentence and code, cut where it is too long. */
 #include <pthread.h>
 
 #include "test_model.h"

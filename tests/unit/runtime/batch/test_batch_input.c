@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Inputs of batches: dense, sparse and ragged forms are accepted, and each wrong one is refused. */
 #include "test_batch.h"
 
 static struct handle h;

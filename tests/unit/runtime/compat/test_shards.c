@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Layouts as protobufs of another encoder, and rows where the reference has them. */
+/*
+ * Layouts of tables in protobufs that another encoder wrote, and rows that lie where the reference
+ * has them.
+ */
 #define _GNU_SOURCE
 #include <math.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Configurations read and written: bytes of another encoder, and models by hand. */
+/*
+ * Configurations of TPU embeddings are read and written: those of another encoder, and models made
+ * by hand.
+ */
 #define _GNU_SOURCE
 #include "suite.h"
 #include "tpu_help.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Buffers of embeng_buffer_alloc(): ids and gradients in them are used in place and not copied. */
 #include "session_help.h"
 
 static uint64_t copied(struct embeng *e)

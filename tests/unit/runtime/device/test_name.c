@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Names of devices: their options, the environment, and what the error says about a wrong name. */
 #include <stdlib.h>
 
 #include "engine/kernels/kernels.h"

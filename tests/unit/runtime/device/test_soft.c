@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The soft device: it is listed, describes itself, runs out of memory cleanly, and has a
+ * descriptor that becomes readable.
+ */
 #include <poll.h>
 #include <stdio.h>
 

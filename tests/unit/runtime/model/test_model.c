@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Models as a program builds them: names, order, rates, copies, and each way in which a table or
+ * feature is refused.
+ */
 #include <math.h>
 #include <stdio.h>
 

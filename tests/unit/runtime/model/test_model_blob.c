@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * The blob that the library makes of a model: each record, byte by byte, and the hash of its
+ * meaning.
+ */
 #include <math.h>
 
 #include "engine/blob/blob.h"

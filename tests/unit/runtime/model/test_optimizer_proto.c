@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Those of the protocol buffer and of the second library: defaults, each way to be refused. */
+/*
+ * Optimizers of the TPU protobuf and of the second library: their defaults, and each way in which
+ * they are refused.
+ */
 #include <math.h>
 
 #include "runtime/src/checkpoint/index.h"

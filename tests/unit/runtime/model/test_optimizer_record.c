@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Optimizers as the engine is told of them, and what of them the model's hash is of. */
+/*
+ * Records by which the engine is given optimizers, and the settings that the model's hash covers.
+ */
 #include <math.h>
 
 #include "embeng_engine.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Schedules against tests/golden/schedules.txt, by hand, and each thing that they refuse. */
+/*
+ * Learning rate schedules: values of tests/golden/schedules.txt, values worked by hand, and each
+ * refused setting.
+ */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Input and output shapes of features: which ones the model leaves open, and which ones the first
+ * batch fixes.
+ */
 #include "test_batch.h"
 
 static const struct feature open_feature = {.name = "open"};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Plans against what is then held, and by hand. */
+/*
+ * Forecasts of memory are compared with the memory that an engine then holds, and with sums worked
+ * by hand.
+ */
 #include "plan_help.h"
 #include "resident.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Profiles: which batches, what they count, files that models share, rows over cores. */
+/*
+ * Profiles: which batches are looked at, what is counted, files that several models share, and
+ * rotations that spread rows over cores.
+ */
 #include <math.h>
 
 #include "checkpoint_edit.h"

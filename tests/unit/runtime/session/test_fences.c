@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where nobody gives fences, on the soft device and on mapped queues, that is said. */
+/* The soft device and mapped queues have no fences, and calls that ask for one say so. */
 #include "session_help.h"
 #include "suite.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* A handle is refused in a child of fork(), and goes on working in the parent. */
 #include <sys/wait.h>
 #include <unistd.h>
 

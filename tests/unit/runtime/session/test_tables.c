@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of several tables: each is updated as if it were alone, whatever is asked in between. */
+/*
+ * Steps of several tables: each table is updated as if it were alone, also with other calls in
+ * between.
+ */
 #include "session_help.h"
 
 enum { TABLES = 2, ROWS = 1000, DIM = 2, FEW = 500 };

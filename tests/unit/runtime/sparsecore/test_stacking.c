@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stacks as the vectors cannot have them: by hand, with other limits, of tables too large. */
+/* Stacks that no vector has: given by hand, with other limits, of tables that are too large. */
 #include "stacking_help.h"
 
 #define TF EMBENG_PARTITION_TF
