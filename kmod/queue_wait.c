@@ -25,7 +25,7 @@ struct sleep {
 	struct embeng_accel_wait *arg;
 	u32 tail;
 	u32 state;
-	u32 epoch; /* of the report that @state comes from, or of an earlier one */
+	u32 epoch; /* the report that @state comes from has it, or an earlier report */
 };
 
 /**

@@ -111,7 +111,7 @@
  * file. Any number of threads and of processes that share the file may sleep at a time, and none
  * of them takes away what another one waits for. These things end a sleep:
  *
- *	what happens			WAIT on a queue		ANY_QUEUE	poll()
+ *	event				WAIT on a queue		ANY_QUEUE	poll()
  *	enough completions		0			0		POLLIN
  *	the queue stops			0, @state says why	0		POLLIN
  *	so does another queue		sleeps on		0		POLLIN

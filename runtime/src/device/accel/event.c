@@ -99,7 +99,7 @@ void accel_fd_clear(struct device *d)
 	struct epoll_event was[2];
 	uint64_t count;
 
-	/* This arms validated queues, too. What is new after it makes the descriptor readable. */
+	/* This arms validated queues, too. A later event makes the descriptor readable again. */
 	wait_for_event(a, __atomic_load_n(&a->events, __ATOMIC_RELAXED), 0);
 	epoll_wait(a->poll, was, 2, 0);
 	/* Nothing to read is the common case, not a failure. */
