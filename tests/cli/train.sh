@@ -93,6 +93,48 @@ printf 'Package: a\nnonsense\n' >"$folder/bad"
 expect "malformed package list" 11 demo --source "$folder/bad"
 says err "package line named" 'bad:2: the line is neither'
 
+# -- data as people have it --
+
+# The same ratings in other forms: the numbers of the report are those of ratings.csv.
+"$embeng" train "$folder/ratings.csv" --epochs 1 2>"$folder/err" | sed -n 2p >"$folder/counts"
+says err "the format is said" 'ratings.csv is read as ratings, with a comma between the columns$'
+sed -n '2,$p' "$folder/ratings.csv" >"$folder/plain.csv"
+tr ',' '\t' <"$folder/plain.csv" >"$folder/u.data"
+sed 's/,/::/g' "$folder/plain.csv" >"$folder/ratings.dat"
+sed 's/,/;/g; s/4\.5/4,5/' "$folder/ratings.csv" >"$folder/semicolons"
+(printf '\357\273\277'; sed 's/$/\r/' "$folder/ratings.csv") >"$folder/windows.csv"
+sed 's/[^,][^,]*/"&"/g; s/$/ /' "$folder/ratings.csv" >"$folder/quotes.csv"
+for file in plain.csv u.data ratings.dat semicolons windows.csv quotes.csv; do
+	expect "ratings in $file" 0 train "$folder/$file" --epochs 1 --split time
+	[ "$(sed -n 2p "$folder/out")" = "$(cat "$folder/counts")" ] && report ok "counts of $file" ||
+		report no "counts of $file"
+done
+(printf '\357\273\277'; cat "$folder/baskets.txt") >"$folder/mark.txt"
+"$embeng" train "$folder/baskets.txt" --epochs 1 --json 2>/dev/null | grep '"loss"' >"$folder/loss"
+expect "baskets with a byte order mark" 0 train "$folder/mark.txt" --epochs 1 --json
+grep '"loss"' "$folder/out" | cmp -s - "$folder/loss" && report ok "learned from mark.txt" ||
+	report no "learned from mark.txt"
+tr ' ' ',' <"$folder/baskets.txt" >"$folder/commas.txt"
+expect "baskets with commas are asked about" 11 train "$folder/commas.txt"
+says err "the question names options" 'Say --format ratings --separator comma.*--format baskets --separator comma'
+expect "the question is answered" 0 train "$folder/commas.txt" --format baskets --separator , \
+	--epochs 1 --json
+grep '"loss"' "$folder/out" | cmp -s - "$folder/loss" && report ok "learned from commas.txt" ||
+	report no "learned from commas.txt"
+awk -F, '{ print $2 "|" $4 "|" $1 }' "$folder/ratings.csv" | sed '1s/.*/was|wann|wer/' >"$folder/bars"
+for columns in item,timestamp,user user=wer,item=was,timestamp=wann; do
+	expect "columns $columns" 0 train "$folder/bars" --columns $columns --split time --epochs 1
+	[ "$(sed -n 2p "$folder/out")" = "$(cat "$folder/counts")" ] &&
+		report ok "counts with $columns" || report no "counts with $columns"
+done
+iconv -f UTF-8 -t UTF-16 "$folder/baskets.txt" >"$folder/wide.txt"
+gzip -c "$folder/baskets.txt" >"$folder/baskets.gz"
+expect "UTF-16" 11 train "$folder/wide.txt"
+says err "UTF-16 is named" 'wide.txt:1: the file is UTF-16 text'
+expect "gzip" 11 train "$folder/baskets.gz"
+says err "gzip is named" 'baskets.gz:1: the file is compressed by gzip'
+expect "columns of baskets" 2 train "$folder/baskets.txt" --format baskets --columns user,item
+
 expect "no file" 2 train
 expect "two files" 2 train "$folder/baskets.txt" "$folder/baskets.txt"
 expect "file not there" 2 train "$folder/none"
@@ -109,7 +151,8 @@ says err "no such node, what to do" '`embeng list` shows the devices'
 EMBENG_DEVICE=bogus "$embeng" train "$folder/baskets.txt" >"$folder/out" 2>"$folder/err"
 says err "no such device in the environment" 'EMBENG_DEVICE: "bogus" is not known'
 for wrong in dim=0 dim=x epochs=0 negatives=0 learning-rate=0 learning-rate=x \
-	optimizer=adamw batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml; do
+	optimizer=adamw batch=0 seed=-1 split=item min-count=0 min-basket=2 format=xml separator=x \
+	columns=user; do
 	expect "refused: --$wrong" 2 train "$folder/baskets.txt" "--$wrong"
 	says err "explained: --$wrong" "--${wrong%%=*} takes"
 done

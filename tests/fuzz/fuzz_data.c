@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * Baskets, comma-separated values and Debian's package lists. The first byte says which
- * ("b", "c", "d"), the second which allocation fails ("0": none) or that the stream fails
+ * Baskets, ratings and Debian's package lists. The first byte says which ("b", "c", "d", or "s" for a
+ * format that is to be found out), the second which allocation fails ("0": none) or that the stream fails
  * behind the text ("!"); the rest is the text.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 
 #include "../../runtime/examples/item2vec/basket.h"
-#include "../../runtime/examples/item2vec/csv.h"
 #include "../../runtime/examples/item2vec/debian.h"
+#include "../../runtime/examples/item2vec/ratings.h"
+#include "../../runtime/examples/item2vec/sniff.h"
 #include "../unit/support/failing_alloc.h"
 #include "fuzz.h"
 
 typedef int (*reader)(struct source *s, struct collector *c);
+
+static int sniff_and_read(struct source *s, struct collector *c)
+{
+	char words[SNIFF_TEXT];
+	int rc = sniff(s, words);
+
+	if (rc)
+		return rc;
+	fuzz_check(*words && s->format.kind != FORMAT_UNKNOWN, "kind %d", s->format.kind);
+	return s->format.kind == FORMAT_RATINGS ? ratings_read(s, c) : basket_read(s, c);
+}
 
 static reader choose(uint8_t first)
 {
@@ -21,11 +33,13 @@ static reader choose(uint8_t first)
 	case 'b':
 		return basket_read;
 	case 'c':
-		return csv_read;
+		return ratings_read;
 	case 'd':
 		return debian_read;
+	case 's':
+		return sniff_and_read;
 	}
-	return first % 2 ? csv_read : debian_read;
+	return first % 2 ? ratings_read : debian_read;
 }
 
 /* Says where it stopped, when it is the text that is wrong. */
@@ -124,8 +138,6 @@ static void read_failing(const uint8_t *data, size_t size)
 
 	s.stream = fopencookie(&rest, "r", (cookie_io_functions_t){.read = read_and_fail});
 	fuzz_check(s.stream, "fopencookie");
-	if (source_line(&s) == 1)
-		s.again = true;
 	result = choose(data[0])(&s, &c);
 	fuzz_check(result == -EIO || result == -EBADMSG, "result %d", result);
 	fuzz_check(!strncmp(s.error, "file:", 5), "'%s'", s.error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads files with a basket on each line, whose items are separated by spaces or tabs. */
+/* Reads files with a basket on each line, whose items are separated by blanks or as the format says. */
 #ifndef ITEM2VEC_DATA_BASKET_H
 #define ITEM2VEC_DATA_BASKET_H
 

@@ -7,29 +7,48 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "dataset.h"
+#include "format.h"
 
 /**
  * struct source - a stream and its position
  * @stream: stream to read from
  * @name: name of the file, for messages
+ * @format: how its lines are divided
  * @line: number of the last line read
  * @text: [length] that line without its end, NUL-terminated
- * @again: the next source_line() returns the same line again
+ * @ahead: [ahead_count] lines that source_peek() has read; those from @ahead_next on are still to
+ *	be returned by source_line()
  * @error: sentence of a failure
  */
 struct source {
 	FILE *stream;
 	const char *name;
+	struct format format;
 	uint64_t line;
 	char *text;
 	size_t length, capacity;
-	bool again;
+	char **ahead;
+	size_t ahead_count, ahead_next;
 	char error[512];
 };
 
-/* Reads a line. Return: 1; 0 at the end; -EBADMSG for a NUL; or the errno of a failed read. */
+/**
+ * source_line() - read a line
+ *
+ * A byte order mark of UTF-8 before the first line is left out. Other encodings, compressed files
+ * and lines with a NUL byte are refused. Return: 1; 0 at the end; -EBADMSG; -ENOMEM; or the errno of
+ * a failed read.
+ */
 int source_line(struct source *s);
+
+/**
+ * source_peek() - read lines ahead, to look at them in @s->ahead
+ * @most: number of lines
+ *
+ * To be called before the first source_line(), which returns these lines again. Return: 0, or as
+ * source_line().
+ */
+int source_peek(struct source *s, size_t most);
 
 /* Writes "NAME:LINE: ..." to @s->error. Return: -EBADMSG. */
 int source_malformed(struct source *s, const char *format, ...)

@@ -8,23 +8,29 @@
 
 #include "../../cli/frame/command.h"
 #include "basket.h"
-#include "csv.h"
 #include "learn_steps.h"
+#include "ratings.h"
+#include "sniff.h"
 
-enum { KEY_FORMAT = KEY_FREE };
-
-enum format { FORMAT_DETECT, FORMAT_CSV, FORMAT_BASKETS };
+enum { KEY_FORMAT = KEY_FREE, KEY_SEPARATOR, KEY_COLUMNS };
 
 struct arguments {
 	struct learn learn;
 	const char *path;
-	enum format format;
+	struct format format;
 };
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0,
 	 "The device, by a name that embeng list shows; default as for info", 1},
-	{"format", KEY_FORMAT, "FORMAT", 0, "csv or baskets; by default the first line decides", 1},
+	{"format", KEY_FORMAT, "FORMAT", 0,
+	 "baskets, ratings, or csv (ratings with commas); by default the first lines decide", 1},
+	{"separator", KEY_SEPARATOR, "TEXT", 0,
+	 "Text between columns or items: tab, comma, semicolon, blank, '::' or others", 1},
+	{"columns", KEY_COLUMNS, "LIST", 0,
+	 "Columns of ratings in their order (user,-,item), or by their names in the header "
+	 "(user=who,item=book)",
+	 1},
 	{"query", KEY_QUERY, "ITEM", 0, "Show the items that go best with ITEM; may be repeated",
 	 1},
 	{"split", KEY_SPLIT, "BY", 0,
@@ -53,17 +59,27 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static error_t parse_data_format(struct arguments *a, const char *arg, struct argp_state *state)
+static error_t parse_data_format(int (*read)(struct format *, const char *, char *),
+				 struct arguments *a, const char *arg, struct argp_state *state)
 {
-	if (!strcmp(arg, "csv"))
-		a->format = FORMAT_CSV;
-	else if (!strcmp(arg, "baskets"))
-		a->format = FORMAT_BASKETS;
-	else {
-		argp_error(state, "--format takes csv or baskets, not '%s'", arg);
+	char error[FORMAT_ERROR];
+
+	if (!read(&a->format, arg, error))
+		return 0;
+	argp_error(state, "%s", error);
+	return EINVAL;
+}
+
+/* The parts of the format together, then what all verbs that learn have. */
+static error_t finish_train_options(struct arguments *a, struct argp_state *state)
+{
+	char error[FORMAT_ERROR];
+
+	if (format_check(&a->format, error)) {
+		argp_error(state, "%s", error);
 		return EINVAL;
 	}
-	return 0;
+	return learn_option(&a->learn, ARGP_KEY_END, NULL, state);
 }
 
 static error_t parse_train_option(int key, char *arg, struct argp_state *state)
@@ -72,7 +88,13 @@ static error_t parse_train_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_FORMAT:
-		return parse_data_format(a, arg, state);
+		return parse_data_format(format_read_kind, a, arg, state);
+	case KEY_SEPARATOR:
+		return parse_data_format(format_read_separator, a, arg, state);
+	case KEY_COLUMNS:
+		return parse_data_format(format_read_columns, a, arg, state);
+	case ARGP_KEY_END:
+		return finish_train_options(a, state);
 	case ARGP_KEY_ARG:
 		if (a->path) {
 			argp_error(state, "train reads one FILE; '%s' is a second", arg);
@@ -94,17 +116,19 @@ static const struct argp argp = {
 	.parser = parse_train_option,
 	.args_doc = "FILE",
 	.doc = "Learn embeddings of items from the items that occur together.\v"
-	       "FILE (- is stdin) has one user,item[,rating,timestamp] a line, like ratings.csv\n"
-	       "of MovieLens, or one basket a line, with its items separated by spaces. A CSV\n"
-	       "file may begin with a header that names the columns; other columns are ignored.\n"
-	       "All items of a user are a basket.\n\n"
+	       "FILE (- is stdin) has one user,item[,rating,timestamp] a line, like the ratings\n"
+	       "of MovieLens, or one basket a line, with its items separated by blanks. Columns\n"
+	       "may be separated by commas, tabs, semicolons or ::, and a header may name them;\n"
+	       "other columns are ignored. All items of a user are a basket. The command says on\n"
+	       "stderr how it reads the file, and refuses one whose format is not clear.\n\n"
 	       "The command shows the loss of each epoch, and then hit@10. For this figure one\n"
 	       "item of each basket is held out of the training and ranked against 99 others,\n"
 	       "which are drawn by popularity. hit@10 is the share of baskets whose held-out\n"
 	       "item ranks among the first 10 of these 100. The hit@10 of ranking by popularity\n"
 	       "alone is shown beside it.\n\n"
 	       "  embeng train ratings.csv --split time\n"
-	       "  embeng train orders.txt --query bread --query milk\n\n"
+	       "  embeng train orders.txt --query bread --query milk\n"
+	       "  embeng train sales.csv --separator '|' --columns user=client,item=product\n\n"
 	       "With --save a training can be stopped and resumed. The result is the same, bit\n"
 	       "for bit, as that of a training that was never stopped, on any number of cores.\n"
 	       "Ctrl-C finishes the step, saves, and stops. --epochs may be raised to train\n"
@@ -113,34 +137,21 @@ static const struct argp argp = {
 	       "  embeng train orders.txt --resume orders.ckpt --query bread\n"
 	       "  embeng checkpoint ls orders.ckpt\n\n"
 	       "Exit status: 0 learned, or stopped by --max-steps; 1 no better than popularity,\n"
-	       "2 usage, 5 disk full, 11 a malformed line or a corrupt checkpoint, which the\n"
-	       "message names.",
+	       "2 usage, 5 disk full, 11 a malformed line, a file whose format is not clear, or\n"
+	       "a corrupt checkpoint; the message names it.",
 };
 
-/* Stays on the first line that has text. */
-static int detect_format(struct source *s, enum format *format)
+/* People are told how a file is read that does not say it itself. */
+static int read_training_data(struct source *s, struct collector *c)
 {
-	int rc;
+	char words[SNIFF_TEXT];
+	int rc = sniff(s, words);
 
-	do {
-		rc = source_line(s);
-		if (rc <= 0)
-			return rc;
-	} while (!s->length);
-	s->again = true;
-	*format = strchr(s->text, ',') ? FORMAT_CSV : FORMAT_BASKETS;
-	return 0;
-}
-
-static int read_training_data(struct source *s, enum format format, struct collector *c)
-{
-	int rc = 0;
-
-	if (format == FORMAT_DETECT)
-		rc = detect_format(s, &format);
 	if (rc)
 		return rc;
-	return format == FORMAT_CSV ? csv_read(s, c) : basket_read(s, c);
+	if (*words)
+		fprintf(stderr, "embeng train: %s is read as %s\n", s->name, words);
+	return s->format.kind == FORMAT_RATINGS ? ratings_read(s, c) : basket_read(s, c);
 }
 
 static int read_training_file(const struct output *out, const struct arguments *a,
@@ -150,13 +161,14 @@ static int read_training_file(const struct output *out, const struct arguments *
 	struct source s = {
 		.stream = is_stdin ? stdin : fopen(a->path, "r"),
 		.name = is_stdin ? "stdin" : a->path,
+		.format = a->format,
 	};
 	int rc, err = errno;
 
 	if (!s.stream)
 		return output_fail(out, exit_of_errno(err), err, NULL, "%s: %s", a->path,
 				   strerror(err));
-	rc = read_training_data(&s, a->format, c);
+	rc = read_training_data(&s, c);
 	if (!is_stdin)
 		fclose(s.stream);
 	source_free(&s);

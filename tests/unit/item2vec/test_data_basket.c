@@ -33,11 +33,49 @@ START_TEST(nul_is_named)
 }
 END_TEST
 
+/* A mark, ends of lines from elsewhere, blanks at the end: none of them is part of an item. */
+START_TEST(nothing_around_items)
+{
+	expect_uses(basket_read,
+		    "\xef\xbb\xbf"
+		    "bread milk\r\nwine \t\r\n",
+		    "1:bread 1:milk 2:wine");
+	expect_uses(basket_read, "\xef\xbb\xbf", "");
+	/* Elsewhere it is no mark. */
+	expect_uses(basket_read,
+		    "a\n\xef\xbb\xbf"
+		    "b\n",
+		    "1:a 2:\xef\xbb\xbf"
+		    "b");
+}
+END_TEST
+
+START_TEST(items_between_separators)
+{
+	struct collector c = {0};
+	char text[] = "whole milk, \"bread, brown\",,wine \n";
+	struct source s = {.stream = fmemopen(text, strlen(text), "r"),
+			   .name = "file",
+			   .format = {.kind = FORMAT_BASKETS, .separator = ","}};
+
+	ck_assert_int_eq(basket_read(&s, &c), 0);
+	ck_assert_uint_eq(c.items.count, 3);
+	ck_assert_str_eq(c.items.text[0], "whole milk");
+	ck_assert_str_eq(c.items.text[1], "bread, brown");
+	ck_assert_str_eq(c.items.text[2], "wine");
+	fclose(s.stream);
+	source_free(&s);
+	collector_free(&c);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, lines_are_baskets);
 	tcase_add_test(tcase, control_character_is_named);
 	tcase_add_test(tcase, nul_is_named);
+	tcase_add_test(tcase, nothing_around_items);
+	tcase_add_test(tcase, items_between_separators);
 }
 
 int main(void)

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "runtime/examples/item2vec/csv.h"
+#include "runtime/examples/item2vec/ratings.h"
 #include "runtime/examples/item2vec/split.h"
 #include "cli_baskets.h"
 #include "suite.h"
@@ -37,7 +37,8 @@ END_TEST
 START_TEST(newest_is_held_out)
 {
 	/* a comes twice: its newer time counts, and makes it the newest. */
-	struct dataset data = baskets(csv_read, "1,a,1,10\n1,b,1,30\n1,c,1,20\n1,a,1,40\n", 1, 3);
+	struct dataset data = baskets(ratings_read, "1,a,1,10\n1,b,1,30\n1,c,1,20\n1,a,1,40\n", 1,
+				      3);
 	struct split split;
 
 	ck_assert_int_eq(split_baskets(&split, &data, SPLIT_TIME, 1), 0);
