@@ -75,6 +75,16 @@ expect "demo" 0 demo --source "$folder/status" --json
 document "demo learns" "d['schema'] == 'embeng.demo/1' and $learned and $counts"
 document "dpkg's status is said to be little" '"little data" in d["note"]'
 
+expect "divergence" 1 train "$folder/baskets.txt" --optimizer momentum --learning-rate 10 \
+	--save "$folder/diverged" --json
+document "divergence, document" 'd["error"]["code"] == 1 and "the training diverged: the loss is not finite in epoch" in d["error"]["message"]'
+if [ -e "$folder/diverged/index.json" ]; then
+	expect "the last checkpoint is whole" 0 checkpoint verify "$folder/diverged"
+	"$embeng" checkpoint dump "$folder/diverged" items_out >"$folder/out"
+	grep -q -e nan -e inf "$folder/out" && report no "its rows are finite" ||
+		report ok "its rows are finite"
+fi
+
 expect "noise is not learned" 1 train "$folder/noise.txt" --epochs 1 --learning-rate 1e-9 --json
 document "noise has its document" 'd["hit_at_10"] <= d["popularity_hit_at_10"]'
 expect "nothing to learn" 1 train "$folder/baskets.txt" --min-count 1000

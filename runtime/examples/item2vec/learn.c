@@ -80,13 +80,20 @@ static int read_results(struct trainer *t, struct learned *l)
 	return v->in && v->out && v->mean ? 0 : -ENOMEM;
 }
 
-/* A training that ended: its numbers, and with serves a checkpoint to answer from. */
-static int finish_training(const struct output *out, struct trainer *t, struct learned *l)
+/*
+ * A training that ended: its numbers, and with serves a checkpoint to answer from. Returns as
+ * learn_check().
+ */
+static int finish_training(const struct output *out, const struct learn *learn, struct trainer *t,
+			   struct learned *l)
 {
 	int rc = embeng_flush(t->e, -1);
 
+	/* The check reads rows, which is not to count among the copies of the training. */
 	if (!rc)
 		rc = read_results(t, l);
+	if (!rc)
+		rc = learn_check(out, learn, t, l);
 	if (!rc && l->serves)
 		rc = save_now(out, t, l, l->checkpoint);
 	return rc;
@@ -106,8 +113,10 @@ static int train_on(const struct output *out, const struct learn *learn, struct 
 	report_start(out, l);
 	rc = learn_steps(out, learn, t, l);
 	if (!rc && !l->stopped)
-		rc = finish_training(out, t, l);
+		rc = finish_training(out, learn, t, l);
 	l->dense_ns = t->dense_ns;
+	if (rc > 0)
+		return rc;
 	/* A training that a signal cancelled has not failed. */
 	if (rc == -ECANCELED && interrupted()) {
 		l->stopped = STOP_SIGNAL;

@@ -181,5 +181,6 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		return rc;
 	l->save_ns += clock_ns() - began;
 	l->saves++;
+	l->saved_at = training.place;
 	return 0;
 }

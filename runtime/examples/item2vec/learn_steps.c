@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The loop of training steps: progress, checkpoints in between, and the reasons to stop. A
- * checkpoint is written between two steps, never within one.
+ * checkpoint is written between two steps, never within one, and never of tables that have numbers
+ * which are not finite: it would replace a good one.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
+#include "../../cli/frame/exit.h"
 #include "../../cli/frame/interrupt.h"
 #include "../../cli/frame/progress.h"
 #include "learn_steps.h"
@@ -55,9 +59,69 @@ static bool save_is_due(const struct walk *w)
 	return !w->t->at.step;
 }
 
+#define REST_TEXT 600
+
+/* Says what is left of a training that diverged, and what to do. */
+static void word_rest(const struct learn *learn, const struct learned *l, char text[REST_TEXT])
+{
+	const char *dir = learn->serve ? NULL : learn->save;
+	char step[40] = "";
+
+	if (l->saved_at.step)
+		snprintf(step, sizeof(step), ", step %zu", l->saved_at.step);
+	if (dir && l->saves)
+		snprintf(text, REST_TEXT,
+			 "%.400s holds the training as it was after epoch %" PRId64 "%s", dir,
+			 l->saved_at.epoch + (l->saved_at.step > 0), step);
+	else if (dir && l->resumed)
+		snprintf(text, REST_TEXT, "%.400s is as it was", learn->resume);
+	else
+		snprintf(text, REST_TEXT, "Nothing is saved");
+	snprintf(
+		text + strlen(text), REST_TEXT - strlen(text),
+		". Train again with a lower --learning-rate than %.9g, or with another --optimizer",
+		l->settings->learning_rate);
+}
+
+/* Reports a training that cannot go on. Return: the exit code. */
+static int report_divergence(const struct output *out, const struct learn *learn,
+			     const struct trainer *t, const struct learned *l, bool by_loss)
+{
+	int64_t epoch = t->at.epoch;
+	size_t step = t->at.step;
+	char rest[REST_TEXT];
+
+	/* The step that failed, or the last one that was taken. */
+	if (by_loss)
+		step++;
+	if (step)
+		epoch++;
+	else
+		step = trainer_steps(t);
+	word_rest(learn, l, rest);
+	return output_fail(out, CLI_CHECK, ERANGE, rest,
+			   "the training diverged: %s is not finite in epoch %" PRId64
+			   " of %" PRId64 ", step %zu of %zu",
+			   by_loss ? "the loss" : "a row", epoch, l->epochs, step,
+			   trainer_steps(t));
+}
+
+int learn_check(const struct output *out, const struct learn *learn, struct trainer *t,
+		const struct learned *l)
+{
+	int rc = trainer_check(t);
+
+	return rc == -EDOM ? report_divergence(out, learn, t, l, false) : rc;
+}
+
 static int save_training(struct walk *w)
 {
+	int rc;
+
 	progress_clear(&w->progress);
+	rc = learn_check(w->out, w->learn, w->t, w->l);
+	if (rc)
+		return rc;
 	w->saved = w->taken;
 	return save_now(w->out, w->t, w->l, w->learn->save);
 }
@@ -70,6 +134,10 @@ static int take_step(struct walk *w)
 	progress_line(&w->progress, "epoch %" PRId64 " of %" PRId64 ", step %zu of %zu",
 		      at->epoch + 1, w->l->epochs, at->step + 1, trainer_steps(w->t));
 	rc = trainer_step(w->t);
+	if (rc == -EDOM) {
+		progress_clear(&w->progress);
+		return report_divergence(w->out, w->learn, w->t, w->l, true);
+	}
 	if (rc)
 		return rc;
 	w->taken++;

@@ -23,11 +23,19 @@ int save_prepare(const struct output *out, const struct learn *learn);
 /* Saves @t in @dir and counts that in @l. Return: 0 or the errno of libembeng. */
 int save_now(const struct output *out, struct trainer *t, struct learned *l, const char *dir);
 
+/*
+ * Looks for numbers in the tables that are not finite. Return: 0; the errno of libembeng; or, after a
+ * report that the training diverged, the exit code, which is above 0.
+ */
+int learn_check(const struct output *out, const struct learn *learn, struct trainer *t,
+		const struct learned *l);
+
 /**
  * learn_steps() - train to the last epoch, or until the run is to stop
  *
- * Checkpoints go to learn->save on the way and at the end. Return: 0 or the errno of
- * libembeng; l->stopped says why the training is not at its end.
+ * Checkpoints go to learn->save on the way and at the end. A training that diverges stops and is
+ * not saved. Return: 0; the errno of libembeng; or, after a report of divergence, the exit code,
+ * which is above 0. l->stopped says why the training is not at its end.
  */
 int learn_steps(const struct output *out, const struct learn *learn, struct trainer *t,
 		struct learned *l);

@@ -21,6 +21,7 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @steps: steps of this run
  * @place: place of the training
  * @from: place at which it was resumed, when @resumed
+ * @saved_at: place in the last of the @saves checkpoints
  * @checkpoint: folder of the last save, or NULL
  * @temporary: the folder is removed when the run ends
  */
@@ -33,7 +34,7 @@ struct learned {
 	uint64_t started_ns;
 	int64_t epochs, steps;
 	size_t epoch_steps;
-	struct place place, from;
+	struct place place, from, saved_at;
 	enum stop stopped;
 	bool resumed, serves, temporary;
 	double loss, hit_at_10, popularity_hit_at_10, seconds;

@@ -119,7 +119,8 @@ static float softplus_minus(float x)
 
 /*
  * One pair: the loss falls when an item of the basket scores high (@sign 1) or a
- * stranger low (@sign -1). Writes @g_out, adds to @g_in.
+ * stranger low (@sign -1). Writes @g_out, adds to @g_in. The loss is NaN when the score is not
+ * finite, as it is when a row is not: a loss of 0 would hide a score of infinity.
  */
 static float learn_pair(const float *in, const float *out, float sign, float *g_in, float *g_out,
 			size_t dim)
@@ -134,10 +135,23 @@ static float learn_pair(const float *in, const float *out, float sign, float *g_
 		g_in[d] += slope * out[d];
 		g_out[d] = slope * in[d];
 	}
-	return softplus_minus(score);
+	return isfinite(score) ? softplus_minus(score) : NAN;
 }
 
-/* Loss of the batch, and its gradients in the engine's own buffers. */
+/* Whether a sum of gradients has not overflowed. */
+static bool is_row_finite(const float *row, size_t dim)
+{
+	for (size_t d = 0; d < dim; d++) {
+		if (!isfinite(row[d]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Loss of the batch, and its gradients in the engine's own buffers, which are finite if the loss
+ * is.
+ */
 static double dense_side(const struct trainer *t, const struct embeng_activations *act, float *g_in,
 			 float *g_out)
 {
@@ -150,6 +164,8 @@ static double dense_side(const struct trainer *t, const struct embeng_activation
 			g_in[d] = 0;
 		for (size_t n = 0; n < pairs; n++, out += dim, g_out += dim)
 			loss += (double)learn_pair(in, out, n ? -1.0f : 1.0f, g_in, g_out, dim);
+		if (!is_row_finite(g_in, dim))
+			loss = NAN;
 	}
 	return loss;
 }
@@ -161,6 +177,7 @@ static int train_one_step(struct trainer *t, double *loss)
 	struct embeng_gradients given = {.size = sizeof(given), .count = 2, .features = gradients};
 	uint64_t began;
 	float *g_in, *g_out;
+	double step_loss;
 	int rc;
 
 	began = clock_ns();
@@ -174,8 +191,11 @@ static int train_one_step(struct trainer *t, double *loss)
 	if (!g_in || !g_out)
 		return -ENOMEM;
 	began = clock_ns();
-	*loss += dense_side(t, &act, g_in, g_out);
+	step_loss = dense_side(t, &act, g_in, g_out);
 	t->dense_ns += clock_ns() - began;
+	if (!isfinite(step_loss))
+		return -EDOM;
+	*loss += step_loss;
 	gradients[TABLE_IN] = g_in;
 	gradients[TABLE_OUT] = g_out;
 	return embeng_apply_gradients(t->e, &given, -1);
@@ -226,6 +246,42 @@ int trainer_go_to(struct trainer *t, const struct place *place)
 	}
 	t->sampler.random.state = place->random;
 	return 0;
+}
+
+/* Rows that are looked at together. */
+#define PIECE_ROWS 4096
+
+static int check_array(struct trainer *t, int table, const char *slot)
+{
+	size_t dim = (size_t)t->settings->dim, items = t->sampler.data->items.count, count;
+	float *rows = reallocarray(NULL, PIECE_ROWS * dim, sizeof(*rows));
+	int64_t *ids = reallocarray(NULL, PIECE_ROWS, sizeof(*ids));
+	int rc = rows && ids ? 0 : -ENOMEM;
+
+	for (size_t first = 0; !rc && first < items; first += count) {
+		count = items - first < PIECE_ROWS ? items - first : PIECE_ROWS;
+		for (size_t k = 0; k < count; k++)
+			ids[k] = (int64_t)(first + k);
+		rc = embeng_rows_read(t->e, table, slot, ids, count, rows);
+		if (!rc && !is_row_finite(rows, count * dim))
+			rc = -EDOM;
+	}
+	free(rows);
+	free(ids);
+	return rc;
+}
+
+int trainer_check(struct trainer *t)
+{
+	const struct embeng_model *model = embeng_get_model(t->e);
+	int rc = 0;
+
+	for (size_t table = 0; !rc && table < embeng_model_table_count(model); table++) {
+		rc = check_array(t, (int)table, NULL);
+		for (size_t k = 0; !rc && k < embeng_model_slot_count(model, table); k++)
+			rc = check_array(t, (int)table, embeng_model_slot_name(model, table, k));
+	}
+	return rc;
 }
 
 float *trainer_rows(struct trainer *t, enum trainer_table table)

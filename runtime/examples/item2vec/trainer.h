@@ -47,8 +47,17 @@ struct trainer {
 int trainer_open(struct trainer *t, const struct dataset *data, const struct split *split,
 		 const struct settings *settings);
 
-/* Trains one step and moves @t->at on. Return: 0 or the errno of libembeng. */
+/*
+ * Trains one step and moves @t->at on. Return: 0; -EDOM when the loss or a gradient is not finite,
+ * which leaves the tables and @t->at as they were; or the errno of libembeng.
+ */
 int trainer_step(struct trainer *t);
+
+/*
+ * Looks for numbers in the tables and their slots that are not finite. Return: 0, -EDOM if there
+ * are any, or the errno of libembeng.
+ */
+int trainer_check(struct trainer *t);
 
 struct place trainer_place(const struct trainer *t);
 

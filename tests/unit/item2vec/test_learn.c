@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Learning from end to end, and each way in which it is refused. */
 #include <errno.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,52 @@ START_TEST(saves_at_every_end)
 	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
 	ck_assert_uint_eq(learn.from.place.step, 0);
 	ck_assert_int_gt(learn.from.place.epoch, 6);
+}
+END_TEST
+
+/* The rows of a checkpoint that was saved in time, which are all finite. */
+static void expect_finite(void)
+{
+	struct embeng_checkpoint *c;
+	float rows[32 * 8];
+
+	ck_assert_int_eq(embeng_checkpoint_open(dir, &c, NULL), 0);
+	for (int table = 0; table < 2; table++) {
+		ck_assert_int_eq(embeng_checkpoint_read(c, table, NULL, 0, 32, rows), 0);
+		for (size_t k = 0; k < 32 * 8; k++)
+			ck_assert(isfinite(rows[k]));
+	}
+	embeng_checkpoint_close(c);
+}
+
+START_TEST(a_diverged_training_is_not_saved)
+{
+	struct capture c;
+
+	learn.settings.optimizer = EMBENG_SGD;
+	learn.settings.learning_rate = 1000;
+	capture_start(&c);
+	ck_assert_int_eq(run(words), CLI_CHECK);
+	capture_expect_in(&c, "", "the training diverged: the loss is not finite in epoch 1 of ");
+	capture_start(&c);
+	ck_assert_int_eq(run(words), CLI_CHECK);
+	capture_expect_in(&c, "",
+			  "Nothing is saved. Train again with a lower --learning-rate "
+			  "than 1000, or with another --optimizer");
+	learn.save = dir;
+	learn.save_every = 1;
+	capture_start(&c);
+	ck_assert_int_eq(run(words), CLI_CHECK);
+	capture_expect_in(&c, "", "holds the training as it was after epoch 1, step ");
+	expect_finite();
+	/* It diverges again, and what was saved stays. */
+	learn.resume = dir;
+	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	ck_assert_uint_gt(learn.from.place.step, 0);
+	capture_start(&c);
+	ck_assert_int_eq(run(words), CLI_CHECK);
+	capture_expect_in(&c, "Resumed after epoch 1 of ", "is as it was. Train again");
+	expect_finite();
 }
 END_TEST
 
@@ -285,6 +332,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, usual_queries_that_are_there);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, saves_at_every_end);
+	tcase_add_test(tcase, a_diverged_training_is_not_saved);
 	tcase_add_test(tcase, checkpoints_of_others);
 	tcase_add_test(tcase, states_that_do_not_fit);
 	tcase_add_test(tcase, folders_to_save_in);

@@ -183,6 +183,52 @@ START_TEST(places_that_are_none)
 }
 END_TEST
 
+static void write_rows(struct trainer *t, int table, float value)
+{
+	size_t count = data.items.count * (size_t)settings.dim;
+	float *rows = malloc(count * sizeof(*rows));
+
+	for (size_t k = 0; k < count; k++)
+		rows[k] = value;
+	ck_assert_int_eq(embeng_rows_write(t->e, table, NULL, NULL, data.items.count, rows), 0);
+	free(rows);
+}
+
+/* Scores that overflow: the loss of one sign would be 0. */
+START_TEST(a_score_overflows)
+{
+	struct trainer t;
+
+	open_on(&t, "soft:cores=1");
+	take(&t, 2);
+	write_rows(&t, TABLE_IN, 1e19f);
+	write_rows(&t, TABLE_OUT, _i ? -1e19f : 1e19f);
+	ck_assert_int_eq(trainer_check(&t), 0);
+	ck_assert_int_eq(trainer_step(&t), -EDOM);
+	ck_assert_uint_eq(t.at.step, 2);
+	ck_assert(t.at.loss_sum < 1000);
+	trainer_close(&t);
+}
+END_TEST
+
+/* The loss is finite, and so are the gradients; it is the update that overflows. */
+START_TEST(an_update_overflows)
+{
+	struct trainer t;
+
+	settings.optimizer = EMBENG_SGD;
+	settings.learning_rate = 1000;
+	open_on(&t, "soft:cores=1");
+	write_rows(&t, TABLE_IN, 1e36f);
+	write_rows(&t, TABLE_OUT, 0);
+	ck_assert_int_eq(trainer_check(&t), 0);
+	ck_assert_int_eq(trainer_step(&t), 0);
+	ck_assert_int_eq(trainer_check(&t), -EDOM);
+	ck_assert_int_eq(trainer_step(&t), -EDOM);
+	trainer_close(&t);
+}
+END_TEST
+
 START_TEST(data_are_told_apart)
 {
 	static const char *const texts[] = {
@@ -214,6 +260,8 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, resumed_is_never_stopped, 0, STEPS + 1);
 	tcase_add_test(tcase, the_place_matters);
 	tcase_add_test(tcase, places_that_are_none);
+	tcase_add_loop_test(tcase, a_score_overflows, 0, 2);
+	tcase_add_test(tcase, an_update_overflows);
 	tcase_add_test(tcase, data_are_told_apart);
 }
 
