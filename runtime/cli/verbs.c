@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "frame/command.h"
+#include "frame/edit_distance.h"
 
 const struct command commands[] = {
 	{"list", "list all devices, also those that cannot be opened", cmd_list},
@@ -37,41 +38,11 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-static size_t pick_smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-#define LONGEST_NAME 32
-
-/* Edits (insert, delete, replace) that make one name of the other. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	size_t row[LONGEST_NAME + 1], length = strlen(b);
-
-	for (size_t j = 0; j <= length; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i + 1;
-		for (size_t j = 0; j < length; j++) {
-			size_t replaced = diagonal + (a[i] != b[j]);
-
-			diagonal = row[j + 1];
-			row[j + 1] = pick_smaller(replaced, 1 + pick_smaller(diagonal, row[j]));
-		}
-	}
-	return row[length];
-}
-
 const struct command *command_nearest(const char *name)
 {
 	const struct command *best = NULL;
 	size_t least = 3;
 
-	if (strlen(name) > LONGEST_NAME)
-		return NULL;
 	for (size_t i = 0; i < command_count; i++) {
 		size_t distance = edit_distance(name, commands[i].name);
 
