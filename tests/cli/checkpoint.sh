@@ -234,9 +234,65 @@ expect 'other options' 2 train baskets.txt --resume kept --dim 16
 says err 'other options are named' 'it was trained with --dim 32, not 16'
 expect 'fewer epochs' 2 train baskets.txt --resume kept --epochs 3
 says err 'fewer epochs are named' '--epochs 3 lies before it'
-head -599 baskets.txt >other.txt
-expect 'other data' 2 train other.txt --resume kept --json
-document 'other data, document' '"other data than other.txt" in d["error"]["message"]'
+# Old rows go on, new items get rows behind them, and items that are gone stay.
+cp -r parts1 grown
+(grep -v g3-7 baskets.txt; for i in 1 2 3 4 5 6; do echo new-1 g0-1 new-2 g0-2 g0-3; done) >other.txt
+expect 'other data, but no epochs for it' 2 train other.txt --resume grown --epochs 14
+says err 'epochs for other data are asked for' '14 epochs are trained already'
+expect 'other data' 0 train other.txt --resume grown --epochs 15 --json --query g3-7 --query new-1
+document 'other data, document' '(d["items"] == 122 and d["new_items"] == 2 and
+	d["unused_items"] == 1 and d["resumed"] == {"epoch": 14, "step": 0} and
+	d["goes_with"]["new-1"][0]["item"] in ("new-2", "g0-1", "g0-2", "g0-3") and
+	d["goes_with"]["g3-7"][0]["item"].startswith("g3-"))'
+"$embeng" checkpoint dump parts1 items_in --names | grep '^g3-7' >a
+"$embeng" checkpoint dump grown items_in --names | grep '^g3-7' >b
+same 'a row that is used no more stays'
+"$embeng" checkpoint dump parts1 items_in --names | cut -f1 >a
+"$embeng" checkpoint dump grown items_in --names | cut -f1 | head -120 >b
+same 'old rows keep their numbers'
+expect 'a longer list of names' 0 checkpoint dump grown items_in --rows 120: --names
+[ "$(cut -f1 <out | tr '\n' ' ')" = 'new-1 new-2 ' ] && report ok 'new rows' || report no 'new rows'
+
+# -- names of rows --
+
+expect 'names have no .npy' 2 checkpoint dump whole items_in --names -o x.npy
+says err 'the file of names is told' 'embeng-items.names of the folder'
+"$embeng" checkpoint dump whole items_in --names | cut -f2 >a
+"$embeng" checkpoint dump whole items_in >b
+same 'names are in front of the numbers'
+row=$(grep -n '^g3-7$' whole/embeng-items.names | cut -d: -f1)
+expect 'a row by its name' 0 lookup whole items_in g3-7
+[ "$(cut -d: -f2 <out)" = " $(sed -n "${row}p" b)" ] && report ok 'it is this row' ||
+	report no 'it is this row'
+says out 'number and name are shown' "^$((row - 1)) g3-7: "
+expect 'names and numbers' 0 lookup whole items_in g3-7 $((row - 1)) --json
+document 'names and numbers, document' '(d["names"] == ["g3-7"] * 2 and
+	d["ids"][0] == d["ids"][1] and d["activations"][0] == d["activations"][1])'
+expect 'a bag of names' 0 lookup whole basket g3-7 g3-8
+expect 'an unknown name' 2 lookup whole items_in G3-77
+says err 'a near name is told' 'Near it: g3-7'
+expect 'an unknown query' 2 train baskets.txt --query g3_7
+says err 'a near query is told' 'Near it: g3-7'
+awk '{ for (i = 1; i <= NF; i++) { sub("g", "", $i); sub("-", "", $i) } print }' baskets.txt >digits.txt
+"$embeng" train digits.txt --epochs 1 --save digits >out 2>err
+expect 'a number is a row' 0 lookup digits items_in 7
+says out 'the row of a number' '^7 '
+expect 'a number is a name' 0 lookup digits items_in --names 37
+says out 'the name of a number' '^[0-9]* 37: '
+expect 'resharded' 0 checkpoint reshard whole names2 --hosts 2
+expect 'names are resharded, too' 0 lookup names2 items_in g3-7
+cp -r whole nameless
+sed -i 's/^g3-7$/g3-X/' nameless/embeng-items.names
+expect 'changed names' 11 checkpoint verify nameless
+expect 'changed names are not used' 11 lookup nameless items_in g3-X
+rm nameless/embeng-items.names
+for verb in 'checkpoint verify nameless' 'lookup nameless items_in g3-7' \
+	'checkpoint dump nameless items_in --names' 'train baskets.txt --resume nameless'; do
+	expect "lost names: $verb" 11 $verb
+	says err "lost names are named: $verb" 'embeng-items.names: No such file'
+done
+expect 'numbers need no names' 0 lookup nameless items_in 3
+says out 'there is no name then' '^3: '
 expect 'nothing to resume' 2 train baskets.txt --resume nowhere
 says err 'nothing to resume, hint' '--save DIR starts'
 expect 'nowhere to save' 2 train baskets.txt --save nowhere/below

@@ -13,13 +13,14 @@
 #include "../frame/interrupt.h"
 #include "../frame/outfile.h"
 #include "../frame/transfer.h"
+#include "../lookup/row_names.h"
 #include "commands.h"
 #include "rows_text.h"
 
 /* Rows are read in pieces of about this many floats. */
 #define PIECE (1 << 20)
 
-enum { KEY_ROWS = 0x100, KEY_FORMAT };
+enum { KEY_ROWS = 0x100, KEY_FORMAT, KEY_NAMES };
 
 enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
 
@@ -27,6 +28,8 @@ enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
  * struct dump - the call, then its meaning
  * @first: the first row
  * @end: behind the last; -1: all there are
+ * @named: each row begins with its name
+ * @names: these names
  * @table: index
  * @slot: name, NULL: parameters
  */
@@ -34,6 +37,8 @@ struct dump {
 	const char *dir, *what, *path;
 	enum format format;
 	int64_t first, end;
+	bool named;
+	struct row_names names;
 	int table;
 	const char *slot;
 	struct embeng_table_config config;
@@ -43,6 +48,10 @@ static const struct argp_option options[] = {
 	{"rows", KEY_ROWS, "A:B", 0,
 	 "Rows A to B - 1; A: goes to the end, :B starts at 0, A is one row", 0},
 	{"format", KEY_FORMAT, "FORMAT", 0, "text or npy; by default npy if FILE ends in .npy", 0},
+	{"names", KEY_NAMES, NULL, 0,
+	 "Begin each line of text with the name of the row and a tab, where embeng train saved "
+	 "names",
+	 0},
 	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
 	{0},
 };
@@ -54,6 +63,7 @@ static const char doc[] =
 	"checked as they are read, and the command needs little memory however many there are.\n"
 	"--json describes the FILE that was written.\n\n"
 	"  embeng checkpoint dump orders.ckpt items_in --rows 0:3\n"
+	"  embeng checkpoint dump orders.ckpt items_in --names\n"
 	"  embeng checkpoint dump orders.ckpt items_in -o items.npy\n"
 	"  embeng checkpoint dump orders.ckpt items_in/accumulators | head\n"
 	"  python3 -c 'import numpy; print(numpy.load(\"items.npy\").shape)'\n\n"
@@ -121,6 +131,9 @@ static error_t parse_dump_option(int key, char *arg, struct argp_state *state)
 		return EINVAL;
 	case KEY_FORMAT:
 		return parse_dump_format(arg, d, state);
+	case KEY_NAMES:
+		d->named = true;
+		return 0;
 	case 'o':
 		d->path = strcmp(arg, "-") != 0 ? arg : NULL;
 		return 0;
@@ -187,6 +200,23 @@ static int check_row_range(const struct output *out, struct dump *d)
 			   d->first, d->end, d->config.name, rows);
 }
 
+/* The names of the rows, if they are wanted. */
+static int load_dumped_names(const struct output *out, const struct embeng_checkpoint *c,
+			     struct dump *d)
+{
+	char why[ROW_NAMES_ERROR];
+	int rc;
+
+	if (!d->named)
+		return CLI_OK;
+	if (d->format == FORMAT_NPY)
+		return output_fail(out, CLI_USAGE, EINVAL,
+				   "The names are in " ROW_NAMES_FILE " of the folder, one a line",
+				   "--names is for text; npy has numbers alone");
+	rc = row_names_load(d->dir, c, &d->names, why);
+	return rc ? output_fail(out, exit_of_errno(rc), rc, NULL, "%s", why) : CLI_OK;
+}
+
 static int check_output(const struct output *out, struct dump *d)
 {
 	size_t length = d->path ? strlen(d->path) : 0;
@@ -201,6 +231,25 @@ static int check_output(const struct output *out, struct dump *d)
 		return output_fail(out, CLI_USAGE, EINVAL, "Name a file: -o FILE.npy",
 				   "npy is binary and not for a terminal");
 	return CLI_OK;
+}
+
+static int write_named_text(FILE *to, const struct dump *d, int64_t first, const float *data,
+			    size_t count)
+{
+	size_t dim = (size_t)d->config.dim;
+	int rc = 0;
+
+	if (!d->named)
+		return text_rows(to, data, count, dim);
+	for (size_t k = 0; !rc && k < count; k++) {
+		size_t row = (size_t)first + k;
+
+		if (row < d->names.count)
+			fputs(d->names.text[row], to);
+		putc('\t', to);
+		rc = text_rows(to, data + k * dim, 1, dim);
+	}
+	return rc;
 }
 
 static int dump_rows(const struct embeng_checkpoint *c, const struct dump *d, FILE *to,
@@ -220,7 +269,7 @@ static int dump_rows(const struct embeng_checkpoint *c, const struct dump *d, FI
 		*reading = rc;
 		if (!rc)
 			rc = d->format == FORMAT_NPY ? npy_floats(to, data, count * dim)
-						     : text_rows(to, data, count, dim);
+						     : write_named_text(to, d, row, data, count);
 		progress.done += count * dim * sizeof(*data);
 		if (!rc && transfer_progress(transfer, &progress))
 			rc = -ECANCELED;
@@ -288,6 +337,8 @@ static int run_dump(const struct output *out, const struct embeng_checkpoint *c,
 		code = check_slot(out, model, d);
 	if (!code)
 		code = check_row_range(out, d);
+	if (!code)
+		code = load_dumped_names(out, c, d);
 	if (!code) {
 		interrupt_catch();
 		code = write_file(out, c, d);
@@ -315,6 +366,7 @@ int checkpoint_dump(int argc, char **argv)
 	if (code)
 		return code;
 	code = run_dump(&out, c, &d);
+	row_names_free(&d.names);
 	embeng_checkpoint_close(c);
 	return code;
 }

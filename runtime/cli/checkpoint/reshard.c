@@ -10,6 +10,7 @@
 #include "../../examples/item2vec/settings.h"
 #include "../frame/interrupt.h"
 #include "../frame/transfer.h"
+#include "../lookup/row_names.h"
 #include "commands.h"
 
 enum { KEY_HOSTS = 0x100, KEY_SHARDING, KEY_SHARD_BYTES };
@@ -138,6 +139,17 @@ static int report_resharding(const struct output *out, const struct reshard *r,
 	return json_emit(d);
 }
 
+/* The names of rows, where the checkpoint has them, go with it. */
+static int copy_names(const struct output *out, const struct reshard *r,
+		      const struct embeng_checkpoint *c)
+{
+	char why[ROW_NAMES_ERROR];
+	int rc = strcmp(r->in, r->to) ? row_names_copy(r->in, c, r->to, why) : 0;
+
+	return rc && rc != -ENOENT ? output_fail(out, exit_of_errno(rc), rc, NULL, "%s", why)
+				   : CLI_OK;
+}
+
 /* The report is read back from the new checkpoint. */
 static int open_and_report(const struct output *out, const struct reshard *r)
 {
@@ -147,7 +159,9 @@ static int open_and_report(const struct output *out, const struct reshard *r)
 
 	if (code)
 		return code;
-	code = report_resharding(out, r, &info);
+	code = copy_names(out, r, c);
+	if (!code)
+		code = report_resharding(out, r, &info);
 	embeng_checkpoint_close(c);
 	return code;
 }

@@ -7,6 +7,7 @@
 
 #include "../frame/interrupt.h"
 #include "../frame/transfer.h"
+#include "../lookup/row_names.h"
 #include "commands.h"
 
 static const char doc[] =
@@ -38,6 +39,19 @@ static int report_no_fault(const struct output *out, const char *dir,
 	return json_emit(d);
 }
 
+/* The file of names, where the checkpoint has one. */
+static int verify_names(const struct output *out, const char *dir,
+			const struct embeng_checkpoint *c)
+{
+	char why[ROW_NAMES_ERROR];
+	struct row_names names;
+	int rc = row_names_load(dir, c, &names, why);
+
+	row_names_free(&names);
+	return rc && rc != -ENOENT ? output_fail(out, exit_of_errno(rc), rc, NULL, "%s", why)
+				   : CLI_OK;
+}
+
 static int run_checkpoint_verify(const struct output *out, const char *dir,
 				 const struct embeng_checkpoint *c,
 				 const struct embeng_checkpoint_info *info)
@@ -48,7 +62,9 @@ static int run_checkpoint_verify(const struct output *out, const char *dir,
 	interrupt_catch();
 	err = embeng_checkpoint_verify(c, transfer_progress, &transfer);
 	progress_clear(&transfer.line);
-	code = err ? output_library_failure(out, err, NULL) : report_no_fault(out, dir, info);
+	code = err ? output_library_failure(out, err, NULL) : verify_names(out, dir, c);
+	if (!code)
+		code = report_no_fault(out, dir, info);
 	interrupt_release();
 	return code;
 }

@@ -37,6 +37,41 @@ static int rows_model(const struct embeng_model *saved, int table, struct embeng
 	return err < 0 ? err : 0;
 }
 
+static int find_named_row(const struct question *q, size_t k, struct answer *a)
+{
+	q->ids[k] = row_names_find(&a->names, q->names[k]);
+	if (q->ids[k] >= 0)
+		return 0;
+	snprintf(a->text, sizeof(a->text), "no row has the name '%.60s'", q->names[k]);
+	a->near = row_names_near(a->names.text, a->names.count, q->names[k], a->near_text);
+	return set_refusal(a, -ENOENT, a->text);
+}
+
+/* The ids that are names. Without any, names that cannot be read are not missed. */
+static int find_named_rows(const struct question *q, const struct embeng_checkpoint *c,
+			   struct answer *a)
+{
+	char why[ROW_NAMES_ERROR];
+	int rc = row_names_load(q->dir, c, &a->names, why);
+
+	for (size_t k = 0; k < q->id_count; k++) {
+		if (!q->names[k])
+			continue;
+		if (rc == -ENOENT)
+			snprintf(a->text, sizeof(a->text),
+				 "'%.60s' is no id; an id is a whole number of 64 bits, and this "
+				 "checkpoint does not name its rows",
+				 q->names[k]);
+		else if (rc)
+			snprintf(a->text, sizeof(a->text), "%s", why);
+		if (rc)
+			return set_refusal(a, rc, a->text);
+		if (find_named_row(q, k, a))
+			return -ENOENT;
+	}
+	return 0;
+}
+
 /* The features to serve; NULL: those that were saved, of which one is asked. */
 static int choose_features(const struct question *q, struct embeng_model **features,
 			   struct answer *a)
@@ -55,6 +90,8 @@ static int choose_features(const struct question *q, struct embeng_model **featu
 		err = set_refusal(a, -ENOENT,
 				  q->feature ? "no feature has this name"
 					     : "neither a table nor a feature has this name");
+	if (!err)
+		err = find_named_rows(q, c, a);
 	embeng_checkpoint_close(c);
 	return err;
 }
@@ -118,7 +155,7 @@ static int64_t *bag_places(size_t count)
 	return places;
 }
 
-int question_answer(const struct question *q, struct answer *a)
+int question_answer(struct question *q, struct answer *a)
 {
 	const struct embeng_model *model;
 	struct embeng_feature_config f = {.size = sizeof(f)};
@@ -157,5 +194,6 @@ int question_answer(const struct question *q, struct answer *a)
 void answer_free(struct answer *a)
 {
 	embeng_serving_close(a->serving);
+	row_names_free(&a->names);
 	free(a->activations);
 }

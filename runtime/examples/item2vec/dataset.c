@@ -156,7 +156,22 @@ static int count_uses(struct dataset *data)
 	return 0;
 }
 
+static int add_known_items(struct dataset *data, char *const *known, size_t count)
+{
+	for (size_t k = 0; k < count; k++) {
+		if (names_add(&data->items, known[k], strlen(known[k])) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int dataset_build(struct dataset *data, struct collector *c, size_t min_count, size_t min_basket)
+{
+	return dataset_build_on(data, NULL, 0, c, min_count, min_basket);
+}
+
+int dataset_build_on(struct dataset *data, char *const *known, size_t known_count,
+		     struct collector *c, size_t min_count, size_t min_basket)
 {
 	struct dataset made = {.timed = c->timed};
 
@@ -169,8 +184,9 @@ int dataset_build(struct dataset *data, struct collector *c, size_t min_count, s
 	made.start = calloc(c->baskets.count + 1, sizeof(*made.start));
 	made.item = calloc(c->use_count + 1, sizeof(*made.item));
 	made.sorted = calloc(c->use_count + 1, sizeof(*made.sorted));
-	if (!made.start || !made.item || !made.sorted || fill_baskets(&made, c, min_basket) < 0 ||
-	    count_uses(&made) < 0) {
+	if (!made.start || !made.item || !made.sorted ||
+	    add_known_items(&made, known, known_count) < 0 ||
+	    fill_baskets(&made, c, min_basket) < 0 || count_uses(&made) < 0) {
 		dataset_free(&made);
 		return -ENOMEM;
 	}

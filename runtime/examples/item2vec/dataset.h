@@ -71,6 +71,13 @@ struct dataset {
  */
 int dataset_build(struct dataset *data, struct collector *c, size_t min_count, size_t min_basket);
 
+/*
+ * Makes a data set whose first items are known ones, in their order, be they in a basket or not; new
+ * items follow. Otherwise as dataset_build().
+ */
+int dataset_build_on(struct dataset *data, char *const *known, size_t known_count,
+		     struct collector *c, size_t min_count, size_t min_basket);
+
 bool dataset_basket_has(const struct dataset *data, size_t basket, uint32_t item);
 
 /* A hash that is equal on all machines for equal items in equal baskets in the same order. */

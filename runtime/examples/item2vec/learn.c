@@ -34,6 +34,18 @@ static int refuse_no_data(const struct output *out, const struct settings *s)
 			   s->min_basket, s->min_count);
 }
 
+static int refuse_query(const struct output *out, const struct learn *learn,
+			const struct dataset *data, const char *name)
+{
+	char near[ROW_NAMES_NEAR];
+
+	return output_fail(out, CLI_USAGE, ENOENT,
+			   row_names_near(data->items.text, data->items.count, name, near),
+			   "'%s' is not among the %zu items that are in %" PRId64
+			   " baskets or more",
+			   name, data->items.count, learn->settings.min_count);
+}
+
 static int find_queries(const struct output *out, const struct learn *learn,
 			const struct dataset *data, uint32_t *found, size_t *count)
 {
@@ -43,10 +55,7 @@ static int find_queries(const struct output *out, const struct learn *learn,
 		int64_t item = names_find(&data->items, name, strlen(name));
 
 		if (item < 0)
-			return output_fail(out, CLI_USAGE, ENOENT, NULL,
-					   "'%s' is not among the %zu items that are in %" PRId64
-					   " baskets or more",
-					   name, data->items.count, learn->settings.min_count);
+			return refuse_query(out, learn, data, name);
 		found[(*count)++] = (uint32_t)item;
 	}
 	for (size_t u = 0; !learn->query_count && learn->usual && learn->usual[u]; u++) {
@@ -259,12 +268,15 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 	};
 	int rc, code;
 
-	rc = dataset_build(&data, c, (size_t)learn->settings.min_count,
-			   (size_t)learn->settings.min_basket);
+	rc = dataset_build_on(&data, learn->known.text, learn->known.count, c,
+			      (size_t)learn->settings.min_count,
+			      (size_t)learn->settings.min_basket);
 	collector_free(c);
 	if (rc)
 		return output_fail(out, CLI_DEVICE, rc, NULL, "out of memory");
 	l.data_hash = dataset_hash(&data);
+	l.names = row_names_mark(data.items.text, data.items.count);
+	l.new_items = data.items.count - learn->known.count;
 	code = data.basket_count ? learn_saving(out, learn, &l)
 				 : refuse_no_data(out, &learn->settings);
 	vectors_free(&l.vectors);

@@ -21,6 +21,7 @@
  * @save_every: steps between checkpoints, 0: one after every epoch
  * @resume: folder of the checkpoint to go on from, or NULL
  * @from: contents of that checkpoint's program state
+ * @known: names of its rows, which the caller frees; none if it does not name them
  * @max_steps: most steps of this run, 0: no limit
  * @serve: save once, at the end, and answer from the checkpoint without the engine
  */
@@ -32,6 +33,7 @@ struct learn {
 	const char *save, *resume;
 	int64_t save_every, max_steps;
 	struct training from;
+	struct row_names known;
 	bool serve;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checkpoints of a training: writes one, and goes on from one. Settings and data must be those of
- * the run that wrote it, so that the results are those of a run without a break, to the bit.
+ * Checkpoints of a training: writes one with the names of its rows, and goes on from one. Settings
+ * must be those of the run that wrote it. If the data is, too, the results are those of a run without
+ * a break, to the bit; with other data, rows are found by the names of their items.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 
 #include "../../cli/frame/exit.h"
 #include "../../cli/frame/transfer.h"
+#include "grow.h"
 #include "learn_steps.h"
 
 static int refuse_resume(const struct output *out, const char *dir, const char *why)
@@ -44,6 +46,21 @@ static int read_state(const struct output *out, const struct embeng_checkpoint *
 	return CLI_OK;
 }
 
+/* Checkpoints of older versions have no names; they go on with their own data alone. */
+static int read_known_items(const struct output *out, const struct embeng_checkpoint *checkpoint,
+			    struct learn *learn)
+{
+	char why[ROW_NAMES_ERROR];
+	int rc;
+
+	if (!learn->from.names.count)
+		return CLI_OK;
+	rc = row_names_load(learn->resume, checkpoint, &learn->known, why);
+	return rc ? output_fail(out, exit_of_errno(rc), rc,
+				"Without the names no row can be told from another", "%s", why)
+		  : CLI_OK;
+}
+
 int resume_read(const struct output *out, struct learn *learn)
 {
 	struct embeng_checkpoint *checkpoint;
@@ -55,6 +72,8 @@ int resume_read(const struct output *out, struct learn *learn)
 							      "that can be resumed"
 							    : NULL);
 	code = read_state(out, checkpoint, learn);
+	if (!code)
+		code = read_known_items(out, checkpoint, learn);
 	embeng_checkpoint_close(checkpoint);
 	return code;
 }
@@ -72,8 +91,48 @@ static int check_resumed_place(const struct output *out, const struct learn *lea
 			   learn->resume, at->epoch + (at->step > 0), epochs);
 }
 
-int resume_apply(const struct output *out, const struct learn *learn, struct trainer *t,
-		 struct learned *l)
+static int refuse_other_data(const struct output *out, const struct learn *learn,
+			     const struct learned *l)
+{
+	return output_fail(
+		out, CLI_USAGE, EINVAL, "Give it the data that the training was started with",
+		"%s: it was trained on other data than %s, and an older version saved it, "
+		"without names of its rows",
+		learn->resume, l->source);
+}
+
+/* An epoch of other data has other steps: the training goes on at the start of one. */
+static int choose_place(const struct output *out, const struct learn *learn,
+			const struct trainer *t, struct learned *l, struct place *place)
+{
+	bool given = setting_given(&learn->settings, "epochs");
+
+	*place = learn->from.place;
+	l->other_data = l->data_hash != learn->from.data;
+	if (!l->other_data) {
+		if (!given && learn->from.last_epoch)
+			l->epochs = learn->from.last_epoch;
+		return CLI_OK;
+	}
+	if (!learn->known.count)
+		return refuse_other_data(out, learn, l);
+	place->step = 0;
+	place->loss_sum = 0;
+	if (!given)
+		l->epochs = place->epoch + trainer_epochs(t);
+	if (l->epochs > place->epoch)
+		return CLI_OK;
+	return output_fail(
+		out, CLI_USAGE, ERANGE,
+		"--epochs counts from the start of the training; without it there are as "
+		"many more as were asked for at first",
+		"%s: %" PRId64 " epochs are trained already, so that --epochs %" PRId64
+		" leaves none for the new data",
+		learn->resume, place->epoch, l->epochs);
+}
+
+static int restore_tables(const struct output *out, const struct learn *learn, struct trainer *t,
+			  const struct learned *l)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	struct embeng_restore_options options = {
@@ -83,23 +142,32 @@ int resume_apply(const struct output *out, const struct learn *learn, struct tra
 	};
 	int rc;
 
-	if (l->data_hash != learn->from.data)
-		return output_fail(out, CLI_USAGE, EINVAL,
-				   "Give it the data that the training was started with",
-				   "%s: it was trained on other data than %s", learn->resume,
-				   l->source);
-	if (trainer_go_to(t, &learn->from.place))
+	if (learn->known.count && l->new_items)
+		rc = grow_restore(t, learn->resume, &options);
+	else
+		rc = embeng_restore(t->e, learn->resume, &options);
+	progress_clear(&transfer.line);
+	return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
+}
+
+int resume_apply(const struct output *out, const struct learn *learn, struct trainer *t,
+		 struct learned *l)
+{
+	struct place place;
+	int rc = choose_place(out, learn, t, l, &place);
+
+	if (rc)
+		return rc;
+	if (trainer_go_to(t, &place))
 		return refuse_resume(out, learn->resume,
 				     "its place is beyond the last step of an epoch");
 	rc = check_resumed_place(out, learn, t, l->epochs);
+	if (!rc)
+		rc = restore_tables(out, learn, t, l);
 	if (rc)
 		return rc;
-	rc = embeng_restore(t->e, learn->resume, &options);
-	progress_clear(&transfer.line);
-	if (rc)
-		return output_library_failure(out, rc, NULL);
 	l->resumed = true;
-	l->from = learn->from.place;
+	l->from = place;
 	return CLI_OK;
 }
 
@@ -153,6 +221,23 @@ int save_prepare(const struct output *out, const struct learn *learn)
 			   "%s: it holds a checkpoint, which is not replaced", learn->save);
 }
 
+/*
+ * Writes the names once in a run, before its first checkpoint. Those that the folder had are the
+ * first ones of these. Return: 0, or the exit code after a report.
+ */
+static int save_names(const struct output *out, struct learned *l, const char *dir)
+{
+	int rc = 0;
+
+	if (!l->names_saved)
+		rc = row_names_save(dir, l->data->items.text, l->data->items.count);
+	if (rc)
+		return output_fail(out, exit_of_errno(rc), rc, NULL, "%s/" ROW_NAMES_FILE ": %s",
+				   dir, strerror(-rc));
+	l->names_saved = true;
+	return 0;
+}
+
 int save_now(const struct output *out, struct trainer *t, struct learned *l, const char *dir)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json),
@@ -160,9 +245,12 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 	struct training training = {
 		.settings = *l->settings,
 		.data = l->data_hash,
+		.last_epoch = l->epochs,
+		.names = l->names,
 		.place = trainer_place(t),
 	};
-	char *state = training_text(&training);
+	int rc = save_names(out, l, dir);
+	char *state = rc ? NULL : training_text(&training);
 	struct embeng_save_options options = {
 		.size = sizeof(options),
 		.progress = transfer_progress,
@@ -170,10 +258,9 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		.program_state = state,
 	};
 	uint64_t began = clock_ns();
-	int rc;
 
 	if (!state)
-		return -ENOMEM;
+		return rc ? rc : -ENOMEM;
 	rc = embeng_save(t->e, dir, &options);
 	progress_clear(&transfer.line);
 	free(state);

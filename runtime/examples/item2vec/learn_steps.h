@@ -5,7 +5,10 @@
 
 #include "learn.h"
 
-/* Reads learn->resume, whose settings become the run's. Return: the exit code, after a report. */
+/*
+ * Reads learn->resume, whose settings become the run's, and the names of its rows. Return: the exit
+ * code, after a report.
+ */
 int resume_read(const struct output *out, struct learn *learn);
 
 /* Restores the tables and the place of learn->from in @t. Return: the exit code, after a report. */
@@ -20,7 +23,10 @@ int resume_apply(const struct output *out, const struct learn *learn, struct tra
  */
 int save_prepare(const struct output *out, const struct learn *learn);
 
-/* Saves @t in @dir and counts that in @l. Return: 0 or the errno of libembeng. */
+/*
+ * Saves @t and the names of its rows in @dir and counts that in @l. Return: 0; the errno of libembeng;
+ * or, after a report, the exit code, which is above 0.
+ */
 int save_now(const struct output *out, struct trainer *t, struct learned *l, const char *dir);
 
 /*
@@ -34,8 +40,8 @@ int learn_check(const struct output *out, const struct learn *learn, struct trai
  * learn_steps() - train to the last epoch, or until the run is to stop
  *
  * Checkpoints go to learn->save on the way and at the end. A training that diverges stops and is
- * not saved. Return: 0; the errno of libembeng; or, after a report of divergence, the exit code,
- * which is above 0. l->stopped says why the training is not at its end.
+ * not saved. Return: 0; the errno of libembeng; or, after a report, the exit code, which is above 0.
+ * l->stopped says why the training is not at its end.
  */
 int learn_steps(const struct output *out, const struct learn *learn, struct trainer *t,
 		struct learned *l);

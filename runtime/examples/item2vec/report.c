@@ -58,6 +58,16 @@ static void place_text(const struct learned *l, const struct place *at)
 		printf("epoch %" PRId64 " of %" PRId64, at->epoch, l->epochs);
 }
 
+/* Items that are in no basket of the data keep what they learned before. */
+static size_t count_unused_items(const struct dataset *data)
+{
+	size_t unused = 0;
+
+	for (size_t k = 0; k < data->items.count; k++)
+		unused += !data->uses[k];
+	return unused;
+}
+
 void report_start(const struct output *out, const struct learned *l)
 {
 	if (out->json || !l->resumed)
@@ -65,6 +75,9 @@ void report_start(const struct output *out, const struct learned *l)
 	printf("Resumed after ");
 	place_text(l, &l->from);
 	printf(l->from.epoch == l->epochs ? ", the last epoch\n" : "\n");
+	if (l->other_data)
+		printf("With other data; new items: %zu, items in no basket any more: %zu\n",
+		       l->new_items, count_unused_items(l->data));
 	fflush(stdout);
 }
 
@@ -244,6 +257,10 @@ static struct json_object *json_training(const struct output *out, const struct 
 	json_add_number(d, "steps", (uint64_t)l->steps);
 	json_add_float(d, "loss", l->loss);
 	json_object_object_add(d, "resumed", l->resumed ? json_place(&l->from) : NULL);
+	if (l->other_data) {
+		json_add_number(d, "new_items", l->new_items);
+		json_add_number(d, "unused_items", count_unused_items(l->data));
+	}
 	json_object_object_add(d, "stopped", l->stopped ? json_stop(l) : NULL);
 	json_object_object_add(d, "checkpoint", l->saves ? json_checkpoint(l) : NULL);
 	return d;

@@ -4,6 +4,7 @@
 #define ITEM2VEC_REPORT_H
 
 #include "../../cli/frame/output.h"
+#include "../../cli/lookup/row_names.h"
 #include "neighbors.h"
 #include "trainer.h"
 
@@ -21,6 +22,10 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @steps: steps of this run
  * @place: place of the training
  * @from: place at which it was resumed, when @resumed
+ * @names: mark of the names of @data's items
+ * @names_saved: the names are in the folder of this run's checkpoints
+ * @other_data: it was resumed with other data than it was saved with
+ * @new_items: items of @data that the checkpoint does not have
  * @saved_at: place in the last of the @saves checkpoints
  * @checkpoint: folder of the last save, or NULL
  * @temporary: the folder is removed when the run ends
@@ -36,7 +41,9 @@ struct learned {
 	size_t epoch_steps;
 	struct place place, from, saved_at;
 	enum stop stopped;
-	bool resumed, serves, temporary;
+	bool resumed, serves, temporary, other_data, names_saved;
+	struct row_names_mark names;
+	size_t new_items;
 	double loss, hit_at_10, popularity_hit_at_10, seconds;
 	uint64_t dense_ns, save_ns, serve_ns, saves, checkpoint_bytes;
 	const char *checkpoint;

@@ -231,6 +231,15 @@ int settings_continue(struct settings *s, const struct settings *saved, char err
 	return 0;
 }
 
+bool setting_given(const struct settings *s, const char *name)
+{
+	for (size_t k = 0; k < COUNT; k++) {
+		if (!strcmp(known_settings[k].name, name))
+			return s->given >> k & 1;
+	}
+	return false;
+}
+
 const char *settings_missing(const struct settings *s)
 {
 	for (size_t k = 0; k < COUNT; k++) {

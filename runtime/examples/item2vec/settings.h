@@ -60,6 +60,9 @@ int setting_read(struct settings *s, const char *name, const char *text, char er
  */
 int settings_continue(struct settings *s, const struct settings *saved, char error[SETTING_ERROR]);
 
+/* Whether the user gave the setting of this name. */
+bool setting_given(const struct settings *s, const char *name);
+
 /* Name of a setting that is needed to resume a training and was not read, or NULL. */
 const char *settings_missing(const struct settings *s);
 

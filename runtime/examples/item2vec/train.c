@@ -132,7 +132,8 @@ static const struct argp argp = {
 	       "With --save a training can be stopped and resumed. The result is the same, bit\n"
 	       "for bit, as that of a training that was never stopped, on any number of cores.\n"
 	       "Ctrl-C finishes the step, saves, and stops. --epochs may be raised to train\n"
-	       "longer; other options must stay the same.\n\n"
+	       "longer; other options must stay the same. A training may also go on with other\n"
+	       "data: items keep what they learned, new ones get rows behind the others.\n\n"
 	       "  embeng train orders.txt --save orders.ckpt --save-every 1000\n"
 	       "  embeng train orders.txt --resume orders.ckpt --query bread\n"
 	       "  embeng checkpoint ls orders.ckpt\n\n"
@@ -193,5 +194,6 @@ int cmd_train(int argc, char **argv)
 	if (!code)
 		code = learn_run(&out, &a.learn, &c, a.path, NULL, started);
 	collector_free(&c);
+	row_names_free(&a.learn.known);
 	return code;
 }

@@ -58,7 +58,11 @@ char *training_text(const struct training *training)
 	json_write_object(&w, NULL);
 	json_write_text(&w, "schema", SCHEMA);
 	write_text(&w, "data", "%016" PRIx64, training->data);
+	if (training->names.count)
+		row_names_mark_write(&w, &training->names);
 	write_settings(&w, &training->settings);
+	if (training->last_epoch)
+		json_write_number(&w, "last_epoch", (uint64_t)training->last_epoch);
 	json_write_number(&w, "epoch", (uint64_t)at->epoch);
 	json_write_number(&w, "step", at->step);
 	write_text(&w, "random", "%016" PRIx64, at->random);
@@ -153,6 +157,10 @@ static int read_object(const struct json *object, struct training *training,
 	if (!schema || strcmp(schema, SCHEMA) != 0)
 		return report_malformed(error, "embeng train did not write it");
 	rc = read_bits(object, "data", &training->data, error);
+	if (!rc && row_names_mark_read(object, &training->names))
+		rc = report_malformed(error, "its \"names\" are malformed");
+	if (!rc && json_get(object, "last_epoch"))
+		rc = read_whole(object, "last_epoch", &training->last_epoch, error);
 	if (!rc)
 		rc = read_training_settings(object, &training->settings, error);
 	if (!rc)

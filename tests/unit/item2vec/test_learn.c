@@ -236,6 +236,96 @@ START_TEST(states_that_do_not_fit)
 }
 END_TEST
 
+/* What @learn.save holds after a run that resumed @dir on other data. */
+static struct training go_on(const char *content, int code)
+{
+	struct capture c;
+
+	row_names_free(&learn.known);
+	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	capture_start(&c);
+	ck_assert_int_eq(run(content), code);
+	capture_stop(&c);
+	free(c.out_text);
+	free(c.err_text);
+	row_names_free(&learn.known);
+	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	return learn.from;
+}
+
+static void save_two_epochs(void)
+{
+	char error[SETTING_ERROR];
+	struct capture c;
+
+	row_names_free(&learn.known);
+	learn.resume = NULL;
+	learn.save = dir;
+	learn.settings = settings_default;
+	learn.settings.device = "soft:cores=1";
+	ck_assert_int_eq(setting_read(&learn.settings, "dim", "8", error), 0);
+	ck_assert_int_eq(setting_read(&learn.settings, "epochs", "2", error), 0);
+	capture_start(&c);
+	ck_assert_int_eq(run(words), CLI_OK);
+	capture_expect_in(&c, "", "");
+	/* The next one is another run of the command. */
+	learn.settings = settings_default;
+	learn.settings.device = "soft:cores=1";
+	learn.resume = dir;
+}
+
+/* As many epochs more, stopped in between or not; new items are behind the known ones. */
+START_TEST(other_data)
+{
+	struct training whole, part;
+	char more[9000];
+
+	snprintf(more, sizeof(more), "%s", words + strlen("g0-0 "));
+	for (int b = 0; b < 12; b++)
+		strcat(more, "new-1 new-2 g1-1 g1-2\n");
+	save_two_epochs();
+	whole = go_on(more, CLI_OK);
+	ck_assert_int_eq(whole.place.epoch, 4);
+	ck_assert_int_eq(whole.last_epoch, 4);
+	ck_assert_uint_eq(learn.known.count, 34);
+	ck_assert_str_eq(learn.known.text[32], "new-1");
+	row_names_free(&learn.known);
+	scratch_remove(folder);
+	ck_assert_int_eq(scratch_make(&folder), 0);
+	free(dir);
+	dir = inside(folder, "ckpt");
+	save_two_epochs();
+	learn.max_steps = 3;
+	part = go_on(more, CLI_OK);
+	ck_assert_int_eq(part.place.epoch, 2);
+	ck_assert_uint_eq(part.place.step, 3);
+	learn.max_steps = 0;
+	part = go_on(more, CLI_OK);
+	ck_assert_int_eq(part.place.epoch, 4);
+	ck_assert(part.place.loss == whole.place.loss);
+	ck_assert_uint_eq(part.data, whole.data);
+	row_names_free(&learn.known);
+}
+END_TEST
+
+START_TEST(other_data_refused)
+{
+	char error[SETTING_ERROR], *file = inside(dir, ROW_NAMES_FILE);
+	struct capture c;
+
+	save_two_epochs();
+	ck_assert_int_eq(setting_read(&learn.settings, "epochs", "2", error), 0);
+	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	capture_start(&c);
+	ck_assert_int_eq(run(words + strlen("g0-0 ")), CLI_USAGE);
+	capture_expect_in(&c, "", "2 epochs are trained already, so that --epochs 2 leaves none");
+	row_names_free(&learn.known);
+	ck_assert_int_eq(unlink(file), 0);
+	free(file);
+	expect_not_resumed(CLI_CORRUPT, "/embeng-items.names: No such file");
+}
+END_TEST
+
 START_TEST(folders_to_save_in)
 {
 	char *file = inside(folder, "file"), *below = inside(dir, "below");
@@ -335,6 +425,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_diverged_training_is_not_saved);
 	tcase_add_test(tcase, checkpoints_of_others);
 	tcase_add_test(tcase, states_that_do_not_fit);
+	tcase_add_test(tcase, other_data);
+	tcase_add_test(tcase, other_data_refused);
 	tcase_add_test(tcase, folders_to_save_in);
 	tcase_add_test(tcase, served_rows_are_the_tables);
 	tcase_add_test(tcase, serving_leaves_nothing_behind);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/examples/item2vec/grow.h"
 #include "runtime/examples/item2vec/trainer.h"
 #include "cli_baskets.h"
 #include "scratch_help.h"
@@ -229,6 +230,116 @@ START_TEST(an_update_overflows)
 }
 END_TEST
 
+/* The same data with more baskets, in which there are new items; an old one is gone. */
+static struct dataset grown_data(void)
+{
+	char text[4096] = "";
+	struct collector c;
+	struct dataset grown;
+	struct source s;
+
+	for (int b = 0; b < 60; b++)
+		sprintf(text + strlen(text), "g%d-%d n%d n%d\n", b % 4, 1 + b % 7, b % 9,
+			(b + 1) % 9);
+	ck_assert_int_eq(read_bytes(basket_read, text, strlen(text), &s, &c), 0);
+	ck_assert_int_eq(dataset_build_on(&grown, data.items.text, data.items.count, &c, 1, 3), 0);
+	collector_free(&c);
+	ck_assert_uint_eq(grown.items.count, data.items.count + 9);
+	for (size_t k = 0; k < data.items.count; k++)
+		ck_assert_str_eq(grown.items.text[k], data.items.text[k]);
+	return grown;
+}
+
+/* Rows [first, first + count) of a table or slot. */
+static float *read_rows(struct trainer *t, int table, const char *slot, size_t first, size_t count)
+{
+	float *rows = malloc(count * (size_t)settings.dim * sizeof(*rows));
+	int64_t *ids = malloc(count * sizeof(*ids));
+
+	for (size_t k = 0; k < count; k++)
+		ids[k] = (int64_t)(first + k);
+	ck_assert_int_eq(embeng_rows_read(t->e, table, slot, ids, count, rows), 0);
+	free(ids);
+	return rows;
+}
+
+static void expect_rows(struct trainer *a, struct trainer *b, const char *slot, size_t first,
+			size_t count)
+{
+	for (int table = 0; table < 2; table++) {
+		float *left = read_rows(a, table, slot, first, count);
+		float *right = read_rows(b, table, slot, first, count);
+
+		ck_assert_mem_eq(left, right, count * (size_t)settings.dim * sizeof(*left));
+		free(left);
+		free(right);
+	}
+}
+
+static uint64_t step_of(struct trainer *t)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *c;
+
+	ck_assert_int_eq(embeng_save(t->e, folder, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_open(folder, &c, NULL), 0);
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	embeng_checkpoint_close(c);
+	return info.step;
+}
+
+/* Old rows with their slots and the count of updates are taken over; new ones are fresh. */
+START_TEST(tables_that_grew)
+{
+	struct embeng_restore_options options = {.size = sizeof(options)};
+	const char *slot = _i ? "velocities" : "accumulators";
+	struct dataset grown = grown_data();
+	struct trainer old, more, fresh;
+	struct split grown_split;
+
+	settings.optimizer = _i ? EMBENG_ADAM : EMBENG_ADAGRAD;
+	settings.learning_rate = 0.01;
+	open_on(&old, "soft:cores=1");
+	take(&old, 7);
+	ck_assert_uint_eq(step_of(&old), 7);
+	ck_assert_int_eq(split_baskets(&grown_split, &grown, SPLIT_SEED, 1), 0);
+	ck_assert_int_eq(trainer_open(&more, &grown, &grown_split, &settings), 0);
+	ck_assert_int_eq(trainer_open(&fresh, &grown, &grown_split, &settings), 0);
+	ck_assert_int_eq(grow_restore(&more, folder, &options), 0);
+	expect_rows(&more, &old, NULL, 0, data.items.count);
+	expect_rows(&more, &old, slot, 0, data.items.count);
+	expect_rows(&more, &fresh, NULL, data.items.count, 9);
+	expect_rows(&more, &fresh, slot, data.items.count, 9);
+	ck_assert_uint_eq(step_of(&more), 7);
+	take(&more, 1);
+	trainer_close(&fresh);
+	trainer_close(&more);
+	trainer_close(&old);
+	split_free(&grown_split);
+	dataset_free(&grown);
+}
+END_TEST
+
+/* A checkpoint of more rows, or of another dim, is refused and not taken for one of fewer. */
+START_TEST(tables_that_did_not_grow)
+{
+	struct embeng_restore_options options = {.size = sizeof(options)};
+	struct dataset grown = grown_data();
+	struct trainer old, more;
+	struct split grown_split;
+
+	ck_assert_int_eq(split_baskets(&grown_split, &grown, SPLIT_SEED, 1), 0);
+	ck_assert_int_eq(trainer_open(&more, &grown, &grown_split, &settings), 0);
+	ck_assert_int_eq(embeng_save(more.e, folder, NULL), 0);
+	open_on(&old, "soft:cores=1");
+	ck_assert_int_lt(grow_restore(&old, folder, &options), 0);
+	trainer_close(&old);
+	trainer_close(&more);
+	split_free(&grown_split);
+	dataset_free(&grown);
+}
+END_TEST
+
 START_TEST(data_are_told_apart)
 {
 	static const char *const texts[] = {
@@ -262,6 +373,8 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, places_that_are_none);
 	tcase_add_loop_test(tcase, a_score_overflows, 0, 2);
 	tcase_add_test(tcase, an_update_overflows);
+	tcase_add_loop_test(tcase, tables_that_grew, 0, 2);
+	tcase_add_test(tcase, tables_that_did_not_grow);
 	tcase_add_test(tcase, data_are_told_apart);
 }
 

@@ -14,6 +14,8 @@ static struct training example(void)
 	struct training t = {
 		.settings = settings_default,
 		.data = 0xfedcba9876543210,
+		.last_epoch = 12,
+		.names = {.count = 5, .hash = 0x00000000deadbeef},
 		.place =
 			{
 				.epoch = 3,
@@ -35,6 +37,9 @@ START_TEST(every_bit_comes_back)
 
 	ck_assert_msg(!training_read(text, &back, error), "%s", error);
 	ck_assert_uint_eq(back.data, t.data);
+	ck_assert_int_eq(back.last_epoch, 12);
+	ck_assert_uint_eq(back.names.count, 5);
+	ck_assert_uint_eq(back.names.hash, 0xdeadbeef);
 	ck_assert_int_eq(back.place.epoch, 3);
 	ck_assert_uint_eq(back.place.step, 17);
 	ck_assert_uint_eq(back.place.random, t.place.random);
@@ -78,6 +83,9 @@ static const struct {
 	{"\"step\":17", "\"steps\":17", "its \"step\" is no whole number"},
 	{"\"loss_sum\"", "\"loss_zum\"", "its \"loss_sum\" is missing"},
 	{"0x1.fffffffffffffp-1", "0x1.fffffffffffffp-1z", "its \"loss\" is no number"},
+	{"00000000deadbeef", "deadbeef", "its \"names\" are malformed"},
+	{"embeng-items.names", "/etc/passwd", "its \"names\" are malformed"},
+	{"\"last_epoch\":12", "\"last_epoch\":-1", "its \"last_epoch\" is no whole number"},
 	{"\"options\"", "\"opt\"", "its \"options\" are missing"},
 	{"\"dim\":\"32\"", "\"dim\":32", "its option \"dim\" is no text"},
 	{"\"dim\":\"32\"", "\"dim\":\"0\"",
