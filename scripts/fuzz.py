@@ -56,8 +56,10 @@ TARGETS = {
         "engine/queue/command.c", "engine/queue/complete.c", "engine/queue/fetch.c",
         "engine/step/step.c", "engine/update/update.c"]),
     "data": Target(100000, [
-        "runtime/examples/item2vec/basket.c", "runtime/examples/item2vec/csv.c",
-        "runtime/examples/item2vec/dataset.c", "runtime/examples/item2vec/debian.c",
+        "runtime/examples/item2vec/basket.c", "runtime/examples/item2vec/dataset.c",
+        "runtime/examples/item2vec/debian.c", "runtime/examples/item2vec/format.c",
+        "runtime/examples/item2vec/look.c", "runtime/examples/item2vec/ratings.c",
+        "runtime/examples/item2vec/record.c", "runtime/examples/item2vec/sniff.c",
         "runtime/examples/item2vec/source.c"]),
     "firmware": Target(30000, ["engine/control/firmware.c", "engine/control/boot.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),

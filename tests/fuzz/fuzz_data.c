@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Baskets, ratings and Debian's package lists. The first byte says which ("b", "c", "d", or "s" for a
- * format that is to be found out), the second which allocation fails ("0": none) or that the stream fails
+ * Baskets, ratings and Debian's package lists. The first byte says which: "b", "c", "d", "s" for a
+ * format that is to be found out, "r" for ratings of which the separator is, or "t" for a first line
+ * with arguments of --separator and --columns (or "baskets"). The second which allocation fails ("0": none) or that the stream fails
  * behind the text ("!"); the rest is the text.
  */
 #define _GNU_SOURCE
@@ -27,6 +28,37 @@ static int sniff_and_read(struct source *s, struct collector *c)
 	return s->format.kind == FORMAT_RATINGS ? ratings_read(s, c) : basket_read(s, c);
 }
 
+static int sniff_ratings(struct source *s, struct collector *c)
+{
+	s->format.kind = FORMAT_RATINGS;
+	return sniff_and_read(s, c);
+}
+
+/* The first line has the options; the format points into the columns. */
+static int read_as_told(struct source *s, struct collector *c)
+{
+	static char line[256];
+	char error[FORMAT_ERROR] = "", *columns;
+	struct format *f = &s->format;
+	int rc = source_line(s);
+
+	if (rc <= 0)
+		return rc;
+	snprintf(line, sizeof(line), "%s", s->text);
+	columns = strchr(line, ' ');
+	if (columns)
+		*columns++ = '\0';
+	if (format_read_separator(f, line, error) && !strstr(error, "--separator takes"))
+		fuzz_check(false, "'%s'", error);
+	if (!columns)
+		return sniff_and_read(s, c);
+	if (!strcmp(columns, "baskets"))
+		return basket_read(s, c);
+	if (format_read_columns(f, columns, error))
+		fuzz_check(strstr(error, "--columns takes"), "'%s'", error);
+	return ratings_read(s, c);
+}
+
 static reader choose(uint8_t first)
 {
 	switch (first) {
@@ -38,6 +70,10 @@ static reader choose(uint8_t first)
 		return debian_read;
 	case 's':
 		return sniff_and_read;
+	case 'r':
+		return sniff_ratings;
+	case 't':
+		return read_as_told;
 	}
 	return first % 2 ? ratings_read : debian_read;
 }

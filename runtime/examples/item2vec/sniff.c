@@ -19,7 +19,7 @@
 enum verdict { NOT_THIS, RATINGS, RATINGS_BY_TIME, QUESTION };
 
 /* Separators that no item has inside come first. */
-static const char *const candidates[] = {"::", "\t", ";", "|", ","};
+static const char *const candidates[] = {"::", "\t", ";", ",", "|"};
 
 #define CANDIDATES (sizeof(candidates) / sizeof(candidates[0]))
 
@@ -192,6 +192,12 @@ static int sniff_kind(struct source *s)
 		if (!rc && judge_look(&look) == NOT_THIS)
 			return ask_format(s, look.separator);
 		return rc ? rc : take_verdict(s, look.separator, judge_look(&look));
+	}
+	/* Names of columns tell more than the lines below, where texts may have any character. */
+	for (size_t k = 0; !rc && k < CANDIDATES; k++) {
+		rc = look_at(s, candidates[k], &look);
+		if (!rc && look.header && look.first_cut)
+			return take_verdict(s, candidates[k], RATINGS);
 	}
 	for (size_t k = 0; !rc && k < CANDIDATES; k++) {
 		rc = look_at(s, candidates[k], &look);

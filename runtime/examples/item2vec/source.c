@@ -80,7 +80,7 @@ static int check_first_line(struct source *s, size_t length)
 	}
 	if (what)
 		return source_malformed(s, "the file is %s", what);
-	end = memchr(s->text, '\r', length);
+	end = memchr(s->text, '\0', length) ? NULL : memchr(s->text, '\r', length);
 	if (end && (size_t)(end - s->text) + 2 < length && end[1] != '\r')
 		return source_malformed(s, "lines end with a carriage return alone; "
 					   "tr '\\r' '\\n' makes the file readable");

@@ -122,6 +122,22 @@ START_TEST(headers_decide)
 }
 END_TEST
 
+/* Texts of a column have what separates columns elsewhere. */
+START_TEST(headers_are_believed)
+{
+	static const char *const texts[] = {"A|B", "so; so", "x::y", "\"one, two\"", "a b"};
+
+	sprintf(text, "user%sitem%stitle\n", separators[_i], separators[_i]);
+	for (int k = 0; k < LINES; k++) {
+		const char *title = texts[k % 2 ? 4 : (_i + 1) % 4];
+
+		write_line(k, "ui", separators[_i]);
+		sprintf(text + strlen(text), "%s%s\n", separators[_i], title);
+	}
+	expect_ratings(separators[_i]);
+}
+END_TEST
+
 /* MovieLens 100k with blanks: the times are no items. */
 START_TEST(ratings_with_blanks)
 {
@@ -321,6 +337,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, ratings_with_each_separator, 0, 5);
 	tcase_add_loop_test(tcase, headers_decide, 0, 5);
+	tcase_add_loop_test(tcase, headers_are_believed, 0, 5);
 	tcase_add_test(tcase, ratings_with_blanks);
 	tcase_add_test(tcase, baskets_stay_baskets);
 	tcase_add_loop_test(tcase, what_is_not_clear_is_asked, 0,
