@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Baskets, ratings and Debian's package lists. The first byte says which: "b", "c", "d", "s" for a
- * format that is to be found out, "r" for ratings of which the separator is, or "t" for a first line
- * with arguments of --separator and --columns (or "baskets"). The second which allocation fails ("0": none) or that the stream fails
- * behind the text ("!"); the rest is the text.
+ * Baskets, ratings and Debian's package lists. The first byte says which: "b", "c" and "d" in this
+ * order, "s" for a format that is to be found out, "r" for ratings of which the separator is, or "t"
+ * for a first line with arguments of --separator and of --columns or --format. The second byte says
+ * which allocation fails ("0": none) or that the stream fails behind the text ("!"). The rest is the
+ * text.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,10 +53,12 @@ static int read_as_told(struct source *s, struct collector *c)
 		fuzz_check(false, "'%s'", error);
 	if (!columns)
 		return sniff_and_read(s, c);
-	if (!strcmp(columns, "baskets"))
-		return basket_read(s, c);
-	if (format_read_columns(f, columns, error))
+	if (format_read_kind(f, columns, error) && format_read_columns(f, columns, error))
 		fuzz_check(strstr(error, "--columns takes"), "'%s'", error);
+	if (format_check(f, error))
+		fuzz_check(false, "'%s'", error);
+	if (f->kind == FORMAT_BASKETS)
+		return basket_read(s, c);
 	return ratings_read(s, c);
 }
 
