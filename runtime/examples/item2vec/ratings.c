@@ -269,7 +269,8 @@ static int read_time(struct source *s, struct piece field, int64_t *time)
 	if (!ratings_number(field, separator_of(s), &value))
 		return source_malformed(s,
 					"the timestamp '%.*s' is not a number, nor a date such as "
-					"2005-04-02 23:53:47%s",
+					"2005-04-02 23:53:47; without a timestamp in --columns it "
+					"is not read%s",
 					PIECE_SHOWN(field), s->line == 1 ? HEADER_HINT : "");
 	if (fabs(value) >= 0x1p62)
 		return source_malformed(s, "the timestamp '%.*s' is beyond 2^62",
