@@ -76,7 +76,7 @@ static void write_file(const char *text, size_t length)
 	fclose(out);
 }
 
-/* Of all names in the file the checkpoint has the first ones. */
+/* The checkpoint has the first of the names in the file. */
 START_TEST(names_come_back)
 {
 	struct embeng_checkpoint *c = save_named((size_t)_i);

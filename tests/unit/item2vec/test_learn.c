@@ -236,7 +236,7 @@ START_TEST(states_that_do_not_fit)
 }
 END_TEST
 
-/* What @learn.save holds after a run that resumed @dir on other data. */
+/* Reads what @learn.save holds after a run that resumed @dir on other data. */
 static struct training go_on(const char *content, int code)
 {
 	struct capture c;
