@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tells about the machine: its memory, its processors, and how busy they are. It reads /proc and
- * asks the scheduler.
+ * Tells about the machine: what of its memory and processors this process may use, and how busy they
+ * are. It reads /proc and asks the scheduler.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -9,27 +9,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/host/limits.h"
 #include "machine.h"
 
 uint64_t machine_memory(void)
 {
-	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	struct host_limits limits;
+
+	host_limits_read("", &limits);
+	return limits.memory;
 }
 
 uint64_t machine_memory_available(void)
 {
-	uint64_t available = machine_memory();
-	FILE *f = fopen("/proc/meminfo", "r");
-	unsigned long long kib;
-	char line[128];
+	struct host_limits limits;
 
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-			available = (uint64_t)kib << 10;
-	}
-	if (f)
-		fclose(f);
-	return available;
+	host_limits_read("", &limits);
+	return limits.available;
 }
 
 int machine_cpus(int cpus[MACHINE_CPUS])

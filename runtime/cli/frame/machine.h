@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and processors of the machine. */
+/* Memory and processors of the machine, as far as this process may use them. */
 #ifndef CLI_MACHINE_H
 #define CLI_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes of memory in all, and bytes that are available without swapping. */
+/* Bytes that this process may have, and bytes that it can still take, as host/limits.h tells. */
 uint64_t machine_memory(void);
 uint64_t machine_memory_available(void);
 

@@ -174,10 +174,24 @@ static int stage_array(struct restore *r, enum embeng_stage action, int table, i
 	return ret;
 }
 
+/*
+ * False if copies of everything would take memory that is not there: the system would not refuse
+ * them, and kill a process once they are filled.
+ */
+static bool has_room_for_copies(const struct restore *r)
+{
+	struct device *d = r->e->device;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < r->pair_count; i++)
+		bytes += pair_bytes(r, &r->pairs[i]);
+	return !d->ops->room || bytes <= d->ops->room(d) / 20 * 19;
+}
+
 /* 0, and whether there is room for copies of everything. */
 static int begin_staging(struct restore *r)
 {
-	int ret = 0;
+	int ret = has_room_for_copies(r) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !ret && i < r->pair_count; i++)
 		ret = stage_array(r, EMBENG_STAGE_BEGIN, r->pairs[i].table, r->pairs[i].array);

@@ -72,6 +72,8 @@ struct queue_config {
  * @fd_clear: make that descriptor unreadable
  * @describe: fill info.description, which takes longer than opening; may be NULL
  * @share: return a descriptor of the context, for device_attach()
+ * @room: return how many bytes of memory can really be taken for tables now, which may be less
+ *	than the device promised when it was opened; may be NULL where the device has its own
  * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
@@ -103,6 +105,7 @@ struct device_ops {
 	void (*fd_clear)(struct device *d);
 	void (*describe)(struct device *d);
 	int (*share)(struct device *d);
+	uint64_t (*room)(struct device *d);
 	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
 };
 

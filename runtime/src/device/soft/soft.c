@@ -19,6 +19,7 @@
 #include "../../../../engine/kernels/variants.h"
 #include "base/error.h"
 #include "fetch.h"
+#include "host/limits.h"
 
 #define QUEUES_LEAST 64u
 #define VECTORS 2u
@@ -125,6 +126,15 @@ static void soft_fd_clear(struct device *d)
 		return;
 }
 
+static uint64_t soft_room(struct device *d)
+{
+	struct host_limits limits;
+
+	(void)d;
+	host_limits_read("", &limits);
+	return limits.available;
+}
+
 static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 {
 	switch (reg) {
@@ -153,25 +163,21 @@ static const struct device_ops soft_ops = {
 	.event_signal = soft_event_signal,
 	.fd = soft_fd,
 	.fd_clear = soft_fd_clear,
+	.room = soft_room,
 	.read_register = soft_read_register,
 };
 
-static uint32_t default_cores(void)
+static uint32_t default_cores(const struct host_limits *limits)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (online < 1)
-		return 1;
-	return online > CORES_MAX ? CORES_MAX : (uint32_t)online;
+	return limits->cores > CORES_MAX ? CORES_MAX : limits->cores;
 }
 
-static uint64_t default_memory(void)
+/* The program itself needs some of its memory, and what others have is not there to be taken. */
+static uint64_t default_memory(const struct host_limits *limits)
 {
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	uint64_t share = limits->memory / 10 * 8, left = limits->available / 20 * 19;
 
-	if (pages < 1 || page < 1)
-		return 1ull << 30;
-	return (uint64_t)pages * (uint64_t)page / 10 * 8;
+	return share < left ? share : left;
 }
 
 static void *map_zeroed(uint64_t bytes)
@@ -213,6 +219,7 @@ static int no_such_variant(const char *name)
 
 static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 {
+	struct host_limits limits;
 	struct engine_config config = {
 		.host = &s->host,
 		.registers = s->registers,
@@ -220,14 +227,16 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.doorbell_stride = DOORBELL_STRIDE,
 		.queues = queues,
 		.vectors = VECTORS,
-		.cores = name->cores ? name->cores : default_cores(),
-		.table_memory = name->memory ? name->memory : default_memory(),
 		.variant = name->variant[0] ? name->variant : NULL,
 		.fetch = &s->fetch,
 		.service = 1,
 	};
-	int ret = engine_create(&config, &s->engine);
+	int ret;
 
+	host_limits_read("", &limits);
+	config.cores = name->cores ? name->cores : default_cores(&limits);
+	config.table_memory = name->memory ? name->memory : default_memory(&limits);
+	ret = engine_create(&config, &s->engine);
 	if (ret == -ENOTSUP)
 		return fail(
 			ret,

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The part of the machine that this process may use. A container, a job of a cluster and a shell's
+ * ulimit each give a process less than the machine has; nothing in the library asks for the
+ * machine's size in another way.
+ */
+#ifndef EMBENG_LIMITS_H
+#define EMBENG_LIMITS_H
+
+#include <stdint.h>
+
+/**
+ * struct host_limits - memory and processors of this process
+ * @memory: bytes that the process may have in all: the least of the machine's memory, the limits of
+ *	its control groups and of those above them, and RLIMIT_AS and RLIMIT_DATA
+ * @available: bytes of these that it can still take without swapping or being killed
+ * @cores: processors that it may keep busy: those of its affinity, or fewer where a control group
+ *	has a quota of processor time; a part of one counts as one
+ */
+struct host_limits {
+	uint64_t memory;
+	uint64_t available;
+	uint32_t cores;
+};
+
+/**
+ * host_limits_read() - read what this process may use now
+ * @root: folder that stands for /, so that tests can show another machine; "" for this one
+ * @out: the limits; a source that cannot be read limits nothing
+ *
+ * Reads /proc/meminfo, /proc/self/{cgroup,mountinfo,status} and the files of control groups of both
+ * versions. Limits of the process itself (affinity, RLIMIT_AS, RLIMIT_DATA) come from the kernel,
+ * whatever @root is. May be called by any thread.
+ */
+void host_limits_read(const char *root, struct host_limits *out);
+
+#endif
