@@ -33,7 +33,7 @@ static int write_plain(FILE *out, const unsigned char *image, size_t length)
 static int write_file(const char *path, const unsigned char *image, size_t length,
 		      int (*write)(FILE *out, const unsigned char *image, size_t length))
 {
-	FILE *out = fopen(path, "w");
+	FILE *out = fopen(path, "we");
 	int failed = 1;
 
 	if (out)
@@ -48,7 +48,7 @@ static int write_file(const char *path, const unsigned char *image, size_t lengt
 static int read_source(struct fw_source *s, const char *path)
 {
 	static char text[1 << 20];
-	FILE *in = fopen(path, "r");
+	FILE *in = fopen(path, "re");
 	size_t length;
 
 	if (!in) {

@@ -172,7 +172,11 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  *	file that is broken or of another processor is ignored. ",path=mapped"
  *	behind a device's node or address has commands written to mapped queues, "path=validated"
  *	has the kernel check each; without it the environment's EMBENG_PATH says which, else
- *	it is mapped where the driver allows that. All of them give the same bits
+ *	it is mapped where the driver allows that. All of them give the same bits. Without cores=
+ *	the soft device has one for each processor that this process may keep busy (affinity,
+ *	quota of its control groups). Without memory= its tables may take 80 % of the memory that the
+ *	process may have (control groups, RLIMIT_AS, RLIMIT_DATA), and 95 % of what of it is
+ *	available now; with memory= the caller answers for it, and may promise more
  * @model: copied; may be freed or changed afterwards
  * @out: the handle
  * @error: NULL or where the sentence goes

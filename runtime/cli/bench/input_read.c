@@ -76,7 +76,7 @@ static int64_t find_file_length(const struct reading *r)
 
 static int load_file(struct reading *r, void *to, size_t bytes)
 {
-	FILE *f = fopen(r->path, "rb");
+	FILE *f = fopen(r->path, "rbe");
 	size_t got;
 	int err;
 

@@ -72,7 +72,7 @@ static char *read_stream_text(FILE *file, size_t *length)
 static const struct json *read_vector_file(const char *path, bool model, char *error)
 {
 	const struct json *root = NULL;
-	FILE *file = fopen(path, "rb");
+	FILE *file = fopen(path, "rbe");
 	char *text = NULL;
 	size_t length;
 

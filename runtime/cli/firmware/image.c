@@ -28,7 +28,7 @@ static const struct {
 int fw_read(const struct output *out, const char *path, size_t most, unsigned char **data,
 	    size_t *length)
 {
-	FILE *f = fopen(path, "r");
+	FILE *f = fopen(path, "re");
 	unsigned char *bytes = f ? malloc(most + 2) : NULL;
 	size_t got = bytes ? fread(bytes, 1, most + 1, f) : 0;
 	int err = !f || (bytes && ferror(f)) ? errno : bytes ? 0 : ENOMEM;

@@ -56,7 +56,7 @@ static bool read_ticks(unsigned long long *busy, unsigned long long *all)
 {
 	/* user nice system idle iowait irq softirq steal; guests are in user and nice */
 	unsigned long long t[8] = {0};
-	FILE *f = fopen("/proc/stat", "r");
+	FILE *f = fopen("/proc/stat", "re");
 	int got = f ? fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2],
 			     &t[3], &t[4], &t[5], &t[6], &t[7])
 		    : 0;

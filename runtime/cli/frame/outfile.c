@@ -20,7 +20,7 @@ static int in_place(struct outfile *f, const char *path)
 	*f = (struct outfile){.stream = stdout, .sink.fd = -1};
 	if (!path)
 		return 0;
-	f->sink.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	f->sink.fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
 	if (f->sink.fd < 0)
 		return -errno;
 	f->stream = sink_open(&f->sink);
@@ -30,7 +30,7 @@ static int in_place(struct outfile *f, const char *path)
 	return -ENOMEM;
 }
 
-/* mkstemp() makes files for their owner alone; this one is to be like any other. */
+/* mkostemp() makes files for their owner alone; this one is to be like any other. */
 static void open_to_others(int fd)
 {
 	mode_t mask = umask(0);
@@ -45,7 +45,7 @@ static int open_aside(struct outfile *f)
 		f->aside = NULL;
 		return -ENOMEM;
 	}
-	f->sink.fd = mkstemp(f->aside);
+	f->sink.fd = mkostemp(f->aside, O_CLOEXEC);
 	if (f->sink.fd < 0)
 		return -errno;
 	open_to_others(f->sink.fd);

@@ -88,7 +88,7 @@ static int read_stream(const struct output *out, FILE *stream, const char *name,
 
 static int read_control_file(const struct output *out, const char *path, struct collector *c)
 {
-	FILE *stream = fopen(path, "r");
+	FILE *stream = fopen(path, "re");
 	int err = errno, code;
 
 	if (!stream)
@@ -101,7 +101,7 @@ static int read_control_file(const struct output *out, const char *path, struct 
 
 static int read_apt_cache(const struct output *out, struct found *f)
 {
-	FILE *stream = popen("apt-cache dumpavail 2>/dev/null", "r");
+	FILE *stream = popen("apt-cache dumpavail 2>/dev/null", "re");
 	int code;
 
 	if (!stream)

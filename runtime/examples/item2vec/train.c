@@ -160,7 +160,7 @@ static int read_training_file(const struct output *out, const struct arguments *
 {
 	bool is_stdin = !strcmp(a->path, "-");
 	struct source s = {
-		.stream = is_stdin ? stdin : fopen(a->path, "r"),
+		.stream = is_stdin ? stdin : fopen(a->path, "re"),
 		.name = is_stdin ? "stdin" : a->path,
 		.format = a->format,
 	};

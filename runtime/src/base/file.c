@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "error.h"
 #include "file.h"
@@ -49,6 +50,41 @@ int file_sync(int fd, const char *path)
 	int ret = file_ops->sync(fd);
 
 	return ret ? fail_file(ret, path, "cannot be synced to disk") : 0;
+}
+
+static int write_new_file(const char *path, const char *text, size_t length)
+{
+	int fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = file_write(fd, path, text, length);
+	ret = ret ? ret : file_sync(fd, path);
+	file_ops->close(fd);
+	if (ret)
+		file_ops->remove(path);
+	return ret;
+}
+
+int file_replace(const char *path, const char *text, size_t length)
+{
+	uint64_t nonce;
+	char *aside;
+	int ret;
+
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return fail(-errno, "%s: no random number for a name beside it: %s", path,
+			    strerror(errno));
+	if (asprintf(&aside, "%s.%016" PRIx64 ".tmp", path, nonce) < 0)
+		return fail(-ENOMEM, "%s: no memory for a name beside it", path);
+	ret = write_new_file(aside, text, length);
+	if (!ret) {
+		ret = file_rename(aside, path);
+		if (ret)
+			file_ops->remove(aside);
+	}
+	free(aside);
+	return ret;
 }
 
 int file_sync_folder(const char *path)
@@ -166,9 +202,22 @@ int file_map(const char *path, uint64_t bytes, const char **map)
 	return ret;
 }
 
+/*
+ * A lock asks for no right to write, which a file that another user made may not give. Network file
+ * systems want it where it can be had.
+ */
+static int open_lock(const char *path)
+{
+	int fd = file_ops->open(path, O_RDWR | O_CREAT);
+
+	return fd == -EACCES ? file_open(path, O_RDONLY | O_NOFOLLOW)
+	       : fd < 0	     ? fail_file(fd, path, "cannot be made")
+			     : fd;
+}
+
 static int lock_path(const char *dir, const char *path, int *lock)
 {
-	int fd = file_open(path, O_RDWR | O_CREAT), ret;
+	int fd = open_lock(path), ret;
 
 	if (fd < 0)
 		return fd;

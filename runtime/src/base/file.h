@@ -11,7 +11,8 @@
 
 /**
  * struct file_ops - calls to the system; each returns a negative errno on failure
- * @open: returns a descriptor; @flags are those of open(2)
+ * @open: returns a descriptor; @flags are those of open(2). With O_CREAT the mode is 0666 by the
+ *	umask, and a symbolic link of that name is not followed
  * @close: closes the descriptor, even if it returns an error
  * @size: returns the bytes of an open file
  * @read: reads on from where the last read ended; returns the bytes read, 0 at the end
@@ -52,6 +53,8 @@ int file_sync(int fd, const char *path);
 int file_sync_folder(const char *path);
 int file_rename(const char *from, const char *to);
 int file_remove(const char *path);
+/* Puts @text into a file in one step; until then it is in a file of a random name beside @path. */
+int file_replace(const char *path, const char *text, size_t length);
 /* Reads a whole file, with a zero byte behind it; -EBADMSG when it has more than @most bytes. */
 int file_read_whole(const char *path, uint64_t most, char **text, size_t *length);
 /* Maps a whole file; -EBADMSG unless it has exactly @bytes. The caller calls munmap(). */

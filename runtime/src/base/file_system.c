@@ -19,10 +19,14 @@
 
 #include "file.h"
 
-/* Without waiting: a pipe in a file's place would not open until somebody wrote to it. */
+/*
+ * Without waiting: a pipe in a file's place would not open until somebody wrote to it. A file that
+ * is made is made where its name says: somebody else's symbolic link does not lead elsewhere.
+ */
 static int system_open(const char *path, int flags)
 {
-	int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
+	int fd = open(path, flags | (flags & O_CREAT ? O_NOFOLLOW : 0) | O_CLOEXEC | O_NONBLOCK,
+		      0666);
 
 	return fd < 0 ? -errno : fd;
 }

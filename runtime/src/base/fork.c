@@ -3,27 +3,59 @@
  * Counts the forks on the way to this process. A handle notes the count when it is opened, so that
  * a child that inherited it is told that it cannot use it.
  *
- * The count is atomic, and the handler is installed once for the life of the process.
+ * The count is on a page that the kernel wipes in a child (MADV_WIPEONFORK), however the child was
+ * made: handlers of pthread_atfork() do not run in one of _Fork() or clone(). They are what is left
+ * where the kernel does not know such pages. The page is made once for the life of the process, and
+ * the count on it is atomic.
  */
+#define _GNU_SOURCE
 #include "fork.h"
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-static uint32_t generation;
+/* The count of the last process on the way in which somebody asked. */
+static uint32_t last = 1;
+static uint32_t *page; /* NULL: @last is the count */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void in_child(void)
+static void count_fork(void)
 {
-	__atomic_add_fetch(&generation, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED || madvise(p, bytes, MADV_WIPEONFORK)) {
+		if (p != MAP_FAILED)
+			munmap(p, bytes);
+		pthread_atfork(NULL, NULL, count_fork);
+		return;
+	}
+	page = p;
+	*page = last;
 }
 
 uint32_t fork_generation(void)
 {
+	uint32_t count, none = 0;
+
 	pthread_once(&once, watch_forks);
-	return __atomic_load_n(&generation, __ATOMIC_RELAXED);
+	if (!page)
+		return __atomic_load_n(&last, __ATOMIC_RELAXED);
+	count = __atomic_load_n(page, __ATOMIC_RELAXED);
+	if (count)
+		return count;
+	/* The first to ask in this process; of two threads that are, one sets the count. */
+	count = __atomic_load_n(&last, __ATOMIC_RELAXED) + 1;
+	if (!__atomic_compare_exchange_n(page, &none, count, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return none;
+	__atomic_store_n(&last, count, __ATOMIC_RELAXED);
+	return count;
 }

@@ -170,33 +170,6 @@ static void write_counts(struct json_writer *w, const struct profile_key *key,
 	json_write_close(w);
 }
 
-static int write_new(const char *path, const char *text)
-{
-	int fd = file_open(path, O_WRONLY | O_CREAT | O_TRUNC), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = file_write(fd, path, text, strlen(text));
-	ret = ret ? ret : file_sync(fd, path);
-	file_ops->close(fd);
-	return ret;
-}
-
-static int replace_file(const char *path, const char *text)
-{
-	char *temporary;
-	int ret;
-
-	if (asprintf(&temporary, "%s.tmp", path) < 0)
-		return fail(-ENOMEM, "%s: no memory for its name", path);
-	ret = write_new(temporary, text);
-	ret = ret ? ret : file_rename(temporary, path);
-	if (ret)
-		file_ops->remove(temporary);
-	free(temporary);
-	return ret;
-}
-
 int profile_write(const char *dir, const char *name, const struct profile_key *key,
 		  const struct hot_counts *counts)
 {
@@ -211,7 +184,7 @@ int profile_write(const char *dir, const char *name, const struct profile_key *k
 	if (ret)
 		return ret;
 	path = file_path(dir, name);
-	ret = path ? replace_file(path, text) : -ENOMEM;
+	ret = path ? file_replace(path, text, length) : -ENOMEM;
 	free(path);
 	free(text);
 	return ret;

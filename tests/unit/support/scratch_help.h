@@ -11,6 +11,21 @@
 
 #include "runtime/cli/frame/scratch.h"
 
+/* For tests that link no part of the command; scratch_make() is the command's. */
+static inline void scratch_folder_make(char path[32])
+{
+	strcpy(path, "/tmp/embeng-test-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(path));
+}
+
+static inline void scratch_folder_remove(const char *path)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -r %s", path);
+	ck_assert_int_eq(system(command), 0);
+}
+
 /* Number of entries of a folder, without . and .. */
 static inline size_t entries(const char *path)
 {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "host/limits.h"
+#include "scratch_help.h"
 #include "suite.h"
 
 #define GIB (1ull << 30)
@@ -50,17 +51,13 @@ static void put_machine(void)
 
 static void setup(void)
 {
-	strcpy(root, "/tmp/embeng-limits-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(root));
+	scratch_folder_make(root);
 	put_machine();
 }
 
 static void teardown(void)
 {
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	ck_assert_int_eq(system(command), 0);
+	scratch_folder_remove(root);
 }
 
 static void look(void)

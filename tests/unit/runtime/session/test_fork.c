@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* A handle is refused in a child of fork(), and goes on working in the parent. */
+/* A handle is refused in a copy of the process, however that was made, and goes on working in the parent. */
+#define _GNU_SOURCE /* _Fork */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "session_help.h"
+#include "suite.h"
 
 static int child(struct embeng *e, struct embeng_batch *b)
 {
@@ -25,22 +32,99 @@ static int child(struct embeng *e, struct embeng_batch *b)
 	return bad;
 }
 
+/* Each way to a copy of this process; the handlers of pthread_atfork() run in the first alone. */
+static pid_t make_child(int way)
+{
+	switch (way) {
+	case 0:
+		return fork();
+	case 1:
+		return _Fork();
+	default:
+		return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	}
+}
+
+static void expect_good_end(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
 START_TEST(child_is_refused)
 {
 	struct embeng *e = open_small(&(struct shape){0});
 	struct embeng_batch *b = embeng_batch_new(e, EMBENG_TRAIN, 0);
 	float rows[8];
-	int status;
-	pid_t pid = fork();
+	pid_t pid = make_child(_i);
 
 	if (!pid)
 		_exit(child(e, b));
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert_int_eq(status, 0);
+	expect_good_end(pid);
 	ck_assert_int_eq(embeng_rows_read(e, 0, NULL, NULL, 4, rows), 0);
 	embeng_batch_free(b);
 	embeng_close(e);
 }
 END_TEST
 
-RUN_SUITE("fork", child_is_refused)
+static void *ask_generation(void *arg)
+{
+	*(uint32_t *)arg = fork_generation();
+	return NULL;
+}
+
+#define ASKING 8
+
+/* All threads of a child are told the same, whoever asks first. */
+static bool threads_agree(uint32_t want)
+{
+	pthread_t threads[ASKING];
+	uint32_t told[ASKING];
+	bool agree = true;
+
+	for (int i = 0; i < ASKING; i++)
+		pthread_create(&threads[i], NULL, ask_generation, &told[i]);
+	for (int i = 0; i < ASKING; i++) {
+		pthread_join(threads[i], NULL);
+		agree &= told[i] == want;
+	}
+	return agree && fork_generation() == want;
+}
+
+/* The count grows from child to child, also past one that never asked. */
+START_TEST(count_goes_on)
+{
+	uint32_t own = fork_generation();
+	pid_t pid = make_child(_i);
+
+	if (!pid) {
+		pid = make_child(_i);
+		if (!pid)
+			_exit(fork_generation() == own);
+		expect_good_end(pid);
+		if (!threads_agree(own + 1))
+			_exit(1);
+		pid = make_child(_i);
+		if (!pid)
+			_exit(!threads_agree(own + 2));
+		expect_good_end(pid);
+		_exit(0);
+	}
+	expect_good_end(pid);
+	ck_assert_uint_eq(fork_generation(), own);
+}
+END_TEST
+
+static void add(TCase *tc)
+{
+	tcase_add_loop_test(tc, child_is_refused, 0, 3);
+	tcase_add_loop_test(tc, count_goes_on, 0, 3);
+}
+
+int main(void)
+{
+	return suite_main("fork", add);
+}
