@@ -815,6 +815,10 @@ struct embeng_hot_row {
  * @steps: number of steps counted
  * @updated_rows: rows that updates wrote because a batch touched them
  * @untouched_rows: rows that a non-lazy optimizer updated with a gradient of 0
+ * @nonfinite_activations: activations with a number that is not finite, one for each sample or
+ *	position of a sequence. Lookups of inference are counted, too
+ * @nonfinite_rows: rows that had a number that is not finite, in themselves or in a slot, after an
+ *	update of them; a row is counted again at each such update
  * @hot_count: number of entries of @hot that are used
  * @hot_error: bound on how far the counts in @hot may fall short
  * @hot: rows that occur most often, the most frequent first; rows with equal counts are in
@@ -832,6 +836,8 @@ struct embeng_stats {
 	__u64 steps;
 	__u64 updated_rows;
 	__u64 untouched_rows;
+	__u64 nonfinite_activations;
+	__u64 nonfinite_rows;
 	__u64 hot_count;
 	__u64 hot_error;
 	struct embeng_hot_row hot[EMBENG_STATS_HOT];
@@ -1437,9 +1443,9 @@ EMBENG_ASSERT_AT(embeng_partition_feature, rows, 8);
 EMBENG_ASSERT_AT(embeng_partition_feature, offsets, 40);
 EMBENG_ASSERT(sizeof(struct embeng_partition_result) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
-EMBENG_ASSERT(sizeof(struct embeng_stats) == 88 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
+EMBENG_ASSERT(sizeof(struct embeng_stats) == 104 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
 EMBENG_ASSERT_AT(embeng_stats, ids, 8);
-EMBENG_ASSERT_AT(embeng_stats, hot, 88);
+EMBENG_ASSERT_AT(embeng_stats, hot, 104);
 EMBENG_ASSERT(sizeof(struct embeng_fence_point) == 8);
 EMBENG_ASSERT(sizeof(struct embeng_blob_header) == 32);
 EMBENG_ASSERT_AT(embeng_blob_header, length, 8);

@@ -28,7 +28,7 @@ struct run {
 	struct kernel_segment segment;
 	u64 *bag;
 	u32 *rows;
-	float *scales, *coef, *out, *table, *slots;
+	float *scales, *coef, *weights, *out, *table, *slots;
 	u32 *sample; /* one for each occurrence */
 	u32 *sorted; /* occurrences by row */
 	struct kernel_group *groups;
@@ -64,6 +64,7 @@ static u64 lay_out_run(struct run *run, u8 *memory)
 	run->rows = carve_memory(memory, &used, t->ids * sizeof(*run->rows));
 	run->scales = carve_memory(memory, &used, 4ull * t->samples);
 	run->coef = carve_memory(memory, &used, 4ull * t->ids);
+	run->weights = carve_memory(memory, &used, 4ull * t->ids);
 	run->out = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_ACTIVATIONS));
 	run->table = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_TABLE));
 	run->slots = carve_memory(memory, &used, bytes_of_array(run, EMBENG_FW_TEST_SLOTS));
@@ -121,15 +122,14 @@ static void fill_run(struct run *run)
 static void look_up_bags(struct run *run)
 {
 	const struct embeng_fw_self_test *t = &run->test;
-	const float *weights = t->flags & EMBENG_FW_TEST_WEIGHTS ?
-				       array_of_test(run, EMBENG_FW_TEST_WEIGHT) :
-				       NULL;
+	float *weights = t->flags & EMBENG_FW_TEST_WEIGHTS ? run->weights : NULL;
 	const struct kernel_scale_work scale = {
 		.combiner = t->combiner, /* both enums have the same numbers */
 		.weights = weights,
 		.bag = run->bag,
 		.scales = run->scales,
 		.coef = run->coef,
+		.stretched = weights,
 	};
 	const struct kernel_bag_work work = {
 		.table = run->table,
@@ -150,6 +150,8 @@ static void look_up_bags(struct run *run)
 	struct port_fpu fpu;
 	u32 s;
 
+	if (weights)
+		memcpy(weights, array_of_test(run, EMBENG_FW_TEST_WEIGHT), 4ull * t->ids);
 	for (s = 0; s < t->samples; s++) {
 		port_fpu_begin(&fpu);
 		run->kernels->scales(&scale, s, s + 1);

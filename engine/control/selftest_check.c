@@ -11,8 +11,7 @@
 #include "selftest.h"
 
 #include "../../uapi/embeng_regs.h"
-
-#define F32_EXPONENT 0x7f800000u
+#include "../memory/finite.h"
 
 #define AT(member) offsetof(struct embeng_fw_self_test, member)
 

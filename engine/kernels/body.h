@@ -60,6 +60,11 @@ INLINE vec vec_get(const float *p, u64 n)
 	return n < VEC ? vec_load_part(p, n) : vec_load(p);
 }
 
+INLINE vec vec_part(vec v, u64 n)
+{
+	return n < VEC ? vec_keep_part(v, n) : v;
+}
+
 INLINE void vec_put(float *p, vec v, u64 n)
 {
 	if (n < VEC)
@@ -74,6 +79,12 @@ INLINE vec vec_get(const float *p, u64 n)
 {
 	(void)n;
 	return vec_load(p);
+}
+
+INLINE vec vec_part(vec v, u64 n)
+{
+	(void)n;
+	return v;
 }
 
 INLINE void vec_put(float *p, vec v, u64 n)
@@ -105,6 +116,15 @@ INLINE vec vec_all(float x)
 INLINE vec vec_select(vec_mask m, vec yes, vec no)
 {
 	return (vec)(((vec_mask)yes & m) | ((vec_mask)no & ~m));
+}
+
+/*
+ * Adds @x to a check, which is NaN where any number so far was not finite, else 0. An addition
+ * would have each wait for the one before.
+ */
+INLINE vec vec_check(vec check, vec x)
+{
+	return (vec)((vec_mask)check | (vec_mask)(x - x));
 }
 
 INLINE vec vec_clip(vec x, float low, float high)

@@ -147,7 +147,7 @@ INLINE void lookup_bag(const struct kernel_bag_work *w, u64 k, u64 end, u64 colu
 
 /* count vectors of one sample, accumulated in registers. */
 INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column, const u32 count,
-			 const u64 n, const struct lookup_form form)
+			 const u64 n, const struct lookup_form form, vec *check)
 {
 	float *out = w->out + sample * w->out_stride + column;
 	vec acc[8] = { { 0 } };
@@ -162,6 +162,7 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 	for (u32 i = 0; i < count; i++) {
 		if (w->scales)
 			acc[i] *= w->scales[sample];
+		*check = vec_check(*check, vec_part(acc[i], i + 1 < count ? VEC : n));
 		if (form.stream)
 			vec_stream(out + i * VEC, acc[i]);
 		else
@@ -170,10 +171,10 @@ INLINE void lookup_block(const struct kernel_bag_work *w, u64 sample, u64 column
 }
 
 INLINE void lookup_blocks(const struct kernel_bag_work *w, u64 first, u64 last, u64 column,
-			  const u32 count, const u64 n, const struct lookup_form form)
+			  const u32 count, const u64 n, const struct lookup_form form, vec *check)
 {
 	for (u64 s = first; s < last; s++)
-		lookup_block(w, s, column, count, n, form);
+		lookup_block(w, s, column, count, n, form, check);
 }
 
 /*
@@ -181,30 +182,30 @@ INLINE void lookup_blocks(const struct kernel_bag_work *w, u64 first, u64 last, 
  * for all samples: asked for each, a lookup takes 1 to 8 % longer.
  */
 INLINE void lookup_rest(const struct kernel_bag_work *w, u64 first, u64 last, u64 column,
-			const u64 count, const u64 n, const struct lookup_form form)
+			const u64 count, const u64 n, const struct lookup_form form, vec *check)
 {
 	switch (count) {
 	case 1:
-		return lookup_blocks(w, first, last, column, 1, n, form);
+		return lookup_blocks(w, first, last, column, 1, n, form, check);
 	case 2:
-		return lookup_blocks(w, first, last, column, 2, n, form);
+		return lookup_blocks(w, first, last, column, 2, n, form, check);
 	case 3:
-		return lookup_blocks(w, first, last, column, 3, n, form);
+		return lookup_blocks(w, first, last, column, 3, n, form, check);
 	case 4:
-		return lookup_blocks(w, first, last, column, 4, n, form);
+		return lookup_blocks(w, first, last, column, 4, n, form, check);
 	case 5:
-		return lookup_blocks(w, first, last, column, 5, n, form);
+		return lookup_blocks(w, first, last, column, 5, n, form, check);
 	case 6:
-		return lookup_blocks(w, first, last, column, 6, n, form);
+		return lookup_blocks(w, first, last, column, 6, n, form, check);
 	case 7:
-		return lookup_blocks(w, first, last, column, 7, n, form);
+		return lookup_blocks(w, first, last, column, 7, n, form, check);
 	case 8:
-		return lookup_blocks(w, first, last, column, 8, n, form);
+		return lookup_blocks(w, first, last, column, 8, n, form, check);
 	}
 }
 
 INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 column,
-			  const bool narrow)
+			  const bool narrow, vec *check)
 {
 	float *out = w->out + sample * w->out_stride + column;
 	u64 end = w->bag[sample + 1];
@@ -219,56 +220,62 @@ INLINE void lookup_column(const struct kernel_bag_work *w, u64 sample, u64 colum
 	}
 	if (w->scales)
 		acc *= w->scales[sample];
+	*check += acc - acc;
 	*out = acc;
 }
 
 /* Sums the rest of rows from a column on, a full block at most. */
 INLINE void lookup_columns(const struct kernel_bag_work *w, u64 first, u64 last, u64 column,
-			   const struct lookup_form form)
+			   const struct lookup_form form, vec *check)
 {
 	u64 left = w->dim - column, whole = left / VEC;
 	const bool parts = VEC_PARTS && !form.stream; /* whole lines are streamed */
 
 	if (parts && left % VEC == VEC / 2)
-		return lookup_rest(w, first, last, column, whole + 1, VEC / 2, form);
+		return lookup_rest(w, first, last, column, whole + 1, VEC / 2, form, check);
 	if (parts && left % VEC)
-		return lookup_rest(w, first, last, column, whole + 1, left % VEC, form);
-	lookup_rest(w, first, last, column, whole, VEC, form);
+		return lookup_rest(w, first, last, column, whole + 1, left % VEC, form, check);
+	lookup_rest(w, first, last, column, whole, VEC, form, check);
 	for (u64 s = first; s < last; s++) {
 		for (u64 c = column + whole * VEC; c < w->dim; c++)
-			lookup_column(w, s, c, form.narrow);
+			lookup_column(w, s, c, form.narrow, check);
 	}
 }
 
-/* Where a bag's rows are read more than once, that is done while they are near. */
-INLINE void lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
+/*
+ * Where a bag's rows are read more than once, that is done while they are near. Return: whether an
+ * output is not finite.
+ */
+INLINE bool lookup_samples(const struct kernel_bag_work *w, u64 first, u64 last,
 			   const struct lookup_form form)
 {
 	u64 blocks = w->dim ? (w->dim - 1) / (8 * VEC) : 0;
 	bool once = !blocks && (VEC_PARTS || !(w->dim % VEC));
+	vec check = { 0 };
 
 	for (u64 s = first, next; s < last; s = next) {
 		next = once ? last : s + 1;
 		for (u64 b = 0; b < blocks; b++)
-			lookup_block(w, s, b * 8 * VEC, 8, VEC, form);
-		lookup_columns(w, s, next, blocks * 8 * VEC, form);
+			lookup_block(w, s, b * 8 * VEC, 8, VEC, form, &check);
+		lookup_columns(w, s, next, blocks * 8 * VEC, form, &check);
 	}
+	return vec_any_nan(check);
 }
 
 /*
  * A function of each form, not one of all: over that compilers take several times as long. These
  * have files of their own, by what they are for.
  */
-typedef void lookup_fn(const struct kernel_bag_work *w, u64 first, u64 last);
+typedef bool lookup_fn(const struct kernel_bag_work *w, u64 first, u64 last);
 
 lookup_fn KERNEL(lookup_any), KERNEL(lookup_any_narrow);
 lookup_fn KERNEL(lookup_weighted), KERNEL(lookup_weighted_narrow);
 lookup_fn KERNEL(lookup_quantized), KERNEL(lookup_quantized_narrow);
 
 #define LOOKUP_FORM(NAME, ...) \
-	void KERNEL(NAME)(const struct kernel_bag_work *w, u64 first, u64 last) \
+	bool KERNEL(NAME)(const struct kernel_bag_work *w, u64 first, u64 last) \
 	{ \
-		lookup_samples(w, first, last, (struct lookup_form){ __VA_ARGS__ }); \
+		return lookup_samples(w, first, last, (struct lookup_form){ __VA_ARGS__ }); \
 	}
 
 #endif

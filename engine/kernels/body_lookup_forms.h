@@ -10,18 +10,19 @@
  * By a copy of the work: for all a compiler knows, what is written to @out changes the caller's,
  * and bags of one read it as often as rows. Others than streamed lookups take longer with the copy.
  */
-INLINE void lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
+INLINE bool lookup_streamed(const struct kernel_bag_work *w, u64 first, u64 last, const bool narrow)
 {
 	const struct kernel_bag_work copy = *w;
 
-	lookup_samples(&copy, first, last, (struct lookup_form){ false, false, true, narrow });
+	return lookup_samples(&copy, first, last,
+			      (struct lookup_form){ false, false, true, narrow });
 }
 
 /*
  * Packed rows of a dim that is known while compiling: nothing is read anew or multiplied for each
  * row, in whose place more rows are fetched. Streamed lookups take longer so.
  */
-INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, const u32 dim,
+INLINE bool lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, const u32 dim,
 			 const struct lookup_form form)
 {
 	struct kernel_bag_work copy = *w;
@@ -29,15 +30,15 @@ INLINE void lookup_usual(const struct kernel_bag_work *w, u64 first, u64 last, c
 	copy.dim = dim;
 	copy.stride = dim;
 	copy.out_stride = dim;
-	lookup_samples(&copy, first, last, form);
+	return lookup_samples(&copy, first, last, form);
 }
 
 /* Those of usual dims and those that stream are short, and stay in this file. */
 #define LOOKUP_OWN(NAME, CALL) \
-	static __attribute__((__noinline__)) void NAME(const struct kernel_bag_work *w, u64 first, \
+	static __attribute__((__noinline__)) bool NAME(const struct kernel_bag_work *w, u64 first, \
 						       u64 last) \
 	{ \
-		CALL; \
+		return CALL; \
 	}
 #define LOOKUP_USUAL(DIM, WEIGHTED, NARROW) \
 	LOOKUP_OWN(lookup_##DIM##_##WEIGHTED##_##NARROW, \
@@ -80,30 +81,36 @@ static lookup_fn *choose_lookup(const struct kernel_bag_work *w)
 	return w->narrow ? KERNEL(lookup_any_narrow) : KERNEL(lookup_any);
 }
 
-void KERNEL(lookup)(const struct kernel_bag_work *w, u64 first, u64 last)
+bool KERNEL(lookup)(const struct kernel_bag_work *w, u64 first, u64 last)
 {
-	choose_lookup(w)(w, first, last);
+	bool unfinite = choose_lookup(w)(w, first, last);
+
 	if (VEC_STREAMS && w->stream)
 		vec_stream_end();
+	return unfinite;
 }
 
-INLINE float scale(const struct kernel_scale_work *w, u64 first, u64 end)
+/* The denominator of a bag, or its square, as scale_add() says. */
+INLINE double sum_of_weights(const struct kernel_scale_work *w, u64 first, u64 end)
 {
 	double sum = w->weights ? 0.0 : (double)(end - first);
 
-	if (w->combiner == KERNEL_SUM)
-		return 1.0f;
 	for (u64 k = first; w->weights && k < end; k++)
 		sum = scale_add(w->combiner, sum, w->weights[k]);
-	return scale_of(w->combiner, sum);
+	return sum;
 }
 
 void KERNEL(scales)(const struct kernel_scale_work *w, u64 first, u64 last)
 {
 	for (u64 s = first; s < last; s++) {
 		u64 begin = w->bag[s], end = w->bag[s + 1];
-		float all = scale(w, begin, end);
+		double sum = w->combiner == KERNEL_SUM ? 1.0 : sum_of_weights(w, begin, end);
+		float all = w->combiner == KERNEL_SUM ? 1.0f : scale_of(w->combiner, sum);
 
+		if (scale_overflows(all)) {
+			kernel_stretch_bag(w, s, sum);
+			continue;
+		}
 		if (w->scales)
 			w->scales[s] = all;
 		for (u64 k = begin; w->coef && k < end; k++)

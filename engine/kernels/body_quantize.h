@@ -24,16 +24,46 @@ INLINE float one_floor(float x)
 	return x < FLOOR_WHOLE ? near : x;
 }
 
+/*
+ * Levels of a range that f32 does not hold lie beside it by rounding, so they are clipped. An
+ * element is clipped before it is multiplied, too: it may be larger than the range. Not inlined: it
+ * is rare, and would double the code of lookups.
+ */
+static __attribute__((__noinline__, __unused__)) vec
+vec_quantize_far(vec x, const struct kernel_quantization *q)
+{
+	const float back = 1.0f / q->factor;
+	vec lower = vec_all(q->lower), step = vec_all(q->step);
+
+	x = vec_clip(x, q->lower * back, q->upper * back) * q->factor;
+	x = lower + step * vec_floor((x - lower) / step + vec_all(0.5f));
+	return vec_clip(x, q->lower, q->upper) * back;
+}
+
 INLINE vec vec_quantize(vec x, const struct kernel_quantization *q)
 {
 	vec lower = vec_all(q->lower), step = vec_all(q->step);
 
+	if (q->factor != 1.0f)
+		return vec_quantize_far(x, q);
 	x = vec_clip(x, q->lower, q->upper);
 	return lower + step * vec_floor((x - lower) / step + vec_all(0.5f));
 }
 
+static __attribute__((__noinline__, __unused__)) float one_quantize_far(
+	float x, const struct kernel_quantization *q)
+{
+	const float back = 1.0f / q->factor;
+
+	x = one_clip(x, q->lower * back, q->upper * back) * q->factor;
+	x = q->lower + q->step * one_floor((x - q->lower) / q->step + 0.5f);
+	return one_clip(x, q->lower, q->upper) * back;
+}
+
 INLINE float one_quantize(float x, const struct kernel_quantization *q)
 {
+	if (q->factor != 1.0f)
+		return one_quantize_far(x, q);
 	x = one_clip(x, q->lower, q->upper);
 	return q->lower + q->step * one_floor((x - q->lower) / q->step + 0.5f);
 }

@@ -85,53 +85,56 @@ INLINE struct rows_call rows_begin(const struct kernel_update *u, const struct k
 }
 
 #define ROWS_COLUMNS(KIND, DIM) \
-	INLINE void rows_one_##KIND##_##DIM(const struct rows_call *c, u64 row, u64 k) \
+	INLINE void rows_one_##KIND##_##DIM(const struct rows_call *c, u64 row, u64 k, vec *check) \
 	{ \
 		const struct run r = rows_run(c, k, 1); \
 		const float *coef, *g = run_at(&r, 0, &coef); \
 		if (!rows_again(c->u, DIM, 0 KERNEL_##KIND##_SLOTS(ONE_MORE))) \
 			run_ahead(&r, 0, 0, DIM); \
 		if (r.only->coef) \
-			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true); \
+			columns_##KIND(c->u, row, g, *coef, DIM, GRADIENT_WEIGHTED, true, check); \
 		else \
-			columns_##KIND(c->u, row, g, 1.0f, DIM, GRADIENT_ONE, true); \
+			columns_##KIND(c->u, row, g, 1.0f, DIM, GRADIENT_ONE, true, check); \
 	} \
-	INLINE void rows_all_##KIND##_##DIM(const struct rows_call *c, \
+	INLINE bool rows_all_##KIND##_##DIM(const struct rows_call *c, \
 					    const struct kernel_group *groups, u64 n, u64 ahead) \
 	{ \
 		float *sum = kernel_scratch_sum(c->scratch, DIM); \
+		vec check = { 0 }; \
 		for (u64 i = 0; i < n; i++) { \
 			const struct kernel_group *group = &groups[turn_of(i, n, c->leap)]; \
 			rows_ahead(c->u, groups, i, n, ahead, c->leap, c->occ, c->only, DIM, \
 				   0 KERNEL_##KIND##_SLOTS(ONE_MORE)); \
 			if (group->count == 1) { \
-				rows_one_##KIND##_##DIM(c, group->row, group->first); \
+				rows_one_##KIND##_##DIM(c, group->row, group->first, &check); \
 				continue; \
 			} \
 			rows_sum(c, group, sum, DIM); \
-			columns_##KIND(c->u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true); \
+			columns_##KIND(c->u, group->row, sum, 1.0f, DIM, GRADIENT_SUM, true, \
+				       &check); \
 		} \
+		return vec_any_nan(check); \
 	} \
-	static void rows_##KIND##_##DIM(const struct kernel_update *u, \
+	static bool rows_##KIND##_##DIM(const struct kernel_update *u, \
 					const struct kernel_group *groups, u64 n, u64 ahead, \
 					const u32 *occ, void *scratch) \
 	{ \
 		const struct rows_call c = rows_begin(u, NULL, groups, n, ahead, occ, scratch); \
-		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
+		return rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
 	} \
-	static void plain_##KIND##_##DIM(const struct kernel_update *u, \
+	static bool plain_##KIND##_##DIM(const struct kernel_update *u, \
 					 const struct kernel_group *groups, u64 n, u64 ahead, \
 					 const u32 *occ, void *scratch) \
 	{ \
 		const struct kernel_segment only = plain_segment(u); \
 		const struct rows_call c = rows_begin(u, &only, groups, n, ahead, occ, scratch); \
-		rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
+		return rows_all_##KIND##_##DIM(&c, groups, n, ahead); \
 	}
 #define ROWS_OF_DIM(DIM) ROWS_KINDS(ROWS_COLUMNS, DIM)
 
 USUAL_DIMS(ROWS_OF_DIM)
 
-typedef void (*rows_fn)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+typedef bool (*rows_fn)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			u64 ahead, const u32 *occ, void *scratch);
 
 #define ROWS_ENTRY(KIND, DIM) [KERNEL_##KIND] = { rows_##KIND##_##DIM, plain_##KIND##_##DIM },
@@ -148,7 +151,7 @@ USUAL_DIMS(ROWS_TABLE)
 /* NULL: none is compiled apart. */
 static rows_fn rows_function(const struct kernel_update *u)
 {
-	if (u->flags)
+	if (u->flags || u->mends)
 		return NULL;
 	switch (u->dim) {
 		USUAL_DIMS(ROWS_CASE)
@@ -157,25 +160,30 @@ static rows_fn rows_function(const struct kernel_update *u)
 	}
 }
 
-void KERNEL(update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+bool KERNEL(update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			 u64 ahead, const u32 *occ, void *scratch)
 {
 	const update_fn update = update_functions[u->optimizer];
 	const u32 slot_count = kernel_optimizers[u->optimizer].slot_count;
 	const rows_fn rows = n ? rows_function(u) : NULL;
 	const bool leap = turns_leap(u, groups, n);
+	vec check = { 0 };
 
 	if (rows)
 		return rows(u, groups, n, ahead, occ, scratch);
 	for (u64 i = 0; i < n; i++) {
 		rows_ahead(u, groups, i, n, ahead, leap, occ, NULL, u->dim, slot_count);
-		update_group(u, update, &groups[turn_of(i, n, leap)], occ, scratch);
+		update_group(u, update, &groups[turn_of(i, n, leap)], occ, scratch, &check);
 	}
+	return vec_any_nan(check);
 }
 
-void KERNEL(update_row)(const struct kernel_update *u, u64 row, const float *sum)
+bool KERNEL(update_row)(const struct kernel_update *u, u64 row, const float *sum)
 {
-	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM);
+	vec check = { 0 };
+
+	update_functions[u->optimizer](u, row, sum, 1.0f, GRADIENT_SUM, &check);
+	return vec_any_nan(check);
 }
 
 #endif

@@ -23,6 +23,8 @@ enum kernel_combiner { KERNEL_SUM = 0, KERNEL_MEAN = 1, KERNEL_SQRTN = 2 };
  * @lower: the lowest level
  * @upper: the highest level
  * @step: between levels, (upper - lower) / (levels - 1)
+ * @factor: 1; or a power of two by which all of these are multiplied, since @upper - @lower or
+ *	@step would leave f32: elements are, too, and back at the end
  *
  * An element x becomes lower + step * floor((c - lower) / step + 0.5), c being x clipped
  * to [lower, upper]; NaN passes.
@@ -31,6 +33,7 @@ struct kernel_quantization {
 	float lower;
 	float upper;
 	float step;
+	float factor;
 };
 
 /**
@@ -82,6 +85,8 @@ struct kernel_bag_work {
  * @bag: occurrences of sample s are [bag[s], bag[s + 1])
  * @scales: out, per sample; NULL = not wanted
  * @coef: out, per occurrence, (float)(scale * weight); NULL = not wanted
+ * @stretched: out, may be @weights: those of a bag whose scale would not fit f32, multiplied so
+ *	that it does. All others are left as they are. NULL = not wanted
  */
 struct kernel_scale_work {
 	u32 combiner;
@@ -89,6 +94,7 @@ struct kernel_scale_work {
 	const u64 *bag;
 	float *scales;
 	float *coef;
+	float *stretched;
 };
 
 /**
@@ -157,6 +163,8 @@ struct kernel_group {
  * @step: the optimizer's step, from 1
  * @prepared: kernel_prepare() sets it, as the optimizer's description says
  * @power: kernel_prepare() sets it, too
+ * @mends: kernel_prepare() sets it, too: whether elements that are not finite are computed again by
+ *	kernel_mend()
  */
 struct kernel_update {
 	u32 optimizer;
@@ -180,6 +188,7 @@ struct kernel_update {
 	u64 step;
 	float prepared[KERNEL_MAX_PREPARED];
 	double power;
+	bool mends;
 };
 
 #define KERNEL_F32_ONE 0x3f800000u
@@ -227,20 +236,22 @@ struct kernel_merge {
  * @name: "portable", "avx2", "avx512"
  * @lookup: samples [first, last): acc = fma(weight, row, acc) in occurrence order from
  *	+0, rows quantized where asked for, then one multiplication by the scale. An
- *	empty bag gives zeros
+ *	empty bag gives zeros. Returns whether any number of @out is not finite
  * @scales: samples [first, last): D = sum of weights (mean) or square root of the sum of
  *	squares (sqrtn), in f64 in occurrence order; scale = (float)(1 / D), 0 when D is 0,
- *	1 for sum
+ *	1 for sum. Weights so small that 1 / D is too large for f32 are stretched first
  * @update_rows: sums the gradient of each of n rows, which differ, and updates it, in any
  *	order of rows; with KERNEL_EACH_OCCURRENCE applies its occurrences one after another, in
  *	theirs. @ahead groups after the n may be read too, for prefetching. @occ is the sorted
- *	array that the groups index. @scratch: kernel_scratch_bytes(dim), 64-byte aligned
+ *	array that the groups index. @scratch: kernel_scratch_bytes(dim), 64-byte aligned.
+ *	Returns whether any number of the rows and of their slots was written that is not finite
  * @row_gradient: sum of the n occurrences of one row into @sum
  * @run_gradient: sum of one run alone (n as kernel_run_length() gives it) into @sum.
  *	Lets a hot row be cut into bounded calls: runs of a replica are then added left to
  *	right with @add_row, then the replicas' totals, which is what @row_gradient does
  * @add_row: dst += src
- * @update_row: everything after the sum for one row; @slots as in kernel_update
+ * @update_row: everything after the sum for one row; @slots as in kernel_update. Returns what
+ *	update_rows() does
  * @merge: words [first, last), behind those before; of one partition, unless words of different
  *	ones differ
  * @tally: items and distinct tokens that the words of each partition are, which begins at
@@ -251,16 +262,16 @@ struct kernel_merge {
  */
 struct kernel_ops {
 	const char *name;
-	void (*lookup)(const struct kernel_bag_work *w, u64 first, u64 last);
+	bool (*lookup)(const struct kernel_bag_work *w, u64 first, u64 last);
 	void (*scales)(const struct kernel_scale_work *w, u64 first, u64 last);
-	void (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+	bool (*update_rows)(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			    u64 ahead, const u32 *occ, void *scratch);
 	void (*row_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
 			     void *scratch);
 	void (*run_gradient)(const struct kernel_update *u, float *sum, const u32 *occ, u64 n,
 			     void *scratch);
 	void (*add_row)(float *dst, const float *src, u32 dim);
-	void (*update_row)(const struct kernel_update *u, u64 row, const float *sum);
+	bool (*update_row)(const struct kernel_update *u, u64 row, const float *sum);
 	void (*merge)(struct kernel_merge *m, u64 first, u64 last);
 	void (*tally)(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
 		      u32 *columns);
@@ -277,10 +288,34 @@ const struct kernel_ops *kernel_select(const char *force);
 
 /**
  * kernel_prepare() - compute the values that all elements of an update share
- * @u: with optimizer, lr, hyper and step; prepared and power are set. The rest may
+ * @u: with optimizer, lr, decay, hyper and step; prepared, power and mends are set. The rest may
  *	change afterwards
  */
 void kernel_prepare(struct kernel_update *u);
+
+/**
+ * struct kernel_mend - elements that an update computed and has not stored
+ * @row: row and slots before it
+ * @to: row and slots after it, in the same order; mended
+ * @gradients: summed, before multiplier and clip
+ * @count: elements of each
+ */
+struct kernel_mend {
+	const float *row[1 + KERNEL_MAX_SLOTS];
+	float *to[1 + KERNEL_MAX_SLOTS];
+	const float *gradients;
+	u64 count;
+};
+
+/**
+ * kernel_mend() - compute elements again in f64 whose update is not finite in f32
+ * @u: the update
+ * @m: its elements
+ *
+ * An element stays as it is if it is finite, if what it was computed from is not, or if row or slot
+ * do not fit f32 in f64 either.
+ */
+void kernel_mend(const struct kernel_update *u, const struct kernel_mend *m);
 
 /**
  * kernel_quantization_set() - simulated quantization from what a model says

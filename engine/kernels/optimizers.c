@@ -33,6 +33,12 @@ const struct kernel_optimizer kernel_optimizers[KERNEL_OPTIMIZER_COUNT] = { KERN
 
 KERNEL_OPTIMIZERS(DEFINE_PREPARE)
 
+/* Neither too large for f32, nor so small that it rounds to 0. */
+static bool is_a_step(float range, u32 num_buckets)
+{
+	return range <= __FLT_MAX__ && (range <= 0.0f || range / (float)(num_buckets - 1) > 0.0f);
+}
+
 void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32 lower, u32 upper)
 {
 	union {
@@ -40,9 +46,12 @@ void kernel_quantization_set(struct kernel_quantization *q, u32 num_buckets, u32
 		float value;
 	} low = { lower }, high = { upper };
 
-	q->lower = low.value;
-	q->upper = high.value;
-	q->step = (high.value - low.value) / (float)(num_buckets - 1);
+	q->factor = 1.0f;
+	if (!is_a_step(high.value - low.value, num_buckets))
+		q->factor = high.value - low.value > 1.0f ? 0.25f : 0x1p100f;
+	q->lower = low.value * q->factor;
+	q->upper = high.value * q->factor;
+	q->step = (q->upper - q->lower) / (float)(num_buckets - 1);
 }
 
 u64 kernel_step(u32 bits)
@@ -59,6 +68,23 @@ u64 kernel_step(u32 bits)
 
 #define PREPARE_ENTRY(KIND) [KERNEL_##KIND] = prepare_##KIND,
 
+/* 0, or so far from the ends of f32 that a product of two is not near them, nor is a square. */
+static bool is_tame(float x)
+{
+	float size = x < 0.0f ? -x : x;
+
+	return size == 0.0f || (size > 0x1p-60f && size < 0x1p60f);
+}
+
+static bool has_tame_settings(const struct kernel_update *u)
+{
+	bool tame = is_tame(u->lr) && is_tame(u->decay);
+
+	for (u32 i = 0; i < kernel_optimizers[u->optimizer].hyper_count; i++)
+		tame &= is_tame(u->hyper[i]);
+	return tame;
+}
+
 void kernel_prepare(struct kernel_update *u)
 {
 	static void (*const functions[KERNEL_OPTIMIZER_COUNT])(
@@ -66,4 +92,5 @@ void kernel_prepare(struct kernel_update *u)
 		double *) = { KERNEL_OPTIMIZERS(PREPARE_ENTRY) };
 
 	functions[u->optimizer](u->lr, u->hyper, u->step, u->prepared, &u->power);
+	u->mends = !KERNEL_OPTIMIZER_IS_TAME(u->optimizer) || !has_tame_settings(u);
 }

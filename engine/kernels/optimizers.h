@@ -8,12 +8,15 @@
  *	KERNEL_KIND_PREPARE	statements over lr, h[], step, p[], power: what the elements
  *				share, once per step and table, with f64 between
  *	KERNEL_KIND_STEP	statements over w, g, s[], lr, h[], p[], SQRT(), POW(), CLIP(),
- *				SIGN(), SHRINK(), SELECT(), SPREAD(): the update. POW() raises
- *				to power
+ *				SIGN(), SHRINK(), SELECT(), SPREAD(), FROM_ZERO(): the update.
+ *				POW() raises to power. FROM_ZERO() marks a difference that is
+ *				not below 0 but for rounding
  * The statements of STEP are compiled for vectors and for single floats. C's order of
  * evaluation is the order of the numbers: every multiplication and addition rounds by itself.
  *
- * Nothing guards a division: a rate of 0 gives FTRL what IEEE says of x / 0.
+ * Nothing guards a division or a product: where finite numbers give one that is not, mend.c computes
+ * the element again from PREPARE and STEP in f64. A result that is not finite there either is what IEEE
+ * says; a rate of 0 gives FTRL that of x / 0.
  */
 #ifndef ENGINE_KERNELS_OPTIMIZERS_H
 #define ENGINE_KERNELS_OPTIMIZERS_H
@@ -86,8 +89,8 @@
 #define KERNEL_ADAM_PREPARE \
 	if (h[4] != 0.0f) { \
 		double root = root64(1.0 - math64_power(h[1], step)); \
-		p[0] = (float)(lr * root / (1.0 - math64_power(h[0], step))); \
-		p[1] = (float)(h[2] * root); \
+		p[0] = lr * root / (1.0 - math64_power(h[0], step)); \
+		p[1] = h[2] * root; \
 	} else { \
 		p[0] = lr; \
 		p[1] = h[3] != 0.0f ? h[2] * h[2] : h[2]; \
@@ -149,6 +152,14 @@
 		w = (CLIP(s[1], -p[0], p[0]) - s[1]) / after; \
 	else \
 		w = -s[1] / after;
+
+/*
+ * These four need no mending if kernel_prepare() finds all settings tame: their products leave f32
+ * only where a slot or the new row does. They are what most tables have, and no test costs nothing.
+ */
+#define KERNEL_OPTIMIZER_IS_TAME(kind) \
+	((kind) == KERNEL_SGD || (kind) == KERNEL_MOMENTUM || (kind) == KERNEL_ADAGRAD || \
+	 (kind) == KERNEL_ADAM)
 
 enum kernel_optimizer_kind {
 #define KERNEL_KIND(KIND) KERNEL_##KIND,

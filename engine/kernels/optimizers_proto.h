@@ -36,7 +36,7 @@
 #define KERNEL_CENTERED_RMS_PROP_STEP \
 	s[0] = s[0] + (1.0f - h[0]) * (g * g - s[0]); \
 	s[2] = s[2] + (1.0f - h[0]) * (g - s[2]); \
-	s[1] = h[1] * s[1] + lr * g / SQRT(s[0] - s[2] * s[2] + h[2]); \
+	s[1] = h[1] * s[1] + lr * g / SQRT(FROM_ZERO(s[0] - s[2] * s[2]) + h[2]); \
 	w = w - s[1];
 
 #define KERNEL_ADADELTA_NAME "adadelta"
@@ -84,9 +84,8 @@
 	H("b2", 0.95f, KERNEL_BELOW_ONE) \
 	H("eps", 1e-30f, KERNEL_ABOVE_ZERO)
 #define KERNEL_LAPROP_PREPARE \
-	p[0] = (float)(h[1] * (1.0 - math64_power(h[1], step - 1)) / \
-		       (1.0 - math64_power(h[1], step))); \
-	p[1] = (float)root64(1.0 - (double)h[0] * h[0]);
+	p[0] = h[1] * (1.0 - math64_power(h[1], step - 1)) / (1.0 - math64_power(h[1], step)); \
+	p[1] = root64(1.0 - (double)h[0] * h[0]);
 #define KERNEL_LAPROP_STEP \
 	s[1] = p[0] * s[1] + (1.0f - p[0]) * (g * g + h[2]); \
 	s[0] = h[0] * s[0] + p[1] * g / SQRT(s[1]); \
@@ -173,7 +172,7 @@
 	H("accumulator_decay", 1.0f, KERNEL_UP_TO_ONE) \
 	H("initial_accumulator_value", 0.1f, KERNEL_ABOVE_ZERO)
 #define KERNEL_FREQUENCY_AWARE_ADAGRAD_PREPARE \
-	p[0] = (float)step; \
+	p[0] = step; \
 	*power = h[3];
 #define KERNEL_FREQUENCY_AWARE_ADAGRAD_STEP \
 	__typeof__(w) rare; \

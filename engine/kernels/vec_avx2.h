@@ -76,6 +76,11 @@ INLINE void vec_words_stream_low(u32 *p, vec_words v)
 			 : "x"(__builtin_convertvector(v, vec_words_low)));
 }
 
+INLINE bool vec_any_nan(vec x)
+{
+	return __builtin_ia32_movmskps256((vec)(x != x));
+}
+
 INLINE vec vec_fma(vec a, vec b, vec c)
 {
 	return __builtin_ia32_vfmaddps256(a, b, c);

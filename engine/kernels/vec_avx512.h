@@ -17,6 +17,7 @@ typedef float vec_memory __attribute__((vector_size(64), aligned(4), may_alias))
 
 #define VEC_ALL_LANES ((u16)0xffff)
 #define VEC_ROUNDING 4 /* as MXCSR says */
+#define VEC_UNORDERED 3
 
 typedef float vec_half __attribute__((vector_size(32)));
 typedef float vec_half_memory __attribute__((vector_size(32), aligned(4), may_alias));
@@ -61,6 +62,14 @@ INLINE void vec_store_part(float *p, vec v, u64 n)
 		return __builtin_ia32_storeups512_mask(to, v, vec_lanes(n));
 	__asm__("" : "+v"(low));
 	__builtin_ia32_storeups256_mask(to, low, (u8)vec_lanes(n));
+}
+
+/* Zeros in place of the others. */
+INLINE vec vec_keep_part(vec v, u64 n)
+{
+	const vec_mask lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	return (vec)((vec_mask)v & (lane < (s32)n));
 }
 
 INLINE void vec_stream(float *p, vec v)
@@ -122,6 +131,11 @@ INLINE void vec_words_stream_low(u32 *p, vec_words v)
 	__asm__ volatile("vmovntdq %1, %0"
 			 : "=m"(*(vec_words_low_memory *)p)
 			 : "v"(__builtin_convertvector(v, vec_words_low)));
+}
+
+INLINE bool vec_any_nan(vec x)
+{
+	return __builtin_ia32_cmpps512_mask(x, x, VEC_UNORDERED, VEC_ALL_LANES, VEC_ROUNDING);
 }
 
 INLINE vec vec_fma(vec a, vec b, vec c)

@@ -53,6 +53,13 @@ static __attribute__((__noinline__, __unused__)) vec vec_fma(vec a, vec b, vec c
 	return __builtin_convertvector((vec_double)bits, vec);
 }
 
+INLINE bool vec_any_nan(vec x)
+{
+	vec_mask nan = x != x;
+
+	return nan[0] | nan[1] | nan[2] | nan[3];
+}
+
 INLINE float one_sqrt(float x)
 {
 	return root32(x);

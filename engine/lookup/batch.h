@@ -3,9 +3,8 @@
 #ifndef EMBENG_ENGINE_BATCH_H
 #define EMBENG_ENGINE_BATCH_H
 
+#include "../memory/finite.h"
 #include "../model/model.h"
-
-#define F32_EXPONENT 0x7f800000u /* all ones: not finite */
 
 /* Memory that is kept from batch to batch. */
 struct buffer {

@@ -4,7 +4,8 @@
  * straight into the program's activation buffers.
  *
  * Called without engine->lock by the running command, of which there is one at a time, so the
- * tables do not change. engine->lock is taken to map the buffers and to release them.
+ * tables do not change. engine->lock is taken to map the buffers, to release them, and to count what
+ * is not finite.
  */
 #include "batch.h"
 
@@ -22,6 +23,22 @@ static bool streams_output(const struct lookup *lookup, u32 feature, u32 dim)
 {
 	return lookup->bytes >= STREAM_BYTES && !(dim % 16) &&
 	       !((u64)(size_t)lookup->out[feature].data % 64);
+}
+
+/* Rare: only the outputs of a task that the kernel found something in are looked at again. */
+static void count_nonfinite_outputs(const struct lookup *lookup, const struct batch_task *task)
+{
+	const struct model *model = lookup->model;
+	struct table *table = &model->tables[model->blob.features[task->feature].table];
+	const u32 *out = lookup->out[task->feature].data;
+	u32 dim = table->record.dim;
+	u64 count = 0;
+
+	for (u64 s = task->first; s < task->last; s++)
+		count += !is_row_finite(out + s * dim, dim);
+	port_lock(model->engine->lock);
+	table->stats.nonfinite_activations += count;
+	port_unlock(model->engine->lock);
 }
 
 static void lookup_task(void *arg, u64 number, u32 worker)
@@ -52,11 +69,14 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.stream = stream,
 	};
 	struct port_fpu fpu;
+	bool nonfinite;
 
 	(void)worker;
 	port_fpu_begin(&fpu);
-	model->engine->kernels->lookup(&work, task->first, task->last);
+	nonfinite = model->engine->kernels->lookup(&work, task->first, task->last);
 	port_fpu_end(&fpu);
+	if (nonfinite)
+		count_nonfinite_outputs(lookup, task);
 }
 
 static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)

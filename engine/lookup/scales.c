@@ -50,6 +50,7 @@ void scales_make(const struct model *model, u32 feature, struct batch_feature *f
 	work.bag = f->bag.data;
 	work.scales = f->scales.data;
 	work.coef = training ? f->coef.data : NULL;
+	work.stretched = f->weighted ? f->weights.data : NULL;
 	scales_run(model->engine->kernels, &work, 0, f->outputs);
 }
 

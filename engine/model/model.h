@@ -23,11 +23,13 @@ struct update;
 /*
  * struct table_stats - the sums behind struct embeng_stats
  *
- * Written by running commands, but for the policies' counts: engine->lock.
+ * Written by running commands, but for the counts of policies and of what is not finite, to which
+ * several threads add: engine->lock.
  */
 struct table_stats {
 	u64 ids, unique_ids, steps, updated_rows, untouched_rows;
 	u64 dropped, clamped, zeroed;
+	u64 nonfinite_activations, nonfinite_rows;
 	u64 core_ids[EMBENG_STATS_CORES];
 	struct hot hot;
 };

@@ -4,7 +4,8 @@
  * The sums are made elsewhere as steps go by; here they are completed, reported and cleared.
  *
  * Called without engine->lock by the running command. The lock is taken for the counts of ids that
- * were dropped, clamped or set to zero, because threads that accept commands add to them.
+ * were dropped, clamped or set to zero, and of rows and activations that are not finite, because
+ * several threads add to them.
  */
 #include "../update/lane.h"
 #include "../update/update.h"
@@ -35,7 +36,7 @@ static u16 count_looked(struct command *command, struct table *table)
 	return 0;
 }
 
-/* @policies: those counts, which accepting threads add to under the lock. */
+/* @policies: the counts to which threads add under the lock. */
 static void report_table(const struct table *table, const struct table_stats *policies, u32 cores,
 			 struct embeng_stats *out)
 {
@@ -49,6 +50,8 @@ static void report_table(const struct table *table, const struct table_stats *po
 	out->dropped_ids = policies->dropped;
 	out->clamped_ids = policies->clamped;
 	out->zeroed_ids = policies->zeroed;
+	out->nonfinite_activations = policies->nonfinite_activations;
+	out->nonfinite_rows = policies->nonfinite_rows;
 	out->steps = stats->steps;
 	out->updated_rows = stats->updated_rows;
 	out->untouched_rows = stats->untouched_rows;
@@ -71,6 +74,8 @@ static void clear_reported(struct model *model, struct table *table,
 	stats->dropped -= policies->dropped;
 	stats->clamped -= policies->clamped;
 	stats->zeroed -= policies->zeroed;
+	stats->nonfinite_activations -= policies->nonfinite_activations;
+	stats->nonfinite_rows -= policies->nonfinite_rows;
 	port_unlock(model->engine->lock);
 }
 
@@ -111,6 +116,8 @@ u16 stats_run(struct command *command)
 	policies.dropped = table->stats.dropped;
 	policies.clamped = table->stats.clamped;
 	policies.zeroed = table->stats.zeroed;
+	policies.nonfinite_activations = table->stats.nonfinite_activations;
+	policies.nonfinite_rows = table->stats.nonfinite_rows;
 	port_unlock(model->engine->lock);
 	report_table(table, &policies, model->engine->caps.cores, view.data);
 	region_put(command->context, &view);

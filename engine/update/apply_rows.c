@@ -4,11 +4,40 @@
  * occurrences than one bounded call may sum is hot: all cores sum runs of it, which one adds up in
  * a fixed order.
  *
- * Called without engine->lock. Each row belongs to one task, and each core has its own scratch
- * memory, which lives as long as the model.
+ * Called without engine->lock, which is taken to count what is not finite. Each row belongs to one
+ * task, and each core has its own scratch memory, which lives as long as the model.
  */
 #include "apply.h"
 #include "lane.h"
+#include "../memory/finite.h"
+
+/* Rare: only what a kernel found something in is looked at again. */
+static u64 count_nonfinite_row(const struct apply *apply, u64 row)
+{
+	u32 dim = apply->table->record.dim;
+	u64 at = row * dim;
+	bool finite = is_row_finite(apply->table->data + at, dim);
+
+	for (u32 s = 0; s < apply->table->record.slot_count; s++)
+		finite &= is_row_finite(apply->table->slots[s] + at, dim);
+	return !finite;
+}
+
+static void add_nonfinite_rows(const struct apply *apply, u64 count)
+{
+	port_lock(apply->model->engine->lock);
+	apply->table->stats.nonfinite_rows += count;
+	port_unlock(apply->model->engine->lock);
+}
+
+static void count_nonfinite_groups(const struct apply *apply, u64 first, u64 last)
+{
+	u64 count = 0;
+
+	for (; first < last; first++)
+		count += count_nonfinite_row(apply, apply->lane->partition.groups[first].row);
+	add_nonfinite_rows(apply, count);
+}
 
 #define HOT_RUNS 16u /* runs of one hot row in one call of one core */
 
@@ -168,6 +197,7 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 			       .sum = hot_sum(hot_part_of(apply, 0), u->dim, 0),
 			       .total = hot_sum(hot_part_of(apply, 0), u->dim, 1) };
 	struct port_fpu fpu;
+	bool nonfinite;
 
 	while (hot.done < group->count) {
 		u32 begun = hot.done;
@@ -182,8 +212,10 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 	port_fpu_begin(&fpu);
 	if (hot.replicas > 1)
 		model->engine->kernels->add_row(hot.sum, hot.total, u->dim);
-	model->engine->kernels->update_row(u, group->row, hot.sum);
+	nonfinite = model->engine->kernels->update_row(u, group->row, hot.sum);
 	port_fpu_end(&fpu);
+	if (nonfinite)
+		add_nonfinite_rows(apply, count_nonfinite_row(apply, group->row));
 }
 
 static bool is_hot(const struct apply *apply, u64 group)
@@ -206,6 +238,7 @@ static void hot_row_each(const struct apply *apply, const struct kernel_group *g
 {
 	struct kernel_group piece = *group;
 	struct port_fpu fpu;
+	bool nonfinite = false;
 
 	for (u64 done = 0; done < group->count; done += piece.count) {
 		piece.first = group->first + done;
@@ -213,10 +246,12 @@ static void hot_row_each(const struct apply *apply, const struct kernel_group *g
 		if (piece.count > apply->most)
 			piece.count = apply->most;
 		port_fpu_begin(&fpu);
-		apply->model->engine->kernels->update_rows(&apply->update, &piece, 1, 0,
-							   apply->lane->partition.order, scratch);
+		nonfinite |= apply->model->engine->kernels->update_rows(
+			&apply->update, &piece, 1, 0, apply->lane->partition.order, scratch);
 		port_fpu_end(&fpu);
 	}
+	if (nonfinite)
+		add_nonfinite_rows(apply, count_nonfinite_row(apply, group->row));
 }
 
 static void update_task(void *arg, u64 task, u32 worker)
@@ -228,6 +263,7 @@ static void update_task(void *arg, u64 task, u32 worker)
 	u64 first = cuts[task], last = cuts[task + 1], ahead = p->group_count - last;
 	u8 *scratch = lane_scratch(model, worker);
 	struct port_fpu fpu;
+	bool nonfinite;
 
 	if (is_hot(apply, first)) {
 		if (apply->update.flags & KERNEL_EACH_OCCURRENCE)
@@ -235,9 +271,11 @@ static void update_task(void *arg, u64 task, u32 worker)
 		return;
 	}
 	port_fpu_begin(&fpu);
-	model->engine->kernels->update_rows(&apply->update, p->groups + first, last - first, ahead,
-					    p->order, scratch);
+	nonfinite = model->engine->kernels->update_rows(&apply->update, p->groups + first,
+							last - first, ahead, p->order, scratch);
 	port_fpu_end(&fpu);
+	if (nonfinite)
+		count_nonfinite_groups(apply, first, last);
 }
 
 static u64 bytes_touched(const struct partition *p, const struct table *table)
@@ -254,7 +292,7 @@ static void untouched_task(void *arg, u64 task, u32 worker)
 	const struct model *model = apply->model;
 	const struct partition *p = &apply->lane->partition;
 	u64 row = task * apply->most, last = row + apply->most;
-	u64 group = groups_from(p->groups, 0, p->group_count, row);
+	u64 group = groups_from(p->groups, 0, p->group_count, row), count = 0;
 	struct port_fpu fpu;
 
 	(void)worker;
@@ -264,11 +302,13 @@ static void untouched_task(void *arg, u64 task, u32 worker)
 	for (; row < last; row++) {
 		if (group < p->group_count && p->groups[group].row == row)
 			group++;
-		else
-			model->engine->kernels->update_row(&apply->update, row,
-							   (const float *)model->zeros);
+		else if (model->engine->kernels->update_row(&apply->update, row,
+							    (const float *)model->zeros))
+			count += count_nonfinite_row(apply, row);
 	}
 	port_fpu_end(&fpu);
+	if (count)
+		add_nonfinite_rows(apply, count);
 }
 
 static void apply_untouched(struct apply *apply)

@@ -580,7 +580,7 @@ EMBENG_API int embeng_rows_fill(struct embeng *e, int table, const char *slot, i
 struct embeng_table_stats {
 	size_t size;
 	uint64_t ids, unique_ids, dropped_ids, clamped_ids, zeroed_ids, steps, updated_rows;
-	uint64_t untouched_rows;
+	uint64_t untouched_rows, nonfinite_activations, nonfinite_rows;
 	size_t hot_count;
 	uint64_t hot_error;
 	struct {

@@ -40,6 +40,34 @@ def zero_denominator(kind, weights):
     return v
 
 
+def tiny_weights():
+    """Powers of two of the smallest floats, which text and f32 hold exactly enough."""
+    low, cancel = 2.0 ** -149, 2.0 ** -140
+    bags = [[1, 2], [3, 4], [5, 6, 0], [7], [2, 7, 1]]
+    weights = [[2.0 ** -130, 0], [low, 3 * low], [-2.0 ** -128, -2.0 ** -129, 0], [3],
+               [cancel, -cancel / 2, 0]]
+    for kind in ("sum", "mean", "sqrtn"):
+        v = Vector(f"tiny_weights_{kind}", f"{kind} of weights so small that 1 over their sum is no "
+                   "f32: what weights have in common does not matter to mean and sqrtn, forward "
+                   "and backward, and the bag and the weight of 0 beside them stay what they are.",
+                   [table(combiner=kind)], [feature()])
+        v.train({"f": ragged(bags, weights)})
+        v.train({"f": ragged(bags, weights)}, seed=2)
+        v.table()
+        yield v
+
+
+def huge_weights():
+    """The sum is 1.0 * 2^127, so that nothing on the way overflows; its inverse is no normal f32."""
+    for kind in ("mean", "sqrtn"):
+        v = Vector(f"huge_weights_{kind}", f"{kind} of weights near the largest float, alone and "
+                   "beside tiny ones and 0.", [table(combiner=kind)], [feature()])
+        v.train({"f": ragged([[1], [2, 3], [4, 5], [6]],
+                             [[2.0 ** 126], [2.0 ** 125, 2.0 ** -149], [2.0 ** 126, 0], [1]])})
+        v.table()
+        yield v
+
+
 def zero_weight_touches():
     v = Vector("zero_weight_touches_row", "An id with weight 0 and the ids of a sample with "
                "denominator 0 count as touched rows.", [table(combiner="mean")], [feature()])
@@ -213,6 +241,8 @@ def vectors():
     yield default_combiner()
     yield zero_denominator("mean", [[1, -1], [0, 0], [2]])
     yield zero_denominator("sqrtn", [[0, 0], [3, 4], [0]])
+    yield from tiny_weights()
+    yield from huge_weights()
     yield zero_weight_touches()
     yield empty_batch()
     yield from weights_not_finite()

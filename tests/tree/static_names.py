@@ -33,7 +33,7 @@ BINARIES = (
 )
 
 # Macros that stand like a function's head, without a semicolon: ctags is told to skip them.
-MACROS = ("DEFINE_FREE", "DEFINE_TASKS")
+MACROS = ("DEFINE_FREE", "DEFINE_TASKS", "KERNEL_OPTIMIZERS")
 
 # A macro that stands for words in front of a function: ctags is told which.
 PREFIX = "INLINE=static inline"

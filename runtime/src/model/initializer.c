@@ -5,6 +5,7 @@
  *
  * Only arguments are touched; no lock is needed.
  */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,14 @@ int initializer_check(const char *where, const struct embeng_initializer *i)
 	if (!code && i->kind == EMBENG_INIT_TRUNCATED_NORMAL)
 		code = number_check(i->b >= 0.0f, where, "initializer's deviation b", i->b,
 				    "0 or above");
+	if (!code && i->kind == EMBENG_INIT_TRUNCATED_NORMAL &&
+	    fabs((double)i->a) + 2.0 * i->b > FLT_MAX)
+		code = fail(
+			-ERANGE,
+			"%s: the normal initializer's mean a %g and deviation b %g reach %g, two "
+			"deviations from the mean; the largest float is %g",
+			where, (double)i->a, (double)i->b, fabs((double)i->a) + 2.0 * i->b,
+			(double)FLT_MAX);
 	return code;
 }
 

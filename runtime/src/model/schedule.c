@@ -96,8 +96,12 @@ static double part_left(const struct embeng_schedule *s, uint64_t step)
 {
 	uint64_t cycles = step / s->decay_steps + (step % s->decay_steps != 0);
 
-	if (s->cycle && cycles > 1)
-		return 1.0 - (double)step / ((double)s->decay_steps * (double)cycles);
+	if (s->cycle && cycles > 1) {
+		double left = 1.0 - (double)step / ((double)s->decay_steps * (double)cycles);
+
+		/* Steps above 2^53 are rounded, and may come out behind the cycle's end. */
+		return left > 0.0 ? left : 0.0;
+	}
 	return step < s->decay_steps ? 1.0 - (double)step / (double)s->decay_steps : 0.0;
 }
 
@@ -136,6 +140,14 @@ static double piecewise_rate(const struct embeng_schedule *s, uint64_t step)
 	return s->values[i];
 }
 
+/* A power may exceed f64, but nothing times it is nothing. */
+static double exponential_rate(const struct embeng_schedule *s, uint64_t step)
+{
+	double rate = s->learning_rate;
+
+	return rate == 0.0 ? rate : rate * raise_to_power(s->decay_rate, count_decays(s, step));
+}
+
 /* Without warm-up. */
 static double rate_without_warmup(const struct embeng_schedule *s, uint64_t step)
 {
@@ -145,7 +157,7 @@ static double rate_without_warmup(const struct embeng_schedule *s, uint64_t step
 	case EMBENG_SCHEDULE_CONSTANT:
 		return rate;
 	case EMBENG_SCHEDULE_EXPONENTIAL:
-		return rate * raise_to_power(s->decay_rate, count_decays(s, step));
+		return exponential_rate(s, step);
 	case EMBENG_SCHEDULE_INVERSE_TIME:
 		return rate / (1.0 + (double)s->decay_rate * count_decays(s, step));
 	case EMBENG_SCHEDULE_POLYNOMIAL:
@@ -165,6 +177,8 @@ static double rate_with_warmup(const struct embeng_schedule *s, uint64_t step)
 
 	if (step >= s->warmup_steps)
 		return rate_without_warmup(s, step - skipped);
+	if (!step)
+		return from + 0.0; /* however large the rate is that follows */
 	return from + (rate_without_warmup(s, s->warmup_steps - skipped) - from) *
 			      ((double)step / (double)s->warmup_steps);
 }

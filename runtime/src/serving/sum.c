@@ -98,29 +98,77 @@ static void chunk_add(struct chunk *c, const struct bag *bag)
 		c->denominator = scale_add(c->combiner, c->denominator, bag->weight);
 }
 
-static void chunk_end_sample(struct chunk *c)
+static void chunk_end_sample(struct chunk *c, float scale)
 {
-	if (c->combiner != KERNEL_SUM)
-		c->scales[c->samples] = scale_of(c->combiner, c->denominator);
+	c->scales[c->samples] = scale;
 	c->denominator = 0;
 	c->bag[++c->samples] = c->ids;
 	if (c->samples == CHUNK)
 		chunk_flush(c, false);
 }
 
+static bool bag_next(const struct plan *p, struct bag *bag)
+{
+	return plan_next(p, bag) && plan_reads(p, bag);
+}
+
+static float largest_of_bag(const struct plan *p, struct bag bag)
+{
+	float largest = 0;
+
+	while (bag_next(p, &bag)) {
+		float size = bag.weight < 0 ? -bag.weight : bag.weight;
+
+		largest = size > largest ? size : largest;
+	}
+	return largest;
+}
+
+/*
+ * Sums a bag once more whose weights turned out so small that its scale would not fit. Parts of it
+ * that went into the output already are forgotten. @bag: as it was at its begin.
+ */
+static void add_stretched(struct chunk *c, struct bag bag)
+{
+	double sum = c->denominator;
+	double stretch = kernel_stretch(c->combiner, sum, largest_of_bag(c->plan, bag));
+
+	c->ids = c->bag[c->samples];
+	if (!c->samples)
+		c->work.resume = false;
+	while (bag_next(c->plan, &bag)) {
+		bag.weight = (float)(stretch * bag.weight);
+		chunk_add(c, &bag);
+	}
+	chunk_end_sample(c, kernel_stretched_scale(c->combiner, sum, stretch));
+}
+
+static void end_bag(struct chunk *c, const struct bag *begin)
+{
+	float scale = 1;
+
+	if (c->combiner != KERNEL_SUM)
+		scale = scale_of(c->combiner, c->denominator);
+	if (scale_overflows(scale))
+		add_stretched(c, *begin);
+	else
+		chunk_end_sample(c, scale);
+}
+
 static void add_bag(struct chunk *c, struct bag *bag)
 {
+	const struct bag begin = *bag;
 	const struct plan *p = c->plan;
 
-	while (plan_next(p, bag) && plan_reads(p, bag)) {
+	while (bag_next(p, bag)) {
 		chunk_add(c, bag);
 		if (p->length)
-			chunk_end_sample(c);
+			chunk_end_sample(c, 1);
 	}
 	if (!p->length)
-		chunk_end_sample(c);
+		end_bag(c, &begin);
 	for (; bag->kept < p->length; bag->kept++)
-		chunk_end_sample(c);
+		chunk_end_sample(c, 1);
 }
 
 void plan_sum(const struct plan *plan, const struct row_source *source,

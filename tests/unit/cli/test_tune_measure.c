@@ -35,7 +35,7 @@ static void take_time(u32 rows, u32 form)
 	clock_ns += ns;
 }
 
-static void fake_lookup(const struct kernel_bag_work *w, u64 first, u64 last)
+static bool fake_lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 {
 	(void)first;
 	(void)last;
@@ -43,9 +43,10 @@ static void fake_lookup(const struct kernel_bag_work *w, u64 first, u64 last)
 	for (u64 k = 0; k < w->rows_count; k++)
 		last_row = w->narrow[k] > last_row ? w->narrow[k] : last_row;
 	take_time(w->prefetch, w->fetch);
+	return false;
 }
 
-static void fake_update(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+static bool fake_update(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			u64 ahead, const u32 *occ, void *scratch)
 {
 	(void)occ;
@@ -56,6 +57,7 @@ static void fake_update(const struct kernel_update *u, const struct kernel_group
 		ck_assert_uint_gt(groups[k].row, groups[k - 1].row);
 	last_row = groups[n - 1].row > last_row ? groups[n - 1].row : last_row;
 	take_time(u->prefetch, u->fetch);
+	return false;
 }
 
 static const struct kernel_ops ops = {

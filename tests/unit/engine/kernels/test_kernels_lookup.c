@@ -4,6 +4,7 @@
  * plainly; and quantization by hand.
  */
 #include <check.h>
+#include <float.h>
 #include <math.h>
 
 #include "engine/kernels/kernels.h"
@@ -259,6 +260,68 @@ START_TEST(test_quantization_of_many_levels)
 }
 END_TEST
 
+struct range {
+	float lower, upper;
+	u32 levels;
+	float given[5], gives[5];
+};
+
+/* Ranges that are no f32, and steps that round to 0: levels are finite, and within the range. */
+static const struct range ranges[] = {
+	{-FLT_MAX,
+	 FLT_MAX,
+	 2,
+	 {-FLT_MAX, -1, 1, FLT_MAX, NAN},
+	 {-FLT_MAX, FLT_MAX, FLT_MAX, FLT_MAX, NAN}},
+	{-FLT_MAX,
+	 FLT_MAX,
+	 3,
+	 {-FLT_MAX, -0x1p125f, 1, 0x1.8p127f, INFINITY},
+	 {-FLT_MAX, 0, 0, FLT_MAX, FLT_MAX}},
+	{-0x1p127f,
+	 0x1p127f,
+	 5,
+	 {-FLT_MAX, -0x1.2p126f, 0x1p100f, 0x1p126f, -INFINITY},
+	 {-0x1p127f, -0x1p126f, 0, 0x1p126f, -0x1p127f}},
+	{0, 0x1p-149f, 1000, {0, 0x1p-149f, 1, -1, NAN}, {0, 0x1p-149f, 0x1p-149f, 0, NAN}},
+	{-0x1p-148f,
+	 0x1p-148f,
+	 1u << 31,
+	 {0x1p-149f, 3, -3, 0, -0x1p-149f},
+	 {0x1p-149f, 0x1p-148f, -0x1p-148f, 0, -0x1p-149f}},
+};
+
+START_TEST(test_quantization_beyond_f32)
+{
+	const struct kernel_ops *ops = kernel_select(kernel_variant(_i));
+	const u64 rows[] = {0}, bag[] = {0, 1};
+
+	for (size_t r = 0; r < sizeof(ranges) / sizeof(*ranges); r++) {
+		struct kernel_quantization levels;
+		float row[19], out[19];
+		struct kernel_bag_work w = {.table = row,
+					    .stride = 19,
+					    .dim = 19,
+					    .rows = rows,
+					    .rows_count = 1,
+					    .quantization = &levels,
+					    .bag = bag,
+					    .out = out,
+					    .out_stride = 19};
+
+		for (u32 i = 0; i < 19; i++)
+			row[i] = ranges[r].given[i % 5];
+		kernel_quantization_set(&levels, ranges[r].levels, bits_of(ranges[r].lower),
+					bits_of(ranges[r].upper));
+		ops->lookup(&w, 0, 1);
+		for (u32 i = 0; i < 19; i++)
+			ck_assert_msg(same_float(out[i], ranges[r].gives[i % 5]),
+				      "range %zu: %g became %g, not %g", r, (double)row[i],
+				      (double)out[i], (double)ranges[r].gives[i % 5]);
+	}
+}
+END_TEST
+
 static float expected_scale(u32 combiner, const float *weights, u64 n)
 {
 	double sum = 0.0;
@@ -346,6 +409,7 @@ static void add(TCase *tcase)
 	add_variant_tests(tcase, test_streams_equal_the_rule, 1);
 	add_variant_tests(tcase, test_quantization_by_hand, 1);
 	add_variant_tests(tcase, test_quantization_of_many_levels, 1);
+	add_variant_tests(tcase, test_quantization_beyond_f32, 1);
 	add_variant_tests(tcase, test_scales_equal_the_rule, 1);
 	add_variant_tests(tcase, test_zero_denominator_gives_scale_zero, 1);
 	tcase_add_test(tcase, test_select_by_name);

@@ -166,8 +166,24 @@ static inline float optimize(const struct kernel_update *u, float w, float g, fl
 	return rules[u->optimizer](u->hyper, u->lr, u->step, w, g, slot);
 }
 
+/* An element that is not finite in f32 is computed in f64: test_kernels_mend has its numbers. */
+static inline void expected_mend(const struct kernel_update *u, const float *before, float g,
+				 float *w, float *slot)
+{
+	struct kernel_mend m = {.gradients = &g, .count = 1};
+
+	for (u32 i = 0; i <= kernel_optimizers[u->optimizer].slot_count; i++) {
+		m.row[i] = before + i;
+		m.to[i] = i ? slot + i - 1 : w;
+	}
+	kernel_mend(u, &m);
+}
+
 static inline void expected_update(const struct kernel_update *u, float *w, float g, float *slot)
 {
+	float before[1 + KERNEL_MAX_SLOTS] = {*w}, sum = g;
+
+	memcpy(before + 1, slot, kernel_optimizers[u->optimizer].slot_count * sizeof(*slot));
 	if (u->flags & KERNEL_GRADIENT_SCALE)
 		g *= u->gradient_multiplier;
 	if (u->flags & KERNEL_GRADIENT_CLIP)
@@ -181,6 +197,8 @@ static inline void expected_update(const struct kernel_update *u, float *w, floa
 	*w = optimize(u, *w, g, slot);
 	if (u->flags & KERNEL_WEIGHT_CLIP)
 		*w = limit(*w, u->weight_min, u->weight_max);
+	if (u->mends)
+		expected_mend(u, before, sum, w, slot);
 }
 
 /* Computes all sums once, for tests that need those of the same gradients repeatedly. */

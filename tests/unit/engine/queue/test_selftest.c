@@ -124,9 +124,10 @@ const struct kernel_ops *__wrap_kernel_select(const char *force)
 	return force && ops && ops == broken_variant ? &broken : ops;
 }
 
-static void lookup_nothing(const struct kernel_bag_work *w, u64 first, u64 last)
+static bool lookup_nothing(const struct kernel_bag_work *w, u64 first, u64 last)
 {
 	memset(w->out + first * w->out_stride, 0, (last - first) * w->dim * sizeof(float));
+	return false;
 }
 
 static void scale_by_two(const struct kernel_scale_work *w, u64 first, u64 last)
@@ -136,10 +137,11 @@ static void scale_by_two(const struct kernel_scale_work *w, u64 first, u64 last)
 		w->scales[s] *= 2;
 }
 
-static void update_nothing(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
+static bool update_nothing(const struct kernel_update *u, const struct kernel_group *groups, u64 n,
 			   u64 ahead, const u32 *occ, void *scratch)
 {
 	(void)u, (void)groups, (void)n, (void)ahead, (void)occ, (void)scratch;
+	return false;
 }
 
 START_TEST(every_variant_is_tested)

@@ -264,6 +264,9 @@ START_TEST(test_tables_refused)
 	ASSERT_TABLE_REFUSED(c.initializer.kind = 4, EINVAL, "users", "initializer kind 4");
 	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_CONSTANT, c.initializer.a = NAN),
 			     ERANGE, "users", "initializer a");
+	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_TRUNCATED_NORMAL,
+			      c.initializer.a = -1e38f, c.initializer.b = 1.3e38f),
+			     ERANGE, "users", "mean a -1e+38", "deviation b 1.3e+38", "3.6e+38");
 	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_UNIFORM, c.initializer.b = INFINITY),
 			     ERANGE, "users", "initializer b");
 	ASSERT_TABLE_REFUSED((c.initializer.kind = EMBENG_INIT_UNIFORM, c.initializer.b = -1.0f),

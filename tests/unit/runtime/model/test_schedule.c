@@ -4,6 +4,7 @@
  * refused setting.
  */
 #define _GNU_SOURCE
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -230,11 +231,67 @@ START_TEST(test_a_rate_that_is_no_number)
 }
 END_TEST
 
+/* Where the exact rate is a float, no product on the way to it makes it inf or NaN. */
+START_TEST(test_rates_at_the_ends_of_their_settings)
+{
+	const uint64_t last = UINT64_MAX;
+	struct embeng_schedule s = embeng_schedule_exponential(0.0f, 1, FLT_MAX);
+	float rate;
+
+	ck_assert(rate_of(s, 1000) == 0.0f && rate_of(s, last) == 0.0f);
+	s.learning_rate = 0x1p-149f;
+	s.decay_rate = 2.0f;
+	ck_assert(rate_of(s, 149) == 1.0f && rate_of(s, 276) == 0x1p127f);
+	s.decay_rate = 0.0f;
+	ck_assert(rate_of(s, 0) == 0x1p-149f && rate_of(s, last) == 0.0f);
+	s = embeng_schedule_exponential(FLT_MAX, 1, 0.5f);
+	ck_assert(rate_of(s, 1) == FLT_MAX / 2 && rate_of(s, last) == 0.0f);
+	s = embeng_schedule_exponential(1.0f, 1, 1e30f);
+	s.warmup_steps = 100;
+	s.warmup_learning_rate = 0.25f;
+	ck_assert(rate_of(s, 0) == 0.25f);
+	ck_assert_int_eq(embeng_schedule_rate(&s, 1, &rate), -ERANGE);
+	s = embeng_schedule_inverse_time(FLT_MAX, 1, FLT_MAX);
+	ck_assert(rate_of(s, 0) == FLT_MAX && rate_of(s, 1) == 1.0f && rate_of(s, last) >= 0.0f);
+	s = embeng_schedule_polynomial(FLT_MAX, last);
+	s.end_learning_rate = -FLT_MAX;
+	ck_assert(rate_of(s, 0) == FLT_MAX && rate_of(s, last) == -FLT_MAX);
+	s.power = FLT_MAX;
+	ck_assert(rate_of(s, 0) == FLT_MAX && rate_of(s, 1) >= -FLT_MAX);
+	s = embeng_schedule_cosine(FLT_MAX, last);
+	s.alpha = -1.0f;
+	ck_assert(rate_of(s, 0) == FLT_MAX && rate_of(s, last) == -FLT_MAX);
+}
+END_TEST
+
+/* The end of a cycle near 2^64, where steps are no f64: the share that is left is not below 0. */
+START_TEST(test_cycles_of_huge_steps)
+{
+	struct embeng_schedule s = embeng_schedule_polynomial(0.5f, 3);
+
+	s.cycle = true;
+	s.power = 0.5f;
+	for (uint64_t steps = 1; steps < 200; steps++) {
+		s.decay_steps = steps;
+		for (uint64_t back = 0; back < 200; back++) {
+			float rate = rate_of(s, UINT64_MAX - back);
+
+			ck_assert_msg(rate >= 0.0f && rate <= 0.5f, "%g", (double)rate);
+		}
+	}
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
-		test_rates_of_the_reference,	  test_functions_set_defaults,	 test_refused,
-		test_boundaries_that_do_not_rise, test_a_rate_that_is_no_number,
+		test_rates_of_the_reference,
+		test_functions_set_defaults,
+		test_refused,
+		test_boundaries_that_do_not_rise,
+		test_a_rate_that_is_no_number,
+		test_rates_at_the_ends_of_their_settings,
+		test_cycles_of_huge_steps,
 	};
 
 	return run_tests("schedule", tests, COUNT(tests));

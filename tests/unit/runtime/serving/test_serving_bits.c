@@ -74,6 +74,9 @@ static void make_input(struct trial *t)
 	t->indices = calloc(2 * count + 1, sizeof(*t->indices));
 	t->weights = random_values(count);
 	for (size_t s = 0; s < SAMPLES; s++) {
+		/* so small that the bag's scale does not fit; the long ones come in chunks */
+		float size = random_below(4) ? 1.0f : 0x1p-140f;
+
 		for (size_t k = (size_t)t->splits[s]; k < (size_t)t->splits[s + 1]; k++) {
 			t->ids[k] = (int64_t)random_below(ROWS);
 			t->indices[2 * k] = (int64_t)s;
@@ -81,6 +84,7 @@ static void make_input(struct trial *t)
 			/* above 0, so that a sparse input is not pruned */
 			if (t->sparse)
 				t->weights[k] = 2.0f + random_unit();
+			t->weights[k] *= size;
 		}
 	}
 	t->shape[0] = SAMPLES;
