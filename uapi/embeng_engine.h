@@ -201,7 +201,11 @@ extern "C" {
 	X(LIMIT, 42, PROGRAM, ERANGE, 2,                                                           \
 	  "a partition has more ids than its limit; raise it, or allow minibatches or dropping")   \
 	X(BUFFER, 43, PROGRAM, ERANGE, 2, "the partitions do not fit into the buffer")             \
-	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is not one of this core's samples")
+	X(SAMPLE, 44, PROGRAM, ERANGE, 2, "the sample is not one of this core's samples")          \
+	X(GRADIENT, 45, PROGRAM, ERANGE, 2,                                                        \
+	  "the gradient is not finite; correct it, or give the model another policy for those")    \
+	X(NUMBER, 46, PROGRAM, ERANGE, 2,                                                          \
+	  "the number is not one that can be here; correct it")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
@@ -252,7 +256,8 @@ enum embeng_status {
 	X(RESULT, 34, "result")                      \
 	X(STACKS, 35, "stacks")                      \
 	X(MEMBERS, 36, "members of a stack")         \
-	X(BOUNDS, 37, "bounds of a core")
+	X(BOUNDS, 37, "bounds of a core")            \
+	X(MULTIPLIER, 38, "multiplier")
 
 enum embeng_field {
 #define EMBENG_FIELD_ENUM(name, value, words) EMBENG_FIELD_##name = value,
@@ -376,14 +381,16 @@ struct embeng_cmd {
  * @field: enum embeng_field of the field at fault
  * @feature: index of the feature at fault (LOOKUP, UPDATE) or of the table at fault (other
  *	commands), or EMBENG_NO_INDEX. For a LOOKUP whose @field is EMBENG_FIELD_CORES or a
- *	later one, it is the index of a stack
+ *	later one up to EMBENG_FIELD_BOUNDS, it is the index of a stack
  * @index: free-running index of the command in its queue; it identifies the command whatever
  *	its cookie is
  * @element: index of the element at fault in its array; for a model blob, the byte offset
  * @value: value at fault; an id is sign-extended to 64 bits. With NO_SPACE, the bytes needed.
+ *	With GRADIENT and NUMBER, f32 bits
  *	On success: UPDATE the number of distinct rows, ROWS_* of rows, STATS of bytes,
  *	PARTITION of ids
- * @limit: bound that @value broke. With NO_SPACE, the bytes available
+ * @limit: bound that @value broke. With NO_SPACE, the bytes available. With GRADIENT, the replica
+ *	that gave the gradient. With NUMBER, f32 bits
  * @timestamp: device time in nanoseconds, monotonic
  * @step: &embeng_cmd.step or &embeng_cmd.after of the command
  */
@@ -692,35 +699,48 @@ struct embeng_lookup_member {
  * @feature_stride: bytes from one &struct embeng_update_feature to the next; they follow this
  *	head
  * @rate_count: number of dynamic learning rates; must be the model's
- * @reserved: 0
+ * @flags: EMBENG_UPDATE_MULTIPLIER or 0
  * @model_hash: &embeng_blob_header.hash of the loaded model
- * @rates: learning rates [@rate_count] f32; not given if @rate_count is 0. The replicas of one
- *	step must give the same bits
- * @multiplier: f32 bits of a factor; the summed gradient of each row is multiplied by it
- *	before it is clipped. 0 means 1.0
+ * @rates: learning rates [@rate_count] f32, which are finite; not given if @rate_count is 0. The
+ *	replicas of one step must give the same bits
+ * @multiplier: with EMBENG_UPDATE_MULTIPLIER, f32 bits of a finite factor: the summed gradient of
+ *	each row is multiplied by it before it is clipped, by 0 too. Otherwise 0
  * @reserved1: 0
+ *
+ * Gradients that are not finite follow the model's policy (&embeng_record_engine.flags). By default
+ * the step fails with EMBENG_STATUS_GRADIENT before any row is touched. The UPDATE that failed was
+ * then not given, and may be given again.
  */
 struct embeng_update {
 	__u32 feature_count;
 	__u32 feature_stride;
 	__u32 rate_count;
-	__u32 reserved;
+	__u32 flags;
 	__u64 model_hash;
 	struct embeng_mem rates;
 	__u32 multiplier;
 	__u32 reserved1[3];
 };
 
+/* @multiplier is given; without this flag gradients are taken as they are. */
+#define EMBENG_UPDATE_MULTIPLIER (1u << 0)
+
+/*
+ * The program has seen that all these gradients are finite, so the engine need not look. It looks
+ * all the same where the model's policy is not to refuse them.
+ */
+#define EMBENG_UPDATE_CHECKED (1u << 0)
+
 /**
  * struct embeng_update_feature - gradients of one feature in an UPDATE
  * @feature: index of the feature; all features are given, in model order
- * @reserved: 0
+ * @flags: EMBENG_UPDATE_CHECKED or 0
  * @gradients: f32 array of the same shape as the activations of the step's LOOKUP. If it is
  *	not given, all gradients are zero; the optimizer still runs on the rows of the batch
  */
 struct embeng_update_feature {
 	__u32 feature;
-	__u32 reserved;
+	__u32 flags;
 	struct embeng_mem gradients;
 };
 
@@ -753,7 +773,10 @@ enum embeng_fill {
  *	cores
  *
  * If a row occurs twice in a ROWS_WRITE, the later one counts. If any row is outside the
- * table, nothing is written.
+ * table, nothing is written. Neither is it if a number is not finite (unless the model has
+ * EMBENG_ENGINE_GRADIENTS_ALLOW), or if a slot cannot have it (EMBENG_OPTIMIZER_TABLE): the
+ * command fails with EMBENG_STATUS_NUMBER, and the element counts from the first one of @data. The
+ * numbers of a ROWS_FILL follow the same rule.
  */
 struct embeng_rows {
 	__u32 table;
@@ -819,6 +842,8 @@ struct embeng_hot_row {
  *	position of a sequence. Lookups of inference are counted, too
  * @nonfinite_rows: rows that had a number that is not finite, in themselves or in a slot, after an
  *	update of them; a row is counted again at each such update
+ * @nonfinite_gradient_rows: rows of a step that a gradient reached which is not finite, summed over
+ *	the steps: dropped ones or, with EMBENG_ENGINE_GRADIENTS_ALLOW, updated ones
  * @hot_count: number of entries of @hot that are used
  * @hot_error: bound on how far the counts in @hot may fall short
  * @hot: rows that occur most often, the most frequent first; rows with equal counts are in
@@ -838,6 +863,7 @@ struct embeng_stats {
 	__u64 untouched_rows;
 	__u64 nonfinite_activations;
 	__u64 nonfinite_rows;
+	__u64 nonfinite_gradient_rows;
 	__u64 hot_count;
 	__u64 hot_error;
 	struct embeng_hot_row hot[EMBENG_STATS_HOT];
@@ -1077,6 +1103,14 @@ struct embeng_record {
 };
 
 #define EMBENG_ENGINE_PIPELINING (1u << 0)
+/*
+ * The policy for gradients that are not finite. Without one of these flags an UPDATE that has some
+ * is refused. DROP leaves each row as it is that such a gradient reaches in the step, slots too, and
+ * counts it. ALLOW takes them as they are and counts their rows; rows and slots may then be written
+ * with numbers that are not finite.
+ */
+#define EMBENG_ENGINE_GRADIENTS_DROP (1u << 1)
+#define EMBENG_ENGINE_GRADIENTS_ALLOW (1u << 2) /* not together with DROP */
 
 /**
  * struct embeng_record_engine - options of the whole model
@@ -1443,9 +1477,9 @@ EMBENG_ASSERT_AT(embeng_partition_feature, rows, 8);
 EMBENG_ASSERT_AT(embeng_partition_feature, offsets, 40);
 EMBENG_ASSERT(sizeof(struct embeng_partition_result) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_hot_row) == 16);
-EMBENG_ASSERT(sizeof(struct embeng_stats) == 104 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
+EMBENG_ASSERT(sizeof(struct embeng_stats) == 112 + 16 * EMBENG_STATS_HOT + 8 * EMBENG_STATS_CORES);
 EMBENG_ASSERT_AT(embeng_stats, ids, 8);
-EMBENG_ASSERT_AT(embeng_stats, hot, 104);
+EMBENG_ASSERT_AT(embeng_stats, hot, 112);
 EMBENG_ASSERT(sizeof(struct embeng_fence_point) == 8);
 EMBENG_ASSERT(sizeof(struct embeng_blob_header) == 32);
 EMBENG_ASSERT_AT(embeng_blob_header, length, 8);

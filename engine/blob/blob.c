@@ -115,11 +115,13 @@ static u16 take_rate_record(struct parser *p, u64 at, u64 length)
 
 static u16 check_engine_record(struct parser *p, u64 at, const struct embeng_record_engine *e)
 {
+	u32 policies = EMBENG_ENGINE_GRADIENTS_DROP | EMBENG_ENGINE_GRADIENTS_ALLOW;
 	u32 flags = p->caps->features & EMBENG_CAP_PIPELINING ? EMBENG_ENGINE_PIPELINING : 0;
 	u16 status;
 
 	status = value_within(p, AT(at, embeng_record_engine, replicas), e->replicas, 1,
 			      p->caps->replicas);
+	flags |= (e->flags & policies) == policies ? EMBENG_ENGINE_GRADIENTS_DROP : policies;
 	if (!status && e->flags & ~flags)
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, AT(at, embeng_record_engine, flags),
 				e->flags, flags);

@@ -55,6 +55,15 @@ static inline u64 blob_bytes(const struct blob *blob)
 	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
 }
 
+/* The engine has no floating point here: f32 numbers are looked at as their bits. */
+#define F32_SIGN 0x80000000u
+#define F32_GREATEST 0x7f7fffffu
+
+static inline bool f32_finite(u32 bits)
+{
+	return (bits & ~F32_SIGN) <= F32_GREATEST;
+}
+
 /* FNV-1a 64; @hash of what came before, FNV1A_START at first. */
 #define FNV1A_START 0xcbf29ce484222325ull
 u64 fnv1a(u64 hash, const void *data, u64 length);
@@ -75,5 +84,31 @@ u32 optimizer_kernel(u32 optimizer);
  * Return: true when it is.
  */
 bool optimizer_number_ok(u32 kernel, u32 index, u32 bits);
+
+/**
+ * number_in_range() - whether a number is one of a range
+ * @range: enum kernel_range
+ * @bits: f32 bits
+ *
+ * Return: true when it is; false for what is not finite.
+ */
+bool number_in_range(u32 range, u32 bits);
+
+/* f32 bits of the bound that a number broke. */
+u32 number_bound(u32 range, u32 bits);
+
+/* The range of a table's numbers, enum kernel_range; @slot as rows name it. */
+u32 slot_range(u32 kernel, u32 slot);
+
+/**
+ * numbers_until() - look for a number that rows of a table or slot cannot have
+ * @from: f32 bits
+ * @count: how many
+ * @range: enum kernel_range, slot_range()
+ * @any: numbers that are not finite are allowed, too, unless their sign is not
+ *
+ * Return: index of the first such number, or @count.
+ */
+u64 numbers_until(const u32 *from, u64 count, u32 range, bool any);
 
 #endif

@@ -10,9 +10,7 @@
 #include "parser.h"
 #include "../kernels/optimizers.h"
 
-#define F32_SIGN 0x80000000u
 #define F32_ONE 0x3f800000
-#define F32_GREATEST 0x7f7fffff
 
 u32 optimizer_kernel(u32 optimizer)
 {
@@ -39,6 +37,12 @@ static s64 f32_order(u32 bits)
 	return bits & F32_SIGN ? -magnitude : magnitude;
 }
 
+static u16 check_is_finite(struct parser *p, u64 offset, u32 bits)
+{
+	return f32_finite(bits) ? 0 :
+				  broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST);
+}
+
 static u16 check_is_number(struct parser *p, u64 offset, u32 bits)
 {
 	return f32_nan(bits) ? broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, 0) : 0;
@@ -55,57 +59,130 @@ static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
 	return status;
 }
 
-static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t)
+/* In the order of f32_order(). */
+static const struct bounds {
+	s64 low, high;
+} bounds[] = {
+	[KERNEL_FINITE] = { -(s64)F32_GREATEST, F32_GREATEST },
+	[KERNEL_SWITCH] = { 0, F32_ONE },
+	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },
+	[KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
+	[KERNEL_UP_TO_ZERO] = { -(s64)F32_GREATEST, 0 },
+	[KERNEL_UP_TO_ONE] = { 0, F32_ONE },
+	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
+};
+
+bool number_in_range(u32 range, u32 bits)
+{
+	s64 order = f32_order(bits);
+
+	return order >= bounds[range].low && order <= bounds[range].high &&
+	       (range != KERNEL_SWITCH || !bits || bits == F32_ONE);
+}
+
+bool optimizer_number_ok(u32 kernel, u32 index, u32 bits)
+{
+	if (index >= kernel_optimizers[kernel].hyper_count)
+		return !bits;
+	return number_in_range(kernel_optimizers[kernel].hyper[index].range, bits);
+}
+
+u32 number_bound(u32 range, u32 bits)
+{
+	s64 low = bounds[range].low;
+
+	if (f32_order(bits) >= low)
+		return (u32)bounds[range].high;
+	return low < 0 ? F32_SIGN | (u32)-low : (u32)low;
+}
+
+u32 slot_range(u32 kernel, u32 slot)
+{
+	return slot && kernel != U32_MAX ? kernel_optimizers[kernel].slots[slot - 1].range :
+					   KERNEL_FINITE;
+}
+
+/* Not only of a range whose numbers have both signs, or that of this one. */
+static bool allows_any(u32 range, u32 bits)
+{
+	return f32_nan(bits) || !(bits & F32_SIGN) || bounds[range].low < 0;
+}
+
+static bool number_allowed(u32 range, u32 bits, bool any)
+{
+	return number_in_range(range, bits) ||
+	       (any && !f32_finite(bits) && allows_any(range, bits));
+}
+
+#define NUMBERS_BLOCK 1024u
+
+/* Both ranges that slots have, finite and from 0 on, in loops that compilers make vectors of. */
+static bool all_in_range(const u32 *from, u64 count, u32 range)
+{
+	u32 bad = 0;
+
+	if (range == KERNEL_FINITE) {
+		for (u64 i = 0; i < count; i++)
+			bad |= (from[i] & ~F32_SIGN) > F32_GREATEST;
+	} else {
+		for (u64 i = 0; i < count; i++)
+			bad |= from[i] > F32_GREATEST;
+	}
+	return !bad;
+}
+
+u64 numbers_until(const u32 *from, u64 count, u32 range, bool any)
+{
+	for (u64 at = 0, n; at < count; at += n) {
+		n = count - at < NUMBERS_BLOCK ? count - at : NUMBERS_BLOCK;
+		if (all_in_range(from + at, n, range))
+			continue;
+		for (u64 i = at; i < at + n; i++)
+			if (!number_allowed(range, from[i], any))
+				return i;
+	}
+	return count;
+}
+
+static u16 check_in_range(struct parser *p, u64 offset, u32 bits, u32 range)
+{
+	return number_in_range(range, bits) ?
+		       0 :
+		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, number_bound(range, bits));
+}
+
+/* Slots that the optimizer does not have start with 0. */
+static u16 check_slot_starts(struct parser *p, u64 at, const struct embeng_record_table *t,
+			     u32 kind)
+{
+	u16 status = 0;
+
+	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++) {
+		u64 offset = AT(at, embeng_record_table, slot_start) + i * 4;
+
+		status = i < t->slot_count ? check_in_range(p, offset, t->slot_start[i],
+							    slot_range(kind, i + 1)) :
+					     value_above(p, offset, t->slot_start[i], 0);
+	}
+	return status;
+}
+
+static u16 check_numbers(struct parser *p, u64 at, const struct embeng_record_table *t, u32 kind)
 {
 	u16 status = 0;
 
 	if (!(t->flags & EMBENG_TABLE_RATE_DYNAMIC))
-		status = check_is_number(p, AT(at, embeng_record_table, rate), t->rate);
+		status = check_is_finite(p, AT(at, embeng_record_table, rate), t->rate);
 	if (!status)
-		status = check_is_number(p, AT(at, embeng_record_table, weight_decay),
-					 t->weight_decay);
+		status = check_in_range(p, AT(at, embeng_record_table, weight_decay),
+					t->weight_decay, KERNEL_FROM_ZERO);
 	if (!status)
 		status = check_clip(p, AT(at, embeng_record_table, clip_gradient_min),
 				    t->clip_gradient_min, t->clip_gradient_max);
 	if (!status)
 		status = check_clip(p, AT(at, embeng_record_table, clip_weight_min),
 				    t->clip_weight_min, t->clip_weight_max);
-	for (u32 i = 0; !status && i < EMBENG_SLOTS_MAX; i++)
-		status = check_is_number(p, AT(at, embeng_record_table, slot_start) + i * 4,
-					 t->slot_start[i]);
-	return status;
-}
-
-/* In the order of f32_order(). */
-static const struct bounds {
-	s64 low, high;
-} bounds[] = {
-	[KERNEL_FINITE] = { -F32_GREATEST, F32_GREATEST }, [KERNEL_SWITCH] = { 0, F32_ONE },
-	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },	   [KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
-	[KERNEL_UP_TO_ZERO] = { -F32_GREATEST, 0 },	   [KERNEL_UP_TO_ONE] = { 0, F32_ONE },
-	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
-};
-
-bool optimizer_number_ok(u32 kernel, u32 index, u32 bits)
-{
-	u32 range;
-	s64 order;
-
-	if (index >= kernel_optimizers[kernel].hyper_count)
-		return !bits;
-	range = kernel_optimizers[kernel].hyper[index].range;
-	order = f32_order(bits);
-	return order >= bounds[range].low && order <= bounds[range].high &&
-	       (range != KERNEL_SWITCH || !bits || bits == F32_ONE);
-}
-
-static u64 limit_of(u32 range, u32 bits)
-{
-	s64 low = bounds[range].low;
-
-	if (f32_order(bits) >= low)
-		return (u64)bounds[range].high;
-	return low < 0 ? F32_SIGN | (u64)-low : (u64)low;
+	return status ? status : check_slot_starts(p, at, t, kind);
 }
 
 static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_record_table *t,
@@ -122,7 +199,7 @@ static u16 check_hyperparameters(struct parser *p, u64 at, const struct embeng_r
 			status = value_above(p, offset, bits, 0);
 		else if (!optimizer_number_ok(kind, i, bits))
 			status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits,
-					limit_of(kernel_optimizers[kind].hyper[i].range, bits));
+					number_bound(kernel_optimizers[kind].hyper[i].range, bits));
 	}
 	return status;
 }
@@ -204,19 +281,12 @@ u16 blob_check_table(struct parser *p, u64 at, const struct embeng_record_table 
 	if (!status)
 		status = check_rates(p, at, t);
 	if (!status)
-		status = check_numbers(p, at, t);
+		status = check_numbers(p, at, t, *kind);
 	if (!status)
 		status = check_hyperparameters(p, at, t, *kind);
 	if (!status)
 		status = value_above(p, AT(at, embeng_record_table, reserved), t->reserved, 0);
 	return status;
-}
-
-static u16 check_is_finite(struct parser *p, u64 offset, u32 bits)
-{
-	return (bits & ~F32_SIGN) > F32_GREATEST ?
-		       broken(p, EMBENG_STATUS_BLOB_VALUE, offset, bits, F32_GREATEST) :
-		       0;
 }
 
 u16 blob_check_quantization(struct parser *p, u64 at, const struct embeng_record_quantization *q)

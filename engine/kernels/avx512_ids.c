@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The copying, merging and counting of ids, for x86-64 with AVX-512.
- * See avx512.c for why the file is apart.
+ * The copying, merging and counting of ids, and the look for numbers that are not finite, for
+ * x86-64 with AVX-512. See avx512.c for why the file is apart.
  */
 #include "vec_avx512.h"
+#include "body_finite.h"
 #include "body_ids.h"
 #include "body_merge.h"

@@ -25,7 +25,8 @@
 	X(update_row) \
 	X(merge) \
 	X(tally) \
-	X(take_ids)
+	X(take_ids) \
+	X(all_finite)
 
 #define KERNEL_DECLARE(op) __typeof__(*((struct kernel_ops *)0)->op) KERNEL(op);
 #define KERNEL_ENTRY(op) .op = KERNEL(op),

@@ -259,6 +259,7 @@ struct kernel_merge {
  * @take_ids: copies @count signed ids of @width bytes, 4 or 8, out of memory that others may
  *	write; what is kept of each is what was looked at. Returns whether any is not below
  *	@limit, which is at most 2^32. @stream: the copy goes past the caches
+ * @all_finite: whether @count floats are neither infinite nor NaN
  */
 struct kernel_ops {
 	const char *name;
@@ -276,6 +277,7 @@ struct kernel_ops {
 	void (*tally)(const struct kernel_merge *m, const u32 *starts, u32 partitions, u32 *items,
 		      u32 *columns);
 	bool (*take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream);
+	bool (*all_finite)(const float *from, u64 count);
 };
 
 /**

@@ -10,7 +10,7 @@
 #include "optimizers.h"
 
 #define ONE_MORE(...) +1
-#define SLOT(name, value) { name, value, KERNEL_FINITE },
+#define SLOT(name, value, range) { name, value, range },
 #define HYPER(name, value, range) { name, value, range },
 #define DESCRIPTION(KIND) \
 	[KERNEL_##KIND] = { \

@@ -2,7 +2,9 @@
 /*
  * Every optimizer, once. KERNEL_OPTIMIZERS lists them; for each KIND there are
  *	KERNEL_KIND_NAME	its name
- *	KERNEL_KIND_SLOTS(S)	S(name, start value) per slot, in checkpoint order
+ *	KERNEL_KIND_SLOTS(S)	S(name, start value, enum kernel_range) per slot, in checkpoint
+ *				order; the range is what a slot can have that is not written by
+ *				the optimizer itself
  *	KERNEL_KIND_HYPER(H)	H(name, default, enum kernel_range) per hyperparameter, in
  *				kernel_update.hyper order
  *	KERNEL_KIND_PREPARE	statements over lr, h[], step, p[], power: what the elements
@@ -54,7 +56,7 @@
 #define KERNEL_SGD_STEP w = w - lr * g;
 
 #define KERNEL_ADAGRAD_NAME "adagrad"
-#define KERNEL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f)
+#define KERNEL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f, KERNEL_FROM_ZERO)
 #define KERNEL_ADAGRAD_HYPER(H)
 #define KERNEL_ADAGRAD_PREPARE
 #define KERNEL_ADAGRAD_STEP \
@@ -62,7 +64,7 @@
 	w = w - lr * g / SQRT(s[0]);
 
 #define KERNEL_MOMENTUM_NAME "momentum"
-#define KERNEL_MOMENTUM_SLOTS(S) S("momenta", 0.0f)
+#define KERNEL_MOMENTUM_SLOTS(S) S("momenta", 0.0f, KERNEL_FINITE)
 #define KERNEL_MOMENTUM_HYPER(H) \
 	H("momentum", 0.9f, KERNEL_FINITE) \
 	H("use_nesterov", 0.0f, KERNEL_SWITCH)
@@ -79,7 +81,9 @@
  * follow the step, and where the sum stands is no question any more.
  */
 #define KERNEL_ADAM_NAME "adam"
-#define KERNEL_ADAM_SLOTS(S) S("momenta", 0.0f) S("velocities", 0.0f)
+#define KERNEL_ADAM_SLOTS(S) \
+	S("momenta", 0.0f, KERNEL_FINITE) \
+	S("velocities", 0.0f, KERNEL_FROM_ZERO)
 #define KERNEL_ADAM_HYPER(H) \
 	H("beta_1", 0.9f, KERNEL_BELOW_ONE) \
 	H("beta_2", 0.999f, KERNEL_BELOW_ONE) \
@@ -104,7 +108,9 @@
 		w = w - p[0] * s[0] / (SQRT(s[1]) + p[1]);
 
 #define KERNEL_ADAGRAD_MOMENTUM_NAME "adagrad_momentum"
-#define KERNEL_ADAGRAD_MOMENTUM_SLOTS(S) S("accumulators", 0.0f) S("momenta", 0.0f)
+#define KERNEL_ADAGRAD_MOMENTUM_SLOTS(S) \
+	S("accumulators", 0.0f, KERNEL_FROM_ZERO) \
+	S("momenta", 0.0f, KERNEL_FINITE)
 #define KERNEL_ADAGRAD_MOMENTUM_HYPER(H) \
 	H("momentum", 0.0f, KERNEL_FINITE) \
 	H("use_nesterov", 0.0f, KERNEL_SWITCH) \
@@ -126,7 +132,9 @@
 
 /* Without l1 the clamp to [-0, 0] must not be taken: it would lose the zero's sign. */
 #define KERNEL_FTRL_NAME "ftrl"
-#define KERNEL_FTRL_SLOTS(S) S("accumulators", 0.1f) S("linears", 0.0f)
+#define KERNEL_FTRL_SLOTS(S) \
+	S("accumulators", 0.1f, KERNEL_FROM_ZERO) \
+	S("linears", 0.0f, KERNEL_FINITE)
 #define KERNEL_FTRL_HYPER(H) \
 	H("learning_rate_power", -0.5f, KERNEL_UP_TO_ZERO) \
 	H("l1_regularization_strength", 0.0f, KERNEL_FROM_ZERO) \
@@ -168,7 +176,7 @@ enum kernel_optimizer_kind {
 		KERNEL_OPTIMIZER_COUNT
 };
 
-/* The ranges of hyperparameters; all are finite. */
+/* The ranges of hyperparameters and slots; all are finite. */
 enum kernel_range {
 	KERNEL_FINITE,
 	KERNEL_SWITCH, /* +0 or 1 */
@@ -183,7 +191,7 @@ enum kernel_range {
  * struct kernel_parameter - a slot or a hyperparameter of an optimizer
  * @name: as users and checkpoints know it
  * @value: start value of the slot, default of the hyperparameter
- * @range: enum kernel_range of a hyperparameter
+ * @range: enum kernel_range of its numbers
  */
 struct kernel_parameter {
 	const char *name;

@@ -8,7 +8,7 @@
 
 /* Chen et al. 2023. The row moves by the old momentum, which then follows the gradient. */
 #define KERNEL_LION_NAME "lion"
-#define KERNEL_LION_SLOTS(S) S("momenta", 0.0f)
+#define KERNEL_LION_SLOTS(S) S("momenta", 0.0f, KERNEL_FINITE)
 #define KERNEL_LION_HYPER(H) \
 	H("beta1", 0.9f, KERNEL_BELOW_ONE) \
 	H("beta2", 0.99f, KERNEL_BELOW_ONE)
@@ -18,7 +18,7 @@
 	s[0] = h[1] * s[0] + (1.0f - h[1]) * g;
 
 #define KERNEL_RMS_PROP_NAME "rms_prop"
-#define KERNEL_RMS_PROP_SLOTS(S) S("ms", 0.0f) S("mom", 0.0f)
+#define KERNEL_RMS_PROP_SLOTS(S) S("ms", 0.0f, KERNEL_FROM_ZERO) S("mom", 0.0f, KERNEL_FINITE)
 #define KERNEL_RMS_PROP_HYPER(H) \
 	H("rho", 0.9f, KERNEL_UP_TO_ONE) \
 	H("momentum", 0.0f, KERNEL_FINITE) \
@@ -30,7 +30,10 @@
 	w = w - s[1];
 
 #define KERNEL_CENTERED_RMS_PROP_NAME "centered_rms_prop"
-#define KERNEL_CENTERED_RMS_PROP_SLOTS(S) S("ms", 0.0f) S("mom", 0.0f) S("mg", 0.0f)
+#define KERNEL_CENTERED_RMS_PROP_SLOTS(S) \
+	S("ms", 0.0f, KERNEL_FROM_ZERO) \
+	S("mom", 0.0f, KERNEL_FINITE) \
+	S("mg", 0.0f, KERNEL_FINITE)
 #define KERNEL_CENTERED_RMS_PROP_HYPER(H) KERNEL_RMS_PROP_HYPER(H)
 #define KERNEL_CENTERED_RMS_PROP_PREPARE
 #define KERNEL_CENTERED_RMS_PROP_STEP \
@@ -40,7 +43,9 @@
 	w = w - s[1];
 
 #define KERNEL_ADADELTA_NAME "adadelta"
-#define KERNEL_ADADELTA_SLOTS(S) S("accumulators", 0.0f) S("updates", 0.0f)
+#define KERNEL_ADADELTA_SLOTS(S) \
+	S("accumulators", 0.0f, KERNEL_FROM_ZERO) \
+	S("updates", 0.0f, KERNEL_FROM_ZERO)
 #define KERNEL_ADADELTA_HYPER(H) \
 	H("rho", 0.95f, KERNEL_UP_TO_ONE) \
 	H("epsilon", 1e-8f, KERNEL_ABOVE_ZERO)
@@ -59,7 +64,7 @@
 	w = w / (1.0f + n * l2);
 
 #define KERNEL_PROXIMAL_ADAGRAD_NAME "proximal_adagrad"
-#define KERNEL_PROXIMAL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f)
+#define KERNEL_PROXIMAL_ADAGRAD_SLOTS(S) S("accumulators", 0.1f, KERNEL_FROM_ZERO)
 #define KERNEL_PROXIMAL_ADAGRAD_HYPER(H) \
 	H("l1", 0.0f, KERNEL_FROM_ZERO) \
 	H("l2", 0.0f, KERNEL_FROM_ZERO)
@@ -78,7 +83,7 @@
 
 /* p[0]: beta_2 so corrected that the first step forgets where nu began; p[1]: sqrt(1 - b1^2). */
 #define KERNEL_LAPROP_NAME "laprop"
-#define KERNEL_LAPROP_SLOTS(S) S("mu", 0.0f) S("nu", 0.0f)
+#define KERNEL_LAPROP_SLOTS(S) S("mu", 0.0f, KERNEL_FINITE) S("nu", 0.0f, KERNEL_FROM_ZERO)
 #define KERNEL_LAPROP_HYPER(H) \
 	H("b1", 0.9f, KERNEL_BELOW_ONE) \
 	H("b2", 0.95f, KERNEL_BELOW_ONE) \
@@ -95,7 +100,7 @@
 #define KERNEL_YOGI(v, beta2) v - (1.0f - beta2) * SIGN(v - g * g) * (g * g)
 
 #define KERNEL_PROXIMAL_YOGI_NAME "proximal_yogi"
-#define KERNEL_PROXIMAL_YOGI_SLOTS(S) S("v", 1e-6f) S("m", 0.0f)
+#define KERNEL_PROXIMAL_YOGI_SLOTS(S) S("v", 1e-6f, KERNEL_FROM_ZERO) S("m", 0.0f, KERNEL_FINITE)
 #define KERNEL_PROXIMAL_YOGI_HYPER(H) \
 	H("l1", 0.0f, KERNEL_FROM_ZERO) \
 	H("l2", 0.0f, KERNEL_FROM_ZERO) \
@@ -111,7 +116,7 @@
 	KERNEL_PROXIMAL_STEP(n, s[1], h[0], h[1])
 
 #define KERNEL_BOUNDED_ADAGRAD_NAME "bounded_adagrad"
-#define KERNEL_BOUNDED_ADAGRAD_SLOTS(S) S("accumulators", 0.1f)
+#define KERNEL_BOUNDED_ADAGRAD_SLOTS(S) S("accumulators", 0.1f, KERNEL_FROM_ZERO)
 #define KERNEL_BOUNDED_ADAGRAD_HYPER(H) \
 	H("update_accumulator_first", 0.0f, KERNEL_SWITCH) \
 	H("max_var_update", 0.0f, KERNEL_FROM_ZERO) \
@@ -129,7 +134,9 @@
 
 /* FTRL's leader over Yogi's v: see KERNEL_FTRL_STEP for the clamp. */
 #define KERNEL_ONLINE_YOGI_NAME "online_yogi"
-#define KERNEL_ONLINE_YOGI_SLOTS(S) S("vs", 0.1f) S("linears", 0.0f)
+#define KERNEL_ONLINE_YOGI_SLOTS(S) \
+	S("vs", 0.1f, KERNEL_FROM_ZERO) \
+	S("linears", 0.0f, KERNEL_FINITE)
 #define KERNEL_ONLINE_YOGI_HYPER(H) \
 	H("l1", 0.0f, KERNEL_FROM_ZERO) \
 	H("l2", 0.0f, KERNEL_FROM_ZERO) \
@@ -148,7 +155,7 @@
 
 /* Yi et al. 2019. The rate is the step, the row the steps between two touches. */
 #define KERNEL_FREQUENCY_ESTIMATOR_NAME "frequency_estimator"
-#define KERNEL_FREQUENCY_ESTIMATOR_SLOTS(S) S("last_hit_step", 0.0f)
+#define KERNEL_FREQUENCY_ESTIMATOR_SLOTS(S) S("last_hit_step", 0.0f, KERNEL_FINITE)
 #define KERNEL_FREQUENCY_ESTIMATOR_HYPER(H) \
 	H("tau", 0.01f, KERNEL_UP_TO_ONE) \
 	H("max_delta", 10000.0f, KERNEL_ABOVE_ZERO) \
@@ -163,7 +170,9 @@
 
 /* p[0] is the step: over the touches of a row it is how rare that is. */
 #define KERNEL_FREQUENCY_AWARE_ADAGRAD_NAME "frequency_aware_adagrad"
-#define KERNEL_FREQUENCY_AWARE_ADAGRAD_SLOTS(S) S("accumulators", 0.1f) S("counters", 0.0f)
+#define KERNEL_FREQUENCY_AWARE_ADAGRAD_SLOTS(S) \
+	S("accumulators", 0.1f, KERNEL_FROM_ZERO) \
+	S("counters", 0.0f, KERNEL_FROM_ZERO)
 #define KERNEL_FREQUENCY_AWARE_ADAGRAD_HYPER(H) \
 	H("l1_regularization_strength", 0.0f, KERNEL_FROM_ZERO) \
 	H("l2_regularization_strength", 0.0f, KERNEL_FROM_ZERO) \
@@ -187,7 +196,9 @@
  */
 #define KERNEL_MDL_ADAGRAD_LIGHT_NAME "mdl_adagrad_light"
 #define KERNEL_MDL_ADAGRAD_LIGHT_SLOTS(S) \
-	S("accumulators", 0.1f) S("weights", 0.0f) S("benefits", 0.0f)
+	S("accumulators", 0.1f, KERNEL_FROM_ZERO) \
+	S("weights", 0.0f, KERNEL_FINITE) \
+	S("benefits", 0.0f, KERNEL_FINITE)
 #define KERNEL_MDL_ADAGRAD_LIGHT_HYPER(H) \
 	H("l2", 0.0f, KERNEL_FROM_ZERO) \
 	H("lr_power", -0.5f, KERNEL_UP_TO_ZERO) \

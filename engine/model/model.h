@@ -28,6 +28,7 @@ struct update;
  */
 struct table_stats {
 	u64 ids, unique_ids, steps, updated_rows, untouched_rows;
+	u64 nonfinite_gradient_rows; /* atomic while rows are updated */
 	u64 dropped, clamped, zeroed;
 	u64 nonfinite_activations, nonfinite_rows;
 	u64 core_ids[EMBENG_STATS_CORES];
@@ -47,8 +48,9 @@ struct table {
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
 	struct table_stats stats;
-	u64 counted; /* training steps up to here are in the statistics */
-	u64 due;     /* occurrences of the step that is applied */
+	u64 counted;  /* training steps up to here are in the statistics */
+	u64 due;      /* occurrences of the step that is applied */
+	bool suspect; /* some gradient of that step is not finite */
 };
 
 /* The part that one replica gave to one step; engine->lock until the step is applied. */

@@ -8,6 +8,7 @@
  * time, so nobody else touches the rows meanwhile.
  */
 #include "../kernels/fill.h"
+#include "../kernels/optimizers.h"
 #include "model.h"
 
 /* Private copy of a ROWS_* descriptor and of its row numbers. */
@@ -59,6 +60,26 @@ static u16 check_rows_place(struct command *command, const struct embeng_rows *g
 	return 0;
 }
 
+/* A constant, or the ends of an interval: a distribution's numbers are between them. */
+static u16 check_fill_numbers(struct command *command, const struct embeng_rows *given)
+{
+	const struct model *model = command->context->model;
+	u32 range = slot_range(model->tables[given->table].kernel, given->slot);
+	const u32 numbers[] = { given->a, given->b };
+	bool any = model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_ALLOW &&
+		   given->fill == EMBENG_FILL_CONSTANT;
+	u32 count = given->fill == EMBENG_FILL_CONSTANT ? 1 : 2, at;
+
+	/* The tails of a normal distribution are checked where they are known, in the library. */
+	if (given->fill == EMBENG_FILL_TRUNCATED_NORMAL)
+		range = KERNEL_FINITE;
+	at = (u32)numbers_until(numbers, count, range, any);
+	if (at == count)
+		return 0;
+	return refuse_rows(command, EMBENG_STATUS_NUMBER, EMBENG_FIELD_FILL, at, numbers[at],
+			   number_bound(range, numbers[at]));
+}
+
 static u16 check_rows_fill(struct command *command, const struct embeng_rows *given)
 {
 	if (command->cmd.opcode != EMBENG_OP_ROWS_FILL) {
@@ -72,7 +93,7 @@ static u16 check_rows_fill(struct command *command, const struct embeng_rows *gi
 				   EMBENG_FILL_TRUNCATED_NORMAL);
 	if (mem_given(&given->data))
 		return refuse_rows(command, EMBENG_STATUS_FORM, EMBENG_FIELD_DATA, 0, 0, 0);
-	return 0;
+	return check_fill_numbers(command, given);
 }
 
 static u16 data_get(struct command *command, struct view *view)
@@ -252,6 +273,53 @@ static void fill_all_rows(struct model *model, const struct rows *rows, u32 *tab
 	fill_range(model, &fill, given->count);
 }
 
+/* Looks at the numbers that a ROWS_WRITE brings, a piece of the rows a task. */
+struct rows_look {
+	const u32 *data;
+	u64 count;
+	u32 range;
+	bool any;
+	u32 found; /* atomic */
+};
+
+#define ROWS_PIECE (1u << 16) /* floats of one task */
+
+static void look_at_rows(void *arg, u64 task, u32 worker)
+{
+	struct rows_look *look = arg;
+	u64 first = task * ROWS_PIECE;
+	u64 n = look->count - first < ROWS_PIECE ? look->count - first : ROWS_PIECE;
+
+	(void)worker;
+	if (numbers_until(look->data + first, n, look->range, look->any) < n)
+		__atomic_store_n(&look->found, 1, __ATOMIC_RELAXED);
+}
+
+/* Before any row is written. */
+static u16 check_rows_numbers(struct command *command, const struct table *table,
+			      const struct view *view)
+{
+	const struct model *model = command->context->model;
+	const struct rows *rows = command->state;
+	struct rows_look look = {
+		.data = view->data,
+		.count = view->length / sizeof(u32),
+		.range = slot_range(table->kernel, rows->given.slot),
+		.any = model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_ALLOW,
+	};
+	u64 at;
+
+	workers_run(model->engine->workers, look_at_rows, &look,
+		    look.count / ROWS_PIECE + (look.count % ROWS_PIECE != 0), view->length);
+	if (!__atomic_load_n(&look.found, __ATOMIC_RELAXED))
+		return 0;
+	at = numbers_until(look.data, look.count, look.range, look.any);
+	if (at == look.count)
+		at = 0;
+	return refuse_rows(command, EMBENG_STATUS_NUMBER, EMBENG_FIELD_DATA, at, look.data[at],
+			   number_bound(look.range, look.data[at]));
+}
+
 u16 rows_run(struct command *command)
 {
 	struct model *model = command->context->model;
@@ -271,6 +339,12 @@ u16 rows_run(struct command *command)
 	status = data_get(command, &view);
 	if (status)
 		return status;
+	if (command->cmd.opcode == EMBENG_OP_ROWS_WRITE)
+		status = check_rows_numbers(command, table, &view);
+	if (status) {
+		region_put(command->context, &view);
+		return status;
+	}
 	work.data = view.data;
 	work.row_bytes = 4ull * table->record.dim;
 	work.chunk = chunk_rows(table->record.dim);

@@ -55,6 +55,7 @@ static void report_table(const struct table *table, const struct table_stats *po
 	out->steps = stats->steps;
 	out->updated_rows = stats->updated_rows;
 	out->untouched_rows = stats->untouched_rows;
+	out->nonfinite_gradient_rows = stats->nonfinite_gradient_rows;
 	out->hot_count = hot_top(&stats->hot, out->hot, EMBENG_STATS_HOT);
 	out->hot_error = stats->hot.error;
 	memcpy(out->core_ids, stats->core_ids, sizeof(out->core_ids));
@@ -67,7 +68,7 @@ static void clear_reported(struct model *model, struct table *table,
 	struct table_stats *stats = &table->stats;
 
 	stats->ids = stats->unique_ids = stats->steps = 0;
-	stats->updated_rows = stats->untouched_rows = 0;
+	stats->updated_rows = stats->untouched_rows = stats->nonfinite_gradient_rows = 0;
 	memset(stats->core_ids, 0, sizeof(stats->core_ids));
 	hot_clear(&stats->hot);
 	port_lock(model->engine->lock);

@@ -7,10 +7,8 @@
  * Called without engine->lock by the running command, which alone touches tables. The lock is taken
  * to map the gradients, to release them, and to make the step count.
  */
-#include "apply.h"
-#include "lane.h"
+#include "finite.h"
 #include "../step/step.h"
-#include "update.h"
 
 static u16 get_gradients(struct command *command, u64 number)
 {
@@ -141,6 +139,8 @@ static u16 update_apply(struct command *command, u64 number)
 
 	memset(model->gradients, 0, parts * sizeof(*model->gradients));
 	status = get_gradients(command, number);
+	if (!status)
+		status = finite_check(command, number);
 	if (!status && reserve_tables(&tables))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
 				   EMBENG_NO_INDEX, 0, 0, 0);

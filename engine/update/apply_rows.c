@@ -7,9 +7,8 @@
  * Called without engine->lock, which is taken to count what is not finite. Each row belongs to one
  * task, and each core has its own scratch memory, which lives as long as the model.
  */
-#include "apply.h"
-#include "lane.h"
 #include "../memory/finite.h"
+#include "finite.h"
 
 /* Rare: only what a kernel found something in is looked at again. */
 static u64 count_nonfinite_row(const struct apply *apply, u64 row)
@@ -223,12 +222,17 @@ static bool is_hot(const struct apply *apply, u64 group)
 	return apply->lane->partition.groups[group].count > apply->most;
 }
 
-static void update_hot_rows(const struct apply *apply, u64 tasks)
+static bool drops_hot(struct apply *apply, u64 group)
+{
+	return apply->table->suspect && finite_drops(apply, &apply->lane->partition.groups[group]);
+}
+
+static void update_hot_rows(struct apply *apply, u64 tasks)
 {
 	for (u64 task = 0; task < tasks; task++) {
 		u64 group = apply->lane->cuts[task];
 
-		if (is_hot(apply, group))
+		if (is_hot(apply, group) && !drops_hot(apply, group))
 			update_hot_row(apply, &apply->lane->partition.groups[group]);
 	}
 }
@@ -256,7 +260,7 @@ static void hot_row_each(const struct apply *apply, const struct kernel_group *g
 
 static void update_task(void *arg, u64 task, u32 worker)
 {
-	const struct apply *apply = arg;
+	struct apply *apply = arg;
 	const struct model *model = apply->model;
 	const struct partition *p = &apply->lane->partition;
 	const u64 *cuts = apply->lane->cuts;
@@ -266,14 +270,18 @@ static void update_task(void *arg, u64 task, u32 worker)
 	bool nonfinite;
 
 	if (is_hot(apply, first)) {
-		if (apply->update.flags & KERNEL_EACH_OCCURRENCE)
+		if (apply->update.flags & KERNEL_EACH_OCCURRENCE && !drops_hot(apply, first))
 			hot_row_each(apply, &p->groups[first], scratch);
 		return;
 	}
-	port_fpu_begin(&fpu);
-	nonfinite = model->engine->kernels->update_rows(&apply->update, p->groups + first,
-							last - first, ahead, p->order, scratch);
-	port_fpu_end(&fpu);
+	if (apply->table->suspect) {
+		nonfinite = finite_rows(apply, first, last, scratch);
+	} else {
+		port_fpu_begin(&fpu);
+		nonfinite = model->engine->kernels->update_rows(
+			&apply->update, p->groups + first, last - first, ahead, p->order, scratch);
+		port_fpu_end(&fpu);
+	}
 	if (nonfinite)
 		count_nonfinite_groups(apply, first, last);
 }

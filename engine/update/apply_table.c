@@ -165,7 +165,7 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 {
 	u32 flags = 0;
 
-	if (multiplier && multiplier != KERNEL_F32_ONE)
+	if (multiplier != KERNEL_F32_ONE)
 		flags |= KERNEL_GRADIENT_SCALE;
 	if (record->clip_gradient_min != F32_MINUS_INFINITY ||
 	    record->clip_gradient_max != F32_INFINITY)
@@ -223,7 +223,7 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 			       .table = table,
 			       .cores = cores,
 			       .most = chunk_rows(table->record.dim) };
-	u64 begun;
+	u64 begun, reached = table->stats.nonfinite_gradient_rows;
 
 	/* Memory is reserved, it cannot fail. */
 	update_partition(lane, number, table->index, cores);
@@ -239,6 +239,8 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 		apply_rows(&apply);
 	}
 	table->stats.updated_rows += lane->partition.group_count;
+	if (model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_DROP)
+		table->stats.updated_rows -= table->stats.nonfinite_gradient_rows - reached;
 	lane->rows += lane->partition.group_count;
 	lane->update_ns += port_now_ns() - begun;
 }

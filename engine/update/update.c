@@ -37,8 +37,8 @@ void update_free(struct update *update)
 static u16 check_update_header(const struct model *model, const struct embeng_update *header,
 			       const struct embeng_mem *desc, struct fault *fault)
 {
-	u32 reserved = header->reserved | header->reserved1[0] | header->reserved1[1] |
-		       header->reserved1[2];
+	u32 reserved = header->reserved1[0] | header->reserved1[1] | header->reserved1[2] |
+		       (header->flags & ~EMBENG_UPDATE_MULTIPLIER);
 	u32 features = model->blob.engine.feature_count, rates = model->blob.engine.rate_count;
 
 	if (reserved)
@@ -53,6 +53,10 @@ static u16 check_update_header(const struct model *model, const struct embeng_up
 	if (header->rate_count != rates)
 		return fault_set(fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, EMBENG_NO_INDEX, 0,
 				 header->rate_count, rates);
+	if (header->flags ? !f32_finite(header->multiplier) : header->multiplier)
+		return fault_set(fault, EMBENG_STATUS_NUMBER, EMBENG_FIELD_MULTIPLIER,
+				 EMBENG_NO_INDEX, 0, header->multiplier,
+				 header->flags ? F32_GREATEST : 0);
 	return check_records(header->feature_count, header->feature_stride,
 			     sizeof(struct embeng_update_feature), sizeof(*header), desc, fault);
 }
@@ -95,6 +99,10 @@ static u16 fetch_rates(struct command *command, struct update *update)
 	memcpy(update->rates, view.data, count * sizeof(*update->rates));
 	COPIED();
 	region_put(command->context, &view);
+	for (u32 i = 0; i < count; i++)
+		if (!f32_finite(update->rates[i]))
+			return fault_set(&command->fault, EMBENG_STATUS_NUMBER, EMBENG_FIELD_RATES,
+					 EMBENG_NO_INDEX, i, update->rates[i], F32_GREATEST);
 	return 0;
 }
 
@@ -112,9 +120,9 @@ static u16 check_feature_gradients(struct command *command,
 	if (given->feature != index)
 		return fault_set(fault, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, index, 0,
 				 given->feature, index);
-	if (given->reserved)
+	if (given->flags & ~EMBENG_UPDATE_CHECKED)
 		return fault_set(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, index, 0,
-				 given->reserved, 0);
+				 given->flags, EMBENG_UPDATE_CHECKED);
 	if (!mem_given(&given->gradients))
 		return 0;
 	status = check_length(&given->gradients, outputs, 4ull * table->dim, EMBENG_FIELD_GRADIENTS,
@@ -127,6 +135,13 @@ static u16 check_feature_gradients(struct command *command,
 	return status;
 }
 
+/* f32 bits; 1 where none is given. */
+static u32 multiplier_of(const struct update *update)
+{
+	return update->header.flags & EMBENG_UPDATE_MULTIPLIER ? update->header.multiplier :
+								 KERNEL_F32_ONE;
+}
+
 static u16 rates_differ(struct command *command, const struct step *step,
 			const struct update *update)
 {
@@ -137,10 +152,10 @@ static u16 rates_differ(struct command *command, const struct step *step,
 			return fault_set(&command->fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES,
 					 EMBENG_NO_INDEX, i, update->rates[i], step->rates[i]);
 	}
-	if (step->multiplier == update->header.multiplier)
+	if (step->multiplier == multiplier_of(update))
 		return 0;
 	return fault_set(&command->fault, EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, EMBENG_NO_INDEX,
-			 count, update->header.multiplier, step->multiplier);
+			 count, multiplier_of(update), step->multiplier);
 }
 
 /* The first replica of a step says its rates, the others say the same. */
@@ -156,7 +171,7 @@ static u16 give_rates(struct command *command, const struct update *update)
 	} else {
 		memcpy(step->rates, update->rates,
 		       update->header.rate_count * sizeof(*step->rates));
-		step->multiplier = update->header.multiplier;
+		step->multiplier = multiplier_of(update);
 	}
 	if (!status)
 		step->rates_given++;

@@ -484,11 +484,13 @@ struct embeng_rate {
  * @rates: [rate_count], every dynamic rate of the model once; one with a schedule
  *	(embeng_model_set_schedule()) may be left out
  * @rate_count: how many
- * @multiplier: all row sums are multiplied by it before clipping; 0 is 1
+ * @multiplier: finite; all row sums are multiplied by it before clipping. It counts if it is not
+ *	0 or if @has_multiplier is set, so that 0 can be given
  * @fences: [fence_count] sync_files that signal before the gradients are read; they stay the
  *	caller's and may be closed on return. Gradients must stand in buffers then, or where
  *	embeng_gradient_buffer() says. When one signals an error the update fails
  * @fence_count: how many, up to EMBENG_FENCES_MAX
+ * @has_multiplier: @multiplier is given, even if it is 0
  */
 struct embeng_gradients {
 	size_t size;
@@ -501,6 +503,7 @@ struct embeng_gradients {
 	float multiplier;
 	const int *fences;
 	size_t fence_count;
+	int has_multiplier;
 };
 
 /**
@@ -581,6 +584,7 @@ struct embeng_table_stats {
 	size_t size;
 	uint64_t ids, unique_ids, dropped_ids, clamped_ids, zeroed_ids, steps, updated_rows;
 	uint64_t untouched_rows, nonfinite_activations, nonfinite_rows;
+	uint64_t nonfinite_gradient_rows;
 	size_t hot_count;
 	uint64_t hot_error;
 	struct {

@@ -180,11 +180,13 @@ struct embeng_mem session_update(struct session *s, struct fuzz *f, u32 replica,
 		d.header.rates = session_put(s, f, rate, rates * sizeof(rate[0]));
 	if (fuzz_rarely(f, 8))
 		d.header.multiplier = model_bits(2);
+	d.header.flags = (u32)fuzz_near(f, d.header.multiplier ? EMBENG_UPDATE_MULTIPLIER : 0);
 	for (u32 i = 0; i < features; i++) {
 		u32 dim = s->model.tables[s->model.features[i].table].dim;
 
 		d.features[i].feature = (u32)fuzz_near(f, i);
-		d.features[i].reserved = (u32)fuzz_near(f, 0);
+		d.features[i].flags = (u32)fuzz_near(f,
+						     fuzz_rarely(f, 4) ? EMBENG_UPDATE_CHECKED : 0);
 		if (!fuzz_rarely(f, 8))
 			d.features[i].gradients = floats(s, f,
 							 outputs_of(s, replica, step, i) * dim);

@@ -128,7 +128,7 @@ MUTATIONS = [
 """),
     Mutation("decay by the corrected rate", "decay_factor",
              "u->decay * u->lr : u->decay", "u->decay * u->prepared[0] : u->decay"),
-    Mutation("switch of one half accepted", "optimizer_number_ok",
+    Mutation("switch of one half accepted", "number_in_range",
              "(range != KERNEL_SWITCH || !bits || bits == F32_ONE)", "true",
              ("test_blob_values",)),
     Mutation("decay after the optimizer's rate", "decay_factor",

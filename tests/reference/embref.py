@@ -52,11 +52,14 @@ class Replica:
 
 class Engine:
     def __init__(self, tables, features, replicas=1, pipelining=False, hosts=1,
-                 sharding="div", **_):
+                 sharding="div", non_finite="error", **_):
+        require(non_finite in ("error", "drop", "allow"), "EINVAL",
+                f"there is no policy {non_finite}")
         require(sharding in ("div", "mod"), "EINVAL", f"there is no sharding {sharding}")
         require(hosts >= 1, "ERANGE", f"{hosts} hosts")
         self.specs = copy.deepcopy((tables, features))
-        self.model = Model(tables, features)
+        self.non_finite = non_finite
+        self.model = Model(tables, features, non_finite == "allow")
         self.replicas = [Replica() for _ in range(replicas)]
         self.pipelining, self.hosts, self.sharding = pipelining, hosts, sharding
         self.applied = 0
@@ -129,20 +132,31 @@ class Engine:
             require(name in names, "ENOENT", f"no learning rate {name}")
         for name in names:
             require(name in rates, "EINVAL", f"learning rate {name} has no value")
-        for other, (_, agreed) in self.given.get(step, {}).items():
+        for other, (_, agreed, _) in self.given.get(step, {}).items():
             require(agreed == rates, "EINVAL",
                     f"learning rates {rates} are not those of replica {other}")
         return rates
 
-    def apply_gradients(self, gradients, replica=0, learning_rates=None):
+    def _check_finite(self, step, flat):
+        for name, rows in flat.items():
+            for s, row in enumerate(rows):
+                for c, g in enumerate(row):
+                    require(self.non_finite != "error" or math.isfinite(g), "ERANGE",
+                            f"step {step}: feature {name}, sample {s}, column {c}: gradient {g}")
+
+    def apply_gradients(self, gradients, replica=0, learning_rates=None, multiplier=1.0):
         rep = self._replica(replica)
         require(rep.dequeued, "EPROTO",
                 f"replica {replica} has no dequeued training step without gradients")
         step = rep.dequeued[0]
         flat = self._gradients(rep.training[step], gradients)
         rates = self._rates(step, learning_rates or {})
+        require(math.isfinite(float(multiplier)), "ERANGE", f"multiplier {multiplier}")
+        require(all(m == multiplier for _, _, m in self.given.get(step, {}).values()), "EINVAL",
+                "another multiplier than the other replicas'")
+        self._check_finite(step, flat)
         rep.dequeued.pop(0)
-        self.given.setdefault(step, {})[replica] = (flat, rates)
+        self.given.setdefault(step, {})[replica] = (flat, rates, multiplier)
         self._progress()
 
     # -- steps -----------------------------------------------------------
@@ -187,14 +201,19 @@ class Engine:
         return rows
 
     def _update(self, step):
-        rates = self.given[step][0][1]
+        _, rates, multiplier = self.given[step][0]
         for name, rows in self._occurrences(step).items():
             table = self.model.tables[name]
             everywhere = table.optimizer.runs_over_all_rows()
+            reached = {row for row, gradients in rows.items()
+                       if not all(math.isfinite(x) for g in gradients for x in g)}
+            table.count("nonfinite_gradient_rows", len(reached))
             for row in range(table.vocabulary_size) if everywhere else rows:
+                if row in reached and self.non_finite == "drop":
+                    continue
                 slots = {slot: m.row(row) for slot, m in table.slots.items()}
                 table.optimizer.touch(rates, table.parameters.row(row), slots,
-                                      rows.get(row, []), self.updates + 1)
+                                      rows.get(row, []), self.updates + 1, multiplier)
             table.count("unique_ids", len(rows))
         for rep in self.replicas:
             for lookup in rep.training.pop(step).lookups.values():
@@ -224,7 +243,8 @@ class Engine:
         found = self.model.table(table)
         stats, found.stats = found.stats, {}
         return {key: stats.get(key, 0) for key in (
-            "ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids")}
+            "ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids",
+            "nonfinite_gradient_rows")}
 
     # -- checkpoints -----------------------------------------------------
 

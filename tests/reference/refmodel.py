@@ -10,6 +10,26 @@ COMBINERS = ("sum", "mean", "sqrtn")
 POLICIES = ("error", "clamp", "drop", "zero")
 
 
+# Slots that an optimizer cannot go on from where they are below 0: it takes their root or power.
+FROM_0 = {
+    "adagrad": ("accumulators",), "adagrad_momentum": ("accumulators",),
+    "ftrl": ("accumulators",), "adam": ("velocities",), "rms_prop": ("ms",),
+    "centered_rms_prop": ("ms",), "adadelta": ("accumulators", "updates"),
+    "proximal_adagrad": ("accumulators",), "laprop": ("nu",), "proximal_yogi": ("v",),
+    "bounded_adagrad": ("accumulators",), "online_yogi": ("vs",),
+    "frequency_aware_adagrad": ("accumulators", "counters"),
+    "mdl_adagrad_light": ("accumulators",)}
+
+
+def numbers_of(matrix):
+    """The numbers that a matrix is written with."""
+    if matrix is None:
+        return []
+    if isinstance(matrix, dict):
+        return [float(matrix["fill"])] if "fill" in matrix else []
+    return [float(x) for row in matrix for x in row]
+
+
 class Matrix:
     """Rows made when first asked for, so that vocabularies may be large."""
 
@@ -86,6 +106,16 @@ class Table:
         require(self.policy in POLICIES, "EINVAL",
                 f"table {self.name}: unknown out_of_range {self.policy}")
 
+    def check_numbers(self, spec, any_number):
+        """Numbers that are given; any_number: those that are not finite are fine."""
+        for slot, given in (("parameters", spec.get("initial")), *spec.get("slots", {}).items()):
+            signed = slot == "parameters" or slot not in FROM_0.get(spec["optimizer"]["kind"], ())
+            for x in numbers_of(given):
+                require(any_number or math.isfinite(x), "ERANGE",
+                        f"table {self.name}, {slot}: {x} is not finite")
+                require(signed or math.isnan(x) or x >= 0, "ERANGE",
+                        f"table {self.name}, {slot}: {x} is below 0")
+
     def _slots(self, given):
         names = self.optimizer.rule.SLOTS if self.optimizer else {}
         for name in given:
@@ -123,12 +153,13 @@ class Feature:
 
 
 class Model:
-    def __init__(self, tables, features):
+    def __init__(self, tables, features, any_number=False):
         self.tables = {}
         for spec in tables:
             require(spec["name"] not in self.tables, "EEXIST",
                     f"table {spec['name']} is there twice")
-            self.tables[spec["name"]] = Table(spec)
+            self.tables[spec["name"]] = table = Table(spec)
+            table.check_numbers(spec, any_number)
         self.features = {}
         for spec in features:
             require(spec["name"] not in self.features, "EEXIST",

@@ -119,7 +119,7 @@ class Optimizer:
             for name, value in new.items():
                 slots[name][i] = value
 
-    def touch(self, rates, row, slots, occurrences, step):
+    def touch(self, rates, row, slots, occurrences, step, multiplier=1.0):
         """Update one row in place from its gradients, in their fixed order.
 
         step counts updates from 1; a row without gradients has one of zeros."""
@@ -128,9 +128,9 @@ class Optimizer:
             step = max(int(rates[self.step_counter()]), 1)
         if not self.h["use_gradient_accumulation"]:
             for gradient in occurrences:
-                self._row(lr, row, slots, gradient, step)
+                self._row(lr, row, slots, [g * multiplier for g in gradient], step)
             return
         total = [0.0] * len(row)
         for gradient in occurrences:
             total = [t + g for t, g in zip(total, gradient)]
-        self._row(lr, row, slots, total, step)
+        self._row(lr, row, slots, [t * multiplier for t in total], step)

@@ -110,13 +110,15 @@ class Vector:
                 body["expect"][name] = rounded(out[name])
         body.update(tolerance)
 
-    def apply(self, gradients=None, replica=0, rates=None, error=None):
+    def apply(self, gradients=None, replica=0, rates=None, error=None, multiplier=None):
         gradients = gradients or {}
         body = self._body(replica, gradients=gradients)
         if rates is not None:
             body["learning_rates"] = rates
+        given = {} if multiplier is None else {"multiplier": multiplier}
+        body.update(given)
         self._step("apply_gradients", body,
-                   lambda: self.engine.apply_gradients(gradients, replica, rates), error)
+                   lambda: self.engine.apply_gradients(gradients, replica, rates, **given), error)
 
     def table(self, table="t", slot=None, rows=None, error=None, **tolerance):
         body = {"table": table}
@@ -133,7 +135,8 @@ class Vector:
         body = {"table": table}
         counts = self._step("expect_stats", body,
                             lambda: self.engine.read_stats(table), None)
-        body.update((key, counts[key]) for key in keys or counts)
+        keys = keys or [key for key in counts if key != "nonfinite_gradient_rows"]
+        body.update((key, counts[key]) for key in keys)
 
     def serve(self, features, config=None, error=None, **tolerance):
         """Look up on the CPU; config: other features over the same tables."""

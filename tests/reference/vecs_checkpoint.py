@@ -249,7 +249,7 @@ def given_slots():
 
 def special_values():
     v = start("special_values", "Infinities, NaN, the smallest denormal and the largest number "
-              "come back.", sgd(), rows=2, dim=3,
+              "come back.", sgd(), {"non_finite": "allow"}, rows=2, dim=3,
               initial=[["nan", "inf", "-inf"], [2.0 ** -149, 3.4028234663852886e38, -0.0]])
     v.save()
     v.train({"f": dense([0, 1])}, {"f": {"fill": 1}})

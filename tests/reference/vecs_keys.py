@@ -73,7 +73,7 @@ def whole_numbers():
     v = Vector("keys_numbers", "Whole numbers where others may stand, and texts for what JSON "
                "cannot say.", [table(optimizer=sgd(1, clip_weight_max="inf"), dim=2,
                                      initial=[[1, "inf"], [2, "-inf"], [3, "nan"]], rows=3)],
-               [feature()])
+               [feature()], {"non_finite": "allow"})
     v.lookup({"f": ragged([[0, 1], [2]], [[1, 2], [1]])})
     v.apply({"f": [[1, 0], [2, "nan"]]})
     v.table()

@@ -147,7 +147,8 @@ def default_initial():
 def not_finite():
     v = Vector("rows_not_finite", "nan and inf in a row come out where the row is read and "
                "nowhere else.", [table(rows=4, dim=2, combiner="mean", initial=[
-                   [1, 2], ["nan", 3], ["inf", "-inf"], [4, 5]])], [feature()])
+                   [1, 2], ["nan", 3], ["inf", "-inf"], [4, 5]])], [feature()],
+               {"non_finite": "allow"})
     v.lookup({"f": ragged([[0, 3], [1, 0], [2, 3], []])}, training=False)
     v.table()
     return v

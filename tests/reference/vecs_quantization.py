@@ -16,7 +16,7 @@ def levels():
     v = Vector("quantization_levels", "Each value becomes the nearest of five levels, a middle "
                "the upper one, what lies beyond the outermost; NaN stays. Training and inference "
                "read alike, and the table keeps what it holds.",
-               [table(dim=3, initial=VALUES, quantization=FIVE)], [feature()])
+               [table(dim=3, initial=VALUES, quantization=FIVE)], [feature()], {"non_finite": "allow"})
     ids = {"f": dense(list(range(len(VALUES))))}
     for training in (False, True):
         v.lookup(ids, training=training)

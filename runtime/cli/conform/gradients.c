@@ -78,7 +78,8 @@ static int take_gradient(struct run *r, const char *name, const struct json *gra
 	return 0;
 }
 
-static int hand_in(struct run *r, uint32_t replica, const struct handed_in *in)
+static int hand_in(struct run *r, uint32_t replica, const struct json *multiplier,
+		   const struct handed_in *in)
 {
 	struct embeng_gradients gradients = {
 		.size = sizeof(gradients),
@@ -88,6 +89,8 @@ static int hand_in(struct run *r, uint32_t replica, const struct handed_in *in)
 		.elements = in->elements,
 		.rates = in->rates,
 		.rate_count = in->rate_count,
+		.multiplier = multiplier ? (float)value_number(multiplier) : 0,
+		.has_multiplier = multiplier != NULL,
 	};
 	int err = embeng_apply_gradients(r->e, &gradients, 0);
 
@@ -106,7 +109,7 @@ int step_apply_gradients(struct run *r, const struct json *body)
 	for (size_t i = 0; !err && i < json_length(given); i++)
 		err = take_gradient(r, json_name(given, i), json_at(given, i), &in);
 	if (!err)
-		err = hand_in(r, replica, &in);
+		err = hand_in(r, replica, member(body, "multiplier"), &in);
 	tear_down(&in);
 	return err;
 }

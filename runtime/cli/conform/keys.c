@@ -8,9 +8,13 @@
 #include "schema.h"
 
 static const struct key engine_keys[] = {
-	{"replicas", TYPE_INTEGER, OPTIONAL, NULL}, {"cores", TYPE_INTEGER, OPTIONAL, NULL},
-	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},    {"sharding", TYPE_TEXT, OPTIONAL, NULL},
-	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},  {0},
+	{"replicas", TYPE_INTEGER, OPTIONAL, NULL},
+	{"cores", TYPE_INTEGER, OPTIONAL, NULL},
+	{"hosts", TYPE_INTEGER, OPTIONAL, NULL},
+	{"sharding", TYPE_TEXT, OPTIONAL, NULL},
+	{"pipelining", TYPE_BOOL, OPTIONAL, NULL},
+	{"non_finite", TYPE_TEXT, OPTIONAL, NULL},
+	{0},
 };
 
 static const struct key quantization_keys[] = {
@@ -118,6 +122,7 @@ static const struct key apply_keys[] = {
 	{"replica", TYPE_INTEGER, OPTIONAL, NULL},
 	{"gradients", TYPE_MAP_GRADIENT, REQUIRED, NULL},
 	{"learning_rates", TYPE_MAP_NUMBER, OPTIONAL, NULL},
+	{"multiplier", TYPE_NUMBER, OPTIONAL, NULL},
 	{0},
 };
 
@@ -158,6 +163,7 @@ static const struct key expect_stats_keys[] = {
 	{"dropped_ids", TYPE_INTEGER, OPTIONAL, NULL},
 	{"clamped_ids", TYPE_INTEGER, OPTIONAL, NULL},
 	{"zeroed_ids", TYPE_INTEGER, OPTIONAL, NULL},
+	{"nonfinite_gradient_rows", TYPE_INTEGER, OPTIONAL, NULL},
 	{0},
 };
 

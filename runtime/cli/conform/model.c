@@ -107,6 +107,8 @@ static int add_vector_feature(struct run *r, struct embeng_model *model, const s
 static int set_vector_engine(struct run *r, struct embeng_model *model, const struct json *engine)
 {
 	static const char *const shardings[] = {"div", "mod"};
+	static const char *const policies[] = {"error", "drop", "allow"};
+	const char *non_finite = text_member(engine, "non_finite", "error");
 	const char *sharding = text_member(engine, "sharding", "div");
 	int64_t replicas = integer_member(engine, "replicas", 1);
 	int64_t hosts = integer_member(engine, "hosts", 1);
@@ -116,6 +118,7 @@ static int set_vector_engine(struct run *r, struct embeng_model *model, const st
 		.pipelining = bool_member(engine, "pipelining", false),
 		.hosts = (uint32_t)hosts,
 		.sharding = (enum embeng_sharding)find_choice(sharding, shardings, 2),
+		.non_finite = (enum embeng_non_finite)find_choice(non_finite, policies, 3),
 	};
 	int err;
 
@@ -124,6 +127,9 @@ static int set_vector_engine(struct run *r, struct embeng_model *model, const st
 				(long long)replicas, UINT32_MAX);
 	if ((int)config.sharding < 0)
 		return run_fail(r, -EINVAL, "sharding '%s' must be div or mod", sharding);
+	if ((int)config.non_finite < 0)
+		return run_fail(r, -EINVAL, "non_finite '%s' must be error, drop or allow",
+				non_finite);
 	if (hosts < 1 || hosts > INT32_MAX)
 		return run_fail(r, -ERANGE, "hosts is %lld; it must be 1 to %d", (long long)hosts,
 				INT32_MAX);

@@ -233,6 +233,9 @@ static int step_expect_stats(struct run *r, const struct json *body)
 		result = check_count(r, body, name, "clamped_ids", stats.clamped_ids);
 	if (!result)
 		result = check_count(r, body, name, "zeroed_ids", stats.zeroed_ids);
+	if (!result)
+		result = check_count(r, body, name, "nonfinite_gradient_rows",
+				     stats.nonfinite_gradient_rows);
 	return result;
 }
 

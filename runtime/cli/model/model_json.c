@@ -160,6 +160,9 @@ void model_json_add(struct json_object *to, const struct embeng_model *model, in
 	json_object_object_add(engine, "hosts", json_object_new_int(hosts));
 	json_add_text(engine, "sharding", sharding);
 	json_object_object_add(engine, "pipelining", json_object_new_boolean(config.pipelining));
+	if (config.non_finite)
+		json_add_text(engine, "non_finite",
+			      config.non_finite == EMBENG_NON_FINITE_DROP ? "drop" : "allow");
 	for (size_t t = 0; t < embeng_model_table_count(model); t++)
 		json_object_array_add(tables, table_json(model, t));
 	for (size_t f = 0; f < embeng_model_feature_count(model); f++)

@@ -283,7 +283,8 @@ EMBENG_API int embeng_classic_pack(const struct embeng_classic *classic,
  * @table_count: tables of the model
  * @rates: [rate_count], every dynamic rate of the model once
  * @rate_count: how many
- * @multiplier: factor of all gradients before clipping; 0 is 1
+ * @multiplier: as &struct embeng_gradients.multiplier
+ * @has_multiplier: as &struct embeng_gradients.has_multiplier
  */
 struct embeng_classic_gradients {
 	size_t size;
@@ -293,6 +294,7 @@ struct embeng_classic_gradients {
 	const struct embeng_rate *rates;
 	size_t rate_count;
 	float multiplier;
+	int has_multiplier;
 };
 
 /**

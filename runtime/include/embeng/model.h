@@ -141,6 +141,13 @@ enum embeng_sharding {
 	EMBENG_SHARDING_MOD, /* every hosts-th row */
 };
 
+/* The policy for gradients that are not finite (infinite or NaN). */
+enum embeng_non_finite {
+	EMBENG_NON_FINITE_ERROR, /* refuse the update before any row is touched */
+	EMBENG_NON_FINITE_DROP,	 /* leave the rows as they are that such a gradient reaches */
+	EMBENG_NON_FINITE_ALLOW, /* take them as they are; rows may then be written so, too */
+};
+
 /**
  * struct embeng_engine_config - options of the whole model
  * @size: sizeof(struct embeng_engine_config)
@@ -151,6 +158,8 @@ enum embeng_sharding {
  * @hosts: shards of a table that embeng_save() writes, up to INT32_MAX; 0 is 1. Changes
  *	no number that is computed, and is no part of embeng_model_hash()
  * @sharding: distribution of rows over @hosts
+ * @non_finite: policy for gradients that are not finite; DROP and ALLOW count the rows that they
+ *	reach in &struct embeng_table_stats.nonfinite_gradient_rows
  */
 struct embeng_engine_config {
 	size_t size;
@@ -159,6 +168,7 @@ struct embeng_engine_config {
 	uint32_t step_depth;
 	uint32_t hosts;
 	enum embeng_sharding sharding;
+	enum embeng_non_finite non_finite;
 };
 
 /** embeng_model_new() - an empty model, NULL when out of memory */

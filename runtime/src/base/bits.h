@@ -14,4 +14,12 @@ static inline uint32_t bits(float value)
 	return out;
 }
 
+static inline float float_of(uint32_t value)
+{
+	float out;
+
+	memcpy(&out, &value, sizeof(out));
+	return out;
+}
+
 #endif

@@ -26,6 +26,32 @@ static int find_sharding(const struct place *at, const char *text, enum embeng_s
 		    at->file, text);
 }
 
+static const char *const policies[] = {
+	[EMBENG_NON_FINITE_ERROR] = "error",
+	[EMBENG_NON_FINITE_DROP] = "drop",
+	[EMBENG_NON_FINITE_ALLOW] = "allow",
+};
+
+/* Absent where it is an error. */
+static int read_non_finite(const struct json *o, const struct place *at,
+			   struct embeng_engine_config *c)
+{
+	const char *text = policies[EMBENG_NON_FINITE_ERROR];
+	int ret = json_get(o, "non_finite") ? json_text(o, at, "non_finite", &text) : 0;
+
+	if (ret)
+		return ret;
+	for (int i = EMBENG_NON_FINITE_ERROR; i <= EMBENG_NON_FINITE_ALLOW; i++) {
+		if (!strcmp(policies[i], text)) {
+			c->non_finite = (enum embeng_non_finite)i;
+			return 0;
+		}
+	}
+	return fail(-ENOTSUP,
+		    "%s: \"non_finite\" is \"%.40s\", which this library does not know; update it",
+		    at->file, text);
+}
+
 /* Both are absent where one host saved. */
 static int read_hosts(const struct json *o, const struct place *at, struct embeng_engine_config *c)
 {
@@ -54,6 +80,7 @@ int index_read_engine(const struct json *document, const struct place *at,
 	ret = ret ? ret : json_number(o, at, "step_depth", 0, UINT32_MAX, &depth);
 	ret = ret ? ret : json_flag(o, at, "pipelining", &pipelining);
 	ret = ret ? ret : read_hosts(o, at, &c);
+	ret = ret ? ret : read_non_finite(o, at, &c);
 	if (ret)
 		return ret;
 	c.replicas = (uint32_t)replicas;
@@ -69,6 +96,8 @@ void index_write_engine(struct json_writer *w, const struct embeng_engine_config
 	if (engine->pipelining)
 		json_write_flag(w, "pipelining", true);
 	json_write_number(w, "step_depth", engine->step_depth);
+	if (engine->non_finite)
+		json_write_text(w, "non_finite", policies[engine->non_finite]);
 	if (engine->hosts > 1) {
 		json_write_number(w, "hosts", engine->hosts);
 		json_write_text(w, "sharding", shardings[engine->sharding]);

@@ -161,11 +161,22 @@ static void put_feature(struct sink *sink, const struct feature *f)
 	put_record(sink, &r.head, EMBENG_RECORD_FEATURE, sizeof(r));
 }
 
+static uint32_t engine_flags(const struct embeng_engine_config *c)
+{
+	uint32_t flags = c->pipelining ? EMBENG_ENGINE_PIPELINING : 0;
+
+	if (c->non_finite == EMBENG_NON_FINITE_DROP)
+		flags |= EMBENG_ENGINE_GRADIENTS_DROP;
+	if (c->non_finite == EMBENG_NON_FINITE_ALLOW)
+		flags |= EMBENG_ENGINE_GRADIENTS_ALLOW;
+	return flags;
+}
+
 static void put_engine(struct sink *sink, const struct embeng_model *model)
 {
 	struct embeng_record_engine r = {
 		.replicas = model->engine.replicas,
-		.flags = model->engine.pipelining ? EMBENG_ENGINE_PIPELINING : 0,
+		.flags = engine_flags(&model->engine),
 		.table_count = (uint32_t)model->table_count,
 		.feature_count = (uint32_t)model->feature_count,
 		.rate_count = (uint32_t)model->rate_count,

@@ -11,10 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../engine/blob/blob.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "host/port.h"
 #include "initializer.h"
+#include "numbers.h"
+
+/* The least number of a normal distribution that is cut off at two deviations. */
+static double least_normal(const struct embeng_initializer *i)
+{
+	return (double)i->a - 2.0 * (double)i->b;
+}
 
 int initializer_check(const char *where, const struct embeng_initializer *i)
 {
@@ -44,6 +52,19 @@ int initializer_check(const char *where, const struct embeng_initializer *i)
 			where, (double)i->a, (double)i->b, fabs((double)i->a) + 2.0 * i->b,
 			(double)FLT_MAX);
 	return code;
+}
+
+int slot_initializer_check(const char *where, enum embeng_optimizer_name kind, size_t slot,
+			   const struct embeng_initializer *i)
+{
+	const char *name = optimizer_info(kind)->slots[slot].name;
+	uint32_t range = numbers_slot_range(kind, slot);
+	float least = i->kind == EMBENG_INIT_TRUNCATED_NORMAL ? (float)least_normal(i) : i->a;
+
+	if (i->kind == EMBENG_INIT_DEFAULT || number_in_range(range, bits(least)))
+		return 0;
+	return fail(-ERANGE, "%s: slot %s of %s starts from %g on, and must be %s", where, name,
+		    embeng_optimizer_text(kind), (double)least, numbers_allowed(range));
 }
 
 /*
@@ -129,10 +150,21 @@ static const char *own_slot_name(enum embeng_optimizer_name kind, const char *na
 	return NULL;
 }
 
+/* Finds a slot that the kind has. */
+static size_t slot_index(enum embeng_optimizer_name kind, const char *name)
+{
+	size_t slot = 0;
+
+	while (strcmp(optimizer_info(kind)->slots[slot].name, name))
+		slot++;
+	return slot;
+}
+
 static int start_check(const char *where, const struct embeng_table_config *c, size_t at)
 {
 	const struct embeng_slot_start *starts = c->slot_starts, *start = &starts[at];
 	char names[SLOT_NAMES_TEXT];
+	int code;
 
 	if (!start->slot)
 		return fail(-EINVAL, "%s: slot start %zu names no slot", where, at);
@@ -145,7 +177,11 @@ static int start_check(const char *where, const struct embeng_table_config *c, s
 				    at, start->slot);
 	}
 	snprintf(names, sizeof(names), "%s, slot %s", where, start->slot);
-	return initializer_check(names, &start->initializer);
+	code = initializer_check(names, &start->initializer);
+	return code ? code
+		    : slot_initializer_check(where, c->optimizer.kind,
+					     slot_index(c->optimizer.kind, start->slot),
+					     &start->initializer);
 }
 
 int slot_starts_check(const char *where, const struct embeng_table_config *c)

@@ -8,6 +8,10 @@
 
 int initializer_check(const char *where, const struct embeng_initializer *initializer);
 
+/* The same for slot @slot, from 0, which must be able to have the numbers that it gives. */
+int slot_initializer_check(const char *where, enum embeng_optimizer_name kind, size_t slot,
+			   const struct embeng_initializer *initializer);
+
 /* Replaces a default in @given by its values. @slot is 0 for parameters, 1 + k for slot k. */
 struct embeng_initializer initializer_resolve(const struct table *t, size_t slot,
 					      const struct embeng_initializer *given);

@@ -347,6 +347,11 @@ static int engine_check(const struct embeng_engine_config *c)
 			    "engine: sharding %d is unknown; there are EMBENG_SHARDING_DIV and "
 			    "EMBENG_SHARDING_MOD",
 			    (int)c->sharding);
+	if ((unsigned int)c->non_finite > EMBENG_NON_FINITE_ALLOW)
+		return fail(-EINVAL,
+			    "engine: non_finite %d is unknown; there are EMBENG_NON_FINITE_ERROR, "
+			    "_DROP and _ALLOW",
+			    (int)c->non_finite);
 	return 0;
 }
 

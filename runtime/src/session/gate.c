@@ -43,7 +43,7 @@ int transfer(struct embeng *e, struct embeng_cmd *cmd, const char *what, struct 
 	int ret = transfer_quietly(e, cmd, &own);
 
 	if (!ret && own.status)
-		ret = command_error(what, &own);
+		ret = table_command_error(e, what, &own);
 	if (!ret && answer)
 		*answer = own;
 	return ret;

@@ -8,6 +8,7 @@
  * update_done(), which are called with it held.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,15 @@ static int check_given_features(const struct embeng *e, const struct slot *slot,
 				    slot->step, e->model->features[f].name, g->elements[f],
 				    slot->elements[f]);
 	return 0;
+}
+
+static int check_multiplier(const struct slot *slot, const struct embeng_gradients *g)
+{
+	if (isfinite(g->multiplier))
+		return 0;
+	return error_set(-ERANGE, EMBENG_STATUS_NUMBER,
+			 "step %" PRIu64 ": multiplier %g must be finite", slot->step,
+			 (double)g->multiplier);
 }
 
 /* The device would refuse it too, but only when it fetches the update. */
@@ -100,7 +110,7 @@ static int need_gradients(struct embeng *e, struct slot *slot, const struct embe
 
 /* Where a feature's gradients are: in a buffer, in our own, or copied there. */
 static int place_gradient(struct embeng *e, struct slot *slot, size_t f, const float *from,
-			  struct embeng_mem *mem)
+			  bool fenced, struct embeng_mem *mem)
 {
 	uint64_t bytes = 4 * slot->elements[f];
 	struct buffer *buffer = NULL;
@@ -114,16 +124,16 @@ static int place_gradient(struct embeng *e, struct slot *slot, size_t f, const f
 		pthread_mutex_unlock(&e->lock);
 	}
 	if (buffer)
-		return ret;
+		return ret || fenced ? ret : gradients_check(e, slot, f, from);
 	if (!has_own(e, slot))
 		return fail(-EINVAL,
 			    "step %" PRIu64 ": the buffer with the gradients of feature %s was "
 			    "freed meanwhile",
 			    slot->step, e->model->features[f].name);
-	if ((const char *)from != own_gradient(e, slot, f))
-		copy_counted(e, own_gradient(e, slot, f), from, bytes);
 	*mem = region_part(&slot->gradients, layout_update_head(e->model) + slot->at[f], bytes);
-	return 0;
+	if ((const char *)from != own_gradient(e, slot, f))
+		return gradients_copy(e, slot, f, (float *)(void *)own_gradient(e, slot, f), from);
+	return fenced ? 0 : gradients_check(e, slot, f, from);
 }
 
 static void say_null(struct embeng *e, size_t f)
@@ -152,19 +162,25 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		.feature_stride = sizeof(struct embeng_update_feature),
 		.rate_count = (uint32_t)e->model->rate_count,
 		.model_hash = e->model_hash,
+		.flags = EMBENG_UPDATE_MULTIPLIER,
 		.multiplier = multiplier,
 	};
+	bool fenced = g->fence_count, checked = !fenced && gradients_are_checked(e);
 
 	if (rate_bytes)
 		head.rates = region_part(&slot->gradients, rates_at, rate_bytes);
 	memcpy(to + rates_at, rates, rate_bytes);
 	memcpy(to, &head, sizeof(head));
 	for (size_t f = 0; f < g->count; f++) {
-		struct embeng_update_feature feature = {.feature = (uint32_t)f};
+		struct embeng_update_feature feature = {
+			.feature = (uint32_t)f,
+			.flags = checked ? EMBENG_UPDATE_CHECKED : 0,
+		};
 		int ret = 0;
 
 		if (g->features[f])
-			ret = place_gradient(e, slot, f, g->features[f], &feature.gradients);
+			ret = place_gradient(e, slot, f, g->features[f], fenced,
+					     &feature.gradients);
 		else
 			say_null(e, f);
 		if (ret)
@@ -172,6 +188,18 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 		memcpy(to + sizeof(head) + f * sizeof(feature), &feature, sizeof(feature));
 	}
 	return 0;
+}
+
+/* The sentence of an update that the engine refused. */
+static int update_error(const struct embeng *e, uint64_t step, const struct embeng_cqe *c)
+{
+	char what[160];
+
+	if (c->status == EMBENG_STATUS_GRADIENT && c->feature < e->model->feature_count)
+		return gradient_error(e, step, (uint32_t)c->limit, c->feature, c->element,
+				      float_of((uint32_t)c->value));
+	snprintf(what, sizeof(what), "step %" PRIu64 ": update", step);
+	return feature_command_error(e, what, c);
 }
 
 static void update_done(struct request *request, void *arg)
@@ -185,10 +213,9 @@ static void update_done(struct request *request, void *arg)
 	if (request->status && !e->failed) {
 		struct embeng_error error = {.size = sizeof(error)};
 
-		e->failed = command_error("update", &request->answer);
+		e->failed = update_error(e, slot->step, &request->answer);
 		embeng_last_error(&error);
-		snprintf(e->failed_text, sizeof(e->failed_text), "step %" PRIu64 ": %.400s",
-			 slot->step, error.text);
+		snprintf(e->failed_text, sizeof(e->failed_text), "%s", error.text);
 	}
 }
 
@@ -246,22 +273,19 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 static int apply_given(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		       uint32_t *rates, struct deadline deadline)
 {
-	uint32_t multiplier = bits(g->multiplier == 0 ? 1.0f : g->multiplier);
+	uint32_t multiplier = bits(g->multiplier != 0 || g->has_multiplier ? g->multiplier : 1.0f);
 	int ret = check_given_features(e, slot, g);
 
+	ret = ret ? ret : check_multiplier(slot, g);
 	ret = ret ? ret : fences_check(e, slot, g);
 	ret = ret ? ret : check_in_place(e, slot, g);
 	ret = ret ? ret : rates_take(e, slot, g, rates);
 	ret = ret ? ret : need_gradients(e, slot, g);
 	if (ret)
 		return ret;
-	pthread_mutex_lock(&e->lock);
-	ret = check_agreed(e, slot, rates, multiplier);
-	pthread_mutex_unlock(&e->lock);
-	if (ret)
-		return ret;
 	ret = describe_update(e, slot, g, rates, multiplier);
 	pthread_mutex_lock(&e->lock);
+	ret = ret ? ret : check_agreed(e, slot, rates, multiplier);
 	ret = ret ? ret : submit_update(e, slot, g, deadline);
 	if (ret)
 		unpin_all(&slot->gradient_pins);

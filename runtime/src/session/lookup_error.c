@@ -27,7 +27,7 @@ int lookup_error(const struct embeng *e, const struct embeng_batch *b, const str
 	const struct feature *f;
 	char where[160];
 
-	if (c->field >= EMBENG_FIELD_CORES)
+	if (c->field >= EMBENG_FIELD_CORES && c->field <= EMBENG_FIELD_BOUNDS)
 		return partitioned_error(b, c);
 	if (c->feature >= m->feature_count)
 		return command_error("lookup", c);

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../engine/kernels/kernels.h"
 #include "base/bits.h"
 #include "model/initializer.h"
+#include "blob_error.h"
 #include "rows.h"
 #include "wait.h"
 
@@ -39,13 +41,14 @@ static int load_by_validator(struct embeng *e, const void *blob, size_t length)
 	pthread_mutex_unlock(&e->lock);
 	if (ret || !request.status)
 		return ret;
-	return command_error("model", &request.answer);
+	return blob_error(e->model, blob, length, &request.answer);
 }
 
 static int load_blob(struct embeng *e, const void *blob, size_t length)
 {
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_MODEL_LOAD};
 	struct region region = {0};
+	struct embeng_cqe answer;
 	int ret;
 
 	if (e->transfer.queue.validator)
@@ -56,8 +59,10 @@ static int load_blob(struct embeng *e, const void *blob, size_t length)
 	memcpy(region.data, blob, length);
 	cmd.desc = region_part(&region, 0, length);
 	pthread_mutex_lock(&e->lock);
-	ret = transfer(e, &cmd, "model", NULL);
+	ret = transfer_quietly(e, &cmd, &answer);
 	pthread_mutex_unlock(&e->lock);
+	if (!ret && answer.status)
+		ret = blob_error(e->model, blob, length, &answer);
 	if (region_free(e->device, &region) && !ret)
 		ret = -EIO;
 	return ret;
@@ -150,6 +155,7 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	if (!e)
 		return fail(-ENOMEM, "no memory for a handle");
 	e->fork = fork_generation();
+	e->kernels = kernel_select(NULL);
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_mutex_init(&e->rows, NULL);
 	pthread_mutex_init(&e->grid, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/initializer.h"
+#include "model/numbers.h"
 #include "rows.h"
 #include "wait.h"
 
@@ -95,14 +96,15 @@ static int check_call(struct rows_call *c, int table, const char *slot)
 static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
 		    const struct embeng_rows *rows)
 {
+	struct embeng_cqe answer;
 	int ret;
 
 	memcpy(e->staging.data, rows, sizeof(*rows));
 	cmd->desc = region_part(&e->staging, 0, sizeof(*rows));
 	pthread_mutex_lock(&e->lock);
-	ret = transfer(e, cmd, what, NULL);
+	ret = transfer_quietly(e, cmd, &answer);
 	pthread_mutex_unlock(&e->lock);
-	return ret;
+	return ret || !answer.status ? ret : rows_command_error(e, what, rows, &answer);
 }
 
 static uint64_t staged_rows(uint64_t row)
@@ -248,6 +250,25 @@ static int move_all(struct embeng *e, void *arg, uint64_t after)
 	return ret;
 }
 
+/* All of them before any is written: the engine takes them in parts. */
+static int check_written(const struct rows_call *c)
+{
+	const struct embeng_model *m = c->e->model;
+	uint64_t dim = (uint64_t)m->tables[c->table].dim, count = c->count * dim, at, k;
+	const float *data = (const float *)(const void *)c->data;
+
+	if (c->op != EMBENG_OP_ROWS_WRITE)
+		return 0;
+	at = numbers_first_bad(m, c->table, (size_t)c->slot, data, count);
+	if (at == count)
+		return 0;
+	k = at / dim;
+	return numbers_error(m, c->what, c->table, (size_t)c->slot,
+			     c->ids ? (uint64_t)c->ids[k]
+				    : c->first + k * (c->stride ? c->stride : 1),
+			     at % dim, data[at]);
+}
+
 static int move_rows(struct rows_call *c, int table, const char *slot)
 {
 	int ret = check_call(c, table, slot);
@@ -256,6 +277,9 @@ static int move_rows(struct rows_call *c, int table, const char *slot)
 		return ret;
 	if (!c->data)
 		return fail(-EINVAL, "%s: no data given for %" PRIu64 " rows", c->what, c->count);
+	ret = check_written(c);
+	if (ret)
+		return ret;
 	return rows_behind_gate(c->e, c->what, move_all, c);
 }
 
@@ -358,6 +382,9 @@ int embeng_rows_fill(struct embeng *e, int table, const char *slot, int64_t firs
 	if (!initializer)
 		return fail(-EINVAL, "embeng_rows_fill: no initializer given");
 	ret = initializer_check(c.what, initializer);
+	if (!ret && c.slot)
+		ret = slot_initializer_check(c.what, e->model->tables[table].optimizer.kind,
+					     (size_t)c.slot - 1, initializer);
 	if (ret || !count)
 		return ret;
 	f.rows.table = (uint32_t)table;

@@ -73,6 +73,7 @@ struct embeng {
 	pthread_mutex_t lock;
 	uint32_t fork; /* constant, as all up to @slot_count */
 	struct embeng_model *model;
+	const struct kernel_ops *kernels; /* the best of this processor */
 	uint64_t model_hash;
 	struct device *device;
 	uint32_t replica_count, depth, slot_count;
@@ -125,6 +126,27 @@ void copy_counted(struct embeng *e, void *to, const void *from, uint64_t bytes);
 
 /* lookup_error.c: the sentence of a failed lookup. Returns the negative errno. */
 int lookup_error(const struct embeng *e, const struct embeng_batch *b, const struct embeng_cqe *c);
+
+/*
+ * command_error.c: sentences of other commands, which name the table or feature at fault. @what
+ * starts them; they return the negative errno.
+ */
+int table_command_error(const struct embeng *e, const char *what, const struct embeng_cqe *c);
+int feature_command_error(const struct embeng *e, const char *what, const struct embeng_cqe *c);
+struct embeng_rows;
+int rows_command_error(const struct embeng *e, const char *what, const struct embeng_rows *rows,
+		       const struct embeng_cqe *c);
+
+/* finite.c: the sentence of a gradient that is not finite. Returns the negative errno. */
+int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint32_t feature,
+		   uint64_t element, float value);
+/* Whether the library refuses such gradients itself. */
+bool gradients_are_checked(const struct embeng *e);
+/* Looks at a feature's gradients. Return: 0, or -ERANGE for one that is refused. */
+int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, const float *from);
+/* Copies and counts a feature's gradients; otherwise likewise. */
+int gradients_copy(struct embeng *e, const struct slot *slot, size_t f, float *to,
+		   const float *from);
 
 /* submit.c: once the ring has room, and for an update the gate is open; waits for that. */
 int submit(struct embeng *e, struct ring *ring, struct embeng_cmd *cmd, struct request *request);

@@ -45,6 +45,7 @@ static void give_stats(const struct embeng_stats *from, struct embeng_table_stat
 	to->untouched_rows = from->untouched_rows;
 	to->nonfinite_activations = from->nonfinite_activations;
 	to->nonfinite_rows = from->nonfinite_rows;
+	to->nonfinite_gradient_rows = from->nonfinite_gradient_rows;
 	to->hot_error = from->hot_error;
 	to->hot_count = from->hot_count < EMBENG_HOT_ROWS ? from->hot_count : EMBENG_HOT_ROWS;
 	for (size_t i = 0; i < to->hot_count; i++) {

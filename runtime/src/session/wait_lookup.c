@@ -41,5 +41,5 @@ int session_await(struct embeng *e, struct slot *slot, struct deadline deadline)
 	slot->state = SLOT_FREE;
 	ret = session_aborted(e, &slot->lookup);
 	ret = ret ? ret : session_withdrawn(slot);
-	return ret ? ret : command_error("lookup", &slot->lookup.answer);
+	return ret ? ret : feature_command_error(e, "lookup", &slot->lookup.answer);
 }

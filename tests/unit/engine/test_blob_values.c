@@ -62,7 +62,16 @@ START_TEST(test_engine)
 
 	REFUSE_ENGINE(replicas, 0, 1);
 	REFUSE_ENGINE(replicas, caps.replicas + 1, caps.replicas);
-	REFUSE_ENGINE(flags, 2, EMBENG_ENGINE_PIPELINING);
+	REFUSE_ENGINE(flags, 8,
+		      EMBENG_ENGINE_PIPELINING | EMBENG_ENGINE_GRADIENTS_DROP |
+			      EMBENG_ENGINE_GRADIENTS_ALLOW);
+	REFUSE_ENGINE(flags, EMBENG_ENGINE_GRADIENTS_DROP | EMBENG_ENGINE_GRADIENTS_ALLOW,
+		      EMBENG_ENGINE_PIPELINING | EMBENG_ENGINE_GRADIENTS_DROP);
+	m.engine.flags = EMBENG_ENGINE_GRADIENTS_DROP;
+	taken(&m);
+	m.engine.flags = EMBENG_ENGINE_GRADIENTS_ALLOW | EMBENG_ENGINE_PIPELINING;
+	taken(&m);
+	m.engine.flags = 0;
 	REFUSE_ENGINE(table_count, caps.tables + 1, caps.tables);
 	REFUSE_ENGINE(feature_count, caps.model_features + 1, caps.model_features);
 	REFUSE_ENGINE(rate_count, caps.tables + 1, caps.tables);
@@ -70,10 +79,12 @@ START_TEST(test_engine)
 	caps.features = 0;
 	m.engine.flags = EMBENG_ENGINE_PIPELINING;
 	taken(&m);
-	blob_refused(&blob, &caps,
-		     (struct refusal){EMBENG_STATUS_BLOB_VALUE,
-				      ENGINE_AT + offsetof(struct embeng_record_engine, flags),
-				      EMBENG_ENGINE_PIPELINING, 0});
+	blob_refused(
+		&blob, &caps,
+		(struct refusal){EMBENG_STATUS_BLOB_VALUE,
+				 ENGINE_AT + offsetof(struct embeng_record_engine, flags),
+				 EMBENG_ENGINE_PIPELINING,
+				 EMBENG_ENGINE_GRADIENTS_DROP | EMBENG_ENGINE_GRADIENTS_ALLOW});
 }
 END_TEST
 
@@ -149,14 +160,25 @@ START_TEST(test_numbers_of_a_table)
 {
 	struct small_model m = adam();
 
-	REFUSE_TABLE(rate, F32_NAN, 0);
-	REFUSE_TABLE(weight_decay, F32_NAN, 0);
+	REFUSE_TABLE(rate, F32_NAN, F32_MAX);
+	REFUSE_TABLE(rate, F32_INF, F32_MAX);
+	REFUSE_TABLE(rate, F32_INF | F32_MINUS, F32_MAX);
+	REFUSE_TABLE(weight_decay, F32_NAN, F32_MAX);
+	REFUSE_TABLE(weight_decay, F32_INF, F32_MAX);
+	REFUSE_TABLE(weight_decay, F32_TINY | F32_MINUS, 0);
 	REFUSE_TABLE(clip_gradient_min, F32_NAN, 0);
 	REFUSE_TABLE(clip_gradient_max, F32_NAN, 0);
 	REFUSE_TABLE(clip_weight_min, F32_NAN | F32_MINUS, 0);
 	REFUSE_TABLE(clip_weight_max, F32_NAN, 0);
 	for (u32 i = 0; i < EMBENG_SLOTS_MAX; i++)
-		REFUSE_TABLE(slot_start[i], F32_INF + 1, 0);
+		REFUSE_TABLE(slot_start[i], F32_INF + 1, i < 2 ? F32_MAX : 0);
+	/* Momenta have any sign, velocities do not, and a slot that is not there has no start. */
+	REFUSE_TABLE(slot_start[0], F32_INF | F32_MINUS, F32_MAX | F32_MINUS);
+	REFUSE_TABLE(slot_start[1], F32_TINY | F32_MINUS, 0);
+	REFUSE_TABLE(slot_start[2], F32_ONE, 0);
+	m.table.slot_start[0] = F32_ONE | F32_MINUS;
+	m.table.slot_start[1] = F32_MINUS;
+	taken(&m);
 	m.table.clip_gradient_min = F32_TINY;
 	m.table.clip_gradient_max = F32_MINUS;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_gradient_min), F32_TINY,

@@ -224,6 +224,7 @@ static struct command *update(struct random_model *m, int replica, u64 step, flo
 	header->feature_stride = sizeof(*given);
 	header->rate_count = 1;
 	header->model_hash = m->hash;
+	header->flags = EMBENG_UPDATE_MULTIPLIER;
 	header->multiplier = bits_of(multiplier);
 	*(float *)direct_memory(m->d, 4, &header->rates) = rate;
 	for (int f = 0; f < m->features; f++) {

@@ -324,7 +324,7 @@ START_TEST(test_models_beyond_the_device)
 	struct direct *d = direct_new(1, NULL);
 
 	REFUSE_BLOB(m.engine.replicas = 5, ENGINE_AT + IN(engine, replicas), 5, 4);
-	REFUSE_BLOB(m.engine.flags = 2, ENGINE_AT + IN(engine, flags), 2, 1);
+	REFUSE_BLOB(m.engine.flags = 8, ENGINE_AT + IN(engine, flags), 8, 7);
 	REFUSE_BLOB(m.engine.table_count = 65, ENGINE_AT + IN(engine, table_count), 65, 64);
 	REFUSE_BLOB(m.engine.feature_count = 65, ENGINE_AT + IN(engine, feature_count), 65, 64);
 	REFUSE_BLOB(m.engine.rate_count = 65, ENGINE_AT + IN(engine, rate_count), 65, 64);
@@ -334,7 +334,7 @@ START_TEST(test_models_beyond_the_device)
 	REFUSE_BLOB(m.table.dim = 0, TABLE_AT + IN(table, dim), 0, 1);
 	REFUSE_BLOB(m.table.reserved = 3, TABLE_AT + IN(table, reserved), 3, 0);
 	REFUSE_BLOB(m.table.weight_decay = 0x7fc00000, TABLE_AT + IN(table, weight_decay),
-		    0x7fc00000, 0);
+		    0x7fc00000, 0x7f7fffff);
 	REFUSE_BLOB(m.table.clip_gradient_max = 0x7fc00000, TABLE_AT + IN(table, clip_gradient_max),
 		    0x7fc00000, 0);
 	REFUSE_BLOB(m.table.slot_start[6] = 0x7fc00000, TABLE_AT + IN(table, slot_start) + 24,

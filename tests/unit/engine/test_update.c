@@ -2,6 +2,7 @@
 /*
  * UPDATE commands: each rule is broken once; rates, multiplier and missing gradients are applied.
  */
+#include <float.h>
 #include <math.h>
 
 #include "direct_main.h"
@@ -167,6 +168,12 @@ static void expect_rows(struct direct *d, u32 table, float twice, float once)
 	}
 }
 
+static void multiply(struct given g, float by)
+{
+	g.header->flags = EMBENG_UPDATE_MULTIPLIER;
+	g.header->multiplier = bits_of(by);
+}
+
 #define NONE EMBENG_NO_INDEX
 #define REFUSE(set, ...) \
 	do { \
@@ -184,8 +191,7 @@ START_TEST(test_header)
 	u64 hash = d->context.model->blob.hash, all = sizeof(struct embeng_update) + 64;
 
 	look(d, 0, 1);
-	REFUSE(g.header->reserved = 4, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, 0, 4,
-	       0);
+	REFUSE(g.header->flags = 4, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, NONE, 0, 4, 0);
 	for (u32 i = 0; i < 3; i++)
 		REFUSE(g.header->reserved1[i] = 8, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED,
 		       NONE, 0, 8, 0);
@@ -246,8 +252,8 @@ START_TEST(test_features)
 	look(d, 0, 1);
 	REFUSE(g.feature[1].feature = 0, EMBENG_STATUS_FEATURE, EMBENG_FIELD_FEATURE_INDEX, 1, 0, 0,
 	       1);
-	REFUSE(g.feature[0].reserved = 3, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 3,
-	       0);
+	REFUSE(g.feature[0].flags = 3, EMBENG_STATUS_RESERVED, EMBENG_FIELD_RESERVED, 0, 0, 3,
+	       EMBENG_UPDATE_CHECKED);
 	REFUSE(GRADIENTS.length += 4, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 40, 36);
 	REFUSE(GRADIENTS.length = 0, EMBENG_STATUS_LENGTH, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 36);
 	REFUSE(GRADIENTS.generation = 0, EMBENG_STATUS_KEY, EMBENG_FIELD_GRADIENTS, 1, 0, 0, 0);
@@ -265,12 +271,12 @@ START_TEST(test_features)
 }
 END_TEST
 
-/* Rates and multiplier are compared as bits: so a NaN equals itself, and -0 is not 0. */
+/* Rates and multiplier are compared as bits: so -0 is not 0. */
 START_TEST(test_replicas_give_the_same_bits)
 {
 	static const struct {
 		float first, second;
-	} differ[] = {{0.5f, 0.25f}, {0.0f, -0.0f}, {NAN, -NAN}};
+	} differ[] = {{0.5f, 0.25f}, {0.0f, -0.0f}, {-0x1p-149f, 0x1p-149f}};
 
 	for (u32 i = 0; i < 3; i++) {
 		struct two_model m = two_model(2);
@@ -285,10 +291,10 @@ START_TEST(test_replicas_give_the_same_bits)
 			(struct expected){EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 0,
 					  bits_of(differ[i].second), bits_of(differ[i].first)});
 		g = give(d, 1, 1, differ[i].first);
-		g.header->multiplier = bits_of(2);
+		multiply(g, 2);
 		refused(d, g,
 			(struct expected){EMBENG_STATUS_RATE, EMBENG_FIELD_RATES, NONE, 1,
-					  bits_of(2), 0});
+					  bits_of(2), bits_of(1)});
 		ck_assert_uint_eq(direct_do(d, give(d, 1, 1, differ[i].first).command), 0);
 		ck_assert_int_eq(direct_try(d, first.command), VERDICT_READY);
 		if (i < 2)
@@ -349,10 +355,49 @@ START_TEST(test_multiplier_comes_before_the_clip)
 	d = two_open(&m);
 	look(d, 0, 1);
 	g = give(d, 0, 1, 1.0f);
-	g.header->multiplier = bits_of(2);
+	multiply(g, 2);
 	ck_assert_uint_eq(direct_do(d, g.command), 0);
 	expect_rows(d, 0, -4.0f, -2.0f);
 	expect_rows(d, 1, -1.5f, -1.0f);
+	direct_free(d);
+}
+END_TEST
+
+/* 0 is a factor like others, and is not taken for one that was not given. */
+START_TEST(test_a_multiplier_of_zero)
+{
+	struct two_model m = two_model(1);
+	struct direct *d = two_open(&m);
+	struct given g;
+
+	look(d, 0, 1);
+	g = give(d, 0, 1, 1.0f);
+	multiply(g, 0);
+	ck_assert_uint_eq(direct_do(d, g.command), 0);
+	expect_rows(d, 0, 0, 0);
+	expect_rows(d, 1, 0, 0);
+	direct_free(d);
+}
+END_TEST
+
+START_TEST(test_numbers_that_are_not_finite)
+{
+	static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+	struct two_model m = two_model(1);
+	struct direct *d = two_open(&m);
+
+	look(d, 0, 1);
+	REFUSE(g.header->multiplier = 1, EMBENG_STATUS_NUMBER, EMBENG_FIELD_MULTIPLIER, NONE, 0, 1,
+	       0);
+	for (u32 i = 0; i < 4; i++) {
+		REFUSE(multiply(g, bad[i]), EMBENG_STATUS_NUMBER, EMBENG_FIELD_MULTIPLIER, NONE, 0,
+		       bits_of(bad[i]), bits_of(FLT_MAX));
+		refused(d, give(d, 0, 1, bad[i]),
+			(struct expected){EMBENG_STATUS_NUMBER, EMBENG_FIELD_RATES, NONE, 0,
+					  bits_of(bad[i]), bits_of(FLT_MAX)});
+	}
+	ck_assert_uint_eq(direct_do(d, give(d, 0, 1, 0.5f).command), 0);
+	expect_rows(d, 0, -1.0f, -0.5f);
 	direct_free(d);
 }
 END_TEST
@@ -392,6 +437,8 @@ int main(void)
 				      test_a_withdrawn_update_takes_its_rates_along,
 				      test_each_step_has_its_own_rate,
 				      test_multiplier_comes_before_the_clip,
+				      test_a_multiplier_of_zero,
+				      test_numbers_that_are_not_finite,
 				      test_missing_gradients_touch_their_rows,
 				      NULL};
 

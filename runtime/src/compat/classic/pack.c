@@ -288,6 +288,7 @@ static int apply_unpacked(const struct embeng_classic *c, struct embeng *e,
 		.rates = g->rates,
 		.rate_count = g->rate_count,
 		.multiplier = g->multiplier,
+		.has_multiplier = g->has_multiplier,
 	};
 	int ret = skip_activations(c, e, g->replica, timeout_ns);
 

@@ -141,7 +141,8 @@ START_TEST(test_copy_means_the_same)
 	struct embeng_model *m = embeng_model_new(), *copy;
 	struct embeng_table_config t = table_config("t");
 	struct embeng_feature_config f = feature_config("f");
-	struct embeng_engine_config e = {sizeof(e), 3, 1, 4, 1, EMBENG_SHARDING_DIV};
+	struct embeng_engine_config e = {
+		sizeof(e), 3, 1, 4, 1, EMBENG_SHARDING_DIV, EMBENG_NON_FINITE_DROP};
 
 	t.optimizer.rate_name = "slow";
 	t.initializer = (struct embeng_initializer){EMBENG_INIT_UNIFORM, -1.0f, 2.0f, 77};

@@ -171,9 +171,11 @@ START_TEST(test_slot_starts)
 
 	ASSERT_FLOATS(r.slot_start, 0.1f, -2.5f);
 	start.slot = "accumulators";
+	start.initializer.a = 2.5f;
 	r = record_of(embeng_ftrl(0.5f), &start);
-	ASSERT_FLOATS(r.slot_start, -2.5f);
+	ASSERT_FLOATS(r.slot_start, 2.5f);
 	start.initializer.kind = EMBENG_INIT_UNIFORM;
+	start.initializer.b = 3.0f;
 	r = record_of(embeng_ftrl(0.5f), &start);
 	ASSERT_FLOATS(r.slot_start, 0.0f);
 	start.initializer.kind = EMBENG_INIT_DEFAULT;

@@ -32,6 +32,9 @@ static void make_model(struct trial *t, const char *variant)
 	struct embeng_error error = {.size = sizeof(error)};
 	struct embeng_table_config table = {.size = sizeof(table), .vocabulary_size = ROWS};
 	struct embeng_feature_config f = {.size = sizeof(f)};
+	/* Rows hold whatever training with this policy leaves there. */
+	const struct embeng_engine_config allows = {.size = sizeof(allows),
+						    .non_finite = EMBENG_NON_FINITE_ALLOW};
 	char name[64];
 
 	t->dim = dims[random_below(12)];
@@ -39,6 +42,7 @@ static void make_model(struct trial *t, const char *variant)
 	table.combiner = (enum embeng_combiner_name)random_below(3);
 	f.max_sequence_length = random_below(4) ? 0 : (int64_t)random_below(9) + 1;
 	t->model = embeng_model_new();
+	ck_assert_int_eq(embeng_model_set_engine(t->model, &allows), 0);
 	ck_assert_int_eq(embeng_model_add_table(t->model, &table), 0);
 	ck_assert_int_eq(embeng_model_add_feature(t->model, &f), 0);
 	snprintf(name, sizeof(name), "soft:cores=2,memory=64M,variant=%s", variant);

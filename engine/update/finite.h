@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Gradients that are not finite, and the model's policy for them. */
+#ifndef EMBENG_ENGINE_FINITE_H
+#define EMBENG_ENGINE_FINITE_H
+
+#include "apply.h"
+#include "lane.h"
+#include "update.h"
+
+/* The first float of several that is not finite, or @count. Called inside an FP section. */
+u64 finite_until(const struct kernel_ops *kernels, const float *from, u64 count);
+
+/**
+ * finite_check() - look at all gradients of a step before any row is touched
+ * @number: the step; its gradients are mapped in model->gradients
+ *
+ * Sets table.suspect of the tables that have a gradient which is not finite.
+ * Return: 0, or EMBENG_STATUS_GRADIENT with command->fault where the model refuses these.
+ */
+u16 finite_check(struct command *command, u64 number);
+
+/**
+ * finite_rows() - update a task's rows one by one, and count those that such a gradient reaches
+ * @apply: the update of a suspect table
+ * @first: the first group of the task
+ * @last: one past its last group
+ * @scratch: the worker's
+ *
+ * The rows are left as they are if the model drops their updates. Return: whether a row that was
+ * updated may be one that is not finite now.
+ */
+bool finite_rows(struct apply *apply, u64 first, u64 last, u8 *scratch);
+
+/* Whether a hot row's update is dropped; counts the row in any case. */
+bool finite_drops(struct apply *apply, const struct kernel_group *group);
+
+#endif
