@@ -21,7 +21,7 @@ EMBENG, VECTORS, PAGE = "", {}, ""
 # "*" is any name, "[]" each element of a list.
 KEYS = {
     "": "schema! name! about source requires engine tables! features! model_error steps!",
-    "engine": "replicas cores hosts sharding pipelining",
+    "engine": "replicas cores hosts sharding pipelining non_finite",
     "tables[]": "name! vocabulary_size! dim! combiner optimizer initial slots out_of_range "
                 "quantization",
     "tables[].quantization": "num_buckets! lower! upper!",
@@ -30,14 +30,15 @@ KEYS = {
     "steps[].error": "errno contains",
     "steps[].enqueue": "replica training features!",
     "steps[].dequeue": "replica expect! atol rtol",
-    "steps[].apply_gradients": "replica gradients! learning_rates",
+    "steps[].apply_gradients": "replica gradients! learning_rates multiplier",
     "steps[].expect_table": "table! slot rows values! atol rtol",
     "steps[].lookup": "features! expect! atol rtol config",
     "steps[].save": "dir!",
     "steps[].restore": "dir!",
     "steps[].reopen": "engine optimizer",
-    "steps[].reopen.engine": "replicas cores hosts sharding pipelining",
-    "steps[].expect_stats": "table! ids unique_ids dropped_ids clamped_ids zeroed_ids",
+    "steps[].reopen.engine": "replicas cores hosts sharding pipelining non_finite",
+    "steps[].expect_stats": "table! ids unique_ids dropped_ids clamped_ids zeroed_ids "
+                            "nonfinite_gradient_rows",
     "steps[].stacking": "flavour! sparse_cores! cores_per_device activation_limit_bytes expect!",
     "steps[].stacking.expect[]": "name width tables row_offsets rotations sample_offsets",
     "steps[].partition": "flavour! sparse_cores! cores_per_device! device features! "
@@ -216,7 +217,8 @@ def falsify(value):
 FALSE = {
     "steps[].dequeue.expect": None, "steps[].lookup.expect": None,
     "steps[].expect_table": ["values"],
-    "steps[].expect_stats": ["ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids"],
+    "steps[].expect_stats": ["ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids",
+                             "nonfinite_gradient_rows"],
     "steps[].stacking.expect[]": None, "steps[].partition.expect": None,
     "steps[].partition.expect.padding": ["id", "gain"],
 }

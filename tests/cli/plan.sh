@@ -89,12 +89,25 @@ document 'no model, document' 'd["schema"] == "embeng.plan/1" and d["error"]["co
 expect 'two models' 2 plan "$folder/model.json" --table t:1x1
 expect 'a file and a checkpoint' 2 plan "$folder/model.json" --checkpoint "$folder"
 expect 'two files' 2 plan "$folder/model.json" "$folder/model.json"
+# What a refusal must say of an option: its text, or that its name is empty.
+named() {
+	case $1 in
+	:*) echo 'the name is empty' ;;
+	*) echo "$1" ;;
+	esac
+}
 for table in t t:1 t:x1 t:1x t:0x1 t:1x0 t:1x1:frob t:1x1:sgd:1 t:1zx1 t:9999999999999999999x1 :1x1; do
 	expect "table $table" 2 plan --table "$table"
+	says err "table $table, said" "$(named "$table")"
 done
+expect 'an optimizer that is none' 2 plan --table users:10Mx64:rowwise_adagrad
+says err 'an optimizer that is none, said' "users.*no optimizer 'rowwise_adagrad'; there are sgd, adagrad"
 for feature in f f: f:u f:t:0 f:t:x f:t:1:1 :t; do
 	expect "feature $feature" 2 plan --table t:1x1 --feature "$feature"
+	says err "feature $feature, said" "$(named "${feature%:u}")"
 done
+expect 'a table that is none' 2 plan --table t:1x1 --feature clicks:users
+says err 'a table that is none, said' 'feature clicks: there is no table users'
 expect 'a name twice' 2 plan --table t:1x1 --table t:1x1
 expect 'a batch of none' 2 plan --table t:1x1 --batch 0
 says err 'a batch of none, said' '--batch takes a count from 1'

@@ -62,7 +62,8 @@ static inline struct embeng *batch_open(struct fuzz *f)
 {
 	struct embeng_engine_config c = {.size = sizeof(c),
 					 .replicas = 1 + fuzz_below(f, BATCH_REPLICAS),
-					 .pipelining = fuzz_rarely(f, 4)};
+					 .pipelining = fuzz_rarely(f, 4),
+					 .non_finite = (enum embeng_non_finite)fuzz_below(f, 3)};
 	struct embeng_model *m = embeng_model_new();
 	struct embeng_error error = {.size = sizeof(error)};
 	struct embeng *e = NULL;

@@ -21,7 +21,7 @@ static const char *const json_words[] = {
 	"partition", "flavour", "tf", "jax", "quantization", "num_buckets", "program",
 	"embeng.vector/1", "embeng.checkpoint.index/1", "embeng.checkpoint.index/2", "step", "model_hash",
 	"program_state", "files", "bytes", "first", "chunks", "crc32c", "chunks_sha256", "F32",
-	"dtype", "data_offsets", "__metadata__",
+	"dtype", "data_offsets", "__metadata__", "non_finite", "allow", "multiplier",
 };
 /* clang-format on */
 

@@ -79,6 +79,17 @@ def hot_row():
         yield v
 
 
+def reopened():
+    v = Vector("policy_of_a_reopen", "The policy is an option of the engine: a reopen may have "
+               "another.", [table(initial={"fill": 1})], [feature()])
+    for policy in ("drop", "error", "allow"):
+        v.reopen(non_finite=policy)
+        v.lookup({"f": dense([1, 2])})
+        v.apply({"f": [[1, "nan", 1], [1, 1, 1]]}, error=REFUSED if policy == "error" else None)
+        v.table()
+    return v
+
+
 def multipliers():
     for name, by in (("zero", 0), ("half", 0.5), ("minus_one", -1)):
         v = Vector(f"multiplier_{name}", f"The multiplier {by} is taken as it is.",
@@ -115,5 +126,5 @@ def slots():
 
 
 def vectors():
-    return [*refused(), of_an_empty_bag(), *dropped(), *hot_row(), *multipliers(), *rows(),
+    return [*refused(), of_an_empty_bag(), *dropped(), *hot_row(), reopened(), *multipliers(), *rows(),
             *slots()]

@@ -6,6 +6,7 @@
  * The model belongs to the caller.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,15 +51,13 @@ static int read_size_part(struct part part, int64_t *rows, int64_t *dim)
 	return count_read(x + 1, part.length - before - 1, 1, UINT32_MAX, dim);
 }
 
+/* A name that is too long is cut off, and then is none of an optimizer either. */
 static int read_optimizer_part(struct part part, struct embeng_optimizer *optimizer)
 {
-	char name[32];
+	char name[64];
 
 	*optimizer = (struct embeng_optimizer){.size = sizeof(*optimizer)};
-	if (part.length >= sizeof(name))
-		return -1;
-	memcpy(name, part.text, part.length);
-	name[part.length] = '\0';
+	snprintf(name, sizeof(name), "%.*s", (int)part.length, part.text);
 	if (!strcmp(name, "none"))
 		return 0;
 	return embeng_optimizer_by_name(name, 0.01f, optimizer); /* no rate changes a size */
@@ -71,6 +70,15 @@ static int refuse_form(const struct output *out, const char *option, const char 
 			   "--%s takes %s, not '%s'", option, form, given);
 }
 
+static int refuse_optimizer(const struct output *out, const char *given)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return output_fail(out, CLI_USAGE, EINVAL, "See: embeng plan --help",
+			   "--table %s: %s, and none for a table without", given, error.text);
+}
+
 static int add_table_option(const struct output *out, const char *text, struct embeng_model *model)
 {
 	struct embeng_table_config config = {.size = sizeof(config)};
@@ -79,9 +87,10 @@ static int add_table_option(const struct output *out, const char *text, struct e
 	char *name;
 	int err;
 
-	if (count < 2 || read_size_part(parts[1], &config.vocabulary_size, &config.dim) ||
-	    read_optimizer_part(count == 3 ? parts[2] : (struct part){"sgd", 3}, &config.optimizer))
+	if (count < 2 || read_size_part(parts[1], &config.vocabulary_size, &config.dim))
 		return refuse_form(out, "table", text, TABLE_FORM);
+	if (read_optimizer_part(count == 3 ? parts[2] : (struct part){"sgd", 3}, &config.optimizer))
+		return refuse_optimizer(out, text);
 	name = strndup(parts[0].text, parts[0].length);
 	if (!name)
 		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
@@ -103,6 +112,15 @@ static int add_named(const struct output *out, struct embeng_model *model, const
 	return err < 0 ? output_library_failure(out, err, NULL) : 0;
 }
 
+static int refuse_table(const struct output *out, const char *feature, int err)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	return output_fail(out, exit_of_errno(err), err, "Give it with --table", "feature %s: %s",
+			   feature, error.text);
+}
+
 static int add_feature_option(const struct output *out, const char *text,
 			      struct embeng_model *model)
 {
@@ -121,7 +139,7 @@ static int add_feature_option(const struct output *out, const char *text,
 	if (index == -ENOMEM)
 		code = output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	else if (index < 0)
-		code = output_library_failure(out, index, "Give it with --table");
+		code = refuse_table(out, name, index);
 	else
 		code = add_named(out, model, name, index, length);
 	free(name);

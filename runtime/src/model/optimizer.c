@@ -145,5 +145,5 @@ int embeng_optimizer_by_name(const char *name, float learning_rate,
 		return 0;
 	}
 	name_all(all, sizeof(all));
-	return fail(-ENOENT, "there is no optimizer %.60s; there are %s", name, all);
+	return fail(-ENOENT, "there is no optimizer '%.60s'; there are %s", name, all);
 }

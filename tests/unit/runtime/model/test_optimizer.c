@@ -338,7 +338,7 @@ START_TEST(test_by_name)
 	memset(&found, 0xff, sizeof(found));
 	ck_assert_int_eq(embeng_optimizer_by_name("ftrls", 0.25f, &found), -ENOENT);
 	embeng_last_error(&error);
-	ck_assert_ptr_nonnull(strstr(error.text, "no optimizer ftrls; there are sgd, adagrad,"));
+	ck_assert_ptr_nonnull(strstr(error.text, "no optimizer 'ftrls'; there are sgd, adagrad,"));
 	ck_assert_uint_eq(found.size, SIZE_MAX);
 	ck_assert_int_eq(embeng_optimizer_by_name(NULL, 0.25f, &found), -EINVAL);
 	ck_assert_int_eq(embeng_optimizer_by_name("ftrl", 0.25f, NULL), -EINVAL);
