@@ -89,7 +89,7 @@ document 'no model, document' 'd["schema"] == "embeng.plan/1" and d["error"]["co
 expect 'two models' 2 plan "$folder/model.json" --table t:1x1
 expect 'a file and a checkpoint' 2 plan "$folder/model.json" --checkpoint "$folder"
 expect 'two files' 2 plan "$folder/model.json" "$folder/model.json"
-# What a refusal must say of an option: its text, or that its name is empty.
+# A refusal must quote the option, or say that its name is empty.
 named() {
 	case $1 in
 	:*) echo 'the name is empty' ;;

@@ -62,7 +62,7 @@ struct walk {
 	uint32_t refused;
 };
 
-/* Parses the blob as it is now. What is refused must be told by @name, and not by numbers. */
+/* Parses the blob as it is now. A refusal must tell @name, and no number of a byte. */
 static void parse_changed(struct walk *w, const char *name)
 {
 	struct embeng_blob_header header;

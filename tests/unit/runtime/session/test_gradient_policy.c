@@ -111,7 +111,7 @@ START_TEST(a_gradient_is_refused)
 }
 END_TEST
 
-/* What is finite passes, however large or small it is. */
+/* Finite numbers pass, however large or small they are. */
 START_TEST(finite_extremes_pass)
 {
 	const float g[] = {FLT_MAX, -FLT_MAX, 0x1p-149f, -0x1p-149f, -0.0f, FLT_MIN};

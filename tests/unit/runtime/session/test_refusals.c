@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a device refuses of a table or feature is said with its name, whatever the status is. The
- * values of a model are walked in test_blob_refusals.c.
+ * Whatever a device refuses of a table or feature is said with its name, for each status.
+ * The values of a model are walked in test_blob_refusals.c.
  */
 #include <stdio.h>
 
