@@ -79,7 +79,12 @@
  * Training steps count from 1 at MODEL_LOAD and grow by one. The LOOKUP of training step n
  * sees the tables after update n - 1 of all replicas. With pipelining it sees them after
  * update n - 2, exactly: update n - 1 is held back until LOOKUP(n) of every replica has read
- * the tables, or until a DRAIN.
+ * the tables. A DRAIN applies it sooner. The engine then keeps the rows that the update
+ * changes, and LOOKUP(n) reads these, so that where a program drains changes no result. All
+ * other commands see the tables with the update. A write in between (ROWS_WRITE, ROWS_FILL,
+ * STATE_WRITE or the COMMIT of a STAGE) ends this: LOOKUP(n) then sees the tables as they are.
+ * The kept rows take memory, of an optimizer with EMBENG_TABLE_NON_LAZY as much as
+ * the table's parameters; a DRAIN that finds none fails with NO_MEMORY and applies nothing.
  *
  * A LOOKUP is checked and copied before it waits for any step. It first posts ACCEPTED, after
  * which the program may reuse its id arrays, or an error; after ACCEPTED it posts DONE. A

@@ -64,6 +64,16 @@ static inline bool f32_finite(u32 bits)
 	return (bits & ~F32_SIGN) <= F32_GREATEST;
 }
 
+/* Whether any feature reads the table. */
+static inline bool blob_has_feature(const struct blob *blob, u32 table)
+{
+	for (u32 f = 0; f < blob->engine.feature_count; f++) {
+		if (blob->features[f].table == table)
+			return true;
+	}
+	return false;
+}
+
 /* FNV-1a 64; @hash of what came before, FNV1A_START at first. */
 #define FNV1A_START 0xcbf29ce484222325ull
 u64 fnv1a(u64 hash, const void *data, u64 length);

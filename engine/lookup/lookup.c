@@ -4,10 +4,11 @@
  * straight into the program's activation buffers.
  *
  * Called without engine->lock by the running command, of which there is one at a time, so the
- * tables do not change. engine->lock is taken to map the buffers, to release them, and to count what
- * is not finite.
+ * tables do not change. A training lookup whose update came early sees the rows of before it.
+ * engine->lock is taken to map the buffers, to release them, and to count what is not finite.
  */
 #include "batch.h"
+#include "stale.h"
 
 /* Outputs of all features together: no cache keeps so many until they are read. */
 #define STREAM_BYTES (16ull << 20)
@@ -112,10 +113,16 @@ u16 lookup_run(struct command *command)
 	struct lookup lookup = { .model = model, .batch = batch, .out = model->gradients };
 	struct engine *engine = model->engine;
 	u16 status = get_lookup_outputs(command, &lookup);
+	bool stale;
 
+	stale = !status && lookup_trains(command) && stale_hides(model, command->cmd.step);
+	if (stale)
+		stale_swap(model);
 	if (!status)
 		workers_run_rows(engine->workers, lookup_task, &lookup, batch->task_count,
 				 batch->bytes);
+	if (stale)
+		stale_swap(model);
 	region_put_all(command->context, lookup.out, batch->feature_count);
 	if (status)
 		return status;

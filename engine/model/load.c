@@ -9,6 +9,7 @@
  */
 #include "../update/apply.h"
 #include "../kernels/fill.h"
+#include "../lookup/stale.h"
 #include "../update/lane.h"
 #include "../update/update.h"
 
@@ -243,6 +244,7 @@ void model_free_tables(struct model *model)
 			if (table->staged[s])
 				port_free_table(table->staged[s], table->bytes);
 		}
+		stale_free(model, table);
 		port_free(table->stats.hot.rows);
 	}
 	port_free(model->tables);

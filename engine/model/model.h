@@ -35,6 +35,19 @@ struct table_stats {
 	struct hot hot;
 };
 
+/*
+ * struct stale_rows - parameters as they were before an update that came early
+ *
+ * They are those of the rows @rows, [@count][dim] in @data, or of the whole table in @whole; see
+ * lookup/stale.h.
+ */
+struct stale_rows {
+	u64 *rows;
+	u32 *data;
+	u64 count, rows_bytes, data_bytes;
+	u32 *whole;
+};
+
 struct table {
 	struct embeng_record_table record;
 	u32 index;
@@ -51,6 +64,7 @@ struct table {
 	u64 counted;  /* training steps up to here are in the statistics */
 	u64 due;      /* occurrences of the step that is applied */
 	bool suspect; /* some gradient of that step is not finite */
+	struct stale_rows stale;
 };
 
 /* The part that one replica gave to one step; engine->lock until the step is applied. */
@@ -92,7 +106,8 @@ struct model {
 	struct batch *spare; /* for inference, linked by next */
 	u32 depth;
 	bool pipelining;
-	bool trains; /* every table of a feature has an optimizer */
+	bool trains;	/* every table of a feature has an optimizer */
+	u64 stale_step; /* update that LOOKUPs of the next step do not see, 0: none */
 	struct table *tables;
 	u64 table_bytes; /* taken of the engine's table memory */
 	u64 memory;	 /* bytes of all that model_alloc() and grow() gave; atomic */
@@ -115,6 +130,12 @@ static inline struct step *model_step(struct model *model, u64 number)
 static inline struct part *model_part(struct model *model, u64 number, u32 replica)
 {
 	return &model_step(model, number)->parts[replica];
+}
+
+/* Whether an update changes the table at all. */
+static inline bool table_trains(const struct table *table)
+{
+	return table->kernel != U32_MAX;
 }
 
 /* For lookups of the table. */

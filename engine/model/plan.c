@@ -208,6 +208,33 @@ static u64 sorting_bytes(const struct planner *p)
 	return lane_sum(&first) + (cores - 1) * lane_sum(&others);
 }
 
+/* Rows that an early update changes: as stale_reserve(). */
+static u64 stale_bytes_of(const struct planner *p, u32 table)
+{
+	const struct embeng_record_table *record = &p->blob.tables[table];
+	u64 rows = occurrences_of(p, table);
+
+	if (p->blob.kernels[table] == U32_MAX || !blob_has_feature(&p->blob, table))
+		return 0;
+	if (record->flags & EMBENG_TABLE_NON_LAZY)
+		return multiply_capped(record->rows, 4ull * record->dim);
+	if (rows > record->rows)
+		rows = record->rows;
+	if (!rows)
+		return 0;
+	return add_capped(grow_capped(0, multiply_capped(rows, sizeof(u64))),
+			  grow_capped(0, multiply_capped(rows, 4ull * record->dim)));
+}
+
+static u64 all_stale_bytes(const struct planner *p)
+{
+	u64 sum = 0;
+
+	for (u32 t = 0; t < p->blob.engine.table_count; t++)
+		sum = add_capped(sum, stale_bytes_of(p, t));
+	return sum;
+}
+
 static u64 all_bytes(const struct planner *p, u64 *features)
 {
 	const struct embeng_record_engine *engine = &p->blob.engine;
@@ -218,6 +245,8 @@ static u64 all_bytes(const struct planner *p, u64 *features)
 	sum = add_capped(sum, multiply_capped(spare, batch_bytes(p)));
 	if (p->plan->training)
 		sum = add_capped(sum, sorting_bytes(p));
+	if (p->plan->training && engine->flags & EMBENG_ENGINE_PIPELINING)
+		sum = add_capped(sum, all_stale_bytes(p));
 	for (u32 f = 0; f < engine->feature_count; f++) {
 		features[f] = add_capped(multiply_capped(multiply_capped(steps, engine->replicas),
 							 feature_bytes(p, f, true)),

@@ -41,7 +41,8 @@ struct plan_engine {
  * @bytes: out: the sum of all, U64_MAX when no number says it
  *
  * Exact when the first batches are as large as @inputs says, in CSR form, and are
- * cut in at most 64 calls of bounded work; never less for smaller ones.
+ * cut in at most 64 calls of bounded work; never less for smaller ones. With pipelining a
+ * part of it is taken only while a DRAIN has an update come early (lookup/stale.h).
  *
  * Return: 0, or a status: the blob is none, or there is no memory to read it.
  */

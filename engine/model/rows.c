@@ -9,7 +9,7 @@
  */
 #include "../kernels/fill.h"
 #include "../kernels/optimizers.h"
-#include "model.h"
+#include "../lookup/stale.h"
 
 /* Private copy of a ROWS_* descriptor and of its row numbers. */
 struct rows {
@@ -348,6 +348,9 @@ u16 rows_run(struct command *command)
 	work.data = view.data;
 	work.row_bytes = 4ull * table->record.dim;
 	work.chunk = chunk_rows(table->record.dim);
+	/* The next lookup sees what is written. */
+	if (!reads && !staged && rows->given.count)
+		stale_forget(model);
 	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
 		fill_all_rows(model, rows, stored);
 	else

@@ -7,7 +7,7 @@
  * Called without engine->lock by the running command; only the account of table memory takes the
  * lock.
  */
-#include "model.h"
+#include "../lookup/stale.h"
 
 #define ARRAYS (1 + EMBENG_SLOTS_MAX)
 
@@ -112,6 +112,7 @@ u16 stage_run(struct command *command)
 	case EMBENG_STAGE_BEGIN:
 		return begin_stage(command);
 	case EMBENG_STAGE_COMMIT:
+		stale_forget(model);
 		commit_staged(model);
 		break;
 	case EMBENG_STAGE_DROP:

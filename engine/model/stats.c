@@ -7,6 +7,7 @@
  * were dropped, clamped or set to zero, and of rows and activations that are not finite, because
  * several threads add to them.
  */
+#include "../lookup/stale.h"
 #include "../update/lane.h"
 #include "../update/update.h"
 
@@ -157,6 +158,7 @@ static u16 state_set(struct command *command, const void *data)
 	if (count > EMBENG_STEP_COUNT_MAX)
 		return fault_set(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA,
 				 EMBENG_NO_INDEX, 0, count, EMBENG_STEP_COUNT_MAX);
+	stale_forget(command->context->model);
 	command->context->model->optimizer_steps = count;
 	return 0;
 }

@@ -8,8 +8,15 @@
  * to map the gradients, to release them, and to make the step count.
  */
 #include "finite.h"
+#include "../lookup/stale.h"
 #include "../step/step.h"
 
+static bool feature_trains(const struct model *model, u32 feature)
+{
+	return table_trains(&model->tables[model->blob.features[feature].table]);
+}
+
+/* Those of tables that the update changes; others are not read. */
 static u16 get_gradients(struct command *command, u64 number)
 {
 	struct model *model = command->context->model;
@@ -21,7 +28,7 @@ static u16 get_gradients(struct command *command, u64 number)
 		const struct part *part = model_part(model, number, (u32)(i / features));
 		const struct embeng_mem *mem = &part->gradients->features[i % features].gradients;
 
-		if (mem_given(mem))
+		if (mem_given(mem) && feature_trains(model, (u32)(i % features)))
 			status = region_get_held(command->context, mem, EMBENG_REGION_DEVICE_READ,
 						 4, EMBENG_FIELD_GRADIENTS, (u32)(i % features),
 						 &model->gradients[i], &command->fault);
@@ -58,20 +65,21 @@ static u64 weigh_tables(struct model *model, u64 number)
 				batch->features[i].occurrences;
 	}
 	for (u32 t = 0; t < tables; t++)
-		sum += lane_weight(&model->tables[t].record, model->tables[t].due);
+		sum += lane_weight(&model->tables[t], model->tables[t].due);
 	return sum;
 }
 
 struct tables {
 	struct model *model;
 	u64 number, weight, most; /* lane_most() */
+	bool early;		  /* the lookups of the next step are not to see it */
 };
 
 /* Whether one core takes the table: the last one that is at work keeps nobody waiting for long. */
 static bool goes_whole(const struct tables *tables, const struct table *table)
 {
 	return table->due <= tables->most &&
-	       lane_weight(&table->record, table->due) <=
+	       lane_weight(table, table->due) <=
 		       tables->weight / 2 / tables->model->engine->caps.cores;
 }
 
@@ -84,8 +92,10 @@ static int reserve_tables(const struct tables *tables)
 	struct model *model = tables->model;
 
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
-		const struct table *table = &model->tables[t];
+		struct table *table = &model->tables[t];
 
+		if (tables->early && stale_reserve(model, table, table->due))
+			return -1;
 		if (lanes_reserve(model, &table->record, table->due, tables->most))
 			return -1;
 	}
@@ -112,7 +122,7 @@ static u64 apply_tables(struct tables *tables)
 		struct table *table = &model->tables[t];
 
 		if (goes_whole(tables, table))
-			whole += lane_weight(&table->record, table->due);
+			whole += lane_weight(table, table->due);
 		else
 			apply_table(&model->lanes[0], tables->number, table, cores);
 	}
@@ -124,20 +134,25 @@ static u64 apply_tables(struct tables *tables)
 /*
  * update_apply() - apply a complete step to the tables
  * @number: the step after the last applied one
+ * @early: with pipelining, before the lookups of the next step, which are not to see it
  *
  * Resolves the gradients of all replicas again. A failure has changed nothing.
  * Return: 0, or a status with command->fault.
  */
-static u16 update_apply(struct command *command, u64 number)
+static u16 update_apply(struct command *command, u64 number, bool early)
 {
 	struct model *model = command->context->model;
 	struct engine *engine = model->engine;
 	struct tables tables = { model, number, weigh_tables(model, number),
-				 lane_most(model->blob.engine.table_count, engine->caps.cores) };
+				 lane_most(model->blob.engine.table_count, engine->caps.cores),
+				 early };
 	u64 parts = (u64)model->blob.engine.feature_count * model_replicas(model), rows;
 	u16 status;
 
+	stale_forget(model);
 	memset(model->gradients, 0, parts * sizeof(*model->gradients));
+	if (early)
+		stale_begin(model, number);
 	status = get_gradients(command, number);
 	if (!status)
 		status = finite_check(command, number);
@@ -145,6 +160,7 @@ static u16 update_apply(struct command *command, u64 number)
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
 				   EMBENG_NO_INDEX, 0, 0, 0);
 	if (status) {
+		stale_forget(model);
 		put_gradients(command);
 		return status;
 	}
@@ -167,7 +183,7 @@ bool update_is_small(const struct command *command)
 
 u16 update_run(struct command *command)
 {
-	return step_update_applied(command) ? 0 : update_apply(command, command->cmd.step);
+	return step_update_applied(command) ? 0 : update_apply(command, command->cmd.step, false);
 }
 
 u16 drain_run(struct command *command)
@@ -175,13 +191,18 @@ u16 drain_run(struct command *command)
 	struct model *model = command->context->model;
 	struct embeng_steps steps;
 	u16 status = 0;
-	u64 last;
+	u64 last, looked;
 
+	/* No lookup for training runs meanwhile. */
 	port_lock(model->engine->lock);
 	steps = model_steps(model);
 	last = embeng_steps_complete(&steps, command->cmd.step);
+	looked = embeng_steps_looked(&steps);
 	port_unlock(model->engine->lock);
-	while (!status && model->applied < last)
-		status = update_apply(command, model->applied + 1);
+	while (!status && model->applied < last) {
+		u64 next = model->applied + 1;
+
+		status = update_apply(command, next, model->pipelining && looked <= next);
+	}
 	return status;
 }

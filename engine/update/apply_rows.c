@@ -40,21 +40,6 @@ static void count_nonfinite_groups(const struct apply *apply, u64 first, u64 las
 
 #define HOT_RUNS 16u /* runs of one hot row in one call of one core */
 
-/* By all cores, or by the one that takes the table whole. */
-static void run_tasks_of_lane(const struct apply *apply,
-			      void (*fn)(void *arg, u64 task, u32 worker), void *arg, u64 tasks,
-			      u64 bytes)
-{
-	struct workers *workers = lane_workers(apply->model, apply->cores);
-
-	if (workers)
-		return workers_run(workers, fn, arg, tasks, bytes);
-	for (u64 task = 0; task < tasks; task++) {
-		fn(arg, task, apply->lane->core);
-		workers_piece_done(apply->model->engine->workers);
-	}
-}
-
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */
 static u64 cut_tasks(struct lane *lane, u64 most)
 {
@@ -205,7 +190,8 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 		for (; parts < cores && hot.done < group->count; parts++)
 			hot_cut(&hot, hot_part_of(apply, parts),
 				share < HOT_RUNS ? (u32)share : HOT_RUNS);
-		run_tasks_of_lane(apply, hot_task, &hot, parts, 4ull * u->dim * (hot.done - begun));
+		lane_run(apply->lane, apply->cores, hot_task, &hot, parts,
+			 4ull * u->dim * (hot.done - begun));
 		hot_add_parts(&hot, parts);
 	}
 	port_fpu_begin(&fpu);
@@ -325,9 +311,9 @@ static void apply_untouched(struct apply *apply)
 	u64 touched = apply->lane->partition.group_count;
 	u64 rows = table->record.rows, row = 4ull * table->record.dim;
 
-	run_tasks_of_lane(apply, untouched_task, apply,
-			  rows / apply->most + (rows % apply->most != 0),
-			  (rows - touched) * 2 * row * (1 + table->record.slot_count));
+	lane_run(apply->lane, apply->cores, untouched_task, apply,
+		 rows / apply->most + (rows % apply->most != 0),
+		 (rows - touched) * 2 * row * (1 + table->record.slot_count));
 	table->stats.untouched_rows += rows - touched;
 }
 
@@ -336,8 +322,8 @@ void apply_rows(struct apply *apply)
 	u64 tasks = cut_tasks(apply->lane, apply->most);
 
 	if (tasks)
-		run_tasks_of_lane(apply, update_task, apply, tasks,
-				  bytes_touched(&apply->lane->partition, apply->table));
+		lane_run(apply->lane, apply->cores, update_task, apply, tasks,
+			 bytes_touched(&apply->lane->partition, apply->table));
 	if (!(apply->update.flags & KERNEL_EACH_OCCURRENCE))
 		update_hot_rows(apply, tasks);
 	if (apply->table->record.flags & EMBENG_TABLE_NON_LAZY)

@@ -9,6 +9,7 @@
  */
 #include "apply.h"
 #include "lane.h"
+#include "../lookup/stale.h"
 #include "../step/step.h"
 #include "update.h"
 
@@ -215,6 +216,52 @@ static void describe_table_update(struct kernel_update *u, const struct table *t
 	port_fpu_end(&fpu);
 }
 
+struct keeping {
+	struct table *table;
+	const struct partition *partition;
+};
+
+static void keep_rows_task(void *arg, u64 task, u32 worker)
+{
+	const struct keeping *keeping = arg;
+
+	(void)worker;
+	stale_keep(keeping->table, keeping->partition, task);
+}
+
+/* An update that comes early: the next lookup is still to see the rows of before it. */
+static void keep_stale_rows(const struct apply *apply)
+{
+	struct keeping keeping = { apply->table, &apply->lane->partition };
+
+	lane_run(apply->lane, apply->cores, keep_rows_task, &keeping,
+		 stale_tasks(apply->table, keeping.partition),
+		 stale_bytes(apply->table, keeping.partition));
+	if (!apply->table->stale.whole)
+		apply->table->stale.count = keeping.partition->group_count;
+}
+
+static void update_table(struct apply *apply, u64 number)
+{
+	struct model *model = apply->model;
+	struct table *table = apply->table;
+	u64 rows = apply->lane->partition.group_count;
+	u64 reached = table->stats.nonfinite_gradient_rows;
+
+	if (stale_keeps(model, table, number))
+		keep_stale_rows(apply);
+	describe_table_update(&apply->update, table, model_step(model, number),
+			      model->optimizer_steps + 1);
+	apply->update.segment_count = make_segments(model, number, table,
+						    apply->lane->partition.by_gradient);
+	apply->update.segments = model->segments + table->first_part;
+	apply_rows(apply);
+	table->stats.updated_rows += rows;
+	if (model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_DROP)
+		table->stats.updated_rows -= table->stats.nonfinite_gradient_rows - reached;
+	apply->lane->rows += rows;
+}
+
 void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 {
 	struct model *model = lane->model;
@@ -223,24 +270,14 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 			       .table = table,
 			       .cores = cores,
 			       .most = chunk_rows(table->record.dim) };
-	u64 begun, reached = table->stats.nonfinite_gradient_rows;
+	u64 begun;
 
 	/* Memory is reserved, it cannot fail. */
 	update_partition(lane, number, table->index, cores);
 	begun = port_now_ns();
 	/* Before the rows, which take the groups' place in the caches. */
 	stats_count(model, table, &lane->partition, number);
-	if (table->kernel != U32_MAX) {
-		describe_table_update(&apply.update, table, model_step(model, number),
-				      model->optimizer_steps + 1);
-		apply.update.segment_count = make_segments(model, number, table,
-							   lane->partition.by_gradient);
-		apply.update.segments = model->segments + table->first_part;
-		apply_rows(&apply);
-	}
-	table->stats.updated_rows += lane->partition.group_count;
-	if (model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_DROP)
-		table->stats.updated_rows -= table->stats.nonfinite_gradient_rows - reached;
-	lane->rows += lane->partition.group_count;
+	if (table_trains(table))
+		update_table(&apply, number);
 	lane->update_ns += port_now_ns() - begun;
 }

@@ -34,11 +34,14 @@ void lanes_free(struct model *model)
 	port_free(model->lanes);
 }
 
-u64 lane_weight(const struct embeng_record_table *record, u64 occurrences)
+u64 lane_weight(const struct table *table, u64 occurrences)
 {
+	const struct embeng_record_table *record = &table->record;
 	u64 row = 4ull * record->dim, changed = 2 * row * (1 + record->slot_count);
 	u64 weight = occurrences * (row + changed + SORTED_BYTES);
 
+	if (!table_trains(table))
+		return occurrences * SORTED_BYTES;
 	return record->flags & EMBENG_TABLE_NON_LAZY ? weight + record->rows * changed : weight;
 }
 
@@ -67,6 +70,21 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
 		failed = reserve_lane(&model->lanes[l], record,
 				      occurrences < most ? occurrences : most, 1);
 	return failed;
+}
+
+void lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
+	      void *arg, u64 tasks, u64 bytes)
+{
+	struct workers *workers = lane_workers(lane->model, cores);
+
+	if (workers) {
+		workers_run(workers, fn, arg, tasks, bytes);
+		return;
+	}
+	for (u64 task = 0; task < tasks; task++) {
+		fn(arg, task, lane->core);
+		workers_piece_done(lane->model->engine->workers);
+	}
 }
 
 u64 lanes_account(struct model *model, u64 wall)

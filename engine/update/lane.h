@@ -34,7 +34,7 @@ struct lane *lanes_new(struct model *model);
 void lanes_free(struct model *model);
 
 /* Bytes that @occurrences of a table touch in a step, and its other rows if they change, too. */
-u64 lane_weight(const struct embeng_record_table *record, u64 occurrences);
+u64 lane_weight(const struct table *table, u64 occurrences);
 
 /* The most of a table that is taken whole. Lanes' memory for it does not grow with the cores. */
 #define LANE_OCCURRENCES (1u << 20)
@@ -74,6 +74,10 @@ static inline struct workers *lane_workers(const struct model *model, u32 cores)
 {
 	return cores == model->engine->caps.cores ? model->engine->workers : NULL;
 }
+
+/* Tasks by all cores, or by the one that takes the table whole. */
+void lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
+	      void *arg, u64 tasks, u64 bytes);
 
 static inline u8 *lane_scratch(const struct model *model, u64 core)
 {

@@ -532,6 +532,8 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
 /**
  * embeng_flush() - wait until every complete update that was handed in is applied
  *
+ * With pipelining, too; the lookups that follow are stale by exactly one step all the same.
+ *
  * In a shared context until every one that this handle handed in is: -ETIME names whose part
  * is missing.
  *

@@ -66,6 +66,7 @@ class Engine:
         self.updates = 0          # as optimizers count them; a restore sets it
         self.folders = {}         # folders of checkpoints, by name
         self.given = {}           # step -> {replica: (gradients, rates)}
+        self.kept = None          # (update that came early, parameters as they were before it)
 
     def _replica(self, r):
         require(0 <= r < len(self.replicas), "ERANGE", f"no replica {r}")
@@ -173,7 +174,7 @@ class Engine:
             for rep in self.replicas:
                 n = rep.looked_up + 1
                 if n <= rep.enqueued and self.applied >= n - lag:
-                    rep.training[n].read()
+                    self._read(rep.training[n])
                     rep.looked_up = n
                     moved = True
             n = self.applied + 1
@@ -182,10 +183,26 @@ class Engine:
                 self._update(n)
                 moved = True
 
+    def _read(self, batch):
+        """With pipelining an update that a drain has applied early is not seen by the next step."""
+        if self.kept is None or self.kept[0] != batch.step - 1:
+            batch.read()
+            return
+        now = {name: table.parameters for name, table in self.model.tables.items()}
+        for name, table in self.model.tables.items():
+            table.parameters = self.kept[1][name]
+        batch.read()
+        for name, table in self.model.tables.items():
+            table.parameters = now[name]
+
     def _drain(self):
         while self._complete(self.applied + 1):
             seen = {rep.looked_up for rep in self.replicas}
             require(len(seen) == 1, "ETIME", "a drain while a step is looked up in part")
+            if self.pipelining:
+                self.kept = (self.applied + 1,
+                             {name: copy.deepcopy(table.parameters)
+                              for name, table in self.model.tables.items()})
             self._update(self.applied + 1)
             self._progress()
 
@@ -241,6 +258,7 @@ class Engine:
 
     def read_stats(self, table):
         found = self.model.table(table)
+        self._drain()
         stats, found.stats = found.stats, {}
         return {key: stats.get(key, 0) for key in (
             "ids", "unique_ids", "dropped_ids", "clamped_ids", "zeroed_ids",
@@ -272,6 +290,7 @@ class Engine:
         for name, table in self.model.tables.items():
             table.parameters = tables[name]["parameters"]
             table.slots = {slot: tables[name][slot] for slot in table.slots}
+        self.kept = None          # the next lookup sees what was restored
         self.updates = updates
 
     def reopen(self, engine, optimizer=True):

@@ -106,7 +106,7 @@ class Steps(unittest.TestCase):
         seen = [train(e, [[0]], [[-(10.0 ** n)]])[0][0] for n in range(4)]
         self.assertEqual(seen, [0.0, 0.0, 1.0, 11.0])
         self.assertEqual(e.read_table("t"), [[1111.0]])
-        self.assertEqual(train(e, [[0]], [[0.0]]), [[1111.0]])
+        self.assertEqual(train(e, [[0]], [[0.0]]), [[111.0]])
 
     def test_replicas_sum(self):
         e = engine([[0.0]], replicas=2)

@@ -210,7 +210,7 @@ def training():
     v.serve({"f": dense([1, 2])})
     yield v
     v = serving("drains_pipelining", "With pipelining a lookup drains: it sees the last update, "
-                "and the next training lookup does, too.", [feature()], [table(combiner="sum")],
+                "and the next training lookup is stale by one step all the same.", [feature()], [table(combiner="sum")],
                 engine={"pipelining": True})
     batch = {"f": ragged([[1], [2, 1]])}
     v.train(batch, seed=1)

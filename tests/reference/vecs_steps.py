@@ -176,8 +176,8 @@ def held_queue():
 
 
 def drain_by(name, drain):
-    v = model(f"pipelining_drain_by_{name}", f"A drain by {name} applies the held update: the next "
-              "lookup sees it, and the one after is stale by one again.", sgd(0.25), PIPELINED)
+    v = model(f"pipelining_drain_by_{name}", f"A drain by {name} shows the held update, and yet the "
+              "next lookup does not see it: it is stale by exactly one step.", sgd(0.25), PIPELINED)
     batch = {"f": dense([1, 2, 4])}
     v.train(batch, seed=1)
     drain(v)

@@ -153,7 +153,11 @@ enum embeng_non_finite {
  * @size: sizeof(struct embeng_engine_config)
  * @replicas: 0 is 1
  * @pipelining: lookup n + 1 may run before update n is applied: activations are
- *	stale by exactly one step
+ *	stale by exactly one step. Calls that only look (embeng_rows_read(), embeng_stats(),
+ *	embeng_save(), inference lookups, embeng_flush()) see every update
+ *	that was handed in, and change nothing about that. Calls that write rows
+ *	(embeng_rows_write(), embeng_rows_fill(), embeng_restore()) come after these updates,
+ *	and the next lookup sees the updates and what was written
  * @step_depth: steps ahead, 0: the device's
  * @hosts: shards of a table that embeng_save() writes, up to INT32_MAX; 0 is 1. Changes
  *	no number that is computed, and is no part of embeng_model_hash()

@@ -184,10 +184,10 @@ static int check_shareable(const struct embeng_model *model, const char *call)
 {
 	if (!model->engine.pipelining)
 		return 0;
-	/* Where it drains, a drain changes what the next lookup sees, for all replicas alike. */
+	/* A write of rows has the held update applied, for the next lookup of all replicas. */
 	return fail(-ENOTSUP,
 		    "%s: the model is pipelined; the processes that share a context do "
-		    "not agree on where it drains, so that bits would depend on their timing",
+		    "not agree on where rows are written, so that bits would depend on their timing",
 		    call);
 }
 

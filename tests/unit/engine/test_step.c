@@ -143,7 +143,8 @@ START_TEST(test_pipelining_lags_exactly_one_update)
 	ck_assert_uint_eq(direct_do(d, drain), 0);
 	ck_assert_int_eq(direct_try(d, first), VERDICT_READY);
 	free(first);
-	ck_assert(look(d, 0, 3) == 2.0f);
+	/* The drain came early, and yet the next lookup is stale by one. */
+	ck_assert(look(d, 0, 3) == 1.0f);
 	direct_free(d);
 }
 END_TEST
