@@ -48,7 +48,7 @@
  *   INPUT      LOOKUP for training, of one replica
  *   INFERENCE  LOOKUP for inference, of one replica
  *   GRADIENT   UPDATE, of one replica
- *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN; no replica
+ *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN, FREEZE; no replica
  *
  * NOP and FENCE are allowed on all four. The commands of one queue complete in order, and a
  * command that waits for a step holds up only its own queue. There is one exception to the
@@ -85,6 +85,12 @@
  * STATE_WRITE or the COMMIT of a STAGE) ends this: LOOKUP(n) then sees the tables as they are.
  * The kept rows take memory, of an optimizer with EMBENG_TABLE_NON_LAZY as much as
  * the table's parameters; a DRAIN that finds none fails with NO_MEMORY and applies nothing.
+ *
+ * A table without an optimizer, or frozen by FREEZE, takes part in training like any other
+ * table, but no UPDATE changes its rows or slots: no optimizer, decay or clip runs on it, with
+ * EMBENG_TABLE_NON_LAZY neither. Gradients of its features need not be given, and are not read.
+ * Steps that it is frozen for are no steps of its optimizer (STATE_READ). A model needs one
+ * table with a feature and an optimizer to train (EMBENG_STATUS_TRAINING).
  *
  * A LOOKUP is checked and copied before it waits for any step. It first posts ACCEPTED, after
  * which the program may reuse its id arrays, or an error; after ACCEPTED it posts DONE. A
@@ -190,7 +196,7 @@ extern "C" {
 	X(FENCE, 33, PROGRAM, EINVAL, 2,                                                           \
 	  "the command cannot wait for the queue that the fence names")                            \
 	X(TRAINING, 34, PROGRAM, EINVAL, 2,                                                        \
-	  "a table of this batch has no optimizer, so the batch cannot train")                     \
+	  "there is no optimizer to train with: give a table of the batch one")                     \
 	X(ABORTED, 35, DEVICE, ECANCELED, 7,                                                       \
 	  "the command was aborted: its queue was reset or ended, or its fence failed")            \
 	X(LOST, 36, DEVICE, ESHUTDOWN, 7,                                                          \
@@ -314,7 +320,8 @@ struct embeng_mem {
 	X(STATE_READ, 11, 0x10, 0, "STATE_READ")                \
 	X(STATE_WRITE, 12, 0x10, 0, "STATE_WRITE")              \
 	X(PARTITION, 13, 0x10, 0, "PARTITION")                  \
-	X(STAGE, 14, 0x10, 0, "STAGE")
+	X(STAGE, 14, 0x10, 0, "STAGE")                          \
+	X(FREEZE, 15, 0x10, 0, "FREEZE")
 
 enum embeng_opcode {
 #define EMBENG_OPCODE_ENUM(name, value, kinds, flags, words) EMBENG_OP_##name = value,
@@ -338,19 +345,22 @@ enum embeng_queue_kind {
  * @cookie: any number; it is copied into every completion of this command
  * @step: for a LOOKUP for training and for UPDATE, the training step, from 1. For DRAIN, the
  *	last step whose update is to be applied if it is complete. Otherwise 0
- * @after: for a LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_* and MODEL_UNLOAD, the
- *	step after whose update the command runs; 0 means before any update. Otherwise 0
+ * @after: for a LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_*, FREEZE and MODEL_UNLOAD,
+ *	the step after whose update the command runs; 0 means before any update. Otherwise 0
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
  *	&struct embeng_update. MODEL_LOAD: the model blob. ROWS_*: &struct embeng_rows.
  *	PARTITION: &struct embeng_partition. FENCE: an array of &struct embeng_fence_point.
- *	STATS: room for &struct embeng_stats. STATE_*: one __u64, the optimizer's step count,
- *	which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX. The engine needs write access for
+ *	STATS: room for &struct embeng_stats. STATE_*: one __u64, the step count of the
+ *	optimizers, which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX, or that of one table,
+ *	which is at most as large. Writing the first makes those of all tables equal to it. The engine needs write access for
  *	STATS and STATE_READ and read access for all others
  * @arg: argument of the command, otherwise 0. NOP: bits 0..15 are the status to complete with
  *	(which counts as the program's fault), bits 32..63 a delay in microseconds. STATS: bits
  *	0..31 are the table index, and bit 32 asks to clear the counts after they are read.
  *	STAGE: bits 0..31 are the table index, bits 32..47 the slot (as in &embeng_rows.slot),
- *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN
+ *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN. STATE_*: 0 for
+ *	the whole model, or 1 plus the index of a table. FREEZE: bits 0..31 are the table index,
+ *	and bits 32..63 enum embeng_freeze
  */
 struct embeng_cmd {
 	__u16 opcode;
@@ -369,6 +379,7 @@ struct embeng_cmd {
 #define EMBENG_STATS_CLEAR (1ull << 32)
 #define EMBENG_STAGE_SLOT_SHIFT 32
 #define EMBENG_STAGE_ACTION_SHIFT 48
+#define EMBENG_FREEZE_ACTION_SHIFT 32
 #define EMBENG_NOP_DELAY_SHIFT 32
 
 /* Flags of a completion. Exactly one of the two is set. */
@@ -392,8 +403,8 @@ struct embeng_cmd {
  * @element: index of the element at fault in its array; for a model blob, the byte offset
  * @value: value at fault; an id is sign-extended to 64 bits. With NO_SPACE, the bytes needed.
  *	With GRADIENT and NUMBER, f32 bits
- *	On success: UPDATE the number of distinct rows, ROWS_* of rows, STATS of bytes,
- *	PARTITION of ids
+ *	On success: UPDATE the number of distinct rows that it changed, ROWS_* of rows, STATS of
+ *	bytes, PARTITION of ids; FREEZE 1 if the table was frozen before or has no optimizer
  * @limit: bound that @value broke. With NO_SPACE, the bytes available. With GRADIENT, the replica
  *	that gave the gradient. With NUMBER, f32 bits
  * @timestamp: device time in nanoseconds, monotonic
@@ -814,6 +825,19 @@ enum embeng_stage {
 	EMBENG_STAGE_DROP = 2,	 /* frees all staged copies */
 };
 
+/* -- FREEZE -------------------------------------------------------------- */
+
+/*
+ * FREEZE has updates leave a table alone, from the step behind &embeng_cmd.after on, or change it
+ * again ("DOC: Steps"). A model is loaded with no table frozen. A table without an optimizer is
+ * frozen for good: OFF fails with TRAINING.
+ */
+enum embeng_freeze {
+	EMBENG_FREEZE_OFF = 0,
+	EMBENG_FREEZE_ON = 1,
+	EMBENG_FREEZE_ASK = 2, /* changes nothing */
+};
+
 /* -- STATS --------------------------------------------------------------- */
 
 #define EMBENG_STATS_HOT 32
@@ -1194,7 +1218,7 @@ enum embeng_out_of_range {
  *                     mdl_hard_limit (>= 0), hard_limit_min_benefit (switch),
  *                     mdl_regularize (switch); accumulators, weights, benefits
  * The rest of the 16 hyperparameters is 0. ADAM with bias_correction, LAPROP and
- * FREQUENCY_AWARE_ADAGRAD compute with a step: it is the optimizer's step count (STATE_READ)
+ * FREQUENCY_AWARE_ADAGRAD compute with a step: it is the table's step count (STATE_READ)
  * plus 1, or for FREQUENCY_AWARE_ADAGRAD with EMBENG_TABLE_STEP_DYNAMIC the number given there.
  */
 #define EMBENG_OPTIMIZER_TABLE(X)              \
@@ -1219,7 +1243,7 @@ enum embeng_out_of_range {
 	X(MDL_ADAGRAD_LIGHT, 19)
 
 enum embeng_optimizer_kind {
-	EMBENG_OPTIMIZER_NONE = 0, /* the table is for inference only and has no slots */
+	EMBENG_OPTIMIZER_NONE = 0, /* no update changes the table, and it has no slots */
 #define EMBENG_OPTIMIZER_ENUM(name, value) EMBENG_OPTIMIZER_##name = value,
 	EMBENG_OPTIMIZER_TABLE(EMBENG_OPTIMIZER_ENUM)
 #undef EMBENG_OPTIMIZER_ENUM

@@ -88,6 +88,11 @@ static const struct verb verbs[] = {
 		.ready = step_after_ready,
 		.run = stage_run,
 	},
+	[EMBENG_OP_FREEZE] = {
+		.accept = freeze_accept,
+		.ready = step_after_ready,
+		.run = freeze_run,
+	},
 };
 
 /* Opcodes are only appended, so the table ends too early if one was forgotten. */

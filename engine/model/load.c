@@ -164,9 +164,9 @@ static int make_steps(struct model *model)
 	model->steps = model_alloc(model, model->depth * sizeof(*model->steps));
 	if (!model->replicas || !model->accepting || !model->steps)
 		return -1;
-	model->trains = true;
+	model->trains = !model->blob.engine.feature_count;
 	for (u32 f = 0; f < model->blob.engine.feature_count; f++)
-		model->trains &= model->blob.kernels[model->blob.features[f].table] != U32_MAX;
+		model->trains |= model->blob.kernels[model->blob.features[f].table] != U32_MAX;
 	for (u32 s = 0; model->trains && s < model->depth; s++) {
 		if (make_step(model, &model->steps[s]))
 			return -1;

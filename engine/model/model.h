@@ -64,6 +64,8 @@ struct table {
 	u64 counted;  /* training steps up to here are in the statistics */
 	u64 due;      /* occurrences of the step that is applied */
 	bool suspect; /* some gradient of that step is not finite */
+	u64 idle;     /* optimizer steps of the model that the table was frozen for */
+	bool frozen;  /* updates leave it alone; only for a table with an optimizer */
 	struct stale_rows stale;
 };
 
@@ -106,7 +108,7 @@ struct model {
 	struct batch *spare; /* for inference, linked by next */
 	u32 depth;
 	bool pipelining;
-	bool trains;	/* every table of a feature has an optimizer */
+	bool trains;	/* the table of some feature has an optimizer, or there are no features */
 	u64 stale_step; /* update that LOOKUPs of the next step do not see, 0: none */
 	struct table *tables;
 	u64 table_bytes; /* taken of the engine's table memory */
@@ -135,7 +137,7 @@ static inline struct part *model_part(struct model *model, u64 number, u32 repli
 /* Whether an update changes the table at all. */
 static inline bool table_trains(const struct table *table)
 {
-	return table->kernel != U32_MAX;
+	return table->kernel != U32_MAX && !table->frozen;
 }
 
 /* For lookups of the table. */
@@ -190,7 +192,7 @@ static inline u64 model_zeros_bytes(u32 dim)
 struct kernel_fill;
 void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
-/* rows.c, stage.c, stats.c: phases of their verbs. */
+/* rows.c, stage.c, stats.c, freeze.c: phases of their verbs. */
 u16 rows_accept(struct command *command);
 u16 rows_run(struct command *command);
 void rows_release(struct command *command);
@@ -200,6 +202,8 @@ u16 stats_accept(struct command *command);
 u16 stats_run(struct command *command);
 u16 state_accept(struct command *command);
 u16 state_run(struct command *command);
+u16 freeze_accept(struct command *command);
+u16 freeze_run(struct command *command);
 
 /* Samples, rows or groups of one kernel call: bounds the time without preemption. */
 static inline u64 chunk_rows(u32 dim)

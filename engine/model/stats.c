@@ -142,37 +142,66 @@ static u16 state_get(struct command *command, struct view *view)
 
 u16 state_accept(struct command *command)
 {
+	const struct model *model = command->context->model;
+	u64 tables = model->blob.engine.table_count;
 	struct view view;
-	u16 status = state_get(command, &view);
+	u16 status;
+
+	if (command->cmd.arg > tables)
+		return fault_set(&command->fault, EMBENG_STATUS_TABLE, EMBENG_FIELD_TABLE,
+				 EMBENG_NO_INDEX, 0, command->cmd.arg - 1, tables);
+	status = state_get(command, &view);
 
 	if (!status)
 		region_put(command->context, &view);
 	return status;
 }
 
+/* The table whose step count the command is about; NULL: the model's. */
+static struct table *state_table(const struct command *command)
+{
+	struct model *model = command->context->model;
+
+	return command->cmd.arg ? &model->tables[command->cmd.arg - 1] : NULL;
+}
+
+static void set_model_steps(struct model *model, u64 count)
+{
+	model->optimizer_steps = count;
+	for (u32 t = 0; t < model->blob.engine.table_count; t++)
+		model->tables[t].idle = 0;
+}
+
 static u16 state_set(struct command *command, const void *data)
 {
-	u64 count;
+	struct model *model = command->context->model;
+	struct table *table = state_table(command);
+	u64 count, limit = table ? model->optimizer_steps : EMBENG_STEP_COUNT_MAX;
 
 	memcpy(&count, data, sizeof(count));
-	if (count > EMBENG_STEP_COUNT_MAX)
+	if (count > limit)
 		return fault_set(&command->fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_DATA,
-				 EMBENG_NO_INDEX, 0, count, EMBENG_STEP_COUNT_MAX);
-	stale_forget(command->context->model);
-	command->context->model->optimizer_steps = count;
+				 (u32)command->cmd.arg - 1, 0, count, limit);
+	stale_forget(model);
+	if (!table)
+		set_model_steps(model, count);
+	else
+		table->idle = model->optimizer_steps - count;
 	return 0;
 }
 
 u16 state_run(struct command *command)
 {
-	struct model *model = command->context->model;
+	const struct model *model = command->context->model;
+	const struct table *table = state_table(command);
+	u64 count = model->optimizer_steps - (table ? table->idle : 0);
 	struct view view;
 	u16 status = state_get(command, &view);
 
 	if (status)
 		return status;
 	if (command->cmd.opcode == EMBENG_OP_STATE_READ)
-		memcpy(view.data, &model->optimizer_steps, sizeof(u64));
+		memcpy(view.data, &count, sizeof(u64));
 	else
 		status = state_set(command, view.data);
 	region_put(command->context, &view);

@@ -2,7 +2,7 @@
 /*
  * Prepares one table for one step: sorts its occurrences by row, says where their gradients are,
  * and describes its optimizer to the kernels. Then the rows are updated in apply_rows.c. STATS uses
- * the sort alone.
+ * the sort alone, and so does a table that is frozen or has no optimizer.
  *
  * Called without engine->lock, by one core at a time for each table. The sorted occurrences belong
  * to the lane of that core, and are used again if the same step and table come next.
@@ -251,7 +251,7 @@ static void update_table(struct apply *apply, u64 number)
 	if (stale_keeps(model, table, number))
 		keep_stale_rows(apply);
 	describe_table_update(&apply->update, table, model_step(model, number),
-			      model->optimizer_steps + 1);
+			      model->optimizer_steps - table->idle + 1);
 	apply->update.segment_count = make_segments(model, number, table,
 						    apply->lane->partition.by_gradient);
 	apply->update.segments = model->segments + table->first_part;
@@ -279,5 +279,7 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 	stats_count(model, table, &lane->partition, number);
 	if (table_trains(table))
 		update_table(&apply, number);
+	else
+		table->idle++;
 	lane->update_ns += port_now_ns() - begun;
 }

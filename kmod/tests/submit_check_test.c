@@ -27,6 +27,7 @@ static const struct {
 	{ EMBENG_OP_STATE_WRITE, false, false, false, true },
 	{ EMBENG_OP_PARTITION, false, false, false, true },
 	{ EMBENG_OP_STAGE, false, false, false, true },
+	{ EMBENG_OP_FREEZE, false, false, false, true },
 };
 
 static void each_command_has_its_queues(struct kunit *test)

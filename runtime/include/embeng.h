@@ -478,7 +478,8 @@ struct embeng_rate {
  * @replica: replica; the gradients are for its oldest dequeued training batch without gradients
  * @count: features
  * @features: [count] f32 of the activations' shapes; NULL: zeros, the rows are
- *	touched all the same
+ *	touched all the same. Those of features whose table is frozen (embeng_table_freeze()) or
+ *	has no optimizer are never read: they may be NULL, or hold anything, and touch no row
  * @elements: [count] floats behind each pointer, checked against the shape; NULL:
  *	not checked
  * @rates: [rate_count], every dynamic rate of the model once; one with a schedule
@@ -544,6 +545,30 @@ EMBENG_API float *embeng_gradient_buffer(struct embeng *e, uint32_t replica, int
  * Return: 0, -ETIME naming what is missing, or what an update failed with.
  */
 EMBENG_API int embeng_flush(struct embeng *e, int64_t timeout_ns);
+
+/**
+ * embeng_table_freeze() - have updates leave a table alone, or change it again
+ * @frozen: 1: leave it alone (requires_grad = False, trainable = False); 0: change it
+ *
+ * Holds for the steps whose gradients are handed in from now on. A frozen table is looked up,
+ * counted and saved as before, but its rows and slots stay as they are: no optimizer, weight decay
+ * or clip runs on it, also where lazy_adam is off, and gradients of its features are not read. The
+ * optimizer does not count the steps in between, so that it goes on later where it stopped.
+ * embeng_rows_write() and embeng_restore() still change it. All handles of a shared context see
+ * the same. Freezing what is frozen does nothing.
+ *
+ * Thread-safe, but embeng_apply_gradients() of another thread at the same time may give the table
+ * gradients of zeros when it is thawed. Return: 0, -EINVAL (a table without an optimizer is
+ * frozen for good), -ENOENT, -ETIME as row access.
+ */
+EMBENG_API int embeng_table_freeze(struct embeng *e, int table, int frozen);
+
+/**
+ * embeng_table_frozen() - ask whether updates leave a table alone
+ *
+ * Return: 1 if it is frozen or has no optimizer, 0, or an error as embeng_table_freeze().
+ */
+EMBENG_API int embeng_table_frozen(struct embeng *e, int table);
 
 /* -- rows ---------------------------------------------------------------- */
 

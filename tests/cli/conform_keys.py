@@ -23,7 +23,7 @@ KEYS = {
     "": "schema! name! about source requires engine tables! features! model_error steps!",
     "engine": "replicas cores hosts sharding pipelining non_finite",
     "tables[]": "name! vocabulary_size! dim! combiner optimizer initial slots out_of_range "
-                "quantization",
+                "quantization frozen",
     "tables[].quantization": "num_buckets! lower! upper!",
     "features[]": "name! table! max_sequence_length output_shape validate_weights_and_indices",
     "model_error": "errno contains",
@@ -39,6 +39,7 @@ KEYS = {
     "steps[].reopen.engine": "replicas cores hosts sharding pipelining non_finite",
     "steps[].expect_stats": "table! ids unique_ids dropped_ids clamped_ids zeroed_ids "
                             "nonfinite_gradient_rows",
+    "steps[].freeze": "table! frozen!",
     "steps[].stacking": "flavour! sparse_cores! cores_per_device activation_limit_bytes expect!",
     "steps[].stacking.expect[]": "name width tables row_offsets rotations sample_offsets",
     "steps[].partition": "flavour! sparse_cores! cores_per_device! device features! "
@@ -298,7 +299,7 @@ class Heard(unittest.TestCase):
         wrong = []
         for verb in ("enqueue", "dequeue", "apply_gradients", "expect_table", "lookup", "save",
                      "restore", "reopen", "expect_config", "expect_stats", "stacking",
-                     "partition"):
+                     "partition", "freeze"):
             vector = next(v for v in (copy.deepcopy(VECTORS[n]) for n in sorted(VECTORS))
                           if any(verb in step and "error" not in step for step in v["steps"]))
             next(step for step in vector["steps"]

@@ -66,7 +66,8 @@ static void submit_state(struct session *s, struct fuzz *f)
 {
 	u64 steps = fuzz_near(f, 3);
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_WRITE,
-				 .after = fuzz_near(f, session_applied(s))};
+				 .after = fuzz_near(f, session_applied(s)),
+				 .arg = fuzz_below(f, MODEL_TABLES + 2)};
 
 	if (fuzz_rarely(f, 2)) {
 		cmd.opcode = EMBENG_OP_STATE_READ;
@@ -87,6 +88,16 @@ static void submit_stage(struct session *s, struct fuzz *f)
 	if (action == EMBENG_STAGE_BEGIN)
 		cmd.arg |= fuzz_below(f, MODEL_TABLES) | (u64)fuzz_below(f, 3)
 								 << EMBENG_STAGE_SLOT_SHIFT;
+	call_any(s, &s->transfer, &cmd, f);
+}
+
+static void submit_freeze(struct session *s, struct fuzz *f)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_FREEZE,
+				 .after = fuzz_near(f, session_applied(s)),
+				 .arg = fuzz_below(f, MODEL_TABLES) |
+					(u64)fuzz_below(f, 4) << EMBENG_FREEZE_ACTION_SHIFT};
+
 	call_any(s, &s->transfer, &cmd, f);
 }
 
@@ -134,13 +145,13 @@ static void submit_bytes(struct session *s, struct fuzz *f)
 
 	for (size_t i = 0; i < sizeof(cmd); i++)
 		((u8 *)&cmd)[i] = (u8)fuzz_take(f, 1);
-	cmd.opcode &= 15;
+	cmd.opcode &= 31;
 	call_any(s, session_any(s, f), &cmd, f);
 }
 
 static void act(struct session *s, struct fuzz *f)
 {
-	switch (fuzz_below(f, 16)) {
+	switch (fuzz_below(f, 17)) {
 	case 0:
 	case 1:
 	case 2:
@@ -168,6 +179,8 @@ static void act(struct session *s, struct fuzz *f)
 		return submit_bytes(s, f);
 	case 15:
 		return session_change(s, f);
+	case 16:
+		return submit_freeze(s, f);
 	}
 }
 

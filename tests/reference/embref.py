@@ -83,8 +83,9 @@ class Engine:
         lookups = {name: Lookup(feature, features[name])
                    for name, feature in self.model.features.items()}
         if training:
-            for table in self.model.tables.values():
-                require(table.optimizer, "EINVAL", f"table {table.name} has no optimizer")
+            tables = [feature.table for feature in self.model.features.values()]
+            require(not tables or any(table.optimizer for table in tables), "EINVAL",
+                    f"table {tables[0].name if tables else ''} has no optimizer")
         else:
             self._drain()
         for lookup in lookups.values():
@@ -140,6 +141,8 @@ class Engine:
 
     def _check_finite(self, step, flat):
         for name, rows in flat.items():
+            if not self.model.features[name].table.trains():
+                continue
             for s, row in enumerate(rows):
                 for c, g in enumerate(row):
                     require(self.non_finite != "error" or math.isfinite(g), "ERANGE",
@@ -221,6 +224,10 @@ class Engine:
         _, rates, multiplier = self.given[step][0]
         for name, rows in self._occurrences(step).items():
             table = self.model.tables[name]
+            table.count("unique_ids", len(rows))
+            if not table.trains():
+                table.idle += 1
+                continue
             everywhere = table.optimizer.runs_over_all_rows()
             reached = {row for row, gradients in rows.items()
                        if not all(math.isfinite(x) for g in gradients for x in g)}
@@ -230,8 +237,8 @@ class Engine:
                     continue
                 slots = {slot: m.row(row) for slot, m in table.slots.items()}
                 table.optimizer.touch(rates, table.parameters.row(row), slots,
-                                      rows.get(row, []), self.updates + 1, multiplier)
-            table.count("unique_ids", len(rows))
+                                      rows.get(row, []), self.updates - table.idle + 1,
+                                      multiplier)
         for rep in self.replicas:
             for lookup in rep.training.pop(step).lookups.values():
                 lookup.feature.table.count("ids", lookup.ids)
@@ -242,6 +249,12 @@ class Engine:
     def settle(self):
         """Apply every update that was handed in."""
         self._drain()
+
+    def freeze(self, table, frozen):
+        found = self.model.table(table)
+        require(frozen or found.optimizer, "EINVAL", f"table {table} has no optimizer")
+        self._drain()
+        found.frozen = frozen
 
     # -- tables ----------------------------------------------------------
 
@@ -276,12 +289,13 @@ class Engine:
         self._drain()
         tables = {name: {"parameters": table.parameters, **table.slots}
                   for name, table in self.model.tables.items()}
-        self.folders[folder] = copy.deepcopy((tables, self.updates))
+        idle = {name: table.idle for name, table in self.model.tables.items()}
+        self.folders[folder] = copy.deepcopy((tables, self.updates, idle))
 
     def restore(self, folder):
         self._check_folder(folder)
         require(folder in self.folders, "ENOENT", f"no checkpoint in {folder}")
-        tables, updates = copy.deepcopy(self.folders[folder])
+        tables, updates, idle = copy.deepcopy(self.folders[folder])
         for name, table in self.model.tables.items():
             for slot in table.slots:
                 require(slot in tables[name], "ENOENT",
@@ -290,6 +304,7 @@ class Engine:
         for name, table in self.model.tables.items():
             table.parameters = tables[name]["parameters"]
             table.slots = {slot: tables[name][slot] for slot in table.slots}
+            table.idle = idle[name]
         self.kept = None          # the next lookup sees what was restored
         self.updates = updates
 

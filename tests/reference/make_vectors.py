@@ -20,6 +20,7 @@ import vecs_checkpoint
 import vecs_config
 import vecs_errors
 import vecs_finite
+import vecs_frozen
 import vecs_hosts
 import vecs_inputs
 import vecs_keys
@@ -46,7 +47,7 @@ SCRIPTS = (vecs_lookup, vecs_inputs, vecs_train, vecs_options, vecs_steps, vecs_
            vecs_shapes, vecs_errors, vecs_model, vecs_checkpoint, vecs_optimizers, vecs_kinds,
            vecs_settings, vecs_proto, vecs_policies, vecs_serving, vecs_partition,
            vecs_quantization, vecs_stacking, vecs_hosts, vecs_config,
-           vecs_keys, vecs_finite, vecs_looks)
+           vecs_keys, vecs_finite, vecs_frozen, vecs_looks)
 OF_KINDS = (vecs_optimizers, vecs_kinds, vecs_settings, vecs_proto)
 HERE = pathlib.Path(__file__).resolve().parent
 

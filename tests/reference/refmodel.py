@@ -96,6 +96,11 @@ class Table:
         self.parameters = Matrix(self.dim, spec.get("initial"))
         self.slots = self._slots(spec.get("slots", {}))
         self.stats = {}
+        self.frozen = spec.get("frozen", False)
+        self.idle = 0             # updates of the model while it was frozen
+
+    def trains(self):
+        return self.optimizer is not None and not self.frozen
 
     def _check(self):
         for key in ("vocabulary_size", "dim"):

@@ -148,6 +148,10 @@ class Vector:
             body["expect"][name] = rounded(out[name])
         body.update(tolerance)
 
+    def freeze(self, table="t", frozen=True, error=None):
+        self._step("freeze", {"table": table, "frozen": frozen},
+                   lambda: self.engine.freeze(table, frozen), error)
+
     def partition(self, features, only=None, error=None, **options):
         """only: what of the result to compare, default all."""
         body = {**options, "features": features, "expect": {}}

@@ -34,6 +34,7 @@ static const struct key table_keys[] = {
 	{"slots", TYPE_MAP_MATRIX, OPTIONAL, NULL},
 	{"out_of_range", TYPE_TEXT, OPTIONAL, NULL},
 	{"quantization", TYPE_OBJECT, OPTIONAL, quantization_keys},
+	{"frozen", TYPE_BOOL, OPTIONAL, NULL},
 	{0},
 };
 
@@ -156,6 +157,12 @@ static const struct key reopen_keys[] = {
 	{0},
 };
 
+static const struct key freeze_keys[] = {
+	{"table", TYPE_TEXT, REQUIRED, NULL},
+	{"frozen", TYPE_BOOL, REQUIRED, NULL},
+	{0},
+};
+
 static const struct key expect_stats_keys[] = {
 	{"table", TYPE_TEXT, REQUIRED, NULL},
 	{"ids", TYPE_INTEGER, OPTIONAL, NULL},
@@ -232,6 +239,7 @@ const struct key step_verbs[] = {
 	{"reopen", TYPE_OBJECT, OPTIONAL, reopen_keys},
 	{"expect_config", TYPE_CONFIG, OPTIONAL, NULL},
 	{"expect_stats", TYPE_OBJECT, OPTIONAL, expect_stats_keys},
+	{"freeze", TYPE_OBJECT, OPTIONAL, freeze_keys},
 	{"stacking", TYPE_OBJECT, OPTIONAL, stacking_keys},
 	{"partition", TYPE_OBJECT, OPTIONAL, partition_keys},
 	{0},

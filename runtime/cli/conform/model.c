@@ -47,6 +47,7 @@ static int add_vector_table(struct run *r, struct embeng_model *model, const str
 		.combiner = (enum embeng_combiner_name)find_choice(combiner, combiners, 3),
 		.out_of_range = (enum embeng_policy)find_choice(policy, policies, 4),
 		.quantization = quantization_read(member(spec, "quantization")),
+		.frozen = bool_member(spec, "frozen", false),
 	};
 	int err;
 

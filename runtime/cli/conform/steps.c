@@ -239,6 +239,21 @@ static int step_expect_stats(struct run *r, const struct json *body)
 	return result;
 }
 
+static int step_freeze(struct run *r, const struct json *body)
+{
+	bool frozen = bool_member(body, "frozen", true);
+	int table = find_model_table(r, text_member(body, "table", "")), err;
+
+	if (table < 0)
+		return table;
+	err = embeng_table_freeze(r->e, table, frozen);
+	if (err)
+		return run_library(r, err);
+	if (embeng_table_frozen(r->e, table) != frozen)
+		return run_fail(r, -EIO, "table %d: it is not as it was set", table);
+	return 0;
+}
+
 static const struct {
 	const char *verb;
 	int (*run)(struct run *r, const struct json *body);
@@ -249,6 +264,7 @@ static const struct {
 	{"expect_table", step_expect_table},
 	{"lookup", step_lookup},
 	{"expect_stats", step_expect_stats},
+	{"freeze", step_freeze},
 	{"partition", step_partition},
 	{"stacking", step_stacking},
 	{"expect_config", step_expect_config},

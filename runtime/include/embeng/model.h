@@ -80,12 +80,15 @@ struct embeng_quantization {
  * @vocabulary_size: rows, from 1
  * @dim: columns, from 1
  * @combiner: combiner of pooled features; 0 is mean
- * @optimizer: zeroed: none, the model is for inference alone
+ * @optimizer: zeroed: none. Training then leaves the table alone for good, as if it were frozen;
+ *	a model of such tables only is for inference alone
  * @initializer: how rows start
  * @out_of_range: policy for ids outside the table
  * @slot_starts: [slot_start_count], each slot at most once; copied
  * @slot_start_count: how many
  * @quantization: zeroed: none
+ * @frozen: the table starts frozen (embeng_table_freeze()). It is the program's: no hash,
+ *	checkpoint or protobuf has it
  */
 struct embeng_table_config {
 	size_t size;
@@ -99,6 +102,7 @@ struct embeng_table_config {
 	const struct embeng_slot_start *slot_starts;
 	size_t slot_start_count;
 	struct embeng_quantization quantization;
+	int frozen;
 };
 
 #define EMBENG_MAX_RANK 8
@@ -154,7 +158,7 @@ enum embeng_non_finite {
  * @replicas: 0 is 1
  * @pipelining: lookup n + 1 may run before update n is applied: activations are
  *	stale by exactly one step. Calls that only look (embeng_rows_read(), embeng_stats(),
- *	embeng_save(), inference lookups, embeng_flush()) see every update
+ *	embeng_save(), inference lookups, embeng_flush(), embeng_table_freeze()) see every update
  *	that was handed in, and change nothing about that. Calls that write rows
  *	(embeng_rows_write(), embeng_rows_fill(), embeng_restore()) come after these updates,
  *	and the next lookup sees the updates and what was written

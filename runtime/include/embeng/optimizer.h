@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 enum embeng_optimizer_name {
-	EMBENG_OPTIMIZER_NO = 0, /* inference only, no slots */
+	EMBENG_OPTIMIZER_NO = 0, /* the table does not change, no slots */
 	EMBENG_SGD,
 	EMBENG_ADAGRAD,
 	EMBENG_ADAGRAD_MOMENTUM,

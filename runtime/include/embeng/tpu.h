@@ -79,7 +79,7 @@ struct embeng_tpu_settings {
  * greatest common divisor of all features' positions, num_features the multiples of it.
  *
  * The protobuf has no place for combiners, initializers, starts of slots, policies, names of
- * rates, sequence lengths, hints and the step depth.
+ * rates, frozen tables, sequence lengths, hints and the step depth.
  *
  * Return: 0, -EINVAL (settings; a feature without a whole shape, see embeng_model_build(); a
  * table without optimizer where others have one), -ERANGE (what 32 bits do not count),
@@ -95,8 +95,8 @@ EMBENG_API int embeng_tpu_export(const struct embeng_model *model,
  * @size: sizeof(struct embeng_tpu_hooks)
  * @arg: the first argument of both
  * @table: called before a table is added: may set what the protobuf does not tell, as
- *	combiner, initializer, and optimizer.rate_name and optimizer.step_counter ("rate_" and
- *	the tag otherwise). NULL: nothing to set. A negative errno ends the import, with that
+ *	combiner, initializer, frozen, and optimizer.rate_name and optimizer.step_counter
+ *	("rate_" and the tag otherwise). NULL: nothing to set. A negative errno ends the import, with that
  *	errno
  * @feature: likewise before a feature is added
  */

@@ -33,7 +33,8 @@ struct index_file {
 struct index {
 	uint64_t step, model_hash;
 	struct embeng_model *model;
-	char *program_state; /* or NULL */
+	char *program_state;	/* or NULL */
+	uint64_t *frozen_steps; /* [tables], or NULL: no table was frozen */
 	struct index_file *files;
 	size_t file_count;
 	uint32_t *crcs;
@@ -68,6 +69,11 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 void index_write_files(struct json_writer *w, const struct index *index);
 /* "chunks_sha256": SHA-256 over the digits of all checksums, file by file, as 64 digits. */
 void index_digest(const struct index *index, char *digits);
+
+/* index_frozen.c: read and write "frozen_steps"; the list with @steps, or zeros. */
+int index_make_frozen(struct index *index, const uint64_t *steps);
+int index_read_frozen(const struct json *o, const struct place *at, struct index *index);
+void index_write_frozen(struct json_writer *w, const struct index *index);
 
 /* index_engine.c: read and write "engine". */
 int index_read_engine(const struct json *document, const struct place *at,

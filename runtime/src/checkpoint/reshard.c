@@ -29,7 +29,7 @@ static int begin_reshard(struct save *s)
 	/* Where its own files lie is known by now. */
 	s->index.model->engine.hosts = s->reshard->hosts;
 	s->index.model->engine.sharding = s->reshard->sharding;
-	return 0;
+	return index_make_frozen(&s->index, s->from->index.frozen_steps);
 }
 
 static int make_rows_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)

@@ -300,20 +300,38 @@ static int load_staged(struct restore *r)
 	return ret ? ret : stage_array(r, EMBENG_STAGE_COMMIT, 0, 0);
 }
 
-static int write_step(struct restore *r)
+/* @table: one of the model's, or -1: what all optimizers count */
+static int write_step(struct restore *r, int table, uint64_t step)
 {
 	struct embeng *e = r->e;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_WRITE,
 				 .after = r->after,
-				 .desc = region_part(&e->staging, 0, sizeof(uint64_t))};
+				 .desc = region_part(&e->staging, 0, sizeof(uint64_t)),
+				 .arg = (uint64_t)(table + 1)};
 	int ret;
 
-	memcpy(e->staging.data, &r->c->index.step, sizeof(r->c->index.step));
+	memcpy(e->staging.data, &step, sizeof(step));
 	pthread_mutex_lock(&e->lock);
 	ret = transfer(e, &cmd, "embeng_restore", NULL);
 	if (!ret)
 		e->updates_before = r->c->index.step - r->after;
 	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+/* The first count makes those of all tables equal; then come those that were frozen. */
+static int write_steps(struct restore *r)
+{
+	const struct index *from = &r->c->index;
+	int ret = write_step(r, -1, from->step);
+
+	for (size_t i = 0; !ret && from->frozen_steps && i < r->pair_count; i++) {
+		const struct array_pair *pair = &r->pairs[i];
+
+		if (!pair->array && table_has_optimizer(&r->e->model->tables[pair->table]))
+			ret = write_step(r, pair->table,
+					 from->step - from->frozen_steps[pair->from_table]);
+	}
 	return ret;
 }
 
@@ -329,7 +347,7 @@ static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 	ret = ret ? ret : tell_restored(r);
 	ret = ret ? ret : r->staged ? load_staged(r) : load_in_place(r);
 	if (!ret)
-		return write_step(r);
+		return write_steps(r);
 	/* The failure's sentence stays, whatever dropping says. */
 	embeng_last_error(&error);
 	stage_array(r, EMBENG_STAGE_DROP, 0, 0);

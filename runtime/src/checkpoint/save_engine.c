@@ -11,19 +11,36 @@
 #include "base/error.h"
 #include "save.h"
 
-static int read_step(struct save *s)
+/* @table: one of the model's, or -1: what all optimizers count */
+static int read_step(struct save *s, int table, uint64_t *step)
 {
 	struct embeng *e = s->e;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_READ,
 				 .after = s->after,
-				 .desc = region_part(&e->staging, 0, sizeof(uint64_t))};
+				 .desc = region_part(&e->staging, 0, sizeof(uint64_t)),
+				 .arg = (uint64_t)(table + 1)};
 	int ret;
 
 	pthread_mutex_lock(&e->lock);
 	ret = transfer(e, &cmd, "embeng_save", NULL);
 	pthread_mutex_unlock(&e->lock);
 	if (!ret)
-		memcpy(&s->index.step, e->staging.data, sizeof(s->index.step));
+		memcpy(step, e->staging.data, sizeof(*step));
+	return ret;
+}
+
+/* A table that was frozen has taken fewer steps than the model. */
+static int read_frozen_steps(struct save *s)
+{
+	int ret = index_make_frozen(&s->index, NULL);
+
+	for (size_t t = 0; !ret && t < s->index.model->table_count; t++) {
+		uint64_t own = s->index.step;
+
+		if (table_has_optimizer(&s->index.model->tables[t]))
+			ret = read_step(s, (int)t, &own);
+		s->index.frozen_steps[t] = s->index.step - own;
+	}
 	return ret;
 }
 
@@ -34,7 +51,8 @@ static int save_behind_gate(struct embeng *e, void *arg, uint64_t after)
 
 	(void)e;
 	s->after = after;
-	ret = read_step(s);
+	ret = read_step(s, -1, &s->index.step);
+	ret = ret ? ret : read_frozen_steps(s);
 	return ret ? ret : save_rows(s);
 }
 

@@ -162,6 +162,7 @@ static void table_fill(struct table *t, const struct embeng_table_config *c)
 	t->combiner = c->combiner;
 	t->rate = t->step_rate = -1;
 	t->policy = c->out_of_range;
+	t->frozen = c->frozen;
 	if (c->quantization.num_buckets)
 		t->quantization = c->quantization;
 	t->slot_count = optimizer_info(c->optimizer.kind)->slot_count;

@@ -20,6 +20,7 @@ struct table {
 	struct embeng_slot_start *slot_starts; /* those given; names are not owned */
 	size_t slot_start_count;
 	struct embeng_quantization quantization; /* all 0: no quantization */
+	bool frozen;				 /* from the start */
 };
 
 struct feature {
@@ -56,6 +57,14 @@ struct embeng_model *model_copy(const struct embeng_model *model);
 /* model_schedule.c */
 int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *model);
 void model_schedules_free(struct embeng_model *model);
+
+static inline bool table_has_optimizer(const struct table *table)
+{
+	return table->optimizer.kind != EMBENG_OPTIMIZER_NO;
+}
+
+/* model_query.c: whether a batch can train, which takes a feature whose table has an optimizer. */
+bool model_trains(const struct embeng_model *model);
 
 /* Finds a slot by name: 0 for parameters, 1 + k for slot k, or -ENOENT with a sentence. */
 int model_slot(const struct embeng_model *model, int table, const char *slot);

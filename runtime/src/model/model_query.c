@@ -82,6 +82,7 @@ int embeng_model_get_table(const struct embeng_model *model, size_t table,
 		.slot_starts = t->slot_starts,
 		.slot_start_count = t->slot_start_count,
 		.quantization = t->quantization,
+		.frozen = t->frozen,
 	};
 	if (!config->initializer.seed)
 		config->initializer.seed = table + 1;
@@ -124,6 +125,15 @@ int embeng_model_get_engine(const struct embeng_model *model, struct embeng_engi
 			    "must be given");
 	*config = model->engine;
 	return 0;
+}
+
+bool model_trains(const struct embeng_model *model)
+{
+	for (size_t f = 0; f < model->feature_count; f++) {
+		if (table_has_optimizer(&model->tables[model->features[f].table]))
+			return true;
+	}
+	return !model->feature_count;
 }
 
 static int copy_table(struct embeng_model *copy, const struct embeng_model *model, size_t table)

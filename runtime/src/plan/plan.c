@@ -277,15 +277,12 @@ static int plan_all(struct planner *p)
 	return ret ? ret : plan_buffers(p, outputs);
 }
 
-/* A model trains when every table of a feature has an optimizer. */
 static void suppose_flight(struct planner *p)
 {
 	const struct embeng_model *m = p->model;
 	uint64_t slots = ((uint64_t)p->options.step_depth + 1) * m->engine.replicas;
-	bool trains = true;
+	bool trains = model_trains(m);
 
-	for (size_t f = 0; f < m->feature_count; f++)
-		trains &= m->tables[m->features[f].table].optimizer.kind != EMBENG_OPTIMIZER_NO;
 	p->training = trains ? slots : 0;
 	p->serving = p->options.inference || !trains ? slots : 0;
 }

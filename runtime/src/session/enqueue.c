@@ -12,17 +12,15 @@
 
 static int check_trains(const struct embeng_model *m)
 {
-	for (size_t f = 0; f < m->feature_count; f++) {
-		const struct table *t = &m->tables[m->features[f].table];
+	const struct feature *f = m->features;
 
-		if (t->optimizer.kind == EMBENG_OPTIMIZER_NO)
-			return error_set(
-				-EINVAL, EMBENG_STATUS_TRAINING,
-				"feature %s: table %s has no optimizer, so it cannot train; "
-				"enqueue for inference, or give it one",
-				m->features[f].name, t->name);
-	}
-	return 0;
+	if (model_trains(m))
+		return 0;
+	return error_set(-EINVAL, EMBENG_STATUS_TRAINING,
+			 "feature %s: table %s has no optimizer%s, so nothing can train; enqueue "
+			 "for inference, or give a table one",
+			 f->name, m->tables[f->table].name,
+			 m->feature_count > 1 ? ", and neither have the tables of the others" : "");
 }
 
 static struct slot *free_slot(struct embeng *e, const struct embeng_batch *b)

@@ -103,8 +103,11 @@ static int need_gradients(struct embeng *e, struct slot *slot, const struct embe
 	uint64_t bytes = layout_update_head(e->model);
 	bool copies = !g;
 
-	for (size_t f = 0; !copies && f < g->count; f++)
-		copies = g->features[f] && !in_buffer(e, g->features[f], 4 * slot->elements[f]);
+	for (size_t f = 0; !copies && f < g->count; f++) {
+		const float *from = session_gradient(e, g, f);
+
+		copies = from && !in_buffer(e, from, 4 * slot->elements[f]);
+	}
 	return region_grow(e, &slot->gradients, copies ? bytes + slot->bytes : bytes);
 }
 
@@ -176,12 +179,12 @@ static int describe_update(struct embeng *e, struct slot *slot, const struct emb
 			.feature = (uint32_t)f,
 			.flags = checked ? EMBENG_UPDATE_CHECKED : 0,
 		};
+		const float *from = session_gradient(e, g, f);
 		int ret = 0;
 
-		if (g->features[f])
-			ret = place_gradient(e, slot, f, g->features[f], fenced,
-					     &feature.gradients);
-		else
+		if (from)
+			ret = place_gradient(e, slot, f, from, fenced, &feature.gradients);
+		else if (!session_leaves_alone(e, f))
 			say_null(e, f);
 		if (ret)
 			return ret;
@@ -256,7 +259,7 @@ static int check_in_place(struct embeng *e, const struct slot *slot,
 			  const struct embeng_gradients *g)
 {
 	for (size_t f = 0; g->fence_count && f < g->count; f++) {
-		const float *from = g->features[f];
+		const float *from = session_gradient(e, g, f);
 
 		if (!from || (has_own(e, slot) && (const char *)from == own_gradient(e, slot, f)) ||
 		    in_buffer(e, from, 4 * slot->elements[f]))

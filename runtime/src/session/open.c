@@ -103,8 +103,11 @@ static int load_model(struct embeng *e, bool attached)
 	if (!attached)
 		ret = load_blob(e, blob, length);
 	free(blob);
-	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++)
+	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++) {
 		ret = fill_new_table(e, (int)t);
+		if (!ret && e->model->tables[t].frozen)
+			ret = embeng_table_freeze(e, (int)t, true);
+	}
 	return ret;
 }
 
@@ -185,10 +188,11 @@ static int check_shareable(const struct embeng_model *model, const char *call)
 	if (!model->engine.pipelining)
 		return 0;
 	/* A write of rows has the held update applied, for the next lookup of all replicas. */
-	return fail(-ENOTSUP,
-		    "%s: the model is pipelined; the processes that share a context do "
-		    "not agree on where rows are written, so that bits would depend on their timing",
-		    call);
+	return fail(
+		-ENOTSUP,
+		"%s: the model is pipelined; the processes that share a context do "
+		"not agree on where rows are written, so that bits would depend on their timing",
+		call);
 }
 
 int embeng_attach(int fd, const struct embeng_model *model, struct embeng **out,

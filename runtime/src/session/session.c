@@ -124,7 +124,8 @@ static int start_features(struct embeng *e)
 	e->outputs = calloc(m->feature_count + 1, sizeof(*e->outputs));
 	e->null_gradient_said = calloc(m->feature_count + 1, sizeof(*e->null_gradient_said));
 	e->agreed = calloc(e->depth, sizeof(*e->agreed));
-	if (!e->outputs || !e->null_gradient_said || !e->agreed)
+	e->frozen = calloc(m->table_count + 1, sizeof(*e->frozen));
+	if (!e->outputs || !e->null_gradient_said || !e->agreed || !e->frozen)
 		return fail(-ENOMEM, "no memory for the model");
 	for (uint32_t i = 0; i < e->depth; i++) {
 		e->agreed[i].rates = calloc(m->rate_count + 1, sizeof(*e->agreed[i].rates));
@@ -190,6 +191,7 @@ void session_stop(struct embeng *e)
 	buffers_free(e->device, &e->buffers);
 	free(e->outputs);
 	free(e->null_gradient_said);
+	free(e->frozen);
 	for (uint32_t i = 0; e->agreed && i < e->depth; i++)
 		free(e->agreed[i].rates);
 	free(e->agreed);

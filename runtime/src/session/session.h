@@ -89,6 +89,7 @@ struct embeng {
 	uint32_t gate;		 /* commands that still read the tables: no update may pass */
 	struct buffers buffers;
 	bool *null_gradient_said; /* [features] */
+	bool *frozen;		  /* [tables], atomic; see freeze.c */
 	bool wants_fd;		  /* embeng_fd() was called: interrupts stay armed */
 	bool shared;		  /* other handles may feed replicas of the same context */
 	int failed;		  /* an update failed after it was taken */
@@ -172,6 +173,12 @@ int fences_check(const struct embeng *e, const struct slot *slot, const struct e
 /* submit() of an UPDATE behind them, and behind its own LOOKUP. */
 int fences_submit(struct embeng *e, struct slot *slot, const struct embeng_gradients *g,
 		  struct deadline deadline, struct embeng_cmd *cmd);
+
+/* freeze.c: whether updates do not change the table of a feature, as far as this handle knows. */
+bool session_leaves_alone(const struct embeng *e, size_t feature);
+/* The gradients that a caller gave for a feature; NULL also where nobody will read them. */
+const float *session_gradient(const struct embeng *e, const struct embeng_gradients *g,
+			      size_t feature);
 
 /*
  * rates.c: f32 bits of each dynamic rate in this step. Without e->lock.

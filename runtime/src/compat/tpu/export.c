@@ -81,7 +81,9 @@ static int table_parameters(struct exported *x, size_t index, const struct table
 		if (mode != TPU__CONFIGURATION__MODE__INFERENCE)
 			return fail(-EINVAL,
 				    "%s: it has no optimizer; without one only a "
-				    "configuration of EMBENG_TPU_INFERENCE can be",
+				    "configuration of EMBENG_TPU_INFERENCE can be. For a "
+				    "table that does not train give it one, such as sgd "
+				    "with rate 0",
 				    where);
 		if (!t->quantization.num_buckets)
 			return 0;

@@ -154,7 +154,7 @@ static const struct {
 	u32 field;
 } refused[] = {
 	{EMBENG_QUEUE_TRANSFER,
-	 {.opcode = EMBENG_OP_STAGE + 1},
+	 {.opcode = EMBENG_OP_FREEZE + 1},
 	 EMBENG_STATUS_OPCODE,
 	 EMBENG_FIELD_OPCODE},
 	{EMBENG_QUEUE_INPUT, {.opcode = 13}, EMBENG_STATUS_QUEUE_KIND, EMBENG_FIELD_OPCODE},

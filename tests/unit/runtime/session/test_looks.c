@@ -55,9 +55,9 @@ static void keep(struct run *r, const float *floats, size_t count)
 
 static struct embeng_model *make_model(const struct program *p)
 {
-	struct embeng_optimizer optimizers[TABLES] = {
-		embeng_sgd(0.1f), embeng_adagrad(0.1f), embeng_adam(0.1f),
-		embeng_adam_corrected(0.1f), embeng_sgd(0.2f)};
+	struct embeng_optimizer optimizers[TABLES] = {embeng_sgd(0.1f), embeng_adagrad(0.1f),
+						      embeng_adam(0.1f),
+						      embeng_adam_corrected(0.1f)};
 	struct embeng_engine_config c = {.size = sizeof(c),
 					 .replicas = p->replicas,
 					 .pipelining = p->pipelining,
@@ -173,6 +173,15 @@ static int infer(struct run *r)
 	return embeng_release(r->e, &a);
 }
 
+static int ask_frozen(struct embeng *e)
+{
+	int frozen = embeng_table_frozen(e, TABLES - 1);
+
+	if (frozen >= 0)
+		ck_assert_int_eq(frozen, 1);
+	return frozen < 0 ? frozen : 0;
+}
+
 static int look_by_kind(struct run *r, int kind, int nothing_ahead)
 {
 	struct embeng_counter_values counters = {.size = sizeof(counters)};
@@ -191,6 +200,10 @@ static int look_by_kind(struct run *r, int kind, int nothing_ahead)
 		return embeng_flush(r->e, 0);
 	case 5:
 		return nothing_ahead ? infer(r) : 0;
+	case 6:
+		return ask_frozen(r->e);
+	case 7:
+		return embeng_table_freeze(r->e, rand_r(&r->looks_seed) % (TABLES - 1), 0);
 	default:
 		return embeng_counters(r->e, &counters) ? -EIO : embeng_usage(r->e, &usage);
 	}
