@@ -13,7 +13,6 @@
 
 #include "../../cli/frame/exit.h"
 #include "../../cli/frame/transfer.h"
-#include "grow.h"
 #include "learn_steps.h"
 
 static int refuse_resume(const struct output *out, const char *dir, const char *why)
@@ -142,10 +141,10 @@ static int restore_tables(const struct output *out, const struct learn *learn, s
 	};
 	int rc;
 
+	/* New items have rows behind those of the checkpoint. */
 	if (learn->known.count && l->new_items)
-		rc = grow_restore(t, learn->resume, &options);
-	else
-		rc = embeng_restore(t->e, learn->resume, &options);
+		options.flags = EMBENG_RESTORE_OTHER_SHAPES;
+	rc = embeng_restore(t->e, learn->resume, &options);
 	progress_clear(&transfer.line);
 	return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
 }

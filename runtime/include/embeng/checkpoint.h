@@ -57,7 +57,39 @@ EMBENG_API int embeng_save(struct embeng *e, const char *dir,
 
 #define EMBENG_RESTORE_MISSING_TABLES (1u << 0) /* tables not in the checkpoint stay */
 #define EMBENG_RESTORE_MISSING_SLOTS (1u << 1)	/* slots not in it stay */
-#define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	/* tables of another shape stay */
+#define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	/* the rows that both have are restored */
+
+/**
+ * struct embeng_restore_name - a table of a checkpoint and the table of the model it goes into
+ * @from: table of the checkpoint, or NULL: @to stays as it is
+ * @to: table of the model, or NULL: @from is restored into no table
+ */
+struct embeng_restore_name {
+	const char *from;
+	const char *to;
+};
+
+/**
+ * struct embeng_restore_report - counts of what was restored and what was left
+ * @size: sizeof(struct embeng_restore_report)
+ * @tables: tables whose parameters were restored
+ * @tables_left: tables of the model that stay as they were
+ * @slots: slots that were restored, over all tables
+ * @slots_left: slots of restored tables that stay as they were
+ * @rows: restored rows, over all tables
+ * @rows_left: rows of restored tables that the checkpoint does not have; they stay
+ * @rows_unused: rows of the checkpoint for which the restored tables have no room
+ */
+struct embeng_restore_report {
+	size_t size;
+	size_t tables;
+	size_t tables_left;
+	size_t slots;
+	size_t slots_left;
+	uint64_t rows;
+	uint64_t rows_left;
+	uint64_t rows_unused;
+};
 
 /**
  * struct embeng_restore_options - how to restore; all zero: defaults
@@ -65,12 +97,20 @@ EMBENG_API int embeng_save(struct embeng *e, const char *dir,
  * @progress: NULL or told about bytes read
  * @progress_arg: for @progress
  * @flags: EMBENG_RESTORE_*
+ * @names: NULL or which table goes where. A table of the model that no entry names as @to
+ *	takes the table of its own name, unless an entry names that one as @from
+ * @name_count: entries of @names; no two have the same @to
+ * @report: NULL or told what was restored; its size set by the caller, the rest filled in
+ *	on success alone
  */
 struct embeng_restore_options {
 	size_t size;
 	embeng_progress_fn progress;
 	void *progress_arg;
 	uint32_t flags;
+	const struct embeng_restore_name *names;
+	size_t name_count;
+	struct embeng_restore_report *report;
 };
 
 /**
@@ -78,10 +118,15 @@ struct embeng_restore_options {
  * @dir: folder of a checkpoint, saved by any number of cores or hosts
  * @options: NULL: defaults
  *
- * Tables are found by name, and so are their slots: whatever optimizer saved
- * "accumulators", one that has "accumulators" takes them. Tables and slots that the
- * model does not have are left out, so that a model without optimizers takes the
- * parameters alone. Settings and rates are the model's own.
+ * Tables are found by name, or as @options say, and so are their slots: whatever
+ * optimizer saved "accumulators", one that has "accumulators" takes them. Tables and
+ * slots that the model does not have are left out, so that a model without optimizers
+ * takes the parameters alone. Settings and rates are the model's own.
+ *
+ * With EMBENG_RESTORE_OTHER_SHAPES a table may have grown or shrunk: the rows that both
+ * have are restored with their slots, and the others stay, as their initializer made them
+ * if the model is fresh. Another dim is always an error. So is a model of which the
+ * checkpoint has no table at all, unless names left out one that it has.
  *
  * Every chunk that is loaded is checked as it streams into fresh tables, which are
  * swapped in as one at the end; where the device has no room for both, those chunks
@@ -90,7 +135,7 @@ struct embeng_restore_options {
  * second pass, which the message says. Steps in flight stay in flight, updates wait.
  * @progress may not use @e; it counts bytes twice when there are two passes.
  *
- * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape), -EBADMSG (corrupt:
+ * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape, names), -EBADMSG (corrupt:
  * file and offset), -ENOTSUP (newer schema), -ECANCELED, -EIO.
  */
 EMBENG_API int embeng_restore(struct embeng *e, const char *dir,

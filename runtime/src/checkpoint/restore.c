@@ -13,34 +13,16 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "open.h"
+#include "restore.h"
 #include "session/rows.h"
-
-/* One table's parameters or one of its slots, in the model and in the checkpoint. */
-struct array_pair {
-	int table, array;
-	int from_table, from_array;
-};
-
-struct restore {
-	struct embeng *e;
-	struct embeng_checkpoint *c;
-	const char *dir;
-	struct embeng_restore_options options;
-	struct array_pair *pairs;
-	size_t pair_count;
-	uint64_t after;
-	bool staged;  /* else in place */
-	bool loading; /* in place: what fails from here on leaves a mixture */
-	uint64_t done, total;
-};
 
 static uint64_t pair_row_bytes(const struct restore *r, const struct array_pair *pair)
 {
 	return 4 * (uint64_t)r->e->model->tables[pair->table].dim;
 }
 
-static uint64_t pair_bytes(const struct restore *r, const struct array_pair *pair)
+/* Bytes of a copy of the whole array, with the rows that stay. */
+static uint64_t copy_of_pair_bytes(const struct restore *r, const struct array_pair *pair)
 {
 	return pair_row_bytes(r, pair) * (uint64_t)r->e->model->tables[pair->table].rows;
 }
@@ -60,74 +42,6 @@ static int tell_restored(struct restore *r)
 		    p.done, p.total);
 }
 
-/* -- what goes where ----------------------------------------------------- */
-
-static void pair_arrays(struct restore *r, int table, int array, int from_table, int from_array)
-{
-	r->pairs[r->pair_count++] = (struct array_pair){table, array, from_table, from_array};
-}
-
-/* Slot of a table of the checkpoint by name, or -1. */
-static int find_slot(const struct embeng_model *from, int table, const char *name)
-{
-	const char *slot;
-
-	for (size_t i = 0; (slot = model_slot_name(from, table, i)); i++) {
-		if (!strcmp(slot, name))
-			return (int)i;
-	}
-	return -1;
-}
-
-/* Slots go by name: which optimizer keeps them does not matter. */
-static int pair_slots(struct restore *r, int table, int from_table)
-{
-	const struct embeng_model *to = r->e->model, *from = embeng_checkpoint_model(r->c);
-
-	for (size_t i = 0; i <= to->tables[table].slot_count; i++) {
-		const char *name = model_slot_name(to, table, i);
-		int from_array = find_slot(from, from_table, name);
-
-		if (from_array >= 0)
-			pair_arrays(r, table, (int)i, from_table, from_array);
-		else if (!(r->options.flags & EMBENG_RESTORE_MISSING_SLOTS))
-			return fail(-ENOENT,
-				    "embeng_restore: table %s: slot %s is not in %s, which has the "
-				    "slots of %s; EMBENG_RESTORE_MISSING_SLOTS leaves it as it is",
-				    to->tables[table].name, name, r->dir,
-				    from->tables[from_table].optimizer.kind
-					    ? embeng_optimizer_text(
-						      from->tables[from_table].optimizer.kind)
-					    : "no optimizer");
-	}
-	return 0;
-}
-
-static int pair_table(struct restore *r, int table)
-{
-	const struct embeng_model *from = embeng_checkpoint_model(r->c);
-	const struct table *t = &r->e->model->tables[table], *f;
-	int from_table = embeng_model_table(from, t->name);
-
-	if (from_table < 0) {
-		if (r->options.flags & EMBENG_RESTORE_MISSING_TABLES)
-			return 0;
-		return fail(-ENOENT,
-			    "embeng_restore: table %s is not in %s; "
-			    "EMBENG_RESTORE_MISSING_TABLES leaves it as it is",
-			    t->name, r->dir);
-	}
-	f = &from->tables[from_table];
-	if (f->rows == t->rows && f->dim == t->dim)
-		return pair_slots(r, table, from_table);
-	if (r->options.flags & EMBENG_RESTORE_OTHER_SHAPES)
-		return 0;
-	return fail(-EINVAL,
-		    "embeng_restore: table %s is %" PRId64 " x %" PRId64 ", in %s it is %" PRId64
-		    " x %" PRId64 "; EMBENG_RESTORE_OTHER_SHAPES leaves it as it is",
-		    t->name, t->rows, t->dim, r->dir, f->rows, f->dim);
-}
-
 /* Before a row moves; the engine would refuse it after all of them. */
 static int check_step(const struct restore *r)
 {
@@ -139,21 +53,6 @@ static int check_step(const struct restore *r)
 		    "embeng_restore: %s: its step count %" PRIu64 " leaves no room to count on, "
 		    "at most %llu can be restored",
 		    r->dir, step, EMBENG_STEP_COUNT_MAX);
-}
-
-static int pair_all(struct restore *r)
-{
-	size_t tables = r->e->model->table_count;
-	int ret = 0;
-
-	r->pairs = calloc(tables * ARRAYS_MAX + 1, sizeof(*r->pairs));
-	if (!r->pairs)
-		return fail(-ENOMEM, "embeng_restore: no memory for a list of tables");
-	for (size_t t = 0; !ret && t < tables; t++)
-		ret = pair_table(r, (int)t);
-	for (size_t i = 0; i < r->pair_count; i++)
-		r->total += pair_bytes(r, &r->pairs[i]);
-	return ret;
 }
 
 /* -- into the engine ----------------------------------------------------- */
@@ -184,7 +83,7 @@ static bool has_room_for_copies(const struct restore *r)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < r->pair_count; i++)
-		bytes += pair_bytes(r, &r->pairs[i]);
+		bytes += copy_of_pair_bytes(r, &r->pairs[i]);
 	return !d->ops->room || bytes <= d->ops->room(d) / 20 * 19;
 }
 
@@ -203,14 +102,13 @@ static int begin_staging(struct restore *r)
 	return ret;
 }
 
-static int load_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
-		      uint64_t count)
+static int run_restore_chunk(struct restore *r, const struct array_pair *pair,
+			     enum embeng_opcode op, uint64_t first, uint64_t count)
 {
-	const struct embeng_shard_rows rows = {(int64_t)first, 1, (int64_t)count};
 	const struct rows_chunk chunk = {
 		.what = "embeng_restore",
-		.op = EMBENG_OP_ROWS_WRITE,
-		.flags = r->staged ? EMBENG_CMD_STAGED : 0,
+		.op = op,
+		.flags = r->staged && op == EMBENG_OP_ROWS_WRITE ? EMBENG_CMD_STAGED : 0,
 		.table = pair->table,
 		.slot = pair->array,
 		.after = r->after,
@@ -218,30 +116,71 @@ static int load_chunk(struct restore *r, const struct array_pair *pair, uint64_t
 		.stride = 1,
 		.count = count,
 	};
+
+	return rows_chunk_run(r->e, &chunk);
+}
+
+static int load_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
+		      uint64_t count)
+{
+	const struct embeng_shard_rows rows = {(int64_t)first, 1, (int64_t)count};
 	int ret = checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows,
 				    rows_chunk_data(r->e));
 
-	ret = ret ? ret : rows_chunk_run(r->e, &chunk);
+	ret = ret ? ret : run_restore_chunk(r, pair, EMBENG_OP_ROWS_WRITE, first, count);
 	r->done += count * pair_row_bytes(r, pair);
 	return ret ? ret : tell_restored(r);
+}
+
+/* Rows that the checkpoint does not have: the copy gets what the table holds. */
+static int keep_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
+		      uint64_t count)
+{
+	int ret = run_restore_chunk(r, pair, EMBENG_OP_ROWS_READ, first, count);
+
+	ret = ret ? ret : run_restore_chunk(r, pair, EMBENG_OP_ROWS_WRITE, first, count);
+	return ret ? ret : tell_restored(r);
+}
+
+static int each_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
+		      uint64_t end,
+		      int (*fn)(struct restore *r, const struct array_pair *pair, uint64_t first,
+				uint64_t count))
+{
+	uint64_t most = 0;
+	int ret = rows_chunk_room(r->e, pair->table, 1, &most);
+
+	for (uint64_t at = first; !ret && at < end; at += most)
+		ret = fn(r, pair, at, end - at < most ? end - at : most);
+	return ret;
 }
 
 /* In the order of rows, however they are sharded there. */
 static int load_pair(struct restore *r, const struct array_pair *pair)
 {
-	uint64_t rows = (uint64_t)r->e->model->tables[pair->table].rows, most = 0;
-	int ret = rows_chunk_room(r->e, pair->table, 1, &most);
+	uint64_t all = (uint64_t)r->e->model->tables[pair->table].rows;
+	int ret = each_chunk(r, pair, 0, pair->rows, load_chunk);
 
-	for (uint64_t at = 0; !ret && at < rows; at += most)
-		ret = load_chunk(r, pair, at, rows - at < most ? rows - at : most);
-	return ret;
+	if (ret || !r->staged)
+		return ret;
+	return each_chunk(r, pair, pair->rows, all, keep_chunk);
+}
+
+/* The rows of a piece that lie before row @end. */
+static uint64_t rows_before(const struct checkpoint_piece *piece, uint64_t end)
+{
+	uint64_t first = (uint64_t)piece->first, stride = (uint64_t)piece->stride, count;
+
+	if (end <= first)
+		return 0;
+	count = (end - first - 1) / stride + 1;
+	return count < (uint64_t)piece->count ? count : (uint64_t)piece->count;
 }
 
 /* The same without the engine: the first of two passes. */
-static int verify_piece(struct restore *r, const struct checkpoint_piece *piece, uint64_t row,
+static int verify_piece(struct restore *r, const struct checkpoint_piece *piece, uint64_t bytes,
 			uint64_t most)
 {
-	uint64_t bytes = (uint64_t)piece->count * row;
 	int ret = 0;
 
 	for (uint64_t at = 0; !ret && at < bytes; at += most) {
@@ -262,7 +201,8 @@ static int verify_pair(struct restore *r, const struct array_pair *pair)
 	int ret = count < 0 ? count : rows_chunk_room(r->e, pair->table, 1, &most);
 
 	for (int i = 0; !ret && i < count; i++)
-		ret = verify_piece(r, &pieces[i], row, most * row);
+		ret = verify_piece(r, &pieces[i], rows_before(&pieces[i], pair->rows) * row,
+				   most * row);
 	return ret;
 }
 
@@ -354,10 +294,28 @@ static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 	return error_set(ret, error.status, "%s", error.text);
 }
 
-static int prepare_restore(struct restore *r, const struct embeng_restore_options *options)
+static int check_restore_flags(uint32_t flags)
 {
 	const uint32_t known = EMBENG_RESTORE_MISSING_TABLES | EMBENG_RESTORE_MISSING_SLOTS |
 			       EMBENG_RESTORE_OTHER_SHAPES;
+
+	if (!(flags & ~known))
+		return 0;
+	return fail(-EINVAL, "embeng_restore: flags 0x%x, known are 0x%x", flags, known);
+}
+
+static int check_restore_report(const struct embeng_restore_report *report)
+{
+	if (!report || report->size >= sizeof(*report))
+		return 0;
+	return fail(-EINVAL,
+		    "embeng_restore: the report's size is %zu, it is %zu bytes here; set size = "
+		    "sizeof(struct embeng_restore_report)",
+		    report->size, sizeof(*report));
+}
+
+static int prepare_restore(struct restore *r, const struct embeng_restore_options *options)
+{
 	int ret = session_check(r->e, "embeng_restore");
 
 	if (!ret && !r->dir)
@@ -365,10 +323,24 @@ static int prepare_restore(struct restore *r, const struct embeng_restore_option
 	if (!ret && options)
 		ret = config_take(&r->options, options, sizeof(r->options),
 				  "embeng_restore_options");
-	if (!ret && (r->options.flags & ~known))
-		ret = fail(-EINVAL, "embeng_restore: flags 0x%x, known are 0x%x", r->options.flags,
-			   known);
+	ret = ret ? ret : check_restore_flags(r->options.flags);
+	ret = ret ? ret : check_restore_report(r->options.report);
+	if (!ret && r->options.name_count && !r->options.names)
+		ret = fail(-EINVAL, "embeng_restore: name_count is %zu, and names is NULL",
+			   r->options.name_count);
 	return ret;
+}
+
+/* The caller's structure may be longer than ours. */
+static void give_report(const struct restore *r)
+{
+	struct embeng_restore_report *out = r->options.report;
+	size_t size = out ? out->size : 0;
+
+	if (!out)
+		return;
+	*out = r->report;
+	out->size = size;
 }
 
 int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restore_options *options)
@@ -380,8 +352,10 @@ int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restor
 	if (ret)
 		return ret;
 	ret = check_step(&r);
-	ret = ret ? ret : pair_all(&r);
+	ret = ret ? ret : restore_pair_all(&r);
 	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load_arrays, &r);
+	if (!ret)
+		give_report(&r);
 	free(r.pairs);
 	embeng_checkpoint_close(r.c);
 	return ret;

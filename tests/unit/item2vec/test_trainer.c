@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/examples/item2vec/grow.h"
 #include "runtime/examples/item2vec/trainer.h"
 #include "cli_baskets.h"
 #include "scratch_help.h"
@@ -291,7 +290,9 @@ static uint64_t step_of(struct trainer *t)
 /* Old rows with their slots and the count of updates are taken over; new ones are fresh. */
 START_TEST(tables_that_grew)
 {
-	struct embeng_restore_options options = {.size = sizeof(options)};
+	struct embeng_restore_report report = {.size = sizeof(report)};
+	struct embeng_restore_options options = {
+		.size = sizeof(options), .flags = EMBENG_RESTORE_OTHER_SHAPES, .report = &report};
 	const char *slot = _i ? "velocities" : "accumulators";
 	struct dataset grown = grown_data();
 	struct trainer old, more, fresh;
@@ -305,7 +306,9 @@ START_TEST(tables_that_grew)
 	ck_assert_int_eq(split_baskets(&grown_split, &grown, SPLIT_SEED, 1), 0);
 	ck_assert_int_eq(trainer_open(&more, &grown, &grown_split, &settings), 0);
 	ck_assert_int_eq(trainer_open(&fresh, &grown, &grown_split, &settings), 0);
-	ck_assert_int_eq(grow_restore(&more, folder, &options), 0);
+	ck_assert_int_eq(embeng_restore(more.e, folder, &options), 0);
+	ck_assert_uint_eq(report.rows, report.tables * data.items.count);
+	ck_assert_uint_gt(report.rows_left, 0);
 	expect_rows(&more, &old, NULL, 0, data.items.count);
 	expect_rows(&more, &old, slot, 0, data.items.count);
 	expect_rows(&more, &fresh, NULL, data.items.count, 9);
@@ -320,10 +323,9 @@ START_TEST(tables_that_grew)
 }
 END_TEST
 
-/* A checkpoint of more rows, or of another dim, is refused and not taken for one of fewer. */
+/* A checkpoint of more rows is refused and not taken for one of fewer. */
 START_TEST(tables_that_did_not_grow)
 {
-	struct embeng_restore_options options = {.size = sizeof(options)};
 	struct dataset grown = grown_data();
 	struct trainer old, more;
 	struct split grown_split;
@@ -332,7 +334,7 @@ START_TEST(tables_that_did_not_grow)
 	ck_assert_int_eq(trainer_open(&more, &grown, &grown_split, &settings), 0);
 	ck_assert_int_eq(embeng_save(more.e, folder, NULL), 0);
 	open_on(&old, "soft:cores=1");
-	ck_assert_int_lt(grow_restore(&old, folder, &options), 0);
+	ck_assert_int_eq(embeng_restore(old.e, folder, NULL), -EINVAL);
 	trainer_close(&old);
 	trainer_close(&more);
 	split_free(&grown_split);
