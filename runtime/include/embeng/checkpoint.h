@@ -55,9 +55,10 @@ struct embeng_save_options {
 EMBENG_API int embeng_save(struct embeng *e, const char *dir,
 			   const struct embeng_save_options *options);
 
-#define EMBENG_RESTORE_MISSING_TABLES (1u << 0) /* tables not in the checkpoint stay */
-#define EMBENG_RESTORE_MISSING_SLOTS (1u << 1)	/* slots not in it stay */
-#define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	/* the rows that both have are restored */
+#define EMBENG_RESTORE_MISSING_TABLES (1u << 0)	 /* tables not in the checkpoint stay */
+#define EMBENG_RESTORE_MISSING_SLOTS (1u << 1)	 /* slots not in it stay */
+#define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	 /* the rows that both have are restored */
+#define EMBENG_RESTORE_OTHER_OPTIMIZER (1u << 3) /* parameters alone; slots stay */
 
 /**
  * struct embeng_restore_name - a table of a checkpoint and the table of the model it goes into
@@ -118,10 +119,11 @@ struct embeng_restore_options {
  * @dir: folder of a checkpoint, saved by any number of cores or hosts
  * @options: NULL: defaults
  *
- * Tables are found by name, or as @options say, and so are their slots: whatever
- * optimizer saved "accumulators", one that has "accumulators" takes them. Tables and
- * slots that the model does not have are left out, so that a model without optimizers
- * takes the parameters alone. Settings and rates are the model's own.
+ * Tables are found by name, or as @options say. Those that the model does not have are
+ * left out, and a table without an optimizer takes the parameters alone. Where a table was
+ * saved with another kind of optimizer, its slots mean something else, even if they have
+ * the same names: that is refused, or with EMBENG_RESTORE_OTHER_OPTIMIZER the parameters
+ * are restored and the slots stay. Settings and rates are the model's own.
  *
  * With EMBENG_RESTORE_OTHER_SHAPES a table may have grown or shrunk: the rows that both
  * have are restored with their slots, and the others stay, as their initializer made them
@@ -135,7 +137,8 @@ struct embeng_restore_options {
  * second pass, which the message says. Steps in flight stay in flight, updates wait.
  * @progress may not use @e; it counts bytes twice when there are two passes.
  *
- * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape, names), -EBADMSG (corrupt:
+ * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape, optimizer,
+ * names), -EBADMSG (corrupt:
  * file and offset), -ENOTSUP (newer schema), -ECANCELED, -EIO.
  */
 EMBENG_API int embeng_restore(struct embeng *e, const char *dir,

@@ -297,7 +297,7 @@ static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 static int check_restore_flags(uint32_t flags)
 {
 	const uint32_t known = EMBENG_RESTORE_MISSING_TABLES | EMBENG_RESTORE_MISSING_SLOTS |
-			       EMBENG_RESTORE_OTHER_SHAPES;
+			       EMBENG_RESTORE_OTHER_SHAPES | EMBENG_RESTORE_OTHER_OPTIMIZER;
 
 	if (!(flags & ~known))
 		return 0;

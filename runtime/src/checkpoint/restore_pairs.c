@@ -149,7 +149,6 @@ static const char *name_saved_optimizer(const struct table *t)
 	return t->optimizer.kind ? embeng_optimizer_text(t->optimizer.kind) : "no optimizer";
 }
 
-/* Slots go by name: which optimizer keeps them does not matter. */
 static int pair_slots(struct restore *r, int table, int from_table)
 {
 	const struct embeng_model *to = r->e->model, *from = saved_model(r);
@@ -170,6 +169,33 @@ static int pair_slots(struct restore *r, int table, int from_table)
 				    to->tables[table].name, name, r->dir,
 				    name_saved_optimizer(&from->tables[from_table]));
 	}
+	return 0;
+}
+
+/* The slots of one kind of optimizer mean nothing to another, even under the same name. */
+static int refuse_saved_optimizer(const struct restore *r, int table, int from_table)
+{
+	const struct table *t = &r->e->model->tables[table];
+
+	return fail(-EINVAL,
+		    WHAT
+		    ": table %s: its optimizer is %s, in %s it is %s, whose slots it cannot take; "
+		    "EMBENG_RESTORE_OTHER_OPTIMIZER restores the parameters alone",
+		    t->name, name_saved_optimizer(t), r->dir,
+		    name_saved_optimizer(&saved_model(r)->tables[from_table]));
+}
+
+static int pair_arrays_of_table(struct restore *r, int table, int from_table)
+{
+	const struct table *t = &r->e->model->tables[table];
+	enum embeng_optimizer_name saved = saved_model(r)->tables[from_table].optimizer.kind;
+
+	if (!t->optimizer.kind || !saved || t->optimizer.kind == saved)
+		return pair_slots(r, table, from_table);
+	if (!(r->options.flags & EMBENG_RESTORE_OTHER_OPTIMIZER))
+		return refuse_saved_optimizer(r, table, from_table);
+	pair_arrays(r, table, 0, from_table, 0);
+	r->report.slots_left += t->slot_count;
 	return 0;
 }
 
@@ -199,7 +225,7 @@ static int pair_found(struct restore *r, int table, int from_table)
 	r->report.rows += rows < saved ? rows : saved;
 	r->report.rows_left += rows > saved ? rows - saved : 0;
 	r->report.rows_unused += saved > rows ? saved - rows : 0;
-	return pair_slots(r, table, from_table);
+	return pair_arrays_of_table(r, table, from_table);
 }
 
 static int pair_table(struct restore *r, int table, bool *left_out)

@@ -58,12 +58,14 @@ static int restore_flags(struct embeng *e, const char *folder, uint32_t flags)
 	return embeng_restore(e, folder, &o);
 }
 
-/* A model without optimizer takes the parameters; slots go by name whatever the optimizer. */
-START_TEST(another_optimizer_takes_what_it_knows)
+/* A model without optimizer takes the parameters, and other settings of a kind change nothing. */
+START_TEST(the_same_kind_or_none)
 {
+	struct embeng_optimizer faster = embeng_adam(0.5f);
 	const struct {
 		struct embeng_optimizer saved, restored;
-	} pairs[] = {{embeng_adam(0.1f), {0}}, {embeng_ftrl(0.1f), embeng_adagrad(0.1f)}};
+	} pairs[] = {
+		{embeng_adam(0.1f), {0}}, {embeng_adam(0.1f), faster}, {{0}, embeng_sgd(0.1f)}};
 	struct embeng *e = open_one(SMALL, "t", 64, 4, pairs[_i].restored);
 	char folder[HELP_PATH];
 
@@ -72,6 +74,46 @@ START_TEST(another_optimizer_takes_what_it_knows)
 	help_fill(e, 2);
 	help_expect_ok(embeng_restore(e, folder, NULL));
 	help_expect_tables(e, 1);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+/* Slots of the same names, of some of the same names, and none: the kind decides. */
+START_TEST(another_optimizer_is_named_or_parameters_alone)
+{
+	const struct {
+		struct embeng_optimizer saved, restored;
+		const char *text;
+	} pairs[] = {
+		{embeng_ftrl(0.1f), embeng_adagrad(0.1f), "is adagrad, in "},
+		{embeng_adagrad(0.1f), embeng_ftrl(0.1f), "is ftrl, in "},
+		{embeng_adagrad_momentum(0.1f), embeng_adam(0.1f), " it is adagrad_momentum,"},
+		{embeng_sgd(0.1f), embeng_adagrad(0.1f), " it is sgd,"},
+		{embeng_adam(0.1f), embeng_sgd(0.1f), "is sgd, in "},
+	};
+	struct embeng *e = open_one(SMALL, "t", 64, 4, pairs[_i].restored);
+	size_t slots = embeng_model_slot_count(embeng_get_model(e), 0);
+	struct embeng_restore_report report = {.size = sizeof(report)};
+	struct embeng_restore_options o = {
+		.size = sizeof(o), .flags = EMBENG_RESTORE_OTHER_OPTIMIZER, .report = &report};
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	save_one(folder, pairs[_i].saved);
+	help_fill(e, 2);
+	help_expect(restore_flags(e, folder,
+				  EMBENG_RESTORE_MISSING_SLOTS | EMBENG_RESTORE_OTHER_SHAPES),
+		    -EINVAL, pairs[_i].text);
+	expect_text("table t: its optimizer");
+	expect_text("EMBENG_RESTORE_OTHER_OPTIMIZER");
+	help_expect_tables(e, 2);
+	help_expect_ok(embeng_restore(e, folder, &o));
+	help_expect_array(e, 0, 0, 1);
+	for (size_t k = 1; k <= slots; k++)
+		help_expect_array(e, 0, k, 2);
+	ck_assert_uint_eq(report.slots, 0);
+	ck_assert_uint_eq(report.slots_left, slots);
 	embeng_close(e);
 	folder_remove(folder);
 }
@@ -114,13 +156,13 @@ START_TEST(a_missing_slot_is_named_or_left)
 	char folder[HELP_PATH];
 
 	folder_new(folder);
-	save_one(folder, embeng_adagrad_momentum(0.1f));
+	save_one(folder, (struct embeng_optimizer){0});
 	help_fill(e, 2);
-	help_expect(embeng_restore(e, folder, NULL), -ENOENT, "table t: slot velocities");
+	help_expect(embeng_restore(e, folder, NULL), -ENOENT, "table t: slot momenta");
 	help_expect_tables(e, 2);
 	help_expect_ok(restore_flags(e, folder, EMBENG_RESTORE_MISSING_SLOTS));
 	help_expect_array(e, 0, 0, 1);
-	/* "momenta" is slot 1 of adagrad_momentum and slot 0 of adam: other values. */
+	help_expect_array(e, 0, 1, 2);
 	help_expect_array(e, 0, 2, 2);
 	embeng_close(e);
 	folder_remove(folder);
@@ -200,7 +242,7 @@ START_TEST(says_what_is_wrong_with_the_call)
 	help_expect(embeng_restore(NULL, folder, NULL), -EINVAL, "no handle");
 	help_expect(embeng_restore(e, NULL, NULL), -EINVAL, "no folder");
 	help_expect(embeng_restore(e, folder, &o), -EINVAL, "size 4");
-	help_expect(restore_flags(e, folder, 8), -EINVAL, "flags 0x8");
+	help_expect(restore_flags(e, folder, 16), -EINVAL, "flags 0x10");
 	help_expect(embeng_restore(e, folder, NULL), -ENOENT, "index.json");
 	embeng_close(e);
 	folder_remove(folder);
@@ -357,7 +399,8 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, round_trips_over_core_counts, 0, 16);
-	tcase_add_loop_test(tcase, another_optimizer_takes_what_it_knows, 0, 2);
+	tcase_add_loop_test(tcase, the_same_kind_or_none, 0, 3);
+	tcase_add_loop_test(tcase, another_optimizer_is_named_or_parameters_alone, 0, 5);
 	tcase_add_test(tcase, a_step_count_leaves_room);
 	tcase_add_test(tcase, a_missing_slot_is_named_or_left);
 	tcase_add_test(tcase, a_missing_table_is_named_or_left);
