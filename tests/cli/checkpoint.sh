@@ -82,7 +82,7 @@ document 'ls, document' '(d["command"] == "ls" and d["step"] == 210 and d["files
 expect 'verify' 0 checkpoint verify whole
 says out 'verify says so' '^whole: no fault: 2 tables'
 expect 'verify, JSON' 0 checkpoint verify whole --json
-document 'verify, document' 'd["whole"] is True and d["bytes"] > 61440 and d["chunks"] >= 1'
+document 'verify, document' 'd["whole"] is True and d["finite"] is True and d["bytes"] > 61440 and d["chunks"] >= 1'
 
 # -- dump --
 

@@ -67,6 +67,9 @@ static int make_parents(struct run *r, char *path)
 
 int step_save(struct run *r, const struct json *body)
 {
+	/* Vectors hold that special values come back as they were. */
+	const struct embeng_save_options all = {.size = sizeof(all),
+						.flags = EMBENG_SAVE_NOT_FINITE};
 	char *path = NULL;
 	int err = find_folder(r, body, &path);
 
@@ -74,7 +77,7 @@ int step_save(struct run *r, const struct json *body)
 		return err;
 	err = make_parents(r, path);
 	if (!err) {
-		err = embeng_save(r->e, path, NULL);
+		err = embeng_save(r->e, path, &all);
 		if (err)
 			run_library(r, err);
 	}

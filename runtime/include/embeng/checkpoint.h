@@ -19,6 +19,8 @@ extern "C" {
 
 struct embeng;
 
+#define EMBENG_SAVE_NOT_FINITE (1u << 0) /* infinities and NaN are saved, and the index says so */
+
 /**
  * struct embeng_save_options - how to save; all zero: defaults
  * @size: sizeof(struct embeng_save_options)
@@ -28,6 +30,7 @@ struct embeng;
  *	rows of one of the hosts of &struct embeng_engine_config
  * @program_state: NULL or UTF-8 text that the program wants back with exactly these
  *	tables (its own step, seeds, dense parameters); up to 64 MiB
+ * @flags: EMBENG_SAVE_*
  */
 struct embeng_save_options {
 	size_t size;
@@ -35,6 +38,7 @@ struct embeng_save_options {
 	void *progress_arg;
 	uint64_t shard_bytes;
 	const char *program_state;
+	uint32_t flags;
 };
 
 /**
@@ -44,11 +48,13 @@ struct embeng_save_options {
  * @options: NULL: defaults
  *
  * Sees every complete update that was handed in; later ones wait until the rows are
- * read. Needs memory for one chunk of rows only. One save into a folder at a time;
+ * read. A value that is an infinity or NaN, in a row or a slot, ends the save unless
+ * EMBENG_SAVE_NOT_FINITE is given. Needs memory for one chunk of rows only. One save into a folder at a time;
  * readers need not care. @progress may not use @e.
  *
  * Return: 0, -ECANCELED, -EBUSY (another save), -EBADMSG (the folder's index.json is
- * not one of ours), -EINVAL (a name is not UTF-8), -ENOSPC, -EDQUOT, -EIO, ...: then
+ * not one of ours), -EINVAL (a name is not UTF-8), -ERANGE
+ * (a value is not finite), -ENOSPC, -EDQUOT, -EIO, ...: then
  * the folder's old checkpoint is untouched, unless the sentence names index.json or
  * the folder's last sync: the new one may then be in place, whole.
  */
@@ -201,6 +207,14 @@ EMBENG_API int embeng_checkpoint_info(const struct embeng_checkpoint *checkpoint
  */
 EMBENG_API const struct embeng_model *embeng_checkpoint_model(
 	const struct embeng_checkpoint *checkpoint);
+
+/**
+ * embeng_checkpoint_finite() - whether all values of a table and its slots are finite
+ *
+ * It was found when they were saved; nothing is read for it. Return: 1, 0, -ENOENT (no
+ * such table), -ENODATA (saved by a library that did not look), -EINVAL.
+ */
+EMBENG_API int embeng_checkpoint_finite(const struct embeng_checkpoint *checkpoint, int table);
 
 /**
  * embeng_checkpoint_read() - rows [first, first + count) of a table or slot

@@ -276,6 +276,22 @@ int embeng_checkpoint_info(const struct embeng_checkpoint *c, struct embeng_chec
 	return 0;
 }
 
+int embeng_checkpoint_finite(const struct embeng_checkpoint *c, int table)
+{
+	const struct embeng_model *m = embeng_checkpoint_model(c);
+
+	if (!m)
+		return fail(-EINVAL, "embeng_checkpoint_finite: no checkpoint given");
+	if (table < 0 || (size_t)table >= m->table_count)
+		return fail(-ENOENT,
+			    "embeng_checkpoint_finite: the checkpoint has no table %d, it has %zu",
+			    table, m->table_count);
+	if (c->index.finite[table] == INDEX_FINITE_UNKNOWN)
+		return fail(-ENODATA, "%s: its index does not say whether table %s is finite",
+			    c->folder, m->tables[table].name);
+	return c->index.finite[table] == INDEX_FINITE;
+}
+
 const struct embeng_model *embeng_checkpoint_model(const struct embeng_checkpoint *c)
 {
 	return c ? c->index.model : NULL;

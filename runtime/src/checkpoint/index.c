@@ -157,6 +157,7 @@ static int read_index_document(const struct json *o, const struct place *at, str
 
 	ret = ret ? ret : index_read_model(o, at, &index->model);
 	ret = ret ? ret : index_read_frozen(o, at, index);
+	ret = ret ? ret : index_read_finite(o, at, index);
 	ret = ret ? ret : index_read_files(o, at, index);
 	return ret ? ret : check_digest(o, at, index);
 }
@@ -186,6 +187,7 @@ void index_free(struct index *index)
 	embeng_model_free(index->model);
 	free(index->program_state);
 	free(index->frozen_steps);
+	free(index->finite);
 	free(index->files);
 	free(index->crcs);
 	*index = (struct index){0};
@@ -205,7 +207,7 @@ static void write_index_document(struct json_writer *w, const struct index *inde
 	json_write_number(w, "step", index->step);
 	if (index->program_state)
 		json_write_text(w, "program_state", index->program_state);
-	index_write_model(w, index->model);
+	index_write_model(w, index);
 	index_write_frozen(w, index);
 	json_write_number(w, "chunk_bytes", CHUNK_BYTES);
 	index_write_files(w, index);

@@ -30,11 +30,15 @@ struct index_file {
 	uint64_t first_chunk;	     /* index of the file's first checksum in &index.crcs */
 };
 
+/* A note of a table: whether all values of its rows and slots are finite. */
+enum index_finite { INDEX_FINITE_UNKNOWN, INDEX_FINITE, INDEX_NOT_FINITE };
+
 struct index {
 	uint64_t step, model_hash;
 	struct embeng_model *model;
-	char *program_state;	/* or NULL */
-	uint64_t *frozen_steps; /* [tables], or NULL: no table was frozen */
+	char *program_state;	   /* or NULL */
+	uint64_t *frozen_steps;	   /* [tables], or NULL: no table was frozen */
+	enum index_finite *finite; /* [tables], or NULL: unknown */
 	struct index_file *files;
 	size_t file_count;
 	uint32_t *crcs;
@@ -82,7 +86,12 @@ void index_write_engine(struct json_writer *w, const struct embeng_engine_config
 
 /* index_model.c: read and write "engine", "tables" and "features". */
 int index_read_model(const struct json *o, const struct place *at, struct embeng_model **out);
-void index_write_model(struct json_writer *w, const struct embeng_model *model);
+void index_write_model(struct json_writer *w, const struct index *index);
+
+/* index_finite.c: make, read and write "finite" of the tables. */
+int index_make_finite(struct index *index, const char *what);
+int index_read_finite(const struct json *o, const struct place *at, struct index *index);
+void index_write_finite(struct json_writer *w, const struct index *index, size_t table);
 
 /* index_quantization.c: read and write "quantization" of a table. If it is absent, *out stays. */
 int index_read_quantization(const struct json *table, const struct place *at,

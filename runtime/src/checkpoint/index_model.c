@@ -331,8 +331,9 @@ static void write_optimizer(struct json_writer *w, const struct embeng_optimizer
 	json_write_close(w);
 }
 
-static void write_table(struct json_writer *w, const struct embeng_model *model, size_t table)
+static void write_table(struct json_writer *w, const struct index *index, size_t table)
 {
+	const struct embeng_model *model = index->model;
 	const struct table *t = &model->tables[table];
 
 	json_write_object(w, NULL);
@@ -350,6 +351,7 @@ static void write_table(struct json_writer *w, const struct embeng_model *model,
 	for (size_t i = 0; i < t->slot_count; i++)
 		json_write_text(w, NULL, model_slot_name(model, (int)table, 1 + i));
 	json_write_close(w);
+	index_write_finite(w, index, table);
 	json_write_close(w);
 }
 
@@ -371,12 +373,14 @@ static void write_feature(struct json_writer *w, const struct feature *f)
 	json_write_close(w);
 }
 
-void index_write_model(struct json_writer *w, const struct embeng_model *model)
+void index_write_model(struct json_writer *w, const struct index *index)
 {
+	const struct embeng_model *model = index->model;
+
 	index_write_engine(w, &model->engine);
 	json_write_array(w, "tables");
 	for (size_t i = 0; i < model->table_count; i++)
-		write_table(w, model, i);
+		write_table(w, index, i);
 	json_write_close(w);
 	json_write_array(w, "features");
 	for (size_t i = 0; i < model->feature_count; i++)

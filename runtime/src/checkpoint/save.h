@@ -52,6 +52,10 @@ int save_plan(struct save *s);
 /* Makes the header of a shard, and sets the offsets of its tensors. */
 int save_header(const struct save *s, struct index_file *file, char **header, size_t *bytes);
 
+/* save_finite.c: notes whether rows are finite; -ERANGE where they are not and must be. */
+int save_look_at_rows(struct save *s, size_t table, size_t array,
+		      const struct embeng_shard_rows *rows, const char *data);
+
 /* save_rows.c: makes the plan, then writes and syncs each shard. */
 int save_rows(struct save *s);
 

@@ -138,6 +138,9 @@ static int prepare_save(struct save *s, const struct embeng_save_options *option
 		ret = fail(-EINVAL, "embeng_save: no folder given");
 	if (!ret && options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
+	if (!ret && (s->options.flags & ~EMBENG_SAVE_NOT_FINITE))
+		ret = fail(-EINVAL, "embeng_save: flags 0x%x, known are 0x%x", s->options.flags,
+			   EMBENG_SAVE_NOT_FINITE);
 	return ret ? ret : check_save_texts(s->e->model, s->options.program_state);
 }
 

@@ -131,6 +131,11 @@ int save_plan(struct save *s)
 
 	if (ret)
 		return ret;
+	ret = index_make_finite(&s->index, s->source->what);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < s->index.model->table_count; i++)
+		s->index.finite[i] = INDEX_FINITE;
 	s->index.files = calloc(files + 1, sizeof(*s->index.files));
 	if (!s->index.files)
 		return fail(-ENOMEM, "%s: no memory for a list of %" PRIu64 " files",

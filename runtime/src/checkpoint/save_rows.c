@@ -72,6 +72,7 @@ static int write_array(struct shard *shard, size_t array)
 		const char *data = NULL;
 
 		ret = s->source->read(s, file->table, array, &rows, &data);
+		ret = ret ? ret : save_look_at_rows(s, file->table, array, &rows, data);
 		ret = ret ? ret : write_shard_bytes(shard, data, (uint64_t)rows.count * row);
 	}
 	return ret;

@@ -193,7 +193,7 @@ START_TEST(test_index_keeps_them)
 	}
 	json_write_begin(&w, JSON_LINES);
 	json_write_object(&w, NULL);
-	index_write_model(&w, m);
+	index_write_model(&w, &(struct index){.model = m});
 	json_write_close(&w);
 	ck_assert_int_eq(json_finish(&w, "the model", &text, &length), 0);
 	ck_assert_int_eq(json_parse_strict(text, length, &at, &index), 0);
