@@ -84,6 +84,24 @@ says out 'verify says so' '^whole: no fault: 2 tables'
 expect 'verify, JSON' 0 checkpoint verify whole --json
 document 'verify, document' 'd["whole"] is True and d["finite"] is True and d["bytes"] > 61440 and d["chunks"] >= 1'
 
+# -- earlier checkpoints: each epoch saved one, and two stay --
+
+expect 'list' 0 checkpoint list whole
+says out 'list has the newest' '^  *210  *2  '
+[ "$(wc -l <out)" -eq 3 ] && report ok 'two are kept' || report no 'two are kept'
+expect 'list, JSON' 0 checkpoint list whole --json
+document 'list, document' '(len(d["checkpoints"]) == 2 and d["checkpoints"][0]["step"] == 210 and
+	d["checkpoints"][1]["step"] < 210 and d["checkpoints"][0]["tables"] == 2)'
+step=$(python3 -c 'import json; print(json.load(open("out"))["checkpoints"][1]["step"])')
+expect 'verify of a step' 0 checkpoint verify whole --step "$step"
+says out 'verify of a step says so' '^whole: no fault: 2 tables'
+expect 'ls of a step' 0 checkpoint ls whole --step "$step"
+says out 'ls has the step' "^whole: step $step, 2 tables"
+expect 'a step that is not there' 2 checkpoint verify whole --step 211
+says err 'which step' 'no checkpoint of step 211'
+expect 'a step that is no number' 2 checkpoint verify whole --step x
+expect 'dump takes no step' 2 checkpoint dump whole items_in --step 1
+
 # -- dump --
 
 expect 'dump' 0 checkpoint dump whole items_in
@@ -310,8 +328,8 @@ contents parts1 >b
 same 'the old checkpoint stays'
 
 # A byte of the first shard of a copy of the checkpoint is another
-shard=$(cd whole && ls | grep safetensors | head -1)
 cp -r whole hurt
+shard=$(python3 -c 'import json; print(json.load(open("hurt/index.json"))["files"][0]["name"])')
 python3 -c 'import sys
 with open(sys.argv[1], "r+b") as f:
     f.seek(-5, 2); byte = f.read(1); f.seek(-5, 2); f.write(bytes([byte[0] ^ 1]))' "hurt/$shard"

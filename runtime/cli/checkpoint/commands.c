@@ -8,6 +8,7 @@
 
 static const struct group_command list[] = {
 	{"ls", "ls DIR", "show the tables: rows, dim, optimizer, slots, bytes", checkpoint_ls},
+	{"list", "list DIR", "show the checkpoints in a folder, the newest first", checkpoint_list},
 	{"verify", "verify DIR", "read and check every byte", checkpoint_verify},
 	{"dump", "dump DIR TABLE[/SLOT]", "write rows as text or .npy", checkpoint_dump},
 	{"compare", "compare DIR", "compare lookups of training and of serving, bit for bit",

@@ -7,6 +7,7 @@
 #include "embeng.h"
 
 int checkpoint_ls(int argc, char **argv);
+int checkpoint_list(int argc, char **argv);
 int checkpoint_verify(int argc, char **argv);
 int checkpoint_dump(int argc, char **argv);
 int checkpoint_compare(int argc, char **argv);
@@ -16,10 +17,12 @@ int checkpoint_reshard(int argc, char **argv);
  * struct checkpoint_command - a command whose one argument is DIR
  * @name: name of the command
  * @doc: text for its --help
+ * @steps: whether it takes --step
  * @run: runs the command on the open checkpoint and returns the exit code
  */
 struct checkpoint_command {
 	const char *name, *doc;
+	bool steps;
 	int (*run)(const struct output *out, const char *dir, const struct embeng_checkpoint *c,
 		   const struct embeng_checkpoint_info *info);
 };

@@ -5,19 +5,47 @@
  */
 #include <errno.h>
 
+#include "../../examples/item2vec/settings.h"
 #include "commands.h"
+
+enum { KEY_STEP = 0x100 };
+
+struct checkpoint_arguments {
+	const char *dir;
+	bool at_step;
+	int64_t step;
+};
+
+static const struct argp_option step_option[] = {
+	{"step", KEY_STEP, "N", 0, "Take the newest checkpoint of step N, see list", 0},
+	{0},
+};
+
+static error_t parse_step(const char *arg, struct checkpoint_arguments *a, struct argp_state *state)
+{
+	char error[SETTING_ERROR];
+
+	if (whole_read("step", arg, 0, INT64_MAX, &a->step, error)) {
+		argp_error(state, "%s", error);
+		return EINVAL;
+	}
+	a->at_step = true;
+	return 0;
+}
 
 static error_t parse_dir(int key, char *arg, struct argp_state *state)
 {
-	const char **dir = state->input;
+	struct checkpoint_arguments *a = state->input;
 
 	switch (key) {
+	case KEY_STEP:
+		return parse_step(arg, a, state);
 	case ARGP_KEY_ARG:
-		if (*dir) {
+		if (a->dir) {
 			argp_error(state, "the command takes one DIR; '%s' is a second", arg);
 			return EINVAL;
 		}
-		*dir = arg;
+		a->dir = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "DIR is missing; give the folder of a checkpoint");
@@ -27,11 +55,9 @@ static error_t parse_dir(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int checkpoint_open(const struct output *out, const char *dir, struct embeng_checkpoint **c,
-		    struct embeng_checkpoint_info *info)
+static int tell_opened(const struct output *out, int err, struct embeng_checkpoint **c,
+		       struct embeng_checkpoint_info *info)
 {
-	int err = embeng_checkpoint_open(dir, c, NULL);
-
 	if (err)
 		return output_library_failure(out, err, NULL);
 	info->size = sizeof(*info);
@@ -43,20 +69,38 @@ int checkpoint_open(const struct output *out, const char *dir, struct embeng_che
 	return CLI_OK;
 }
 
+int checkpoint_open(const struct output *out, const char *dir, struct embeng_checkpoint **c,
+		    struct embeng_checkpoint_info *info)
+{
+	return tell_opened(out, embeng_checkpoint_open(dir, c, NULL), c, info);
+}
+
+static int open_asked(const struct output *out, const struct checkpoint_arguments *a,
+		      struct embeng_checkpoint **c, struct embeng_checkpoint_info *info)
+{
+	if (!a->at_step)
+		return checkpoint_open(out, a->dir, c, info);
+	return tell_opened(out, embeng_checkpoint_open_step(a->dir, (uint64_t)a->step, c, NULL), c,
+			   info);
+}
+
 int checkpoint_run(const struct checkpoint_command *command, int argc, char **argv)
 {
-	const struct argp argp = {.parser = parse_dir, .args_doc = "DIR", .doc = command->doc};
+	const struct argp argp = {.options = command->steps ? step_option : NULL,
+				  .parser = parse_dir,
+				  .args_doc = "DIR",
+				  .doc = command->doc};
 	struct output out = {.verb = "checkpoint", .command = command->name};
 	struct embeng_checkpoint_info info;
 	struct embeng_checkpoint *c;
-	const char *dir = NULL;
-	int code = command_parse(&argp, argc, argv, &out, &dir);
+	struct checkpoint_arguments a = {0};
+	int code = command_parse(&argp, argc, argv, &out, &a);
 
 	if (!code)
-		code = checkpoint_open(&out, dir, &c, &info);
+		code = open_asked(&out, &a, &c, &info);
 	if (code)
 		return code;
-	code = command->run(&out, dir, c, &info);
+	code = command->run(&out, a.dir, c, &info);
 	embeng_checkpoint_close(c);
 	return code;
 }

@@ -124,7 +124,8 @@ static int run_ls(const struct output *out, const char *dir, const struct embeng
 
 int checkpoint_ls(int argc, char **argv)
 {
-	static const struct checkpoint_command command = {"ls", doc, run_ls};
+	static const struct checkpoint_command command = {
+		.name = "ls", .doc = doc, .steps = true, .run = run_ls};
 
 	return checkpoint_run(&command, argc, argv);
 }

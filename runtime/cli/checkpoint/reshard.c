@@ -13,7 +13,7 @@
 #include "../lookup/row_names.h"
 #include "commands.h"
 
-enum { KEY_HOSTS = 0x100, KEY_SHARDING, KEY_SHARD_BYTES };
+enum { KEY_HOSTS = 0x100, KEY_SHARDING, KEY_SHARD_BYTES, KEY_KEEP };
 
 struct reshard {
 	const char *in, *to;
@@ -25,6 +25,7 @@ static const struct argp_option options[] = {
 	{"sharding", KEY_SHARDING, "div|mod", 0,
 	 "Rows of a host: successive rows, or every M-th row (div)", 0},
 	{"shard-bytes", KEY_SHARD_BYTES, "N", 0, "At most N bytes of rows in one file (1 GiB)", 0},
+	{"keep", KEY_KEEP, "N", 0, "Checkpoints that stay in OUT, the new one included (2)", 0},
 	{0},
 };
 
@@ -65,6 +66,19 @@ static error_t parse_bytes(const char *arg, struct reshard *r, struct argp_state
 	return 0;
 }
 
+static error_t parse_keep(const char *arg, struct reshard *r, struct argp_state *state)
+{
+	char error[SETTING_ERROR];
+	int64_t keep;
+
+	if (whole_read("keep", arg, 1, 1000, &keep, error)) {
+		argp_error(state, "%s", error);
+		return EINVAL;
+	}
+	r->options.keep = (uint32_t)keep;
+	return 0;
+}
+
 static error_t parse_sharding(const char *arg, struct reshard *r, struct argp_state *state)
 {
 	if (!strcmp(arg, "div")) {
@@ -102,6 +116,8 @@ static error_t parse_reshard_option(int key, char *arg, struct argp_state *state
 		return parse_sharding(arg, r, state);
 	case KEY_SHARD_BYTES:
 		return parse_bytes(arg, r, state);
+	case KEY_KEEP:
+		return parse_keep(arg, r, state);
 	case ARGP_KEY_ARG:
 		return parse_folder(arg, r, state);
 	case ARGP_KEY_END:

@@ -100,7 +100,8 @@ static int run_checkpoint_verify(const struct output *out, const char *dir,
 
 int checkpoint_verify(int argc, char **argv)
 {
-	static const struct checkpoint_command command = {"verify", doc, run_checkpoint_verify};
+	static const struct checkpoint_command command = {
+		.name = "verify", .doc = doc, .steps = true, .run = run_checkpoint_verify};
 
 	return checkpoint_run(&command, argc, argv);
 }

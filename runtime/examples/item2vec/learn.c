@@ -263,6 +263,7 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 		.note = note,
 		.data = &data,
 		.settings = &learn->settings,
+		.keep = learn->keep,
 		.started_ns = started_ns,
 		.serves = learn->serve,
 	};

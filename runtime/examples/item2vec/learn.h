@@ -18,6 +18,7 @@
  * @usual: NULL-terminated list of names, of which those in the data are used if there are no
  *	queries; or NULL
  * @save: folder for checkpoints, or NULL
+ * @keep: checkpoints that stay in the folder, 0: as many as the library keeps
  * @save_every: steps between checkpoints, 0: one after every epoch
  * @resume: folder of the checkpoint to go on from, or NULL
  * @from: contents of that checkpoint's program state
@@ -31,7 +32,7 @@ struct learn {
 	size_t query_count;
 	const char *const *usual;
 	const char *save, *resume;
-	int64_t save_every, max_steps;
+	int64_t save_every, max_steps, keep;
 	struct training from;
 	struct row_names known;
 	bool serve;
@@ -52,6 +53,7 @@ enum learn_key {
 	KEY_QUERY,
 	KEY_SAVE,
 	KEY_SAVE_EVERY,
+	KEY_KEEP,
 	KEY_RESUME,
 	KEY_MAX_STEPS,
 	KEY_FREE, /* keys of a verb's own options begin here */

@@ -31,6 +31,14 @@ static error_t read_step_count(const char *name, const char *arg, int64_t *value
 	return whole_read(name, arg, 1, INT64_MAX, value, error) ? refuse_option(state, error) : 0;
 }
 
+static error_t read_keep(struct learn *learn, const char *arg, struct argp_state *state)
+{
+	char error[SETTING_ERROR];
+
+	return whole_read("keep", arg, 1, 1000, &learn->keep, error) ? refuse_option(state, error)
+								     : 0;
+}
+
 /* A training that is resumed is saved where it was, unless another folder is named. */
 static error_t finish_options(struct learn *learn, struct argp_state *state)
 {
@@ -38,6 +46,8 @@ static error_t finish_options(struct learn *learn, struct argp_state *state)
 		learn->save = learn->resume;
 	if (learn->save_every && !learn->save)
 		return refuse_option(state, "--save-every needs a folder: --save DIR");
+	if (learn->keep && !learn->save)
+		return refuse_option(state, "--keep needs a folder: --save DIR");
 	return 0;
 }
 
@@ -64,6 +74,8 @@ error_t learn_option(struct learn *learn, int key, char *arg, struct argp_state 
 		return 0;
 	case KEY_SAVE_EVERY:
 		return read_step_count("save-every", arg, &learn->save_every, state);
+	case KEY_KEEP:
+		return read_keep(learn, arg, state);
 	case KEY_RESUME:
 		learn->resume = arg;
 		return 0;

@@ -255,6 +255,7 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		.progress = transfer_progress,
 		.progress_arg = &transfer,
 		.program_state = state,
+		.keep = (uint32_t)l->keep,
 	};
 	uint64_t began = clock_ns();
 

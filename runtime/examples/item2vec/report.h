@@ -22,6 +22,7 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @steps: steps of this run
  * @place: place of the training
  * @from: place at which it was resumed, when @resumed
+ * @keep: checkpoints that stay in the folder, 0: as many as the library keeps
  * @names: mark of the names of @data's items
  * @names_saved: the names are in the folder of this run's checkpoints
  * @other_data: it was resumed with other data than it was saved with
@@ -35,6 +36,7 @@ struct learned {
 	const struct dataset *data;
 	uint64_t data_hash;
 	const struct settings *settings;
+	int64_t keep;
 	struct vectors vectors, served;
 	uint64_t started_ns;
 	int64_t epochs, steps;

@@ -53,6 +53,7 @@ static const struct argp_option options[] = {
 	 "Save checkpoints in DIR: after each epoch, at the end, and when interrupted", 4},
 	{"save-every", KEY_SAVE_EVERY, "N", 0,
 	 "Save after every N steps instead of after each epoch", 4},
+	{"keep", KEY_KEEP, "N", 0, "Checkpoints that stay in DIR, the newest included (2)", 4},
 	{"resume", KEY_RESUME, "DIR", 0,
 	 "Continue the training saved in DIR, with its options, and save there", 4},
 	{"max-steps", KEY_MAX_STEPS, "N", 0, "Stop after N steps of this run", 4},

@@ -31,6 +31,7 @@ struct embeng;
  * @program_state: NULL or UTF-8 text that the program wants back with exactly these
  *	tables (its own step, seeds, dense parameters); up to 64 MiB
  * @flags: EMBENG_SAVE_*
+ * @keep: checkpoints that stay in the folder, this one included, up to 1000; 0: 2
  */
 struct embeng_save_options {
 	size_t size;
@@ -39,12 +40,14 @@ struct embeng_save_options {
 	uint64_t shard_bytes;
 	const char *program_state;
 	uint32_t flags;
+	uint32_t keep;
 };
 
 /**
  * embeng_save() - save tables, slots and the optimizer's step count
- * @dir: made when it is not there, not its parents; a checkpoint in it is replaced by
- *	this one, other files are left alone
+ * @dir: made when it is not there, not its parents; the checkpoint in it becomes an
+ *	earlier one, and those beyond @options->keep are removed once all that was written
+ *	has been read back; other files are left alone
  * @options: NULL: defaults
  *
  * Sees every complete update that was handed in; later ones wait until the rows are
@@ -65,6 +68,7 @@ EMBENG_API int embeng_save(struct embeng *e, const char *dir,
 #define EMBENG_RESTORE_MISSING_SLOTS (1u << 1)	 /* slots not in it stay */
 #define EMBENG_RESTORE_OTHER_SHAPES (1u << 2)	 /* the rows that both have are restored */
 #define EMBENG_RESTORE_OTHER_OPTIMIZER (1u << 3) /* parameters alone; slots stay */
+#define EMBENG_RESTORE_STEP (1u << 4)		 /* the newest checkpoint of a step */
 
 /**
  * struct embeng_restore_name - a table of a checkpoint and the table of the model it goes into
@@ -109,6 +113,7 @@ struct embeng_restore_report {
  * @name_count: entries of @names; no two have the same @to
  * @report: NULL or told what was restored; its size set by the caller, the rest filled in
  *	on success alone
+ * @step: with EMBENG_RESTORE_STEP
  */
 struct embeng_restore_options {
 	size_t size;
@@ -118,6 +123,7 @@ struct embeng_restore_options {
 	const struct embeng_restore_name *names;
 	size_t name_count;
 	struct embeng_restore_report *report;
+	uint64_t step;
 };
 
 /**
@@ -166,6 +172,27 @@ struct embeng_checkpoint;
  */
 EMBENG_API int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,
 				      struct embeng_error *error);
+/**
+ * embeng_checkpoint_open_earlier() - open a checkpoint that a save left in the folder
+ * @back: how many saves ago; 0 is the newest, as embeng_checkpoint_open() opens it
+ *
+ * Where index.json is missing or broken, the earlier ones are in the order of their steps.
+ * Return: as embeng_checkpoint_open(), -ENODATA (there is none so old).
+ */
+EMBENG_API int embeng_checkpoint_open_earlier(const char *dir, size_t back,
+					      struct embeng_checkpoint **out,
+					      struct embeng_error *error);
+
+/**
+ * embeng_checkpoint_open_step() - open the newest checkpoint of a step
+ * @step: the optimizer's count of updates
+ *
+ * Return: as embeng_checkpoint_open(), -ENODATA (the folder has none of this step).
+ */
+EMBENG_API int embeng_checkpoint_open_step(const char *dir, uint64_t step,
+					   struct embeng_checkpoint **out,
+					   struct embeng_error *error);
+
 /** embeng_checkpoint_close() - unmap everything. NULL is fine */
 EMBENG_API void embeng_checkpoint_close(struct embeng_checkpoint *checkpoint);
 

@@ -163,6 +163,7 @@ EMBENG_API int embeng_checkpoint_read_shard(const struct embeng_checkpoint *chec
  * @shard_bytes: most bytes of rows in one file, at least one row; 0: 1 GiB
  * @progress: NULL or told about bytes written
  * @progress_arg: for @progress
+ * @keep: as of &struct embeng_save_options
  */
 struct embeng_reshard_options {
 	size_t size;
@@ -171,6 +172,7 @@ struct embeng_reshard_options {
 	uint64_t shard_bytes;
 	embeng_progress_fn progress;
 	void *progress_arg;
+	uint32_t keep;
 };
 
 /**

@@ -206,36 +206,50 @@ static int open_latest(struct embeng_checkpoint *c, const char *path)
 	return ret;
 }
 
-static int open_folder(const char *dir, struct embeng_checkpoint *c)
+static int open_named(struct embeng_checkpoint *c, const char *path)
 {
-	char *path;
-	int ret;
+	size_t length;
+	char *text;
+	int ret = file_read_whole(path, INDEX_BYTES_MAX, &text, &length);
 
-	c->folder = strdup(dir);
-	path = c->folder ? file_path(dir, INDEX_NAME) : NULL;
-	if (!path)
-		return fail(-ENOMEM, "no memory to open a checkpoint");
-	ret = open_latest(c, path);
-	free(path);
+	if (ret)
+		return ret;
+	ret = open_index(c, path, text, length);
+	free(text);
 	return ret;
 }
 
-static int open_new_checkpoint(const char *dir, struct embeng_checkpoint **out)
+/* @opening reads the index @name in the folder. */
+static int open_folder(const char *dir, const char *name, struct embeng_checkpoint **out,
+		       int (*opening)(struct embeng_checkpoint *c, const char *path))
 {
-	struct embeng_checkpoint *c;
+	struct embeng_checkpoint *c = calloc(1, sizeof(*c));
+	char *path;
 	int ret;
 
-	if (!dir || !out)
-		return fail(-EINVAL, "embeng_checkpoint_open: dir and out must be given");
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return fail(-ENOMEM, "no memory to open a checkpoint");
-	ret = open_folder(dir, c);
+	c->folder = strdup(dir);
+	path = c->folder ? file_path(dir, name) : NULL;
+	ret = path ? opening(c, path) : fail(-ENOMEM, "no memory to open a checkpoint");
+	free(path);
 	if (ret)
 		embeng_checkpoint_close(c);
 	else
 		*out = c;
 	return ret;
+}
+
+int checkpoint_open_index(const char *dir, const char *name, struct embeng_checkpoint **out)
+{
+	return open_folder(dir, name, out, open_named);
+}
+
+static int open_new_checkpoint(const char *dir, struct embeng_checkpoint **out)
+{
+	if (!dir || !out)
+		return fail(-EINVAL, "embeng_checkpoint_open: dir and out must be given");
+	return open_folder(dir, INDEX_NAME, out, open_latest);
 }
 
 int embeng_checkpoint_open(const char *dir, struct embeng_checkpoint **out,

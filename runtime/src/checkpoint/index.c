@@ -159,6 +159,7 @@ static int read_index_document(const struct json *o, const struct place *at, str
 	ret = ret ? ret : index_read_frozen(o, at, index);
 	ret = ret ? ret : index_read_finite(o, at, index);
 	ret = ret ? ret : index_read_files(o, at, index);
+	ret = ret ? ret : index_read_earlier(o, at, index);
 	return ret ? ret : check_digest(o, at, index);
 }
 
@@ -187,6 +188,7 @@ void index_free(struct index *index)
 	embeng_model_free(index->model);
 	free(index->program_state);
 	free(index->frozen_steps);
+	free(index->earlier);
 	free(index->finite);
 	free(index->files);
 	free(index->crcs);
@@ -212,6 +214,7 @@ static void write_index_document(struct json_writer *w, const struct index *inde
 	json_write_number(w, "chunk_bytes", CHUNK_BYTES);
 	index_write_files(w, index);
 	json_write_text(w, "chunks_sha256", digest);
+	index_write_earlier(w, index);
 	json_write_text(w, CRC_KEY, CRC_ZERO);
 	json_write_close(w);
 }

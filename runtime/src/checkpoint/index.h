@@ -13,6 +13,7 @@
 #define INDEX_SCHEMA_FAMILY "embeng.checkpoint.index/"
 #define INDEX_SCHEMA INDEX_SCHEMA_FAMILY "1"
 #define INDEX_BYTES_MAX (1ull << 30)
+#define KEEP_MAX 1000u /* checkpoints of a folder, the newest included */
 #define PROGRAM_STATE_MAX (64u << 20)
 
 #define CHUNK_BYTES (4u << 20)
@@ -36,9 +37,11 @@ enum index_finite { INDEX_FINITE_UNKNOWN, INDEX_FINITE, INDEX_NOT_FINITE };
 struct index {
 	uint64_t step, model_hash;
 	struct embeng_model *model;
-	char *program_state;	   /* or NULL */
-	uint64_t *frozen_steps;	   /* [tables], or NULL: no table was frozen */
-	enum index_finite *finite; /* [tables], or NULL: unknown */
+	char *program_state;		  /* or NULL */
+	uint64_t *frozen_steps;		  /* [tables], or NULL: no table was frozen */
+	enum index_finite *finite;	  /* [tables], or NULL: unknown */
+	char (*earlier)[SHARD_NAME_SIZE]; /* indices of earlier checkpoints, the newest first */
+	size_t earlier_count;
 	struct index_file *files;
 	size_t file_count;
 	uint32_t *crcs;
@@ -88,6 +91,15 @@ void index_write_engine(struct json_writer *w, const struct embeng_engine_config
 int index_read_model(const struct json *o, const struct place *at, struct embeng_model **out);
 void index_write_model(struct json_writer *w, const struct index *index);
 
+/*
+ * index_earlier.c: add to, read and write "earlier", and list the kept indices in a folder whose
+ * index does not say it, by step.
+ */
+int index_add_earlier(struct index *index, const char *name);
+int index_read_earlier(const struct json *o, const struct place *at, struct index *index);
+void index_write_earlier(struct json_writer *w, const struct index *index);
+int index_list_kept(const char *dir, struct index *index);
+
 /* index_finite.c: make, read and write "finite" of the tables. */
 int index_make_finite(struct index *index, const char *what);
 int index_read_finite(const struct json *o, const struct place *at, struct index *index);
@@ -117,5 +129,14 @@ void shard_name(char name[SHARD_NAME_SIZE], uint64_t step, uint64_t nonce, uint6
 void index_temporary_name(char name[SHARD_NAME_SIZE], uint64_t nonce);
 bool is_shard_name(const char *name);
 bool is_temporary_name(const char *name);
+
+/*
+ * The index of an earlier checkpoint is embeng-STEP-NONCE.index.json: its name begins as those of
+ * the checkpoint's shards do.
+ */
+void kept_name(char name[SHARD_NAME_SIZE], const char *shard);
+bool is_kept_name(const char *name);
+uint64_t kept_step(const char *name);
+bool is_shard_of_kept(const char *shard, const char *kept);
 
 #endif

@@ -12,6 +12,7 @@
 
 int index_make_finite(struct index *index, const char *what)
 {
+	free(index->finite);
 	index->finite = calloc(index->model->table_count + 1, sizeof(*index->finite));
 	return index->finite ? 0 : fail(-ENOMEM, "%s: no memory for notes of tables", what);
 }

@@ -7,6 +7,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "index.h"
@@ -14,6 +15,7 @@
 #define PREFIX "embeng-"
 #define SHARD_SUFFIX ".safetensors"
 #define TEMPORARY_SUFFIX ".index.tmp"
+#define KEPT_SUFFIX ".index.json"
 
 void shard_name(char name[SHARD_NAME_SIZE], uint64_t step, uint64_t nonce, uint64_t number)
 {
@@ -48,11 +50,15 @@ static const char *eat_nonce(const char *name)
 	return name && hex_number(name, 16, &nonce) ? name + 16 : NULL;
 }
 
+/* The start that all files of a checkpoint share: embeng-STEP-NONCE. */
+static const char *eat_checkpoint(const char *name)
+{
+	return eat_nonce(eat_text(eat_number(eat_text(name, PREFIX), 1), "-"));
+}
+
 bool is_shard_name(const char *name)
 {
-	name = eat_number(eat_text(name, PREFIX), 1);
-	name = eat_nonce(eat_text(name, "-"));
-	name = eat_number(eat_text(name, "-"), 8);
+	name = eat_number(eat_text(eat_checkpoint(name), "-"), 8);
 	return name && !strcmp(name, SHARD_SUFFIX);
 }
 
@@ -60,6 +66,32 @@ bool is_temporary_name(const char *name)
 {
 	name = eat_nonce(eat_text(name, PREFIX));
 	return name && !strcmp(name, TEMPORARY_SUFFIX);
+}
+
+bool is_kept_name(const char *name)
+{
+	name = eat_checkpoint(name);
+	return name && !strcmp(name, KEPT_SUFFIX);
+}
+
+void kept_name(char name[SHARD_NAME_SIZE], const char *shard)
+{
+	const char *end = eat_checkpoint(shard);
+
+	snprintf(name, SHARD_NAME_SIZE, "%.*s" KEPT_SUFFIX, (int)(end - shard), shard);
+}
+
+uint64_t kept_step(const char *name)
+{
+	return strtoull(name + sizeof(PREFIX) - 1, NULL, 10);
+}
+
+bool is_shard_of_kept(const char *shard, const char *kept)
+{
+	const char *end = eat_checkpoint(shard);
+
+	return end && !strncmp(shard, kept, (size_t)(end - shard)) &&
+	       !strcmp(kept + (end - shard), KEPT_SUFFIX);
 }
 
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name)

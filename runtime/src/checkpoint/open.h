@@ -23,6 +23,11 @@ struct embeng_checkpoint {
 	_Atomic unsigned char *good; /* [chunk_count] 1: the chunk was checked and is right */
 };
 
+/* checkpoint.c: opens the checkpoint of the index @name in @dir, which no save may change. */
+int checkpoint_open_index(const char *dir, const char *name, struct embeng_checkpoint **out);
+/* checkpoint_earlier.c: opens the newest checkpoint of @step. */
+int checkpoint_open_step(const char *dir, uint64_t step, struct embeng_checkpoint **out);
+
 /* Checks chunk @chunk of file @file, unless it was checked before. */
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk);
 /* Copies bytes of a mapped file to @to. */

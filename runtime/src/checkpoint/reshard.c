@@ -108,6 +108,7 @@ static int reshard_folder(const char *in, const char *out,
 	s.options.shard_bytes = o.shard_bytes;
 	/* A copy is no worse than what it is of. */
 	s.options.flags = EMBENG_SAVE_NOT_FINITE;
+	s.options.keep = o.keep;
 	s.options.progress = o.progress;
 	s.options.progress_arg = o.progress_arg;
 	ret = save_run(&s);

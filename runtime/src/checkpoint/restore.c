@@ -297,7 +297,8 @@ static int load_arrays(struct embeng *e, void *arg, uint64_t after)
 static int check_restore_flags(uint32_t flags)
 {
 	const uint32_t known = EMBENG_RESTORE_MISSING_TABLES | EMBENG_RESTORE_MISSING_SLOTS |
-			       EMBENG_RESTORE_OTHER_SHAPES | EMBENG_RESTORE_OTHER_OPTIMIZER;
+			       EMBENG_RESTORE_OTHER_SHAPES | EMBENG_RESTORE_OTHER_OPTIMIZER |
+			       EMBENG_RESTORE_STEP;
 
 	if (!(flags & ~known))
 		return 0;
@@ -348,7 +349,10 @@ int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restor
 	struct restore r = {.e = e, .dir = dir};
 	int ret = prepare_restore(&r, options);
 
-	ret = ret ? ret : embeng_checkpoint_open(dir, &r.c, NULL);
+	if (!ret && (r.options.flags & EMBENG_RESTORE_STEP))
+		ret = checkpoint_open_step(dir, r.options.step, &r.c);
+	else if (!ret)
+		ret = embeng_checkpoint_open(dir, &r.c, NULL);
 	if (ret)
 		return ret;
 	ret = check_step(&r);

@@ -4,14 +4,14 @@
  *
  * - Shards are written under names that never were, each written and synced, and the folder is
  *   synced.
- * - The index is written and synced under a temporary name and renamed over index.json, which is
- *   the commit, and the folder is synced.
- * - Only then are the shards of the old index removed.
+ * - The old index is written under a name of its own, if its checkpoint is to be kept.
+ * - The new index is written and synced under a temporary name, and all that it names is read back.
+ * - It is renamed over index.json, which is the commit, and the folder is synced (save_commit.c).
+ * - Only then are checkpoints removed that are not kept, and what no index names.
  *
  * The folder is locked for the whole save. A struct save lives for one call; where its rows come
  * from is up to its source (save_engine.c, reshard.c).
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -20,8 +20,7 @@
 #include "base/file.h"
 #include "save.h"
 
-/* How a failed save leaves the folder. */
-enum outcome { NOT_COMMITTED, MAYBE_COMMITTED, COMMITTED };
+#define KEEP_DEFAULT 2u
 
 static int make_folder(const char *dir)
 {
@@ -49,6 +48,53 @@ static void clean_leftovers(struct save *s, const struct index *keep)
 	log_say(&s->e->log, EMBENG_LOG_WARNING, "embeng_save: %s", error.text);
 }
 
+static size_t kept_at_most(const struct save *s)
+{
+	return (s->options.keep ? s->options.keep : KEEP_DEFAULT) - 1;
+}
+
+static int keep_names(struct save *s, const struct index *of)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < of->earlier_count; i++) {
+		if (s->index.earlier_count < kept_at_most(s))
+			ret = index_add_earlier(&s->index, of->earlier[i]);
+	}
+	return ret;
+}
+
+/* Earlier checkpoints are known by names alone where the index is missing or cannot be read. */
+static int keep_listed(struct save *s, bool clean)
+{
+	struct index kept = {0};
+	int ret = index_list_kept(s->dir, &kept);
+
+	if (!ret && clean)
+		clean_leftovers(s, &kept);
+	ret = ret ? ret : keep_names(s, &kept);
+	index_free(&kept);
+	return ret;
+}
+
+/* The old checkpoint becomes the newest of the earlier ones; one without a file has no name. */
+static int keep_earlier(struct save *s, const struct index *old, const char *text, size_t length)
+{
+	char name[SHARD_NAME_SIZE];
+	int ret;
+
+	if (!kept_at_most(s) || !old->file_count)
+		return keep_names(s, old);
+	kept_name(name, old->files[0].name);
+	ret = index_add_earlier(&s->index, name);
+	ret = ret ? ret : keep_names(s, old);
+	if (ret)
+		return ret;
+	s->old_text = strndup(text, length);
+	s->old_length = length;
+	return s->old_text ? 0 : fail(-ENOMEM, "%s: no memory for its index", s->dir);
+}
+
 static int check_old(struct save *s, const char *path, const char *text, size_t length)
 {
 	int ret = index_recognize(text, length, path);
@@ -62,11 +108,13 @@ static int check_old(struct save *s, const char *path, const char *text, size_t 
 			    "left alone, save into another folder",
 			    path);
 	/* If an index cannot be read in full, nobody knows which shards it names. */
-	if (index_parse(text, length, path, &old))
-		return 0;
+	ret = index_parse(text, length, path, &old);
+	if (ret)
+		return ret == -ENOMEM ? ret : keep_listed(s, false);
 	clean_leftovers(s, &old);
+	ret = keep_earlier(s, &old, text, length);
 	index_free(&old);
-	return 0;
+	return ret;
 }
 
 static int look_at_old(struct save *s, const char *path)
@@ -75,59 +123,11 @@ static int look_at_old(struct save *s, const char *path)
 	char *text;
 	int ret = file_read_whole(path, INDEX_BYTES_MAX, &text, &length);
 
-	if (ret == -ENOENT) {
-		clean_leftovers(s, NULL);
-		return 0;
-	}
+	if (ret == -ENOENT)
+		return keep_listed(s, true);
 	if (ret)
 		return ret;
 	ret = check_old(s, path, text, length);
-	free(text);
-	return ret;
-}
-
-static int write_temporary(const char *path, const char *text, size_t length)
-{
-	int fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = file_write(fd, path, text, length);
-	ret = ret ? ret : file_sync(fd, path);
-	file_ops->close(fd);
-	if (ret)
-		file_ops->remove(path);
-	return ret;
-}
-
-static int commit_text(struct save *s, const char *path, const char *temporary, const char *text,
-		       size_t length, enum outcome *outcome)
-{
-	int ret = file_sync_folder(s->dir);
-
-	ret = ret ? ret : write_temporary(temporary, text, length);
-	if (ret)
-		return ret;
-	*outcome = MAYBE_COMMITTED;
-	ret = file_rename(temporary, path);
-	ret = ret ? ret : file_sync_folder(s->dir);
-	if (!ret)
-		*outcome = COMMITTED;
-	return ret;
-}
-
-static int commit_index(struct save *s, const char *path, enum outcome *outcome)
-{
-	char name[SHARD_NAME_SIZE], *temporary, *text;
-	size_t length;
-	int ret = index_write(&s->index, &text, &length);
-
-	if (ret)
-		return ret;
-	index_temporary_name(name, s->nonce);
-	temporary = file_path(s->dir, name);
-	ret = temporary ? commit_text(s, path, temporary, text, length, outcome) : -ENOMEM;
-	free(temporary);
 	free(text);
 	return ret;
 }
@@ -146,16 +146,18 @@ static void remove_own(struct save *s)
 
 static int save_locked(struct save *s, const char *path)
 {
-	enum outcome outcome = NOT_COMMITTED;
+	enum save_outcome outcome = SAVE_NOT_COMMITTED;
 	int ret = look_at_old(s, path);
 
 	ret = ret ? ret : s->source->begin(s);
 	ret = ret ? ret : s->source->rows(s);
-	ret = ret ? ret : commit_index(s, path, &outcome);
+	ret = ret ? ret : save_commit(s, path, &outcome);
 	/* Where the rename may have happened, its shards are worth more than their room. */
-	if (outcome == NOT_COMMITTED)
+	if (outcome == SAVE_NOT_COMMITTED) {
 		remove_own(s);
-	if (outcome == COMMITTED)
+		save_forget_kept(s);
+	}
+	if (outcome == SAVE_COMMITTED)
 		clean_leftovers(s, &s->index);
 	return ret;
 }
@@ -178,11 +180,15 @@ int save_run(struct save *s)
 {
 	int ret;
 
+	if (s->options.keep > KEEP_MAX)
+		return fail(-ERANGE, "%s: keep is %u, at most %u checkpoints can be kept",
+			    s->source->what, s->options.keep, KEEP_MAX);
 	if (getrandom(&s->nonce, sizeof(s->nonce), 0) != sizeof(s->nonce))
 		return fail(-EIO, "%s: no random number for names of files", s->source->what);
 	ret = save_into(s);
 	s->index.model = NULL;
 	s->index.program_state = NULL;
 	index_free(&s->index);
+	free(s->old_text);
 	return ret;
 }

@@ -40,12 +40,23 @@ struct save {
 	struct embeng_save_options options;
 	struct index index; /* the model belongs to the source, the program state to the caller */
 	uint64_t nonce;
-	size_t begun; /* number of files that were created */
+	char *old_text; /* the index that is replaced and kept, else NULL */
+	size_t old_length;
+	bool kept_old; /* its copy is there, as index.earlier[0] */
+	size_t begun;  /* number of files that were created */
 	uint64_t done;
 };
 
 /* save.c: runs a save whose arguments are checked, and frees everything except the model. */
 int save_run(struct save *s);
+
+/* How a failed save leaves the folder. */
+enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };
+
+/* save_commit.c: keeps the old index, reads back what was written, and commits it as @path. */
+int save_commit(struct save *s, const char *path, enum save_outcome *outcome);
+/* Removes the copy of the old index where nothing was committed. */
+void save_forget_kept(struct save *s);
 
 /* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);

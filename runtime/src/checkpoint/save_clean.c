@@ -22,7 +22,7 @@ static int note_name(void *arg, const char *name)
 {
 	struct names *names = arg;
 
-	if (!is_shard_name(name) && !is_temporary_name(name))
+	if (!is_shard_name(name) && !is_temporary_name(name) && !is_kept_name(name))
 		return 0;
 	if (names->count == names->capacity) {
 		size_t wanted = names->capacity ? 2 * names->capacity : 16;
@@ -40,22 +40,54 @@ static int note_name(void *arg, const char *name)
 	return 0;
 }
 
-static int compare_leftovers(const void *a, const void *b)
+/* Earlier checkpoints stay with their shards, which their names tell. */
+static bool belongs_to_earlier(const char *name, const struct index *keep)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	for (size_t i = 0; i < keep->earlier_count; i++) {
+		if (!strcmp(name, keep->earlier[i]) || is_shard_of_kept(name, keep->earlier[i]))
+			return true;
+	}
+	return false;
 }
 
-/* Marks what @keep names by taking it off the sorted list. */
-static void spare_kept(struct names *names, const struct index *keep)
+static int compare_kept_files(const void *a, const void *b)
 {
-	for (size_t i = 0; keep && i < keep->file_count; i++) {
-		const char *name = keep->files[i].name;
-		char **found = bsearch(&name, names->list, names->count, sizeof(*names->list),
-				       compare_leftovers);
+	const char *const *key = a;
+	const struct index_file *const *file = b;
 
-		if (found)
-			(*found)[0] = '\0';
+	return strcmp(*key, (*file)->name);
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	const struct index_file *const *left = a, *const *right = b;
+
+	return strcmp((*left)->name, (*right)->name);
+}
+
+/* Takes what @keep names off the list. */
+static int spare_kept(struct names *names, const struct index *keep)
+{
+	const struct index_file **files = calloc(keep->file_count + 1, sizeof(*files));
+	size_t left = 0;
+
+	if (!files)
+		return -ENOMEM;
+	for (size_t i = 0; i < keep->file_count; i++)
+		files[i] = &keep->files[i];
+	qsort(files, keep->file_count, sizeof(*files), compare_files);
+	for (size_t i = 0; i < names->count; i++) {
+		char *name = names->list[i];
+
+		if (belongs_to_earlier(name, keep) ||
+		    bsearch(&name, files, keep->file_count, sizeof(*files), compare_kept_files))
+			free(name);
+		else
+			names->list[left++] = name;
 	}
+	names->count = left;
+	free(files);
+	return 0;
 }
 
 static int remove_all(const char *dir, const struct names *names)
@@ -66,8 +98,6 @@ static int remove_all(const char *dir, const struct names *names)
 		char *path;
 		int code;
 
-		if (!names->list[i][0])
-			continue;
 		path = file_path(dir, names->list[i]);
 		code = path ? file_remove(path) : -ENOMEM;
 		free(path);
@@ -84,9 +114,9 @@ int clean_folder(const char *dir, const struct index *keep)
 	if (ret) {
 		fail(ret, "%s: its files cannot be listed: %s", dir, strerror(-ret));
 	} else if (names.count) {
-		qsort(names.list, names.count, sizeof(*names.list), compare_leftovers);
-		spare_kept(&names, keep);
-		ret = remove_all(dir, &names);
+		ret = keep ? spare_kept(&names, keep) : 0;
+		ret = ret ? fail(ret, "%s: no memory for the names of its files", dir)
+			  : remove_all(dir, &names);
 	}
 	for (size_t i = 0; i < names.count; i++)
 		free(names.list[i]);

@@ -5,19 +5,20 @@
  */
 #include "replay.h"
 
-static const char *const states[] = {"old", "new"};
+static const char *const states[] = {"old", "new", "older"};
 
-/*
- * Returns 0 if the open checkpoint is the old one and 1 if it is the new; checks every bit of it.
- */
+#define OLDER 2
+
+/* Returns the index in states of the open checkpoint; checks every bit of it. */
 static int which(const struct embeng_checkpoint *c)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
-	int state;
+	int state = 0;
 
 	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
 	ck_assert_ptr_nonnull(info.program_state);
-	state = strcmp(info.program_state, states[0]) != 0;
+	while (state < OLDER && strcmp(info.program_state, states[state]))
+		state++;
 	ck_assert_str_eq(info.program_state, states[state]);
 	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
 	help_expect_checkpoint(c, (uint32_t)state + 1);
@@ -32,20 +33,38 @@ static struct embeng *open_two(void)
 	return help_open("soft:cores=1,memory=1M", tables, 2);
 }
 
+/* Number of checkpoints that saves keep. */
+static uint32_t keep;
+
 static void save_state(struct embeng *e, const char *folder, int state)
 {
 	struct embeng_save_options o = {
-		.size = sizeof(o), .shard_bytes = 64, .program_state = states[state]};
+		.size = sizeof(o), .shard_bytes = 64, .program_state = states[state], .keep = keep};
 
 	help_fill(e, (uint32_t)state + 1);
 	help_expect_ok(embeng_save(e, folder, &o));
+}
+
+/* There is an earlier checkpoint at any time: the older one until the new one has come. */
+static void check_earlier(const char *folder, int newest)
+{
+	struct embeng_checkpoint *c = NULL;
+
+	if (keep == 1) {
+		help_expect(embeng_checkpoint_open_earlier(folder, 1, &c, NULL), -ENODATA,
+			    "no checkpoint 1 before the newest");
+		return;
+	}
+	help_expect_ok(embeng_checkpoint_open_earlier(folder, 1, &c, NULL));
+	ck_assert_int_eq(which(c), newest ? 0 : OLDER);
+	embeng_checkpoint_close(c);
 }
 
 /* From here on the rename has been asked for. */
 static size_t rename_at(void)
 {
 	for (size_t i = 0; i < replay.op_count; i++) {
-		if (replay.ops[i].kind == OP_RENAME)
+		if (replay.ops[i].kind == OP_RENAME && !strcmp(replay.ops[i].to, INDEX_NAME))
 			return i;
 	}
 	ck_abort_msg("nothing was renamed");
@@ -85,6 +104,8 @@ static void check_crash(const struct replay_disk *disk, const struct replay_cras
 	help_expect_ok(ret);
 	got = which(c);
 	embeng_checkpoint_close(c);
+	if (had_old)
+		check_earlier(folder, got);
 	ck_assert_msg(want < 0 || got == want, "prefix %zu, loss %d of %zu, keep %zu, drop %zu: %s",
 		      crash->prefix, (int)crash->loss, crash->eighths, crash->keep, crash->drop_one,
 		      states[got]);
@@ -112,7 +133,7 @@ static size_t crash_behind(size_t prefix, const char *folder, bool had_old)
 }
 
 /* The next save works in what a crash left, and leaves nothing of it behind. */
-static void save_again(struct embeng *e, size_t prefix, const char *folder)
+static void save_again(struct embeng *e, size_t prefix, const char *folder, bool had_old)
 {
 	static struct replay_disk disk;
 	static char names[HELP_FILES][256];
@@ -126,15 +147,19 @@ static void save_again(struct embeng *e, size_t prefix, const char *folder)
 	c = help_checkpoint(folder);
 	ck_assert_int_eq(which(c), 1);
 	embeng_checkpoint_close(c);
-	/* Three shards, the index and the lock. */
-	ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), 5);
+	/* Three shards, the index and the lock; an earlier one has shards and an index, too. */
+	if (had_old || keep == 1)
+		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), keep == 1 ? 5 : 9);
 }
 
 /* Writes the new checkpoint, whose calls are then cut short: by a save, or by resharding @from. */
 static void make_new(struct embeng *e, const char *from, const char *folder)
 {
-	const struct embeng_reshard_options o = {
-		.size = sizeof(o), .hosts = 2, .shard_bytes = 64, .sharding = EMBENG_SHARDING_MOD};
+	const struct embeng_reshard_options o = {.size = sizeof(o),
+						 .hosts = 2,
+						 .shard_bytes = 64,
+						 .sharding = EMBENG_SHARDING_MOD,
+						 .keep = keep};
 
 	if (from)
 		help_expect_ok(embeng_checkpoint_reshard(from, folder, &o, NULL));
@@ -153,6 +178,8 @@ static void replay_all(bool had_old, const char *from)
 	help_never_sync();
 	if (from)
 		save_state(e, from, 1);
+	if (had_old && keep > 1)
+		save_state(e, folder, OLDER);
 	if (had_old)
 		save_state(e, folder, 0);
 	replay_begin(folder);
@@ -161,7 +188,7 @@ static void replay_all(bool had_old, const char *from)
 	ck_assert_uint_gt(replay.op_count, 10);
 	for (size_t prefix = 0; prefix <= replay.op_count; prefix++) {
 		count += crash_behind(prefix, crash, had_old);
-		save_again(e, prefix, crash);
+		save_again(e, prefix, crash, had_old);
 	}
 	replay_end();
 	printf("%zu states of a disk after a crash behind each of %zu operations, %s\n", count,
@@ -174,12 +201,22 @@ static void replay_all(bool had_old, const char *from)
 
 START_TEST(each_prefix_over_an_old_checkpoint)
 {
+	keep = 1;
+	replay_all(true, NULL);
+}
+END_TEST
+
+/* The earlier checkpoint is whole behind each operation, too. */
+START_TEST(each_prefix_with_an_earlier_one)
+{
+	keep = 2;
 	replay_all(true, NULL);
 }
 END_TEST
 
 START_TEST(each_prefix_in_an_empty_folder)
 {
+	keep = 1;
 	replay_all(false, NULL);
 }
 END_TEST
@@ -188,6 +225,7 @@ START_TEST(each_prefix_of_a_reshard)
 {
 	char from[HELP_PATH];
 
+	keep = 1;
 	folder_new(from);
 	replay_all(true, from);
 	folder_remove(from);
@@ -224,4 +262,4 @@ START_TEST(the_disk_forgets)
 END_TEST
 
 RUN_SUITE("checkpoint replay", the_disk_forgets, each_prefix_over_an_old_checkpoint,
-	  each_prefix_in_an_empty_folder, each_prefix_of_a_reshard)
+	  each_prefix_with_an_earlier_one, each_prefix_in_an_empty_folder, each_prefix_of_a_reshard)

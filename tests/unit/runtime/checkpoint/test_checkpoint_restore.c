@@ -242,7 +242,7 @@ START_TEST(says_what_is_wrong_with_the_call)
 	help_expect(embeng_restore(NULL, folder, NULL), -EINVAL, "no handle");
 	help_expect(embeng_restore(e, NULL, NULL), -EINVAL, "no folder");
 	help_expect(embeng_restore(e, folder, &o), -EINVAL, "size 4");
-	help_expect(restore_flags(e, folder, 16), -EINVAL, "flags 0x10");
+	help_expect(restore_flags(e, folder, 32), -EINVAL, "flags 0x20");
 	help_expect(embeng_restore(e, folder, NULL), -ENOENT, "index.json");
 	embeng_close(e);
 	folder_remove(folder);

@@ -103,11 +103,12 @@ static const char *saved_folder;
 
 static int map_after_a_save(int fd, uint64_t bytes, const void **map)
 {
+	const struct embeng_save_options o = {.size = sizeof(o), .keep = 1};
 	struct embeng *e = saver;
 
 	saver = NULL;
 	if (e)
-		help_expect_ok(embeng_save(e, saved_folder, NULL));
+		help_expect_ok(embeng_save(e, saved_folder, &o));
 	return file_ops_system.map(fd, bytes, map);
 }
 

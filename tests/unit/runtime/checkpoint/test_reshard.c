@@ -208,6 +208,7 @@ START_TEST(in_place)
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
 	char folder[HELP_PATH];
 
+	o.keep = 1;
 	folder_new(folder);
 	save_hosts(folder, 2, EMBENG_SHARDING_DIV);
 	help_expect_ok(embeng_checkpoint_reshard(folder, folder, &o, NULL));
