@@ -52,7 +52,7 @@ TARGETS = {
     "commands": Target(8000, [
         "engine/lookup/batch*.c", "engine/lookup/ids.c", "engine/lookup/lookup.c",
         "engine/lookup/scales.c", "engine/model/dispatch.c", "engine/model/lookup_verb.c", "engine/model/rows.c",
-        "engine/model/stage.c", "engine/model/stats.c", "engine/model/table_memory.c",
+        "engine/model/stage.c", "engine/model/stats.c", "engine/memory/table_memory.c",
         "engine/queue/command.c", "engine/queue/complete.c", "engine/queue/fetch.c",
         "engine/step/step.c", "engine/update/update.c"]),
     "data": Target(100000, [

@@ -48,7 +48,8 @@
  *   INPUT      LOOKUP for training, of one replica
  *   INFERENCE  LOOKUP for inference, of one replica
  *   GRADIENT   UPDATE, of one replica
- *   TRANSFER   MODEL_*, ROWS_*, STAGE, STATE_*, STATS, PARTITION, DRAIN, FREEZE; no replica
+ *   TRANSFER   MODEL_*, ROWS_*, STAGE, SNAPSHOT*, STATE_*, STATS, PARTITION, DRAIN, FREEZE;
+ *	       no replica
  *
  * NOP and FENCE are allowed on all four. The commands of one queue complete in order, and a
  * command that waits for a step holds up only its own queue. There is one exception to the
@@ -216,7 +217,9 @@ extern "C" {
 	X(GRADIENT, 45, PROGRAM, ERANGE, 2,                                                        \
 	  "the gradient is not finite; correct it, or give the model another policy for those")    \
 	X(NUMBER, 46, PROGRAM, ERANGE, 2,                                                          \
-	  "the number is not one that can be here; correct it")
+	  "the number is not one that can be here; correct it")                                    \
+	X(SNAPSHOT, 47, PROGRAM, EINVAL, 2,                                                        \
+	  "the snapshot ended, was replaced, or outgrew the memory; begin another")
 
 enum embeng_status {
 #define EMBENG_STATUS_ENUM(name, value, cls, err, exit_code, text) EMBENG_STATUS_##name = value,
@@ -321,7 +324,10 @@ struct embeng_mem {
 	X(STATE_WRITE, 12, 0x10, 0, "STATE_WRITE")              \
 	X(PARTITION, 13, 0x10, 0, "PARTITION")                  \
 	X(STAGE, 14, 0x10, 0, "STAGE")                          \
-	X(FREEZE, 15, 0x10, 0, "FREEZE")
+	X(FREEZE, 15, 0x10, 0, "FREEZE")                        \
+	X(SNAPSHOT, 16, 0x10, 0, "SNAPSHOT")                    \
+	X(SNAPSHOT_READ, 17, 0x10, 0, "SNAPSHOT_READ")          \
+	X(SNAPSHOT_END, 18, 0x10, 0, "SNAPSHOT_END")
 
 enum embeng_opcode {
 #define EMBENG_OPCODE_ENUM(name, value, kinds, flags, words) EMBENG_OP_##name = value,
@@ -345,22 +351,27 @@ enum embeng_queue_kind {
  * @cookie: any number; it is copied into every completion of this command
  * @step: for a LOOKUP for training and for UPDATE, the training step, from 1. For DRAIN, the
  *	last step whose update is to be applied if it is complete. Otherwise 0
- * @after: for a LOOKUP for inference, ROWS_*, STAGE, STATS, STATE_*, FREEZE and MODEL_UNLOAD,
- *	the step after whose update the command runs; 0 means before any update. Otherwise 0
+ * @after: for a LOOKUP for inference, ROWS_*, STAGE, SNAPSHOT, STATS, STATE_*, FREEZE
+ *	and MODEL_UNLOAD, the step after whose update the command runs; 0 means before any update.
+ *	Otherwise 0
  * @desc: descriptor or other memory of the command. LOOKUP: &struct embeng_lookup. UPDATE:
- *	&struct embeng_update. MODEL_LOAD: the model blob. ROWS_*: &struct embeng_rows.
+ *	&struct embeng_update. MODEL_LOAD: the model blob. ROWS_* and SNAPSHOT_READ:
+ *	&struct embeng_rows.
  *	PARTITION: &struct embeng_partition. FENCE: an array of &struct embeng_fence_point.
- *	STATS: room for &struct embeng_stats. STATE_*: one __u64, the step count of the
- *	optimizers, which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX, or that of one table,
- *	which is at most as large. Writing the first makes those of all tables equal to it. The engine needs write access for
- *	STATS and STATE_READ and read access for all others
+ *	STATS: room for &struct embeng_stats. STATE_* and SNAPSHOT: one __u64, the step count of
+ *	the optimizers, which STATE_WRITE takes up to EMBENG_STEP_COUNT_MAX, or with STATE_* that
+ *	of one table, which is at most as large. Writing the first makes those of all tables equal
+ *	to it. The engine needs write access for STATS, STATE_READ and SNAPSHOT and read access
+ *	for all others
  * @arg: argument of the command, otherwise 0. NOP: bits 0..15 are the status to complete with
  *	(which counts as the program's fault), bits 32..63 a delay in microseconds. STATS: bits
  *	0..31 are the table index, and bit 32 asks to clear the counts after they are read.
  *	STAGE: bits 0..31 are the table index, bits 32..47 the slot (as in &embeng_rows.slot),
  *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN. STATE_*: 0 for
  *	the whole model, or 1 plus the index of a table. FREEZE: bits 0..31 are the table index,
- *	and bits 32..63 enum embeng_freeze
+ *	and bits 32..63 enum embeng_freeze. SNAPSHOT_READ and
+ *	SNAPSHOT_END: bits 0..31 are the number of the snapshot. SNAPSHOT_END: bits 32..63 are the
+ *	number of tables that leave it, the first ones of the model
  */
 struct embeng_cmd {
 	__u16 opcode;
@@ -380,6 +391,7 @@ struct embeng_cmd {
 #define EMBENG_STAGE_SLOT_SHIFT 32
 #define EMBENG_STAGE_ACTION_SHIFT 48
 #define EMBENG_FREEZE_ACTION_SHIFT 32
+#define EMBENG_SNAPSHOT_TABLES_SHIFT 32
 #define EMBENG_NOP_DELAY_SHIFT 32
 
 /* Flags of a completion. Exactly one of the two is set. */
@@ -403,8 +415,9 @@ struct embeng_cmd {
  * @element: index of the element at fault in its array; for a model blob, the byte offset
  * @value: value at fault; an id is sign-extended to 64 bits. With NO_SPACE, the bytes needed.
  *	With GRADIENT and NUMBER, f32 bits
- *	On success: UPDATE the number of distinct rows that it changed, ROWS_* of rows, STATS of
- *	bytes, PARTITION of ids; FREEZE 1 if the table was frozen before or has no optimizer
+ *	On success: UPDATE the number of distinct rows that it changed, ROWS_* and
+ *	SNAPSHOT_READ of rows, STATS of bytes, PARTITION of ids; SNAPSHOT the number by which
+ *	others name the snapshot; FREEZE 1 if the table was frozen before or has no optimizer
  * @limit: bound that @value broke. With NO_SPACE, the bytes available. With GRADIENT, the replica
  *	that gave the gradient. With NUMBER, f32 bits
  * @timestamp: device time in nanoseconds, monotonic
@@ -772,14 +785,14 @@ enum embeng_fill {
 #define EMBENG_SLOT_PARAMETERS 0u
 
 /**
- * struct embeng_rows - descriptor of ROWS_WRITE, ROWS_READ and ROWS_FILL
+ * struct embeng_rows - descriptor of ROWS_WRITE, ROWS_READ, ROWS_FILL and SNAPSHOT_READ
  * @table: index of the table
  * @slot: EMBENG_SLOT_PARAMETERS, or 1 + the index of an optimizer slot
  * @first: first row of the range; 0 with a list of ids
  * @count: number of rows; 0 is allowed and does nothing
  * @ids: list [@count] of __u64 row numbers in place of the range; not given for a range
- * @data: rows [@count][dim] f32, read by ROWS_WRITE and written by ROWS_READ; not given for
- *	ROWS_FILL
+ * @data: rows [@count][dim] f32, read by ROWS_WRITE and written by ROWS_READ and
+ *	SNAPSHOT_READ; not given for ROWS_FILL
  * @fill: enum embeng_fill for ROWS_FILL, otherwise 0
  * @a: f32 bits, first number of the distribution
  * @b: f32 bits, second number of the distribution
@@ -821,7 +834,7 @@ enum embeng_stage {
 	 * memory does not hold it beside everything else.
 	 */
 	EMBENG_STAGE_BEGIN = 0,
-	EMBENG_STAGE_COMMIT = 1, /* puts all staged copies in place of the originals */
+	EMBENG_STAGE_COMMIT = 1, /* puts all staged copies in place of the originals, ends a snapshot */
 	EMBENG_STAGE_DROP = 2,	 /* frees all staged copies */
 };
 
@@ -837,6 +850,22 @@ enum embeng_freeze {
 	EMBENG_FREEZE_ON = 1,
 	EMBENG_FREEZE_ASK = 2, /* changes nothing */
 };
+
+/* -- SNAPSHOT ------------------------------------------------------------ */
+
+/*
+ * A snapshot lets a program read all tables and slots as they were after one step while later steps
+ * are applied. SNAPSHOT begins one, tells its number and the optimizer's step count, and takes no
+ * longer for large tables than for small ones. SNAPSHOT_READ reads rows of it, as ROWS_READ does,
+ * whatever step the model is at by then. SNAPSHOT_END takes the first tables of the model out of it;
+ * with all of them the snapshot ends.
+ *
+ * A row that changes while its table is in a snapshot is first copied, with its slots, once. The
+ * copies and 4 bytes for each row take table memory. A command that changes rows never fails for
+ * want of it: the snapshot ends then, and its reads fail with EMBENG_STATUS_SNAPSHOT. A model has
+ * one snapshot at a time: SNAPSHOT ends the one before, and so does a STAGE that puts staged
+ * copies in place.
+ */
 
 /* -- STATS --------------------------------------------------------------- */
 

@@ -93,6 +93,19 @@ static const struct verb verbs[] = {
 		.ready = step_after_ready,
 		.run = freeze_run,
 	},
+	[EMBENG_OP_SNAPSHOT] = {
+		.accept = state_accept,
+		.ready = step_after_ready,
+		.run = snapshot_run,
+	},
+	[EMBENG_OP_SNAPSHOT_READ] = {
+		.accept = rows_accept,
+		.run = rows_run,
+		.release = rows_release,
+	},
+	[EMBENG_OP_SNAPSHOT_END] = {
+		.run = snapshot_end_run,
+	},
 };
 
 /* Opcodes are only appended, so the table ends too early if one was forgotten. */

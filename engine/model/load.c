@@ -245,6 +245,7 @@ void model_free_tables(struct model *model)
 				port_free_table(table->staged[s], table->bytes);
 		}
 		stale_free(model, table);
+		kept_free(table);
 		port_free(table->stats.hot.rows);
 	}
 	port_free(model->tables);

@@ -11,6 +11,7 @@
 #include "../../uapi/embeng_steps.h"
 #include "../blob/blob.h"
 #include "../update/hot_rows.h"
+#include "../update/kept_rows.h"
 #include "../kernels/kernels.h"
 #include "../memory/operand.h"
 #include "../update/row_sort.h"
@@ -60,6 +61,7 @@ struct table {
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
+	struct kept_rows kept;		   /* what a snapshot needs of it */
 	struct table_stats stats;
 	u64 counted;  /* training steps up to here are in the statistics */
 	u64 due;      /* occurrences of the step that is applied */
@@ -113,6 +115,8 @@ struct model {
 	struct table *tables;
 	u64 table_bytes; /* taken of the engine's table memory */
 	u64 memory;	 /* bytes of all that model_alloc() and grow() gave; atomic */
+	u32 snapshot;	 /* number of the one that exists, or 0; the running command's */
+	u32 snapshots;	 /* number of the last one that began */
 	u32 *zeros;	 /* a row of zeros, of the largest dim */
 	u32 largest_dim;
 	/* The running command's. */
@@ -204,6 +208,12 @@ u16 state_accept(struct command *command);
 u16 state_run(struct command *command);
 u16 freeze_accept(struct command *command);
 u16 freeze_run(struct command *command);
+
+/* table_snapshot.c: phases of its verbs. */
+u16 snapshot_run(struct command *command);
+u16 snapshot_end_run(struct command *command);
+/* 0 when the snapshot that a command names exists, and @table, where given, is in it. */
+u16 snapshot_find(struct command *command, const struct table *table);
 
 /* Samples, rows or groups of one kernel call: bounds the time without preemption. */
 static inline u64 chunk_rows(u32 dim)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ROWS_WRITE, ROWS_READ and ROWS_FILL: copies rows of a table or a slot in or out, or fills them.
- * They may be a range or a list, and writes may go to a staged copy.
+ * They may be a range or a list, and writes may go to a staged copy. SNAPSHOT_READ copies rows out as
+ * they were when the snapshot began.
  *
  * The private copy of the descriptor and of the row numbers is command->state, from rows_accept()
  * to rows_release(). Accepting and running are called without engine->lock; one command runs at a
@@ -23,7 +24,14 @@ struct rows_work {
 	u8 *data;
 	u64 row_bytes, chunk;
 	bool reads;
+	struct table *snapshot; /* SNAPSHOT_READ, else NULL */
 };
+
+static bool reads_rows(const struct command *command)
+{
+	return command->cmd.opcode == EMBENG_OP_ROWS_READ ||
+	       command->cmd.opcode == EMBENG_OP_SNAPSHOT_READ;
+}
 
 static u16 refuse_rows(struct command *command, u16 status, u32 field, u64 element, u64 value,
 		       u64 limit)
@@ -99,8 +107,7 @@ static u16 check_rows_fill(struct command *command, const struct embeng_rows *gi
 static u16 data_get(struct command *command, struct view *view)
 {
 	const struct rows *rows = command->state;
-	u32 rights = command->cmd.opcode == EMBENG_OP_ROWS_READ ? EMBENG_REGION_DEVICE_WRITE :
-								  EMBENG_REGION_DEVICE_READ;
+	u32 rights = reads_rows(command) ? EMBENG_REGION_DEVICE_WRITE : EMBENG_REGION_DEVICE_READ;
 
 	memset(view, 0, sizeof(*view));
 	if (!mem_given(&rows->given.data))
@@ -205,12 +212,21 @@ void rows_release(struct command *command)
 	port_free(rows);
 }
 
+static void copy_kept_rows(const struct rows_work *work, u8 *data, u64 row, u64 count)
+{
+	for (u64 i = 0; i < count; i++)
+		memcpy(data + i * work->row_bytes,
+		       kept_find(work->snapshot, row + i, work->rows->given.slot), work->row_bytes);
+}
+
 static void copy_rows(const struct rows_work *work, u64 at, u64 row, u64 count)
 {
 	u8 *stored = (u8 *)work->table + row * work->row_bytes;
 	u8 *data = work->data + at * work->row_bytes;
 
-	if (work->reads)
+	if (work->snapshot)
+		copy_kept_rows(work, data, row, count);
+	else if (work->reads)
 		memcpy(data, stored, count * work->row_bytes);
 	else
 		memcpy(stored, data, count * work->row_bytes);
@@ -320,6 +336,18 @@ static u16 check_rows_numbers(struct command *command, const struct table *table
 			   number_bound(look.range, look.data[at]));
 }
 
+/* A snapshot sees what stood there before the write. */
+static void keep_old_rows(struct model *model, struct table *table, const struct rows *rows)
+{
+	u64 count = rows->given.count;
+
+	kept_reserve(model, table, count);
+	if (!rows->ids)
+		kept_add_range(table, rows->given.first, count);
+	for (u64 i = 0; rows->ids && i < count; i++)
+		kept_add_range(table, rows->ids[i], 1);
+}
+
 u16 rows_run(struct command *command)
 {
 	struct model *model = command->context->model;
@@ -328,11 +356,16 @@ u16 rows_run(struct command *command)
 	bool staged = command->cmd.flags & EMBENG_CMD_STAGED;
 	u32 *stored = staged ? table->staged[rows->given.slot] :
 			       *table_array(table, rows->given.slot);
-	bool reads = command->cmd.opcode == EMBENG_OP_ROWS_READ;
-	struct rows_work work = { .rows = rows, .table = stored, .reads = reads };
+	bool snapshot = command->cmd.opcode == EMBENG_OP_SNAPSHOT_READ;
+	bool reads = reads_rows(command);
+	struct rows_work work = {
+		.rows = rows, .table = stored, .reads = reads, .snapshot = snapshot ? table : NULL
+	};
 	struct view view;
-	u16 status;
+	u16 status = snapshot ? snapshot_find(command, table) : 0;
 
+	if (status)
+		return status;
 	if (!stored)
 		return refuse_rows(command, EMBENG_STATUS_STAGE, EMBENG_FIELD_SLOT, 0,
 				   rows->given.slot, 0);
@@ -351,6 +384,8 @@ u16 rows_run(struct command *command)
 	/* The next lookup sees what is written. */
 	if (!reads && !staged && rows->given.count)
 		stale_forget(model);
+	if (!reads && !staged)
+		keep_old_rows(model, table, rows);
 	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
 		fill_all_rows(model, rows, stored);
 	else

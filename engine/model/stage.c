@@ -79,6 +79,7 @@ static void release_staged(struct model *model, struct table *table, u32 slot)
 
 static void commit_staged(struct model *model)
 {
+	kept_end_all(model);
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
 

@@ -131,8 +131,8 @@ u16 stats_run(struct command *command)
 
 static u16 state_get(struct command *command, struct view *view)
 {
-	u32 rights = command->cmd.opcode == EMBENG_OP_STATE_READ ? EMBENG_REGION_DEVICE_WRITE :
-								   EMBENG_REGION_DEVICE_READ;
+	u32 rights = command->cmd.opcode != EMBENG_OP_STATE_WRITE ? EMBENG_REGION_DEVICE_WRITE :
+								    EMBENG_REGION_DEVICE_READ;
 
 	if (command->cmd.desc.length != sizeof(u64))
 		return fault_set(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_DESC,
@@ -200,7 +200,8 @@ u16 state_run(struct command *command)
 
 	if (status)
 		return status;
-	if (command->cmd.opcode == EMBENG_OP_STATE_READ)
+	/* A snapshot tells the count, too. */
+	if (command->cmd.opcode != EMBENG_OP_STATE_WRITE)
 		memcpy(view.data, &count, sizeof(u64));
 	else
 		status = state_set(command, view.data);

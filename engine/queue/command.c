@@ -38,11 +38,14 @@ static const struct rule rules[] = {
 #define USES_PARTITION USES_DESC
 #define USES_STAGE (USES_AFTER | USES_ARG)
 #define USES_FREEZE (USES_AFTER | USES_ARG)
+#define USES_SNAPSHOT (USES_AFTER | USES_DESC)
+#define USES_SNAPSHOT_READ (USES_DESC | USES_ARG)
+#define USES_SNAPSHOT_END USES_ARG
 	EMBENG_OPCODE_TABLE(RULE)
 };
 
 #define OPCODE_LAST (sizeof(rules) / sizeof(rules[0]) - 1)
-#define STATUS_LAST EMBENG_STATUS_SAMPLE
+#define STATUS_LAST EMBENG_STATUS_SNAPSHOT
 #define NOP_ARG_RESERVED 0xffff0000ull
 #define STATS_ARG_RESERVED (~(0xffffffffull | EMBENG_STATS_CLEAR))
 
@@ -92,6 +95,8 @@ static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
 		reserved = NOP_ARG_RESERVED;
 	else if (cmd->opcode == EMBENG_OP_STATS)
 		reserved = STATS_ARG_RESERVED;
+	else if (cmd->opcode == EMBENG_OP_SNAPSHOT_READ)
+		reserved = ~0xffffffffull;
 	if (cmd->arg & reserved)
 		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
 				    cmd->arg & reserved, 0);

@@ -83,6 +83,15 @@ static bool goes_whole(const struct tables *tables, const struct table *table)
 		       tables->weight / 2 / tables->model->engine->caps.cores;
 }
 
+/* Where a snapshot finds no memory it ends; the step does not fail. */
+static void reserve_kept(struct model *model, struct table *table)
+{
+	if (table->kernel == U32_MAX)
+		return;
+	kept_reserve(model, table,
+		     table->record.flags & EMBENG_TABLE_NON_LAZY ? table->record.rows : table->due);
+}
+
 /*
  * All memory that the step needs is there before the first table changes: a
  * failure leaves all of them as they were.
@@ -99,6 +108,8 @@ static int reserve_tables(const struct tables *tables)
 		if (lanes_reserve(model, &table->record, table->due, tables->most))
 			return -1;
 	}
+	for (u32 t = 0; t < model->blob.engine.table_count; t++)
+		reserve_kept(model, &model->tables[t]);
 	return 0;
 }
 

@@ -255,6 +255,7 @@ static void update_task(void *arg, u64 task, u32 worker)
 	struct port_fpu fpu;
 	bool nonfinite;
 
+	kept_add_groups(apply->table, p->groups + first, last - first);
 	if (is_hot(apply, first)) {
 		if (apply->update.flags & KERNEL_EACH_OCCURRENCE && !drops_hot(apply, first))
 			hot_row_each(apply, &p->groups[first], scratch);
@@ -292,6 +293,7 @@ static void untouched_task(void *arg, u64 task, u32 worker)
 	(void)worker;
 	if (last > apply->table->record.rows)
 		last = apply->table->record.rows;
+	kept_add_range(apply->table, row, last - row);
 	port_fpu_begin(&fpu);
 	for (; row < last; row++) {
 		if (group < p->group_count && p->groups[group].row == row)

@@ -28,6 +28,9 @@ static const struct {
 	{ EMBENG_OP_PARTITION, false, false, false, true },
 	{ EMBENG_OP_STAGE, false, false, false, true },
 	{ EMBENG_OP_FREEZE, false, false, false, true },
+	{ EMBENG_OP_SNAPSHOT, false, false, false, true },
+	{ EMBENG_OP_SNAPSHOT_READ, false, false, false, true },
+	{ EMBENG_OP_SNAPSHOT_END, false, false, false, true },
 };
 
 static void each_command_has_its_queues(struct kunit *test)

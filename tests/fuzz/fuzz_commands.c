@@ -101,6 +101,27 @@ static void submit_freeze(struct session *s, struct fuzz *f)
 	call_any(s, &s->transfer, &cmd, f);
 }
 
+/* Its number is that of a session's first snapshots. */
+static void submit_snapshot(struct session *s, struct fuzz *f)
+{
+	struct embeng_cmd cmd = {.opcode = (u16)(EMBENG_OP_SNAPSHOT + fuzz_below(f, 3))};
+
+	switch (cmd.opcode) {
+	case EMBENG_OP_SNAPSHOT:
+		cmd.after = fuzz_near(f, session_applied(s));
+		arena_take(&s->out, sizeof(u64), &cmd.desc);
+		break;
+	case EMBENG_OP_SNAPSHOT_READ:
+		cmd.arg = fuzz_near(f, 1);
+		cmd.desc = session_rows(s, f, EMBENG_OP_ROWS_READ);
+		break;
+	case EMBENG_OP_SNAPSHOT_END:
+		cmd.arg = fuzz_near(f, 1) | (u64)fuzz_below(f, 4) << EMBENG_SNAPSHOT_TABLES_SHIFT;
+		break;
+	}
+	call_any(s, &s->transfer, &cmd, f);
+}
+
 static void submit_fence(struct session *s, struct fuzz *f)
 {
 	struct embeng_fence_point points[3];
@@ -118,7 +139,7 @@ static void submit_plain(struct session *s, struct fuzz *f)
 {
 	struct embeng_cmd cmd = {0};
 
-	switch (fuzz_below(f, 4)) {
+	switch (fuzz_below(f, 7)) {
 	case 0:
 		cmd.opcode = EMBENG_OP_DRAIN;
 		cmd.step = fuzz_near(f, session_applied(s) + 1);
@@ -135,6 +156,9 @@ static void submit_plain(struct session *s, struct fuzz *f)
 		cmd.opcode = EMBENG_OP_MODEL_LOAD;
 		cmd.desc = session_blob(s);
 		break;
+	default:
+		submit_snapshot(s, f);
+		return;
 	}
 	call_any(s, &s->transfer, &cmd, f);
 }

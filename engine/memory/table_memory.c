@@ -6,7 +6,7 @@
  *
  * table_memory_change() is called with engine->lock held, the others take it.
  */
-#include "model.h"
+#include "../model/model.h"
 
 void table_memory_change(struct model *model, u64 bytes)
 {
