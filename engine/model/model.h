@@ -61,7 +61,7 @@ struct table {
 	u32 *data;
 	u32 *slots[EMBENG_SLOTS_MAX];
 	u32 *staged[1 + EMBENG_SLOTS_MAX]; /* by slot as rows name it, or NULL */
-	struct kept_rows kept;		   /* what a snapshot needs of it */
+	struct kept_rows kept;		   /* its old rows, for a snapshot */
 	struct table_stats stats;
 	u64 counted;  /* training steps up to here are in the statistics */
 	u64 due;      /* occurrences of the step that is applied */

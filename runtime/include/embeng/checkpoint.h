@@ -50,10 +50,13 @@ struct embeng_save_options {
  *	has been read back; other files are left alone
  * @options: NULL: defaults
  *
- * Sees every complete update that was handed in; later ones wait until the rows are
- * read. A value that is an infinity or NaN, in a row or a slot, ends the save unless
- * EMBENG_SAVE_NOT_FINITE is given. Needs memory for one chunk of rows only. One save into a folder at a time;
- * readers need not care. @progress may not use @e.
+ * Sees every complete update that was handed in, and none of the later ones, which go on
+ * meanwhile. The device keeps the old contents of each row that changes before it is saved:
+ * 4 bytes for each row of the tables, and at most the tables once more. Where it has no
+ * memory for that, the save begins again and updates wait until the rows are written. One
+ * save into a folder and one of @e at a time; readers need not care. @progress may not use
+ * @e. A value that is an infinity or NaN, in a row or a slot, ends the save unless
+ * EMBENG_SAVE_NOT_FINITE is given.
  *
  * Return: 0, -ECANCELED, -EBUSY (another save), -EBADMSG (the folder's index.json is
  * not one of ours), -EINVAL (a name is not UTF-8), -ERANGE

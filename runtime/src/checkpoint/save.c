@@ -132,18 +132,6 @@ static int look_at_old(struct save *s, const char *path)
 	return ret;
 }
 
-/* The sentence of the failure stays the last one. */
-static void remove_own(struct save *s)
-{
-	for (size_t i = 0; i < s->begun; i++) {
-		char *path = file_path(s->dir, s->index.files[i].name);
-
-		if (path)
-			file_ops->remove(path);
-		free(path);
-	}
-}
-
 static int save_locked(struct save *s, const char *path)
 {
 	enum save_outcome outcome = SAVE_NOT_COMMITTED;
@@ -154,7 +142,7 @@ static int save_locked(struct save *s, const char *path)
 	ret = ret ? ret : save_commit(s, path, &outcome);
 	/* Where the rename may have happened, its shards are worth more than their room. */
 	if (outcome == SAVE_NOT_COMMITTED) {
-		remove_own(s);
+		save_forget_rows(s);
 		save_forget_kept(s);
 	}
 	if (outcome == SAVE_COMMITTED)

@@ -4,7 +4,7 @@
 #define EMBENG_SAVE_H
 
 #include "open.h"
-#include "session/rows.h"
+#include "session/snapshot.h"
 
 #define LOCK_NAME ".embeng.lock"
 
@@ -18,6 +18,7 @@ struct save;
  * @rows: sets index.step and then calls save_rows(), while the source does not change
  * @room: returns how many rows of a table, at a stride, @read takes at once; at least one
  * @read: reads rows of a table or slot into *@data, which the next read overwrites
+ * @passed: NULL, or told that the first @tables of the model will not be read any more
  */
 struct save_source {
 	const char *what, *progress;
@@ -26,11 +27,14 @@ struct save_source {
 	int (*room)(struct save *s, size_t table, uint64_t stride, uint64_t *most);
 	int (*read)(struct save *s, size_t table, size_t array,
 		    const struct embeng_shard_rows *rows, const char **data);
+	void (*passed)(struct save *s, size_t tables);
 };
 
 struct save {
 	const struct save_source *source;
 	struct embeng *e; /* save_engine.c, else NULL */
+	struct snapshot snapshot;
+	bool held; /* the rows are read behind the gate, since there is no snapshot */
 	uint64_t after;
 	struct embeng_checkpoint *from; /* reshard.c, else NULL */
 	char *buffer;
@@ -69,6 +73,8 @@ int save_look_at_rows(struct save *s, size_t table, size_t array,
 
 /* save_rows.c: makes the plan, then writes and syncs each shard. */
 int save_rows(struct save *s);
+/* Removes the files that were created and forgets the plan, as before save_rows(). */
+void save_forget_rows(struct save *s);
 
 /*
  * save_clean.c: remove the files in @dir that have names of this library and that @keep, where

@@ -2,8 +2,10 @@
 /*
  * The source of a save whose rows are the tables of an open engine.
  *
- * The rows are read behind the gate, with e->rows held for all of them; e->lock is taken for each
- * command. The model in the index is the engine's own and is not freed with it.
+ * The rows are read from a snapshot, so that steps go on meanwhile; e->saves is held for all of them.
+ * Where the device has no snapshot, or no memory to keep one, the rows are read behind the gate, which
+ * holds updates back, and e->rows is held. e->lock is taken for each command. The model in the index
+ * is the engine's own and is not freed with it.
  */
 #include <string.h>
 
@@ -50,6 +52,7 @@ static int save_behind_gate(struct embeng *e, void *arg, uint64_t after)
 	int ret;
 
 	(void)e;
+	s->held = true;
 	s->after = after;
 	ret = read_step(s, -1, &s->index.step);
 	ret = ret ? ret : read_frozen_steps(s);
@@ -64,14 +67,45 @@ static int begin_save(struct save *s)
 	return 0;
 }
 
+static int save_snapshot(struct save *s)
+{
+	int ret = snapshot_begin(&s->snapshot, s->e, "embeng_save");
+
+	s->index.step = s->snapshot.updates;
+	ret = ret ? ret : save_rows(s);
+	snapshot_end(&s->snapshot);
+	return ret;
+}
+
+/* Without a snapshot, or with one that outgrew the memory, updates have to wait. */
 static int rows_of_engine(struct save *s)
 {
-	return rows_behind_gate(s->e, "embeng_save", save_behind_gate, s);
+	int ret;
+
+	pthread_mutex_lock(&s->e->saves);
+	ret = save_snapshot(s);
+	if (ret == -ENOTSUP || ret == -ESTALE) {
+		log_say(&s->e->log, EMBENG_LOG_INFO,
+			"embeng_save: no memory for a snapshot of the tables: updates wait until "
+			"their rows are written");
+		save_forget_rows(s);
+		ret = rows_behind_gate(s->e, "embeng_save", save_behind_gate, s);
+	}
+	pthread_mutex_unlock(&s->e->saves);
+	return ret;
 }
 
 static int find_engine_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
 {
-	return rows_chunk_room(s->e, (int)table, stride, most);
+	if (s->held)
+		return rows_chunk_room(s->e, (int)table, stride, most);
+	return snapshot_room(&s->snapshot, (int)table, stride, most);
+}
+
+static void pass_tables(struct save *s, size_t tables)
+{
+	if (!s->held)
+		snapshot_pass(&s->snapshot, tables);
 }
 
 static int read_engine_rows(struct save *s, size_t table, size_t array,
@@ -88,6 +122,8 @@ static int read_engine_rows(struct save *s, size_t table, size_t array,
 		.count = (uint64_t)rows->count,
 	};
 
+	if (!s->held)
+		return snapshot_read(&s->snapshot, (int)table, (int)array, rows, data);
 	*data = rows_chunk_data(s->e);
 	return rows_chunk_run(s->e, &chunk);
 }
@@ -99,6 +135,7 @@ static const struct save_source engine_source = {
 	.rows = rows_of_engine,
 	.room = find_engine_room,
 	.read = read_engine_rows,
+	.passed = pass_tables,
 };
 
 static int check_save_text(const char *what, size_t index, const char *text)

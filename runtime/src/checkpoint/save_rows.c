@@ -134,7 +134,31 @@ int save_rows(struct save *s)
 	int ret = save_plan(s);
 
 	ret = ret ? ret : tell_saved(s);
-	for (size_t i = 0; !ret && i < s->index.file_count; i++)
+	for (size_t i = 0; !ret && i < s->index.file_count; i++) {
 		ret = write_shard(s, &s->index.files[i]);
+		if (!ret && s->source->passed && i + 1 < s->index.file_count)
+			s->source->passed(s, s->index.files[i + 1].table);
+	}
 	return ret;
+}
+
+/* The sentence of a failure stays the last one. */
+void save_forget_rows(struct save *s)
+{
+	for (size_t i = 0; i < s->begun; i++) {
+		char *path = file_path(s->dir, s->index.files[i].name);
+
+		if (path)
+			file_ops->remove(path);
+		free(path);
+	}
+	free(s->index.files);
+	free(s->index.crcs);
+	s->index.files = NULL;
+	s->index.crcs = NULL;
+	s->index.file_count = 0;
+	s->index.chunk_count = 0;
+	s->index.bytes = 0;
+	s->begun = 0;
+	s->done = 0;
 }

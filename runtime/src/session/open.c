@@ -121,6 +121,7 @@ static void destroy_handle(struct embeng *e)
 	log_end(&e->log);
 	pthread_mutex_destroy(&e->grid);
 	pthread_mutex_destroy(&e->rows);
+	pthread_mutex_destroy(&e->saves);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
@@ -160,6 +161,7 @@ static int new_handle(const struct origin *from, const struct embeng_model *mode
 	e->fork = fork_generation();
 	e->kernels = kernel_select(NULL);
 	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->saves, NULL);
 	pthread_mutex_init(&e->rows, NULL);
 	pthread_mutex_init(&e->grid, NULL);
 	log_init(&e->log);

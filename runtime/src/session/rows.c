@@ -93,25 +93,37 @@ static int check_call(struct rows_call *c, int table, const char *slot)
 }
 
 /* The command of a descriptor, from submission to its end. */
-static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
-		    const struct embeng_rows *rows)
+static int run_rows_in(struct embeng *e, const struct region *memory, struct embeng_cmd *cmd,
+		       const char *what, const struct embeng_rows *rows)
 {
 	struct embeng_cqe answer;
 	int ret;
 
-	memcpy(e->staging.data, rows, sizeof(*rows));
-	cmd->desc = region_part(&e->staging, 0, sizeof(*rows));
+	memcpy(memory->data, rows, sizeof(*rows));
+	cmd->desc = region_part(memory, 0, sizeof(*rows));
 	pthread_mutex_lock(&e->lock);
 	ret = transfer_quietly(e, cmd, &answer);
 	pthread_mutex_unlock(&e->lock);
 	return ret || !answer.status ? ret : rows_command_error(e, what, rows, &answer);
 }
 
-static uint64_t staged_rows(uint64_t row)
+static int run_rows(struct embeng *e, struct embeng_cmd *cmd, const char *what,
+		    const struct embeng_rows *rows)
 {
-	uint64_t n = (layout_staging(0) - STAGING_HEAD) / row;
+	return run_rows_in(e, &e->staging, cmd, what, rows);
+}
+
+/* Rows of so many bytes that fit into memory of @bytes, at least one. */
+static uint64_t fitting_rows(uint64_t bytes, uint64_t row)
+{
+	uint64_t n = (bytes - STAGING_HEAD) / row;
 
 	return n ? n : 1;
+}
+
+static uint64_t staged_rows(uint64_t row)
+{
+	return fitting_rows(layout_staging(0), row);
 }
 
 static int staging_for(struct embeng *e, uint64_t row)
@@ -120,32 +132,48 @@ static int staging_for(struct embeng *e, uint64_t row)
 }
 
 /* Numbers of rows that no list has. */
-static void put_numbers(struct embeng *e, uint64_t at, uint64_t first, uint64_t stride,
+static void put_numbers(const struct region *memory, uint64_t at, uint64_t first, uint64_t stride,
 			uint64_t count)
 {
-	uint64_t *numbers = (uint64_t *)(void *)(e->staging.data + at);
+	uint64_t *numbers = (uint64_t *)(void *)(memory->data + at);
 
 	for (uint64_t i = 0; i < count; i++)
 		numbers[i] = first + i * stride;
 }
 
-int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most)
+int rows_chunk_room_in(struct embeng *e, struct region *memory, uint64_t bytes, int table,
+		       uint64_t stride, uint64_t *most)
 {
 	/* Numbers stand behind the rows, at a multiple of 8. */
 	uint64_t row = 4 * (uint64_t)e->model->tables[table].dim + (stride > 1 ? 16 : 0);
-	int ret = staging_for(e, row);
+	int ret = region_grow(e, memory, row > bytes - STAGING_HEAD ? STAGING_HEAD + row : bytes);
 
 	if (!ret)
-		*most = staged_rows(row);
+		*most = fitting_rows(bytes, row);
 	return ret;
+}
+
+int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most)
+{
+	return rows_chunk_room_in(e, &e->staging, layout_staging(0), table, stride, most);
+}
+
+char *rows_chunk_data_in(const struct region *memory)
+{
+	return memory->data + STAGING_HEAD;
 }
 
 char *rows_chunk_data(const struct embeng *e)
 {
-	return e->staging.data + STAGING_HEAD;
+	return rows_chunk_data_in(&e->staging);
 }
 
 int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
+{
+	return rows_chunk_run_in(e, &e->staging, c);
+}
+
+int rows_chunk_run_in(struct embeng *e, const struct region *memory, const struct rows_chunk *c)
 {
 	uint64_t bytes = 4 * c->count * (uint64_t)e->model->tables[c->table].dim;
 	uint64_t numbers_at = (STAGING_HEAD + bytes + 7) & ~7ull;
@@ -153,15 +181,16 @@ int rows_chunk_run(struct embeng *e, const struct rows_chunk *c)
 				   .slot = (uint32_t)c->slot,
 				   .first = c->first,
 				   .count = c->count,
-				   .data = region_part(&e->staging, STAGING_HEAD, bytes)};
-	struct embeng_cmd cmd = {.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after};
+				   .data = region_part(memory, STAGING_HEAD, bytes)};
+	struct embeng_cmd cmd = {
+		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after, .arg = c->arg};
 
 	if (c->stride > 1) {
-		put_numbers(e, numbers_at, c->first, c->stride, c->count);
+		put_numbers(memory, numbers_at, c->first, c->stride, c->count);
 		rows.first = 0;
-		rows.ids = region_part(&e->staging, numbers_at, 8 * c->count);
+		rows.ids = region_part(memory, numbers_at, 8 * c->count);
 	}
-	return run_rows(e, &cmd, c->what, &rows);
+	return run_rows_in(e, memory, &cmd, c->what, &rows);
 }
 
 static uint64_t row_bytes(const struct rows_call *c)
@@ -192,7 +221,7 @@ static int run_chunk(struct rows_call *c, uint64_t at, uint64_t n)
 	if (c->ids)
 		copy_counted(e, e->staging.data + STAGING_HEAD, c->ids + at, 8 * n);
 	else if (by_numbers(c))
-		put_numbers(e, STAGING_HEAD, c->first + at * c->stride, c->stride, n);
+		put_numbers(&e->staging, STAGING_HEAD, c->first + at * c->stride, c->stride, n);
 	rows.data = region_part(&e->staging, data_at, bytes);
 	if (c->buffer) {
 		rows.data = c->in_place;

@@ -18,6 +18,7 @@ struct rows_chunk {
 	uint16_t flags;
 	int table, slot;
 	uint64_t after, first, stride, count;
+	uint64_t arg; /* the snapshot, of SNAPSHOT_READ */
 };
 
 /* Makes room for at least one row, and sets *@most to the rows that fit. */
@@ -25,6 +26,16 @@ int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most
 /* The memory that the rows of a chunk are written to or read from. */
 char *rows_chunk_data(const struct embeng *e);
 int rows_chunk_run(struct embeng *e, const struct rows_chunk *chunk);
+
+/*
+ * The same with memory of the caller in place of the session's, so that they need no e->rows.
+ * @bytes: memory to use, or more where a row needs more
+ */
+int rows_chunk_room_in(struct embeng *e, struct region *memory, uint64_t bytes, int table,
+		       uint64_t stride, uint64_t *most);
+char *rows_chunk_data_in(const struct region *memory);
+int rows_chunk_run_in(struct embeng *e, const struct region *memory,
+		      const struct rows_chunk *chunk);
 
 /* Rows to be read from a table's parameters. */
 struct rows_reading {

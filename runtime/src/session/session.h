@@ -96,6 +96,7 @@ struct embeng {
 	char failed_text[EMBENG_ERROR_TEXT];
 	struct embeng_counter_values counters;
 	struct log log;		 /* has its own lock */
+	pthread_mutex_t saves;	 /* one snapshot at a time; taken before e->rows */
 	pthread_mutex_t rows;	 /* one row transfer at a time; taken before e->lock */
 	struct region staging;	 /* its memory */
 	pthread_mutex_t grid;	 /* one partitioning at a time; taken before e->lock */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Snapshots of the tables, for whoever reads all of them while training goes on. The device keeps
+ * the old contents of the rows that change meanwhile (SNAPSHOT in uapi/embeng_engine.h), so nobody
+ * waits for the reader longer than for one read.
+ *
+ * A struct snapshot and its memory belong to the caller, who holds e->saves from snapshot_begin() to
+ * snapshot_end(). e->lock is taken for each command, and is not held while waiting.
+ */
+#include "snapshot.h"
+
+#include <string.h>
+
+#include "wait.h"
+
+/* Bytes of one read: a step that comes meanwhile waits for as long as copying them takes. */
+#define READ_BYTES (256u << 10)
+
+/* Old drivers refuse the opcode, old devices the command. */
+static bool is_unknown(int code, const struct embeng_cqe *answer)
+{
+	return code == -EOPNOTSUPP || (!code && answer->status == EMBENG_STATUS_OPCODE);
+}
+
+static bool is_out_of_memory(const struct embeng_cqe *answer)
+{
+	return answer->status == EMBENG_STATUS_NO_MEMORY ||
+	       answer->status == EMBENG_STATUS_NO_SPACE;
+}
+
+static int run_snapshot(struct snapshot *s, uint64_t after)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_SNAPSHOT,
+				 .after = after,
+				 .desc = region_part(&s->memory, 0, sizeof(s->updates))};
+	struct embeng_cqe answer = {0};
+	int ret = transfer_quietly(s->e, &cmd, &answer);
+
+	if (is_unknown(ret, &answer) || (!ret && is_out_of_memory(&answer)))
+		return fail(-ENOTSUP, "%s: the device takes no snapshot of its tables", s->what);
+	if (!ret && answer.status)
+		ret = command_error(s->what, &answer);
+	if (ret)
+		return ret;
+	s->number = (uint32_t)answer.value;
+	memcpy(&s->updates, s->memory.data, sizeof(s->updates));
+	return 0;
+}
+
+int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what)
+{
+	uint64_t after;
+	int ret;
+
+	*s = (struct snapshot){.e = e, .what = what};
+	ret = region_grow(e, &s->memory, READ_BYTES);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&e->lock);
+	ret = gate_enter(e, deadline_in(0), what, &after);
+	if (!ret) {
+		ret = run_snapshot(s, after);
+		gate_leave(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+int snapshot_room(struct snapshot *s, int table, uint64_t stride, uint64_t *most)
+{
+	return rows_chunk_room_in(s->e, &s->memory, READ_BYTES, table, stride, most);
+}
+
+int snapshot_read(struct snapshot *s, int table, int slot, const struct embeng_shard_rows *rows,
+		  const char **data)
+{
+	const struct rows_chunk chunk = {
+		.what = s->what,
+		.op = EMBENG_OP_SNAPSHOT_READ,
+		.arg = s->number,
+		.table = table,
+		.slot = slot,
+		.first = (uint64_t)rows->first,
+		.stride = (uint64_t)rows->stride,
+		.count = (uint64_t)rows->count,
+	};
+	struct embeng_error error = {.size = sizeof(error)};
+	int ret = rows_chunk_run_in(s->e, &s->memory, &chunk);
+
+	*data = rows_chunk_data_in(&s->memory);
+	if (!ret)
+		return 0;
+	embeng_last_error(&error);
+	return error.status == EMBENG_STATUS_SNAPSHOT ? -ESTALE : ret;
+}
+
+static void let_go(struct snapshot *s, uint64_t tables)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_SNAPSHOT_END,
+				 .arg = s->number | tables << EMBENG_SNAPSHOT_TABLES_SHIFT};
+	struct embeng_cqe ignored;
+
+	if (!s->number)
+		return;
+	pthread_mutex_lock(&s->e->lock);
+	(void)transfer_quietly(s->e, &cmd, &ignored);
+	pthread_mutex_unlock(&s->e->lock);
+}
+
+void snapshot_pass(struct snapshot *s, size_t tables)
+{
+	if (tables)
+		let_go(s, tables);
+}
+
+/* The sentence of a failure before stays the last one. */
+void snapshot_end(struct snapshot *s)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+
+	embeng_last_error(&error);
+	let_go(s, UINT32_MAX);
+	s->number = 0;
+	region_free(s->e->device, &s->memory);
+	if (error.code)
+		error_set(error.code, error.status, "%s", error.text);
+}
