@@ -41,12 +41,31 @@ def read_index(folder):
     assert text.endswith(b'"\n}\n')
     assert text[-12:-4] == b"%08x" % crc32c(text[:-12]), "index_crc32c"
     index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
-    assert index["schema"] == "embeng.checkpoint.index/1" and index["requires"] in ([], ["mod"])
+    assert index["schema"] == "embeng.checkpoint.index/1" and \
+        index["requires"] in ([], ["mod"], ["shared"], ["mod", "shared"])
     assert index["chunk_bytes"] == CHUNK and list(index)[-1] == "index_crc32c"
     assert re.fullmatch("[0-9a-f]{16}", index["model_hash"])
-    chunks = "".join(file["chunks"] for file in index["files"])
+    own_up(index)
+    chunks = "".join(file["chunks"] for file in index["files"] if "shares" not in file)
     assert index["chunks_sha256"] == hashlib.sha256(chunks.encode()).hexdigest()
     return index
+
+
+def own_up(index):
+    """Gives each entry that shares a file the name and the length that its home has."""
+    homes = {}
+    for number, entry in enumerate(index["files"]):
+        home = entry.get("shares", number)
+        homes.setdefault(home, []).append(entry)
+        if home != number:
+            assert not {"name", "bytes", "chunks"} & set(entry)
+            assert home < number and "shares" not in index["files"][home]
+        for key in ("name", "bytes", "chunks"):
+            entry[key] = index["files"][home][key]
+    for group in homes.values():
+        for entry in group:
+            entry["all"] = group
+    assert ("shared" in index["requires"]) == (len(homes) < len(index["files"]))
 
 
 def check_chunks(entry, data):
@@ -64,23 +83,25 @@ def read_header(data):
 
 
 def read_shard(folder, index, entry):
-    """Rows of a shard, by tensor."""
+    """Rows of an entry, by tensor."""
     assert re.fullmatch(r"embeng-\d+-[0-9a-f]{16}-\d{8,}\.safetensors", entry["name"])
     with open(os.path.join(folder, entry["name"]), "rb") as file:
         data = file.read()
     check_chunks(entry, data)
-    table = index["tables"][entry["table"]]
-    shape = [entry["rows"], table["dim"]]
     end, header = read_header(data)
-    assert list(header) == sorted(header, key=str.encode) and set(header) == set(entry["tensors"])
+    owners = {name: other for other in entry["all"] for name in other["tensors"]}
+    assert list(header) == sorted(header, key=str.encode) and set(header) == set(owners)
     rows = {}
     for name, tensor in header.items():
         begin, stop = tensor["data_offsets"]
+        owner = owners[name]
+        shape = [owner["rows"], index["tables"][owner["table"]]["dim"]]
         assert tensor["dtype"] == "F32" and tensor["shape"] == shape
-        at = entry["tensors"][name]
+        at = owner["tensors"][name]
         assert at == end, "a hole, or an overlap"
         assert stop - begin == 4 * shape[0] * shape[1]
-        rows[name] = struct.unpack(f"<{shape[0] * shape[1]}f", data[at:at + stop - begin])
+        if owner is entry:
+            rows[name] = struct.unpack(f"<{shape[0] * shape[1]}f", data[at:at + stop - begin])
         end += stop - begin
     assert end == len(data), "bytes behind the last tensor"
     return rows
@@ -137,7 +158,7 @@ def main():
                     for element in range(table["rows"] * table["dim"])]
             assert tables[table["name"] + "/" + slot] == want, (table["name"], slot)
     assert len(tables) == expected == 6
-    print(f"{expected} tensors in {len(index['files'])} files read as the page says")
+    print(f"{expected} tensors in {len({f['name'] for f in index['files']})} files read as the page says")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ struct embeng;
  * @progress: NULL or told about bytes written
  * @progress_arg: for @progress
  * @shard_bytes: most bytes of rows in one shard, at least one row; 0: 1 GiB. A shard has
- *	rows of one of the hosts of &struct embeng_engine_config
+ *	rows of one of the hosts of &struct embeng_engine_config; what a host has of tables up to
+ *	8 MiB, slots included, shares shards
  * @program_state: NULL or UTF-8 text that the program wants back with exactly these
  *	tables (its own step, seeds, dense parameters); up to 64 MiB
  * @flags: EMBENG_SAVE_*

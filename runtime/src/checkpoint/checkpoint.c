@@ -53,18 +53,19 @@ static int copy_header(const struct embeng_checkpoint *c, size_t file, const cha
 
 static int check_shard_header(const struct embeng_checkpoint *c, size_t file, const char *path)
 {
-	const struct index_file *f = &c->index.files[file];
-	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
-	struct safetensor tensors[ARRAYS_MAX];
-	size_t arrays[ARRAYS_MAX];
-	size_t count = shard_tensors(c->index.model, f, names, tensors, arrays);
+	struct shard_tensors all;
 	uint64_t bytes;
 	char *header;
 	int ret = copy_header(c, file, path, &header, &bytes);
 
 	if (ret)
 		return ret;
-	ret = safetensors_check(header, bytes, f->bytes, path, tensors, count);
+	ret = shard_tensors_make(&c->index, file, &all);
+	if (!ret) {
+		ret = safetensors_check(header, bytes, c->index.files[file].bytes, path,
+					all.tensors, all.count);
+		shard_tensors_free(&all);
+	}
 	free(header);
 	return ret;
 }
@@ -85,9 +86,9 @@ static int open_shards(struct embeng_checkpoint *c)
 	c->maps = calloc(c->index.file_count + 1, sizeof(*c->maps));
 	if (!c->maps)
 		return fail(-ENOMEM, "no memory to open a checkpoint");
-	for (size_t i = 0; !ret && i < c->index.file_count; i++)
+	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
 		ret = open_shard(c, i);
-	for (size_t i = 0; !ret && i < c->index.file_count; i++)
+	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i))
 		ret = check_shard(c, i);
 	return ret;
 }
@@ -100,22 +101,30 @@ static size_t arrays_of(const struct embeng_checkpoint *c, size_t table)
 static void fill_pieces(struct embeng_checkpoint *c, struct table_files *t, size_t arrays)
 {
 	for (size_t k = 0; k < arrays * t->count; k++) {
-		size_t file = t->first + k % t->count;
-		const struct index_file *f = &c->index.files[file];
+		const struct index_file *f = &c->index.files[t->first + k % t->count];
 		uint64_t at = f->at[k / t->count];
 
 		t->pieces[k] = (struct checkpoint_piece){
 			.first = f->first,
 			.count = f->rows,
 			.stride = f->stride,
-			.rows = (const float *)(const void *)(c->maps[file] + at),
-			.file = file,
+			.rows = (const float *)(const void *)(c->maps[f->home] + at),
+			.file = f->home,
 			.offset = at,
 		};
 	}
 }
 
 /* Files are in table order, so that each table has a run of them. */
+static size_t count_shards_of(const struct embeng_checkpoint *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->index.file_count; i = next_home(&c->index, i))
+		count++;
+	return count;
+}
+
 static int find_pieces(struct embeng_checkpoint *c)
 {
 	size_t tables = c->index.model->table_count, file = 0, pieces = 0;
@@ -282,7 +291,7 @@ int embeng_checkpoint_info(const struct embeng_checkpoint *c, struct embeng_chec
 		.step = c->index.step,
 		.model_hash = c->index.model_hash,
 		.table_count = c->index.model->table_count,
-		.file_count = c->index.file_count,
+		.file_count = count_shards_of(c),
 		.bytes = c->index.bytes,
 		.chunk_count = c->index.chunk_count,
 		.program_state = c->index.program_state,

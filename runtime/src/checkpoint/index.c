@@ -46,6 +46,8 @@ int index_recognize(const char *text, size_t length, const char *path)
  * The rows of a file are not consecutive ones of the table. A reader must know how they are spread.
  */
 #define REQUIRES_MOD "mod"
+/* A file with rows of several tables, which is described in full only once. */
+#define REQUIRES_SHARED "shared"
 
 /* The value as JSON, in which nothing can hide. */
 static int refuse_requirement(const struct json *value, const struct place *at)
@@ -74,17 +76,30 @@ static int check_requires(const struct json *o, const struct place *at)
 	for (size_t i = 0; !ret && i < json_length(requires); i++) {
 		const struct json *name = json_at(requires, i);
 
-		if (!json_says(name, REQUIRES_MOD))
+		if (!json_says(name, REQUIRES_MOD) && !json_says(name, REQUIRES_SHARED))
 			ret = refuse_requirement(name, at);
 	}
 	return ret;
 }
 
-static void write_requires(struct json_writer *w, const struct embeng_model *model)
+static bool has_shared(const struct index *index)
 {
+	for (size_t i = 0; i < index->file_count; i++) {
+		if (!is_home(index, i))
+			return true;
+	}
+	return false;
+}
+
+static void write_requires(struct json_writer *w, const struct index *index)
+{
+	const struct embeng_engine_config *engine = &index->model->engine;
+
 	json_write_array(w, "requires");
-	if (model->engine.hosts > 1 && model->engine.sharding == EMBENG_SHARDING_MOD)
+	if (engine->hosts > 1 && engine->sharding == EMBENG_SHARDING_MOD)
 		json_write_text(w, NULL, REQUIRES_MOD);
+	if (has_shared(index))
+		json_write_text(w, NULL, REQUIRES_SHARED);
 	json_write_close(w);
 }
 
@@ -204,7 +219,7 @@ static void write_index_document(struct json_writer *w, const struct index *inde
 	index_digest(index, digest);
 	json_write_object(w, NULL);
 	json_write_text(w, "schema", INDEX_SCHEMA);
-	write_requires(w, index->model);
+	write_requires(w, index);
 	json_write_text(w, "model_hash", hash);
 	json_write_number(w, "step", index->step);
 	if (index->program_state)

@@ -21,9 +21,15 @@
 #define TENSOR_NAME_SIZE 128
 #define ARRAYS_MAX (1 + EMBENG_SLOTS_MAX) /* parameters and slots */
 
-/* Rows of one table and of all its slots. */
+/*
+ * Rows of one table and of all its slots, and the shard that they are in. Several tables may share a
+ * shard: the first of them in the list is its home. Name, bytes and checksums of all are the home's.
+ */
 struct index_file {
 	char name[SHARD_NAME_SIZE];
+	size_t home; /* index of the shard's first entry, which is this one unless it shares */
+	size_t next; /* index of the shard's entry behind this one, or 0 */
+	size_t last; /* index of the shard's last entry; only a home has it */
 	uint64_t bytes;
 	size_t table;
 	int64_t first, rows, stride; /* first, first + stride, ... */
@@ -48,6 +54,20 @@ struct index {
 	uint64_t chunk_count;
 	uint64_t bytes; /* sum over all files */
 };
+
+static inline bool is_home(const struct index *index, size_t file)
+{
+	return index->files[file].home == file;
+}
+
+/* The home of the shard behind @file's, or @file_count. */
+static inline size_t next_home(const struct index *index, size_t file)
+{
+	do
+		file++;
+	while (file < index->file_count && !is_home(index, file));
+	return file;
+}
 
 static inline uint64_t chunks_of(uint64_t bytes)
 {
@@ -113,16 +133,28 @@ void index_write_quantization(struct json_writer *w, const struct embeng_quantiz
 /* The name of a tensor: "TABLE/parameters" or "TABLE/SLOT". */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);
 
+/* index_files.c: puts entry @file into the shard of @home; the home itself comes first. */
+void index_share(struct index *index, size_t home, size_t file);
+
 /*
- * shard_tensors() - list all tensors of a shard as its header must have them
- * @names: [ARRAYS_MAX] memory for their names
- * @tensors: [ARRAYS_MAX] filled in the order of the file, which is by name
- * @arrays: [ARRAYS_MAX] set to the array of each tensor: 0 for parameters, 1 + k for slot k
+ * struct shard_tensors - all tensors of a shard, as its header must have them
+ * @tensors: [count] in the order of the file, which is by name
+ * @of: [count] whose they are
  *
- * Return: the number of tensors.
+ * An array is 0 for parameters, 1 + k for slot k.
  */
-size_t shard_tensors(const struct embeng_model *model, const struct index_file *file,
-		     char names[][TENSOR_NAME_SIZE], struct safetensor *tensors, size_t *arrays);
+struct shard_tensors {
+	size_t count;
+	struct safetensor *tensors;
+	struct shard_tensor {
+		char name[TENSOR_NAME_SIZE];
+		size_t file, array;
+	} *of;
+};
+
+/* names.c: lists the tensors of the shard of @home. Return: 0, -ENOMEM. */
+int shard_tensors_make(const struct index *index, size_t home, struct shard_tensors *out);
+void shard_tensors_free(struct shard_tensors *tensors);
 
 /* names.c: the names embeng-STEP-NONCE-NUMBER.safetensors and embeng-NONCE.index.tmp. */
 void shard_name(char name[SHARD_NAME_SIZE], uint64_t step, uint64_t nonce, uint64_t number);

@@ -110,11 +110,11 @@ static int read_tensors(const struct json *o, const struct place *at,
 	const struct json *tensors;
 	char name[TENSOR_NAME_SIZE];
 	uint64_t bytes;
-	int ret = json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
+	int ret;
 
-	if (!ret && (!shard_tensor_bytes(model, file, &bytes) || bytes > file->bytes))
-		ret = json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
-	ret = ret ? ret : json_member(o, at, "tensors", JSON_OBJECT, &tensors);
+	if (!shard_tensor_bytes(model, file, &bytes) || bytes > file->bytes)
+		return json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
+	ret = json_member(o, at, "tensors", JSON_OBJECT, &tensors);
 	if (!ret && json_length(tensors) != count)
 		ret = json_bad(at, "has %zu tensors, its table has %zu", json_length(tensors),
 			       count);
@@ -166,18 +166,74 @@ static int read_chunks(const struct json *o, const struct place *at, struct inde
 	return 0;
 }
 
+void index_share(struct index *index, size_t home, size_t file)
+{
+	struct index_file *first = &index->files[home], *f = &index->files[file];
+
+	f->home = home;
+	f->next = 0;
+	if (file != home) {
+		memcpy(f->name, first->name, sizeof(f->name));
+		f->bytes = first->bytes;
+		f->first_chunk = first->first_chunk;
+		index->files[first->last].next = file;
+	}
+	first->last = file;
+}
+
+/* The file that an entry shares with one before it. */
+static int read_home(const struct json *o, const struct place *at, struct index *index)
+{
+	uint64_t home;
+	int ret = json_number(o, at, "shares", 0, INT32_MAX, &home);
+
+	if (ret)
+		return ret;
+	if (home >= index->file_count || !is_home(index, home))
+		return json_bad(at,
+				"\"shares\" is %" PRIu64 ", which is no file before it with a name "
+				"of its own",
+				home);
+	index_share(index, home, index->file_count);
+	return 0;
+}
+
+/* The file of an entry: its own, or that of one before it. */
+static int read_own(const struct json *o, const struct place *at, struct index *index,
+		    struct index_file *file)
+{
+	int ret = read_shard_name(o, at, file);
+
+	if (!ret)
+		index_share(index, index->file_count, index->file_count);
+	return ret ? ret : json_number(o, at, "bytes", 1, INT64_MAX, &file->bytes);
+}
+
+static int read_sums(const struct json *o, const struct place *at, struct index *index,
+		     struct index_file *file)
+{
+	int ret = read_chunks(o, at, index, file);
+
+	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
+		ret = json_bad(at, "the files have more bytes than 64 bits count");
+	return ret;
+}
+
 static int read_file(const struct json *o, const struct place *at, struct index *index,
 		     struct cursor *next)
 {
 	struct index_file *file = &index->files[index->file_count];
-	int ret = json_is(o, JSON_OBJECT) ? read_shard_name(o, at, file)
-					  : json_bad(at, "is not an object");
+	bool shares;
+	int ret;
 
+	if (!json_is(o, JSON_OBJECT))
+		return json_bad(at, "is not an object");
+	shares = json_get(o, "shares");
+	ret = shares ? read_home(o, at, index) : read_own(o, at, index, file);
 	ret = ret ? ret : read_shard_rows(o, at, index->model, next, file);
 	ret = ret ? ret : read_tensors(o, at, index->model, file);
-	ret = ret ? ret : read_chunks(o, at, index, file);
-	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
-		ret = json_bad(at, "the files have more bytes than 64 bits count");
+	if (!shares)
+		ret = ret ? ret : read_sums(o, at, index, file);
 	if (!ret)
 		index->file_count++;
 	return ret;
@@ -192,12 +248,13 @@ static int check_file_names(const struct place *at, const struct index *index)
 {
 	const char **names = calloc(index->file_count + 1, sizeof(*names));
 	int ret = names ? 0 : fail(-ENOMEM, "%s: no memory for the names of files", at->file);
+	size_t count = 0;
 
-	for (size_t i = 0; !ret && i < index->file_count; i++)
-		names[i] = index->files[i].name;
+	for (size_t i = 0; !ret && i < index->file_count; i = next_home(index, i))
+		names[count++] = index->files[i].name;
 	if (!ret)
-		qsort(names, index->file_count, sizeof(*names), by_name);
-	for (size_t i = 1; !ret && i < index->file_count; i++) {
+		qsort(names, count, sizeof(*names), by_name);
+	for (size_t i = 1; !ret && i < count; i++) {
 		if (!strcmp(names[i - 1], names[i]))
 			ret = json_bad(at, "names the file %s twice", names[i]);
 	}
@@ -243,7 +300,7 @@ void index_digest(const struct index *index, char *digits)
 	char crc[CRC_DIGITS + 1];
 
 	sha256_init(&sha);
-	for (size_t i = 0; i < index->file_count; i++) {
+	for (size_t i = 0; i < index->file_count; i = next_home(index, i)) {
 		for (uint64_t k = 0; k < chunks_of(index->files[i].bytes); k++) {
 			digits_of(index, &index->files[i], k, crc);
 			sha256_update(&sha, crc, CRC_DIGITS);
@@ -291,13 +348,18 @@ void index_write_files(struct json_writer *w, const struct index *index)
 		const struct index_file *file = &index->files[i];
 
 		json_write_object(w, NULL);
-		json_write_text(w, "name", file->name);
-		json_write_number(w, "bytes", file->bytes);
+		if (is_home(index, i)) {
+			json_write_text(w, "name", file->name);
+			json_write_number(w, "bytes", file->bytes);
+		} else {
+			json_write_number(w, "shares", file->home);
+		}
 		json_write_number(w, "table", file->table);
 		json_write_number(w, "first_row", (uint64_t)file->first);
 		json_write_number(w, "rows", (uint64_t)file->rows);
 		write_tensors(w, index, file);
-		write_chunks(w, index, file);
+		if (is_home(index, i))
+			write_chunks(w, index, file);
 		json_write_close(w);
 	}
 	json_write_close(w);

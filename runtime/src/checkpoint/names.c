@@ -3,13 +3,14 @@
  * Names of the files of a checkpoint and of the tensors in them. Saves recognize by these names
  * which files in a folder are theirs; a file of any other name is never removed.
  *
- * Only arguments are touched; no lock is needed.
+ * A list of tensors belongs to the caller. Only arguments are touched; no lock is needed.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "index.h"
 
 #define PREFIX "embeng-"
@@ -100,36 +101,70 @@ void tensor_name(const struct embeng_model *model, size_t table, size_t array, c
 		 model_slot_name(model, (int)table, array));
 }
 
-/* By name, as the format's own writers order them. */
-static void sort_tensors(struct safetensor *tensors, size_t *arrays, size_t count)
+static size_t count_tensors(const struct index *index, size_t home)
 {
-	for (size_t i = 1; i < count; i++) {
-		for (size_t k = i; k && strcmp(tensors[k].name, tensors[k - 1].name) < 0; k--) {
-			struct safetensor t = tensors[k];
-			size_t array = arrays[k];
+	size_t count = 0, file = home;
 
-			tensors[k] = tensors[k - 1];
-			arrays[k] = arrays[k - 1];
-			tensors[k - 1] = t;
-			arrays[k - 1] = array;
+	do {
+		count += 1 + index->model->tables[index->files[file].table].slot_count;
+		file = index->files[file].next;
+	} while (file);
+	return count;
+}
+
+static int compare_tensor_names(const void *a, const void *b)
+{
+	return strcmp(((const struct shard_tensor *)a)->name,
+		      ((const struct shard_tensor *)b)->name);
+}
+
+/* By name, as the format's own writers order them. */
+static void fill_tensors(const struct index *index, size_t home, struct shard_tensors *out)
+{
+	size_t file = home;
+
+	out->count = 0;
+	do {
+		const struct index_file *f = &index->files[file];
+
+		for (size_t i = 0; i <= index->model->tables[f->table].slot_count; i++) {
+			struct shard_tensor *of = &out->of[out->count++];
+
+			tensor_name(index->model, f->table, i, of->name);
+			of->file = file;
+			of->array = i;
 		}
+		file = f->next;
+	} while (file);
+	qsort(out->of, out->count, sizeof(*out->of), compare_tensor_names);
+	for (size_t i = 0; i < out->count; i++) {
+		const struct index_file *f = &index->files[out->of[i].file];
+
+		out->tensors[i] = (struct safetensor){
+			.name = out->of[i].name,
+			.rows = (uint64_t)f->rows,
+			.dim = (uint64_t)index->model->tables[f->table].dim,
+			.offset = f->at[out->of[i].array]};
 	}
 }
 
-size_t shard_tensors(const struct embeng_model *model, const struct index_file *file,
-		     char names[][TENSOR_NAME_SIZE], struct safetensor *tensors, size_t *arrays)
+int shard_tensors_make(const struct index *index, size_t home, struct shard_tensors *out)
 {
-	const struct table *t = &model->tables[file->table];
-	size_t count = 1 + t->slot_count;
+	size_t count = count_tensors(index, home);
 
-	for (size_t i = 0; i < count; i++) {
-		tensor_name(model, file->table, i, names[i]);
-		tensors[i] = (struct safetensor){.name = names[i],
-						 .rows = (uint64_t)file->rows,
-						 .dim = (uint64_t)t->dim,
-						 .offset = file->at[i]};
-		arrays[i] = i;
+	out->tensors = calloc(count, sizeof(*out->tensors));
+	out->of = calloc(count, sizeof(*out->of));
+	if (!out->tensors || !out->of) {
+		shard_tensors_free(out);
+		return fail(-ENOMEM, "no memory for the tensors of a shard");
 	}
-	sort_tensors(tensors, arrays, count);
-	return count;
+	fill_tensors(index, home, out);
+	return 0;
+}
+
+void shard_tensors_free(struct shard_tensors *tensors)
+{
+	free(tensors->tensors);
+	free(tensors->of);
+	*tensors = (struct shard_tensors){0};
 }

@@ -153,7 +153,7 @@ int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_
 	for (uint64_t k = 0; k < c->index.chunk_count; k++)
 		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
 	ret = tell_verified(progress, arg, 0, c->index.bytes);
-	for (size_t i = 0; !ret && i < c->index.file_count; i++) {
+	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i)) {
 		uint64_t bytes = c->index.files[i].bytes;
 
 		for (uint64_t k = 0; !ret && k < chunks_of(bytes); k++) {

@@ -47,6 +47,7 @@ struct save {
 	char *old_text; /* the index that is replaced and kept, else NULL */
 	size_t old_length;
 	bool kept_old; /* its copy is there, as index.earlier[0] */
+	size_t homes;  /* number of files in the plan */
 	size_t begun;  /* number of files that were created */
 	uint64_t done;
 };
@@ -64,8 +65,8 @@ void save_forget_kept(struct save *s);
 
 /* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);
-/* Makes the header of a shard, and sets the offsets of its tensors. */
-int save_header(const struct save *s, struct index_file *file, char **header, size_t *bytes);
+/* Makes the header of the shard of @home, and sets the offsets of its tensors. */
+int save_header(struct save *s, size_t home, char **header, size_t *bytes);
 
 /* save_finite.c: notes whether rows are finite; -ERANGE where they are not and must be. */
 int save_look_at_rows(struct save *s, size_t table, size_t array,

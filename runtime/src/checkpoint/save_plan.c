@@ -13,54 +13,92 @@
 #include "save.h"
 
 #define SHARD_BYTES (1ull << 30)
+/* A host's rows of a table of up to this size share a shard with those of other tables. */
+#define SMALL_BYTES (8ull << 20)
 /* A reader maps them all, and Linux gives a process 65530 mappings unless told otherwise. */
 #define SHARDS_MAX 60000
 
+/* The shard that takes small tables of each host, as far as it is filled. */
+struct sharing {
+	size_t home;
+	uint64_t bytes; /* its rows' bytes; 0: there is no such shard yet */
+};
+
+static uint64_t most_bytes(const struct save *s)
+{
+	return s->options.shard_bytes ? s->options.shard_bytes : SHARD_BYTES;
+}
+
+static uint64_t table_row_bytes(const struct table *t)
+{
+	return 4 * (uint64_t)t->dim * (1 + t->slot_count);
+}
+
 static uint64_t rows_of_shard(const struct save *s, const struct table *t)
 {
-	uint64_t most = s->options.shard_bytes ? s->options.shard_bytes : SHARD_BYTES;
-	uint64_t rows = most / (4 * (uint64_t)t->dim * (1 + t->slot_count));
+	uint64_t rows = most_bytes(s) / table_row_bytes(t);
 
 	return !rows ? 1 : rows > (uint64_t)t->rows ? (uint64_t)t->rows : rows;
 }
 
-int save_header(const struct save *s, struct index_file *file, char **header, size_t *bytes)
+/* For people; which rows a table's tensors hold is only said where the shard has one table. */
+static int make_header(const struct save *s, size_t home, const struct shard_tensors *all,
+		       char **header, size_t *bytes)
 {
-	const struct table *t = &s->index.model->tables[file->table];
-	char names[ARRAYS_MAX][TENSOR_NAME_SIZE], first[24], rows[24], stride[24];
-	struct safetensor tensors[ARRAYS_MAX];
-	size_t arrays[ARRAYS_MAX];
-	size_t count = shard_tensors(s->index.model, file, names, tensors, arrays);
+	const struct index_file *file = &s->index.files[home];
+	char first[24], rows[24], stride[24];
 	const char *const metadata[][2] = {{"format", "embeng"},
 					   {"first_row", first},
 					   {"table_rows", rows},
 					   {"row_stride", stride}};
-	int ret;
 
 	snprintf(first, sizeof(first), "%" PRId64, file->first);
-	snprintf(rows, sizeof(rows), "%" PRId64, t->rows);
+	snprintf(rows, sizeof(rows), "%" PRId64, s->index.model->tables[file->table].rows);
 	snprintf(stride, sizeof(stride), "%" PRId64, file->stride);
-	ret = safetensors_header(tensors, count, metadata, file->stride > 1 ? 4 : 3, header, bytes);
-	for (size_t i = 0; !ret && i < count; i++)
-		file->at[arrays[i]] = tensors[i].offset;
+	return safetensors_header(all->tensors, all->count, metadata,
+				  file->next	     ? 1
+				  : file->stride > 1 ? 4
+						     : 3,
+				  header, bytes);
+}
+
+int save_header(struct save *s, size_t home, char **header, size_t *bytes)
+{
+	struct shard_tensors all;
+	int ret = shard_tensors_make(&s->index, home, &all);
+
+	if (ret)
+		return ret;
+	ret = make_header(s, home, &all, header, bytes);
+	for (size_t i = 0; !ret && i < all.count; i++)
+		s->index.files[all.of[i].file].at[all.of[i].array] = all.tensors[i].offset;
+	shard_tensors_free(&all);
 	return ret;
 }
 
-static int plan_shard(struct save *s, struct index_file *file)
+static uint64_t entry_bytes(const struct save *s, const struct index_file *file)
 {
-	const struct table *t = &s->index.model->tables[file->table];
-	uint64_t data = 4 * (uint64_t)file->rows * (uint64_t)t->dim * (1 + t->slot_count);
-	size_t header_bytes;
+	return (uint64_t)file->rows * table_row_bytes(&s->index.model->tables[file->table]);
+}
+
+/* The sizes of a shard whose tables are all known. */
+static int plan_shard(struct save *s, size_t home)
+{
+	size_t header_bytes, file;
+	uint64_t bytes;
 	char *header;
-	int ret = save_header(s, file, &header, &header_bytes);
+	int ret = save_header(s, home, &header, &header_bytes);
 
 	if (ret)
 		return ret;
 	free(header);
-	file->bytes = header_bytes + data;
-	file->first_chunk = s->index.chunk_count;
-	s->index.chunk_count += chunks_of(file->bytes);
-	s->index.bytes += file->bytes;
+	bytes = header_bytes + entry_bytes(s, &s->index.files[home]);
+	for (file = s->index.files[home].next; file; file = s->index.files[file].next)
+		bytes += entry_bytes(s, &s->index.files[file]);
+	s->index.files[home].bytes = bytes;
+	s->index.files[home].first_chunk = s->index.chunk_count;
+	s->index.chunk_count += chunks_of(bytes);
+	s->index.bytes += bytes;
 	return 0;
 }
 
@@ -94,54 +132,82 @@ static int count_shards(const struct save *s, uint64_t *count)
 	return 0;
 }
 
-static int plan_host(struct save *s, size_t table, struct embeng_shard_rows rows)
+/* The shard of a new entry: one of its own, or the one that small tables of its host share. */
+static void choose_shard(struct save *s, size_t entry, struct sharing *sharing, bool whole)
+{
+	struct index_file *file = &s->index.files[entry];
+	uint64_t bytes = entry_bytes(s, file);
+	bool shares = whole && bytes <= SMALL_BYTES && bytes <= most_bytes(s);
+
+	if (shares && sharing->bytes && sharing->bytes + bytes <= most_bytes(s)) {
+		index_share(&s->index, sharing->home, entry);
+		sharing->bytes += bytes;
+		return;
+	}
+	shard_name(file->name, s->index.step, s->nonce, s->homes++);
+	index_share(&s->index, entry, entry);
+	if (shares)
+		*sharing = (struct sharing){.home = entry, .bytes = bytes};
+}
+
+static void plan_host(struct save *s, size_t table, struct embeng_shard_rows rows,
+		      struct sharing *sharing)
 {
 	int64_t most = (int64_t)rows_of_shard(s, &s->index.model->tables[table]);
-	int ret = 0;
 
-	for (int64_t at = 0; !ret && at < rows.count; at += most) {
-		struct index_file *file = &s->index.files[s->index.file_count];
+	for (int64_t at = 0; at < rows.count; at += most) {
+		size_t entry = s->index.file_count++;
+		struct index_file *file = &s->index.files[entry];
 
 		file->table = table;
 		file->first = rows.first + at * rows.stride;
 		file->stride = rows.stride;
 		file->rows = rows.count - at < most ? rows.count - at : most;
-		shard_name(file->name, s->index.step, s->nonce, s->index.file_count);
-		ret = plan_shard(s, file);
-		s->index.file_count++;
+		choose_shard(s, entry, sharing, rows.count <= most);
 	}
-	return ret;
 }
 
-static int plan_table_shards(struct save *s, size_t table)
+static void plan_table_shards(struct save *s, size_t table, struct sharing *sharing)
 {
 	const struct table *t = &s->index.model->tables[table];
 	uint32_t hosts = shard_hosts(s->index.model->engine.hosts, t->rows);
+
+	for (uint32_t h = 0; h < hosts; h++)
+		plan_host(s, table, rows_of_host(s, t, h), &sharing[h]);
+}
+
+static int plan_shards(struct save *s, uint64_t entries)
+{
+	/* A host that has rows has an entry. */
+	struct sharing *sharing = calloc(entries + 1, sizeof(*sharing));
 	int ret = 0;
 
-	for (uint32_t h = 0; !ret && h < hosts; h++)
-		ret = plan_host(s, table, rows_of_host(s, t, h));
+	s->index.files = calloc(entries + 1, sizeof(*s->index.files));
+	s->homes = 0;
+	if (!s->index.files || !sharing) {
+		free(sharing);
+		return fail(-ENOMEM, "%s: no memory for a list of %" PRIu64 " files",
+			    s->source->what, entries);
+	}
+	for (size_t i = 0; i < s->index.model->table_count; i++)
+		plan_table_shards(s, i, sharing);
+	free(sharing);
+	for (size_t i = 0; !ret && i < s->index.file_count; i = next_home(&s->index, i))
+		ret = plan_shard(s, i);
 	return ret;
 }
 
 int save_plan(struct save *s)
 {
-	uint64_t files;
-	int ret = count_shards(s, &files);
+	uint64_t entries;
+	int ret = count_shards(s, &entries);
 
-	if (ret)
-		return ret;
-	ret = index_make_finite(&s->index, s->source->what);
+	ret = ret ? ret : index_make_finite(&s->index, s->source->what);
 	if (ret)
 		return ret;
 	for (size_t i = 0; i < s->index.model->table_count; i++)
 		s->index.finite[i] = INDEX_FINITE;
-	s->index.files = calloc(files + 1, sizeof(*s->index.files));
-	if (!s->index.files)
-		return fail(-ENOMEM, "%s: no memory for a list of %" PRIu64 " files",
-			    s->source->what, files);
-	for (size_t i = 0; !ret && i < s->index.model->table_count; i++)
-		ret = plan_table_shards(s, i);
+	ret = plan_shards(s, entries);
 	if (ret)
 		return ret;
 	s->index.crcs = calloc(s->index.chunk_count + 1, sizeof(*s->index.crcs));

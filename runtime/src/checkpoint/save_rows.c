@@ -16,7 +16,7 @@
 
 struct shard {
 	struct save *save;
-	struct index_file *file;
+	size_t home;
 	char *path;
 	int fd;
 	uint64_t at; /* bytes written */
@@ -36,7 +36,8 @@ static int tell_saved(const struct save *s)
 
 static int write_shard_bytes(struct shard *shard, const char *data, uint64_t bytes)
 {
-	uint32_t *crcs = shard->save->index.crcs + shard->file->first_chunk;
+	uint32_t *crcs = shard->save->index.crcs +
+			 shard->save->index.files[shard->home].first_chunk;
 	int ret = file_write(shard->fd, shard->path, data, bytes);
 
 	if (ret)
@@ -55,11 +56,11 @@ static int write_shard_bytes(struct shard *shard, const char *data, uint64_t byt
 	return tell_saved(shard->save);
 }
 
-/* One tensor: the shard's rows of the parameters or of a slot. */
-static int write_array(struct shard *shard, size_t array)
+/* One tensor: the rows of an entry, of the parameters or of a slot. */
+static int write_array(struct shard *shard, size_t entry, size_t array)
 {
-	const struct index_file *file = shard->file;
 	struct save *s = shard->save;
+	const struct index_file *file = &s->index.files[entry];
 	uint64_t row = 4 * (uint64_t)s->index.model->tables[file->table].dim, most = 0;
 	int ret = s->source->room(s, file->table, (uint64_t)file->stride, &most);
 
@@ -82,7 +83,7 @@ static int write_shard_header(struct shard *shard)
 {
 	size_t bytes;
 	char *header;
-	int ret = save_header(shard->save, shard->file, &header, &bytes);
+	int ret = save_header(shard->save, shard->home, &header, &bytes);
 
 	if (ret)
 		return ret;
@@ -94,14 +95,14 @@ static int write_shard_header(struct shard *shard)
 /* In the order in which the tensors stand in the file. */
 static int write_arrays(struct shard *shard)
 {
-	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
-	struct safetensor tensors[ARRAYS_MAX];
-	size_t arrays[ARRAYS_MAX];
-	size_t count = shard_tensors(shard->save->index.model, shard->file, names, tensors, arrays);
-	int ret = 0;
+	struct shard_tensors all;
+	int ret = shard_tensors_make(&shard->save->index, shard->home, &all);
 
-	for (size_t i = 0; !ret && i < count; i++)
-		ret = write_array(shard, arrays[i]);
+	if (ret)
+		return ret;
+	for (size_t i = 0; !ret && i < all.count; i++)
+		ret = write_array(shard, all.of[i].file, all.of[i].array);
+	shard_tensors_free(&all);
 	return ret;
 }
 
@@ -120,9 +121,10 @@ static int write_open(struct shard *shard)
 	return ret;
 }
 
-static int write_shard(struct save *s, struct index_file *file)
+static int write_shard(struct save *s, size_t home)
 {
-	struct shard shard = {.save = s, .file = file, .path = file_path(s->dir, file->name)};
+	struct shard shard = {
+		.save = s, .home = home, .path = file_path(s->dir, s->index.files[home].name)};
 	int ret = shard.path ? write_open(&shard) : -ENOMEM;
 
 	free(shard.path);
@@ -134,10 +136,12 @@ int save_rows(struct save *s)
 	int ret = save_plan(s);
 
 	ret = ret ? ret : tell_saved(s);
-	for (size_t i = 0; !ret && i < s->index.file_count; i++) {
-		ret = write_shard(s, &s->index.files[i]);
-		if (!ret && s->source->passed && i + 1 < s->index.file_count)
-			s->source->passed(s, s->index.files[i + 1].table);
+	for (size_t i = 0, next; !ret && i < s->index.file_count; i = next) {
+		ret = write_shard(s, i);
+		/* The tables of later shards do not come before their homes. */
+		next = next_home(&s->index, i);
+		if (!ret && s->source->passed && next < s->index.file_count)
+			s->source->passed(s, s->index.files[next].table);
 	}
 	return ret;
 }
@@ -145,7 +149,7 @@ int save_rows(struct save *s)
 /* The sentence of a failure stays the last one. */
 void save_forget_rows(struct save *s)
 {
-	for (size_t i = 0; i < s->begun; i++) {
+	for (size_t i = 0; s->begun; i = next_home(&s->index, i), s->begun--) {
 		char *path = file_path(s->dir, s->index.files[i].name);
 
 		if (path)
@@ -159,6 +163,5 @@ void save_forget_rows(struct save *s)
 	s->index.file_count = 0;
 	s->index.chunk_count = 0;
 	s->index.bytes = 0;
-	s->begun = 0;
 	s->done = 0;
 }
