@@ -81,6 +81,13 @@ document 'rings, each once' '{(r["command"], r["commands_per_step"], r["wait"]) 
 document 'rings, their times' 'all(abs(r["us_per_command"]["median"] * r["commands_per_step"] / 1e3 / r["step_ms"]["median"] - 1) < 1e-6 and 0 < r["engine_us_per_command"] <= r["us_per_command"]["max"] for r in d["results"])'
 document 'rings, in flight' 'all(1 <= r["in_flight"] <= r["commands_per_step"] for r in d["results"])'
 document 'rings, all there' "$common"
+expect 'saves' 0 bench $small --op save --json
+document 'saves, once' "$of_call"' == [("W1", "save", "adagrad")]'
+document 'saves, their numbers' 'all(r["save"]["files"] == 1 and r["save"]["bytes"] > 8 * 2000 * 64 * 4 * 2 and 0 < r["save"]["quiet_step_ms"]["median"] and 0 < r["save"]["save_ms"]["min"] and r["save"]["median_step_ms"]["min"] <= r["step_ms"]["max"] for r in d["results"])'
+document 'saves, all there' "$common"
+expect 'saves, the text' 0 bench $small --op save
+says out 'saves, the line' '^  longest steps while saving; the median then [0-9.]* ms, without a save '
+says out 'saves, their line' '^  a save [0-9.]* ms, .* in 1 file, each synced once$'
 expect 'contention' 0 bench $small --op contend --json
 document 'contention, each once' '[(r["producers"], r["wait"]) for r in d["results"]] == [(n, w) for n in (1, 2, 4) for w in ("polled", "waiting")]'
 document 'contention, its times' 'all(abs(r["us_per_command"]["median"] * r["producers"] / 1e3 / r["step_ms"]["median"] - 1) < 1e-6 and r["commands_per_step"] == r["in_flight"] == r["producers"] and r["ids_per_step"] == 20 * r["producers"] and r["command"] == "bag of 20" for r in d["results"])'
@@ -149,7 +156,7 @@ says err 'four runs, said' '--runs takes a number from 5 to 101'
 expect 'no such workload' 2 bench --workload W6
 says err 'no such workload, those there are' '--workload takes W1, W2, W3, W4, W5, W1-zipf1.2, W1-same, not .W6.'
 expect 'no such operation' 2 bench --op frob
-says err 'no such operation, those there are' '--op takes fwd, train, partition, ring, contend, limits'
+says err 'no such operation, those there are' '--op takes fwd, train, partition, ring, contend, save, limits'
 expect 'no such optimizer' 2 bench --optimizer lion
 says err 'no such optimizer, those there are' '--optimizer takes sgd, adagrad, adam'
 for scale in 0 -1 1.5 nan x 0.1x; do

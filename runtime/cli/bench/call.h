@@ -8,7 +8,15 @@
 #include "../frame/machine.h"
 #include "input.h"
 
-enum bench_op { BENCH_FWD, BENCH_TRAIN, BENCH_PARTITION, BENCH_RING, BENCH_CONTEND, BENCH_LIMITS };
+enum bench_op {
+	BENCH_FWD,
+	BENCH_TRAIN,
+	BENCH_PARTITION,
+	BENCH_RING,
+	BENCH_CONTEND,
+	BENCH_SAVE,
+	BENCH_LIMITS,
+};
 
 /* True if the operation is a few commands on a ring, whose times are given in microseconds. */
 static inline bool bench_op_is_small(enum bench_op op)

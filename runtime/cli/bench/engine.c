@@ -123,6 +123,9 @@ static int open_bench_device(struct bench_engine *b, const struct bench_setup *s
 	char soft[DEVICE_NAME];
 	int err;
 
+	/* A save keeps the rows that change meanwhile, and a word for each row. */
+	if (setup->saves)
+		table_bytes = 3 * table_bytes + (64u << 20);
 	snprintf(soft, sizeof(soft), "soft:cores=%d,memory=%lluK", call->threads,
 		 (unsigned long long)(table_bytes >> 10) + 1);
 	machine_pin(call->cpus, pins);

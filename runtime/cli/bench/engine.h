@@ -14,6 +14,7 @@
  * @unweighted: do not pass the input's weights
  * @replicas: number of replicas; 0 counts as 1
  * @one_step: have memory for only one step at a time
+ * @saves: have memory for a save while steps go on
  * @input: drawn or read input, which is copied into the engine's buffers
  */
 struct bench_setup {
@@ -22,7 +23,7 @@ struct bench_setup {
 	const struct bench_optimizer *optimizer;
 	enum embeng_combiner_name combiner;
 	uint32_t replicas;
-	bool unweighted, one_step;
+	bool unweighted, one_step, saves;
 	const struct bench_input *input;
 };
 
@@ -49,6 +50,9 @@ void bench_engine_close(struct bench_engine *b);
 
 /* Adds a step's input of one feature to the batch. Return: 0 or a negative errno of the library. */
 int bench_engine_add(struct bench_engine *b, int which, int table);
+
+/* train.c: one step from its lookup to its end, with a batch of the input. */
+int bench_engine_step(struct bench_engine *b, int which, enum embeng_mode mode);
 
 /* counters.c: starts counting anew. */
 int bench_engine_start(struct bench_engine *b);

@@ -3,6 +3,8 @@
  * Writes the results of a benchmark as a JSON document (embeng.bench/1) with every number that a
  * ratio is made of. The text for people is in report.c.
  */
+#include <string.h>
+
 #include "embeng.h"
 #include "../../src/host/processor.h"
 #include "report.h"
@@ -78,6 +80,21 @@ static struct json_object *document_memory(const struct bench_result *r)
 	return o;
 }
 
+static struct json_object *document_saves(const struct bench_result *r)
+{
+	struct json_object *o = json_object_new_object();
+	double values[RUNS_MOST];
+
+	add_spread(o, "quiet_step_ms", r->save.quiet_ms, 1);
+	memcpy(values, r->save.beside_ms, sizeof(values));
+	add_spread(o, "median_step_ms", spread_of(values, r->runs), 1);
+	memcpy(values, r->save.run_ms, sizeof(values));
+	add_spread(o, "save_ms", spread_of(values, r->runs), 1);
+	json_add_number(o, "files", r->save.files);
+	json_add_number(o, "bytes", r->save.bytes);
+	return o;
+}
+
 static void add_op_members(struct json_object *o, const struct bench_result *r)
 {
 	if (r->op == BENCH_CONTEND)
@@ -90,6 +107,8 @@ static void add_op_members(struct json_object *o, const struct bench_result *r)
 		add_spread(o, "us_per_command", r->step_ms, 1e-3 * r->commands);
 		json_add_float(o, "engine_us_per_command", r->direct_us);
 	}
+	if (r->op == BENCH_SAVE)
+		json_object_object_add(o, "save", document_saves(r));
 	if (r->op == BENCH_PARTITION) {
 		json_add_text(o, "partition", r->detail);
 		json_add_number(o, "sparse_cores", r->partition.sparse_cores);

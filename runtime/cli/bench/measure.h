@@ -27,5 +27,6 @@ int bench_training(const struct bench_job *job, const struct bench_optimizer *op
 int bench_partitions(const struct bench_job *job);
 int bench_rings(const struct bench_job *job);
 int bench_contention(const struct bench_job *job);
+int bench_saves(const struct bench_job *job, const struct bench_optimizer *optimizer);
 
 #endif

@@ -6,8 +6,9 @@
 #include "call.h"
 
 const char *const bench_ops[] = {
-	[BENCH_FWD] = "fwd",   [BENCH_TRAIN] = "train",	    [BENCH_PARTITION] = "partition",
-	[BENCH_RING] = "ring", [BENCH_CONTEND] = "contend", [BENCH_LIMITS] = "limits",
+	[BENCH_FWD] = "fwd",	   [BENCH_TRAIN] = "train",	[BENCH_PARTITION] = "partition",
+	[BENCH_RING] = "ring",	   [BENCH_CONTEND] = "contend", [BENCH_SAVE] = "save",
+	[BENCH_LIMITS] = "limits",
 };
 const size_t bench_op_count = sizeof(bench_ops) / sizeof(bench_ops[0]);
 

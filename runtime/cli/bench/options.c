@@ -21,8 +21,9 @@ static const char doc[] =
 	"pooled), W1-zipf1.2, and W1-same (every id is the same row).\n\n"
 	"The operations are fwd (lookups), train (lookups and updates), partition (making\n"
 	"partitioned CSR), ring (round trips of small lookups), contend (round trips from 1, 2\n"
-	"and 4 threads at once), and limits (the memory alone). --workload, --op and\n"
-	"--optimizer may be repeated. The default is fwd and train of W1 with adagrad.\n\n"
+	"and 4 threads at once), save (the longest step while a checkpoint is saved below\n"
+	"$TMPDIR or /tmp), and limits (the memory alone). --workload, --op and --optimizer may\n"
+	"be repeated. The default is fwd and train of W1 with adagrad.\n\n"
 	"Examples:\n"
 	"  embeng bench\n"
 	"  embeng bench --workload W2 --op train --optimizer adam --threads 2\n"
@@ -58,7 +59,7 @@ enum {
 static const struct argp_option options[] = {
 	{"workload", KEY_WORKLOAD, "NAME", 0, "Run this workload (W1); may be repeated", 0},
 	{"op", KEY_OP, "NAME", 0,
-	 "Measure fwd, train, partition, ring, contend or limits; may be repeated", 0},
+	 "Measure fwd, train, partition, ring, contend, save or limits; may be repeated", 0},
 	{"optimizer", KEY_OPTIMIZER, "NAME", 0,
 	 "Optimizer of train: sgd, adagrad or adam (adagrad); may be repeated", 0},
 	{"threads", KEY_THREADS, "N", 0, "Cores of the soft device, each on its own processor (1)",

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../../src/host/processor.h"
 #include "../frame/transfer.h"
@@ -73,6 +74,23 @@ static void print_ring(const struct bench_result *r)
 	       r->step_ms.median * 1e3, r->step_ms.max * 1e3, us, r->direct_us);
 }
 
+/* The line above has the longest step beside each save. */
+static void print_saves(const struct bench_result *r)
+{
+	double beside[RUNS_MOST], saves[RUNS_MOST];
+	char bytes[BYTES_TEXT];
+
+	memcpy(beside, r->save.beside_ms, sizeof(beside));
+	memcpy(saves, r->save.run_ms, sizeof(saves));
+	printf("  longest steps while saving; the median then %.3f ms, without a save %.3f ms "
+	       "(%.3f to %.3f)\n",
+	       spread_of(beside, r->runs).median, r->save.quiet_ms.median, r->save.quiet_ms.min,
+	       r->save.quiet_ms.max);
+	printf("  a save %.3f ms, %s in %" PRIu64 " file%s, each synced once\n",
+	       spread_of(saves, r->runs).median, bytes_text(r->save.bytes, bytes), r->save.files,
+	       r->save.files == 1 ? "" : "s");
+}
+
 static void print_result(const struct bench_result *r)
 {
 	if (bench_op_is_small(r->op)) {
@@ -89,6 +107,8 @@ static void print_result(const struct bench_result *r)
 	if (r->op == BENCH_PARTITION)
 		printf("  %s: minibatches %" PRIu32 ", dropped %" PRIu64 "\n", r->detail,
 		       r->partition.minibatches, r->partition.dropped_ids);
+	else if (r->op == BENCH_SAVE)
+		print_saves(r);
 	else
 		print_stages(r);
 }

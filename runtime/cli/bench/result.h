@@ -42,6 +42,9 @@ extern const char *const bench_stage_names[BENCH_STAGES];
  * @direct_us: microseconds that the engine itself took for one command
  * @waiting: completions were waited for instead of polled
  * @partition: outcome of BENCH_PARTITION
+ * @save: outcome of BENCH_SAVE, whose @run_ms are the longest steps beside a save: the steps before
+ *	any save; for each run the median step beside the save, and the save's own time; the files
+ *	and bytes of what was saved
  */
 struct bench_result {
 	struct bench_workload workload;
@@ -69,6 +72,11 @@ struct bench_result {
 		uint32_t sparse_cores, cores_per_device, minibatches;
 		uint64_t dropped_ids;
 	} partition;
+	struct {
+		struct spread quiet_ms;
+		double beside_ms[RUNS_MOST], run_ms[RUNS_MOST];
+		uint64_t files, bytes;
+	} save;
 };
 
 /**

@@ -69,6 +69,9 @@ static int measure_steps(const struct bench_job *job)
 	for (size_t k = 0; !code && k < bench_optimizer_count; k++)
 		if (wants_op(call, BENCH_TRAIN) && call->optimizers >> k & 1)
 			code = bench_training(job, &bench_optimizers[k]);
+	for (size_t k = 0; !code && k < bench_optimizer_count; k++)
+		if (wants_op(call, BENCH_SAVE) && call->optimizers >> k & 1)
+			code = bench_saves(job, &bench_optimizers[k]);
 	if (!code && wants_op(call, BENCH_RING))
 		code = bench_rings(job);
 	if (!code && wants_op(call, BENCH_CONTEND))
@@ -108,7 +111,7 @@ static int run_workload(struct bench_job *job)
 	int code = measure_limits(job);
 
 	if (!code && call->ops & (1u << BENCH_FWD | 1u << BENCH_TRAIN | 1u << BENCH_RING |
-				  1u << BENCH_CONTEND))
+				  1u << BENCH_CONTEND | 1u << BENCH_SAVE))
 		code = with_input(job, call->type, call->weights, measure_steps);
 	if (!code && wants_op(call, BENCH_PARTITION))
 		code = with_input(job, call->type_given ? call->type : EMBENG_I32, true,

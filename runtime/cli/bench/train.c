@@ -45,7 +45,7 @@ static int dequeue_bench_step(struct bench_engine *b, enum embeng_mode mode)
 	return err ? err : end_step(b, mode, &act);
 }
 
-static int run_bench_step(struct bench_engine *b, int which, enum embeng_mode mode)
+int bench_engine_step(struct bench_engine *b, int which, enum embeng_mode mode)
 {
 	int err = enqueue_bench_step(b, which, mode);
 
@@ -74,7 +74,7 @@ static int run_step_pass(struct bench_engine *b, enum embeng_mode mode, double *
 	int err = 0;
 
 	for (int i = 0; !err && i < b->input.batches; i++)
-		err = run_bench_step(b, i, mode);
+		err = bench_engine_step(b, i, mode);
 	*ms = (now_ms() - began) / b->input.batches;
 	return err;
 }
