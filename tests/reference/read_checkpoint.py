@@ -15,7 +15,6 @@ import re
 import struct
 import sys
 
-CHUNK = 4 << 20
 SLOTS = {"sgd": [], "adagrad": ["accumulators"], "adagrad_momentum": ["accumulators", "momenta"],
          "ftrl": ["accumulators", "linears"], "adam": ["momenta", "velocities"]}
 
@@ -43,7 +42,9 @@ def read_index(folder):
     index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     assert index["schema"] == "embeng.checkpoint.index/1" and \
         index["requires"] in ([], ["mod"], ["shared"], ["mod", "shared"])
-    assert index["chunk_bytes"] == CHUNK and list(index)[-1] == "index_crc32c"
+    size = index["chunk_bytes"]
+    assert 4096 <= size <= 4 << 20 and size & (size - 1) == 0
+    assert list(index)[-1] == "index_crc32c"
     assert re.fullmatch("[0-9a-f]{16}", index["model_hash"])
     own_up(index)
     chunks = "".join(file["chunks"] for file in index["files"] if "shares" not in file)
@@ -68,9 +69,9 @@ def own_up(index):
     assert ("shared" in index["requires"]) == (len(homes) < len(index["files"]))
 
 
-def check_chunks(entry, data):
+def check_chunks(entry, data, size):
     assert len(data) == entry["bytes"]
-    pieces = [data[at:at + CHUNK] for at in range(0, len(data), CHUNK)]
+    pieces = [data[at:at + size] for at in range(0, len(data), size)]
     assert entry["chunks"] == "".join("%08x" % crc32c(piece) for piece in pieces)
 
 
@@ -87,7 +88,7 @@ def read_shard(folder, index, entry):
     assert re.fullmatch(r"embeng-\d+-[0-9a-f]{16}-\d{8,}\.safetensors", entry["name"])
     with open(os.path.join(folder, entry["name"]), "rb") as file:
         data = file.read()
-    check_chunks(entry, data)
+    check_chunks(entry, data, index["chunk_bytes"])
     end, header = read_header(data)
     owners = {name: other for other in entry["all"] for name in other["tensors"]}
     assert list(header) == sorted(header, key=str.encode) and set(header) == set(owners)

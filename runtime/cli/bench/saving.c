@@ -29,7 +29,7 @@ struct saver {
 	char folder[512];
 	double ms;
 	int err;
-	struct embeng_error error; /* of that thread */
+	struct embeng_error error; /* the last error of that thread */
 	atomic_bool done;
 };
 

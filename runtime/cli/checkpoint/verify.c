@@ -12,7 +12,7 @@
 
 static const char doc[] =
 	"Read every byte of a checkpoint and check it against its checksums.\v"
-	"Every 4 MiB of a file have a CRC-32C. If something is wrong, the message names the\n"
+	"Every 64 KiB of a file have a CRC-32C. If something is wrong, the message names the\n"
 	"file and the offset of the first fault. Tables that were saved with values that are\n"
 	"not finite are named; that is no fault of the files.\n\n"
 	"  embeng checkpoint verify orders.ckpt && embeng train orders.txt --resume orders.ckpt\n\n"

@@ -32,6 +32,7 @@ struct embeng;
 struct embeng_serving;
 
 #define EMBENG_SERVING_VERIFY (1u << 0) /* check all parameters at open, not on first use */
+#define EMBENG_SERVING_TRUST (1u << 1)	/* check no parameters: the files are known to be whole */
 
 /**
  * embeng_serving_open() - serve from a checkpoint
@@ -41,7 +42,10 @@ struct embeng_serving;
  *	the features of the model that was saved
  * @flags: EMBENG_SERVING_*
  *
- * Parameters alone are read. Without VERIFY a chunk is checked before its first use.
+ * Parameters alone are read. Without a flag a chunk of 64 KiB is checked before its first
+ * use, which that lookup waits for. VERIFY does it at open. TRUST maps the parameters at open
+ * and never checks them, but the index and the headers, so that the first use of a row costs
+ * like any other: for files that embeng_checkpoint_verify() has found whole before.
  * Rows are read where the files are mapped: nobody may write into a shard or cut it while
  * a handle serves from it. A process that reads beyond the new end of a file gets SIGBUS, and
  * rows that were overwritten are not checked again. Saves never do this; a copy over the files of
@@ -49,7 +53,7 @@ struct embeng_serving;
  * does no harm.
  * The handle works in the children of a fork, too. The environment's EMBENG_KERNEL
  * names the kernel variant, as for embeng_open(). Return: 0, -ENOENT (no checkpoint,
- * table), -EINVAL (shape, variant), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.
+ * table), -EINVAL (shape, variant, VERIFY and TRUST), -EBADMSG, -ENOTSUP (a newer schema), -EIO, -ENOMEM.
  */
 EMBENG_API int embeng_serving_open(const char *dir, const struct embeng_model *features,
 				   uint32_t flags, struct embeng_serving **out,

@@ -136,11 +136,15 @@ static int check_own_crc(const struct json *o, const char *text, size_t length,
 static int read_header(const struct json *o, const struct place *at, struct index *index)
 {
 	const char *state;
-	uint64_t chunk;
 	int ret = json_hex(o, at, "model_hash", 16, &index->model_hash);
 
 	ret = ret ? ret : json_number(o, at, "step", 0, INT64_MAX, &index->step);
-	ret = ret ? ret : json_number(o, at, "chunk_bytes", CHUNK_BYTES, CHUNK_BYTES, &chunk);
+	ret = ret ? ret
+		  : json_number(o, at, "chunk_bytes", CHUNK_BYTES_LEAST, CHUNK_BYTES_MOST,
+				&index->chunk_bytes);
+	if (!ret && index->chunk_bytes & (index->chunk_bytes - 1))
+		ret = json_bad(at, "\"chunk_bytes\" is %" PRIu64 ", which is no power of two",
+			       index->chunk_bytes);
 	if (ret || !json_get(o, "program_state"))
 		return ret;
 	ret = json_text(o, at, "program_state", &state);
@@ -226,7 +230,7 @@ static void write_index_document(struct json_writer *w, const struct index *inde
 		json_write_text(w, "program_state", index->program_state);
 	index_write_model(w, index);
 	index_write_frozen(w, index);
-	json_write_number(w, "chunk_bytes", CHUNK_BYTES);
+	json_write_number(w, "chunk_bytes", index->chunk_bytes);
 	index_write_files(w, index);
 	json_write_text(w, "chunks_sha256", digest);
 	index_write_earlier(w, index);

@@ -16,7 +16,9 @@
 #define KEEP_MAX 1000u /* checkpoints of a folder, the newest included */
 #define PROGRAM_STATE_MAX (64u << 20)
 
-#define CHUNK_BYTES (4u << 20)
+#define CHUNK_BYTES (64u << 10) /* size in new checkpoints */
+#define CHUNK_BYTES_LEAST (4u << 10)
+#define CHUNK_BYTES_MOST (4u << 20)
 #define SHARD_NAME_SIZE 80 /* bytes of a shard's name with its zero byte */
 #define TENSOR_NAME_SIZE 128
 #define ARRAYS_MAX (1 + EMBENG_SLOTS_MAX) /* parameters and slots */
@@ -51,6 +53,7 @@ struct index {
 	struct index_file *files;
 	size_t file_count;
 	uint32_t *crcs;
+	uint64_t chunk_bytes; /* a power of two */
 	uint64_t chunk_count;
 	uint64_t bytes; /* sum over all files */
 };
@@ -69,9 +72,9 @@ static inline size_t next_home(const struct index *index, size_t file)
 	return file;
 }
 
-static inline uint64_t chunks_of(uint64_t bytes)
+static inline uint64_t chunks_of(const struct index *index, uint64_t bytes)
 {
-	return bytes / CHUNK_BYTES + (bytes % CHUNK_BYTES != 0);
+	return bytes / index->chunk_bytes + (bytes % index->chunk_bytes != 0);
 }
 
 /*

@@ -141,7 +141,7 @@ static int grow_crcs(struct index *index, const struct place *at, uint64_t chunk
 static int read_chunks(const struct json *o, const struct place *at, struct index *index,
 		       struct index_file *file)
 {
-	uint64_t chunks = chunks_of(file->bytes), crc;
+	uint64_t chunks = chunks_of(index, file->bytes), crc;
 	const char *text;
 	int ret = json_text(o, at, "chunks", &text);
 
@@ -290,22 +290,36 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 static void digits_of(const struct index *index, const struct index_file *file, uint64_t chunk,
 		      char *digits)
 {
-	snprintf(digits, CRC_DIGITS + 1, "%08" PRIx32, index->crcs[file->first_chunk + chunk]);
+	uint32_t crc = index->crcs[file->first_chunk + chunk];
+
+	for (unsigned int i = 0; i < CRC_DIGITS; i++)
+		digits[i] = "0123456789abcdef"[crc >> (28 - 4 * i) & 15];
+	digits[CRC_DIGITS] = '\0';
+}
+
+static void digest_file(const struct index *index, const struct index_file *file,
+			struct sha256 *sha)
+{
+	uint64_t chunks = chunks_of(index, file->bytes);
+	char digits[CRC_DIGITS * 64 + 1];
+
+	for (uint64_t first = 0; first < chunks; first += 64) {
+		uint64_t n = chunks - first < 64 ? chunks - first : 64;
+
+		for (uint64_t k = 0; k < n; k++)
+			digits_of(index, file, first + k, digits + CRC_DIGITS * k);
+		sha256_update(sha, digits, CRC_DIGITS * n);
+	}
 }
 
 void index_digest(const struct index *index, char *digits)
 {
 	unsigned char digest[SHA256_BYTES];
 	struct sha256 sha;
-	char crc[CRC_DIGITS + 1];
 
 	sha256_init(&sha);
-	for (size_t i = 0; i < index->file_count; i = next_home(index, i)) {
-		for (uint64_t k = 0; k < chunks_of(index->files[i].bytes); k++) {
-			digits_of(index, &index->files[i], k, crc);
-			sha256_update(&sha, crc, CRC_DIGITS);
-		}
-	}
+	for (size_t i = 0; i < index->file_count; i = next_home(index, i))
+		digest_file(index, &index->files[i], &sha);
 	sha256_final(&sha, digest);
 	for (size_t i = 0; i < sizeof(digest); i++)
 		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
@@ -314,7 +328,7 @@ void index_digest(const struct index *index, char *digits)
 static void write_chunks(struct json_writer *w, const struct index *index,
 			 const struct index_file *file)
 {
-	uint64_t chunks = chunks_of(file->bytes);
+	uint64_t chunks = chunks_of(index, file->bytes);
 	char *text = malloc(CRC_DIGITS * chunks + 1);
 
 	if (!text) {

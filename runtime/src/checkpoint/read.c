@@ -7,6 +7,7 @@
  * read.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,22 +54,30 @@ static int crc_of(const struct embeng_checkpoint *c, size_t file, uint64_t offse
 	return ret;
 }
 
+static int bad_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t offset)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "the %" PRIu64 " KiB from there do not match their checksum",
+		 c->index.chunk_bytes >> 10);
+	return bad_file(c, file, -EBADMSG, offset, text);
+}
+
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
 {
 	const struct index_file *f = &c->index.files[file];
 	_Atomic unsigned char *good = &c->good[f->first_chunk + chunk];
-	uint64_t offset = chunk * CHUNK_BYTES, bytes = f->bytes - offset;
+	uint64_t most = c->index.chunk_bytes, offset = chunk * most, bytes = f->bytes - offset;
 	uint32_t crc;
 	int ret;
 
 	if (atomic_load_explicit(good, memory_order_relaxed))
 		return 0;
-	ret = crc_of(c, file, offset, bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES, &crc);
+	ret = crc_of(c, file, offset, bytes < most ? bytes : most, &crc);
 	if (ret)
 		return ret;
 	if (crc != c->index.crcs[f->first_chunk + chunk])
-		return bad_file(c, file, -EBADMSG, offset,
-				"the 4 MiB from there do not match their checksum");
+		return bad_chunk(c, file, offset);
 	atomic_store_explicit(good, 1, memory_order_relaxed);
 	return 0;
 }
@@ -76,8 +85,8 @@ int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
 int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_piece *piece,
 		     uint64_t offset, uint64_t bytes)
 {
-	uint64_t first = (piece->offset + offset) / CHUNK_BYTES;
-	uint64_t last = bytes ? (piece->offset + offset + bytes - 1) / CHUNK_BYTES : first;
+	uint64_t first = (piece->offset + offset) / c->index.chunk_bytes;
+	uint64_t last = bytes ? (piece->offset + offset + bytes - 1) / c->index.chunk_bytes : first;
 	int ret = 0;
 
 	for (uint64_t chunk = first; !ret && bytes && chunk <= last; chunk++)
@@ -156,11 +165,11 @@ int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_
 	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i)) {
 		uint64_t bytes = c->index.files[i].bytes;
 
-		for (uint64_t k = 0; !ret && k < chunks_of(bytes); k++) {
-			uint64_t left = bytes - k * CHUNK_BYTES;
+		for (uint64_t k = 0; !ret && k < chunks_of(&c->index, bytes); k++) {
+			uint64_t left = bytes - k * c->index.chunk_bytes;
 
 			ret = check_chunk(c, i, k);
-			done += left < CHUNK_BYTES ? left : CHUNK_BYTES;
+			done += left < c->index.chunk_bytes ? left : c->index.chunk_bytes;
 			ret = ret ? ret : tell_verified(progress, arg, done, c->index.bytes);
 		}
 	}

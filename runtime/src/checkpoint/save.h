@@ -74,6 +74,8 @@ int save_look_at_rows(struct save *s, size_t table, size_t array,
 
 /* save_rows.c: makes the plan, then writes and syncs each shard. */
 int save_rows(struct save *s);
+/* Syncs each shard that save_rows() wrote with @held set. */
+int save_sync_rows(struct save *s);
 /* Removes the files that were created and forgets the plan, as before save_rows(). */
 void save_forget_rows(struct save *s);
 

@@ -90,6 +90,7 @@ static int rows_of_engine(struct save *s)
 			"their rows are written");
 		save_forget_rows(s);
 		ret = rows_behind_gate(s->e, "embeng_save", save_behind_gate, s);
+		ret = ret ? ret : save_sync_rows(s);
 	}
 	pthread_mutex_unlock(&s->e->saves);
 	return ret;

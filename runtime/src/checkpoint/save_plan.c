@@ -97,7 +97,7 @@ static int plan_shard(struct save *s, size_t home)
 		bytes += entry_bytes(s, &s->index.files[file]);
 	s->index.files[home].bytes = bytes;
 	s->index.files[home].first_chunk = s->index.chunk_count;
-	s->index.chunk_count += chunks_of(bytes);
+	s->index.chunk_count += chunks_of(&s->index, bytes);
 	s->index.bytes += bytes;
 	return 0;
 }
@@ -202,6 +202,7 @@ int save_plan(struct save *s)
 	uint64_t entries;
 	int ret = count_shards(s, &entries);
 
+	s->index.chunk_bytes = CHUNK_BYTES;
 	ret = ret ? ret : index_make_finite(&s->index, s->source->what);
 	if (ret)
 		return ret;

@@ -116,7 +116,9 @@ static int write_open(struct shard *shard)
 	shard->save->begun++;
 	ret = write_shard_header(shard);
 	ret = ret ? ret : write_arrays(shard);
-	ret = ret ? ret : file_sync(shard->fd, shard->path);
+	/* Updates wait behind a gate: the sync comes after it. */
+	if (!shard->save->held)
+		ret = ret ? ret : file_sync(shard->fd, shard->path);
 	file_ops->close(shard->fd);
 	return ret;
 }
@@ -142,6 +144,30 @@ int save_rows(struct save *s)
 		next = next_home(&s->index, i);
 		if (!ret && s->source->passed && next < s->index.file_count)
 			s->source->passed(s, s->index.files[next].table);
+	}
+	return ret;
+}
+
+static int sync_again(const char *path)
+{
+	int fd = file_open(path, O_RDONLY), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = file_sync(fd, path);
+	file_ops->close(fd);
+	return ret;
+}
+
+int save_sync_rows(struct save *s)
+{
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < s->index.file_count; i = next_home(&s->index, i)) {
+		char *path = file_path(s->dir, s->index.files[i].name);
+
+		ret = path ? sync_again(path) : -ENOMEM;
+		free(path);
 	}
 	return ret;
 }

@@ -76,6 +76,8 @@ static int open_checkpoint(struct embeng_serving *s, const char *dir,
 						     (size_t)table->dim, &s->sources[t]);
 		if (!ret && (flags & EMBENG_SERVING_VERIFY))
 			ret = source_check_all(&s->sources[t]);
+		if (!ret && (flags & EMBENG_SERVING_TRUST))
+			source_trust(&s->sources[t]);
 	}
 	return ret;
 }
@@ -114,9 +116,14 @@ int embeng_serving_open(const char *dir, const struct embeng_model *features, ui
 
 	if (!dir || !out)
 		ret = fail(-EINVAL, "embeng_serving_open: dir and out must be given");
-	else if (flags & ~EMBENG_SERVING_VERIFY)
-		ret = fail(-EINVAL, "embeng_serving_open: flags 0x%x; there is VERIFY, 0x%x", flags,
-			   EMBENG_SERVING_VERIFY);
+	else if (flags & ~(EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST))
+		ret = fail(-EINVAL,
+			   "embeng_serving_open: flags 0x%x; there are VERIFY, 0x%x, and TRUST, "
+			   "0x%x",
+			   flags, EMBENG_SERVING_VERIFY, EMBENG_SERVING_TRUST);
+	else if (flags == (EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST))
+		ret = fail(-EINVAL,
+			   "embeng_serving_open: flags VERIFY and TRUST; give one of them");
 	else if (!(s = calloc(1, sizeof(*s))))
 		ret = fail(-ENOMEM, "no memory for a serving handle");
 	else

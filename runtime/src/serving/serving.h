@@ -161,6 +161,8 @@ uint64_t source_place(const struct row_source *source, int64_t row);
 int source_check(const struct row_source *source, int64_t row);
 /* Checks all chunks of a table, so that none needs a check later. */
 int source_check_all(struct row_source *source);
+/* Maps all pages of a table, and lets none of its chunks be checked. */
+void source_trust(struct row_source *source);
 
 /* Finds the piece of a row, by division if possible, since a search mispredicts most branches. */
 static inline const struct checkpoint_piece *source_piece(const struct row_source *source,

@@ -28,17 +28,17 @@ static void write_sparse(const char *folder, const struct index_file *file, cons
 
 static void set_crcs(struct index *index, const char *header, size_t header_bytes)
 {
-	static char chunk[CHUNK_BYTES];
+	static char chunk[CHUNK_BYTES_MOST];
 	const struct index_file *file = &index->files[0];
-	uint64_t rest = file->bytes % CHUNK_BYTES;
+	uint64_t rest = file->bytes % CHUNK_BYTES_MOST;
 	uint32_t zeros;
 
 	memset(chunk, 0, sizeof(chunk));
-	zeros = crc32c(0, chunk, CHUNK_BYTES);
+	zeros = crc32c(0, chunk, CHUNK_BYTES_MOST);
 	for (uint64_t i = 0; i < index->chunk_count; i++)
 		index->crcs[i] = zeros;
 	memcpy(chunk, header, header_bytes);
-	index->crcs[0] = crc32c(0, chunk, CHUNK_BYTES);
+	index->crcs[0] = crc32c(0, chunk, CHUNK_BYTES_MOST);
 	memset(chunk, 0, header_bytes);
 	memcpy(chunk + rest - sizeof(last), last, sizeof(last));
 	index->crcs[index->chunk_count - 1] = crc32c(0, chunk, rest);
@@ -48,7 +48,8 @@ static void write_checkpoint(const char *folder)
 {
 	const struct help_table t = {"t", ROWS, 1, {0}};
 	struct safetensor tensor = {.name = "t/parameters", .rows = ROWS, .dim = 1};
-	struct index index = {.model = help_model(&t, 1), .file_count = 1};
+	struct index index = {
+		.model = help_model(&t, 1), .chunk_bytes = CHUNK_BYTES_MOST, .file_count = 1};
 	size_t header_bytes, length;
 	char *header, *text;
 
@@ -57,7 +58,7 @@ static void write_checkpoint(const char *folder)
 	index.files[0] = (struct index_file){
 		.bytes = header_bytes + BYTES_OF_ROWS, .rows = ROWS, .at = {tensor.offset}};
 	shard_name(index.files[0].name, 0, 1, 0);
-	index.chunk_count = chunks_of(index.files[0].bytes);
+	index.chunk_count = chunks_of(&index, index.files[0].bytes);
 	index.crcs = calloc(index.chunk_count, sizeof(*index.crcs));
 	set_crcs(&index, header, header_bytes);
 	write_sparse(folder, &index.files[0], header, header_bytes);

@@ -85,7 +85,7 @@ START_TEST(five_hundred_tables_take_few_files_and_syncs)
 	help_fill(e, 4);
 	help_expect_ok(embeng_restore(e, folder, NULL));
 	help_expect_tables(e, 3);
-	/* What is left over from the save before goes, shared or not. */
+	/* Files of the save before are removed, shared or not. */
 	help_expect_ok(embeng_save(e, folder, NULL));
 	ck_assert_uint_eq(folder_files(folder, in_folder, HELP_FILES), 3);
 	embeng_close(e);
@@ -93,7 +93,7 @@ START_TEST(five_hundred_tables_take_few_files_and_syncs)
 }
 END_TEST
 
-/* Of 64000 bytes each, and a little more or less. */
+/* The tables have 64000 bytes, and a little more or less. */
 START_TEST(shared_shards_are_no_larger_than_others)
 {
 	static const struct help_table tables[] = {{"a", 1000, 16, {0}}, {"b", 1000, 16, {0}},
@@ -161,7 +161,7 @@ START_TEST(hosts_share_nothing)
 }
 END_TEST
 
-/* Of entries 0 to 2 in one shard and 3 and 4 in another. */
+/* Entries 0 to 2 are in one shard, and 3 and 4 in another. */
 static const struct {
 	const char *old, *new, *text;
 } edits[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Saves while training goes on. The steps are made by the function that writes the files, in the
- * thread that saves: if a save held updates back, the step would never end. What is saved are the
- * bits of a save at which nothing else happened.
+ * thread that saves: if a save held updates back, the step would never end. The saved bits are those
+ * of a save at which nothing else happened.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -261,7 +261,7 @@ static int64_t train_and_fail(int fd, const void *data, uint64_t bytes)
 	return write_and_train(fd, data, bytes);
 }
 
-/* What its snapshot took is there again: the device has memory for one, and it does not fall back. */
+/* The device has memory for one snapshot, and the save after it does not fall back. */
 START_TEST(a_save_that_fails_ends_its_snapshot)
 {
 	const struct embeng_engine_config engine = {.size = sizeof(engine)};

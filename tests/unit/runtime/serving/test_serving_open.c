@@ -9,7 +9,7 @@
 #include "serving_help.h"
 #include "suite.h"
 
-#define WIDE_ROWS 40000 /* x 64 floats: three chunks of 4 MiB */
+#define WIDE_ROWS 40000 /* x 64 floats: many chunks */
 #define WIDE_DIM 64
 
 static char folder[HELP_PATH];
@@ -55,15 +55,17 @@ static void expect_refused_open(const struct embeng_model *features, uint32_t fl
 /* The saved features are served; in shards of one row each they are the same. */
 START_TEST(serves_what_was_saved)
 {
-	const uint64_t shard_bytes[] = {0, 8, 16};
+	const uint64_t shard_bytes[] = {0, 8, 16, 0, 8};
+	const uint32_t flags[] = {0, EMBENG_SERVING_VERIFY, EMBENG_SERVING_VERIFY,
+				  EMBENG_SERVING_TRUST, EMBENG_SERVING_TRUST};
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 5; i++) {
 		struct embeng *e = open_tables();
 		struct embeng_serving *s;
 
 		save(e, shard_bytes[i]);
 		embeng_close(e);
-		s = serve(NULL, i ? EMBENG_SERVING_VERIFY : 0);
+		s = serve(NULL, flags[i]);
 		ck_assert_uint_eq(embeng_model_feature_count(embeng_serving_model(s)), 8);
 		expect_lookup(s, ragged_input(MEAN_BAG, I(1, 3, 2), I(0, 2, 2, 3), 4), SHAPE(3, 2),
 			      WANT(20, 21, 0, 0, 20, 21));
@@ -148,7 +150,9 @@ START_TEST(refused_opens)
 	expect_refused_open(m, 0, -EINVAL,
 			    "table sum is 5 x 2 in the features to serve, and 4 x 2");
 	embeng_model_free(m);
-	expect_refused_open(NULL, 2, -EINVAL, "flags 0x2");
+	expect_refused_open(NULL, 4, -EINVAL, "flags 0x4");
+	expect_refused_open(NULL, EMBENG_SERVING_VERIFY | EMBENG_SERVING_TRUST, -EINVAL,
+			    "give one of them");
 	ck_assert_int_eq(embeng_serving_open(NULL, NULL, 0, &s, &error), -EINVAL);
 	ck_assert_int_eq(embeng_serving_open(folder, NULL, 0, NULL, NULL), -EINVAL);
 	setenv("EMBENG_KERNEL", "punched_cards", 1);
@@ -217,6 +221,12 @@ START_TEST(a_corrupt_chunk)
 	expect_floats(out, want, WIDE_DIM);
 	embeng_serving_close(s);
 	expect_refused_open(NULL, EMBENG_SERVING_VERIFY, -EBADMSG, "do not match their checksum");
+	/* Whoever trusts the files gets what is in them. */
+	s = serve(NULL, EMBENG_SERVING_TRUST);
+	in.ids = I(1, WIDE_ROWS / 4 * 3);
+	help_expect_ok(embeng_serving_lookup(s, &in, 1));
+	expect_floats(out, want, WIDE_DIM);
+	embeng_serving_close(s);
 }
 END_TEST
 
