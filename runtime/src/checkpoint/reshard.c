@@ -38,8 +38,11 @@ static int make_rows_room(struct save *s, size_t table, uint64_t stride, uint64_
 
 	(void)stride;
 	*most = row < BUFFER_BYTES ? BUFFER_BYTES / row : 1;
+	if (s->buffer && s->buffer_bytes == *most * row)
+		return 0;
 	free(s->buffer);
-	s->buffer = malloc(*most * row);
+	s->buffer_bytes = *most * row;
+	s->buffer = malloc(s->buffer_bytes);
 	return s->buffer ? 0
 			 : fail(-ENOMEM, WHAT ": no memory for rows of table %s",
 				s->index.model->tables[table].name);

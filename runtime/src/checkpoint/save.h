@@ -38,6 +38,7 @@ struct save {
 	uint64_t after;
 	struct embeng_checkpoint *from; /* reshard.c, else NULL */
 	char *buffer;
+	uint64_t buffer_bytes;
 	const char *in;
 	const struct embeng_reshard_options *reshard;
 	const char *dir;

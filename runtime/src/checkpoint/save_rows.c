@@ -62,17 +62,17 @@ static int write_array(struct shard *shard, size_t entry, size_t array)
 	struct save *s = shard->save;
 	const struct index_file *file = &s->index.files[entry];
 	uint64_t row = 4 * (uint64_t)s->index.model->tables[file->table].dim, most = 0;
-	int ret = s->source->room(s, file->table, (uint64_t)file->stride, &most);
+	int ret = 0;
 
 	for (uint64_t at = 0; !ret && at < (uint64_t)file->rows; at += most) {
 		uint64_t left = (uint64_t)file->rows - at;
-		const struct embeng_shard_rows rows = {
-			.first = file->first + (int64_t)at * file->stride,
-			.stride = file->stride,
-			.count = (int64_t)(left < most ? left : most)};
+		struct embeng_shard_rows rows = {.first = file->first + (int64_t)at * file->stride,
+						 .stride = file->stride};
 		const char *data = NULL;
 
-		ret = s->source->read(s, file->table, array, &rows, &data);
+		ret = s->source->room(s, file->table, (uint64_t)file->stride, &most);
+		rows.count = (int64_t)(left < most ? left : most);
+		ret = ret ? ret : s->source->read(s, file->table, array, &rows, &data);
 		ret = ret ? ret : save_look_at_rows(s, file->table, array, &rows, data);
 		ret = ret ? ret : write_shard_bytes(shard, data, (uint64_t)rows.count * row);
 	}

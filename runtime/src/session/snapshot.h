@@ -12,6 +12,7 @@
  * @number: the device's number of it
  * @updates: the optimizer's step count in it
  * @memory: memory for the rows of one read
+ * @bytes: size of the next read
  */
 struct snapshot {
 	struct embeng *e;
@@ -19,6 +20,7 @@ struct snapshot {
 	uint32_t number;
 	uint64_t updates;
 	struct region memory;
+	uint64_t bytes;
 };
 
 /*
@@ -31,7 +33,7 @@ struct snapshot {
  */
 int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what);
 
-/* Makes room for at least one row, and sets *@most to the rows that fit. */
+/* Makes room for at least one row, and sets *@most to the rows that the next read takes. */
 int snapshot_room(struct snapshot *s, int table, uint64_t stride, uint64_t *most);
 
 /*
