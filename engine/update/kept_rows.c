@@ -157,7 +157,7 @@ static void fetch_row_ahead(struct table *table, u64 row)
 	}
 }
 
-static u8 *find_place(const struct table *table, u64 place)
+static u8 *find_kept_place(const struct table *table, u64 place)
 {
 	const struct kept_rows *kept = &table->kept;
 
@@ -168,7 +168,7 @@ static u8 *find_place(const struct table *table, u64 place)
 static void keep_row(struct table *table, u64 row, u64 place)
 {
 	u64 bytes = array_bytes(table);
-	u8 *to = find_place(table, place);
+	u8 *to = find_kept_place(table, place);
 
 	for (u32 slot = 0; slot <= table->record.slot_count; slot++)
 		memcpy(to + slot * bytes, (u8 *)*table_array(table, slot) + row * bytes, bytes);
@@ -216,5 +216,5 @@ const u8 *kept_find(struct table *table, u64 row, u32 slot)
 
 	if (!place)
 		return (const u8 *)*table_array(table, slot) + row * bytes;
-	return find_place(table, place - 1) + slot * bytes;
+	return find_kept_place(table, place - 1) + slot * bytes;
 }
