@@ -7,6 +7,7 @@
  * holds updates back, and e->rows is held. e->lock is taken for each command. The model in the index
  * is the engine's own and is not freed with it.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -17,9 +18,10 @@
 static int read_step(struct save *s, int table, uint64_t *step)
 {
 	struct embeng *e = s->e;
+	const struct region *memory = s->held ? &e->staging : &s->snapshot.memory;
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_READ,
 				 .after = s->after,
-				 .desc = region_part(&e->staging, 0, sizeof(uint64_t)),
+				 .desc = region_part(memory, 0, sizeof(uint64_t)),
 				 .arg = (uint64_t)(table + 1)};
 	int ret;
 
@@ -27,14 +29,17 @@ static int read_step(struct save *s, int table, uint64_t *step)
 	ret = transfer(e, &cmd, "embeng_save", NULL);
 	pthread_mutex_unlock(&e->lock);
 	if (!ret)
-		memcpy(step, e->staging.data, sizeof(*step));
+		memcpy(step, memory->data, sizeof(*step));
 	return ret;
 }
 
 /* A table that was frozen has taken fewer steps than the model. */
 static int read_frozen_steps(struct save *s)
 {
-	int ret = index_make_frozen(&s->index, NULL);
+	int ret;
+
+	free(s->index.frozen_steps);
+	ret = index_make_frozen(&s->index, NULL);
 
 	for (size_t t = 0; !ret && t < s->index.model->table_count; t++) {
 		uint64_t own = s->index.step;
@@ -67,11 +72,21 @@ static int begin_save(struct save *s)
 	return 0;
 }
 
+/* Before the first update that the snapshot does not have. */
+static int read_snapshot_steps(struct embeng *e, void *arg, uint64_t after)
+{
+	struct save *s = arg;
+
+	(void)e;
+	s->after = after;
+	s->index.step = s->snapshot.updates;
+	return read_frozen_steps(s);
+}
+
 static int save_snapshot(struct save *s)
 {
-	int ret = snapshot_begin(&s->snapshot, s->e, "embeng_save");
+	int ret = snapshot_begin(&s->snapshot, s->e, "embeng_save", read_snapshot_steps, s);
 
-	s->index.step = s->snapshot.updates;
 	ret = ret ? ret : save_rows(s);
 	snapshot_end(&s->snapshot);
 	return ret;

@@ -54,7 +54,8 @@ static int run_snapshot(struct snapshot *s, uint64_t after)
 	return 0;
 }
 
-int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what)
+int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what, rows_body body,
+		   void *arg)
 {
 	uint64_t after;
 	int ret;
@@ -67,6 +68,9 @@ int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what)
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
 		ret = run_snapshot(s, after);
+		pthread_mutex_unlock(&e->lock);
+		ret = ret ? ret : body(e, arg, after);
+		pthread_mutex_lock(&e->lock);
 		gate_leave(e);
 	}
 	pthread_mutex_unlock(&e->lock);

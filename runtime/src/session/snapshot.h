@@ -26,12 +26,15 @@ struct snapshot {
 /*
  * snapshot_begin() - begin a snapshot of the tables as they are after every complete update
  * @s: filled in; snapshot_end() must follow, whatever is returned
+ * @body: called once it has begun, before any update follows, with @arg and with @s->memory to use;
+ *	its commands must carry @after
  *
  * Updates wait until those before are applied, and no longer. e->saves is held, e->lock is not.
  * Return: 0, -ENOTSUP when the device has no snapshots or no memory for one, or an error as of
  * gate_enter().
  */
-int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what);
+int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what, rows_body body,
+		   void *arg);
 
 /* Makes room for at least one row, and sets *@most to the rows that the next read takes. */
 int snapshot_room(struct snapshot *s, int table, uint64_t stride, uint64_t *most);
