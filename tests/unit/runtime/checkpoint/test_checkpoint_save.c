@@ -105,8 +105,7 @@ static const struct embeng_save_options in_many_shards = {.size = sizeof(in_many
 
 static int map_after_a_save(int fd, uint64_t bytes, const void **map)
 {
-	const struct embeng_save_options o = {
-		.size = sizeof(o), .shard_bytes = 1 << 16, .keep = 1};
+	const struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 1 << 16, .keep = 1};
 	struct embeng *e = saver;
 
 	saver = NULL;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Small tables that share shards: which do, how few files and syncs that takes, and what an index
  * may say of it. */
+#include <fcntl.h>
+
 #include "checkpoint_edit.h"
 #include "suite.h"
 
@@ -18,7 +20,8 @@ static int count_sync(int fd)
 
 static int count_open(const char *path, int flags)
 {
-	counted.opens += strstr(path, ".safetensors") != NULL;
+	/* The file is opened again to be read back. */
+	counted.opens += flags & O_CREAT && strstr(path, ".safetensors");
 	return file_ops_system.open(path, flags);
 }
 
@@ -86,7 +89,9 @@ START_TEST(five_hundred_tables_take_few_files_and_syncs)
 	help_expect_ok(embeng_restore(e, folder, NULL));
 	help_expect_tables(e, 3);
 	/* Files of the save before are removed, shared or not. */
-	help_expect_ok(embeng_save(e, folder, NULL));
+	help_expect_ok(embeng_save(e, folder,
+				   &(struct embeng_save_options){
+					   .size = sizeof(struct embeng_save_options), .keep = 1}));
 	ck_assert_uint_eq(folder_files(folder, in_folder, HELP_FILES), 3);
 	embeng_close(e);
 	folder_remove(folder);
