@@ -294,7 +294,7 @@ int blob_error(const struct embeng_model *m, const void *blob, size_t length,
 	char who[WHO_TEXT], name[SETTING_TEXT], where[WHO_TEXT + SETTING_TEXT + 8];
 	const struct setting *s;
 	struct place place;
-	size_t index;
+	size_t index = 0;
 
 	if (c->status == EMBENG_STATUS_NO_SPACE)
 		return refuse_size(m, c);

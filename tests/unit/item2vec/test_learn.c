@@ -108,11 +108,13 @@ START_TEST(saves_at_every_end)
 	learn.resume = dir;
 	learn.max_steps = 0;
 	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	row_names_free(&learn.known);
 	ck_assert_uint_eq(learn.from.place.step, 5);
 	capture_start(&c);
 	ck_assert_int_eq(run(words), CLI_OK);
 	capture_expect_in(&c, "Resumed after epoch 1 of ", "");
 	ck_assert_int_eq(resume_read(&text, &learn), CLI_OK);
+	row_names_free(&learn.known);
 	ck_assert_uint_eq(learn.from.place.step, 0);
 	ck_assert_int_gt(learn.from.place.epoch, 6);
 }
