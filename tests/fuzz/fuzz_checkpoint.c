@@ -90,45 +90,58 @@ static bool is_small(const struct index *index)
 	return floats <= ROWS_MOST;
 }
 
-static void make_shard(struct index *index, size_t number)
+/* The shard of @home and of the entries that share it; @number is that of its chunk. */
+static void make_shard(struct index *index, size_t home, size_t number)
 {
 	static const char *const metadata[][2] = {{"written_by", "fuzz"}};
-	struct index_file *file = &index->files[number];
-	char names[ARRAYS_MAX][TENSOR_NAME_SIZE];
-	struct safetensor tensors[ARRAYS_MAX];
-	size_t arrays[ARRAYS_MAX], bytes;
-	size_t count = shard_tensors(index->model, file, names, tensors, arrays);
-	uint64_t rows = 4 * tensors[0].rows * tensors[0].dim;
+	struct index_file *file = &index->files[home];
+	struct shard_tensors all;
+	uint64_t at = 0;
+	size_t bytes;
 	char *header;
 	uint8_t *whole;
 
-	fuzz_check(!said(safetensors_header(tensors, count, metadata, 1, &header, &bytes)),
+	fuzz_check(!said(shard_tensors_make(index, home, &all)), "tensors");
+	fuzz_check(!said(safetensors_header(all.tensors, all.count, metadata, 1, &header, &bytes)),
 		   "header");
-	file->bytes = bytes + count * rows;
+	for (size_t i = 0; i < all.count; i++) {
+		at += 4 * all.tensors[i].rows * all.tensors[i].dim;
+		index->files[all.of[i].file].at[all.of[i].array] = all.tensors[i].offset;
+	}
+	file->bytes = bytes + at;
 	whole = fuzz_memory(file->bytes);
 	memcpy(whole, header, bytes);
 	for (size_t i = bytes; i < file->bytes; i++)
 		whole[i] = (uint8_t)(i * 7 + number);
-	for (size_t i = 0; i < count; i++)
-		file->at[arrays[i]] = tensors[i].offset;
 	file->first_chunk = number;
 	index->crcs[number] = crc32c(0, whole, file->bytes);
 	memory_file_put(file->name, whole, file->bytes);
 	free(whole);
 	free(header);
+	shard_tensors_free(&all);
+}
+
+static size_t count_homes(const struct index *index)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < index->file_count; i = next_home(index, i))
+		count++;
+	return count;
 }
 
 /* Shards of one chunk each, and the index that names them. */
 static void make_folder(struct index *index)
 {
+	size_t length, number = 0;
 	char *text;
-	size_t length;
 
 	free(index->crcs);
-	index->crcs = calloc(index->file_count + 1, sizeof(*index->crcs));
-	index->chunk_count = index->file_count;
-	for (size_t i = 0; i < index->file_count; i++)
-		make_shard(index, i);
+	index->chunk_bytes = CHUNK_BYTES_MOST;
+	index->chunk_count = count_homes(index);
+	index->crcs = calloc(index->chunk_count + 1, sizeof(*index->crcs));
+	for (size_t i = 0; i < index->file_count; i = next_home(index, i))
+		make_shard(index, i, number++);
 	fuzz_check(!said(index_write(index, &text, &length)), "an index that was read");
 	memory_file_put(INDEX_NAME, text, length);
 	free(text);
@@ -155,7 +168,7 @@ static void read_all(const struct index *index)
 
 	fuzz_check(!said(embeng_checkpoint_open(MEMORY_FOLDER, &c, NULL)), "what was written");
 	fuzz_check(!said(embeng_checkpoint_verify(c, NULL, NULL)), "what was written");
-	fuzz_check(!said(embeng_checkpoint_info(c, &info)) && info.file_count == index->file_count,
+	fuzz_check(!said(embeng_checkpoint_info(c, &info)) && info.file_count == count_homes(index),
 		   "%zu files", info.file_count);
 	for (size_t t = 0; t < index->model->table_count; t++)
 		read_table(c, (int)t, &index->model->tables[t]);
@@ -248,7 +261,7 @@ static void try_index(struct json_object *root, uint32_t sum)
 		make_folder(&index);
 		read_all(&index);
 		read_without_memory(1 + sum % 32);
-		read_damaged(sum, index.file_count + 1);
+		read_damaged(sum, count_homes(&index) + 1);
 	}
 	scarce_end();
 	index_free(&index);

@@ -21,7 +21,7 @@ static struct embeng *open_policy(enum embeng_non_finite policy, int64_t rows, i
 					.dim = dim,
 					.combiner = EMBENG_SUM,
 					.optimizer = optimizer,
-					.initializer = {EMBENG_INIT_CONSTANT}};
+					.initializer = {.kind = EMBENG_INIT_CONSTANT}};
 	struct embeng_feature_config f = {.size = sizeof(f), .name = "f"};
 	struct embeng_engine_config c = {.size = sizeof(c), .non_finite = policy};
 	struct embeng_model *m = embeng_model_new();
