@@ -92,7 +92,7 @@ static inline void model_make(struct fuzz *f, u32 optimizers, struct fuzz_model 
 	*e = (struct embeng_record_engine){
 		.replicas = 1 + fuzz_below(f, 2),
 		.flags = (fuzz_rarely(f, 4) ? EMBENG_ENGINE_PIPELINING : 0) |
-			 (u32)fuzz_near(f, fuzz_below(f, 3)) * EMBENG_ENGINE_GRADIENTS_DROP,
+			 fuzz_below(f, 3) * EMBENG_ENGINE_GRADIENTS_DROP,
 		.table_count = 1 + fuzz_below(f, MODEL_TABLES),
 		.feature_count = fuzz_below(f, MODEL_FEATURES + 1),
 		.rate_count = fuzz_below(f, 2),
