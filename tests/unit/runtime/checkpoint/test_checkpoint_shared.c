@@ -63,7 +63,7 @@ static struct embeng *open_tables(const struct help_table *tables, size_t count,
 START_TEST(five_hundred_tables_take_few_files_and_syncs)
 {
 	static struct help_table tables[500];
-	static char names[500][8];
+	static char names[500][16];
 	char folder[HELP_PATH], in_folder[HELP_FILES][256];
 	struct embeng_checkpoint *c;
 	struct embeng *e;

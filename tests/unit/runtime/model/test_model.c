@@ -68,7 +68,7 @@ START_TEST(test_rates_in_table_order_once)
 
 	for (size_t i = 0; i < COUNT(names); i++) {
 		struct embeng_table_config t = table_config(NULL);
-		char name[8];
+		char name[16];
 
 		if (names[i])
 			t.optimizer.rate_name = strcpy(name, names[i]);
