@@ -55,15 +55,6 @@ static inline u64 blob_bytes(const struct blob *blob)
 	       ((u64)blob->engine.feature_count + 1) * sizeof(*blob->features);
 }
 
-/* The engine has no floating point here: f32 numbers are looked at as their bits. */
-#define F32_SIGN 0x80000000u
-#define F32_GREATEST 0x7f7fffffu
-
-static inline bool f32_finite(u32 bits)
-{
-	return (bits & ~F32_SIGN) <= F32_GREATEST;
-}
-
 /* Whether any feature reads the table. */
 static inline bool blob_has_feature(const struct blob *blob, u32 table)
 {

@@ -8,9 +8,8 @@
  * The self-tests of a firmware image use the same checks of optimizers.
  */
 #include "parser.h"
+#include "../f32.h"
 #include "../kernels/optimizers.h"
-
-#define F32_ONE 0x3f800000
 
 u32 optimizer_kernel(u32 optimizer)
 {
@@ -22,11 +21,6 @@ u32 optimizer_kernel(u32 optimizer)
 	};
 
 	return optimizer < sizeof(kernels) / sizeof(kernels[0]) ? kernels[optimizer] - 1 : U32_MAX;
-}
-
-static bool f32_nan(u32 bits)
-{
-	return (bits & ~F32_SIGN) > F32_GREATEST + 1;
 }
 
 /* Order of floats as order of integers; both zeros are one. */

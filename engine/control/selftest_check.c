@@ -11,7 +11,7 @@
 #include "selftest.h"
 
 #include "../../uapi/embeng_regs.h"
-#include "../memory/finite.h"
+#include "../f32.h"
 
 #define AT(member) offsetof(struct embeng_fw_self_test, member)
 
@@ -48,7 +48,7 @@ static u32 check_test_optimizer(const struct embeng_fw_self_test *t, u64 *offset
 		return refuse_content(offset, AT(optimizer));
 	if (t->slot_count != kernel_optimizers[kernel].slot_count)
 		return refuse_content(offset, AT(slot_count));
-	if ((t->learning_rate & F32_EXPONENT) == F32_EXPONENT)
+	if (!f32_finite(t->learning_rate))
 		return refuse_content(offset, AT(learning_rate));
 	if (!t->step)
 		return refuse_content(offset, AT(step));

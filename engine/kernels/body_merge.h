@@ -27,7 +27,7 @@ INLINE u64 merge_item(const u64 *sorted, const u64 *payloads, u64 k, u32 *gain,
 {
 	u64 word = sorted[k], payload;
 
-	*gain = form == KERNEL_WORDS_ONES ? KERNEL_F32_ONE : (u32)word;
+	*gain = form == KERNEL_WORDS_ONES ? F32_ONE : (u32)word;
 	if (form != KERNEL_WORDS_PAIRED)
 		return form == KERNEL_WORDS_ONES ? word : word >> 32;
 	payload = payloads[(u32)word];
@@ -84,7 +84,7 @@ INLINE bool merge_vector(struct merge_place *m, u64 k, const enum kernel_words f
 	vec_words_store_low(m->tokens + m->at, item >> m->row_bits & m->token_mask);
 	vec_words_store_low(m->samples + m->at, item & m->row_mask);
 	if (form == KERNEL_WORDS_ONES)
-		word = word * 0 + KERNEL_F32_ONE;
+		word = word * 0 + F32_ONE;
 	vec_words_store_low(m->gains + m->at, word);
 	m->at += VEC_WORDS;
 	m->columns += VEC_WORDS - (u32)__builtin_popcount(vec_words_equal(item >> m->row_bits,

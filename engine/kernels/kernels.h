@@ -8,6 +8,7 @@
 #ifndef ENGINE_KERNELS_KERNELS_H
 #define ENGINE_KERNELS_KERNELS_H
 
+#include "../f32.h"
 #include "fetch_plan.h"
 
 #define KERNEL_RUN 256u /* occurrences summed as one run (decisions: numbers) */
@@ -191,8 +192,6 @@ struct kernel_update {
 	bool mends;
 };
 
-#define KERNEL_F32_ONE 0x3f800000u
-
 #define KERNEL_WORDS_AHEAD 8u
 
 /**
@@ -279,6 +278,9 @@ struct kernel_ops {
 	bool (*take_ids)(u32 *to, const void *from, u64 count, u32 width, u64 limit, bool stream);
 	bool (*all_finite)(const float *from, u64 count);
 };
+
+/* The first float of several that is not finite, or @count. Called inside an FP section. */
+u64 kernel_finite_until(const struct kernel_ops *kernels, const float *from, u64 count);
 
 /**
  * kernel_select() - find a variant

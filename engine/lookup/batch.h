@@ -3,7 +3,6 @@
 #ifndef EMBENG_ENGINE_BATCH_H
 #define EMBENG_ENGINE_BATCH_H
 
-#include "../memory/finite.h"
 #include "../model/model.h"
 
 /* Memory that is kept from batch to batch. */

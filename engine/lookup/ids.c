@@ -7,6 +7,7 @@
  * Called without engine->lock, by one core for each feature. The memory belongs to the batch.
  */
 #include "batch.h"
+#include "../f32.h"
 #include "../memory/offsets.h"
 
 #define COPY_IDS 128u /* at once; they fit a kernel's stack */
@@ -37,9 +38,9 @@ u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, str
 static u16 check_weights_finite(const u32 *weights, u64 count, u32 feature, struct fault *fault)
 {
 	for (u64 i = 0; i < count; i++) {
-		if ((weights[i] & F32_EXPONENT) == F32_EXPONENT)
+		if (!f32_finite(weights[i]))
 			return fault_set(fault, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, feature,
-					 i, weights[i], F32_EXPONENT);
+					 i, weights[i], F32_INFINITY);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
  * engine->lock is taken to map the buffers, to release them, and to count what is not finite.
  */
 #include "batch.h"
+#include "../f32.h"
 #include "stale.h"
 
 /* Outputs of all features together: no cache keeps so many until they are read. */
@@ -36,7 +37,7 @@ static void count_nonfinite_outputs(const struct lookup *lookup, const struct ba
 	u64 count = 0;
 
 	for (u64 s = task->first; s < task->last; s++)
-		count += !is_row_finite(out + s * dim, dim);
+		count += !f32_row_finite(out + s * dim, dim);
 	port_lock(model->engine->lock);
 	table->stats.nonfinite_activations += count;
 	port_unlock(model->engine->lock);

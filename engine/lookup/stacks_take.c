@@ -8,6 +8,7 @@
  * each number is read once. Called without engine->lock, which mapping and releasing take inside.
  */
 #include "grid.h"
+#include "../f32.h"
 #include "stacks.h"
 
 #define MEMBER_SHIFT 48u /* in stack_item.place: tokens and cores make rows of 47 bits */
@@ -114,9 +115,9 @@ static u16 take_item(struct taking *t, u64 at)
 	row = (u64)((u32)token - m->token) * t->stack->given->cores + residue_of(t, m);
 	if (row >= m->rows)
 		return refuse_token(t, m, at, token);
-	if (m->finite && (gain & F32_EXPONENT) == F32_EXPONENT)
+	if (m->finite && !f32_finite(gain))
 		return refuse_item(t, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_GAINS, at, gain,
-				   F32_EXPONENT);
+				   F32_INFINITY);
 	return keep_item(t, member, (u32)sample, row, gain);
 }
 

@@ -144,7 +144,7 @@ enum gains { GAINS_ONE, GAINS_SAMPLE, GAINS_EACH };
 
 INLINE u32 gain_of(const struct pcsr_feature *f, u64 sample, u64 k, const enum gains gains)
 {
-	return gains == GAINS_ONE ? KERNEL_F32_ONE : f->gains[gains == GAINS_EACH ? k : sample];
+	return gains == GAINS_ONE ? F32_ONE : f->gains[gains == GAINS_EACH ? k : sample];
 }
 
 INLINE void put_dense(struct target *target, const struct share *s, const enum gains gains,

@@ -7,7 +7,7 @@
  * Called without engine->lock, which is taken to count what is not finite. Each row belongs to one
  * task, and each core has its own scratch memory, which lives as long as the model.
  */
-#include "../memory/finite.h"
+#include "../f32.h"
 #include "finite.h"
 
 /* Rare: only what a kernel found something in is looked at again. */
@@ -15,10 +15,10 @@ static u64 count_nonfinite_row(const struct apply *apply, u64 row)
 {
 	u32 dim = apply->table->record.dim;
 	u64 at = row * dim;
-	bool finite = is_row_finite(apply->table->data + at, dim);
+	bool finite = f32_row_finite(apply->table->data + at, dim);
 
 	for (u32 s = 0; s < apply->table->record.slot_count; s++)
-		finite &= is_row_finite(apply->table->slots[s] + at, dim);
+		finite &= f32_row_finite(apply->table->slots[s] + at, dim);
 	return !finite;
 }
 

@@ -9,12 +9,10 @@
  */
 #include "apply.h"
 #include "lane.h"
+#include "../f32.h"
 #include "../lookup/stale.h"
 #include "../step/step.h"
 #include "update.h"
-
-#define F32_INFINITY 0x7f800000u
-#define F32_MINUS_INFINITY 0xff800000u
 
 static const struct batch_feature *feature_of(struct model *model, u64 number, u32 replica,
 					      u32 feature)
@@ -166,16 +164,16 @@ static u32 flags_of(const struct embeng_record_table *record, u32 multiplier)
 {
 	u32 flags = 0;
 
-	if (multiplier != KERNEL_F32_ONE)
+	if (multiplier != F32_ONE)
 		flags |= KERNEL_GRADIENT_SCALE;
-	if (record->clip_gradient_min != F32_MINUS_INFINITY ||
+	if (record->clip_gradient_min != (F32_SIGN | F32_INFINITY) ||
 	    record->clip_gradient_max != F32_INFINITY)
 		flags |= KERNEL_GRADIENT_CLIP;
 	if (record->weight_decay << 1)
 		flags |= record->flags & EMBENG_TABLE_DECAY_BY_RATE ?
 				 KERNEL_DECAY | KERNEL_DECAY_TIMES_LR :
 				 KERNEL_DECAY;
-	if (record->clip_weight_min != F32_MINUS_INFINITY ||
+	if (record->clip_weight_min != (F32_SIGN | F32_INFINITY) ||
 	    record->clip_weight_max != F32_INFINITY)
 		flags |= KERNEL_WEIGHT_CLIP;
 	if (!(record->flags & EMBENG_TABLE_ACCUMULATE))

@@ -21,25 +21,6 @@ static bool is_refused(const struct model *model)
 		 (EMBENG_ENGINE_GRADIENTS_DROP | EMBENG_ENGINE_GRADIENTS_ALLOW));
 }
 
-static u32 float_bits(const float *x)
-{
-	u32 bits;
-
-	memcpy(&bits, x, sizeof(bits));
-	return bits;
-}
-
-u64 finite_until(const struct kernel_ops *kernels, const float *from, u64 count)
-{
-	u64 i = 0;
-
-	if (kernels->all_finite(from, count))
-		return count;
-	while (i < count && f32_finite(float_bits(from + i)))
-		i++;
-	return i;
-}
-
 /* One task at a time of those that a part of the step is cut into. */
 struct look {
 	const struct model *model;
@@ -79,17 +60,16 @@ static u16 refuse_gradient(struct command *command, const struct view *view, u32
 			   u32 feature)
 {
 	const struct model *model = command->context->model;
-	const float *from = view->data;
 	u64 count = view->length / sizeof(float), at;
 	struct port_fpu fpu;
 
 	port_fpu_begin(&fpu);
-	at = finite_until(model->engine->kernels, from, count);
+	at = kernel_finite_until(model->engine->kernels, view->data, count);
 	port_fpu_end(&fpu);
 	if (at == count)
 		at = 0;
 	return fault_set(&command->fault, EMBENG_STATUS_GRADIENT, EMBENG_FIELD_GRADIENTS, feature,
-			 at, float_bits(from + at), replica);
+			 at, ((const u32 *)view->data)[at], replica);
 }
 
 u16 finite_check(struct command *command, u64 number)

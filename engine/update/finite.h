@@ -7,9 +7,6 @@
 #include "lane.h"
 #include "update.h"
 
-/* The first float of several that is not finite, or @count. Called inside an FP section. */
-u64 finite_until(const struct kernel_ops *kernels, const float *from, u64 count);
-
 /**
  * finite_check() - look at all gradients of a step before any row is touched
  * @number: the step; its gradients are mapped in model->gradients

@@ -8,6 +8,7 @@
  * engine->lock, which is taken to compare the rates of the replicas and to look at memory keys.
  */
 #include "update.h"
+#include "../f32.h"
 
 struct update *update_new(struct model *model)
 {
@@ -139,7 +140,7 @@ static u16 check_feature_gradients(struct command *command,
 static u32 multiplier_of(const struct update *update)
 {
 	return update->header.flags & EMBENG_UPDATE_MULTIPLIER ? update->header.multiplier :
-								 KERNEL_F32_ONE;
+								 F32_ONE;
 }
 
 static u16 rates_differ(struct command *command, const struct step *step,

@@ -13,6 +13,7 @@
 #include "../frame/exit.h"
 #include "../frame/transfer.h"
 #include "engine.h"
+#include "measure.h"
 
 /* Rows start like the peer's. */
 #define ROW_LIMIT 0.05f
@@ -224,6 +225,24 @@ int bench_engine_open(struct bench_engine *b, const struct bench_setup *setup,
 	if (code)
 		bench_engine_close(b);
 	return code;
+}
+
+int bench_job_open(const struct bench_job *job, const struct bench_setup *setup, enum bench_op op,
+		   struct bench_engine *b, struct bench_result **result)
+{
+	struct bench_result *r = bench_result_add(job->results);
+	int code;
+
+	if (!r)
+		return output_fail(job->out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	code = bench_engine_open(b, setup, job->out);
+	if (code)
+		return code;
+	bench_engine_describe(b, setup, op, r);
+	r->unique_per_step = job->unique;
+	r->limits = *job->limits;
+	*result = r;
+	return 0;
 }
 
 void bench_engine_close(struct bench_engine *b)

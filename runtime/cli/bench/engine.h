@@ -46,6 +46,12 @@ struct bench_engine {
 /* Opens an engine. Return: 0, or an exit code after the failure was reported and all was closed. */
 int bench_engine_open(struct bench_engine *b, const struct bench_setup *setup,
 		      const struct output *out);
+
+struct bench_job;
+
+/* Does so for a job, and adds the result of an operation with what is known of it before. */
+int bench_job_open(const struct bench_job *job, const struct bench_setup *setup, enum bench_op op,
+		   struct bench_engine *b, struct bench_result **result);
 void bench_engine_close(struct bench_engine *b);
 
 /* Adds a step's input of one feature to the batch. Return: 0 or a negative errno of the library. */

@@ -180,20 +180,15 @@ static int measure_variant(const struct bench_job *job, const struct variant *v)
 				    .input = job->input,
 				    .unweighted = v->unweighted,
 				    .combiner = v->mean ? EMBENG_MEAN : EMBENG_SUM};
-	struct bench_result *r = bench_result_add(job->results);
+	struct bench_result *r;
 	struct bench_engine b;
 	int err, code;
 
-	if (!r)
-		return output_fail(job->out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
 	narrow.dim = 1;
-	code = bench_engine_open(&b, &setup, job->out);
+	code = bench_job_open(job, &setup, BENCH_PARTITION, &b, &r);
 	if (code)
 		return code;
-	bench_engine_describe(&b, &setup, BENCH_PARTITION, r);
 	r->workload = *job->workload;
-	r->unique_per_step = job->unique;
-	r->limits = *job->limits;
 	snprintf(r->detail, sizeof(r->detail), "%s", v->name);
 	err = time_partition_passes(&b, v, r);
 	code = err ? output_library_failure(job->out, err, NULL) : 0;

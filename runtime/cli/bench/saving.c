@@ -7,16 +7,14 @@
  * The engine is shared by the two threads, as its interface allows; struct saver belongs to the
  * thread that saves until @done is set.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "../frame/exit.h"
+#include "../frame/scratch.h"
 #include "engine.h"
 #include "measure.h"
 
@@ -26,7 +24,7 @@
 struct saver {
 	struct embeng *e;
 	const struct bench_call *call;
-	char folder[512];
+	char *folder;
 	double ms;
 	int err;
 	struct embeng_error error; /* the last error of that thread */
@@ -47,28 +45,6 @@ static void *run_save(void *arg)
 	embeng_last_error(&s->error);
 	s->done = true;
 	return NULL;
-}
-
-static int make_bench_folder(struct saver *s)
-{
-	const char *where = getenv("TMPDIR");
-
-	snprintf(s->folder, sizeof(s->folder), "%.480s/embeng-bench-XXXXXX",
-		 where && *where ? where : "/tmp");
-	return mkdtemp(s->folder) ? 0 : -errno;
-}
-
-static void remove_bench_folder(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(folder);
 }
 
 static int time_one_step(struct bench_engine *b, int number, double *ms)
@@ -150,11 +126,11 @@ static int time_saves(struct bench_engine *b, struct saver *s, struct bench_resu
 	int err = ms ? time_quiet_steps(b, r) : -ENOMEM;
 
 	for (int k = 0; !err && k < r->runs; k++) {
-		err = make_bench_folder(s);
+		err = scratch_make(&s->folder);
 		if (err)
 			break;
 		err = run_beside(b, s, r, k, ms);
-		remove_bench_folder(s->folder);
+		scratch_remove(s->folder);
 	}
 	free(ms);
 	return err;
@@ -176,19 +152,13 @@ int bench_saves(const struct bench_job *job, const struct bench_optimizer *optim
 				    .one_step = true,
 				    .saves = true,
 				    .input = job->input};
-	struct bench_result *r = bench_result_add(job->results);
+	struct bench_result *r;
 	struct saver s = {0};
 	struct bench_engine b;
-	int err, code;
+	int err, code = bench_job_open(job, &setup, BENCH_SAVE, &b, &r);
 
-	if (!r)
-		return output_fail(job->out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	code = bench_engine_open(&b, &setup, job->out);
 	if (code)
 		return code;
-	bench_engine_describe(&b, &setup, BENCH_SAVE, r);
-	r->unique_per_step = job->unique;
-	r->limits = *job->limits;
 	s.e = b.e;
 	s.call = job->call;
 	err = time_saves(&b, &s, r);

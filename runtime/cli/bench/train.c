@@ -137,18 +137,12 @@ static int measure_op(const struct bench_job *job, enum bench_op op,
 				    .combiner = EMBENG_SUM,
 				    .one_step = true,
 				    .input = job->input};
-	struct bench_result *r = bench_result_add(job->results);
+	struct bench_result *r;
 	struct bench_engine b;
-	int err, code;
+	int err, code = bench_job_open(job, &setup, op, &b, &r);
 
-	if (!r)
-		return output_fail(job->out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	code = bench_engine_open(&b, &setup, job->out);
 	if (code)
 		return code;
-	bench_engine_describe(&b, &setup, op, r);
-	r->unique_per_step = job->unique;
-	r->limits = *job->limits;
 	err = time_steps(&b, job->call, op == BENCH_TRAIN ? EMBENG_TRAIN : EMBENG_INFERENCE, r);
 	r->limit_ms = compute_limit(r);
 	code = err ? output_library_failure(job->out, err, NULL) : 0;

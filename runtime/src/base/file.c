@@ -52,7 +52,7 @@ int file_sync(int fd, const char *path)
 	return ret ? fail_file(ret, path, "cannot be synced to disk") : 0;
 }
 
-static int write_new_file(const char *path, const char *text, size_t length)
+int file_make(const char *path, const char *text, size_t length)
 {
 	int fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL), ret;
 
@@ -77,7 +77,7 @@ int file_replace(const char *path, const char *text, size_t length)
 			    strerror(errno));
 	if (asprintf(&aside, "%s.%016" PRIx64 ".tmp", path, nonce) < 0)
 		return fail(-ENOMEM, "%s: no memory for a name beside it", path);
-	ret = write_new_file(aside, text, length);
+	ret = file_make(aside, text, length);
 	if (!ret) {
 		ret = file_rename(aside, path);
 		if (ret)

@@ -53,6 +53,8 @@ int file_sync(int fd, const char *path);
 int file_sync_folder(const char *path);
 int file_rename(const char *from, const char *to);
 int file_remove(const char *path);
+/* Makes a file with @text in it and syncs it; -EEXIST if there is one. No part of it stays behind. */
+int file_make(const char *path, const char *text, size_t length);
 /* Puts @text into a file in one step; until then it is in a file of a random name beside @path. */
 int file_replace(const char *path, const char *text, size_t length);
 /* Reads a whole file, with a zero byte behind it; -EBADMSG when it has more than @most bytes. */

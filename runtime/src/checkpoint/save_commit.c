@@ -5,26 +5,11 @@
  *
  * Called with the lock of the folder held.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "save.h"
-
-static int write_temporary(const char *path, const char *text, size_t length)
-{
-	int fd = file_open(path, O_WRONLY | O_CREAT | O_EXCL), ret;
-
-	if (fd < 0)
-		return fd;
-	ret = file_write(fd, path, text, length);
-	ret = ret ? ret : file_sync(fd, path);
-	file_ops->close(fd);
-	if (ret)
-		file_ops->remove(path);
-	return ret;
-}
 
 /* The old index under a name of its own; until the commit nobody needs it. */
 static int keep_old(struct save *s, const char *temporary)
@@ -37,7 +22,7 @@ static int keep_old(struct save *s, const char *temporary)
 	path = file_path(s->dir, s->index.earlier[0]);
 	if (!path)
 		return -ENOMEM;
-	ret = write_temporary(temporary, s->old_text, s->old_length);
+	ret = file_make(temporary, s->old_text, s->old_length);
 	if (!ret) {
 		ret = file_rename(temporary, path);
 		if (ret)
@@ -68,7 +53,7 @@ static int commit_text(struct save *s, const char *path, const char *name, const
 	int ret = temporary ? file_sync_folder(s->dir) : -ENOMEM;
 
 	ret = ret ? ret : keep_old(s, temporary);
-	ret = ret ? ret : write_temporary(temporary, text, length);
+	ret = ret ? ret : file_make(temporary, text, length);
 	if (!ret) {
 		ret = read_back_whole(s, name);
 		if (ret)

@@ -8,10 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../../../engine/f32.h"
 #include "base/error.h"
 #include "save.h"
-
-#define EXPONENT 0x7f800000u
 
 /* Index of the first value that is an infinity or no number, or @count. */
 static size_t find_not_finite(const char *data, size_t count)
@@ -20,7 +19,7 @@ static size_t find_not_finite(const char *data, size_t count)
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(&bits, data + i * sizeof(bits), sizeof(bits));
-		if ((bits & EXPONENT) == EXPONENT)
+		if (!f32_finite(bits))
 			return i;
 	}
 	return count;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "../../../engine/kernels/kernels.h"
-#include "base/bits.h"
 #include "session.h"
 
 #define COPY_PIECE 8192u /* floats; they are still in the nearest cache after they were copied */
@@ -34,18 +33,6 @@ int gradient_error(const struct embeng *e, uint64_t step, uint32_t replica, uint
 			 (double)value);
 }
 
-/* The first of @count that is not finite, or @count. */
-static uint64_t first_non_finite(const struct embeng *e, const float *from, uint64_t count)
-{
-	uint64_t i = 0;
-
-	if (e->kernels->all_finite(from, count))
-		return count;
-	while (i < count && (bits(from[i]) & 0x7f800000) != 0x7f800000)
-		i++;
-	return i;
-}
-
 static int refuse_given_gradient(const struct embeng *e, const struct slot *slot, size_t f,
 				 uint64_t element, float value)
 {
@@ -63,7 +50,7 @@ int gradients_check(const struct embeng *e, const struct slot *slot, size_t f, c
 
 	if (!gradients_are_checked(e))
 		return 0;
-	at = first_non_finite(e, from, count);
+	at = kernel_finite_until(e->kernels, from, count);
 	return at < count ? refuse_given_gradient(e, slot, f, at, from[at]) : 0;
 }
 
@@ -81,7 +68,7 @@ int gradients_copy(struct embeng *e, const struct slot *slot, size_t f, float *t
 
 		n = count - at < COPY_PIECE ? count - at : COPY_PIECE;
 		copy_counted(e, to + at, from + at, 4 * n);
-		bad = first_non_finite(e, to + at, n);
+		bad = kernel_finite_until(e->kernels, to + at, n);
 		if (bad < n)
 			return refuse_given_gradient(e, slot, f, at + bad, to[at + bad]);
 	}
