@@ -30,15 +30,17 @@ uint64_t machine_memory_available(void)
 
 int machine_cpus(int cpus[MACHINE_CPUS])
 {
+	struct host_limits limits;
 	cpu_set_t set;
 	int count = 0;
 
 	if (sched_getaffinity(0, sizeof(set), &set))
 		return 0;
+	host_limits_read("", &limits);
 	for (int cpu = 0; cpu < CPU_SETSIZE && count < MACHINE_CPUS; cpu++)
 		if (CPU_ISSET(cpu, &set))
 			cpus[count++] = cpu;
-	return count;
+	return count < (int)limits.cores ? count : (int)limits.cores;
 }
 
 bool machine_pin(const int *cpus, int count)

@@ -12,7 +12,10 @@ uint64_t machine_memory_available(void);
 
 #define MACHINE_CPUS 1024
 
-/* Lists the processors that this process may use. Return: how many, 0 when that is not known. */
+/*
+ * Lists the processors that this process may keep busy: as many of its affinity as a quota of
+ * processor time lets run at a time. Return: how many, 0 when that is not known.
+ */
 int machine_cpus(int cpus[MACHINE_CPUS]);
 
 /*

@@ -10,12 +10,15 @@
  * groups above cannot be read; version 1 tells their limit in memory.stat. Each group up to the
  * mount counts, since a parent may be tighter than its child.
  *
+ * Pages of files that a group has read count as used there, but the kernel takes them back before it
+ * kills anybody, so that they count as free here.
+ *
  * Nothing is kept; any thread may call.
  */
 #define _GNU_SOURCE
 #include "limits.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,56 +28,75 @@
 #include <unistd.h>
 
 #define PATH_MOST 4096
-#define FILE_MOST (256u << 10) /* mountinfo of a machine with many containers */
 
-/* A whole file as text, to be freed; NULL if it cannot be read. */
-static char *read_proc_text(const char *root, const char *path)
+/* A call of host_limits_read(): where it reads, what it found, and what kept it from reading. */
+struct look {
+	const char *root;
+	struct host_limits *out;
+	int error;
+};
+
+/* A whole file as text, to be freed; NULL if it is empty or cannot be read. */
+static char *read_proc_text(struct look *look, const char *path)
 {
-	char name[PATH_MOST], *text;
-	size_t length = 0;
-	ssize_t got = 0;
-	int fd;
+	char name[PATH_MOST], *text = NULL;
+	size_t room = 0;
+	FILE *f;
 
-	if (snprintf(name, sizeof(name), "%s%s", root, path) >= (int)sizeof(name))
+	if (snprintf(name, sizeof(name), "%s%s", look->root, path) >= (int)sizeof(name))
 		return NULL;
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	text = fd < 0 ? NULL : malloc(FILE_MOST);
-	while (text && length < FILE_MOST - 1 &&
-	       (got = read(fd, text + length, FILE_MOST - 1 - length)) > 0)
-		length += (size_t)got;
-	if (fd >= 0)
-		close(fd);
-	if (text)
-		text[length] = '\0';
+	errno = 0;
+	f = fopen(name, "re");
+	if (f && getdelim(&text, &room, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (!text && (errno == ENOMEM || errno == EMFILE || errno == ENFILE))
+		look->error = -errno;
+	if (f)
+		fclose(f);
 	return text;
+}
+
+/* The number that @text begins with; UINT64_MAX for any other text and where it is larger. */
+static uint64_t parse_leading_number(const char *text)
+{
+	return text && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
 }
 
 /* The number behind @name at the start of a line of @text, times @unit; @otherwise if none. */
 static uint64_t find_number(const char *text, const char *name, uint64_t unit, uint64_t otherwise)
 {
 	const size_t length = strlen(name);
-	unsigned long long number;
+	uint64_t number;
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (strncmp(line, name, length) || sscanf(line + length, "%llu", &number) != 1)
+		if (strncmp(line, name, length))
 			continue;
-		return number > UINT64_MAX / unit ? UINT64_MAX : number * unit;
+		number = parse_leading_number(line + length + strspn(line + length, " \t"));
+		if (number != UINT64_MAX)
+			return number > UINT64_MAX / unit ? UINT64_MAX : number * unit;
 	}
 	return otherwise;
 }
 
-/* The number that a file of a group consists of; UINT64_MAX for "max", "-1" and no file. */
-static uint64_t read_group_number(const char *root, const char *group, const char *file)
+/* The text of a file of a group, to be freed, or NULL. */
+static char *read_group_text(struct look *look, const char *group, const char *file)
 {
-	char path[PATH_MOST], *text;
-	unsigned long long number = UINT64_MAX;
+	char path[PATH_MOST];
 
 	if (snprintf(path, sizeof(path), "%s/%s", group, file) >= (int)sizeof(path))
-		return UINT64_MAX;
-	text = read_proc_text(root, path);
-	if (!text || text[0] < '0' || text[0] > '9' || sscanf(text, "%llu", &number) != 1)
-		number = UINT64_MAX;
+		return NULL;
+	return read_proc_text(look, path);
+}
+
+/* The number that a file of a group consists of; UINT64_MAX for "max", "-1" and no file. */
+static uint64_t read_group_number(struct look *look, const char *group, const char *file)
+{
+	char *text = read_group_text(look, group, file);
+	uint64_t number = parse_leading_number(text);
+
 	free(text);
 	return number;
 }
@@ -91,16 +113,19 @@ static void lower_to(uint64_t *to, uint64_t value)
 struct version {
 	const char *limits[2];
 	const char *usage;
-	const char *cached;    /* in memory.stat: what is given back before anybody is killed */
+	const char *cached[3]; /* in memory.stat: what is given back before anybody is killed */
 	const char *inherited; /* in memory.stat: the least limit from the root on; or NULL */
 };
 
 static const struct version versions[] = {
 	{{"memory.limit_in_bytes", NULL},
 	 "memory.usage_in_bytes",
-	 "total_inactive_file",
+	 {"total_inactive_file ", "total_active_file ", NULL},
 	 "hierarchical_memory_limit"},
-	{{"memory.max", "memory.high"}, "memory.current", "inactive_file ", NULL},
+	{{"memory.max", "memory.high"},
+	 "memory.current",
+	 {"inactive_file ", "active_file ", "slab_reclaimable "},
+	 NULL},
 };
 
 static void take_memory_limit(struct host_limits *out, uint64_t limit, uint64_t used)
@@ -110,69 +135,78 @@ static void take_memory_limit(struct host_limits *out, uint64_t limit, uint64_t 
 		lower_to(&out->available, limit > used ? limit - used : 0);
 }
 
-static void take_memory_group(const char *root, const char *group, const struct version *version,
-			      struct host_limits *out)
+/* Pages of files count as used, and make room for others like those of the machine. */
+static uint64_t count_used(struct look *look, const char *group, const struct version *version,
+			   const char *stat)
 {
-	uint64_t used = read_group_number(root, group, version->usage), cached;
-	char path[PATH_MOST], *stat = NULL;
+	uint64_t used = read_group_number(look, group, version->usage), cached = 0;
 
-	if (snprintf(path, sizeof(path), "%s/memory.stat", group) < (int)sizeof(path))
-		stat = read_proc_text(root, path);
-	used = used == UINT64_MAX ? 0 : used;
-	cached = find_number(stat, version->cached, 1, 0);
-	used -= cached < used ? cached : used;
+	if (used == UINT64_MAX)
+		return 0;
+	for (int i = 0; i < 3 && version->cached[i]; i++) {
+		cached = find_number(stat, version->cached[i], 1, 0);
+		used -= cached < used ? cached : used;
+	}
+	return used;
+}
+
+static void take_memory_group(struct look *look, const char *group, const struct version *version)
+{
+	char *stat = read_group_text(look, group, "memory.stat");
+	uint64_t used = count_used(look, group, version, stat);
+
 	for (int i = 0; i < 2 && version->limits[i]; i++)
-		take_memory_limit(out, read_group_number(root, group, version->limits[i]), used);
+		take_memory_limit(look->out, read_group_number(look, group, version->limits[i]),
+				  used);
 	if (version->inherited)
-		take_memory_limit(out, find_number(stat, version->inherited, 1, UINT64_MAX), used);
+		take_memory_limit(look->out, find_number(stat, version->inherited, 1, UINT64_MAX),
+				  used);
 	free(stat);
 }
 
-static void take_quota(double quota, double period, struct host_limits *out)
+/* @quota, @period: UINT64_MAX for one that there is not */
+static void take_quota(uint64_t quota, uint64_t period, struct host_limits *out)
 {
-	uint32_t cores;
+	uint64_t cores;
 
-	if (!(quota > 0) || !(period > 0) || quota / period >= out->cores)
+	if (!quota || !period || quota == UINT64_MAX || period == UINT64_MAX)
 		return;
-	cores = (uint32_t)(quota / period);
-	cores += quota / period > cores;
-	out->cores = cores ? cores : 1;
+	cores = quota / period + (quota % period != 0);
+	if (cores < out->cores)
+		out->cores = (uint32_t)cores;
 }
 
-static void take_cpu_group(const char *root, const char *group, const struct version *version,
-			   struct host_limits *out)
+/* "QUOTA PERIOD" or "max PERIOD" */
+static void take_second_quota(struct look *look, const char *group)
 {
-	char path[PATH_MOST], *text;
-	double quota, period;
+	char *text = read_group_text(look, group, "cpu.max");
+	const char *period = text ? strchr(text, ' ') : NULL;
 
-	if (version == &versions[0]) {
-		uint64_t of = read_group_number(root, group, "cpu.cfs_quota_us");
-
-		if (of != UINT64_MAX)
-			take_quota((double)of,
-				   (double)read_group_number(root, group, "cpu.cfs_period_us"),
-				   out);
-		return;
-	}
-	if (snprintf(path, sizeof(path), "%s/cpu.max", group) >= (int)sizeof(path))
-		return;
-	text = read_proc_text(root, path);
-	if (text && sscanf(text, "%lf %lf", &quota, &period) == 2)
-		take_quota(quota, period, out);
+	take_quota(parse_leading_number(text), parse_leading_number(period ? period + 1 : NULL),
+		   look->out);
 	free(text);
 }
 
+static void take_cpu_group(struct look *look, const char *group, const struct version *version)
+{
+	if (version == &versions[1])
+		take_second_quota(look, group);
+	else
+		take_quota(read_group_number(look, group, "cpu.cfs_quota_us"),
+			   read_group_number(look, group, "cpu.cfs_period_us"), look->out);
+}
+
 /* Every group from @group up to the mount, whose path has @mount characters. */
-static void take_groups(const char *root, char *group, size_t mount, bool memory, bool cpu,
-			const struct version *version, struct host_limits *out)
+static void take_groups(struct look *look, char *group, size_t mount, bool memory,
+			const struct version *version)
 {
 	char *slash;
 
 	for (;;) {
 		if (memory)
-			take_memory_group(root, group, version, out);
-		if (cpu)
-			take_cpu_group(root, group, version, out);
+			take_memory_group(look, group, version);
+		else
+			take_cpu_group(look, group, version);
 		slash = strrchr(group, '/');
 		if (strlen(group) <= mount || !slash || (size_t)(slash - group) < mount)
 			return;
@@ -236,19 +270,36 @@ struct mount {
 	char top[PATH_MOST], point[PATH_MOST], type[32], options[512];
 };
 
+/* mountinfo has blanks and backslashes of a path as three octal digits. */
+static void decode_path(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		if (*from == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
 /* One line of mountinfo: numbers, root, mount point, options, fields, "-", type, source, options */
 static bool read_mount(const char *line, struct mount *m)
 {
-	const char *dash = strstr(line, " - "), *end = strchr(line, '\n');
+	const char *dash = strstr(line, " - ");
 
-	if (!dash || (end && dash > end))
+	if (!dash || sscanf(line, "%*d %*d %*s %4095s %4095s", m->top, m->point) != 2 ||
+	    sscanf(dash + 3, "%31s %*s %511s", m->type, m->options) != 2)
 		return false;
-	return sscanf(line, "%*d %*d %*s %4095s %4095s", m->top, m->point) == 2 &&
-	       sscanf(dash + 3, "%31s %*s %511s", m->type, m->options) == 2;
+	decode_path(m->top);
+	decode_path(m->point);
+	return true;
 }
 
-static void take_mount(const char *root, const char *cgroup, struct mount *m,
-		       struct host_limits *out)
+static void take_mount(struct look *look, const char *cgroup, const struct mount *m)
 {
 	static const char *const controllers[] = {"memory", "cpu"};
 	const bool second = !strcmp(m->type, "cgroup2");
@@ -260,20 +311,21 @@ static void take_mount(const char *root, const char *cgroup, struct mount *m,
 		if (!find_group(cgroup, second ? "" : controllers[i], path))
 			continue;
 		snprintf(group, sizeof(group), "%s%s", m->point, below_mount(path, m->top));
-		take_groups(root, group, strlen(m->point), i == 0, i == 1, &versions[second], out);
+		take_groups(look, group, strlen(m->point), i == 0, &versions[second]);
 	}
 }
 
-static void take_all_groups(const char *root, struct host_limits *out)
+static void take_all_groups(struct look *look)
 {
-	char *cgroup = read_proc_text(root, "/proc/self/cgroup");
-	char *mounts = read_proc_text(root, "/proc/self/mountinfo");
+	char *cgroup = read_proc_text(look, "/proc/self/cgroup");
+	char *mounts = read_proc_text(look, "/proc/self/mountinfo"), *rest = mounts, *line;
 	struct mount *m = malloc(sizeof(*m));
 
-	for (const char *line = mounts; m && cgroup && line; line = strchr(line, '\n')) {
-		line += *line == '\n';
+	if (!m)
+		look->error = -ENOMEM;
+	while (m && cgroup && rest && (line = strsep(&rest, "\n"))) {
 		if (read_mount(line, m))
-			take_mount(root, cgroup, m, out);
+			take_mount(look, cgroup, m);
 	}
 	free(m);
 	free(mounts);
@@ -290,23 +342,35 @@ static void take_rlimit(int resource, const char *status, const char *name, stru
 		take_memory_limit(out, limit.rlim_cur, find_number(status, name, 1024, 0));
 }
 
-static void take_process(const char *root, struct host_limits *out)
+static void take_process(struct look *look)
 {
-	char *status = read_proc_text(root, "/proc/self/status");
+	char *status = read_proc_text(look, "/proc/self/status");
 
-	take_rlimit(RLIMIT_AS, status, "VmSize:", out);
-	take_rlimit(RLIMIT_DATA, status, "VmData:", out);
+	take_rlimit(RLIMIT_AS, status, "VmSize:", look->out);
+	take_rlimit(RLIMIT_DATA, status, "VmData:", look->out);
 	free(status);
 }
 
-static void take_machine(const char *root, struct host_limits *out)
+/* A system that promises no more than it has counts a mapping in full before it is touched. */
+static void take_commit_limit(struct look *look, const char *meminfo)
 {
-	char *meminfo = read_proc_text(root, "/proc/meminfo");
+	char *mode = read_proc_text(look, "/proc/sys/vm/overcommit_memory");
+
+	if (parse_leading_number(mode) == 2)
+		take_memory_limit(look->out, find_number(meminfo, "CommitLimit:", 1024, UINT64_MAX),
+				  find_number(meminfo, "Committed_AS:", 1024, 0));
+	free(mode);
+}
+
+static void take_machine(struct look *look)
+{
+	char *meminfo = read_proc_text(look, "/proc/meminfo");
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	uint64_t physical = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 1ull << 30;
 
-	out->memory = find_number(meminfo, "MemTotal:", 1024, physical);
-	out->available = find_number(meminfo, "MemAvailable:", 1024, out->memory);
+	look->out->memory = find_number(meminfo, "MemTotal:", 1024, physical);
+	look->out->available = find_number(meminfo, "MemAvailable:", 1024, look->out->memory);
+	take_commit_limit(look, meminfo);
 	free(meminfo);
 }
 
@@ -325,11 +389,14 @@ static uint32_t count_allowed_cores(void)
 	return count > 0 ? (uint32_t)count : 1;
 }
 
-void host_limits_read(const char *root, struct host_limits *out)
+int host_limits_read(const char *root, struct host_limits *out)
 {
-	take_machine(root, out);
-	out->cores = count_allowed_cores();
-	take_all_groups(root, out);
-	take_process(root, out);
+	struct look look = {.root = root, .out = out};
+
+	take_machine(&look);
+	out->cores = out->allowed = count_allowed_cores();
+	take_all_groups(&look);
+	take_process(&look);
 	lower_to(&out->available, out->memory);
+	return look.error;
 }

@@ -12,26 +12,32 @@
 /**
  * struct host_limits - memory and processors of this process
  * @memory: bytes that the process may have in all: the least of the machine's memory, the limits of
- *	its control groups and of those above them, and RLIMIT_AS and RLIMIT_DATA
+ *	its control groups and of those above them, RLIMIT_AS and RLIMIT_DATA, and the commit
+ *	limit of a system that promises no more than it has
  * @available: bytes of these that it can still take without swapping or being killed
  * @cores: processors that it may keep busy: those of its affinity, or fewer where a control group
  *	has a quota of processor time; a part of one counts as one
+ * @allowed: processors of its affinity
  */
 struct host_limits {
 	uint64_t memory;
 	uint64_t available;
 	uint32_t cores;
+	uint32_t allowed;
 };
 
 /**
  * host_limits_read() - read what this process may use now
  * @root: folder that stands for /, so that tests can show another machine; "" for this one
- * @out: the limits; a source that cannot be read limits nothing
+ * @out: the limits; a source that is not there or says nothing limits nothing
  *
- * Reads /proc/meminfo, /proc/self/{cgroup,mountinfo,status} and the files of control groups of both
- * versions. Limits of the process itself (affinity, RLIMIT_AS, RLIMIT_DATA) come from the kernel,
- * whatever @root is. May be called by any thread.
+ * Reads /proc/meminfo, /proc/sys/vm/overcommit_memory, /proc/self/{cgroup,mountinfo,status} and the
+ * files of control groups of both versions. Limits of the process itself (affinity, RLIMIT_AS,
+ * RLIMIT_DATA) come from the kernel, whatever @root is. May be called by any thread.
+ *
+ * Return: 0, or -ENOMEM, -EMFILE or -ENFILE where something that is there could not be read; @out
+ * then has what could.
  */
-void host_limits_read(const char *root, struct host_limits *out);
+int host_limits_read(const char *root, struct host_limits *out);
 
 #endif

@@ -131,8 +131,7 @@ static uint64_t soft_room(struct device *d)
 	struct host_limits limits;
 
 	(void)d;
-	host_limits_read("", &limits);
-	return limits.available;
+	return host_limits_read("", &limits) ? 0 : limits.available;
 }
 
 static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
@@ -231,9 +230,14 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 		.fetch = &s->fetch,
 		.service = 1,
 	};
-	int ret;
+	int ret = host_limits_read("", &limits);
 
-	host_limits_read("", &limits);
+	if (ret)
+		return fail(
+			ret,
+			"soft device: what memory and processors this process may use cannot be "
+			"read: %s",
+			strerror(-ret));
 	config.cores = name->cores ? name->cores : default_cores(&limits);
 	config.table_memory = name->memory ? name->memory : default_memory(&limits);
 	ret = engine_create(&config, &s->engine);
@@ -243,6 +247,12 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 			"soft device: this processor lacks what the kernel variant \"%s\" needs; "
 			"leave variant= and EMBENG_KERNEL out for the best that it runs, \"%s\"",
 			config.variant, kernel_select(NULL)->name);
+	if (ret == -ENOMEM)
+		return fail(ret,
+			    "soft device: the engine did not start: no memory or no thread for its "
+			    "cores; this process may take %llu bytes more (control groups, ulimit "
+			    "-v and -d; ulimit -u limits threads)",
+			    (unsigned long long)limits.available);
 	if (ret == -EINVAL && config.variant)
 		return no_such_variant(config.variant);
 	if (ret)

@@ -4,6 +4,7 @@
  * and from limits that a test sets for itself.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static void teardown(void)
 
 static void look(void)
 {
-	host_limits_read(root, &found);
+	ck_assert_int_eq(host_limits_read(root, &found), 0);
 }
 
 #define V2_MOUNT "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -91,7 +92,9 @@ static const struct kind {
 	  {"/proc/self/mountinfo", V2_MOUNT},
 	  {"/sys/fs/cgroup/job/memory.max", "838860800\n"},
 	  {"/sys/fs/cgroup/job/memory.current", "314572800\n"},
-	  {"/sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 209715200\nactive_file 7\n"},
+	  {"/sys/fs/cgroup/job/memory.stat",
+	   "anon 1\ninactive_file 104857600\nactive_file 52428800\nunevictable 1048576\n"
+	   "slab_reclaimable 52428800\nslab_unreclaimable 1048576\n"},
 	  {"/sys/fs/cgroup/job/cpu.max", "50000 100000\n"}},
 	 800 * MIB,
 	 700 * MIB,
@@ -146,7 +149,8 @@ static const struct kind {
 	  {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "838860800\n"},
 	  {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "104857600\n"},
 	  {"/sys/fs/cgroup/memory/job/memory.stat",
-	   "inactive_file 1\nhierarchical_memory_limit 838860800\ntotal_inactive_file 4194304\n"},
+	   "inactive_file 1\nhierarchical_memory_limit 838860800\ntotal_inactive_file 3145728\n"
+	   "total_active_file 1048576\n"},
 	  {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "20000\n"},
 	  {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}},
 	 800 * MIB,
@@ -181,6 +185,85 @@ static const struct kind {
 	 3 * GIB,
 	 3 * GIB,
 	 0},
+	{"version 2, more of files than is used",
+	 {{"/proc/self/cgroup", "0::/job\n"},
+	  {"/proc/self/mountinfo", V2_MOUNT},
+	  {"/sys/fs/cgroup/job/memory.max", "1073741824\n"},
+	  {"/sys/fs/cgroup/job/memory.current", "1048576\n"},
+	  {"/sys/fs/cgroup/job/memory.stat", "inactive_file 1048577\nactive_file 1\n"}},
+	 GIB,
+	 GIB,
+	 0},
+	{"a system that promises no more than it has",
+	 {{"/proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:   12582912 kB\n"
+			    "CommitLimit:     8388608 kB\nCommitted_AS:    2097152 kB\n"},
+	  {"/proc/sys/vm/overcommit_memory", "2\n"}},
+	 8 * GIB,
+	 6 * GIB,
+	 0},
+	{"a system that promises more than it has",
+	 {{"/proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:   12582912 kB\n"
+			    "CommitLimit:     8388608 kB\nCommitted_AS:    2097152 kB\n"},
+	  {"/proc/sys/vm/overcommit_memory", "1\n"}},
+	 16 * GIB,
+	 12 * GIB,
+	 0},
+	{"a blank in a path",
+	 {{"/proc/self/cgroup", "0::/my job/\\041\n"},
+	  {"/proc/self/mountinfo",
+	   "30 23 0:26 /my\\040job /mnt/a\\134b\\040c rw - cgroup2 cgroup2 rw\n"},
+	  {"/mnt/a\\b c/\\041/memory.max", "1073741824\n"}},
+	 GIB,
+	 GIB,
+	 0},
+	{"a group that was removed",
+	 {{"/proc/self/cgroup", "0::/job/gone (deleted)\n"},
+	  {"/proc/self/mountinfo", V2_MOUNT},
+	  {"/sys/fs/cgroup/job/memory.max", "1073741824\n"}},
+	 GIB,
+	 GIB,
+	 0},
+	{"a group whose name another's begins with",
+	 {{"/proc/self/cgroup", "0::/jobs\n"},
+	  {"/proc/self/mountinfo", "30 23 0:26 /job /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+	  {"/sys/fs/cgroup/memory.max", "1073741824\n"},
+	  {"/sys/fs/cgroup/s/memory.max", "1048576\n"}},
+	 GIB,
+	 GIB,
+	 0},
+	{"numbers too large for 64 bits",
+	 {{"/proc/self/cgroup", "0::/job\n"},
+	  {"/proc/self/mountinfo", V2_MOUNT},
+	  {"/sys/fs/cgroup/job/memory.max", "99999999999999999999999\n"},
+	  {"/sys/fs/cgroup/job/memory.current", "99999999999999999999999\n"},
+	  {"/sys/fs/cgroup/job/cpu.max", "99999999999999999999999 100000\n"}},
+	 16 * GIB,
+	 12 * GIB,
+	 0},
+	{"version 1, a quota without a period",
+	 {{"/proc/self/cgroup", "4:cpu,cpuacct:/job\n"},
+	  {"/proc/self/mountinfo", V1_MOUNTS},
+	  {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "1000\n"}},
+	 16 * GIB,
+	 12 * GIB,
+	 0},
+	{"version 2, a quota without a period",
+	 {{"/proc/self/cgroup", "0::/job\n"},
+	  {"/proc/self/mountinfo", V2_MOUNT},
+	  {"/sys/fs/cgroup/job/cpu.max", "1000\n"}},
+	 16 * GIB,
+	 12 * GIB,
+	 0},
+	{"empty files",
+	 {{"/proc/self/cgroup", "0::/job\n"},
+	  {"/proc/self/mountinfo", V2_MOUNT},
+	  {"/sys/fs/cgroup/job/memory.max", ""},
+	  {"/sys/fs/cgroup/job/memory.stat", ""},
+	  {"/sys/fs/cgroup/job/cpu.max", ""},
+	  {"/proc/self/status", ""}},
+	 16 * GIB,
+	 12 * GIB,
+	 0},
 	{"no part of a name is a name",
 	 {{"/proc/self/cgroup", "3:memory2:/job\n2:xmemory:/job\n"},
 	  {"/proc/self/mountinfo", V1_MOUNTS},
@@ -193,7 +276,7 @@ static const struct kind {
 	  {"/proc/self/mountinfo", "- - -\n\n1 2 - cgroup2\n" V2_MOUNT " - "},
 	  {"/sys/fs/cgroup/job/memory.max", "many\n"},
 	  {"/sys/fs/cgroup/job/memory.current", "-7\n"},
-	  {"/sys/fs/cgroup/job/memory.stat", "inactive_file"},
+	  {"/sys/fs/cgroup/job/memory.stat", "inactive_file\nactive_file -7\n"},
 	  {"/sys/fs/cgroup/job/cpu.max", "0 0\n"}},
 	 16 * GIB,
 	 12 * GIB,
@@ -239,7 +322,44 @@ START_TEST(test_quota_is_rounded_up)
 		put_file("/sys/fs/cgroup/cpu.max", quota);
 		look();
 		ck_assert_uint_eq(found.cores, want < all ? want : all);
+		ck_assert_uint_eq(found.allowed, all);
 	}
+}
+END_TEST
+
+/* A machine with many containers has many mounts, and a group's may be the last of them. */
+START_TEST(test_many_mounts)
+{
+	const char line[] =
+		"99 23 0:26 /a /var/lib/box/overlay/0123456789abcdef rw - overlay o rw\n";
+	const size_t length = sizeof(line) - 1, count = 20000;
+	char *mounts = malloc(count * length + sizeof(V2_MOUNT));
+
+	ck_assert_ptr_nonnull(mounts);
+	for (size_t i = 0; i < count; i++)
+		memcpy(mounts + i * length, line, length);
+	strcpy(mounts + count * length, V2_MOUNT);
+	put_file("/proc/self/mountinfo", mounts);
+	free(mounts);
+	put_file("/proc/self/cgroup", "0::/\n");
+	put_file("/sys/fs/cgroup/memory.max", "1073741824\n");
+	look();
+	ck_assert_uint_eq(found.memory, GIB);
+}
+END_TEST
+
+/* A limit that is there and cannot be read is no permission to take everything. */
+START_TEST(test_no_descriptor_left)
+{
+	struct rlimit before, none;
+	int ret;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){0, before.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ret = host_limits_read(root, &found);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_eq(ret, -EMFILE);
 }
 END_TEST
 
@@ -256,6 +376,7 @@ START_TEST(test_affinity)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
 	look();
 	ck_assert_uint_eq(found.cores, 1);
+	ck_assert_uint_eq(found.allowed, 1);
 }
 END_TEST
 
@@ -282,11 +403,12 @@ END_TEST
 /* Whatever machine runs the test: the numbers are possible ones. */
 START_TEST(test_this_machine)
 {
-	host_limits_read("", &found);
+	ck_assert_int_eq(host_limits_read("", &found), 0);
 	ck_assert_uint_gt(found.memory, 64 * MIB);
 	ck_assert_uint_le(found.available, found.memory);
 	ck_assert_uint_ge(found.cores, 1);
 	ck_assert_uint_le(found.cores, allowed_cores());
+	ck_assert_uint_eq(found.allowed, allowed_cores());
 }
 END_TEST
 
@@ -295,6 +417,8 @@ static void add(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_groups, 0, sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(tc, test_quota_is_rounded_up);
+	tcase_add_test(tc, test_many_mounts);
+	tcase_add_test(tc, test_no_descriptor_left);
 	tcase_add_test(tc, test_affinity);
 	tcase_add_loop_test(tc, test_limits_of_the_process, 0, 2);
 	tcase_add_test(tc, test_this_machine);

@@ -5,6 +5,9 @@
  */
 #include <poll.h>
 #include <stdio.h>
+#include <sys/resource.h>
+
+#include "host/limits.h"
 
 #include "session_help.h"
 
@@ -106,5 +109,73 @@ START_TEST(descriptor_is_readable)
 }
 END_TEST
 
+static struct embeng *open_alone(const char *device, struct embeng_device_info *info)
+{
+	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 9, .dim = 4};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng *e;
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	ck_assert_int_eq(embeng_open(device, m, &e, NULL), 0);
+	*info = (struct embeng_device_info){.size = sizeof(*info)};
+	ck_assert_int_eq(embeng_info(e, info), 0);
+	embeng_model_free(m);
+	return e;
+}
+
+/* Nobody's limits are above the machine's, and the part that is left to the program is not taken. */
+START_TEST(is_as_large_as_it_may_be)
+{
+	struct embeng_device_info info;
+	struct host_limits limits;
+
+	ck_assert_int_eq(host_limits_read("", &limits), 0);
+	embeng_close(open_alone("soft", &info));
+	ck_assert_uint_le(info.table_memory, limits.memory / 10 * 8);
+	ck_assert_uint_gt(info.table_memory, 0);
+	ck_assert_uint_eq(info.cores, limits.cores < 64 ? limits.cores : 64);
+}
+END_TEST
+
+/* Bytes that count against RLIMIT_DATA. */
+static uint64_t count_data_bytes(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f) && sscanf(line, "VmData: %llu", &kib) != 1)
+		;
+	fclose(f);
+	ck_assert_uint_gt(kib, 0);
+	return kib << 10;
+}
+
+/* The kernel counts what is mapped against RLIMIT_DATA: a table that does not fit is refused. */
+START_TEST(keeps_to_the_limits_of_the_process)
+{
+	struct embeng_table_config t = {.size = sizeof(t), .vocabulary_size = 1 << 20, .dim = 64};
+	struct embeng_model *m = embeng_model_new();
+	struct embeng_error error = {.size = sizeof(error)};
+	struct rlimit limit = {0, RLIM_INFINITY};
+	struct embeng_device_info info;
+	struct embeng *e = NULL;
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	limit.rlim_cur = count_data_bytes() + (200 << 20);
+	ck_assert_int_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+	embeng_close(open_alone("soft", &info));
+	ck_assert_uint_le(info.table_memory, 200 << 20);
+	ck_assert_uint_gt(info.table_memory, 100 << 20);
+	ck_assert_int_eq(embeng_open("soft", m, &e, &error), -ENOSPC);
+	ck_assert_ptr_nonnull(strstr(error.text, "268435456 bytes are needed"));
+	/* Whoever says how much may promise more; here the kernel does not keep the promise. */
+	ck_assert_int_eq(embeng_open("soft:memory=100G", m, &e, &error), -ENOMEM);
+	ck_assert_ptr_null(e);
+	embeng_model_free(m);
+}
+END_TEST
+
 RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead, memory_runs_out,
-	  descriptor_is_readable)
+	  descriptor_is_readable, is_as_large_as_it_may_be, keeps_to_the_limits_of_the_process)
