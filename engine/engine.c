@@ -11,6 +11,8 @@
 #include "kernels/kernels.h"
 #include "kernels/variants.h"
 
+#define THREADS_LEAST 4u
+
 static bool config_fits(const struct engine_config *c)
 {
 	return c->registers && c->doorbells && !((u64)(size_t)c->registers & 4095) &&
@@ -31,13 +33,24 @@ static void take_config(struct engine *e, const struct engine_config *config)
 	e->config.fetch = &e->fetch;
 }
 
+/*
+ * Threads that wait for each other's processor make a job slower. Up to four of them cost nothing
+ * that could be measured on one processor, and let small machines meet what large ones do.
+ */
+static u32 choose_threads(const struct engine_config *config)
+{
+	u32 most = config->processors > THREADS_LEAST ? config->processors : THREADS_LEAST;
+
+	return config->processors && config->cores > most ? most : config->cores;
+}
+
 static bool allocate_parts(struct engine *e)
 {
 	e->lock = port_mutex_new();
 	e->bell = port_event_new();
 	e->queues = port_alloc(e->config.queues * sizeof(struct queue *));
 	e->order = port_alloc(e->config.queues * sizeof(struct queue *));
-	e->workers = workers_new(e, e->config.cores, heartbeat_piece);
+	e->workers = workers_new(e, choose_threads(&e->config), heartbeat_piece);
 	return e->lock && e->bell && e->queues && e->order && e->workers;
 }
 

@@ -21,6 +21,9 @@ struct engine;
  * @queues: most queues there can be, the admin queue too
  * @vectors: interrupt vectors
  * @cores: 1 .. 64; rows are spread over them
+ * @processors: how many processors the host may keep busy, 0 if that is not known. No more threads
+ *	start than can work at a time, whatever @cores is; no result depends on their number
+ * @roam: 1: the host's scheduler places the threads; 0: each prefers a processor of its own
  * @table_memory: bytes for tables and slots
  * @firmware_minimum: lowest firmware version that it boots; what a device keeps when it is
  *	off, see engine_firmware_minimum()
@@ -38,6 +41,8 @@ struct engine_config {
 	u32 queues;
 	u32 vectors;
 	u32 cores;
+	u32 processors;
+	u32 roam;
 	u64 table_memory;
 	u64 firmware_minimum;
 	const char *variant;

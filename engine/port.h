@@ -45,7 +45,10 @@ u32 port_event_read(struct port_event *e);
 void port_event_wait(struct port_event *e, u32 seen, u64 timeout_ns);
 void port_event_signal(struct port_event *e);
 
-/* @cpu: preferred processor, or -1. Joined by port_thread_join(). */
+/*
+ * @cpu: number of the preferred one among the processors that the host may use, or -1. Joined by
+ * port_thread_join().
+ */
 struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const char *name, int cpu);
 void port_thread_join(struct port_thread *t);
 void port_relax(void); /* inside a spin */

@@ -54,15 +54,15 @@ static void sleep_on_bell(struct engine *e)
 	__atomic_store_n(&e->sleeping, false, __ATOMIC_SEQ_CST);
 }
 
-static u64 spin_ns(void)
+static u64 spin_ns(const struct engine *e)
 {
-	return port_alone() ? 0 : SPIN_NS;
+	return e->config.processors == 1 || port_alone() ? 0 : SPIN_NS;
 }
 
 static void serve_engine(void *arg)
 {
 	struct engine *e = arg;
-	u64 moved_ns = port_now_ns(), spin = spin_ns();
+	u64 moved_ns = port_now_ns(), spin = spin_ns(e);
 
 	while (!is_stopping(e)) {
 		if (e->serve(e, ENGINE_RUN_ALL)) {
@@ -72,7 +72,7 @@ static void serve_engine(void *arg)
 		} else {
 			sleep_on_bell(e);
 			moved_ns = port_now_ns();
-			spin = spin_ns();
+			spin = spin_ns(e);
 		}
 	}
 }

@@ -124,7 +124,7 @@ static bool start_helpers(struct workers *w)
 		w->helpers[i].workers = w;
 		w->helpers[i].number = i + 1;
 		w->helpers[i].thread = port_thread_start(serve_tasks, &w->helpers[i], "embeng-core",
-							 (int)i + 1);
+							 w->engine->config.roam ? -1 : (int)i + 1);
 		if (!w->helpers[i].thread)
 			return false;
 	}

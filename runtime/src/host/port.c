@@ -133,16 +133,21 @@ struct port_thread {
 	char name[16];
 };
 
-static void prefer_cpu(int cpu)
+/* @number: among the processors that the process may use, from 0 on; no such one is no wish. */
+static void prefer_cpu(int number)
 {
 	cpu_set_t allowed, wanted;
 
-	CPU_ZERO(&wanted);
-	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) ||
-	    !CPU_ISSET(cpu, &allowed))
+	if (number < 0 || sched_getaffinity(0, sizeof(allowed), &allowed))
 		return;
-	CPU_SET(cpu, &wanted);
-	(void)pthread_setaffinity_np(pthread_self(), sizeof(wanted), &wanted);
+	CPU_ZERO(&wanted);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || number--)
+			continue;
+		CPU_SET(cpu, &wanted);
+		(void)pthread_setaffinity_np(pthread_self(), sizeof(wanted), &wanted);
+		return;
+	}
 }
 
 static void *thread_main(void *arg)

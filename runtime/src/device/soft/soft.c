@@ -239,6 +239,9 @@ static int make_engine(struct soft *s, const struct name *name, uint32_t queues)
 			"read: %s",
 			strerror(-ret));
 	config.cores = name->cores ? name->cores : default_cores(&limits);
+	config.processors = limits.cores;
+	/* Only threads that fill all processors are better off with one each. */
+	config.roam = config.cores < limits.allowed;
 	config.table_memory = name->memory ? name->memory : default_memory(&limits);
 	ret = engine_create(&config, &s->engine);
 	if (ret == -ENOTSUP)

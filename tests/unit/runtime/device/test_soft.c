@@ -3,7 +3,10 @@
  * The soft device: it is listed, describes itself, runs out of memory cleanly, and has a
  * descriptor that becomes readable.
  */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include <dirent.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -177,5 +180,45 @@ START_TEST(keeps_to_the_limits_of_the_process)
 }
 END_TEST
 
+static int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = -2; /* . and .. */
+
+	ck_assert_ptr_nonnull(tasks);
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count;
+}
+
+/* However many cores are asked for: more threads than work at a time would wait for each other. */
+START_TEST(starts_no_more_threads_than_can_work)
+{
+	const int before = count_threads();
+	struct embeng_device_info info;
+	cpu_set_t allowed, one;
+	struct embeng *e;
+	int cpu = 0;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+	while (!CPU_ISSET(cpu, &allowed))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+	e = open_alone("soft", &info);
+	ck_assert_uint_eq(info.cores, 1);
+	ck_assert_int_eq(count_threads(), before + 1); /* the service thread */
+	embeng_close(e);
+	e = open_alone("soft:cores=64", &info);
+	ck_assert_uint_eq(info.cores, 64);
+	ck_assert_int_eq(count_threads(), before + 4);
+	embeng_close(e);
+	ck_assert_int_eq(count_threads(), before);
+}
+END_TEST
+
 RUN_SUITE("soft", lists_itself, says_what_it_is, says_how_far_it_fetches_ahead, memory_runs_out,
-	  descriptor_is_readable, is_as_large_as_it_may_be, keeps_to_the_limits_of_the_process)
+	  descriptor_is_readable, is_as_large_as_it_may_be, keeps_to_the_limits_of_the_process,
+	  starts_no_more_threads_than_can_work)
