@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The count of the last process on the way in which somebody asked. */
+/* At least the count of this process, or of the last one on the way in which somebody asked. */
 static uint32_t last = 1;
 static uint32_t *page; /* NULL: @last is the count */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -48,14 +48,17 @@ uint32_t fork_generation(void)
 	pthread_once(&once, watch_forks);
 	if (!page)
 		return __atomic_load_n(&last, __ATOMIC_RELAXED);
-	count = __atomic_load_n(page, __ATOMIC_RELAXED);
+	count = __atomic_load_n(page, __ATOMIC_ACQUIRE);
 	if (count)
 		return count;
-	/* The first to ask in this process; of two threads that are, one sets the count. */
-	count = __atomic_load_n(&last, __ATOMIC_RELAXED) + 1;
-	if (!__atomic_compare_exchange_n(page, &none, count, false, __ATOMIC_RELAXED,
-					 __ATOMIC_RELAXED))
-		return none;
-	__atomic_store_n(&last, count, __ATOMIC_RELAXED);
-	return count;
+	/*
+	 * The first to ask in this process; of two threads that are, one sets the count. @last is
+	 * never behind a count that somebody was told: a fork can come at any time, and its child
+	 * must go on from there.
+	 */
+	count = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(page, &none, count, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE)
+		       ? count
+		       : none;
 }

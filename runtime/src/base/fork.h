@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * A number that grows by one in each child that has a copy of this memory, counted from the first
- * call on; in a child of _Fork() or clone(), too. Any thread may call.
+ * A number that is larger in each child that has a copy of this memory, counted from the first call
+ * on; in a child of _Fork() or clone(), too. Any thread may call.
  */
 uint32_t fork_generation(void);
 
