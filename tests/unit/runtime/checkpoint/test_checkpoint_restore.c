@@ -306,6 +306,47 @@ START_TEST(cancels_at_each_call)
 }
 END_TEST
 
+static uint64_t room_left;
+
+static uint64_t tell_room(struct device *d)
+{
+	(void)d;
+	return room_left;
+}
+
+/*
+ * Whatever the device promised when it was opened: copies are made where they fit into 95 % of what
+ * is really there, and no byte beyond it.
+ */
+START_TEST(copies_where_there_is_room)
+{
+	static const struct {
+		uint64_t room;
+		unsigned int passes;
+	} cases[] = {{UINT64_MAX, 1}, {4378960, 1}, {4378959, 2}, {0, 2}};
+	const struct help_table t = {"t", 4000, 130, embeng_adagrad(0.1f)};
+	struct embeng *e = help_open("soft:cores=2,memory=64M", &t, 1);
+	struct help_watch w = {.what = "restore"};
+	const struct device_ops *ops = e->device->ops;
+	struct device_ops tight = *ops;
+	char folder[HELP_PATH];
+
+	folder_new(folder);
+	help_fill(e, 1);
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_fill(e, 2);
+	room_left = cases[_i].room;
+	tight.room = tell_room;
+	e->device->ops = &tight;
+	help_expect_ok(restore_watched(e, folder, &w));
+	e->device->ops = ops;
+	ck_assert_uint_eq(w.total, cases[_i].passes * 2ull * 4000 * 130 * 4);
+	help_expect_tables(e, 1);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 START_TEST(moves_rows_in_pieces)
 {
 	const struct help_table t = {"t", 40000, 130, embeng_adagrad(0.1f)};
@@ -408,6 +449,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, a_model_without_tables);
 	tcase_add_test(tcase, says_what_is_wrong_with_the_call);
 	tcase_add_loop_test(tcase, cancels_at_each_call, 1, 3);
+	tcase_add_loop_test(tcase, copies_where_there_is_room, 0, 4);
 	tcase_add_test(tcase, moves_rows_in_pieces);
 	tcase_add_test(tcase, a_read_error_leaves_the_tables);
 	tcase_add_test(tcase, a_read_error_in_place_says_so);
