@@ -3,6 +3,7 @@
  * Describes a device in words and as JSON, and chooses the one that a verb uses. The verbs list,
  * info, conform, plan and bench share it, so that a device is called the same everywhere.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ const char *device_capability(size_t k, uint32_t *bit)
 
 const char *device_choose(const char *given)
 {
-	const char *environment = getenv("EMBENG_DEVICE");
+	const char *environment = secure_getenv("EMBENG_DEVICE");
 
 	if (given)
 		return given;

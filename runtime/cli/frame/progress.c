@@ -3,6 +3,7 @@
  * The progress line on stderr, which is written over as the work goes on and appears only on a
  * terminal.
  */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 static bool is_terminal(FILE *stream)
 {
-	const char *term = getenv("TERM");
+	const char *term = secure_getenv("TERM");
 
 	return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
 }
@@ -30,7 +31,7 @@ static uint64_t read_clock_ns(void)
 
 bool terminal_colors(FILE *stream)
 {
-	const char *no = getenv("NO_COLOR");
+	const char *no = secure_getenv("NO_COLOR");
 
 	return is_terminal(stream) && !(no && no[0]);
 }

@@ -13,7 +13,7 @@
 
 int scratch_make(char **path)
 {
-	const char *parent = getenv("TMPDIR");
+	const char *parent = secure_getenv("TMPDIR");
 	char *made;
 
 	if (asprintf(&made, "%s/embeng-XXXXXX", parent && *parent ? parent : "/tmp") < 0)
