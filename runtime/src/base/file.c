@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "file.h"
@@ -203,6 +205,19 @@ int file_map(const char *path, uint64_t bytes, const char **map)
 }
 
 /*
+ * Whoever may write to the folder may lock it. The file is empty, so that the umask of the first
+ * has nothing to hide in it; a file of another user keeps the mode that he gave it.
+ */
+static void let_all_read(int fd)
+{
+	const mode_t all = S_IRUSR | S_IRGRP | S_IROTH;
+	struct stat stat;
+
+	if (!fstat(fd, &stat) && stat.st_uid == geteuid() && (stat.st_mode & all) != all)
+		(void)fchmod(fd, (stat.st_mode | all) & 07777);
+}
+
+/*
  * A lock asks for no right to write, which a file that another user made may not give. Network file
  * systems want it where it can be had.
  */
@@ -210,9 +225,12 @@ static int open_lock(const char *path)
 {
 	int fd = file_ops->open(path, O_RDWR | O_CREAT);
 
-	return fd == -EACCES ? file_open(path, O_RDONLY | O_NOFOLLOW)
-	       : fd < 0	     ? fail_file(fd, path, "cannot be made")
-			     : fd;
+	if (fd == -EACCES)
+		return file_open(path, O_RDONLY | O_NOFOLLOW);
+	if (fd < 0)
+		return fail_file(fd, path, "cannot be made");
+	let_all_read(fd);
+	return fd;
 }
 
 static int lock_path(const char *dir, const char *path, int *lock)

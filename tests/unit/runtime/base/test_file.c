@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Files that are made or replaced in a folder that other users may write to. */
+#define _GNU_SOURCE /* setgroups, setresuid */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -121,7 +124,7 @@ START_TEST(test_lock_of_two_users)
 
 	umask(masks[_i]);
 	ck_assert_int_eq(file_lock_folder(folder, ".lock", &lock), 0);
-	ck_assert_uint_eq(mode_of(".lock"), 0666 & ~masks[_i]);
+	ck_assert_uint_eq(mode_of(".lock"), (0666 & ~masks[_i]) | 0444);
 	another.open = open_of_another_user;
 	file_ops = &another;
 	ck_assert_int_eq(file_lock_folder(folder, ".lock", &second), -EBUSY);
@@ -130,6 +133,40 @@ START_TEST(test_lock_of_two_users)
 	file_ops = &file_ops_system;
 	ck_assert_int_eq(file_lock_folder(folder, ".lock", &lock), -EBUSY);
 	close(second);
+}
+END_TEST
+
+/* The lock is let go of again. */
+static int lock_as(uid_t user, mode_t mask)
+{
+	int lock, status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		umask(mask);
+		_exit(setgroups(0, NULL) || setresgid(user, user, user) ||
+		      setresuid(user, user, user) || file_lock_folder(folder, ".lock", &lock));
+	}
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* With real users where the test may become them, in a folder of one's own and in one like /tmp. */
+START_TEST(test_lock_of_real_users)
+{
+	if (geteuid()) {
+		printf("a second user: none, this is not root\n");
+		return;
+	}
+	ck_assert_int_eq(chmod(folder, _i & 1 ? 01777 : 0777), 0);
+	ck_assert_int_eq(lock_as(65501, masks[_i / 2]), 0);
+	ck_assert_uint_eq(mode_of(".lock"), (0666 & ~masks[_i / 2]) | 0444);
+	ck_assert_int_eq(lock_as(65502, masks[_i / 2]), 0);
+	/* The first one took the right to read away himself: nobody else gives it back. */
+	ck_assert_int_eq(chmod(at(".lock"), 0600), 0);
+	ck_assert_int_ne(lock_as(65502, 0), 0);
+	ck_assert_uint_eq(mode_of(".lock"), 0600);
 }
 END_TEST
 
@@ -159,6 +196,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_replace_that_fails_leaves_the_old);
 	tcase_add_test(tc, test_lock_follows_no_link);
 	tcase_add_loop_test(tc, test_lock_of_two_users, 0, 4);
+	tcase_add_loop_test(tc, test_lock_of_real_users, 0, 8);
 	tcase_add_test(tc, test_nothing_is_inherited);
 }
 
