@@ -24,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define PATH_MOST 4096
@@ -334,21 +333,18 @@ static void take_all_groups(struct look *look)
 
 /* -- the machine and the process ------------------------------------------ */
 
-static void take_rlimit(int resource, const char *status, const char *name, struct host_limits *out)
-{
-	struct rlimit limit;
-
-	if (!getrlimit((__rlimit_resource_t)resource, &limit) && limit.rlim_cur != RLIM_INFINITY)
-		take_memory_limit(out, limit.rlim_cur, find_number(status, name, 1024, 0));
-}
-
+/* The process's own limits, on addresses (RLIMIT_AS) and on memory that it may write. */
 static void take_process(struct look *look)
 {
+	char *limits = read_proc_text(look, "/proc/self/limits");
 	char *status = read_proc_text(look, "/proc/self/status");
 
-	take_rlimit(RLIMIT_AS, status, "VmSize:", look->out);
-	take_rlimit(RLIMIT_DATA, status, "VmData:", look->out);
+	take_memory_limit(look->out, find_number(limits, "Max address space ", 1, UINT64_MAX),
+			  find_number(status, "VmSize:", 1024, 0));
+	take_memory_limit(look->out, find_number(limits, "Max data size ", 1, UINT64_MAX),
+			  find_number(status, "VmData:", 1024, 0));
 	free(status);
+	free(limits);
 }
 
 /* A system that promises no more than it has counts a mapping in full before it is touched. */

@@ -31,9 +31,9 @@ struct host_limits {
  * @root: folder that stands for /, so that tests can show another machine; "" for this one
  * @out: the limits; a source that is not there or says nothing limits nothing
  *
- * Reads /proc/meminfo, /proc/sys/vm/overcommit_memory, /proc/self/{cgroup,mountinfo,status} and the
- * files of control groups of both versions. Limits of the process itself (affinity, RLIMIT_AS,
- * RLIMIT_DATA) come from the kernel, whatever @root is. May be called by any thread.
+ * Reads /proc/meminfo, /proc/sys/vm/overcommit_memory, /proc/self/{cgroup,limits,mountinfo,status}
+ * and the files of control groups of both versions. The affinity comes from the kernel, whatever
+ * @root is. May be called by any thread.
  *
  * Return: 0, or -ENOMEM, -EMFILE or -ENFILE where something that is there could not be read; @out
  * then has what could.
