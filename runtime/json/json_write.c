@@ -267,6 +267,11 @@ void json_write_real(struct json_writer *w, const char *name, double real)
 	put_value(w, name, text);
 }
 
+void json_write_digits(struct json_writer *w, const char *name, const char *digits)
+{
+	put_value(w, name, digits);
+}
+
 void json_write_value(struct json_writer *w, const char *name, const struct json *value)
 {
 	switch (value ? value->kind : JSON_NULL) {

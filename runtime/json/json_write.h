@@ -60,6 +60,8 @@ void json_write_flag(struct json_writer *w, const char *name, bool flag);
 void json_write_null(struct json_writer *w, const char *name);
 /* Writes 17 digits, from which any reader gets the same double, in any locale and rounding. */
 void json_write_real(struct json_writer *w, const char *name, double real);
+/* Writes the digits of a number as they are. */
+void json_write_digits(struct json_writer *w, const char *name, const char *digits);
 /* Writes a value that json_read() has read; NULL is written as null. */
 void json_write_value(struct json_writer *w, const char *name, const struct json *value);
 

@@ -14,6 +14,7 @@
 
 #include "embeng.h"
 
+#include "document.h"
 #include "exit.h"
 #include "output.h"
 #include "sink.h"
@@ -23,19 +24,42 @@
 
 struct json_object *json_document(const struct output *out)
 {
-	struct json_object *document = json_object_new_object();
+	struct json_object *document;
 	char schema[64];
 
 	snprintf(schema, sizeof(schema), "embeng.%s/1", out->verb);
+	document_expect(schema);
+	document = json_object_new_object();
 	json_object_object_add(document, "schema", json_object_new_string(schema));
 	if (out->command)
 		json_object_object_add(document, "command", json_object_new_string(out->command));
 	return document;
 }
 
+/* A text that is not UTF-8, such as the name of a file, is no JSON; it is written as it is. */
+static void print_as_it_is(struct json_object *document)
+{
+	const char *text = json_object_to_json_string_ext(document, DOCUMENT_FLAGS);
+
+	if (!text)
+		document_no_memory();
+	puts(text);
+}
+
 int json_emit(struct json_object *document)
 {
-	puts(json_object_to_json_string_ext(document, DOCUMENT_FLAGS));
+	size_t length;
+	char *text;
+	int err = document_text(document, &text, &length);
+
+	if (err == -ENOMEM)
+		document_no_memory();
+	if (err) {
+		print_as_it_is(document);
+	} else {
+		fwrite(text, 1, length, stdout);
+		free(text);
+	}
 	json_object_put(document);
 	return CLI_OK;
 }

@@ -88,7 +88,9 @@ int command_parse(const struct argp *argp, int argc, char **argv, struct output 
 	err = argp_parse(&whole, argc, argv, ARGP_NO_EXIT | ARGP_NO_HELP, NULL, input);
 	fclose(stderr);
 	stderr = saved_stderr;
-	if (err || length)
+	if (err == ENOMEM || !text)
+		code = output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	else if (err || length)
 		code = report_usage(out, argv[0], text);
 	free(text);
 	return code;

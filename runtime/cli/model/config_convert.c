@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../firmware/commands.h"
+#include "../frame/document.h"
 #include "../frame/numbers.h"
 #include "config.h"
 #include "model_json.h"
@@ -206,17 +207,17 @@ static int make_json(const struct output *out, const struct config *config, void
 {
 	struct json_object *document = json_object_new_object();
 	char *text;
+	int err;
 
 	model_json_add(document, config->model, config->settings.hosts, config_sharding(config));
-	text = strdup(json_object_to_json_string_ext(
-		document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-				  JSON_C_TO_STRING_NOSLASHESCAPE));
+	err = document_text(document, &text, length);
 	json_object_put(document);
-	if (!text)
-		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
+	if (err)
+		return output_fail(out, exit_of_errno(err), err, NULL, "%s",
+				   err == -ENOMEM
+					   ? "out of memory"
+					   : "a name is not UTF-8, which JSON is written in");
 	*bytes = text;
-	*length = strlen(text);
-	text[(*length)++] = '\n'; /* where the zero was */
 	return CLI_OK;
 }
 
