@@ -15,6 +15,9 @@ static const struct group_command list[] = {
 	 checkpoint_compare},
 	{"reshard", "reshard IN OUT", "write the same tables for another number of hosts",
 	 checkpoint_reshard},
+	{"step", "step DIR [STEP]", "show or set the step", checkpoint_step},
+	{"grow", "grow DIR TABLE=ROWS", "add rows to tables", checkpoint_grow},
+	{"rename", "rename DIR OLD=NEW", "give tables other names", checkpoint_rename},
 };
 
 static const struct group group = {
@@ -23,7 +26,7 @@ static const struct group group = {
 	.count = sizeof(list) / sizeof(list[0]),
 	.column = 24,
 	.intro = "Usage: embeng checkpoint COMMAND DIR [OPTION...]\n"
-		 "Inspect a checkpoint, or write it for another number of hosts. A checkpoint is\n"
+		 "Inspect a checkpoint, or write it again with something changed. A checkpoint is\n"
 		 "a folder that embeng train --save or embeng_save() wrote.\n",
 	.end = "\nExamples:\n"
 	       "  embeng checkpoint ls orders.ckpt\n"

@@ -12,6 +12,9 @@ int checkpoint_verify(int argc, char **argv);
 int checkpoint_dump(int argc, char **argv);
 int checkpoint_compare(int argc, char **argv);
 int checkpoint_reshard(int argc, char **argv);
+int checkpoint_grow(int argc, char **argv);
+int checkpoint_rename(int argc, char **argv);
+int checkpoint_step(int argc, char **argv);
 
 /**
  * struct checkpoint_command - a command whose one argument is DIR
@@ -32,6 +35,10 @@ int checkpoint_run(const struct checkpoint_command *command, int argc, char **ar
 /* Opens a checkpoint. Return: 0, or an exit code after the failure was reported. */
 int checkpoint_open(const struct output *out, const char *dir, struct embeng_checkpoint **c,
 		    struct embeng_checkpoint_info *info);
+
+/* The same for the newest checkpoint of @step, where @at_step is set. */
+int checkpoint_open_at(const struct output *out, const char *dir, bool at_step, uint64_t step,
+		       struct embeng_checkpoint **c, struct embeng_checkpoint_info *info);
 
 /* The word for a sharding: "div" or "mod". */
 const char *checkpoint_sharding(enum embeng_sharding sharding);

@@ -75,13 +75,12 @@ int checkpoint_open(const struct output *out, const char *dir, struct embeng_che
 	return tell_opened(out, embeng_checkpoint_open(dir, c, NULL), c, info);
 }
 
-static int open_asked(const struct output *out, const struct checkpoint_arguments *a,
-		      struct embeng_checkpoint **c, struct embeng_checkpoint_info *info)
+int checkpoint_open_at(const struct output *out, const char *dir, bool at_step, uint64_t step,
+		       struct embeng_checkpoint **c, struct embeng_checkpoint_info *info)
 {
-	if (!a->at_step)
-		return checkpoint_open(out, a->dir, c, info);
-	return tell_opened(out, embeng_checkpoint_open_step(a->dir, (uint64_t)a->step, c, NULL), c,
-			   info);
+	if (!at_step)
+		return checkpoint_open(out, dir, c, info);
+	return tell_opened(out, embeng_checkpoint_open_step(dir, step, c, NULL), c, info);
 }
 
 int checkpoint_run(const struct checkpoint_command *command, int argc, char **argv)
@@ -97,7 +96,7 @@ int checkpoint_run(const struct checkpoint_command *command, int argc, char **ar
 	int code = command_parse(&argp, argc, argv, &out, &a);
 
 	if (!code)
-		code = open_asked(&out, &a, &c, &info);
+		code = checkpoint_open_at(&out, a.dir, a.at_step, (uint64_t)a.step, &c, &info);
 	if (code)
 		return code;
 	code = command->run(&out, a.dir, c, &info);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../examples/item2vec/settings.h"
 #include "../../text/number.h"
 #include "../frame/interrupt.h"
 #include "../frame/outfile.h"
@@ -20,7 +21,7 @@
 /* Rows are read in pieces of about this many floats. */
 #define PIECE (1 << 20)
 
-enum { KEY_ROWS = 0x100, KEY_FORMAT, KEY_NAMES };
+enum { KEY_ROWS = 0x100, KEY_FORMAT, KEY_NAMES, KEY_STEP };
 
 enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
 
@@ -32,6 +33,7 @@ enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
  * @names: these names
  * @table: index
  * @slot: name, NULL: parameters
+ * @at_step: @step chooses the checkpoint
  */
 struct dump {
 	const char *dir, *what, *path;
@@ -42,6 +44,8 @@ struct dump {
 	int table;
 	const char *slot;
 	struct embeng_table_config config;
+	bool at_step;
+	int64_t step;
 };
 
 static const struct argp_option options[] = {
@@ -52,6 +56,7 @@ static const struct argp_option options[] = {
 	 "Begin each line of text with the name of the row and a tab, where embeng train saved "
 	 "names",
 	 0},
+	{"step", KEY_STEP, "N", 0, "Take the newest checkpoint of step N, see list", 0},
 	{"output", 'o', "FILE", 0, "Write to FILE, completely or not at all, instead of stdout", 0},
 	{0},
 };
@@ -106,6 +111,18 @@ static error_t parse_dump_format(const char *arg, struct dump *d, struct argp_st
 	return 0;
 }
 
+static error_t parse_dumped_step(const char *arg, struct dump *d, struct argp_state *state)
+{
+	char error[SETTING_ERROR];
+
+	if (whole_read("step", arg, 0, INT64_MAX, &d->step, error)) {
+		argp_error(state, "%s", error);
+		return EINVAL;
+	}
+	d->at_step = true;
+	return 0;
+}
+
 static error_t parse_argument(char *arg, struct dump *d, struct argp_state *state)
 {
 	if (!d->dir) {
@@ -131,6 +148,8 @@ static error_t parse_dump_option(int key, char *arg, struct argp_state *state)
 		return EINVAL;
 	case KEY_FORMAT:
 		return parse_dump_format(arg, d, state);
+	case KEY_STEP:
+		return parse_dumped_step(arg, d, state);
 	case KEY_NAMES:
 		d->named = true;
 		return 0;
@@ -362,7 +381,7 @@ int checkpoint_dump(int argc, char **argv)
 	if (!code)
 		code = check_output(&out, &d);
 	if (!code)
-		code = checkpoint_open(&out, d.dir, &c, &info);
+		code = checkpoint_open_at(&out, d.dir, d.at_step, (uint64_t)d.step, &c, &info);
 	if (code)
 		return code;
 	code = run_dump(&out, c, &d);

@@ -18,6 +18,8 @@ extern "C" {
 #endif
 
 struct embeng;
+struct embeng_checkpoint;
+struct embeng_shard_rows;
 
 #define EMBENG_SAVE_NOT_FINITE (1u << 0) /* infinities and NaN are saved, and the index says so */
 
@@ -160,9 +162,53 @@ struct embeng_restore_options {
 EMBENG_API int embeng_restore(struct embeng *e, const char *dir,
 			      const struct embeng_restore_options *options);
 
-/* -- looking into a checkpoint ------------------------------------------- */
+/**
+ * typedef embeng_checkpoint_fn - computes rows that embeng_checkpoint_write() writes
+ * @arg: as given there
+ * @table: index of the table
+ * @slot: "parameters" or the name of a slot
+ * @rows: the rows of the table that are wanted
+ * @data: [rows->count][dim] to fill
+ *
+ * Return: 0, or anything else to give up.
+ */
+typedef int (*embeng_checkpoint_fn)(void *arg, int table, const char *slot,
+				    const struct embeng_shard_rows *rows, float *data);
 
-struct embeng_checkpoint;
+/**
+ * struct embeng_write_options - how to write a checkpoint; all zero but the sizes: defaults
+ * @size: sizeof(struct embeng_write_options)
+ * @step: the optimizer's count of updates
+ * @from: NULL, or the checkpoint that this one is made from, with as many tables: tables that
+ *	were frozen have missed as many updates as there
+ * @replaces: 1: @from is the checkpoint of the folder. If a save has replaced it meanwhile,
+ *	nothing is written
+ * @save: as embeng_save() takes them; its size must be set
+ */
+struct embeng_write_options {
+	size_t size;
+	uint64_t step;
+	const struct embeng_checkpoint *from;
+	int replaces;
+	struct embeng_save_options save;
+};
+
+/**
+ * embeng_checkpoint_write() - write a checkpoint without a device
+ * @dir: as for embeng_save()
+ * @model: its tables, optimizers and features
+ * @fn: gives the rows, table by table, each row of each slot once
+ *
+ * For programs that make a checkpoint out of something else: of another format, or of
+ * another checkpoint. It commits and keeps as embeng_save() does. Return: 0, -ECANCELED (@fn
+ * gave up), -ESTALE (see @options), and as embeng_save().
+ */
+EMBENG_API int embeng_checkpoint_write(const char *dir, const struct embeng_model *model,
+				       embeng_checkpoint_fn fn, void *arg,
+				       const struct embeng_write_options *options,
+				       struct embeng_error *error);
+
+/* -- looking into a checkpoint ------------------------------------------- */
 
 /**
  * embeng_checkpoint_open() - open for reading, without a device

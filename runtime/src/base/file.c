@@ -233,6 +233,24 @@ static int open_lock(const char *path)
 	return fd;
 }
 
+/* The process in the lock file. A lock that another user's process holds may have none. */
+static int refuse_second(int fd, const char *dir)
+{
+	char text[24] = "";
+	int64_t n = file_ops->read(fd, text, sizeof(text) - 1);
+	long pid = n > 0 ? strtol(text, NULL, 10) : 0;
+
+	if (pid > 0)
+		return fail(-EBUSY,
+			    "%s: another save into this folder is under way, by process %ld; wait "
+			    "until it has ended, or save into another folder",
+			    dir, pid);
+	return fail(-EBUSY,
+		    "%s: another save into this folder is under way; wait until it has ended, or "
+		    "save into another folder",
+		    dir);
+}
+
 static int lock_path(const char *dir, const char *path, int *lock)
 {
 	int fd = open_lock(path), ret;
@@ -244,10 +262,18 @@ static int lock_path(const char *dir, const char *path, int *lock)
 		*lock = fd;
 		return 0;
 	}
-	file_ops->close(fd);
 	if (ret == -EWOULDBLOCK)
-		return fail(-EBUSY, "%s: another save into this folder is under way", dir);
-	return fail_file(ret, path, "cannot be locked");
+		ret = refuse_second(fd, dir);
+	else
+		ret = fail_file(ret, path, "cannot be locked");
+	file_ops->close(fd);
+	return ret;
+}
+
+void file_unlock(int lock)
+{
+	file_ops->unlock(lock);
+	file_ops->close(lock);
 }
 
 int file_lock_folder(const char *dir, const char *name, int *lock)

@@ -20,7 +20,9 @@
  * @sync: writes a file or a folder to stable storage
  * @map: maps a whole file for reading; the mapping stays when the descriptor is closed
  * @copy: copies out of a mapping; -EFAULT where the file ended early or could not be read
- * @lock: locks the file for this descriptor alone; -EWOULDBLOCK when another holds the lock
+ * @lock: locks the file for this descriptor alone, and writes the number of the process into it;
+ *	-EWOULDBLOCK when another holds the lock
+ * @unlock: ends the lock, even if a process that was forked meanwhile has the descriptor, too
  * @rename: renames a file in one step
  * @remove: removes a file
  * @make_folder: makes a folder; -EEXIST when there is one
@@ -36,6 +38,7 @@ struct file_ops {
 	int (*map)(int fd, uint64_t bytes, const void **map);
 	int (*copy)(void *to, const void *from, uint64_t bytes);
 	int (*lock)(int fd);
+	void (*unlock)(int fd);
 	int (*rename)(const char *from, const char *to);
 	int (*remove)(const char *path);
 	int (*make_folder)(const char *path);
@@ -63,6 +66,7 @@ int file_read_whole(const char *path, uint64_t most, char **text, size_t *length
 int file_map(const char *path, uint64_t bytes, const char **map);
 /* Makes and locks the file @name in @dir; -EBUSY while somebody else holds the lock. */
 int file_lock_folder(const char *dir, const char *name, int *lock);
+void file_unlock(int lock);
 /* Returns "FOLDER/NAME", malloc'd, or NULL with a sentence. */
 char *file_path(const char *folder, const char *name);
 /* Returns the folder that @path is in, malloc'd. */

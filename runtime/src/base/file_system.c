@@ -108,9 +108,25 @@ static int system_copy(void *to, const void *from, uint64_t bytes)
 	return 0;
 }
 
+/* The number is for a sentence; a lock that may not be written is one all the same. */
 static int system_lock(int fd)
 {
-	return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+	char text[24];
+	int length;
+
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
+	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)length, 0) < 0)
+		errno = 0;
+	return 0;
+}
+
+static void system_unlock(int fd)
+{
+	if (ftruncate(fd, 0))
+		errno = 0;
+	flock(fd, LOCK_UN);
 }
 
 static int system_rename(const char *from, const char *to)
@@ -157,6 +173,7 @@ const struct file_ops file_ops_system = {
 	.map = system_map,
 	.copy = system_copy,
 	.lock = system_lock,
+	.unlock = system_unlock,
 	.rename = system_rename,
 	.remove = system_remove,
 	.make_folder = system_make_folder,

@@ -13,7 +13,6 @@
 #include "save.h"
 
 #define WHAT "embeng_checkpoint_reshard"
-#define BUFFER_BYTES (1u << 20)
 
 /* Behind the lock: @in may be the folder that is written to. */
 static int begin_reshard(struct save *s)
@@ -32,22 +31,6 @@ static int begin_reshard(struct save *s)
 	return index_make_frozen(&s->index, s->from->index.frozen_steps);
 }
 
-static int make_rows_room(struct save *s, size_t table, uint64_t stride, uint64_t *most)
-{
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim;
-
-	(void)stride;
-	*most = row < BUFFER_BYTES ? BUFFER_BYTES / row : 1;
-	if (s->buffer && s->buffer_bytes == *most * row)
-		return 0;
-	free(s->buffer);
-	s->buffer_bytes = *most * row;
-	s->buffer = malloc(s->buffer_bytes);
-	return s->buffer ? 0
-			 : fail(-ENOMEM, WHAT ": no memory for rows of table %s",
-				s->index.model->tables[table].name);
-}
-
 static int read_checkpoint_rows(struct save *s, size_t table, size_t array,
 				const struct embeng_shard_rows *rows, const char **data)
 {
@@ -60,7 +43,7 @@ static const struct save_source checkpoint_source = {
 	.progress = "reshard",
 	.begin = begin_reshard,
 	.rows = save_rows,
-	.room = make_rows_room,
+	.room = save_make_room,
 	.read = read_checkpoint_rows,
 };
 

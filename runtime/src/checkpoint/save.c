@@ -158,7 +158,7 @@ static int save_into(struct save *s)
 	ret = ret ? ret : file_lock_folder(s->dir, LOCK_NAME, &lock);
 	if (!ret) {
 		ret = save_locked(s, path);
-		file_ops->close(lock);
+		file_unlock(lock);
 	}
 	free(path);
 	return ret;

@@ -9,6 +9,7 @@
 #define LOCK_NAME ".embeng.lock"
 
 struct save;
+struct written;
 
 /*
  * struct save_source - the origin of the rows of a save: an engine or another checkpoint
@@ -41,6 +42,7 @@ struct save {
 	uint64_t buffer_bytes;
 	const char *in;
 	const struct embeng_reshard_options *reshard;
+	const struct written *written; /* write.c, else NULL */
 	const char *dir;
 	struct embeng_save_options options;
 	struct index index; /* the model belongs to the source, the program state to the caller */
@@ -63,6 +65,12 @@ enum save_outcome { SAVE_NOT_COMMITTED, SAVE_MAYBE_COMMITTED, SAVE_COMMITTED };
 int save_commit(struct save *s, const char *path, enum save_outcome *outcome);
 /* Removes the copy of the old index where nothing was committed. */
 void save_forget_kept(struct save *s);
+
+/* save_check.c: checks the options of a save of @model. Return: 0, -EINVAL, -ERANGE. */
+int save_check_options(const struct save *s, const struct embeng_model *model);
+
+/* write.c: makes @s->buffer, with room for about a MiB of rows. The caller frees it at the end. */
+int save_make_room(struct save *s, size_t table, uint64_t stride, uint64_t *most);
 
 /* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);

@@ -154,35 +154,6 @@ static const struct save_source engine_source = {
 	.passed = pass_tables,
 };
 
-static int check_save_text(const char *what, size_t index, const char *text)
-{
-	size_t good = text ? utf8_good(text) : 0;
-
-	if (!text || !text[good])
-		return 0;
-	return fail(-EINVAL,
-		    "embeng_save: %s %zu: byte %zu is not UTF-8, which files are written in", what,
-		    index, good);
-}
-
-static int check_save_texts(const struct embeng_model *m, const char *program_state)
-{
-	int ret = check_save_text("program_state", 0, program_state);
-
-	if (!ret && program_state && strlen(program_state) > PROGRAM_STATE_MAX)
-		ret = fail(-ERANGE,
-			   "embeng_save: program_state has %zu bytes, at most %u are "
-			   "allowed",
-			   strlen(program_state), PROGRAM_STATE_MAX);
-	for (size_t i = 0; !ret && i < m->table_count; i++)
-		ret = check_save_text("name of table", i, m->tables[i].name);
-	for (size_t i = 0; !ret && i < m->feature_count; i++)
-		ret = check_save_text("name of feature", i, m->features[i].name);
-	for (size_t i = 0; !ret && i < m->rate_count; i++)
-		ret = check_save_text("name of learning rate", i, m->rates[i]);
-	return ret;
-}
-
 static int prepare_save(struct save *s, const struct embeng_save_options *options)
 {
 	int ret = session_check(s->e, "embeng_save");
@@ -191,10 +162,7 @@ static int prepare_save(struct save *s, const struct embeng_save_options *option
 		ret = fail(-EINVAL, "embeng_save: no folder given");
 	if (!ret && options)
 		ret = config_take(&s->options, options, sizeof(s->options), "embeng_save_options");
-	if (!ret && (s->options.flags & ~EMBENG_SAVE_NOT_FINITE))
-		ret = fail(-EINVAL, "embeng_save: flags 0x%x, known are 0x%x", s->options.flags,
-			   EMBENG_SAVE_NOT_FINITE);
-	return ret ? ret : check_save_texts(s->e->model, s->options.program_state);
+	return ret ? ret : save_check_options(s, s->e->model);
 }
 
 int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_options *options)

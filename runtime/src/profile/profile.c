@@ -261,6 +261,6 @@ int embeng_profile_save(struct embeng_profile *p)
 			ret = save_table(p, &p->tables[t]);
 	}
 	ret = ret ? ret : file_sync_folder(p->dir);
-	file_ops->close(lock);
+	file_unlock(lock);
 	return ret;
 }

@@ -106,6 +106,7 @@ static int fault_list(const char *path, int (*fn)(void *arg, const char *name), 
 static const struct file_ops faulty = {
 	.open = fault_open,
 	.close = NULL,
+	.unlock = NULL,
 	.size = fault_size,
 	.read = fault_read,
 	.write = fault_write,
@@ -129,6 +130,7 @@ static void arm(int left, int code, bool keeps)
 	fault.done = false;
 	faulty_ops = faulty;
 	faulty_ops.close = file_ops_system.close;
+	faulty_ops.unlock = file_ops_system.unlock;
 	file_ops = &faulty_ops;
 }
 
