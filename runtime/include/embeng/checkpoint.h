@@ -34,7 +34,8 @@ struct embeng_shard_rows;
  * @program_state: NULL or UTF-8 text that the program wants back with exactly these
  *	tables (its own step, seeds, dense parameters); up to 64 MiB
  * @flags: EMBENG_SAVE_*
- * @keep: checkpoints that stay in the folder, this one included, up to 1000; 0: 2
+ * @keep: checkpoints that stay in the folder, this one included, up to 1000; 0: 2. If none of
+ *	them is finite, the last one that is stays as well
  */
 struct embeng_save_options {
 	size_t size;

@@ -53,14 +53,21 @@ static size_t kept_at_most(const struct save *s)
 	return (s->options.keep ? s->options.keep : KEEP_DEFAULT) - 1;
 }
 
+static int keep_name(struct save *s, const char *name)
+{
+	int ret = index_add_earlier(&s->known, name);
+
+	if (!ret && s->index.earlier_count < kept_at_most(s))
+		ret = index_add_earlier(&s->index, name);
+	return ret;
+}
+
 static int keep_names(struct save *s, const struct index *of)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < of->earlier_count; i++) {
-		if (s->index.earlier_count < kept_at_most(s))
-			ret = index_add_earlier(&s->index, of->earlier[i]);
-	}
+	for (size_t i = 0; !ret && i < of->earlier_count; i++)
+		ret = keep_name(s, of->earlier[i]);
 	return ret;
 }
 
@@ -83,10 +90,10 @@ static int keep_earlier(struct save *s, const struct index *old, const char *tex
 	char name[SHARD_NAME_SIZE];
 	int ret;
 
-	if (!kept_at_most(s) || !old->file_count)
+	if (!old->file_count)
 		return keep_names(s, old);
 	kept_name(name, old->files[0].name);
-	ret = index_add_earlier(&s->index, name);
+	ret = keep_name(s, name);
 	ret = ret ? ret : keep_names(s, old);
 	if (ret)
 		return ret;
@@ -177,6 +184,7 @@ int save_run(struct save *s)
 	s->index.model = NULL;
 	s->index.program_state = NULL;
 	index_free(&s->index);
+	index_free(&s->known);
 	free(s->old_text);
 	return ret;
 }

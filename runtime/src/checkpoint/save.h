@@ -47,11 +47,12 @@ struct save {
 	struct embeng_save_options options;
 	struct index index; /* the model belongs to the source, the program state to the caller */
 	uint64_t nonce;
-	char *old_text; /* the index that is replaced and kept, else NULL */
+	char *old_text; /* the index that is replaced, or NULL */
 	size_t old_length;
-	bool kept_old; /* its copy is there, as index.earlier[0] */
-	size_t homes;  /* number of files in the plan */
-	size_t begun;  /* number of files that were created */
+	struct index known; /* as "earlier" all checkpoints in the folder, the replaced one first */
+	bool kept_old;	    /* its copy is there, as index.earlier[0] */
+	size_t homes;	    /* number of files in the plan */
+	size_t begun;	    /* number of files that were created */
 	uint64_t done;
 };
 
@@ -71,6 +72,9 @@ int save_check_options(const struct save *s, const struct embeng_model *model);
 
 /* write.c: makes @s->buffer, with room for about a MiB of rows. The caller frees it at the end. */
 int save_make_room(struct save *s, size_t table, uint64_t stride, uint64_t *most);
+
+/* save_last_finite.c: adds the last finite checkpoint to the earlier ones if none of them is. */
+int save_keep_last_finite(struct save *s);
 
 /* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);

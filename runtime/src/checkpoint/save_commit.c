@@ -6,6 +6,7 @@
  * Called with the lock of the folder held.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -17,7 +18,8 @@ static int keep_old(struct save *s, const char *temporary)
 	char *path;
 	int ret;
 
-	if (!s->old_text || !s->index.earlier_count)
+	if (!s->old_text || !s->index.earlier_count ||
+	    strcmp(s->index.earlier[0], s->known.earlier[0]) != 0)
 		return 0;
 	path = file_path(s->dir, s->index.earlier[0]);
 	if (!path)
@@ -74,8 +76,9 @@ int save_commit(struct save *s, const char *path, enum save_outcome *outcome)
 {
 	char name[SHARD_NAME_SIZE], *text;
 	size_t length;
-	int ret = index_write(&s->index, &text, &length);
+	int ret = save_keep_last_finite(s);
 
+	ret = ret ? ret : index_write(&s->index, &text, &length);
 	if (ret)
 		return ret;
 	index_temporary_name(name, s->nonce);

@@ -146,10 +146,66 @@ START_TEST(refused)
 }
 END_TEST
 
+static int write_kept(const char *folder, struct source *source, float bad, uint32_t keep)
+{
+	const struct embeng_write_options o = {
+		.size = sizeof(o),
+		.save = {.size = sizeof(o.save), .keep = keep, .flags = EMBENG_SAVE_NOT_FINITE}};
+
+	source->bad = bad;
+	return embeng_checkpoint_write(folder, source->model, give_values, source, &o, NULL);
+}
+
+/* Checks the checkpoints of a folder, the newest first: 'f' is a finite one, 'n' one that is not. */
+static void expect_kept(const char *folder, const char *kinds)
+{
+	struct embeng_checkpoint *none = NULL;
+
+	for (size_t back = 0; kinds[back]; back++) {
+		struct embeng_checkpoint *c = NULL;
+
+		help_expect_ok(embeng_checkpoint_open_earlier(folder, back, &c, NULL));
+		help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
+		ck_assert_int_eq(embeng_checkpoint_finite(c, 0), kinds[back] == 'f');
+		embeng_checkpoint_close(c);
+	}
+	ck_assert_int_eq(embeng_checkpoint_open_earlier(folder, strlen(kinds), &none, NULL),
+			 -ENODATA);
+}
+
+/* However many bad ones come after it, and however few stay. */
+START_TEST(the_last_finite_one_stays)
+{
+	struct embeng_model *m = make_model(1, EMBENG_SHARDING_DIV);
+	struct source source = {.salt = 1, .give_up_at = -1, .model = m};
+	static const struct {
+		uint32_t keep;
+		float bad;
+		const char *kinds;
+	} saves[] = {
+		{1, 0, "f"},	 {1, 0, "f"},	   {1, NAN, "nf"},    {1, INFINITY, "nf"},
+		{2, NAN, "nnf"}, {3, NAN, "nnnf"}, {4, NAN, "nnnnf"}, {1, -INFINITY, "nf"},
+		{3, 0, "fnf"},	 {3, NAN, "nfn"},  {2, NAN, "nnf"},   {0, 0, "fn"},
+		{2, NAN, "nf"},	 {1, 0, "f"},
+	};
+	char folder[HELP_PATH];
+
+	help_never_sync();
+	folder_new(folder);
+	for (size_t i = 0; i < sizeof(saves) / sizeof(*saves); i++) {
+		help_expect_ok(write_kept(folder, &source, saves[i].bad, saves[i].keep));
+		expect_kept(folder, saves[i].kinds);
+	}
+	embeng_model_free(m);
+	folder_remove(folder);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, over_hosts, 0, 10);
 	tcase_add_test(tcase, refused);
+	tcase_add_test(tcase, the_last_finite_one_stays);
 }
 
 int main(void)
