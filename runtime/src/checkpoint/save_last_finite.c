@@ -39,6 +39,16 @@ static int read_known(const struct save *s, size_t known, struct index *out)
 	return ret;
 }
 
+/* The first of those that are known stay anyway. Where the list is full, its last one goes. */
+static int add_finite(struct save *s, size_t known)
+{
+	if (known < s->index.earlier_count)
+		return 0;
+	if (s->index.earlier_count == KEEP_MAX - 1)
+		s->index.earlier_count--;
+	return index_add_earlier(&s->index, s->known.earlier[known]);
+}
+
 int save_keep_last_finite(struct save *s)
 {
 	if (is_index_finite(&s->index))
@@ -51,11 +61,8 @@ int save_keep_last_finite(struct save *s)
 		index_free(&index);
 		if (ret == -ENOMEM)
 			return ret;
-		/* The first ones are the earlier ones that stay anyway. */
 		if (found)
-			return i < s->index.earlier_count
-				       ? 0
-				       : index_add_earlier(&s->index, s->known.earlier[i]);
+			return add_finite(s, i);
 	}
 	return 0;
 }
