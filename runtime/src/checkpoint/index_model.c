@@ -186,11 +186,41 @@ static int check_slots(const struct json *o, const struct place *at,
 	return ret;
 }
 
+/* All slots are as wide as the table's rows so far; a reader must not guess that of others. */
+static int check_slot_widths(const struct json *o, const struct place *at,
+			     const struct embeng_model *model, size_t table)
+{
+	const struct table *t = &model->tables[table];
+	const struct json *widths;
+	uint64_t width;
+	int ret;
+
+	if (!json_get(o, "slot_widths"))
+		return 0;
+	ret = json_member(o, at, "slot_widths", JSON_ARRAY, &widths);
+	if (!ret && json_length(widths) != t->slot_count)
+		ret = json_bad(at, "%zu widths of %zu slots", json_length(widths), t->slot_count);
+	for (size_t i = 0; !ret && i < t->slot_count; i++) {
+		if (!json_is_number(json_at(widths, i), UINT32_MAX, &width) || !width)
+			ret = json_bad(at, "\"slot_widths\" is not whole numbers from 1 to %u",
+				       UINT32_MAX);
+		else if (width != (uint64_t)t->dim)
+			ret = fail(
+				-ENOTSUP,
+				"%s: table %s: slot %s has %llu numbers for each row, and this "
+				"library knows only slots as wide as the table (%lld); update it",
+				at->file, t->name, model_slot_name(model, (int)table, 1 + i),
+				(unsigned long long)width, (long long)t->dim);
+	}
+	return ret;
+}
+
 static int read_table(const struct json *o, const struct place *at, struct embeng_model *model)
 {
 	struct embeng_table_config c = {.size = sizeof(c)};
 	int combiner, policy, ret = json_text(o, at, "name", &c.name);
 	uint64_t rows, dim;
+	size_t table;
 
 	ret = ret ? ret : json_number(o, at, "rows", 1, INT64_MAX, &rows);
 	ret = ret ? ret : json_number(o, at, "dim", 1, UINT32_MAX, &dim);
@@ -205,7 +235,11 @@ static int read_table(const struct json *o, const struct place *at, struct emben
 	c.combiner = (enum embeng_combiner_name)combiner;
 	c.out_of_range = (enum embeng_policy)policy;
 	ret = embeng_model_add_table(model, &c);
-	return ret < 0 ? refuse_setting(at, ret) : check_slots(o, at, model, (size_t)ret);
+	if (ret < 0)
+		return refuse_setting(at, ret);
+	table = (size_t)ret;
+	ret = check_slots(o, at, model, table);
+	return ret ? ret : check_slot_widths(o, at, model, table);
 }
 
 static int read_shape(const struct json *o, const struct place *at, struct embeng_feature_config *c)
@@ -351,6 +385,12 @@ static void write_table(struct json_writer *w, const struct index *index, size_t
 	for (size_t i = 0; i < t->slot_count; i++)
 		json_write_text(w, NULL, model_slot_name(model, (int)table, 1 + i));
 	json_write_close(w);
+	if (t->slot_count) {
+		json_write_array(w, "slot_widths");
+		for (size_t i = 0; i < t->slot_count; i++)
+			json_write_number(w, NULL, (uint64_t)t->dim);
+		json_write_close(w);
+	}
 	index_write_finite(w, index, table);
 	json_write_close(w);
 }
