@@ -18,6 +18,10 @@ static const struct group_command list[] = {
 	{"step", "step DIR [STEP]", "show or set the step", checkpoint_step},
 	{"grow", "grow DIR TABLE=ROWS", "add rows to tables", checkpoint_grow},
 	{"rename", "rename DIR OLD=NEW", "give tables other names", checkpoint_rename},
+	{"export", "export DIR TABLE -o FILE", "write tables as .npy or .safetensors",
+	 checkpoint_export},
+	{"import", "import FILE... -o DIR", "make a checkpoint of the tensors in files",
+	 checkpoint_import},
 };
 
 static const struct group group = {
@@ -33,6 +37,7 @@ static const struct group group = {
 	       "  embeng checkpoint verify orders.ckpt\n"
 	       "  embeng checkpoint dump orders.ckpt items_in -o items.npy\n"
 	       "  embeng checkpoint reshard orders.ckpt four.ckpt --hosts 4\n"
+	       "  embeng checkpoint import model.pt -o words.ckpt\n"
 	       "  embeng checkpoint dump --help          show the options of a command\n\n"
 	       "Exit status: 0 ok, 2 usage or no checkpoint in DIR, 4 permission, 11 corrupt.\n",
 };

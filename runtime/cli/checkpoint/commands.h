@@ -15,6 +15,8 @@ int checkpoint_reshard(int argc, char **argv);
 int checkpoint_grow(int argc, char **argv);
 int checkpoint_rename(int argc, char **argv);
 int checkpoint_step(int argc, char **argv);
+int checkpoint_export(int argc, char **argv);
+int checkpoint_import(int argc, char **argv);
 
 /**
  * struct checkpoint_command - a command whose one argument is DIR
@@ -39,6 +41,26 @@ int checkpoint_open(const struct output *out, const char *dir, struct embeng_che
 /* The same for the newest checkpoint of @step, where @at_step is set. */
 int checkpoint_open_at(const struct output *out, const char *dir, bool at_step, uint64_t step,
 		       struct embeng_checkpoint **c, struct embeng_checkpoint_info *info);
+
+/**
+ * struct checkpoint_array - the parameters or a slot of a table
+ * @table: index of the table
+ * @slot: name of the slot; NULL: the parameters
+ * @config: the table's config
+ */
+struct checkpoint_array {
+	int table;
+	const char *slot;
+	struct embeng_table_config config;
+};
+
+/*
+ * Finds what TABLE[/SLOT] means in a checkpoint; the slot's name stays the caller's. Return: 0, or an
+ * exit code after the failure was reported.
+ */
+int checkpoint_find_array(const struct output *out, const char *dir,
+			  const struct embeng_model *model, const char *what,
+			  struct checkpoint_array *array);
 
 /* The word for a sharding: "div" or "mod". */
 const char *checkpoint_sharding(enum embeng_sharding sharding);

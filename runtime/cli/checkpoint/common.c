@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The commands of `embeng checkpoint` share this: opening a checkpoint, the argument DIR and some
- * words of the output.
+ * The commands of `embeng checkpoint` share this: opening a checkpoint, the arguments DIR and
+ * TABLE[/SLOT], and some words of the output.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../examples/item2vec/settings.h"
 #include "commands.h"
@@ -114,4 +116,53 @@ const char *checkpoint_optimizer(const struct embeng_table_config *table)
 	const char *text = embeng_optimizer_text(table->optimizer.kind);
 
 	return text ? text : "none";
+}
+
+/* A table by its whole name, else what stands before the last slash, and its slot. */
+static int find_array_table(const struct output *out, const char *dir,
+			    const struct embeng_model *model, const char *what,
+			    struct checkpoint_array *array)
+{
+	const char *slash = strrchr(what, '/');
+	char *name;
+
+	array->slot = NULL;
+	array->table = embeng_model_table(model, what);
+	if (array->table < 0 && slash) {
+		name = strndup(what, (size_t)(slash - what));
+		if (!name)
+			return output_fail(out, CLI_DEVICE, ENOMEM, NULL,
+					   "no memory for the name of a table");
+		array->table = embeng_model_table(model, name);
+		array->slot = slash + 1;
+		free(name);
+	}
+	if (array->table < 0)
+		return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the tables",
+				   "%s: there is no table '%s'", dir, what);
+	array->config.size = sizeof(array->config);
+	embeng_model_get_table(model, (size_t)array->table, &array->config);
+	return CLI_OK;
+}
+
+int checkpoint_find_array(const struct output *out, const char *dir,
+			  const struct embeng_model *model, const char *what,
+			  struct checkpoint_array *array)
+{
+	int code = find_array_table(out, dir, model, what, array);
+	size_t count;
+
+	if (code || !array->slot)
+		return code;
+	if (!strcmp(array->slot, "parameters")) {
+		array->slot = NULL;
+		return CLI_OK;
+	}
+	count = embeng_model_slot_count(model, (size_t)array->table);
+	for (size_t k = 0; k < count; k++) {
+		if (!strcmp(embeng_model_slot_name(model, (size_t)array->table, k), array->slot))
+			return CLI_OK;
+	}
+	return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the slots",
+			   "%s: table '%s' has no slot '%s'", dir, array->config.name, array->slot);
 }

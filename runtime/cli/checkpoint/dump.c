@@ -16,10 +16,8 @@
 #include "../frame/transfer.h"
 #include "../lookup/row_names.h"
 #include "commands.h"
+#include "rows_pieces.h"
 #include "rows_text.h"
-
-/* Rows are read in pieces of about this many floats. */
-#define PIECE (1 << 20)
 
 enum { KEY_ROWS = 0x100, KEY_FORMAT, KEY_NAMES, KEY_STEP };
 
@@ -31,8 +29,7 @@ enum format { FORMAT_BY_NAME, FORMAT_TEXT, FORMAT_NPY };
  * @end: behind the last; -1: all there are
  * @named: each row begins with its name
  * @names: these names
- * @table: index
- * @slot: name, NULL: parameters
+ * @array: the table or slot
  * @at_step: @step chooses the checkpoint
  */
 struct dump {
@@ -41,9 +38,7 @@ struct dump {
 	int64_t first, end;
 	bool named;
 	struct row_names names;
-	int table;
-	const char *slot;
-	struct embeng_table_config config;
+	struct checkpoint_array array;
 	bool at_step;
 	int64_t step;
 };
@@ -169,46 +164,9 @@ static error_t parse_dump_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A table by its whole name, else what stands before the last slash, and its slot. */
-static int find_dumped_table(const struct output *out, const struct embeng_model *model,
-			     struct dump *d)
-{
-	const char *slash = strrchr(d->what, '/');
-	char *name;
-
-	d->table = embeng_model_table(model, d->what);
-	if (d->table < 0 && slash) {
-		name = strndup(d->what, (size_t)(slash - d->what));
-		d->table = name ? embeng_model_table(model, name) : -ENOMEM;
-		d->slot = slash + 1;
-		free(name);
-	}
-	if (d->table < 0)
-		return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the tables",
-				   "%s: there is no table '%s'", d->dir, d->what);
-	d->config.size = sizeof(d->config);
-	embeng_model_get_table(model, (size_t)d->table, &d->config);
-	return CLI_OK;
-}
-
-static int check_slot(const struct output *out, const struct embeng_model *model,
-		      const struct dump *d)
-{
-	size_t count = embeng_model_slot_count(model, (size_t)d->table);
-
-	if (!d->slot || !strcmp(d->slot, "parameters"))
-		return CLI_OK;
-	for (size_t k = 0; k < count; k++) {
-		if (!strcmp(embeng_model_slot_name(model, (size_t)d->table, k), d->slot))
-			return CLI_OK;
-	}
-	return output_fail(out, CLI_USAGE, ENOENT, "embeng checkpoint ls shows the slots",
-			   "%s: table '%s' has no slot '%s'", d->dir, d->config.name, d->slot);
-}
-
 static int check_row_range(const struct output *out, struct dump *d)
 {
-	int64_t rows = d->config.vocabulary_size;
+	int64_t rows = d->array.config.vocabulary_size;
 
 	if (d->end < 0)
 		d->end = rows;
@@ -216,7 +174,7 @@ static int check_row_range(const struct output *out, struct dump *d)
 		return CLI_OK;
 	return output_fail(out, CLI_USAGE, ERANGE, NULL,
 			   "--rows %" PRId64 ":%" PRId64 ": table '%s' has only rows 0:%" PRId64,
-			   d->first, d->end, d->config.name, rows);
+			   d->first, d->end, d->array.config.name, rows);
 }
 
 /* The names of the rows, if they are wanted. */
@@ -255,7 +213,7 @@ static int check_output(const struct output *out, struct dump *d)
 static int write_named_text(FILE *to, const struct dump *d, int64_t first, const float *data,
 			    size_t count)
 {
-	size_t dim = (size_t)d->config.dim;
+	size_t dim = (size_t)d->array.config.dim;
 	int rc = 0;
 
 	if (!d->named)
@@ -271,29 +229,40 @@ static int write_named_text(FILE *to, const struct dump *d, int64_t first, const
 	return rc;
 }
 
+struct dump_target {
+	const struct dump *dump;
+	FILE *to;
+};
+
+static int write_dumped_piece(void *arg, int64_t first, float *data, size_t count)
+{
+	const struct dump_target *target = arg;
+	const struct dump *d = target->dump;
+
+	if (d->format == FORMAT_NPY)
+		return npy_floats(target->to, data, count * (size_t)d->array.config.dim);
+	return write_named_text(target->to, d, first, data, count);
+}
+
 static int dump_rows(const struct embeng_checkpoint *c, const struct dump *d, FILE *to,
 		     struct transfer *transfer, bool *reading)
 {
-	size_t dim = (size_t)d->config.dim, piece = dim < PIECE ? PIECE / dim : 1, count;
-	float *data = malloc(piece * dim * sizeof(*data));
-	struct embeng_progress progress = {
-		.what = "dump",
-		.total = (uint64_t)(d->end - d->first) * dim * sizeof(*data),
+	struct dump_target target = {.dump = d, .to = to};
+	struct rows_pieces pieces = {
+		.c = c,
+		.array = &d->array,
+		.first = d->first,
+		.end = d->end,
+		.write = write_dumped_piece,
+		.arg = &target,
+		.transfer = transfer,
+		.progress = {.what = "dump",
+			     .total = (uint64_t)(d->end - d->first) *
+				      (uint64_t)d->array.config.dim * sizeof(float)},
 	};
-	int rc = data ? 0 : -ENOMEM;
+	int rc = rows_in_pieces(&pieces);
 
-	for (int64_t row = d->first; !rc && row < d->end; row += (int64_t)count) {
-		count = d->end - row < (int64_t)piece ? (size_t)(d->end - row) : piece;
-		rc = embeng_checkpoint_read(c, d->table, d->slot, row, count, data);
-		*reading = rc;
-		if (!rc)
-			rc = d->format == FORMAT_NPY ? npy_floats(to, data, count * dim)
-						     : write_named_text(to, d, row, data, count);
-		progress.done += count * dim * sizeof(*data);
-		if (!rc && transfer_progress(transfer, &progress))
-			rc = -ECANCELED;
-	}
-	free(data);
+	*reading = pieces.reading;
 	return rc;
 }
 
@@ -311,10 +280,10 @@ static int report_dump(const struct output *out, const struct dump *d)
 	json_object_array_add(rows, json_object_new_int64(d->end));
 	document = json_document(out);
 	json_add_text(document, "dir", d->dir);
-	json_add_text(document, "table", d->config.name);
-	json_add_text(document, "slot", d->slot ? d->slot : "parameters");
+	json_add_text(document, "table", d->array.config.name);
+	json_add_text(document, "slot", d->array.slot ? d->array.slot : "parameters");
 	json_object_object_add(document, "rows", rows);
-	json_object_object_add(document, "dim", json_object_new_int64(d->config.dim));
+	json_object_object_add(document, "dim", json_object_new_int64(d->array.config.dim));
 	json_add_text(document, "format", d->format == FORMAT_NPY ? "npy" : "text");
 	json_add_text(document, "file", d->path);
 	return json_emit(document);
@@ -332,7 +301,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 	if (rc)
 		return write_failure(out, d, rc);
 	if (d->format == FORMAT_NPY)
-		rc = npy_header(file.stream, d->end - d->first, d->config.dim);
+		rc = npy_header(file.stream, d->end - d->first, d->array.config.dim);
 	if (!rc)
 		rc = dump_rows(c, d, file.stream, &transfer, &reading);
 	progress_clear(&transfer.line);
@@ -350,10 +319,8 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 static int run_dump(const struct output *out, const struct embeng_checkpoint *c, struct dump *d)
 {
 	const struct embeng_model *model = embeng_checkpoint_model(c);
-	int code = find_dumped_table(out, model, d);
+	int code = checkpoint_find_array(out, d->dir, model, d->what, &d->array);
 
-	if (!code)
-		code = check_slot(out, model, d);
 	if (!code)
 		code = check_row_range(out, d);
 	if (!code)

@@ -205,8 +205,8 @@ int file_map(const char *path, uint64_t bytes, const char **map)
 }
 
 /*
- * Whoever may write to the folder may lock it. The file is empty, so that the umask of the first
- * has nothing to hide in it; a file of another user keeps the mode that he gave it.
+ * Whoever may write to the folder may lock it. The file holds the number of a process, so that the
+ * umask of the first has nothing to hide in it; a file of another user keeps the mode that it has.
  */
 static void let_all_read(int fd)
 {
