@@ -74,6 +74,7 @@ TARGETS = {
         "engine/queue/queue*.c", "engine/queue/ring.c"]),
     "serving": Target(5000, ["runtime/src/serving/check.c", "runtime/src/serving/plan.c"]),
     "stacks": Target(20000, ["engine/lookup/stacks*.c"]),
+    "tensors": Target(100000, ["runtime/cli/tensors/[!s]*.c", "runtime/cli/tensors/safetensors_read.c"], 4096),
     "tpu": Target(400000, [
         "runtime/src/compat/tpu/handle.c", "runtime/src/compat/tpu/import.c",
         "runtime/src/compat/tpu/optimizer.c", "runtime/src/compat/tpu/wire.c"]),
