@@ -305,10 +305,7 @@ static int write_file(const struct output *out, const struct embeng_checkpoint *
 	if (!rc)
 		rc = dump_rows(c, d, file.stream, &transfer, &reading);
 	progress_clear(&transfer.line);
-	if (rc)
-		outfile_abort(&file);
-	else
-		rc = outfile_commit(&file);
+	rc = outfile_end(&file, rc);
 	if (rc && reading)
 		return output_library_failure(out, rc, NULL);
 	if (rc)

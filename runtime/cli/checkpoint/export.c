@@ -254,10 +254,7 @@ static int write_export(const struct output *out, const struct embeng_checkpoint
 	if (!rc) {
 		rc = write_exported_arrays(c, e, file.stream, &transfer, &reading);
 		progress_clear(&transfer.line);
-		if (rc)
-			outfile_abort(&file);
-		else
-			rc = outfile_commit(&file);
+		rc = outfile_end(&file, rc);
 	}
 	if (rc && reading)
 		return output_library_failure(out, rc, NULL);

@@ -114,3 +114,11 @@ void outfile_abort(struct outfile *f)
 		unlink(f->aside);
 	forget_outfile(f);
 }
+
+int outfile_end(struct outfile *f, int rc)
+{
+	if (!rc)
+		return outfile_commit(f);
+	outfile_abort(f);
+	return rc;
+}

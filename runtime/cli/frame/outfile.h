@@ -33,4 +33,7 @@ int outfile_commit(struct outfile *f);
 /* Removes the file. After a failed outfile_open() or a commit it does nothing. */
 void outfile_abort(struct outfile *f);
 
+/* Commits the file where @rc is 0, and removes it where it is not. 0, @rc or a negative errno. */
+int outfile_end(struct outfile *f, int rc);
+
 #endif

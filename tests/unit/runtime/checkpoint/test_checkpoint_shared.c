@@ -45,6 +45,22 @@ static uint64_t files_of(const char *folder)
 	return info.file_count;
 }
 
+/* Saves what help_fill(e, 3) gave into a folder of its own, and reads it again. */
+static void expect_files_of_save(struct embeng *e, const struct embeng_save_options *options,
+				 uint64_t files)
+{
+	char folder[HELP_PATH];
+	struct embeng_checkpoint *c;
+
+	folder_new(folder);
+	help_expect_ok(embeng_save(e, folder, options));
+	ck_assert_uint_eq(files_of(folder), files);
+	c = help_checkpoint(folder);
+	help_expect_checkpoint(c, 3);
+	embeng_checkpoint_close(c);
+	folder_remove(folder);
+}
+
 static struct embeng *open_tables(const struct help_table *tables, size_t count, uint32_t hosts)
 {
 	const struct embeng_engine_config engine = {
@@ -106,25 +122,15 @@ START_TEST(shared_shards_are_no_larger_than_others)
 						   {"e", 1, 1, {0}},	 {"f", 3000, 16, {0}}};
 	struct embeng *e = open_tables(tables, 6, 1);
 	struct embeng_save_options o = {.size = sizeof(o), .shard_bytes = 2 * 64000};
-	char folder[HELP_PATH];
-	struct embeng_checkpoint *c;
 
-	folder_new(folder);
 	/* a b | c e | d | f in two, since no shard holds it whole */
-	help_expect_ok(embeng_save(e, folder, &o));
-	ck_assert_uint_eq(files_of(folder), 5);
+	expect_files_of_save(e, &o, 5);
 	o.shard_bytes = 2 * 64000 + 68;
 	/* a b | c d e | f in two */
-	help_expect_ok(embeng_save(e, folder, &o));
-	ck_assert_uint_eq(files_of(folder), 4);
+	expect_files_of_save(e, &o, 4);
 	o.shard_bytes = 7 * 64000 + 68;
-	help_expect_ok(embeng_save(e, folder, &o));
-	ck_assert_uint_eq(files_of(folder), 1);
-	c = help_checkpoint(folder);
-	help_expect_checkpoint(c, 3);
-	embeng_checkpoint_close(c);
+	expect_files_of_save(e, &o, 1);
 	embeng_close(e);
-	folder_remove(folder);
 }
 END_TEST
 
@@ -134,17 +140,9 @@ START_TEST(a_large_table_has_its_own)
 					    {"small", 4, 2, {0}},
 					    {"limit", (8 << 20) / 64, 16, {0}}};
 	struct embeng *e = open_tables(tables, 3, 1);
-	char folder[HELP_PATH];
-	struct embeng_checkpoint *c;
 
-	folder_new(folder);
-	help_expect_ok(embeng_save(e, folder, NULL));
-	ck_assert_uint_eq(files_of(folder), 2);
-	c = help_checkpoint(folder);
-	help_expect_checkpoint(c, 3);
-	embeng_checkpoint_close(c);
+	expect_files_of_save(e, NULL, 2);
 	embeng_close(e);
-	folder_remove(folder);
 }
 END_TEST
 
@@ -152,17 +150,9 @@ START_TEST(hosts_share_nothing)
 {
 	const struct help_table tables[] = {{"a", 7, 2, {0}}, {"b", 2, 3, {0}}, {"c", 9, 1, {0}}};
 	struct embeng *e = open_tables(tables, 3, 4);
-	char folder[HELP_PATH];
-	struct embeng_checkpoint *c;
 
-	folder_new(folder);
-	help_expect_ok(embeng_save(e, folder, NULL));
-	ck_assert_uint_eq(files_of(folder), 4);
-	c = help_checkpoint(folder);
-	help_expect_checkpoint(c, 3);
-	embeng_checkpoint_close(c);
+	expect_files_of_save(e, NULL, 4);
 	embeng_close(e);
-	folder_remove(folder);
 }
 END_TEST
 
