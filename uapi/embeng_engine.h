@@ -168,7 +168,8 @@ extern "C" {
 	  "the row offsets do not rise from 0 to the number of ids")                               \
 	X(ID, 15, PROGRAM, ERANGE, 2,                                                              \
 	  "the id is outside its table; correct it, or give the table an out_of_range policy")     \
-	X(WEIGHT, 16, PROGRAM, ERANGE, 2, "the weight is not finite")                              \
+	X(WEIGHT, 16, PROGRAM, ERANGE, 2,                                                          \
+	  "the weight is not finite; correct it, or give the model the policy that allows it")     \
 	X(STEP_ORDER, 17, PROGRAM, EPROTO, 2,                                                      \
 	  "the step is not the next one of this replica; give steps in order, each once")          \
 	X(STEP_PASSED, 18, PROGRAM, EPROTO, 2,                                                     \
@@ -1166,6 +1167,9 @@ struct embeng_record {
  * is refused. DROP leaves each row as it is that such a gradient reaches in the step, slots too, and
  * counts it. ALLOW takes them as they are and counts their rows; rows and slots may then be written
  * with numbers that are not finite.
+ *
+ * Weights and gains that are not finite are refused, too, unless the flag is ALLOW: then they are
+ * taken as they are, but for features with EMBENG_FEATURE_FINITE_WEIGHTS.
  */
 #define EMBENG_ENGINE_GRADIENTS_DROP (1u << 1)
 #define EMBENG_ENGINE_GRADIENTS_ALLOW (1u << 2) /* not together with DROP */
@@ -1363,7 +1367,7 @@ struct embeng_record_quantization {
 	__u32 upper;
 };
 
-#define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* weights that are not finite are refused */
+#define EMBENG_FEATURE_FINITE_WEIGHTS (1u << 0) /* with GRADIENTS_ALLOW, too */
 
 /**
  * struct embeng_record_feature - a feature of the model

@@ -37,12 +37,14 @@ u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, str
 
 static u16 check_weights_finite(const u32 *weights, u64 count, u32 feature, struct fault *fault)
 {
-	for (u64 i = 0; i < count; i++) {
-		if (!f32_finite(weights[i]))
-			return fault_set(fault, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, feature,
-					 i, weights[i], F32_INFINITY);
-	}
-	return 0;
+	u64 i = 0;
+
+	if (f32_row_finite(weights, count))
+		return 0;
+	while (f32_finite(weights[i]))
+		i++;
+	return fault_set(fault, EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, feature, i, weights[i],
+			 F32_INFINITY);
 }
 
 static bool any_outside(const u64 *ids, u64 count, u64 limit)
@@ -263,7 +265,7 @@ static u16 copy_ids(const struct model *model, u32 feature, struct batch_feature
 	if (!status && f->weighted && ids) {
 		memcpy(f->weights.data, in->weights, ids * 4);
 		COPIED();
-		if (record->flags & EMBENG_FEATURE_FINITE_WEIGHTS)
+		if (model_checks_weights(model, feature))
 			status = check_weights_finite(f->weights.data, ids, feature, fault);
 	}
 	return status;

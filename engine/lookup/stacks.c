@@ -215,7 +215,7 @@ static void know_member(const struct model *model, struct batch *batch, struct s
 	m->f->placed = true;
 	m->rows = model->tables[record->table].record.rows;
 	m->limit = record->max_ids ? record->max_ids : model->engine->caps.ids;
-	m->finite = record->flags & EMBENG_FEATURE_FINITE_WEIGHTS;
+	m->finite = model_checks_weights(model, g->feature);
 	m->token = (u32)(g->column_offset / stack->given->cores);
 	m->count = 0;
 }

@@ -161,6 +161,13 @@ static inline u32 model_replicas(const struct model *model)
 	return model->blob.engine.replicas;
 }
 
+/* Whether a feature's weights and gains must be finite. */
+static inline bool model_checks_weights(const struct model *model, u32 feature)
+{
+	return model->blob.features[feature].flags & EMBENG_FEATURE_FINITE_WEIGHTS ||
+	       !(model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_ALLOW);
+}
+
 /* The counts that the rules of steps are asked with; engine->lock. */
 static inline struct embeng_steps model_steps(const struct model *model)
 {

@@ -57,6 +57,9 @@ refuses 'an unknown name' 2 'nobody: neither a table nor a feature' "$dir" nobod
 refuses 'a feature that is a table' 2 'words: no feature has this name' "$dir" -f words 1
 refuses 'weights of rows' 2 'words: rows of a table take no weights' "$dir" words 1 -w 1
 refuses 'too few weights' 2 '1 weights for 2 ids' "$dir" seen 0 3 -w 1
+for weight in nan inf -inf 1e39; do
+	refuses "a weight of $weight" 2 'feature seen, sample 0: weight 1 is .*not finite' "$dir" seen 0 3 -w "1,$weight"
+done
 refuses 'an id that is none' 2 "'1.5' is no id" "$dir" words 1.5
 refuses 'an id of more than 64 bits' 2 "is no id" "$dir" words 9223372036854775808
 refuses 'weights that are none' 2 "'x' is no number" "$dir" seen 1 -w 2,x

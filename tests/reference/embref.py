@@ -82,6 +82,9 @@ class Engine:
             require(name in features, "EINVAL", f"feature {name} is missing")
         lookups = {name: Lookup(feature, features[name])
                    for name, feature in self.model.features.items()}
+        for lookup in lookups.values():
+            require(self.non_finite == "allow" or lookup.weights_finite(), "ERANGE",
+                    f"feature {lookup.feature.name}: a weight is not finite")
         if training:
             tables = [feature.table for feature in self.model.features.values()]
             require(not tables or any(table.optimizer for table in tables), "EINVAL",

@@ -132,6 +132,7 @@ class Lookup:
         self.ids = 0
         self.counts = []
         self.shape = self._shape(lead)
+        self.weights = [w for bag in bags for _, w in bag]
         bags = [self._take(s, bag, length if sequence else math.inf)
                 for s, bag in enumerate(bags)]
         if sequence:
@@ -167,6 +168,9 @@ class Lookup:
         require(same, "EINVAL",
                 f"feature {name}: inconsistent shape: {lead} does not fit {fixed}")
         return lead
+
+    def weights_finite(self):
+        return all(math.isfinite(w) for w in self.weights)
 
     def activations(self):
         table = self.feature.table

@@ -95,10 +95,17 @@ def _nest(rows, shape):
     return [_nest(rows[k * part:(k + 1) * part], shape[1:]) for k in range(shape[0])]
 
 
-def _one(feature, spec):
+def _one(feature, spec, allow=False):
+    """allow: the model takes weights that are not finite."""
     if "weights" in spec and feature.output_shape is None:
         require(not feature.max_sequence_length, "EINVAL",
                 f"feature {feature.name}: a sequence feature takes no weights")
+        weights = spec["weights"]
+        if "ragged" in spec and weights and isinstance(weights[0], list):
+            weights = [w for bag in weights for w in bag]
+        require(allow or not feature.validate
+                or all(math.isfinite(float(w)) for w in weights), "ERANGE",
+                f"feature {feature.name}: a weight is not finite")
     form = next(form for form in (("dense", _dense), ("sparse", _sparse), ("ragged", _ragged))
                 if form[0] in spec)[1]
     rows, shape = form(feature, spec)
@@ -114,4 +121,5 @@ def serve(engine, features, config=None):
     for name in features:
         require(name in served, "ENOENT", f"no feature {name}")
     engine.settle()
-    return {name: _one(served[name], spec) for name, spec in features.items()}
+    allow = engine.non_finite == "allow"
+    return {name: _one(served[name], spec, allow) for name, spec in features.items()}

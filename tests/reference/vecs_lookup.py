@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Vectors of combiners, weights, denominators, dims and row access."""
 
-from vecbuild import Vector, adagrad, dense, feature, numbers, ragged, table
+from vecbuild import Vector, adagrad, dense, feature, numbers, ragged, sparse, table
 
 BAGS = [[1, 2, 5], [7], [], [3, 3, 3], [0, 6]]
 PLAIN = [[1, 0.5, 2], [3], [], [1, 1, 0.25], [0.5, 0.5]]
@@ -159,10 +159,28 @@ def weights_not_finite():
     for combiner in ("sum", "mean", "sqrtn"):
         v = Vector(f"weights_not_finite_{combiner}", "A weight that is not finite goes into the "
                    "sums of its own sample, and nowhere else.",
-                   [table(rows=4, dim=2, combiner=combiner)], [feature()])
+                   [table(rows=4, dim=2, combiner=combiner)], [feature()],
+                   {"non_finite": "allow"})
         v.lookup({"f": ragged([[0, 3], [1, 2], [2, 3], [3]],
                               [["nan", 1], [1, 2], ["inf", 1], ["-inf"]])}, training=False)
         v.train({"f": ragged([[0, 3], [1], [], []], [["nan", 1], [2], [], []])})
+        v.table()
+        yield v
+
+
+def weights_refused():
+    """By every policy but allow, in training and inference; then the step is given again."""
+    for policy in ("error", "drop"):
+        v = Vector(f"weights_refused_{policy}", "A weight that is not finite is refused and named; "
+                   "nothing has changed, and finite weights of any size are taken.",
+                   [table(rows=4, dim=2, combiner="mean")], [feature()], {"non_finite": policy})
+        for training in (False, True):
+            for bad in ("nan", "inf", "-inf"):
+                v.enqueue({"f": ragged([[0, 3], [1]], [[1, 0], [bad]])}, training=training,
+                          error={"errno": "ERANGE", "contains": ["feature f", "weight", "finite"]})
+            v.enqueue({"f": sparse([[0, 0], [1, 1]], [1, 2], [2, 2], ["inf", 1])},
+                      training=training, error={"errno": "ERANGE", "contains": ["feature f"]})
+        v.train({"f": ragged([[0, 3], [1]], [[0, 1], [2]])})
         v.table()
         yield v
 
@@ -247,6 +265,7 @@ def vectors():
     yield zero_weight_touches()
     yield empty_batch()
     yield from weights_not_finite()
+    yield from weights_refused()
     yield from (dims(dim) for dim in (1, 3, 8, 17))
     yield from (wide_dim(dim) for dim in (64, 130))
     yield from (make() for make in (

@@ -116,7 +116,8 @@ struct embeng_table_config {
  *	[samples, L, dim], unless an output shape is given
  * @output_rank: entries of @output_shape; 0: from the first batch
  * @output_shape: shape of the output without the trailing dim
- * @check_weights: refuse weights that are not finite
+ * @check_weights: refuse weights that are not finite also where the model's policy is
+ *	EMBENG_NON_FINITE_ALLOW; all other models refuse them anyway
  * @unchecked_serving: serving lookups take weights and ids as they are
  *	(validate_weights_and_indices off; embeng/serving.h)
  * @max_samples: most samples of a batch, 0: any. A hint that reserves memory
@@ -145,7 +146,10 @@ enum embeng_sharding {
 	EMBENG_SHARDING_MOD, /* every hosts-th row */
 };
 
-/* The policy for gradients that are not finite (infinite or NaN). */
+/*
+ * The policy for gradients that are not finite (infinite or NaN). Weights and gains that are not are
+ * refused, naming feature, sample and value, unless the policy is ALLOW.
+ */
 enum embeng_non_finite {
 	EMBENG_NON_FINITE_ERROR, /* refuse the update before any row is touched */
 	EMBENG_NON_FINITE_DROP,	 /* leave the rows as they are that such a gradient reaches */

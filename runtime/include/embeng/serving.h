@@ -8,6 +8,8 @@
  * - Unless a feature is unchecked_serving, negative ids are dropped from sparse inputs,
  *   and so are, for mean and sqrtn, ids whose weight is not above 0. Sparse inputs from
  *   rank 3 on are pruned always, ragged ones never.
+ * - Weights must be finite, also those of dropped ids, unless the feature is
+ *   unchecked_serving or the served model's policy is EMBENG_NON_FINITE_ALLOW.
  * - An id at or beyond the vocabulary is an error, and so is a negative one that is not
  *   dropped, whatever the table's out_of_range. Dropped ids are not checked.
  * - Dense ids of any shape are gathered; sparse inputs keep their leading dims, also
@@ -135,7 +137,7 @@ EMBENG_API int embeng_serving_shape(const struct embeng_serving *serving,
  * thread-safe, but one lookup or row access at a time, as embeng_rows_read(), and it
  * allocates. All inputs are checked before anything is written; they must not change
  * meanwhile. Return: 0, -EINVAL (form, shape, weights with dense or sequence), -ERANGE
- * naming feature, sample and id, -ENOENT (feature), -EBADMSG (a corrupt chunk: file and
+ * naming feature, sample and id or weight, -ENOENT (feature), -EBADMSG (a corrupt chunk: file and
  * offset), -EIO; over an engine also -ENOMEM and what embeng_rows_read() returns, as
  * -ETIME while only some replicas looked a pipelined step up.
  */

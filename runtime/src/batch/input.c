@@ -76,6 +76,13 @@ static int check_weights(const struct feature *f, const struct ids *in)
 	return 0;
 }
 
+const char *input_weight_remedy(const struct feature *f)
+{
+	return f->check_weights ? ", or take check_weights from the feature and give the model "
+				  "non_finite allow"
+				: ", or give the model non_finite allow";
+}
+
 int input_check_ids(const struct feature *f, const struct ids *in)
 {
 	if (in->type != EMBENG_I32 && in->type != EMBENG_I64)

@@ -28,6 +28,8 @@ struct coo {
  * sentence that names the feature.
  */
 int input_feature(const struct embeng_model *model, int feature, const struct feature **f);
+/* The end of a sentence about a weight that is not finite: another remedy than a finite one. */
+const char *input_weight_remedy(const struct feature *f);
 int input_check_ids(const struct feature *f, const struct ids *in);
 int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank);
 int input_check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,

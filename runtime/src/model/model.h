@@ -58,6 +58,12 @@ struct embeng_model *model_copy(const struct embeng_model *model);
 int model_schedules_copy(struct embeng_model *copy, const struct embeng_model *model);
 void model_schedules_free(struct embeng_model *model);
 
+static inline bool model_checks_weights_of(const struct embeng_model *model,
+					   const struct feature *f)
+{
+	return f->check_weights || model->engine.non_finite != EMBENG_NON_FINITE_ALLOW;
+}
+
 static inline bool table_has_optimizer(const struct table *table)
 {
 	return table->optimizer.kind != EMBENG_OPTIMIZER_NO;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the contents of a serving input (order, ids, room for the output), after its sizes were
+ * Checks the contents of a serving input (order, weights, ids, room for the output), after its sizes were
  * checked in plan.c and before anything is written.
  *
  * Only arguments are read; no lock is needed.
  */
 #include <inttypes.h>
 
+#include "base/bits.h"
 #include "serving.h"
+
+#include "../../../engine/f32.h"
 
 static int check_places(const struct plan *p)
 {
@@ -51,6 +54,27 @@ static int refuse_id(const struct plan *p, size_t sample, int64_t id)
 		    p->f->name, sample, id, p->table->name, p->table->rows - 1);
 }
 
+static int refuse_weight(const struct plan *p, size_t k)
+{
+	struct bag bag = {0};
+	size_t s = 0;
+
+	for (bag = plan_bag(p, 0, 0); bag.end <= k; bag = plan_bag(p, s, bag.end))
+		s++;
+	return fail(-ERANGE,
+		    "feature %s, sample %zu: weight %zu is %g, which is not finite; correct it%s",
+		    p->f->name, s, k, (double)p->weights[k], input_weight_remedy(p->f));
+}
+
+static int check_weights_served(const struct plan *p)
+{
+	for (size_t k = 0; p->weights && p->finite && k < p->in.weight_count; k++) {
+		if (!f32_finite(bits(p->weights[k])))
+			return refuse_weight(p, k);
+	}
+	return 0;
+}
+
 static int check_ids(const struct plan *p, const struct row_source *source)
 {
 	uint64_t rows = (uint64_t)p->table->rows;
@@ -77,5 +101,7 @@ int plan_check(const struct plan *plan, const struct row_source *source)
 
 	if (!code)
 		code = check_order(plan);
+	if (!code)
+		code = check_weights_served(plan);
 	return code ? code : check_ids(plan, source);
 }

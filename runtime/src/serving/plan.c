@@ -167,6 +167,7 @@ int plan_make(const struct embeng_model *model, const struct embeng_serving_inpu
 	if (code)
 		return code;
 	plan->table = &model->tables[plan->f->table];
+	plan->finite = !plan->f->unchecked_serving && model_checks_weights_of(model, plan->f);
 	code = take_ids(plan);
 	if (!code)
 		code = plan_form(plan);

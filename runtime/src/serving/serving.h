@@ -49,6 +49,7 @@ struct embeng_serving {
  * @samples: number of bags in the input
  * @length: positions of a bag in the output, one for each id; 0: the bag is combined
  * @weights: weights of the ids; NULL: all are 1
+ * @finite: weights must be, also those of ids that are left out
  * @prune: leave out negative ids and, by the combiner, weights not above 0
  * @rank: dimensions of @shape
  * @shape: shape of the output, with dim as the last dimension
@@ -61,6 +62,7 @@ struct plan {
 	size_t samples;
 	size_t length;
 	const float *weights;
+	bool finite;
 	bool prune;
 	size_t rank;
 	int64_t shape[EMBENG_MAX_RANK + 1];

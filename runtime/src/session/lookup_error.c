@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bits.h"
+#include "batch/input.h"
 #include "batch/partitioned.h"
 
 static int lookup_id_error(const struct embeng_model *m, const struct feature *f,
@@ -36,10 +38,11 @@ int lookup_error(const struct embeng *e, const struct embeng_batch *b, const str
 		return lookup_id_error(m, f, &b->inputs[c->feature], c);
 	if (c->status == EMBENG_STATUS_WEIGHT)
 		return error_set(status_errno(c->status), c->status,
-				 "feature %s, sample %zu: weight %" PRIu64 " is not finite; the "
-				 "feature has check_weights",
+				 "feature %s, sample %zu: weight %" PRIu64 " is %g, which is not "
+				 "finite; correct it%s",
 				 f->name, input_sample(&b->inputs[c->feature], c->element),
-				 (uint64_t)c->element);
+				 (uint64_t)c->element, (double)float_of((uint32_t)c->value),
+				 input_weight_remedy(f));
 	snprintf(where, sizeof(where), "feature %s", f->name);
 	return command_error(where, c);
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bits.h"
 #include "batch/partitioned.h"
 
 struct search {
@@ -61,10 +62,11 @@ static int item_error(const struct embeng_batch *b, const struct stack_input *s,
 				 "%s: token %" PRId64 " is no row of the table "
 				 "of feature %s",
 				 where, (int64_t)c->value, feature_name(b, s, c->element));
-	return error_set(-ERANGE, c->status,
-			 "%s: the gain is not finite; feature %s has "
-			 "check_weights",
-			 where, feature_name(b, s, c->element));
+	return error_set(
+		-ERANGE, c->status,
+		"%s: the gain of feature %s is %g, which is not finite; correct the weight "
+		"that it is made from",
+		where, feature_name(b, s, c->element), (double)float_of((uint32_t)c->value));
 }
 
 static int pointer_error(const struct stack_input *s, const struct embeng_cqe *c)

@@ -94,8 +94,7 @@ static inline struct direct *stacks_open(u32 cores, bool sums, u32 flags, u64 ma
 	}
 	for (u32 f = 0; f < FEATURES; f++) {
 		const struct embeng_record_feature r = {.table = features[f].table,
-							.max_ids = max_ids,
-							.flags = EMBENG_FEATURE_FINITE_WEIGHTS};
+							.max_ids = max_ids};
 
 		blob_record(b, EMBENG_RECORD_FEATURE, &r, sizeof(r));
 	}

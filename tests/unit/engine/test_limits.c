@@ -118,17 +118,27 @@ static struct command *weighted(struct direct *d, u32 bits)
 START_TEST(test_weights_that_are_not_finite)
 {
 	static const u32 bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
+	static const u32 checks[][2] = {
+		{0, 0},
+		{EMBENG_ENGINE_GRADIENTS_DROP, 0},
+		{0, EMBENG_FEATURE_FINITE_WEIGHTS},
+		{EMBENG_ENGINE_GRADIENTS_ALLOW, EMBENG_FEATURE_FINITE_WEIGHTS},
+	};
 	struct small_model m = small_model(10, 1);
 	struct direct *d;
 
-	m.feature.flags = EMBENG_FEATURE_FINITE_WEIGHTS;
-	d = small_open(&m, 1);
-	for (u32 i = 0; i < 4; i++)
-		refused(d, weighted(d, bad[i]),
-			(struct expected){EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, 1, bad[i],
-					  0x7f800000});
-	ck_assert_uint_eq(direct_do(d, weighted(d, 0x7f7fffff)), 0);
-	direct_free(d);
+	for (u32 k = 0; k < sizeof(checks) / sizeof(*checks); k++) {
+		m.engine.flags = checks[k][0];
+		m.feature.flags = checks[k][1];
+		d = small_open(&m, 1);
+		for (u32 i = 0; i < 4; i++)
+			refused(d, weighted(d, bad[i]),
+				(struct expected){EMBENG_STATUS_WEIGHT, EMBENG_FIELD_WEIGHTS, 1,
+						  bad[i], 0x7f800000});
+		ck_assert_uint_eq(direct_do(d, weighted(d, 0x7f7fffff)), 0);
+		direct_free(d);
+	}
+	m.engine.flags = EMBENG_ENGINE_GRADIENTS_ALLOW;
 	m.feature.flags = 0;
 	d = small_open(&m, 1);
 	ck_assert_uint_eq(direct_do(d, weighted(d, bad[2])), 0);

@@ -89,7 +89,7 @@ START_TEST(sparse_prunes)
 	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 25, 26, 0, 0));
 	weigh(&in, F(2, 1, 1, 0, 3));
 	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 30, 31, 0, 0));
-	weigh(&in, F(2, 1, 1, -1, NAN));
+	weigh(&in, F(2, 1, 1, -1, -2));
 	expect_lookup(s, in, SHAPE(5, 2), WANT(10, 11, 0, 0, 0, 0, 0, 0, 0, 0));
 	in.feature = SQRTN_BAG;
 	weigh(&in, F(2, 1, 1, 3, 4));
@@ -98,6 +98,27 @@ START_TEST(sparse_prunes)
 	in.feature = SUM_BAG;
 	weigh(&in, F(2, 1, 1, -1, 3));
 	expect_lookup(s, in, SHAPE(5, 2), WANT(20, 22, 0, 0, 0, 0, 70, 72, 0, 0));
+}
+END_TEST
+
+/* Whatever the form, and also where validation would drop the id. */
+START_TEST(weights_that_are_not_finite)
+{
+	static const float bad[] = {NAN, INFINITY, -INFINITY};
+	const int64_t places[] = {0, 0, 0, 1, 2, 0};
+	struct embeng_serving_input in;
+
+	for (int i = 0; i < 3; i++) {
+		in = sparse_input(MEAN_BAG, I(1, 2, 3), 3, places, I(3, 2), 2);
+		weigh(&in, F(1, 1, bad[i]));
+		expect_refusal(s, in, -ERANGE, "feature mean_bag, sample 2: weight 2 is ");
+		in = ragged_input(SUM_BAG, I(1, 2, 3), I(0, 0, 2, 3), 4);
+		weigh(&in, F(1, bad[i], 1));
+		expect_refusal(s, in, -ERANGE, "feature sum_bag, sample 1: weight 1 is ");
+		expect_refusal(s, in, -ERANGE, "not finite; correct it");
+	}
+	weigh(&in, F(0, 0, 0x1p127f));
+	expect_lookup(s, in, SHAPE(3, 2), WANT(0, 0, 0, 0, 30 * 0x1p127f, 31 * 0x1p127f));
 }
 END_TEST
 
@@ -319,6 +340,7 @@ static void add(TCase *tcase)
 		dense_refusals,
 		narrow_ids,
 		sparse_prunes,
+		weights_that_are_not_finite,
 		sparse_prunes_before_it_checks,
 		unchecked_takes_weights_as_they_are,
 		sparse_of_rank_3_keeps_its_leading_dims,
