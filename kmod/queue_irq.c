@@ -98,7 +98,7 @@ static bool are_doorbells_valid(const struct embeng_context *ctx)
 }
 
 /**
- * embeng_queue_irq_arm_all() - arm all queues of a context, so that the next event of any is counted
+ * embeng_queue_irq_arm_all() - arm all queues of a context: the next event of any is counted
  * @ctx: context
  */
 void embeng_queue_irq_arm_all(struct embeng_context *ctx)

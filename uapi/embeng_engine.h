@@ -198,7 +198,7 @@ extern "C" {
 	X(FENCE, 33, PROGRAM, EINVAL, 2,                                                           \
 	  "the command cannot wait for the queue that the fence names")                            \
 	X(TRAINING, 34, PROGRAM, EINVAL, 2,                                                        \
-	  "there is no optimizer to train with: give a table of the batch one")                     \
+	  "there is no optimizer to train with: give a table of the batch one")                    \
 	X(ABORTED, 35, DEVICE, ECANCELED, 7,                                                       \
 	  "the command was aborted: its queue was reset or ended, or its fence failed")            \
 	X(LOST, 36, DEVICE, ESHUTDOWN, 7,                                                          \
@@ -835,7 +835,7 @@ enum embeng_stage {
 	 * memory does not hold it beside everything else.
 	 */
 	EMBENG_STAGE_BEGIN = 0,
-	EMBENG_STAGE_COMMIT = 1, /* puts all staged copies in place of the originals, ends a snapshot */
+	EMBENG_STAGE_COMMIT = 1, /* puts staged copies in place of the originals, ends a snapshot */
 	EMBENG_STAGE_DROP = 2,	 /* frees all staged copies */
 };
 
@@ -858,8 +858,8 @@ enum embeng_freeze {
  * A snapshot lets a program read all tables and slots as they were after one step while later steps
  * are applied. SNAPSHOT begins one, tells its number and the optimizer's step count, and takes no
  * longer for large tables than for small ones. SNAPSHOT_READ reads rows of it, as ROWS_READ does,
- * whatever step the model is at by then. SNAPSHOT_END takes the first tables of the model out of it;
- * with all of them the snapshot ends.
+ * whatever step the model is at by then. SNAPSHOT_END takes the first tables of the model out of
+ * it; with all of them the snapshot ends.
  *
  * A row that changes while its table is in a snapshot is first copied, with its slots, once. The
  * copies and 4 bytes for each row take table memory. A command that changes rows never fails for
@@ -1164,9 +1164,9 @@ struct embeng_record {
 #define EMBENG_ENGINE_PIPELINING (1u << 0)
 /*
  * The policy for gradients that are not finite. Without one of these flags an UPDATE that has some
- * is refused. DROP leaves each row as it is that such a gradient reaches in the step, slots too, and
- * counts it. ALLOW takes them as they are and counts their rows; rows and slots may then be written
- * with numbers that are not finite.
+ * is refused. DROP leaves each row as it is that such a gradient reaches in the step, slots too,
+ * and counts it. ALLOW takes them as they are and counts their rows; rows and slots may then be
+ * written with numbers that are not finite.
  *
  * Weights and gains that are not finite are refused, too, unless the flag is ALLOW: then they are
  * taken as they are, but for features with EMBENG_FEATURE_FINITE_WEIGHTS.

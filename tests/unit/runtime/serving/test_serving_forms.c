@@ -117,6 +117,7 @@ START_TEST(weights_that_are_not_finite)
 		expect_refusal(s, in, -ERANGE, "feature sum_bag, sample 1: weight 1 is ");
 		expect_refusal(s, in, -ERANGE, "not finite; correct it");
 	}
+	in = ragged_input(SUM_BAG, I(1, 2, 3), I(0, 0, 2, 3), 4);
 	weigh(&in, F(0, 0, 0x1p127f));
 	expect_lookup(s, in, SHAPE(3, 2), WANT(0, 0, 0, 0, 30 * 0x1p127f, 31 * 0x1p127f));
 }
