@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the command promises where the process may use less than the machine has. Speaks TAP.
+# The command promises no more than its process may use, however much the machine has. Speaks TAP.
 # Control groups are tried where this machine lets one be made; recorded ones of all kinds are in
 # tests/unit/runtime/device/test_host_limits.c.
 # usage: limits.sh EMBENG-COMMAND

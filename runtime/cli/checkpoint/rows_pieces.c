@@ -12,14 +12,15 @@
 
 #define PIECE (1 << 20) /* floats */
 
-size_t rows_of_piece(int64_t dim)
+/* A piece has about 4 MiB, and at least one row. */
+static size_t count_rows_of_piece(int64_t dim)
 {
 	return dim < PIECE ? PIECE / (size_t)dim : 1;
 }
 
 int rows_in_pieces(struct rows_pieces *p)
 {
-	size_t dim = (size_t)p->array->config.dim, piece = rows_of_piece((int64_t)dim), count;
+	size_t dim = (size_t)p->array->config.dim, piece = count_rows_of_piece((int64_t)dim), count;
 	float *data = malloc(piece * dim * sizeof(*data));
 	int rc = data ? 0 : -ENOMEM;
 

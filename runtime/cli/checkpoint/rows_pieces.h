@@ -29,9 +29,6 @@ struct rows_pieces {
 	bool reading;
 };
 
-/* Rows that are a piece: about 4 MiB of them, and at least one. */
-size_t rows_of_piece(int64_t dim);
-
 /* Return: 0, -ENOMEM, -ECANCELED, or what the reading or @write failed with. */
 int rows_in_pieces(struct rows_pieces *p);
 
