@@ -18,6 +18,8 @@
 #include "error.h"
 #include "file.h"
 
+#define LOCK_TRIES 8 /* a lock file may be removed while it is opened */
+
 static int fail_file(int code, const char *path, const char *what)
 {
 	errno = -code;
@@ -205,8 +207,8 @@ int file_map(const char *path, uint64_t bytes, const char **map)
 }
 
 /*
- * Whoever may write to the folder may lock it. The file holds the number of a process, so that the
- * umask of the first has nothing to hide in it; a file of another user keeps the mode that it has.
+ * Each user who may write to the folder may lock it. The file has nothing but the number of a
+ * process, so that its maker's umask has nothing to hide. The mode of another user's file stays.
  */
 static void let_all_read(int fd)
 {
@@ -251,23 +253,40 @@ static int refuse_second(int fd, const char *dir)
 		    dir);
 }
 
+static int try_lock(const char *path, int *lock)
+{
+	int fd = open_lock(path);
+
+	*lock = fd;
+	return fd < 0 ? fd : file_ops->lock(fd);
+}
+
 static int lock_path(const char *dir, const char *path, int *lock)
 {
-	int fd = open_lock(path), ret;
+	int ret = try_lock(path, lock);
 
-	if (fd < 0)
-		return fd;
-	ret = file_ops->lock(fd);
-	if (!ret) {
-		*lock = fd;
-		return 0;
+	for (int i = 1; ret == -ESTALE && *lock >= 0 && i < LOCK_TRIES; i++) {
+		file_ops->close(*lock);
+		ret = try_lock(path, lock);
 	}
+	if (!ret || *lock < 0)
+		return ret;
 	if (ret == -EWOULDBLOCK)
-		ret = refuse_second(fd, dir);
+		ret = refuse_second(*lock, dir);
 	else
 		ret = fail_file(ret, path, "cannot be locked");
-	file_ops->close(fd);
+	file_ops->close(*lock);
 	return ret;
+}
+
+void file_forget_folder(const char *dir, const char *name)
+{
+	char *path = file_path(dir, name);
+
+	/* Removed with the lock held: nobody locks a file that is there no more. */
+	if (path && !file_ops->remove(path))
+		file_ops->remove_folder(dir);
+	free(path);
 }
 
 void file_unlock(int lock)

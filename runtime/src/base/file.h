@@ -21,11 +21,12 @@
  * @map: maps a whole file for reading; the mapping stays when the descriptor is closed
  * @copy: copies out of a mapping; -EFAULT where the file ended early or could not be read
  * @lock: locks the file for this descriptor alone, and writes the number of the process into it;
- *	-EWOULDBLOCK when another holds the lock
+ *	-EWOULDBLOCK when another holds the lock, -ESTALE when the file was removed meanwhile
  * @unlock: ends the lock, even if a process that was forked meanwhile has the descriptor, too
  * @rename: renames a file in one step
  * @remove: removes a file
  * @make_folder: makes a folder; -EEXIST when there is one
+ * @remove_folder: removes an empty folder
  * @list: calls @fn for each name in a folder, and stops when it returns anything but 0
  */
 struct file_ops {
@@ -42,6 +43,7 @@ struct file_ops {
 	int (*rename)(const char *from, const char *to);
 	int (*remove)(const char *path);
 	int (*make_folder)(const char *path);
+	int (*remove_folder)(const char *path);
 	int (*list)(const char *path, int (*fn)(void *arg, const char *name), void *arg);
 };
 
@@ -67,6 +69,8 @@ int file_map(const char *path, uint64_t bytes, const char **map);
 /* Makes and locks the file @name in @dir; -EBUSY while somebody else holds the lock. */
 int file_lock_folder(const char *dir, const char *name, int *lock);
 void file_unlock(int lock);
+/* Removes the lock @name, which the caller holds, and @dir if nothing else is in it. */
+void file_forget_folder(const char *dir, const char *name);
 /* Returns "FOLDER/NAME", malloc'd, or NULL with a sentence. */
 char *file_path(const char *folder, const char *name);
 /* Returns the folder that @path is in, malloc'd. */

@@ -111,11 +111,14 @@ static int system_copy(void *to, const void *from, uint64_t bytes)
 /* The number is for a sentence; a lock that may not be written is one all the same. */
 static int system_lock(int fd)
 {
+	struct stat stat;
 	char text[24];
 	int length;
 
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &stat))
 		return -errno;
+	if (!stat.st_nlink)
+		return -ESTALE;
 	length = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
 	if (ftruncate(fd, 0) || pwrite(fd, text, (size_t)length, 0) < 0)
 		errno = 0;
@@ -142,6 +145,11 @@ static int system_remove(const char *path)
 static int system_make_folder(const char *path)
 {
 	return mkdir(path, 0777) ? -errno : 0;
+}
+
+static int system_remove_folder(const char *path)
+{
+	return rmdir(path) ? -errno : 0;
 }
 
 static int system_list(const char *path, int (*fn)(void *arg, const char *name), void *arg)
@@ -177,6 +185,7 @@ const struct file_ops file_ops_system = {
 	.rename = system_rename,
 	.remove = system_remove,
 	.make_folder = system_make_folder,
+	.remove_folder = system_remove_folder,
 	.list = system_list,
 };
 

@@ -9,7 +9,8 @@
  * - It is renamed over index.json, which is the commit, and the folder is synced (save_commit.c).
  * - Only then are checkpoints removed that are not kept, and what no index names.
  *
- * The folder is locked for the whole save. A struct save lives for one call; where its rows come
+ * The folder is locked for the whole save; where the save made it and fails, it is removed again. A
+ * struct save lives for one call; where its rows come
  * from is up to its source (save_engine.c, reshard.c).
  */
 #include <stdlib.h>
@@ -22,11 +23,13 @@
 
 #define KEEP_DEFAULT 2u
 
-static int make_folder(const char *dir)
+/* @made: the folder was not there */
+static int make_folder(const char *dir, bool *made)
 {
 	int ret = file_ops->make_folder(dir);
 	char *parent;
 
+	*made = !ret;
 	if (ret == -EEXIST)
 		return 0;
 	if (ret)
@@ -160,12 +163,17 @@ static int save_locked(struct save *s, const char *path)
 static int save_into(struct save *s)
 {
 	char *path = file_path(s->dir, INDEX_NAME);
-	int lock, ret = path ? make_folder(s->dir) : -ENOMEM;
+	bool made = false;
+	int lock, ret = path ? make_folder(s->dir, &made) : -ENOMEM;
 
 	ret = ret ? ret : file_lock_folder(s->dir, LOCK_NAME, &lock);
 	if (!ret) {
 		ret = save_locked(s, path);
+		if (ret && made)
+			file_forget_folder(s->dir, LOCK_NAME);
 		file_unlock(lock);
+	} else if (made) {
+		file_ops->remove_folder(s->dir);
 	}
 	free(path);
 	return ret;

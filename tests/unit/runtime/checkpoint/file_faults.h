@@ -117,6 +117,7 @@ static const struct file_ops faulty = {
 	.rename = fault_rename,
 	.remove = fault_remove,
 	.make_folder = fault_folder,
+	.remove_folder = NULL,
 	.list = fault_list,
 };
 
@@ -131,6 +132,7 @@ static void arm(int left, int code, bool keeps)
 	faulty_ops = faulty;
 	faulty_ops.close = file_ops_system.close;
 	faulty_ops.unlock = file_ops_system.unlock;
+	faulty_ops.remove_folder = file_ops_system.remove_folder;
 	file_ops = &faulty_ops;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The lock of a folder: a second saver is told of the first, and the lock ends with its process or with
- * its save, even if a child has inherited it.
+ * The lock of a folder: a second saver is told of the first; the lock ends with its process or with
+ * its save, even if a child has inherited it; and a file that was removed locks nothing.
  */
 #include <sys/wait.h>
 
@@ -71,5 +71,39 @@ START_TEST(a_child_does_not_inherit_the_lock)
 }
 END_TEST
 
+static struct file_ops racing;
+static const char *removed;
+
+/* A save that failed removes its folder's lock between the opening and the locking. */
+static int remove_and_lock(int fd)
+{
+	if (removed)
+		ck_assert_int_eq(unlink(removed), 0);
+	removed = NULL;
+	return file_ops_system.lock(fd);
+}
+
+/* Else the next saver would make another file and lock that, too. */
+START_TEST(a_lock_that_was_removed_is_none)
+{
+	char folder[HELP_PATH], path[HELP_PATH + 16];
+	int lock, again;
+
+	folder_new(folder);
+	snprintf(path, sizeof(path), "%s/.embeng.lock", folder);
+	racing = file_ops_system;
+	racing.lock = remove_and_lock;
+	file_ops = &racing;
+	removed = path;
+	help_expect_ok(file_lock_folder(folder, ".embeng.lock", &lock));
+	file_ops = &file_ops_system;
+	ck_assert_ptr_null(removed);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	ck_assert_int_eq(file_lock_folder(folder, ".embeng.lock", &again), -EBUSY);
+	file_unlock(lock);
+	folder_remove(folder);
+}
+END_TEST
+
 RUN_SUITE("checkpoint lock", the_second_saver_is_told_of_the_first,
-	  a_child_does_not_inherit_the_lock)
+	  a_child_does_not_inherit_the_lock, a_lock_that_was_removed_is_none)
