@@ -20,6 +20,14 @@ static inline bool f32_nan(u32 bits)
 	return (bits & ~F32_SIGN) > F32_INFINITY;
 }
 
+/* Order of floats as order of integers; both zeros are one. */
+static inline s64 f32_order(u32 bits)
+{
+	s64 magnitude = bits & ~F32_SIGN;
+
+	return bits & F32_SIGN ? -magnitude : magnitude;
+}
+
 static inline bool f32_row_finite(const u32 *row, u64 dim)
 {
 	bool finite = true;

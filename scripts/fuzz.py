@@ -51,7 +51,8 @@ TARGETS = {
         "runtime/src/base/json_strict.c", "runtime/src/checkpoint/safetensors.c"], 4096),
     "commands": Target(8000, [
         "engine/lookup/batch*.c", "engine/lookup/ids.c", "engine/lookup/lookup.c",
-        "engine/lookup/scales.c", "engine/model/dispatch.c", "engine/model/lookup_verb.c", "engine/model/rows.c",
+        "engine/lookup/scales.c", "engine/kernels/ranges.c", "engine/model/dispatch.c",
+        "engine/model/lookup_verb.c", "engine/model/rows.c",
         "engine/model/stage.c", "engine/model/stats.c", "engine/memory/table_memory.c",
         "engine/queue/command.c", "engine/queue/complete.c", "engine/queue/fetch.c",
         "engine/step/step.c", "engine/update/update.c"]),

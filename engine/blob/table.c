@@ -9,6 +9,7 @@
  */
 #include "parser.h"
 #include "../f32.h"
+#include "../kernels/ranges.h"
 #include "../kernels/optimizers.h"
 
 u32 optimizer_kernel(u32 optimizer)
@@ -21,14 +22,6 @@ u32 optimizer_kernel(u32 optimizer)
 	};
 
 	return optimizer < sizeof(kernels) / sizeof(kernels[0]) ? kernels[optimizer] - 1 : U32_MAX;
-}
-
-/* Order of floats as order of integers; both zeros are one. */
-static s64 f32_order(u32 bits)
-{
-	s64 magnitude = bits & ~F32_SIGN;
-
-	return bits & F32_SIGN ? -magnitude : magnitude;
 }
 
 static u16 check_is_finite(struct parser *p, u64 offset, u32 bits)
@@ -53,89 +46,11 @@ static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
 	return status;
 }
 
-/* In the order of f32_order(). */
-static const struct bounds {
-	s64 low, high;
-} bounds[] = {
-	[KERNEL_FINITE] = { -(s64)F32_GREATEST, F32_GREATEST },
-	[KERNEL_SWITCH] = { 0, F32_ONE },
-	[KERNEL_ABOVE_ZERO] = { 1, F32_GREATEST },
-	[KERNEL_FROM_ZERO] = { 0, F32_GREATEST },
-	[KERNEL_UP_TO_ZERO] = { -(s64)F32_GREATEST, 0 },
-	[KERNEL_UP_TO_ONE] = { 0, F32_ONE },
-	[KERNEL_BELOW_ONE] = { 0, F32_ONE - 1 },
-};
-
-bool number_in_range(u32 range, u32 bits)
-{
-	s64 order = f32_order(bits);
-
-	return order >= bounds[range].low && order <= bounds[range].high &&
-	       (range != KERNEL_SWITCH || !bits || bits == F32_ONE);
-}
-
 bool optimizer_number_ok(u32 kernel, u32 index, u32 bits)
 {
 	if (index >= kernel_optimizers[kernel].hyper_count)
 		return !bits;
 	return number_in_range(kernel_optimizers[kernel].hyper[index].range, bits);
-}
-
-u32 number_bound(u32 range, u32 bits)
-{
-	s64 low = bounds[range].low;
-
-	if (f32_order(bits) >= low)
-		return (u32)bounds[range].high;
-	return low < 0 ? F32_SIGN | (u32)-low : (u32)low;
-}
-
-u32 slot_range(u32 kernel, u32 slot)
-{
-	return slot && kernel != U32_MAX ? kernel_optimizers[kernel].slots[slot - 1].range :
-					   KERNEL_FINITE;
-}
-
-/* Not only of a range whose numbers have both signs, or that of this one. */
-static bool allows_any(u32 range, u32 bits)
-{
-	return f32_nan(bits) || !(bits & F32_SIGN) || bounds[range].low < 0;
-}
-
-static bool number_allowed(u32 range, u32 bits, bool any)
-{
-	return number_in_range(range, bits) ||
-	       (any && !f32_finite(bits) && allows_any(range, bits));
-}
-
-#define NUMBERS_BLOCK 1024u
-
-/* Both ranges that slots have, finite and from 0 on, in loops that compilers make vectors of. */
-static bool all_in_range(const u32 *from, u64 count, u32 range)
-{
-	u32 bad = 0;
-
-	if (range == KERNEL_FINITE) {
-		for (u64 i = 0; i < count; i++)
-			bad |= (from[i] & ~F32_SIGN) > F32_GREATEST;
-	} else {
-		for (u64 i = 0; i < count; i++)
-			bad |= from[i] > F32_GREATEST;
-	}
-	return !bad;
-}
-
-u64 numbers_until(const u32 *from, u64 count, u32 range, bool any)
-{
-	for (u64 at = 0, n; at < count; at += n) {
-		n = count - at < NUMBERS_BLOCK ? count - at : NUMBERS_BLOCK;
-		if (all_in_range(from + at, n, range))
-			continue;
-		for (u64 i = at; i < at + n; i++)
-			if (!number_allowed(range, from[i], any))
-				return i;
-	}
-	return count;
 }
 
 static u16 check_in_range(struct parser *p, u64 offset, u32 bits, u32 range)

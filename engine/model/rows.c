@@ -10,6 +10,7 @@
  */
 #include "../kernels/fill.h"
 #include "../kernels/optimizers.h"
+#include "../kernels/ranges.h"
 #include "../lookup/stale.h"
 
 /* Private copy of a ROWS_* descriptor and of its row numbers. */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../engine/blob/blob.h"
+#include "../../../engine/kernels/optimizers.h"
+#include "../../../engine/kernels/ranges.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "host/port.h"

@@ -6,6 +6,7 @@
  * Only arguments are touched; no lock is needed.
  */
 #include "../../../engine/blob/blob.h"
+#include "../../../engine/kernels/ranges.h"
 #include "../../../engine/kernels/optimizers.h"
 #include "numbers.h"
 

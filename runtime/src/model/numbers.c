@@ -10,6 +10,7 @@
 
 #include "../../../engine/blob/blob.h"
 #include "../../../engine/kernels/optimizers.h"
+#include "../../../engine/kernels/ranges.h"
 #include "base/bits.h"
 #include "base/error.h"
 #include "numbers.h"
