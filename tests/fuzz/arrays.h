@@ -3,6 +3,8 @@
 #ifndef EMBENG_FUZZ_ARRAYS_H
 #define EMBENG_FUZZ_ARRAYS_H
 
+#include <math.h>
+
 #include "batch_model.h"
 
 #define ARRAYS 256
@@ -65,8 +67,11 @@ static inline const float *weights(struct arrays *a, struct fuzz *f, size_t ids_
 		return NULL;
 	*count = fuzz_near(f, ids_count) % 64;
 	out = array(a, f, *count * sizeof(*out));
-	for (size_t i = 0; out && i < *count; i++)
-		out[i] = (float)(int8_t)fuzz_take(f, 1) / 8;
+	for (size_t i = 0; out && i < *count; i++) {
+		int8_t eighths = (int8_t)fuzz_take(f, 1);
+
+		out[i] = eighths == INT8_MIN ? INFINITY : (float)eighths / 8;
+	}
 	return out;
 }
 

@@ -10,6 +10,7 @@
 #include "../../engine/hash/crc32c.h"
 #include "../../engine/hash/sha256.h"
 #include "../../runtime/src/checkpoint/index.h"
+#include "../../runtime/src/checkpoint/open.h"
 #include "../unit/support/failing_alloc.h"
 #include "embeng.h"
 #include "fuzz.h"
@@ -161,6 +162,30 @@ static void read_table(const struct embeng_checkpoint *c, int t, const struct ta
 	free(data);
 }
 
+/* An index of an earlier version does not say whether its tables are finite. */
+static void read_finite(const struct embeng_checkpoint *c, int tables)
+{
+	for (int t = 0; t < tables; t++) {
+		int finite = embeng_checkpoint_finite(c, t);
+
+		fuzz_check(finite >= 0 || said(finite) == -ENODATA, "table %d: %d", t, finite);
+	}
+	fuzz_check(said(embeng_checkpoint_finite(c, -1)) == -ENOENT, "a table before the first");
+	fuzz_check(said(embeng_checkpoint_finite(c, tables)) == -ENOENT,
+		   "a table behind the last one");
+}
+
+/* As a save reads the indices that it keeps. */
+static void read_by_name(void)
+{
+	struct embeng_checkpoint *c;
+
+	fuzz_check(!said(checkpoint_open_index(MEMORY_FOLDER, INDEX_NAME, &c)), "a named index");
+	embeng_checkpoint_close(c);
+	fuzz_check(said(checkpoint_open_index(MEMORY_FOLDER, "none", &c)) == -ENOENT,
+		   "an index that is not there");
+}
+
 static void read_all(const struct index *index)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
@@ -175,6 +200,8 @@ static void read_all(const struct index *index)
 	fuzz_check(said(embeng_checkpoint_read(c, (int)index->model->table_count, NULL, 0, 0,
 					       NULL)) == -ENOENT,
 		   "a table behind the last one");
+	read_finite(c, (int)index->model->table_count);
+	read_by_name();
 	embeng_checkpoint_close(c);
 }
 
@@ -240,10 +267,18 @@ static void read_damaged(uint32_t sum, size_t files)
 /* Names that are made are names that are known. */
 static void try_names(uint32_t sum)
 {
-	char name[SHARD_NAME_SIZE];
+	uint64_t step = (uint64_t)sum << (sum & 31);
+	char name[SHARD_NAME_SIZE], kept[SHARD_NAME_SIZE];
 
-	shard_name(name, (uint64_t)sum << (sum & 31), ~(uint64_t)sum, sum & 0xffff);
-	fuzz_check(is_shard_name(name) && !is_temporary_name(name), "%s", name);
+	shard_name(name, step, ~(uint64_t)sum, sum & 0xffff);
+	fuzz_check(is_shard_name(name) && !is_temporary_name(name) && !is_kept_name(name), "%s",
+		   name);
+	kept_name(kept, name);
+	fuzz_check(is_kept_name(kept) && !is_shard_name(kept) && kept_step(kept) == step &&
+			   is_shard_of_kept(name, kept),
+		   "%s of %s", kept, name);
+	shard_name(name, step, sum, sum & 0xffff);
+	fuzz_check(!is_shard_of_kept(name, kept), "%s of %s", kept, name);
 	index_temporary_name(name, ~(uint64_t)sum << 7);
 	fuzz_check(is_temporary_name(name) && !is_shard_name(name), "%s", name);
 }
