@@ -48,7 +48,7 @@ u32 slot_range(u32 kernel, u32 slot)
 					   KERNEL_FINITE;
 }
 
-/* Not only of a range whose numbers have both signs, or that of this one. */
+/* Whether a number that is not finite may stand here: it has a sign that the range has, or is NaN. */
 static bool allows_any(u32 range, u32 bits)
 {
 	return f32_nan(bits) || !(bits & F32_SIGN) || bounds[range].low < 0;
@@ -62,7 +62,7 @@ static bool number_allowed(u32 range, u32 bits, bool any)
 
 #define NUMBERS_BLOCK 1024u
 
-/* Both ranges that slots have, finite and from 0 on, in loops that compilers make vectors of. */
+/* Slots have two ranges: all finite numbers, and those from 0 on. Both loops become vectors. */
 static bool all_in_range(const u32 *from, u64 count, u32 range)
 {
 	u32 bad = 0;

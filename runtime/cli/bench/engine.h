@@ -49,7 +49,7 @@ int bench_engine_open(struct bench_engine *b, const struct bench_setup *setup,
 
 struct bench_job;
 
-/* Does so for a job, and adds the result of an operation with what is known of it before. */
+/* Opens the engine of a job, and adds a result with what is known before the operation runs. */
 int bench_job_open(const struct bench_job *job, const struct bench_setup *setup, enum bench_op op,
 		   struct bench_engine *b, struct bench_result **result);
 void bench_engine_close(struct bench_engine *b);

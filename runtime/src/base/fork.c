@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* At least the count of this process, or of the last one on the way in which somebody asked. */
+/* Never less than a count that this process, or one that it was forked from, was told. */
 static uint32_t last = 1;
 static uint32_t *page; /* NULL: @last is the count */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -52,9 +52,9 @@ uint32_t fork_generation(void)
 	if (count)
 		return count;
 	/*
-	 * The first to ask in this process; of two threads that are, one sets the count. @last is
-	 * never behind a count that somebody was told: a fork can come at any time, and its child
-	 * must go on from there.
+	 * Nobody has asked in this process yet. If two threads ask at once, one of them sets the
+	 * count. @last is never behind a count that somebody was told: a fork can come at any time,
+	 * and its child must go on from there.
 	 */
 	count = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	return __atomic_compare_exchange_n(page, &none, count, false, __ATOMIC_ACQ_REL,

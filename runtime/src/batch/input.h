@@ -28,7 +28,7 @@ struct coo {
  * sentence that names the feature.
  */
 int input_feature(const struct embeng_model *model, int feature, const struct feature **f);
-/* The end of a sentence about a weight that is not finite: another remedy than a finite one. */
+/* Ends a sentence about a weight that is not finite: how the model or the feature may allow it. */
 const char *input_weight_remedy(const struct feature *f);
 int input_check_ids(const struct feature *f, const struct ids *in);
 int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank);

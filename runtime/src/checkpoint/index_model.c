@@ -186,7 +186,7 @@ static int check_slots(const struct json *o, const struct place *at,
 	return ret;
 }
 
-/* All slots are as wide as the table's rows so far; a reader must not guess that of others. */
+/* The library reads slots that are as wide as the rows of their table, and refuses others. */
 static int check_slot_widths(const struct json *o, const struct place *at,
 			     const struct embeng_model *model, size_t table)
 {

@@ -9,9 +9,8 @@
  * - It is renamed over index.json, which is the commit, and the folder is synced (save_commit.c).
  * - Only then are checkpoints removed that are not kept, and what no index names.
  *
- * The folder is locked for the whole save; where the save made it and fails, it is removed again. A
- * struct save lives for one call; where its rows come
- * from is up to its source (save_engine.c, reshard.c).
+ * The folder is locked for the whole save. If the save made the folder and fails, it removes it again.
+ * A struct save lives for one call. Its rows come from its source (save_engine.c, reshard.c, write.c).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -39,7 +39,7 @@ static int read_known(const struct save *s, size_t known, struct index *out)
 	return ret;
 }
 
-/* The first of those that are known stay anyway. Where the list is full, its last one goes. */
+/* Entry @known stays anyway if the list has it. If the list is full, its last entry makes room. */
 static int add_finite(struct save *s, size_t known)
 {
 	if (known < s->index.earlier_count)

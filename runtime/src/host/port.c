@@ -133,7 +133,10 @@ struct port_thread {
 	char name[16];
 };
 
-/* @number: among the processors that the process may use, from 0 on; no such one is no wish. */
+/*
+ * @number: index among the processors that the process may use. A greater number sets no
+ * preference.
+ */
 static void prefer_cpu(int number)
 {
 	cpu_set_t allowed, wanted;
