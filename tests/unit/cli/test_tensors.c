@@ -292,8 +292,8 @@ START_TEST(safetensors_refused)
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, 2], \"data_offsets\": [4, 28]}}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, 2], \"data_offsets\": [24, 0]}}",
 		"{\"a\": {\"dtype\": \"F32\", \"shape\": [3, -2], \"data_offsets\": [0, 24]}}",
-		"{\"a\": {\"dtype\": \"F32\", \"shape\": [4611686018427387904, 4], "
-		"\"data_offsets\": [0, 0]}}",
+		"{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]"
+		"}}",
 		"{\"a\": {\"dtype\": 7, \"shape\": [3, 2], \"data_offsets\": [0, 24]}}",
 	};
 	struct bytes b;
