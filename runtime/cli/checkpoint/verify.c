@@ -9,12 +9,13 @@
 #include "../frame/transfer.h"
 #include "../lookup/row_names.h"
 #include "commands.h"
+#include "verify_finite.h"
 
 static const char doc[] =
 	"Read every byte of a checkpoint and check it against its checksums.\v"
 	"Every 64 KiB of a file have a CRC-32C. If something is wrong, the message names the\n"
-	"file and the offset of the first fault. Tables that were saved with values that are\n"
-	"not finite are named; that is no fault of the files.\n\n"
+	"file and the offset of the first fault. Values that are not finite are named, the\n"
+	"first of each table and slot; that is no fault of the files.\n\n"
 	"  embeng checkpoint verify orders.ckpt && embeng train orders.txt --resume orders.ckpt\n\n"
 	"Exit status: 0 no fault, 2 usage or no checkpoint in DIR, 4 permission, 7 read error,\n"
 	"11 corrupt.";
@@ -34,34 +35,29 @@ static int all_finite(const struct embeng_checkpoint *c, size_t tables)
 	return all;
 }
 
-static void print_not_finite(const char *dir, const struct embeng_checkpoint *c, size_t tables)
-{
-	for (size_t t = 0; t < tables; t++) {
-		if (!embeng_checkpoint_finite(c, (int)t))
-			printf("%s: table %s has values that are not finite\n", dir,
-			       embeng_model_table_name(embeng_checkpoint_model(c), t));
-	}
-}
-
 static int report_no_fault(const struct output *out, const char *dir,
 			   const struct embeng_checkpoint *c,
 			   const struct embeng_checkpoint_info *info)
 {
 	int finite = all_finite(c, info->table_count);
-	struct json_object *d;
+	struct json_object *d, *list = out->json ? json_object_new_array() : NULL;
 	char size[BYTES_TEXT];
+	int rc;
 
-	if (!out->json) {
+	if (!out->json)
 		printf("%s: no fault: %zu tables, %zu files, %s in %" PRIu64 " chunks\n", dir,
 		       info->table_count, info->file_count, bytes_text(info->bytes, size),
 		       info->chunk_count);
-		print_not_finite(dir, c, info->table_count);
-		return CLI_OK;
+	rc = verify_finite(dir, c, list);
+	if (rc || !list) {
+		json_object_put(list);
+		return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
 	}
 	d = json_document(out);
 	json_add_text(d, "dir", dir);
 	json_object_object_add(d, "whole", json_object_new_boolean(true));
 	json_object_object_add(d, "finite", finite < 0 ? NULL : json_object_new_boolean(finite));
+	json_object_object_add(d, "not_finite", list);
 	json_add_number(d, "files", info->file_count);
 	json_add_number(d, "bytes", info->bytes);
 	json_add_number(d, "chunks", info->chunk_count);

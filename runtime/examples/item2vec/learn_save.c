@@ -131,16 +131,18 @@ static int choose_place(const struct output *out, const struct learn *learn,
 }
 
 static int restore_tables(const struct output *out, const struct learn *learn, struct trainer *t,
-			  const struct learned *l)
+			  struct learned *l)
 {
 	struct transfer transfer = {.line = progress_start_slowly(!out->json), .cancels = true};
 	struct embeng_restore_options options = {
 		.size = sizeof(options),
 		.progress = transfer_progress,
 		.progress_arg = &transfer,
+		.report = &l->restored,
 	};
 	int rc;
 
+	l->restored.size = sizeof(l->restored);
 	/* New items have rows behind those of the checkpoint. */
 	if (learn->known.count && l->new_items)
 		options.flags = EMBENG_RESTORE_OTHER_SHAPES;

@@ -4,6 +4,7 @@
  * are side by side.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "../../cli/frame/exit.h"
 #include "../../cli/frame/transfer.h"
@@ -78,6 +79,8 @@ void report_start(const struct output *out, const struct learned *l)
 	if (l->other_data)
 		printf("With other data; new items: %zu, items in no basket any more: %zu\n",
 		       l->new_items, count_unused_items(l->data));
+	if (*l->restored.text)
+		printf("Differences:\n%s\n", l->restored.text);
 	fflush(stdout);
 }
 
@@ -242,6 +245,22 @@ static struct json_object *json_stop(const struct learned *l)
 	return stopped;
 }
 
+/* A list of the lines of a text. */
+static struct json_object *json_lines(const char *text)
+{
+	struct json_object *list = json_object_new_array();
+
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char line[EMBENG_RESTORE_TEXT];
+
+		snprintf(line, sizeof(line), "%.*s", (int)length, text);
+		json_object_array_add(list, json_object_new_string(line));
+		text += length + (text[length] == '\n');
+	}
+	return list;
+}
+
 /* The part of the document that does not depend on whether the training has ended. */
 static struct json_object *json_training(const struct output *out, const struct learned *l)
 {
@@ -257,6 +276,8 @@ static struct json_object *json_training(const struct output *out, const struct 
 	json_add_number(d, "steps", (uint64_t)l->steps);
 	json_add_float(d, "loss", l->loss);
 	json_object_object_add(d, "resumed", l->resumed ? json_place(&l->from) : NULL);
+	if (l->resumed)
+		json_object_object_add(d, "differences", json_lines(l->restored.text));
 	if (l->other_data) {
 		json_add_number(d, "new_items", l->new_items);
 		json_add_number(d, "unused_items", count_unused_items(l->data));

@@ -27,6 +27,7 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @names_saved: the names are in the folder of this run's checkpoints
  * @other_data: it was resumed with other data than it was saved with
  * @new_items: items of @data that the checkpoint does not have
+ * @restored: the report of the restore, when @resumed
  * @saved_at: place in the last of the @saves checkpoints
  * @checkpoint: folder of the last save, or NULL
  * @temporary: the folder is removed when the run ends
@@ -46,6 +47,7 @@ struct learned {
 	bool resumed, serves, temporary, other_data, names_saved;
 	struct row_names_mark names;
 	size_t new_items;
+	struct embeng_restore_report restored;
 	double loss, hit_at_10, popularity_hit_at_10, seconds;
 	uint64_t dense_ns, save_ns, serve_ns, saves, checkpoint_bytes;
 	const char *checkpoint;

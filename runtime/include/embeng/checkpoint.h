@@ -87,8 +87,10 @@ struct embeng_restore_name {
 	const char *to;
 };
 
+#define EMBENG_RESTORE_TEXT 2048
+
 /**
- * struct embeng_restore_report - counts of what was restored and what was left
+ * struct embeng_restore_report - counts of restored and left rows, and differences
  * @size: sizeof(struct embeng_restore_report)
  * @tables: tables whose parameters were restored
  * @tables_left: tables of the model that stay as they were
@@ -97,6 +99,13 @@ struct embeng_restore_name {
  * @rows: restored rows, over all tables
  * @rows_left: rows of restored tables that the checkpoint does not have; they stay
  * @rows_unused: rows of the checkpoint for which the restored tables have no room
+ * @settings: settings of optimizers that have another value in the checkpoint, over all
+ *	restored tables; the model keeps its own
+ * @not_finite: restored parameters and slots with a value that is an infinity or NaN, which
+ *	only a model takes whose policy non_finite is allow; others refuse the restore
+ * @text: a line for each of @settings and @not_finite, which names the table, the setting and
+ *	its two values, or the slot and the first row; the last line is "and more" where there
+ *	are too many
  */
 struct embeng_restore_report {
 	size_t size;
@@ -107,6 +116,9 @@ struct embeng_restore_report {
 	uint64_t rows;
 	uint64_t rows_left;
 	uint64_t rows_unused;
+	size_t settings;
+	size_t not_finite;
+	char text[EMBENG_RESTORE_TEXT];
 };
 
 /**
@@ -150,15 +162,16 @@ struct embeng_restore_options {
  * checkpoint has no table at all, unless names left out one that it has.
  *
  * Every chunk that is loaded is checked as it streams into fresh tables, which are
- * swapped in as one at the end; where the device has no room for both, those chunks
- * are all checked first and the rows are then replaced in place, which cannot be
- * canceled. On failure the tables are as they were, but for a read error in that
+ * swapped in as one at the end; where the device has no room for both, those chunks and
+ * their numbers are all checked first and the rows are then replaced in place, which cannot
+ * be canceled. A number that the model cannot have, in a row or a slot, is refused with its
+ * table, slot and row. On failure the tables are as they were, but for a read error in that
  * second pass, which the message says. Steps in flight stay in flight, updates wait.
  * @progress may not use @e; it counts bytes twice when there are two passes.
  *
  * Return: 0, -ENOENT (no checkpoint, table, slot), -EINVAL (shape, optimizer,
  * names), -EBADMSG (corrupt:
- * file and offset), -ENOTSUP (newer schema), -ECANCELED, -EIO.
+ * file and offset), -ERANGE (a number), -ENOTSUP (newer schema), -ECANCELED, -EIO.
  */
 EMBENG_API int embeng_restore(struct embeng *e, const char *dir,
 			      const struct embeng_restore_options *options);

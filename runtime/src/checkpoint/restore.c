@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Restores a checkpoint into the tables of an engine. All rows are loaded into staged copies, which
- * are swapped in at once. If table memory does not hold both, all chunks are checked first and then
- * loaded in place.
+ * are swapped in at once. If table memory does not hold both, all chunks and their numbers are checked
+ * first and then loaded in place.
  *
  * A struct restore lives for one call. The rows move behind the gate, with e->rows held; e->lock is
  * taken for each command.
@@ -120,21 +120,38 @@ static int run_restore_chunk(struct restore *r, const struct array_pair *pair,
 	return rows_chunk_run(r->e, &chunk);
 }
 
-static int load_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
-		      uint64_t count)
+/* Reads rows of the checkpoint into the memory of a chunk, and looks at their numbers. */
+static int read_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
 {
 	const struct embeng_shard_rows rows = {(int64_t)first, 1, (int64_t)count};
-	int ret = checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows,
-				    rows_chunk_data(r->e));
+	char *data = rows_chunk_data(r->e);
+	int ret = checkpoint_gather(r->c, pair->from_table, pair->from_array, &rows, data);
+
+	if (!ret && !r->loading)
+		ret = restore_check_numbers(r, pair, first, (const float *)(const void *)data,
+					    count);
+	r->done += count * pair_row_bytes(r, pair);
+	return ret;
+}
+
+static int load_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
+{
+	int ret = read_chunk(r, pair, first, count);
 
 	ret = ret ? ret : run_restore_chunk(r, pair, EMBENG_OP_ROWS_WRITE, first, count);
-	r->done += count * pair_row_bytes(r, pair);
+	return ret ? ret : tell_restored(r);
+}
+
+/* The same without the engine: the first of two passes. */
+static int verify_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
+{
+	int ret = read_chunk(r, pair, first, count);
+
 	return ret ? ret : tell_restored(r);
 }
 
 /* Rows that the checkpoint does not have: the copy gets what the table holds. */
-static int keep_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
-		      uint64_t count)
+static int keep_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t count)
 {
 	int ret = run_restore_chunk(r, pair, EMBENG_OP_ROWS_READ, first, count);
 
@@ -142,9 +159,8 @@ static int keep_chunk(struct restore *r, const struct array_pair *pair, uint64_t
 	return ret ? ret : tell_restored(r);
 }
 
-static int each_chunk(struct restore *r, const struct array_pair *pair, uint64_t first,
-		      uint64_t end,
-		      int (*fn)(struct restore *r, const struct array_pair *pair, uint64_t first,
+static int each_chunk(struct restore *r, struct array_pair *pair, uint64_t first, uint64_t end,
+		      int (*fn)(struct restore *r, struct array_pair *pair, uint64_t first,
 				uint64_t count))
 {
 	uint64_t most = 0;
@@ -156,7 +172,7 @@ static int each_chunk(struct restore *r, const struct array_pair *pair, uint64_t
 }
 
 /* In the order of rows, however they are sharded there. */
-static int load_pair(struct restore *r, const struct array_pair *pair)
+static int load_pair(struct restore *r, struct array_pair *pair)
 {
 	uint64_t all = (uint64_t)r->e->model->tables[pair->table].rows;
 	int ret = each_chunk(r, pair, 0, pair->rows, load_chunk);
@@ -166,47 +182,12 @@ static int load_pair(struct restore *r, const struct array_pair *pair)
 	return each_chunk(r, pair, pair->rows, all, keep_chunk);
 }
 
-/* The rows of a piece that lie before row @end. */
-static uint64_t rows_before(const struct checkpoint_piece *piece, uint64_t end)
+static int verify_pair(struct restore *r, struct array_pair *pair)
 {
-	uint64_t first = (uint64_t)piece->first, stride = (uint64_t)piece->stride, count;
-
-	if (end <= first)
-		return 0;
-	count = (end - first - 1) / stride + 1;
-	return count < (uint64_t)piece->count ? count : (uint64_t)piece->count;
+	return each_chunk(r, pair, 0, pair->rows, verify_chunk);
 }
 
-/* The same without the engine: the first of two passes. */
-static int verify_piece(struct restore *r, const struct checkpoint_piece *piece, uint64_t bytes,
-			uint64_t most)
-{
-	int ret = 0;
-
-	for (uint64_t at = 0; !ret && at < bytes; at += most) {
-		uint64_t n = bytes - at < most ? bytes - at : most;
-
-		ret = checkpoint_check(r->c, piece, at, n);
-		r->done += n;
-		ret = ret ? ret : tell_restored(r);
-	}
-	return ret;
-}
-
-static int verify_pair(struct restore *r, const struct array_pair *pair)
-{
-	const struct checkpoint_piece *pieces;
-	int count = checkpoint_pieces(r->c, pair->from_table, pair->from_array, &pieces);
-	uint64_t row = pair_row_bytes(r, pair), most = 0;
-	int ret = count < 0 ? count : rows_chunk_room(r->e, pair->table, 1, &most);
-
-	for (int i = 0; !ret && i < count; i++)
-		ret = verify_piece(r, &pieces[i], rows_before(&pieces[i], pair->rows) * row,
-				   most * row);
-	return ret;
-}
-
-static int each_pair(struct restore *r, int (*fn)(struct restore *r, const struct array_pair *pair))
+static int each_pair(struct restore *r, int (*fn)(struct restore *r, struct array_pair *pair))
 {
 	int ret = 0;
 
@@ -357,6 +338,8 @@ int embeng_restore(struct embeng *e, const char *dir, const struct embeng_restor
 		return ret;
 	ret = check_step(&r);
 	ret = ret ? ret : restore_pair_all(&r);
+	if (!ret)
+		restore_note_settings(&r);
 	ret = ret ? ret : rows_behind_gate(e, "embeng_restore", load_arrays, &r);
 	if (!ret)
 		give_report(&r);

@@ -11,6 +11,7 @@ struct array_pair {
 	int table, array;
 	int from_table, from_array;
 	uint64_t rows; /* those that both have, from row 0 on */
+	bool noted;    /* the report has a value of it that is not finite */
 };
 
 struct restore {
@@ -33,5 +34,17 @@ struct restore {
  * Return: 0, -ENOENT (table, slot), -EINVAL (shape, names), -ENOMEM.
  */
 int restore_pair_all(struct restore *r);
+
+/* restore_notes.c: puts settings that differ into the report; after restore_pair_all(). */
+void restore_note_settings(struct restore *r);
+
+/*
+ * restore_notes.c: looks at numbers before they are written. @data: rows [first, first + count).
+ * Those that are not finite, and that the model allows, are noted in the report.
+ *
+ * Return: 0, -ERANGE naming table, slot and row of one that the model cannot have.
+ */
+int restore_check_numbers(struct restore *r, struct array_pair *pair, uint64_t first,
+			  const float *data, uint64_t count);
 
 #endif
