@@ -29,9 +29,18 @@ for limit in '-v 1048576' '-d 1048576'; do
 		'^available memory of the machine: .* of 1*[09][0-9]*\.[0-9] MiB, does NOT fit$'
 	limited "ulimit $limit, memory that somebody promises" 0 "$limit" \
 		info -d soft:memory=100G --json
-	document "ulimit $limit, his word is taken" 'd["device"]["table_memory"] == 100 * 2**30'
+	document "ulimit $limit, the word is taken" 'd["device"]["table_memory"] == 100 * 2**30'
 	limited "ulimit $limit, a bench" 5 "$limit" bench --op limits --runs 5
 	says err "ulimit $limit, a bench names what is missing" 'of memory, .* are available'
+done
+seq 90000 | paste -d ' ' - - - - - >"$folder/many.txt"
+for limit in '-v 1048576' '-d 1048576'; do
+	limited "ulimit $limit, tables beyond it" 7 "$limit" train "$folder/many.txt" --dim 1024 \
+		--min-count 1 --epochs 1 -d soft:memory=100G
+	says err "ulimit $limit, tables beyond it, the limit is named" \
+		"this process may have 1073741824 in all (ulimit ${limit% *} (RLIMIT_"
+	says err "ulimit $limit, tables beyond it, the table is named" \
+		'the largest is table items_.*dim 1024'
 done
 limited 'no room for a thread' 7 '-d 5000' info
 says err 'no room for a thread, said in words' 'no memory or no thread for its cores; .*ulimit'
@@ -59,6 +68,12 @@ if mkdir "$outer" "$group" 2>/dev/null && echo 800M 2>/dev/null >"$outer/$limit"
 	document 'a container in one' 'd["device"]["table_memory"] in range(280 * 2**20, 320 * 2**20 + 1)'
 	grouped "$embeng" plan --table t:2Mx64
 	says out 'a container, plan' '^table memory of the device: 488.3 MiB of 3[0-9]*\.[0-9] MiB, does NOT fit$'
+	echo max 2>/dev/null >"$group/$limit" || echo -1 >"$group/$limit"
+	grouped "$embeng" train "$folder/many.txt" --dim 1024 --min-count 1 --epochs 1 -d soft:memory=100G
+	[ $? -eq 7 ] && report ok 'a container, tables beyond it' ||
+		report no 'a container, tables beyond it'
+	says err 'a container, tables beyond it, the file is named' \
+		'this process may have 838860800 in all (/.*/memory\.'
 else
 	echo '# no control group for memory can be made here'
 fi

@@ -74,6 +74,8 @@ struct queue_config {
  * @share: return a descriptor of the context, for device_attach()
  * @room: return how many bytes of memory can really be taken for tables now, which may be less
  *	than the device promised when it was opened; may be NULL where the device has its own
+ * @most: return the bytes that tables can have at most, beyond which the host ends or refuses the
+ *	process, and set @by to what says so; UINT64_MAX if there is no such limit; may be NULL where the device has its own memory
  * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
@@ -106,6 +108,7 @@ struct device_ops {
 	void (*describe)(struct device *d);
 	int (*share)(struct device *d);
 	uint64_t (*room)(struct device *d);
+	uint64_t (*most)(struct device *d, char by[256]);
 	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
 };
 

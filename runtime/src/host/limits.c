@@ -32,6 +32,7 @@
 struct look {
 	const char *root;
 	struct host_limits *out;
+	uint64_t swap;
 	int error;
 };
 
@@ -149,17 +150,42 @@ static uint64_t count_used(struct look *look, const char *group, const struct ve
 	return used;
 }
 
+/* A limit that no process gets beyond. @file: what says so, in folder @group if that is not "". */
+static void take_hard_limit(struct look *look, uint64_t limit, const char *group, const char *file)
+{
+	struct host_limits *out = look->out;
+
+	if (limit >= out->most)
+		return;
+	out->most = limit;
+	snprintf(out->most_by, sizeof(out->most_by), "%.160s%s%.64s", group, *group ? "/" : "",
+		 file);
+}
+
+/* A group may swap out what it has beyond its limit, as far as the machine has swap. */
+static void take_group_limit(struct look *look, uint64_t limit, const char *group, const char *file)
+{
+	if (limit <= UINT64_MAX - look->swap)
+		take_hard_limit(look, limit + look->swap, group, file);
+}
+
 static void take_memory_group(struct look *look, const char *group, const struct version *version)
 {
 	char *stat = read_group_text(look, group, "memory.stat");
-	uint64_t used = count_used(look, group, version, stat);
+	uint64_t used = count_used(look, group, version, stat), limit;
 
-	for (int i = 0; i < 2 && version->limits[i]; i++)
-		take_memory_limit(look->out, read_group_number(look, group, version->limits[i]),
-				  used);
-	if (version->inherited)
-		take_memory_limit(look->out, find_number(stat, version->inherited, 1, UINT64_MAX),
-				  used);
+	for (int i = 0; i < 2 && version->limits[i]; i++) {
+		limit = read_group_number(look, group, version->limits[i]);
+		take_memory_limit(look->out, limit, used);
+		/* The second one slows a group down and ends nobody. */
+		if (i == 0)
+			take_group_limit(look, limit, group, version->limits[i]);
+	}
+	if (version->inherited) {
+		limit = find_number(stat, version->inherited, 1, UINT64_MAX);
+		take_memory_limit(look->out, limit, used);
+		take_group_limit(look, limit, group, "memory.stat");
+	}
 	free(stat);
 }
 
@@ -338,11 +364,13 @@ static void take_process(struct look *look)
 {
 	char *limits = read_proc_text(look, "/proc/self/limits");
 	char *status = read_proc_text(look, "/proc/self/status");
+	uint64_t addresses = find_number(limits, "Max address space ", 1, UINT64_MAX);
+	uint64_t data = find_number(limits, "Max data size ", 1, UINT64_MAX);
 
-	take_memory_limit(look->out, find_number(limits, "Max address space ", 1, UINT64_MAX),
-			  find_number(status, "VmSize:", 1024, 0));
-	take_memory_limit(look->out, find_number(limits, "Max data size ", 1, UINT64_MAX),
-			  find_number(status, "VmData:", 1024, 0));
+	take_memory_limit(look->out, addresses, find_number(status, "VmSize:", 1024, 0));
+	take_hard_limit(look, addresses, "", "ulimit -v (RLIMIT_AS)");
+	take_memory_limit(look->out, data, find_number(status, "VmData:", 1024, 0));
+	take_hard_limit(look, data, "", "ulimit -d (RLIMIT_DATA)");
 	free(status);
 	free(limits);
 }
@@ -351,10 +379,12 @@ static void take_process(struct look *look)
 static void take_commit_limit(struct look *look, const char *meminfo)
 {
 	char *mode = read_proc_text(look, "/proc/sys/vm/overcommit_memory");
+	uint64_t limit = find_number(meminfo, "CommitLimit:", 1024, UINT64_MAX);
 
-	if (parse_leading_number(mode) == 2)
-		take_memory_limit(look->out, find_number(meminfo, "CommitLimit:", 1024, UINT64_MAX),
-				  find_number(meminfo, "Committed_AS:", 1024, 0));
+	if (parse_leading_number(mode) == 2) {
+		take_memory_limit(look->out, limit, find_number(meminfo, "Committed_AS:", 1024, 0));
+		take_hard_limit(look, limit, "", "CommitLimit of /proc/meminfo");
+	}
 	free(mode);
 }
 
@@ -366,6 +396,9 @@ static void take_machine(struct look *look)
 
 	look->out->memory = find_number(meminfo, "MemTotal:", 1024, physical);
 	look->out->available = find_number(meminfo, "MemAvailable:", 1024, look->out->memory);
+	look->swap = find_number(meminfo, "SwapTotal:", 1024, 0);
+	look->out->most = UINT64_MAX;
+	*look->out->most_by = '\0';
 	take_commit_limit(look, meminfo);
 	free(meminfo);
 }

@@ -261,22 +261,27 @@ static int refuse_blob_setting(const char *where, const struct setting *s, enum 
 			 where, value, s->remedy);
 }
 
-/* Tables do not fit: the largest one is what to begin with. */
-static int refuse_size(const struct embeng_model *m, const struct embeng_cqe *c)
+static double count_bytes_of_table(const struct table *t)
+{
+	return 4.0 * (double)t->rows * (double)t->dim * (1 + (double)t->slot_count);
+}
+
+/* Tables do not fit: the largest one is what to begin with. NULL if there is none. */
+static const struct table *find_largest_table(const struct embeng_model *m)
 {
 	const struct table *most = NULL;
-	double bytes = 0;
 
 	for (size_t t = 0; t < m->table_count; t++) {
-		const struct table *table = &m->tables[t];
-		double size = 4.0 * (double)table->rows * (double)table->dim *
-			      (1 + (double)table->slot_count);
-
-		if (!most || size > bytes) {
-			most = table;
-			bytes = size;
-		}
+		if (!most || count_bytes_of_table(&m->tables[t]) > count_bytes_of_table(most))
+			most = &m->tables[t];
 	}
+	return most;
+}
+
+static int refuse_size(const struct embeng_model *m, const struct embeng_cqe *c)
+{
+	const struct table *most = find_largest_table(m);
+
 	if (!most)
 		return command_error("model", c);
 	return error_set(status_errno(c->status), c->status,
@@ -285,7 +290,27 @@ static int refuse_size(const struct embeng_model *m, const struct embeng_cqe *c)
 			 ", %zu slots, %.0f bytes. Make it smaller, or use a device with more "
 			 "table memory (embeng plan tells what a model needs)",
 			 (uint64_t)c->value, (uint64_t)c->limit, most->name, most->rows, most->dim,
-			 most->slot_count, bytes);
+			 most->slot_count, count_bytes_of_table(most));
+}
+
+int tables_limit_check(const struct embeng_model *m, uint64_t room, uint64_t most, const char *by)
+{
+	const struct table *largest = find_largest_table(m);
+	double bytes = 0;
+
+	for (size_t t = 0; t < m->table_count; t++)
+		bytes += count_bytes_of_table(&m->tables[t]);
+	/* The device itself refuses tables that it has no room for. */
+	if (bytes > (double)room || bytes <= (double)most)
+		return 0;
+	return fail(
+		-ENOMEM,
+		"model: %.0f bytes are needed for its tables, and this process may have %" PRIu64
+		" in all (%s), whatever memory= promises; the largest is table %s: "
+		"vocabulary_size %" PRId64 ", dim %" PRId64 ", %zu slots, %.0f bytes. Make it "
+		"smaller, or raise the limit",
+		bytes, most, by, largest->name, largest->rows, largest->dim, largest->slot_count,
+		count_bytes_of_table(largest));
 }
 
 int blob_error(const struct embeng_model *m, const void *blob, size_t length,

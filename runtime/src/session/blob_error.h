@@ -19,4 +19,16 @@
 int blob_error(const struct embeng_model *model, const void *blob, size_t length,
 	       const struct embeng_cqe *c);
 
+/**
+ * tables_limit_check() - refuse tables that the process can never have
+ * @model: the model
+ * @room: bytes that the device has for tables; more than that is the device's to refuse
+ * @most: bytes that the process may have in all
+ * @by: file or limit that says so
+ *
+ * Return: 0, or -ENOMEM: the kernel would end the process once the tables are filled.
+ */
+int tables_limit_check(const struct embeng_model *model, uint64_t room, uint64_t most,
+		       const char *by);
+
 #endif

@@ -89,6 +89,15 @@ static int fill_new_table(struct embeng *e, int table)
 	return ret;
 }
 
+static int check_host_limit(const struct embeng *e)
+{
+	struct device *d = e->device;
+	char by[256] = "";
+	uint64_t most = d->ops->most ? d->ops->most(d, by) : UINT64_MAX;
+
+	return tables_limit_check(e->model, d->info.table_memory, most, by);
+}
+
 /* The blob's hash is the model's; the tables of an attached context stand already. */
 static int load_model(struct embeng *e, bool attached)
 {
@@ -101,6 +110,8 @@ static int load_model(struct embeng *e, bool attached)
 	memcpy(&e->model_hash, (char *)blob + offsetof(struct embeng_blob_header, hash),
 	       sizeof(e->model_hash));
 	if (!attached)
+		ret = check_host_limit(e);
+	if (!ret && !attached)
 		ret = load_blob(e, blob, length);
 	free(blob);
 	for (size_t t = 0; !ret && !attached && t < e->model->table_count; t++) {

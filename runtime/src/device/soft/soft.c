@@ -134,6 +134,17 @@ static uint64_t soft_room(struct device *d)
 	return host_limits_read("", &limits) ? 0 : limits.available;
 }
 
+static uint64_t soft_most(struct device *d, char by[256])
+{
+	struct host_limits limits;
+
+	(void)d;
+	if (host_limits_read("", &limits))
+		return UINT64_MAX;
+	memcpy(by, limits.most_by, sizeof(limits.most_by));
+	return limits.most;
+}
+
 static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 {
 	switch (reg) {
@@ -163,6 +174,7 @@ static const struct device_ops soft_ops = {
 	.fd = soft_fd,
 	.fd_clear = soft_fd_clear,
 	.room = soft_room,
+	.most = soft_most,
 	.read_register = soft_read_register,
 };
 

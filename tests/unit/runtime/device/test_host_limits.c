@@ -305,6 +305,66 @@ START_TEST(test_groups)
 END_TEST
 
 /* A part of a processor counts as one; a quota above what there is adds none. */
+static void put_v2(const char *group_max, const char *group_high, const char *outer_max)
+{
+	put_file("/proc/self/cgroup", "0::/outer/inner\n");
+	put_file("/proc/self/mountinfo", V2_MOUNT);
+	put_file("/sys/fs/cgroup/outer/inner/memory.max", group_max);
+	put_file("/sys/fs/cgroup/outer/inner/memory.high", group_high);
+	put_file("/sys/fs/cgroup/outer/memory.max", outer_max);
+}
+
+/* Files of groups and ulimits name themselves; memory.high slows a process down alone. */
+START_TEST(test_hard_limits_are_named)
+{
+	look();
+	ck_assert_uint_eq(found.most, UINT64_MAX);
+	ck_assert_str_eq(found.most_by, "");
+	put_v2("max\n", "1048576\n", "max\n");
+	look();
+	ck_assert_uint_eq(found.most, UINT64_MAX);
+	ck_assert_uint_eq(found.memory, MIB);
+	put_v2("1073741824\n", "max\n", "max\n");
+	look();
+	ck_assert_uint_eq(found.most, GIB);
+	ck_assert_str_eq(found.most_by, "/sys/fs/cgroup/outer/inner/memory.max");
+	put_v2("1073741824\n", "max\n", "536870912\n");
+	look();
+	ck_assert_uint_eq(found.most, GIB / 2);
+	ck_assert_str_eq(found.most_by, "/sys/fs/cgroup/outer/memory.max");
+	put_file("/proc/self/limits", "Limit                     Soft Limit  Hard Limit  Units\n"
+				      "Max data size             1048576     unlimited   bytes\n"
+				      "Max address space         2097152     unlimited   bytes\n");
+	look();
+	ck_assert_uint_eq(found.most, MIB);
+	ck_assert_str_eq(found.most_by, "ulimit -d (RLIMIT_DATA)");
+}
+END_TEST
+
+/* A group may swap out what it has beyond its limit. */
+START_TEST(test_swap_is_beyond_a_limit)
+{
+	put_file("/proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:   12582912 kB\n"
+				  "SwapTotal:       1048576 kB\n");
+	put_v2("1073741824\n", "max\n", "max\n");
+	look();
+	ck_assert_uint_eq(found.memory, GIB);
+	ck_assert_uint_eq(found.most, 2 * GIB);
+}
+END_TEST
+
+START_TEST(test_hard_limits_of_version_1)
+{
+	put_file("/proc/self/cgroup", "5:memory:/job\n");
+	put_file("/proc/self/mountinfo", V1_MOUNTS);
+	put_file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
+	put_file("/sys/fs/cgroup/memory/job/memory.stat", "hierarchical_memory_limit 536870912\n");
+	look();
+	ck_assert_uint_eq(found.most, GIB / 2);
+	ck_assert_str_eq(found.most_by, "/sys/fs/cgroup/memory/job/memory.stat");
+}
+END_TEST
+
 START_TEST(test_quota_is_rounded_up)
 {
 	const uint32_t all = allowed_cores();
@@ -427,6 +487,9 @@ static void add(TCase *tc)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, test_groups, 0, sizeof(kinds) / sizeof(kinds[0]));
 	tcase_add_test(tc, test_quota_is_rounded_up);
+	tcase_add_test(tc, test_hard_limits_are_named);
+	tcase_add_test(tc, test_swap_is_beyond_a_limit);
+	tcase_add_test(tc, test_hard_limits_of_version_1);
 	tcase_add_test(tc, test_many_mounts);
 	tcase_add_test(tc, test_no_descriptor_left);
 	tcase_add_test(tc, test_affinity);
