@@ -150,7 +150,8 @@ EMBENG_API int embeng_partition_room(const struct embeng_batch *b,
  * error, whatever the table's policy. Thread-safe; one runs at a time.
  *
  * Return: 0; -EINVAL (batch, options, cores and samples that do not divide, a sequence of bags),
- * -ERANGE (an id outside its table, more ids than a limit, the buffer or the arrays hold, more
+ * -ERANGE (an id outside its table, a weight that is not finite unless the model's policy allows it,
+ * more ids than a limit, the buffer or the arrays hold, more
  * than 2^31 rows in the stack), -ENOMEM, -ENODEV, -ESHUTDOWN. @out is untouched then, but for
  * what lies in a buffer.
  */

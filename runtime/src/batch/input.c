@@ -83,6 +83,14 @@ const char *input_weight_remedy(const struct feature *f)
 				: ", or give the model non_finite allow";
 }
 
+int input_weight_error(const struct feature *f, const struct input *in, size_t at, float weight)
+{
+	return error_set(-ERANGE, EMBENG_STATUS_WEIGHT,
+			 "feature %s, sample %zu: weight %zu is %g, which is not finite; correct "
+			 "it%s",
+			 f->name, input_sample(in, at), at, (double)weight, input_weight_remedy(f));
+}
+
 int input_check_ids(const struct feature *f, const struct ids *in)
 {
 	if (in->type != EMBENG_I32 && in->type != EMBENG_I64)

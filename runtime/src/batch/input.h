@@ -30,6 +30,8 @@ struct coo {
 int input_feature(const struct embeng_model *model, int feature, const struct feature **f);
 /* Ends a sentence about a weight that is not finite: how the model or the feature may allow it. */
 const char *input_weight_remedy(const struct feature *f);
+/* Says that weight @at of an input is not finite. Returns -ERANGE. */
+int input_weight_error(const struct feature *f, const struct input *in, size_t at, float weight);
 int input_check_ids(const struct feature *f, const struct ids *in);
 int input_check_dense(const struct feature *f, size_t id_count, const int64_t *shape, size_t rank);
 int input_check_splits(const struct feature *f, size_t id_count, const int64_t *row_splits,

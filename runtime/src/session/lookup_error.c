@@ -37,12 +37,8 @@ int lookup_error(const struct embeng *e, const struct embeng_batch *b, const str
 	if (c->status == EMBENG_STATUS_ID)
 		return lookup_id_error(m, f, &b->inputs[c->feature], c);
 	if (c->status == EMBENG_STATUS_WEIGHT)
-		return error_set(status_errno(c->status), c->status,
-				 "feature %s, sample %zu: weight %" PRIu64 " is %g, which is not "
-				 "finite; correct it%s",
-				 f->name, input_sample(&b->inputs[c->feature], c->element),
-				 (uint64_t)c->element, (double)float_of((uint32_t)c->value),
-				 input_weight_remedy(f));
+		return input_weight_error(f, &b->inputs[c->feature], c->element,
+					  float_of((uint32_t)c->value));
 	snprintf(where, sizeof(where), "feature %s", f->name);
 	return command_error(where, c);
 }

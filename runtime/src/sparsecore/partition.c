@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../engine/kernels/kernels.h"
+#include "batch/input.h"
 #include "partition.h"
 #include "session/wait.h"
 
@@ -76,6 +78,26 @@ static void list_inputs(struct partitioning *p)
 		a[IDS].data = in->id_count ? in->ids : NULL;
 		a[WEIGHTS].data = in->id_count ? in->weights : NULL;
 	}
+}
+
+/* The items' gains are made of weights, and would be refused by number alone. */
+static int check_input_weights(const struct partitioning *p)
+{
+	const struct embeng_model *m = p->e->model;
+
+	for (size_t i = 0; i < p->stack.count; i++) {
+		size_t feature = p->stack.places[i].feature;
+		const struct feature *f = &m->features[feature];
+		const struct input *in = &p->stack.b->inputs[feature];
+		uint64_t at, count = in->weights ? in->id_count : 0;
+
+		if (!count || !model_checks_weights_of(m, f))
+			continue;
+		at = kernel_finite_until(p->e->kernels, in->weights, count);
+		if (at < count)
+			return input_weight_error(f, in, (size_t)at, in->weights[at]);
+	}
+	return 0;
 }
 
 static int find_in_place(struct partitioning *p)
@@ -285,8 +307,10 @@ static void give_result(const struct partitioning *p)
 
 static int partition_locked(struct partitioning *p)
 {
-	int ret;
+	int ret = check_input_weights(p);
 
+	if (ret)
+		return ret;
 	list_outputs(p);
 	list_inputs(p);
 	ret = find_in_place(p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* embeng_preprocess() and the learned limits refuse arguments with one thing wrong at a time. */
+#include <math.h>
 #include <stdbool.h>
 
 #include "preprocess_help.h"
@@ -70,6 +71,16 @@ START_TEST(options)
 	TF_REFUSED((c.splits[1] = UINT64_C(1) << 63, c.o.minibatching = 1), EINVAL, "2^63");
 	JAX_REFUSED((c.limits[2].max_ids_per_partition = 64, c.limits[2].buffer_size = 1024),
 		    ERANGE, "larger than 512");
+}
+END_TEST
+
+/* Gains are made of weights: the feature, its sample and the weight are named, not an item. */
+START_TEST(weights_that_are_not_finite)
+{
+	TF_REFUSED(c.ids.weights[1][0] = NAN, ERANGE, "feature f1, sample 0: weight 0 is nan");
+	JAX_REFUSED(c.ids.weights[1][0] = -INFINITY, ERANGE, "weight 0 is -inf, which is not");
+	TF_REFUSED(c.ids.weights[4][c.ids.counts[4] - 1] = INFINITY, ERANGE, "feature f4, sample ");
+	JAX_REFUSED(c.ids.weights[4][1] = NAN, ERANGE, "weight 1 is nan, which is not finite");
 }
 END_TEST
 
@@ -202,6 +213,7 @@ END_TEST
 static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, options);
+	tcase_add_test(tcase, weights_that_are_not_finite);
 	tcase_add_test(tcase, buffers_by_sample);
 	tcase_add_test(tcase, batches);
 	tcase_add_test(tcase, arguments);
