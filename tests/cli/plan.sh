@@ -75,7 +75,17 @@ says out 'more replicas than the device has, said' '^replicas: 65, the device ha
 expect 'more steps than the device has' 1 plan --table t:4x4 --depth 9 --json
 document 'more steps than the device has, document' 'not d["fits"] and not d["fits_device"] and d["beyond"] == [{"limit": "step depth", "needed": 9, "most": 8}]'
 expect 'wider rows than the device has' 1 plan --table t:4x4097
-says out 'wider rows than the device has, said' '^dim: 4097, the device has 4096, does NOT fit$'
+says out 'wider rows than the device has, said' '^dim of table t: 4097, the device has 4096, does NOT fit$'
+expect 'wider rows of one table' 1 plan --table thin:4x4096 --table wide:4x5000 --json
+document 'wider rows of one table, document' 'd["beyond"] == [{"limit": "dim", "table": "wide", "needed": 5000, "most": 4096}]'
+for dim in 4096 4097; do
+	sed "s/\"dim\": 8/\"dim\": $dim/" "$folder/model.json" >"$folder/wide.json"
+	expect "a file with dim $dim" $((dim - 4096)) plan "$folder/wide.json"
+	expect "a protobuf with dim $dim" 0 config convert "$folder/wide.json" -o "$folder/wide.pb"
+	expect "JSON of a protobuf with dim $dim" 0 config convert "$folder/wide.pb" -o "$folder/again.json"
+	expect "the same file with dim $dim" $((dim - 4096)) plan "$folder/again.json"
+done
+says out 'a protobuf with wider rows, said' '^dim of table t: 4097, the device has 4096, does NOT fit$'
 sed 's/"replicas": 2/"replicas": 65/' "$folder/model.json" >"$folder/replicas.json"
 expect 'replicas of a file' 1 plan "$folder/replicas.json"
 says out 'replicas of a file, said' '^replicas: 65, the device has 64, does NOT fit$'

@@ -40,34 +40,42 @@ static const char *name_owner(const struct plan_report *r, const struct embeng_p
 
 /* A limit of the device other than memory. */
 struct limit {
-	const char *name;
+	const char *name, *table; /* or NULL: it is about no table alone */
 	uint64_t need, most;
 };
 
 #define LIMITS 4
 
-static int64_t largest_dim(const struct embeng_model *model)
+/* Index of the widest table, the first of those that are as wide; 0 if there is none. */
+static size_t find_widest(const struct embeng_model *model, int64_t *dim)
 {
 	struct embeng_table_config table = {.size = sizeof(table)};
-	int64_t dim = 0;
+	size_t widest = 0;
 
+	*dim = 0;
 	for (size_t t = 0; t < embeng_model_table_count(model); t++) {
 		embeng_model_get_table(model, t, &table);
-		dim = table.dim > dim ? table.dim : dim;
+		if (table.dim <= *dim)
+			continue;
+		*dim = table.dim;
+		widest = t;
 	}
-	return dim;
+	return widest;
 }
 
 static void fill_limits(const struct plan_report *r, struct limit limits[LIMITS])
 {
 	struct embeng_engine_config engine = {.size = sizeof(engine)};
+	int64_t dim;
+	const char *widest = embeng_model_table_name(r->model, find_widest(r->model, &dim));
 
 	embeng_model_get_engine(r->model, &engine);
-	limits[0] = (struct limit){"replicas", engine.replicas, r->device->replicas};
-	limits[1] = (struct limit){"step depth", r->call->options.step_depth,
+	limits[0] = (struct limit){"replicas", NULL, engine.replicas, r->device->replicas};
+	limits[1] = (struct limit){"step depth", NULL, r->call->options.step_depth,
 				   r->device->step_depth};
-	limits[2] = (struct limit){"tables", embeng_model_table_count(r->model), r->device->tables};
-	limits[3] = (struct limit){"dim", (uint64_t)largest_dim(r->model), r->device->dim};
+	limits[2] = (struct limit){"tables", NULL, embeng_model_table_count(r->model),
+				   r->device->tables};
+	limits[3] = (struct limit){"dim", widest, (uint64_t)dim, r->device->dim};
 }
 
 /* Table memory alone is the device's; a soft device takes all of it from the machine. */
@@ -107,8 +115,10 @@ static void say_limits(const struct plan_report *r)
 	fill_limits(r, limits);
 	for (int k = 0; k < LIMITS; k++)
 		if (limits[k].need > limits[k].most)
-			printf("%s: %" PRIu64 ", the device has %" PRIu64 ", does NOT fit\n",
-			       limits[k].name, limits[k].need, limits[k].most);
+			printf("%s%s%s: %" PRIu64 ", the device has %" PRIu64 ", does NOT fit\n",
+			       limits[k].name, limits[k].table ? " of table " : "",
+			       limits[k].table ? limits[k].table : "", limits[k].need,
+			       limits[k].most);
 }
 
 static void print_plan(const struct plan_report *r)
@@ -160,6 +170,8 @@ static struct json_object *list_exceeded(const struct plan_report *r)
 			continue;
 		o = json_object_new_object();
 		json_add_text(o, "limit", limits[k].name);
+		if (limits[k].table)
+			json_add_text(o, "table", limits[k].table);
 		json_add_number(o, "needed", limits[k].need);
 		json_add_number(o, "most", limits[k].most);
 		json_object_array_add(list, o);

@@ -78,7 +78,8 @@ struct embeng_quantization {
  * @size: sizeof(struct embeng_table_config)
  * @name: unique; NULL: "table_" and its index
  * @vocabulary_size: rows, from 1
- * @dim: columns, from 1
+ * @dim: columns, from 1 up to what the device has, which embeng_open() asks (&struct
+ *	embeng_device_info.dim, 4096 for the soft device); more is -ERANGE with the table's name
  * @combiner: combiner of pooled features; 0 is mean
  * @optimizer: zeroed: none. Training then leaves the table alone for good, as if it were frozen;
  *	a model of such tables only is for inference alone
