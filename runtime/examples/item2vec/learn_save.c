@@ -148,7 +148,12 @@ static int restore_tables(const struct output *out, const struct learn *learn, s
 		options.flags = EMBENG_RESTORE_OTHER_SHAPES;
 	rc = embeng_restore(t->e, learn->resume, &options);
 	progress_clear(&transfer.line);
-	return rc ? output_library_failure(out, rc, NULL) : CLI_OK;
+	return rc ? output_library_failure(out, rc,
+					   rc == -EINVAL ? "Its tables were changed after the "
+							   "training saved them; resume an earlier "
+							   "checkpoint, or --save into a new folder"
+							 : NULL)
+		  : CLI_OK;
 }
 
 int resume_apply(const struct output *out, const struct learn *learn, struct trainer *t,
