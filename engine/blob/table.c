@@ -43,6 +43,12 @@ static u16 check_clip(struct parser *p, u64 offset, u32 low, u32 high)
 		status = check_is_number(p, offset + 4, high);
 	if (!status && f32_order(low) > f32_order(high))
 		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, high);
+	/* No limit is an infinity; on the wrong side it would make all numbers infinite. */
+	if (!status && low == F32_INFINITY)
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset, low, F32_GREATEST);
+	if (!status && high == (F32_SIGN | F32_INFINITY))
+		status = broken(p, EMBENG_STATUS_BLOB_VALUE, offset + 4, high,
+				F32_SIGN | F32_GREATEST);
 	return status;
 }
 

@@ -20,6 +20,16 @@ static int limits_check(const char *where, const char *what, bool has_min, float
 	if (has_min && has_max && min > max)
 		return fail(-ERANGE, "%s: %s_min %g is above %s_max %g", where, what, (double)min,
 			    what, (double)max);
+	if (has_min && isinf(min) && min > 0)
+		return fail(-ERANGE,
+			    "%s: %s_min %g would make all numbers infinite; give a finite "
+			    "one, or leave it out for no limit",
+			    where, what, (double)min);
+	if (has_max && isinf(max) && max < 0)
+		return fail(-ERANGE,
+			    "%s: %s_max %g would make all numbers infinite; give a finite "
+			    "one, or leave it out for no limit",
+			    where, what, (double)max);
 	return 0;
 }
 

@@ -179,6 +179,12 @@ START_TEST(test_numbers_of_a_table)
 	m.table.slot_start[0] = F32_ONE | F32_MINUS;
 	m.table.slot_start[1] = F32_MINUS;
 	taken(&m);
+	m.table.clip_gradient_min = m.table.clip_gradient_max = F32_INF;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_gradient_min), F32_INF,
+		F32_MAX);
+	m.table.clip_gradient_min = m.table.clip_gradient_max = F32_INF | F32_MINUS;
+	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_gradient_max),
+		F32_INF | F32_MINUS, F32_MAX | F32_MINUS);
 	m.table.clip_gradient_min = F32_TINY;
 	m.table.clip_gradient_max = F32_MINUS;
 	refused(&m, TABLE_AT + offsetof(struct embeng_record_table, clip_gradient_min), F32_TINY,

@@ -223,6 +223,18 @@ END_TEST
 
 START_TEST(test_clips_refused)
 {
+	/* An infinity is no limit, and on the wrong side makes all numbers infinite. */
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer.has_clip_weight_max = 1, c.optimizer.clip_weight_max = -INFINITY),
+		ERANGE, "users", "clip_weight_max -inf");
+	ASSERT_TABLE_REFUSED(
+		(c.optimizer.has_clip_weight_min = 1, c.optimizer.clip_weight_min = INFINITY),
+		ERANGE, "users", "clip_weight_min inf");
+	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_max = 1, c.optimizer.clip_max = -INFINITY),
+			     ERANGE, "users", "clip_max -inf");
+	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_min = 1, c.optimizer.has_clip_max = 1,
+			      c.optimizer.clip_min = c.optimizer.clip_max = INFINITY),
+			     ERANGE, "users", "clip_min inf");
 	ASSERT_TABLE_REFUSED((c.optimizer.has_clip_weight_min = 1,
 			      c.optimizer.clip_weight_min = 2.0f,
 			      c.optimizer.has_clip_weight_max = 1),
