@@ -74,7 +74,7 @@ struct queue_config {
  * @share: return a descriptor of the context, for device_attach()
  * @room: return how many bytes of memory can really be taken for tables now, which may be less
  *	than the device promised when it was opened; may be NULL where the device has its own
- * @most: return the bytes that tables can have at most, beyond which the host ends or refuses the
+ * @most: return the bytes that tables can have at most now, beyond which the host ends or refuses the
  *	process, and set @by to what says so; UINT64_MAX if there is no such limit; may be NULL where the device has its own memory
  * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *

@@ -32,7 +32,8 @@
 struct look {
 	const char *root;
 	struct host_limits *out;
-	uint64_t swap;
+	uint64_t swap;	   /* the machine has so much */
+	uint64_t resident; /* memory of this process that only swap could take */
 	int error;
 };
 
@@ -150,14 +151,19 @@ static uint64_t count_used(struct look *look, const char *group, const struct ve
 	return used;
 }
 
-/* A limit that no process gets beyond. @file: what says so, in folder @group if that is not "". */
-static void take_hard_limit(struct look *look, uint64_t limit, const char *group, const char *file)
+/*
+ * A limit that no process gets beyond, of which this one has @own already. @file: what says so, in
+ * folder @group if that is not "".
+ */
+static void take_hard_limit(struct look *look, uint64_t limit, uint64_t own, const char *group,
+			    const char *file)
 {
 	struct host_limits *out = look->out;
+	uint64_t left = limit > own ? limit - own : 0;
 
-	if (limit >= out->most)
+	if (limit == UINT64_MAX || left >= out->most)
 		return;
-	out->most = limit;
+	out->most = left;
 	snprintf(out->most_by, sizeof(out->most_by), "%.160s%s%.64s", group, *group ? "/" : "",
 		 file);
 }
@@ -166,7 +172,7 @@ static void take_hard_limit(struct look *look, uint64_t limit, const char *group
 static void take_group_limit(struct look *look, uint64_t limit, const char *group, const char *file)
 {
 	if (limit <= UINT64_MAX - look->swap)
-		take_hard_limit(look, limit + look->swap, group, file);
+		take_hard_limit(look, limit + look->swap, look->resident, group, file);
 }
 
 static void take_memory_group(struct look *look, const char *group, const struct version *version)
@@ -366,11 +372,13 @@ static void take_process(struct look *look)
 	char *status = read_proc_text(look, "/proc/self/status");
 	uint64_t addresses = find_number(limits, "Max address space ", 1, UINT64_MAX);
 	uint64_t data = find_number(limits, "Max data size ", 1, UINT64_MAX);
+	uint64_t mapped = find_number(status, "VmSize:", 1024, 0);
+	uint64_t written = find_number(status, "VmData:", 1024, 0);
 
-	take_memory_limit(look->out, addresses, find_number(status, "VmSize:", 1024, 0));
-	take_hard_limit(look, addresses, "", "ulimit -v (RLIMIT_AS)");
-	take_memory_limit(look->out, data, find_number(status, "VmData:", 1024, 0));
-	take_hard_limit(look, data, "", "ulimit -d (RLIMIT_DATA)");
+	take_memory_limit(look->out, addresses, mapped);
+	take_hard_limit(look, addresses, mapped, "", "ulimit -v (RLIMIT_AS)");
+	take_memory_limit(look->out, data, written);
+	take_hard_limit(look, data, written, "", "ulimit -d (RLIMIT_DATA)");
 	free(status);
 	free(limits);
 }
@@ -383,7 +391,7 @@ static void take_commit_limit(struct look *look, const char *meminfo)
 
 	if (parse_leading_number(mode) == 2) {
 		take_memory_limit(look->out, limit, find_number(meminfo, "Committed_AS:", 1024, 0));
-		take_hard_limit(look, limit, "", "CommitLimit of /proc/meminfo");
+		take_hard_limit(look, limit, look->resident, "", "CommitLimit of /proc/meminfo");
 	}
 	free(mode);
 }
@@ -391,15 +399,18 @@ static void take_commit_limit(struct look *look, const char *meminfo)
 static void take_machine(struct look *look)
 {
 	char *meminfo = read_proc_text(look, "/proc/meminfo");
+	char *status = read_proc_text(look, "/proc/self/status");
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	uint64_t physical = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 1ull << 30;
 
 	look->out->memory = find_number(meminfo, "MemTotal:", 1024, physical);
 	look->out->available = find_number(meminfo, "MemAvailable:", 1024, look->out->memory);
 	look->swap = find_number(meminfo, "SwapTotal:", 1024, 0);
+	look->resident = find_number(status, "RssAnon:", 1024, 0);
 	look->out->most = UINT64_MAX;
 	*look->out->most_by = '\0';
 	take_commit_limit(look, meminfo);
+	free(status);
 	free(meminfo);
 }
 

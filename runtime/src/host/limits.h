@@ -18,9 +18,9 @@
  * @cores: processors that it may keep busy: those of its affinity, or fewer where a control group
  *	has a quota of processor time; a part of one counts as one
  * @allowed: processors of its affinity
- * @most: bytes at which the kernel ends the process or refuses it memory, whatever the machine has:
- *	the least limit of a control group, with the machine's swap, of RLIMIT_AS and RLIMIT_DATA, and
- *	the commit limit; UINT64_MAX: there is none
+ * @most: bytes more than the process has now at which the kernel ends it or refuses it memory,
+ *	whatever else is free: by the least limit of a control group, with the machine's swap, of
+ *	RLIMIT_AS and RLIMIT_DATA, and the commit limit; UINT64_MAX: there is none
  * @most_by: file or limit that says so
  */
 struct host_limits {

@@ -300,17 +300,33 @@ int tables_limit_check(const struct embeng_model *m, uint64_t room, uint64_t mos
 
 	for (size_t t = 0; t < m->table_count; t++)
 		bytes += count_bytes_of_table(&m->tables[t]);
-	/* The device itself refuses tables that it has no room for. */
-	if (bytes > (double)room || bytes <= (double)most)
+	/* The device itself refuses tables that it has no room for. The kernel needs page tables. */
+	if (bytes > (double)room || bytes + bytes / 256 <= (double)most)
 		return 0;
 	return fail(
 		-ENOMEM,
 		"model: %.0f bytes are needed for its tables, and this process may have %" PRIu64
-		" in all (%s), whatever memory= promises; the largest is table %s: "
+		" more (%s), whatever memory= promises; the largest is table %s: "
 		"vocabulary_size %" PRId64 ", dim %" PRId64 ", %zu slots, %.0f bytes. Make it "
 		"smaller, or raise the limit",
 		bytes, most, by, largest->name, largest->rows, largest->dim, largest->slot_count,
 		count_bytes_of_table(largest));
+}
+
+/* The host ran out before a limit that it tells of. */
+static int refuse_memory(const struct embeng_model *m, const struct embeng_cqe *c)
+{
+	const struct table *most = find_largest_table(m);
+
+	if (!most)
+		return command_error("model", c);
+	return error_set(
+		status_errno(c->status), c->status,
+		"model: the host has no memory for its tables; the largest is table %s: "
+		"vocabulary_size %" PRId64 ", dim %" PRId64 ", %zu slots, %.0f bytes. Make "
+		"it smaller, free memory, or raise the limit of the process (control "
+		"groups, ulimit -v and -d)",
+		most->name, most->rows, most->dim, most->slot_count, count_bytes_of_table(most));
 }
 
 int blob_error(const struct embeng_model *m, const void *blob, size_t length,
@@ -323,6 +339,8 @@ int blob_error(const struct embeng_model *m, const void *blob, size_t length,
 
 	if (c->status == EMBENG_STATUS_NO_SPACE)
 		return refuse_size(m, c);
+	if (c->status == EMBENG_STATUS_NO_MEMORY)
+		return refuse_memory(m, c);
 	if (c->field != EMBENG_FIELD_BLOB || !find_place(blob, length, c->element, &place))
 		return command_error("model", c);
 	say_who(m, &place, who);

@@ -23,7 +23,7 @@ int blob_error(const struct embeng_model *model, const void *blob, size_t length
  * tables_limit_check() - refuse tables that the process can never have
  * @model: the model
  * @room: bytes that the device has for tables; more than that is the device's to refuse
- * @most: bytes that the process may have in all
+ * @most: bytes that the process may have beyond those that it has
  * @by: file or limit that says so
  *
  * Return: 0, or -ENOMEM: the kernel would end the process once the tables are filled.

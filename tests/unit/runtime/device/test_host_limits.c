@@ -338,6 +338,16 @@ START_TEST(test_hard_limits_are_named)
 	look();
 	ck_assert_uint_eq(found.most, MIB);
 	ck_assert_str_eq(found.most_by, "ulimit -d (RLIMIT_DATA)");
+	/* Memory that the process has already counts. */
+	put_file("/proc/self/status", "VmSize:\t    1536 kB\nVmData:\t     256 kB\n"
+				      "RssAnon:\t     128 kB\n");
+	look();
+	ck_assert_uint_eq(found.most, MIB / 2);
+	ck_assert_str_eq(found.most_by, "ulimit -v (RLIMIT_AS)");
+	put_file("/proc/self/limits", "");
+	look();
+	ck_assert_uint_eq(found.most, GIB / 2 - MIB / 8);
+	ck_assert_str_eq(found.most_by, "/sys/fs/cgroup/outer/memory.max");
 }
 END_TEST
 

@@ -146,4 +146,40 @@ START_TEST(test_blobs_are_refused_by_name)
 }
 END_TEST
 
-RUN_SUITE("blob refusals", test_blobs_are_refused_by_name)
+/* The largest table is what to begin with, whoever has no room for it. */
+START_TEST(test_no_room_names_a_table)
+{
+	static const uint16_t statuses[] = {EMBENG_STATUS_NO_SPACE, EMBENG_STATUS_NO_MEMORY};
+	struct embeng_model *m = embeng_model_new(), *none = embeng_model_new();
+	struct embeng_table_config t = {
+		.size = sizeof(t), .name = "small", .vocabulary_size = 1000, .dim = 4};
+	struct embeng_error error = {.size = sizeof(error)};
+
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 0);
+	t.name = "large";
+	t.vocabulary_size = 500;
+	t.optimizer = embeng_adam(0.1f); /* two slots */
+	ck_assert_int_eq(embeng_model_add_table(m, &t), 1);
+	for (size_t i = 0; i < 2; i++) {
+		struct embeng_cqe c = {.status = statuses[i]};
+
+		ck_assert_int_eq(blob_error(m, NULL, 0, &c), i ? -ENOMEM : -ENOSPC);
+		embeng_last_error(&error);
+		ck_assert_ptr_nonnull(strstr(error.text, "table large: vocabulary_size 500, dim 4, "
+							 "2 slots, 24000 bytes"));
+		ck_assert_int_eq(blob_error(none, NULL, 0, &c), i ? -ENOMEM : -ENOSPC);
+	}
+	/* 40000 bytes in all; page tables need some more. */
+	ck_assert_int_eq(tables_limit_check(m, 40000, 40157, "x"), 0);
+	ck_assert_int_eq(tables_limit_check(m, 40000, 40156, "/some/memory.max"), -ENOMEM);
+	embeng_last_error(&error);
+	ck_assert_ptr_nonnull(strstr(error.text, "may have 40156 more (/some/memory.max)"));
+	ck_assert_ptr_nonnull(strstr(error.text, "table large"));
+	ck_assert_int_eq(tables_limit_check(m, 39999, 1, "x"), 0);
+	ck_assert_int_eq(tables_limit_check(none, 0, 0, "x"), 0);
+	embeng_model_free(none);
+	embeng_model_free(m);
+}
+END_TEST
+
+RUN_SUITE("blob refusals", test_blobs_are_refused_by_name, test_no_room_names_a_table)
