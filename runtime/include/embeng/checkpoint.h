@@ -215,7 +215,8 @@ struct embeng_write_options {
  *
  * For programs that make a checkpoint out of something else: of another format, or of
  * another checkpoint. It commits and keeps as embeng_save() does. Return: 0, -ECANCELED (@fn
- * gave up), -ESTALE (see @options), and as embeng_save().
+ * gave up), -ESTALE (see @options), -ERANGE (also a slot's number that the optimizer cannot
+ * go on from, such as a velocity below 0), and as embeng_save().
  */
 EMBENG_API int embeng_checkpoint_write(const char *dir, const struct embeng_model *model,
 				       embeng_checkpoint_fn fn, void *arg,

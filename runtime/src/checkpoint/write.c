@@ -6,11 +6,14 @@
  * The buffer of rows lives for one call. The program's function is called with the folder locked and
  * no lock of the library held.
  */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "model/numbers.h"
 #include "save.h"
 
 #define WHAT "embeng_checkpoint_write"
@@ -89,6 +92,30 @@ static int begin_write(struct save *s)
 	return ret ? ret : copy_frozen(s, from);
 }
 
+/*
+ * Slots that their optimizer cannot go on from could be restored nowhere. Values that are not
+ * finite are left to the save, which refuses or takes them.
+ */
+static int check_given_numbers(const struct save *s, size_t table, size_t array,
+			       const struct embeng_shard_rows *rows)
+{
+	const struct embeng_model *m = s->written->model;
+	const float *data = (const float *)(const void *)s->buffer;
+	uint64_t dim = (uint64_t)m->tables[table].dim, count = (uint64_t)rows->count * dim;
+	char what[320];
+
+	for (uint64_t at = 0; at < count; at++) {
+		at += numbers_first_bad(m, (int)table, array, data + at, count - at);
+		if (at == count || !isfinite(data[at]))
+			continue;
+		snprintf(what, sizeof(what), WHAT ": %.250s is as it was", s->dir);
+		return numbers_error(m, what, (int)table, array,
+				     (uint64_t)rows->first + at / dim * (uint64_t)rows->stride,
+				     at % dim, data[at]);
+	}
+	return 0;
+}
+
 static int call_for_rows(struct save *s, size_t table, size_t array,
 			 const struct embeng_shard_rows *rows, const char **data)
 {
@@ -97,7 +124,7 @@ static int call_for_rows(struct save *s, size_t table, size_t array,
 
 	*data = s->buffer;
 	if (!w->fn(w->arg, (int)table, slot, rows, (float *)(void *)s->buffer))
-		return 0;
+		return check_given_numbers(s, table, array, rows);
 	return fail(-ECANCELED,
 		    WHAT ": table %s, %s: the function that gives rows gave up at row %lld",
 		    w->model->tables[table].name, slot, (long long)rows->first);

@@ -113,35 +113,42 @@ START_TEST(a_model_that_allows_them_is_told)
 }
 END_TEST
 
-/* Ones, but for the last number of the last velocities. */
+/* Ones, but for the last number of the last velocities, and one that is not finite before it. */
 static int give_ones(void *arg, int table, const char *slot, const struct embeng_shard_rows *rows,
 		     float *data)
 {
 	size_t count = (size_t)rows->count * DIM;
 
-	(void)arg, (void)table;
+	(void)table;
 	for (size_t i = 0; i < count; i++)
 		data[i] = 1.0f;
-	if (!strcmp(slot, "velocities") && rows->first + rows->count == ROWS)
-		data[count - 1] = -0.5f;
+	if (!strcmp(slot, "velocities") && rows->first + rows->count == ROWS) {
+		data[count - 2] = INFINITY;
+		data[count - 1] = *(const float *)arg;
+	}
 	return 0;
 }
 
-/* No policy lets an optimizer take the root of it. */
+/* No policy lets an optimizer take the root of it, so that it is refused when it is written. */
 START_TEST(a_slot_that_the_optimizer_cannot_have)
 {
-	struct embeng *e = open_table(devices[_i % 2], embeng_adam(0.1f),
-				      _i / 2 ? EMBENG_NON_FINITE_ALLOW : EMBENG_NON_FINITE_ERROR);
+	const struct embeng_write_options o = {
+		.size = sizeof(o),
+		.save = {.size = sizeof(o.save), .flags = EMBENG_SAVE_NOT_FINITE}};
+	struct embeng *e = open_table(devices[0], embeng_adam(0.1f),
+				      _i ? EMBENG_NON_FINITE_ALLOW : EMBENG_NON_FINITE_ERROR);
 	char folder[HELP_PATH];
+	float last = 1.0f;
 
 	folder_new(folder);
 	help_expect_ok(
-		embeng_checkpoint_write(folder, embeng_get_model(e), give_ones, NULL, NULL, NULL));
-	help_fill(e, 2);
-	help_expect(embeng_restore(e, folder, NULL), -ERANGE,
-		    "table t, slot velocities, row 2499, column 129: -0.5 must be 0 or above");
-	expect_text("the tables are as they were");
-	help_expect_tables(e, 2);
+		embeng_checkpoint_write(folder, embeng_get_model(e), give_ones, &last, &o, NULL));
+	last = -0.5f;
+	help_expect(
+		embeng_checkpoint_write(folder, embeng_get_model(e), give_ones, &last, &o, NULL),
+		-ERANGE, "table t, slot velocities, row 2499, column 129: -0.5 must be 0 or above");
+	expect_text("is as it was");
+	ck_assert_int_eq(embeng_restore(e, folder, NULL), _i ? 0 : -ERANGE);
 	embeng_close(e);
 	folder_remove(folder);
 }
@@ -251,7 +258,7 @@ static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, a_bad_number_leaves_the_tables, 0, 2 * BAD_COUNT);
 	tcase_add_loop_test(tcase, a_model_that_allows_them_is_told, 0, 2 * BAD_COUNT);
-	tcase_add_loop_test(tcase, a_slot_that_the_optimizer_cannot_have, 0, 4);
+	tcase_add_loop_test(tcase, a_slot_that_the_optimizer_cannot_have, 0, 2);
 	tcase_add_test(tcase, settings_that_differ_are_named);
 	tcase_add_test(tcase, rates_go_by_name);
 	tcase_add_test(tcase, more_notes_than_room);
