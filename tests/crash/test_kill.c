@@ -113,6 +113,7 @@ START_TEST(trains_and_saves)
 		if (step % SAVE_EACH)
 			continue;
 		snprintf(state, sizeof(state), "%llu", (unsigned long long)step);
+		o.flags = step / SAVE_EACH % 3 ? EMBENG_SAVE_DELTA : 0;
 		ck_assert_int_eq(write(tell_of_trainer, "s", 1), 1);
 		help_expect_ok(embeng_save(e, folder_of_trainer, &o));
 	}

@@ -32,6 +32,7 @@ enum phase {
 	PHASE_STEP,
 	PHASE_SAVE,
 	PHASE_SAVE_OVER,
+	PHASE_SAVE_DELTA,
 	PHASE_READ,
 	PHASE_LIST,
 	PHASE_WRITE,
@@ -42,9 +43,9 @@ enum phase {
 	PHASES
 };
 
-static const char *const phase_names[PHASES] = {"model",     "open",	"step",	 "save",
-						"save over", "read",	"list",	 "write",
-						"reshard",   "restore", "serve", "close"};
+static const char *const phase_names[PHASES] = {"model",      "open",  "step", "save",	"save over",
+						"save delta", "read",  "list", "write", "reshard",
+						"restore",    "serve", "close"};
 
 /* The run of a child. */
 static enum phase phase;
@@ -202,6 +203,23 @@ static void save(struct embeng *e, enum phase this_phase, int version)
 	EXPECT(list_folder(&count) == 0 && count == (version > 1 ? 2 : 1));
 }
 
+/* Nothing changed, so that there is one row in the delta, and the values stay whatever happens. */
+static void save_delta(struct embeng *e)
+{
+	struct embeng_save_report report = {.size = sizeof(report)};
+	const struct embeng_save_options options = {
+		.size = sizeof(options), .flags = EMBENG_SAVE_DELTA, .report = &report};
+	int ret = TRIED(PHASE_SAVE_DELTA, embeng_save(e, folder, &options)), count;
+
+	EXPECT(!ret || ret == -ENOMEM);
+	EXPECT(ret || (report.delta == 1 && report.rows == 1));
+	EXPECT(saved_version() == 2);
+	if (ret)
+		EXPECT(embeng_save(e, folder, &options) == 0 && report.delta == 1);
+	EXPECT(saved_version() == 2);
+	EXPECT(list_folder(&count) == 0 && count == 2);
+}
+
 static int read_all(void)
 {
 	struct embeng_checkpoint *c = NULL;
@@ -311,6 +329,7 @@ static void run_program(void)
 	AGAIN(PHASE_STEP, train(e));
 	save(e, PHASE_SAVE, 1);
 	save(e, PHASE_SAVE_OVER, 2);
+	save_delta(e);
 	AGAIN(PHASE_READ, read_all());
 	AGAIN(PHASE_LIST, list_folder(&count));
 	EXPECT(count == 2);

@@ -41,7 +41,7 @@ def read_index(folder):
     assert text[-12:-4] == b"%08x" % crc32c(text[:-12]), "index_crc32c"
     index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     assert index["schema"] == "embeng.checkpoint.index/1" and \
-        index["requires"] in ([], ["mod"], ["shared"], ["mod", "shared"])
+        index["requires"] == [name for name in ("mod", "shared", "delta") if name in index["requires"]]
     size = index["chunk_bytes"]
     assert 4096 <= size <= 4 << 20 and size & (size - 1) == 0
     assert list(index)[-1] == "index_crc32c"
@@ -97,12 +97,16 @@ def read_shard(folder, index, entry):
         begin, stop = tensor["data_offsets"]
         owner = owners[name]
         shape = [owner["rows"], index["tables"][owner["table"]]["dim"]]
-        assert tensor["dtype"] == "F32" and tensor["shape"] == shape
+        numbers = "delta" in owner and name.endswith("/row_numbers")
+        if numbers:
+            shape[1] = 1
+        assert tensor["dtype"] == ("I64" if numbers else "F32") and tensor["shape"] == shape
         at = owner["tensors"][name]
         assert at == end, "a hole, or an overlap"
-        assert stop - begin == 4 * shape[0] * shape[1]
+        assert stop - begin == (8 if numbers else 4) * shape[0] * shape[1]
         if owner is entry:
-            rows[name] = struct.unpack(f"<{shape[0] * shape[1]}f", data[at:at + stop - begin])
+            kind = "q" if numbers else "f"
+            rows[name] = struct.unpack(f"<{shape[0] * shape[1]}{kind}", data[at:at + stop - begin])
         end += stop - begin
     assert end == len(data), "bytes behind the last tensor"
     return rows
@@ -128,7 +132,10 @@ def read_tables(folder, index):
     """All elements by name of tensor, in row order."""
     order, stride = rows_in_order(index)
     tables, at = {}, 0
-    for entry in index["files"]:
+    base = [entry for entry in index["files"] if "delta" not in entry]
+    deltas = index["files"][len(base):]
+    assert ("delta" in index["requires"]) == bool(deltas)
+    for entry in base:
         number, count = entry["table"], entry["rows"]
         dim = index["tables"][number]["dim"]
         mine = order[at:at + count]
@@ -141,7 +148,28 @@ def read_tables(folder, index):
             for k, (_, row, _) in enumerate(mine):
                 whole[row * dim:(row + 1) * dim] = values[k * dim:(k + 1) * dim]
     assert at == len(order)
+    put_deltas(folder, index, deltas, tables)
     return tables
+
+
+def put_deltas(folder, index, deltas, tables):
+    """Rows of later deltas replace those of earlier ones."""
+    before = (0, -1)
+    for entry in deltas:
+        table = index["tables"][entry["table"]]
+        assert "first_row" not in entry and entry["delta"] - before[0] in (0, 1)
+        assert (entry["delta"], entry["table"]) > before
+        assert ("shares" in entry) == (entry["delta"] == before[0])
+        before = (entry["delta"], entry["table"])
+        tensors = read_shard(folder, index, entry)
+        numbers = tensors.pop(table["name"] + "/row_numbers")
+        assert list(numbers) == sorted(set(numbers)) and len(numbers) == entry["rows"]
+        assert numbers and 0 <= numbers[0] and numbers[-1] < table["rows"]
+        assert len(tensors) == 1 + len(table["slots"])
+        for name, values in tensors.items():
+            for k, row in enumerate(numbers):
+                tables[name][row * table["dim"]:(row + 1) * table["dim"]] = \
+                    values[k * table["dim"]:(k + 1) * table["dim"]]
 
 
 def main():

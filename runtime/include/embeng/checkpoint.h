@@ -22,6 +22,25 @@ struct embeng_checkpoint;
 struct embeng_shard_rows;
 
 #define EMBENG_SAVE_NOT_FINITE (1u << 0) /* infinities and NaN are saved, and the index says so */
+#define EMBENG_SAVE_DELTA (1u << 1)	 /* only rows that differ from the folder's checkpoint */
+
+#define EMBENG_SAVE_WHY 512 /* bytes of the sentence in &struct embeng_save_report */
+
+/**
+ * struct embeng_save_report - counts of the rows and bytes that a save wrote
+ * @size: sizeof(struct embeng_save_report)
+ * @delta: 0: a full checkpoint; else how many deltas stand behind the base, this one included
+ * @rows: rows of all tables that were written; a row's slots do not count
+ * @bytes: bytes of the shards that were written
+ * @why_full: why EMBENG_SAVE_DELTA led to a full checkpoint, or ""
+ */
+struct embeng_save_report {
+	size_t size;
+	uint32_t delta;
+	uint64_t rows;
+	uint64_t bytes;
+	char why_full[EMBENG_SAVE_WHY];
+};
 
 /**
  * struct embeng_save_options - how to save; all zero: defaults
@@ -35,7 +54,10 @@ struct embeng_shard_rows;
  *	tables (its own step, seeds, dense parameters); up to 64 MiB
  * @flags: EMBENG_SAVE_*
  * @keep: checkpoints that stay in the folder, this one included, up to 1000; 0: 2. If none of
- *	them is finite, the last one that is stays as well
+ *	them is finite, the last one that is stays as well. The base and the deltas that they
+ *	need stay with them, and do not count
+ * @report: NULL or told what was written; its size set by the caller, the rest filled in on
+ *	success alone
  */
 struct embeng_save_options {
 	size_t size;
@@ -45,6 +67,7 @@ struct embeng_save_options {
 	const char *program_state;
 	uint32_t flags;
 	uint32_t keep;
+	struct embeng_save_report *report;
 };
 
 /**
@@ -61,6 +84,12 @@ struct embeng_save_options {
  * save into a folder and one of @e at a time; readers need not care. @progress may not use
  * @e. A value that is an infinity or NaN, in a row or a slot, ends the save unless
  * EMBENG_SAVE_NOT_FINITE is given.
+ *
+ * With EMBENG_SAVE_DELTA all rows are compared with the checkpoint that is in the folder, by their
+ * bits and with their slots, and those that differ are written into one shard. The checkpoint is then
+ * that one and this delta: readers see one checkpoint, and every value is the one that a full save
+ * would have written. It is a full save where the folder has no whole checkpoint of this model in this
+ * sharding, has 64 deltas behind a base, or the deltas would be larger than the base.
  *
  * Return: 0, -ECANCELED, -EBUSY (another save), -EBADMSG (the folder's index.json is
  * not one of ours), -EINVAL (a name is not UTF-8), -ERANGE
@@ -271,6 +300,7 @@ EMBENG_API void embeng_checkpoint_close(struct embeng_checkpoint *checkpoint);
  * @bytes: bytes of all shards
  * @chunk_count: checksummed pieces
  * @program_state: text as it was saved, or NULL; it belongs to the checkpoint
+ * @deltas: deltas behind the base, see EMBENG_SAVE_DELTA; the counts above are those of all
  */
 struct embeng_checkpoint_info {
 	size_t size;
@@ -281,6 +311,7 @@ struct embeng_checkpoint_info {
 	uint64_t bytes;
 	uint64_t chunk_count;
 	const char *program_state;
+	uint32_t deltas;
 };
 
 /**

@@ -131,7 +131,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 
 	c->tables = calloc(tables + 1, sizeof(*c->tables));
 	c->good = calloc(c->index.chunk_count + 1, sizeof(*c->good));
-	for (size_t i = 0; i < c->index.file_count; i++)
+	for (size_t i = 0; i < c->index.base_count; i++)
 		pieces += arrays_of(c, c->index.files[i].table);
 	c->pieces = calloc(pieces + 1, sizeof(*c->pieces));
 	if (!c->tables || !c->good || !c->pieces)
@@ -141,7 +141,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 		struct table_files *files = &c->tables[t];
 
 		files->first = file;
-		while (file < c->index.file_count && c->index.files[file].table == t)
+		while (file < c->index.base_count && c->index.files[file].table == t)
 			file++;
 		files->count = file - files->first;
 		files->pieces = c->pieces + pieces;
@@ -159,6 +159,7 @@ static void forget_folder(struct embeng_checkpoint *c)
 			munmap((void *)(uintptr_t)c->maps[i], c->index.files[i].bytes);
 	}
 	free(c->maps);
+	checkpoint_close_deltas(c);
 	free(c->tables);
 	free(c->pieces);
 	free((void *)c->good);
@@ -172,7 +173,8 @@ static int open_index(struct embeng_checkpoint *c, const char *path, const char 
 	int ret = index_parse(text, length, path, &c->index);
 
 	ret = ret ? ret : open_shards(c);
-	return ret ? ret : find_pieces(c);
+	ret = ret ? ret : find_pieces(c);
+	return ret ? ret : checkpoint_open_deltas(c);
 }
 
 /* The error of the last try names the shard. */
@@ -295,6 +297,7 @@ int embeng_checkpoint_info(const struct embeng_checkpoint *c, struct embeng_chec
 		.bytes = c->index.bytes,
 		.chunk_count = c->index.chunk_count,
 		.program_state = c->index.program_state,
+		.deltas = delta_count(&c->index),
 	};
 	return 0;
 }

@@ -51,4 +51,18 @@ const struct checkpoint_piece *checkpoint_piece_of(const struct checkpoint_piece
 int checkpoint_check(const struct embeng_checkpoint *checkpoint,
 		     const struct checkpoint_piece *piece, uint64_t offset, uint64_t bytes);
 
+/*
+ * checkpoint_find_delta() - find the newest row of a number in the deltas of a checkpoint
+ * @place: set to the index of the row in the piece
+ *
+ * Return: the piece, or NULL when no delta has the row, so that it is in one of checkpoint_pieces().
+ */
+const struct checkpoint_piece *checkpoint_find_delta(const struct embeng_checkpoint *checkpoint,
+						     int table, int slot, int64_t row,
+						     int64_t *place);
+/* Number of deltas that have rows of a table, and the rows that one of them has. */
+size_t checkpoint_delta_count(const struct embeng_checkpoint *checkpoint, int table);
+const struct checkpoint_piece *checkpoint_delta_piece(const struct embeng_checkpoint *checkpoint,
+						      int table, int slot, size_t delta);
+
 #endif

@@ -111,7 +111,7 @@ int checkpoint_gather(const struct embeng_checkpoint *c, int table, int slot,
 	for (uint64_t k = 0; !ret && k < g.skip && k < count; k++)
 		ret = read_host(&g, rows->first + (int64_t)(k * stride),
 				(count - k - 1) / g.skip + 1, (char *)to + k * g.row_bytes);
-	return ret;
+	return ret ? ret : checkpoint_gather_deltas(c, table, slot, rows, to);
 }
 
 /* The array of a call's @slot, and that the call has what it needs. */

@@ -48,6 +48,8 @@ int index_recognize(const char *text, size_t length, const char *path)
 #define REQUIRES_MOD "mod"
 /* A file with rows of several tables, which is described in full only once. */
 #define REQUIRES_SHARED "shared"
+/* Files behind those of all rows replace some of the rows. */
+#define REQUIRES_DELTA "delta"
 
 /* The value as JSON, in which nothing can hide. */
 static int refuse_requirement(const struct json *value, const struct place *at)
@@ -76,7 +78,8 @@ static int check_requires(const struct json *o, const struct place *at)
 	for (size_t i = 0; !ret && i < json_length(requires); i++) {
 		const struct json *name = json_at(requires, i);
 
-		if (!json_says(name, REQUIRES_MOD) && !json_says(name, REQUIRES_SHARED))
+		if (!json_says(name, REQUIRES_MOD) && !json_says(name, REQUIRES_SHARED) &&
+		    !json_says(name, REQUIRES_DELTA))
 			ret = refuse_requirement(name, at);
 	}
 	return ret;
@@ -100,6 +103,8 @@ static void write_requires(struct json_writer *w, const struct index *index)
 		json_write_text(w, NULL, REQUIRES_MOD);
 	if (has_shared(index))
 		json_write_text(w, NULL, REQUIRES_SHARED);
+	if (delta_count(index))
+		json_write_text(w, NULL, REQUIRES_DELTA);
 	json_write_close(w);
 }
 

@@ -21,11 +21,15 @@
 #define CHUNK_BYTES_MOST (4u << 20)
 #define SHARD_NAME_SIZE 80 /* bytes of a shard's name with its zero byte */
 #define TENSOR_NAME_SIZE 128
-#define ARRAYS_MAX (1 + EMBENG_SLOTS_MAX) /* parameters and slots */
+#define ARRAYS_MAX (2 + EMBENG_SLOTS_MAX) /* parameters, slots, and a delta's row numbers */
+#define DELTAS_MAX 64u			  /* deltas behind a base */
 
 /*
  * Rows of one table and of all its slots, and the shard that they are in. Several tables may share a
  * shard: the first of them in the list is its home. Name, bytes and checksums of all are the home's.
+ *
+ * The entries of a delta stand behind those of all rows, delta by delta. They hold single rows, which
+ * replace those of the same numbers in what stands before them. A delta is one shard.
  */
 struct index_file {
 	char name[SHARD_NAME_SIZE];
@@ -35,7 +39,8 @@ struct index_file {
 	uint64_t bytes;
 	size_t table;
 	int64_t first, rows, stride; /* first, first + stride, ... */
-	uint64_t at[ARRAYS_MAX];     /* offsets of parameters and slots in the file */
+	uint32_t delta;		     /* 0: part of the base; else number in the chain, from 1 on */
+	uint64_t at[ARRAYS_MAX];     /* offsets of parameters, slots and row numbers in the file */
 	uint64_t first_chunk;	     /* index of the file's first checksum in &index.crcs */
 };
 
@@ -52,6 +57,7 @@ struct index {
 	size_t earlier_count;
 	struct index_file *files;
 	size_t file_count;
+	size_t base_count; /* entries of @files that are part of the base */
 	uint32_t *crcs;
 	uint64_t chunk_bytes; /* a power of two */
 	uint64_t chunk_count;
@@ -70,6 +76,24 @@ static inline size_t next_home(const struct index *index, size_t file)
 		file++;
 	while (file < index->file_count && !is_home(index, file));
 	return file;
+}
+
+/* Number of deltas behind the base. */
+static inline uint32_t delta_count(const struct index *index)
+{
+	return index->file_count ? index->files[index->file_count - 1].delta : 0;
+}
+
+/* Number of tensors of an entry. The last one of a delta's are the row numbers. */
+static inline size_t entry_arrays(const struct index *index, const struct index_file *file)
+{
+	return 1 + index->model->tables[file->table].slot_count + (file->delta ? 1 : 0);
+}
+
+static inline bool is_row_numbers(const struct index *index, const struct index_file *file,
+				  size_t array)
+{
+	return array > index->model->tables[file->table].slot_count;
 }
 
 static inline uint64_t chunks_of(const struct index *index, uint64_t bytes)
@@ -99,6 +123,17 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 void index_write_files(struct json_writer *w, const struct index *index);
 /* "chunks_sha256": SHA-256 over the digits of all checksums, file by file, as 64 digits. */
 void index_digest(const struct index *index, char *digits);
+
+/*
+ * index_delta.c: reads the table and number of rows of an entry of a delta, whose shard is known; the
+ * entry before it is the last one that was read.
+ */
+int index_read_delta(const struct json *o, const struct place *at, const struct index *index,
+		     struct index_file *file);
+void index_write_delta(struct json_writer *w, const struct index_file *file);
+/* Bytes of one tensor of an entry; false when no file can hold it. */
+bool index_tensor_bytes(const struct index *index, const struct index_file *file, size_t array,
+			uint64_t *bytes);
 
 /* index_frozen.c: read and write "frozen_steps"; the list with @steps, or zeros. */
 int index_make_frozen(struct index *index, const uint64_t *steps);
@@ -133,7 +168,7 @@ int index_read_quantization(const struct json *table, const struct place *at,
 			    struct embeng_quantization *out);
 void index_write_quantization(struct json_writer *w, const struct embeng_quantization *q);
 
-/* The name of a tensor: "TABLE/parameters" or "TABLE/SLOT". */
+/* The name of a tensor: "TABLE/parameters", "TABLE/SLOT", or "TABLE/row_numbers" after the slots. */
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name);
 
 /* index_files.c: puts entry @file into the shard of @home; the home itself comes first. */
@@ -144,7 +179,7 @@ void index_share(struct index *index, size_t home, size_t file);
  * @tensors: [count] in the order of the file, which is by name
  * @of: [count] whose they are
  *
- * An array is 0 for parameters, 1 + k for slot k.
+ * An array is 0 for parameters, 1 + k for slot k, and behind them a delta's row numbers.
  */
 struct shard_tensors {
 	size_t count;

@@ -94,36 +94,39 @@ static int read_shard_rows(const struct json *o, const struct place *at,
 	return 0;
 }
 
-/* Bytes of one tensor; false when no file can hold it. */
-static bool shard_tensor_bytes(const struct embeng_model *model, const struct index_file *file,
-			       uint64_t *bytes)
+/* Where one tensor of an entry begins. */
+static int read_tensor_place(const struct json *tensors, const struct place *at,
+			     const struct index *index, struct index_file *file, size_t array)
 {
-	uint64_t dim = (uint64_t)model->tables[file->table].dim;
-
-	return !__builtin_mul_overflow((uint64_t)file->rows, 4 * dim, bytes) && *bytes <= INT64_MAX;
-}
-
-static int read_tensors(const struct json *o, const struct place *at,
-			const struct embeng_model *model, struct index_file *file)
-{
-	size_t count = 1 + model->tables[file->table].slot_count;
-	const struct json *tensors;
 	char name[TENSOR_NAME_SIZE];
 	uint64_t bytes;
 	int ret;
 
-	if (!shard_tensor_bytes(model, file, &bytes) || bytes > file->bytes)
+	if (!index_tensor_bytes(index, file, array, &bytes) || bytes > file->bytes)
+		return json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
+	tensor_name(index->model, file->table, array, name);
+	ret = json_number(tensors, at, name, 8, file->bytes - bytes, &file->at[array]);
+	if (!ret && file->at[array] % sizeof(float))
+		ret = json_bad(at, "\"%s\" is not at a multiple of 4 bytes", name);
+	return ret;
+}
+
+static int read_tensors(const struct json *o, const struct place *at, const struct index *index,
+			struct index_file *file)
+{
+	size_t count = entry_arrays(index, file);
+	const struct json *tensors;
+	uint64_t bytes;
+	int ret;
+
+	if (!index_tensor_bytes(index, file, 0, &bytes) || bytes > file->bytes)
 		return json_bad(at, "%" PRIu64 " bytes do not hold its rows", file->bytes);
 	ret = json_member(o, at, "tensors", JSON_OBJECT, &tensors);
 	if (!ret && json_length(tensors) != count)
 		ret = json_bad(at, "has %zu tensors, its table has %zu", json_length(tensors),
 			       count);
-	for (size_t i = 0; !ret && i < count; i++) {
-		tensor_name(model, file->table, i, name);
-		ret = json_number(tensors, at, name, 8, file->bytes - bytes, &file->at[i]);
-		if (!ret && file->at[i] % sizeof(float))
-			ret = json_bad(at, "\"%s\" is not at a multiple of 4 bytes", name);
-	}
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = read_tensor_place(tensors, at, index, file, i);
 	return ret;
 }
 
@@ -219,6 +222,19 @@ static int read_sums(const struct json *o, const struct place *at, struct index 
 	return ret;
 }
 
+/* Deltas stand behind all rows of all tables. */
+static int read_entry_rows(const struct json *o, const struct place *at, struct index *index,
+			   struct cursor *next, struct index_file *file)
+{
+	int ret;
+
+	if (json_get(o, "delta") && next->table == index->model->table_count && index->file_count)
+		return index_read_delta(o, at, index, file);
+	ret = read_shard_rows(o, at, index->model, next, file);
+	index->base_count += !ret;
+	return ret;
+}
+
 static int read_file(const struct json *o, const struct place *at, struct index *index,
 		     struct cursor *next)
 {
@@ -230,8 +246,8 @@ static int read_file(const struct json *o, const struct place *at, struct index 
 		return json_bad(at, "is not an object");
 	shares = json_get(o, "shares");
 	ret = shares ? read_home(o, at, index) : read_own(o, at, index, file);
-	ret = ret ? ret : read_shard_rows(o, at, index->model, next, file);
-	ret = ret ? ret : read_tensors(o, at, index->model, file);
+	ret = ret ? ret : read_entry_rows(o, at, index, next, file);
+	ret = ret ? ret : read_tensors(o, at, index, file);
 	if (!shares)
 		ret = ret ? ret : read_sums(o, at, index, file);
 	if (!ret)
@@ -344,7 +360,7 @@ static void write_chunks(struct json_writer *w, const struct index *index,
 static void write_tensors(struct json_writer *w, const struct index *index,
 			  const struct index_file *file)
 {
-	size_t count = 1 + index->model->tables[file->table].slot_count;
+	size_t count = entry_arrays(index, file);
 	char name[TENSOR_NAME_SIZE];
 
 	json_write_object(w, "tensors");
@@ -353,6 +369,13 @@ static void write_tensors(struct json_writer *w, const struct index *index,
 		json_write_number(w, name, file->at[i]);
 	}
 	json_write_close(w);
+}
+
+static void write_shard_rows(struct json_writer *w, const struct index_file *file)
+{
+	json_write_number(w, "table", file->table);
+	json_write_number(w, "first_row", (uint64_t)file->first);
+	json_write_number(w, "rows", (uint64_t)file->rows);
 }
 
 void index_write_files(struct json_writer *w, const struct index *index)
@@ -368,9 +391,10 @@ void index_write_files(struct json_writer *w, const struct index *index)
 		} else {
 			json_write_number(w, "shares", file->home);
 		}
-		json_write_number(w, "table", file->table);
-		json_write_number(w, "first_row", (uint64_t)file->first);
-		json_write_number(w, "rows", (uint64_t)file->rows);
+		if (file->delta)
+			index_write_delta(w, file);
+		else
+			write_shard_rows(w, file);
 		write_tensors(w, index, file);
 		if (is_home(index, i))
 			write_chunks(w, index, file);

@@ -97,8 +97,10 @@ bool is_shard_of_kept(const char *shard, const char *kept)
 
 void tensor_name(const struct embeng_model *model, size_t table, size_t array, char *name)
 {
+	const char *slot = model_slot_name(model, (int)table, array);
+
 	snprintf(name, TENSOR_NAME_SIZE, "%s/%s", model->tables[table].name,
-		 model_slot_name(model, (int)table, array));
+		 slot ? slot : "row_numbers");
 }
 
 static size_t count_tensors(const struct index *index, size_t home)
@@ -106,7 +108,7 @@ static size_t count_tensors(const struct index *index, size_t home)
 	size_t count = 0, file = home;
 
 	do {
-		count += 1 + index->model->tables[index->files[file].table].slot_count;
+		count += entry_arrays(index, &index->files[file]);
 		file = index->files[file].next;
 	} while (file);
 	return count;
@@ -127,7 +129,7 @@ static void fill_tensors(const struct index *index, size_t home, struct shard_te
 	do {
 		const struct index_file *f = &index->files[file];
 
-		for (size_t i = 0; i <= index->model->tables[f->table].slot_count; i++) {
+		for (size_t i = 0; i < entry_arrays(index, f); i++) {
 			struct shard_tensor *of = &out->of[out->count++];
 
 			tensor_name(index->model, f->table, i, of->name);
@@ -139,11 +141,13 @@ static void fill_tensors(const struct index *index, size_t home, struct shard_te
 	qsort(out->of, out->count, sizeof(*out->of), compare_tensor_names);
 	for (size_t i = 0; i < out->count; i++) {
 		const struct index_file *f = &index->files[out->of[i].file];
+		bool numbers = is_row_numbers(index, f, out->of[i].array);
 
 		out->tensors[i] = (struct safetensor){
 			.name = out->of[i].name,
+			.numbers = numbers,
 			.rows = (uint64_t)f->rows,
-			.dim = (uint64_t)index->model->tables[f->table].dim,
+			.dim = numbers ? 1 : (uint64_t)index->model->tables[f->table].dim,
 			.offset = f->at[out->of[i].array]};
 	}
 }

@@ -12,6 +12,15 @@
 struct table_files {
 	size_t first, count;
 	struct checkpoint_piece *pieces; /* [1 + slots][count] */
+	struct delta_rows *deltas;	 /* [delta_count] the oldest first */
+	size_t delta_count;
+};
+
+/* A table's rows in one delta. */
+struct delta_rows {
+	size_t count;
+	int64_t *numbers;			    /* [count] rising */
+	struct checkpoint_piece pieces[ARRAYS_MAX]; /* row k is that of number k */
 };
 
 struct embeng_checkpoint {
@@ -20,6 +29,7 @@ struct embeng_checkpoint {
 	const char **maps; /* [file_count]; NULL while a file is not mapped */
 	struct table_files *tables;
 	struct checkpoint_piece *pieces;
+	struct delta_rows *deltas;   /* [file_count - base_count] table by table */
 	_Atomic unsigned char *good; /* [chunk_count] 1: the chunk was checked and is right */
 };
 
@@ -27,6 +37,17 @@ struct embeng_checkpoint {
 int checkpoint_open_index(const char *dir, const char *name, struct embeng_checkpoint **out);
 /* checkpoint_earlier.c: opens the newest checkpoint of @step. */
 int checkpoint_open_step(const char *dir, uint64_t step, struct embeng_checkpoint **out);
+
+/* checkpoint_delta.c: reads and checks the row numbers of all deltas. */
+int checkpoint_open_deltas(struct embeng_checkpoint *c);
+void checkpoint_close_deltas(struct embeng_checkpoint *c);
+/* Replaces rows in @to by those of deltas; else as checkpoint_gather(), which calls it. */
+int checkpoint_gather_deltas(const struct embeng_checkpoint *c, int table, int slot,
+			     const struct embeng_shard_rows *rows, char *to);
+
+/* read.c: checks all chunks from those of entry @file on, as embeng_checkpoint_verify() does. */
+int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
+			   embeng_progress_fn progress, void *arg);
 
 /* Checks chunk @chunk of file @file, unless it was checked before. */
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk);

@@ -150,19 +150,27 @@ static int tell_verified(embeng_progress_fn progress, void *arg, uint64_t done, 
 	return 0;
 }
 
-int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_fn progress,
-			     void *arg)
+/* The sum over shards from that of entry @file on. */
+static uint64_t count_bytes_from(const struct embeng_checkpoint *c, size_t file)
 {
-	uint64_t done = 0;
+	uint64_t bytes = 0;
+
+	for (; file < c->index.file_count; file = next_home(&c->index, file))
+		bytes += c->index.files[file].bytes;
+	return bytes;
+}
+
+int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
+			   embeng_progress_fn progress, void *arg)
+{
+	uint64_t done = 0, total = count_bytes_from(c, file);
 	int ret;
 
-	if (!c)
-		return fail(-EINVAL, "embeng_checkpoint_verify: no checkpoint given");
 	/* All of it again: what was right once is not what was asked. */
 	for (uint64_t k = 0; k < c->index.chunk_count; k++)
 		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
-	ret = tell_verified(progress, arg, 0, c->index.bytes);
-	for (size_t i = 0; !ret && i < c->index.file_count; i = next_home(&c->index, i)) {
+	ret = tell_verified(progress, arg, 0, total);
+	for (size_t i = file; !ret && i < c->index.file_count; i = next_home(&c->index, i)) {
 		uint64_t bytes = c->index.files[i].bytes;
 
 		for (uint64_t k = 0; !ret && k < chunks_of(&c->index, bytes); k++) {
@@ -170,8 +178,16 @@ int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_
 
 			ret = check_chunk(c, i, k);
 			done += left < c->index.chunk_bytes ? left : c->index.chunk_bytes;
-			ret = ret ? ret : tell_verified(progress, arg, done, c->index.bytes);
+			ret = ret ? ret : tell_verified(progress, arg, done, total);
 		}
 	}
 	return ret;
+}
+
+int embeng_checkpoint_verify(const struct embeng_checkpoint *c, embeng_progress_fn progress,
+			     void *arg)
+{
+	if (!c)
+		return fail(-EINVAL, "embeng_checkpoint_verify: no checkpoint given");
+	return checkpoint_verify_from(c, 0, progress, arg);
 }

@@ -19,7 +19,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lengths and floats li
 
 static uint64_t tensor_bytes(const struct safetensor *t)
 {
-	return 4 * t->rows * t->dim;
+	return (t->numbers ? sizeof(int64_t) : sizeof(float)) * t->rows * t->dim;
+}
+
+static const char *tensor_type(const struct safetensor *t)
+{
+	return t->numbers ? "I64" : "F32";
 }
 
 static void write_pair(struct json_writer *w, const char *name, uint64_t a, uint64_t b)
@@ -33,7 +38,7 @@ static void write_pair(struct json_writer *w, const char *name, uint64_t a, uint
 static void write_tensor(struct json_writer *w, const struct safetensor *t, uint64_t at)
 {
 	json_write_object(w, t->name);
-	json_write_text(w, "dtype", "F32");
+	json_write_text(w, "dtype", tensor_type(t));
 	write_pair(w, "shape", t->rows, t->dim);
 	write_pair(w, "data_offsets", at, at + tensor_bytes(t));
 	json_write_close(w);
@@ -139,8 +144,9 @@ static int check_tensor(const struct json *header, const struct place *at,
 	int ret = json_member(header, at, want->name, JSON_OBJECT, &o);
 
 	ret = ret ? ret : json_text(o, at, "dtype", &dtype);
-	if (!ret && strcmp(dtype, "F32"))
-		ret = json_bad(at, "\"%s\" is of type %.16s, not F32", want->name, dtype);
+	if (!ret && strcmp(dtype, tensor_type(want)))
+		ret = json_bad(at, "\"%s\" is of type %.16s, not %s", want->name, dtype,
+			       tensor_type(want));
 	ret = ret ? ret : read_pair(o, at, "shape", shape);
 	if (!ret && (shape[0] != want->rows || shape[1] != want->dim))
 		ret = json_bad(at,

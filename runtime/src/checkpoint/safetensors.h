@@ -6,15 +6,17 @@
 #ifndef EMBENG_SAFETENSORS_H
 #define EMBENG_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SAFETENSORS_ALIGN 64u		  /* alignment of the data in files that are written here */
 #define SAFETENSORS_HEADER_MAX 100000000u /* limit that the format sets */
 
-/* An F32 tensor [rows, dim]. */
+/* A tensor [rows, dim]: F32, or I64 if it has @numbers. */
 struct safetensor {
 	const char *name;
+	bool numbers;
 	uint64_t rows, dim;
 	uint64_t offset; /* offset of the first byte in the file */
 };

@@ -94,7 +94,7 @@ static int keep_earlier(struct save *s, const struct index *old, const char *tex
 
 	if (!old->file_count)
 		return keep_names(s, old);
-	kept_name(name, old->files[0].name);
+	kept_name(name, old->files[old->file_count - 1].name);
 	ret = keep_name(s, name);
 	ret = ret ? ret : keep_names(s, old);
 	if (ret)
@@ -147,6 +147,7 @@ static int save_locked(struct save *s, const char *path)
 	int ret = look_at_old(s, path);
 
 	ret = ret ? ret : s->source->begin(s);
+	ret = ret ? ret : save_find_base(s);
 	ret = ret ? ret : s->source->rows(s);
 	ret = ret ? ret : save_commit(s, path, &outcome);
 	/* Where the rename may have happened, its shards are worth more than their room. */
@@ -178,6 +179,24 @@ static int save_into(struct save *s)
 	return ret;
 }
 
+/* The caller's structure may be longer than ours. */
+static void give_save_report(const struct save *s)
+{
+	struct embeng_save_report *out = s->options.report;
+	size_t size = out ? out->size : 0;
+
+	if (!out)
+		return;
+	*out = (struct embeng_save_report){
+		.size = size,
+		.delta = delta_count(&s->index),
+		.bytes = s->index.bytes - s->before,
+	};
+	for (size_t i = s->own; i < s->index.file_count; i++)
+		out->rows += (uint64_t)s->index.files[i].rows;
+	memcpy(out->why_full, s->why_full, sizeof(out->why_full));
+}
+
 int save_run(struct save *s)
 {
 	int ret;
@@ -188,6 +207,10 @@ int save_run(struct save *s)
 	if (getrandom(&s->nonce, sizeof(s->nonce), 0) != sizeof(s->nonce))
 		return fail(-EIO, "%s: no random number for names of files", s->source->what);
 	ret = save_into(s);
+	if (!ret)
+		give_save_report(s);
+	save_forget_marks(s);
+	save_drop_base(s);
 	s->index.model = NULL;
 	s->index.program_state = NULL;
 	index_free(&s->index);

@@ -51,8 +51,13 @@ struct save {
 	size_t old_length;
 	struct index known; /* as "earlier" all checkpoints in the folder, the replaced one first */
 	bool kept_old;	    /* its copy is there, as index.earlier[0] */
-	size_t homes;	    /* number of files in the plan */
-	size_t begun;	    /* number of files that were created */
+	struct embeng_checkpoint *base; /* the one that a delta changes; NULL: a full save */
+	uint64_t **marks; /* [tables] a bit for each row: it differs from the base's */
+	size_t own;	  /* index of the first entry that is not the base's; 0: a full save */
+	uint64_t before;  /* bytes of the base's shards */
+	char why_full[EMBENG_SAVE_WHY]; /* why there is no delta, if one was wanted */
+	size_t homes;			/* number of files in the plan */
+	size_t begun;			/* number of files that were created */
 	uint64_t done;
 };
 
@@ -78,6 +83,35 @@ int save_keep_last_finite(struct save *s);
 
 /* save_plan.c: lists the files, and the offsets of all arrays in them. */
 int save_plan(struct save *s);
+/* Sets the sizes of a shard whose entries are all known. */
+int save_plan_shard(struct save *s, size_t home);
+/* Forgets the plan, as before save_plan(). */
+void save_forget_plan(struct save *s);
+/* Notes of all tables, as if all were finite. */
+int save_begin_finite(struct save *s);
+
+/*
+ * save_delta.c: sets @base to the checkpoint of the folder if a delta is wanted and it fits; else
+ * notes why not.
+ */
+int save_find_base(struct save *s);
+/*
+ * Compares all rows with the base's and lists the base's files and the delta. Where a delta is of no
+ * use, the base is dropped and nothing is listed.
+ */
+int save_plan_delta(struct save *s);
+void save_drop_base(struct save *s);
+/* Frees the marks of rows. */
+void save_forget_marks(struct save *s);
+
+/*
+ * save_delta_rows.c: gives bytes of a tensor of a delta, those behind row *@at, and moves that on
+ * @bytes: set to 0 at the end of the tensor
+ */
+int save_read_delta(struct save *s, const struct index_file *file, size_t array, uint64_t *at,
+		    const char **data, uint64_t *bytes);
+/* Makes @s->buffer large enough. */
+int save_grow_buffer(struct save *s, size_t table, uint64_t bytes);
 /* Makes the header of the shard of @home, and sets the offsets of its tensors. */
 int save_header(struct save *s, size_t home, char **header, size_t *bytes);
 

@@ -20,6 +20,29 @@ static int check_save_text(const struct save *s, const char *what, size_t index,
 		    s->source->what, what, index, good);
 }
 
+/* Only an engine's rows can be compared: other sources give each row once. */
+static int check_save_flags(const struct save *s)
+{
+	const uint32_t known = EMBENG_SAVE_NOT_FINITE | (s->e ? EMBENG_SAVE_DELTA : 0);
+
+	if (!(s->options.flags & ~known))
+		return 0;
+	return fail(-EINVAL, "%s: flags 0x%x, known are 0x%x", s->source->what, s->options.flags,
+		    known);
+}
+
+static int check_save_report(const struct save *s)
+{
+	const struct embeng_save_report *report = s->options.report;
+
+	if (!report || report->size >= sizeof(*report))
+		return 0;
+	return fail(-EINVAL,
+		    "%s: the report's size is %zu, it is %zu bytes here; set size = sizeof(struct "
+		    "embeng_save_report)",
+		    s->source->what, report->size, sizeof(*report));
+}
+
 int save_check_options(const struct save *s, const struct embeng_model *m)
 {
 	const char *program_state = s->options.program_state;
@@ -34,8 +57,6 @@ int save_check_options(const struct save *s, const struct embeng_model *m)
 		ret = check_save_text(s, "name of feature", i, m->features[i].name);
 	for (size_t i = 0; !ret && i < m->rate_count; i++)
 		ret = check_save_text(s, "name of learning rate", i, m->rates[i]);
-	if (!ret && (s->options.flags & ~EMBENG_SAVE_NOT_FINITE))
-		ret = fail(-EINVAL, "%s: flags 0x%x, known are 0x%x", s->source->what,
-			   s->options.flags, EMBENG_SAVE_NOT_FINITE);
-	return ret;
+	ret = ret ? ret : check_save_flags(s);
+	return ret ? ret : check_save_report(s);
 }

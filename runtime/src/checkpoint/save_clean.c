@@ -65,14 +65,14 @@ static int compare_files(const void *a, const void *b)
 	return strcmp((*left)->name, (*right)->name);
 }
 
-/* Takes what @keep names off the list. */
-static int spare_kept(struct names *names, const struct index *keep)
+/* Takes the shards of @keep off the list, and what belongs to the earlier ones by its name. */
+static int spare_named(struct names *names, const struct index *keep)
 {
 	const struct index_file **files = calloc(keep->file_count + 1, sizeof(*files));
 	size_t left = 0;
 
 	if (!files)
-		return -ENOMEM;
+		return fail(-ENOMEM, "no memory for the names of files");
 	for (size_t i = 0; i < keep->file_count; i++)
 		files[i] = &keep->files[i];
 	qsort(files, keep->file_count, sizeof(*files), compare_files);
@@ -88,6 +88,38 @@ static int spare_kept(struct names *names, const struct index *keep)
 	names->count = left;
 	free(files);
 	return 0;
+}
+
+/* The shards of an earlier checkpoint that stands on others; one without an index has none. */
+static int spare_earlier(struct names *names, const char *dir, const char *name)
+{
+	struct index index = {0};
+	char *path = file_path(dir, name), *text;
+	size_t length;
+	int ret = path ? file_read_whole(path, INDEX_BYTES_MAX, &text, &length) : -ENOMEM;
+
+	if (!ret) {
+		ret = index_parse(text, length, path, &index);
+		free(text);
+		index.earlier_count = 0;
+		ret = ret ? ret : spare_named(names, &index);
+	}
+	index_free(&index);
+	free(path);
+	return ret == -ENOENT ? 0 : ret;
+}
+
+/*
+ * Takes all that is needed off the list. A delta stands on shards of checkpoints before it, so each
+ * index is read; if one cannot be, nobody knows what it needs, and nothing is removed.
+ */
+static int spare_kept(struct names *names, const char *dir, const struct index *keep)
+{
+	int ret = spare_named(names, keep);
+
+	for (size_t i = 0; !ret && names->count && i < keep->earlier_count; i++)
+		ret = spare_earlier(names, dir, keep->earlier[i]);
+	return ret;
 }
 
 static int remove_all(const char *dir, const struct names *names)
@@ -114,9 +146,8 @@ int clean_folder(const char *dir, const struct index *keep)
 	if (ret) {
 		fail(ret, "%s: its files cannot be listed: %s", dir, strerror(-ret));
 	} else if (names.count) {
-		ret = keep ? spare_kept(&names, keep) : 0;
-		ret = ret ? fail(ret, "%s: no memory for the names of its files", dir)
-			  : remove_all(dir, &names);
+		ret = keep ? spare_kept(&names, dir, keep) : 0;
+		ret = ret ? ret : remove_all(dir, &names);
 	}
 	for (size_t i = 0; i < names.count; i++)
 		free(names.list[i]);

@@ -170,5 +170,7 @@ int embeng_save(struct embeng *e, const char *dir, const struct embeng_save_opti
 	struct save s = {.source = &engine_source, .e = e, .dir = dir};
 	int ret = prepare_save(&s, options);
 
-	return ret ? ret : save_run(&s);
+	ret = ret ? ret : save_run(&s);
+	free(s.buffer);
+	return ret;
 }

@@ -56,9 +56,9 @@ static int make_header(const struct save *s, size_t home, const struct shard_ten
 	snprintf(rows, sizeof(rows), "%" PRId64, s->index.model->tables[file->table].rows);
 	snprintf(stride, sizeof(stride), "%" PRId64, file->stride);
 	return safetensors_header(all->tensors, all->count, metadata,
-				  file->next	     ? 1
-				  : file->stride > 1 ? 4
-						     : 3,
+				  file->next || file->delta ? 1
+				  : file->stride > 1	    ? 4
+							    : 3,
 				  header, bytes);
 }
 
@@ -78,11 +78,13 @@ int save_header(struct save *s, size_t home, char **header, size_t *bytes)
 
 static uint64_t entry_bytes(const struct save *s, const struct index_file *file)
 {
-	return (uint64_t)file->rows * table_row_bytes(&s->index.model->tables[file->table]);
+	uint64_t numbers = file->delta ? (uint64_t)file->rows * sizeof(int64_t) : 0;
+
+	return numbers +
+	       (uint64_t)file->rows * table_row_bytes(&s->index.model->tables[file->table]);
 }
 
-/* The sizes of a shard whose tables are all known. */
-static int plan_shard(struct save *s, size_t home)
+int save_plan_shard(struct save *s, size_t home)
 {
 	size_t header_bytes, file;
 	uint64_t bytes;
@@ -191,9 +193,19 @@ static int plan_shards(struct save *s, uint64_t entries)
 	}
 	for (size_t i = 0; i < s->index.model->table_count; i++)
 		plan_table_shards(s, i, sharing);
+	s->index.base_count = s->index.file_count;
 	free(sharing);
 	for (size_t i = 0; !ret && i < s->index.file_count; i = next_home(&s->index, i))
-		ret = plan_shard(s, i);
+		ret = save_plan_shard(s, i);
+	return ret;
+}
+
+int save_begin_finite(struct save *s)
+{
+	int ret = index_make_finite(&s->index, s->source->what);
+
+	for (size_t i = 0; !ret && i < s->index.model->table_count; i++)
+		s->index.finite[i] = INDEX_FINITE;
 	return ret;
 }
 
@@ -203,15 +215,26 @@ int save_plan(struct save *s)
 	int ret = count_shards(s, &entries);
 
 	s->index.chunk_bytes = CHUNK_BYTES;
-	ret = ret ? ret : index_make_finite(&s->index, s->source->what);
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < s->index.model->table_count; i++)
-		s->index.finite[i] = INDEX_FINITE;
-	ret = plan_shards(s, entries);
+	ret = ret ? ret : save_begin_finite(s);
+	ret = ret ? ret : plan_shards(s, entries);
 	if (ret)
 		return ret;
 	s->index.crcs = calloc(s->index.chunk_count + 1, sizeof(*s->index.crcs));
 	return s->index.crcs ? 0
 			     : fail(-ENOMEM, "%s: no memory for the checksums", s->source->what);
+}
+
+void save_forget_plan(struct save *s)
+{
+	free(s->index.files);
+	free(s->index.crcs);
+	s->index.files = NULL;
+	s->index.crcs = NULL;
+	s->index.file_count = 0;
+	s->index.base_count = 0;
+	s->own = 0;
+	s->before = 0;
+	s->index.chunk_count = 0;
+	s->index.bytes = 0;
+	s->done = 0;
 }

@@ -25,7 +25,7 @@ struct shard {
 static int tell_saved(const struct save *s)
 {
 	const struct embeng_progress p = {
-		.what = s->source->progress, .done = s->done, .total = s->index.bytes};
+		.what = s->source->progress, .done = s->done, .total = s->index.bytes - s->before};
 
 	if (s->options.progress && s->options.progress(s->options.progress_arg, &p))
 		return fail(-ECANCELED,
@@ -56,6 +56,20 @@ static int write_shard_bytes(struct shard *shard, const char *data, uint64_t byt
 	return tell_saved(shard->save);
 }
 
+/* One tensor of a delta; its rows were looked at when they were compared. */
+static int write_delta_array(struct shard *shard, const struct index_file *file, size_t array)
+{
+	uint64_t at = 0, bytes = 1;
+	const char *data = NULL;
+	int ret = 0;
+
+	while (!ret && bytes) {
+		ret = save_read_delta(shard->save, file, array, &at, &data, &bytes);
+		ret = ret ? ret : write_shard_bytes(shard, data, bytes);
+	}
+	return ret;
+}
+
 /* One tensor: the rows of an entry, of the parameters or of a slot. */
 static int write_array(struct shard *shard, size_t entry, size_t array)
 {
@@ -64,6 +78,8 @@ static int write_array(struct shard *shard, size_t entry, size_t array)
 	uint64_t row = 4 * (uint64_t)s->index.model->tables[file->table].dim, most = 0;
 	int ret = 0;
 
+	if (file->delta)
+		return write_delta_array(shard, file, array);
 	for (uint64_t at = 0; !ret && at < (uint64_t)file->rows; at += most) {
 		uint64_t left = (uint64_t)file->rows - at;
 		struct embeng_shard_rows rows = {.first = file->first + (int64_t)at * file->stride,
@@ -135,10 +151,12 @@ static int write_shard(struct save *s, size_t home)
 
 int save_rows(struct save *s)
 {
-	int ret = save_plan(s);
+	int ret = s->base ? save_plan_delta(s) : 0;
 
+	if (!ret && !s->own)
+		ret = save_plan(s);
 	ret = ret ? ret : tell_saved(s);
-	for (size_t i = 0, next; !ret && i < s->index.file_count; i = next) {
+	for (size_t i = s->own, next; !ret && i < s->index.file_count; i = next) {
 		ret = write_shard(s, i);
 		/* The tables of later shards do not come before their homes. */
 		next = next_home(&s->index, i);
@@ -163,7 +181,7 @@ int save_sync_rows(struct save *s)
 {
 	int ret = 0;
 
-	for (size_t i = 0; !ret && i < s->index.file_count; i = next_home(&s->index, i)) {
+	for (size_t i = s->own; !ret && i < s->index.file_count; i = next_home(&s->index, i)) {
 		char *path = file_path(s->dir, s->index.files[i].name);
 
 		ret = path ? sync_again(path) : -ENOMEM;
@@ -175,19 +193,12 @@ int save_sync_rows(struct save *s)
 /* The sentence of a failure stays the last one. */
 void save_forget_rows(struct save *s)
 {
-	for (size_t i = 0; s->begun; i = next_home(&s->index, i), s->begun--) {
+	for (size_t i = s->own; s->begun; i = next_home(&s->index, i), s->begun--) {
 		char *path = file_path(s->dir, s->index.files[i].name);
 
 		if (path)
 			file_ops->remove(path);
 		free(path);
 	}
-	free(s->index.files);
-	free(s->index.crcs);
-	s->index.files = NULL;
-	s->index.crcs = NULL;
-	s->index.file_count = 0;
-	s->index.chunk_count = 0;
-	s->index.bytes = 0;
-	s->done = 0;
+	save_forget_plan(s);
 }

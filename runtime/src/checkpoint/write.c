@@ -56,7 +56,8 @@ static int check_replaced(const struct save *s)
 	if (ret)
 		return ret;
 	same = now->index.file_count && from->index.file_count &&
-	       !strcmp(now->index.files[0].name, from->index.files[0].name);
+	       !strcmp(now->index.files[now->index.file_count - 1].name,
+		       from->index.files[from->index.file_count - 1].name);
 	embeng_checkpoint_close(now);
 	return same ? 0
 		    : fail(-ESTALE,

@@ -42,6 +42,11 @@ struct row_source source_of(const struct checkpoint_piece *pieces, size_t count,
 	};
 }
 
+static size_t count_deltas(const struct row_source *source)
+{
+	return source->deltas ? checkpoint_delta_count(source->deltas, source->table) : 0;
+}
+
 int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t dim,
 		struct row_source *source)
 {
@@ -52,6 +57,16 @@ int source_open(const struct embeng_checkpoint *checkpoint, int table, size_t di
 		return count;
 	*source = source_of(pieces, (size_t)count, dim);
 	source->checkpoint = checkpoint;
+	source->table = table;
+	if (checkpoint_delta_count(checkpoint, table))
+		source->deltas = checkpoint;
+	for (size_t i = 0; i < count_deltas(source); i++) {
+		const struct checkpoint_piece *piece = checkpoint_delta_piece(checkpoint, table, 0,
+									      i);
+
+		if (piece->rows < source->base)
+			source->base = piece->rows;
+	}
 	return 0;
 }
 
@@ -72,11 +87,11 @@ uint64_t source_place(const struct row_source *source, int64_t row)
 
 int source_check(const struct row_source *source, int64_t row)
 {
-	const struct checkpoint_piece *piece = source_piece(source, row);
+	int64_t place;
+	const struct checkpoint_piece *piece = source_find(source, row, &place);
 	uint64_t bytes = source->dim * sizeof(float);
 
-	return checkpoint_check(source->checkpoint, piece,
-				(uint64_t)checkpoint_place(piece, row) * bytes, bytes);
+	return checkpoint_check(source->checkpoint, piece, (uint64_t)place * bytes, bytes);
 }
 
 /* Linux 5.14; systems that do not know it map pages when they are used. */
@@ -92,12 +107,24 @@ static void populate_pages(const void *from, uint64_t bytes)
 #endif
 }
 
+static void populate_piece(const struct row_source *source, const struct checkpoint_piece *piece)
+{
+	populate_pages(piece->rows, (uint64_t)piece->count * source->dim * sizeof(float));
+}
+
 void source_trust(struct row_source *source)
 {
 	source->checkpoint = NULL;
 	for (size_t i = 0; i < source->piece_count; i++)
-		populate_pages(source->pieces[i].rows,
-			       (uint64_t)source->pieces[i].count * source->dim * sizeof(float));
+		populate_piece(source, &source->pieces[i]);
+	for (size_t i = 0; i < count_deltas(source); i++)
+		populate_piece(source, checkpoint_delta_piece(source->deltas, source->table, 0, i));
+}
+
+static int check_piece(const struct row_source *source, const struct checkpoint_piece *piece)
+{
+	return checkpoint_check(source->checkpoint, piece, 0,
+				(uint64_t)piece->count * source->dim * sizeof(float));
 }
 
 int source_check_all(struct row_source *source)
@@ -105,9 +132,10 @@ int source_check_all(struct row_source *source)
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < source->piece_count; i++)
-		ret = checkpoint_check(source->checkpoint, &source->pieces[i], 0,
-				       (uint64_t)source->pieces[i].count * source->dim *
-					       sizeof(float));
+		ret = check_piece(source, &source->pieces[i]);
+	for (size_t i = 0; !ret && i < count_deltas(source); i++)
+		ret = check_piece(source,
+				  checkpoint_delta_piece(source->deltas, source->table, 0, i));
 	if (!ret)
 		source->checkpoint = NULL;
 	return ret;

@@ -14,6 +14,8 @@
  * struct row_source - the location of the rows of one table
  * @base: address that offsets, in floats, are counted from
  * @dim: floats of a row
+ * @deltas: checkpoint whose deltas have rows of the table; NULL: none has
+ * @table: index of the table in @deltas
  * @checkpoint: checkpoint whose chunks are checked before they are read; NULL: no check is needed
  * @pieces: pieces in row order without gaps; NULL: @ids is used
  * @piece_count: number of @pieces, at least 1
@@ -24,6 +26,8 @@
 struct row_source {
 	const float *base;
 	size_t dim;
+	const struct embeng_checkpoint *deltas;
+	int table;
 	const struct embeng_checkpoint *checkpoint;
 	const struct checkpoint_piece *pieces;
 	size_t piece_count;
@@ -177,16 +181,33 @@ static inline const struct checkpoint_piece *source_piece(const struct row_sourc
 	return checkpoint_piece_of(source->pieces, source->piece_count, row);
 }
 
+/* Finds the piece of a row, in a delta if one has it, and its place there. */
+static inline const struct checkpoint_piece *source_find(const struct row_source *source,
+							 int64_t row, int64_t *place)
+{
+	const struct checkpoint_piece *piece;
+
+	if (source->deltas) {
+		piece = checkpoint_find_delta(source->deltas, source->table, 0, row, place);
+		if (piece)
+			return piece;
+	}
+	piece = source_piece(source, row);
+	*place = checkpoint_place(piece, row);
+	return piece;
+}
+
 /* Offset of a row from the source's base in floats. The source must have the row. */
 static inline uint64_t source_offset(const struct row_source *source, int64_t row)
 {
 	const struct checkpoint_piece *piece;
+	int64_t place;
 
 	if (!source->pieces)
 		return source_place(source, row) * source->dim;
-	piece = source_piece(source, row);
+	piece = source_find(source, row, &place);
 	return ((uintptr_t)piece->rows - (uintptr_t)source->base) / sizeof(float) +
-	       (uint64_t)checkpoint_place(piece, row) * source->dim;
+	       (uint64_t)place * source->dim;
 }
 
 /* live.c: looks up in an engine. @plans are checked. */

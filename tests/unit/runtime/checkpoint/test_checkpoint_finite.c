@@ -167,7 +167,7 @@ START_TEST(other_flags_are_refused)
 	char folder[HELP_PATH];
 
 	folder_new(folder);
-	help_expect(save_flags(e, folder, 2), -EINVAL, "flags 0x2, known are 0x1");
+	help_expect(save_flags(e, folder, 4), -EINVAL, "flags 0x4, known are 0x3");
 	embeng_close(e);
 	folder_remove(folder);
 }
