@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Older checkpoints that a folder keeps, and commands that write a checkpoint again with something
-# changed: step, grow, rename. Speaks TAP.
+# changed: step, grow, rename, compact. Speaks TAP.
 # usage: checkpoint-edit.sh EMBENG-COMMAND
 set -u
 
 . "$(dirname "$0")/checks.sh"
 
+golden=$(cd "$(dirname "$0")/../golden" && pwd)
 cd "$folder" || exit 1
 case $embeng in /*) ;; *) embeng=$OLDPWD/$embeng ;; esac
 
@@ -147,6 +148,65 @@ if [ -e wild/index.json ]; then
 else
 	report ok 'a run that diverged at once saved nothing'
 fi
+
+# -- deltas --
+
+cp -r "$golden/checkpoint-delta" chain
+chmod -R u+w chain
+for table in users words/é fixed users/accumulators; do
+	rows "$golden/checkpoint-shared" "$table" >"whole-$(echo "$table" | tr / _)"
+done
+# like DIR NAME: all of its rows are those of the full checkpoint
+like()
+{
+	for table in users words/é fixed users/accumulators; do
+		rows "$1" "$table" >a
+		cp "whole-$(echo "$table" | tr / _)" b
+		same "$2: $table"
+	done
+}
+like chain 'rows under deltas'
+expect 'deltas are shown' 0 checkpoint ls chain
+says out 'two deltas' 'a full checkpoint and 2 deltas'
+expect 'deltas, JSON' 0 checkpoint list chain --json
+document 'deltas, document' 'd["checkpoints"][0]["deltas"] == 2'
+expect 'deltas are whole' 0 checkpoint verify chain
+expect 'deltas are served' 0 checkpoint compare chain -d soft:cores=1
+expect 'compact elsewhere' 0 checkpoint compact chain -o folded
+like folded 'folded elsewhere'
+expect 'compact' 0 checkpoint compact chain --keep 1 --json
+document 'compact, document' 'd["folded"] == 2 and d["deltas"] == 0 and d["step"] == 2'
+like chain 'folded'
+expect 'no deltas are left' 0 checkpoint ls chain --json
+document 'no deltas are left, document' 'd["deltas"] == 0 and d["files"] == 2'
+index=$(cksum <chain/index.json)
+expect 'nothing to compact' 0 checkpoint compact chain
+[ "$(cksum <chain/index.json)" = "$index" ] && report ok 'it stays as it is' ||
+	report no 'it stays as it is'
+expect 'compact nothing' 2 checkpoint compact nowhere
+expect 'compact two' 2 checkpoint compact chain folded
+expect 'resharded' 0 checkpoint reshard "$golden/checkpoint-delta" three --hosts 3
+like three 'resharded'
+
+for i in $(seq 3000); do
+	echo "a$i b$i c$i a$i"
+	echo "a$i b$((i + 1)) c$i"
+done >many.txt
+expect 'training that saves deltas' 0 train many.txt --min-count 1 --save steps --delta --keep 4 \
+	--save-every 1 --max-steps 3 --batch 4 -d soft:cores=1
+expect 'deltas of a training' 0 checkpoint list steps --json
+document 'deltas of a training, document' 'max(c["deltas"] for c in d["checkpoints"]) >= 2'
+expect 'the same without' 0 train many.txt --min-count 1 --save steps2 --save-every 1 --max-steps 3 \
+	--batch 4 -d soft:cores=1
+for table in items_in items_out items_in/accumulators; do
+	rows steps "$table" >a
+	rows steps2 "$table" >b
+	same "deltas of a training: $table"
+done
+expect 'a delta goes on' 0 train many.txt --min-count 1 --resume steps --delta --max-steps 2 \
+	-d soft:cores=1
+expect 'deltas need a folder' 2 train many.txt --delta
+says err 'explained: --delta' 'needs a folder'
 
 echo "1..$number"
 exit $failed

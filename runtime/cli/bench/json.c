@@ -92,6 +92,11 @@ static struct json_object *document_saves(const struct bench_result *r)
 	add_spread(o, "save_ms", spread_of(values, r->runs), 1);
 	json_add_number(o, "files", r->save.files);
 	json_add_number(o, "bytes", r->save.bytes);
+	memcpy(values, r->save.delta_ms, sizeof(values));
+	add_spread(o, "delta_ms", spread_of(values, r->runs), 1);
+	add_bool(o, "is_delta", r->save.is_delta);
+	json_add_number(o, "delta_bytes", r->save.delta_bytes);
+	json_add_number(o, "delta_rows", r->save.delta_rows);
 	return o;
 }
 

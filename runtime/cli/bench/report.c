@@ -77,7 +77,7 @@ static void print_ring(const struct bench_result *r)
 /* The line above has the longest step beside each save. */
 static void print_saves(const struct bench_result *r)
 {
-	double beside[RUNS_MOST], saves[RUNS_MOST];
+	double beside[RUNS_MOST], saves[RUNS_MOST], deltas[RUNS_MOST];
 	char bytes[BYTES_TEXT];
 
 	memcpy(beside, r->save.beside_ms, sizeof(beside));
@@ -89,6 +89,11 @@ static void print_saves(const struct bench_result *r)
 	printf("  a save %.3f ms, %s in %" PRIu64 " file%s, each synced once\n",
 	       spread_of(saves, r->runs).median, bytes_text(r->save.bytes, bytes), r->save.files,
 	       r->save.files == 1 ? "" : "s");
+	memcpy(deltas, r->save.delta_ms, sizeof(deltas));
+	printf("  one step later a %s %.3f ms, %s, %" PRIu64 " rows\n",
+	       r->save.is_delta ? "delta" : "save in full, as a delta would be larger:",
+	       spread_of(deltas, r->runs).median, bytes_text(r->save.delta_bytes, bytes),
+	       r->save.delta_rows);
 }
 
 static void print_result(const struct bench_result *r)

@@ -76,6 +76,9 @@ struct bench_result {
 		struct spread quiet_ms;
 		double beside_ms[RUNS_MOST], run_ms[RUNS_MOST];
 		uint64_t files, bytes;
+		double delta_ms[RUNS_MOST];
+		uint64_t delta_bytes, delta_rows;
+		bool is_delta; /* else it would be no smaller */
 	} save;
 };
 

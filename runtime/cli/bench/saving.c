@@ -98,6 +98,32 @@ static int look_at_save(const struct saver *s, struct bench_result *r)
 	return err;
 }
 
+static int save_delta(const struct saver *s, struct embeng_save_report *report)
+{
+	const struct embeng_save_options o = {
+		.size = sizeof(o), .flags = EMBENG_SAVE_DELTA, .keep = 1, .report = report};
+
+	*report = (struct embeng_save_report){.size = sizeof(*report)};
+	return embeng_save(s->e, s->folder, &o);
+}
+
+/* The changes of the steps beside the save are saved first, so that the delta is that of one step. */
+static int time_delta(struct bench_engine *b, struct saver *s, struct bench_result *r, int run)
+{
+	struct embeng_save_report report;
+	double step, began;
+	int err = save_delta(s, &report);
+
+	err = err ? err : time_one_step(b, run, &step);
+	began = now_ms();
+	err = err ? err : save_delta(s, &report);
+	r->save.delta_ms[run] = now_ms() - began;
+	r->save.is_delta = report.delta;
+	r->save.delta_bytes = report.bytes;
+	r->save.delta_rows = report.rows;
+	return err;
+}
+
 static int run_beside(struct bench_engine *b, struct saver *s, struct bench_result *r, int run,
 		      double *ms)
 {
@@ -117,7 +143,8 @@ static int run_beside(struct bench_engine *b, struct saver *s, struct bench_resu
 	r->run_ms[run] = steps.max;
 	r->save.beside_ms[run] = steps.median;
 	r->save.run_ms[run] = s->ms;
-	return look_at_save(s, r);
+	err = look_at_save(s, r);
+	return err ? err : time_delta(b, s, r, run);
 }
 
 static int time_saves(struct bench_engine *b, struct saver *s, struct bench_result *r)

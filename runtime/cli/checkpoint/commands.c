@@ -16,6 +16,7 @@ static const struct group_command list[] = {
 	{"reshard", "reshard IN OUT", "write the same tables for another number of hosts",
 	 checkpoint_reshard},
 	{"step", "step DIR [STEP]", "show or set the step", checkpoint_step},
+	{"compact", "compact DIR", "fold deltas into a full checkpoint", checkpoint_compact},
 	{"grow", "grow DIR TABLE=ROWS", "add rows to tables", checkpoint_grow},
 	{"rename", "rename DIR OLD=NEW", "give tables other names", checkpoint_rename},
 	{"export", "export DIR TABLE -o FILE", "write tables as .npy or .safetensors",

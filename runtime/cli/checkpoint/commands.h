@@ -12,6 +12,7 @@ int checkpoint_verify(int argc, char **argv);
 int checkpoint_dump(int argc, char **argv);
 int checkpoint_compare(int argc, char **argv);
 int checkpoint_reshard(int argc, char **argv);
+int checkpoint_compact(int argc, char **argv);
 int checkpoint_grow(int argc, char **argv);
 int checkpoint_rename(int argc, char **argv);
 int checkpoint_step(int argc, char **argv);

@@ -207,7 +207,7 @@ static int report_edit(const struct edit *edit)
 	return json_emit(d);
 }
 
-static int copy_row_names(const struct edit *edit)
+int edit_copy_row_names(const struct edit *edit)
 {
 	char why[ROW_NAMES_ERROR];
 	int rc = edit->to ? row_names_copy(edit->dir, edit->from, edit->to, why) : 0;
@@ -238,7 +238,7 @@ int edit_write(struct edit *edit)
 	err = embeng_checkpoint_write(edit->to ? edit->to : edit->dir, edit->model, give_rows, edit,
 				      &options, NULL);
 	progress_clear(&transfer.line);
-	code = err ? output_library_failure(edit->out, err, NULL) : copy_row_names(edit);
+	code = err ? output_library_failure(edit->out, err, NULL) : edit_copy_row_names(edit);
 	if (!code)
 		code = report_edit(edit);
 	interrupt_release();

@@ -63,6 +63,9 @@ int edit_model(struct edit *edit,
 /* Writes the checkpoint with the changed model, and reports. Return: the exit code. */
 int edit_write(struct edit *edit);
 
+/* The names of rows go with the checkpoint to another folder. Return: 0, or an exit code. */
+int edit_copy_row_names(const struct edit *edit);
+
 /* Frees all of it. */
 void edit_close(struct edit *edit);
 

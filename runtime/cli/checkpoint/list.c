@@ -21,9 +21,11 @@ static void print_listed(size_t back, const struct embeng_checkpoint_info *info)
 	char size[BYTES_TEXT];
 
 	if (!back)
-		printf("%20s  %6s  %6s  %10s  %s\n", "STEP", "TABLES", "FILES", "SIZE", "MODEL");
-	printf("%20" PRIu64 "  %6zu  %6zu  %10s  %016" PRIx64 "\n", info->step, info->table_count,
-	       info->file_count, bytes_text(info->bytes, size), info->model_hash);
+		printf("%20s  %6s  %6s  %6s  %10s  %s\n", "STEP", "TABLES", "FILES", "DELTAS",
+		       "SIZE", "MODEL");
+	printf("%20" PRIu64 "  %6zu  %6zu  %6" PRIu32 "  %10s  %016" PRIx64 "\n", info->step,
+	       info->table_count, info->file_count, info->deltas, bytes_text(info->bytes, size),
+	       info->model_hash);
 }
 
 static void json_add_listed(struct json_object *list, const struct embeng_checkpoint_info *info)
@@ -37,6 +39,7 @@ static void json_add_listed(struct json_object *list, const struct embeng_checkp
 	json_add_number(object, "tables", info->table_count);
 	json_add_number(object, "files", info->file_count);
 	json_add_number(object, "bytes", info->bytes);
+	json_add_number(object, "deltas", info->deltas);
 	json_object_array_add(list, object);
 }
 

@@ -50,6 +50,10 @@ static int print_checkpoint(const char *dir, const struct embeng_model *model,
 
 	printf("%s: step %" PRIu64 ", %zu tables, %zu files, %s\n", dir, info->step,
 	       info->table_count, info->file_count, bytes_text(info->bytes, size));
+	if (info->deltas)
+		printf("a full checkpoint and %" PRIu32 " delta%s; embeng checkpoint compact makes "
+		       "them one\n",
+		       info->deltas, info->deltas == 1 ? "" : "s");
 	embeng_model_get_engine(model, &engine);
 	if (engine.hosts > 1)
 		printf("sharded over %" PRIu32 " hosts, %s\n", engine.hosts,
@@ -105,6 +109,7 @@ static int emit_checkpoint(const struct output *out, const char *dir,
 	json_add_text(d, "sharding", checkpoint_sharding(engine.sharding));
 	json_add_number(d, "files", info->file_count);
 	json_add_number(d, "bytes", info->bytes);
+	json_add_number(d, "deltas", info->deltas);
 	json_add_number(d, "chunks", info->chunk_count);
 	for (size_t t = 0; t < embeng_model_table_count(model); t++)
 		json_object_array_add(tables, json_table(model, t));

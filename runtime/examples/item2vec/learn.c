@@ -264,6 +264,7 @@ int learn_run(const struct output *out, const struct learn *learn, struct collec
 		.data = &data,
 		.settings = &learn->settings,
 		.keep = learn->keep,
+		.delta = learn->delta,
 		.started_ns = started_ns,
 		.serves = learn->serve,
 	};

@@ -19,6 +19,7 @@
  *	queries; or NULL
  * @save: folder for checkpoints, or NULL
  * @keep: checkpoints that stay in the folder, 0: as many as the library keeps
+ * @delta: save only the rows that changed
  * @save_every: steps between checkpoints, 0: one after every epoch
  * @resume: folder of the checkpoint to go on from, or NULL
  * @from: contents of that checkpoint's program state
@@ -33,6 +34,7 @@ struct learn {
 	const char *const *usual;
 	const char *save, *resume;
 	int64_t save_every, max_steps, keep;
+	bool delta;
 	struct training from;
 	struct row_names known;
 	bool serve;
@@ -54,6 +56,7 @@ enum learn_key {
 	KEY_SAVE,
 	KEY_SAVE_EVERY,
 	KEY_KEEP,
+	KEY_DELTA,
 	KEY_RESUME,
 	KEY_MAX_STEPS,
 	KEY_FREE, /* keys of a verb's own options begin here */

@@ -48,6 +48,8 @@ static error_t finish_options(struct learn *learn, struct argp_state *state)
 		return refuse_option(state, "--save-every needs a folder: --save DIR");
 	if (learn->keep && !learn->save)
 		return refuse_option(state, "--keep needs a folder: --save DIR");
+	if (learn->delta && !learn->save)
+		return refuse_option(state, "--delta needs a folder: --save DIR");
 	return 0;
 }
 
@@ -76,6 +78,9 @@ error_t learn_option(struct learn *learn, int key, char *arg, struct argp_state 
 		return read_step_count("save-every", arg, &learn->save_every, state);
 	case KEY_KEEP:
 		return read_keep(learn, arg, state);
+	case KEY_DELTA:
+		learn->delta = true;
+		return 0;
 	case KEY_RESUME:
 		learn->resume = arg;
 		return 0;

@@ -257,12 +257,15 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 	};
 	int rc = save_names(out, l, dir);
 	char *state = rc ? NULL : training_text(&training);
+	struct embeng_save_report report = {.size = sizeof(report)};
 	struct embeng_save_options options = {
 		.size = sizeof(options),
 		.progress = transfer_progress,
 		.progress_arg = &transfer,
 		.program_state = state,
 		.keep = (uint32_t)l->keep,
+		.flags = l->delta ? EMBENG_SAVE_DELTA : 0,
+		.report = &report,
 	};
 	uint64_t began = clock_ns();
 
@@ -275,6 +278,7 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		return rc;
 	l->save_ns += clock_ns() - began;
 	l->saves++;
+	l->deltas += report.delta != 0;
 	l->saved_at = training.place;
 	return 0;
 }

@@ -23,6 +23,8 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @place: place of the training
  * @from: place at which it was resumed, when @resumed
  * @keep: checkpoints that stay in the folder, 0: as many as the library keeps
+ * @delta: save only the rows that changed
+ * @deltas: saves that did so
  * @names: mark of the names of @data's items
  * @names_saved: the names are in the folder of this run's checkpoints
  * @other_data: it was resumed with other data than it was saved with
@@ -38,6 +40,8 @@ struct learned {
 	uint64_t data_hash;
 	const struct settings *settings;
 	int64_t keep;
+	bool delta;
+	uint64_t deltas;
 	struct vectors vectors, served;
 	uint64_t started_ns;
 	int64_t epochs, steps;

@@ -54,6 +54,8 @@ static const struct argp_option options[] = {
 	{"save-every", KEY_SAVE_EVERY, "N", 0,
 	 "Save after every N steps instead of after each epoch", 4},
 	{"keep", KEY_KEEP, "N", 0, "Checkpoints that stay in DIR, the newest included (2)", 4},
+	{"delta", KEY_DELTA, NULL, 0,
+	 "Save only the rows that differ from the checkpoint in DIR, where that is smaller", 4},
 	{"resume", KEY_RESUME, "DIR", 0,
 	 "Continue the training saved in DIR, with its options, and save there", 4},
 	{"max-steps", KEY_MAX_STEPS, "N", 0, "Stop after N steps of this run", 4},
