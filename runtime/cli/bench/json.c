@@ -80,23 +80,34 @@ static struct json_object *document_memory(const struct bench_result *r)
 	return o;
 }
 
-static struct json_object *document_saves(const struct bench_result *r)
+/* @quiet_ms: a step without a save */
+static void add_saves(struct json_object *o, const struct bench_saves *saves, int runs,
+		      double quiet_ms)
 {
-	struct json_object *o = json_object_new_object();
 	double values[RUNS_MOST];
 
+	memcpy(values, saves->beside_ms, sizeof(values));
+	add_spread(o, "median_step_ms", spread_of(values, runs), 1);
+	memcpy(values, saves->longest_ms, sizeof(values));
+	add_spread(o, "longest_step_ms", spread_of(values, runs), 1);
+	add_spread(o, "longest_step_ratio", spread_of(values, runs), quiet_ms);
+	memcpy(values, saves->run_ms, sizeof(values));
+	add_spread(o, "save_ms", spread_of(values, runs), 1);
+	json_add_number(o, "bytes", saves->bytes);
+	json_add_number(o, "rows", saves->rows);
+}
+
+static struct json_object *document_saves(const struct bench_result *r)
+{
+	struct json_object *o = json_object_new_object(), *delta = json_object_new_object();
+	double quiet = r->save.quiet_ms.median;
+
 	add_spread(o, "quiet_step_ms", r->save.quiet_ms, 1);
-	memcpy(values, r->save.beside_ms, sizeof(values));
-	add_spread(o, "median_step_ms", spread_of(values, r->runs), 1);
-	memcpy(values, r->save.run_ms, sizeof(values));
-	add_spread(o, "save_ms", spread_of(values, r->runs), 1);
 	json_add_number(o, "files", r->save.files);
-	json_add_number(o, "bytes", r->save.bytes);
-	memcpy(values, r->save.delta_ms, sizeof(values));
-	add_spread(o, "delta_ms", spread_of(values, r->runs), 1);
-	add_bool(o, "is_delta", r->save.is_delta);
-	json_add_number(o, "delta_bytes", r->save.delta_bytes);
-	json_add_number(o, "delta_rows", r->save.delta_rows);
+	add_saves(o, &r->save.full, r->runs, quiet);
+	add_saves(delta, &r->save.delta, r->runs, quiet);
+	json_add_number(delta, "deltas", (uint64_t)r->save.delta.deltas);
+	json_object_object_add(o, "delta", delta);
 	return o;
 }
 

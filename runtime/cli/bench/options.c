@@ -64,7 +64,7 @@ static const struct argp_option options[] = {
 	 "Optimizer of train: sgd, adagrad or adam (adagrad); may be repeated", 0},
 	{"threads", KEY_THREADS, "N", 0, "Cores of the soft device, each on its own processor (1)",
 	 0},
-	{"runs", KEY_RUNS, "N", 0, "Number of timed runs, 5 to 101 (7)", 0},
+	{"runs", KEY_RUNS, "N", 0, "Number of timed runs, 3 to 101 (7)", 0},
 	{"batches", KEY_BATCHES, "N", 0, "Number of different batches in a run (4)", 0},
 	{"scale", KEY_SCALE, "X", 0, "Multiply rows and samples by X, above 0 and up to 1 (1)", 0},
 	{"tables", KEY_TABLES, "N", 0, "Tables, up to 200, instead of the workload's", 0},

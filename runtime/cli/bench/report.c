@@ -74,26 +74,41 @@ static void print_ring(const struct bench_result *r)
 	       r->step_ms.median * 1e3, r->step_ms.max * 1e3, us, r->direct_us);
 }
 
-/* The line above has the longest step beside each save. */
+/* @what ends in what the save wrote. */
+static void print_kind(const char *what, const struct bench_saves *saves,
+		       const struct bench_result *r)
+{
+	double saved[RUNS_MOST], beside[RUNS_MOST], longest[RUNS_MOST];
+	double quiet = r->save.quiet_ms.median;
+	struct spread steps;
+
+	memcpy(saved, saves->run_ms, sizeof(saved));
+	memcpy(beside, saves->beside_ms, sizeof(beside));
+	memcpy(longest, saves->longest_ms, sizeof(longest));
+	steps = spread_of(longest, r->runs);
+	printf("  %s: %.3f ms; the longest step meanwhile %.2f times one without (%.2f to %.2f), "
+	       "the median one %.3f ms\n",
+	       what, spread_of(saved, r->runs).median, steps.median / quiet, steps.min / quiet,
+	       steps.max / quiet, spread_of(beside, r->runs).median);
+}
+
+/* The line above has the longest step beside each full save. */
 static void print_saves(const struct bench_result *r)
 {
-	double beside[RUNS_MOST], saves[RUNS_MOST], deltas[RUNS_MOST];
-	char bytes[BYTES_TEXT];
+	const struct bench_saves *full = &r->save.full, *delta = &r->save.delta;
+	char bytes[BYTES_TEXT], what[160];
 
-	memcpy(beside, r->save.beside_ms, sizeof(beside));
-	memcpy(saves, r->save.run_ms, sizeof(saves));
-	printf("  longest steps while saving; the median then %.3f ms, without a save %.3f ms "
-	       "(%.3f to %.3f)\n",
-	       spread_of(beside, r->runs).median, r->save.quiet_ms.median, r->save.quiet_ms.min,
-	       r->save.quiet_ms.max);
-	printf("  a save %.3f ms, %s in %" PRIu64 " file%s, each synced once\n",
-	       spread_of(saves, r->runs).median, bytes_text(r->save.bytes, bytes), r->save.files,
-	       r->save.files == 1 ? "" : "s");
-	memcpy(deltas, r->save.delta_ms, sizeof(deltas));
-	printf("  one step later a %s %.3f ms, %s, %" PRIu64 " rows\n",
-	       r->save.is_delta ? "delta" : "save in full, as a delta would be larger:",
-	       spread_of(deltas, r->runs).median, bytes_text(r->save.delta_bytes, bytes),
-	       r->save.delta_rows);
+	printf("  longest steps while saving; without a save a step takes %.3f ms (%.3f to %.3f)\n",
+	       r->save.quiet_ms.median, r->save.quiet_ms.min, r->save.quiet_ms.max);
+	snprintf(what, sizeof(what), "a full save, %s in %" PRIu64 " file%s, each synced once",
+		 bytes_text(full->bytes, bytes), r->save.files, r->save.files == 1 ? "" : "s");
+	print_kind(what, full, r);
+	snprintf(what, sizeof(what), "%s of what these steps changed, %s, %" PRIu64 " rows",
+		 delta->deltas == r->runs ? "a delta"
+		 : delta->deltas	  ? "a delta or, where that is smaller, a full save"
+					  : "a full save, as a delta would be larger,",
+		 bytes_text(delta->bytes, bytes), delta->rows);
+	print_kind(what, delta, r);
 }
 
 static void print_result(const struct bench_result *r)

@@ -22,6 +22,21 @@ enum bench_stage {
 extern const char *const bench_stage_names[BENCH_STAGES];
 
 /**
+ * struct bench_saves - saves of one kind, one in each run, with the training beside them
+ * @longest_ms: [runs] longest step beside the save
+ * @beside_ms: [runs] median step beside the save
+ * @run_ms: [runs] the save's own time
+ * @bytes: bytes that the last one wrote
+ * @rows: rows that the last one wrote
+ * @deltas: number of runs in which it was a delta
+ */
+struct bench_saves {
+	double longest_ms[RUNS_MOST], beside_ms[RUNS_MOST], run_ms[RUNS_MOST];
+	uint64_t bytes, rows;
+	int deltas;
+};
+
+/**
  * struct bench_result - one measurement
  * @workload: the workload after scaling
  * @optimizer: name of the optimizer, or NULL
@@ -42,9 +57,8 @@ extern const char *const bench_stage_names[BENCH_STAGES];
  * @direct_us: microseconds that the engine itself took for one command
  * @waiting: completions were waited for instead of polled
  * @partition: outcome of BENCH_PARTITION
- * @save: outcome of BENCH_SAVE, whose @run_ms are the longest steps beside a save: the steps before
- *	any save; for each run the median step beside the save, and the save's own time; the files
- *	and bytes of what was saved
+ * @save: outcome of BENCH_SAVE, whose @run_ms are the longest steps beside a full save: the steps
+ *	before any save, the files of a full save, and what was measured of either kind
  */
 struct bench_result {
 	struct bench_workload workload;
@@ -74,11 +88,8 @@ struct bench_result {
 	} partition;
 	struct {
 		struct spread quiet_ms;
-		double beside_ms[RUNS_MOST], run_ms[RUNS_MOST];
-		uint64_t files, bytes;
-		double delta_ms[RUNS_MOST];
-		uint64_t delta_bytes, delta_rows;
-		bool is_delta; /* else it would be no smaller */
+		uint64_t files;
+		struct bench_saves full, delta;
 	} save;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Measures what a save costs the training beside it: the time of each step while a second thread
- * saves, the time of the same steps alone, and the save itself. Each save goes into a new folder below
- * $TMPDIR or /tmp, which is removed with what was saved.
+ * saves, the time of the same steps alone, and the save itself. Each run has a new folder below $TMPDIR
+ * or /tmp: a full save comes first, and then a delta of the rows that the steps beside it changed.
  *
  * The engine is shared by the two threads, as its interface allows; struct saver belongs to the
  * thread that saves until @done is set.
@@ -25,6 +25,8 @@ struct saver {
 	struct embeng *e;
 	const struct bench_call *call;
 	char *folder;
+	uint32_t flags; /* enum embeng_save_flags */
+	struct embeng_save_report report;
 	double ms;
 	int err;
 	struct embeng_error error; /* the last error of that thread */
@@ -34,12 +36,15 @@ struct saver {
 static void *run_save(void *arg)
 {
 	struct saver *s = arg;
+	const struct embeng_save_options o = {
+		.size = sizeof(o), .flags = s->flags, .keep = 1, .report = &s->report};
 	double began;
 
+	s->report = (struct embeng_save_report){.size = sizeof(s->report)};
 	/* The thread that trains stays on the first one, as its engine's first does. */
 	machine_pin(s->call->cpus, s->call->cpu_count);
 	began = now_ms();
-	s->err = embeng_save(s->e, s->folder, NULL);
+	s->err = embeng_save(s->e, s->folder, &o);
 	s->ms = now_ms() - began;
 	s->error = (struct embeng_error){.size = sizeof(s->error)};
 	embeng_last_error(&s->error);
@@ -83,7 +88,7 @@ static int time_steps_beside(struct bench_engine *b, struct saver *s, double *ms
 	return err;
 }
 
-static int look_at_save(const struct saver *s, struct bench_result *r)
+static int count_files(const struct saver *s, struct bench_result *r)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
 	struct embeng_checkpoint *c;
@@ -93,38 +98,12 @@ static int look_at_save(const struct saver *s, struct bench_result *r)
 		return err;
 	err = embeng_checkpoint_info(c, &info);
 	r->save.files = info.file_count;
-	r->save.bytes = info.bytes;
 	embeng_checkpoint_close(c);
 	return err;
 }
 
-static int save_delta(const struct saver *s, struct embeng_save_report *report)
-{
-	const struct embeng_save_options o = {
-		.size = sizeof(o), .flags = EMBENG_SAVE_DELTA, .keep = 1, .report = report};
-
-	*report = (struct embeng_save_report){.size = sizeof(*report)};
-	return embeng_save(s->e, s->folder, &o);
-}
-
-/* The changes of the steps beside the save are saved first, so that the delta is that of one step. */
-static int time_delta(struct bench_engine *b, struct saver *s, struct bench_result *r, int run)
-{
-	struct embeng_save_report report;
-	double step, began;
-	int err = save_delta(s, &report);
-
-	err = err ? err : time_one_step(b, run, &step);
-	began = now_ms();
-	err = err ? err : save_delta(s, &report);
-	r->save.delta_ms[run] = now_ms() - began;
-	r->save.is_delta = report.delta;
-	r->save.delta_bytes = report.bytes;
-	r->save.delta_rows = report.rows;
-	return err;
-}
-
-static int run_beside(struct bench_engine *b, struct saver *s, struct bench_result *r, int run,
+/* Steps while one save runs, whose longest one and others go into @saved. */
+static int run_beside(struct bench_engine *b, struct saver *s, struct bench_saves *saved, int run,
 		      double *ms)
 {
 	int count = 0, err;
@@ -140,11 +119,27 @@ static int run_beside(struct bench_engine *b, struct saver *s, struct bench_resu
 	if (err || s->err)
 		return err ? err : s->err;
 	steps = spread_of(ms, count);
-	r->run_ms[run] = steps.max;
-	r->save.beside_ms[run] = steps.median;
-	r->save.run_ms[run] = s->ms;
-	err = look_at_save(s, r);
-	return err ? err : time_delta(b, s, r, run);
+	saved->longest_ms[run] = steps.max;
+	saved->beside_ms[run] = steps.median;
+	saved->run_ms[run] = s->ms;
+	saved->bytes = s->report.bytes;
+	saved->rows = s->report.rows;
+	saved->deltas += s->report.delta != 0;
+	return 0;
+}
+
+/* The steps beside the full save changed the rows of the delta. */
+static int run_both(struct bench_engine *b, struct saver *s, struct bench_result *r, int run,
+		    double *ms)
+{
+	int err;
+
+	s->flags = 0;
+	err = run_beside(b, s, &r->save.full, run, ms);
+	err = err ? err : count_files(s, r);
+	r->run_ms[run] = r->save.full.longest_ms[run];
+	s->flags = EMBENG_SAVE_DELTA;
+	return err ? err : run_beside(b, s, &r->save.delta, run, ms);
 }
 
 static int time_saves(struct bench_engine *b, struct saver *s, struct bench_result *r)
@@ -156,7 +151,7 @@ static int time_saves(struct bench_engine *b, struct saver *s, struct bench_resu
 		err = scratch_make(&s->folder);
 		if (err)
 			break;
-		err = run_beside(b, s, r, k, ms);
+		err = run_both(b, s, r, k, ms);
 		scratch_remove(s->folder);
 	}
 	free(ms);
