@@ -19,6 +19,8 @@ struct written;
  * @rows: sets index.step and then calls save_rows(), while the source does not change
  * @room: returns how many rows of a table, at a stride, @read takes at once; at least one
  * @read: reads rows of a table or slot into *@data, which the next read overwrites
+ * @pick: as @read, for rows of any numbers, with room as at a stride of 2; only of a source that deltas
+ *	are saved of
  * @passed: NULL, or told that the first @tables of the model will not be read any more
  */
 struct save_source {
@@ -28,6 +30,8 @@ struct save_source {
 	int (*room)(struct save *s, size_t table, uint64_t stride, uint64_t *most);
 	int (*read)(struct save *s, size_t table, size_t array,
 		    const struct embeng_shard_rows *rows, const char **data);
+	int (*pick)(struct save *s, size_t table, size_t array, const uint64_t *numbers,
+		    uint64_t count, const char **data);
 	void (*passed)(struct save *s, size_t tables);
 };
 

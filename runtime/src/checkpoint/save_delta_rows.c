@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gives the bytes of a delta: the numbers of the rows that are marked, and these rows side by side.
+ * Gives the bytes of a delta: the numbers of the rows that are marked, and these rows side by side. The
+ * source is asked for these rows alone.
  *
  * The bytes stay until the next read. Called with the lock of the folder held.
  */
@@ -10,7 +11,7 @@
 #include "base/error.h"
 #include "save.h"
 
-#define NUMBERS 4096u /* at most, in one read */
+#define NUMBERS 65536u /* at most, in one read */
 
 int save_grow_buffer(struct save *s, size_t table, uint64_t bytes)
 {
@@ -42,63 +43,47 @@ static uint64_t find_marked(const uint64_t *marks, uint64_t row, uint64_t end)
 	return end;
 }
 
-static int read_numbers(struct save *s, size_t table, uint64_t *at, const char **data,
-			uint64_t *bytes)
+/* Lists marked rows from *@at on in the buffer, at most @most, and moves *@at behind them. */
+static int list_marked(struct save *s, size_t table, uint64_t *at, uint64_t most, uint64_t *count)
 {
-	uint64_t end = (uint64_t)s->index.model->tables[table].rows;
-	int ret = save_grow_buffer(s, table, NUMBERS * sizeof(uint64_t));
+	uint64_t end = (uint64_t)s->index.model->tables[table].rows, *numbers;
+	int ret;
 
-	*bytes = 0;
+	most = most < NUMBERS ? most : NUMBERS;
+	ret = save_grow_buffer(s, table, most * sizeof(*numbers));
+	*count = 0;
 	if (ret)
 		return ret;
-	for (*at = find_marked(s->marks[table], *at, end);
-	     *at < end && *bytes < NUMBERS * sizeof(uint64_t);
-	     *at = find_marked(s->marks[table], *at + 1, end)) {
-		memcpy(s->buffer + *bytes, at, sizeof(*at));
-		*bytes += sizeof(*at);
-	}
-	*data = s->buffer;
+	numbers = (uint64_t *)(void *)s->buffer;
+	for (*at = find_marked(s->marks[table], *at, end); *at < end && *count < most;
+	     *at = find_marked(s->marks[table], *at + 1, end))
+		numbers[(*count)++] = *at;
 	return 0;
 }
 
-/* Leaves the marked ones of @rows, side by side. */
-static uint64_t pick_marked(struct save *s, size_t table, const struct embeng_shard_rows *rows,
-			    const char *data)
-{
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim, bytes = 0;
-	uint64_t first = (uint64_t)rows->first, end = first + (uint64_t)rows->count;
-
-	for (uint64_t at = find_marked(s->marks[table], first, end); at < end;
-	     at = find_marked(s->marks[table], at + 1, end)) {
-		memcpy(s->buffer + bytes, data + (at - first) * row, row);
-		bytes += row;
-	}
-	return bytes;
-}
-
+/* The rows alone, wherever they are: a table may have few of them, far apart. */
 static int read_marked(struct save *s, size_t table, size_t array, uint64_t *at, const char **data,
 		       uint64_t *bytes)
 {
-	uint64_t end = (uint64_t)s->index.model->tables[table].rows, most = 0;
-	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim;
-	struct embeng_shard_rows rows = {.stride = 1};
-	int ret;
+	uint64_t row = 4 * (uint64_t)s->index.model->tables[table].dim, most = 0, count = 0;
+	int ret = s->source->room(s, table, 2, &most);
 
-	*bytes = 0;
-	*at = find_marked(s->marks[table], *at, end);
-	if (*at == end)
-		return 0;
-	ret = s->source->room(s, table, 1, &most);
-	rows.first = (int64_t)*at;
-	rows.count = (int64_t)(end - *at < most ? end - *at : most);
-	ret = ret ? ret : save_grow_buffer(s, table, (uint64_t)rows.count * row);
-	ret = ret ? ret : s->source->read(s, table, array, &rows, data);
-	if (ret)
+	ret = ret ? ret : list_marked(s, table, at, most, &count);
+	*bytes = count * row;
+	if (ret || !count)
 		return ret;
-	*bytes = pick_marked(s, table, &rows, *data);
-	*at += (uint64_t)rows.count;
+	return s->source->pick(s, table, array, (const uint64_t *)(void *)s->buffer, count, data);
+}
+
+static int read_numbers(struct save *s, size_t table, uint64_t *at, const char **data,
+			uint64_t *bytes)
+{
+	uint64_t count = 0;
+	int ret = list_marked(s, table, at, NUMBERS, &count);
+
+	*bytes = count * sizeof(uint64_t);
 	*data = s->buffer;
-	return 0;
+	return ret;
 }
 
 int save_read_delta(struct save *s, const struct index_file *file, size_t array, uint64_t *at,

@@ -144,6 +144,25 @@ static int read_engine_rows(struct save *s, size_t table, size_t array,
 	return rows_chunk_run(s->e, &chunk);
 }
 
+static int pick_engine_rows(struct save *s, size_t table, size_t array, const uint64_t *numbers,
+			    uint64_t count, const char **data)
+{
+	const struct rows_chunk chunk = {
+		.what = "embeng_save",
+		.op = EMBENG_OP_ROWS_READ,
+		.table = (int)table,
+		.slot = (int)array,
+		.after = s->after,
+		.ids = numbers,
+		.count = count,
+	};
+
+	if (!s->held)
+		return snapshot_pick(&s->snapshot, (int)table, (int)array, numbers, count, data);
+	*data = rows_chunk_data(s->e);
+	return rows_chunk_run(s->e, &chunk);
+}
+
 static const struct save_source engine_source = {
 	.what = "embeng_save",
 	.progress = "save",
@@ -151,6 +170,7 @@ static const struct save_source engine_source = {
 	.rows = rows_of_engine,
 	.room = find_engine_room,
 	.read = read_engine_rows,
+	.pick = pick_engine_rows,
 	.passed = pass_tables,
 };
 

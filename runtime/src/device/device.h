@@ -76,6 +76,8 @@ struct queue_config {
  *	than the device promised when it was opened; may be NULL where the device has its own
  * @most: return the bytes that tables can have at most now, beyond which the host ends or refuses the
  *	process, and set @by to what says so; UINT64_MAX if there is no such limit; may be NULL where the device has its own memory
+ * @prepare: have so many bytes at hand for old rows of a snapshot, so that no step waits for them; 0:
+ *	give them back; may be NULL
  * @read_register: read a register of embeng_regs.h; 0 if the device does not provide it
  *
  * A device that cannot be shared has no @region_export, @region_import and @share; one
@@ -109,6 +111,7 @@ struct device_ops {
 	int (*share)(struct device *d);
 	uint64_t (*room)(struct device *d);
 	uint64_t (*most)(struct device *d, char by[256]);
+	void (*prepare)(struct device *d, uint64_t bytes);
 	uint64_t (*read_register)(struct device *d, enum embeng_register reg);
 };
 

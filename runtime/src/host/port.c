@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "../../../uapi/embeng_regs.h"
+#include "blocks.h"
 
 #define NS_PER_S 1000000000ull
 
@@ -37,13 +38,20 @@ void port_free(void *p)
 
 void *port_alloc_table(u64 bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = host_block_take(bytes);
 
+	if (p)
+		return p;
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
-	/* Only a wish: without huge pages it is slower, not wrong. */
-	(void)madvise(p, bytes, MADV_HUGEPAGE);
+	/*
+	 * Only a wish: without huge pages it is slower, not wrong. Blocks of old rows are made during a
+	 * step, which must not wait until the system has moved other pages out of the way for a huge one.
+	 */
+	if (bytes > HOST_BLOCK)
+		(void)madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
 }
 

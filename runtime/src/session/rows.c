@@ -185,8 +185,11 @@ int rows_chunk_run_in(struct embeng *e, const struct region *memory, const struc
 	struct embeng_cmd cmd = {
 		.opcode = (uint16_t)c->op, .flags = c->flags, .after = c->after, .arg = c->arg};
 
-	if (c->stride > 1) {
+	if (c->ids)
+		memcpy(memory->data + numbers_at, c->ids, 8 * c->count);
+	else if (c->stride > 1)
 		put_numbers(memory, numbers_at, c->first, c->stride, c->count);
+	if (c->ids || c->stride > 1) {
 		rows.first = 0;
 		rows.ids = region_part(memory, numbers_at, 8 * c->count);
 	}

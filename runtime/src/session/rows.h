@@ -11,17 +11,21 @@ typedef int (*rows_body)(struct embeng *e, void *arg, uint64_t after);
 /* Runs @body while the gate keeps updates back, so that all its commands see one state. */
 int rows_behind_gate(struct embeng *e, const char *what, rows_body body, void *arg);
 
-/* Rows first, first + stride, ... of a table or slot, for one command of such a body. */
+/*
+ * Rows first, first + stride, ... of a table or slot, or those of @ids if they are given, for one command
+ * of such a body.
+ */
 struct rows_chunk {
 	const char *what;
 	enum embeng_opcode op;
 	uint16_t flags;
 	int table, slot;
 	uint64_t after, first, stride, count;
+	const uint64_t *ids;
 	uint64_t arg; /* the snapshot, of SNAPSHOT_READ */
 };
 
-/* Makes room for at least one row, and sets *@most to the rows that fit. */
+/* Makes room for at least one row, and sets *@most to the rows that fit: with @ids at a stride of 2. */
 int rows_chunk_room(struct embeng *e, int table, uint64_t stride, uint64_t *most);
 /* The memory that the rows of a chunk are written to or read from. */
 char *rows_chunk_data(const struct embeng *e);

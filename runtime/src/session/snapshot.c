@@ -17,11 +17,14 @@
 /*
  * Bytes of one read: a step that comes meanwhile waits for as long as copying them takes. A read that
  * had to wait for a step is followed by a larger one, so that a save ends in time beside long steps:
- * one that takes, at a byte in a nanosecond, a sixteenth of such a step.
+ * one that takes, at a byte in a nanosecond, a quarter of such a step.
  */
 #define READ_BYTES (256u << 10)
-#define READ_BYTES_MOST (8u << 20)
-#define STEP_SHARE 16
+#define READ_BYTES_MOST (32u << 20)
+#define STEP_SHARE 4
+
+/* The device has memory at hand for old rows of a quarter of the tables, before steps need it. */
+#define TABLES_SHARE 4
 
 /* Old drivers refuse the opcode, old devices the command. */
 static bool is_unknown(int code, const struct embeng_cqe *answer)
@@ -54,16 +57,39 @@ static int run_snapshot(struct snapshot *s, uint64_t after)
 	return 0;
 }
 
+/* A share of the tables and of the memory that there is; a refill follows each read. */
+static uint64_t choose_ahead(struct embeng *e)
+{
+	uint64_t bytes = 0, room;
+
+	if (!e->device->ops->prepare || !e->device->ops->room)
+		return 0;
+	for (size_t i = 0; i < e->model->table_count; i++) {
+		const struct table *t = &e->model->tables[i];
+
+		bytes += 4 * (uint64_t)t->rows * (uint64_t)t->dim * (1 + t->slot_count);
+	}
+	room = e->device->ops->room(e->device);
+	return (bytes < room ? bytes : room) / TABLES_SHARE;
+}
+
+static void prepare_rows(const struct snapshot *s)
+{
+	if (s->ahead)
+		s->e->device->ops->prepare(s->e->device, s->ahead);
+}
+
 int snapshot_begin(struct snapshot *s, struct embeng *e, const char *what, rows_body body,
 		   void *arg)
 {
 	uint64_t after;
 	int ret;
 
-	*s = (struct snapshot){.e = e, .what = what, .bytes = READ_BYTES};
+	*s = (struct snapshot){.e = e, .what = what, .bytes = READ_BYTES, .ahead = choose_ahead(e)};
 	ret = region_grow(e, &s->memory, READ_BYTES);
 	if (ret)
 		return ret;
+	prepare_rows(s);
 	pthread_mutex_lock(&e->lock);
 	ret = gate_enter(e, deadline_in(0), what, &after);
 	if (!ret) {
@@ -96,6 +122,21 @@ static void choose_size(struct snapshot *s, uint64_t ns)
 	s->bytes = s->bytes > READ_BYTES_MOST ? READ_BYTES_MOST : s->bytes;
 }
 
+static int run_read(struct snapshot *s, const struct rows_chunk *chunk, const char **data)
+{
+	struct embeng_error error = {.size = sizeof(error)};
+	uint64_t began = now_ns();
+	int ret = rows_chunk_run_in(s->e, &s->memory, chunk);
+
+	*data = rows_chunk_data_in(&s->memory);
+	choose_size(s, now_ns() - began);
+	prepare_rows(s);
+	if (!ret)
+		return 0;
+	embeng_last_error(&error);
+	return error.status == EMBENG_STATUS_SNAPSHOT ? -ESTALE : ret;
+}
+
 int snapshot_read(struct snapshot *s, int table, int slot, const struct embeng_shard_rows *rows,
 		  const char **data)
 {
@@ -109,16 +150,24 @@ int snapshot_read(struct snapshot *s, int table, int slot, const struct embeng_s
 		.stride = (uint64_t)rows->stride,
 		.count = (uint64_t)rows->count,
 	};
-	struct embeng_error error = {.size = sizeof(error)};
-	uint64_t began = now_ns();
-	int ret = rows_chunk_run_in(s->e, &s->memory, &chunk);
 
-	*data = rows_chunk_data_in(&s->memory);
-	choose_size(s, now_ns() - began);
-	if (!ret)
-		return 0;
-	embeng_last_error(&error);
-	return error.status == EMBENG_STATUS_SNAPSHOT ? -ESTALE : ret;
+	return run_read(s, &chunk, data);
+}
+
+int snapshot_pick(struct snapshot *s, int table, int slot, const uint64_t *rows, uint64_t count,
+		  const char **data)
+{
+	const struct rows_chunk chunk = {
+		.what = s->what,
+		.op = EMBENG_OP_SNAPSHOT_READ,
+		.arg = s->number,
+		.table = table,
+		.slot = slot,
+		.ids = rows,
+		.count = count,
+	};
+
+	return run_read(s, &chunk, data);
 }
 
 static void let_go(struct snapshot *s, uint64_t tables)
@@ -148,6 +197,8 @@ void snapshot_end(struct snapshot *s)
 	embeng_last_error(&error);
 	let_go(s, UINT32_MAX);
 	s->number = 0;
+	if (s->ahead)
+		s->e->device->ops->prepare(s->e->device, 0);
 	region_free(s->e->device, &s->memory);
 	if (error.code)
 		error_set(error.code, error.status, "%s", error.text);

@@ -13,6 +13,7 @@
  * @updates: the optimizer's step count in it
  * @memory: memory for the rows of one read
  * @bytes: size of the next read
+ * @ahead: memory that the device has at hand for old rows
  */
 struct snapshot {
 	struct embeng *e;
@@ -21,6 +22,7 @@ struct snapshot {
 	uint64_t updates;
 	struct region memory;
 	uint64_t bytes;
+	uint64_t ahead;
 };
 
 /*
@@ -47,6 +49,10 @@ int snapshot_room(struct snapshot *s, int table, uint64_t stride, uint64_t *most
  * another error.
  */
 int snapshot_read(struct snapshot *s, int table, int slot, const struct embeng_shard_rows *rows,
+		  const char **data);
+
+/* The same for rows of any numbers; snapshot_room() was asked for a stride of 2. */
+int snapshot_pick(struct snapshot *s, int table, int slot, const uint64_t *rows, uint64_t count,
 		  const char **data);
 
 /* Says that the first @tables of the model will not be read any more. */

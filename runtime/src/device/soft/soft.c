@@ -19,6 +19,7 @@
 #include "../../../../engine/kernels/variants.h"
 #include "base/error.h"
 #include "fetch.h"
+#include "host/blocks.h"
 #include "host/limits.h"
 
 #define QUEUES_LEAST 64u
@@ -145,6 +146,15 @@ static uint64_t soft_most(struct device *d, char by[256])
 	return limits.most;
 }
 
+static void soft_prepare(struct device *d, uint64_t bytes)
+{
+	(void)d;
+	if (bytes)
+		host_blocks_prepare(bytes);
+	else
+		host_blocks_drop();
+}
+
 static uint64_t soft_read_register(struct device *d, enum embeng_register reg)
 {
 	switch (reg) {
@@ -175,6 +185,7 @@ static const struct device_ops soft_ops = {
 	.fd_clear = soft_fd_clear,
 	.room = soft_room,
 	.most = soft_most,
+	.prepare = soft_prepare,
 	.read_register = soft_read_register,
 };
 
