@@ -194,6 +194,8 @@ for i in $(seq 3000); do
 done >many.txt
 expect 'training that saves deltas' 0 train many.txt --min-count 1 --save steps --delta --keep 4 \
 	--save-every 1 --max-steps 3 --batch 4 -d soft:cores=1
+says out 'the first save is said to be full' '^Saved in full: 18002 rows, .*; no delta, since the folder has no checkpoint$'
+says out 'a delta is told' '^Saved delta 2 on the full checkpoint of step 1: [1-9][0-9]* rows, [1-9][0-9.]* '
 expect 'deltas of a training' 0 checkpoint list steps --json
 document 'deltas of a training, document' 'max(c["deltas"] for c in d["checkpoints"]) >= 2'
 expect 'the same without' 0 train many.txt --min-count 1 --save steps2 --save-every 1 --max-steps 3 \
@@ -204,7 +206,8 @@ for table in items_in items_out items_in/accumulators; do
 	same "deltas of a training: $table"
 done
 expect 'a delta goes on' 0 train many.txt --min-count 1 --resume steps --delta --max-steps 2 \
-	-d soft:cores=1
+	-d soft:cores=1 --json
+document 'a delta goes on, document' 'd["checkpoint"]["deltas"] == d["checkpoint"]["saves"] == 1 and d["checkpoint"]["last_save"]["delta"] == 3 and d["checkpoint"]["last_save"]["base_step"] == 1 and 0 < d["checkpoint"]["last_save"]["rows"] < 18002 and d["checkpoint"]["last_save"]["bytes"] < d["checkpoint"]["bytes"]'
 expect 'deltas need a folder' 2 train many.txt --delta
 says err 'explained: --delta' 'needs a folder'
 

@@ -257,7 +257,6 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 	};
 	int rc = save_names(out, l, dir);
 	char *state = rc ? NULL : training_text(&training);
-	struct embeng_save_report report = {.size = sizeof(report)};
 	struct embeng_save_options options = {
 		.size = sizeof(options),
 		.progress = transfer_progress,
@@ -265,12 +264,13 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		.program_state = state,
 		.keep = (uint32_t)l->keep,
 		.flags = l->delta ? EMBENG_SAVE_DELTA : 0,
-		.report = &report,
+		.report = &l->last_save,
 	};
 	uint64_t began = clock_ns();
 
 	if (!state)
 		return rc ? rc : -ENOMEM;
+	l->last_save = (struct embeng_save_report){.size = sizeof(l->last_save)};
 	rc = embeng_save(t->e, dir, &options);
 	progress_clear(&transfer.line);
 	free(state);
@@ -278,7 +278,8 @@ int save_now(const struct output *out, struct trainer *t, struct learned *l, con
 		return rc;
 	l->save_ns += clock_ns() - began;
 	l->saves++;
-	l->deltas += report.delta != 0;
+	l->deltas += l->last_save.delta != 0;
 	l->saved_at = training.place;
+	report_save(out, l);
 	return 0;
 }

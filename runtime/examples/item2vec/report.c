@@ -84,6 +84,24 @@ void report_start(const struct output *out, const struct learned *l)
 	fflush(stdout);
 }
 
+void report_save(const struct output *out, const struct learned *l)
+{
+	const struct embeng_save_report *r = &l->last_save;
+	char size[BYTES_TEXT];
+
+	if (out->json || !l->delta)
+		return;
+	bytes_text(r->bytes, size);
+	if (r->delta)
+		printf("Saved delta %" PRIu32 " on the full checkpoint of step %" PRIu64
+		       ": %" PRIu64 " rows, %s\n",
+		       r->delta, r->base_step, r->rows, size);
+	else
+		printf("Saved in full: %" PRIu64 " rows, %s; no delta, since %s\n", r->rows, size,
+		       r->why_full);
+	fflush(stdout);
+}
+
 static void text_stages(const struct learned *l)
 {
 	struct stage stages[STAGES];
@@ -222,6 +240,20 @@ static struct json_object *json_place(const struct place *at)
 	return place;
 }
 
+static struct json_object *json_last_save(const struct embeng_save_report *r)
+{
+	struct json_object *save = json_object_new_object();
+
+	json_add_number(save, "delta", r->delta);
+	json_add_number(save, "rows", r->rows);
+	json_add_number(save, "bytes", r->bytes);
+	if (r->delta)
+		json_add_number(save, "base_step", r->base_step);
+	else if (r->why_full[0])
+		json_add_text(save, "why_full", r->why_full);
+	return save;
+}
+
 static struct json_object *json_checkpoint(const struct learned *l)
 {
 	struct json_object *checkpoint = json_object_new_object();
@@ -231,6 +263,8 @@ static struct json_object *json_checkpoint(const struct learned *l)
 	json_add_number(checkpoint, "bytes", l->checkpoint_bytes);
 	json_add_number(checkpoint, "saves", l->saves);
 	json_add_float(checkpoint, "save_seconds", (double)l->save_ns / 1e9);
+	json_add_number(checkpoint, "deltas", l->deltas);
+	json_object_object_add(checkpoint, "last_save", json_last_save(&l->last_save));
 	json_object_object_add(checkpoint, "answers", json_object_new_boolean(l->serves));
 	if (l->serves)
 		json_add_float(checkpoint, "serve_seconds", (double)l->serve_ns / 1e9);

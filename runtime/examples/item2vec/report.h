@@ -25,6 +25,7 @@ enum stop { STOP_NOT, STOP_STEPS, STOP_SIGNAL };
  * @keep: checkpoints that stay in the folder, 0: as many as the library keeps
  * @delta: save only the rows that changed
  * @deltas: saves that did so
+ * @last_save: counts of the last save
  * @names: mark of the names of @data's items
  * @names_saved: the names are in the folder of this run's checkpoints
  * @other_data: it was resumed with other data than it was saved with
@@ -42,6 +43,7 @@ struct learned {
 	int64_t keep;
 	bool delta;
 	uint64_t deltas;
+	struct embeng_save_report last_save;
 	struct vectors vectors, served;
 	uint64_t started_ns;
 	int64_t epochs, steps;
@@ -66,6 +68,9 @@ void report_data(const struct output *out, const struct learned *l);
 
 /* Prints, before the first step, where a resumed training goes on. */
 void report_start(const struct output *out, const struct learned *l);
+
+/* Prints what a save wrote, where only the rows that changed are asked for. */
+void report_save(const struct output *out, const struct learned *l);
 
 /* Prints where a training stopped and how to resume it. Return: CLI_OK or CLI_DEVICE. */
 int report_stopped(const struct output *out, const struct learned *l);

@@ -30,6 +30,7 @@ struct embeng_shard_rows;
  * struct embeng_save_report - counts of the rows and bytes that a save wrote
  * @size: sizeof(struct embeng_save_report)
  * @delta: 0: a full checkpoint; else how many deltas stand behind the base, this one included
+ * @base_step: step of the full checkpoint that these deltas stand on; 0 if @delta is
  * @rows: rows of all tables that were written; a row's slots do not count
  * @bytes: bytes of the shards that were written
  * @why_full: why EMBENG_SAVE_DELTA led to a full checkpoint, or ""
@@ -37,6 +38,7 @@ struct embeng_shard_rows;
 struct embeng_save_report {
 	size_t size;
 	uint32_t delta;
+	uint64_t base_step;
 	uint64_t rows;
 	uint64_t bytes;
 	char why_full[EMBENG_SAVE_WHY];

@@ -82,7 +82,7 @@ static int open_earlier_step(const char *dir, uint64_t step, struct embeng_check
 	int ret = list_earlier(dir, &index);
 	size_t at = 0;
 
-	while (!ret && at < index.earlier_count && kept_step(index.earlier[at]) != step)
+	while (!ret && at < index.earlier_count && step_of_name(index.earlier[at]) != step)
 		at++;
 	if (!ret && at == index.earlier_count)
 		ret = fail(-ENODATA,

@@ -206,7 +206,8 @@ bool is_temporary_name(const char *name);
  */
 void kept_name(char name[SHARD_NAME_SIZE], const char *shard);
 bool is_kept_name(const char *name);
-uint64_t kept_step(const char *name);
+/* The step in the name of such an index or of a shard. */
+uint64_t step_of_name(const char *name);
 bool is_shard_of_kept(const char *shard, const char *kept);
 
 #endif

@@ -76,7 +76,7 @@ static int note_kept_name(void *arg, const char *name)
 /* The later step first; the order of equal ones is by name, so that it is always the same. */
 static int compare_kept_names(const void *a, const void *b)
 {
-	uint64_t left = kept_step(a), right = kept_step(b);
+	uint64_t left = step_of_name(a), right = step_of_name(b);
 
 	return left != right ? (left < right) - (left > right) : strcmp(a, b);
 }

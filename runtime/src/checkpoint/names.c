@@ -82,7 +82,7 @@ void kept_name(char name[SHARD_NAME_SIZE], const char *shard)
 	snprintf(name, SHARD_NAME_SIZE, "%.*s" KEPT_SUFFIX, (int)(end - shard), shard);
 }
 
-uint64_t kept_step(const char *name)
+uint64_t step_of_name(const char *name)
 {
 	return strtoull(name + sizeof(PREFIX) - 1, NULL, 10);
 }

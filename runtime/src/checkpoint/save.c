@@ -192,6 +192,8 @@ static void give_save_report(const struct save *s)
 		.delta = delta_count(&s->index),
 		.bytes = s->index.bytes - s->before,
 	};
+	if (out->delta)
+		out->base_step = step_of_name(s->index.files[0].name);
 	for (size_t i = s->own; i < s->index.file_count; i++)
 		out->rows += (uint64_t)s->index.files[i].rows;
 	memcpy(out->why_full, s->why_full, sizeof(out->why_full));

@@ -123,6 +123,31 @@ START_TEST(saved)
 }
 END_TEST
 
+/* A line for each save, where deltas are asked for. */
+START_TEST(deltas_as_text)
+{
+	struct learned l = example();
+	struct capture c;
+
+	l.delta = true;
+	capture_start(&c);
+	l.last_save = (struct embeng_save_report){
+		.delta = 2, .base_step = 40, .rows = 3, .bytes = 3 << 19};
+	report_save(&text, &l);
+	report_save(&json, &l);
+	l.last_save = (struct embeng_save_report){
+		.rows = 7, .bytes = 100, .why_full = "the folder has no checkpoint"};
+	report_save(&text, &l);
+	l.delta = false;
+	report_save(&text, &l);
+	capture_expect(&c,
+		       "Saved delta 2 on the full checkpoint of step 40: 3 rows, 1.5 MiB\n"
+		       "Saved in full: 7 rows, 100 B; no delta, since the folder has no "
+		       "checkpoint\n",
+		       "");
+}
+END_TEST
+
 /* The answers are the checkpoint's, not those of the tables beside it. */
 START_TEST(served)
 {
@@ -221,6 +246,9 @@ START_TEST(result_as_document)
 	l.checkpoint = "orders.ckpt";
 	l.checkpoint_bytes = 77;
 	l.save_ns = 500000000;
+	l.deltas = 2;
+	l.last_save = (struct embeng_save_report){
+		.delta = 1, .base_step = 40, .rows = 3, .bytes = 900};
 	capture_start(&c);
 	ck_assert_int_eq(report_result(&json, &l, &query, 1), CLI_OK);
 	capture_stop(&c);
@@ -233,7 +261,9 @@ START_TEST(result_as_document)
 	expect_member(d, "stopped", "null");
 	expect_member(d, "checkpoint",
 		      "{\"dir\":\"orders.ckpt\",\"temporary\":false,\"bytes\":77,"
-		      "\"saves\":3,\"save_seconds\":0.5,\"answers\":false}");
+		      "\"saves\":3,\"save_seconds\":0.5,\"deltas\":2,"
+		      "\"last_save\":{\"delta\":1,\"rows\":3,\"bytes\":900,\"base_step\":40},"
+		      "\"answers\":false}");
 	expect_member(d, "hit_at_10", "0.75");
 	expect_member(d, "popularity_hit_at_10", "0.25");
 	expect_member(member_of(d, "stage_seconds"), "dense", "0.002");
@@ -277,6 +307,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, result_as_text);
 	tcase_add_test(tcase, no_better_than_popularity);
 	tcase_add_test(tcase, saved);
+	tcase_add_test(tcase, deltas_as_text);
 	tcase_add_test(tcase, served);
 	tcase_add_test(tcase, resumed_as_text);
 	tcase_add_test(tcase, stopped_as_text);
