@@ -35,6 +35,9 @@ enum phase {
 	PHASE_SAVE_DELTA,
 	PHASE_READ,
 	PHASE_LIST,
+	PHASE_RESTORE_DELTA,
+	PHASE_SERVE_DELTA,
+	PHASE_COMPACT,
 	PHASE_WRITE,
 	PHASE_RESHARD,
 	PHASE_RESTORE,
@@ -43,9 +46,10 @@ enum phase {
 	PHASES
 };
 
-static const char *const phase_names[PHASES] = {"model",      "open",  "step", "save",	"save over",
-						"save delta", "read",  "list", "write", "reshard",
-						"restore",    "serve", "close"};
+static const char *const phase_names[PHASES] = {"model",	 "open",	"step",	   "save",
+						"save over",	 "save delta",	"read",	   "list",
+						"restore delta", "serve delta", "compact", "write",
+						"reshard",	 "restore",	"serve",   "close"};
 
 /* The run of a child. */
 static enum phase phase;
@@ -172,6 +176,18 @@ static int saved_version(void)
 	return version;
 }
 
+/* Number of deltas of the folder's current checkpoint. */
+static unsigned int saved_deltas(void)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *c = NULL;
+
+	EXPECT(embeng_checkpoint_open(folder, &c, NULL) == 0);
+	EXPECT(embeng_checkpoint_info(c, &info) == 0);
+	embeng_checkpoint_close(c);
+	return info.deltas;
+}
+
 /* Counts the checkpoints of the folder, all of which can be opened. */
 static int list_folder(int *count)
 {
@@ -259,23 +275,37 @@ static void write_and_reshard(const struct embeng_model *m)
 	EXPECT(saved_version() == 3);
 }
 
+/* Folds the delta into a full checkpoint; a failure leaves the chain. */
+static void compact(void)
+{
+	const struct embeng_reshard_options options = {.size = sizeof(options), .hosts = 1};
+	int ret = TRIED(PHASE_COMPACT, embeng_checkpoint_reshard(folder, folder, &options, NULL));
+
+	EXPECT(!ret || ret == -ENOMEM);
+	EXPECT(saved_version() == 2);
+	EXPECT(saved_deltas() == (ret ? 1 : 0));
+	if (ret)
+		EXPECT(embeng_checkpoint_reshard(folder, folder, &options, NULL) == 0);
+	EXPECT(saved_version() == 2 && saved_deltas() == 0);
+}
+
 /* A restore that failed leaves the tables as they were. */
-static void restore(struct embeng *e)
+static void restore(struct embeng *e, enum phase this_phase, int version)
 {
 	float data[ROWS * DIM];
 	int ret;
 
 	fill(e, 7);
-	ret = TRIED(PHASE_RESTORE, embeng_restore(e, folder, NULL));
+	ret = TRIED(this_phase, embeng_restore(e, folder, NULL));
 	EXPECT(!ret || ret == -ENOMEM);
 	EXPECT(embeng_rows_read(e, 0, NULL, NULL, ROWS, data) == 0);
-	expect_values(data, ret ? 7 : 3);
+	expect_values(data, ret ? 7 : version);
 	EXPECT(embeng_restore(e, folder, NULL) == 0);
 	EXPECT(embeng_rows_read(e, 0, NULL, NULL, ROWS, data) == 0);
-	expect_values(data, 3);
+	expect_values(data, version);
 }
 
-static int serve(void)
+static int serve(int version)
 {
 	struct embeng_serving *s = NULL;
 	const int64_t ids[] = {5, 6}, splits[] = {0, 1, 2};
@@ -295,7 +325,7 @@ static int serve(void)
 
 	ret = ret ? ret : embeng_serving_lookup(s, &input, 1);
 	for (size_t i = 0; !ret && i < 2 * (size_t)DIM; i++)
-		EXPECT(data[i] == value_at(3, 5 * DIM + i));
+		EXPECT(data[i] == value_at(version, 5 * DIM + i));
 	embeng_serving_close(s);
 	return ret;
 }
@@ -333,9 +363,12 @@ static void run_program(void)
 	AGAIN(PHASE_READ, read_all());
 	AGAIN(PHASE_LIST, list_folder(&count));
 	EXPECT(count == 2);
+	restore(e, PHASE_RESTORE_DELTA, 2);
+	AGAIN(PHASE_SERVE_DELTA, serve(2));
+	compact();
 	write_and_reshard(m);
-	restore(e);
-	AGAIN(PHASE_SERVE, serve());
+	restore(e, PHASE_RESTORE, 3);
+	AGAIN(PHASE_SERVE, serve(3));
 	TRIED(PHASE_CLOSE, close_all(e, m));
 }
 

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
  * A save is cut at every operation, and the disk forgets what was not synced: the folder
- * then holds the old checkpoint or the new one, whole.
+ * then holds the old checkpoint or the new one, whole. So it is when a delta is saved, and when a chain of
+ * deltas is folded into a full checkpoint.
  */
 #include "replay.h"
+#include "suite.h"
 
 static const char *const states[] = {"old", "new", "older"};
 
 #define OLDER 2
 
-/* Returns the index in states of the open checkpoint; checks every bit of it. */
+/* The call that is cut short. */
+enum cut { CUT_SAVE, CUT_DELTA, CUT_RESHARD, CUT_COMPACT };
+
+static enum cut cut;
+
+/*
+ * Returns the index in states of the open checkpoint; checks every bit of it. A chain that is folded is the
+ * old state as long as it has deltas, and the new one when it has none.
+ */
 static int which(const struct embeng_checkpoint *c)
 {
 	struct embeng_checkpoint_info info = {.size = sizeof(info)};
@@ -22,7 +32,7 @@ static int which(const struct embeng_checkpoint *c)
 	ck_assert_str_eq(info.program_state, states[state]);
 	help_expect_ok(embeng_checkpoint_verify(c, NULL, NULL));
 	help_expect_checkpoint(c, (uint32_t)state + 1);
-	return state;
+	return cut == CUT_COMPACT && !state ? !info.deltas : state;
 }
 
 static struct embeng *open_two(void)
@@ -36,13 +46,25 @@ static struct embeng *open_two(void)
 /* Number of checkpoints that saves keep. */
 static uint32_t keep;
 
-static void save_state(struct embeng *e, const char *folder, int state)
+/* The headers of small shards make a full checkpoint larger than a delta of all rows. */
+static void save_state_as(struct embeng *e, const char *folder, int state, bool delta)
 {
-	struct embeng_save_options o = {
-		.size = sizeof(o), .shard_bytes = 64, .program_state = states[state], .keep = keep};
+	struct embeng_save_report report = {.size = sizeof(report)};
+	struct embeng_save_options o = {.size = sizeof(o),
+					.shard_bytes = 64,
+					.program_state = states[state],
+					.flags = delta ? EMBENG_SAVE_DELTA : 0,
+					.keep = keep,
+					.report = &report};
 
 	help_fill(e, (uint32_t)state + 1);
 	help_expect_ok(embeng_save(e, folder, &o));
+	ck_assert_uint_eq(report.delta, delta);
+}
+
+static void save_state(struct embeng *e, const char *folder, int state)
+{
+	save_state_as(e, folder, state, false);
 }
 
 /* There is an earlier checkpoint at any time: the older one until the new one has come. */
@@ -88,6 +110,14 @@ static int expected(size_t prefix)
 	return prefix <= rename_at() ? 0 : prefix > commit_at() ? 1 : -1;
 }
 
+static void expect_deltas(const struct embeng_checkpoint *c, uint32_t want)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+
+	ck_assert_int_eq(embeng_checkpoint_info(c, &info), 0);
+	ck_assert_uint_eq(info.deltas, want);
+}
+
 static void check_crash(const struct replay_disk *disk, const struct replay_crash *crash,
 			const char *folder, bool had_old)
 {
@@ -103,6 +133,8 @@ static void check_crash(const struct replay_disk *disk, const struct replay_cras
 			(int)crash->loss, crash->eighths, crash->keep, crash->drop_one);
 	help_expect_ok(ret);
 	got = which(c);
+	if (cut == CUT_DELTA)
+		expect_deltas(c, (uint32_t)got);
 	embeng_checkpoint_close(c);
 	if (had_old)
 		check_earlier(folder, got);
@@ -148,23 +180,24 @@ static void save_again(struct embeng *e, size_t prefix, const char *folder, bool
 	ck_assert_int_eq(which(c), 1);
 	embeng_checkpoint_close(c);
 	/* Three shards, the index and the lock; an earlier one has shards and an index, too. */
-	if (had_old || keep == 1)
+	if (keep == 1 || (had_old && cut == CUT_SAVE))
 		ck_assert_uint_eq(folder_files(folder, names, HELP_FILES), keep == 1 ? 5 : 9);
 }
 
-/* Writes the new checkpoint, whose calls are then cut short: by a save, or by resharding @from. */
+/* Writes the new checkpoint, whose calls are then cut short; @from is that of a reshard. */
 static void make_new(struct embeng *e, const char *from, const char *folder)
 {
 	const struct embeng_reshard_options o = {.size = sizeof(o),
-						 .hosts = 2,
+						 .hosts = from ? 2 : 1,
 						 .shard_bytes = 64,
-						 .sharding = EMBENG_SHARDING_MOD,
+						 .sharding = from ? EMBENG_SHARDING_MOD
+								  : EMBENG_SHARDING_DIV,
 						 .keep = keep};
 
-	if (from)
-		help_expect_ok(embeng_checkpoint_reshard(from, folder, &o, NULL));
+	if (cut == CUT_RESHARD || cut == CUT_COMPACT)
+		help_expect_ok(embeng_checkpoint_reshard(from ? from : folder, folder, &o, NULL));
 	else
-		save_state(e, folder, 1);
+		save_state_as(e, folder, 1, cut == CUT_DELTA);
 }
 
 static void replay_all(bool had_old, const char *from)
@@ -178,10 +211,11 @@ static void replay_all(bool had_old, const char *from)
 	help_never_sync();
 	if (from)
 		save_state(e, from, 1);
-	if (had_old && keep > 1)
+	/* A delta is folded that stands on the older one. */
+	if (had_old && (keep > 1 || cut == CUT_COMPACT))
 		save_state(e, folder, OLDER);
 	if (had_old)
-		save_state(e, folder, 0);
+		save_state_as(e, folder, 0, cut == CUT_COMPACT);
 	replay_begin(folder);
 	make_new(e, from, folder);
 	help_never_sync();
@@ -193,7 +227,8 @@ static void replay_all(bool had_old, const char *from)
 	replay_end();
 	printf("%zu states of a disk after a crash behind each of %zu operations, %s\n", count,
 	       replay.op_count, had_old ? "over an old checkpoint" : "in an empty folder");
-	ck_assert_uint_gt(count, 1500);
+	/* A delta is one shard alone, beside which less can be lost. */
+	ck_assert_uint_gt(count, cut == CUT_DELTA ? 700 : 1500);
 	embeng_close(e);
 	folder_remove(folder);
 	folder_remove(crash);
@@ -221,11 +256,30 @@ START_TEST(each_prefix_in_an_empty_folder)
 }
 END_TEST
 
+/* The base is needed by the delta alone. */
+START_TEST(each_prefix_of_a_delta)
+{
+	keep = 1;
+	cut = CUT_DELTA;
+	replay_all(true, NULL);
+}
+END_TEST
+
+/* The old chain is whole until the full checkpoint has come, and goes after that. */
+START_TEST(each_prefix_of_a_compaction)
+{
+	keep = 1;
+	cut = CUT_COMPACT;
+	replay_all(true, NULL);
+}
+END_TEST
+
 START_TEST(each_prefix_of_a_reshard)
 {
 	char from[HELP_PATH];
 
 	keep = 1;
+	cut = CUT_RESHARD;
 	folder_new(from);
 	replay_all(true, from);
 	folder_remove(from);
@@ -261,5 +315,18 @@ START_TEST(the_disk_forgets)
 }
 END_TEST
 
-RUN_SUITE("checkpoint replay", the_disk_forgets, each_prefix_over_an_old_checkpoint,
-	  each_prefix_with_an_earlier_one, each_prefix_in_an_empty_folder, each_prefix_of_a_reshard)
+static void add(TCase *tcase)
+{
+	tcase_add_test(tcase, the_disk_forgets);
+	tcase_add_test(tcase, each_prefix_over_an_old_checkpoint);
+	tcase_add_test(tcase, each_prefix_with_an_earlier_one);
+	tcase_add_test(tcase, each_prefix_in_an_empty_folder);
+	tcase_add_test(tcase, each_prefix_of_a_delta);
+	tcase_add_test(tcase, each_prefix_of_a_compaction);
+	tcase_add_test(tcase, each_prefix_of_a_reshard);
+}
+
+int main(void)
+{
+	return suite_main("checkpoint replay", add);
+}

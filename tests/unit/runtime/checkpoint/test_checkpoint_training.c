@@ -5,6 +5,7 @@
  * of a save at which nothing else happened.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 
 #include "checkpoint_help.h"
@@ -12,6 +13,8 @@
 
 #define IDS 500
 #define FIRST_STEPS 3
+#define COPIES_BEFORE 40 /* more than opening the checkpoint takes that a delta changes */
+#define COPIES_BETWEEN 20
 #define TABLES 3
 
 static const char *const in_all[] = {"soft:cores=1", "soft:cores=3"};
@@ -23,6 +26,8 @@ static struct {
 	uint64_t steps;
 	unsigned int left; /* writes that still make a step */
 	bool syncs;	   /* syncs make one, too */
+	bool compares;
+	unsigned int copies; /* out of the checkpoint that a delta is compared with */
 } training;
 
 /* Steps that a save before this one has made. */
@@ -89,6 +94,8 @@ static void go_on(void)
 	train_step(training.e, FIRST_STEPS + steps_before + ++training.steps);
 	help_expect_ok(embeng_rows_read(training.e, 0, NULL, ids, 2, row));
 	row[0] += 1;
+	for (size_t i = 0; i < 2 * 16; i++)
+		row[i] = fabsf(row[i]);
 	help_expect_ok(embeng_rows_write(training.e, 0, "accumulators", ids, 2, row));
 }
 
@@ -111,6 +118,15 @@ static int sync_and_train(int fd)
 	return 0;
 }
 
+/* Steps while rows are compared, too. */
+static int copy_and_train(void *to, const void *from, uint64_t bytes)
+{
+	if (training.compares && ++training.copies > COPIES_BEFORE &&
+	    !(training.copies % COPIES_BETWEEN))
+		go_on();
+	return file_ops_system.copy(to, from, bytes);
+}
+
 /* @writes: the first ones of these make a step */
 static void save_training(struct embeng *e, const char *folder,
 			  const struct embeng_save_options *options, unsigned int writes)
@@ -118,6 +134,9 @@ static void save_training(struct embeng *e, const char *folder,
 	training.ops = file_ops_system;
 	training.ops.write = write_and_train;
 	training.ops.sync = sync_and_train;
+	training.ops.copy = copy_and_train;
+	training.copies = 0;
+	training.compares = options && options->flags & EMBENG_SAVE_DELTA;
 	training.e = e;
 	training.steps = 0;
 	training.left = writes;
@@ -210,6 +229,38 @@ START_TEST(so_it_is_in_shards_of_many_hosts)
 }
 END_TEST
 
+/* Rows are compared and written as they were when the save began. */
+START_TEST(so_it_is_of_a_delta)
+{
+	const struct embeng_engine_config engine = {
+		.size = sizeof(engine), .hosts = 2, .sharding = EMBENG_SHARDING_MOD};
+	struct embeng_save_report report = {.size = sizeof(report)};
+	const struct embeng_save_options delta = {
+		.size = sizeof(delta), .flags = EMBENG_SAVE_DELTA, .report = &report};
+	struct embeng *e = open_trained(in_all[_i], &engine);
+	char quiet[HELP_PATH], loud[HELP_PATH];
+
+	folder_new(quiet);
+	folder_new(loud);
+	first_steps(e);
+	help_expect_ok(embeng_save(e, loud, NULL));
+	for (uint64_t n = 1; n <= 3; n++, steps_before++) {
+		train_step(e, FIRST_STEPS + steps_before + 1);
+		help_expect_ok(embeng_save(e, quiet, NULL));
+		save_training(e, loud, &delta, UINT32_MAX);
+		ck_assert_uint_eq(report.delta, n);
+		ck_assert_uint_gt(report.rows, 300);
+		ck_assert_uint_lt(report.rows, 20301);
+		expect_same(quiet, loud, true);
+		steps_before += training.steps;
+	}
+	steps_before = 0;
+	embeng_close(e);
+	folder_remove(quiet);
+	folder_remove(loud);
+}
+END_TEST
+
 /* Bytes of all tables and slots of trained[]. */
 static uint64_t trained_bytes(void)
 {
@@ -297,6 +348,7 @@ static void add(TCase *tcase)
 	tcase_add_loop_test(tcase, a_save_is_of_the_step_at_which_it_began, 0, 2);
 	tcase_add_loop_test(tcase, so_it_is_when_steps_are_pipelined, 0, 2);
 	tcase_add_loop_test(tcase, so_it_is_in_shards_of_many_hosts, 0, 2);
+	tcase_add_loop_test(tcase, so_it_is_of_a_delta, 0, 2);
 	tcase_add_test(tcase, without_memory_for_a_snapshot_updates_wait);
 	tcase_add_test(tcase, a_snapshot_that_outgrows_the_memory_begins_again);
 	tcase_add_test(tcase, a_save_that_fails_ends_its_snapshot);
