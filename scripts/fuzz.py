@@ -45,8 +45,10 @@ TARGETS = {
         "runtime/src/batch/[!p]*.c", "runtime/src/model/shape.c"]),
     "blob": Target(30000, ["engine/blob/*.c", "engine/model/load.c"]),
     "checkpoint": Target(15000, [
-        "runtime/src/checkpoint/checkpoint.c", "runtime/src/checkpoint/index_files.c",
-        "runtime/src/checkpoint/index.c", "runtime/src/checkpoint/index_model.c",
+        "runtime/src/checkpoint/checkpoint.c", "runtime/src/checkpoint/checkpoint_delta.c",
+        "runtime/src/checkpoint/index.c", "runtime/src/checkpoint/index_delta.c",
+        "runtime/src/checkpoint/index_files.c", "runtime/src/checkpoint/index_model.c",
+        "runtime/src/checkpoint/index_table.c",
         "runtime/src/checkpoint/names.c", "runtime/src/checkpoint/read.c",
         "runtime/src/base/json_strict.c", "runtime/src/checkpoint/safetensors.c"], 4096),
     "commands": Target(8000, [

@@ -44,8 +44,10 @@ static void put_digest(struct json_object *root)
 	for (size_t i = 0;
 	     json_object_is_type(files, json_type_array) && i < json_object_array_length(files);
 	     i++) {
-		struct json_object *chunks = json_object_object_get(
-			json_object_array_get_idx(files, i), "chunks");
+		struct json_object *file = json_object_array_get_idx(files, i);
+		struct json_object *table = json_object_object_get(file, "chunk_table");
+		struct json_object *chunks = table ? json_object_object_get(table, "sha256")
+						   : json_object_object_get(file, "chunks");
 
 		if (json_object_is_type(chunks, json_type_string))
 			sha256_update(&sha, json_object_get_string(chunks),
@@ -91,31 +93,86 @@ static bool is_small(const struct index *index)
 	return floats <= ROWS_MOST;
 }
 
+static size_t tensor_size(const struct safetensor *t)
+{
+	return (size_t)(t->rows * t->dim) *
+	       (t->type == SAFETENSOR_I64 ? sizeof(int64_t) : sizeof(float));
+}
+
+static bool numbers_are_bad;
+
+/* The row numbers of a delta: the first rows of its table, the last one of which may be none. */
+static void number_rows(uint8_t *to, const struct safetensor *t)
+{
+	const int64_t none = -1;
+
+	for (int64_t row = 0; t->type == SAFETENSOR_I64 && row < (int64_t)t->rows; row++)
+		memcpy(to + (size_t)row * sizeof(row),
+		       numbers_are_bad && row + 1 == (int64_t)t->rows ? &none : &row, sizeof(row));
+}
+
+/* The table of a shard of one chunk, which has one checksum, and one of that. */
+static void make_table(struct index_file *file, uint8_t *whole)
+{
+	uint32_t sums[2] = {crc32c(0, whole, file->table_at)};
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+
+	sums[1] = crc32c(0, &sums[0], sizeof(sums[0]));
+	memcpy(whole + file->table_at, sums, sizeof(sums));
+	file->table_crc = crc32c(0, &sums[1], sizeof(sums[1]));
+	sha256_init(&sha);
+	sha256_update(&sha, &sums[0], sizeof(sums[0]));
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(file->table_sha + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* The header of a shard, and where its tensors begin and end. */
+static char *make_header(struct index *index, size_t home, struct shard_tensors *all, size_t *bytes,
+			 uint64_t *end)
+{
+	static const char *const metadata[][2] = {{"written_by", "fuzz"}};
+	char *header;
+
+	fuzz_check(!said(shard_tensors_make(index, home, all)), "tensors");
+	fuzz_check(!said(safetensors_header(all->tensors, all->count, metadata, 1, &header, bytes)),
+		   "header");
+	*end = *bytes;
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->of[i].array == CHUNK_TABLE)
+			continue;
+		*end += tensor_size(&all->tensors[i]);
+		index->files[all->of[i].file].at[all->of[i].array] = all->tensors[i].offset;
+	}
+	return header;
+}
+
 /* The shard of @home and of the entries that share it; @number is that of its chunk. */
 static void make_shard(struct index *index, size_t home, size_t number)
 {
-	static const char *const metadata[][2] = {{"written_by", "fuzz"}};
 	struct index_file *file = &index->files[home];
 	struct shard_tensors all;
-	uint64_t at = 0;
+	uint64_t end;
 	size_t bytes;
 	char *header;
 	uint8_t *whole;
 
-	fuzz_check(!said(shard_tensors_make(index, home, &all)), "tensors");
-	fuzz_check(!said(safetensors_header(all.tensors, all.count, metadata, 1, &header, &bytes)),
-		   "header");
-	for (size_t i = 0; i < all.count; i++) {
-		at += 4 * all.tensors[i].rows * all.tensors[i].dim;
-		index->files[all.of[i].file].at[all.of[i].array] = all.tensors[i].offset;
-	}
-	file->bytes = bytes + at;
+	/* One chunk, so that the size of the table does not depend on the header's. */
+	file->table_at = file->table_at ? 8 : 0;
+	header = make_header(index, home, &all, &bytes, &end);
+	file->table_at = file->table_at ? end : 0;
+	file->bytes = end + (file->table_at ? 2 * sizeof(uint32_t) : 0);
 	whole = fuzz_memory(file->bytes);
 	memcpy(whole, header, bytes);
-	for (size_t i = bytes; i < file->bytes; i++)
+	for (size_t i = bytes; i < end; i++)
 		whole[i] = (uint8_t)(i * 7 + number);
+	for (size_t i = 0; i < all.count; i++)
+		number_rows(whole + all.tensors[i].offset, &all.tensors[i]);
 	file->first_chunk = number;
 	index->crcs[number] = crc32c(0, whole, file->bytes);
+	if (file->table_at)
+		make_table(file, whole);
 	memory_file_put(file->name, whole, file->bytes);
 	free(whole);
 	free(header);
@@ -139,8 +196,8 @@ static void make_folder(struct index *index)
 
 	free(index->crcs);
 	index->chunk_bytes = CHUNK_BYTES_MOST;
-	index->chunk_count = count_homes(index);
-	index->crcs = calloc(index->chunk_count + 1, sizeof(*index->crcs));
+	index->crc_count = count_homes(index);
+	index->crcs = calloc(index->crc_count + 1, sizeof(*index->crcs));
 	for (size_t i = 0; i < index->file_count; i = next_home(index, i))
 		make_shard(index, i, number++);
 	fuzz_check(!said(index_write(index, &text, &length)), "an index that was read");
@@ -159,6 +216,28 @@ static void read_table(const struct embeng_checkpoint *c, int t, const struct ta
 		   "table %d", t);
 	fuzz_check(said(embeng_checkpoint_read(c, t, "none", 0, 1, data)) == -ENOENT, "table %d",
 		   t);
+	free(data);
+}
+
+/* As a serving finds single rows, and a host its own. */
+static void read_deltas(const struct embeng_checkpoint *c, int t, const struct table *table)
+{
+	const struct embeng_shard shard = {
+		.size = sizeof(shard), .sharding = EMBENG_SHARDING_MOD, .hosts = 2};
+	size_t half = (size_t)(table->rows + 1) / 2, found = 0, most = 0;
+	float *data = fuzz_memory((size_t)(table->rows * table->dim) * sizeof(*data));
+	int64_t place;
+
+	for (int64_t row = 0; row < table->rows; row++)
+		found += checkpoint_find_delta(c, t, 0, row, &place) != NULL;
+	for (size_t i = 0; i < checkpoint_delta_count(c, t); i++) {
+		size_t rows = (size_t)checkpoint_delta_piece(c, t, 0, i)->count;
+
+		most = rows > most ? rows : most;
+	}
+	fuzz_check(found == most, "table %d: %zu rows in deltas, of %zu", t, found, most);
+	fuzz_check(!said(embeng_checkpoint_read_shard(c, t, NULL, &shard, 0, half, data)),
+		   "table %d", t);
 	free(data);
 }
 
@@ -195,8 +274,10 @@ static void read_all(const struct index *index)
 	fuzz_check(!said(embeng_checkpoint_verify(c, NULL, NULL)), "what was written");
 	fuzz_check(!said(embeng_checkpoint_info(c, &info)) && info.file_count == count_homes(index),
 		   "%zu files", info.file_count);
-	for (size_t t = 0; t < index->model->table_count; t++)
+	for (size_t t = 0; t < index->model->table_count; t++) {
 		read_table(c, (int)t, &index->model->tables[t]);
+		read_deltas(c, (int)t, &index->model->tables[t]);
+	}
 	fuzz_check(said(embeng_checkpoint_read(c, (int)index->model->table_count, NULL, 0, 0,
 					       NULL)) == -ENOENT,
 		   "a table behind the last one");
@@ -264,6 +345,20 @@ static void read_damaged(uint32_t sum, size_t files)
 		   (uint32_t)(sum % files), files);
 }
 
+/* Checksums that are right do not make a row of what is none. */
+static void read_bad_numbers(struct index *index)
+{
+	struct embeng_checkpoint *c;
+
+	if (!delta_count(index))
+		return;
+	numbers_are_bad = true;
+	make_folder(index);
+	numbers_are_bad = false;
+	fuzz_check(said(embeng_checkpoint_open(MEMORY_FOLDER, &c, NULL)) == -EBADMSG,
+		   "row numbers that are none");
+}
+
 /* Names that are made are names that are known. */
 static void try_names(uint32_t sum)
 {
@@ -274,7 +369,7 @@ static void try_names(uint32_t sum)
 	fuzz_check(is_shard_name(name) && !is_temporary_name(name) && !is_kept_name(name), "%s",
 		   name);
 	kept_name(kept, name);
-	fuzz_check(is_kept_name(kept) && !is_shard_name(kept) && kept_step(kept) == step &&
+	fuzz_check(is_kept_name(kept) && !is_shard_name(kept) && step_of_name(kept) == step &&
 			   is_shard_of_kept(name, kept),
 		   "%s of %s", kept, name);
 	shard_name(name, step, sum, sum & 0xffff);
@@ -297,6 +392,8 @@ static void try_index(struct json_object *root, uint32_t sum)
 		read_all(&index);
 		read_without_memory(1 + sum % 32);
 		read_damaged(sum, count_homes(&index) + 1);
+		memory_files_break(0);
+		read_bad_numbers(&index);
 	}
 	scarce_end();
 	index_free(&index);
@@ -307,8 +404,9 @@ static void try_index(struct json_object *root, uint32_t sum)
 static void try_header(const uint8_t *data, size_t size)
 {
 	uint64_t bytes, start = size, at = sizeof(start) + size;
-	struct safetensor tensors[TENSORS] = {{"t/accumulators", 4, 2, at},
-					      {"t/parameters", 4, 2, at + 32}};
+	struct safetensor tensors[TENSORS] = {
+		{.name = "t/accumulators", .rows = 4, .dim = 2, .offset = at},
+		{.name = "t/parameters", .rows = 4, .dim = 2, .offset = at + 32}};
 	char *text = fuzz_memory(size);
 	int result = safetensors_header_bytes(&start, at + 64, "shard", &bytes);
 

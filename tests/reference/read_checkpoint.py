@@ -41,13 +41,17 @@ def read_index(folder):
     assert text[-12:-4] == b"%08x" % crc32c(text[:-12]), "index_crc32c"
     index = json.loads(text.decode("utf-8"), object_pairs_hook=once)
     assert index["schema"] == "embeng.checkpoint.index/1" and \
-        index["requires"] == [name for name in ("mod", "shared", "delta") if name in index["requires"]]
+        index["requires"] == [name for name in ("mod", "shared", "delta", "chunk_tables")
+                              if name in index["requires"]]
     size = index["chunk_bytes"]
     assert 4096 <= size <= 4 << 20 and size & (size - 1) == 0
     assert list(index)[-1] == "index_crc32c"
     assert re.fullmatch("[0-9a-f]{16}", index["model_hash"])
     own_up(index)
-    chunks = "".join(file["chunks"] for file in index["files"] if "shares" not in file)
+    homes = [file for file in index["files"] if "shares" not in file]
+    assert ("chunk_tables" in index["requires"]) == any("chunk_table" in file for file in homes)
+    chunks = "".join(file["chunk_table"]["sha256"] if "chunk_table" in file else file["chunks"]
+                     for file in homes)
     assert index["chunks_sha256"] == hashlib.sha256(chunks.encode()).hexdigest()
     return index
 
@@ -59,20 +63,44 @@ def own_up(index):
         home = entry.get("shares", number)
         homes.setdefault(home, []).append(entry)
         if home != number:
-            assert not {"name", "bytes", "chunks"} & set(entry)
+            assert not {"name", "bytes", "chunks", "chunk_table"} & set(entry)
             assert home < number and "shares" not in index["files"][home]
-        for key in ("name", "bytes", "chunks"):
-            entry[key] = index["files"][home][key]
+        for key in ("name", "bytes", "chunks", "chunk_table"):
+            if key in index["files"][home]:
+                entry[key] = index["files"][home][key]
     for group in homes.values():
         for entry in group:
             entry["all"] = group
     assert ("shared" in index["requires"]) == (len(homes) < len(index["files"]))
 
 
+def crcs(data, size):
+    return [crc32c(data[at:at + size]) for at in range(0, len(data), size)]
+
+
 def check_chunks(entry, data, size):
+    """Returns where the data end of which the chunks are."""
     assert len(data) == entry["bytes"]
-    pieces = [data[at:at + size] for at in range(0, len(data), size)]
-    assert entry["chunks"] == "".join("%08x" % crc32c(piece) for piece in pieces)
+    table = entry.get("chunk_table")
+    if not table:
+        assert entry["chunks"] == "".join("%08x" % crc for crc in crcs(data, size))
+        return len(data)
+    sums = crcs(data[:table["at"]], size)
+    first = struct.pack(f"<{len(sums)}I", *sums)
+    second = struct.pack(f"<{-(-len(first) // size)}I", *crcs(first, size))
+    assert data[table["at"]:] == first + second
+    assert table["sha256"] == hashlib.sha256(first).hexdigest()
+    assert table["crc32c"] == "%08x" % crc32c(second)
+    return table["at"]
+
+
+def check_table(header, begin, end):
+    """The chunk table is the header's last tensor, which is taken out of it."""
+    name, tensor = list(header.items())[-1]
+    assert name == "embeng/chunk_table" and tensor["dtype"] == "I32"
+    assert tensor["shape"] == [(end - begin) // 4, 1]
+    assert tensor["data_offsets"][1] - tensor["data_offsets"][0] == end - begin
+    del header[name]
 
 
 def read_header(data):
@@ -88,8 +116,10 @@ def read_shard(folder, index, entry):
     assert re.fullmatch(r"embeng-\d+-[0-9a-f]{16}-\d{8,}\.safetensors", entry["name"])
     with open(os.path.join(folder, entry["name"]), "rb") as file:
         data = file.read()
-    check_chunks(entry, data, index["chunk_bytes"])
+    data_end = check_chunks(entry, data, index["chunk_bytes"])
     end, header = read_header(data)
+    if data_end < len(data):
+        check_table(header, data_end, len(data))
     owners = {name: other for other in entry["all"] for name in other["tensors"]}
     assert list(header) == sorted(header, key=str.encode) and set(header) == set(owners)
     rows = {}
@@ -108,7 +138,7 @@ def read_shard(folder, index, entry):
             kind = "q" if numbers else "f"
             rows[name] = struct.unpack(f"<{shape[0] * shape[1]}{kind}", data[at:at + stop - begin])
         end += stop - begin
-    assert end == len(data), "bytes behind the last tensor"
+    assert end == data_end, "bytes behind the last tensor"
     return rows
 
 

@@ -5,7 +5,7 @@
  *
  * A save becomes visible by one atomic rename and is on disk when the call returns:
  * after a crash at any point the folder holds the old checkpoint or the new one,
- * whole. Every 64 KiB of a shard have a CRC-32C, the table of them a SHA-256.
+ * whole. Every 4 KiB of a shard have a CRC-32C, the table of them a SHA-256.
  */
 #ifndef EMBENG_CHECKPOINT_API_H
 #define EMBENG_CHECKPOINT_API_H

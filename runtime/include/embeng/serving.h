@@ -44,7 +44,7 @@ struct embeng_serving;
  *	the features of the model that was saved
  * @flags: EMBENG_SERVING_*
  *
- * Parameters alone are read. Without a flag a chunk of 64 KiB is checked before its first
+ * Parameters alone are read. Without a flag a chunk of 4 KiB is checked before its first
  * use, which that lookup waits for. VERIFY does it at open. TRUST maps the parameters at open
  * and never checks them, but the index and the headers, so that the first use of a row costs
  * like any other: for files that embeng_checkpoint_verify() has found whole before.

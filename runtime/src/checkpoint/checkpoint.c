@@ -130,7 +130,7 @@ static int find_pieces(struct embeng_checkpoint *c)
 	size_t tables = c->index.model->table_count, file = 0, pieces = 0;
 
 	c->tables = calloc(tables + 1, sizeof(*c->tables));
-	c->good = calloc(c->index.chunk_count + 1, sizeof(*c->good));
+	c->good = calloc(c->index.note_count + 1, sizeof(*c->good));
 	for (size_t i = 0; i < c->index.base_count; i++)
 		pieces += arrays_of(c, c->index.files[i].table);
 	c->pieces = calloc(pieces + 1, sizeof(*c->pieces));

@@ -50,6 +50,8 @@ int index_recognize(const char *text, size_t length, const char *path)
 #define REQUIRES_SHARED "shared"
 /* Files behind those of all rows replace some of the rows. */
 #define REQUIRES_DELTA "delta"
+/* Checksums of chunks that stand in the shards. */
+#define REQUIRES_TABLES "chunk_tables"
 
 /* The value as JSON, in which nothing can hide. */
 static int refuse_requirement(const struct json *value, const struct place *at)
@@ -79,7 +81,7 @@ static int check_requires(const struct json *o, const struct place *at)
 		const struct json *name = json_at(requires, i);
 
 		if (!json_says(name, REQUIRES_MOD) && !json_says(name, REQUIRES_SHARED) &&
-		    !json_says(name, REQUIRES_DELTA))
+		    !json_says(name, REQUIRES_DELTA) && !json_says(name, REQUIRES_TABLES))
 			ret = refuse_requirement(name, at);
 	}
 	return ret;
@@ -105,6 +107,8 @@ static void write_requires(struct json_writer *w, const struct index *index)
 		json_write_text(w, NULL, REQUIRES_SHARED);
 	if (delta_count(index))
 		json_write_text(w, NULL, REQUIRES_DELTA);
+	if (index_has_table(index))
+		json_write_text(w, NULL, REQUIRES_TABLES);
 	json_write_close(w);
 }
 

@@ -16,15 +16,20 @@
 #define KEEP_MAX 1000u /* checkpoints of a folder, the newest included */
 #define PROGRAM_STATE_MAX (64u << 20)
 
-#define CHUNK_BYTES (64u << 10) /* size in new checkpoints */
+#define CHUNK_BYTES (4u << 10) /* size in new checkpoints */
 #define CHUNK_BYTES_LEAST (4u << 10)
 #define CHUNK_BYTES_MOST (4u << 20)
 #define SHARD_NAME_SIZE 80 /* bytes of a shard's name with its zero byte */
 #define TENSOR_NAME_SIZE 128
 #define ARRAYS_MAX (2 + EMBENG_SLOTS_MAX) /* parameters, slots, and a delta's row numbers */
 #define DELTAS_MAX 64u			  /* deltas behind a base */
+#define CHUNK_TABLE ARRAYS_MAX		  /* the array of a shard's chunk table */
+#define SHA256_DIGITS 64
 
 /*
+ * A shard may end in its chunk table: a checksum for each chunk before it, and then one for each chunk of
+ * these. The index has the checksum of the latter, and the SHA-256 of the former.
+ *
  * Rows of one table and of all its slots, and the shard that they are in. Several tables may share a
  * shard: the first of them in the list is its home. Name, bytes and checksums of all are the home's.
  *
@@ -41,7 +46,11 @@ struct index_file {
 	int64_t first, rows, stride; /* first, first + stride, ... */
 	uint32_t delta;		     /* 0: part of the base; else number in the chain, from 1 on */
 	uint64_t at[ARRAYS_MAX];     /* offsets of parameters, slots and row numbers in the file */
-	uint64_t first_chunk;	     /* index of the file's first checksum in &index.crcs */
+	uint64_t table_at; /* offset of the chunk table; 0: the checksums are in the index */
+	uint32_t table_crc;
+	char table_sha[SHA256_DIGITS + 1];
+	uint64_t first_chunk; /* without a table: index of the first checksum in &index.crcs */
+	uint64_t first_note;  /* index in &embeng_checkpoint.good */
 };
 
 /* A note of a table: whether all values of its rows and slots are finite. */
@@ -60,7 +69,9 @@ struct index {
 	size_t base_count; /* entries of @files that are part of the base */
 	uint32_t *crcs;
 	uint64_t chunk_bytes; /* a power of two */
-	uint64_t chunk_count;
+	uint64_t crc_count;
+	uint64_t chunk_count; /* chunks in all files; the chunk tables have none */
+	uint64_t note_count;
 	uint64_t bytes; /* sum over all files */
 };
 
@@ -101,6 +112,23 @@ static inline uint64_t chunks_of(const struct index *index, uint64_t bytes)
 	return bytes / index->chunk_bytes + (bytes % index->chunk_bytes != 0);
 }
 
+static inline uint64_t file_chunks(const struct index *index, const struct index_file *file)
+{
+	return chunks_of(index, file->table_at ? file->table_at : file->bytes);
+}
+
+/* Chunks of the chunk table's first part. */
+static inline uint64_t table_chunks(const struct index *index, const struct index_file *file)
+{
+	return file->table_at ? chunks_of(index, 4 * file_chunks(index, file)) : 0;
+}
+
+/* Number of checksums in the chunk table. */
+static inline uint64_t table_sums(const struct index *index, const struct index_file *file)
+{
+	return file->table_at ? file_chunks(index, file) + table_chunks(index, file) : 0;
+}
+
 /*
  * index_parse() - read the text of an index
  * @text: @length bytes and a zero byte
@@ -123,6 +151,12 @@ int index_read_files(const struct json *o, const struct place *at, struct index 
 void index_write_files(struct json_writer *w, const struct index *index);
 /* "chunks_sha256": SHA-256 over the digits of all checksums, file by file, as 64 digits. */
 void index_digest(const struct index *index, char *digits);
+
+/* index_table.c: read and write "chunk_table" of a shard; whether any shard has one. */
+int index_read_table(const struct json *o, const struct place *at, const struct index *index,
+		     struct index_file *file);
+void index_write_table(struct json_writer *w, const struct index_file *file);
+bool index_has_table(const struct index *index);
 
 /*
  * index_delta.c: reads the table and number of rows of an entry of a delta, whose shard is known; the
@@ -179,7 +213,8 @@ void index_share(struct index *index, size_t home, size_t file);
  * @tensors: [count] in the order of the file, which is by name
  * @of: [count] whose they are
  *
- * An array is 0 for parameters, 1 + k for slot k, and behind them a delta's row numbers.
+ * An array is 0 for parameters, 1 + k for slot k, and behind them a delta's row numbers. The last
+ * tensor is CHUNK_TABLE where the shard has one.
  */
 struct shard_tensors {
 	size_t count;

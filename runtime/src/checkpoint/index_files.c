@@ -133,7 +133,7 @@ static int read_tensors(const struct json *o, const struct place *at, const stru
 /* Room for the checksums of one more file. */
 static int grow_crcs(struct index *index, const struct place *at, uint64_t chunks)
 {
-	uint32_t *crcs = reallocarray(index->crcs, index->chunk_count + chunks + 1, sizeof(*crcs));
+	uint32_t *crcs = reallocarray(index->crcs, index->crc_count + chunks + 1, sizeof(*crcs));
 
 	if (!crcs)
 		return fail(-ENOMEM, "%s: no memory for the checksums", at->file);
@@ -160,12 +160,12 @@ static int read_chunks(const struct json *o, const struct place *at, struct inde
 				       " is not hexadecimal digits in lower case",
 				       i);
 		else
-			index->crcs[index->chunk_count + i] = (uint32_t)crc;
+			index->crcs[index->crc_count + i] = (uint32_t)crc;
 	}
 	if (ret)
 		return ret;
-	file->first_chunk = index->chunk_count;
-	index->chunk_count += chunks;
+	file->first_chunk = index->crc_count;
+	index->crc_count += chunks;
 	return 0;
 }
 
@@ -178,7 +178,6 @@ void index_share(struct index *index, size_t home, size_t file)
 	if (file != home) {
 		memcpy(f->name, first->name, sizeof(f->name));
 		f->bytes = first->bytes;
-		f->first_chunk = first->first_chunk;
 		index->files[first->last].next = file;
 	}
 	first->last = file;
@@ -215,11 +214,17 @@ static int read_own(const struct json *o, const struct place *at, struct index *
 static int read_sums(const struct json *o, const struct place *at, struct index *index,
 		     struct index_file *file)
 {
-	int ret = read_chunks(o, at, index, file);
+	bool in_shard = json_get(o, "chunk_table");
+	int ret = in_shard ? index_read_table(o, at, index, file) : read_chunks(o, at, index, file);
 
-	if (!ret && __builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
-		ret = json_bad(at, "the files have more bytes than 64 bits count");
-	return ret;
+	if (ret)
+		return ret;
+	file->first_note = index->note_count;
+	index->note_count += file_chunks(index, file) + table_chunks(index, file) + in_shard;
+	index->chunk_count += file_chunks(index, file);
+	if (__builtin_add_overflow(index->bytes, file->bytes, &index->bytes))
+		return json_bad(at, "the files have more bytes than 64 bits count");
+	return 0;
 }
 
 /* Deltas stand behind all rows of all tables. */
@@ -319,6 +324,10 @@ static void digest_file(const struct index *index, const struct index_file *file
 	uint64_t chunks = chunks_of(index, file->bytes);
 	char digits[CRC_DIGITS * 64 + 1];
 
+	if (file->table_at) {
+		sha256_update(sha, file->table_sha, SHA256_DIGITS);
+		return;
+	}
 	for (uint64_t first = 0; first < chunks; first += 64) {
 		uint64_t n = chunks - first < 64 ? chunks - first : 64;
 
@@ -396,7 +405,9 @@ void index_write_files(struct json_writer *w, const struct index *index)
 		else
 			write_shard_rows(w, file);
 		write_tensors(w, index, file);
-		if (is_home(index, i))
+		if (file->table_at && is_home(index, i))
+			index_write_table(w, file);
+		else if (is_home(index, i))
 			write_chunks(w, index, file);
 		json_write_close(w);
 	}

@@ -105,7 +105,7 @@ void tensor_name(const struct embeng_model *model, size_t table, size_t array, c
 
 static size_t count_tensors(const struct index *index, size_t home)
 {
-	size_t count = 0, file = home;
+	size_t count = index->files[home].table_at != 0, file = home;
 
 	do {
 		count += entry_arrays(index, &index->files[file]);
@@ -118,6 +118,22 @@ static int compare_tensor_names(const void *a, const void *b)
 {
 	return strcmp(((const struct shard_tensor *)a)->name,
 		      ((const struct shard_tensor *)b)->name);
+}
+
+/* It stands last, whatever its name; no slot is called so. */
+static void fill_chunk_table(const struct index *index, size_t home, struct shard_tensors *out)
+{
+	const struct index_file *file = &index->files[home];
+	struct shard_tensor *of = &out->of[out->count];
+
+	snprintf(of->name, sizeof(of->name), "embeng/chunk_table");
+	of->file = home;
+	of->array = CHUNK_TABLE;
+	out->tensors[out->count++] = (struct safetensor){.name = of->name,
+							 .rows = table_sums(index, file),
+							 .dim = 1,
+							 .offset = file->table_at,
+							 .type = SAFETENSOR_I32};
 }
 
 /* By name, as the format's own writers order them. */
@@ -145,11 +161,13 @@ static void fill_tensors(const struct index *index, size_t home, struct shard_te
 
 		out->tensors[i] = (struct safetensor){
 			.name = out->of[i].name,
-			.numbers = numbers,
+			.type = numbers ? SAFETENSOR_I64 : SAFETENSOR_F32,
 			.rows = (uint64_t)f->rows,
 			.dim = numbers ? 1 : (uint64_t)index->model->tables[f->table].dim,
 			.offset = f->at[out->of[i].array]};
 	}
+	if (index->files[home].table_at)
+		fill_chunk_table(index, home, out);
 }
 
 int shard_tensors_make(const struct index *index, size_t home, struct shard_tensors *out)

@@ -29,8 +29,12 @@ struct embeng_checkpoint {
 	const char **maps; /* [file_count]; NULL while a file is not mapped */
 	struct table_files *tables;
 	struct checkpoint_piece *pieces;
-	struct delta_rows *deltas;   /* [file_count - base_count] table by table */
-	_Atomic unsigned char *good; /* [chunk_count] 1: the chunk was checked and is right */
+	struct delta_rows *deltas; /* [file_count - base_count] table by table */
+	/*
+	 * [note_count] 1: it was checked and is right; for each shard its chunks, the chunks of its chunk
+	 * table's first part, and the second part.
+	 */
+	_Atomic unsigned char *good;
 };
 
 /* checkpoint.c: opens the checkpoint of the index @name in @dir, which no save may change. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reads bytes of an open checkpoint and checks them against their checksums. A chunk that was found
- * good is not checked again, unless embeng_checkpoint_verify() asks for it.
+ * good is not checked again, unless embeng_checkpoint_verify() asks for it. The checksums of a shard are
+ * read and checked themselves when one of its chunks is used first, and only those around it.
  *
  * The notes of good chunks belong to the checkpoint and are atomic, so any number of threads may
  * read.
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "../../../engine/hash/crc32c.h"
+#include "../../../engine/hash/sha256.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "model/model.h"
@@ -54,32 +56,99 @@ static int crc_of(const struct embeng_checkpoint *c, size_t file, uint64_t offse
 	return ret;
 }
 
-static int bad_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t offset)
+static int bad_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t offset,
+		     uint64_t bytes)
 {
 	char text[80];
 
-	snprintf(text, sizeof(text), "the %" PRIu64 " KiB from there do not match their checksum",
-		 c->index.chunk_bytes >> 10);
+	snprintf(text, sizeof(text), "the %" PRIu64 " bytes from there do not match their checksum",
+		 bytes);
 	return bad_file(c, file, -EBADMSG, offset, text);
+}
+
+static bool is_good(const struct embeng_checkpoint *c, uint64_t note)
+{
+	return atomic_load_explicit(&c->good[note], memory_order_relaxed);
+}
+
+/* Bytes of a file and their checksum; those that match are noted. */
+static int check_bytes(const struct embeng_checkpoint *c, size_t file, uint64_t offset,
+		       uint64_t bytes, uint32_t want, uint64_t note)
+{
+	uint32_t crc;
+	int ret = crc_of(c, file, offset, bytes, &crc);
+
+	if (ret)
+		return ret;
+	if (crc != want)
+		return bad_chunk(c, file, offset, bytes);
+	atomic_store_explicit(&c->good[note], 1, memory_order_relaxed);
+	return 0;
+}
+
+/* The second part of a shard's chunk table, whose checksum is in the index. */
+static int check_table_end(const struct embeng_checkpoint *c, size_t file)
+{
+	const struct index_file *f = &c->index.files[file];
+	uint64_t chunks = file_chunks(&c->index, f), parts = table_chunks(&c->index, f);
+	uint64_t note = f->first_note + chunks + parts;
+
+	if (is_good(c, note))
+		return 0;
+	return check_bytes(c, file, f->table_at + sizeof(uint32_t) * chunks,
+			   sizeof(uint32_t) * parts, f->table_crc, note);
+}
+
+/* Chunk @part of the first part, whose checksum is in the second. */
+static int check_table_part(const struct embeng_checkpoint *c, size_t file, uint64_t part)
+{
+	const struct index_file *f = &c->index.files[file];
+	uint64_t chunks = file_chunks(&c->index, f), most = c->index.chunk_bytes;
+	uint64_t note = f->first_note + chunks + part,
+		 left = sizeof(uint32_t) * chunks - part * most;
+	uint32_t want = 0;
+	int ret;
+
+	if (is_good(c, note))
+		return 0;
+	ret = check_table_end(c, file);
+	ret = ret ? ret
+		  : copy_bytes(c, file, f->table_at + sizeof(uint32_t) * (chunks + part),
+			       sizeof(want), &want);
+	return ret ? ret
+		   : check_bytes(c, file, f->table_at + part * most, left < most ? left : most,
+				 want, note);
+}
+
+/* The checksum that a chunk must have; what holds it is read at the first use. */
+static int find_sum(const struct embeng_checkpoint *c, size_t file, uint64_t chunk, uint32_t *sum)
+{
+	const struct index_file *f = &c->index.files[file];
+	uint64_t at = sizeof(*sum) * chunk;
+	int ret;
+
+	if (!f->table_at) {
+		*sum = c->index.crcs[f->first_chunk + chunk];
+		return 0;
+	}
+	ret = check_table_part(c, file, at / c->index.chunk_bytes);
+	return ret ? ret : copy_bytes(c, file, f->table_at + at, sizeof(*sum), sum);
 }
 
 int check_chunk(const struct embeng_checkpoint *c, size_t file, uint64_t chunk)
 {
 	const struct index_file *f = &c->index.files[file];
-	_Atomic unsigned char *good = &c->good[f->first_chunk + chunk];
-	uint64_t most = c->index.chunk_bytes, offset = chunk * most, bytes = f->bytes - offset;
-	uint32_t crc;
+	uint64_t most = c->index.chunk_bytes, offset = chunk * most;
+	uint64_t left = (f->table_at ? f->table_at : f->bytes) - offset;
+	uint32_t want = 0;
 	int ret;
 
-	if (atomic_load_explicit(good, memory_order_relaxed))
+	if (is_good(c, f->first_note + chunk))
 		return 0;
-	ret = crc_of(c, file, offset, bytes < most ? bytes : most, &crc);
-	if (ret)
-		return ret;
-	if (crc != c->index.crcs[f->first_chunk + chunk])
-		return bad_chunk(c, file, offset);
-	atomic_store_explicit(good, 1, memory_order_relaxed);
-	return 0;
+	ret = find_sum(c, file, chunk, &want);
+	return ret ? ret
+		   : check_bytes(c, file, offset, left < most ? left : most, want,
+				 f->first_note + chunk);
 }
 
 int checkpoint_check(const struct embeng_checkpoint *c, const struct checkpoint_piece *piece,
@@ -160,6 +229,49 @@ static uint64_t count_bytes_from(const struct embeng_checkpoint *c, size_t file)
 	return bytes;
 }
 
+/* The digest of a shard's checksums, which the index has as well. */
+static int check_table_digest(const struct embeng_checkpoint *c, size_t file)
+{
+	const struct index_file *f = &c->index.files[file];
+	uint64_t at = f->table_at, left = sizeof(uint32_t) * file_chunks(&c->index, f);
+	char copy[COPY_BYTES], digits[SHA256_DIGITS + 1];
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+	int ret = 0;
+
+	sha256_init(&sha);
+	for (uint64_t n; !ret && at && left; at += n, left -= n) {
+		n = left < sizeof(copy) ? left : sizeof(copy);
+		ret = copy_bytes(c, file, at, n, copy);
+		sha256_update(&sha, copy, n);
+	}
+	if (ret || !f->table_at)
+		return ret;
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+	return strcmp(digits, f->table_sha) ? bad_file(c, file, -EBADMSG, f->table_at,
+						       "the checksums from there do not match "
+						       "their SHA-256")
+					    : 0;
+}
+
+/* The last chunk comes with the chunk table. */
+static int verify_shard(const struct embeng_checkpoint *c, size_t file, uint64_t *done,
+			uint64_t total, embeng_progress_fn progress, void *arg)
+{
+	const struct index_file *f = &c->index.files[file];
+	uint64_t chunks = file_chunks(&c->index, f), end = *done + f->bytes;
+	int ret = check_table_digest(c, file);
+
+	for (uint64_t k = 0; !ret && k < chunks; k++) {
+		ret = check_chunk(c, file, k);
+		*done = k + 1 < chunks ? *done + c->index.chunk_bytes : end;
+		ret = ret ? ret : tell_verified(progress, arg, *done, total);
+	}
+	return ret;
+}
+
 int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
 			   embeng_progress_fn progress, void *arg)
 {
@@ -167,20 +279,11 @@ int checkpoint_verify_from(const struct embeng_checkpoint *c, size_t file,
 	int ret;
 
 	/* All of it again: what was right once is not what was asked. */
-	for (uint64_t k = 0; k < c->index.chunk_count; k++)
+	for (uint64_t k = 0; k < c->index.note_count; k++)
 		atomic_store_explicit(&c->good[k], 0, memory_order_relaxed);
 	ret = tell_verified(progress, arg, 0, total);
-	for (size_t i = file; !ret && i < c->index.file_count; i = next_home(&c->index, i)) {
-		uint64_t bytes = c->index.files[i].bytes;
-
-		for (uint64_t k = 0; !ret && k < chunks_of(&c->index, bytes); k++) {
-			uint64_t left = bytes - k * c->index.chunk_bytes;
-
-			ret = check_chunk(c, i, k);
-			done += left < c->index.chunk_bytes ? left : c->index.chunk_bytes;
-			ret = ret ? ret : tell_verified(progress, arg, done, total);
-		}
-	}
+	for (size_t i = file; !ret && i < c->index.file_count; i = next_home(&c->index, i))
+		ret = verify_shard(c, i, &done, total, progress, arg);
 	return ret;
 }
 

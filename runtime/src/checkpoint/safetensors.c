@@ -19,12 +19,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lengths and floats li
 
 static uint64_t tensor_bytes(const struct safetensor *t)
 {
-	return (t->numbers ? sizeof(int64_t) : sizeof(float)) * t->rows * t->dim;
+	return (t->type == SAFETENSOR_I64 ? sizeof(int64_t) : sizeof(float)) * t->rows * t->dim;
 }
 
 static const char *tensor_type(const struct safetensor *t)
 {
-	return t->numbers ? "I64" : "F32";
+	static const char *const names[] = {
+		[SAFETENSOR_F32] = "F32", [SAFETENSOR_I64] = "I64", [SAFETENSOR_I32] = "I32"};
+
+	return names[t->type];
 }
 
 static void write_pair(struct json_writer *w, const char *name, uint64_t a, uint64_t b)

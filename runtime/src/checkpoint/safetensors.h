@@ -13,12 +13,14 @@
 #define SAFETENSORS_ALIGN 64u		  /* alignment of the data in files that are written here */
 #define SAFETENSORS_HEADER_MAX 100000000u /* limit that the format sets */
 
-/* A tensor [rows, dim]: F32, or I64 if it has @numbers. */
+enum safetensor_type { SAFETENSOR_F32, SAFETENSOR_I64, SAFETENSOR_I32 };
+
+/* A tensor [rows, dim]. */
 struct safetensor {
 	const char *name;
-	bool numbers;
 	uint64_t rows, dim;
 	uint64_t offset; /* offset of the first byte in the file */
+	enum safetensor_type type;
 };
 
 /*

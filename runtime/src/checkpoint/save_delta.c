@@ -39,6 +39,16 @@ static bool has_same_rows(const struct table *a, const struct table *b)
 	       a->slot_count == b->slot_count && a->optimizer.kind == b->optimizer.kind;
 }
 
+/* Whether the checksums of all chunks are in the shards, as they are in those of this version. */
+static bool has_all_tables(const struct index *index)
+{
+	for (size_t i = 0; i < index->file_count; i = next_home(index, i)) {
+		if (!index->files[i].table_at)
+			return false;
+	}
+	return true;
+}
+
 /* NULL if a delta of the engine's tables fits behind @base, else what does not. */
 static const char *find_misfit(const struct save *s, const struct index *base)
 {
@@ -52,7 +62,7 @@ static const char *find_misfit(const struct save *s, const struct index *base)
 	}
 	if (m->engine.hosts != old->engine.hosts || m->engine.sharding != old->engine.sharding)
 		return "the folder has a checkpoint of another sharding";
-	if (base->chunk_bytes != CHUNK_BYTES)
+	if (base->chunk_bytes != CHUNK_BYTES || !has_all_tables(base))
 		return "the folder has a checkpoint of an older version";
 	return delta_count(base) < DELTAS_MAX ? NULL
 					      : "the folder has as many deltas as are allowed";
@@ -203,7 +213,6 @@ static int copy_base_files(struct save *s)
 	s->index.file_count = s->own = base->file_count;
 	s->index.base_count = base->base_count;
 	s->index.chunk_bytes = base->chunk_bytes;
-	s->index.chunk_count = base->chunk_count;
 	s->index.bytes = s->before = base->bytes;
 	return 0;
 }
@@ -226,17 +235,6 @@ static int list_delta(struct save *s)
 	return ret ? ret : save_plan_shard(s, s->own);
 }
 
-static int copy_base_sums(struct save *s)
-{
-	const struct index *base = &s->base->index;
-
-	s->index.crcs = calloc(s->index.chunk_count + 1, sizeof(*s->index.crcs));
-	if (!s->index.crcs)
-		return fail(-ENOMEM, "%s: no memory for the checksums", s->source->what);
-	memcpy(s->index.crcs, base->crcs, base->chunk_count * sizeof(*base->crcs));
-	return 0;
-}
-
 /* Whether all deltas are larger than what they stand on. */
 static bool outgrows_base(const struct save *s)
 {
@@ -256,7 +254,6 @@ int save_plan_delta(struct save *s)
 	if (ret || !s->base)
 		return ret;
 	ret = list_delta(s);
-	ret = ret ? ret : copy_base_sums(s);
 	if (!ret && outgrows_base(s)) {
 		save_forget_plan(s);
 		return decline_delta(s, "the deltas would be larger than the full checkpoint");

@@ -70,8 +70,10 @@ int save_header(struct save *s, size_t home, char **header, size_t *bytes)
 	if (ret)
 		return ret;
 	ret = make_header(s, home, &all, header, bytes);
-	for (size_t i = 0; !ret && i < all.count; i++)
-		s->index.files[all.of[i].file].at[all.of[i].array] = all.tensors[i].offset;
+	for (size_t i = 0; !ret && i < all.count; i++) {
+		if (all.of[i].array != CHUNK_TABLE)
+			s->index.files[all.of[i].file].at[all.of[i].array] = all.tensors[i].offset;
+	}
 	shard_tensors_free(&all);
 	return ret;
 }
@@ -86,21 +88,26 @@ static uint64_t entry_bytes(const struct save *s, const struct index_file *file)
 
 int save_plan_shard(struct save *s, size_t home)
 {
-	size_t header_bytes, file;
-	uint64_t bytes;
+	struct index_file *first = &s->index.files[home];
+	uint64_t rows = entry_bytes(s, first), before;
+	size_t header_bytes;
 	char *header;
-	int ret = save_header(s, home, &header, &header_bytes);
+	int ret;
 
-	if (ret)
-		return ret;
-	free(header);
-	bytes = header_bytes + entry_bytes(s, &s->index.files[home]);
-	for (file = s->index.files[home].next; file; file = s->index.files[file].next)
-		bytes += entry_bytes(s, &s->index.files[file]);
-	s->index.files[home].bytes = bytes;
-	s->index.files[home].first_chunk = s->index.chunk_count;
-	s->index.chunk_count += chunks_of(&s->index, bytes);
-	s->index.bytes += bytes;
+	for (size_t file = first->next; file; file = s->index.files[file].next)
+		rows += entry_bytes(s, &s->index.files[file]);
+	/* The header tells the size of the chunk table, which covers the header: a few rounds settle it. */
+	first->table_at = rows;
+	do {
+		before = first->table_at;
+		ret = save_header(s, home, &header, &header_bytes);
+		if (ret)
+			return ret;
+		free(header);
+		first->table_at = header_bytes + rows;
+	} while (first->table_at != before);
+	first->bytes = first->table_at + sizeof(uint32_t) * table_sums(&s->index, first);
+	s->index.bytes += first->bytes;
 	return 0;
 }
 
@@ -216,25 +223,17 @@ int save_plan(struct save *s)
 
 	s->index.chunk_bytes = CHUNK_BYTES;
 	ret = ret ? ret : save_begin_finite(s);
-	ret = ret ? ret : plan_shards(s, entries);
-	if (ret)
-		return ret;
-	s->index.crcs = calloc(s->index.chunk_count + 1, sizeof(*s->index.crcs));
-	return s->index.crcs ? 0
-			     : fail(-ENOMEM, "%s: no memory for the checksums", s->source->what);
+	return ret ? ret : plan_shards(s, entries);
 }
 
 void save_forget_plan(struct save *s)
 {
 	free(s->index.files);
-	free(s->index.crcs);
 	s->index.files = NULL;
-	s->index.crcs = NULL;
 	s->index.file_count = 0;
 	s->index.base_count = 0;
 	s->own = 0;
 	s->before = 0;
-	s->index.chunk_count = 0;
 	s->index.bytes = 0;
 	s->done = 0;
 }

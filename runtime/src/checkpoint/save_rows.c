@@ -7,9 +7,11 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../../engine/hash/crc32c.h"
+#include "../../../engine/hash/sha256.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "save.h"
@@ -19,7 +21,8 @@ struct shard {
 	size_t home;
 	char *path;
 	int fd;
-	uint64_t at; /* bytes written */
+	uint64_t at;	/* bytes written */
+	uint32_t *sums; /* the chunk table; of the chunks that are written already */
 };
 
 static int tell_saved(const struct save *s)
@@ -36,8 +39,6 @@ static int tell_saved(const struct save *s)
 
 static int write_shard_bytes(struct shard *shard, const char *data, uint64_t bytes)
 {
-	uint32_t *crcs = shard->save->index.crcs +
-			 shard->save->index.files[shard->home].first_chunk;
 	int ret = file_write(shard->fd, shard->path, data, bytes);
 
 	if (ret)
@@ -48,7 +49,7 @@ static int write_shard_bytes(struct shard *shard, const char *data, uint64_t byt
 		uint64_t n = CHUNK_BYTES - shard->at % CHUNK_BYTES;
 
 		n = n < bytes ? n : bytes;
-		crcs[chunk] = crc32c(crcs[chunk], data, n);
+		shard->sums[chunk] = crc32c(shard->sums[chunk], data, n);
 		shard->at += n;
 		data += n;
 		bytes -= n;
@@ -108,6 +109,46 @@ static int write_shard_header(struct shard *shard)
 	return ret;
 }
 
+/* Adds the checksums of the first part, whose last chunk may be shorter. */
+static void sum_table(struct shard *shard, struct index_file *file)
+{
+	const struct index *index = &shard->save->index;
+	uint64_t chunks = file_chunks(index, file), left = sizeof(uint32_t) * chunks;
+	const char *from = (const char *)shard->sums;
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+
+	sha256_init(&sha);
+	sha256_update(&sha, from, left);
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(file->table_sha + 2 * i, 3, "%02x", digest[i]);
+	for (uint64_t k = 0; k < table_chunks(index, file); k++) {
+		uint64_t n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+
+		shard->sums[chunks + k] = crc32c(0, from, n);
+		from += n;
+		left -= n;
+	}
+	file->table_crc = crc32c(0, shard->sums + chunks,
+				 sizeof(uint32_t) * table_chunks(index, file));
+}
+
+/* The end of the shard; it is in no chunk itself. */
+static int write_chunk_table(struct shard *shard)
+{
+	struct index_file *file = &shard->save->index.files[shard->home];
+	uint64_t bytes = file->bytes - file->table_at;
+	int ret;
+
+	sum_table(shard, file);
+	ret = file_write(shard->fd, shard->path, shard->sums, bytes);
+	if (ret)
+		return ret;
+	shard->save->done += bytes;
+	return tell_saved(shard->save);
+}
+
 /* In the order in which the tensors stand in the file. */
 static int write_arrays(struct shard *shard)
 {
@@ -117,7 +158,9 @@ static int write_arrays(struct shard *shard)
 	if (ret)
 		return ret;
 	for (size_t i = 0; !ret && i < all.count; i++)
-		ret = write_array(shard, all.of[i].file, all.of[i].array);
+		ret = all.of[i].array == CHUNK_TABLE
+			      ? write_chunk_table(shard)
+			      : write_array(shard, all.of[i].file, all.of[i].array);
 	shard_tensors_free(&all);
 	return ret;
 }
@@ -141,10 +184,17 @@ static int write_open(struct shard *shard)
 
 static int write_shard(struct save *s, size_t home)
 {
-	struct shard shard = {
-		.save = s, .home = home, .path = file_path(s->dir, s->index.files[home].name)};
-	int ret = shard.path ? write_open(&shard) : -ENOMEM;
+	const struct index_file *file = &s->index.files[home];
+	struct shard shard = {.save = s,
+			      .home = home,
+			      .path = file_path(s->dir, file->name),
+			      .sums = calloc(table_sums(&s->index, file), sizeof(uint32_t))};
+	int ret = shard.path ? 0 : -ENOMEM;
 
+	if (!ret && !shard.sums)
+		ret = fail(-ENOMEM, "%s: no memory for the checksums", s->source->what);
+	ret = ret ? ret : write_open(&shard);
+	free(shard.sums);
 	free(shard.path);
 	return ret;
 }

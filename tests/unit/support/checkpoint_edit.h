@@ -59,10 +59,53 @@ static inline void edit_seal(char *text)
 	memcpy(text + length - 12, digits, 8);
 }
 
-/* The checksum of all digits of "chunks". */
+/* The text behind @key, from @from on. */
+static inline char *edit_find(char *from, const char *key)
+{
+	char *at = strstr(from, key);
+
+	ck_assert_msg(at != NULL, "no %s in it", key);
+	return at + strlen(key);
+}
+
+/*
+ * Puts the checksums of a shard of few chunks right, those in it and those of its table in the index.
+ * @shard: all bytes of the file @name
+ */
+static inline void edit_seal_shard(char *text, const char *name, char *shard, size_t bytes)
+{
+	char *table = edit_find(edit_find(text, name), "\"chunk_table\": {");
+	uint64_t at = strtoull(edit_find(table, "\"at\": "), NULL, 10);
+	uint64_t chunks = (at + CHUNK_BYTES - 1) / CHUNK_BYTES;
+	uint32_t *sums = (uint32_t *)(void *)(shard + at);
+	unsigned char digest[SHA256_BYTES];
+	struct sha256 sha;
+	char digits[65];
+
+	ck_assert_uint_eq(bytes - at, 4 * (chunks + 1));
+	for (uint64_t k = 0; k < chunks; k++) {
+		uint64_t left = at - k * CHUNK_BYTES;
+
+		sums[k] = crc32c(0, shard + k * CHUNK_BYTES,
+				 left < CHUNK_BYTES ? left : CHUNK_BYTES);
+	}
+	sums[chunks] = crc32c(0, sums, 4 * chunks);
+	snprintf(digits, sizeof(digits), "%08x", crc32c(0, sums + chunks, 4));
+	memcpy(edit_find(table, "\"crc32c\": \""), digits, 8);
+	sha256_init(&sha);
+	sha256_update(&sha, sums, 4 * chunks);
+	sha256_final(&sha, digest);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+	memcpy(edit_find(table, "\"sha256\": \""), digits, 64);
+}
+
+/* The checksum of all digits of "sha256" or, in older checkpoints, of "chunks". */
 static inline void edit_seal_chunks(char *text)
 {
-	static const char key[] = "\"chunks\": \"", sha_key[] = "\"chunks_sha256\": \"";
+	static const char old[] = "\"chunks\": \"", new[] = "\"sha256\": \"";
+	static const char sha_key[] = "\"chunks_sha256\": \"";
+	const char *key = strstr(text, new) ? new : old;
 	unsigned char digest[SHA256_BYTES];
 	struct sha256 sha;
 	char digits[65], *end = strstr(text, sha_key);

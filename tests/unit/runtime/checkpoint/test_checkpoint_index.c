@@ -16,10 +16,12 @@ static const struct edit edits[] = {
 	 "\"schema\" is not \"embeng.checkpoint.index/1\""},
 	{"\"schema\": \"embeng.checkpoint.index/1\"", "\"schema\": 1", -EBADMSG,
 	 "\"schema\" is not"},
-	{"\"requires\": [\n  ]", "\"requires\": [\"encryption\"]", -ENOTSUP,
+	{"\"requires\": [\n    \"chunk_tables\"\n  ]", "\"requires\": [\"encryption\"]", -ENOTSUP,
 	 "requires \"encryption\""},
-	{"\"requires\": [\n  ]", "\"requires\": {}", -EBADMSG, "\"requires\" is not an array"},
-	{"  \"requires\": [\n  ],\n", "", -EBADMSG, "\"requires\" is not an array"},
+	{"\"requires\": [\n    \"chunk_tables\"\n  ]", "\"requires\": {}", -EBADMSG,
+	 "\"requires\" is not an array"},
+	{"  \"requires\": [\n    \"chunk_tables\"\n  ],\n", "", -EBADMSG,
+	 "\"requires\" is not an array"},
 	{"\"model_hash\": \"", "\"model_hash\": \"0", -EBADMSG, "\"model_hash\" is not 16"},
 	{"\"model_hash\": \"", "\"model_hash\": 1, \"x\": \"", -EBADMSG,
 	 "\"model_hash\" is not a text"},
@@ -38,13 +40,13 @@ static const struct edit edits[] = {
 	{"\"step\": 0,", "\"step\": 0, \"frozen_steps\": [],", -EBADMSG, "0 numbers for"},
 	{"\"step\": 0,", "\"step\": 0, \"frozen_steps\": [0, 0, 0, 0, 0],", -EBADMSG,
 	 "5 numbers for"},
-	{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 65537", -EBADMSG,
-	 "\"chunk_bytes\" is 65537, which is no power of two"},
-	{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 2048", -EBADMSG,
+	{"\"chunk_bytes\": 4096", "\"chunk_bytes\": 4097", -EBADMSG,
+	 "\"chunk_bytes\" is 4097, which is no power of two"},
+	{"\"chunk_bytes\": 4096", "\"chunk_bytes\": 2048", -EBADMSG,
 	 "\"chunk_bytes\" is not a whole number"},
-	{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 8388608", -EBADMSG,
+	{"\"chunk_bytes\": 4096", "\"chunk_bytes\": 8388608", -EBADMSG,
 	 "\"chunk_bytes\" is not a whole number"},
-	{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 0", -EBADMSG, "\"chunk_bytes\" is not"},
+	{"\"chunk_bytes\": 4096", "\"chunk_bytes\": 0", -EBADMSG, "\"chunk_bytes\" is not"},
 	{"\"program_state\": \"x\"", "\"program_state\": 1", -EBADMSG, "\"program_state\" is not"},
 	{"\"program_state\": \"x\"", "\"program_state\": \"a\\u0000b\"", -EBADMSG,
 	 "\"program_state\" has a zero byte"},
@@ -63,7 +65,8 @@ static const struct edit edits[] = {
 	 "files 0: has 4 rows from row 0 of table t, of which host 0 has 3"},
 	{"\"step_depth\": 0", "\"step_depth\": 0, \"hosts\": 6, \"sharding\": \"mod\"", -EBADMSG,
 	 "files 0: has 4 rows from row 0 of table t, of which host 0 has 1"},
-	{"\"requires\": [\n  ]", "\"requires\": [\"mod\", 1]", -ENOTSUP, "requires 1"},
+	{"\"requires\": [\n    \"chunk_tables\"\n  ]", "\"requires\": [\"mod\", 1]", -ENOTSUP,
+	 "requires 1"},
 	{"\"tables\": [", "\"tables\": 1, \"x\": [", -EBADMSG, "\"tables\" is not an array"},
 	{"\"tables\": [", "\"tables\": [1, ", -EBADMSG, "tables 0: is not an object"},
 	{"\"name\": \"t\"", "\"name\": 1", -EBADMSG, "tables 0: \"name\" is not a text"},
@@ -174,11 +177,11 @@ static const struct edit edits[] = {
 	{"-00000001.safetensors", "-00000000.safetensors", -EBADMSG, "twice"},
 	{"-00000001.safetensors", "-00000009.safetensors", -EBADMSG,
 	 "-00000009.safetensors: cannot be opened"},
-	{"\"bytes\": 320", "\"bytes\": 0", -EBADMSG, "files 0: \"bytes\" is not a whole number"},
-	{"\"bytes\": 320", "\"bytes\": 31", -EBADMSG, "files 0: 31 bytes do not hold its rows"},
-	{"\"bytes\": 320", "\"bytes\": 324", -EBADMSG, "has 320 bytes, the index says 324"},
-	{"\"bytes\": 320", "\"bytes\": 9223372036854775807", -EBADMSG,
-	 "files 0: \"chunks\" has 8 digits"},
+	{"\"bytes\": 392", "\"bytes\": 0", -EBADMSG, "files 0: \"bytes\" is not a whole number"},
+	{"\"bytes\": 392", "\"bytes\": 31", -EBADMSG, "files 0: 31 bytes do not hold its rows"},
+	{"\"bytes\": 392", "\"bytes\": 396", -EBADMSG, "\"chunk_table\" is at 384 of 396 bytes"},
+	{"\"bytes\": 392", "\"bytes\": 9223372036854775807", -EBADMSG,
+	 "files 0: \"chunk_table\" is at 384 of 9223372036854775807 bytes"},
 	{"\"table\": 0,\n      \"first", "\"table\": 1,\n      \"first", -EBADMSG,
 	 "files 0: has table 1 from row 0, expected is table 0 from row 0"},
 	{"\"table\": 0,\n      \"first", "\"table\": -1,\n      \"first", -EBADMSG,
@@ -188,22 +191,33 @@ static const struct edit edits[] = {
 	{"\"rows\": 4", "\"rows\": 0", -EBADMSG, "files 0: \"rows\" is not"},
 	{"\"rows\": 4", "\"rows\": 3", -EBADMSG, "files 1: has table 0 from row 4, expected"},
 	{"\"tensors\": {", "\"tensors\": [], \"x\": {", -EBADMSG, "\"tensors\" is not an object"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 256, \"t/momenta\": 256", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 320, \"t/momenta\": 320", -EBADMSG,
 	 "files 0: has 3 tensors"},
-	{"\"t/accumulators\": 256", "\"t/momenta\": 256", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/momenta\": 320", -EBADMSG,
 	 "files 0: \"t/accumulators\" is not"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 258", -EBADMSG, "not at a multiple of 4"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 4", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 322", -EBADMSG, "not at a multiple of 4"},
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 4", -EBADMSG,
 	 "files 0: \"t/accumulators\" is not"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 292", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 364", -EBADMSG,
 	 "files 0: \"t/accumulators\" is not"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 288", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 352", -EBADMSG,
 	 "\"t/accumulators\" lies at 0 to 32"},
-	{"\"t/accumulators\": 256", "\"t/accumulators\": 8", -EBADMSG,
+	{"\"t/accumulators\": 320", "\"t/accumulators\": 8", -EBADMSG,
 	 "\"t/accumulators\" lies at 0 to 32"},
-	{"\"chunks\": \"", "\"chunks\": 1, \"x\": \"", -EBADMSG, "\"chunks\" is not a text"},
-	{"\"chunks\": \"", "\"chunks\": \"00000000", -EBADMSG, "\"chunks\" has 16 digits"},
-	{"\"chunks\": \"", "\"chunks\": \"0", -EBADMSG, "\"chunks\" has 9 digits"},
+	{"\"chunk_table\": {", "\"chunk_table\": [], \"x\": {", -EBADMSG,
+	 "\"chunk_table\" is not an object"},
+	{"\"chunk_table\": {", "\"x\": {", -EBADMSG, "\"chunks\" is not a text"},
+	{"\"at\": 384", "\"at\": 380", -EBADMSG, "is at 380 of 392 bytes"},
+	{"\"at\": 384", "\"at\": 385", -EBADMSG, "is at 385 of 392 bytes"},
+	{"\"at\": 384", "\"at\": 388", -EBADMSG, "is at 388 of 392 bytes"},
+	{"\"at\": 384", "\"at\": 392", -EBADMSG, "is at 392 of 392 bytes"},
+	{"\"at\": 384", "\"at\": 393", -EBADMSG, "\"at\" is not a whole number"},
+	{"\"at\": 384", "\"at\": 4", -EBADMSG, "\"at\" is not a whole number"},
+	{"\"at\": 384", "\"at\": \"384\"", -EBADMSG, "\"at\" is not a whole number"},
+	{"\"crc32c\": \"", "\"crc32c\": \"0", -EBADMSG, "\"crc32c\" is not 8"},
+	{"\"crc32c\": \"", "\"crc32c\": 1, \"x\": \"", -EBADMSG, "\"crc32c\" is not a text"},
+	{"\"sha256\": \"", "\"sha256\": \"0", -EBADMSG, "\"sha256\" is not 64"},
+	{"\"sha256\": \"", "\"sha256\": 1, \"x\": \"", -EBADMSG, "\"sha256\" is not a text"},
 	{"\"chunks_sha256\": \"", "\"chunks_sha256\": \"0", -EBADMSG,
 	 "\"chunks_sha256\" is not that of"},
 	{"\"chunks_sha256\": \"", "\"chunks_sha256\": 1, \"x\": \"", -EBADMSG,
@@ -334,28 +348,83 @@ START_TEST(the_own_checksum_stands_last)
 }
 END_TEST
 
-START_TEST(a_wrong_checksum_of_a_chunk_is_seen_twice)
+static void expect_verified(const char *folder, const char *wrong)
+{
+	struct embeng_checkpoint *c;
+
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	c = help_checkpoint(folder);
+	help_expect(embeng_checkpoint_verify(c, NULL, NULL), -EBADMSG, wrong);
+	embeng_checkpoint_close(c);
+}
+
+/* The index has two checksums of a shard's table; the table is not read when the checkpoint is opened. */
+START_TEST(a_wrong_checksum_of_a_table_is_seen)
 {
 	char folder[HELP_PATH], *digits;
-	struct embeng_checkpoint *c;
 
 	folder_new(folder);
 	edit_save(folder);
 	edit_read(folder, INDEX_NAME, text);
-	digits = strstr(text, "\"chunks\": \"") + strlen("\"chunks\": \"");
+	digits = edit_find(text, "\"crc32c\": \"");
+	*digits = *digits == '0' ? '1' : '0';
+	expect_verified(folder, "-00000000.safetensors: offset 388: the 4 bytes from there");
+	edit_save(folder);
+	edit_read(folder, INDEX_NAME, text);
+	digits = edit_find(text, "\"sha256\": \"");
 	*digits = *digits == '0' ? '1' : '0';
 	edit_seal(text);
 	edit_write(folder, INDEX_NAME, text, strlen(text));
 	help_expect(edit_open(folder), -EBADMSG, "\"chunks_sha256\" is not that of the chunks");
 	edit_seal_chunks(text);
+	expect_verified(folder, "-00000000.safetensors: offset 384: the checksums from there");
+	folder_remove(folder);
+}
+END_TEST
+
+/* Checkpoints of earlier versions have their checksums in the index. */
+static const struct edit old_edits[] = {
+	{"\"chunks\": \"", "\"chunks\": 1, \"x\": \"", -EBADMSG, "\"chunks\" is not a text"},
+	{"\"chunks\": \"", "\"chunks\": \"00000000", -EBADMSG, "\"chunks\" has 16 digits"},
+	{"\"chunks\": \"", "\"chunks\": \"0", -EBADMSG, "\"chunks\" has 9 digits"},
+	{"\"chunks\": \"", "\"chunks\": \"A", -EBADMSG, "digits, "},
+	{"\"chunks_sha256\": \"", "\"chunks_sha256\": \"0", -EBADMSG,
+	 "\"chunks_sha256\" is not that of"},
+};
+
+START_TEST(older_checksums_are_checked)
+{
+	const struct edit *edit = &old_edits[_i];
+	char folder[HELP_PATH], golden[HELP_PATH];
+
+	folder_new(folder);
+	ck_assert_ptr_nonnull(getenv("EMBENG_SOURCE_ROOT"));
+	snprintf(golden, sizeof(golden), "%s/tests/golden/checkpoint",
+		 getenv("EMBENG_SOURCE_ROOT"));
+	edit_read(golden, INDEX_NAME, text);
+	edit_replace(text, edit->old, edit->new);
 	edit_seal(text);
 	edit_write(folder, INDEX_NAME, text, strlen(text));
-	c = help_checkpoint(folder);
-	help_expect(embeng_checkpoint_verify(c, NULL, NULL), -EBADMSG,
-		    "-00000000.safetensors: "
-		    "offset 0:");
-	embeng_checkpoint_close(c);
-	*digits = 'A';
+	help_expect(edit_open(folder), edit->code, edit->text);
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(a_wrong_older_checksum_is_seen)
+{
+	char folder[HELP_PATH], golden[HELP_PATH], *digits;
+
+	folder_new(folder);
+	snprintf(golden, sizeof(golden), "%s/tests/golden/checkpoint",
+		 getenv("EMBENG_SOURCE_ROOT"));
+	edit_read(golden, INDEX_NAME, text);
+	digits = edit_find(text, "\"chunks\": \"");
+	*digits = *digits == '0' ? '1' : '0';
+	edit_seal(text);
+	edit_write(folder, INDEX_NAME, text, strlen(text));
+	help_expect(edit_open(folder), -EBADMSG, "\"chunks_sha256\" is not that of the chunks");
+	*digits = 'G';
 	edit_seal_chunks(text);
 	edit_seal(text);
 	edit_write(folder, INDEX_NAME, text, strlen(text));
@@ -373,7 +442,10 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, sees_each_cut);
 	tcase_add_test(tcase, a_wrong_own_checksum_is_told);
 	tcase_add_test(tcase, the_own_checksum_stands_last);
-	tcase_add_test(tcase, a_wrong_checksum_of_a_chunk_is_seen_twice);
+	tcase_add_test(tcase, a_wrong_checksum_of_a_table_is_seen);
+	tcase_add_loop_test(tcase, older_checksums_are_checked, 0,
+			    (int)(sizeof(old_edits) / sizeof(*old_edits)));
+	tcase_add_test(tcase, a_wrong_older_checksum_is_seen);
 }
 
 int main(void)

@@ -13,8 +13,8 @@
 
 #define IDS 500
 #define FIRST_STEPS 3
-#define COPIES_BEFORE 40 /* more than opening the checkpoint takes that a delta changes */
-#define COPIES_BETWEEN 20
+#define COPIES_BEFORE 200 /* more than opening the checkpoint takes that a delta changes */
+#define COPIES_BETWEEN 160
 #define TABLES 3
 
 static const char *const in_all[] = {"soft:cores=1", "soft:cores=3"};

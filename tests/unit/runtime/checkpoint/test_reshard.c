@@ -166,7 +166,8 @@ START_TEST(mod_files_hold_every_nth_row)
 	edit_read(folder, "index.json", text);
 	ck_assert_ptr_nonnull(strstr(text, "\"hosts\": 3"));
 	ck_assert_ptr_nonnull(strstr(text, "\"sharding\": \"mod\""));
-	ck_assert_ptr_nonnull(strstr(text, "\"requires\": [\n    \"mod\"\n  ]"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"requires\": [\n    \"mod\",\n    \"chunk_tables\"\n  ]"));
 	embeng_checkpoint_close(c);
 	embeng_close(e);
 	folder_remove(folder);
@@ -185,13 +186,15 @@ START_TEST(div_files_read_as_before)
 	file = fopen(path, "rb");
 	text[fread(text, 1, (1 << 20) - 1, file)] = '\0';
 	fclose(file);
-	ck_assert_ptr_nonnull(strstr(text, "\"requires\": [\n    \"shared\"\n  ]"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"requires\": [\n    \"shared\",\n    \"chunk_tables\"\n  ]"));
 	ck_assert_ptr_nonnull(strstr(text, "\"hosts\": 4"));
 	save_hosts(folder, 1, EMBENG_SHARDING_MOD);
 	file = fopen(path, "rb");
 	text[fread(text, 1, (1 << 20) - 1, file)] = '\0';
 	fclose(file);
-	ck_assert_ptr_nonnull(strstr(text, "\"requires\": [\n    \"shared\"\n  ]"));
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"requires\": [\n    \"shared\",\n    \"chunk_tables\"\n  ]"));
 	ck_assert_ptr_null(strstr(text, "\"hosts\""));
 	free(path);
 	free(text);

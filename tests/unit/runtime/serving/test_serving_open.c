@@ -198,6 +198,9 @@ static void corrupt(void)
 	close(file);
 }
 
+/* Its bytes lie around three quarters of the file, at the end of which is the chunk table. */
+#define CORRUPT_ROW (WIDE_ROWS / 4 * 3 + 25)
+
 /* Found on the first use of its chunk, the others stay good; or at open. */
 START_TEST(a_corrupt_chunk)
 {
@@ -213,7 +216,7 @@ START_TEST(a_corrupt_chunk)
 	s = serve(NULL, 0);
 	in.out = out;
 	in.out_elements = WIDE_DIM * 2;
-	in.ids = I(1, WIDE_ROWS / 4 * 3);
+	in.ids = I(1, CORRUPT_ROW);
 	help_expect(embeng_serving_lookup(s, &in, 1), -EBADMSG, "do not match their checksum");
 	ck_assert(out[0] == -77);
 	in.ids = I(1, 1);
@@ -223,7 +226,7 @@ START_TEST(a_corrupt_chunk)
 	expect_refused_open(NULL, EMBENG_SERVING_VERIFY, -EBADMSG, "do not match their checksum");
 	/* Whoever trusts the files gets what is in them. */
 	s = serve(NULL, EMBENG_SERVING_TRUST);
-	in.ids = I(1, WIDE_ROWS / 4 * 3);
+	in.ids = I(1, CORRUPT_ROW);
 	help_expect_ok(embeng_serving_lookup(s, &in, 1));
 	expect_floats(out, want, WIDE_DIM);
 	embeng_serving_close(s);
