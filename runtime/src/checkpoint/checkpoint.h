@@ -32,6 +32,14 @@ struct checkpoint_piece {
 int checkpoint_pieces(const struct embeng_checkpoint *checkpoint, int table, int slot,
 		      const struct checkpoint_piece **pieces);
 
+/*
+ * checkpoint_read_mapped() - have checks read the maps, as the caller reads rows
+ *
+ * Copies by the system find a file that was cut, and take longer than the check of a chunk. Where rows are
+ * read from the maps they would find nothing more than that. To be called before the checkpoint is shared.
+ */
+void checkpoint_read_mapped(struct embeng_checkpoint *checkpoint);
+
 /* The index of @row among the rows of a piece, which must hold it. */
 static inline int64_t checkpoint_place(const struct checkpoint_piece *piece, int64_t row)
 {

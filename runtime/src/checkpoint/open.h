@@ -25,6 +25,7 @@ struct delta_rows {
 
 struct embeng_checkpoint {
 	char *folder;
+	bool mapped; /* checks read where the files are mapped, see checkpoint_read_mapped() */
 	struct index index;
 	const char **maps; /* [file_count]; NULL while a file is not mapped */
 	struct table_files *tables;

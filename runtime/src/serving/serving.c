@@ -79,6 +79,7 @@ static int open_checkpoint(struct embeng_serving *s, const char *dir,
 		if (!ret && (flags & EMBENG_SERVING_TRUST))
 			source_trust(&s->sources[t]);
 	}
+	checkpoint_read_mapped(s->checkpoint);
 	return ret;
 }
 
