@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Each file operation of a delta's save fails in turn: the folder has the old checkpoint or the new
- * one, whole, and so are the earlier ones. A base that cannot be read makes a full save.
+ * one, whole, and so are the earlier ones. A base that cannot be read makes a full save. The same is
+ * tried with a chain that is folded, and with one that is restored.
  */
 #include "checkpoint_edit.h"
 #include "file_faults.h"
@@ -107,9 +108,99 @@ START_TEST(each_operation_of_a_delta_fails)
 }
 END_TEST
 
+/* A full checkpoint with value 1, and a delta with value 2. */
+static void save_chain(struct embeng *e, const char *folder)
+{
+	const float row[] = {1, 1, 1, 1};
+	const int64_t id = ROW;
+
+	help_expect_ok(embeng_rows_write(e, 0, NULL, &id, 1, row));
+	help_expect_ok(embeng_save(e, folder, NULL));
+	help_expect_ok(save_value(e, folder, 2, 2));
+	ck_assert_uint_eq(report.delta, 1);
+}
+
+static uint32_t deltas_of(const char *folder)
+{
+	struct embeng_checkpoint_info info = {.size = sizeof(info)};
+	struct embeng_checkpoint *c = help_checkpoint(folder);
+
+	help_expect_ok(embeng_checkpoint_info(c, &info));
+	embeng_checkpoint_close(c);
+	return info.deltas;
+}
+
+/* The chain is there, or what it was folded into: the values are the same, and none is lost. */
+START_TEST(each_operation_of_a_compaction_fails)
+{
+	const struct embeng_reshard_options o = {
+		.size = sizeof(o), .hosts = 1, .keep = 1 + (uint32_t)_i};
+	struct embeng *e = open_filled();
+	char folder[HELP_PATH];
+	int ret, left, failed = 0;
+
+	folder_new(folder);
+	disarm();
+	for (left = 0;; left++) {
+		save_chain(e, folder);
+		arm(left, -EIO, false);
+		ret = embeng_checkpoint_reshard(folder, folder, &o, NULL);
+		if (!fault.done)
+			break;
+		disarm();
+		failed += ret != 0;
+		ck_assert_float_eq(value_of(folder, 0), 2);
+		ck_assert(deltas_of(folder) == (ret ? 1 : 0) || fault.hit == FAULT_SYNC ||
+			  fault.hit == FAULT_OPEN);
+	}
+	disarm();
+	help_expect_ok(ret);
+	ck_assert_float_eq(value_of(folder, 0), 2);
+	ck_assert_uint_eq(deltas_of(folder), 0);
+	ck_assert_int_gt(failed, 15);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
+/* A restore of a chain says what failed, and the tables are as they were; or all is restored. */
+START_TEST(each_operation_of_a_restore_fails)
+{
+	struct embeng *e = open_filled(), *other = open_filled();
+	char folder[HELP_PATH];
+	float row[4];
+	const int64_t id = ROW;
+	int ret, left, failed = 0;
+
+	folder_new(folder);
+	disarm();
+	save_chain(e, folder);
+	for (left = 0;; left++) {
+		help_fill(other, 5);
+		arm(left, -EIO, false);
+		ret = embeng_restore(other, folder, NULL);
+		disarm();
+		if (!ret)
+			break;
+		failed++;
+		ck_assert_int_eq(ret, -EIO);
+		help_expect_tables(other, 5);
+	}
+	ck_assert(!fault.done);
+	ck_assert_int_gt(failed, 20);
+	help_expect_ok(embeng_rows_read(other, 0, NULL, &id, 1, row));
+	ck_assert_float_eq(row[0], 2);
+	embeng_close(other);
+	embeng_close(e);
+	folder_remove(folder);
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_loop_test(tcase, each_operation_of_a_delta_fails, 0, 4);
+	tcase_add_loop_test(tcase, each_operation_of_a_compaction_fails, 0, 2);
+	tcase_add_test(tcase, each_operation_of_a_restore_fails);
 }
 
 int main(void)
