@@ -146,9 +146,12 @@ static uint64_t soft_most(struct device *d, char by[256])
 	return limits.most;
 }
 
+/* It is a wish: half of the memory that the process can still have is left alone. */
 static void soft_prepare(struct device *d, uint64_t bytes)
 {
-	(void)d;
+	uint64_t half = soft_room(d) / 2;
+
+	bytes = bytes < half ? bytes : half;
 	if (bytes)
 		host_blocks_prepare(bytes);
 	else
