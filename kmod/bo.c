@@ -265,6 +265,9 @@ int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *
 	u32 handle;
 	int ret;
 
+	CLASS(embeng_use, use)(to_embeng(drm));
+	if (!use.device)
+		return -ENODEV;
 	if (!arg->size || arg->flags || arg->handle || arg->offset)
 		return -EINVAL;
 	if (arg->size > U64_MAX - PAGE_SIZE)
@@ -295,6 +298,9 @@ int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 	struct drm_gem_object *obj;
 	int ret = 0;
 
+	CLASS(embeng_use, use)(to_embeng(drm));
+	if (!use.device)
+		return -ENODEV;
 	if (arg->reserved || arg->size || arg->offset)
 		return -EINVAL;
 	obj = drm_gem_object_lookup(file, arg->handle);

@@ -45,6 +45,7 @@ int embeng_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 
 /* bo_import.c: memory that others made */
 bool embeng_import_needs_sync(struct embeng_device *ed, struct sg_table *table);
+struct drm_gem_object *embeng_import(struct drm_device *drm, struct dma_buf *buffer);
 struct drm_gem_object *embeng_import_table(struct drm_device *drm,
 					   struct dma_buf_attachment *attachment,
 					   struct sg_table *table);

@@ -94,6 +94,20 @@ int embeng_import_init(struct embeng_device *ed)
 }
 
 /**
+ * embeng_import() - make a buffer object for a dma-buf, or find the one that it was made from
+ * @drm: device
+ * @buffer: dma-buf
+ *
+ * Return: the object, or an error pointer; -ENODEV when the device is gone.
+ */
+struct drm_gem_object *embeng_import(struct drm_device *drm, struct dma_buf *buffer)
+{
+	CLASS(embeng_use, use)(to_embeng(drm));
+
+	return use.device ? drm_gem_prime_import(drm, buffer) : ERR_PTR(-ENODEV);
+}
+
+/**
  * embeng_import_table() - make a buffer object for a dma-buf
  * @drm: device
  * @attachment: attachment of this device to the dma-buf

@@ -98,10 +98,25 @@ static int map_pinned_pages(struct embeng_bo *bo)
 		goto free;
 	}
 	bo->table = table;
-	/* On an error the mapping is released with the object. */
+	/* On an error the caller releases the mapping. */
 	return embeng_import_needs_sync(ed, table) ? -EOPNOTSUPP : 0;
 free:
 	kfree(table);
+	return ret;
+}
+
+static int let_device_reach(struct embeng_bo *bo)
+{
+	int ret;
+
+	CLASS(embeng_use, use)(to_embeng(bo->base.dev));
+	if (!use.device)
+		return -ENODEV;
+	ret = map_pinned_pages(bo);
+	if (!ret)
+		embeng_bo_reached(bo);
+	else
+		embeng_userptr_release(bo);
 	return ret;
 }
 
@@ -116,14 +131,14 @@ static struct embeng_bo *make_userptr(struct embeng_device *ed,
 	bo->read_only = arg->flags & EMBENG_ACCEL_USERPTR_READ_ONLY;
 	bo->pinned_by = current->mm;
 	mmgrab(bo->pinned_by);
+	/* A page may never come, so that nothing is held here that an unbind waits for. */
 	ret = pin_user_memory(bo, arg->address);
 	if (!ret)
-		ret = map_pinned_pages(bo);
+		ret = let_device_reach(bo);
 	if (ret) {
 		drm_gem_object_put(&bo->base);
 		return ERR_PTR(ret);
 	}
-	embeng_bo_reached(bo);
 	return bo;
 }
 

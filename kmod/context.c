@@ -287,6 +287,9 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 	u32 most = ctx->device->caps.regions;
 	int ret;
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	if (arg->flags || arg->regions > most)
 		return -EINVAL;
 	guard(mutex)(&ctx->lock);

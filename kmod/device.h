@@ -3,6 +3,7 @@
 #ifndef EMBENG_DEVICE_H
 #define EMBENG_DEVICE_H
 
+#include <linux/cleanup.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
@@ -106,6 +107,11 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 	return READ_ONCE(ed->gone);
 }
 
+/*
+ * No memory of a program is touched in between: a page that never comes would keep the driver
+ * from letting go.
+ */
+
 /**
  * embeng_dev_enter() - keep the driver from letting go of the device
  * @ed: device
@@ -126,5 +132,34 @@ static inline void embeng_dev_exit(struct embeng_device *ed, int index)
 {
 	srcu_read_unlock(&ed->users, index);
 }
+
+/**
+ * struct embeng_use - a call that keeps the driver from letting go of the device
+ * @device: the device, or NULL if it is gone
+ * @index: for embeng_dev_exit()
+ */
+struct embeng_use {
+	struct embeng_device *device;
+	int index;
+};
+
+static inline struct embeng_use embeng_use_begin(struct embeng_device *ed)
+{
+	struct embeng_use use = {};
+
+	if (embeng_dev_enter(ed, &use.index))
+		use.device = ed;
+	return use;
+}
+
+static inline void embeng_use_end(struct embeng_use use)
+{
+	if (use.device)
+		embeng_dev_exit(use.device, use.index);
+}
+
+/* CLASS(embeng_use, use)(ed): until the end of the scope, if use.device is not NULL */
+DEFINE_CLASS(embeng_use, struct embeng_use, embeng_use_end(_T), embeng_use_begin(ed),
+	     struct embeng_device *ed)
 
 #endif

@@ -6,8 +6,9 @@
  * The device structure belongs to the DRM core and outlives the driver's hold of the function,
  * because files may stay open longer. Letting go therefore goes in steps: the device is silenced,
  * the node is unplugged, calls that are inside are waited for (`users`, an SRCU), and only then is
- * memory freed that the device could reach. Each ioctl that talks to the device or gives it memory
- * is inside `users` for its whole run, also while it sleeps. No other lock is taken here.
+ * memory freed that the device could reach. Each call that talks to the device or gives it memory
+ * is inside `users` while it does (CLASS(embeng_use)), also while it sleeps, but not while memory
+ * of the program is read, written or pinned, which may take for ever. No other lock is taken here.
  */
 #include <linux/cleanup.h>
 #include <linux/uaccess.h>
@@ -86,42 +87,16 @@ static int filter_ioctl(unsigned int cmd, unsigned long arg)
 	return is_own_ioctl(nr) ? check_ioctl_tail(cmd, arg) : 0;
 }
 
-/*
- * True if a call talks to the device or gives it memory, and so keeps the driver from letting go.
- * drm_dev_enter() would do that too, but for all DRM devices at once, as long as a WAIT sleeps.
- */
-static bool needs_device(unsigned int nr)
-{
-	return is_own_ioctl(nr) || nr == _IOC_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE);
-}
-
-static long run_ioctl(struct file *file, unsigned int cmd, unsigned long arg,
-		      long (*call)(struct file *file, unsigned int cmd, unsigned long arg))
-{
-	struct drm_file *drm_file = file->private_data;
-	struct embeng_device *ed = to_embeng(drm_file->minor->dev);
-	int index, ret = filter_ioctl(cmd, arg);
-
-	if (ret)
-		return ret;
-	if (!needs_device(_IOC_NR(cmd)))
-		return call(file, cmd, arg);
-	if (!embeng_dev_enter(ed, &index))
-		return -ENODEV;
-	ret = call(file, cmd, arg);
-	embeng_dev_exit(ed, index);
-	return ret;
-}
-
+/* The core copies the structure of a call in and out, and calls the driver in between. */
 static long embeng_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return run_ioctl(file, cmd, arg, drm_ioctl);
+	return filter_ioctl(cmd, arg) ?: drm_ioctl(file, cmd, arg);
 }
 
 #ifdef CONFIG_COMPAT
 static long embeng_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return run_ioctl(file, cmd, arg, drm_compat_ioctl);
+	return filter_ioctl(cmd, arg) ?: drm_compat_ioctl(file, cmd, arg);
 }
 #else
 #define embeng_compat_ioctl NULL
@@ -147,6 +122,7 @@ static const struct drm_driver driver = {
 	.open = embeng_context_open,
 	.postclose = embeng_context_close,
 	.show_fdinfo = embeng_usage_show,
+	.gem_prime_import = embeng_import,
 	.gem_prime_import_sg_table = embeng_import_table,
 	.ioctls = ioctls,
 	.num_ioctls = ARRAY_SIZE(ioctls),

@@ -86,8 +86,11 @@ bool embeng_job_ready(struct embeng_job *job);
 void embeng_jobs_end(struct list_head *done);
 
 /* fence_syncobj.c */
-int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job);
-struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count);
+struct embeng_accel_sync *embeng_syncs_copy(u64 list, u32 count);
+int embeng_syncs_in(struct drm_file *file, const struct embeng_accel_sync *syncs,
+		    struct embeng_job *job);
+struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file,
+					  const struct embeng_accel_sync *syncs, u32 count);
 void embeng_syncs_publish(struct embeng_sync_outs *outs, struct dma_fence *base);
 void embeng_syncs_free(struct embeng_sync_outs *outs);
 

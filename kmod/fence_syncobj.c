@@ -6,7 +6,7 @@
  *
  * The references to syncobjs and the unused memory are the caller's, in a structure that
  * embeng_syncs_free() lets go of. In-fences pass to the job. No lock is held here, since copying
- * from the program and allocating sleep.
+ * from the program and allocating sleep; embeng_syncs_copy() is called before `users` is entered.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-fence-chain.h>
@@ -18,11 +18,22 @@
 
 #include "context.h"
 
-static struct embeng_accel_sync *copy_sync_list(u64 list, u32 count)
+/**
+ * embeng_syncs_copy() - copy a list of points from the program
+ * @list: user pointer to @count points
+ * @count: number of points
+ *
+ * Nothing that an unbind waits for is held meanwhile, since a page may never come.
+ *
+ * Return: the list, to be freed by kfree(), NULL if it is empty, or an error pointer.
+ */
+struct embeng_accel_sync *embeng_syncs_copy(u64 list, u32 count)
 {
 	struct embeng_accel_sync *syncs;
 	u32 i;
 
+	if (!count)
+		return NULL;
 	syncs = memdup_array_user(u64_to_user_ptr(list), count, sizeof(*syncs));
 	for (i = 0; !IS_ERR(syncs) && i < count; i++) {
 		if (syncs[i].reserved) {
@@ -36,23 +47,18 @@ static struct embeng_accel_sync *copy_sync_list(u64 list, u32 count)
 /**
  * embeng_syncs_in() - make a job wait for syncobj points
  * @file: open file with the syncobj handles
- * @list: user pointer to &embeng_job.wait_count points
+ * @syncs: &embeng_job.wait_count points
  * @job: job that is not submitted yet
  *
- * Return: 0, -ENOENT, -EINVAL when the point has no fence yet, -EFAULT or -ENOMEM.
+ * Return: 0, -ENOENT, or -EINVAL when the point has no fence yet.
  */
-int embeng_syncs_in(struct drm_file *file, u64 list, struct embeng_job *job)
+int embeng_syncs_in(struct drm_file *file, const struct embeng_accel_sync *syncs,
+		    struct embeng_job *job)
 {
-	struct embeng_accel_sync *syncs __free(kfree) = NULL;
 	struct dma_fence *fence;
 	int ret;
 	u32 i;
 
-	if (!job->wait_count)
-		return 0;
-	syncs = copy_sync_list(list, job->wait_count);
-	if (IS_ERR(syncs))
-		return PTR_ERR(syncs);
 	for (i = 0; i < job->wait_count; i++) {
 		ret = drm_syncobj_find_fence(file, syncs[i].handle, syncs[i].point, 0, &fence);
 		if (ret)
@@ -78,20 +84,18 @@ static int prepare_sync_out(struct drm_file *file, const struct embeng_accel_syn
 /**
  * embeng_syncs_out() - find the points that a submit signals
  * @file: open file with the syncobj handles
- * @list: user pointer to @count points
+ * @syncs: the points
  * @count: number of points, at least 1
  *
  * Return: points, to be given to embeng_syncs_free(), or an error pointer.
  */
-struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file, u64 list, u32 count)
+struct embeng_sync_outs *embeng_syncs_out(struct drm_file *file,
+					  const struct embeng_accel_sync *syncs, u32 count)
 {
-	struct embeng_accel_sync *syncs __free(kfree) = copy_sync_list(list, count);
 	struct embeng_sync_outs *outs;
 	int ret = 0;
 	u32 i;
 
-	if (IS_ERR(syncs))
-		return ERR_CAST(syncs);
 	outs = kzalloc(struct_size(outs, outs, count), GFP_KERNEL_ACCOUNT);
 	if (!outs)
 		return ERR_PTR(-ENOMEM);

@@ -3,7 +3,7 @@
  * The QUERY ioctl: device, capabilities, context, resets, health and counters, each a structure
  * that may grow. The program says how much room it has and is told how much there is.
  *
- * Each answer is made on the stack and copied from there, so that no lock is held while the copy
+ * Each answer is made on the stack and copied from there, so that nothing is held while the copy
  * may fault. All answers but DEVICE, whose words are read one by one, are made under reset_lock
  * held for reading, so that none is half old, half new; the context's lock is taken before it
  * where the answer is about the context.
@@ -111,6 +111,9 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 {
 	struct embeng_device *ed = ctx->device;
 
+	CLASS(embeng_use, use)(ed);
+	if (!use.device)
+		return -ENODEV;
 	switch (what) {
 	case EMBENG_ACCEL_QUERY_DEVICE:
 		*size = answer_device(ed, &out->device);

@@ -264,6 +264,9 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	struct embeng_queue *q;
 	int ret = embeng_queue_check(ctx->device, arg);
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	if (ret)
 		return ret;
 	guard(mutex)(&ctx->lock);
@@ -319,6 +322,9 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	struct embeng_context *ctx = to_embeng_context(file);
 	struct embeng_queue *q;
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	if (arg->reserved)
 		return -EINVAL;
 	guard(mutex)(&ctx->lock);

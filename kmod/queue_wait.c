@@ -227,6 +227,9 @@ int embeng_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct embeng_queue *q;
 	int ret;
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	if (arg->queue == EMBENG_ACCEL_ANY_QUEUE)
 		return run_wait(ctx, NULL, arg);
 	q = embeng_queue_get(ctx, arg->queue);

@@ -156,6 +156,9 @@ int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct drm_gem_object *obj;
 	int ret = check_bind(arg);
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	if (ret)
 		return ret;
 	obj = drm_gem_object_lookup(file, arg->handle);
@@ -270,6 +273,9 @@ int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	const struct embeng_accel_unbind *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	guard(mutex)(&ctx->lock);
 	return embeng_region_unbind(ctx, arg->index, arg->generation);
 }

@@ -340,6 +340,9 @@ int embeng_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	const struct embeng_accel_reset *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
 
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
 	switch (arg->rung) {
 	case EMBENG_ACCEL_RESET_QUEUE:
 		return embeng_queue_reset(ctx, arg->queue, &hang);

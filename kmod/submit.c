@@ -4,10 +4,11 @@
  * the driver writes them into the ring and rings the doorbell. The program maps the ring
  * read-only.
  *
- * Steps that sleep or can fail come first: copying, checking, finding fences, allocating. Then the
- * batch is taken with reset_lock held for reading, and queue->lock, by submit_take.c. A batch lives
- * on the stack of the call; its job passes to the queue when the commands are taken, else it is
- * freed here. The queue is held by a reference, and may be destroyed by another thread until
+ * Steps that sleep or can fail come first. All memory of the program is copied while nothing is
+ * held. Then, inside `users` and with a reference to the queue, commands are checked, fences found
+ * and memory allocated, and the batch is taken with reset_lock held for reading, and queue->lock,
+ * by submit_take.c. A batch lives on the stack of the call; its job passes to the queue when the
+ * commands are taken, else it is freed here. The queue may be destroyed by another thread until
  * queue->lock is taken.
  */
 #include <linux/cleanup.h>
@@ -163,16 +164,51 @@ static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batc
 	return ret;
 }
 
+/* What a submit has from memory of the program, copied before the driver is kept from anything. */
+struct submission {
+	struct embeng_cmd *commands;
+	struct embeng_accel_sync *ins;
+	struct embeng_accel_sync *outs;
+};
+
+static void free_submission(struct submission *s)
+{
+	kvfree(s->commands);
+	if (!IS_ERR(s->ins))
+		kfree(s->ins);
+	if (!IS_ERR(s->outs))
+		kfree(s->outs);
+}
+
+/* Pages of the program may never come: no lock is held, nor `users`, nor a queue. */
+static int copy_submission(const struct embeng_accel_submit *arg, struct submission *s)
+{
+	int ret;
+
+	s->commands = kvmalloc_array(arg->count, sizeof(*s->commands), EMBENG_GFP_WISH);
+	if (!s->commands)
+		return -ENOMEM;
+	ret = copy_commands(arg, s->commands);
+	if (ret)
+		return ret;
+	s->ins = embeng_syncs_copy(arg->in_syncs, arg->in_count);
+	if (IS_ERR(s->ins))
+		return PTR_ERR(s->ins);
+	s->outs = embeng_syncs_copy(arg->out_syncs, arg->out_count);
+	return PTR_ERR_OR_ZERO(s->outs);
+}
+
 static int submit_with_syncs(struct embeng_queue *q, struct drm_file *file,
-			     struct embeng_accel_submit *arg, struct embeng_batch *batch)
+			     struct embeng_accel_submit *arg, const struct submission *s,
+			     struct embeng_batch *batch)
 {
 	struct embeng_sync_outs *outs = NULL;
-	int ret = embeng_syncs_in(file, arg->in_syncs, batch->job);
+	int ret = embeng_syncs_in(file, s->ins, batch->job);
 
 	if (ret)
 		return ret;
 	if (arg->out_count) {
-		outs = embeng_syncs_out(file, arg->out_syncs, arg->out_count);
+		outs = embeng_syncs_out(file, s->outs, arg->out_count);
 		if (IS_ERR(outs))
 			return PTR_ERR(outs);
 	}
@@ -183,32 +219,44 @@ static int submit_with_syncs(struct embeng_queue *q, struct drm_file *file,
 }
 
 static int submit_commands(struct embeng_queue *q, struct drm_file *file,
-			   struct embeng_accel_submit *arg)
+			   struct embeng_accel_submit *arg, const struct submission *s)
 {
-	struct embeng_cmd *commands __free(kvfree) = NULL;
-	struct embeng_batch batch = { .count = arg->count };
-	int ret;
+	struct embeng_batch batch = { .commands = s->commands, .count = arg->count };
+	int ret = check_batch(q, &batch);
 
-	if (q->mapped || arg->count > q->layout.sq_entries)
-		return -EINVAL;
-	commands = kvmalloc_array(arg->count, sizeof(*commands), EMBENG_GFP_WISH);
-	if (!commands)
-		return -ENOMEM;
-	ret = copy_commands(arg, commands);
-	if (ret)
-		return ret;
-	batch.commands = commands;
-	ret = check_batch(q, &batch);
 	if (ret)
 		return ret;
 	batch.job = embeng_job_new(q->context, arg->count, arg->in_count);
 	if (!batch.job)
 		return -ENOMEM;
-	ret = submit_with_syncs(q, file, arg, &batch);
+	ret = submit_with_syncs(q, file, arg, s, &batch);
 	if (batch.job)
 		embeng_job_free(batch.job);
 	if (!ret)
 		arg->index = batch.index;
+	return ret;
+}
+
+/*
+ * Submits what was copied, or with @s NULL only checks that the queue would take as many commands.
+ * The queue is not held in between, since its rings must be free once the driver lets go.
+ */
+static int submit_to_queue(struct embeng_context *ctx, struct drm_file *file,
+			   struct embeng_accel_submit *arg, const struct submission *s)
+{
+	struct embeng_queue *q;
+	int ret;
+
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
+	q = embeng_queue_get(ctx, arg->queue);
+	if (!q)
+		return -ENOENT;
+	ret = q->mapped || arg->count > q->layout.sq_entries ? -EINVAL : 0;
+	if (!ret && s)
+		ret = submit_commands(q, file, arg, s);
+	embeng_queue_put(q);
 	return ret;
 }
 
@@ -235,16 +283,18 @@ static int check_submit(const struct embeng_accel_submit *arg)
  */
 int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct embeng_context *ctx = to_embeng_context(file);
 	struct embeng_accel_submit *arg = data;
-	struct embeng_queue *q;
+	struct submission s = {};
 	int ret = check_submit(arg);
 
+	if (!ret)
+		ret = submit_to_queue(ctx, file, arg, NULL);
 	if (ret)
 		return ret;
-	q = embeng_queue_get(to_embeng_context(file), arg->queue);
-	if (!q)
-		return -ENOENT;
-	ret = submit_commands(q, file, arg);
-	embeng_queue_put(q);
+	ret = copy_submission(arg, &s);
+	if (!ret)
+		ret = submit_to_queue(ctx, file, arg, &s);
+	free_submission(&s);
 	return ret;
 }

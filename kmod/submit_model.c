@@ -3,10 +3,11 @@
  * The MODEL_LOAD ioctl. The blob is copied into memory of the driver's, so that the program cannot
  * change it under the engine, and its frame is checked. The engine checks the rest.
  *
- * The copy is bound as a region of the context and kept until the next load or until the file is
- * closed, because the completion comes at some later time and nobody waits for it here. ctx->lock
- * is held from unbinding the last blob to submitting the new one; the submit takes reset_lock and
- * queue->lock inside it.
+ * Neither a lock nor `users` is held while it is copied; if the device is unbound meanwhile, the
+ * pages stay and the call fails. The copy is bound as a region of the context and kept until the
+ * next load or until the file is closed, because the completion comes at some later time and nobody
+ * waits for it here. ctx->lock is held from unbinding the last blob to submitting the new one; the
+ * submit takes reset_lock and queue->lock inside it.
  */
 #include <linux/cleanup.h>
 #include <linux/sizes.h>
@@ -39,22 +40,22 @@ static int check_blob_frame(const struct embeng_bo *bo, u64 length)
 	return 0;
 }
 
-static struct embeng_bo *take_blob(struct embeng_device *ed,
+/* Makes the buffer for a blob, if the queue may load it. */
+static struct embeng_bo *make_blob(struct embeng_context *ctx,
 				   const struct embeng_accel_model_load *arg)
 {
-	struct embeng_bo *bo = embeng_bo_make(ed, arg->length);
+	struct embeng_queue *q;
 	int ret;
 
-	if (IS_ERR(bo))
-		return bo;
-	ret = copy_blob(bo, arg->blob, arg->length);
-	if (!ret)
-		ret = check_blob_frame(bo, arg->length);
-	if (ret) {
-		drm_gem_object_put(&bo->base);
-		return ERR_PTR(ret);
-	}
-	return bo;
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return ERR_PTR(-ENODEV);
+	q = embeng_queue_get(ctx, arg->queue);
+	if (!q)
+		return ERR_PTR(-ENOENT);
+	ret = q->mapped || q->kind != EMBENG_QUEUE_TRANSFER ? -EINVAL : 0;
+	embeng_queue_put(q);
+	return ret ? ERR_PTR(ret) : embeng_bo_make(ctx->device, arg->length);
 }
 
 /* The first record of the blob. The ledger goes by it once the device has accepted the model. */
@@ -89,19 +90,25 @@ static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 	return ret;
 }
 
-static int load_model(struct embeng_queue *q, struct embeng_accel_model_load *arg)
+/* Nothing of the queue is held while the blob is copied, so it is looked up again. */
+static int load_blob(struct embeng_context *ctx, struct embeng_bo *bo,
+		     struct embeng_accel_model_load *arg)
 {
-	struct embeng_bo *bo;
+	struct embeng_queue *q;
 	int ret;
 
-	if (q->mapped || q->kind != EMBENG_QUEUE_TRANSFER)
-		return -EINVAL;
-	bo = take_blob(q->context->device, arg);
-	if (IS_ERR(bo))
-		return PTR_ERR(bo);
-	scoped_guard(mutex, &q->context->lock)
+	CLASS(embeng_use, use)(ctx->device);
+	if (!use.device)
+		return -ENODEV;
+	q = embeng_queue_get(ctx, arg->queue);
+	if (!q)
+		return -ENOENT;
+	ret = q->mapped || q->kind != EMBENG_QUEUE_TRANSFER ? -EINVAL : 0;
+	if (!ret) {
+		guard(mutex)(&ctx->lock);
 		ret = submit_blob(q, bo, arg);
-	drm_gem_object_put(&bo->base);
+	}
+	embeng_queue_put(q);
 	return ret;
 }
 
@@ -115,18 +122,21 @@ static int load_model(struct embeng_queue *q, struct embeng_accel_model_load *ar
  */
 int embeng_model_load_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct embeng_context *ctx = to_embeng_context(file);
 	struct embeng_accel_model_load *arg = data;
-	struct embeng_queue *q;
+	struct embeng_bo *bo;
 	int ret;
 
 	if (arg->reserved || arg->reserved1 || arg->index)
 		return -EINVAL;
 	if (arg->length < sizeof(struct embeng_blob_header) || arg->length > LENGTH_MAX)
 		return -EINVAL;
-	q = embeng_queue_get(to_embeng_context(file), arg->queue);
-	if (!q)
-		return -ENOENT;
-	ret = load_model(q, arg);
-	embeng_queue_put(q);
+	bo = make_blob(ctx, arg);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = copy_blob(bo, arg->blob, arg->length) ?: check_blob_frame(bo, arg->length);
+	if (!ret)
+		ret = load_blob(ctx, bo, arg);
+	drm_gem_object_put(&bo->base);
 	return ret;
 }
