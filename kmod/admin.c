@@ -4,23 +4,23 @@
  * are invalidated, by commands on this queue, number 0, which no program ever sees.
  *
  * The ring is allocated once when the driver binds, and begun anew before each boot of the device.
- * A request lives on the stack of its caller, which takes it off the list before it returns.
- * Callers hold reset_lock for reading, since a reset ends what is on the ring; at most AT_ONCE of
- * them are in here at a time. admin.lock, which interrupts take too, guards the ring's indices and
- * the list.
+ * A request is one of a pool, and belongs to its caller until it returns. A caller that is killed
+ * leaves its request behind: it is free again once the device has answered, or was reset, so that
+ * no more than half of the ring is ever in use. Callers hold reset_lock for reading, since a reset
+ * ends what is on the ring. admin.lock, which interrupts take too, guards the ring's indices, the
+ * pool and the list.
  *
  * An interrupt of vector 0 reports completions. Callers look every LOOK_MS as well, so that a lost
  * interrupt delays a command and does not end the device.
  */
-#include <linux/completion.h>
+#include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
+#include <linux/sched/signal.h>
 
 #include "driver.h"
 #include "trace.h"
 
-#define ENTRIES 64
-/* Half of the ring: a command that hangs still needs room for its completion. */
-#define AT_ONCE (ENTRIES / 2)
+#define ENTRIES (2 * EMBENG_ADMIN_AT_ONCE)
 
 /* A device that completes nothing at all for so long hangs, however busy it says it is. */
 static uint admin_timeout_ms = 20000;
@@ -28,13 +28,8 @@ module_param(admin_timeout_ms, uint, 0600);
 MODULE_PARM_DESC(admin_timeout_ms, "milliseconds without progress after which an admin command has timed out (default: 20000)");
 
 #define LOOK_MS 100
-
-struct request {
-	struct list_head link;
-	u64 cookie;
-	struct embeng_cqe answer;
-	struct completion done;
-};
+/* A device that works and answers nothing has so many times the timeout. */
+#define TIMEOUTS_MAX 6
 
 static struct embeng_ring_header *find_admin_header(struct embeng_device *ed)
 {
@@ -53,7 +48,7 @@ int embeng_admin_init(struct embeng_device *ed)
 
 	spin_lock_init(&admin->lock);
 	INIT_LIST_HEAD(&admin->requests);
-	sema_init(&admin->slots, AT_ONCE);
+	sema_init(&admin->slots, EMBENG_ADMIN_AT_ONCE);
 	admin->layout = embeng_ring_layout(ENTRIES, ENTRIES, 0);
 	admin->ring = dmam_alloc_coherent(&ed->pci->dev, admin->layout.size, &admin->dma,
 					  GFP_KERNEL);
@@ -70,6 +65,25 @@ static void arm_admin_ring(struct embeng_device *ed)
 	embeng_doorbell_write(doorbell, armed, ++admin->armed);
 }
 
+/* Under admin.lock. */
+static void free_request(struct embeng_admin *admin, struct embeng_admin_request *request)
+{
+	list_del_init(&request->link);
+	__clear_bit(request - admin->pool, admin->used);
+	up(&admin->slots);
+}
+
+/* Those that nobody waits for. The others time out, or find that the device is gone. */
+static void free_left_requests(struct embeng_admin *admin)
+{
+	struct embeng_admin_request *request, *next;
+
+	list_for_each_entry_safe(request, next, &admin->requests, link) {
+		if (request->left)
+			free_request(admin, request);
+	}
+}
+
 /**
  * embeng_admin_start() - tell a device in ROM where the ring is, and begin it anew
  * @ed: device
@@ -80,6 +94,7 @@ void embeng_admin_start(struct embeng_device *ed)
 	unsigned long flags;
 
 	spin_lock_irqsave(&admin->lock, flags);
+	free_left_requests(admin);
 	memset(admin->ring, 0, admin->layout.size);
 	admin->sq_tail = 0;
 	admin->cq_head = 0;
@@ -93,11 +108,15 @@ void embeng_admin_start(struct embeng_device *ed)
 
 static void answer_request(struct embeng_admin *admin, const struct embeng_cqe *cqe)
 {
-	struct request *request;
+	struct embeng_admin_request *request;
 
 	list_for_each_entry(request, &admin->requests, link) {
 		if (request->cookie != cqe->cookie)
 			continue;
+		if (request->left) {
+			free_request(admin, request);
+			return;
+		}
 		request->answer = *cqe;
 		list_del_init(&request->link);
 		complete(&request->done);
@@ -138,21 +157,45 @@ void embeng_admin_poll(struct embeng_device *ed)
 	spin_unlock_irqrestore(&ed->admin.lock, flags);
 }
 
-static void submit_request(struct embeng_device *ed, struct embeng_admin_cmd *cmd,
-			   struct request *request)
+/* With one of @slots. */
+static struct embeng_admin_request *submit_request(struct embeng_device *ed,
+						   struct embeng_admin_cmd *cmd)
 {
 	struct embeng_admin *admin = &ed->admin;
 	struct embeng_admin_cmd *ring = admin->ring + admin->layout.sq;
-	unsigned long flags;
+	struct embeng_admin_request *request;
+	u32 i;
 
-	spin_lock_irqsave(&admin->lock, flags);
+	guard(spinlock_irqsave)(&admin->lock);
+	i = find_first_zero_bit(admin->used, EMBENG_ADMIN_AT_ONCE);
+	__set_bit(i, admin->used);
+	request = &admin->pool[i];
+	request->left = false;
+	request->answer = (struct embeng_cqe){};
+	init_completion(&request->done);
 	request->cookie = ++admin->cookie;
 	cmd->cookie = request->cookie;
 	list_add_tail(&request->link, &admin->requests);
 	ring[admin->sq_tail++ & (ENTRIES - 1)] = *cmd;
 	/* writel() orders the command before the doorbell. */
 	embeng_doorbell_write(embeng_doorbell(ed, 0), sq_tail, admin->sq_tail);
-	spin_unlock_irqrestore(&admin->lock, flags);
+	return request;
+}
+
+/* Ends a request, or leaves it behind for the device's answer if @left. Return: its answer. */
+static struct embeng_cqe end_request(struct embeng_admin *admin,
+				     struct embeng_admin_request *request, bool left)
+{
+	struct embeng_cqe answer;
+
+	guard(spinlock_irqsave)(&admin->lock);
+	answer = request->answer;
+	/* If it is on the list no more, its answer has just come. */
+	if (left && !list_empty(&request->link))
+		request->left = true;
+	else
+		free_request(admin, request);
+	return answer;
 }
 
 /*
@@ -169,27 +212,63 @@ static u64 read_admin_progress(struct embeng_device *ed)
 	       READ_ONCE(ed->admin.cq_head);
 }
 
-/* Polls the ring as well, because an interrupt may get lost. */
-static int wait_for_request(struct embeng_device *ed, struct request *request)
-{
-	unsigned long patience = msecs_to_jiffies(READ_ONCE(admin_timeout_ms));
-	unsigned long moved = jiffies;
-	u64 before = read_admin_progress(ed), now;
+/* How long the device has made no progress, and how long it has been asked. */
+struct patience {
+	unsigned long limit;
+	unsigned long began;
+	unsigned long moved;
+	u64 before;
+};
 
-	while (!wait_for_completion_timeout(&request->done, msecs_to_jiffies(LOOK_MS))) {
-		embeng_admin_poll(ed);
-		if (embeng_gone(ed) || !embeng_present(ed))
-			return -ENODEV;
-		if (embeng_ring_lost(find_admin_header(ed)))
-			return -ETIMEDOUT;
-		now = read_admin_progress(ed);
-		if (now != before)
-			moved = jiffies;
-		else if (time_after(jiffies, moved + patience))
-			return -ETIMEDOUT;
-		before = now;
-	}
-	return 0;
+static struct patience begin_patience(struct embeng_device *ed)
+{
+	return (struct patience){
+		.limit = msecs_to_jiffies(READ_ONCE(admin_timeout_ms)),
+		.began = jiffies,
+		.moved = jiffies,
+		.before = read_admin_progress(ed),
+	};
+}
+
+/* Polls the ring as well, because an interrupt may get lost. Return: 0 to go on waiting. */
+static int look_at_admin(struct embeng_device *ed, struct patience *p)
+{
+	u64 now;
+
+	embeng_admin_poll(ed);
+	if (embeng_gone(ed) || !embeng_present(ed))
+		return -ENODEV;
+	if (embeng_ring_lost(find_admin_header(ed)))
+		return -ETIMEDOUT;
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	now = read_admin_progress(ed);
+	if (now != p->before)
+		p->moved = jiffies;
+	p->before = now;
+	return time_after(jiffies, p->moved + p->limit) ||
+	       time_after(jiffies, p->began + TIMEOUTS_MAX * p->limit) ? -ETIMEDOUT : 0;
+}
+
+static int wait_for_slot(struct embeng_device *ed, struct patience *p)
+{
+	int ret = 0;
+
+	while (!ret && down_timeout(&ed->admin.slots, msecs_to_jiffies(LOOK_MS)))
+		ret = look_at_admin(ed, p);
+	return ret;
+}
+
+/* A task that was killed does not sleep in wait_for_completion_killable_timeout(). */
+static int wait_for_answer(struct embeng_device *ed, struct embeng_admin_request *request,
+			   struct patience *p)
+{
+	int ret = 0;
+
+	while (!ret && wait_for_completion_killable_timeout(&request->done,
+							    msecs_to_jiffies(LOOK_MS)) <= 0)
+		ret = look_at_admin(ed, p);
+	return ret;
 }
 
 static int convert_admin_status(const struct embeng_cqe *cqe)
@@ -214,30 +293,30 @@ static int convert_admin_status(const struct embeng_cqe *cqe)
  * @cmd: command; this function sets its cookie
  *
  * Called with reset_lock held for reading. Return: 0, -ENODEV, -ETIMEDOUT when the device hangs,
- * -ENOENT when it has no such object, or an errno for another error that it reported.
+ * -EINTR when the caller was killed and the device may yet run the command, -ENOENT when it has no
+ * such object, or an errno for another error that it reported.
  */
 int embeng_admin_run(struct embeng_device *ed, struct embeng_admin_cmd *cmd)
 {
-	struct request request = {};
-	unsigned long flags;
+	struct embeng_admin_request *request;
+	struct embeng_cqe answer;
+	struct patience patience;
 	int ret;
 
 	if (embeng_gone(ed) || ed->offline)
 		return -ENODEV;
-	init_completion(&request.done);
-	down(&ed->admin.slots);
-	submit_request(ed, cmd, &request);
-	ret = wait_for_request(ed, &request);
-	spin_lock_irqsave(&ed->admin.lock, flags);
-	list_del_init(&request.link);
-	spin_unlock_irqrestore(&ed->admin.lock, flags);
-	up(&ed->admin.slots);
+	patience = begin_patience(ed);
+	ret = wait_for_slot(ed, &patience);
+	if (ret)
+		return ret;
+	request = submit_request(ed, cmd);
+	ret = wait_for_answer(ed, request, &patience);
+	answer = end_request(&ed->admin, request, ret == -EINTR);
 	if (!ret)
-		ret = convert_admin_status(&request.answer);
+		ret = convert_admin_status(&answer);
 	trace_embeng_admin(cmd->opcode, cmd->context, cmd->queue, cmd->index, ret);
 	if (ret)
 		drm_dbg(&ed->drm, "admin command %u: status %u, field %u, value %llu: %d\n",
-			cmd->opcode, request.answer.status, request.answer.field,
-			request.answer.value, ret);
+			cmd->opcode, answer.status, answer.field, answer.value, ret);
 	return ret;
 }

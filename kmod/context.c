@@ -4,13 +4,14 @@
  * and what the driver knows of training; the device has a counterpart once CONTEXT_CREATE was
  * called.
  *
- * It lives from open to the last close. While it is on the list of contexts, a holder of
- * contexts_mutex may use it, and close waits for that mutex before it frees anything. ctx->lock is
- * held while regions and queues are made and ended, and so over admin commands, which sleep.
+ * It lives from open to its end after the last close (context_end.c), and longer for who holds a
+ * reference. ctx->lock is held while regions and queues are made and ended, and so over admin
+ * commands, which sleep; a program that is killed waits for neither.
  *
  * Everything that has the device let go of memory goes through embeng_context_end_command(): it
- * returns when the device has confirmed it, was reset, or has lost the bus, never earlier. A
- * context that a reset has lost stays until its file is closed; its calls fail with ESHUTDOWN.
+ * returns 0 when the device has confirmed it, was reset, or has lost the bus, never earlier. If a
+ * program is killed before that, the memory stays with the context until this ends.
+ * A context that a reset has lost stays until its file is closed; its calls fail with ESHUTDOWN.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
@@ -31,14 +32,6 @@ static u64 choose_memory_limit(void)
 	return mib ? mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
 }
 
-static void free_scratch_pages(struct embeng_context *ctx)
-{
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(ctx->scratch) && ctx->scratch[i]; i++)
-		__free_page(ctx->scratch[i]);
-}
-
 static int make_scratch_pages(struct embeng_context *ctx)
 {
 	u32 i;
@@ -46,7 +39,7 @@ static int make_scratch_pages(struct embeng_context *ctx)
 	for (i = 0; i < ARRAY_SIZE(ctx->scratch); i++) {
 		ctx->scratch[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 		if (!ctx->scratch[i]) {
-			free_scratch_pages(ctx);
+			embeng_context_free_scratch(ctx);
 			return -ENOMEM;
 		}
 	}
@@ -72,15 +65,17 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 		return -ENOMEM;
 	}
 	ctx->device = ed;
+	kref_init(&ctx->ref);
+	embeng_context_end_init(ctx);
 	mutex_init(&ctx->lock);
 	mutex_init(&ctx->map_lock);
 	spin_lock_init(&ctx->ledger_lock);
+	spin_lock_init(&ctx->health_lock);
 	embeng_watch_init(ctx);
 	init_waitqueue_head(&ctx->wait);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ALLOC);
 	xa_init(&ctx->queues);
 	file->driver_priv = ctx;
-	guard(mutex)(&ed->contexts_mutex);
 	guard(mutex)(&ed->contexts_lock);
 	list_add_tail(&ctx->link, &ed->contexts);
 	return 0;
@@ -148,20 +143,25 @@ static bool is_out_of_reach(const struct embeng_device *ed)
 
 static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
 
+static int run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd, u64 *seen)
+{
+	CLASS(embeng_talk, ed)(ctx->device);
+	if (!ed)
+		return -EINTR;
+	*seen = ed->resets.sequence;
+	return ctx->lost ? -ESHUTDOWN : embeng_admin_run(ed, cmd);
+}
+
 static int run_or_reset(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
 	struct embeng_device *ed = ctx->device;
-	int ret = -ESHUTDOWN;
 	u64 seen;
+	int ret = run_command(ctx, cmd, &seen);
 
-	scoped_guard(rwsem_read, &ed->reset_lock) {
-		seen = ed->resets.sequence;
-		if (!ctx->lost)
-			ret = embeng_admin_run(ed, cmd);
-	}
 	if (ret == -ETIMEDOUT || (ret == -ENODEV && !is_out_of_reach(ed))) {
-		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
-		ret = embeng_gone(ed) ? -ENODEV : -ESHUTDOWN;
+		ret = embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
+		if (!ret)
+			ret = embeng_gone(ed) ? -ENODEV : -ESHUTDOWN;
 	}
 	return ret;
 }
@@ -172,7 +172,8 @@ static int run_or_reset(struct embeng_context *ctx, struct embeng_admin_cmd *cmd
  * @cmd: admin command
  *
  * A device that does not answer is reset, and the context is lost. So is a device that seemed to be
- * gone: it may have taken the command, and may be back in a moment. Return: 0 or a negative errno.
+ * gone: it may have taken the command, and may be back in a moment. Return: 0 or a negative errno;
+ * -EINTR when the caller was killed, and the device may yet run the command.
  */
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
@@ -187,19 +188,22 @@ int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_c
  * @ctx: context, under its lock
  * @cmd: admin command that completes once the device has let go
  *
- * When this returns, the device does not reach the memory any more: it completed the command, has
- * no such object, was reset, or has lost the bus.
+ * Return: 0 when the device does not reach the memory any more: it completed the command, has no
+ * such object, was reset, or has lost the bus. -EINTR when the caller was killed: the memory must
+ * stay until the context ends.
  */
-void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
 	struct embeng_device *ed = ctx->device;
 	u64 seen = READ_ONCE(ed->resets.sequence);
 	int ret = run_or_reset(ctx, cmd);
 
 	if (!ret || ret == -ENOENT || ret == -ESHUTDOWN || ret == -ENODEV)
-		return;
+		return 0;
+	if (ret == -EINTR)
+		return ret;
 	drm_err(&ed->drm, "the device refuses to let go (%d), it is reset\n", ret);
-	embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
+	return embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
 }
 
 static int make_region_table(struct embeng_context *ctx, u32 entries)
@@ -217,7 +221,11 @@ static int make_region_table(struct embeng_context *ctx, u32 entries)
 	return 0;
 }
 
-static void free_region_table(struct embeng_context *ctx)
+/**
+ * embeng_context_free_table() - free the region table
+ * @ctx: context that the device does not know, or knows no more
+ */
+void embeng_context_free_table(struct embeng_context *ctx)
 {
 	struct device *dev = &ctx->device->pci->dev;
 
@@ -242,7 +250,7 @@ static int announce_context(struct embeng_context *ctx)
 	/* Set before the device knows of the context, so that a reset in between finds it. */
 	WRITE_ONCE(ctx->on_device, true);
 	ret = embeng_context_run_command(ctx, &cmd);
-	if (ret)
+	if (ret && ret != -EINTR)
 		WRITE_ONCE(ctx->on_device, false);
 	return ret;
 }
@@ -265,8 +273,10 @@ static int make_context(struct embeng_context *ctx, u32 entries)
 	ret = make_region_table(ctx, entries);
 	if (!ret)
 		ret = announce_context(ctx);
-	if (ret) {
-		free_region_table(ctx);
+	/* The device may make it after the program was killed, so that it has to be ended. */
+	ctx->made = !ret || ret == -EINTR;
+	if (!ctx->made) {
+		embeng_context_free_table(ctx);
 		xa_erase(&ctx->device->numbers, ctx->number);
 	}
 	return ret;
@@ -292,90 +302,15 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 		return -ENODEV;
 	if (arg->flags || arg->regions > most)
 		return -EINVAL;
-	guard(mutex)(&ctx->lock);
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
 	ret = embeng_context_usable(ctx);
 	if (ret != -ENOENT)
 		return ret ?: -EBUSY;
-	ret = make_context(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
-	if (ret)
-		return ret;
 	ctx->memory_limit = arg->memory_limit ?: choose_memory_limit();
-	ctx->made = true;
-	embeng_watchdog_start(ctx->device);
-	return 0;
-}
-
-/* Frees the memory of a context, which the device must not reach any more. */
-static void release_context(struct embeng_context *ctx, bool closing)
-{
-	embeng_queue_release_all(ctx, closing);
-	embeng_region_release_all(ctx);
-	free_region_table(ctx);
-}
-
-/**
- * embeng_context_release_all() - free the contexts' memory before the driver lets go
- * @ed: device, unplugged and silent
- */
-void embeng_context_release_all(struct embeng_device *ed)
-{
-	struct embeng_context *ctx;
-
-	guard(mutex)(&ed->contexts_mutex);
-	list_for_each_entry(ctx, &ed->contexts, link) {
-		guard(mutex)(&ctx->lock);
-		release_context(ctx, false);
-	}
-}
-
-/*
- * Ends a context on the device, and all its queues with it. Whoever waited for its lock meanwhile,
- * as the watchdog does that has judged one of its queues, finds it ended: the device has nothing of
- * it any more that could be ended or reset.
- */
-static void end_context(struct embeng_context *ctx)
-{
-	struct embeng_admin_cmd cmd = {
-		.opcode = EMBENG_ADMIN_CONTEXT_DESTROY,
-		.context = ctx->number,
-	};
-	int index;
-
-	guard(mutex)(&ctx->lock);
-	if (!ctx->made || !embeng_dev_enter(ctx->device, &index))
-		return;
-	embeng_context_end_command(ctx, &cmd);
-	ctx->ended = true;
-	WRITE_ONCE(ctx->on_device, false);
-	embeng_dev_exit(ctx->device, index);
-}
-
-/**
- * embeng_context_close() - free the context of a file whose last descriptor was closed
- * @drm: device, perhaps unplugged
- * @file: file that is being closed
- */
-void embeng_context_close(struct drm_device *drm, struct drm_file *file)
-{
-	struct embeng_context *ctx = to_embeng_context(file);
-	struct embeng_device *ed = ctx->device;
-
-	embeng_watch_exit(ctx);
-	end_context(ctx);
-	/* A driver that lets go of the device waits for this mutex, and so for this release. */
-	scoped_guard(mutex, &ed->contexts_mutex) {
-		scoped_guard(mutex, &ed->contexts_lock)
-			list_del(&ctx->link);
-		guard(mutex)(&ctx->lock);
-		release_context(ctx, true);
-	}
-	if (ctx->made)
-		xa_erase(&ed->numbers, ctx->number);
-	xa_destroy(&ctx->regions);
-	xa_destroy(&ctx->queues);
-	/* An interrupt, or a callback of another driver's fence, may still be using the context. */
-	if (ctx->synced)
-		synchronize_rcu();
-	free_scratch_pages(ctx);
-	kfree(ctx);
+	ret = make_context(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
+	if (!ret)
+		embeng_watchdog_start(ctx->device);
+	return ret;
 }

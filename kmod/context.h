@@ -2,6 +2,9 @@
 #ifndef EMBENG_CONTEXT_H
 #define EMBENG_CONTEXT_H
 
+#include <linux/cleanup.h>
+#include <linux/completion.h>
+#include <linux/kref.h>
 #include <linux/wait.h>
 
 #include "bo.h"
@@ -43,6 +46,10 @@ enum embeng_place {
 
 /**
  * struct embeng_context - everything that belongs to one open file description
+ * @ref: held by the file, and by who uses the context of another file
+ * @end: ends the context after the last close of its file
+ * @over: completed when it has ended
+ * @released: its memory was freed
  * @device: device of the file
  * @link: entry in &embeng_device.contexts
  * @lock: held while regions and queues are made and ended
@@ -75,14 +82,18 @@ enum embeng_place {
  * @memory_limit: most bytes that may be charged
  * @hang: the hang that the watchdog found, until it is acted on
  * @hung_queue: number of the queue that @hang is about
- * @health: the last rung that was taken for the context; guarded by @lock, or by reset_lock held
- *	for writing
+ * @health_lock: guards @health
+ * @health: the last rung that was taken for the context
  * @wait: where sleepers wait
  * @events: number of events, see &embeng_accel_wait
  * @map_lock: guards the choice of the page that a fault puts into a mapping
  * @scratch: for each place, the page that a mapping shows once its memory is gone
  */
 struct embeng_context {
+	struct kref ref;
+	struct work_struct end;
+	struct completion over;
+	bool released;
 	struct embeng_device *device;
 	struct list_head link;
 	struct mutex lock; /* regions and queues are made and ended under it */
@@ -119,6 +130,7 @@ struct embeng_context {
 	u64 memory_limit;
 	struct embeng_hang hang;
 	u32 hung_queue;
+	spinlock_t health_lock; /* guards @health */
 	struct embeng_accel_health health;
 	wait_queue_head_t wait;
 	atomic64_t events;
@@ -131,15 +143,38 @@ static inline struct embeng_context *to_embeng_context(struct drm_file *file)
 	return file->driver_priv;
 }
 
+static inline struct embeng_context *embeng_lock_begin(struct embeng_context *ctx)
+{
+	return mutex_lock_killable(&ctx->lock) ? NULL : ctx;
+}
+
+static inline void embeng_lock_end(struct embeng_context *ctx)
+{
+	if (ctx)
+		mutex_unlock(&ctx->lock);
+}
+
+/* CLASS(embeng_lock, locked)(ctx): the context's lock, or NULL in a task that was killed */
+DEFINE_CLASS(embeng_lock, struct embeng_context *, embeng_lock_end(_T), embeng_lock_begin(ctx),
+	     struct embeng_context *ctx)
+
+/* context_end.c */
+void embeng_context_end_init(struct embeng_context *ctx);
+void embeng_context_close(struct drm_device *drm, struct drm_file *file);
+void embeng_context_put(struct embeng_context *ctx);
+void embeng_context_free_scratch(struct embeng_context *ctx);
+void embeng_context_release_all(struct embeng_device *ed);
+int embeng_closing_init(void);
+void embeng_closing_exit(void);
+
 /* context.c */
 int embeng_context_open(struct drm_device *drm, struct drm_file *file);
-void embeng_context_close(struct drm_device *drm, struct drm_file *file);
-void embeng_context_release_all(struct embeng_device *ed);
+void embeng_context_free_table(struct embeng_context *ctx);
 int embeng_context_usable(const struct embeng_context *ctx);
 int embeng_context_charge(struct embeng_context *ctx, u64 bytes);
 void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes);
 void embeng_context_event(struct embeng_context *ctx);
-void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
+int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
 int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 

@@ -4,11 +4,14 @@
  * event log, all registers, and the contexts with their queues. docs/abi/debugfs-driver-embeng
  * describes them; nothing of it is an interface for programs, which is why it is not in sysfs.c.
  *
- * The DRM core makes the files at registration and removes them at unplug. A reader of the
- * contexts holds contexts_mutex, so that none goes away, and each context's lock in turn, so that
- * its queues stay.
+ * The DRM core makes the files at registration and removes them at unplug. No reader waits for the
+ * device. A reader of the contexts holds readings.lock, so that no reset begins meanwhile,
+ * contexts_lock, so that no context goes away, and each context's map_lock in turn, so that its
+ * queues stay; other numbers are read as they are.
  */
 #include <linux/cleanup.h>
+
+#include <linux/math64.h>
 
 #include <drm/drm_debugfs.h>
 
@@ -21,55 +24,82 @@ static struct embeng_device *find_shown_device(struct seq_file *m)
 	return to_embeng(entry->dev);
 }
 
+static void show_age(struct seq_file *m, struct embeng_device *ed)
+{
+	u64 age = embeng_readings_age(ed);
+
+	if (age)
+		seq_printf(m, "# the device cannot be read now, this was %llu ms ago\n",
+			   div_u64(age, NSEC_PER_MSEC));
+}
+
 static int show_registers(struct seq_file *m, void *data)
 {
 	struct embeng_device *ed = find_shown_device(m);
-	const struct embeng_register_entry *entry = embeng_registers;
-	const struct embeng_register_entry *end = entry + EMBENG_REGISTERS;
+	u32 i;
 
-	for (; entry < end; entry++)
-		seq_printf(m, "%03x %-20s %#llx\n", entry->offset, entry->name,
-			   embeng_register_read(ed, entry));
+	guard(mutex)(&ed->readings.lock);
+	show_age(m, ed);
+	for (i = 0; i < EMBENG_REGISTERS; i++)
+		seq_printf(m, "%03x %-20s %#llx\n", embeng_registers[i].offset,
+			   embeng_registers[i].name, embeng_reading(ed, i));
 	return 0;
 }
 
 static void show_queue(struct seq_file *m, const struct embeng_queue *q)
 {
 	const struct embeng_ring_header *header = embeng_queue_header(q);
+	bool live = embeng_readable(q->context->device) && !READ_ONCE(q->context->lost);
 
 	seq_printf(m, "  queue %u kind %u %s", q->number, q->kind,
 		   q->mapped ? "mapped" : "validated");
-	seq_printf(m, " sq_tail %u sq_head %u cq_head %u cq_tail %u", embeng_doorbell_tail_of(q),
-		   header->sq_head, embeng_doorbell_head_of(q), header->cq_tail);
+	seq_printf(m, " sq_tail %u sq_head %u cq_head %u cq_tail %u",
+		   live ? embeng_doorbell_tail_of(q) : q->last_tail, header->sq_head,
+		   live ? embeng_doorbell_head_of(q) : q->last_head, header->cq_tail);
 	seq_printf(m, " report %u state %u wait %u replica %u step %llu\n", header->report.epoch,
 		   header->report.state, header->report.wait, header->report.replica,
 		   header->report.step);
+}
+
+static void show_context(struct seq_file *m, struct embeng_context *ctx)
+{
+	struct embeng_queue *q;
+	unsigned long number;
+
+	seq_printf(m, "context %u%s regions %u memory %llu of %llu events %lld\n", ctx->number,
+		   READ_ONCE(ctx->lost) ? " lost" : "", READ_ONCE(ctx->region_count),
+		   READ_ONCE(ctx->memory), READ_ONCE(ctx->memory_limit),
+		   atomic64_read(&ctx->events));
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q) {
+		if (!q->destroyed && q->ring)
+			show_queue(m, q);
+	}
 }
 
 static int show_contexts(struct seq_file *m, void *data)
 {
 	struct embeng_device *ed = find_shown_device(m);
 	struct embeng_context *ctx;
-	struct embeng_queue *q;
-	unsigned long number;
 
-	guard(mutex)(&ed->contexts_mutex);
+	guard(mutex)(&ed->readings.lock);
+	show_age(m, ed);
+	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
-		if (!ctx->made)
-			continue;
-		guard(mutex)(&ctx->lock);
-		seq_printf(m, "context %u%s regions %u memory %llu of %llu events %lld\n",
-			   ctx->number, ctx->lost ? " lost" : "", ctx->region_count, ctx->memory,
-			   ctx->memory_limit, atomic64_read(&ctx->events));
-		xa_for_each(&ctx->queues, number, q)
-			show_queue(m, q);
+		if (READ_ONCE(ctx->made))
+			show_context(m, ctx);
 	}
 	return 0;
 }
 
 static int show_events(struct seq_file *m, void *data)
 {
-	embeng_events_show(find_shown_device(m), m);
+	struct embeng_device *ed = find_shown_device(m);
+
+	guard(mutex)(&ed->readings.lock);
+	show_age(m, ed);
+	if (embeng_readable(ed))
+		embeng_events_show(ed, m);
 	return 0;
 }
 

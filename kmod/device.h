@@ -30,9 +30,9 @@
  * @upload: the kernel's interface for uploading another image
  * @fresh: image that is being uploaded
  * @upload_canceled: the upload was canceled, and @fresh is not to be booted
- * @caps: capabilities of the booted device
- * @boot_error: how the last boot ended
- * @refused: reason for which the last refused image was refused; under @reset_lock
+ * @caps: capabilities of the booted device; written under @reset_lock and @readings.lock
+ * @boot_error: how the last boot ended; written as @caps
+ * @refused: reason for which the last refused image was refused; written as @caps
  * @firmware_version: version that runs, 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupt vectors
@@ -41,21 +41,22 @@
  * @reset_lock: held for reading while talking to the device, for writing during a reset
  * @bo_lock: guards @bos
  * @bos: buffers that the device can reach
- * @contexts_mutex: no context is freed while it is held; held to use another file's context
  * @contexts_lock: guards @contexts
- * @contexts: contexts of open files
+ * @contexts: contexts that were opened and have not ended; each may be used with a reference
  * @numbers: contexts that the device knows, by number
  * @queues: queues of all contexts, by number
  * @resets: counters of resets, under @reset_lock
  * @faults: commands that hung, which the device itself did not count; under @reset_lock
- * @counters: counters of the device over all its boots; under @reset_lock
+ * @counters: counters of the device over all its boots; under @readings.lock
+ * @readings: registers for those who monitor the device
  * @pci_state: config space as the driver set it up
  * @watch: state of the watchdog
+ * @recovery: resets that calls of programs have asked for
  * @offline: the bus has failed, and the device is not talked to until the PCI core says that the
  *	bus is back; under @reset_lock
  * @users: calls that the driver waits for before it lets go of the device
  * @work: workqueue on which contexts watch their fences
- * @resetting: a reset has begun, and contexts were not told yet
+ * @resetting: a reset has begun, and contexts were not told yet; set under @readings.lock
  * @gone: unplugged or given up: the device is not talked to any more
  */
 struct embeng_device {
@@ -79,7 +80,6 @@ struct embeng_device {
 	struct rw_semaphore reset_lock;
 	struct mutex bo_lock; /* guards @bos */
 	struct list_head bos;
-	struct mutex contexts_mutex; /* no context is freed while held */
 	struct mutex contexts_lock; /* guards @contexts */
 	struct list_head contexts;
 	struct xarray numbers;
@@ -87,8 +87,10 @@ struct embeng_device {
 	struct embeng_accel_resets resets;
 	u64 faults;
 	struct embeng_counters counters;
+	struct embeng_readings readings;
 	struct pci_saved_state *pci_state;
 	struct embeng_device_watch watch;
+	struct embeng_recovery recovery;
 	bool offline;
 	struct srcu_struct users;
 	struct workqueue_struct *work;
@@ -157,6 +159,21 @@ static inline void embeng_use_end(struct embeng_use use)
 	if (use.device)
 		embeng_dev_exit(use.device, use.index);
 }
+
+static inline struct embeng_device *embeng_talk_begin(struct embeng_device *ed)
+{
+	return down_read_killable(&ed->reset_lock) ? NULL : ed;
+}
+
+static inline void embeng_talk_end(struct embeng_device *ed)
+{
+	if (ed)
+		up_read(&ed->reset_lock);
+}
+
+/* CLASS(embeng_talk, talk)(ed): reset_lock for reading, or NULL in a task that was killed */
+DEFINE_CLASS(embeng_talk, struct embeng_device *, embeng_talk_end(_T), embeng_talk_begin(ed),
+	     struct embeng_device *ed)
 
 /* CLASS(embeng_use, use)(ed): until the end of the scope, if use.device is not NULL */
 DEFINE_CLASS(embeng_use, struct embeng_use, embeng_use_end(_T), embeng_use_begin(ed),

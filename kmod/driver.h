@@ -6,9 +6,9 @@
  * DOC: Locks, outermost first
  *
  *	device->users		SRCU, read: the driver does not let go of the device
- *	device->contexts_mutex	no context is freed
  *	context->lock		regions and queues of one context are made and ended
  *	device->reset_lock	read: talk to a booted device. write: reset it
+ *	device->readings.lock	what monitoring reads; also taken without reset_lock
  *	device->contexts_lock	list of contexts
  *	queue->lock		one submitter at a time
  *	device->bo_lock		list of buffers
@@ -70,9 +70,6 @@ struct embeng_register_entry {
 	u32 offset;
 	u32 bytes;
 };
-
-#define EMBENG_REGISTER_COUNTED(name, offset, bytes, writer, reset, words) + 1
-#define EMBENG_REGISTERS (0 EMBENG_REGISTER_TABLE(EMBENG_REGISTER_COUNTED))
 
 extern const struct embeng_register_entry embeng_registers[EMBENG_REGISTERS];
 u64 embeng_register_read(const struct embeng_device *ed, const struct embeng_register_entry *entry);

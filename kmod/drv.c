@@ -150,6 +150,7 @@ static int init_lists(struct embeng_device *ed)
 
 	init_rwsem(&ed->reset_lock);
 	embeng_watchdog_init(ed);
+	embeng_recovery_init(ed);
 	INIT_LIST_HEAD(&ed->bos);
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);
@@ -157,7 +158,7 @@ static int init_lists(struct embeng_device *ed)
 	ret = init_srcu_struct(&ed->users) ?:
 	      drmm_add_action_or_reset(&ed->drm, free_lists, ed) ?:
 	      drmm_mutex_init(&ed->drm, &ed->bo_lock) ?:
-	      drmm_mutex_init(&ed->drm, &ed->contexts_mutex) ?:
+	      drmm_mutex_init(&ed->drm, &ed->readings.lock) ?:
 	      drmm_mutex_init(&ed->drm, &ed->contexts_lock);
 	if (ret)
 		return ret;
@@ -199,6 +200,7 @@ static void let_go_of_device(struct embeng_device *ed)
 	drm_dev_unplug(&ed->drm);
 	synchronize_srcu(&ed->users);
 	embeng_watchdog_stop(ed);
+	embeng_recovery_stop(ed);
 	embeng_context_release_all(ed);
 	embeng_bo_release_all(ed);
 }
@@ -257,13 +259,22 @@ static struct pci_driver pci_driver = {
 
 static int __init embeng_init(void)
 {
-	return pci_register_driver(&pci_driver);
+	int ret = embeng_closing_init();
+
+	if (ret)
+		return ret;
+	ret = pci_register_driver(&pci_driver);
+	if (ret)
+		embeng_closing_exit();
+	return ret;
 }
 module_init(embeng_init);
 
 static void __exit embeng_exit(void)
 {
 	pci_unregister_driver(&pci_driver);
+	/* Contexts of files that were closed may still be ending. */
+	embeng_closing_exit();
 	/* The last fence may still wait for its grace period. */
 	rcu_barrier();
 }

@@ -74,6 +74,8 @@ static u32 find_standing_epoch(struct embeng_context *ctx)
 	xa_for_each(&ctx->queues, number, q) {
 		struct seen seen = {};
 
+		if (q->destroyed)
+			continue;
 		scoped_guard(spinlock_irqsave, &q->vector->lock) {
 			if (!list_empty(&q->vector_link))
 				seen = read_queue_report(q);

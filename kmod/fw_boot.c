@@ -6,7 +6,8 @@
  *
  * The image stays in DMA memory until the driver lets go of the device, because a reset must wait
  * neither for memory nor for a file system. It, the capabilities and the last refusal change under
- * reset_lock held for writing only; during probe nobody else is there.
+ * reset_lock held for writing only, the latter two inside readings.lock, for who asks for them
+ * during a reset; during probe nobody else is there.
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
@@ -112,6 +113,7 @@ static void read_caps(struct embeng_device *ed)
 {
 	u32 interface = embeng_read32(ed, EMBENG_REG_INTERFACE);
 
+	guard(mutex)(&ed->readings.lock);
 	ed->caps = (struct embeng_caps){
 		.interface_major = interface >> 16,
 		.interface_minor = interface & 0xffff,
@@ -153,17 +155,24 @@ static int check_caps(struct embeng_device *ed)
 	return 0;
 }
 
-static int report_boot(struct embeng_device *ed)
+static void note_boot_error(struct embeng_device *ed, bool refused)
 {
-	u32 state = embeng_read32(ed, EMBENG_REG_BOOT_STATE);
-
+	guard(mutex)(&ed->readings.lock);
 	ed->boot_error = (struct embeng_refusal){
 		.error = embeng_read32(ed, EMBENG_REG_BOOT_ERROR),
 		.index = embeng_read32(ed, EMBENG_REG_BOOT_ERROR_INDEX),
 		.offset = embeng_read64(ed, EMBENG_REG_BOOT_ERROR_OFFSET),
 	};
-	if (state != EMBENG_BOOT_RUNNING) {
+	if (refused)
 		ed->refused = ed->boot_error;
+}
+
+static int report_boot(struct embeng_device *ed)
+{
+	u32 state = embeng_read32(ed, EMBENG_REG_BOOT_STATE);
+
+	note_boot_error(ed, state != EMBENG_BOOT_RUNNING);
+	if (state != EMBENG_BOOT_RUNNING) {
 		drm_err(&ed->drm, "firmware refused: error %u at byte %llu, self-test %u: %s\n",
 			ed->refused.error, ed->refused.offset, ed->refused.index,
 			embeng_boot_error_text(ed->refused.error));

@@ -15,8 +15,8 @@
  *	the bus does not recover	gone
  *
  * It is one work for each device and looks only while there are contexts, since nobody else could
- * miss anything. It holds contexts_mutex throughout, reset_lock for reading while it looks, and
- * neither reset_lock nor a context's lock when it begins to act. An interrupt reports a device
+ * miss anything. It holds reset_lock for reading while it looks, and when it begins to act neither
+ * that nor a context's lock, but a reference to the context. An interrupt reports a device
  * fault as well, and a second work acts on that at once.
  */
 #include <linux/cleanup.h>
@@ -100,7 +100,7 @@ static void look_at_device(struct embeng_device *ed, struct verdict *v)
 		set_verdict(v, EMBENG_ACCEL_CAUSE_HEARTBEAT, EMBENG_ACCEL_RESET_ENGINE,
 			    ed->watch.since_ns);
 	else
-		embeng_counters_look(ed);
+		embeng_readings_look(ed);
 }
 
 /* The core does not report a recovery that failed, and nobody must wait for ever. */
@@ -168,6 +168,8 @@ static void look_at_queues(struct embeng_context *ctx)
 	ctx->hang.cause = EMBENG_ACCEL_CAUSE_NONE;
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
+		if (q->destroyed)
+			continue;
 		cause = judge_queue(q);
 		if (!cause || ctx->hang.cause)
 			continue;
@@ -206,9 +208,7 @@ static bool look_for_hangs(struct embeng_device *ed, struct verdict *v, u64 *see
 	return any;
 }
 
-/*
- * Return: another context with a hung queue on each call. contexts_mutex keeps it from being freed.
- */
+/* Return: another context with a hung queue on each call, with a reference, or NULL. */
 static struct embeng_context *take_hung_context(struct embeng_device *ed, struct embeng_hang *hang)
 {
 	struct embeng_context *ctx;
@@ -217,8 +217,10 @@ static struct embeng_context *take_hung_context(struct embeng_device *ed, struct
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		*hang = ctx->hang;
 		ctx->hang.cause = EMBENG_ACCEL_CAUSE_NONE;
-		if (hang->cause)
-			return ctx;
+		if (!hang->cause)
+			continue;
+		kref_get(&ctx->ref);
+		return ctx;
 	}
 	return NULL;
 }
@@ -228,8 +230,10 @@ static void reset_hung_queues(struct embeng_device *ed)
 	struct embeng_context *ctx;
 	struct embeng_hang hang;
 
-	while ((ctx = take_hung_context(ed, &hang)))
+	while ((ctx = take_hung_context(ed, &hang))) {
 		embeng_queue_reset(ctx, ctx->hung_queue, &hang);
+		embeng_context_put(ctx);
+	}
 }
 
 static void act_on_verdict(struct embeng_device *ed, const struct verdict *v, u64 seen)
@@ -269,8 +273,6 @@ static void run_watchdog(struct work_struct *work)
 
 	if (ms && time_after_eq(jiffies, ed->watch.last + compute_look_period(ed, ms))) {
 		ed->watch.last = jiffies;
-		/* No context is freed before it is dealt with. */
-		guard(mutex)(&ed->contexts_mutex);
 		any = look_for_hangs(ed, &v, &seen);
 		act_on_verdict(ed, &v, seen);
 	}

@@ -6,9 +6,10 @@
  * This is the one place where the driver writes completions, so the device must not reach the ring
  * meanwhile: the queue was ended, or the device reset. The caller holds the queue's lock, or
  * reset_lock for writing. A program may have written anything into the ring of a mapped queue;
- * that is believed as far as it can hurt this program alone, and indices are checked before they
- * are used.
+ * that is believed as far as it can hurt this program alone: indices are checked before they are
+ * used, and no loop is longer than a ring.
  */
+#include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/ktime.h>
 
@@ -36,33 +37,45 @@ void embeng_hang_note(struct embeng_queue *q)
 	q->last_head = head;
 }
 
-/* A refused command may be complete before older ones are. */
-static bool is_command_answered(const struct embeng_queue *q, u32 index)
+/* Completions since the queue was started that the ring still has. */
+static u32 count_completions(const struct embeng_queue *q, u32 tail)
+{
+	return min(tail - q->cq_begin, q->layout.cq_entries);
+}
+
+/*
+ * Marks in q->answered which commands from @first on have a completion: each completion is read
+ * once, however many a program says there are. A refused command may be complete before older ones
+ * are.
+ */
+static void mark_answered_commands(struct embeng_queue *q, u32 first)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
-	u32 count = min(tail - q->cq_begin, q->layout.cq_entries), i;
+	u32 count = count_completions(q, tail), i, at;
 	const struct embeng_cqe *cqe;
 
+	bitmap_zero(q->answered, q->layout.sq_entries);
 	for (i = 1; i <= count; i++) {
 		cqe = locate_completion(q, tail - i);
-		if (READ_ONCE(cqe->index) == index && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
-			return true;
+		at = READ_ONCE(cqe->index) - first;
+		if (at < q->layout.sq_entries && READ_ONCE(cqe->flags) & EMBENG_CQE_DONE)
+			__set_bit(at, q->answered);
 	}
-	return false;
 }
 
 /* The newest command below @done that has no completion: its completion was lost. */
-static bool find_lost_command(const struct embeng_queue *q, u32 done, u32 *index)
+static bool find_lost_command(struct embeng_queue *q, u32 done, u32 *index)
 {
 	u32 tail = embeng_observe_cq_tail(&embeng_queue_header(q)->cq_tail);
-	u32 completions = min(tail - q->cq_begin, q->layout.cq_entries);
-	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries, completions + 1);
+	u32 commands = min3(done - q->sq_begin, q->layout.sq_entries,
+			    count_completions(q, tail) + 1);
 	u32 i;
 
-	for (i = 1; i <= commands; i++) {
-		if (is_command_answered(q, done - i))
+	mark_answered_commands(q, done - commands);
+	for (i = commands; i-- > 0;) {
+		if (test_bit(i, q->answered))
 			continue;
-		*index = done - i;
+		*index = done - commands + i;
 		return true;
 	}
 	return false;
@@ -121,15 +134,15 @@ static bool post_completion(struct embeng_queue *q, u32 index, u32 rung)
 /* Completes the commands that a device had taken when it was reset. */
 static void settle_taken_commands(struct embeng_queue *q, u32 head, u32 tail, u32 rung)
 {
-	u32 index = READ_ONCE(embeng_queue_header(q)->done);
+	u32 first = READ_ONCE(embeng_queue_header(q)->done), i;
 
-	if (head - index > q->layout.sq_entries)
+	if (head - first > q->layout.sq_entries)
 		return;
+	mark_answered_commands(q, first);
 	/* The slot may hold a newer command already; the cookie of the old one is lost then. */
-	for (; index != head; index++) {
-		cond_resched();
-		if (tail - index <= q->layout.sq_entries && !is_command_answered(q, index))
-			post_completion(q, index, rung);
+	for (i = 0; i < head - first; i++) {
+		if (tail - first - i <= q->layout.sq_entries && !test_bit(i, q->answered))
+			post_completion(q, first + i, rung);
 	}
 }
 
@@ -164,7 +177,7 @@ u32 embeng_hang_settle(struct embeng_queue *q, u32 rung)
 
 /**
  * embeng_hang_record() - record for the program what was done about a hang
- * @ctx: context; called under its lock, or with reset_lock held for writing
+ * @ctx: context
  * @rung: rung that was taken
  * @hang: why it was taken
  * @q: queue of the command at fault, or NULL
@@ -174,6 +187,7 @@ void embeng_hang_record(struct embeng_context *ctx, u32 rung, const struct emben
 {
 	const struct embeng_cmd *cmd;
 
+	guard(spinlock)(&ctx->health_lock);
 	ctx->health = (struct embeng_accel_health){
 		.count = ctx->health.count + 1,
 		.cause = hang->cause,

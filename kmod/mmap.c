@@ -116,7 +116,7 @@ static struct embeng_queue *find_mapped_queue(const struct mapping *m, const str
 {
 	struct embeng_queue *q = xa_load(&m->context->queues, place->queue);
 
-	return q && q->timeline == m->timeline ? q : NULL;
+	return q && q->timeline == m->timeline && !q->destroyed ? q : NULL;
 }
 
 /* Called under map_lock while the device is there. */
@@ -240,6 +240,8 @@ static int map_place(struct embeng_context *ctx, struct vm_area_struct *vma)
 		return -EINVAL;
 	guard(mutex)(&ctx->map_lock);
 	q = xa_load(&ctx->queues, place.queue);
+	if (q && q->destroyed)
+		q = NULL;
 	ret = check_mapping_rights(q, &place, vma);
 	if (ret)
 		return ret;

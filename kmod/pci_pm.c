@@ -38,7 +38,7 @@ static bool are_queues_still(struct embeng_device *ed)
 	unsigned long number;
 
 	xa_for_each(&ed->queues, number, q) {
-		if (!q->context->lost && !is_queue_still(q))
+		if (!q->context->lost && !READ_ONCE(q->destroyed) && !is_queue_still(q))
 			return false;
 	}
 	return true;
@@ -58,7 +58,7 @@ static int embeng_suspend(struct device *dev)
 		embeng_reset_before(ed, &asleep);
 		embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
 	}
-	embeng_counters_look(ed);
+	embeng_readings_look(ed);
 	return 0;
 }
 

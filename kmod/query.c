@@ -4,9 +4,8 @@
  * that may grow. The program says how much room it has and is told how much there is.
  *
  * Each answer is made on the stack and copied from there, so that nothing is held while the copy
- * may fault. All answers but DEVICE, whose words are read one by one, are made under reset_lock
- * held for reading, so that none is half old, half new; the context's lock is taken before it
- * where the answer is about the context.
+ * may fault. Values of the device are read under readings.lock, and those of the context word by
+ * word, so that no answer waits for a reset, nor for another call of the context's.
  */
 #include <linux/cleanup.h>
 #include <linux/uaccess.h>
@@ -25,6 +24,7 @@ union answer {
 	struct embeng_accel_context_state context;
 	struct embeng_accel_resets resets;
 	struct embeng_accel_health health;
+	struct embeng_accel_readings readings;
 	u64 counters[EMBENG_REGISTERS];
 };
 
@@ -34,7 +34,7 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 		.flags = EMBENG_ACCEL_CAN_SYNCOBJ |
 			 (ed->can_pin ? EMBENG_ACCEL_CAN_USERPTR : 0) |
 			 (embeng_queue_may_map(ed) ? EMBENG_ACCEL_CAN_MAP_QUEUES : 0),
-		.boot_state = embeng_read32(ed, EMBENG_REG_BOOT_STATE),
+		.boot_state = embeng_reading_of(ed, EMBENG_REG_BOOT_STATE),
 		.boot_error = ed->boot_error.error,
 		.doorbell_stride = ed->doorbell_stride,
 		.boot_error_offset = ed->boot_error.offset,
@@ -49,22 +49,23 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 	return sizeof(*out);
 }
 
-/* A program that finds a dead ring during a reset asks here, and learns how the reset ended. */
+/* A program that finds a dead ring during a reset asks here, and learns that it is lost. */
 static int answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out,
 			  u32 *size)
 {
-	guard(mutex)(&ctx->lock);
-	guard(rwsem_read)(&ctx->device->reset_lock);
+	/* Pairs with the release in lose_context(): the rest of the loss is there as well. */
+	bool lost = smp_load_acquire(&ctx->lost);
+
 	if (embeng_gone(ctx->device))
 		return -ENODEV;
 	*out = (struct embeng_accel_context_state){
-		.status = ctx->lost ? EMBENG_ACCEL_CONTEXT_LOST :
-			  ctx->made ? EMBENG_ACCEL_CONTEXT_ALIVE :
+		.status = lost ? EMBENG_ACCEL_CONTEXT_LOST :
+			  READ_ONCE(ctx->made) ? EMBENG_ACCEL_CONTEXT_ALIVE :
 				      EMBENG_ACCEL_CONTEXT_NONE,
-		.regions = ctx->region_count,
-		.queues = ctx->queue_count,
-		.memory = ctx->memory,
-		.memory_limit = ctx->memory_limit,
+		.regions = READ_ONCE(ctx->region_count),
+		.queues = READ_ONCE(ctx->queue_count),
+		.memory = READ_ONCE(ctx->memory),
+		.memory_limit = READ_ONCE(ctx->memory_limit),
 		.events = atomic64_read(&ctx->events),
 		.reset_sequence = ctx->reset_sequence,
 	};
@@ -74,7 +75,7 @@ static int answer_context(struct embeng_context *ctx, struct embeng_accel_contex
 
 static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *out)
 {
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	*out = ed->resets;
 	out->commands = ed->faults + embeng_counter(ed, EMBENG_REG_COUNT_ERRORS_DEVICE);
 	return sizeof(*out);
@@ -82,15 +83,14 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 
 static u32 answer_health(struct embeng_context *ctx, struct embeng_accel_health *out)
 {
-	guard(mutex)(&ctx->lock);
-	guard(rwsem_read)(&ctx->device->reset_lock);
+	guard(spinlock)(&ctx->health_lock);
 	*out = ctx->health;
 	return sizeof(*out);
 }
 
 static u32 answer_caps(struct embeng_device *ed, struct embeng_caps *out)
 {
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	*out = ed->caps;
 	return sizeof(*out);
 }
@@ -99,12 +99,22 @@ static u32 answer_counters(struct embeng_device *ed, u64 *out)
 {
 	u32 i, count = 0;
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	for (i = 0; i < EMBENG_REGISTERS; i++) {
 		if (is_counter_register(embeng_registers[i].offset))
 			out[count++] = embeng_counter(ed, embeng_registers[i].offset);
 	}
 	return count * sizeof(*out);
+}
+
+static u32 answer_readings(struct embeng_device *ed, struct embeng_accel_readings *out)
+{
+	guard(mutex)(&ed->readings.lock);
+	*out = (struct embeng_accel_readings){
+		.age_ns = embeng_readings_age(ed),
+		.resetting = READ_ONCE(ed->resetting),
+	};
+	return sizeof(*out);
 }
 
 static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, u32 *size)
@@ -131,6 +141,9 @@ static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, 
 		return 0;
 	case EMBENG_ACCEL_QUERY_COUNTERS:
 		*size = answer_counters(ed, out->counters);
+		return 0;
+	case EMBENG_ACCEL_QUERY_READINGS:
+		*size = answer_readings(ed, &out->readings);
 		return 0;
 	}
 	return -EOPNOTSUPP;

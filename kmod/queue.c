@@ -10,9 +10,11 @@
  * `grave`, which mappings show when the ring memory is gone.
  *
  * ctx->lock is held while a queue is made and ended; map_lock guards the list that faults and
- * other calls look queues up in; `destroyed` under queue->lock keeps a late submitter from ringing
- * a doorbell that may belong to another queue by then.
+ * other calls look queues up in; `destroyed` keeps a late submitter from ringing a doorbell that
+ * may belong to another queue by then. If a program is killed before the device has confirmed
+ * that it made or ended a queue, the queue stays on the list, destroyed, until the context ends.
  */
+#include <linux/bitmap.h>
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
 #include <linux/vmalloc.h>
@@ -47,6 +49,7 @@ static void free_queue(struct kref *ref)
 
 	free_queue_ring(q);
 	vfree(q->grave);
+	bitmap_free(q->answered);
 	mutex_destroy(&q->lock);
 	kfree(q);
 }
@@ -64,8 +67,9 @@ struct embeng_queue *embeng_queue_get(struct embeng_context *ctx, u32 number)
 
 	guard(mutex)(&ctx->map_lock);
 	q = xa_load(&ctx->queues, number);
-	if (q)
-		kref_get(&q->ref);
+	if (!q || q->destroyed)
+		return NULL;
+	kref_get(&q->ref);
 	return q;
 }
 
@@ -82,6 +86,9 @@ static int allocate_queue_ring(struct embeng_queue *q)
 {
 	struct device *dev = &q->context->device->pci->dev;
 
+	q->answered = bitmap_alloc(q->layout.sq_entries, GFP_KERNEL_ACCOUNT);
+	if (!q->answered)
+		return -ENOMEM;
 	q->grave = __vmalloc(PAGE_ALIGN(q->layout.size), EMBENG_GFP_WISH | __GFP_ZERO);
 	if (!q->grave)
 		return -ENOMEM;
@@ -99,7 +106,15 @@ static int number_queue(struct embeng_queue *q)
 	int ret = xa_alloc(&ed->queues, &q->number, q, XA_LIMIT(1, ed->caps.queues - 1),
 			   GFP_KERNEL);
 
+	q->numbered = !ret;
 	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
+static void free_queue_number(struct embeng_queue *q)
+{
+	if (q->numbered)
+		xa_erase(&q->context->device->queues, q->number);
+	q->numbered = false;
 }
 
 /* The first vector serves the admin queue, and every queue where there is no other vector. */
@@ -147,7 +162,8 @@ int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
 	return announce_queue(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
 }
 
-static int start_queue(struct embeng_queue *q)
+/* Before the device knows of the queue. */
+static int prepare_queue(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
 	int ret = number_queue(q);
@@ -161,12 +177,7 @@ static int start_queue(struct embeng_queue *q)
 	embeng_doorbell_write(q->doorbell, sq_tail, 0);
 	embeng_doorbell_write(q->doorbell, cq_head, 0);
 	embeng_queue_irq_init(q);
-	ret = announce_queue(q, 0, 0, 0);
-	if (ret) {
-		embeng_queue_irq_exit(q);
-		xa_erase(&ed->queues, q->number);
-	}
-	return ret;
+	return 0;
 }
 
 static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
@@ -181,6 +192,7 @@ static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
 	INIT_LIST_HEAD(&q->jobs);
 	q->timeline = dma_fence_context_alloc(1);
 	INIT_LIST_HEAD(&q->vector_link);
+	q->destroyed = true; /* until it is made */
 	q->context = ctx;
 	q->kind = arg->kind;
 	q->priority = arg->priority;
@@ -202,14 +214,23 @@ static int publish_queue(struct embeng_queue *q)
 	return xa_err(xa_store(&ctx->queues, q->number, q, GFP_KERNEL_ACCOUNT));
 }
 
+/* Takes a queue off the list, after which nobody finds it. */
+static void unpublish_queue(struct embeng_queue *q)
+{
+	guard(mutex)(&q->context->map_lock);
+	xa_erase(&q->context->queues, q->number);
+}
+
 /**
  * embeng_queue_end() - make the device let go of the rings
  * @q: queue, under ctx->lock
  *
  * The device completes the commands that it had taken: the one at fault as HUNG, all others as
  * ABORTED.
+ *
+ * Return: 0 or -EINTR, as embeng_context_end_command().
  */
-void embeng_queue_end(struct embeng_queue *q)
+int embeng_queue_end(struct embeng_queue *q)
 {
 	struct embeng_admin_cmd cmd = {
 		.opcode = EMBENG_ADMIN_QUEUE_DESTROY,
@@ -220,16 +241,27 @@ void embeng_queue_end(struct embeng_queue *q)
 		cmd.flags = EMBENG_ADMIN_QUEUE_HUNG;
 		cmd.cq_index = min_t(u64, div_u64(q->fault_ns, NSEC_PER_MSEC), U32_MAX);
 	}
-	embeng_context_end_command(q->context, &cmd);
+	return embeng_context_end_command(q->context, &cmd);
 }
 
-static void stop_queue(struct embeng_queue *q)
+/* Takes back what make_queue() did, or what was left of a queue that the device has let go of. */
+static void unmake_queue(struct embeng_queue *q)
 {
-	embeng_queue_end(q);
-	embeng_queue_irq_exit(q);
-	xa_erase(&q->context->device->queues, q->number);
+	if (!list_empty(&q->vector_link))
+		embeng_queue_irq_exit(q);
+	unpublish_queue(q);
+	free_queue_number(q);
+	embeng_context_uncharge(q->context, q->layout.size);
 }
 
+static void set_queue_destroyed(struct embeng_queue *q, bool destroyed)
+{
+	guard(mutex)(&q->lock);
+	guard(mutex)(&q->context->map_lock);
+	WRITE_ONCE(q->destroyed, destroyed);
+}
+
+/* Return: 0; -EINTR if the device may yet make the queue, which stays as one that is destroyed. */
 static int make_queue(struct embeng_queue *q)
 {
 	int ret = embeng_context_charge(q->context, q->layout.size);
@@ -238,14 +270,13 @@ static int make_queue(struct embeng_queue *q)
 		return ret;
 	ret = allocate_queue_ring(q);
 	if (!ret)
-		ret = start_queue(q);
-	if (!ret) {
+		ret = prepare_queue(q);
+	if (!ret)
 		ret = publish_queue(q);
-		if (ret)
-			stop_queue(q);
-	}
-	if (ret)
-		embeng_context_uncharge(q->context, q->layout.size);
+	if (!ret)
+		ret = announce_queue(q, 0, 0, 0);
+	if (ret && ret != -EINTR)
+		unmake_queue(q);
 	return ret;
 }
 
@@ -269,7 +300,9 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return -ENODEV;
 	if (ret)
 		return ret;
-	guard(mutex)(&ctx->lock);
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
 	ret = embeng_queue_check_context(ctx, arg);
 	if (ret)
 		return ret;
@@ -277,15 +310,15 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (!q)
 		return -ENOMEM;
 	ret = make_queue(q);
+	if (ret == -EINTR)
+		return ret;
 	if (ret) {
 		embeng_queue_put(q);
 		return ret;
 	}
 	ctx->queue_count++;
 	embeng_queue_trains(ctx, arg);
-	/* A reset that came in between did not find the queue. */
-	if (READ_ONCE(ctx->lost))
-		embeng_queue_bury(q, -ESHUTDOWN);
+	set_queue_destroyed(q, false);
 	arg->queue = q->number;
 	arg->layout = q->layout;
 	arg->ring = embeng_mmap_ring_offset(q);
@@ -293,18 +326,17 @@ int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return 0;
 }
 
-/* Takes a queue out of its context. New faults on its mappings show the scratch page. */
+/*
+ * Takes a queue away from its program. New faults on its mappings show the scratch page, and calls
+ * that found it earlier do not ring: another queue may get the doorbell. Under ctx->lock.
+ */
 static struct embeng_queue *withdraw_queue(struct embeng_context *ctx, u32 number)
 {
-	struct embeng_queue *q;
+	struct embeng_queue *q = xa_load(&ctx->queues, number);
 
-	scoped_guard(mutex, &ctx->map_lock)
-		q = xa_erase(&ctx->queues, number);
-	if (!q)
+	if (!q || q->destroyed)
 		return NULL;
-	/* Calls that found the queue earlier must not ring: another queue may get the doorbell. */
-	guard(mutex)(&q->lock);
-	WRITE_ONCE(q->destroyed, true);
+	set_queue_destroyed(q, true);
 	return q;
 }
 
@@ -321,24 +353,32 @@ int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	const struct embeng_accel_queue_destroy *arg = data;
 	struct embeng_context *ctx = to_embeng_context(file);
 	struct embeng_queue *q;
+	int ret;
 
 	CLASS(embeng_use, use)(ctx->device);
 	if (!use.device)
 		return -ENODEV;
 	if (arg->reserved)
 		return -EINVAL;
-	guard(mutex)(&ctx->lock);
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
 	q = withdraw_queue(ctx, arg->queue);
 	if (!q)
 		return -ENOENT;
 	/* After this no program can ring the doorbell, or read what the device still writes. */
 	embeng_mmap_revoke(q);
-	stop_queue(q);
+	ret = embeng_queue_end(q);
+	embeng_queue_irq_exit(q);
+	if (ret) {
+		embeng_ring_end(q, -ECANCELED);
+		return ret;
+	}
 	embeng_usage_end(q);
 	if (!q->mapped)
 		embeng_ring_void(q);
 	embeng_context_event(ctx);
-	embeng_context_uncharge(ctx, q->layout.size);
+	unmake_queue(q);
 	ctx->queue_count--;
 	embeng_queue_put(q);
 	return 0;
@@ -375,17 +415,16 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing)
 	unsigned long number;
 
 	xa_for_each(&ctx->queues, number, q) {
-		if (!list_empty(&q->vector_link)) {
+		if (!list_empty(&q->vector_link))
 			embeng_queue_irq_exit(q);
-			xa_erase(&ctx->device->queues, number);
-		}
+		free_queue_number(q);
 		if (!closing) {
 			free_queue_ring(q);
 			continue;
 		}
-		withdraw_queue(ctx, number);
+		set_queue_destroyed(q, true);
 		embeng_ring_end(q, -ECANCELED);
-		embeng_context_uncharge(ctx, q->layout.size);
+		unmake_queue(q);
 		embeng_queue_put(q);
 	}
 }

@@ -78,7 +78,10 @@ struct embeng_queue_watch {
  * @fault_lost: that command is complete, and its completion was lost
  * @fault_index: index of the command at fault, free-running
  * @fault_ns: how long that command had made no progress
- * @destroyed: the program has destroyed the queue; calls that still use it fail
+ * @answered: a bit for each entry of the submission ring, for hang_settle.c
+ * @numbered: the queue has its number in &embeng_device.queues
+ * @destroyed: the program was not given the queue yet, or has destroyed it; calls that use it fail,
+ *	and mappings do not show it. Set under @lock and map_lock
  */
 struct embeng_queue {
 	struct kref ref;
@@ -126,6 +129,8 @@ struct embeng_queue {
 	bool fault_lost;
 	u32 fault_index;
 	u64 fault_ns;
+	unsigned long *answered;
+	bool numbered;
 	bool destroyed;
 };
 
@@ -181,7 +186,7 @@ void embeng_queue_release_all(struct embeng_context *ctx, bool closing);
 bool embeng_queue_may_map(const struct embeng_device *ed);
 int embeng_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int embeng_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-void embeng_queue_end(struct embeng_queue *q);
+int embeng_queue_end(struct embeng_queue *q);
 int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index);
 
 /* queue_check.c */

@@ -82,7 +82,8 @@ static void arm_next_event(struct embeng_queue *q)
 	note_queue_event(q);
 	if (!q->mapped) {
 		embeng_queue_irq_arm_locked(q, q->noted_tail + q->coalesce - 1);
-		if (q->coalesce > 1)
+		/* The timer is not started again once the queue has ended. */
+		if (q->coalesce > 1 && !list_empty(&q->vector_link))
 			hrtimer_start(&q->timer, ns_to_ktime((u64)q->coalesce_us * NSEC_PER_USEC),
 				      HRTIMER_MODE_REL);
 	}

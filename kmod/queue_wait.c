@@ -18,6 +18,8 @@
 /* The longest sleep without a look, which is the delay that a lost interrupt causes. */
 #define NAP_NS NSEC_PER_SEC
 #define SLACK_NS (50 * NSEC_PER_USEC)
+/* A report that changes under so many reads is its program's doing, and says nothing. */
+#define REPORT_READS 4
 
 struct sleep {
 	struct embeng_context *ctx;
@@ -38,16 +40,16 @@ struct sleep {
 u32 embeng_queue_state(const struct embeng_queue *q)
 {
 	const struct embeng_queue_report *report = &embeng_queue_header(q)->report;
-	u32 epoch, state, tail, head;
+	u32 epoch, state, tail, head, reads = 0;
 
 	do {
 		epoch = embeng_report_read_begin(&report->epoch);
 		state = READ_ONCE(report->state);
 		tail = READ_ONCE(report->tail);
 		head = READ_ONCE(report->cq_head);
-	} while (embeng_report_read_retry(&report->epoch, epoch) && !(epoch & 1));
-	if (epoch & 1)
-		return EMBENG_QUEUE_RUNNING;
+		if (epoch & 1 || reads++ == REPORT_READS)
+			return EMBENG_QUEUE_RUNNING;
+	} while (embeng_report_read_retry(&report->epoch, epoch));
 	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
 	/* Commands that wait for a fence will run without the program doing anything. */
@@ -189,7 +191,9 @@ static int begin_wait(struct embeng_queue *q, u32 head)
 {
 	int ret;
 
-	guard(rwsem_read)(&q->context->device->reset_lock);
+	CLASS(embeng_talk, ed)(q->context->device);
+	if (!ed)
+		return -EINTR;
 	ret = embeng_context_usable(q->context);
 	if (ret)
 		return ret;

@@ -141,6 +141,15 @@ static int check_bind(const struct embeng_accel_bind *arg)
 	return arg->index || arg->generation ? -EINVAL : 0;
 }
 
+static int bind_in_context(struct embeng_context *ctx, struct embeng_bo *bo,
+			   struct embeng_accel_bind *arg)
+{
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
+	return embeng_context_usable(ctx) ?: embeng_region_bind(ctx, bo, arg);
+}
+
 /**
  * embeng_region_bind_ioctl() - DRM_IOCTL_EMBENG_BIND
  * @drm: device
@@ -164,11 +173,7 @@ int embeng_region_bind_ioctl(struct drm_device *drm, void *data, struct drm_file
 	obj = drm_gem_object_lookup(file, arg->handle);
 	if (!obj)
 		return -ENOENT;
-	scoped_guard(mutex, &ctx->lock) {
-		ret = embeng_context_usable(ctx);
-		if (!ret)
-			ret = embeng_region_bind(ctx, to_embeng_bo(obj), arg);
-	}
+	ret = bind_in_context(ctx, to_embeng_bo(obj), arg);
 	drm_gem_object_put(obj);
 	return ret;
 }
@@ -177,7 +182,9 @@ static struct embeng_binding *find_binding(struct embeng_context *ctx, u32 index
 {
 	struct embeng_binding *b = xa_load(&ctx->regions, index);
 
-	return b && !xa_is_value(b) && b->generation == generation ? b : NULL;
+	if (!b || xa_is_value(b) || !generation)
+		return NULL;
+	return b->generation == generation ? b : NULL;
 }
 
 /* Frees an index, or retires it for good if its next generation would wrap to 0. */
@@ -237,7 +244,8 @@ struct embeng_bo *embeng_region_bo(struct embeng_context *ctx, const struct embe
  * @index: index of the key
  * @generation: generation of the key
  *
- * Return: 0 once the device does not access the memory by this key any more, or -ENOENT.
+ * Return: 0 once the device does not access the memory by this key any more, -ENOENT, or -EINTR
+ * when the caller was killed: the key is void, and the memory stays until the context ends.
  */
 int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 {
@@ -247,12 +255,19 @@ int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 		.index = index,
 	};
 	struct embeng_binding *b = find_binding(ctx, index, generation);
+	int ret;
 
 	if (!b)
 		return -ENOENT;
 	/* Written before the command, after which nobody may resolve the key. */
 	smp_store_release(&ctx->table[index].generation, 0);
-	embeng_context_end_command(ctx, &cmd);
+	ret = embeng_context_end_command(ctx, &cmd);
+	if (ret) {
+		xa_lock(&ctx->regions);
+		b->generation = 0;
+		xa_unlock(&ctx->regions);
+		return ret;
+	}
 	free_region_index(ctx, index);
 	ctx->region_count--;
 	embeng_context_uncharge(ctx, b->length);
@@ -276,7 +291,9 @@ int embeng_region_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	CLASS(embeng_use, use)(ctx->device);
 	if (!use.device)
 		return -ENODEV;
-	guard(mutex)(&ctx->lock);
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
 	return embeng_region_unbind(ctx, arg->index, arg->generation);
 }
 

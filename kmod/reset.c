@@ -26,7 +26,8 @@ static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u
 	if (!READ_ONCE(ctx->on_device) || ctx->lost)
 		return;
 	ctx->reset_sequence = ed->resets.sequence;
-	WRITE_ONCE(ctx->lost, true);
+	/* Pairs with answer_context(). */
+	smp_store_release(&ctx->lost, true);
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->at_fault)
@@ -99,9 +100,7 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	unsigned long number;
 	u32 active;
 
-	/* Completions from here on are the reset's doing, and are not believed. */
-	WRITE_ONCE(ed->resetting, true);
-	embeng_counters_keep(ed);
+	embeng_readings_stop(ed);
 	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
 	active = is_engine_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
@@ -321,7 +320,8 @@ static int reset_on_request(struct embeng_device *ed, enum embeng_accel_rung run
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EACCES;
-	embeng_reset(ed, rung, seen, hang);
+	if (embeng_reset_ask(ed, rung, seen, hang))
+		return -EINTR;
 	/* A device whose bus is stopped is only reset once the bus is back. */
 	return embeng_gone(ed) || READ_ONCE(ed->resets.sequence) == seen ? -ENODEV : 0;
 }

@@ -3,7 +3,9 @@
 #ifndef EMBENG_RESET_H
 #define EMBENG_RESET_H
 
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "../uapi/embeng_accel.h"
@@ -48,6 +50,34 @@ struct embeng_hang {
 	u64 still_ns;
 	u64 timeline;
 };
+
+/**
+ * struct embeng_recovery - resets that are made by a work, for callers that may be killed meanwhile
+ * @work: makes the reset
+ * @lock: guards the members that follow
+ * @asked: number of requests so far
+ * @served: the last request that was dealt with
+ * @rung: first rung to take, of the newest request
+ * @seen: &embeng_accel_resets.sequence when its trouble was seen
+ * @hang: why it was made
+ * @wait: where callers wait for @served
+ */
+struct embeng_recovery {
+	struct work_struct work;
+	spinlock_t lock; /* guards the members that follow */
+	u64 asked;
+	u64 served;
+	enum embeng_accel_rung rung;
+	u64 seen;
+	struct embeng_hang hang;
+	wait_queue_head_t wait;
+};
+
+/* reset_ask.c */
+int embeng_reset_ask(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
+		     const struct embeng_hang *hang);
+void embeng_recovery_init(struct embeng_device *ed);
+void embeng_recovery_stop(struct embeng_device *ed);
 
 /* reset.c */
 void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,

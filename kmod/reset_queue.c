@@ -4,25 +4,21 @@
  * device's place, and the queue goes on behind them. Nothing else on the device is disturbed.
  *
  * ctx->lock is held throughout, so that the queue stays. The admin commands that end and begin it
- * hold reset_lock for reading, and may fall back to an engine reset. In between the ring is the
- * driver's: it is settled under reset_lock held for writing and queue->lock, while nobody submits.
- * A program that rings a mapped queue meanwhile is heard when the queue goes on.
+ * hold reset_lock for reading, and may fall back to an engine reset. If a program is killed on the
+ * way, the device may not have its queue: the watchdog finds that it stands. In between the ring is
+ * the driver's: it is settled under reset_lock held for writing and queue->lock, while nobody
+ * submits. A program that rings a mapped queue meanwhile is heard when the queue goes on.
  */
 #include <linux/cleanup.h>
 
 #include "context.h"
 #include "trace.h"
 
-/* Completes the queue's commands. A doorbell rung now is noticed when the queue goes on. */
-static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
+/* Called with reset_lock held for writing. */
+static void complete_commands(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 {
 	struct embeng_device *ed = q->context->device;
-	int ret;
 
-	guard(rwsem_write)(&ed->reset_lock);
-	ret = embeng_context_usable(q->context);
-	if (ret)
-		return ret;
 	ed->resets.queues++;
 	trace_embeng_reset("queue", ed->resets.queues);
 	guard(mutex)(&q->lock);
@@ -31,7 +27,21 @@ static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	if (!q->mapped)
 		embeng_ring_settled(q);
 	*cq_index = READ_ONCE(embeng_queue_header(q)->cq_tail);
-	return 0;
+}
+
+/* Completes the queue's commands. A doorbell rung now is noticed when the queue goes on. */
+static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
+{
+	struct embeng_device *ed = q->context->device;
+	int ret;
+
+	if (down_write_killable(&ed->reset_lock))
+		return -EINTR;
+	ret = embeng_context_usable(q->context);
+	if (!ret)
+		complete_commands(q, sq_index, cq_index);
+	up_write(&ed->reset_lock);
+	return ret;
 }
 
 /* Records the hang and the command at fault before anything changes. */
@@ -59,16 +69,14 @@ static int restart_queue(struct embeng_queue *q)
 	int ret;
 
 	embeng_ring_stop(q);
-	embeng_queue_end(q);
-	ret = settle_queue(q, &sq_index, &cq_index);
+	ret = embeng_queue_end(q) ?: settle_queue(q, &sq_index, &cq_index);
 	if (ret)
 		return ret;
 	ret = embeng_queue_go_on(q, sq_index, cq_index);
-	if (ret && ret != -ESHUTDOWN && ret != -ENODEV) {
+	if (ret && ret != -ESHUTDOWN && ret != -ENODEV && ret != -EINTR) {
 		const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
 
-		embeng_reset(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang);
-		ret = -ESHUTDOWN;
+		ret = embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang) ?: -ESHUTDOWN;
 	}
 	return ret;
 }
@@ -93,13 +101,15 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	struct embeng_queue *q;
 	int ret;
 
-	guard(mutex)(&ctx->lock);
+	CLASS(embeng_lock, locked)(ctx);
+	if (!locked)
+		return -EINTR;
 	ret = embeng_context_usable(ctx);
 	if (ret)
 		return ret;
 	/* Queues end under ctx->lock only, so this one stays. */
 	q = xa_load(&ctx->queues, number);
-	if (!q || (hang->timeline && hang->timeline != q->timeline))
+	if (!q || q->destroyed || (hang->timeline && hang->timeline != q->timeline))
 		return -ENOENT;
 	q->at_fault = false;
 	if (is_programs_doing(hang))

@@ -4,10 +4,8 @@
  * adds up: before a reset it keeps what the device is about to forget, and on each look of the
  * watchdog it notes the values, for resets that something else makes.
  *
- * Everything is under reset_lock: for writing where a boot's values are kept, for reading
- * otherwise. The noted values are written by the watchdog and read by others under the same read
- * lock, hence READ_ONCE() and WRITE_ONCE(). Nothing is allocated, and the counters live as long as
- * the device.
+ * Everything is under readings.lock, which a reset takes for a moment only, so that who reads the
+ * counters never waits for one. Nothing is allocated, and the counters live as long as the device.
  */
 #include <linux/lockdep.h>
 
@@ -32,15 +30,10 @@ static bool is_gauge_register(u32 reg)
 	return reg == EMBENG_REG_TABLE_MEMORY_USED || reg == EMBENG_REG_MODEL_MEMORY;
 }
 
-static bool can_read_counters(const struct embeng_device *ed)
-{
-	return !embeng_gone(ed) && !ed->offline && embeng_present(ed);
-}
-
 /* The count since the last boot. A device that something else has reset counts from 0 again. */
 static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
 {
-	u64 seen = READ_ONCE(ed->counters.seen[counter]), now;
+	u64 seen = ed->counters.seen[counter], now;
 
 	if (!there)
 		return seen;
@@ -50,17 +43,17 @@ static u64 count_since_boot(struct embeng_device *ed, u32 counter, bool there)
 
 /**
  * embeng_counter() - the value of a counter since the driver was bound
- * @ed: device, under reset_lock
+ * @ed: device, under readings.lock
  * @reg: register from COUNT_COMMANDS on, or EMBENG_CORE_BUSY()
  *
  * Return: the sum over all boots; for a register that is a gauge, its value now.
  */
 u64 embeng_counter(struct embeng_device *ed, u32 reg)
 {
-	bool there = can_read_counters(ed);
+	bool there = embeng_readable(ed);
 	u32 counter = find_counter_index(reg);
 
-	lockdep_assert_held(&ed->reset_lock);
+	lockdep_assert_held(&ed->readings.lock);
 	if (is_gauge_register(reg))
 		return there ? embeng_read64(ed, reg) : 0;
 	return ed->counters.kept[counter] + count_since_boot(ed, counter, there);
@@ -68,29 +61,29 @@ u64 embeng_counter(struct embeng_device *ed, u32 reg)
 
 /**
  * embeng_counters_look() - note the counters, in case something else resets the device
- * @ed: device, under reset_lock
+ * @ed: device, under readings.lock
  */
 void embeng_counters_look(struct embeng_device *ed)
 {
 	u32 i;
 	u64 now;
 
-	if (!can_read_counters(ed))
+	if (!embeng_readable(ed))
 		return;
 	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {
 		now = embeng_read64(ed, find_counter_register(i));
 		if (now > ed->counters.seen[i])
-			WRITE_ONCE(ed->counters.seen[i], now);
+			ed->counters.seen[i] = now;
 	}
 }
 
 /**
  * embeng_counters_keep() - add this boot's counters to the sums, just before a reset
- * @ed: device; reset_lock is held for writing
+ * @ed: device, under readings.lock
  */
 void embeng_counters_keep(struct embeng_device *ed)
 {
-	bool there = can_read_counters(ed);
+	bool there = embeng_readable(ed);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ed->counters.seen); i++) {

@@ -3,21 +3,18 @@
  * Temperature and power of the device as a hwmon device, where the device has sensors. It is
  * compiled only where the kernel has CONFIG_HWMON.
  *
- * The hwmon device belongs to the driver's hold of the function and goes with it. Each reading
- * holds reset_lock for reading, because a register says nothing during a reset.
+ * The hwmon device belongs to the driver's hold of the function and goes with it. During a reset a
+ * reader gets the last value that is known (stats_readings.c).
  */
-#include <linux/cleanup.h>
 #include <linux/hwmon.h>
 
 #include "driver.h"
 
 static int read_sensor(struct embeng_device *ed, enum embeng_register reg, long *value)
 {
-	/* A register says nothing during a reset. */
-	guard(rwsem_read)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return -ENODEV;
-	*value = (s32)embeng_read32(ed, reg);
+	*value = (s32)embeng_reading_of(ed, reg);
 	return 0;
 }
 

@@ -81,11 +81,15 @@ static int copy_commands(const struct embeng_accel_submit *arg, struct embeng_cm
 	return 0;
 }
 
-/* Under reset_lock: the context is not lost meanwhile, and the doorbell stays the queue's. */
+/* Under reset_lock the context is not lost meanwhile, and the doorbell stays the queue's. */
 static int submit_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head)
 {
-	int ret = embeng_context_usable(q->context);
+	int ret;
 
+	CLASS(embeng_talk, ed)(q->context->device);
+	if (!ed)
+		return -EINTR;
+	ret = embeng_context_usable(q->context);
 	if (ret)
 		return ret;
 	guard(mutex)(&q->lock);
@@ -123,8 +127,7 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 
 	if (!batch.job)
 		return -ENOMEM;
-	scoped_guard(rwsem_read, &q->context->device->reset_lock)
-		ret = submit_batch(q, &batch, READ_ONCE(q->cq_head));
+	ret = submit_batch(q, &batch, READ_ONCE(q->cq_head));
 	if (ret)
 		embeng_job_free(batch.job);
 	else
@@ -136,7 +139,6 @@ int embeng_submit_model(struct embeng_queue *q, struct embeng_cmd *cmd,
 static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batch, u32 head,
 			       struct embeng_sync_outs *outs)
 {
-	struct embeng_device *ed = q->context->device;
 	struct embeng_fence *fence = outs ? embeng_fence_new() : NULL;
 	int ret;
 
@@ -149,10 +151,8 @@ static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batc
 	if (fence)
 		embeng_watch_refresh(q->context);
 	ret = judge_batch_points(q, batch);
-	if (!ret) {
-		guard(rwsem_read)(&ed->reset_lock);
+	if (!ret)
 		ret = submit_batch(q, batch, head);
-	}
 	if (!ret) {
 		embeng_watch_on(q->context);
 		if (outs)
@@ -164,7 +164,7 @@ static int submit_fenced_batch(struct embeng_queue *q, struct embeng_batch *batc
 	return ret;
 }
 
-/* What a submit has from memory of the program, copied before the driver is kept from anything. */
+/* The parts of a submit that stand in memory of the program, copied while nothing is held. */
 struct submission {
 	struct embeng_cmd *commands;
 	struct embeng_accel_sync *ins;

@@ -76,8 +76,10 @@ static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 	if (ret)
 		return ret;
 	if (ctx->blob.generation)
-		embeng_region_unbind(ctx, ctx->blob.index, ctx->blob.generation);
+		ret = embeng_region_unbind(ctx, ctx->blob.index, ctx->blob.generation);
 	ctx->blob = (struct embeng_mem){};
+	if (ret == -EINTR)
+		return ret;
 	ret = embeng_region_bind(ctx, bo, &key);
 	if (ret)
 		return ret;
@@ -88,6 +90,14 @@ static int submit_blob(struct embeng_queue *q, struct embeng_bo *bo,
 	else
 		ctx->blob = cmd.desc;
 	return ret;
+}
+
+static int submit_blob_locked(struct embeng_queue *q, struct embeng_bo *bo,
+			      struct embeng_accel_model_load *arg)
+{
+	CLASS(embeng_lock, locked)(q->context);
+
+	return locked ? submit_blob(q, bo, arg) : -EINTR;
 }
 
 /* Nothing of the queue is held while the blob is copied, so it is looked up again. */
@@ -104,10 +114,8 @@ static int load_blob(struct embeng_context *ctx, struct embeng_bo *bo,
 	if (!q)
 		return -ENOENT;
 	ret = q->mapped || q->kind != EMBENG_QUEUE_TRANSFER ? -EINVAL : 0;
-	if (!ret) {
-		guard(mutex)(&ctx->lock);
-		ret = submit_blob(q, bo, arg);
-	}
+	if (!ret)
+		ret = submit_blob_locked(q, bo, arg);
 	embeng_queue_put(q);
 	return ret;
 }

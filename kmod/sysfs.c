@@ -4,8 +4,9 @@
  * docs/abi/sysfs-driver-embeng describes them, and the test `abi` compares the two.
  *
  * The driver core makes the files after probe and removes them before remove, waiting for readers;
- * so the device structure exists whenever a reader runs. Values that a reset changes are read under
- * reset_lock held for reading. Memory of a device that is gone reads 0.
+ * so the device structure exists whenever a reader runs. Values of the device are read under
+ * readings.lock, and no reader waits for a reset: readings_age_ms says how old they are then.
+ * Memory of a device that is gone reads 0.
  */
 #include <linux/cleanup.h>
 #include <linux/sysfs.h>
@@ -30,15 +31,16 @@ static ssize_t register_show(struct device *dev, struct device_attribute *attrib
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	return sysfs_emit(buf, "%llu\n",
-			  embeng_gone(ed) ? 0 : embeng_read64(ed, find_number_offset(attribute)));
+	u32 reg = find_number_offset(attribute);
+
+	return sysfs_emit(buf, "%llu\n", embeng_gone(ed) ? 0 : embeng_reading_of(ed, reg));
 }
 
 static ssize_t counter_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	return sysfs_emit(buf, "%llu\n", embeng_counter(ed, find_number_offset(attribute)));
 }
 
@@ -46,16 +48,16 @@ static ssize_t resets_show(struct device *dev, struct device_attribute *attribut
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	return sysfs_emit(buf, "%llu\n",
-			  *(u64 *)((u8 *)&ed->resets + find_number_offset(attribute)));
+			  READ_ONCE(*(u64 *)((u8 *)&ed->resets + find_number_offset(attribute))));
 }
 
 static ssize_t commands_show(struct device *dev, struct device_attribute *attribute, char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	return sysfs_emit(buf, "%llu\n",
 			  ed->faults + embeng_counter(ed, EMBENG_REG_COUNT_ERRORS_DEVICE));
 }
@@ -86,7 +88,7 @@ static ssize_t firmware_refused_show(struct device *dev, struct device_attribute
 	struct embeng_device *ed = dev_get_drvdata(dev);
 	const struct embeng_refusal *refused = &ed->refused;
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	if (!refused->error)
 		return sysfs_emit(buf, "none\n");
 	return sysfs_emit(buf, "error %u, byte %llu, self-test %u: %s\n", refused->error,
@@ -108,7 +110,7 @@ static ssize_t busy_time_ns_show(struct device *dev, struct device_attribute *at
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	return sysfs_emit(buf, "%llu\n",
 			  embeng_counter(ed, EMBENG_REG_TIME_CHECK) +
 				  embeng_counter(ed, EMBENG_REG_TIME_LOOKUP) +
@@ -124,13 +126,23 @@ static ssize_t cores_busy_ns_show(struct device *dev, struct device_attribute *a
 	u32 core, cores = min(ed->caps.cores, EMBENG_CORES_MAX);
 	int length = 0;
 
-	guard(rwsem_read)(&ed->reset_lock);
+	guard(mutex)(&ed->readings.lock);
 	for (core = 0; core < cores; core++)
 		length += sysfs_emit_at(buf, length, "%s%llu", core ? " " : "",
 					embeng_counter(ed, EMBENG_CORE_BUSY(core)));
 	return length + sysfs_emit_at(buf, length, "\n");
 }
 static DEVICE_ATTR_RO(cores_busy_ns);
+
+static ssize_t readings_age_ms_show(struct device *dev, struct device_attribute *attribute,
+				    char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(mutex)(&ed->readings.lock);
+	return sysfs_emit(buf, "%llu\n", div_u64(embeng_readings_age(ed), NSEC_PER_MSEC));
+}
+static DEVICE_ATTR_RO(readings_age_ms);
 
 NUMBER(table_memory_total, register_show, EMBENG_REG_TABLE_MEMORY);
 NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
@@ -141,6 +153,7 @@ static struct attribute *device_attributes[] = {
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,
 	&dev_attr_cores_busy_ns.attr,
+	&dev_attr_readings_age_ms.attr,
 	&number_table_memory_total.attribute.attr,
 	&number_table_memory_used.attribute.attr,
 	NULL

@@ -209,6 +209,7 @@ enum embeng_accel_query_what {
 	/* a __u64 for each register from COUNT_COMMANDS on, over all boots since the bind */
 	EMBENG_ACCEL_QUERY_COUNTERS = 4,
 	EMBENG_ACCEL_QUERY_HEALTH = 5,	/* struct embeng_accel_health, of this file */
+	EMBENG_ACCEL_QUERY_READINGS = 6, /* struct embeng_accel_readings */
 };
 
 /**
@@ -219,7 +220,9 @@ enum embeng_accel_query_what {
  * @data: in: pointer to the buffer, or 0 to ask for the size only
  *
  * Every process that can open the node may ask. CONTEXT and HEALTH describe this file only.
- * The others describe the device: they sum up all contexts and name none of them.
+ * The others describe the device: they sum up all contexts and name none of them. No query waits
+ * for the device: while it is being reset or its bus has failed, the answer is the last one that is
+ * known, and READINGS says how old it is.
  */
 struct embeng_accel_query {
 	__u32 what;
@@ -314,6 +317,18 @@ struct embeng_accel_resets {
 	__u64 engines;
 	__u64 functions;
 	__u32 wedged;
+	__u32 reserved;
+};
+
+/**
+ * struct embeng_accel_readings - how old the answers are that come from the device
+ * @age_ns: out: nanoseconds since the device was last read, if it cannot be read now; 0 if it can
+ * @resetting: out: 1 while the device is being reset
+ * @reserved: out: 0
+ */
+struct embeng_accel_readings {
+	__u64 age_ns;
+	__u32 resetting;
 	__u32 reserved;
 };
 
@@ -732,6 +747,7 @@ EMBENG_ASSERT(sizeof(struct embeng_accel_device) == 64);
 EMBENG_ASSERT(sizeof(struct embeng_accel_context_state) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_accel_resets) == 48);
 EMBENG_ASSERT(sizeof(struct embeng_accel_health) == 64);
+EMBENG_ASSERT(sizeof(struct embeng_accel_readings) == 16);
 EMBENG_ASSERT(sizeof(struct embeng_accel_bo_create) == 24);
 EMBENG_ASSERT(sizeof(struct embeng_accel_bo_info) == 24);
 EMBENG_ASSERT(sizeof(struct embeng_accel_userptr) == 24);

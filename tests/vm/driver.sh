@@ -251,6 +251,7 @@ program vm-accel_stuck_page
 program vm-accel_rungs
 program vm-accel_upload
 program vm-accel_telemetry
+program vm-accel_dead
 program vm-accel_hang
 check 'every device came back' came_back
 program vm-accel_recovery

@@ -386,6 +386,42 @@ static void lie_and_leave(uint32_t late_us)
 	_exit(0);
 }
 
+/* Writes a report of its own as fast as it can, so that no two reads of it are the same. */
+static void *scribble(void *arg)
+{
+	struct liar *l = arg;
+	struct embeng_queue_report *report = &accel_header(&l->ring)->report;
+
+	while (!__atomic_load_n(&l->stop, __ATOMIC_ACQUIRE)) {
+		report->state = EMBENG_QUEUE_BLOCKED;
+		__atomic_fetch_add(&report->epoch, 2, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The driver reads such a report a few times and goes on: its own calls end, and others work. */
+START_TEST(test_report_that_never_holds_still)
+{
+	struct liar liar = {.fd = fd};
+	struct embeng_accel_wait wait = {.count = 1};
+	pthread_t thread;
+
+	liar.ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
+	ck_assert_int_eq(pthread_create(&thread, NULL, scribble, &liar), 0);
+	wait.queue = liar.ring.made.queue;
+	for (int i = 0; i < 1000; i++) {
+		int ret = accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait);
+
+		ck_assert_msg(!ret || ret == -ETIME, "%d", ret);
+		wait.cq_tail = wait.state = 0;
+		wait.events = 0;
+	}
+	accel_works();
+	__atomic_store_n(&liar.stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 /*
  * A program ends while the watchdog is about to reset its queue: the watchdog has judged it, and
  * waits for the lock under which the context is ended. Nobody else notices.
@@ -421,6 +457,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_looks_can_be_turned_off);
 	tcase_add_test(tcase, test_nonsense_in_the_header);
 	tcase_add_loop_test(tcase, test_nonsense_hides_no_hang, 0, 2);
+	tcase_add_test(tcase, test_report_that_never_holds_still);
 	tcase_add_test(tcase, test_program_leaves_as_its_queue_is_reset);
 }
 

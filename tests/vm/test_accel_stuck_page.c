@@ -31,7 +31,7 @@ static struct ring ring;
 struct way {
 	const char *name;
 	int (*call)(void);
-	int after; /* what it gives if the driver was unbound meanwhile */
+	int after; /* the answer if the driver was unbound meanwhile */
 };
 
 static int submit_commands(void)

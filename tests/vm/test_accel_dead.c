@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A device that does nothing more, while it is looked at and brought back: who monitors it gets the
+ * last values at once, and a program that is killed leaves, whatever call it was in. Nothing is
+ * measured: all of it has to happen while the device is still away.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../unit/support/suite.h"
+#include "accel.h"
+#include "fault_file.h"
+
+#define HANG_MS "/sys/module/embeng/parameters/hang_ms"
+#define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
+#define DEBUG "/sys/kernel/debug/accel/0eb0:00:00.0/"
+
+static int fd;
+static struct embeng_accel_resets before;
+
+static void setup(void)
+{
+	fd = accel_open();
+	accel_context(fd);
+	before = accel_resets(fd);
+}
+
+static void teardown(void)
+{
+	close(fd);
+	accel_write(HANG_MS, "10000");
+}
+
+static struct embeng_accel_readings readings(void)
+{
+	struct embeng_accel_readings out = {0};
+	struct embeng_accel_query arg = {
+		.what = EMBENG_ACCEL_QUERY_READINGS, .size = sizeof(out), .data = (uintptr_t)&out};
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	return out;
+}
+
+/* The engine dies; its reset waits for an answer that does not come. */
+static void die(void)
+{
+	fault_arm("engine_dies", 1);
+	while (fault_get("engine_dies", "count"))
+		usleep(1000);
+}
+
+static void await_reset(void)
+{
+	while (!readings().resetting)
+		usleep(1000);
+}
+
+static void expect_still_away(const char *what)
+{
+	struct embeng_accel_resets now = accel_resets(fd);
+
+	ck_assert_msg(now.sequence == before.sequence && !now.wedged,
+		      "%s: it took as long as the reset", what);
+}
+
+static void await_return(void)
+{
+	while (accel_resets(fd).sequence == before.sequence || readings().resetting)
+		usleep(10000);
+	ck_assert_uint_eq(accel_resets(fd).wedged, 0);
+	accel_works();
+}
+
+/* Reads every file of a pattern. Return: their number. */
+static size_t read_files(const char *pattern)
+{
+	char text[65536];
+	glob_t found;
+	size_t count;
+
+	ck_assert_msg(!glob(pattern, 0, NULL, &found), "%s: nothing", pattern);
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		int file = open(found.gl_pathv[i], O_RDONLY);
+
+		ck_assert_int_ge(file, 0);
+		ck_assert_msg(read(file, text, sizeof(text)) > 0, "%s: %s", found.gl_pathv[i],
+			      strerror(errno));
+		close(file);
+		expect_still_away(found.gl_pathv[i]);
+	}
+	count = found.gl_pathc;
+	globfree(&found);
+	return count;
+}
+
+static uint64_t read_number(const char *path)
+{
+	char text[64] = "";
+	int file = open(path, O_RDONLY);
+
+	ck_assert_int_ge(file, 0);
+	ck_assert_int_gt(read(file, text, sizeof(text) - 1), 0);
+	close(file);
+	return strtoull(text, NULL, 10);
+}
+
+static void query_all(void)
+{
+	for (uint32_t what = 0; what <= EMBENG_ACCEL_QUERY_READINGS; what++) {
+		char answer[4096];
+		struct embeng_accel_query arg = {
+			.what = what, .size = sizeof(answer), .data = (uintptr_t)answer};
+
+		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+		expect_still_away("QUERY");
+	}
+}
+
+START_TEST(test_monitoring)
+{
+	char fdinfo[64];
+	uint64_t commands = read_number(FUNCTION "counters/commands");
+
+	accel_write(HANG_MS, "1000");
+	die();
+	await_reset();
+	ck_assert_uint_ge(read_files(FUNCTION "counters/*"), 13);
+	read_files(FUNCTION "resets/*");
+	read_files(FUNCTION "*_ns");
+	read_files(FUNCTION "*_version");
+	read_files(FUNCTION "table_memory_*");
+	read_files(FUNCTION "firmware_refused");
+	read_files(FUNCTION "hwmon/hwmon*/*_input");
+	read_files(DEBUG "registers");
+	read_files(DEBUG "contexts");
+	read_files(DEBUG "events");
+	snprintf(fdinfo, sizeof(fdinfo), "/proc/self/fdinfo/%d", fd);
+	read_files(fdinfo);
+	query_all();
+	close(accel_open());
+	expect_still_away("open and close");
+	ck_assert_uint_ge(read_number(FUNCTION "counters/commands"), commands);
+	ck_assert_uint_gt(read_number(FUNCTION "readings_age_ms"), 0);
+	ck_assert_uint_gt(readings().age_ns, 0);
+	ck_assert_uint_eq(readings().resetting, 1);
+	expect_still_away("all");
+	await_return();
+	ck_assert_uint_eq(read_number(FUNCTION "readings_age_ms"), 0);
+	ck_assert_uint_eq(readings().age_ns, 0);
+}
+END_TEST
+
+/* A program that is killed in a call. It has a context, a queue and a key, or only an open file. */
+struct own {
+	int fd;
+	struct ring ring;
+	struct embeng_mem key;
+};
+
+static void do_nothing(struct own *own)
+{
+	(void)own;
+	pause();
+}
+
+static void make_context(struct own *own)
+{
+	struct embeng_accel_context_create arg = {0};
+
+	close(own->fd);
+	own->fd = accel_open();
+	accel_call(own->fd, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &arg);
+}
+
+static void make_queue(struct own *own)
+{
+	struct embeng_accel_queue_create arg = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+
+	accel_call(own->fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &arg);
+}
+
+static void destroy_queue(struct own *own)
+{
+	struct embeng_accel_queue_destroy arg = {.queue = own->ring.made.queue};
+
+	accel_call(own->fd, DRM_IOCTL_EMBENG_QUEUE_DESTROY, &arg);
+}
+
+static void reset_queue(struct own *own)
+{
+	struct embeng_accel_reset arg = {.rung = EMBENG_ACCEL_RESET_QUEUE,
+					 .queue = own->ring.made.queue};
+
+	accel_call(own->fd, DRM_IOCTL_EMBENG_RESET, &arg);
+}
+
+static void end_region(struct own *own)
+{
+	struct embeng_accel_unbind arg = {own->key.index, own->key.generation};
+
+	accel_call(own->fd, DRM_IOCTL_EMBENG_UNBIND, &arg);
+}
+
+static void close_file(struct own *own)
+{
+	close(own->fd);
+	pause();
+}
+
+static void submit(struct own *own)
+{
+	for (;;)
+		accel_give(own->fd, &own->ring, (struct embeng_cmd){.opcode = EMBENG_OP_NOP});
+}
+
+static void (*const calls[])(struct own *own) = {
+	do_nothing,  make_context, make_queue, destroy_queue,
+	reset_queue, end_region,   close_file, submit,
+};
+
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
+
+/* Starts a program that makes the call once it is told to. */
+static pid_t start_program(size_t which, int go)
+{
+	pid_t child = fork();
+	struct own own;
+
+	if (child) {
+		ck_assert_int_gt(child, 0);
+		return child;
+	}
+	own.fd = accel_open();
+	accel_context(own.fd);
+	own.ring = accel_ring(own.fd, EMBENG_QUEUE_TRANSFER, 0);
+	own.key = accel_bind(own.fd, accel_bo(own.fd, 4096).handle, EMBENG_REGION_DEVICE_READ);
+	ck_assert_int_eq(write(go, "r", 1), 1);
+	raise(SIGSTOP);
+	calls[which](&own);
+	pause(); /* it came back */
+	_exit(0);
+}
+
+/* Waits until a program sleeps, in a call or in pause(). */
+static void await_sleep(pid_t child)
+{
+	char path[64], text[256], *state;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	do {
+		FILE *file = fopen(path, "r");
+
+		ck_assert_ptr_nonnull(file);
+		ck_assert_ptr_nonnull(fgets(text, sizeof(text), file));
+		fclose(file);
+		state = strrchr(text, ')');
+		ck_assert_ptr_nonnull(state);
+		usleep(1000);
+	} while (state[2] != 'D' && state[2] != 'S');
+}
+
+static void start_all(pid_t *children)
+{
+	int ready[2];
+	char word;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	for (size_t i = 0; i < CALLS; i++) {
+		children[i] = start_program(i, ready[1]);
+		ck_assert_int_eq(read(ready[0], &word, 1), 1);
+		ck_assert_int_eq(waitpid(children[i], NULL, WUNTRACED), children[i]);
+	}
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* In all these calls at a time, before the device is being reset and while it is. */
+START_TEST(test_kill)
+{
+	pid_t children[CALLS];
+
+	accel_write(HANG_MS, _i ? "1000" : "0");
+	start_all(children);
+	die();
+	if (_i)
+		await_reset();
+	for (size_t i = 0; i < CALLS; i++) {
+		kill(children[i], SIGCONT);
+		await_sleep(children[i]);
+	}
+	for (size_t i = 0; i < CALLS; i++)
+		kill(children[i], SIGKILL);
+	for (size_t i = 0; i < CALLS; i++)
+		ck_assert_int_eq(waitpid(children[i], NULL, 0), children[i]);
+	expect_still_away("the death of programs");
+	accel_write(HANG_MS, "1000");
+	await_return();
+}
+END_TEST
+
+static void add(TCase *tcase)
+{
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, test_monitoring);
+	tcase_add_loop_test(tcase, test_kill, 0, 2);
+}
+
+int main(void)
+{
+	return suite_main("dead", add);
+}
