@@ -21,7 +21,7 @@
 #include <drm/drm_prime.h>
 #include <drm/drm_vma_manager.h>
 
-#include "bo.h"
+#include "context.h"
 
 #define PAGE_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
@@ -79,6 +79,10 @@ static void bo_free(struct drm_gem_object *obj)
 	if (obj->import_attach)
 		drm_prime_gem_destroy(obj, NULL);
 	drm_gem_object_release(obj);
+	if (bo->payer) {
+		embeng_context_uncharge(bo->payer, obj->size);
+		embeng_context_put(bo->payer);
+	}
 	kfree(bo);
 }
 
@@ -152,13 +156,37 @@ static const struct drm_gem_object_funcs funcs = {
  */
 struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size)
 {
-	struct embeng_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+	struct embeng_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
 	if (!bo)
 		return NULL;
 	INIT_LIST_HEAD(&bo->link);
 	bo->base.funcs = &funcs;
 	drm_gem_private_object_init(&ed->drm, &bo->base, size);
+	return bo;
+}
+
+/**
+ * embeng_bo_charge() - make a buffer object that has no memory yet, and charge a context for it
+ * @ctx: context, which is charged until the object is freed
+ * @size: bytes, whole pages
+ *
+ * Return: the object, or an error pointer: -EDQUOT, -EOVERFLOW or -ENOMEM.
+ */
+struct embeng_bo *embeng_bo_charge(struct embeng_context *ctx, u64 size)
+{
+	struct embeng_bo *bo;
+	int ret = embeng_context_charge(ctx, size);
+
+	if (ret)
+		return ERR_PTR(ret);
+	bo = embeng_bo_new(ctx->device, size);
+	if (!bo) {
+		embeng_context_uncharge(ctx, size);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_get(&ctx->ref);
+	bo->payer = ctx;
 	return bo;
 }
 
@@ -219,12 +247,12 @@ int embeng_bo_check_pages(u64 pages)
 
 /**
  * embeng_bo_make() - make a buffer of zeroed memory
- * @ed: device
+ * @ctx: context, which is charged for it
  * @size: bytes, from 1
  *
  * Return: the buffer, or an error pointer.
  */
-struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
+struct embeng_bo *embeng_bo_make(struct embeng_context *ctx, u64 size)
 {
 	u64 pages = DIV_ROUND_UP_ULL(size, PAGE_SIZE);
 	struct embeng_bo *bo;
@@ -233,9 +261,9 @@ struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size)
 	if (ret)
 		return ERR_PTR(ret);
 	ret = -ENOMEM;
-	bo = embeng_bo_new(ed, pages << PAGE_SHIFT);
-	if (!bo)
-		return ERR_PTR(-ENOMEM);
+	bo = embeng_bo_charge(ctx, pages << PAGE_SHIFT);
+	if (IS_ERR(bo))
+		return bo;
 	bo->pages = kvcalloc(pages, sizeof(*bo->pages), EMBENG_GFP_WISH);
 	bo->dma = kvcalloc(pages, sizeof(*bo->dma), EMBENG_GFP_WISH);
 	if (bo->pages && bo->dma)
@@ -272,7 +300,7 @@ int embeng_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *
 		return -EINVAL;
 	if (arg->size > U64_MAX - PAGE_SIZE)
 		return -EOVERFLOW;
-	bo = embeng_bo_make(to_embeng(drm), arg->size);
+	bo = embeng_bo_make(to_embeng_context(file), arg->size);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = drm_gem_handle_create(file, &bo->base, &handle);

@@ -6,6 +6,8 @@
 
 #include "driver.h"
 
+struct embeng_context;
+
 /**
  * struct embeng_bo - memory that the device can reach
  * @base: the GEM object, embedded
@@ -13,7 +15,8 @@
  * @pages: pages that were made or pinned here; NULL if imported
  * @dma: address of each page for the device; NULL if imported or pinned
  * @table: imported or pinned memory, mapped for the device; NULL if made here
- * @pinned_by: for pinned memory the address space whose RLIMIT_MEMLOCK is charged, else NULL
+ * @payer: context that is charged for the memory, of which a reference is held; NULL if imported
+ * @pinned_by: for pinned memory the user whose RLIMIT_MEMLOCK is charged, else NULL
  * @read_only: pinned memory that the device may only read
  *
  * The pages of a buffer that was made here have references of their own beside the DMA mapping, so
@@ -25,7 +28,8 @@ struct embeng_bo {
 	struct page **pages;
 	dma_addr_t *dma;
 	struct sg_table *table;
-	struct mm_struct *pinned_by;
+	struct embeng_context *payer;
+	struct user_struct *pinned_by;
 	bool read_only;
 };
 
@@ -36,7 +40,8 @@ static inline struct embeng_bo *to_embeng_bo(struct drm_gem_object *obj)
 
 /* bo.c */
 struct embeng_bo *embeng_bo_new(struct embeng_device *ed, u64 size);
-struct embeng_bo *embeng_bo_make(struct embeng_device *ed, u64 size);
+struct embeng_bo *embeng_bo_charge(struct embeng_context *ctx, u64 size);
+struct embeng_bo *embeng_bo_make(struct embeng_context *ctx, u64 size);
 int embeng_bo_check_pages(u64 pages);
 void embeng_bo_reached(struct embeng_bo *bo);
 void embeng_bo_release_all(struct embeng_device *ed);

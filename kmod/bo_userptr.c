@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that a program has already: its pages are pinned for long and charged to its
- * RLIMIT_MEMLOCK, so that data need not be copied into a buffer of the driver's.
+ * Memory that a program has already: its pages are pinned for long and charged to RLIMIT_MEMLOCK,
+ * so that data need not be copied into a buffer of the driver's.
  *
  * A buffer goes in two steps, because the device may be lost before the program lets go.
  * embeng_userptr_release() unmaps the pages from the device, under bo_lock; embeng_userptr_free()
  * unpins them and gives the charge back, when nobody holds the object any more. The charge belongs
- * to the address space that pinned, whose structure is held until then, even if the process has
- * ended.
+ * to the user whose process pinned, and not to the process, which may end before its pages are
+ * unpinned.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
 
-#include "bo.h"
+#include "context.h"
 
 static int count_pinned_pages(const struct embeng_bo *bo)
 {
@@ -51,9 +51,22 @@ void embeng_userptr_free(struct embeng_bo *bo)
 	if (bo->pages) {
 		unpin_user_pages_dirty_lock(bo->pages, count_pinned_pages(bo), !bo->read_only);
 		kvfree(bo->pages);
-		account_locked_vm(bo->pinned_by, count_pinned_pages(bo), false);
+		atomic_long_sub(count_pinned_pages(bo), &bo->pinned_by->locked_vm);
 	}
-	mmdrop(bo->pinned_by);
+	free_uid(bo->pinned_by);
+}
+
+/* Counted with what io_uring, BPF and others have locked for the user. */
+static int lock_user_memory(struct user_struct *user, long pages)
+{
+	long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	long locked = atomic_long_read(&user->locked_vm);
+
+	do {
+		if (locked + pages > limit && !capable(CAP_IPC_LOCK))
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + pages));
+	return 0;
 }
 
 static int pin_user_memory(struct embeng_bo *bo, u64 address)
@@ -64,7 +77,7 @@ static int pin_user_memory(struct embeng_bo *bo, u64 address)
 
 	if (!pages)
 		return -ENOMEM;
-	if (account_locked_vm(bo->pinned_by, count_pinned_pages(bo), true))
+	if (lock_user_memory(bo->pinned_by, count_pinned_pages(bo)))
 		goto free;
 	got = pin_user_pages_fast(address, count_pinned_pages(bo), flags, pages);
 	if (got == count_pinned_pages(bo)) {
@@ -74,7 +87,7 @@ static int pin_user_memory(struct embeng_bo *bo, u64 address)
 	if (got > 0)
 		unpin_user_pages(pages, got);
 	ret = got < 0 ? got : -EFAULT;
-	account_locked_vm(bo->pinned_by, count_pinned_pages(bo), false);
+	atomic_long_sub(count_pinned_pages(bo), &bo->pinned_by->locked_vm);
 free:
 	kvfree(pages);
 	return ret;
@@ -83,13 +96,13 @@ free:
 static int map_pinned_pages(struct embeng_bo *bo)
 {
 	struct embeng_device *ed = to_embeng(bo->base.dev);
-	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!table)
 		return -ENOMEM;
 	ret = sg_alloc_table_from_pages(table, bo->pages, count_pinned_pages(bo), 0, bo->base.size,
-					GFP_KERNEL);
+					EMBENG_GFP_WISH);
 	if (ret)
 		goto free;
 	ret = dma_map_sgtable(&ed->pci->dev, table, choose_direction(bo), ATTRIBUTES);
@@ -120,17 +133,16 @@ static int let_device_reach(struct embeng_bo *bo)
 	return ret;
 }
 
-static struct embeng_bo *make_userptr(struct embeng_device *ed,
+static struct embeng_bo *make_userptr(struct embeng_context *ctx,
 				      const struct embeng_accel_userptr *arg)
 {
-	struct embeng_bo *bo = embeng_bo_new(ed, arg->size);
+	struct embeng_bo *bo = embeng_bo_charge(ctx, arg->size);
 	int ret;
 
-	if (!bo)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(bo))
+		return bo;
 	bo->read_only = arg->flags & EMBENG_ACCEL_USERPTR_READ_ONLY;
-	bo->pinned_by = current->mm;
-	mmgrab(bo->pinned_by);
+	bo->pinned_by = get_uid(current_user());
 	/* A page may never come, so that nothing is held here that an unbind waits for. */
 	ret = pin_user_memory(bo, arg->address);
 	if (!ret)
@@ -172,7 +184,7 @@ int embeng_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 
 	if (ret)
 		return ret;
-	bo = make_userptr(to_embeng(drm), arg);
+	bo = make_userptr(to_embeng_context(file), arg);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = drm_gem_handle_create(file, &bo->base, &handle);

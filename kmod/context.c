@@ -15,22 +15,10 @@
  */
 #include <linux/cleanup.h>
 #include <linux/dma-mapping.h>
-#include <linux/mm.h>
 
 #include "context.h"
 
 #define ENTRIES_DEFAULT 1024u
-
-static ulong memory_limit_mib;
-module_param(memory_limit_mib, ulong, 0600);
-MODULE_PARM_DESC(memory_limit_mib, "memory limit in MiB of a context that asks for none (default: half of the machine's memory)");
-
-static u64 choose_memory_limit(void)
-{
-	u64 mib = READ_ONCE(memory_limit_mib);
-
-	return mib ? mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
-}
 
 static int make_scratch_pages(struct embeng_context *ctx)
 {
@@ -60,11 +48,18 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 
 	if (!ctx)
 		return -ENOMEM;
+	ctx->user = embeng_user_get(ed);
+	if (!ctx->user) {
+		kfree(ctx);
+		return -ENOMEM;
+	}
 	if (make_scratch_pages(ctx)) {
+		embeng_user_put(ed, ctx->user);
 		kfree(ctx);
 		return -ENOMEM;
 	}
 	ctx->device = ed;
+	ctx->memory_limit = embeng_memory_limit();
 	kref_init(&ctx->ref);
 	embeng_context_end_init(ctx);
 	mutex_init(&ctx->lock);
@@ -75,6 +70,7 @@ int embeng_context_open(struct drm_device *drm, struct drm_file *file)
 	init_waitqueue_head(&ctx->wait);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ALLOC);
 	xa_init(&ctx->queues);
+	xa_init(&ctx->foreign);
 	file->driver_priv = ctx;
 	guard(mutex)(&ed->contexts_lock);
 	list_add_tail(&ctx->link, &ed->contexts);
@@ -94,35 +90,6 @@ int embeng_context_usable(const struct embeng_context *ctx)
 	if (READ_ONCE(ctx->lost))
 		return -ESHUTDOWN;
 	return ctx->made && !ctx->ended ? 0 : -ENOENT;
-}
-
-/**
- * embeng_context_charge() - count memory against the limit
- * @ctx: context, under its lock
- * @bytes: bytes to add
- *
- * Return: 0, -EOVERFLOW or -EDQUOT.
- */
-int embeng_context_charge(struct embeng_context *ctx, u64 bytes)
-{
-	u64 sum;
-
-	if (check_add_overflow(ctx->memory, bytes, &sum))
-		return -EOVERFLOW;
-	if (sum > ctx->memory_limit)
-		return -EDQUOT;
-	ctx->memory = sum;
-	return 0;
-}
-
-/**
- * embeng_context_uncharge() - take memory off the count again
- * @ctx: context, under its lock
- * @bytes: bytes to subtract
- */
-void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
-{
-	ctx->memory -= bytes;
 }
 
 /**
@@ -259,17 +226,22 @@ static int number_context(struct embeng_context *ctx)
 {
 	struct embeng_device *ed = ctx->device;
 	int ret = xa_alloc(&ed->numbers, &ctx->number, ctx, XA_LIMIT(0, ed->caps.contexts - 1),
-			   GFP_KERNEL);
+			   GFP_KERNEL_ACCOUNT);
 
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
 static int make_context(struct embeng_context *ctx, u32 entries)
 {
-	int ret = number_context(ctx);
+	int ret = embeng_share_take(ctx, EMBENG_SHARE_CONTEXTS);
 
 	if (ret)
 		return ret;
+	ret = number_context(ctx);
+	if (ret) {
+		embeng_share_give(ctx, EMBENG_SHARE_CONTEXTS);
+		return ret;
+	}
 	ret = make_region_table(ctx, entries);
 	if (!ret)
 		ret = announce_context(ctx);
@@ -278,6 +250,7 @@ static int make_context(struct embeng_context *ctx, u32 entries)
 	if (!ctx->made) {
 		embeng_context_free_table(ctx);
 		xa_erase(&ctx->device->numbers, ctx->number);
+		embeng_share_give(ctx, EMBENG_SHARE_CONTEXTS);
 	}
 	return ret;
 }
@@ -308,8 +281,9 @@ int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_f
 	ret = embeng_context_usable(ctx);
 	if (ret != -ENOENT)
 		return ret ?: -EBUSY;
-	ctx->memory_limit = arg->memory_limit ?: choose_memory_limit();
-	ret = make_context(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
+	ret = embeng_context_limit(ctx, arg->memory_limit ?: embeng_memory_limit());
+	if (!ret)
+		ret = make_context(ctx, arg->regions ?: min(ENTRIES_DEFAULT, most));
 	if (!ret)
 		embeng_watchdog_start(ctx->device);
 	return ret;

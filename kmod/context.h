@@ -14,7 +14,7 @@
  * struct embeng_binding - a region: a part of a buffer that the device may reach
  * @bo: the buffer, of which a reference is held
  * @offset: first byte of the part
- * @length: bytes of the part, charged to the context
+ * @length: bytes of the part
  * @segments: list of the part's pieces, in DMA memory that the device reads
  * @dma: address of @segments for the device
  * @count: number of @segments
@@ -50,6 +50,7 @@ enum embeng_place {
  * @end: ends the context after the last close of its file
  * @over: completed when it has ended
  * @released: its memory was freed
+ * @user: user who opened the file
  * @device: device of the file
  * @link: entry in &embeng_device.contexts
  * @lock: held while regions and queues are made and ended
@@ -64,6 +65,7 @@ enum embeng_place {
  * @entries: entries of @table
  * @generations: generation that was last used, for each entry of @table
  * @regions: &embeng_binding by index; a value entry where an index is retired
+ * @foreign: number of regions of each buffer that another context or driver made, by its address
  * @region_count: number of regions
  * @queues: &embeng_queue by number
  * @queue_count: number of queues
@@ -78,7 +80,7 @@ enum embeng_place {
  * @training: 1 + flags of the INPUT and GRADIENT queues, which all have the same; 0: none was made
  * @busy_ns: time that the device worked for the context, as last shown
  * @busy_ended_ns: the part of @busy_ns that was spent on queues that have ended
- * @memory: bytes charged
+ * @memory: bytes charged; under &embeng_device.shares, as @memory_limit
  * @memory_limit: most bytes that may be charged
  * @hang: the hang that the watchdog found, until it is acted on
  * @hung_queue: number of the queue that @hang is about
@@ -94,6 +96,7 @@ struct embeng_context {
 	struct work_struct end;
 	struct completion over;
 	bool released;
+	struct embeng_user *user;
 	struct embeng_device *device;
 	struct list_head link;
 	struct mutex lock; /* regions and queues are made and ended under it */
@@ -108,6 +111,7 @@ struct embeng_context {
 	u32 entries;
 	u32 *generations;
 	struct xarray regions;
+	struct xarray foreign;
 	u32 region_count;
 	struct xarray queues;
 	u32 queue_count;
@@ -171,12 +175,15 @@ void embeng_closing_exit(void);
 int embeng_context_open(struct drm_device *drm, struct drm_file *file);
 void embeng_context_free_table(struct embeng_context *ctx);
 int embeng_context_usable(const struct embeng_context *ctx);
-int embeng_context_charge(struct embeng_context *ctx, u64 bytes);
-void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes);
 void embeng_context_event(struct embeng_context *ctx);
 int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
 int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+/* user.c */
+int embeng_context_charge(struct embeng_context *ctx, u64 bytes);
+void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes);
+int embeng_context_limit(struct embeng_context *ctx, u64 limit);
 
 /* region.c */
 int embeng_region_bind(struct embeng_context *ctx, struct embeng_bo *bo,

@@ -37,7 +37,9 @@ static void free_context(struct kref *ref)
 
 	xa_destroy(&ctx->regions);
 	xa_destroy(&ctx->queues);
+	xa_destroy(&ctx->foreign);
 	embeng_context_free_scratch(ctx);
+	embeng_user_put(ctx->device, ctx->user);
 	kfree(ctx);
 }
 
@@ -119,8 +121,10 @@ static void end_closed_context(struct work_struct *work)
 	release_context(ctx, true);
 	scoped_guard(mutex, &ed->contexts_lock)
 		list_del(&ctx->link);
-	if (ctx->made)
+	if (ctx->made) {
 		xa_erase(&ed->numbers, ctx->number);
+		embeng_share_give(ctx, EMBENG_SHARE_CONTEXTS);
+	}
 	/* An interrupt, or a callback of another driver's fence, may still be using the context. */
 	if (ctx->synced)
 		synchronize_rcu();

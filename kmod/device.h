@@ -18,6 +18,7 @@
 #include "irq.h"
 #include "reset.h"
 #include "stats_counters.h"
+#include "user.h"
 
 /**
  * struct embeng_device - a PCI function that the driver is bound to
@@ -47,6 +48,7 @@
  * @queues: queues of all contexts, by number
  * @resets: counters of resets, under @reset_lock
  * @faults: commands that hung, which the device itself did not count; under @reset_lock
+ * @dump_of_claim: the last dump was about a mapped queue; under @reset_lock
  * @counters: counters of the device over all its boots; under @readings.lock
  * @readings: registers for those who monitor the device
  * @pci_state: config space as the driver set it up
@@ -55,6 +57,7 @@
  * @offline: the bus has failed, and the device is not talked to until the PCI core says that the
  *	bus is back; under @reset_lock
  * @users: calls that the driver waits for before it lets go of the device
+ * @shares: users of the device, and what they have of it
  * @work: workqueue on which contexts watch their fences
  * @resetting: a reset has begun, and contexts were not told yet; set under @readings.lock
  * @gone: unplugged or given up: the device is not talked to any more
@@ -86,6 +89,7 @@ struct embeng_device {
 	struct xarray queues;
 	struct embeng_accel_resets resets;
 	u64 faults;
+	bool dump_of_claim;
 	struct embeng_counters counters;
 	struct embeng_readings readings;
 	struct pci_saved_state *pci_state;
@@ -93,6 +97,7 @@ struct embeng_device {
 	struct embeng_recovery recovery;
 	bool offline;
 	struct srcu_struct users;
+	struct embeng_users shares;
 	struct workqueue_struct *work;
 	bool resetting;
 	bool gone;

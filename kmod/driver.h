@@ -15,6 +15,7 @@
  *	context->map_lock	choice of the page that a fault puts into a mapping
  *	vector->lock, admin.lock	taken in interrupts, never both
  *	context->ledger_lock	ledger of steps; inside vector->lock
+ *	device->shares.lock	what each user has; nothing is taken inside it
  *
  * DOC: Memory and the device
  *

@@ -151,6 +151,7 @@ static int init_lists(struct embeng_device *ed)
 	init_rwsem(&ed->reset_lock);
 	embeng_watchdog_init(ed);
 	embeng_recovery_init(ed);
+	embeng_users_init(ed);
 	INIT_LIST_HEAD(&ed->bos);
 	INIT_LIST_HEAD(&ed->contexts);
 	xa_init_flags(&ed->numbers, XA_FLAGS_ALLOC);

@@ -103,17 +103,24 @@ static int allocate_queue_ring(struct embeng_queue *q)
 static int number_queue(struct embeng_queue *q)
 {
 	struct embeng_device *ed = q->context->device;
-	int ret = xa_alloc(&ed->queues, &q->number, q, XA_LIMIT(1, ed->caps.queues - 1),
-			   GFP_KERNEL);
+	int ret = embeng_share_take(q->context, EMBENG_SHARE_QUEUES);
 
+	if (ret)
+		return ret;
+	ret = xa_alloc(&ed->queues, &q->number, q, XA_LIMIT(1, ed->caps.queues - 1),
+		       GFP_KERNEL_ACCOUNT);
 	q->numbered = !ret;
+	if (ret)
+		embeng_share_give(q->context, EMBENG_SHARE_QUEUES);
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
 
 static void free_queue_number(struct embeng_queue *q)
 {
-	if (q->numbered)
-		xa_erase(&q->context->device->queues, q->number);
+	if (!q->numbered)
+		return;
+	xa_erase(&q->context->device->queues, q->number);
+	embeng_share_give(q->context, EMBENG_SHARE_QUEUES);
 	q->numbered = false;
 }
 

@@ -47,7 +47,8 @@ static void free_binding(struct embeng_context *ctx, struct embeng_binding *b)
 
 static int reserve_region_index(struct embeng_context *ctx, struct embeng_binding *b, u32 *index)
 {
-	int ret = xa_alloc(&ctx->regions, index, b, XA_LIMIT(0, ctx->entries - 1), GFP_KERNEL);
+	int ret = xa_alloc(&ctx->regions, index, b, XA_LIMIT(0, ctx->entries - 1),
+			   GFP_KERNEL_ACCOUNT);
 
 	return ret == -EBUSY ? -ENOSPC : ret;
 }
@@ -66,11 +67,61 @@ static void publish_region(struct embeng_context *ctx, const struct embeng_bindi
 	smp_store_release(&entry->generation, b->generation);
 }
 
+/* Keys of @foreign. */
+static unsigned long address_bo(const struct embeng_bo *bo)
+{
+	return (unsigned long)bo;
+}
+
+static u32 count_bindings(struct embeng_context *ctx, const struct embeng_bo *bo)
+{
+	void *entry = xa_load(&ctx->foreign, address_bo(bo));
+
+	return entry ? xa_to_value(entry) : 0;
+}
+
+/*
+ * A buffer that another context or driver made is charged to this one as well, once, however often
+ * it is bound: the device may reach it for this context after its maker has gone.
+ */
+static int charge_foreign_bo(struct embeng_context *ctx, const struct embeng_bo *bo)
+{
+	u32 count = count_bindings(ctx, bo);
+	int ret = 0;
+
+	if (bo->payer == ctx)
+		return 0;
+	if (!count)
+		ret = embeng_context_charge(ctx, bo->base.size);
+	if (ret)
+		return ret;
+	ret = xa_err(xa_store(&ctx->foreign, address_bo(bo), xa_mk_value(count + 1),
+			      EMBENG_GFP_WISH));
+	if (ret && !count)
+		embeng_context_uncharge(ctx, bo->base.size);
+	return ret;
+}
+
+static void uncharge_foreign_bo(struct embeng_context *ctx, const struct embeng_bo *bo)
+{
+	u32 count = count_bindings(ctx, bo);
+
+	if (bo->payer == ctx || !count)
+		return;
+	if (count > 1) {
+		/* This replaces an entry, which takes no memory. */
+		xa_store(&ctx->foreign, address_bo(bo), xa_mk_value(count - 1), GFP_KERNEL);
+		return;
+	}
+	xa_erase(&ctx->foreign, address_bo(bo));
+	embeng_context_uncharge(ctx, bo->base.size);
+}
+
 static int add_region(struct embeng_context *ctx, struct embeng_binding *b,
 		      struct embeng_accel_bind *arg)
 {
 	u32 index;
-	int ret = embeng_context_charge(ctx, b->length);
+	int ret = charge_foreign_bo(ctx, b->bo);
 
 	if (ret)
 		return ret;
@@ -78,7 +129,7 @@ static int add_region(struct embeng_context *ctx, struct embeng_binding *b,
 	if (!ret)
 		ret = reserve_region_index(ctx, b, &index);
 	if (ret) {
-		embeng_context_uncharge(ctx, b->length);
+		uncharge_foreign_bo(ctx, b->bo);
 		return ret;
 	}
 	b->generation = ++ctx->generations[index];
@@ -270,7 +321,7 @@ int embeng_region_unbind(struct embeng_context *ctx, u32 index, u32 generation)
 	}
 	free_region_index(ctx, index);
 	ctx->region_count--;
-	embeng_context_uncharge(ctx, b->length);
+	uncharge_foreign_bo(ctx, b->bo);
 	free_binding(ctx, b);
 	return 0;
 }
@@ -311,7 +362,7 @@ void embeng_region_release_all(struct embeng_context *ctx)
 		xa_erase(&ctx->regions, index);
 		if (xa_is_value(b))
 			continue;
-		embeng_context_uncharge(ctx, b->length);
+		uncharge_foreign_bo(ctx, b->bo);
 		free_binding(ctx, b);
 	}
 	ctx->region_count = 0;

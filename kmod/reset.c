@@ -291,7 +291,7 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 	drm_warn(&ed->drm, "reset (%s), all contexts are lost\n", embeng_cause_word(hang->cause));
 	embeng_reset_before(ed, hang);
 	if (hang->cause != EMBENG_ACCEL_CAUSE_REQUEST)
-		embeng_coredump(ed, hang);
+		embeng_coredump(ed, hang, false);
 	embeng_reset_climb(ed, rung, hang);
 }
 

@@ -103,7 +103,7 @@ void embeng_watchdog_stop(struct embeng_device *ed);
 void embeng_watchdog_interrupt(struct embeng_device *ed);
 
 /* reset_dump.c */
-void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang);
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang, bool claim);
 const char *embeng_cause_word(u32 cause);
 const char *embeng_rung_word(u32 rung);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The dump of a hang, kept as a devcoredump to be read later: text, about one device at one
- * moment. It has registers, contexts, queues, and their last commands and completions. These name
+ * moment. It has registers, contexts, queues, and the last commands and completions of validated
+ * queues; what stands in the ring of a mapped queue is its program's word. Commands name
  * memory by key, and say which row or id was at fault; the contents of that memory, be it ids,
  * weights, gradients or rows, are never in it.
  *
@@ -100,11 +101,17 @@ static void print_rings(const struct embeng_queue *q, u32 head, u32 cq_tail, str
 
 static void print_queue(const struct embeng_queue *q, struct drm_printer *p)
 {
-	struct embeng_ring_header h = *embeng_queue_header(q);
+	struct embeng_ring_header h;
 
 	drm_printf(p, "  queue %u kind %u replica %u priority %u %s entries %u %u\n", q->number,
 		   q->kind, q->replica, q->priority, q->mapped ? "mapped" : "validated",
 		   q->layout.sq_entries, q->layout.cq_entries);
+	/* The program of a mapped queue may write into its ring what others are to read. */
+	if (q->mapped) {
+		drm_printf(p, "    sq_tail %u cq_head %u\n", q->last_tail, q->last_head);
+		return;
+	}
+	h = *embeng_queue_header(q);
 	drm_printf(p, "    sq_tail %u sq_head %u done %u", q->last_tail, h.sq_head, h.done);
 	drm_printf(p, " cq_head %u cq_tail %u sent %u heartbeat %u\n", q->last_head, h.cq_tail,
 		   h.sent, h.heartbeat);
@@ -127,8 +134,10 @@ static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
 		drm_printf(p, "context %u regions %u events %lld\n", ctx->number,
 			   ctx->region_count, atomic64_read(&ctx->events));
 		guard(mutex)(&ctx->map_lock);
-		xa_for_each(&ctx->queues, number, q)
-			print_queue(q, p);
+		xa_for_each(&ctx->queues, number, q) {
+			if (!q->destroyed)
+				print_queue(q, p);
+		}
 	}
 }
 
@@ -149,11 +158,12 @@ static void print_dump(struct embeng_device *ed, const struct embeng_hang *hang,
  * embeng_coredump() - write a dump of the device to /sys/class/devcoredump
  * @ed: device that is present; called under reset_lock
  * @hang: reason for the dump
+ * @claim: it is about a mapped queue, whose ring its program may have written
  *
  * A dump is kept until somebody writes to it or five minutes are over; until then later dumps are
- * dropped.
+ * dropped, but one that is no claim replaces one that is.
  */
-void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
+void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang, bool claim)
 {
 	struct drm_print_iterator it = { .remain = SSIZE_MAX };
 	struct drm_printer p = drm_coredump_printer(&it);
@@ -170,5 +180,8 @@ void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang)
 		return;
 	it = (struct drm_print_iterator){ .data = text, .remain = size };
 	print_dump(ed, hang, &p);
+	if (ed->dump_of_claim && !claim)
+		dev_coredump_put(&ed->pci->dev);
+	ed->dump_of_claim = claim;
 	dev_coredumpv(&ed->pci->dev, text, size - it.remain, GFP_KERNEL);
 }

@@ -10,6 +10,7 @@
  * submits. A program that rings a mapped queue meanwhile is heard when the queue goes on.
  */
 #include <linux/cleanup.h>
+#include <linux/ratelimit.h>
 
 #include "context.h"
 #include "trace.h"
@@ -44,8 +45,20 @@ static int settle_queue(struct embeng_queue *q, u32 *sq_index, u32 *cq_index)
 	return ret;
 }
 
+/*
+ * True if the machine is told of a reset, by a log line, a uevent or a dump. A program writes what
+ * it likes into the ring of a mapped queue: that a completion was lost is its word alone, and
+ * reported to the program alone. Nor may a user flood the log, or udev, with resets of its queues.
+ */
+static bool may_tell(struct embeng_queue *q, const struct embeng_hang *hang)
+{
+	if (q->mapped && hang->cause == EMBENG_ACCEL_CAUSE_LOST_COMPLETION)
+		return false;
+	return __ratelimit(&q->context->user->told);
+}
+
 /* Records the hang and the command at fault before anything changes. */
-static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *hang)
+static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *hang, bool tell)
 {
 	struct embeng_device *ed = q->context->device;
 
@@ -55,10 +68,11 @@ static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *
 	scoped_guard(mutex, &q->lock)
 		embeng_hang_blame(q, hang);
 	embeng_hang_record(q->context, EMBENG_ACCEL_RESET_QUEUE, hang, q);
-	dev_warn_ratelimited(ed->drm.dev, "queue %u of context %u: %s at command %u, it is reset\n",
-			     q->number, q->context->number, embeng_cause_word(hang->cause),
-			     q->fault_index);
-	embeng_coredump(ed, hang);
+	if (!tell)
+		return;
+	drm_warn(&ed->drm, "queue %u of context %u: %s, it is reset\n", q->number,
+		 q->context->number, embeng_cause_word(hang->cause));
+	embeng_coredump(ed, hang, q->mapped);
 }
 
 static int restart_queue(struct embeng_queue *q)
@@ -99,6 +113,7 @@ static bool is_programs_doing(const struct embeng_hang *hang)
 int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embeng_hang *hang)
 {
 	struct embeng_queue *q;
+	bool tell;
 	int ret;
 
 	CLASS(embeng_lock, locked)(ctx);
@@ -112,14 +127,15 @@ int embeng_queue_reset(struct embeng_context *ctx, u32 number, const struct embe
 	if (!q || q->destroyed || (hang->timeline && hang->timeline != q->timeline))
 		return -ENOENT;
 	q->at_fault = false;
+	tell = may_tell(q, hang);
 	if (is_programs_doing(hang))
 		embeng_hang_record(ctx, EMBENG_ACCEL_RESET_QUEUE, hang, NULL);
 	else
-		record_queue_hang(q, hang);
+		record_queue_hang(q, hang, tell);
 	ret = restart_queue(q);
 	embeng_ring_start(q);
 	embeng_context_event(ctx);
-	if (!ret)
+	if (!ret && tell)
 		embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_QUEUE, hang);
 	return ret;
 }

@@ -55,7 +55,7 @@ static struct embeng_bo *make_blob(struct embeng_context *ctx,
 		return ERR_PTR(-ENOENT);
 	ret = q->mapped || q->kind != EMBENG_QUEUE_TRANSFER ? -EINVAL : 0;
 	embeng_queue_put(q);
-	return ret ? ERR_PTR(ret) : embeng_bo_make(ctx->device, arg->length);
+	return ret ? ERR_PTR(ret) : embeng_bo_make(ctx, arg->length);
 }
 
 /* The first record of the blob. The ledger goes by it once the device has accepted the model. */

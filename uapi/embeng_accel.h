@@ -30,12 +30,14 @@
  *	EFAULT		a pointer cannot be read or written
  *	ENOENT		this file has no such handle, region, queue or context
  *	EOVERFLOW	arithmetic on sizes or offsets overflowed
- *	ENOSPC		a table is full, or the query's buffer is too small
+ *	ENOSPC		a table is full, the rest of the device is left for administrators, or
+ *			the query's buffer is too small
  *	EBUSY		the object is in use, or the file has a context already
  *	EAGAIN		something that an out-fence depends on was not submitted yet, or a DRAIN
  *			would overtake commands that wait for a fence
  *	EACCES		the rights of this file or process do not allow it
- *	EDQUOT		the context's memory limit would be exceeded
+ *	EDQUOT		the context's memory limit would be exceeded, or this user's share of
+ *			contexts, queues or memory
  *	ENOMEM		there is no memory, or RLIMIT_MEMLOCK would be exceeded
  *	ETIME		the deadline passed
  *	EBADMSG		the frame of a model blob is broken
@@ -101,7 +103,9 @@
  * The driver reports each rung except the first in three ways: as an event (poll() and WAIT),
  * as a KOBJ_CHANGE uevent of the node with EMBENG_RESET (the number of resets so far that
  * lost contexts), EMBENG_RUNG and EMBENG_CAUSE (words), and as a record in
- * &struct embeng_accel_health. A hang also leaves a devcoredump. A device whose registers
+ * &struct embeng_accel_health. A hang also leaves a devcoredump. The machine is told of no more
+ * than ten resets of a user's queues in ten seconds, and of no completion that is lost by the word
+ * of a mapped ring alone, which its program may have written. A device whose registers
  * read all ones, or whose bus has not recovered for six times hang_ms, counts as gone: the
  * driver makes no reset, calls give ENODEV and poll() gives POLLHUP.
  *
@@ -408,8 +412,8 @@ struct embeng_accel_health {
  *
  * DRM_IOCTL_GEM_CLOSE closes the handle; the memory is freed once it is neither bound nor
  * mapped. DRM_IOCTL_PRIME_* shares the buffer with other drivers. The memory is coherent:
- * no call is needed between writing to it and submitting. A buffer is charged to the
- * context's memory limit when it is bound.
+ * no call is needed between writing to it and submitting. A buffer is charged to the context of
+ * the file that makes it, once, until nobody has it any more, whether it is bound or not.
  */
 struct embeng_accel_bo_create {
 	__u64 size;
@@ -441,7 +445,8 @@ struct embeng_accel_bo_info {
  * @flags: in: EMBENG_ACCEL_USERPTR_*
  * @handle: out: GEM handle of this file
  *
- * The pages are pinned long-term and charged to RLIMIT_MEMLOCK. Such a buffer can be neither
+ * The pages are pinned long-term, and charged to the context and to the RLIMIT_MEMLOCK of the
+ * user, with all that processes of this user have locked by the kernel. Such a buffer can be neither
  * mapped through the node nor exported. The call gives EOPNOTSUPP if
  * EMBENG_ACCEL_CAN_USERPTR is not set: then the kernel would put bounce buffers (swiotlb)
  * between this memory and the device, and nothing would keep the two equal. Imported
@@ -463,7 +468,8 @@ struct embeng_accel_userptr {
  * @memory_limit: in: most bytes that may be charged to the context; 0 means the driver's
  *	default (module parameter memory_limit_mib)
  *
- * The call gives EBUSY if the file has a context already. The context ends with the file.
+ * The call gives EBUSY if the file has a context already, and EDQUOT if its buffers take more than
+ * @memory_limit already. The context ends with the file.
  */
 struct embeng_accel_context_create {
 	__u32 regions;
@@ -480,7 +486,8 @@ struct embeng_accel_context_create {
  * @index: out: first half of the region's key, for &embeng_mem.index
  * @generation: out: second half of the region's key, for &embeng_mem.generation
  *
- * The call gives ENOSPC if no entry of the region table is free, or if the memory is in more
+ * A buffer that another context or driver made is charged to this context, too, from its first
+ * region to the end of the last. The call gives ENOSPC if no entry of the region table is free, or if the memory is in more
  * than EMBENG_SEGMENTS_MAX pieces as seen from the device.
  */
 struct embeng_accel_bind {

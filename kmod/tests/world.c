@@ -29,13 +29,14 @@ void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
 	ctx->memory -= bytes;
 }
 
-void embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
+int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd)
 {
 	struct test_world *w = test_world_of(ctx);
 
 	w->told = *cmd;
 	w->tellings++;
 	w->dead = w->table[cmd->index].generation;
+	return 0;
 }
 
 bool embeng_queue_may_map(const struct embeng_device *ed)
@@ -62,6 +63,7 @@ int test_world_init(struct kunit *test)
 	w->ctx.memory_limit = SZ_1M;
 	mutex_init(&w->ctx.lock);
 	xa_init_flags(&w->ctx.regions, XA_FLAGS_ALLOC);
+	xa_init(&w->ctx.foreign);
 	kref_init(&w->bo.base.refcount);
 	w->bo.base.size = ARRAY_SIZE(w->dma) * PAGE_SIZE;
 	w->bo.dma = w->dma;
@@ -76,5 +78,6 @@ void test_world_exit(struct kunit *test)
 	struct test_world *w = test->priv;
 
 	xa_destroy(&w->ctx.regions);
+	xa_destroy(&w->ctx.foreign);
 	mutex_destroy(&w->ctx.lock);
 }

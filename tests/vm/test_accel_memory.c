@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096u
@@ -219,6 +220,7 @@ START_TEST(test_userptr_is_locked_memory)
 	struct embeng_accel_userptr arg = {.address = (uintptr_t)memory, .size = 4 * PAGE};
 	struct rlimit limit = {3 * PAGE, 3 * PAGE};
 	struct drm_gem_close end = {0};
+	int status;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 	ck_assert_int_eq(setuid(65534), 0);
@@ -226,6 +228,19 @@ START_TEST(test_userptr_is_locked_memory)
 	arg.size = 2 * PAGE;
 	if (refused_for_copies(arg))
 		return;
+	/* Nor can children pin more than the user may, and leave it pinned behind them. */
+	for (int i = 0; i < 3; i++) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(accel_call(fd, DRM_IOCTL_EMBENG_USERPTR, &arg) != (i ? -ENOMEM : 0));
+		ck_assert_int_gt(child, 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+	}
+	/* The first handle of the child is the lowest that this file has. */
+	end.handle = 1;
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_GEM_CLOSE, &end), 0);
 	for (int i = 0; i < 3; i++) {
 		arg = (struct embeng_accel_userptr){.address = (uintptr_t)memory, .size = 2 * PAGE};
 		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_USERPTR, &arg), 0);

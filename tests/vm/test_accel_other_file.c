@@ -146,7 +146,7 @@ START_TEST(test_no_context)
 	UNKNOWN(create, DRM_IOCTL_EMBENG_QUEUE_CREATE);
 	UNKNOWN(wait, DRM_IOCTL_EMBENG_WAIT);
 	UNKNOWN(reset, DRM_IOCTL_EMBENG_RESET);
-	ck_assert_uint_eq(accel_state(theirs).memory, 0);
+	ck_assert_uint_eq(accel_state(theirs).memory, PAGE);
 }
 END_TEST
 

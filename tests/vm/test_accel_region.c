@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Regions: what is refused, keys that are stale, tables that are full. */
+#include <fcntl.h>
+
 #include "../unit/support/suite.h"
 #include "accel.h"
 
@@ -48,7 +50,8 @@ START_TEST(test_bind_refused)
 
 	arg.handle += bo.handle;
 	REFUSED_FOR(wrong_bindings[_i].what, wrong_bindings[_i].error, fd, DRM_IOCTL_EMBENG_BIND);
-	ck_assert_uint_eq(accel_state(fd).memory, 0);
+	ck_assert_uint_eq(accel_state(fd).memory, 4 * PAGE);
+	ck_assert_uint_eq(accel_state(fd).regions, 0);
 }
 END_TEST
 
@@ -144,20 +147,72 @@ START_TEST(test_limit)
 	struct embeng_accel_context_create context = {.memory_limit = 3 * PAGE};
 	int other = accel_open();
 	struct embeng_accel_bo_create bo = accel_bo(other, 2 * PAGE);
-	struct embeng_accel_bind arg = {.handle = bo.handle, .rights = READ};
+	struct embeng_accel_bo_create arg = {.size = PAGE + 1};
 	struct embeng_accel_queue_create queue = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+	struct drm_gem_close end = {.handle = bo.handle};
 	struct embeng_mem key;
 
+	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
 	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &context), 0);
+	ck_assert_uint_eq(accel_state(other).memory_limit, 3 * PAGE);
+	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_BO_CREATE);
+	/* A buffer is charged once, however often it is bound. */
+	accel_bind(other, bo.handle, READ);
 	key = accel_bind(other, bo.handle, READ);
 	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
-	ck_assert_uint_eq(accel_state(other).memory_limit, 3 * PAGE);
-	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_BIND);
 	queue.sq_entries = 64;
 	queue.cq_entries = 64;
 	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_QUEUE_CREATE, &queue), -EDQUOT);
 	ck_assert_int_eq(unbind(other, key), 0);
+	/* The other binding still has the memory. */
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_GEM_CLOSE, &end), 0);
+	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
+	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_BO_CREATE);
+	arg.size = PAGE;
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_BO_CREATE, &arg), 0);
+	ck_assert_uint_eq(accel_state(other).memory, 3 * PAGE);
+	end.handle = arg.handle;
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_GEM_CLOSE, &end), 0);
+	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
+	close(other);
+}
+END_TEST
+
+/* A context gets no limit below what its file has already. */
+START_TEST(test_limit_is_passed_already)
+{
+	struct embeng_accel_context_create arg = {.memory_limit = 2 * PAGE - 1};
+	int other = accel_open();
+
+	accel_bo(other, 2 * PAGE);
+	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_CONTEXT_CREATE);
+	arg.memory_limit++;
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_CONTEXT_CREATE, &arg), 0);
+	close(other);
+}
+END_TEST
+
+/* A buffer of another file is charged to who binds it too, once, until its last key ends. */
+START_TEST(test_foreign_buffer)
+{
+	struct embeng_accel_bo_create bo = accel_bo(fd, 2 * PAGE);
+	struct drm_prime_handle prime = {.handle = bo.handle, .flags = DRM_CLOEXEC, .fd = -1};
+	int other = accel_open();
+	struct embeng_mem first, second;
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime), 0);
+	accel_context(other);
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime), 0);
 	ck_assert_uint_eq(accel_state(other).memory, 0);
+	first = accel_bind(other, prime.handle, READ);
+	second = accel_bind(other, prime.handle, READ);
+	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
+	ck_assert_int_eq(unbind(other, first), 0);
+	ck_assert_uint_eq(accel_state(other).memory, 2 * PAGE);
+	ck_assert_int_eq(unbind(other, second), 0);
+	ck_assert_uint_eq(accel_state(other).memory, 0);
+	ck_assert_uint_eq(accel_state(fd).memory, 2 * PAGE);
+	close(prime.fd);
 	close(other);
 }
 END_TEST
@@ -166,16 +221,15 @@ END_TEST
 START_TEST(test_limit_of_the_parameter)
 {
 	int other = accel_open();
-	struct embeng_accel_bo_create bo = accel_bo(other, (1u << 20) + PAGE);
-	struct embeng_accel_bind arg = {.handle = bo.handle, .rights = READ};
+	struct embeng_accel_bo_create arg = {.size = (1u << 20) + PAGE};
 
 	accel_write("/sys/module/embeng/parameters/memory_limit_mib", "1");
 	accel_context(other);
 	accel_write("/sys/module/embeng/parameters/memory_limit_mib", "0");
 	ck_assert_uint_eq(accel_state(other).memory_limit, 1u << 20);
-	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_BIND);
-	arg.length = 1u << 20;
-	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_BIND, &arg), 0);
+	REFUSED(EDQUOT, other, DRM_IOCTL_EMBENG_BO_CREATE);
+	arg.size = 1u << 20;
+	ck_assert_int_eq(accel_call(other, DRM_IOCTL_EMBENG_BO_CREATE, &arg), 0);
 	ck_assert_uint_gt(accel_state(fd).memory_limit, 1u << 20);
 	close(other);
 }
@@ -190,6 +244,8 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_commands_with_stale_keys);
 	tcase_add_test(tc, test_table_is_full);
 	tcase_add_test(tc, test_limit);
+	tcase_add_test(tc, test_limit_is_passed_already);
+	tcase_add_test(tc, test_foreign_buffer);
 	tcase_add_test(tc, test_limit_of_the_parameter);
 }
 

@@ -96,6 +96,24 @@ void uevents_expect_rung(const char *rung, const char *cause)
 	ck_assert_ptr_nonnull(value_of(event, (size_t)length, "EMBENG_RESET="));
 }
 
+int uevents_count(void)
+{
+	char event[4096];
+	ssize_t length;
+	int count = 0;
+
+	while ((length = recv(listener, event, sizeof(event) - 1, MSG_DONTWAIT)) > 0) {
+		event[length] = 0;
+		count += value_of(event, (size_t)length, "EMBENG_RUNG=") != NULL;
+	}
+	return count;
+}
+
+void devcoredump_expect_none(void)
+{
+	ck_assert_msg(!take_any(), "there is a dump");
+}
+
 const char *devcoredump_take(void)
 {
 	for (int i = 0; i < 100; i++) {

@@ -13,6 +13,12 @@ void uevents_expect_rung(const char *rung, const char *cause);
 /* Reads the dump and drops it; fails the test when there is none. */
 const char *devcoredump_take(void);
 
+/* Checks that there is no dump. */
+void devcoredump_expect_none(void);
+
+/* Reads what has come so far. Return: the number of uevents about resets. */
+int uevents_count(void);
+
 /* Checks that the dump has this text. */
 void devcoredump_expect(const char *dump, const char *part);
 
