@@ -220,6 +220,8 @@ u64 embeng_mmap_ring_offset(const struct embeng_queue *q);
 u64 embeng_mmap_doorbell_offset(const struct embeng_queue *q);
 u64 embeng_mmap_registers_offset(void);
 void embeng_mmap_revoke(struct embeng_queue *q);
+void embeng_mmap_hold_off(struct embeng_device *ed);
+void embeng_mmap_show_registers(struct embeng_device *ed);
 int embeng_mmap(struct file *file, struct vm_area_struct *vma);
 
 #endif

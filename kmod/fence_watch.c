@@ -51,6 +51,8 @@ static struct seen read_queue_report(const struct embeng_queue *q)
 	struct seen seen = { .epoch = embeng_report_read_begin(&report->epoch) };
 
 	seen.state = READ_ONCE(report->state);
+	if (READ_ONCE(q->context->device->resetting))
+		return seen;
 	seen.still = READ_ONCE(report->tail) == read_submitted_tail(q) &&
 		     READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 	if (!seen.epoch || seen.epoch & 1 ||

@@ -11,6 +11,11 @@
  * the ring held. So a program that polls a ring gets no SIGBUS, and never sees another queue's
  * doorbell.
  *
+ * Before a reset, and while the bus is not to be trusted, doorbells and registers are taken away
+ * from all programs: the function may have its memory decoding off, and a read or write that nobody
+ * answers stops the machine on some. Faults show scratch pages meanwhile. Registers are shown again
+ * afterwards; doorbells are not, since their contexts are lost.
+ *
  * A mapping names its queue by the timeline, which is never used twice, and holds no reference to
  * it; the file of the mapping keeps the context. map_lock orders a fault with the end of a queue.
  */
@@ -119,16 +124,27 @@ static struct embeng_queue *find_mapped_queue(const struct mapping *m, const str
 	return q && q->timeline == m->timeline && !q->destroyed ? q : NULL;
 }
 
+/* False from the beginning of a reset on, see embeng_mmap_hold_off(). Under map_lock. */
+static bool may_show_bars(const struct embeng_device *ed)
+{
+	/* Pairs with revive_after_reset(): who sees that the bus is back sees the reset, too. */
+	bool offline = smp_load_acquire(&ed->offline);
+
+	return !offline && !READ_ONCE(ed->resetting) && !embeng_gone(ed);
+}
+
 /* Called under map_lock while the device is there. */
 static unsigned long find_live_pfn(const struct mapping *m, const struct place *place)
 {
 	struct embeng_device *ed = m->context->device;
 	struct embeng_queue *q;
 
+	if (place->what != EMBENG_PLACE_RING && !may_show_bars(ed))
+		return find_scratch_pfn(m->context, place);
 	if (place->what == EMBENG_PLACE_REGISTERS)
 		return find_bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
 	q = find_mapped_queue(m, place);
-	if (!q)
+	if (!q || (place->what == EMBENG_PLACE_DOORBELL && READ_ONCE(m->context->lost)))
 		return find_scratch_pfn(m->context, place);
 	if (place->what == EMBENG_PLACE_DOORBELL)
 		return find_bar_pfn(ed, EMBENG_BAR_DOORBELLS, (u64)q->number * ed->doorbell_stride);
@@ -209,6 +225,37 @@ void embeng_mmap_revoke(struct embeng_queue *q)
 	unmap_mapping_range(space, embeng_mmap_ring_offset(q), RING_STRIDE, 1);
 	if (q->mapped)
 		unmap_mapping_range(space, embeng_mmap_doorbell_offset(q), PAGE_SIZE, 1);
+}
+
+/**
+ * embeng_mmap_hold_off() - take doorbells and registers away from all programs
+ * @ed: device, after ed->resetting or ed->offline was set
+ *
+ * A fault that did not see that holds map_lock until its page is in, and is waited for.
+ */
+void embeng_mmap_hold_off(struct embeng_device *ed)
+{
+	struct address_space *space = ed->drm.anon_inode->i_mapping;
+	struct embeng_context *ctx;
+
+	scoped_guard(mutex, &ed->contexts_lock) {
+		list_for_each_entry(ctx, &ed->contexts, link) {
+			mutex_lock(&ctx->map_lock);
+			mutex_unlock(&ctx->map_lock);
+		}
+	}
+	unmap_mapping_range(space, DOORBELL_BASE, (u64)EMBENG_QUEUES_MAX * PAGE_SIZE, 1);
+	embeng_mmap_show_registers(ed);
+}
+
+/**
+ * embeng_mmap_show_registers() - have the next access to registers show the right page
+ * @ed: device, after ed->resetting was cleared
+ */
+void embeng_mmap_show_registers(struct embeng_device *ed)
+{
+	unmap_mapping_range(ed->drm.anon_inode->i_mapping, REGISTERS_BASE,
+			    PAGE_ALIGN(EMBENG_REGISTERS_SIZE), 1);
 }
 
 static int check_mapping_rights(const struct embeng_queue *q, const struct place *place,

@@ -47,6 +47,7 @@ static void take_device_offline(struct embeng_device *ed)
 		return;
 	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->offline, true);
+	embeng_mmap_hold_off(ed);
 }
 
 static pci_ers_result_t handle_bus_error(struct pci_dev *pci, pci_channel_state_t state)
@@ -93,7 +94,9 @@ static pci_ers_result_t revive_after_reset(struct pci_dev *pci)
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return PCI_ERS_RESULT_DISCONNECT;
-	WRITE_ONCE(ed->offline, false);
+	WRITE_ONCE(ed->resetting, true);
+	/* Pairs with may_show_bars(): no program is shown a doorbell in between. */
+	smp_store_release(&ed->offline, false);
 	embeng_reset_found(ed, &bus);
 	return embeng_gone(ed) ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }

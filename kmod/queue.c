@@ -169,6 +169,18 @@ int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
 	return announce_queue(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
 }
 
+/* Not during a reset, behind which the context is lost. */
+static void clear_doorbell(struct embeng_queue *q)
+{
+	guard(spinlock_irqsave)(&q->vector->lock);
+	if (READ_ONCE(q->context->device->resetting))
+		return;
+	embeng_doorbell_write(q->doorbell, arm, 0);
+	embeng_doorbell_write(q->doorbell, armed, 0);
+	embeng_doorbell_write(q->doorbell, sq_tail, 0);
+	embeng_doorbell_write(q->doorbell, cq_head, 0);
+}
+
 /* Before the device knows of the queue. */
 static int prepare_queue(struct embeng_queue *q)
 {
@@ -179,10 +191,7 @@ static int prepare_queue(struct embeng_queue *q)
 		return ret;
 	q->vector = choose_vector(ed, q->number);
 	q->doorbell = embeng_doorbell(ed, q->number);
-	embeng_doorbell_write(q->doorbell, arm, 0);
-	embeng_doorbell_write(q->doorbell, armed, 0);
-	embeng_doorbell_write(q->doorbell, sq_tail, 0);
-	embeng_doorbell_write(q->doorbell, cq_head, 0);
+	clear_doorbell(q);
 	embeng_queue_irq_init(q);
 	return 0;
 }

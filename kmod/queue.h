@@ -235,6 +235,7 @@ int embeng_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 /* queue_irq.c: interrupts of queues */
 void embeng_queue_irq_init(struct embeng_queue *q);
 void embeng_queue_irq_exit(struct embeng_queue *q);
+void embeng_queue_irq_hold_off(struct embeng_device *ed);
 void embeng_queue_irq_arm(struct embeng_queue *q, u32 index);
 void embeng_queue_irq_arm_locked(struct embeng_queue *q, u32 index);
 void embeng_queue_irq_arm_all(struct embeng_context *ctx);

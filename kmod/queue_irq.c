@@ -42,8 +42,8 @@ static bool note_queue_event(struct embeng_queue *q)
  */
 void embeng_queue_irq_arm_locked(struct embeng_queue *q, u32 index)
 {
-	/* The queue has ended, and another queue may have its doorbell. */
-	if (list_empty(&q->vector_link))
+	/* The queue has ended, and another queue may have its doorbell; or a reset has begun. */
+	if (list_empty(&q->vector_link) || READ_ONCE(q->context->device->resetting))
 		return;
 	if (q->pending_arm && (s32)(index - q->arm) > 0)
 		index = q->arm;
@@ -164,6 +164,20 @@ static enum hrtimer_restart end_coalescing(struct hrtimer *timer)
 	note_queue_event(q);
 	spin_unlock_irqrestore(&q->vector->lock, flags);
 	return HRTIMER_NORESTART;
+}
+
+/**
+ * embeng_queue_irq_hold_off() - wait for who may still be writing to a doorbell under vector->lock
+ * @ed: device, after ed->resetting was set, with which nobody begins to
+ */
+void embeng_queue_irq_hold_off(struct embeng_device *ed)
+{
+	u32 i;
+
+	for (i = 0; i < ed->vector_count; i++) {
+		spin_lock_irq(&ed->vectors[i].lock);
+		spin_unlock_irq(&ed->vectors[i].lock);
+	}
 }
 
 /**

@@ -137,7 +137,7 @@ static void ring_doorbell(struct embeng_queue *q)
 	struct embeng_job *job;
 	u32 to = q->sq_tail;
 
-	if (q->stopped)
+	if (q->stopped || READ_ONCE(q->context->device->resetting))
 		return;
 	list_for_each_entry(job, &q->jobs, link) {
 		if (!job->held)

@@ -50,6 +50,9 @@ u32 embeng_queue_state(const struct embeng_queue *q)
 		if (epoch & 1 || reads++ == REPORT_READS)
 			return EMBENG_QUEUE_RUNNING;
 	} while (embeng_report_read_retry(&report->epoch, epoch));
+	/* The doorbell is not read during a reset, behind which the context is lost. */
+	if (READ_ONCE(q->context->device->resetting))
+		return EMBENG_QUEUE_RUNNING;
 	if (state == EMBENG_QUEUE_BLOCKED && tail != embeng_doorbell_tail_of(q))
 		return EMBENG_QUEUE_RUNNING;
 	/* Commands that wait for a fence will run without the program doing anything. */

@@ -101,6 +101,9 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 	u32 active;
 
 	embeng_readings_stop(ed);
+	embeng_queue_irq_hold_off(ed);
+	/* Nobody rings after this, so that the tails that are noted below are the last. */
+	embeng_mmap_hold_off(ed);
 	if (embeng_gone(ed) || !embeng_present(ed))
 		return;
 	active = is_engine_stuck(hang) ? embeng_read32(ed, EMBENG_REG_ACTIVE_QUEUE) : 0;
@@ -206,6 +209,7 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 	}
 	lose_all_contexts(ed, rung, hang);
 	WRITE_ONCE(ed->resetting, false);
+	embeng_mmap_show_registers(ed);
 	embeng_reset_tell(ed, rung, hang);
 }
 
@@ -218,6 +222,7 @@ static void abandon_device(struct embeng_device *ed)
 	embeng_device_cut_off(ed);
 	WRITE_ONCE(ed->gone, true);
 	WRITE_ONCE(ed->resetting, true);
+	embeng_mmap_hold_off(ed);
 	lose_all_contexts(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 	embeng_reset_tell(ed, EMBENG_ACCEL_RESET_NONE, &hang);
 }

@@ -70,7 +70,9 @@
  * No mapping raises SIGBUS after the device is gone. Buffers and rings keep their contents,
  * and embeng_ring_header.dead becomes 1. Doorbells and registers are replaced by scratch
  * pages of the file. The ring and the doorbell of a queue that was destroyed are replaced in
- * the same way. Each kind of mapping has its own scratch pages: bytes written through one kind
+ * the same way. While the device is reset or its bus has failed, no program reaches it: doorbells
+ * and registers are scratch pages, and doorbells of lost contexts stay so. Each kind of mapping
+ * has its own scratch pages: bytes written through one kind
  * are not visible through another.
  *
  * DOC: Recovery

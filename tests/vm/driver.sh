@@ -247,6 +247,7 @@ check 'table memory is told' [ "$(cat "$function/table_memory_total")" -gt 0 ]
 program vm-accel_fence_judged
 program vm-accel_fence_ends
 program vm-accel_teardown
+program vm-accel_bars
 program vm-accel_shares
 program vm-accel_stuck_page
 program vm-accel_rungs
