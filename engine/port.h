@@ -29,6 +29,13 @@ void port_free(void *p);
 void *port_alloc_table(u64 bytes);
 void port_free_table(void *p, u64 bytes);
 
+/*
+ * Between the two, what this thread allocates is charged to whoever the memory @at, which is
+ * mapped, was allocated for, if the host counts that.
+ */
+void *port_charge_begin(const void *at);
+void port_charge_end(void *charged);
+
 struct port_mutex *port_mutex_new(void);
 void port_mutex_free(struct port_mutex *m);
 void port_lock(struct port_mutex *m);

@@ -12,14 +12,16 @@
 u16 region_table_map(struct context *c, u64 address, u32 count)
 {
 	struct embeng_segment segment = { address, (u64)count * sizeof(struct embeng_region) };
-	void *host = c->engine->config.host;
+	void *host = c->engine->config.host, *charged;
 
 	if (address % sizeof(struct embeng_region))
 		return EMBENG_STATUS_ALIGNMENT;
 	c->table = port_dma_map(host, &segment, 1, segment.length);
 	if (!c->table)
 		return EMBENG_STATUS_KEY;
+	charged = port_charge_begin(c->table);
 	c->regions = port_alloc(count * sizeof(struct region));
+	port_charge_end(charged);
 	if (!c->regions) {
 		port_dma_unmap(host, c->table, segment.length);
 		return EMBENG_STATUS_NO_MEMORY;

@@ -180,7 +180,10 @@ bool model_is_small(const struct command *command)
 
 void model_run(struct command *command)
 {
+	void *charged = port_charge_begin(command->context->table);
+
 	verb_of(command)->run(command);
+	port_charge_end(charged);
 }
 
 void model_finish(struct command *command)

@@ -254,8 +254,12 @@ enum verdict command_admit(struct command *command, struct wait *wait)
 
 u16 command_accept(struct command *command)
 {
-	return command_is_ours(command) ? verbs[command->cmd.opcode].accept(command) :
-					  model_accept(command);
+	void *charged = port_charge_begin(command->queue->context->table);
+	u16 status = command_is_ours(command) ? verbs[command->cmd.opcode].accept(command) :
+						model_accept(command);
+
+	port_charge_end(charged);
+	return status;
 }
 
 u16 command_commit(struct command *command, u16 status)

@@ -91,9 +91,11 @@ void queue_free(struct queue *q)
 
 static bool make_pool(struct queue *q, u32 count)
 {
+	void *charged = port_charge_begin(q->ring);
 	u32 i;
 
 	q->pool = port_alloc(count * sizeof(struct command));
+	port_charge_end(charged);
 	if (!q->pool)
 		return false;
 	for (i = 0; i < count; i++) {

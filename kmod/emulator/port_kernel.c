@@ -3,22 +3,25 @@
  * The part of engine/port.h that is memory, time, floating point, interrupts and messages, in
  * terms of the kernel. Each function is a thin cover of the kernel's own, and has no state.
  *
- * Memory is zeroed, and its absence is reported by the engine: it neither wakes the OOM killer nor
- * warns. Floating point is allowed between port_fpu_begin() and port_fpu_end() only, where
- * preemption is off, so the engine keeps those stretches short. port_interrupt() may be called in
- * any context; the others run on threads and may sleep.
+ * Memory is zeroed, charged to the program for which it is (port_charge_begin()), and its absence
+ * is reported by the engine: it neither wakes the OOM killer nor warns. Floating point is allowed
+ * between port_fpu_begin() and port_fpu_end() only, where preemption is off, so the engine keeps
+ * those stretches short. port_interrupt() may be called in any context; the others run on threads
+ * and may sleep.
  */
 #include <linux/fpu.h>
 #include <linux/ktime.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "emu.h"
 
 /* The engine reports that memory is short; the kernel neither kills nor warns for it. */
-#define PORT_GFP (GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define PORT_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 void *port_alloc(u64 bytes)
 {
@@ -44,6 +47,37 @@ void *port_alloc_table(u64 bytes)
 void port_free_table(void *p, u64 bytes)
 {
 	vfree(p);
+}
+
+static struct page *find_page(const void *at)
+{
+	return is_vmalloc_addr(at) ? vmalloc_to_page(at) : virt_to_page(at);
+}
+
+/*
+ * The driver has region tables and rings accounted to the control group of the program that they
+ * are for; the service thread itself belongs to none.
+ */
+void *port_charge_begin(const void *at)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	memcg = folio_memcg(page_folio(find_page(at)));
+	if (memcg && !mem_cgroup_tryget(memcg))
+		memcg = NULL;
+	rcu_read_unlock();
+	if (memcg)
+		set_active_memcg(memcg);
+	return memcg;
+}
+
+void port_charge_end(void *charged)
+{
+	if (!charged)
+		return;
+	set_active_memcg(NULL);
+	mem_cgroup_put(charged);
 }
 
 u64 port_now_ns(void)

@@ -242,6 +242,7 @@ work >"$folder/before"
 program vm-accel_fence
 check 'each counter of work has grown' worked
 check 'and falls in no reset' outlives
+program vm-cgroup
 program vm-accel_priority
 check 'table memory is told' [ "$(cat "$function/table_memory_total")" -gt 0 ]
 program vm-accel_fence_judged
