@@ -109,6 +109,7 @@ static bool is_out_of_reach(const struct embeng_device *ed)
 }
 
 static const struct embeng_hang no_answer = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
+static const struct embeng_hang refused = { .cause = EMBENG_ACCEL_CAUSE_REFUSED };
 
 static int run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd, u64 *seen)
 {
@@ -169,8 +170,11 @@ int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_c
 		return 0;
 	if (ret == -EINTR)
 		return ret;
+	/* The fault may be the context's, whose end costs nobody else anything. */
+	if (cmd->opcode != EMBENG_ADMIN_CONTEXT_DESTROY)
+		return embeng_reset_context(ctx, &refused);
 	drm_err(&ed->drm, "the device refuses to let go (%d), it is reset\n", ret);
-	return embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &no_answer);
+	return embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &refused);
 }
 
 static int make_region_table(struct embeng_context *ctx, u32 entries)

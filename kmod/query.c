@@ -53,7 +53,7 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 static int answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out,
 			  u32 *size)
 {
-	/* Pairs with the release in lose_context(): the rest of the loss is there as well. */
+	/* Pairs with the release in embeng_reset_lose(): the rest of the loss is there as well. */
 	bool lost = smp_load_acquire(&ctx->lost);
 
 	if (embeng_gone(ctx->device))

@@ -16,9 +16,15 @@
 #include "context.h"
 #include "trace.h"
 
-/* Tells a context that it is lost. Called with reset_lock held for writing. */
-static void lose_context(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
-			 const struct embeng_hang *hang)
+/**
+ * embeng_reset_lose() - tell a context that it is lost
+ * @ed: device; reset_lock is held for writing
+ * @ctx: context, whose memory the device does not reach any more
+ * @rung: rung that was taken
+ * @hang: why it was taken
+ */
+void embeng_reset_lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
+		       const struct embeng_hang *hang)
 {
 	struct embeng_queue *q, *culprit = NULL;
 	unsigned long number;
@@ -50,7 +56,7 @@ static void lose_all_contexts(struct embeng_device *ed, u32 rung, const struct e
 	ed->watch.still = 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
-		lose_context(ed, ctx, rung, hang);
+		embeng_reset_lose(ed, ctx, rung, hang);
 		embeng_context_event(ctx);
 	}
 }

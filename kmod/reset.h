@@ -12,6 +12,7 @@
 
 struct drm_device;
 struct drm_file;
+struct embeng_context;
 struct embeng_device;
 
 /**
@@ -73,6 +74,9 @@ struct embeng_recovery {
 	wait_queue_head_t wait;
 };
 
+/* reset_context.c */
+int embeng_reset_context(struct embeng_context *ctx, const struct embeng_hang *hang);
+
 /* reset_ask.c */
 int embeng_reset_ask(struct embeng_device *ed, enum embeng_accel_rung rung, u64 seen,
 		     const struct embeng_hang *hang);
@@ -91,6 +95,8 @@ void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 int embeng_reset_revive(struct embeng_device *ed);
 void embeng_reset_found(struct embeng_device *ed, const struct embeng_hang *hang);
 void embeng_reset_give_up(struct embeng_device *ed);
+void embeng_reset_lose(struct embeng_device *ed, struct embeng_context *ctx, u32 rung,
+		       const struct embeng_hang *hang);
 void embeng_reset_tell(struct embeng_device *ed, enum embeng_accel_rung rung,
 		       const struct embeng_hang *hang);
 int embeng_reset_save(struct embeng_device *ed);

@@ -36,6 +36,7 @@ static const char *const rungs[] = {
 	[EMBENG_ACCEL_RESET_ENGINE] = "engine",
 	[EMBENG_ACCEL_RESET_FUNCTION] = "function",
 	[EMBENG_ACCEL_RESET_WEDGED] = "wedged",
+	[EMBENG_ACCEL_RESET_CONTEXT] = "context",
 };
 
 /**

@@ -77,8 +77,6 @@ static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *
 
 static int restart_queue(struct embeng_queue *q)
 {
-	struct embeng_device *ed = q->context->device;
-	u64 seen = READ_ONCE(ed->resets.sequence);
 	u32 sq_index, cq_index;
 	int ret;
 
@@ -88,9 +86,10 @@ static int restart_queue(struct embeng_queue *q)
 		return ret;
 	ret = embeng_queue_go_on(q, sq_index, cq_index);
 	if (ret && ret != -ESHUTDOWN && ret != -ENODEV && ret != -EINTR) {
-		const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_NO_ANSWER };
+		const struct embeng_hang hang = { .cause = EMBENG_ACCEL_CAUSE_REFUSED };
 
-		ret = embeng_reset_ask(ed, EMBENG_ACCEL_RESET_ENGINE, seen, &hang) ?: -ESHUTDOWN;
+		/* The device may lack memory for it, which costs nobody else anything. */
+		ret = embeng_reset_context(q->context, &hang) ?: -ESHUTDOWN;
 	}
 	return ret;
 }

@@ -71,6 +71,14 @@ static ssize_t wedged_show(struct device *dev, struct device_attribute *attribut
 }
 static DEVICE_ATTR_RO(wedged);
 
+static ssize_t contexts_show(struct device *dev, struct device_attribute *attribute, char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(ed->resets.contexts));
+}
+static DEVICE_ATTR_RO(contexts);
+
 static ssize_t firmware_version_show(struct device *dev, struct device_attribute *attribute,
 				     char *buf)
 {
@@ -168,6 +176,7 @@ static struct attribute *reset_attributes[] = {
 	&number_sequence.attribute.attr,
 	&dev_attr_commands.attr,
 	&number_queues.attribute.attr,
+	&dev_attr_contexts.attr,
 	&number_engines.attribute.attr,
 	&number_functions.attribute.attr,
 	&dev_attr_wedged.attr,

@@ -88,6 +88,9 @@
  *			command at fault completes with HUNG, the other incomplete ones with
  *			ABORTED. Commands that have no room left in the completion ring were
  *			not begun; the device fetches them again.
+ *	context		The context is ended on the device and LOST, because the device refuses to
+ *			let one of its queues go on, for lack of memory for example, or one of its
+ *			regions end. All other contexts go on.
  *	engine		The device is reset and boots. All tables are gone, all contexts LOST.
  *	function	The same reset by PCI function-level reset, for a device that did not
  *			answer.
@@ -312,7 +315,7 @@ struct embeng_accel_context_state {
  * @functions: out: function-level resets
  * @wedged: out: 1 if the device was given up: every call gives ENODEV until the driver is
  *	bound anew
- * @reserved: out: 0
+ * @contexts: out: contexts that were ended alone; @sequence does not count them
  *
  * All counts start at the bind of the driver.
  */
@@ -323,7 +326,7 @@ struct embeng_accel_resets {
 	__u64 engines;
 	__u64 functions;
 	__u32 wedged;
-	__u32 reserved;
+	__u32 contexts;
 };
 
 /**
@@ -344,6 +347,7 @@ enum embeng_accel_rung {
 	EMBENG_ACCEL_RESET_ENGINE = 2,	 /* needs CAP_SYS_ADMIN; every context is lost */
 	EMBENG_ACCEL_RESET_FUNCTION = 3, /* as ENGINE, but by function-level reset */
 	EMBENG_ACCEL_RESET_WEDGED = 4,	 /* reported only: DRM_IOCTL_EMBENG_RESET refuses it */
+	EMBENG_ACCEL_RESET_CONTEXT = 5,	 /* reported only: one context is lost, all others go on */
 };
 
 /**
@@ -364,7 +368,8 @@ enum embeng_accel_rung {
 	X(BUS, 9, "bus", "the bus reported an error")                                             \
 	X(GONE, 10, "gone", "the device is gone")                                                 \
 	X(POWER, 11, "power", "the device was busy or lost its power while the system slept")     \
-	X(FENCE, 12, "fence", "a fence could not signal any more")
+	X(FENCE, 12, "fence", "a fence could not signal any more")                                \
+	X(REFUSED, 13, "refused", "the device refused what the driver asked of it")
 
 enum embeng_accel_cause {
 #define EMBENG_ACCEL_CAUSE_ENUM(name, value, word, text) EMBENG_ACCEL_CAUSE_##name = value,

@@ -107,7 +107,7 @@ void *port_dma_map(void *host, const struct embeng_segment *segments, u32 count,
 {
 	struct embeng_segment *copy __free(kvfree) = NULL;
 
-	if (!count || !length)
+	if (!count || !length || emu_fault(host, EMU_FAULT_REFUSE_MAPPING, 0))
 		return NULL;
 	copy = kvmemdup(segments, array_size(count, sizeof(*copy)), GFP_KERNEL);
 	if (!copy)

@@ -35,6 +35,7 @@ static const struct {
 	[EMU_FAULT_ENGINE_DIES] = { "engine_dies", 1 },
 	[EMU_FAULT_CONFIG_ALL_ONES] = { "config_all_ones", 1 },
 	[EMU_FAULT_LINK_DOWN] = { "link_down", NSEC_PER_SEC },
+	[EMU_FAULT_REFUSE_MAPPING] = { "refuse_mapping", 1 },
 };
 
 /* splitmix64: one well mixed number for each pair. */

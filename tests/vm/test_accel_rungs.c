@@ -65,6 +65,59 @@ START_TEST(test_no_answer)
 }
 END_TEST
 
+/*
+ * The device does not let a queue go on: its context is ended, and no other. @_i: the queue is mapped.
+ */
+START_TEST(test_queue_is_refused)
+{
+	struct embeng_accel_resets before = accel_resets(fd), after;
+	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_QUEUE};
+	struct embeng_accel_wait wait = {.queue = EMBENG_ACCEL_ANY_QUEUE};
+	int other = accel_open();
+	struct ring ring, own;
+
+	accel_context(other);
+	ring = accel_ring(other, EMBENG_QUEUE_TRANSFER, 0);
+	own = accel_ring(fd, EMBENG_QUEUE_TRANSFER, _i ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
+	reset.queue = own.made.queue;
+	fault_arm("refuse_mapping", 1);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &reset), -ESHUTDOWN);
+	ck_assert_uint_eq(fault_get("refuse_mapping", "count"), 0);
+	after = accel_resets(fd);
+	ck_assert_uint_eq(after.contexts, before.contexts + 1);
+	ck_assert_uint_eq(after.engines, before.engines);
+	ck_assert_uint_eq(after.functions, before.functions);
+	ck_assert_uint_eq(after.sequence, before.sequence);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	ck_assert_uint_eq(accel_health(fd).rung, EMBENG_ACCEL_RESET_CONTEXT);
+	ck_assert_uint_eq(accel_health(fd).cause, EMBENG_ACCEL_CAUSE_REFUSED);
+	ck_assert_uint_eq(accel_header(&own)->dead, 1);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_WAIT, &wait), -ESHUTDOWN);
+	ck_assert_int_eq(unbind(), 0);
+	/* The other context goes on, with its queue. */
+	ck_assert_uint_eq(accel_state(other).status, EMBENG_ACCEL_CONTEXT_ALIVE);
+	accel_give(other, &ring, (struct embeng_cmd){.cookie = 9});
+	ck_assert_uint_eq(accel_take(other, &ring).cookie, 9);
+	close(other);
+	accel_works();
+}
+END_TEST
+
+/* A queue that the device refuses from the beginning costs nothing at all. */
+START_TEST(test_new_queue_is_refused)
+{
+	struct embeng_accel_resets before = accel_resets(fd);
+	struct embeng_accel_queue_create arg = accel_queue(EMBENG_QUEUE_TRANSFER, 0);
+
+	fault_arm("refuse_mapping", 1);
+	REFUSED(EIO, fd, DRM_IOCTL_EMBENG_QUEUE_CREATE);
+	ck_assert_uint_eq(accel_resets(fd).sequence, before.sequence);
+	ck_assert_uint_eq(accel_resets(fd).contexts, before.contexts);
+	ck_assert_uint_eq(accel_state(fd).queues, 0);
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUEUE_CREATE, &arg), 0);
+}
+END_TEST
+
 /* And where the engine does not boot then, the function is reset. */
 START_TEST(test_no_boot)
 {
@@ -106,6 +159,8 @@ static void add(TCase *tcase)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, test_lost_interrupt);
 	tcase_add_test(tcase, test_no_answer);
+	tcase_add_loop_test(tcase, test_queue_is_refused, 0, 2);
+	tcase_add_test(tcase, test_new_queue_is_refused);
 	tcase_add_test(tcase, test_no_boot);
 	tcase_add_test(tcase, test_a_fault_is_told);
 }
