@@ -45,10 +45,23 @@ enum embeng_place {
 };
 
 /**
+ * enum embeng_pace - how the end of a context goes after the last close of its file
+ * @EMBENG_PACE_GOOD: its work has not taken long yet
+ * @EMBENG_PACE_LATE: the close has not waited for it any longer
+ * @EMBENG_PACE_OVER: it has ended
+ */
+enum embeng_pace {
+	EMBENG_PACE_GOOD,
+	EMBENG_PACE_LATE,
+	EMBENG_PACE_OVER,
+};
+
+/**
  * struct embeng_context - everything that belongs to one open file description
  * @ref: held by the file, and by who uses the context of another file
  * @end: ends the context after the last close of its file
  * @over: completed when it has ended
+ * @pace: enum embeng_pace, how its end goes
  * @released: its memory was freed
  * @user: user who opened the file
  * @device: device of the file
@@ -95,6 +108,7 @@ struct embeng_context {
 	struct kref ref;
 	struct work_struct end;
 	struct completion over;
+	atomic_t pace;
 	bool released;
 	struct embeng_user *user;
 	struct embeng_device *device;

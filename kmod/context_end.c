@@ -129,6 +129,8 @@ static void end_closed_context(struct work_struct *work)
 	if (ctx->synced)
 		synchronize_rcu();
 	complete_all(&ctx->over);
+	if (atomic_xchg(&ctx->pace, EMBENG_PACE_OVER) == EMBENG_PACE_LATE)
+		atomic_dec(&ed->late);
 	embeng_context_put(ctx);
 	drm_dev_put(&ed->drm);
 }
@@ -141,6 +143,23 @@ void embeng_context_end_init(struct embeng_context *ctx)
 {
 	INIT_WORK(&ctx->end, end_closed_context);
 	init_completion(&ctx->over);
+}
+
+/*
+ * Waits a moment for the end of a context, but not if that of another one is late: a program that
+ * is killed may have many files.
+ */
+static void wait_for_end(struct embeng_context *ctx)
+{
+	struct embeng_device *ed = ctx->device;
+
+	if (atomic_read(&ed->late) > 0 ||
+	    wait_for_completion_timeout(&ctx->over, CLOSE_PATIENCE))
+		return;
+	atomic_inc(&ed->late);
+	/* It may have ended just now, and does not take itself off the count then. */
+	if (atomic_cmpxchg(&ctx->pace, EMBENG_PACE_GOOD, EMBENG_PACE_LATE) != EMBENG_PACE_GOOD)
+		atomic_dec(&ed->late);
 }
 
 /**
@@ -157,7 +176,7 @@ void embeng_context_close(struct drm_device *drm, struct drm_file *file)
 	kref_get(&ctx->ref);
 	drm_dev_get(drm);
 	queue_work(closing, &ctx->end);
-	wait_for_completion_timeout(&ctx->over, CLOSE_PATIENCE);
+	wait_for_end(ctx);
 	embeng_context_put(ctx);
 }
 

@@ -57,6 +57,7 @@
  * @offline: the bus has failed, and the device is not talked to until the PCI core says that the
  *	bus is back; under @reset_lock
  * @users: calls that the driver waits for before it lets go of the device
+ * @late: contexts whose end the close of their files did not wait for
  * @shares: users of the device, and what they have of it
  * @work: workqueue on which contexts watch their fences
  * @resetting: a reset has begun, and contexts were not told yet; set under @readings.lock
@@ -97,6 +98,7 @@ struct embeng_device {
 	struct embeng_recovery recovery;
 	bool offline;
 	struct srcu_struct users;
+	atomic_t late;
 	struct embeng_users shares;
 	struct workqueue_struct *work;
 	bool resetting;

@@ -269,7 +269,7 @@ static bool is_any_queue_readable(struct embeng_context *ctx)
 
 	guard(mutex)(&ctx->map_lock);
 	xa_for_each(&ctx->queues, number, q) {
-		if (q->ring && is_queue_readable(q))
+		if (q->ring && !q->destroyed && is_queue_readable(q))
 			return true;
 	}
 	return false;

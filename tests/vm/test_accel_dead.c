@@ -212,6 +212,13 @@ static void close_file(struct own *own)
 	pause();
 }
 
+/* The end of each of them takes as long as the device is away. */
+static void hold_many(struct own *own)
+{
+	(void)own;
+	pause();
+}
+
 static void submit(struct own *own)
 {
 	for (;;)
@@ -219,8 +226,8 @@ static void submit(struct own *own)
 }
 
 static void (*const calls[])(struct own *own) = {
-	do_nothing,  make_context, make_queue, destroy_queue,
-	reset_queue, end_region,   close_file, submit,
+	do_nothing, make_context, make_queue, destroy_queue, reset_queue,
+	end_region, close_file,	  submit,     hold_many,
 };
 
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -238,6 +245,8 @@ static pid_t start_program(size_t which, int go)
 	own.fd = accel_open();
 	accel_context(own.fd);
 	own.ring = accel_ring(own.fd, EMBENG_QUEUE_TRANSFER, 0);
+	for (int i = 0; calls[which] == hold_many && i < 24; i++)
+		accel_context(accel_open());
 	own.key = accel_bind(own.fd, accel_bo(own.fd, 4096).handle, EMBENG_REGION_DEVICE_READ);
 	ck_assert_int_eq(write(go, "r", 1), 1);
 	raise(SIGSTOP);

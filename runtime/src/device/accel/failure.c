@@ -49,15 +49,18 @@ int accel_failed(struct accel *a, int error, const char *what)
 		return say_lost(a, error);
 	case -EDQUOT:
 		return fail(error,
-			    "%s: %s: the context's memory limit is reached; free buffers, or "
-			    "use smaller batches",
+			    "%s: %s: the context's memory limit, or this user's share of the "
+			    "device's contexts, queues and memory, is reached; close other "
+			    "handles, free buffers, or use smaller batches (see embeng(4))",
 			    a->node, what);
 	case -ENOSPC:
-		return fail(error, "%s: %s: the device has no place left for it", a->node, what);
+		return fail(error,
+			    "%s: %s: the device has no place left for it, but for administrators",
+			    a->node, what);
 	case -ENOMEM:
 		return fail(error,
 			    "%s: %s: no memory, or beyond the limit of locked memory "
-			    "(`ulimit -l`)",
+			    "(`ulimit -l`) of this user",
 			    a->node, what);
 	case -EACCES:
 	case -EPERM:
