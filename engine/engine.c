@@ -68,6 +68,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 		return -ENOMEM;
 	take_config(e, config);
 	e->kernels = kernels;
+	e->beat = heartbeat_now;
 	e->wake_ns = U64_MAX;
 	if (!allocate_parts(e)) {
 		engine_destroy(e);

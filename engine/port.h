@@ -23,10 +23,22 @@ void *port_alloc(u64 bytes);
 void port_free(void *p);
 
 /*
+ * Called between the pieces in which a host clears memory, if it has to: by the thread that
+ * allocates. NULL: nobody waits for a sign of life.
+ */
+struct port_pace {
+	void (*piece)(void *arg);
+	void *arg;
+};
+
+/* The same for what may be large. */
+void *port_alloc_large(u64 bytes, const struct port_pace *pace);
+
+/*
  * Memory for tables and slots, zeroed, page-aligned, huge pages where the host
  * has them. Pages that are never touched cost nothing.
  */
-void *port_alloc_table(u64 bytes);
+void *port_alloc_table(u64 bytes, const struct port_pace *pace);
 void port_free_table(void *p, u64 bytes);
 
 /*
@@ -59,6 +71,7 @@ void port_event_signal(struct port_event *e);
 struct port_thread *port_thread_start(void (*fn)(void *arg), void *arg, const char *name, int cpu);
 void port_thread_join(struct port_thread *t);
 void port_relax(void); /* inside a spin */
+void port_yield(void); /* between two pieces of long work: others may have the processor */
 bool port_alone(void); /* the caller has one processor: a spin would keep others from running */
 
 u64 port_now_ns(void); /* monotonic */

@@ -1114,6 +1114,7 @@ struct embeng_fence_point {
 
 #define EMBENG_BLOB_MAGIC 0x4d424d45u /* "EMBM" */
 #define EMBENG_BLOB_VERSION 1u
+#define EMBENG_BLOB_LENGTH_MAX (16u << 20) /* MODEL_LOAD takes no longer one */
 
 /**
  * struct embeng_blob_header - head of a model blob

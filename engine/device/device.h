@@ -13,6 +13,7 @@
 #include "../../uapi/embeng_barrier.h"
 #include "../../uapi/embeng_firmware.h"
 #include "../engine.h"
+#include "pieces.h"
 
 struct model;
 struct context;
@@ -86,9 +87,24 @@ struct command {
 	u64 accepted_ns;      /* when it was fetched */
 	void *state;	      /* the model layer's; released by model_release() */
 	bool holds_model;     /* the model layer counts it as a user of the model */
+	bool cut;	      /* it was told to stop before its end; atomic */
+	bool finishes;	      /* at work on tables: only the end of its context stops it */
 	bool committed;	      /* checked and copied; may run when its turn comes */
 	bool lost_data;	      /* while it worked, tables did: the device asks for a reset */
 };
+
+/* It stopped on the way, so what it made is not whole. */
+static inline bool command_is_cut(const struct command *command)
+{
+	return command && __atomic_load_n(&command->cut, __ATOMIC_RELAXED);
+}
+
+/* The status of a command that is cut, which its fault says, too. */
+static inline u16 abort_command(struct command *command)
+{
+	return fault_set(&command->fault, EMBENG_STATUS_ABORTED, EMBENG_FIELD_NONE, EMBENG_NO_INDEX,
+			 0, 0, 0);
+}
 
 enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
 
@@ -176,25 +192,26 @@ struct workers *workers_new(struct engine *engine, u32 cores,
 			    void (*piece_done)(struct engine *engine));
 void workers_free(struct workers *workers);
 
-/* Calls @piece_done for work that a thread did without workers_run(). */
-void workers_piece_done(struct workers *workers);
-
 /*
  * workers_run() - fn(arg, task, worker) for task in [0, tasks), worker < cores
+ * @command: the tasks are its work; its device has the workers
  *
  * Tasks are taken in order by whoever is free, the caller too; returns when all
  * are done. @bytes: memory touched in all; below engine->inline_bytes the
  * caller does it alone, since waking a sleeping core costs more. The result
- * of a task must not depend on which worker does it.
+ * of a task must not depend on which worker does it. Each task is a piece of the command, or
+ * several.
+ *
+ * Return: false where the command is to stop: tasks were left out.
  */
-void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+bool workers_run(struct command *command, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes);
 
 /*
  * workers_run_rows() - workers_run() for tasks of like size, each of which fetches ahead what the
  * next one begins with: a free worker takes several that follow each other
  */
-void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+bool workers_run_rows(struct command *command, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes);
 
 /* A piece of a command is done: the device lives, however long the whole takes. No lock. */
@@ -270,6 +287,7 @@ struct engine {
 	int (*serve)(struct engine *e,
 		     enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
+	void (*beat)(struct engine *e); /* a sign of life, by who holds the lock; or NULL */
 	const struct kernel_ops *kernels;
 	struct fetch_plan fetch; /* config.fetch leads here */
 	bool stopping;

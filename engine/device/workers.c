@@ -28,6 +28,7 @@ struct workers {
 	struct port_event *work; /* there is a job */
 	struct port_event *left; /* the last helper counted itself out */
 	u32 open, inside, waiting;
+	struct command *command;
 	void (*fn)(void *arg, u64 task, u32 worker);
 	void *arg;
 	u64 tasks, next;
@@ -39,9 +40,40 @@ struct workers {
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 
-void workers_piece_done(struct workers *workers)
+void piece_beat(struct engine *engine)
 {
-	workers->piece_done(workers->engine);
+	if (engine->workers)
+		engine->workers->piece_done(engine);
+	port_yield();
+}
+
+/* An update that is at work goes on when its queue is to end: half a step is none. */
+static bool is_stopped(const struct command *command)
+{
+	return __atomic_load_n(&command->context->dying, __ATOMIC_RELAXED) ||
+	       (!command->finishes && __atomic_load_n(&command->queue->dying, __ATOMIC_RELAXED));
+}
+
+bool piece_over(struct command *command)
+{
+	if (!command)
+		return false;
+	piece_beat(command->context->engine);
+	if (!is_stopped(command))
+		return false;
+	__atomic_store_n(&command->cut, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool piece_copy(struct command *command, void *to, const void *from, u64 bytes)
+{
+	for (u64 at = 0, n; at < bytes; at += n) {
+		n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+		memcpy((u8 *)to + at, (const u8 *)from + at, n);
+		if (piece_over(command))
+			return true;
+	}
+	return false;
 }
 
 /* Runs become shorter and shorter, so that all cores end together. */
@@ -67,7 +99,8 @@ static void do_tasks(struct workers *w, u32 worker)
 	while ((n = take_tasks(w, &first))) {
 		for (u64 i = 0; i < n; i++) {
 			w->fn(w->arg, first + i, worker);
-			workers_piece_done(w);
+			if (piece_over(w->command))
+				return;
 		}
 	}
 }
@@ -193,36 +226,43 @@ static void run_together(struct workers *w)
 	await_helpers(w);
 }
 
+static bool is_shared(const struct workers *w, u64 tasks, u64 bytes)
+{
+	return w->cores > 1 && tasks > 1 && bytes >= w->engine->inline_bytes;
+}
+
 /* Two commands may be accepted at once: the second does its tasks alone. */
-static void run_tasks(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+static bool run_tasks(struct command *command, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes, bool runs)
 {
-	u64 task;
+	struct workers *w = command->context->engine->workers;
 
-	if (workers->cores > 1 && tasks > 1 && bytes >= workers->engine->inline_bytes &&
-	    !__atomic_exchange_n(&workers->taken, 1, __ATOMIC_SEQ_CST)) {
-		workers->fn = fn;
-		workers->arg = arg;
-		workers->tasks = tasks;
-		workers->runs = runs;
-		run_together(workers);
-		STORE(&workers->taken, 0);
-		return;
+	if (is_shared(w, tasks, bytes) && !__atomic_exchange_n(&w->taken, 1, __ATOMIC_SEQ_CST)) {
+		w->command = command;
+		w->fn = fn;
+		w->arg = arg;
+		w->tasks = tasks;
+		w->runs = runs;
+		run_together(w);
+		STORE(&w->taken, 0);
+		return !command_is_cut(command);
 	}
-	for (task = 0; task < tasks; task++) {
+	for (u64 task = 0; task < tasks; task++) {
 		fn(arg, task, 0);
-		workers_piece_done(workers);
+		if (piece_over(command))
+			return false;
 	}
+	return true;
 }
 
-void workers_run(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
+bool workers_run(struct command *command, void (*fn)(void *arg, u64 task, u32 worker), void *arg,
 		 u64 tasks, u64 bytes)
 {
-	run_tasks(workers, fn, arg, tasks, bytes, false);
+	return run_tasks(command, fn, arg, tasks, bytes, false);
 }
 
-void workers_run_rows(struct workers *workers, void (*fn)(void *arg, u64 task, u32 worker),
+bool workers_run_rows(struct command *command, void (*fn)(void *arg, u64 task, u32 worker),
 		      void *arg, u64 tasks, u64 bytes)
 {
-	run_tasks(workers, fn, arg, tasks, bytes, true);
+	return run_tasks(command, fn, arg, tasks, bytes, true);
 }

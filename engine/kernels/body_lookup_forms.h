@@ -108,7 +108,7 @@ void KERNEL(scales)(const struct kernel_scale_work *w, u64 first, u64 last)
 		float all = w->combiner == KERNEL_SUM ? 1.0f : scale_of(w->combiner, sum);
 
 		if (scale_overflows(all)) {
-			kernel_stretch_bag(w, s, sum);
+			kernel_stretch_bag(w, s);
 			continue;
 		}
 		if (w->scales)

@@ -99,6 +99,34 @@ struct kernel_scale_work {
 };
 
 /**
+ * struct kernel_long_bag - the scale and the coefficients of one bag, computed in parts
+ * @work: says which results are wanted; its combiner is not KERNEL_SUM
+ * @sample: number of the bag
+ * @sum: result of scale_add() over the occurrences so far
+ * @largest: the largest of their weights, without sign
+ * @inverse: 1 / D, or what f32 has of it where it fits that
+ * @stretch: the number by which weights are multiplied, 0: they stay
+ *
+ * Begins with zeros. kernel_long_bag_add() takes all occurrences in order, part by part; then comes
+ * kernel_long_bag_end(), then kernel_long_bag_apply() of all of them.
+ */
+struct kernel_long_bag {
+	const struct kernel_scale_work *work;
+	u64 sample;
+	double sum;
+	float largest;
+	double inverse;
+	double stretch;
+};
+
+/* Occurrences [@first, @end) of the bag. */
+void kernel_long_bag_add(struct kernel_long_bag *bag, u64 first, u64 end);
+/* Sets the scale, if it is wanted. */
+void kernel_long_bag_end(struct kernel_long_bag *bag);
+/* Sets coefficients and stretched weights of [@first, @end), if they are wanted. */
+void kernel_long_bag_apply(const struct kernel_long_bag *bag, u64 first, u64 end);
+
+/**
  * struct kernel_segment - occurrences of one feature in one replica
  * @first: number of the segment's first occurrence
  * @end: one past its last; the next segment begins there or later

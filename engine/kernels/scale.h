@@ -55,9 +55,8 @@ float kernel_stretched_scale(u32 combiner, double sum, double stretch);
 /**
  * kernel_stretch_bag() - the stretched weights of a bag, and what @work wants of it
  * @work: its weights are given
- * @bag: number of the bag
- * @sum: the sum of scale_add(); its scale overflows
+ * @sample: number of the bag
  */
-void kernel_stretch_bag(const struct kernel_scale_work *work, u64 bag, double sum);
+void kernel_stretch_bag(const struct kernel_scale_work *work, u64 sample);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Scales of bags whose weights are so small that 1 / D is too large for f32 (decision 16). Mean and
  * sqrtn stay what they are when all weights are multiplied by one number, so such a bag is computed
- * as if its weights were larger by a power of two. That is rare, and is compiled once, not for each
- * variant of the kernels.
+ * as if its weights were larger by a power of two. Here are also the scales of bags that are so long
+ * that they come in parts. Both are rare, and are compiled once, not for each variant of the kernels.
  *
  * The caller is inside an FP section. The functions write only what their arguments name.
  */
@@ -63,29 +63,63 @@ float kernel_stretched_scale(u32 combiner, double sum, double stretch)
 	return scale > 0.0f ? __FLT_MAX__ : -__FLT_MAX__;
 }
 
-static float largest_weight(const float *weights, u64 first, u64 end)
+void kernel_long_bag_add(struct kernel_long_bag *bag, u64 first, u64 end)
 {
-	float largest = 0.0f;
+	const float *weights = bag->work->weights;
 
-	for (u64 k = first; k < end; k++) {
+	if (!weights)
+		bag->sum += (double)(end - first);
+	for (u64 k = first; weights && k < end; k++) {
 		float size = weights[k] < 0.0f ? -weights[k] : weights[k];
 
-		largest = size > largest ? size : largest;
+		bag->sum = scale_add(bag->work->combiner, bag->sum, weights[k]);
+		bag->largest = size > bag->largest ? size : bag->largest;
 	}
-	return largest;
 }
 
-void kernel_stretch_bag(const struct kernel_scale_work *work, u64 bag, double sum)
+void kernel_long_bag_end(struct kernel_long_bag *bag)
 {
-	u64 first = work->bag[bag], end = work->bag[bag + 1];
-	double inverse = 1.0 / denominator_of(work->combiner, sum);
-	double stretch = kernel_stretch(work->combiner, sum,
-					largest_weight(work->weights, first, end));
+	u32 combiner = bag->work->combiner;
+	float scale = scale_of(combiner, bag->sum);
 
-	if (work->scales)
-		work->scales[bag] = kernel_stretched_scale(work->combiner, sum, stretch);
+	bag->inverse = scale;
+	if (scale_overflows(scale)) {
+		bag->inverse = 1.0 / denominator_of(combiner, bag->sum);
+		bag->stretch = kernel_stretch(combiner, bag->sum, bag->largest);
+		scale = kernel_stretched_scale(combiner, bag->sum, bag->stretch);
+	}
+	if (bag->work->scales)
+		bag->work->scales[bag->sample] = scale;
+}
+
+/* In f32 as it is for short bags, but where the scale does not fit that. */
+static float coefficient_of(const struct kernel_long_bag *bag, u64 k)
+{
+	const float *weights = bag->work->weights;
+
+	if (!weights)
+		return (float)bag->inverse;
+	if (bag->stretch == 0.0)
+		return (float)bag->inverse * weights[k];
+	return (float)(bag->inverse * weights[k]);
+}
+
+void kernel_long_bag_apply(const struct kernel_long_bag *bag, u64 first, u64 end)
+{
+	const struct kernel_scale_work *work = bag->work;
+
 	for (u64 k = first; work->coef && k < end; k++)
-		work->coef[k] = (float)(inverse * work->weights[k]);
-	for (u64 k = first; work->stretched && k < end; k++)
-		work->stretched[k] = (float)(stretch * work->weights[k]);
+		work->coef[k] = coefficient_of(bag, k);
+	for (u64 k = first; work->stretched && bag->stretch != 0.0 && k < end; k++)
+		work->stretched[k] = (float)(bag->stretch * work->weights[k]);
+}
+
+void kernel_stretch_bag(const struct kernel_scale_work *work, u64 sample)
+{
+	struct kernel_long_bag bag = { .work = work, .sample = sample };
+	u64 first = work->bag[sample], end = work->bag[sample + 1];
+
+	kernel_long_bag_add(&bag, first, end);
+	kernel_long_bag_end(&bag);
+	kernel_long_bag_apply(&bag, first, end);
 }

@@ -265,8 +265,8 @@ u16 lookup_accept(struct command *command)
 		status = stacks_accept(command, batch, stacks, training);
 	if (!status)
 		status = check_total(model, batch, &command->fault);
-	if (!status && batch_cut(model, batch))
+	if (!status && batch_cut(command, batch) && !command_is_cut(command))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 				   EMBENG_NO_INDEX, 0, 0, 0);
-	return status;
+	return command_is_cut(command) ? abort_command(command) : status;
 }

@@ -219,7 +219,7 @@ u16 ids_fit(struct model *model, u32 feature, struct batch_feature *f, bool trai
 	    struct fault *fault);
 
 /* Into memory that ids_fit() got: touches nothing but @f and @fault. */
-u16 ids_copy(const struct model *model, u32 feature, struct batch_feature *f,
+u16 ids_copy(struct command *command, u32 feature, struct batch_feature *f,
 	     const struct batch_input *in, struct fault *fault);
 
 /* Ids of a feature where others may write, and how many rows there are. */
@@ -231,23 +231,31 @@ struct given_ids {
 
 /*
  * Ids [@first, @last) copied to @to, all below the limit of at most 2^32; what is kept of each is
- * what was looked at. @stream: past the caches. Return: 0, or a status with the fault of one.
+ * what was looked at. @stream: past the caches. Return: 0, or a status with the fault of one. Where
+ * @command, which may be NULL, is to stop, some are missing.
  */
-u16 ids_take(const struct kernel_ops *kernels, u32 *to, const struct given_ids *ids, u64 first,
-	     u64 last, bool stream, u32 feature, struct fault *fault);
+u16 ids_take(struct command *command, const struct kernel_ops *kernels, u32 *to,
+	     const struct given_ids *ids, u64 first, u64 last, bool stream, u32 feature,
+	     struct fault *fault);
 
-/* Whether [@samples + 1] @offsets run from 0 up to @ids. */
-u16 ids_check_offsets(const u64 *offsets, u64 samples, u64 ids, u32 feature, struct fault *fault);
+/*
+ * Copies @count numbers of @width bytes, signed, that others may write; each is read once. Return: as
+ * piece_over().
+ */
+bool ids_widen_all(struct command *command, u64 *to, const void *from, u64 count, u32 width);
+
+/* Whether [@samples + 1] @offsets run from 0 up to @ids; true if @command is to stop. */
+u16 ids_check_offsets(struct command *command, const u64 *offsets, u64 samples, u64 ids,
+		      u32 feature, struct fault *fault);
 
 /* scales.c: what weights and combiner mean for outputs and gradients. */
-void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training);
+void scales_make(struct command *command, u32 feature, struct batch_feature *f, bool training);
 
-/* Scales of samples [@first, @last), in calls of bounded work. */
-void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
-		u64 last);
+/* Scales of samples [@first, @last), in calls of bounded work; some where @command is to stop. */
+void scales_run(struct command *command, const struct kernel_scale_work *work, u64 first, u64 last);
 
-/* Cuts the work of a batch into tasks. Return: 0, or -1 without memory. */
-int batch_cut(struct model *model, struct batch *batch);
+/* Cuts the work of a batch into tasks. Return: 0, or -1 without memory or where it is to stop. */
+int batch_cut(struct command *command, struct batch *batch);
 
 /* Room in the list of tasks after it had @room. */
 static inline u64 batch_task_room(u64 room)

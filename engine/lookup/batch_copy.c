@@ -16,6 +16,7 @@
 #define STREAM_IDS (256u << 10)
 
 struct copying {
+	struct command *command;
 	const struct model *model;
 	struct batch *batch;
 	bool training, stream;
@@ -61,15 +62,15 @@ static void copy_feature_task(void *arg, u64 number, u32 worker)
 	/* The ids of a feature in a stack are copied later. */
 	if (f->given.form == EMBENG_FORM_PARTITIONED)
 		return;
-	f->status = ids_copy(model, (u32)number, f, &in, &f->fault);
-	if (!f->status)
-		scales_make(model, (u32)number, f, copying->training);
+	f->status = ids_copy(copying->command, (u32)number, f, &in, &f->fault);
+	if (!f->status && !command_is_cut(copying->command))
+		scales_make(copying->command, (u32)number, f, copying->training);
 }
 
 u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool training)
 {
 	const struct model *model = command->context->model;
-	struct copying copying = { model, batch, training, false };
+	struct copying copying = { command, model, batch, training, false };
 	u64 bytes = 0, ids = 0;
 
 	for (u32 i = 0; i < count; i++) {
@@ -77,7 +78,8 @@ u16 batch_copy(struct command *command, struct batch *batch, u32 count, bool tra
 		ids += batch->features[i].given.id_count;
 	}
 	copying.stream = ids >= STREAM_IDS;
-	workers_run(model->engine->workers, copy_feature_task, &copying, count, bytes);
+	if (!workers_run(command, copy_feature_task, &copying, count, bytes))
+		return abort_command(command);
 	for (u32 i = 0; i < count; i++) {
 		const struct batch_feature *f = &batch->features[i];
 

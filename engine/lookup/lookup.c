@@ -15,6 +15,7 @@
 #define STREAM_BYTES (16ull << 20)
 
 struct lookup {
+	struct command *command;
 	const struct model *model;
 	const struct batch *batch;
 	struct view *out; /* [features] */
@@ -41,6 +42,48 @@ static void count_nonfinite_outputs(const struct lookup *lookup, const struct ba
 	port_lock(model->engine->lock);
 	table->stats.nonfinite_activations += count;
 	port_unlock(model->engine->lock);
+}
+
+/*
+ * A bag of more rows than one call may sum: each call goes on from what the one before wrote, and
+ * the last one scales. Return: whether an output is not finite.
+ */
+static bool sum_long_bag(const struct lookup *lookup, struct kernel_bag_work *work, u64 sample)
+{
+	const u64 first = work->bag[sample], last = work->bag[sample + 1];
+	const u64 most = chunk_rows(work->dim);
+	const float *scale = work->scales ? work->scales + sample : NULL;
+	struct port_fpu fpu;
+	u64 part[2];
+	bool nonfinite = false;
+
+	work->bag = part;
+	work->out += sample * work->out_stride;
+	for (part[0] = first; part[0] < last; part[0] = part[1]) {
+		part[1] = last - part[0] < most ? last : part[0] + most;
+		work->resume = part[0] != first;
+		work->scales = part[1] == last ? scale : NULL;
+		port_fpu_begin(&fpu);
+		nonfinite = lookup->model->engine->kernels->lookup(work, 0, 1);
+		port_fpu_end(&fpu);
+		if (piece_over(lookup->command))
+			break;
+	}
+	return nonfinite;
+}
+
+static bool sum_bags(const struct lookup *lookup, struct kernel_bag_work *work,
+		     const struct batch_task *task)
+{
+	struct port_fpu fpu;
+	bool nonfinite;
+
+	if (work->bag[task->last] - work->bag[task->first] > chunk_rows(work->dim))
+		return sum_long_bag(lookup, work, task->first);
+	port_fpu_begin(&fpu);
+	nonfinite = lookup->model->engine->kernels->lookup(work, task->first, task->last);
+	port_fpu_end(&fpu);
+	return nonfinite;
 }
 
 static void lookup_task(void *arg, u64 number, u32 worker)
@@ -70,14 +113,9 @@ static void lookup_task(void *arg, u64 number, u32 worker)
 		.out_stride = dim,
 		.stream = stream,
 	};
-	struct port_fpu fpu;
-	bool nonfinite;
 
 	(void)worker;
-	port_fpu_begin(&fpu);
-	nonfinite = model->engine->kernels->lookup(&work, task->first, task->last);
-	port_fpu_end(&fpu);
-	if (nonfinite)
+	if (sum_bags(lookup, &work, task))
 		count_nonfinite_outputs(lookup, task);
 }
 
@@ -107,23 +145,33 @@ bool lookup_is_small(const struct command *command)
 	return batch_of(command)->bytes < command->context->engine->inline_bytes;
 }
 
+/* Half of a swap would leave rows of two steps in the tables. */
+static void swap_whole(struct command *command)
+{
+	command->finishes = true;
+	stale_swap(command->context->model);
+	command->finishes = false;
+}
+
 u16 lookup_run(struct command *command)
 {
 	struct model *model = command->context->model;
 	const struct batch *batch = batch_of(command);
-	struct lookup lookup = { .model = model, .batch = batch, .out = model->gradients };
+	struct lookup lookup = {
+		.command = command, .model = model, .batch = batch, .out = model->gradients
+	};
 	struct engine *engine = model->engine;
 	u16 status = get_lookup_outputs(command, &lookup);
 	bool stale;
 
 	stale = !status && lookup_trains(command) && stale_hides(model, command->cmd.step);
 	if (stale)
-		stale_swap(model);
-	if (!status)
-		workers_run_rows(engine->workers, lookup_task, &lookup, batch->task_count,
-				 batch->bytes);
+		swap_whole(command);
+	if (!status &&
+	    !workers_run_rows(command, lookup_task, &lookup, batch->task_count, batch->bytes))
+		status = abort_command(command);
 	if (stale)
-		stale_swap(model);
+		swap_whole(command);
 	region_put_all(command->context, lookup.out, batch->feature_count);
 	if (status)
 		return status;

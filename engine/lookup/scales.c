@@ -24,22 +24,68 @@ static u64 end_of_call(const u64 *bag, u64 first, u64 samples, u64 most)
 	return low;
 }
 
-void scales_run(const struct kernel_ops *kernels, const struct kernel_scale_work *work, u64 first,
-		u64 last)
+enum long_stage { LONG_ADD, LONG_APPLY };
+
+/* All occurrences of a long bag, in calls of bounded work. Return: as piece_over(). */
+static bool run_long_stage(struct command *command, struct kernel_long_bag *bag,
+			   enum long_stage stage)
 {
+	u64 last = bag->work->bag[bag->sample + 1];
 	struct port_fpu fpu;
 
-	for (u64 end; first < last; first = end) {
-		end = end_of_call(work->bag, first, last, chunk_rows(1));
+	for (u64 at = bag->work->bag[bag->sample], end; at < last; at = end) {
+		end = last - at < chunk_rows(1) ? last : at + chunk_rows(1);
 		port_fpu_begin(&fpu);
-		kernels->scales(work, first, end);
+		if (stage == LONG_ADD)
+			kernel_long_bag_add(bag, at, end);
+		else
+			kernel_long_bag_apply(bag, at, end);
 		port_fpu_end(&fpu);
+		if (piece_over(command))
+			return true;
+	}
+	return false;
+}
+
+/* kernel_ops.scales of a bag that is too long for one call. */
+static bool run_long_bag(struct command *command, const struct kernel_scale_work *work, u64 sample)
+{
+	struct kernel_long_bag bag = { .work = work, .sample = sample };
+	struct port_fpu fpu;
+
+	if (run_long_stage(command, &bag, LONG_ADD))
+		return true;
+	port_fpu_begin(&fpu);
+	kernel_long_bag_end(&bag);
+	port_fpu_end(&fpu);
+	return run_long_stage(command, &bag, LONG_APPLY);
+}
+
+void scales_run(struct command *command, const struct kernel_scale_work *work, u64 first, u64 last)
+{
+	const u64 most = chunk_rows(1);
+	struct port_fpu fpu;
+	bool stops;
+
+	for (u64 end; first < last; first = end) {
+		end = end_of_call(work->bag, first, last, most);
+		if (work->bag[end] - work->bag[first] > most) {
+			stops = run_long_bag(command, work, first);
+		} else {
+			port_fpu_begin(&fpu);
+			command->context->engine->kernels->scales(work, first, end);
+			port_fpu_end(&fpu);
+			stops = end < last && piece_over(command);
+		}
+		if (stops)
+			return;
 	}
 }
 
 /* A single unweighted row is its own sum, mean and sqrtn: then nothing is scaled. */
-void scales_make(const struct model *model, u32 feature, struct batch_feature *f, bool training)
+void scales_make(struct command *command, u32 feature, struct batch_feature *f, bool training)
 {
+	const struct model *model = command->context->model;
 	struct kernel_scale_work work = {
 		.combiner = model->tables[model->blob.features[feature].table].record.combiner,
 	};
@@ -51,7 +97,7 @@ void scales_make(const struct model *model, u32 feature, struct batch_feature *f
 	work.scales = f->scales.data;
 	work.coef = training ? f->coef.data : NULL;
 	work.stretched = f->weighted ? f->weights.data : NULL;
-	scales_run(model->engine->kernels, &work, 0, f->outputs);
+	scales_run(command, &work, 0, f->outputs);
 }
 
 /* With the sum a coefficient is the weight itself. */
@@ -90,8 +136,12 @@ static int add_task(struct model *model, struct batch *batch, u64 *room, u32 fea
 	return 0;
 }
 
-int batch_cut(struct model *model, struct batch *batch)
+/* Each is found by halving. */
+#define TASKS_PIECE (PIECE_ROWS / 16)
+
+int batch_cut(struct command *command, struct batch *batch)
 {
+	struct model *model = command->context->model;
 	u64 room = batch->tasks.bytes / sizeof(struct batch_task);
 
 	batch->task_count = batch->occurrences = batch->bytes = 0;
@@ -102,7 +152,8 @@ int batch_cut(struct model *model, struct batch *batch)
 
 		for (u64 first = 0, last; first < f->outputs; first = last) {
 			last = end_of_call(f->bag.data, first, f->outputs, most);
-			if (add_task(model, batch, &room, i, first, last))
+			if (add_task(model, batch, &room, i, first, last) ||
+			    (!(batch->task_count % TASKS_PIECE) && piece_over(command)))
 				return -1;
 		}
 		batch->occurrences += f->occurrences;

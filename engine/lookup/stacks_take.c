@@ -26,6 +26,8 @@ struct taking {
 	u64 count;
 	u32 core, partition;
 	u32 last; /* member that had the item before */
+	u64 left; /* steps until the next piece_over() */
+	struct command *command;
 };
 
 static u16 refuse_item(const struct taking *t, u16 status, u32 field, u64 element, u64 value,
@@ -125,7 +127,7 @@ static u16 take_partition(struct taking *t, u64 at, u64 end)
 {
 	u16 status = 0;
 
-	for (; !status && at < end; at++)
+	for (; !status && at < end && !piece_step(t->command, &t->left); at++)
 		status = take_item(t, at);
 	return status;
 }
@@ -141,6 +143,8 @@ static u16 take_core(struct taking *t)
 		u64 row = ((u64)t->core * g->minibatches + m) * g->row_stride;
 
 		for (t->partition = 0; !status && t->partition < g->cores; t->partition++) {
+			if (piece_step(t->command, &t->left) || command_is_cut(t->command))
+				return 0;
 			s32 pointer = t->pointers[row + t->partition];
 			u64 at = pcsr_aligned(end), to = origin + (u64)pointer;
 			bool falls = pointer < 0 || to < end;
@@ -196,9 +200,10 @@ static struct batch_size size_of_member(const struct stack_member *m, u64 ids, b
 }
 
 /* A feature's bags are there, and empty. Adds what it may have to @most. */
-static int begin_feature(struct model *model, const struct stack_member *m, u64 *most,
+static int begin_feature(struct command *command, const struct stack_member *m, u64 *most,
 			 bool training)
 {
+	struct model *model = command->context->model;
 	struct batch_size size;
 	struct batch_feature *f = m->f;
 
@@ -211,13 +216,20 @@ static int begin_feature(struct model *model, const struct stack_member *m, u64 
 	size = size_of_member(m, 0, training);
 	if (batch_fit(model, f, &size))
 		return -1;
-	memset(f->bag.data, 0, (f->outputs + 1) * sizeof(u64));
+	for (u64 at = 0, end; at <= f->outputs; at = end) {
+		end = piece_end(at, f->outputs + 1);
+		memset((u64 *)f->bag.data + at, 0, (end - at) * sizeof(u64));
+		if (piece_over(command))
+			return -1;
+	}
 	return 0;
 }
 
 /* Counts become where the rows of each sample begin. */
-static int reserve_feature(struct model *model, const struct stack_member *m, bool training)
+static int reserve_feature(struct command *command, const struct stack_member *m, bool training)
 {
+	struct model *model = command->context->model;
+	u64 left = PIECE_ROWS;
 	struct batch_size size;
 	u64 *bag;
 
@@ -227,15 +239,18 @@ static int reserve_feature(struct model *model, const struct stack_member *m, bo
 	if (batch_fit(model, m->f, &size))
 		return -1;
 	bag = m->f->bag.data;
-	for (u64 s = 0; s < m->f->outputs; s++)
+	for (u64 s = 0; s < m->f->outputs; s++) {
 		bag[s + 1] += bag[s];
+		if (piece_step(command, &left))
+			return -1;
+	}
 	m->f->occurrences = m->f->asked = m->count;
 	return 0;
 }
 
-static void place_items(const struct taking *t)
+static void place_items(struct taking *t)
 {
-	for (u64 i = 0; i < t->count; i++) {
+	for (u64 i = 0; i < t->count && !piece_step(t->command, &t->left); i++) {
 		const struct stack_item *item = &t->items[i];
 		struct batch_feature *f = t->stack->members[item->place >> MEMBER_SHIFT].f;
 		u64 k = ((u64 *)f->bag.data)[item->sample]++;
@@ -246,14 +261,14 @@ static void place_items(const struct taking *t)
 }
 
 /* Placing moved where each sample begins to where the next one does. */
-static void end_feature(const struct stack_member *m)
+static void end_feature(struct taking *t, const struct stack_member *m)
 {
 	u64 *bag;
 
 	if (!m->f)
 		return;
 	bag = m->f->bag.data;
-	for (u64 s = m->f->outputs; s; s--)
+	for (u64 s = m->f->outputs; s && !piece_step(t->command, &t->left); s--)
 		bag[s] = bag[s - 1];
 	bag[0] = 0;
 }
@@ -265,7 +280,7 @@ static u16 make_item_room(struct command *command, struct stacks *stacks, struct
 	u64 most = 0;
 
 	for (u32 i = 0; i < t->stack->given->member_count; i++) {
-		if (begin_feature(model, &t->stack->members[i], &most, training))
+		if (begin_feature(command, &t->stack->members[i], &most, training))
 			return report_no_item_memory(command, t->stack, items);
 	}
 	if (items > most)
@@ -285,16 +300,17 @@ static u16 take_items(struct command *command, struct taking *t, bool training)
 
 	for (t->core = 0; !status && t->core < stack->given->device_cores; t->core++)
 		status = take_core(t);
-	for (u32 i = 0; !status && i < members; i++) {
-		if (reserve_feature(command->context->model, &stack->members[i], training))
+	for (u32 i = 0; !status && !command_is_cut(command) && i < members; i++) {
+		if (reserve_feature(command, &stack->members[i], training))
 			status = report_no_item_memory(command, stack, t->count);
 	}
 	if (status)
 		return status;
-	place_items(t);
-	for (u32 i = 0; i < members; i++)
-		end_feature(&stack->members[i]);
-	return 0;
+	if (!command_is_cut(command))
+		place_items(t);
+	for (u32 i = 0; !command_is_cut(command) && i < members; i++)
+		end_feature(t, &stack->members[i]);
+	return command_is_cut(command) ? abort_command(command) : 0;
 }
 
 /* The numbers of cores are few: all of them are copied at once. */
@@ -322,7 +338,9 @@ u16 stacks_take(struct command *command, struct stacks *stacks, struct stack *st
 		[GAINS] = { &g->gains, reads, 4, EMBENG_FIELD_GAINS },
 		[BOUNDS] = { &g->bounds, reads, 8, EMBENG_FIELD_BOUNDS },
 	};
-	struct taking t = { .stack = stack, .fault = &command->fault };
+	struct taking t = {
+		.stack = stack, .fault = &command->fault, .left = PIECE_ROWS, .command = command
+	};
 	struct view views[ARRAYS] = { { 0 } };
 	u64 items = 0;
 	u16 status = mem_get_all(command, parts, ARRAYS, stack->index, views);

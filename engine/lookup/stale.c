@@ -31,7 +31,7 @@ static int reserve_whole(struct model *model, struct table *table)
 	fits = table->bytes <= engine->caps.table_memory - engine->table_memory_used;
 	port_unlock(engine->lock);
 	if (fits)
-		table->stale.whole = port_alloc_table(table->bytes);
+		table->stale.whole = alloc_table(engine, table->bytes);
 	if (!table->stale.whole)
 		return -1;
 	model_count(model, table->bytes);
@@ -148,7 +148,7 @@ void stale_swap(struct model *model)
 			stale->whole = table->data;
 			table->data = whole;
 		} else if (stale->count) {
-			workers_run(model->engine->workers, swap_rows_task, table,
+			workers_run(model->command, swap_rows_task, table,
 				    tasks_of(table, stale->count),
 				    16ull * table->record.dim * stale->count);
 		}

@@ -17,6 +17,25 @@ void model_count(struct model *model, u64 bytes)
 	reg_count(model->engine, EMBENG_REG_MODEL_MEMORY, bytes);
 }
 
+static void beat_for(void *engine)
+{
+	piece_beat(engine);
+}
+
+void *alloc_large(struct engine *engine, u64 bytes)
+{
+	const struct port_pace pace = { beat_for, engine };
+
+	return port_alloc_large(bytes, engine ? &pace : NULL);
+}
+
+void *alloc_table(struct engine *engine, u64 bytes)
+{
+	const struct port_pace pace = { beat_for, engine };
+
+	return port_alloc_table(bytes, &pace);
+}
+
 void *model_alloc(struct model *model, u64 bytes)
 {
 	void *p = port_alloc(bytes);
@@ -34,19 +53,28 @@ u64 grow_to(u64 have, u64 bytes)
 	return bytes < U64_MAX / 2 ? bytes + bytes / 4 + 8 : bytes;
 }
 
-int grow(struct model *model, void **p, u64 *have, u64 bytes)
+int grow_uncounted(struct engine *engine, void **p, u64 *have, u64 bytes)
 {
 	u64 wanted = grow_to(*p ? *have : 0, bytes);
 	void *larger;
 
 	if (*p && wanted == *have)
 		return 0;
-	larger = port_alloc(wanted);
+	larger = alloc_large(engine, wanted);
 	if (!larger)
 		return -1;
-	model_count(model, wanted - (*p ? *have : 0));
 	port_free(*p);
 	*p = larger;
 	*have = wanted;
+	return 0;
+}
+
+int grow(struct model *model, void **p, u64 *have, u64 bytes)
+{
+	u64 before = *p ? *have : 0;
+
+	if (grow_uncounted(model ? model->engine : NULL, p, have, bytes))
+		return -1;
+	model_count(model, *have - before);
 	return 0;
 }

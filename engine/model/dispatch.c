@@ -181,8 +181,13 @@ bool model_is_small(const struct command *command)
 void model_run(struct command *command)
 {
 	void *charged = port_charge_begin(command->context->table);
+	struct model *model = command->context->model;
 
+	if (model)
+		model->command = command;
 	verb_of(command)->run(command);
+	if (model)
+		model->command = NULL;
 	port_charge_end(charged);
 }
 

@@ -26,10 +26,10 @@ static void fill_task(void *arg, u64 task, u32 worker)
 	port_fpu_end(&fpu);
 }
 
-void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows)
+bool fill_range(struct model *model, const struct kernel_fill *fill, u64 rows)
 {
 	struct fill_work work = { *fill, rows, chunk_rows(fill->dim) };
 
-	workers_run(model->engine->workers, fill_task, &work,
-		    rows / work.chunk + (rows % work.chunk != 0), rows * fill->dim * 4);
+	return workers_run(model->command, fill_task, &work,
+			   rows / work.chunk + (rows % work.chunk != 0), rows * fill->dim * 4);
 }

@@ -81,7 +81,7 @@ enum verdict unload_ready(struct command *command, struct wait *wait)
 
 u16 unload_run(struct command *command)
 {
-	model_free_tables(command->context->model);
+	model_free_tables(command->context->model, piece_beat);
 	return 0;
 }
 
@@ -106,6 +106,6 @@ void model_destroy(struct context *context)
 		return;
 	context->model = NULL;
 	table_memory_change(model, -model->table_bytes);
-	model_free_tables(model);
+	model_free_tables(model, model->engine->beat);
 	model_free(model);
 }

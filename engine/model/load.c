@@ -24,7 +24,12 @@ u16 load_accept(struct command *command)
 
 	if (status)
 		return status;
-	copy = port_alloc(length);
+	if (length > EMBENG_BLOB_LENGTH_MAX) {
+		region_put(command->context, &view);
+		return fault_set(&command->fault, EMBENG_STATUS_LENGTH, EMBENG_FIELD_BLOB,
+				 EMBENG_NO_INDEX, 0, length, EMBENG_BLOB_LENGTH_MAX);
+	}
+	copy = alloc_large(model->engine, length);
 	if (copy)
 		memcpy(copy, view.data, length);
 	region_put(command->context, &view);
@@ -72,19 +77,20 @@ static u64 sum_table_bytes(const struct blob *blob)
 	return sum;
 }
 
-static void start_slot(struct model *model, struct table *table, u32 slot)
+/* Return: false where the load is to stop. */
+static bool start_slot(struct model *model, struct table *table, u32 slot)
 {
 	u32 start = table->record.slot_start[slot];
 	struct kernel_fill fill = { .kind = KERNEL_FILL_CONSTANT, .slot = slot + 1 };
 
 	if (!start)
-		return; /* new memory is zero already, untouched pages cost nothing */
+		return true; /* new memory is zero already, untouched pages cost nothing */
 	fill.dim = table->record.dim;
 	fill.stride = fill.dim;
 	fill.row_step = 1;
 	fill.out = (float *)table->slots[slot];
 	memcpy(&fill.a, &start, sizeof(start));
-	fill_range(model, &fill, table->record.rows);
+	return fill_range(model, &fill, table->record.rows);
 }
 
 static void make_quantization(struct table *table, const struct embeng_record_quantization *record)
@@ -124,16 +130,15 @@ static int make_table(struct model *model, u32 index)
 	choose_fetch_ways(model, table);
 	make_quantization(table, &model->blob.quantizations[index]);
 	table->stats.hot.rows = model_alloc(model, HOT_BYTES);
-	table->data = port_alloc_table(table->bytes);
+	table->data = alloc_table(model->engine, table->bytes);
 	if (!table->data || !table->stats.hot.rows)
 		return -1;
 	for (u32 s = 0; s < table->record.slot_count; s++) {
-		table->slots[s] = port_alloc_table(table->bytes);
-		if (!table->slots[s])
+		table->slots[s] = alloc_table(model->engine, table->bytes);
+		if (!table->slots[s] || !start_slot(model, table, s))
 			return -1;
-		start_slot(model, table, s);
 	}
-	return 0;
+	return piece_over(model->command) ? -1 : 0;
 }
 
 static int make_step(struct model *model, struct step *step)
@@ -149,7 +154,7 @@ static int make_step(struct model *model, struct step *step)
 		step->parts[r].batch = batch_new(model);
 		step->parts[r].gradients = update_new(model);
 		if (!step->parts[r].batch || !step->parts[r].gradients ||
-		    batch_reserve(model, step->parts[r].batch, true))
+		    batch_reserve(model, step->parts[r].batch, true) || piece_over(model->command))
 			return -1;
 	}
 	return 0;
@@ -197,7 +202,8 @@ static int make_work(struct model *model)
 	model->sources = model_alloc(model, parts * sizeof(*model->sources));
 	model->gradients = model_alloc(model, parts * sizeof(*model->gradients));
 	model->lanes = lanes_new(model);
-	model->scratch = port_alloc_table(model->scratch_stride * model->engine->caps.cores);
+	model->scratch = alloc_table(model->engine,
+				     model->scratch_stride * model->engine->caps.cores);
 	if (!model->scratch)
 		return -1;
 	model_count(model, model->scratch_stride * model->engine->caps.cores);
@@ -224,11 +230,13 @@ u16 load_run(struct command *command)
 		made = !make_table(model, t);
 	if (made && !make_steps(model) && !make_work(model))
 		return 0;
+	if (command_is_cut(command))
+		return abort_command(command);
 	return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_BLOB,
 			 EMBENG_NO_INDEX, 0, model->table_bytes, 0);
 }
 
-void model_free_tables(struct model *model)
+void model_free_tables(struct model *model, void (*beat)(struct engine *engine))
 {
 	for (u32 t = 0; model->tables && t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
@@ -247,6 +255,8 @@ void model_free_tables(struct model *model)
 		stale_free(model, table);
 		kept_free(table);
 		port_free(table->stats.hot.rows);
+		if (beat)
+			beat(model->engine);
 	}
 	port_free(model->tables);
 	model->tables = NULL;

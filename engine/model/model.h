@@ -120,6 +120,7 @@ struct model {
 	u32 *zeros;	 /* a row of zeros, of the largest dim */
 	u32 largest_dim;
 	/* The running command's. */
+	struct command *command;
 	struct lane *lanes;		  /* [cores] */
 	struct partition_source *sources; /* [replicas * features], by table */
 	struct kernel_segment *segments;  /* [replicas * features], by table */
@@ -183,7 +184,8 @@ static inline struct embeng_steps model_steps(const struct model *model)
 /* load.c: phases of MODEL_LOAD, and what frees a model. */
 u16 load_accept(struct command *command);
 u16 load_run(struct command *command);
-void model_free_tables(struct model *model);
+/* @beat: called after each table, with whatever locks the caller holds. */
+void model_free_tables(struct model *model, void (*beat)(struct engine *engine));
 void model_free(struct model *model);
 
 /* table_memory.c */
@@ -201,7 +203,8 @@ static inline u64 model_zeros_bytes(u32 dim)
 
 /* fill_rows.c */
 struct kernel_fill;
-void fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
+/* Return: false where the running command is to stop. */
+bool fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
 /* rows.c, stage.c, stats.c, freeze.c: phases of their verbs. */
 u16 rows_accept(struct command *command);
@@ -237,9 +240,13 @@ static inline u64 model_core(u64 row, u32 table, u32 cores)
 	return core < cores ? core : core - cores;
 }
 
-/* grow.c: what a model holds beside its tables. Counted until model_free(). */
+/* grow.c: memory that may be large is cleared in pieces. @engine: NULL: none waits for signs of life */
+void *alloc_large(struct engine *engine, u64 bytes);
+void *alloc_table(struct engine *engine, u64 bytes);
 
-/* Zeroed memory that stays as long as the model. */
+/* Memory that a model holds beside its tables. It is counted until model_free(). */
+
+/* Zeroed memory that stays as long as the model; engine->lock may be held. */
 void *model_alloc(struct model *model, u64 bytes);
 /* @bytes more, or less, that are the model's. */
 void model_count(struct model *model, u64 bytes);
@@ -248,6 +255,8 @@ void model_count(struct model *model, u64 bytes);
  * @model: its owner; NULL: nobody counts it
  */
 int grow(struct model *model, void **p, u64 *have, u64 bytes);
+/* The same for memory that is no model's. */
+int grow_uncounted(struct engine *engine, void **p, u64 *have, u64 bytes);
 /* The bytes that grow() makes of @have bytes. */
 u64 grow_to(u64 have, u64 bytes);
 

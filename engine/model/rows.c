@@ -139,13 +139,14 @@ static u16 check_rows_ids(struct command *command, const struct rows *rows)
 {
 	u64 limit =
 		((struct model *)command->context->model)->tables[rows->given.table].record.rows;
+	u64 left = PIECE_ROWS;
 
-	for (u64 i = 0; i < rows->given.count; i++) {
+	for (u64 i = 0; i < rows->given.count && !piece_step(command, &left); i++) {
 		if (rows->ids[i] >= limit)
 			return refuse_rows(command, EMBENG_STATUS_ROW, EMBENG_FIELD_ROWS, i,
 					   rows->ids[i], limit);
 	}
-	return 0;
+	return command_is_cut(command) ? abort_command(command) : 0;
 }
 
 static u16 fetch_ids(struct command *command, struct rows *rows)
@@ -162,9 +163,9 @@ static u16 fetch_ids(struct command *command, struct rows *rows)
 				    8, EMBENG_FIELD_IDS, rows->given.table, &view, &command->fault);
 	if (status)
 		return status;
-	rows->ids = port_alloc(view.length + 1);
+	rows->ids = alloc_large(command->context->engine, view.length + 1);
 	if (rows->ids)
-		memcpy(rows->ids, view.data, view.length);
+		piece_copy(command, rows->ids, view.data, view.length);
 	COPIED();
 	region_put(command->context, &view);
 	if (!rows->ids)
@@ -251,19 +252,23 @@ static void copy_rows_task(void *arg, u64 task, u32 worker)
 }
 
 /* A list may name a row twice: the later one stays only if one core writes in order. */
-static void copy_all_rows(struct engine *engine, struct rows_work *work)
+static u16 copy_all_rows(struct command *command, struct rows_work *work)
 {
 	u64 count = work->rows->given.count;
+	u64 tasks = count / work->chunk + (count % work->chunk != 0);
+	bool whole = true;
 
-	if (work->rows->ids && !work->reads)
-		work->chunk = count;
-	if (count)
-		workers_run(engine->workers, copy_rows_task, work,
-			    count / work->chunk + (count % work->chunk != 0),
-			    2 * count * work->row_bytes);
+	if (!work->rows->ids || work->reads)
+		whole = workers_run(command, copy_rows_task, work, tasks,
+				    2 * count * work->row_bytes);
+	for (u64 task = 0; work->rows->ids && !work->reads && whole && task < tasks; task++) {
+		copy_rows_task(work, task, 0);
+		whole = !piece_over(command);
+	}
+	return whole ? 0 : abort_command(command);
 }
 
-static void fill_all_rows(struct model *model, const struct rows *rows, u32 *table)
+static u16 fill_all_rows(struct model *model, const struct rows *rows, u32 *table)
 {
 	const struct embeng_rows *given = &rows->given;
 	u32 dim = model->tables[given->table].record.dim;
@@ -281,13 +286,14 @@ static void fill_all_rows(struct model *model, const struct rows *rows, u32 *tab
 	for (u64 i = 0; rows->ids && i < given->count; i++) {
 		fill.first_row = rows->ids[i];
 		fill.out = (float *)(table + fill.first_row * dim);
-		fill_range(model, &fill, 1);
+		if (!fill_range(model, &fill, 1))
+			break;
 	}
 	if (rows->ids)
-		return;
+		return command_is_cut(model->command) ? abort_command(model->command) : 0;
 	fill.first_row = given->first;
 	fill.out = (float *)(table + given->first * dim);
-	fill_range(model, &fill, given->count);
+	return fill_range(model, &fill, given->count) ? 0 : abort_command(model->command);
 }
 
 /* Looks at the numbers that a ROWS_WRITE brings, a piece of the rows a task. */
@@ -299,13 +305,10 @@ struct rows_look {
 	u32 found; /* atomic */
 };
 
-#define ROWS_PIECE (1u << 16) /* floats of one task */
-
 static void look_at_rows(void *arg, u64 task, u32 worker)
 {
 	struct rows_look *look = arg;
-	u64 first = task * ROWS_PIECE;
-	u64 n = look->count - first < ROWS_PIECE ? look->count - first : ROWS_PIECE;
+	u64 first = task * PIECE_ROWS, n = piece_end(first, look->count) - first;
 
 	(void)worker;
 	if (numbers_until(look->data + first, n, look->range, look->any) < n)
@@ -324,13 +327,21 @@ static u16 check_rows_numbers(struct command *command, const struct table *table
 		.range = slot_range(table->kernel, rows->given.slot),
 		.any = model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_ALLOW,
 	};
-	u64 at;
+	u64 at = 0, end;
 
-	workers_run(model->engine->workers, look_at_rows, &look,
-		    look.count / ROWS_PIECE + (look.count % ROWS_PIECE != 0), view->length);
+	if (!workers_run(command, look_at_rows, &look,
+			 look.count / PIECE_ROWS + (look.count % PIECE_ROWS != 0), view->length))
+		return abort_command(command);
 	if (!__atomic_load_n(&look.found, __ATOMIC_RELAXED))
 		return 0;
-	at = numbers_until(look.data, look.count, look.range, look.any);
+	for (; at < look.count; at = end) {
+		end = piece_end(at, look.count);
+		at += numbers_until(look.data + at, end - at, look.range, look.any);
+		if (at < end)
+			break;
+		if (piece_over(command))
+			return abort_command(command);
+	}
 	if (at == look.count)
 		at = 0;
 	return refuse_rows(command, EMBENG_STATUS_NUMBER, EMBENG_FIELD_DATA, at, look.data[at],
@@ -340,13 +351,18 @@ static u16 check_rows_numbers(struct command *command, const struct table *table
 /* A snapshot sees what stood there before the write. */
 static void keep_old_rows(struct model *model, struct table *table, const struct rows *rows)
 {
-	u64 count = rows->given.count;
+	u64 count = rows->given.count, most = chunk_rows(table->record.dim);
 
 	kept_reserve(model, table, count);
-	if (!rows->ids)
-		kept_add_range(table, rows->given.first, count);
-	for (u64 i = 0; rows->ids && i < count; i++)
-		kept_add_range(table, rows->ids[i], 1);
+	for (u64 i = 0, end; table->kept.places && i < count; i = end) {
+		end = count - i < most ? count : i + most;
+		if (!rows->ids)
+			kept_add_range(table, rows->given.first + i, end - i);
+		for (u64 k = i; rows->ids && k < end; k++)
+			kept_add_range(table, rows->ids[k], 1);
+		if (piece_over(model->command))
+			return;
+	}
 }
 
 u16 rows_run(struct command *command)
@@ -387,14 +403,17 @@ u16 rows_run(struct command *command)
 		stale_forget(model);
 	if (!reads && !staged)
 		keep_old_rows(model, table, rows);
-	if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
-		fill_all_rows(model, rows, stored);
+	/* Rows that the snapshot does not keep must stay as they are. */
+	if (command_is_cut(command))
+		status = abort_command(command);
+	else if (command->cmd.opcode == EMBENG_OP_ROWS_FILL)
+		status = fill_all_rows(model, rows, stored);
 	else
-		copy_all_rows(model->engine, &work);
+		status = copy_all_rows(command, &work);
 	reg_count(model->engine,
 		  reads ? EMBENG_REG_COUNT_BYTES_WRITTEN : EMBENG_REG_COUNT_BYTES_READ,
 		  view.length);
 	region_put(command->context, &view);
 	command->result = rows->given.count;
-	return 0;
+	return status;
 }

@@ -63,7 +63,7 @@ static u16 begin_stage(struct command *command)
 	status = table_memory_take(command, table->bytes, EMBENG_FIELD_TABLE);
 	if (status)
 		return status;
-	*staged = port_alloc_table(table->bytes);
+	*staged = alloc_table(model->engine, table->bytes);
 	if (*staged)
 		return 0;
 	table_memory_give(model, table->bytes);

@@ -29,9 +29,14 @@ static u16 count_looked(struct command *command, struct table *table)
 		if (table->counted >= n)
 			continue;
 		if (update_partition(lane, n, table->index, model->engine->caps.cores))
-			return fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY,
-					 EMBENG_FIELD_TABLE, table->index, 0, 0, 0);
+			return command_is_cut(command) ?
+				       abort_command(command) :
+				       fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY,
+						 EMBENG_FIELD_TABLE, table->index, 0, 0, 0);
+		/* A step is counted once, and whole. */
+		command->finishes = true;
 		stats_count(model, table, &lane->partition, n);
+		command->finishes = false;
 		lanes_account(model, lane->partition_ns);
 	}
 	return 0;

@@ -34,6 +34,7 @@ static void find_buckets(struct bucketing *b, u32 partition, u64 first, u64 last
 			 struct pcsr_run *runs)
 {
 	const u32 *tokens = b->job->tokens;
+	u64 left = PIECE_ROWS;
 
 	for (u64 i = first; i < last; i++) {
 		if (i == first || tokens[i] != tokens[i - 1]) {
@@ -44,19 +45,21 @@ static void find_buckets(struct bucketing *b, u32 partition, u64 first, u64 last
 			b->buckets[i] = b->buckets[i - 1];
 		}
 		runs[b->buckets[i]].ids++;
+		if (piece_step(b->job->command, &left))
+			return;
 	}
 }
 
 static void order_items(struct bucketing *b, u64 first, u64 last, const struct pcsr_run *runs)
 {
 	const struct pcsr_job *job = b->job;
-	u64 places[EMBENG_PARTITION_BUCKETS], at = first, ids = job->ids;
+	u64 places[EMBENG_PARTITION_BUCKETS], at = first, ids = job->ids, left = PIECE_ROWS;
 
 	for (u32 i = 0; i < EMBENG_PARTITION_BUCKETS; i++) {
 		places[i] = at;
 		at += runs[i].ids;
 	}
-	for (u64 i = first; i < last; i++) {
+	for (u64 i = first; i < last && !piece_step(job->command, &left); i++) {
 		u64 to = places[b->buckets[i]]++;
 
 		b->ordered[to] = job->tokens[i];
@@ -79,6 +82,8 @@ static void bucketize_core(void *arg, u64 core, u32 worker)
 
 		memset(runs, 0, EMBENG_PARTITION_BUCKETS * sizeof(*runs));
 		find_buckets(b, p, first, first + ids[p], runs);
+		if (command_is_cut(b->job->command))
+			return;
 		order_items(b, first, first + ids[p], runs);
 		first += ids[p];
 	}
@@ -98,7 +103,8 @@ int pcsr_bucketize(struct pcsr_job *job)
 		     EMBENG_PARTITION_BUCKETS;
 	if (!job->runs || !b.buckets || !b.ordered)
 		return -1;
-	workers_run(job->engine->workers, bucketize_core, &b, job->device_cores, job->ids * 32);
+	if (!workers_run(job->command, bucketize_core, &b, job->device_cores, job->ids * 32))
+		return -1;
 	job->tokens = b.ordered;
 	job->samples = b.ordered + job->ids;
 	job->gains = b.ordered + 2 * job->ids;

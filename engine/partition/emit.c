@@ -18,6 +18,9 @@ static const u32 pad_gains_jax[PCSR_ALIGN] = PADDING(0x7fc00000u);
 /* So few items are sooner copied here than by a call. */
 #define FEW 64u
 
+/* Partitions of one piece; of each there are few items, or the copy has pieces of its own. */
+#define EMIT_PIECE (PIECE_ROWS / 64)
+
 static u32 first_bucket_behind(const struct pcsr_job *job, u32 bucket)
 {
 	do
@@ -212,9 +215,10 @@ static void copy_items(struct writer *w, u64 from, u64 count)
 		w->core->dropped += count - room;
 		count = room;
 	}
-	memcpy(job->out_tokens + w->at, job->tokens + from, count * 4);
-	memcpy(job->out_samples + w->at, job->samples + from, count * 4);
-	memcpy(job->out_gains + w->at, job->gains + from, count * 4);
+	if (piece_copy(job->command, job->out_tokens + w->at, job->tokens + from, count * 4) ||
+	    piece_copy(job->command, job->out_samples + w->at, job->samples + from, count * 4) ||
+	    piece_copy(job->command, job->out_gains + w->at, job->gains + from, count * 4))
+		return;
 	w->at += count;
 }
 
@@ -239,12 +243,14 @@ static void write_minibatch(struct writer *w, u32 number, u32 first, u32 last, u
 	for (u32 p = 0; p < job->given->cores; p++) {
 		const struct pcsr_run *runs = pcsr_runs(job, number, p);
 
-		for (u32 b = first; b < last; b++) {
+		for (u32 b = first; b < last && !command_is_cut(job->command); b++) {
 			copy_items(w, w->core->first + from[p], runs[b].kept);
 			from[p] += runs[b].ids;
 		}
 		pointers[p] = (s32)(w->at - origin);
 		pad_items(w);
+		if (!(p % EMIT_PIECE) && piece_over(job->command))
+			return;
 	}
 	for (u32 p = job->given->cores; p < job->row_stride; p++)
 		pointers[p] = (s32)(w->at - origin);
@@ -278,14 +284,15 @@ static void emit_core(void *arg, u64 number, u32 worker)
 	u32 *from = places_of(job, number);
 
 	(void)worker;
-	for (u32 first = 0, last; first < job->buckets; first = last) {
+	for (u32 first = 0, last; first < job->buckets && !command_is_cut(job->command);
+	     first = last) {
 		last = first_bucket_behind(job, first);
 		write_minibatch(&w, number, first, last, from, pointers);
 		pointers += job->row_stride;
 	}
 }
 
-void pcsr_emit(struct pcsr_job *job)
+bool pcsr_emit(struct pcsr_job *job)
 {
-	workers_run(job->engine->workers, emit_core, job, job->device_cores, job->ids * 24);
+	return workers_run(job->command, emit_core, job, job->device_cores, job->ids * 24);
 }

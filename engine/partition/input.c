@@ -26,7 +26,7 @@ static u16 refuse_sample(struct pcsr_job *job, u32 feature, u64 element, u64 val
 static u16 offsets_of_samples(struct pcsr_job *job, u32 index, const void *given, u64 *offsets)
 {
 	const struct embeng_partition_feature *g = job->features[index].given;
-	u64 block[BLOCK], sample = 0;
+	u64 block[BLOCK], sample = 0, left = PIECE_ROWS;
 
 	offsets[0] = 0;
 	for (u64 first = 0; first < g->id_count; first += BLOCK) {
@@ -34,17 +34,22 @@ static u16 offsets_of_samples(struct pcsr_job *job, u32 index, const void *given
 
 		ids_widen(block, (const u8 *)given + first * g->offset_width, count,
 			  g->offset_width);
+		if (first && !(first % PIECE_ROWS) && piece_over(job->command))
+			return abort_command(job->command);
 		for (u64 i = 0; i < count; i++) {
 			if (block[i] >= g->sample_count)
 				return refuse_sample(job, index, first + i, block[i],
 						     g->sample_count);
 			if (block[i] < sample)
 				return refuse_sample(job, index, first + i, block[i], sample);
-			while (sample < block[i])
+			while (sample < block[i]) {
 				offsets[++sample] = first + i;
+				if (piece_step(job->command, &left))
+					return abort_command(job->command);
+			}
 		}
 	}
-	while (sample < g->sample_count)
+	while (sample < g->sample_count && !piece_step(job->command, &left))
 		offsets[++sample] = g->id_count;
 	return 0;
 }
@@ -86,7 +91,8 @@ static bool are_places(const void *given, u64 first, u32 count, u32 width)
 }
 
 /* True if each sample of a CSR or COO input has one id, as with DENSE. */
-static bool one_each(const struct embeng_partition_feature *g, const void *given)
+static bool one_each(struct command *command, const struct embeng_partition_feature *g,
+		     const void *given)
 {
 	u64 count = g->form == EMBENG_FORM_COO ? g->id_count : g->sample_count + 1;
 
@@ -94,7 +100,8 @@ static bool one_each(const struct embeng_partition_feature *g, const void *given
 		return false;
 	for (u64 first = 0, length; first < count; first += length) {
 		length = count - first < BLOCK ? count - first : BLOCK;
-		if (!are_places(given, first, (u32)length, g->offset_width))
+		if (!are_places(given, first, (u32)length, g->offset_width) ||
+		    (first && !(first % PIECE_ROWS) && piece_over(command)))
 			return false;
 	}
 	return true;
@@ -115,15 +122,17 @@ static u16 copy_offsets(struct pcsr_job *job, u32 index, u64 *offsets)
 			 EMBENG_FIELD_ROW_OFFSETS, index, &view);
 	if (status)
 		return status;
-	if (stands_alone(f) && one_each(g, view.data)) {
+	if (stands_alone(f) && one_each(job->command, g, view.data)) {
 		f->offsets = NULL;
 	} else if (g->form == EMBENG_FORM_COO) {
 		status = offsets_of_samples(job, index, view.data, offsets);
-	} else {
-		ids_widen(offsets, view.data, g->sample_count + 1, g->offset_width);
-		status = ids_check_offsets(offsets, g->sample_count, g->id_count, index,
-					   &job->command->fault);
+	} else if (!ids_widen_all(job->command, offsets, view.data, g->sample_count + 1,
+				  g->offset_width)) {
+		status = ids_check_offsets(job->command, offsets, g->sample_count, g->id_count,
+					   index, &job->command->fault);
 	}
+	if (command_is_cut(job->command))
+		status = abort_command(job->command);
 	region_put(job->command->context, &view);
 	return status;
 }

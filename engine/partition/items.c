@@ -38,6 +38,7 @@ struct target {
 	u32 shift, mask; /* where in a key that stands */
 	u32 token_mask, row_bits;
 	u32 ahead; /* words from a place to the one that is fetched, 0: none is */
+	struct command *command;
 };
 
 static struct keys keys_of(const struct pcsr_job *job, const struct pcsr_feature *f,
@@ -110,17 +111,19 @@ static u16 keys_of_share(struct pcsr_job *job, u32 core, u32 feature, const stru
 	const struct given_ids ids = { share->f->ids_view.data, g->rows, g->id_width };
 	const struct keys k = keys_of(job, share->f, words);
 	u64 count = share->last - share->first;
-	u16 status = ids_take(job->engine->kernels, share->keys, &ids, share->first, share->last,
-			      false, feature, &job->cores[core].fault);
+	u16 status = ids_take(job->command, job->engine->kernels, share->keys, &ids, share->first,
+			      share->last, false, feature, &job->cores[core].fault);
 
-	if (status)
-		return status;
-	if (k.power)
-		make_keys(share->keys, count, &k, true);
-	else
-		make_keys(share->keys, count, &k, false);
-	count_keys(share->keys, count, &k, job->passes);
-	return 0;
+	for (u64 at = 0, end; !status && at < count && !command_is_cut(job->command); at = end) {
+		end = piece_end(at, count);
+		if (k.power)
+			make_keys(share->keys + at, end - at, &k, true);
+		else
+			make_keys(share->keys + at, end - at, &k, false);
+		count_keys(share->keys + at, end - at, &k, job->passes);
+		piece_over(job->command);
+	}
+	return status;
 }
 
 INLINE void put_word(struct target *t, u32 key, u64 row, u32 gain, const enum kernel_words form)
@@ -154,8 +157,12 @@ INLINE void put_dense(struct target *target, const struct share *s, const enum g
 	const u32 *keys = s->keys - s->first;
 	struct target t = *target; /* so that stores through it change none of it */
 
-	for (u64 k = s->first; k < s->last; k++)
-		put_word(&t, keys[k], f.row + k - s->begin, gain_of(&f, k, k, gains), form);
+	for (u64 k = s->first; k < s->last;) {
+		for (u64 end = piece_end(k, s->last); k < end; k++)
+			put_word(&t, keys[k], f.row + k - s->begin, gain_of(&f, k, k, gains), form);
+		if (k < s->last && piece_over(t.command))
+			return;
+	}
 	target->count = t.count;
 }
 
@@ -165,11 +172,21 @@ INLINE void put_bags(struct target *target, const struct share *s, const enum ga
 	const struct pcsr_feature f = *s->f;
 	const u32 *key = s->keys;
 	struct target t = *target;
-	u64 k = s->first, last = s->last, row = f.row;
+	u64 k = s->first, last = s->last, row = f.row, left = PIECE_ROWS;
 
 	for (u64 sample = s->begin; k < last; sample++, row++) {
 		u64 end = f.offsets[sample + 1];
 
+		/* A sample counts as one more, since it may be empty. */
+		while (end - k >= left) {
+			for (u64 stop = k + left - 1; k < stop; k++)
+				put_word(&t, *key++, row, gain_of(&f, sample, k, gains), form);
+			left = PIECE_ROWS;
+			if (piece_over(t.command))
+				return;
+		}
+		left -= end - k + 1;
+		left += !left;
 		for (; k < end; k++)
 			put_word(&t, *key++, row, gain_of(&f, sample, k, gains), form);
 	}
@@ -214,7 +231,7 @@ static void make_gains(struct pcsr_job *job, const struct share *s)
 	};
 
 	if (f->given->combiner != EMBENG_COMBINER_SUM && f->offsets && f->gains)
-		scales_run(job->engine->kernels, &work, s->begin, s->begin + f->samples);
+		scales_run(job->command, &work, s->begin, s->begin + f->samples);
 }
 
 static struct share share_of_core(const struct pcsr_job *job, u32 core, u32 feature, u32 *keys)
@@ -285,6 +302,7 @@ static struct target target_of(const struct pcsr_job *job, u64 count,
 			       const struct pcsr_words *words)
 {
 	return (struct target){
+		.command = job->command,
 		.words = words->words,
 		.payload = words->payload,
 		.places = job->flat ? places_by_digit(job, count, words) :
@@ -303,13 +321,15 @@ u16 pcsr_collect(struct pcsr_job *job, u32 core, const struct pcsr_words *words)
 	u32 *keys = words->keys;
 	struct target t;
 
-	if (status)
+	if (status || command_is_cut(job->command))
 		return status;
 	t = target_of(job, job->cores[core].words, words);
-	for (u32 i = 0; i < job->given->feature_count; i++) {
+	for (u32 i = 0; i < job->given->feature_count && !command_is_cut(job->command); i++) {
 		struct share s = share_of_core(job, core, i, keys);
 
 		make_gains(job, &s);
+		if (command_is_cut(job->command))
+			break;
 		put_words(&t, &s, job->form);
 		keys += s.last - s.first;
 	}

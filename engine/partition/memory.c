@@ -14,7 +14,8 @@ void *pcsr_memory(struct pcsr_job *job, enum pcsr_buffer which, u64 count, u64 s
 	struct buffer *b = &job->memory->buffers[which];
 	u64 bytes;
 
-	if (__builtin_mul_overflow(count, size, &bytes) || grow(NULL, &b->data, &b->bytes, bytes))
+	if (__builtin_mul_overflow(count, size, &bytes) ||
+	    grow_uncounted(job->engine, &b->data, &b->bytes, bytes))
 		return NULL;
 	return b->data;
 }

@@ -57,8 +57,11 @@ static void merge_by_partition(struct pcsr_job *job, u32 number, const struct pc
 {
 	u64 at = 0;
 
-	for (u32 p = 0; p < job->given->cores;)
+	for (u32 p = 0; p < job->given->cores && !command_is_cut(job->command);) {
 		p = merge_some(job, number, words, m, p, &at);
+		if (p < job->given->cores)
+			piece_over(job->command);
+	}
 }
 
 /* Flat words say their partition: all are merged at once, and what each has is counted after. */
@@ -76,6 +79,8 @@ static void merge_flat(struct pcsr_job *job, u32 number, const struct pcsr_words
 		port_fpu_begin(&fpu);
 		kernels->merge(m, at, end);
 		port_fpu_end(&fpu);
+		if (piece_over(job->command))
+			return;
 	}
 	port_fpu_begin(&fpu);
 	kernels->tally(m, words->starts, job->given->cores, ids, columns);
@@ -87,7 +92,7 @@ static void count_repeats(struct pcsr_job *job, const struct pcsr_core *core,
 			  const struct pcsr_words *words)
 {
 	u32 *repeats = job->repeats + core->first;
-	u64 at = 0, before = 0;
+	u64 at = 0, before = 0, left = PIECE_ROWS;
 
 	for (u32 p = 0; p < job->given->cores; p++) {
 		for (u64 k = words->starts[p]; k < words->starts[p + 1]; k++) {
@@ -99,6 +104,8 @@ static void count_repeats(struct pcsr_job *job, const struct pcsr_core *core,
 				repeats[at++] = 0;
 			repeats[at - 1]++;
 			before = item;
+			if (piece_step(job->command, &left))
+				return;
 		}
 	}
 }
@@ -112,6 +119,6 @@ void pcsr_merge(struct pcsr_job *job, u32 number, const struct pcsr_words *words
 	else
 		merge_by_partition(job, number, words, &m);
 	job->cores[number].items = m.count;
-	if (job->repeats)
+	if (job->repeats && !command_is_cut(job->command))
 		count_repeats(job, &job->cores[number], words);
 }

@@ -185,7 +185,8 @@ u32 pcsr_digits(struct pcsr_digit *digits, u64 count, u32 bits, u32 top);
 void pcsr_sum_up(u32 *places, u32 bits);
 
 /* [first, last) of the words by token; stable. */
-void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32 bits);
+void pcsr_sort(struct command *command, const struct pcsr_words *words, u64 first, u64 last,
+	       u32 low, u32 bits);
 
 /* All words of a core from the second digit on, whose places are known; words may change sides. */
 void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 count);
@@ -204,6 +205,6 @@ void pcsr_split(struct pcsr_job *job);
 
 /* emit.c: where all goes, then puts it there. */
 u16 pcsr_place(struct pcsr_job *job);
-void pcsr_emit(struct pcsr_job *job);
+bool pcsr_emit(struct pcsr_job *job); /* false where the command is to stop */
 
 #endif

@@ -20,6 +20,8 @@ struct merging {
 
 static u16 report_no_job_memory(struct pcsr_job *job)
 {
+	if (command_is_cut(job->command))
+		return abort_command(job->command);
 	return fault_set(&job->command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_DESC,
 			 EMBENG_NO_INDEX, 0, job->ids, 0);
 }
@@ -156,14 +158,15 @@ static void merge_core(void *arg, u64 number, u32 worker)
 		.places = m->places + ((slot * PCSR_PASSES_MAX) << PCSR_DIGIT_MAX),
 	};
 
-	if (pcsr_collect(job, (u32)number, &words))
+	if (pcsr_collect(job, (u32)number, &words) || command_is_cut(job->command))
 		return;
 	if (job->flat)
 		pcsr_sort_flat(job, &words, job->cores[number].words);
-	for (u32 p = 0; !job->flat && p < job->given->cores; p++)
-		pcsr_sort(&words, words.starts[p], words.starts[p + 1],
+	for (u32 p = 0; !job->flat && p < job->given->cores && !command_is_cut(job->command); p++)
+		pcsr_sort(job->command, &words, words.starts[p], words.starts[p + 1],
 			  job->item_shift + (words.payload ? 0 : job->row_bits), job->token_bits);
-	pcsr_merge(job, (u32)number, &words);
+	if (!command_is_cut(job->command))
+		pcsr_merge(job, (u32)number, &words);
 }
 
 /* The first id at fault, by feature and place, whoever met it. */
@@ -189,7 +192,8 @@ static u16 merge_all(struct pcsr_job *job)
 	size_words(job);
 	if (make_job_room(job, &m))
 		return report_no_job_memory(job);
-	workers_run(job->engine->workers, merge_core, &m, job->device_cores, job->ids * 64);
+	if (!workers_run(job->command, merge_core, &m, job->device_cores, job->ids * 64))
+		return abort_command(job->command);
 	return first_fault(job);
 }
 
@@ -286,7 +290,8 @@ static u16 write_out(struct pcsr_job *job, struct view views[])
 	job->out_gains = views[3].data;
 	tell_partitions(job, most);
 	tell_cores(job, (u64 *)(most + 2 * job->given->cores));
-	pcsr_emit(job);
+	if (!pcsr_emit(job))
+		return abort_command(job->command);
 	tell_result(job, result);
 	job->command->result = job->ids;
 	reg_count(job->engine, EMBENG_REG_COUNT_BYTES_WRITTEN, job->ids * 12);
@@ -331,7 +336,7 @@ u16 pcsr_run(struct command *command)
 	if (!status)
 		status = arrange_runs(&job);
 	if (!status)
-		write_out(&job, views);
+		status = write_out(&job, views);
 	pcsr_input_release(&job);
 	region_put_all(context, views, 5);
 	return status;

@@ -61,13 +61,17 @@ void pcsr_sum_up(u32 *places, u32 bits)
 	}
 }
 
-static void scatter_words(const u64 *from, u64 *to, u64 count, const struct pcsr_digit *digit,
-			  u32 *places)
+static void scatter_words(struct command *command, const u64 *from, u64 *to, u64 count,
+			  const struct pcsr_digit *digit, u32 *places)
 {
 	u32 shift = digit->shift, mask = (1u << digit->bits) - 1;
 
-	for (u64 i = 0; i < count; i++)
-		to[places[from[i] >> shift & mask]++] = from[i];
+	for (u64 i = 0; i < count;) {
+		for (u64 end = piece_end(i, count); i < end; i++)
+			to[places[from[i] >> shift & mask]++] = from[i];
+		if (i < count && piece_over(command))
+			return;
+	}
 }
 
 static void insert_words(u64 *words, u64 count, u32 low)
@@ -81,7 +85,8 @@ static void insert_words(u64 *words, u64 count, u32 low)
 	}
 }
 
-void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32 bits)
+void pcsr_sort(struct command *command, const struct pcsr_words *words, u64 first, u64 last,
+	       u32 low, u32 bits)
 {
 	u64 *from = words->words + first, *to = words->other + first, count = last - first;
 	struct pcsr_digit digits[PCSR_PASSES_MAX];
@@ -96,18 +101,25 @@ void pcsr_sort(const struct pcsr_words *words, u64 first, u64 last, u32 low, u32
 		memset(words->places + (d << PCSR_DIGIT_MAX), 0, sizeof(u32) << digits[d].bits);
 		digits[d].shift += low;
 	}
-	count_word_digits(from, count, digits, passes, words->places);
+	for (u64 at = 0, end; at < count; at = end) {
+		end = piece_end(at, count);
+		count_word_digits(from + at, end - at, digits, passes, words->places);
+		if (end < count && piece_over(command))
+			return;
+	}
 	for (u32 d = 0; d < passes; d++) {
 		u32 *places = words->places + (d << PCSR_DIGIT_MAX);
 		u64 *swap = from;
 
 		pcsr_sum_up(places, digits[d].bits);
-		scatter_words(from, to, count, &digits[d], places);
+		scatter_words(command, from, to, count, &digits[d], places);
+		if (command_is_cut(command))
+			return;
 		from = to;
 		to = swap;
 	}
 	if (from != words->words + first)
-		memcpy(to, from, count * sizeof(*to));
+		piece_copy(command, to, from, count * sizeof(*to));
 }
 
 void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 count)
@@ -117,7 +129,7 @@ void pcsr_sort_flat(const struct pcsr_job *job, struct pcsr_words *words, u64 co
 		u64 *swap = words->words;
 
 		digit.shift += job->item_shift + job->row_bits;
-		scatter_words(words->words, words->other, count, &digit,
+		scatter_words(job->command, words->words, words->other, count, &digit,
 			      words->places + (d << PCSR_DIGIT_MAX));
 		words->words = words->other;
 		words->other = swap;

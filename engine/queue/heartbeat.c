@@ -58,6 +58,12 @@ void heartbeat(struct engine *e)
 	reg_write32(e, EMBENG_REG_HEARTBEAT, beat);
 }
 
+void heartbeat_now(struct engine *e)
+{
+	clock_read(e);
+	heartbeat(e);
+}
+
 void heartbeat_piece(struct engine *e)
 {
 	u64 now;

@@ -25,6 +25,7 @@ int requests_step(struct engine *e); /* boot and control requests; 1 when someth
 
 /* heartbeat.c */
 void heartbeat(struct engine *e);
+void heartbeat_now(struct engine *e); /* reads the clock first */
 
 /* boot.c */
 void boot_load(struct engine *e);

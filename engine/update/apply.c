@@ -103,14 +103,15 @@ static int reserve_tables(const struct tables *tables)
 	for (u32 t = 0; t < model->blob.engine.table_count; t++) {
 		struct table *table = &model->tables[t];
 
-		if (tables->early && stale_reserve(model, table, table->due))
+		if (piece_over(model->command) ||
+		    (tables->early && stale_reserve(model, table, table->due)))
 			return -1;
 		if (lanes_reserve(model, &table->record, table->due, tables->most))
 			return -1;
 	}
 	for (u32 t = 0; t < model->blob.engine.table_count; t++)
 		reserve_kept(model, &model->tables[t]);
-	return 0;
+	return piece_over(model->command) ? -1 : 0;
 }
 
 static void whole_task(void *arg, u64 task, u32 worker)
@@ -129,7 +130,7 @@ static u64 apply_tables(struct tables *tables)
 	u32 count = model->blob.engine.table_count, cores = model->engine->caps.cores;
 	u64 begun = port_now_ns(), whole = 0;
 
-	for (u32 t = 0; t < count; t++) {
+	for (u32 t = 0; t < count && !command_is_cut(model->command); t++) {
 		struct table *table = &model->tables[t];
 
 		if (goes_whole(tables, table))
@@ -137,8 +138,8 @@ static u64 apply_tables(struct tables *tables)
 		else
 			apply_table(&model->lanes[0], tables->number, table, cores);
 	}
-	if (whole)
-		workers_run(model->engine->workers, whole_task, tables, count, whole);
+	if (whole && !command_is_cut(model->command))
+		workers_run(model->command, whole_task, tables, count, whole);
 	return lanes_account(model, port_now_ns() - begun);
 }
 
@@ -167,16 +168,21 @@ static u16 update_apply(struct command *command, u64 number, bool early)
 	status = get_gradients(command, number);
 	if (!status)
 		status = finite_check(command, number);
-	if (!status && reserve_tables(&tables))
+	if (!status && reserve_tables(&tables) && !command_is_cut(command))
 		status = fault_set(&command->fault, EMBENG_STATUS_NO_MEMORY, EMBENG_FIELD_NONE,
 				   EMBENG_NO_INDEX, 0, 0, 0);
+	if (!status && command_is_cut(command))
+		status = abort_command(command);
 	if (status) {
 		stale_forget(model);
 		put_gradients(command);
 		return status;
 	}
+	command->finishes = true;
 	rows = apply_tables(&tables);
 	reg_count(engine, EMBENG_REG_COUNT_BYTES_READ, put_gradients(command));
+	if (command_is_cut(command))
+		return abort_command(command);
 	reg_count(engine, EMBENG_REG_COUNT_UPDATES, 1);
 	reg_count(engine, EMBENG_REG_COUNT_UNIQUE_ROWS, rows);
 	port_lock(engine->lock);

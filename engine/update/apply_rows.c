@@ -40,6 +40,9 @@ static void count_nonfinite_groups(const struct apply *apply, u64 first, u64 las
 
 #define HOT_RUNS 16u /* runs of one hot row in one call of one core */
 
+/* Each is found by halving. */
+#define CUTS_PIECE (PIECE_ROWS / 16)
+
 /* Tasks end where their occurrences would exceed @most; a hotter row is one alone. */
 static u64 cut_tasks(struct lane *lane, u64 most)
 {
@@ -50,6 +53,8 @@ static u64 cut_tasks(struct lane *lane, u64 most)
 		u64 low = first + 1, high = p->group_count;
 
 		lane->cuts[count++] = first;
+		if (!(count % CUTS_PIECE) && piece_over(lane->model->command))
+			break;
 		while (low < high) {
 			u64 middle = low + (high - low + 1) / 2;
 			u64 end = p->groups[middle - 1].first + p->groups[middle - 1].count;
@@ -190,8 +195,9 @@ static void update_hot_row(const struct apply *apply, const struct kernel_group 
 		for (; parts < cores && hot.done < group->count; parts++)
 			hot_cut(&hot, hot_part_of(apply, parts),
 				share < HOT_RUNS ? (u32)share : HOT_RUNS);
-		lane_run(apply->lane, apply->cores, hot_task, &hot, parts,
-			 4ull * u->dim * (hot.done - begun));
+		if (!lane_run(apply->lane, apply->cores, hot_task, &hot, parts,
+			      4ull * u->dim * (hot.done - begun)))
+			return;
 		hot_add_parts(&hot, parts);
 	}
 	port_fpu_begin(&fpu);
@@ -215,7 +221,7 @@ static bool drops_hot(struct apply *apply, u64 group)
 
 static void update_hot_rows(struct apply *apply, u64 tasks)
 {
-	for (u64 task = 0; task < tasks; task++) {
+	for (u64 task = 0; task < tasks && !command_is_cut(apply->model->command); task++) {
 		u64 group = apply->lane->cuts[task];
 
 		if (is_hot(apply, group) && !drops_hot(apply, group))
@@ -239,6 +245,8 @@ static void hot_row_each(const struct apply *apply, const struct kernel_group *g
 		nonfinite |= apply->model->engine->kernels->update_rows(
 			&apply->update, &piece, 1, 0, apply->lane->partition.order, scratch);
 		port_fpu_end(&fpu);
+		if (piece_over(apply->model->command))
+			return;
 	}
 	if (nonfinite)
 		add_nonfinite_rows(apply, count_nonfinite_row(apply, group->row));
@@ -323,9 +331,10 @@ void apply_rows(struct apply *apply)
 {
 	u64 tasks = cut_tasks(apply->lane, apply->most);
 
-	if (tasks)
-		lane_run(apply->lane, apply->cores, update_task, apply, tasks,
-			 bytes_touched(&apply->lane->partition, apply->table));
+	if (command_is_cut(apply->model->command) ||
+	    !lane_run(apply->lane, apply->cores, update_task, apply, tasks,
+		      bytes_touched(&apply->lane->partition, apply->table)))
+		return;
 	if (!(apply->update.flags & KERNEL_EACH_OCCURRENCE))
 		update_hot_rows(apply, tasks);
 	if (apply->table->record.flags & EMBENG_TABLE_NON_LAZY)

@@ -43,16 +43,21 @@ static bool told_by_gradient(struct model *model, u64 number, u32 table)
 }
 
 /* Where the gradient of each occurrence is, made here; NULL: it has the same number. */
-static const u32 *gradient_rows(const struct batch_feature *f)
+static const u32 *gradient_rows(struct command *command, const struct batch_feature *f)
 {
 	const u64 *bag = f->bag.data;
 	u32 *outputs_of = f->outputs_of.data;
+	u64 left = PIECE_ROWS;
 
 	if (f->identity)
 		return NULL;
-	for (u64 s = 0; s < f->outputs; s++) {
-		for (u64 k = bag[s]; k < bag[s + 1]; k++)
-			outputs_of[k] = (u32)s;
+	for (u64 s = 0; s < f->outputs && !piece_step(command, &left); s++) {
+		for (u64 k = bag[s]; k < bag[s + 1];) {
+			for (u64 end = piece_part(k, bag[s + 1], &left); k < end; k++)
+				outputs_of[k] = (u32)s;
+			if (piece_spent(command, &left))
+				return outputs_of;
+		}
 	}
 	return outputs_of;
 }
@@ -96,8 +101,8 @@ static int make_partition(struct model *model, struct partition *p, u64 number, 
 		return 0;
 	p->by_gradient = told_by_gradient(model, number, index);
 	if (partition_make(p, make_sources(model, p, number, index), record->rows,
-			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO,
-			   lane_workers(model, cores), cores))
+			   record->out_of_range == EMBENG_OUT_OF_RANGE_ZERO, model->command,
+			   cores == model->engine->caps.cores, cores))
 		return -1;
 	p->step = number;
 	p->table = index;
@@ -126,7 +131,7 @@ static struct kernel_segment segment_of(struct model *model, u64 number, u32 rep
 		.end = first + (by_gradient ? f->outputs : f->occurrences),
 		.gradients = view->data,
 		.stride = table->record.dim,
-		.grad_row = by_gradient ? NULL : gradient_rows(f),
+		.grad_row = by_gradient ? NULL : gradient_rows(model->command, f),
 		.coef = batch_coef(f),
 		.replica = replica,
 		.far = view->length > model->engine->fetch.gradient_bytes,
@@ -253,6 +258,8 @@ static void update_table(struct apply *apply, u64 number)
 	apply->update.segment_count = make_segments(model, number, table,
 						    apply->lane->partition.by_gradient);
 	apply->update.segments = model->segments + table->first_part;
+	if (command_is_cut(model->command))
+		return;
 	apply_rows(apply);
 	table->stats.updated_rows += rows;
 	if (model->blob.engine.flags & EMBENG_ENGINE_GRADIENTS_DROP)
@@ -270,11 +277,14 @@ void apply_table(struct lane *lane, u64 number, struct table *table, u32 cores)
 			       .most = chunk_rows(table->record.dim) };
 	u64 begun;
 
-	/* Memory is reserved, it cannot fail. */
-	update_partition(lane, number, table->index, cores);
+	/* Memory is reserved: it fails only where the context ends, and its tables with it. */
+	if (update_partition(lane, number, table->index, cores))
+		return;
 	begun = port_now_ns();
 	/* Before the rows, which take the groups' place in the caches. */
 	stats_count(model, table, &lane->partition, number);
+	if (command_is_cut(model->command))
+		return;
 	if (table_trains(table))
 		update_table(&apply, number);
 	else

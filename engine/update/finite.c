@@ -13,8 +13,6 @@
 #include "../kernels/segments.h"
 #include "../step/step.h"
 
-#define FINITE_PIECE (1u << 16) /* floats of one task */
-
 static bool is_refused(const struct model *model)
 {
 	return !(model->blob.engine.flags &
@@ -31,8 +29,8 @@ struct look {
 static void look_task(void *arg, u64 task, u32 worker)
 {
 	struct look *look = arg;
-	u64 count = look->view->length / sizeof(float), first = task * FINITE_PIECE;
-	u64 n = count - first < FINITE_PIECE ? count - first : FINITE_PIECE;
+	u64 count = look->view->length / sizeof(float), first = task * PIECE_ROWS;
+	u64 n = piece_end(first, count) - first;
 	struct port_fpu fpu;
 	bool finite;
 
@@ -45,13 +43,13 @@ static void look_task(void *arg, u64 task, u32 worker)
 		__atomic_store_n(&look->found, 1, __ATOMIC_RELAXED);
 }
 
-static bool has_non_finite(const struct model *model, const struct view *view)
+static bool has_non_finite(struct model *model, const struct view *view)
 {
 	struct look look = { .model = model, .view = view };
 	u64 count = view->length / sizeof(float);
 
-	workers_run(model->engine->workers, look_task, &look,
-		    count / FINITE_PIECE + (count % FINITE_PIECE != 0), view->length);
+	workers_run(model->command, look_task, &look,
+		    count / PIECE_ROWS + (count % PIECE_ROWS != 0), view->length);
 	return __atomic_load_n(&look.found, __ATOMIC_RELAXED);
 }
 
@@ -60,12 +58,20 @@ static u16 refuse_gradient(struct command *command, const struct view *view, u32
 			   u32 feature)
 {
 	const struct model *model = command->context->model;
-	u64 count = view->length / sizeof(float), at;
+	u64 count = view->length / sizeof(float), at = 0, end;
 	struct port_fpu fpu;
 
-	port_fpu_begin(&fpu);
-	at = kernel_finite_until(model->engine->kernels, view->data, count);
-	port_fpu_end(&fpu);
+	for (; at < count; at = end) {
+		end = piece_end(at, count);
+		port_fpu_begin(&fpu);
+		at += kernel_finite_until(model->engine->kernels, (const float *)view->data + at,
+					  end - at);
+		port_fpu_end(&fpu);
+		if (at < end)
+			break;
+		if (piece_over(command))
+			return abort_command(command);
+	}
 	if (at == count)
 		at = 0;
 	return fault_set(&command->fault, EMBENG_STATUS_GRADIENT, EMBENG_FIELD_GRADIENTS, feature,
@@ -95,7 +101,7 @@ u16 finite_check(struct command *command, u64 number)
 		else
 			model->tables[model->blob.features[feature].table].suspect = true;
 	}
-	return status;
+	return command_is_cut(command) ? abort_command(command) : status;
 }
 
 /* Whether each gradient of occurrences [first, last) of a row is finite. */
@@ -138,6 +144,8 @@ bool finite_drops(struct apply *apply, const struct kernel_group *group)
 		port_fpu_begin(&fpu);
 		finite = group_is_finite(apply, group, at, end);
 		port_fpu_end(&fpu);
+		if (end < group->count && piece_over(apply->model->command))
+			return true;
 	}
 	return !finite && count_reached(apply);
 }

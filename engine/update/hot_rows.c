@@ -8,7 +8,7 @@
 #include "hot_rows.h"
 #include "../kernels/kernels.h"
 #include "row_sort.h"
-#include "../port.h"
+#include "../device/device.h"
 
 #define HOT_HISTOGRAM 256u /* counts from here on share a bin */
 #define HOT_ONCE 8u	   /* bins of counts of 1 */
@@ -31,18 +31,21 @@ static u32 bin_of_count(u64 count)
  * spread over bins that nobody reads. Whether one does is a coin toss:
  * nothing branches on it.
  */
-static u32 find_threshold(const struct kernel_group *groups, u64 count, u64 *ties)
+static u32 find_threshold(const struct kernel_group *groups, u64 count, u64 *ties,
+			  struct command *command)
 {
 	/* groups are fewer than occurrences, which are u32 */
 	u32 histogram[HOT_HISTOGRAM + HOT_ONCE] = { 0 };
 	u64 above = 0;
 	u32 b = HOT_HISTOGRAM - 1;
 
-	for (u64 i = 0; i < count; i++) {
-		u32 once = groups[i].count == 1;
+	for (u64 i = 0, end; i < count && !command_is_cut(command); piece_over(command)) {
+		for (end = piece_end(i, count); i < end; i++) {
+			u32 once = groups[i].count == 1;
 
-		histogram[bin_of_count(groups[i].count) +
-			  once * (HOT_HISTOGRAM - 1 + i % HOT_ONCE)]++;
+			histogram[bin_of_count(groups[i].count) +
+				  once * (HOT_HISTOGRAM - 1 + i % HOT_ONCE)]++;
+		}
 	}
 	while (b > 1 && above + histogram[b] <= HOT_ROWS)
 		above += histogram[b--];
@@ -165,12 +168,14 @@ static struct taking begin_taking(struct hot *hot)
  * More than HOT_ROWS rows share the last bin: they go in by blocks, each large
  * enough that its excess covers all rows of lower bins.
  */
-static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 count)
+static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 count,
+		       struct command *command)
 {
 	struct taking taking = begin_taking(hot);
+	u64 left = PIECE_ROWS;
 	u32 taken = 0;
 
-	for (u64 i = 0; i < count; i++) {
+	for (u64 i = 0; i < count && !piece_step(command, &left); i++) {
 		if (bin_of_count(groups[i].count) < HOT_HISTOGRAM - 1)
 			continue;
 		take_group(&taking, &groups[i]);
@@ -185,11 +190,12 @@ static void add_blocks(struct hot *hot, const struct kernel_group *groups, u64 c
 
 /* Groups of more than @limit, and the first @ties of so many. */
 static void add_some(struct hot *hot, const struct kernel_group *groups, u64 count, u32 limit,
-		     u64 ties)
+		     u64 ties, struct command *command)
 {
 	struct taking taking = begin_taking(hot);
+	u64 left = PIECE_ROWS;
 
-	for (u64 i = 0; i < count; i++) {
+	for (u64 i = 0; i < count && !piece_step(command, &left); i++) {
 		if (groups[i].count < limit || (groups[i].count == limit && !ties))
 			continue;
 		ties -= groups[i].count == limit;
@@ -202,16 +208,19 @@ static void add_some(struct hot *hot, const struct kernel_group *groups, u64 cou
  * Only the HOT_ROWS + 1 first rows of a step are looked at: the excess is then
  * the same as with all of them, and no row that was left out had more.
  */
-void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count)
+void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count, struct command *command)
 {
 	u64 ties;
-	u32 limit = find_threshold(groups, count, &ties);
+	u32 limit = find_threshold(groups, count, &ties, command);
 
+	/* Then it is no threshold. */
+	if (command_is_cut(command))
+		return;
 	add_known(hot, groups, count);
 	if (limit == HOT_HISTOGRAM - 1)
-		add_blocks(hot, groups, count);
+		add_blocks(hot, groups, count, command);
 	else
-		add_some(hot, groups, count, limit, ties);
+		add_some(hot, groups, count, limit, ties, command);
 }
 
 u32 hot_top(const struct hot *hot, struct embeng_hot_row *out, u32 most)

@@ -10,6 +10,7 @@
 #include "../../uapi/embeng_engine.h"
 #include "../types.h"
 
+struct command;
 struct kernel_group;
 
 #define HOT_ROWS 512u
@@ -26,8 +27,10 @@ struct hot {
  * hot_add() - count a step's rows
  * @groups: ascending rows, each once
  * @count: how many
+ * @command: this is its work, or NULL
  */
-void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count);
+void hot_add(struct hot *hot, const struct kernel_group *groups, u64 count,
+	     struct command *command);
 
 /**
  * hot_top() - the most frequent rows, ties by row

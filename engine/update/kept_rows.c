@@ -45,7 +45,7 @@ static void *take_kept_memory(struct model *model, u64 bytes)
 		table_memory_change(model, bytes);
 	port_unlock(engine->lock);
 	if (fits)
-		p = port_alloc_table(bytes);
+		p = alloc_table(engine, bytes);
 	if (fits && !p)
 		table_memory_give(model, bytes);
 	return p;
@@ -137,7 +137,8 @@ void kept_reserve(struct model *model, struct table *table, u64 rows)
 		need = kept->used + rows;
 	if (need >= U32_MAX)
 		failed = -1;
-	while (!failed && kept->block_count * kept->block_rows < need)
+	while (!failed && kept->block_count * kept->block_rows < need &&
+	       !piece_over(model->command))
 		failed = add_kept_block(model, table);
 	if (failed)
 		kept_end_all(model);

@@ -72,19 +72,19 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
 	return failed;
 }
 
-void lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
+bool lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
 	      void *arg, u64 tasks, u64 bytes)
 {
-	struct workers *workers = lane_workers(lane->model, cores);
+	struct command *command = lane->model->command;
 
-	if (workers) {
-		workers_run(workers, fn, arg, tasks, bytes);
-		return;
-	}
+	if (cores == lane->model->engine->caps.cores)
+		return workers_run(command, fn, arg, tasks, bytes);
 	for (u64 task = 0; task < tasks; task++) {
 		fn(arg, task, lane->core);
-		workers_piece_done(lane->model->engine->workers);
+		if (piece_over(command))
+			return false;
 	}
+	return true;
 }
 
 u64 lanes_account(struct model *model, u64 wall)

@@ -69,14 +69,8 @@ int lanes_reserve(struct model *model, const struct embeng_record_table *record,
  */
 u64 lanes_account(struct model *model, u64 wall);
 
-/* The workers for a table: those of the engine if all its cores share the table, else none. */
-static inline struct workers *lane_workers(const struct model *model, u32 cores)
-{
-	return cores == model->engine->caps.cores ? model->engine->workers : NULL;
-}
-
-/* Tasks by all cores, or by the one that takes the table whole. */
-void lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
+/* Tasks by all cores, or by the one that takes the table whole. Return: as workers_run(). */
+bool lane_run(const struct lane *lane, u32 cores, void (*fn)(void *arg, u64 task, u32 worker),
 	      void *arg, u64 tasks, u64 bytes);
 
 static inline u8 *lane_scratch(const struct model *model, u64 core)

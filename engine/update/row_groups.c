@@ -18,16 +18,25 @@ INLINE void count_groups(const struct pass *pass, u64 slice, const bool wide)
 {
 	u64 last = slice_at(pass, pass->p->count, slice + 1), groups = 0;
 
-	for (u64 i = slice_at(pass, pass->p->count, slice); i < last; i++)
-		groups += begins_group(pass, i, wide);
+	for (u64 i = slice_at(pass, pass->p->count, slice); i < last;) {
+		for (u64 end = piece_end(i, last); i < end; i++)
+			groups += begins_group(pass, i, wide);
+		if (i < last && piece_over(pass->command))
+			return;
+	}
 	pass->starts[slice] = (u32)groups;
 }
 
 /* Occurrences that continue a group of the slice before are counted there later. */
 INLINE u64 skip_group(const struct pass *pass, u64 i, u64 last, const bool wide)
 {
-	for (; i < last && !begins_group(pass, i, wide); i++)
+	u64 left = PIECE_ROWS;
+
+	for (; i < last && !begins_group(pass, i, wide); i++) {
 		pass->p->order[i] = item_occurrence(pass->from, i, wide);
+		if (piece_step(pass->command, &left))
+			return last;
+	}
 	return i;
 }
 
@@ -43,15 +52,19 @@ INLINE void write_groups(const struct pass *pass, u64 slice, const bool wide)
 	u64 before = ~(u64)0, first = i;
 	u32 *order = pass->p->order;
 
-	for (; i < last; i++) {
-		u64 row = item_row(pass->from, i, wide);
-		bool fresh = row != before;
+	while (i < last) {
+		for (u64 end = piece_end(i, last); i < end; i++) {
+			u64 row = item_row(pass->from, i, wide);
+			bool fresh = row != before;
 
-		group += fresh;
-		first = fresh ? i : first;
-		before = row;
-		*group = (struct kernel_group){ row, (u32)first, (u32)(i + 1 - first) };
-		order[i] = item_occurrence(pass->from, i, wide);
+			group += fresh;
+			first = fresh ? i : first;
+			before = row;
+			*group = (struct kernel_group){ row, (u32)first, (u32)(i + 1 - first) };
+			order[i] = item_occurrence(pass->from, i, wide);
+		}
+		if (i < last && piece_over(pass->command))
+			return;
 	}
 	pass->starts[slice] = (u32)(group + 1 - pass->p->groups);
 }
@@ -59,17 +72,19 @@ INLINE void write_groups(const struct pass *pass, u64 slice, const bool wide)
 DEFINE_TASKS(count_groups)
 DEFINE_TASKS(write_groups)
 
-static void place_groups(struct sorter *s, stage_fn count)
+static bool place_groups(struct sorter *s, stage_fn count)
 {
 	u32 *starts = s->pass.starts, groups = 0;
 
-	sorter_run(s, count);
+	if (!sorter_run(s, count))
+		return false;
 	for (u64 slice = 0; slice < s->pass.slices; slice++) {
 		u32 begun = starts[slice];
 
 		starts[slice] = groups;
 		groups += begun;
 	}
+	return true;
 }
 
 /* The last group of each slice ends where the next one begins. */
@@ -106,21 +121,22 @@ u64 groups_from(const struct kernel_group *groups, u64 from, u64 count, u64 row)
 	return from;
 }
 
-void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write)
+bool sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write)
 {
 	struct pass *pass = &s->pass;
 
 	pass->starts = pass->p->histograms;
-	if (pass->slices > 1)
-		place_groups(s, count);
-	else
-		pass->starts[0] = 0;
-	sorter_run(s, write);
+	pass->starts[0] = 0;
+	if (pass->slices > 1 && !place_groups(s, count))
+		return false;
+	if (!sorter_run(s, write))
+		return false;
 	pass->p->group_count = pass->starts[pass->slices - 1];
 	end_groups(pass);
+	return true;
 }
 
-void sorter_make_groups(struct sorter *s)
+bool sorter_make_groups(struct sorter *s)
 {
-	sorter_groups_by(s, STAGE_OF(s, count_groups), STAGE_OF(s, write_groups));
+	return sorter_groups_by(s, STAGE_OF(s, count_groups), STAGE_OF(s, write_groups));
 }

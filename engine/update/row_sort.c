@@ -53,12 +53,16 @@ INLINE void collect_counted(const struct pass *pass, u64 slice, const bool wide,
 	u64 last = slice_at(pass, pass->count, slice + 1);
 	u32 *counts = pass->starts + (slice << pass->bits), next = 0;
 	const struct partition_source *source;
-	u64 end;
+	u64 end, left = PIECE_ROWS;
 
 	memset(counts, 0, (u64)counted * sizeof(*counts) << pass->bits);
 	while ((source = source_next(pass, &next, first, last, &end))) {
-		collect_some(pass, source, first, end, counts, wide, counted);
-		first = end;
+		for (u64 stop; first < end; first = stop) {
+			stop = piece_part(first, end, &left);
+			collect_some(pass, source, first, stop, counts, wide, counted);
+			if (piece_spent(pass->command, &left))
+				return;
+		}
 	}
 }
 
@@ -83,8 +87,12 @@ INLINE void count_slice(const struct pass *pass, u64 slice, const bool wide)
 	u32 *counts = pass->starts + (slice << pass->bits);
 
 	memset(counts, 0, sizeof(*counts) << pass->bits);
-	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
-		counts[item_digit(pass, i, wide)]++;
+	for (u64 i = slice_at(pass, pass->count, slice); i < last;) {
+		for (u64 end = piece_end(i, last); i < end; i++)
+			counts[item_digit(pass, i, wide)]++;
+		if (i < last && piece_over(pass->command))
+			return;
+	}
 }
 
 INLINE void scatter_range(const struct pass *pass, u64 first, u64 last, u32 *starts,
@@ -111,11 +119,16 @@ INLINE void scatter_slice(const struct pass *pass, u64 slice, const bool wide)
 {
 	u64 first = slice_at(pass, pass->count, slice),
 	    last = slice_at(pass, pass->count, slice + 1);
-	u64 end = place_ahead_end(first, last, pass->count);
 	u32 *starts = pass->starts + (slice << pass->bits);
 
-	scatter_range(pass, first, end, starts, wide, true);
-	scatter_range(pass, end, last, starts, wide, false);
+	for (u64 stop, end; first < last; first = stop) {
+		stop = piece_end(first, last);
+		end = place_ahead_end(first, stop, pass->count);
+		scatter_range(pass, first, end, starts, wide, true);
+		scatter_range(pass, end, stop, starts, wide, false);
+		if (stop < last && piece_over(pass->command))
+			return;
+	}
 }
 
 DEFINE_TASKS(collect_slice)
@@ -138,15 +151,15 @@ static u32 passes_of(u32 bits, u64 count)
 	return (bits + most - 1) / most;
 }
 
-static void collect_all(struct sorter *s, u32 passes)
+static bool collect_all(struct sorter *s, u32 passes)
 {
 	u32 most = s->pass.slices > 1 ? 1 : COUNTED;
 
 	s->pass.counted = passes < most ? passes : most;
-	sorter_run(s, STAGE_OF(s, collect_slice));
+	return sorter_run(s, STAGE_OF(s, collect_slice));
 }
 
-static void sort_passes(struct sorter *s, u32 passes)
+static bool sort_passes(struct sorter *s, u32 passes)
 {
 	struct pass *pass = &s->pass;
 
@@ -154,17 +167,19 @@ static void sort_passes(struct sorter *s, u32 passes)
 		u64 *to;
 
 		pass->shift = i * pass->bits;
-		if (i >= pass->counted)
-			sorter_run(s, STAGE_OF(s, count_slice));
-		else
+		if (i < pass->counted)
 			pass->starts = pass->p->histograms + ((u64)i << pass->bits);
+		else if (!sorter_run(s, STAGE_OF(s, count_slice)))
+			return false;
 		if (!sorter_prefix(pass))
 			continue;
-		sorter_run(s, STAGE_OF(s, scatter_slice));
+		if (!sorter_run(s, STAGE_OF(s, scatter_slice)))
+			return false;
 		to = pass->to;
 		pass->to = (u64 *)pass->from;
 		pass->from = to;
 	}
+	return true;
 }
 
 /* Those left out have the highest row of all: they stand last. */
@@ -219,33 +234,35 @@ int partition_reserve(struct partition *p, u64 count, u64 rows, u32 cores)
 	return 0;
 }
 
-int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
-		   u32 cores)
+int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct command *command,
+		   bool shared, u32 cores)
 {
 	u64 count = sources ? p->sources[sources - 1].first + p->sources[sources - 1].count : 0;
 	u32 bits = significant_bits(zeros ? rows : rows - 1), passes = passes_of(bits, count);
-	struct sorter s = { .workers = workers, .wide = rows > U32_MAX };
+	struct sorter s = { .shared = shared, .wide = rows > U32_MAX };
 
 	p->step = 0;
 	if (partition_reserve(p, count, rows, cores))
 		return -1;
-	s.pass = (struct pass){ .p = p, .count = count, .rows = rows, .sources = sources };
+	s.pass = (struct pass){
+		.command = command, .p = p, .count = count, .rows = rows, .sources = sources
+	};
 	s.pass.slices = slices_of(count, cores);
 	s.pass.bits = passes ? (bits + passes - 1) / passes : 0;
 	s.pass.starts = p->histograms;
 	s.pass.to = p->items[0];
 	if (!zeros && short_fits(&s, passes, p->below)) {
 		p->count = count;
-		short_sort(&s);
-		return 0;
+		return short_sort(&s) ? 0 : -1;
 	}
-	collect_all(&s, passes);
+	if (!collect_all(&s, passes))
+		return -1;
 	s.pass.from = p->items[0];
 	s.pass.to = p->items[1];
-	sort_passes(&s, passes);
+	if (!sort_passes(&s, passes))
+		return -1;
 	p->count = zeros ? without_zeros(&s) : count;
-	sorter_make_groups(&s);
-	return 0;
+	return sorter_make_groups(&s) ? 0 : -1;
 }
 
 void partition_free(struct partition *p)

@@ -5,9 +5,9 @@
 
 #include "../types.h"
 
+struct command;
 struct kernel_group;
 struct model;
-struct workers;
 
 /**
  * struct partition_source - rows of a stretch of occurrences
@@ -65,13 +65,14 @@ struct partition {
  * @sources: how many of them
  * @rows: the table's; every row is below, or KERNEL_ROW_ZERO
  * @zeros: whether there are KERNEL_ROW_ZERO
- * @workers: NULL: the caller alone
+ * @command: this is its work, or NULL
+ * @shared: by all of its device's cores, else by the caller alone
  * @cores: most slices to work on at once; the result never depends on it
  *
- * Return: 0 or -1 without memory; then @p holds nothing.
+ * Return: 0, or -1 without memory or where @command is to stop; then @p holds nothing.
  */
-int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct workers *workers,
-		   u32 cores);
+int partition_make(struct partition *p, u32 sources, u64 rows, bool zeros, struct command *command,
+		   bool shared, u32 cores);
 
 /**
  * groups_from() - where rows go on in groups

@@ -21,6 +21,7 @@
  * slice. Collecting counts for the first pass, and for more when one slice holds all.
  */
 struct pass {
+	struct command *command; /* or NULL */
 	struct partition *p;
 	const u64 *from;
 	u64 *to;
@@ -135,33 +136,32 @@ static inline u64 slice_at(const struct pass *pass, u64 count, u64 slice)
 		STAGE(arg, slice, true); \
 	}
 
-/* @wide: items of two words instead of one */
+/* @shared: its slices are, by all cores; @wide: items of two words instead of one */
 struct sorter {
 	struct pass pass;
-	struct workers *workers;
-	bool wide;
+	bool shared, wide;
 };
 
-/* sorter.c: a stage over all slices, by whoever is free. */
+/* sorter.c: a stage over all slices, by whoever is free. Return: as workers_run(). */
 typedef void (*stage_fn)(void *pass, u64 slice, u32 worker);
-void sorter_run(struct sorter *s, stage_fn stage);
+bool sorter_run(struct sorter *s, stage_fn stage);
 
 #define STAGE_OF(s, STAGE) ((s)->wide ? STAGE##_wide : STAGE##_narrow)
 
 /* Counts become places. Return: false when the pass would move nothing. */
 bool sorter_prefix(const struct pass *pass);
 
-/* row_groups.c: the sorted items become groups and their order. */
-void sorter_make_groups(struct sorter *s);
+/* row_groups.c: the sorted items become groups and their order. Return: as workers_run(). */
+bool sorter_make_groups(struct sorter *s);
 
 /* Makes groups: @count counts those that begin in a slice, @write writes them and their ends. */
-void sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write);
+bool sorter_groups_by(struct sorter *s, stage_fn count, stage_fn write);
 
 /*
  * row_sort_short.c: all of the above by items of 32 bits. @below: all numbers are, 0: not known.
  * The histograms have room for two passes of each slice.
  */
 bool short_fits(const struct sorter *s, u32 passes, u64 below);
-void short_sort(struct sorter *s);
+bool short_sort(struct sorter *s);
 
 #endif

@@ -126,11 +126,15 @@ INLINE void take_slice(const struct pass *pass, u64 slice, const enum short_stag
 	u64 last = slice_at(pass, pass->count, slice + 1);
 	u32 *starts = pass->starts + (slice << pass->bits), next = 0;
 	const struct partition_source *source;
-	u64 end;
+	u64 end, left = PIECE_ROWS;
 
 	while ((source = source_next(pass, &next, first, last, &end))) {
-		take_some(pass, source, first, end, starts, stage);
-		first = end;
+		for (u64 stop; first < end; first = stop) {
+			stop = piece_part(first, end, &left);
+			take_some(pass, source, first, stop, starts, stage);
+			if (piece_spent(pass->command, &left))
+				return;
+		}
 	}
 }
 
@@ -167,8 +171,12 @@ static void count_again_task(void *arg, u64 slice, u32 worker)
 
 	(void)worker;
 	clear_starts(pass, slice, 1);
-	for (u64 i = slice_at(pass, pass->count, slice); i < last; i++)
-		counts[digit_of_item(from[i], low)]++;
+	for (u64 i = slice_at(pass, pass->count, slice); i < last;) {
+		for (u64 end = piece_end(i, last); i < end; i++)
+			counts[digit_of_item(from[i], low)]++;
+		if (i < last && piece_over(pass->command))
+			return;
+	}
 }
 
 static void scatter_task(void *arg, u64 slice, u32 worker)
@@ -178,10 +186,11 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 	u64 i = slice_at(pass, pass->count, slice), last = slice_at(pass, pass->count, slice + 1);
 	u32 *to = (u32 *)pass->to, *starts = pass->starts + (slice << pass->bits);
 	const u32 low = number_bits(pass);
+	u64 left = PIECE_ROWS;
 
 	(void)worker;
-	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
-		u64 end = ends[digit] < last ? ends[digit] : last;
+	for (u64 digit = bin_of(pass, ends, i); i < last; digit += i == ends[digit]) {
+		u64 end = piece_part(i, ends[digit] < last ? ends[digit] : last, &left);
 
 		for (; i < end; i++) {
 			/* Behind the last there is as much memory again: of some item or other. */
@@ -190,6 +199,8 @@ static void scatter_task(void *arg, u64 slice, u32 worker)
 			to[starts[digit_of_item(from[i], low)]++] = item_of(
 				(u32)digit, number_of_item(from[i], low), low);
 		}
+		if (piece_spent(pass->command, &left))
+			return;
 	}
 }
 
@@ -199,11 +210,12 @@ static u64 group_end(const struct pass *pass, u64 i, u64 last)
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
 	u64 digit = bin_of(pass, ends, i), end = ends[digit] < last ? ends[digit] : last;
 	const u32 low = number_bits(pass);
+	u64 left = PIECE_ROWS;
 
 	if (i == (digit ? ends[digit - 1] : 0))
 		return i;
 	for (u32 before = digit_of_item(from[i - 1], low); i < end; i++)
-		if (digit_of_item(from[i], low) != before)
+		if (digit_of_item(from[i], low) != before || piece_step(pass->command, &left))
 			return i;
 	return i;
 }
@@ -213,17 +225,24 @@ static void count_groups_task(void *arg, u64 slice, u32 worker)
 	const struct pass *pass = arg;
 	const u32 *from = (const u32 *)pass->from, *ends = ends_of(pass, 1);
 	u64 last = slice_at(pass, pass->count, slice + 1), groups = 0;
-	u64 i = group_end(pass, slice_at(pass, pass->count, slice), last);
+	u64 i = group_end(pass, slice_at(pass, pass->count, slice), last), left = PIECE_ROWS;
 	const u32 low = number_bits(pass);
+	u32 before = ~0u;
 
 	(void)worker;
-	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
-		u64 end = ends[digit] < last ? ends[digit] : last;
+	for (u64 digit = bin_of(pass, ends, i); i < last;) {
+		u64 end = piece_part(i, ends[digit] < last ? ends[digit] : last, &left);
 
-		for (u32 before = ~0u; i < end; i++) {
+		for (; i < end; i++) {
 			groups += digit_of_item(from[i], low) != before;
 			before = digit_of_item(from[i], low);
 		}
+		if (piece_spent(pass->command, &left))
+			return;
+		if (i < ends[digit])
+			continue;
+		before = ~0u;
+		digit++;
 	}
 	pass->starts[slice] = (u32)groups;
 }
@@ -231,23 +250,29 @@ static void count_groups_task(void *arg, u64 slice, u32 worker)
 /*
  * Whether a row is a new one is a coin toss in skewed batches: nothing branches on it. Where groups
  * begin is noted in the items of the first pass, which nobody needs any more, each bin in its place.
+ * @left: as for piece_step().
  */
 static struct kernel_group *write_bin(const struct pass *pass, u64 row, u64 i, u64 end,
-				      struct kernel_group *group)
+				      struct kernel_group *group, u64 *left)
 {
 	const u32 *from = (const u32 *)pass->from;
 	u32 *order = pass->p->order, *begins = (u32 *)pass->to + i, before = ~0u;
 	const u32 low = number_bits(pass);
 	u64 count = 0;
 
-	for (; i < end; i++) {
-		u32 item = from[i], digit = digit_of_item(item, low);
+	while (i < end) {
+		for (u64 stop = piece_part(i, end, left); i < stop; i++) {
+			u32 item = from[i], digit = digit_of_item(item, low);
 
-		begins[count] = (u32)i;
-		count += digit != before;
-		before = digit;
-		order[i] = number_of_item(item, low);
+			begins[count] = (u32)i;
+			count += digit != before;
+			before = digit;
+			order[i] = number_of_item(item, low);
+		}
+		if (piece_spent(pass->command, left))
+			return group;
 	}
+	/* A bin has no more rows than a digit has values. */
 	for (u64 k = 0; k < count; k++) {
 		u32 first = begins[k], next = k + 1 < count ? begins[k + 1] : (u32)end;
 
@@ -264,34 +289,39 @@ static void write_groups_task(void *arg, u64 slice, u32 worker)
 	u64 first = slice_at(pass, pass->count, slice);
 	u64 last = slice_at(pass, pass->count, slice + 1), i = group_end(pass, first, last);
 	struct kernel_group *group = pass->p->groups + pass->starts[slice];
+	u64 left = PIECE_ROWS;
 
 	(void)worker;
-	for (u64 k = first; k < i; k++)
+	for (u64 k = first; k < i && !piece_step(pass->command, &left); k++)
 		pass->p->order[k] = number_of_item(from[k], number_bits(pass));
-	for (u64 digit = bin_of(pass, ends, i); i < last; digit++) {
+	for (u64 digit = bin_of(pass, ends, i); i < last && !command_is_cut(pass->command);
+	     digit++) {
 		u64 end = ends[digit] < last ? ends[digit] : last;
 
-		group = write_bin(pass, digit << pass->bits, i, end, group);
+		group = write_bin(pass, digit << pass->bits, i, end, group, &left);
 		i = end;
 	}
 	pass->starts[slice] = (u32)(group - pass->p->groups);
 }
 
-void short_sort(struct sorter *s)
+bool short_sort(struct sorter *s)
 {
 	struct pass *pass = &s->pass;
 
-	sorter_run(s, count_task);
+	if (!sorter_run(s, count_task))
+		return false;
 	sorter_prefix(pass);
-	sorter_run(s, place_task);
+	if (!sorter_run(s, place_task))
+		return false;
 	pass->from = pass->to;
 	pass->to = pass->p->items[1];
 	pass->starts = starts_of(pass, 1);
-	if (pass->slices > 1)
-		sorter_run(s, count_again_task);
+	if (pass->slices > 1 && !sorter_run(s, count_again_task))
+		return false;
 	sorter_prefix(pass);
-	sorter_run(s, scatter_task);
+	if (!sorter_run(s, scatter_task))
+		return false;
 	pass->from = pass->to;
 	pass->to = pass->p->items[0];
-	sorter_groups_by(s, count_groups_task, write_groups_task);
+	return sorter_groups_by(s, count_groups_task, write_groups_task);
 }

@@ -10,15 +10,16 @@
 #include "update.h"
 
 /* Division takes longer than all else here, and one core needs none. */
-static void count_core_ids(struct table *table, const struct partition *p, u32 cores)
+static void count_core_ids(struct command *command, struct table *table, const struct partition *p,
+			   u32 cores)
 {
-	u64 *core_ids = table->stats.core_ids;
+	u64 *core_ids = table->stats.core_ids, left = PIECE_ROWS;
 
 	if (cores == 1) {
 		core_ids[0] += p->count;
 		return;
 	}
-	for (u64 i = 0; i < p->group_count; i++)
+	for (u64 i = 0; i < p->group_count && !piece_step(command, &left); i++)
 		core_ids[model_core(p->groups[i].row, table->index, cores)] += p->groups[i].count;
 }
 
@@ -45,6 +46,6 @@ void stats_count(struct model *model, struct table *table, const struct partitio
 	table->stats.steps++;
 	table->stats.ids += count_asked(model, number, table->index);
 	table->stats.unique_ids += p->group_count;
-	count_core_ids(table, p, model->engine->caps.cores);
-	hot_add(&table->stats.hot, p->groups, p->group_count);
+	count_core_ids(model->command, table, p, model->engine->caps.cores);
+	hot_add(&table->stats.hot, p->groups, p->group_count, model->command);
 }

@@ -8,13 +8,14 @@
  */
 #include "row_sort_pass.h"
 
-void sorter_run(struct sorter *s, stage_fn stage)
+bool sorter_run(struct sorter *s, stage_fn stage)
 {
-	if (s->workers)
-		workers_run(s->workers, stage, &s->pass, s->pass.slices, s->pass.count * 16);
-	else
-		for (u64 slice = 0; slice < s->pass.slices; slice++)
-			stage(&s->pass, slice, 0);
+	if (s->shared)
+		return workers_run(s->pass.command, stage, &s->pass, s->pass.slices,
+				   s->pass.count * 16);
+	for (u64 slice = 0; slice < s->pass.slices; slice++)
+		stage(&s->pass, slice, 0);
+	return !command_is_cut(s->pass.command);
 }
 
 bool sorter_prefix(const struct pass *pass)

@@ -3,11 +3,11 @@
  * The part of engine/port.h that is memory, time, floating point, interrupts and messages, in
  * terms of the kernel. Each function is a thin cover of the kernel's own, and has no state.
  *
- * Memory is zeroed, charged to the program for which it is (port_charge_begin()), and its absence
- * is reported by the engine: it neither wakes the OOM killer nor warns. Floating point is allowed
- * between port_fpu_begin() and port_fpu_end() only, where preemption is off, so the engine keeps
- * those stretches short. port_interrupt() may be called in any context; the others run on threads
- * and may sleep.
+ * Memory is zeroed, in pieces where it is large, and charged to the program for which it is
+ * (port_charge_begin()). Its absence is reported by the engine: it neither wakes the OOM killer nor
+ * warns. Floating point is allowed between port_fpu_begin() and port_fpu_end() only, where
+ * preemption is off, so the engine keeps those stretches short. port_interrupt() may be called in
+ * any context; the others run on threads and may sleep.
  */
 #include <linux/fpu.h>
 #include <linux/ktime.h>
@@ -21,11 +21,38 @@
 #include "emu.h"
 
 /* The engine reports that memory is short; the kernel neither kills nor warns for it. */
-#define PORT_GFP (GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define PORT_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/* Cleared at once; more than that is cleared by this much at a time. */
+#define CLEAR_BYTES SZ_1M
 
 void *port_alloc(u64 bytes)
 {
-	return kvmalloc(bytes, PORT_GFP);
+	return kvmalloc(bytes, PORT_GFP | __GFP_ZERO);
+}
+
+static void clear_memory(void *p, u64 bytes, const struct port_pace *pace)
+{
+	u64 at, n;
+
+	for (at = 0; at < bytes; at += n) {
+		n = min_t(u64, bytes - at, CLEAR_BYTES);
+		memset(p + at, 0, n);
+		if (pace)
+			pace->piece(pace->arg);
+		cond_resched();
+	}
+}
+
+void *port_alloc_large(u64 bytes, const struct port_pace *pace)
+{
+	void *p;
+
+	if (bytes <= CLEAR_BYTES)
+		return port_alloc(bytes);
+	p = kvmalloc(bytes, PORT_GFP);
+	if (p)
+		clear_memory(p, bytes, pace);
+	return p;
 }
 
 void port_free(void *p)
@@ -37,11 +64,16 @@ void port_free(void *p)
  * The kernel has no memory that is allocated when it is touched, so the whole table is allocated
  * at once, and refused early where there is not that much.
  */
-void *port_alloc_table(u64 bytes)
+void *port_alloc_table(u64 bytes, const struct port_pace *pace)
 {
+	void *p;
+
 	if (bytes >> PAGE_SHIFT >= si_mem_available())
 		return NULL;
-	return vmalloc_huge(bytes, PORT_GFP);
+	p = vmalloc_huge(bytes, PORT_GFP);
+	if (p)
+		clear_memory(p, bytes, pace);
+	return p;
 }
 
 void port_free_table(void *p, u64 bytes)

@@ -135,6 +135,11 @@ bool port_alone(void)
 	return num_online_cpus() == 1;
 }
 
+void port_yield(void)
+{
+	cond_resched();
+}
+
 void port_relax(void)
 {
 	cpu_relax();

@@ -118,9 +118,9 @@ static bool make_trial_table(struct tune_table *t, enum tune_kind kind, u64 seed
 
 	*t = (struct tune_table){.table_rows = near ? NEAR_ROWS : FAR_ROWS, .state = seed};
 	t->groups = t->table_rows / (GAP_MOST + 1);
-	t->table = port_alloc_table(size_table(t));
+	t->table = port_alloc_table(size_table(t), NULL);
 	if (is_update(kind))
-		t->slot = port_alloc_table(size_table(t));
+		t->slot = port_alloc_table(size_table(t), NULL);
 	t->gradients = port_alloc(t->groups * DIM * sizeof(float));
 	t->out = port_alloc(SAMPLES * DIM * sizeof(float));
 	t->rows = port_alloc(IDS * sizeof(u32));

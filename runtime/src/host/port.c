@@ -31,15 +31,23 @@ void *port_alloc(u64 bytes)
 	return bytes > SIZE_MAX ? NULL : calloc(1, bytes ? bytes : 1);
 }
 
+/* The kernel of this process clears pages as they are touched. */
+void *port_alloc_large(u64 bytes, const struct port_pace *pace)
+{
+	(void)pace;
+	return port_alloc(bytes);
+}
+
 void port_free(void *p)
 {
 	free(p);
 }
 
-void *port_alloc_table(u64 bytes)
+void *port_alloc_table(u64 bytes, const struct port_pace *pace)
 {
 	void *p = host_block_take(bytes);
 
+	(void)pace;
 	if (p)
 		return p;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
@@ -220,6 +228,11 @@ void port_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+/* The process is preempted whenever others need the processor. */
+void port_yield(void)
+{
 }
 
 u64 port_now_ns(void)

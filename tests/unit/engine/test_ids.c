@@ -120,7 +120,7 @@ static bool naive(const u64 *offsets, u64 samples, u64 ids)
 static void expect_offsets(const u64 *offsets, u64 samples, u64 ids)
 {
 	struct fault fault = {0};
-	u16 status = ids_check_offsets(offsets, samples, ids, 3, &fault);
+	u16 status = ids_check_offsets(NULL, offsets, samples, ids, 3, &fault);
 	u64 at = fault.element;
 
 	ck_assert_uint_eq(status, naive(offsets, samples, ids) ? 0 : EMBENG_STATUS_OFFSETS);
@@ -221,14 +221,16 @@ START_TEST(test_a_part_of_ids)
 		for (u64 i = 0; i < count; i++)
 			ids[i] = i < first || i >= last ? 1000 : (s64)(i * 7 % 1000);
 		memset(to, 0xee, count * sizeof(*to));
-		ck_assert_uint_eq(ids_take(each[k], to, &given, first, last, false, 3, &fault), 0);
+		ck_assert_uint_eq(
+			ids_take(NULL, each[k], to, &given, first, last, false, 3, &fault), 0);
 		for (u64 i = first; i < last; i++)
 			ck_assert_uint_eq(to[i - first], (u64)ids[i]);
 		ck_assert_uint_eq(to[last - first], 0xeeeeeeee);
 		ids[last - 1] = 1000;
 		fault = (struct fault){0};
-		ck_assert_uint_eq(ids_take(each[k], to, &given, first, last, false, 3, &fault),
-				  EMBENG_STATUS_ID);
+		ck_assert_uint_eq(
+			ids_take(NULL, each[k], to, &given, first, last, false, 3, &fault),
+			EMBENG_STATUS_ID);
 		ck_assert_uint_eq(fault.feature, 3);
 		ck_assert_uint_eq(fault.element, last - 1);
 		ck_assert_uint_eq(fault.value, 1000);

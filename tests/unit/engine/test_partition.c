@@ -126,7 +126,7 @@ static void partition_of(u64 limit, u64 count, bool zeros, u32 cores)
 	sources[0] = draw_source(rows, narrow, 0, cut, &base, bag, numbers);
 	sources[1] = draw_source(rows, narrow, cut, count, &base, bag + 2 * count + 99, numbers);
 	p.below = draw(4) ? base : 0;
-	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, cores), 0);
+	ck_assert_int_eq(partition_make(&p, 2, limit, zeros, NULL, false, cores), 0);
 	check(&p, rows, numbers, count);
 	partition_free(&p);
 	free(numbers);
@@ -172,7 +172,7 @@ static void sorted_alike(u64 limit, u64 count, u64 step, u64 below, u64 (*row_of
 		bag[b] = (b + step - 1) / step;
 	source = (struct partition_source){rows, NULL, 0, count, 0, bag, bags};
 	for (u32 cores = 1; cores <= 4; cores += 3) {
-		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, cores), 0);
+		ck_assert_int_eq(partition_make(&p, 1, limit, false, NULL, false, cores), 0);
 		check(&p, rows, numbers, count);
 	}
 	partition_free(&p);

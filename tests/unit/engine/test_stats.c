@@ -62,7 +62,7 @@ START_TEST(test_hot_rows_keep_their_bound)
 			truth[row] += n;
 			all += n;
 		}
-		hot_add(&hot, groups, count);
+		hot_add(&hot, groups, count, NULL);
 	}
 	ck_assert_uint_le(hot.error, all / HOT_ROWS);
 	for (u32 i = 0; i < hot.count; i++) {
@@ -143,7 +143,7 @@ static void assert_whole_steps(u64 rows)
 	u64 *counts = calloc(rows, sizeof(*counts)), state = rows, error = 0;
 
 	for (u32 step = 0; step < 60; step++) {
-		hot_add(&hot, groups, draw_groups(groups, counts, rows, &state));
+		hot_add(&hot, groups, draw_groups(groups, counts, rows, &state), NULL);
 		error += reduce_all(counts, rows);
 		ck_assert_uint_eq(hot.error, error);
 		assert_rows(&hot, counts, rows);

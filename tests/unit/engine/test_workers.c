@@ -32,16 +32,19 @@ static struct engine engine_of_pieces(void)
 		.inline_bytes = 100, .heartbeat_ms = U32_MAX, .config.registers = registers};
 }
 
-static void run_jobs(struct workers *workers, u32 cores, u64 bytes)
+static void run_jobs(struct engine *engine, u32 cores, u64 bytes)
 {
+	struct context context = {.engine = engine};
+	struct queue queue = {.context = &context};
+	struct command command = {.queue = &queue, .context = &context};
 	u32 i, j;
 
 	for (j = 0; j < JOBS; j++) {
 		struct job job = {.cores = cores}, runs = {.cores = cores};
 		u64 tasks = j % TASKS;
 
-		workers_run(workers, task, &job, tasks, bytes);
-		workers_run_rows(workers, task, &runs, tasks, bytes);
+		workers_run(&command, task, &job, tasks, bytes);
+		workers_run_rows(&command, task, &runs, tasks, bytes);
 		for (i = 0; i < TASKS; i++) {
 			ck_assert_uint_eq(job.done[i], i < tasks);
 			ck_assert_uint_eq(runs.done[i], i < tasks);
@@ -55,8 +58,9 @@ START_TEST(every_task_is_done_once)
 	struct workers *workers = workers_new(&engine, (u32)_i, heartbeat_piece);
 
 	ck_assert_ptr_nonnull(workers);
-	run_jobs(workers, (u32)_i, 99);
-	run_jobs(workers, (u32)_i, 100);
+	engine.workers = workers;
+	run_jobs(&engine, (u32)_i, 99);
+	run_jobs(&engine, (u32)_i, 100);
 	workers_free(workers);
 }
 END_TEST
@@ -73,8 +77,9 @@ START_TEST(two_callers_at_once)
 	struct workers *workers = workers_new(&engine, 4, heartbeat_piece);
 	pthread_t thread;
 
-	ck_assert_int_eq(pthread_create(&thread, NULL, second_caller, workers), 0);
-	run_jobs(workers, 4, 100);
+	engine.workers = workers;
+	ck_assert_int_eq(pthread_create(&thread, NULL, second_caller, &engine), 0);
+	run_jobs(&engine, 4, 100);
 	pthread_join(thread, NULL);
 	workers_free(workers);
 }
@@ -84,6 +89,57 @@ static void allow(const cpu_set_t *cpus)
 {
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(*cpus), cpus), 0);
 }
+
+struct stopped {
+	struct context context;
+	struct queue queue;
+	struct command command;
+	bool *dying; /* set by the fifth task */
+	u32 done;
+};
+
+static void stopping_task(void *arg, u64 number, u32 worker)
+{
+	struct stopped *s = arg;
+
+	(void)number;
+	(void)worker;
+	if (__atomic_add_fetch(&s->done, 1, __ATOMIC_RELAXED) == 5)
+		__atomic_store_n(s->dying, true, __ATOMIC_RELAXED);
+}
+
+/* Tasks that were begun are done; @cores: at most so many more than the one that ends it. */
+static bool run_stopped(struct stopped *s, struct engine *engine, bool queue, bool finishes)
+{
+	*s = (struct stopped){.context = {.engine = engine}, .dying = &s->context.dying};
+	if (queue)
+		s->dying = &s->queue.dying;
+	s->command = (struct command){
+		.queue = &s->queue, .context = &s->context, .finishes = finishes};
+	return workers_run(&s->command, stopping_task, s, TASKS, 100);
+}
+
+START_TEST(a_stopped_command_leaves_tasks_out)
+{
+	struct engine engine = engine_of_pieces();
+	struct workers *workers = workers_new(&engine, (u32)_i, heartbeat_piece);
+	struct stopped s;
+
+	engine.workers = workers;
+	for (u32 queue = 0; queue < 2; queue++) {
+		ck_assert(!run_stopped(&s, &engine, queue, false));
+		ck_assert(s.command.cut);
+		ck_assert_uint_ge(s.done, 5);
+		ck_assert_uint_lt(s.done, 5 + (u32)_i);
+	}
+	/* Half an update is none: only the end of the context stops it. */
+	ck_assert(run_stopped(&s, &engine, true, true));
+	ck_assert(!s.command.cut);
+	ck_assert_uint_eq(s.done, TASKS);
+	ck_assert(!run_stopped(&s, &engine, false, true));
+	workers_free(workers);
+}
+END_TEST
 
 /* In a process of its own, as each test is: nobody else is moved. */
 START_TEST(knows_when_it_has_one_processor)
@@ -107,6 +163,7 @@ static void add(TCase *t)
 {
 	tcase_add_loop_test(t, every_task_is_done_once, 1, 8);
 	tcase_add_test(t, two_callers_at_once);
+	tcase_add_loop_test(t, a_stopped_command_leaves_tasks_out, 1, 5);
 	tcase_add_test(t, knows_when_it_has_one_processor);
 }
 

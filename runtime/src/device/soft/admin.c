@@ -158,7 +158,7 @@ static void *buffer_alloc(uint64_t bytes)
 
 	if (bytes < LARGE_BYTES)
 		return shared_alloc(bytes);
-	memory = port_alloc_table(bytes);
+	memory = port_alloc_table(bytes, NULL);
 	return memory ? memset(memory, 0, bytes) : NULL;
 }
 

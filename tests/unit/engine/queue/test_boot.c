@@ -158,13 +158,17 @@ static void note_worker(void *arg, u64 task, u32 worker)
 START_TEST(work_below_inline_bytes_stays_with_its_thread)
 {
 	struct embeng_fw_parameters p = good_parameters;
+	struct context context = {0};
+	struct queue queue = {0};
+	struct command command = {.queue = &queue, .context = &context};
 	struct rig *rig;
 
 	p.inline_bytes = 5000;
 	rig = boot_with(&p, 2);
-	workers_run(rig->engine->workers, note_worker, NULL, 100, 4999);
+	context.engine = rig->engine;
+	workers_run(&command, note_worker, NULL, 100, 4999);
 	ck_assert(seen[0] && !seen[1]);
-	workers_run(rig->engine->workers, note_worker, rig, 100, 5000); /* needs both to end */
+	workers_run(&command, note_worker, rig, 100, 5000); /* needs both to end */
 	ck_assert(both_seen());
 	rig_free(rig);
 }

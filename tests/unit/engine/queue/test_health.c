@@ -96,12 +96,15 @@ static void one_piece(void *arg, u64 task, u32 worker)
 /* The heart beats in the middle of a command, however many pieces it has. */
 START_TEST(a_long_command_lives)
 {
+	struct queue queue = {0};
+	struct command command = {.queue = &queue};
 	u32 before;
 
 	start(0);
+	command.context = rig->engine->contexts[0];
 	before = reg_read32(rig->engine, EMBENG_REG_HEARTBEAT);
 	while (beats < before + 2)
-		workers_run(rig->engine->workers, one_piece, rig->engine, 64, 0);
+		workers_run(&command, one_piece, rig->engine, 64, 0);
 	ck_assert_uint_gt(reg_read64(rig->engine, EMBENG_REG_PROGRESS), 0);
 	ck_assert_uint_ge(beat_of(q), before + 2);
 	rig_free(rig);

@@ -62,7 +62,7 @@ START_TEST(only_blocks_are_given)
 	ck_assert_ptr_null(host_block_take(0));
 	ck_assert_ptr_null(host_block_take(HOST_BLOCK / 2));
 	ck_assert_ptr_null(host_block_take(HOST_BLOCK + 1));
-	block = port_alloc_table(some);
+	block = port_alloc_table(some, NULL);
 	ck_assert_ptr_nonnull(block);
 	ck_assert(is_there(block, pages));
 	ck_assert(!is_there(block + pages, PAGE));
