@@ -54,6 +54,21 @@ static bool allocate_parts(struct engine *e)
 	return e->lock && e->bell && e->queues && e->order && e->workers;
 }
 
+/*
+ * A command runs: an administrator is served all the same. Where the host has taken the device's
+ * power meanwhile, nothing is worth finishing.
+ */
+static void attend_requests(struct engine *e)
+{
+	if (reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RESET) {
+		boot_stop_all(e);
+		return;
+	}
+	requests_step(e);
+	if (!e->cut_off)
+		admin_step(e);
+}
+
 int engine_create(const struct engine_config *config, struct engine **out)
 {
 	const struct kernel_ops *kernels = kernel_select(config->variant);
@@ -69,6 +84,7 @@ int engine_create(const struct engine_config *config, struct engine **out)
 	take_config(e, config);
 	e->kernels = kernels;
 	e->beat = heartbeat_now;
+	e->attend = attend_requests;
 	e->wake_ns = U64_MAX;
 	if (!allocate_parts(e)) {
 		engine_destroy(e);

@@ -134,6 +134,7 @@ static void read_caps(struct embeng_device *ed)
 		.samples = embeng_read64(ed, EMBENG_REG_SAMPLES),
 		.combiners = embeng_read32(ed, EMBENG_REG_COMBINERS),
 		.optimizers = embeng_read32(ed, EMBENG_REG_OPTIMIZERS),
+		.command_bytes = embeng_read64(ed, EMBENG_REG_COMMAND_BYTES),
 	};
 }
 

@@ -272,7 +272,8 @@ enum embeng_status {
 	X(STACKS, 35, "stacks")                      \
 	X(MEMBERS, 36, "members of a stack")         \
 	X(BOUNDS, 37, "bounds of a core")            \
-	X(MULTIPLIER, 38, "multiplier")
+	X(MULTIPLIER, 38, "multiplier")               \
+	X(COMMAND_BYTES, 39, "bytes that the command moves")
 
 enum embeng_field {
 #define EMBENG_FIELD_ENUM(name, value, words) EMBENG_FIELD_##name = value,
@@ -1441,6 +1442,9 @@ struct embeng_record_name {
  * @samples: most samples of one feature in one batch
  * @combiners: mask of 1 << enum embeng_combiner
  * @optimizers: mask of 1 << enum embeng_optimizer_kind
+ * @command_bytes: most bytes that one command may move, 0: no limit. A LOOKUP moves each row that
+ *	it reads and each row that it writes; a PARTITION moves 64 for each id. A command above it
+ *	completes with COUNT and the field COMMAND_BYTES, and the feature that was too much
  * @reserved: 0
  */
 struct embeng_caps {
@@ -1463,7 +1467,8 @@ struct embeng_caps {
 	__u64 samples;
 	__u32 combiners;
 	__u32 optimizers;
-	__u32 reserved[8];
+	__u64 command_bytes;
+	__u32 reserved[6];
 };
 
 #ifdef __cplusplus
@@ -1562,5 +1567,6 @@ EMBENG_ASSERT(sizeof(struct embeng_record_name) == 80);
 EMBENG_ASSERT(sizeof(struct embeng_caps) == 120);
 EMBENG_ASSERT_AT(embeng_caps, table_memory, 32);
 EMBENG_ASSERT_AT(embeng_caps, ids, 64);
+EMBENG_ASSERT_AT(embeng_caps, command_bytes, 88);
 
 #endif

@@ -41,6 +41,11 @@
  * interrupt is vector 0. Completions come in any order, because an INVALIDATE may wait for
  * accesses in flight.
  *
+ * Registers and admin queue are served whatever command runs. A command whose context, queue or
+ * device is to end stops at its next piece and completes with ABORTED. Only an UPDATE or DRAIN that
+ * has begun to change tables is finished first when its queue ends, since half a step would be left
+ * in tables that others use; with its context it stops as well.
+ *
  * DOC: Life signs
  *
  * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it is doing. With it grows
@@ -115,6 +120,7 @@ extern "C" {
 	X(COMBINERS, 0x050, 4, DEVICE, 0, "mask of combiners")                                \
 	X(OPTIMIZERS, 0x054, 4, DEVICE, 0, "mask of optimizers")                              \
 	X(DOORBELL_STRIDE, 0x058, 4, DEVICE, 4096, "bytes from one doorbell to the next")     \
+	X(COMMAND_BYTES, 0x060, 8, DEVICE, 0, "most bytes that one command moves, 0: no limit") \
 	X(BOOT_STATE, 0x080, 4, DEVICE, 0, "enum embeng_boot_state")                          \
 	X(BOOT_DONE, 0x084, 4, DEVICE, 0, "BOOT_SEQUENCE that was answered")                  \
 	X(BOOT_ERROR, 0x088, 4, DEVICE, 0, "enum embeng_boot_error")                          \

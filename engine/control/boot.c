@@ -16,6 +16,9 @@
 	(EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_PIPELINING | EMBENG_CAP_STATISTICS | \
 	 EMBENG_CAP_MINIBATCHING | EMBENG_CAP_QUANTIZATION | EMBENG_CAP_PARTITIONED)
 
+/* Seconds of a device's time, and minutes of an emulator's: nobody's turn is longer. */
+#define COMMAND_BYTES (64ull << 30)
+
 static u64 lesser_of(u64 a, u64 b)
 {
 	return a < b ? a : b;
@@ -63,6 +66,7 @@ static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
 	caps->samples = 1ull << 31;
 	caps->combiners = 1u << EMBENG_COMBINER_SUM | 1u << EMBENG_COMBINER_MEAN |
 			  1u << EMBENG_COMBINER_SQRTN;
+	caps->command_bytes = COMMAND_BYTES;
 	caps->optimizers = 1u << EMBENG_OPTIMIZER_NONE;
 #define OPTIMIZER_BIT(name, value) caps->optimizers |= 1u << (value);
 	EMBENG_OPTIMIZER_TABLE(OPTIMIZER_BIT)
@@ -90,6 +94,7 @@ static void publish_caps(struct engine *e)
 	reg_write64(e, EMBENG_REG_SAMPLES, caps->samples);
 	reg_write32(e, EMBENG_REG_COMBINERS, caps->combiners);
 	reg_write32(e, EMBENG_REG_OPTIMIZERS, caps->optimizers);
+	reg_write64(e, EMBENG_REG_COMMAND_BYTES, caps->command_bytes);
 	reg_write32(e, EMBENG_REG_HEARTBEAT_MS, e->heartbeat_ms);
 }
 
@@ -200,16 +205,21 @@ static void drop_pending(struct engine *e)
 	e->pending_count = 0;
 }
 
-void boot_reset_begin(struct engine *e)
+void boot_stop_all(struct engine *e)
 {
 	u32 i;
 
-	e->resetting = true;
-	drop_pending(e);
 	for (i = 0; e->contexts && i < e->caps.contexts; i++) {
 		if (e->contexts[i])
 			context_kill(e->contexts[i]);
 	}
+}
+
+void boot_reset_begin(struct engine *e)
+{
+	e->resetting = true;
+	drop_pending(e);
+	boot_stop_all(e);
 	if (e->queues[0])
 		queue_kill(e->queues[0], true);
 }

@@ -288,6 +288,8 @@ struct engine {
 		     enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
 	void (*beat)(struct engine *e); /* a sign of life, by who holds the lock; or NULL */
+	void (*attend)(
+		struct engine *e); /* between pieces, lock held: serves what does not compute */
 	const struct kernel_ops *kernels;
 	struct fetch_plan fetch; /* config.fetch leads here */
 	bool stopping;
@@ -307,9 +309,10 @@ struct engine {
 	u64 turn;
 	struct pending *pending; /* admin commands that wait for accesses in flight */
 	u32 pending_count;
-	bool resetting; /* a warm reset waits for what is in flight */
-	u64 wake_ns;	/* when the next delayed NOP is due, U64_MAX: none */
-	u64 heartbeat_ns;
+	bool resetting;		       /* a warm reset waits for what is in flight */
+	u64 wake_ns;		       /* when the next delayed NOP is due, U64_MAX: none */
+	u64 heartbeat_ns, attended_ns; /* atomic */
+	bool attending;
 	u64 now_ns; /* the clock when it was last read: a reading costs more than most looks */
 	u32 pieces; /* pieces of commands, done by any thread */
 	struct {

@@ -187,7 +187,17 @@ static u16 check_feature_lengths(const struct model *model, const struct batch_f
 	return status;
 }
 
-static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index,
+/* Rows that a feature makes the command move; counts fit 32 bits each, and so does a row's bytes. */
+static u16 check_feature_moves(const struct model *model, const struct batch_feature *f, u32 index,
+			       u64 *moved, struct fault *fault)
+{
+	u64 row = 4ull * model->tables[model->blob.features[index].table].record.dim;
+
+	return check_moves(model->engine, moved, (f->given.id_count + f->outputs) * row, index,
+			   fault);
+}
+
+static u16 accept_feature(struct command *command, struct batch_feature *f, u32 index, u64 *moved,
 			  bool training)
 {
 	struct model *model = command->context->model;
@@ -198,6 +208,8 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 	f->narrow = batch_narrow(&model->tables[model->blob.features[index].table].record);
 	if (!status)
 		status = check_feature_counts(model, f, index, fault);
+	if (!status)
+		status = check_feature_moves(model, f, index, moved, fault);
 	if (!status)
 		status = check_feature_lengths(model, f, index, fault);
 	if (!status)
@@ -213,10 +225,11 @@ static u16 accept_feature(struct command *command, struct batch_feature *f, u32 
 static u16 accept_features(struct command *command, struct batch *batch, bool training)
 {
 	u16 status = 0, copied;
+	u64 moved = 0;
 	u32 good = 0;
 
 	while (good < batch->feature_count) {
-		status = accept_feature(command, &batch->features[good], good, training);
+		status = accept_feature(command, &batch->features[good], good, &moved, training);
 		if (status)
 			break;
 		good++;
@@ -230,9 +243,16 @@ static u16 accept_features(struct command *command, struct batch *batch, bool tr
 /* Occurrences of a step are numbered in 32 bits, those of all replicas together. */
 static u16 check_total(const struct model *model, const struct batch *batch, struct fault *fault)
 {
-	u64 total = 0, limit = U32_MAX / model->blob.engine.replicas;
+	u64 total = 0, limit = U32_MAX / model->blob.engine.replicas, moved = 0;
 
 	for (u32 i = 0; i < batch->feature_count; i++) {
+		const struct batch_feature *f = &batch->features[i];
+		u64 row = 4ull * model->tables[model->blob.features[i].table].record.dim;
+
+		/* Stacks say only now how many ids there are. */
+		if (check_moves(model->engine, &moved, (f->occurrences + f->outputs) * row, i,
+				fault))
+			return fault->status;
 		total += batch->features[i].occurrences;
 		if (total > limit)
 			return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_IDS, i, 0, total,

@@ -21,6 +21,18 @@ u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, 
 	return fault_set(fault, EMBENG_STATUS_LENGTH, field, feature, 0, mem->length, bytes);
 }
 
+u16 check_moves(const struct engine *engine, u64 *sum, u64 bytes, u32 feature, struct fault *fault)
+{
+	u64 limit = engine->caps.command_bytes;
+
+	if (__builtin_add_overflow(*sum, bytes, sum))
+		*sum = U64_MAX;
+	if (!limit || *sum <= limit)
+		return 0;
+	return fault_set(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_COMMAND_BYTES, feature, 0, *sum,
+			 limit);
+}
+
 u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embeng_mem *desc,
 		  struct fault *fault)
 {

@@ -9,6 +9,12 @@
 u16 check_length(const struct embeng_mem *mem, u64 count, u64 width, u32 field, u32 feature,
 		 struct fault *fault);
 
+/*
+ * Adds @bytes that a feature makes a command move to *sum, which is not to exceed what one command may
+ * (embeng_caps.command_bytes).
+ */
+u16 check_moves(const struct engine *engine, u64 *sum, u64 bytes, u32 feature, struct fault *fault);
+
 /* Records of @size behind a header, @stride apart, that fill the descriptor. */
 u16 check_records(u32 count, u32 stride, u64 size, u64 header, const struct embeng_mem *desc,
 		  struct fault *fault);

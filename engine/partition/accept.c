@@ -9,6 +9,7 @@
 #include "partition.h"
 
 #define COLUMNS_MAX (1ull << 31)
+#define ID_BYTES 64u /* moved for an id, from its key to its item */
 #define FLAGS (EMBENG_PARTITION_MINIBATCHING | EMBENG_PARTITION_DROPPING)
 
 static u16 refuse_call(struct command *command, u16 status, u32 field, u64 value, u64 limit)
@@ -216,7 +217,7 @@ static u16 check_inputs(struct command *command, const struct pcsr_call *call)
 {
 	const struct engine *engine = command->context->engine;
 	struct fault *fault = &command->fault;
-	u64 samples = 0, ids = 0;
+	u64 samples = 0, ids = 0, moved = 0;
 	u16 status = 0;
 
 	for (u32 i = 0; !status && i < call->given.feature_count; i++) {
@@ -229,6 +230,8 @@ static u16 check_inputs(struct command *command, const struct pcsr_call *call)
 			status = check_input_counts(engine, &call->given, f, i, fault);
 		if (!status)
 			status = check_input_lengths(f, i, fault);
+		if (!status)
+			status = check_moves(engine, &moved, f->id_count * ID_BYTES, i, fault);
 		if (status)
 			return status;
 		samples += f->sample_count;

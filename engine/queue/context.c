@@ -52,7 +52,7 @@ void context_kill(struct context *c)
 	struct engine *e = c->engine;
 	u32 i;
 
-	c->dying = true;
+	__atomic_store_n(&c->dying, true, __ATOMIC_RELAXED);
 	for (i = 0; i < e->order_count; i++) {
 		if (e->order[i]->context == c)
 			queue_kill(e->order[i], true);

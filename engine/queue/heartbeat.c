@@ -2,7 +2,7 @@
 /*
  * Signs of life for the driver, which tells a long command from a device that hangs by them. They
  * come from wherever the engine gets to in time: between looks, and between the pieces of a long
- * command.
+ * command. There the device also attends to what it is asked meanwhile.
  *
  * heartbeat() is called with engine->lock held. heartbeat_piece() is called without it, by
  * whichever core has done a piece, and takes it when a heartbeat is due.
@@ -10,6 +10,8 @@
 #include "internal.h"
 
 #define PIECES 16 /* that one look at the clock stands for */
+/* A command that runs is interrupted so often for what its device is asked meanwhile. */
+#define ATTEND_NS 1000000u
 
 /* Nothing but time is missing: a delayed NOP, or a completion that the host's model holds. */
 static bool waits_for_time(const struct queue *q)
@@ -64,6 +66,23 @@ void heartbeat_now(struct engine *e)
 	heartbeat(e);
 }
 
+/* Whether it is time to attend_device() again. */
+static bool has_waited(struct engine *e, u64 now)
+{
+	return e->attend && now - __atomic_load_n(&e->attended_ns, __ATOMIC_RELAXED) >= ATTEND_NS;
+}
+
+/* Not inside of itself: what is done here may have pieces, too. */
+static void attend_device(struct engine *e, u64 now)
+{
+	if (!e->attend || e->attending)
+		return;
+	e->attending = true;
+	e->attend(e);
+	e->attending = false;
+	__atomic_store_n(&e->attended_ns, now, __ATOMIC_RELAXED);
+}
+
 void heartbeat_piece(struct engine *e)
 {
 	u64 now;
@@ -72,10 +91,11 @@ void heartbeat_piece(struct engine *e)
 		return;
 	reg_count(e, EMBENG_REG_PROGRESS, PIECES);
 	now = port_now_ns();
-	if (!is_due(e, now))
+	if (!is_due(e, now) && !has_waited(e, now))
 		return;
 	port_lock(e->lock);
 	clock_saw(e, now);
 	heartbeat(e);
+	attend_device(e, now);
 	port_unlock(e->lock);
 }

@@ -29,6 +29,7 @@ void heartbeat_now(struct engine *e); /* reads the clock first */
 
 /* boot.c */
 void boot_load(struct engine *e);
+void boot_stop_all(struct engine *e); /* commands of all contexts stop at their next piece */
 void boot_reset_begin(struct engine *e);
 int boot_reset_step(struct engine *e);
 void boot_power_off(struct engine *e); /* nothing runs; everything is freed */
@@ -56,6 +57,8 @@ void busy_with(struct queue *q, u64 passed_ns);
 /* queue_end.c */
 void queue_kill(struct queue *q, bool lost);
 bool queue_reap(struct queue *q); /* true: gone */
+/* Ends its oldest command as aborted, or as hung if that is why the queue ends. */
+void queue_give_up(struct queue *q, struct command *command);
 
 /* ring.c */
 struct embeng_ring_header *queue_header(struct queue *q);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The end of a queue: queue_kill() stops it, and queue_reap() ends what is left in it and frees it,
- * as soon as no thread works for it. Ending commands needs all that lies between a queue and the
+ * as soon as no thread works for it. A command that runs sees at its next piece that it is to stop.
+ * Ending commands needs all that lies between a queue and the
  * model layer, making one needs none of it: so the two are apart.
  *
  * Called with engine->lock held. After queue_reap() returned true the queue is gone.
@@ -20,13 +21,14 @@ static void leave_order(struct engine *e, struct queue *q)
 
 void queue_kill(struct queue *q, bool lost)
 {
-	q->dying = true;
+	/* Commands at work look at it without the lock. */
+	__atomic_store_n(&q->dying, true, __ATOMIC_RELAXED);
 	q->lost = lost;
 	if (lost && !q->context)
 		ring_die(q);
 }
 
-static void give_up_command(struct queue *q, struct command *command)
+void queue_give_up(struct queue *q, struct command *command)
 {
 	u16 status = q->hung ? EMBENG_STATUS_HUNG : EMBENG_STATUS_ABORTED;
 
@@ -44,7 +46,7 @@ bool queue_reap(struct queue *q)
 	if (q->accepting || q->running)
 		return false;
 	while (q->oldest)
-		give_up_command(q, q->oldest);
+		queue_give_up(q, q->oldest);
 	ring_flush(q);
 	/* All completions come before the mark: a program that sees it has all of them. */
 	if (q->lost)

@@ -148,7 +148,10 @@ static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, 0);
 	q->running = false;
 	e->busy = false;
-	command_complete(command);
+	if (command_is_cut(command))
+		queue_give_up(q, command);
+	else
+		command_complete(command);
 }
 
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)

@@ -92,6 +92,7 @@ struct embeng;
  * @fetch_source: where @fetch is from: "device name", "EMBENG_PREFETCH", the path of a tune file,
  *	or "processor's caches"
  * @tune_problem: why the first tune file that was found is ignored, "" if it is not
+ * @command_bytes: most bytes of rows that one batch may read and write, 0: no limit
  */
 struct embeng_device_info {
 	size_t size;
@@ -110,6 +111,7 @@ struct embeng_device_info {
 	char fetch[160];
 	char fetch_source[256];
 	char tune_problem[512];
+	uint64_t command_bytes;
 };
 
 /**

@@ -115,6 +115,7 @@ struct json_object *device_document(const struct embeng_device_info *info)
 	json_add_number(device, "dim", info->dim);
 	json_add_number(device, "tables", info->tables);
 	json_add_number(device, "table_memory", info->table_memory);
+	json_add_number(device, "command_bytes", info->command_bytes);
 	for (size_t k = 0; (name = device_capability(k, &bit)); k++) {
 		if (info->features & bit)
 			json_object_array_add(names, json_object_new_string(name));

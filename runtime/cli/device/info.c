@@ -90,6 +90,9 @@ static void print_info(const struct embeng_device_info *info)
 	printf("interface     %u.%u\n", info->interface_major, info->interface_minor);
 	printf("cores         %u\n", info->cores);
 	printf("table memory  %llu MiB\n", (unsigned long long)(info->table_memory >> 20));
+	if (info->command_bytes)
+		printf("command       up to %llu MiB\n",
+		       (unsigned long long)(info->command_bytes >> 20));
 	printf("step depth    %u\n", info->step_depth);
 	printf("replicas      up to %u\n", info->replicas);
 	printf("tables        up to %u\n", info->tables);

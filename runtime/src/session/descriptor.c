@@ -6,6 +6,7 @@
  * Called with e->lock held. The lock is released while arrays are copied; the slot belongs to its
  * caller meanwhile, and buffers are pinned.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +177,30 @@ static int write_lookup(struct embeng *e, struct slot *slot, const struct embeng
 	return 0;
 }
 
+/* The engine refuses it as well, but only after it was queued. */
+static int check_command_bytes(const struct embeng *e, const struct slot *slot,
+			       const struct embeng_batch *b)
+{
+	uint64_t limit = e->device->info.command_bytes, sum = 0;
+
+	for (size_t f = 0; limit && f < b->count; f++) {
+		const struct feature *feature = &e->model->features[f];
+		uint64_t dim = (uint64_t)e->model->tables[feature->table].dim, n, bytes;
+
+		if (__builtin_mul_overflow(b->inputs[f].id_count, dim, &n) ||
+		    __builtin_add_overflow(n, slot->elements[f], &n) ||
+		    __builtin_mul_overflow(n, 4, &bytes) ||
+		    __builtin_add_overflow(sum, bytes, &sum) || sum > limit)
+			return error_set(
+				-ERANGE, EMBENG_STATUS_COUNT,
+				"feature %s: with its %zu ids and its activations the batch "
+				"moves more than the %" PRIu64 " bytes that the device takes "
+				"in one command; give the samples in several batches",
+				feature->name, b->inputs[f].id_count, limit);
+	}
+	return 0;
+}
+
 int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_batch *b,
 		    struct embeng_mem *descriptor)
 {
@@ -183,6 +208,7 @@ int describe_lookup(struct embeng *e, struct slot *slot, const struct embeng_bat
 	size_t count = list_arrays(slot, b, &stacks);
 	int ret = layout_outputs(e->model, slot->resolved, slot->at, slot->elements, &slot->bytes);
 
+	ret = ret ? ret : check_command_bytes(e, slot, b);
 	ret = ret ? ret : pin_in_place(e, slot, count);
 	if (ret)
 		return ret;

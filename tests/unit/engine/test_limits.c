@@ -2,6 +2,7 @@
 /* Limits of a device: counts, rows, statistics and state outside of them are refused. */
 #include "direct_main.h"
 #include "direct_model.h"
+#include "pcsr_help.h"
 
 #define OTHER 2u /* a region of the same memory that the engine may only read */
 
@@ -46,6 +47,21 @@ static void read_only(struct direct *d)
 	d->regions[OTHER].rights = EMBENG_REGION_DEVICE_READ;
 }
 
+/* A lookup of the same ids by both features of a model. */
+static struct small_lookup two_features(struct direct *d)
+{
+	struct small_lookup l = small_lookup(d, &d->inference, 0, ids, 3);
+	struct embeng_lookup *header = direct_memory(d, sizeof(*header) + 2 * sizeof(*l.feature),
+						     &l.command->cmd.desc);
+
+	*header = *l.header;
+	header->feature_count = 2;
+	((struct embeng_lookup_feature *)(header + 1))[0] = *l.feature;
+	((struct embeng_lookup_feature *)(header + 1))[1] = *l.feature;
+	((struct embeng_lookup_feature *)(header + 1))[1].feature = 1;
+	return l;
+}
+
 START_TEST(test_counts_of_a_batch)
 {
 	struct small_model m = small_model(10, 1);
@@ -81,6 +97,56 @@ START_TEST(test_counts_of_a_batch)
 END_TEST
 
 /* Positions of a sequence are numbered in 32 bits. */
+/* Rows that are read and rows that are written, of all features together. */
+START_TEST(test_bytes_that_a_command_moves)
+{
+	struct small_model m = small_model(10, 4);
+	struct direct *d = small_open(&m, 1);
+	const u64 three = (3 + 3) * 16;
+
+	d->engine.caps.command_bytes = three - 1;
+	refused(d, small_lookup(d, &d->input[0], 1, ids, 3).command,
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_COMMAND_BYTES, 0, three,
+				  three - 1});
+	d->engine.caps.command_bytes = three;
+	ck_assert_uint_eq(direct_do(d, small_lookup(d, &d->input[0], 1, ids, 3).command), 0);
+	direct_free(d);
+	m.engine.feature_count = 2;
+	d = small_open(&m, 1);
+	d->engine.caps.command_bytes = 2 * three - 1;
+	refused(d, two_features(d).command,
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_COMMAND_BYTES, 0, 2 * three,
+				  2 * three - 1});
+	d->engine.caps.command_bytes = 2 * three;
+	ck_assert_uint_eq(direct_do(d, two_features(d).command), 0);
+	direct_free(d);
+}
+END_TEST
+
+static struct command *dense_partition(struct direct *d, u64 count)
+{
+	struct command *command = direct_command(&d->transfer, EMBENG_OP_PARTITION);
+	struct grid g = grid_new(d, 1, 1, 1, count + 8);
+
+	grid_dense(&g, 0, count);
+	command->cmd.desc = g.desc;
+	return command;
+}
+
+START_TEST(test_bytes_that_a_partition_moves)
+{
+	struct small_model m = small_model(10, 4);
+	struct direct *d = small_open(&m, 1);
+
+	d->engine.caps.command_bytes = 64 * 10;
+	ck_assert_uint_eq(direct_do(d, dense_partition(d, 10)), 0);
+	refused(d, dense_partition(d, 11),
+		(struct expected){EMBENG_STATUS_COUNT, EMBENG_FIELD_COMMAND_BYTES, 0, 64 * 11,
+				  64 * 10});
+	direct_free(d);
+}
+END_TEST
+
 START_TEST(test_positions_of_a_sequence)
 {
 	struct small_model m = small_model(10, 1);
@@ -386,6 +452,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {test_counts_of_a_batch,
+				      test_bytes_that_a_command_moves,
+				      test_bytes_that_a_partition_moves,
 				      test_positions_of_a_sequence,
 				      test_weights_that_are_not_finite,
 				      test_a_table_without_optimizer_only_serves,

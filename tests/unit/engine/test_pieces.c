@@ -16,6 +16,7 @@
 #define ROWS 50000u
 /* Each stage of a command takes more than 1 / GAP_SHARE of the whole, so one without pieces is seen. */
 #define GAP_SHARE 16u
+#define ROWS_SHARE 6u /* there are few stages, which copy a MiB at a time */
 
 static struct {
 	u64 rows, most_rows; /* that kernels had since the last piece, and at most */
@@ -132,7 +133,7 @@ static struct direct *open_counted(const struct small_model *m)
 	return d;
 }
 
-static void expect_pieces(const char *what)
+static void expect_pieces(const char *what, u64 share)
 {
 	u64 all;
 
@@ -141,7 +142,7 @@ static void expect_pieces(const char *what)
 	ck_assert_msg(seen.pieces >= IDS / PIECE_ROWS, "%s: %llu pieces", what, seen.pieces);
 	ck_assert_msg(seen.most_rows <= PIECE_ROWS, "%s: %llu rows without a piece", what,
 		      seen.most_rows);
-	ck_assert_msg(seen.most_ns < all / GAP_SHARE, "%s: %llu of %llu ns without a piece", what,
+	ck_assert_msg(seen.most_ns < all / share, "%s: %llu of %llu ns without a piece", what,
 		      seen.most_ns, all);
 }
 
@@ -231,7 +232,7 @@ START_TEST(one_long_bag)
 	fill_table(d);
 	begin(NULL, 0);
 	ck_assert_uint_eq(direct_do(d, l.command), 0);
-	expect_pieces("bag");
+	expect_pieces("bag", GAP_SHARE);
 	whole_bag(d, &l, whole);
 	ck_assert_mem_eq(l.out, whole, sizeof(whole));
 	direct_free(d);
@@ -282,7 +283,7 @@ static struct command *training_step(struct direct *d, bool hot)
 		memset(d->arena + l.feature->ids.offset, 0, IDS * 4);
 	begin(NULL, 0);
 	ck_assert_uint_eq(direct_do(d, l.command), 0);
-	expect_pieces("training lookup");
+	expect_pieces("training lookup", GAP_SHARE);
 	return small_update(d, 0, 1, IDS, 0.5f);
 }
 
@@ -298,7 +299,7 @@ START_TEST(a_long_update)
 	update = training_step(d, _i & 1);
 	begin(NULL, 0);
 	ck_assert_uint_eq(direct_do(d, update), 0);
-	expect_pieces("update");
+	expect_pieces("update", GAP_SHARE);
 	ck_assert_uint_eq(d->context.model->applied, 1);
 	direct_free(d);
 }
@@ -334,7 +335,7 @@ START_TEST(a_long_partition)
 		d->used = 0;
 	}
 	/* The second one has its memory: what the host clears for the first is not ours. */
-	expect_pieces("partition");
+	expect_pieces("partition", GAP_SHARE);
 	direct_free(d);
 }
 END_TEST
@@ -362,7 +363,7 @@ START_TEST(long_rows)
 		ck_assert_uint_eq(direct_do(d, command), 0);
 		d->used = 0;
 	}
-	expect_pieces("rows");
+	expect_pieces("rows", ROWS_SHARE);
 	direct_free(d);
 }
 END_TEST

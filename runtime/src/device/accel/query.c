@@ -122,6 +122,7 @@ static void note_caps(const struct accel_facts *facts, struct embeng_device_info
 	if (!(facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES))
 		info->features &= ~(uint64_t)EMBENG_CAP_MAPPED_QUEUES;
 	info->table_memory = caps->table_memory;
+	info->command_bytes = caps->command_bytes;
 }
 
 int accel_inquire(int fd, const char *node, struct embeng_device_info *info,

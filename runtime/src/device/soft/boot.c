@@ -52,6 +52,7 @@ static void read_info(struct soft *s)
 	info->tables = soft_read32(s, EMBENG_REG_TABLES);
 	info->features = soft_read32(s, EMBENG_REG_FEATURES);
 	info->table_memory = soft_read64(s, EMBENG_REG_TABLE_MEMORY);
+	info->command_bytes = soft_read64(s, EMBENG_REG_COMMAND_BYTES);
 	snprintf(info->variant, sizeof(info->variant), "%s", engine_variant(s->engine));
 	s->device.queues = soft_read32(s, EMBENG_REG_QUEUES);
 }

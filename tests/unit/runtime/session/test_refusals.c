@@ -84,5 +84,28 @@ START_TEST(test_rows_are_told)
 }
 END_TEST
 
-RUN_SUITE("refusals", test_limits_of_the_device, test_commands_are_refused_by_name,
-	  test_rows_are_told)
+/* A batch that is too much for one command is refused by name, before it is queued. */
+START_TEST(test_bytes_of_a_batch)
+{
+	struct shape shape = {.replicas = 1, .depth = 1, .optimizer = embeng_adagrad(0.5f)};
+	struct embeng *e = open_small(&shape);
+	const int32_t ids[] = {0, 1, 2};
+	const int64_t lengths[] = {3};
+	struct embeng_batch *b = embeng_batch_new(e, EMBENG_INFERENCE, 0);
+	const uint64_t moved = (3 + 1) * 2 * 4;
+
+	ck_assert_uint_gt(e->device->info.command_bytes, moved);
+	ck_assert_int_eq(embeng_batch_ragged(b, 0, EMBENG_I32, ids, 3, lengths, 1, NULL, 0), 0);
+	e->device->info.command_bytes = moved - 1;
+	ck_assert_int_eq(embeng_enqueue(e, b, -1), -ERANGE);
+	expect_text("feature f");
+	expect_text("31 bytes");
+	e->device->info.command_bytes = moved;
+	ck_assert_int_eq(embeng_enqueue(e, b, -1), 0);
+	embeng_batch_free(b);
+	embeng_close(e);
+}
+END_TEST
+
+RUN_SUITE("refusals", test_bytes_of_a_batch, test_limits_of_the_device,
+	  test_commands_are_refused_by_name, test_rows_are_told)
