@@ -55,18 +55,22 @@ static bool allocate_parts(struct engine *e)
 }
 
 /*
- * A command runs: an administrator is served all the same. Where the host has taken the device's
+ * A command runs: an administrator is served all the same, and so are others who come first by now.
+ * Where the host has taken the device's
  * power meanwhile, nothing is worth finishing.
  */
-static void attend_requests(struct engine *e)
+static void attend_requests(struct engine *e, struct command *command)
 {
 	if (reg_read32(e, EMBENG_REG_BOOT_STATE) == EMBENG_BOOT_RESET) {
 		boot_stop_all(e);
 		return;
 	}
 	requests_step(e);
-	if (!e->cut_off)
-		admin_step(e);
+	if (e->cut_off)
+		return;
+	admin_step(e);
+	if (command && !e->resetting)
+		serve_between(e, command);
 }
 
 int engine_create(const struct engine_config *config, struct engine **out)

@@ -10,7 +10,7 @@
  *	a completion was lost		queue, at once
  *	a queue stands, and
  *	  the device does not attend	queue
- *	  or works on nothing at all	queue
+ *	  or knows no reason for it	queue
  *	a queue waits for its program	none
  *	the bus does not recover	gone
  *
@@ -49,24 +49,15 @@ struct verdict {
 	u32 rung;
 };
 
-static u64 read_device_progress(struct embeng_device *ed)
-{
-	return embeng_read64(ed, EMBENG_REG_PROGRESS) +
-	       embeng_read64(ed, EMBENG_REG_COUNT_COMMANDS);
-}
-
 static void look_at_registers(struct embeng_device *ed)
 {
 	struct embeng_device_watch *w = &ed->watch;
 	u32 heartbeat = embeng_read32(ed, EMBENG_REG_HEARTBEAT);
-	u64 progress = read_device_progress(ed);
 
 	w->silent = heartbeat == w->heartbeat ? w->silent + 1 : 0;
-	w->still = progress == w->progress ? w->still + 1 : 0;
 	if (!w->silent)
 		w->since_ns = ktime_get_ns();
 	w->heartbeat = heartbeat;
-	w->progress = progress;
 }
 
 static struct embeng_hang describe_hang(u32 cause, u64 since_ns)
@@ -119,11 +110,12 @@ static bool note_queue_movement(struct embeng_queue *q)
 	now.cq_tail = READ_ONCE(header->cq_tail);
 	now.done = READ_ONCE(header->done);
 	now.epoch = READ_ONCE(header->report.epoch);
+	now.progress = READ_ONCE(header->progress);
 	now.heartbeat = READ_ONCE(header->heartbeat);
 	w->unattended = now.heartbeat == w->heartbeat ? w->unattended + 1 : 0;
 	now.unattended = w->unattended;
 	if (now.sq_head == w->sq_head && now.cq_tail == w->cq_tail && now.done == w->done &&
-	    now.epoch == w->epoch) {
+	    now.epoch == w->epoch && now.progress == w->progress) {
 		w->heartbeat = now.heartbeat;
 		return false;
 	}
@@ -153,10 +145,12 @@ static u32 judge_queue(struct embeng_queue *q)
 	}
 	if (++w->stood < LOOKS)
 		return EMBENG_ACCEL_CAUSE_NONE;
-	if (w->unattended >= LOOKS && !q->context->device->watch.silent)
-		return EMBENG_ACCEL_CAUSE_STALLED;
-	return q->context->device->watch.still >= LOOKS ? EMBENG_ACCEL_CAUSE_STANDSTILL :
-							  EMBENG_ACCEL_CAUSE_NONE;
+	if (w->unattended)
+		return w->unattended >= LOOKS && !q->context->device->watch.silent ?
+			       EMBENG_ACCEL_CAUSE_STALLED :
+			       EMBENG_ACCEL_CAUSE_NONE;
+	/* While the device knows why the queue takes time, its progress moves. */
+	return EMBENG_ACCEL_CAUSE_STANDSTILL;
 }
 
 static void look_at_queues(struct embeng_context *ctx)

@@ -15,6 +15,7 @@
  * @cq_tail: cq_tail in the ring's header
  * @done: done in the ring's header
  * @epoch: epoch of the report
+ * @progress: progress in the ring's header
  * @heartbeat: heartbeat in the ring's header
  * @stood: looks without movement while the queue had work
  * @unattended: looks since the device last scanned the queue
@@ -25,6 +26,7 @@ struct embeng_queue_watch {
 	u32 cq_tail;
 	u32 done;
 	u32 epoch;
+	u32 progress;
 	u32 heartbeat;
 	u32 stood;
 	u32 unattended;

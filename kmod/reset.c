@@ -53,7 +53,6 @@ static void lose_all_contexts(struct embeng_device *ed, u32 rung, const struct e
 
 	ed->resets.sequence++;
 	ed->watch.silent = 0;
-	ed->watch.still = 0;
 	guard(mutex)(&ed->contexts_lock);
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		embeng_reset_lose(ed, ctx, rung, hang);

@@ -21,9 +21,7 @@ struct embeng_device;
  * @fault: resets the device after it reported a fault
  * @last: time of the last look that counted, in jiffies
  * @heartbeat: value of the heartbeat register
- * @progress: sum of the registers that move with work
  * @silent: looks since the heartbeat moved
- * @still: looks since any work was done
  * @away: looks since the bus failed
  * @since_ns: when the heartbeat was last seen to move, CLOCK_MONOTONIC
  */
@@ -32,9 +30,7 @@ struct embeng_device_watch {
 	struct work_struct fault;
 	unsigned long last;
 	u32 heartbeat;
-	u64 progress;
 	u32 silent;
-	u32 still;
 	u32 away;
 	u64 since_ns;
 };

@@ -366,7 +366,8 @@ enum embeng_queue_kind {
  *	to it. The engine needs write access for STATS, STATE_READ and SNAPSHOT and read access
  *	for all others
  * @arg: argument of the command, otherwise 0. NOP: bits 0..15 are the status to complete with
- *	(which counts as the program's fault), bits 32..63 a delay in microseconds. STATS: bits
+ *	(which counts as the program's fault), bits 32..63 a delay in microseconds, up to
+ *	EMBENG_NOP_DELAY_MAX. STATS: bits
  *	0..31 are the table index, and bit 32 asks to clear the counts after they are read.
  *	STAGE: bits 0..31 are the table index, bits 32..47 the slot (as in &embeng_rows.slot),
  *	and bits 48..63 enum embeng_stage; table and slot are 0 except for BEGIN. STATE_*: 0 for
@@ -395,6 +396,7 @@ struct embeng_cmd {
 #define EMBENG_FREEZE_ACTION_SHIFT 32
 #define EMBENG_SNAPSHOT_TABLES_SHIFT 32
 #define EMBENG_NOP_DELAY_SHIFT 32
+#define EMBENG_NOP_DELAY_MAX 10000000u /* microseconds; above it NOP fails with COUNT */
 
 /* Flags of a completion. Exactly one of the two is set. */
 #define EMBENG_CQE_ACCEPTED (1u << 0) /* only of a LOOKUP: its ids may be reused, DONE follows */
@@ -494,13 +496,17 @@ struct embeng_queue_report {
  *	value above @cq_tail means that a completion was lost
  * @done: free-running index; the commands below it are complete and have posted all their
  *	completions
+ * @progress: grows with the heartbeat while the device knows of something to do for the queue and
+ *	why that takes time: a piece of a command was done since the heartbeat before, for this
+ *	queue or for another one that has the turn, or a NOP of this queue waits. In a queue whose
+ *	commands are not done and whose @progress stands still, nothing will be
  * @busy_ns: nanoseconds that the device has worked for this queue
  * @dead: 0, or 1 once the device is gone or the context is lost (ENODEV): nothing in the
  *	queue will move again. It stays readable after a hot-unplug
  * @report: reason why the queue stands still
  *
  * Only the device writes here; after a reset the driver writes in its place. Words that
- * change together share a line of 64 bytes. @heartbeat, @sent, @done and @busy_ns are valid
+ * change together share a line of 64 bytes. @heartbeat, @sent, @done, @progress and @busy_ns are valid
  * if &embeng_queue_layout.features has EMBENG_RING_HEALTH.
  */
 struct embeng_ring_header {
@@ -510,7 +516,7 @@ struct embeng_ring_header {
 	__u32 cq_tail;
 	__u32 sent;
 	__u32 done;
-	__u32 reserved1;
+	__u32 progress;
 	__u64 busy_ns;
 	__u32 reserved3[10];
 	__u32 dead;
@@ -569,7 +575,7 @@ struct embeng_queue_layout {
 
 #define EMBENG_RING_MAPPED (1u << 0)  /* the program writes the rings itself */
 #define EMBENG_RING_REPORTS (1u << 1) /* &struct embeng_queue_report is written */
-#define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent, done and busy_ns are written */
+#define EMBENG_RING_HEALTH (1u << 2)  /* heartbeat, sent, done, progress and busy_ns are written */
 
 #define EMBENG_SQ_ENTRIES_MAX 4096u
 

@@ -49,9 +49,9 @@
  * DOC: Life signs
  *
  * HEARTBEAT grows every HEARTBEAT_MS while the device lives, whatever it is doing. With it grows
- * &embeng_ring_header.heartbeat of each queue that the device attends to. PROGRESS grows with
- * each piece of work while a command runs, and while a command waits for nothing but time (a
- * delayed NOP). A device whose PROGRESS and COUNT_COMMANDS stand still is working on nothing.
+ * &embeng_ring_header.heartbeat of each queue that the device attends to. PROGRESS grows with each
+ * piece of work while a command runs. Whether a queue that stands has a reason to is in
+ * &embeng_ring_header.progress; NOPs that others delay are none.
  * ACTIVE_QUEUE is the queue for which it works.
  *
  * When STATUS becomes FAULT, vector 0 fires if the admin queue is armed, for whatever index. On
@@ -132,7 +132,7 @@ extern "C" {
 	X(STATUS, 0x0ac, 4, DEVICE, 0, "enum embeng_device_status")                           \
 	X(BOOT_ERROR_INDEX, 0x0b0, 4, DEVICE, 0, "self-test that failed, from 0")             \
 	X(ACTIVE_QUEUE, 0x0b4, 4, DEVICE, 0, "queue whose command runs, or 0")                \
-	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows while commands run or wait for time alone")   \
+	X(PROGRESS, 0x0b8, 8, DEVICE, 0, "grows with pieces of commands")   \
 	X(HEARTBEAT_MS, 0x0c0, 4, DEVICE, 0, "period of HEARTBEAT in milliseconds")           \
 	X(TEMPERATURE, 0x0c4, 4, DEVICE, 0, "engine temperature, in millidegrees Celsius")       \
 	X(TEMPERATURE_LIMIT, 0x0c8, 4, DEVICE, 0, "critical TEMPERATURE, or 0 if not measured") \

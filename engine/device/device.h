@@ -85,6 +85,9 @@ struct command {
 	u64 result;	      /* embeng_cqe.value on success */
 	u64 ready_ns;	      /* NOP: not before */
 	u64 accepted_ns;      /* when it was fetched */
+	u64 began_ns;	      /* when it was last taken up, to be accepted or to run */
+	u64 tag;	      /* its context's turn_tag() then */
+	u64 lent_ns;	      /* used for other contexts since then, between its pieces */
 	void *state;	      /* the model layer's; released by model_release() */
 	bool holds_model;     /* the model layer counts it as a user of the model */
 	bool cut;	      /* it was told to stop before its end; atomic */
@@ -98,6 +101,9 @@ static inline bool command_is_cut(const struct command *command)
 {
 	return command && __atomic_load_n(&command->cut, __ATOMIC_RELAXED);
 }
+
+/* Its context or its queue is to end; see piece_over(). */
+bool command_stops(const struct command *command);
 
 /* The status of a command that is cut, which its fault says, too. */
 static inline u16 abort_command(struct command *command)
@@ -122,7 +128,8 @@ enum verdict { VERDICT_READY, VERDICT_WAIT, VERDICT_FAILED };
  *	refuse a command of status 0 by command->fault
  * @ready: lock held. Can it run now? READY, WAIT with *wait, or FAILED with command->fault. NULL:
  *	READY
- * @is_small: lock held, READY. Sooner done than another thread wakes up? NULL: no
+ * @bytes: lock held, READY. The memory that it touches, about: tells a command that is sooner done than
+ *	another thread wakes up, and one that others need not wait for. NULL: unknown, taken as large
  * @run: no lock; one command of the device runs at a time. Does it, and sets command->result.
  *	Return: 0, or a status with command->fault
  * @finish: lock held, after @run or after the failure of a committed command: steps and models
@@ -138,7 +145,7 @@ struct verb {
 	u16 (*accept)(struct command *command);
 	void (*commit)(struct command *command, u16 status);
 	enum verdict (*ready)(struct command *command, struct wait *wait);
-	bool (*is_small)(const struct command *command);
+	u64 (*bytes)(const struct command *command);
 	u16 (*run)(struct command *command);
 	void (*finish)(struct command *command);
 	void (*release)(struct command *command);
@@ -170,7 +177,7 @@ enum verdict model_admit(struct command *command, struct wait *wait);
 u16 model_accept(struct command *command);
 void model_commit(struct command *command, u16 status);
 enum verdict model_ready(struct command *command, struct wait *wait);
-bool model_is_small(const struct command *command);
+u64 model_touched(const struct command *command);
 void model_run(struct command *command);
 void model_finish(struct command *command);
 void model_release(struct command *command);
@@ -184,12 +191,13 @@ void context_pcsr_free(struct context *context);
 /*
  * workers_new() - threads that the rows and floats of one command are spread over
  * @cores: how many work on it, the caller too
- * @piece_done: called after each task by the thread that did it, without a lock
+ * @piece_done: called after each piece by the thread that did it, without a lock; of memory that is
+ *	cleared the command is NULL
  *
  * Return: NULL without memory or threads.
  */
 struct workers *workers_new(struct engine *engine, u32 cores,
-			    void (*piece_done)(struct engine *engine));
+			    void (*piece_done)(struct engine *engine, struct command *command));
 void workers_free(struct workers *workers);
 
 /*
@@ -215,7 +223,7 @@ bool workers_run_rows(struct command *command, void (*fn)(void *arg, u64 task, u
 		      void *arg, u64 tasks, u64 bytes);
 
 /* A piece of a command is done: the device lives, however long the whole takes. No lock. */
-void heartbeat_piece(struct engine *e);
+void heartbeat_piece(struct engine *e, struct command *command);
 
 struct region {
 	u32 generation; /* the generation of the entry this was mapped from, 0: not mapped */
@@ -237,7 +245,9 @@ struct context {
 	u32 in_flight; /* commands accepted and not completed */
 	u32 accesses;  /* sum of users over its regions */
 	bool dying;    /* nothing new is taken; freed when nothing is in flight */
+	bool running;  /* a thread is running a command of it */
 	bool moving;   /* since the last look something of it ran or could have run */
+	u64 served_ns; /* virtual time up to which it had its share; see queue/share.c */
 };
 
 struct queue {
@@ -274,8 +284,9 @@ struct queue {
 	u32 sent;	   /* completions given out, lost ones too */
 	bool hung;	   /* dying: the oldest command made no progress, for so long */
 	u32 hung_ms;
-	u64 turn;    /* engine->turn when it last ran a command */
-	u64 busy_ns; /* worked for it */
+	u64 turn;     /* engine->turn when it last ran a command */
+	u64 busy_ns;  /* worked for it */
+	u32 progress; /* heartbeats at which it was known what it waits for */
 	struct embeng_queue_report reported;
 };
 
@@ -288,8 +299,8 @@ struct engine {
 		     enum engine_run_mode mode); /* its work, see service_start() */
 	struct workers *workers;
 	void (*beat)(struct engine *e); /* a sign of life, by who holds the lock; or NULL */
-	void (*attend)(
-		struct engine *e); /* between pieces, lock held: serves what does not compute */
+	/* Between pieces of a command, lock held: serves others; @command: NULL: the driver alone. */
+	void (*attend)(struct engine *e, struct command *command);
 	const struct kernel_ops *kernels;
 	struct fetch_plan fetch; /* config.fetch leads here */
 	bool stopping;
@@ -303,18 +314,21 @@ struct engine {
 	u32 boot_sequence, control_sequence; /* last answered */
 	u64 table_memory_used;
 	struct context **contexts; /* [caps.contexts] */
+	u32 context_count;	   /* contexts that exist */
 	struct queue **queues;	   /* [config.queues]; 0 is the admin queue */
 	struct queue **order;	   /* [config.queues]; by priority, then number */
 	u32 order_count;
 	u64 turn;
+	u64 share_ns;		 /* virtual time: where the context stands that was taken up last */
 	struct pending *pending; /* admin commands that wait for accesses in flight */
 	u32 pending_count;
 	bool resetting;		       /* a warm reset waits for what is in flight */
 	u64 wake_ns;		       /* when the next delayed NOP is due, U64_MAX: none */
 	u64 heartbeat_ns, attended_ns; /* atomic */
-	bool attending;
-	u64 now_ns; /* the clock when it was last read: a reading costs more than most looks */
-	u32 pieces; /* pieces of commands, done by any thread */
+	u64 progress_beaten;	       /* EMBENG_REG_PROGRESS at the last heartbeat */
+	u32 attending; /* depth: a command that is run between pieces has pieces, too */
+	u64 now_ns;    /* the clock when it was last read: a reading costs more than most looks */
+	u32 pieces;    /* pieces of commands, done by any thread */
 	struct {
 		u64 time_ns, busy_ns; /* up to which power and temperature go */
 		u32 power_uw;

@@ -21,7 +21,7 @@ struct worker {
 
 struct workers {
 	struct engine *engine;
-	void (*piece_done)(struct engine *engine);
+	void (*piece_done)(struct engine *engine, struct command *command);
 	u32 cores;
 	u32 taken; /* a caller has the helpers */
 	bool stopping;
@@ -40,15 +40,20 @@ struct workers {
 #define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
 #define ADD(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 
-void piece_beat(struct engine *engine)
+static void end_piece(struct engine *engine, struct command *command)
 {
 	if (engine->workers)
-		engine->workers->piece_done(engine);
+		engine->workers->piece_done(engine, command);
 	port_yield();
 }
 
+void piece_beat(struct engine *engine)
+{
+	end_piece(engine, NULL);
+}
+
 /* An update that is at work goes on when its queue is to end: half a step is none. */
-static bool is_stopped(const struct command *command)
+bool command_stops(const struct command *command)
 {
 	return __atomic_load_n(&command->context->dying, __ATOMIC_RELAXED) ||
 	       (!command->finishes && __atomic_load_n(&command->queue->dying, __ATOMIC_RELAXED));
@@ -58,8 +63,8 @@ bool piece_over(struct command *command)
 {
 	if (!command)
 		return false;
-	piece_beat(command->context->engine);
-	if (!is_stopped(command))
+	end_piece(command->context->engine, command);
+	if (!command_stops(command))
 		return false;
 	__atomic_store_n(&command->cut, true, __ATOMIC_RELAXED);
 	return true;
@@ -165,7 +170,7 @@ static bool start_helpers(struct workers *w)
 }
 
 struct workers *workers_new(struct engine *engine, u32 cores,
-			    void (*piece_done)(struct engine *engine))
+			    void (*piece_done)(struct engine *engine, struct command *command))
 {
 	struct workers *w = port_alloc(sizeof(*w) + (cores - 1) * sizeof(w->helpers[0]));
 

@@ -185,7 +185,7 @@ static inline struct batch *batch_of(const struct command *command)
 
 /* Phases of LOOKUP: accepting checks and copies all that it names into its batch. */
 u16 lookup_accept(struct command *command);
-bool lookup_is_small(const struct command *command);
+u64 lookup_touched(const struct command *command);
 u16 lookup_run(struct command *command);
 
 /**

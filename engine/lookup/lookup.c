@@ -140,9 +140,9 @@ static u16 get_lookup_outputs(struct command *command, struct lookup *lookup)
 	return status;
 }
 
-bool lookup_is_small(const struct command *command)
+u64 lookup_touched(const struct command *command)
 {
-	return batch_of(command)->bytes < command->context->engine->inline_bytes;
+	return batch_of(command)->bytes;
 }
 
 /* Half of a swap would leave rows of two steps in the tables. */

@@ -18,6 +18,7 @@
 	{ \
 		.accept = rows_accept, \
 		.ready = step_after_ready, \
+		.bytes = rows_touched, \
 		.run = rows_run, \
 		.release = rows_release, \
 	}
@@ -34,7 +35,7 @@ static const struct verb verbs[] = {
 		.accept = lookup_accept,
 		.commit = lookup_commit,
 		.ready = lookup_ready,
-		.is_small = lookup_is_small,
+		.bytes = lookup_touched,
 		.run = lookup_run,
 		.finish = lookup_finish,
 		.release = lookup_release,
@@ -44,7 +45,7 @@ static const struct verb verbs[] = {
 		.accept = update_accept,
 		.commit = step_commit_update,
 		.ready = step_update_ready,
-		.is_small = update_is_small,
+		.bytes = update_touched,
 		.run = update_run,
 		.finish = step_update_finished,
 	},
@@ -171,11 +172,11 @@ enum verdict model_ready(struct command *command, struct wait *wait)
 	return verb->ready ? verb->ready(command, wait) : VERDICT_READY;
 }
 
-bool model_is_small(const struct command *command)
+u64 model_touched(const struct command *command)
 {
 	const struct verb *verb = verb_of(command);
 
-	return verb->is_small && verb->is_small(command);
+	return verb->bytes ? verb->bytes(command) : U64_MAX;
 }
 
 void model_run(struct command *command)

@@ -208,6 +208,7 @@ bool fill_range(struct model *model, const struct kernel_fill *fill, u64 rows);
 
 /* rows.c, stage.c, stats.c, freeze.c: phases of their verbs. */
 u16 rows_accept(struct command *command);
+u64 rows_touched(const struct command *command);
 u16 rows_run(struct command *command);
 void rows_release(struct command *command);
 u16 stage_accept(struct command *command);

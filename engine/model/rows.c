@@ -365,6 +365,14 @@ static void keep_old_rows(struct model *model, struct table *table, const struct
 	}
 }
 
+u64 rows_touched(const struct command *command)
+{
+	const struct rows *rows = command->state;
+	u32 dim = command->context->model->tables[rows->given.table].record.dim;
+
+	return rows->given.count * (4ull * dim + sizeof(*rows->ids));
+}
+
 u16 rows_run(struct command *command)
 {
 	struct model *model = command->context->model;

@@ -87,6 +87,11 @@ static u16 check_unused(const struct embeng_cmd *cmd, u32 uses, struct fault *fa
 	return EMBENG_STATUS_OK;
 }
 
+static u64 nop_delay_us(const struct embeng_cmd *cmd)
+{
+	return cmd->arg >> EMBENG_NOP_DELAY_SHIFT;
+}
+
 static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
 {
 	u64 reserved = 0;
@@ -100,6 +105,9 @@ static u16 check_arg(const struct embeng_cmd *cmd, struct fault *fault)
 	if (cmd->arg & reserved)
 		return refuse_field(fault, EMBENG_STATUS_RESERVED, EMBENG_FIELD_ARG,
 				    cmd->arg & reserved, 0);
+	if (cmd->opcode == EMBENG_OP_NOP && nop_delay_us(cmd) > EMBENG_NOP_DELAY_MAX)
+		return refuse_field(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, nop_delay_us(cmd),
+				    EMBENG_NOP_DELAY_MAX);
 	if (cmd->opcode == EMBENG_OP_NOP && (u16)cmd->arg > STATUS_LAST)
 		return refuse_field(fault, EMBENG_STATUS_COUNT, EMBENG_FIELD_ARG, (u16)cmd->arg,
 				    STATUS_LAST);
@@ -214,7 +222,7 @@ static void fence_release(struct command *command)
 
 static u16 nop_accept(struct command *command)
 {
-	command->ready_ns = port_now_ns() + (command->cmd.arg >> EMBENG_NOP_DELAY_SHIFT) * 1000;
+	command->ready_ns = port_now_ns() + nop_delay_us(&command->cmd) * 1000;
 	return EMBENG_STATUS_OK;
 }
 
@@ -275,6 +283,11 @@ enum verdict command_ready(struct command *command, struct wait *wait)
 {
 	return command_is_ours(command) ? verbs[command->cmd.opcode].ready(command, wait) :
 					  model_ready(command, wait);
+}
+
+u64 command_touched(const struct command *command)
+{
+	return command_is_ours(command) ? 0 : model_touched(command);
 }
 
 void command_release(struct command *command)

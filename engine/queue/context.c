@@ -43,6 +43,7 @@ u16 context_create(struct engine *e, const struct embeng_admin_cmd *cmd, struct 
 				 0);
 	}
 	e->contexts[c->number] = c;
+	e->context_count++;
 	event_of_context(c, EMBENG_EVENT_CONTEXT_MADE, cmd->count);
 	return EMBENG_STATUS_OK;
 }
@@ -76,6 +77,7 @@ bool context_reap(struct context *c)
 	context_pcsr_free(c);
 	region_table_unmap(c);
 	e->contexts[c->number] = NULL;
+	e->context_count--;
 	event_of_context(c, EMBENG_EVENT_CONTEXT_ENDED, 0);
 	port_free(c);
 	return true;

@@ -39,12 +39,13 @@ static void accept_entry(struct queue *q, struct command *command, u64 *away_ns)
 	u16 status;
 
 	q->accepting = true;
+	share_begin(command, command->accepted_ns);
 	port_unlock(e->lock);
 	status = command_accept(command);
 	now = port_now_ns();
-	passed = now - command->accepted_ns;
 	port_lock(e->lock);
 	clock_saw(e, now);
+	passed = share_end(command, now);
 	busy_with(q, passed);
 	if (command->cmd.opcode == EMBENG_OP_LOOKUP)
 		reg_count(e, EMBENG_REG_TIME_CHECK, passed);
@@ -129,13 +130,41 @@ static int accept_one(struct queue *q, u64 *away_ns)
 	return look == RING_COMMAND && q->free ? take_entry(q, away_ns) : 0;
 }
 
-/* One command of each queue, so that a full queue cannot shut out the others. */
-int accept_step(struct engine *e, u64 *away_ns)
+/*
+ * One command of each queue, so that a full queue cannot shut out the others.
+ * @least: only of contexts that are not far ahead of this tag, U64_MAX: of all
+ * @between: only of queues that come before the rest of that command, NULL: of all
+ */
+static int accept_queues(struct engine *e, u64 least, const struct command *between, u64 *away_ns)
 {
 	int moved = 0;
 	u32 i;
 
-	for (i = 0; i < e->order_count; i++)
-		moved |= accept_one(e->order[i], away_ns);
+	for (i = 0; i < e->order_count; i++) {
+		struct queue *q = e->order[i];
+
+		if (least != U64_MAX && share_waits(q->context, least))
+			continue;
+		if (!between || share_is_due(q, between, clock_read(e)))
+			moved |= accept_one(q, away_ns);
+	}
 	return moved;
+}
+
+/* Nobody waits for a context whose commands cannot be taken. */
+int accept_step(struct engine *e, u64 *away_ns)
+{
+	u64 least = e->context_count > 1 ? share_least(e) : U64_MAX;
+	int moved = accept_queues(e, least, NULL, away_ns);
+
+	if (moved || least == U64_MAX)
+		return moved;
+	return accept_queues(e, U64_MAX, NULL, away_ns);
+}
+
+int accept_between(struct engine *e, const struct command *command)
+{
+	u64 away_ns = 0;
+
+	return accept_queues(e, U64_MAX, command, &away_ns);
 }

@@ -24,20 +24,31 @@ static bool waits_for_time(const struct queue *q)
 	       q->engine->now_ns < oldest->ready_ns;
 }
 
+/*
+ * Whether it is known why a queue takes time. @works: pieces were done since the last heartbeat; then a
+ * queue with commands runs one or waits for its turn. That another queue's NOP waits says nothing.
+ */
+static bool is_explained(const struct queue *q, bool works)
+{
+	return waits_for_time(q) || (works && (q->accepting || q->running || queue_has_work(q)));
+}
+
 static void attend_queues(struct engine *e, u32 beat)
 {
-	bool waits = false;
+	u64 done = reg_read64(e, EMBENG_REG_PROGRESS);
+	bool works = done != e->progress_beaten;
 	u32 i;
 
+	e->progress_beaten = done;
 	for (i = 0; i < e->order_count; i++) {
 		struct queue *q = e->order[i];
 
-		if (!q->stalled && !e->cut_off)
-			EMBENG_STORE_RELEASE(&queue_header(q)->heartbeat, beat);
-		waits |= waits_for_time(q);
+		if (q->stalled || e->cut_off)
+			continue;
+		EMBENG_STORE_RELEASE(&queue_header(q)->heartbeat, beat);
+		if (is_explained(q, works))
+			EMBENG_STORE_RELEASE(&queue_header(q)->progress, ++q->progress);
 	}
-	if (waits)
-		reg_count(e, EMBENG_REG_PROGRESS, 1);
 }
 
 static bool is_due(struct engine *e, u64 now)
@@ -72,18 +83,19 @@ static bool has_waited(struct engine *e, u64 now)
 	return e->attend && now - __atomic_load_n(&e->attended_ns, __ATOMIC_RELAXED) >= ATTEND_NS;
 }
 
-/* Not inside of itself: what is done here may have pieces, too. */
-static void attend_device(struct engine *e, u64 now)
+/* A command that is served here has pieces, too: in those only the driver is. */
+#define ATTEND_DEPTH 2u
+
+static void attend_device(struct engine *e, struct command *command, u64 now)
 {
-	if (!e->attend || e->attending)
+	if (!e->attend || e->attending == ATTEND_DEPTH)
 		return;
-	e->attending = true;
-	e->attend(e);
-	e->attending = false;
+	e->attend(e, e->attending++ ? NULL : command);
+	e->attending--;
 	__atomic_store_n(&e->attended_ns, now, __ATOMIC_RELAXED);
 }
 
-void heartbeat_piece(struct engine *e)
+void heartbeat_piece(struct engine *e, struct command *command)
 {
 	u64 now;
 
@@ -96,6 +108,6 @@ void heartbeat_piece(struct engine *e)
 	port_lock(e->lock);
 	clock_saw(e, now);
 	heartbeat(e);
-	attend_device(e, now);
+	attend_device(e, command, now);
 	port_unlock(e->lock);
 }

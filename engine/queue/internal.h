@@ -83,10 +83,13 @@ u16 command_accept(struct command *command);		 /* no lock held */
 u16 command_commit(struct command *command, u16 status); /* 0, or the status it fails with */
 enum verdict command_ready(struct command *command, struct wait *wait);
 void command_release(struct command *command);
+u64 command_touched(const struct command *command); /* see struct verb */
 
 /* fetch.c */
 /* Lets go of the lock inside; adds the time it was without it to *away_ns. */
 int accept_step(struct engine *e, u64 *away_ns);
+/* Only of queues that come before the rest of @command. */
+int accept_between(struct engine *e, const struct command *command);
 
 /* complete.c */
 /* @flags: the completion's; without EMBENG_CQE_DONE another one follows */
@@ -103,7 +106,27 @@ void command_complete(struct command *command); /* ends any other */
 u64 timing_visible_ns(const struct command *command, u16 flags, u64 *timestamp);
 void timing_reset(struct engine *e); /* the counters begin anew, and nothing is running */
 
+/* share.c: shares of contexts */
+/* Where a context stands: the least is next. */
+u64 share_tag(const struct context *c);
+/* A command of the context is taken up now, to be accepted or to run. */
+void share_begin(struct command *command, u64 now);
+/* It runs: nobody stands further back from here on. */
+void share_advance(struct command *command);
+/* It was worked for until @now. Return: how long, without what was lent to others. */
+u64 share_end(struct command *command, u64 now);
+/* Whether a queue of another context comes before the rest of a command that is being worked on. */
+bool share_is_due(const struct queue *q, const struct command *command, u64 now);
+/* Whether a queue comes before another one. */
+bool share_precedes(const struct queue *q, const struct queue *other);
+/* Whether a context is so far ahead of one that also has something to fetch that it is to wait. */
+bool share_waits(const struct context *c, u64 least);
+/* The least tag of those contexts; U64_MAX: none has. */
+u64 share_least(const struct engine *e);
+
 /* schedule.c */
+/* Others, between the pieces of a command. */
+void serve_between(struct engine *e, struct command *command);
 /* As accept_step(). */
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns);
 

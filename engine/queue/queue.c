@@ -46,6 +46,7 @@ static void start_queue(struct queue *q, const struct embeng_admin_cmd *cmd)
 	if (!goes_on)
 		memset(header, 0, sizeof(*header));
 	q->busy_ns = header->busy_ns;
+	q->progress = header->progress;
 	q->sq_head = goes_on ? cmd->sq_index : embeng_observe_tail(&q->doorbell->sq_tail);
 	q->cq_tail = goes_on ? cmd->cq_index : embeng_observe_cq_head(&q->doorbell->cq_head);
 	q->armed = EMBENG_LOAD_ACQUIRE(&q->doorbell->armed);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses which queue's oldest command runs next, by priority and then by how long it has waited,
- * and runs it. Only one command of a device runs at a time.
+ * Chooses which queue's oldest command runs next, and runs it: the contexts' shares decide (share.c),
+ * in a context priority and then how long a queue has waited. One command of a device runs at a time,
+ * but between its pieces small ones of other contexts may.
  *
  * Called with engine->lock held. The lock is released while the command runs; e->busy and
  * q->running keep other threads from running another one meanwhile.
  */
 #include "internal.h"
+
+/* Bytes of a command that is run between the pieces of another one, at most. */
+#define BETWEEN_BYTES (4u << 20)
 
 static void note_blocked(struct queue *q, const struct wait *wait)
 {
@@ -99,13 +103,14 @@ static bool look_at_oldest(struct queue *q, int *moved)
 	return false;
 }
 
-/* Priority first, then whoever has waited longest. The order is by priority already. */
-static bool goes_before(const struct queue *q, const struct queue *best)
+/* Whether its oldest command may run now. @between: only before the rest of that command. */
+static bool may_run(const struct queue *q, const struct command *between)
 {
-	return !best || (q->priority == best->priority && q->turn < best->turn);
+	return !q->context->running && (!between || (share_is_due(q, between, q->engine->now_ns) &&
+						     command_touched(q->oldest) <= BETWEEN_BYTES));
 }
 
-static struct queue *choose_queue(struct engine *e, int *moved)
+static struct queue *choose_queue(struct engine *e, const struct command *between, int *moved)
 {
 	struct queue *best = NULL, *q;
 	u32 i;
@@ -117,7 +122,8 @@ static struct queue *choose_queue(struct engine *e, int *moved)
 		q = e->order[i];
 		if (q->dying || q->running || !q->oldest || !q->oldest->committed)
 			continue;
-		if (look_at_oldest(q, moved) && goes_before(q, best))
+		if (look_at_oldest(q, moved) && may_run(q, between) &&
+		    (!best || share_precedes(q, best)))
 			best = q;
 	}
 	return best;
@@ -126,28 +132,30 @@ static struct queue *choose_queue(struct engine *e, int *moved)
 static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 {
 	struct command *command = q->oldest;
-	bool failed = inject_faults(e, command);
-	u64 began, now, passed;
+	bool failed = inject_faults(e, command), busy = e->busy;
+	u32 active = reg_read32(e, EMBENG_REG_ACTIVE_QUEUE);
+	u64 now, passed;
 
 	e->busy = true;
-	q->running = true;
+	q->running = q->context->running = true;
 	q->turn = ++e->turn;
 	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, q->number);
+	share_begin(command, port_now_ns());
+	share_advance(command);
 	port_unlock(e->lock);
-	began = port_now_ns();
 	if (!failed)
 		model_run(command);
 	now = port_now_ns();
-	passed = now - began;
 	port_lock(e->lock);
 	clock_saw(e, now);
+	passed = share_end(command, now);
 	busy_with(q, passed);
 	if (command->cmd.opcode == EMBENG_OP_LOOKUP && !command->fault.status)
 		reg_count(e, EMBENG_REG_TIME_LOOKUP, passed);
 	*away_ns += passed;
-	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, 0);
-	q->running = false;
-	e->busy = false;
+	reg_write32(e, EMBENG_REG_ACTIVE_QUEUE, active);
+	q->running = q->context->running = false;
+	e->busy = busy;
 	if (command_is_cut(command))
 		queue_give_up(q, command);
 	else
@@ -157,11 +165,50 @@ static void run_oldest(struct engine *e, struct queue *q, u64 *away_ns)
 int execute_step(struct engine *e, enum engine_run_mode mode, u64 *away_ns)
 {
 	int moved = 0;
-	struct queue *q = choose_queue(e, &moved);
+	struct queue *q = choose_queue(e, NULL, &moved);
 
 	if (!q || e->busy || mode == ENGINE_RUN_ACCEPT ||
-	    (mode == ENGINE_RUN_SMALL && !model_is_small(q->oldest)))
+	    (mode == ENGINE_RUN_SMALL && command_touched(q->oldest) >= e->inline_bytes))
 		return moved;
 	run_oldest(e, q, away_ns);
 	return 1;
+}
+
+/* So many in a row at most, for the sake of the command that waits. */
+#define BETWEEN_MOST 64u
+
+/* Return: whether anything moved. */
+static bool serve_one_between(struct engine *e, struct command *command)
+{
+	u64 away_ns = 0;
+	int moved = accept_between(e, command);
+	struct queue *q;
+
+	clock_read(e);
+	q = choose_queue(e, command, &moved);
+	if (!q)
+		return moved;
+	run_oldest(e, q, &away_ns);
+	return true;
+}
+
+/*
+ * A command of another context that is small, and whose context had less than its share, does not wait
+ * for the end of a long one: models share nothing. Its own pieces serve the driver alone, so this is
+ * not entered again.
+ */
+void serve_between(struct engine *e, struct command *command)
+{
+	u64 began = clock_read(e), now;
+	bool moved = true;
+	u32 count = 0;
+
+	while (moved && count++ < BETWEEN_MOST && !command_stops(command)) {
+		moved = serve_one_between(e, command);
+		now = clock_read(e);
+		command->lent_ns += now - began;
+		began = now;
+	}
+	if (count > 1)
+		report_all(e, true);
 }

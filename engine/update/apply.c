@@ -191,11 +191,10 @@ static u16 update_apply(struct command *command, u64 number, bool early)
 	return 0;
 }
 
-bool update_is_small(const struct command *command)
+u64 update_touched(const struct command *command)
 {
 	/* The last UPDATE of a step applies those of all replicas. */
-	return model_replicas(command->context->model) == 1 &&
-	       batch_of(command)->bytes < command->context->engine->inline_bytes;
+	return model_replicas(command->context->model) == 1 ? batch_of(command)->bytes : U64_MAX;
 }
 
 u16 update_run(struct command *command)

@@ -16,7 +16,7 @@ void update_free(struct update *update);
 
 /* Phases of UPDATE, and what a DRAIN runs: it applies all complete steps up to its own. */
 u16 update_accept(struct command *command);
-bool update_is_small(const struct command *command);
+u64 update_touched(const struct command *command);
 u16 update_run(struct command *command);
 u16 drain_run(struct command *command);
 

@@ -47,7 +47,7 @@ static inline struct embeng_cmd nop(uint64_t cookie, uint32_t delay_us)
 static inline void give_work(void)
 {
 	for (int i = 0; i < 2; i++) {
-		accel_give(fd, &rings[i], nop(20, 3600000000u));
+		accel_give(fd, &rings[i], nop(20, EMBENG_NOP_DELAY_MAX));
 		accel_give(fd, &rings[i], nop(21, 0));
 		accel_give(fd, &rings[i], nop(22, 0));
 		while (embeng_observe_sq_head(&accel_header(&rings[i])->sq_head) != 1)

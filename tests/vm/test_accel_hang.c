@@ -184,7 +184,7 @@ START_TEST(test_stalled_behind_what_was_taken)
 {
 	struct embeng_cmd later = nop(9);
 
-	later.arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT;
+	later.arg = (uint64_t)EMBENG_NOP_DELAY_MAX << EMBENG_NOP_DELAY_SHIFT;
 	open_ring(_i);
 	accel_give(fd, &ring, later);
 	while (embeng_observe_sq_head(&accel_header(&ring)->sq_head) != 1)

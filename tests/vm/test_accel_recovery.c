@@ -81,7 +81,7 @@ START_TEST(test_queue_does_not_end)
 	fault_arm("drop_completion", 0);
 	fault_file_set("drop_completion", "target", 0);
 	fault_file_set("drop_completion", "count", 1);
-	accel_give(fd, other, nop(5, 3600000000u));
+	accel_give(fd, other, nop(5, EMBENG_NOP_DELAY_MAX));
 	accel_give(fd, ring, nop(10, 0));
 	accel_give(fd, ring, nop(11, 0));
 	await_end(POLLERR);

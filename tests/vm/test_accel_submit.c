@@ -251,7 +251,7 @@ START_TEST(test_validated_queue_reset)
 
 	for (int i = 0; i < 3; i++) {
 		cmds[i].cookie = (uint64_t)i;
-		cmds[i].arg = 100000000ull << EMBENG_NOP_DELAY_SHIFT;
+		cmds[i].arg = (uint64_t)EMBENG_NOP_DELAY_MAX << EMBENG_NOP_DELAY_SHIFT;
 	}
 	submit(cmds, 3);
 	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &arg), 0);

@@ -179,7 +179,8 @@ START_TEST(test_busy)
 
 	accel_context(fd);
 	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
-	accel_push(&ring, (struct embeng_cmd){.arg = 1000000000ull << EMBENG_NOP_DELAY_SHIFT});
+	accel_push(&ring, (struct embeng_cmd){.arg = (uint64_t)EMBENG_NOP_DELAY_MAX
+						     << EMBENG_NOP_DELAY_SHIFT});
 	while (!embeng_observe_sq_head(&accel_header(&ring)->sq_head))
 		usleep(1000);
 	sleep_to("devices");

@@ -101,21 +101,12 @@ START_TEST(test_offsets_run_from_zero_to_the_count)
 }
 END_TEST
 
-static void small_below(struct direct *d, const struct command *command, u64 bytes)
-{
-	ck_assert_uint_gt(bytes, 0);
-	d->engine.inline_bytes = (u32)bytes;
-	ck_assert(!model_is_small(command));
-	d->engine.inline_bytes = (u32)bytes + 1;
-	ck_assert(model_is_small(command));
-}
-
-/* A step of few bytes is; one that other replicas take part in, or that moves rows, is not. */
-START_TEST(test_what_is_small)
+/* An update that other replicas take part in does the work of all of them. */
+START_TEST(test_bytes_of_commands)
 {
 	for (u32 replicas = 1; replicas <= 2; replicas++) {
 		struct small_model m = small_model(10, 4);
-		struct command *update, *rows;
+		struct command *update, *state;
 		struct small_lookup l;
 		struct direct *d;
 		u64 bytes;
@@ -125,19 +116,18 @@ START_TEST(test_what_is_small)
 		l = small_lookup(d, &d->input[0], 1, ids, 3);
 		ck_assert_int_eq(direct_submit(d, l.command), VERDICT_READY);
 		bytes = model_part(d->context.model, 1, 0)->batch->bytes;
-		small_below(d, l.command, bytes);
+		ck_assert_uint_eq(bytes, (3 + 3) * 16);
+		ck_assert_uint_eq(model_touched(l.command), bytes);
 		ck_assert_int_eq(direct_try(d, l.command), VERDICT_READY);
 		update = small_update(d, 0, 1, 3, 1.0f);
 		ck_assert_int_eq(direct_submit(d, update), VERDICT_READY);
-		if (replicas == 1)
-			small_below(d, update, bytes);
-		ck_assert_int_eq(model_is_small(update), replicas == 1);
-		rows = direct_command(&d->transfer, EMBENG_OP_ROWS_READ);
-		ck_assert(!model_is_small(rows));
+		ck_assert_uint_eq(model_touched(update), replicas == 1 ? bytes : U64_MAX);
+		state = direct_command(&d->transfer, EMBENG_OP_STATE_READ);
+		ck_assert_uint_eq(model_touched(state), U64_MAX);
 		if (replicas == 1)
 			ck_assert_int_eq(direct_try(d, update), VERDICT_READY);
 		free(l.command);
-		free(rows);
+		free(state);
 		direct_free(d);
 		free(update);
 	}
@@ -147,8 +137,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {test_every_rule_of_a_batch,
-				      test_offsets_run_from_zero_to_the_count, test_what_is_small,
-				      NULL};
+				      test_offsets_run_from_zero_to_the_count,
+				      test_bytes_of_commands, NULL};
 
 	return direct_main("batch", tests);
 }

@@ -51,10 +51,9 @@ enum verdict model_ready(struct command *command, struct wait *wait)
 	return command->cmd.step > fake.ready ? wait_for_update(command, wait) : VERDICT_READY;
 }
 
-bool model_is_small(const struct command *command)
+u64 model_touched(const struct command *command)
 {
-	(void)command;
-	return fake.small;
+	return fake.small || command->cmd.arg == FAKE_SMALL ? 0 : U64_MAX;
 }
 
 void model_run(struct command *command)

@@ -343,7 +343,7 @@ START_TEST(without_the_bus_no_memory_is_reached)
 	struct rig *rig = rig_new(1, 0);
 	struct rig_queue *q = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
 	struct embeng_cmd later = {.opcode = EMBENG_OP_NOP,
-				   .arg = 3600000000ull << EMBENG_NOP_DELAY_SHIFT};
+				   .arg = (u64)EMBENG_NOP_DELAY_MAX << EMBENG_NOP_DELAY_SHIFT};
 	struct embeng_cmd cmd = {.opcode = EMBENG_OP_NOP};
 	u8 *before, *after;
 	u32 beat;

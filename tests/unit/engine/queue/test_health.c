@@ -32,7 +32,7 @@ static u32 beat_of(const struct rig_queue *queue)
 
 START_TEST(indices_say_what_is_done)
 {
-	struct embeng_cmd now = nop(1, 0), later = nop(2, 3600000000u);
+	struct embeng_cmd now = nop(1, 0), later = nop(2, EMBENG_NOP_DELAY_MAX);
 
 	start(0xfffffffeu);
 	ck_assert_uint_eq(rig_header(q)->done, 0xfffffffeu);
@@ -49,24 +49,98 @@ START_TEST(indices_say_what_is_done)
 }
 END_TEST
 
-/* A heartbeat of the device is one of each queue, and time that is waited for is progress. */
+/* A heartbeat of the device is one of each queue. */
 START_TEST(a_queue_that_waits_lives)
 {
-	struct embeng_cmd later = nop(2, 3600000000u);
-	u32 beat;
-	u64 progress;
+	struct embeng_cmd later = nop(2, EMBENG_NOP_DELAY_MAX);
+	struct rig_queue *idle;
+	u32 beat, progress;
 
 	start(0);
+	idle = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
 	rig_submit(q, &later);
 	rig_run(rig);
 	beat = beat_of(q);
-	progress = reg_read64(rig->engine, EMBENG_REG_PROGRESS);
+	progress = rig_header(q)->progress;
 	ck_assert_uint_ge(reg_read32(rig->engine, EMBENG_REG_HEARTBEAT_MS), 1);
 	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) < beat + 2)
 		rig_run(rig);
 	ck_assert_uint_eq(beat_of(q), reg_read32(rig->engine, EMBENG_REG_HEARTBEAT));
-	ck_assert_uint_gt(reg_read64(rig->engine, EMBENG_REG_PROGRESS), progress);
+	/* It is known what it waits for: its own NOP. Nobody else waits for that. */
+	ck_assert_uint_ge(rig_header(q)->progress, progress + 1);
+	ck_assert_uint_eq(rig_header(idle)->progress, 0);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_PROGRESS), 0);
 	ck_assert_uint_eq(reg_read32(rig->engine, EMBENG_REG_ACTIVE_QUEUE), 0);
+	rig_free(rig);
+}
+END_TEST
+
+static u64 late_queue(void *arg, enum port_fault fault, u32 target)
+{
+	return fault == PORT_FAULT_DELAY_COMPLETION && target == ((struct rig_queue *)arg)->number
+		       ? 3600000000000ull
+		       : 0;
+}
+
+/* A queue whose completion is late stands, whatever others wait for. */
+START_TEST(the_nop_of_another_is_no_reason)
+{
+	struct embeng_cmd later = nop(2, EMBENG_NOP_DELAY_MAX), now = nop(3, 0);
+	struct rig_queue *other;
+	u32 beat;
+
+	start(0);
+	rig_context(rig, 1);
+	other = rig_queue(rig, 1, EMBENG_QUEUE_TRANSFER, 0);
+	rig_submit(other, &later);
+	rig->host.fault = late_queue;
+	rig->host.arg = q;
+	rig_submit(q, &now);
+	rig_run(rig);
+	beat = beat_of(q);
+	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) < beat + 2)
+		rig_run(rig);
+	ck_assert_uint_eq(rig_header(q)->progress, 0);
+	ck_assert_uint_ge(rig_header(other)->progress, 1);
+	ck_assert_uint_eq(rig_header(q)->cq_tail, 0);
+	rig->host.arg = rig;
+	rig->host.fault = NULL;
+	rig_free(rig);
+}
+END_TEST
+
+/* Its commands wait for the turn of one that works. */
+static struct rig_queue *waits;
+static u32 waits_progress; /* when the first command ended */
+
+static void work_for_beats(struct command *command)
+{
+	u32 beat = reg_read32(rig->engine, EMBENG_REG_HEARTBEAT);
+
+	while (reg_read32(rig->engine, EMBENG_REG_HEARTBEAT) < beat + 3)
+		piece_over(command);
+	if (fake.runs == 1)
+		waits_progress = rig_header(waits)->progress;
+}
+
+START_TEST(waiting_for_a_turn_is_a_reason)
+{
+	struct embeng_cmd cmd = {.opcode = EMBENG_OP_STATE_READ, .cookie = 1};
+	struct rig_queue *first, *idle;
+
+	start(0);
+	rig_context(rig, 1);
+	first = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	waits = rig_queue(rig, 0, EMBENG_QUEUE_TRANSFER, 0);
+	idle = rig_queue(rig, 1, EMBENG_QUEUE_TRANSFER, 0);
+	fake.running = work_for_beats;
+	rig_submit(first, &cmd);
+	rig_submit(waits, &cmd);
+	while (!fake.runs)
+		rig_run(rig);
+	ck_assert_uint_ge(rig_header(first)->progress, 2);
+	ck_assert_uint_ge(waits_progress, 2);
+	ck_assert_uint_eq(rig_header(idle)->progress, 0);
 	rig_free(rig);
 }
 END_TEST
@@ -135,7 +209,7 @@ static void expect(u64 cookie, u16 status, u64 element, u64 value)
 
 START_TEST(a_hung_command_is_told_from_the_rest)
 {
-	struct embeng_cmd first = nop(7, 3600000000u), second = nop(8, 0);
+	struct embeng_cmd first = nop(7, EMBENG_NOP_DELAY_MAX), second = nop(8, 0);
 	struct embeng_cqe cqe;
 
 	start(5);
@@ -153,7 +227,7 @@ END_TEST
 
 START_TEST(without_a_hang_all_are_aborted)
 {
-	struct embeng_cmd first = nop(7, 3600000000u);
+	struct embeng_cmd first = nop(7, EMBENG_NOP_DELAY_MAX);
 
 	start(5);
 	rig_submit(q, &first);
@@ -236,6 +310,8 @@ static void add(TCase *tcase)
 {
 	tcase_add_test(tcase, indices_say_what_is_done);
 	tcase_add_test(tcase, a_queue_that_waits_lives);
+	tcase_add_test(tcase, the_nop_of_another_is_no_reason);
+	tcase_add_test(tcase, waiting_for_a_turn_is_a_reason);
 	tcase_add_test(tcase, a_device_without_work_shows_no_progress);
 	tcase_add_test(tcase, a_long_command_lives);
 	tcase_add_test(tcase, a_hung_command_is_told_from_the_rest);
