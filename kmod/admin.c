@@ -166,19 +166,20 @@ static struct embeng_admin_request *submit_request(struct embeng_device *ed,
 	struct embeng_admin_request *request;
 	u32 i;
 
-	guard(spinlock_irqsave)(&admin->lock);
-	i = find_first_zero_bit(admin->used, EMBENG_ADMIN_AT_ONCE);
-	__set_bit(i, admin->used);
-	request = &admin->pool[i];
-	request->left = false;
-	request->answer = (struct embeng_cqe){};
-	init_completion(&request->done);
-	request->cookie = ++admin->cookie;
-	cmd->cookie = request->cookie;
-	list_add_tail(&request->link, &admin->requests);
-	ring[admin->sq_tail++ & (ENTRIES - 1)] = *cmd;
-	/* writel() orders the command before the doorbell. */
-	embeng_doorbell_write(embeng_doorbell(ed, 0), sq_tail, admin->sq_tail);
+	scoped_guard(spinlock_irqsave, &admin->lock) {
+		i = find_first_zero_bit(admin->used, EMBENG_ADMIN_AT_ONCE);
+		__set_bit(i, admin->used);
+		request = &admin->pool[i];
+		request->left = false;
+		request->answer = (struct embeng_cqe){};
+		init_completion(&request->done);
+		request->cookie = ++admin->cookie;
+		cmd->cookie = request->cookie;
+		list_add_tail(&request->link, &admin->requests);
+		ring[admin->sq_tail++ & (ENTRIES - 1)] = *cmd;
+		/* writel() orders the command before the doorbell. */
+		embeng_doorbell_write(embeng_doorbell(ed, 0), sq_tail, admin->sq_tail);
+	}
 	return request;
 }
 
@@ -188,13 +189,14 @@ static struct embeng_cqe end_request(struct embeng_admin *admin,
 {
 	struct embeng_cqe answer;
 
-	guard(spinlock_irqsave)(&admin->lock);
-	answer = request->answer;
-	/* If it is on the list no more, its answer has just come. */
-	if (left && !list_empty(&request->link))
-		request->left = true;
-	else
-		free_request(admin, request);
+	scoped_guard(spinlock_irqsave, &admin->lock) {
+		answer = request->answer;
+		/* If it is on the list no more, its answer has just come. */
+		if (left && !list_empty(&request->link))
+			request->left = true;
+		else
+			free_request(admin, request);
+	}
 	return answer;
 }
 

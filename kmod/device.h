@@ -131,14 +131,18 @@ static inline bool embeng_gone(const struct embeng_device *ed)
 static inline bool embeng_dev_enter(struct embeng_device *ed, int *index)
 {
 	*index = srcu_read_lock(&ed->users);
+	/* Sparse does not see the end of a guard(), and is told of no lock. */
+	__release(&ed->users);
 	if (!embeng_gone(ed))
 		return true;
+	__acquire(&ed->users);
 	srcu_read_unlock(&ed->users, *index);
 	return false;
 }
 
 static inline void embeng_dev_exit(struct embeng_device *ed, int index)
 {
+	__acquire(&ed->users);
 	srcu_read_unlock(&ed->users, index);
 }
 

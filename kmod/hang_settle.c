@@ -187,20 +187,21 @@ void embeng_hang_record(struct embeng_context *ctx, u32 rung, const struct emben
 {
 	const struct embeng_cmd *cmd;
 
-	guard(spinlock)(&ctx->health_lock);
-	ctx->health = (struct embeng_accel_health){
-		.count = ctx->health.count + 1,
-		.cause = hang->cause,
-		.rung = rung,
-		.still_ns = hang->still_ns,
-		.time_ns = ktime_get_ns(),
-	};
-	if (!q || !q->at_fault)
-		return;
-	cmd = embeng_queue_slot(q, q->fault_index);
-	ctx->health.queue = q->number;
-	ctx->health.index = q->fault_index;
-	ctx->health.opcode = READ_ONCE(cmd->opcode);
-	ctx->health.cookie = READ_ONCE(cmd->cookie);
-	ctx->health.step = READ_ONCE(cmd->step) ?: READ_ONCE(cmd->after);
+	scoped_guard(spinlock, &ctx->health_lock) {
+		ctx->health = (struct embeng_accel_health){
+			.count = ctx->health.count + 1,
+			.cause = hang->cause,
+			.rung = rung,
+			.still_ns = hang->still_ns,
+			.time_ns = ktime_get_ns(),
+		};
+		if (!q || !q->at_fault)
+			return;
+		cmd = embeng_queue_slot(q, q->fault_index);
+		ctx->health.queue = q->number;
+		ctx->health.index = q->fault_index;
+		ctx->health.opcode = READ_ONCE(cmd->opcode);
+		ctx->health.cookie = READ_ONCE(cmd->cookie);
+		ctx->health.step = READ_ONCE(cmd->step) ?: READ_ONCE(cmd->after);
+	}
 }

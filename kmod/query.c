@@ -83,8 +83,8 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 
 static u32 answer_health(struct embeng_context *ctx, struct embeng_accel_health *out)
 {
-	guard(spinlock)(&ctx->health_lock);
-	*out = ctx->health;
+	scoped_guard(spinlock, &ctx->health_lock)
+		*out = ctx->health;
 	return sizeof(*out);
 }
 

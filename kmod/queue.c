@@ -172,13 +172,14 @@ int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
 /* Not during a reset, behind which the context is lost. */
 static void clear_doorbell(struct embeng_queue *q)
 {
-	guard(spinlock_irqsave)(&q->vector->lock);
-	if (READ_ONCE(q->context->device->resetting))
-		return;
-	embeng_doorbell_write(q->doorbell, arm, 0);
-	embeng_doorbell_write(q->doorbell, armed, 0);
-	embeng_doorbell_write(q->doorbell, sq_tail, 0);
-	embeng_doorbell_write(q->doorbell, cq_head, 0);
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		if (READ_ONCE(q->context->device->resetting))
+			return;
+		embeng_doorbell_write(q->doorbell, arm, 0);
+		embeng_doorbell_write(q->doorbell, armed, 0);
+		embeng_doorbell_write(q->doorbell, sq_tail, 0);
+		embeng_doorbell_write(q->doorbell, cq_head, 0);
+	}
 }
 
 /* Before the device knows of the queue. */

@@ -36,18 +36,25 @@ static void serve_requests(struct work_struct *work)
 static u64 enter_request(struct embeng_recovery *r, enum embeng_accel_rung rung, u64 seen,
 			 const struct embeng_hang *hang)
 {
-	guard(spinlock)(&r->lock);
-	/* The higher rung does for both of two requests that wait. */
-	r->rung = r->asked == r->served ? rung : max(r->rung, rung);
-	r->seen = seen;
-	r->hang = *hang;
-	return ++r->asked;
+	u64 ticket;
+
+	scoped_guard(spinlock, &r->lock) {
+		/* The higher rung does for both of two requests that wait. */
+		r->rung = r->asked == r->served ? rung : max(r->rung, rung);
+		r->seen = seen;
+		r->hang = *hang;
+		ticket = ++r->asked;
+	}
+	return ticket;
 }
 
 static bool is_request_served(struct embeng_recovery *r, u64 ticket)
 {
-	guard(spinlock)(&r->lock);
-	return r->served >= ticket;
+	bool served;
+
+	scoped_guard(spinlock, &r->lock)
+		served = r->served >= ticket;
+	return served;
 }
 
 /**

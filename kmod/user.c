@@ -122,11 +122,12 @@ int embeng_share_take(struct embeng_context *ctx, enum embeng_share share)
 	bool all = is_administrator();
 	int ret = 0;
 
-	guard(spinlock)(&ctx->device->shares.lock);
-	if (!all)
-		ret = check_share(ctx->device, ctx->user, share, 1);
-	if (!ret)
-		count_share(ctx, share, 1);
+	scoped_guard(spinlock, &ctx->device->shares.lock) {
+		if (!all)
+			ret = check_share(ctx->device, ctx->user, share, 1);
+		if (!ret)
+			count_share(ctx, share, 1);
+	}
 	return ret;
 }
 
@@ -137,8 +138,8 @@ int embeng_share_take(struct embeng_context *ctx, enum embeng_share share)
  */
 void embeng_share_give(struct embeng_context *ctx, enum embeng_share share)
 {
-	guard(spinlock)(&ctx->device->shares.lock);
-	count_share(ctx, share, -1);
+	scoped_guard(spinlock, &ctx->device->shares.lock)
+		count_share(ctx, share, -1);
 }
 
 /**
@@ -154,17 +155,18 @@ int embeng_context_charge(struct embeng_context *ctx, u64 bytes)
 	u64 sum;
 	int ret = 0;
 
-	guard(spinlock)(&ctx->device->shares.lock);
-	if (check_add_overflow(ctx->memory, bytes, &sum))
-		return -EOVERFLOW;
-	if (sum > ctx->memory_limit)
-		return -EDQUOT;
-	if (!all)
-		ret = check_share(ctx->device, ctx->user, EMBENG_SHARE_MEMORY, bytes);
-	if (ret)
-		return ret;
-	WRITE_ONCE(ctx->memory, sum);
-	count_share(ctx, EMBENG_SHARE_MEMORY, bytes);
+	scoped_guard(spinlock, &ctx->device->shares.lock) {
+		if (check_add_overflow(ctx->memory, bytes, &sum))
+			return -EOVERFLOW;
+		if (sum > ctx->memory_limit)
+			return -EDQUOT;
+		if (!all)
+			ret = check_share(ctx->device, ctx->user, EMBENG_SHARE_MEMORY, bytes);
+		if (ret)
+			return ret;
+		WRITE_ONCE(ctx->memory, sum);
+		count_share(ctx, EMBENG_SHARE_MEMORY, bytes);
+	}
 	return 0;
 }
 
@@ -175,9 +177,10 @@ int embeng_context_charge(struct embeng_context *ctx, u64 bytes)
  */
 void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
 {
-	guard(spinlock)(&ctx->device->shares.lock);
-	WRITE_ONCE(ctx->memory, ctx->memory - bytes);
-	count_share(ctx, EMBENG_SHARE_MEMORY, -(s64)bytes);
+	scoped_guard(spinlock, &ctx->device->shares.lock) {
+		WRITE_ONCE(ctx->memory, ctx->memory - bytes);
+		count_share(ctx, EMBENG_SHARE_MEMORY, -(s64)bytes);
+	}
 }
 
 /**
@@ -189,10 +192,11 @@ void embeng_context_uncharge(struct embeng_context *ctx, u64 bytes)
  */
 int embeng_context_limit(struct embeng_context *ctx, u64 limit)
 {
-	guard(spinlock)(&ctx->device->shares.lock);
-	if (ctx->memory > limit)
-		return -EDQUOT;
-	WRITE_ONCE(ctx->memory_limit, limit);
+	scoped_guard(spinlock, &ctx->device->shares.lock) {
+		if (ctx->memory > limit)
+			return -EDQUOT;
+		WRITE_ONCE(ctx->memory_limit, limit);
+	}
 	return 0;
 }
 
