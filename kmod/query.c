@@ -49,10 +49,15 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 	return sizeof(*out);
 }
 
-/* A program that finds a dead ring during a reset asks here, and learns that it is lost. */
+/*
+ * A program that finds a dead ring during a reset asks here, until it learns that it is lost and
+ * since when.
+ */
 static int answer_context(struct embeng_context *ctx, struct embeng_accel_context_state *out,
 			  u32 *size)
 {
+	/* Pairs with embeng_reset_after(): once a reset has ended, its losses are seen. */
+	bool resetting = smp_load_acquire(&ctx->device->resetting);
 	/* Pairs with the release in embeng_reset_lose(): the rest of the loss is there as well. */
 	bool lost = smp_load_acquire(&ctx->lost);
 
@@ -60,8 +65,9 @@ static int answer_context(struct embeng_context *ctx, struct embeng_accel_contex
 		return -ENODEV;
 	*out = (struct embeng_accel_context_state){
 		.status = lost ? EMBENG_ACCEL_CONTEXT_LOST :
+			  resetting ? EMBENG_ACCEL_CONTEXT_IN_RESET :
 			  READ_ONCE(ctx->made) ? EMBENG_ACCEL_CONTEXT_ALIVE :
-				      EMBENG_ACCEL_CONTEXT_NONE,
+			  EMBENG_ACCEL_CONTEXT_NONE,
 		.regions = READ_ONCE(ctx->region_count),
 		.queues = READ_ONCE(ctx->queue_count),
 		.memory = READ_ONCE(ctx->memory),
@@ -83,8 +89,9 @@ static u32 answer_resets(struct embeng_device *ed, struct embeng_accel_resets *o
 
 static u32 answer_health(struct embeng_context *ctx, struct embeng_accel_health *out)
 {
-	scoped_guard(spinlock, &ctx->health_lock)
+	scoped_guard(spinlock, &ctx->health_lock) {
 		*out = ctx->health;
+	}
 	return sizeof(*out);
 }
 

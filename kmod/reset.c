@@ -213,7 +213,8 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 		rung = EMBENG_ACCEL_RESET_WEDGED;
 	}
 	lose_all_contexts(ed, rung, hang);
-	WRITE_ONCE(ed->resetting, false);
+	/* Pairs with answer_context(). */
+	smp_store_release(&ed->resetting, false);
 	embeng_mmap_show_registers(ed);
 	embeng_reset_tell(ed, rung, hang);
 }

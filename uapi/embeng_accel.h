@@ -281,6 +281,7 @@ enum embeng_accel_context_status {
 	EMBENG_ACCEL_CONTEXT_NONE = 0, /* not made yet */
 	EMBENG_ACCEL_CONTEXT_ALIVE = 1,
 	EMBENG_ACCEL_CONTEXT_LOST = 2, /* lost in a reset: its tables are gone */
+	EMBENG_ACCEL_CONTEXT_IN_RESET = 3, /* the device is being reset; ask again */
 };
 
 /**
@@ -453,8 +454,8 @@ struct embeng_accel_bo_info {
  * @handle: out: GEM handle of this file
  *
  * The pages are pinned long-term, and charged to the context and to the RLIMIT_MEMLOCK of the
- * user, with all that processes of this user have locked by the kernel. Such a buffer can be neither
- * mapped through the node nor exported. The call gives EOPNOTSUPP if
+ * user, with all that processes of this user have locked by the kernel. Such a buffer can be
+ * neither mapped through the node nor exported. The call gives EOPNOTSUPP if
  * EMBENG_ACCEL_CAN_USERPTR is not set: then the kernel would put bounce buffers (swiotlb)
  * between this memory and the device, and nothing would keep the two equal. Imported
  * buffers have this limit, too.
@@ -494,8 +495,8 @@ struct embeng_accel_context_create {
  * @generation: out: second half of the region's key, for &embeng_mem.generation
  *
  * A buffer that another context or driver made is charged to this context, too, from its first
- * region to the end of the last. The call gives ENOSPC if no entry of the region table is free, or if the memory is in more
- * than EMBENG_SEGMENTS_MAX pieces as seen from the device.
+ * region to the end of the last. The call gives ENOSPC if no entry of the region table is free, or
+ * if the memory is in more than EMBENG_SEGMENTS_MAX pieces as seen from the device.
  */
 struct embeng_accel_bind {
 	__u32 handle;

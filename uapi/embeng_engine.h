@@ -506,8 +506,8 @@ struct embeng_queue_report {
  * @report: reason why the queue stands still
  *
  * Only the device writes here; after a reset the driver writes in its place. Words that
- * change together share a line of 64 bytes. @heartbeat, @sent, @done, @progress and @busy_ns are valid
- * if &embeng_queue_layout.features has EMBENG_RING_HEALTH.
+ * change together share a line of 64 bytes. @heartbeat, @sent, @done, @progress and @busy_ns are
+ * valid if &embeng_queue_layout.features has EMBENG_RING_HEALTH.
  */
 struct embeng_ring_header {
 	__u32 sq_head;

@@ -6,6 +6,7 @@
  * The lost state is atomic and is kept until the handle is closed; any thread may call.
  */
 #include <string.h>
+#include <time.h>
 
 #include "accel.h"
 #include "base/error.h"
@@ -69,12 +70,19 @@ int accel_failed(struct accel *a, int error, const char *what)
 	return fail(error, "%s: %s: %s", a->node, what, strerror(-error));
 }
 
+/* The driver answers at once, also during a reset, which ends by itself. */
 int accel_ended(const struct accel *a)
 {
+	const struct timespec while_reset = {.tv_nsec = 1000000};
 	struct embeng_accel_context_state state;
 
-	if (accel_query(a->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state)))
-		return -ENODEV;
+	for (;;) {
+		if (accel_query(a->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state)))
+			return -ENODEV;
+		if (state.status != EMBENG_ACCEL_CONTEXT_IN_RESET)
+			break;
+		nanosleep(&while_reset, NULL);
+	}
 	return state.status == EMBENG_ACCEL_CONTEXT_LOST ? -ESHUTDOWN : 0;
 }
 
@@ -96,10 +104,8 @@ int accel_lost(struct device *d, bool dead)
 	return accel_failed(a, error ? error : find_cause(a), "");
 }
 
-/* The driver answers between resets; what it answers, a ring tells as well. */
+/* What the driver answers behind a reset, a ring tells as well. */
 void accel_settle(struct device *d)
 {
-	struct embeng_accel_context_state state;
-
-	(void)accel_query(accel_of(d)->fd, EMBENG_ACCEL_QUERY_CONTEXT, &state, sizeof(state));
+	(void)accel_ended(accel_of(d));
 }
