@@ -104,7 +104,7 @@ int accel_lost(struct device *d, bool dead)
 	return accel_failed(a, error ? error : find_cause(a), "");
 }
 
-/* What the driver answers behind a reset, a ring tells as well. */
+/* The answer that the driver gives behind a reset is told by a ring as well. */
 void accel_settle(struct device *d)
 {
 	(void)accel_ended(accel_of(d));
