@@ -226,6 +226,12 @@ static int announce_context(struct embeng_context *ctx)
 	return ret;
 }
 
+static void note_program(struct embeng_context *ctx)
+{
+	ctx->tgid = task_tgid_nr(current);
+	get_task_comm(ctx->comm, current->group_leader);
+}
+
 static int number_context(struct embeng_context *ctx)
 {
 	struct embeng_device *ed = ctx->device;
@@ -241,6 +247,7 @@ static int make_context(struct embeng_context *ctx, u32 entries)
 
 	if (ret)
 		return ret;
+	note_program(ctx);
 	ret = number_context(ctx);
 	if (ret) {
 		embeng_share_give(ctx, EMBENG_SHARE_CONTEXTS);

@@ -73,6 +73,8 @@ enum embeng_pace {
  * @lost: a reset has taken the device's part of the context
  * @reset_sequence: number of that reset
  * @number: number of the context on the device
+ * @tgid: process that made the context, in the first namespace
+ * @comm: its name then, which is its own word
  * @table: region table, in DMA memory that only the driver writes
  * @table_dma: address of @table for the device
  * @entries: entries of @table
@@ -120,6 +122,8 @@ struct embeng_context {
 	bool lost;
 	u64 reset_sequence;
 	u32 number;
+	pid_t tgid;
+	char comm[TASK_COMM_LEN];
 	struct embeng_region *table;
 	dma_addr_t table_dma;
 	u32 entries;
@@ -155,6 +159,10 @@ struct embeng_context {
 	struct mutex map_lock; /* guards the choice of pages for faults */
 	struct page *scratch[EMBENG_PLACE_NONE];
 };
+
+/* The program of a context, for a format; names may hold any byte, and are escaped. */
+#define EMBENG_PROGRAM "%*pE[%d]"
+#define embeng_program(ctx) (int)strnlen((ctx)->comm, TASK_COMM_LEN), (ctx)->comm, (ctx)->tgid
 
 static inline struct embeng_context *to_embeng_context(struct drm_file *file)
 {

@@ -34,6 +34,7 @@
  * @caps: capabilities of the booted device; written under @reset_lock and @readings.lock
  * @boot_error: how the last boot ended; written as @caps
  * @refused: reason for which the last refused image was refused; written as @caps
+ * @booting: the probe has come to the firmware
  * @firmware_version: version that runs, 0 unless booted
  * @admin: the driver's own queue
  * @vectors: interrupt vectors
@@ -76,6 +77,7 @@ struct embeng_device {
 	struct embeng_caps caps;
 	struct embeng_refusal boot_error;
 	struct embeng_refusal refused;
+	bool booting;
 	u64 firmware_version;
 	struct embeng_admin admin;
 	struct embeng_vector *vectors;
@@ -104,6 +106,10 @@ struct embeng_device {
 	bool resetting;
 	bool gone;
 };
+
+/* A version of the firmware, for a format. */
+#define EMBENG_VERSION "%llu.%llu.%llu.%llu"
+#define embeng_version(v) (v) >> 48, (v) >> 32 & 0xffff, (v) >> 16 & 0xffff, (v) & 0xffff
 
 static inline struct embeng_device *to_embeng(struct drm_device *drm)
 {

@@ -21,6 +21,7 @@
 #include "compat/v6.12_oldest.h"
 #include "compat/v6.14_driver_date.h"
 #include "context.h"
+#include "refusals.h"
 
 #define IOCTL(name, fn) DRM_IOCTL_DEF_DRV(EMBENG_##name, fn, 0)
 
@@ -187,6 +188,7 @@ static int bring_up_device(struct embeng_device *ed)
 	ret = embeng_reset_save(ed);
 	if (ret)
 		return ret;
+	ed->booting = true;
 	ret = embeng_boot_request(ed);
 	if (ret)
 		return ret;
@@ -206,7 +208,7 @@ static void let_go_of_device(struct embeng_device *ed)
 	embeng_bo_release_all(ed);
 }
 
-static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
+static int bind_device(struct pci_dev *pci)
 {
 	struct embeng_device *ed;
 	int ret;
@@ -230,8 +232,21 @@ static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	ret = embeng_upload_init(ed);
 	if (!ret)
 		ret = embeng_hwmon_init(ed);
-	if (ret)
+	if (ret) {
 		let_go_of_device(ed);
+		return ret;
+	}
+	drm_info(&ed->drm, "firmware " EMBENG_VERSION ", interface %u.%u, %llu MiB for tables\n",
+		 embeng_version(ed->firmware_version), ed->caps.interface_major,
+		 ed->caps.interface_minor, ed->caps.table_memory >> 20);
+	return 0;
+}
+
+static int embeng_probe(struct pci_dev *pci, const struct pci_device_id *id)
+{
+	int ret = bind_device(pci);
+
+	embeng_refusals_note(pci, ret);
 	return ret;
 }
 
@@ -255,6 +270,7 @@ static struct pci_driver pci_driver = {
 	.remove = embeng_remove,
 	.err_handler = &embeng_error_handlers,
 	.driver.pm = pm_sleep_ptr(&embeng_pm_ops),
+	.groups = embeng_refusals_groups,
 	.dev_groups = embeng_sysfs_groups,
 };
 

@@ -133,16 +133,22 @@ static bool may_show_bars(const struct embeng_device *ed)
 	return !offline && !READ_ONCE(ed->resetting) && !embeng_gone(ed);
 }
 
+/* A device that was given up is read to find out why; nobody resets it any more. */
+static bool may_show_registers(const struct embeng_device *ed)
+{
+	return may_show_bars(ed) || (READ_ONCE(ed->resets.wedged) && !READ_ONCE(ed->resetting));
+}
+
 /* Called under map_lock while the device is there. */
 static unsigned long find_live_pfn(const struct mapping *m, const struct place *place)
 {
 	struct embeng_device *ed = m->context->device;
 	struct embeng_queue *q;
 
+	if (place->what == EMBENG_PLACE_REGISTERS && may_show_registers(ed))
+		return find_bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
 	if (place->what != EMBENG_PLACE_RING && !may_show_bars(ed))
 		return find_scratch_pfn(m->context, place);
-	if (place->what == EMBENG_PLACE_REGISTERS)
-		return find_bar_pfn(ed, EMBENG_BAR_REGISTERS, place->offset);
 	q = find_mapped_queue(m, place);
 	if (!q || (place->what == EMBENG_PLACE_DOORBELL && READ_ONCE(m->context->lost)))
 		return find_scratch_pfn(m->context, place);
@@ -322,7 +328,8 @@ int embeng_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (vma->vm_pgoff >= DRM_FILE_PAGE_OFFSET_START)
 		return drm_gem_mmap(file, vma);
-	if (embeng_gone(ctx->device))
+	if (embeng_gone(ctx->device) && !(READ_ONCE(ctx->device->resets.wedged) &&
+					  vma->vm_pgoff >= REGISTERS_BASE >> PAGE_SHIFT))
 		return -ENODEV;
 	return map_place(ctx, vma);
 }

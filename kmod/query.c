@@ -10,6 +10,8 @@
 #include <linux/cleanup.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_drv.h>
+
 #include "context.h"
 
 static bool is_counter_register(u32 offset)
@@ -28,13 +30,20 @@ union answer {
 	u64 counters[EMBENG_REGISTERS];
 };
 
-static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *out)
+/* A device that was given up is still described: why it did not boot is what people ask then. */
+static int answer_device(struct embeng_device *ed, struct embeng_accel_device *out, u32 *size)
 {
+	bool wedged = READ_ONCE(ed->resets.wedged);
+
+	if (embeng_gone(ed) && !wedged)
+		return -ENODEV;
 	*out = (struct embeng_accel_device){
-		.flags = EMBENG_ACCEL_CAN_SYNCOBJ |
+		.flags = EMBENG_ACCEL_CAN_SYNCOBJ | (wedged ? EMBENG_ACCEL_WEDGED : 0) |
 			 (ed->can_pin ? EMBENG_ACCEL_CAN_USERPTR : 0) |
 			 (embeng_queue_may_map(ed) ? EMBENG_ACCEL_CAN_MAP_QUEUES : 0),
-		.boot_state = embeng_reading_of(ed, EMBENG_REG_BOOT_STATE),
+		/* A device that refused its firmware was reset after that. */
+		.boot_state = wedged && ed->boot_error.error ?
+			      EMBENG_BOOT_FAILED : embeng_reading_of(ed, EMBENG_REG_BOOT_STATE),
 		.boot_error = ed->boot_error.error,
 		.doorbell_stride = ed->doorbell_stride,
 		.boot_error_offset = ed->boot_error.offset,
@@ -46,7 +55,8 @@ static u32 answer_device(struct embeng_device *ed, struct embeng_accel_device *o
 		.registers = embeng_mmap_registers_offset(),
 		.boot_error_index = ed->boot_error.index,
 	};
-	return sizeof(*out);
+	*size = sizeof(*out);
+	return 0;
 }
 
 /*
@@ -124,17 +134,28 @@ static u32 answer_readings(struct embeng_device *ed, struct embeng_accel_reading
 	return sizeof(*out);
 }
 
+/* A wedged device is in use by nobody, but bound. */
+static int describe_device(struct embeng_device *ed, union answer *out, u32 *size)
+{
+	int index, ret;
+
+	if (!drm_dev_enter(&ed->drm, &index))
+		return -ENODEV;
+	ret = answer_device(ed, &out->device, size);
+	drm_dev_exit(index);
+	return ret;
+}
+
 static int make_answer(struct embeng_context *ctx, u32 what, union answer *out, u32 *size)
 {
 	struct embeng_device *ed = ctx->device;
 
+	if (what == EMBENG_ACCEL_QUERY_DEVICE)
+		return describe_device(ed, out, size);
 	CLASS(embeng_use, use)(ed);
 	if (!use.device)
 		return -ENODEV;
 	switch (what) {
-	case EMBENG_ACCEL_QUERY_DEVICE:
-		*size = answer_device(ed, &out->device);
-		return 0;
 	case EMBENG_ACCEL_QUERY_CAPS:
 		*size = answer_caps(ed, &out->caps);
 		return 0;

@@ -40,6 +40,9 @@ void embeng_reset_lose(struct embeng_device *ed, struct embeng_context *ctx, u32
 			culprit = q;
 	}
 	embeng_hang_record(ctx, rung, hang, culprit);
+	if (culprit && rung != EMBENG_ACCEL_RESET_CONTEXT)
+		drm_warn(&ed->drm, "queue %u of context %u of " EMBENG_PROGRAM " ran meanwhile\n",
+			 culprit->number, ctx->number, embeng_program(ctx));
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->ring)
 			embeng_hang_settle(q, rung);
@@ -190,9 +193,23 @@ int embeng_reset_revive(struct embeng_device *ed)
 	return ret && !embeng_gone(ed) && embeng_present(ed) ? reset_function(ed) : ret;
 }
 
+/**
+ * embeng_reset_look() - let a device that was given up be read, to find out why
+ * @ed: device; reset_lock is held for writing, and nothing resets it meanwhile
+ */
+void embeng_reset_look(struct embeng_device *ed)
+{
+	embeng_readings_wedge(ed);
+	WRITE_ONCE(ed->resetting, false);
+	embeng_mmap_show_registers(ed);
+}
+
 static void wedge_device(struct embeng_device *ed)
 {
-	drm_err(&ed->drm, "the device does not come back, bind the driver anew\n");
+	drm_err(&ed->drm,
+		"the device does not come back; bind the driver to %s anew, or turn the machine off\n",
+		pci_name(ed->pci));
+	embeng_readings_wedge(ed);
 	embeng_device_cut_off(ed);
 	ed->resets.wedged = 1;
 	WRITE_ONCE(ed->gone, true);
@@ -211,6 +228,9 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 	if (booted) {
 		wedge_device(ed);
 		rung = EMBENG_ACCEL_RESET_WEDGED;
+	} else {
+		drm_info(&ed->drm, "it is back after a reset of the %s, firmware " EMBENG_VERSION "\n",
+			 embeng_rung_word(rung), embeng_version(ed->firmware_version));
 	}
 	lose_all_contexts(ed, rung, hang);
 	/* Pairs with answer_context(). */
@@ -299,7 +319,8 @@ void embeng_reset(struct embeng_device *ed, enum embeng_accel_rung rung, u64 see
 		abandon_device(ed);
 		return;
 	}
-	drm_warn(&ed->drm, "reset (%s), all contexts are lost\n", embeng_cause_word(hang->cause));
+	drm_warn(&ed->drm, "the %s is reset (%s), all contexts are lost\n",
+		 embeng_rung_word(rung), embeng_cause_word(hang->cause));
 	embeng_reset_before(ed, hang);
 	if (hang->cause != EMBENG_ACCEL_CAUSE_REQUEST)
 		embeng_coredump(ed, hang, false);

@@ -86,6 +86,7 @@ void embeng_reset_before(struct embeng_device *ed, const struct embeng_hang *han
 void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang);
 void embeng_reset_gone(struct embeng_device *ed, const char *why);
+void embeng_reset_look(struct embeng_device *ed);
 void embeng_reset_climb(struct embeng_device *ed, enum embeng_accel_rung rung,
 			const struct embeng_hang *hang);
 int embeng_reset_revive(struct embeng_device *ed);

@@ -132,8 +132,9 @@ static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		if (!READ_ONCE(ctx->on_device) || ctx->lost)
 			continue;
-		drm_printf(p, "context %u regions %u events %lld\n", ctx->number,
-			   ctx->region_count, atomic64_read(&ctx->events));
+		drm_printf(p, "context %u program " EMBENG_PROGRAM " regions %u events %lld\n",
+			   ctx->number, embeng_program(ctx), ctx->region_count,
+			   atomic64_read(&ctx->events));
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {
 			if (!q->destroyed)
@@ -185,4 +186,7 @@ void embeng_coredump(struct embeng_device *ed, const struct embeng_hang *hang, b
 		dev_coredump_put(&ed->pci->dev);
 	ed->dump_of_claim = claim;
 	dev_coredumpv(&ed->pci->dev, text, size - it.remain, GFP_KERNEL);
+	drm_info(&ed->drm,
+		 "a dump is in /sys/bus/pci/devices/%s/devcoredump/data for 5 minutes, if no earlier one is\n",
+		 pci_name(ed->pci));
 }

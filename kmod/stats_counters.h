@@ -47,6 +47,7 @@ struct embeng_readings {
 bool embeng_readable(const struct embeng_device *ed);
 void embeng_readings_look(struct embeng_device *ed);
 void embeng_readings_stop(struct embeng_device *ed);
+void embeng_readings_wedge(struct embeng_device *ed);
 u64 embeng_reading(struct embeng_device *ed, u32 index);
 u64 embeng_reading_of(struct embeng_device *ed, u32 reg);
 u64 embeng_readings_age(struct embeng_device *ed);

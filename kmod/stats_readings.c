@@ -24,15 +24,19 @@ bool embeng_readable(const struct embeng_device *ed)
 	       embeng_present(ed);
 }
 
-static void note_readings(struct embeng_device *ed)
+static void read_registers(struct embeng_device *ed)
 {
 	u32 i;
 
-	if (!embeng_readable(ed))
-		return;
 	for (i = 0; i < EMBENG_REGISTERS; i++)
 		ed->readings.registers[i] = embeng_register_read(ed, &embeng_registers[i]);
 	ed->readings.taken_ns = ktime_get_ns();
+}
+
+static void note_readings(struct embeng_device *ed)
+{
+	if (embeng_readable(ed))
+		read_registers(ed);
 }
 
 /**
@@ -59,6 +63,19 @@ void embeng_readings_stop(struct embeng_device *ed)
 	embeng_counters_keep(ed);
 	/* Completions from here on are the reset's doing, and are not believed. */
 	WRITE_ONCE(ed->resetting, true);
+}
+
+/**
+ * embeng_readings_wedge() - note what a device that is about to be given up says of itself
+ * @ed: device that did not boot; reset_lock is held for writing
+ *
+ * It is the last that readers learn of it: its boot state and error.
+ */
+void embeng_readings_wedge(struct embeng_device *ed)
+{
+	guard(mutex)(&ed->readings.lock);
+	if (embeng_present(ed))
+		read_registers(ed);
 }
 
 /**

@@ -85,8 +85,7 @@ static ssize_t firmware_version_show(struct device *dev, struct device_attribute
 	struct embeng_device *ed = dev_get_drvdata(dev);
 	u64 v = READ_ONCE(ed->firmware_version);
 
-	return sysfs_emit(buf, "%llu.%llu.%llu.%llu\n", v >> 48, v >> 32 & 0xffff, v >> 16 & 0xffff,
-			  v & 0xffff);
+	return sysfs_emit(buf, EMBENG_VERSION "\n", embeng_version(v));
 }
 static DEVICE_ATTR_RO(firmware_version);
 

@@ -242,10 +242,12 @@ struct embeng_accel_query {
 #define EMBENG_ACCEL_CAN_MAP_QUEUES (1u << 0) /* mapped submission is allowed */
 #define EMBENG_ACCEL_CAN_USERPTR (1u << 1)
 #define EMBENG_ACCEL_CAN_SYNCOBJ (1u << 2)
+/* it did not come back from a reset: only QUERY_DEVICE and the registers answer */
+#define EMBENG_ACCEL_WEDGED (1u << 3)
 
 /**
  * struct embeng_accel_device - the device as the driver sees it
- * @flags: out: EMBENG_ACCEL_CAN_*
+ * @flags: out: EMBENG_ACCEL_CAN_*, EMBENG_ACCEL_WEDGED
  * @boot_state: out: enum embeng_boot_state
  * @boot_error: out: enum embeng_boot_error
  * @doorbell_stride: out: bytes from one queue's doorbell to the next in BAR 2

@@ -124,13 +124,25 @@ EMBENG_API int embeng_device_list(int (*fn)(void *arg, const struct embeng_devic
 				  void *arg);
 
 /**
+ * embeng_device_info() - ask a device what it is and what it can do
+ * @name: name as for embeng_open()
+ * @info: out, its size set by the caller; after an error it has what was found out until then, and
+ *	zeros
+ *
+ * No model is opened and no context is made, so that a device whose contexts are all taken answers
+ * as well. Any thread may call. Return: 0, -EINVAL, -ENODEV, -ENXIO (no driver is bound to it),
+ * -EHOSTDOWN (it runs no firmware), -EACCES (not your device), -ENOTSUP (another version), -ENOMEM.
+ */
+EMBENG_API int embeng_device_info(const char *name, struct embeng_device_info *info);
+
+/**
  * embeng_registers_read() - copy a device's registers
  * @name: name as for embeng_open(); the firmware of the device need not run
  * @page: out, [EMBENG_REGISTERS_BYTES]; embeng_regs.h says what stands where
  *
  * For bring-up: through the driver, which wants CAP_SYS_RAWIO, or without one through the
- * PCI function's own file. For the soft device it opens a new one. Return: 0, -ENODEV, -ENXIO (no
- * driver, and the name is a node), -EACCES (not your device), -EPERM, -EINVAL.
+ * PCI function's own file. For the soft device, which must be named, it opens a new one. Return: 0,
+ * -ENODEV, -ENXIO (no driver, and the name is a node), -EACCES (not your device), -EPERM, -EINVAL.
  */
 EMBENG_API int embeng_registers_read(const char *name, void *page);
 #define EMBENG_REGISTERS_BYTES 4096
@@ -165,7 +177,8 @@ EMBENG_API int embeng_device_reset(const char *name, enum embeng_reset what);
  * embeng_open() - open a device and load a model
  * @name: "/dev/accel/accel0", "pci:0000:01:00.0", "soft",
  *	"soft:cores=4,memory=1G,variant=portable,prefetch=48"; NULL: the environment's
- *	EMBENG_DEVICE, else the first device behind the kernel driver, else the soft device. Without
+ *	EMBENG_DEVICE, else the first device behind the kernel driver, else the soft device, unless
+ *	an engine without a driver is there, which is an error. Without
  *	variant= the environment's EMBENG_KERNEL names the kernel variant ("portable", on
  *	x86-64 also "avx2" and "avx512"), else the best that the processor runs.
  *	prefetch= says how rows are fetched ahead, else the environment's EMBENG_PREFETCH, else the

@@ -170,10 +170,55 @@ boots_again()
 	echo 1 >"$function/reset" && is resets/functions $((before + 1)) && is resets/wedged 0
 }
 
-# binds_not PATTERN: and the kernel's newest messages say why
+# binds_not PATTERN REASON: and the kernel's newest messages say why, and everybody is told
 binds_not()
 {
-	! bind && [ ! -e "$function/accel" ] && dmesg | tail -n 20 | grep -e "$1"
+	! bind && [ ! -e "$function/accel" ] && dmesg | tail -n 20 | grep -e "$1" &&
+		grep "^$address $2" /sys/bus/pci/drivers/embeng/refusals
+}
+
+# answers CODE PATTERN ARGUMENT...: what the command says on either output
+answers()
+{
+	code=$1 pattern=$2
+	shift 2
+	"$embeng" "$@" >"$folder/said" 2>&1
+	[ $? -eq "$code" ] && grep -e "$pattern" "$folder/said" && return
+	cat "$folder/said"
+	return 1
+}
+
+# A machine with an engine is not given a soft device because the engine has no driver.
+answers_for_no_other()
+{
+	answers 0 "^registers of pci:$address" regs magic &&
+		answers "$1" 'name the device "soft"' info && answers "$1" "$2" info -d "pci:$address" &&
+		answers 0 soft info -d soft
+}
+
+# A device that did not come back can be asked, and says what to do.
+wedges()
+{
+	fault=/sys/kernel/debug/embeng_emu/0/faults/firmware_refuses
+	echo 11 >"$fault/value" && echo 4294967295 >"$fault/count" || return 1
+	answers 10 'did not come back from a reset' reset -d "$(node)" &&
+		answers 0 'BOOT_STATE.*0x1 ' regs boot_state boot_error &&
+		answers 10 "did not come back.*echo $address >/sys" info &&
+		answers 10 'did not come back' reset -d "$(node)"
+	set -- $?
+	echo 0 >"$fault/count"
+	return "$1"
+}
+
+# The log has what a reset was, who was hit, where the dump is and how it ended.
+log_tells()
+{
+	for text in 'firmware [0-9.]*, interface 0.1, [0-9]* MiB' 'the engine is reset (' \
+		'is back after a reset of the engine, firmware [0-9]' \
+		'of vm-accel_[a-z_]*\[[0-9]*\]: stalled, it is reset' \
+		"a dump is in /sys/bus/pci/devices/$address/devcoredump/data"; do
+		dmesg | grep -m 1 -e "$text" || { echo "missing: $text"; return 1; }
+	done
 }
 
 node()
@@ -263,18 +308,28 @@ check 'resets are counted' is resets/wedged 0
 module=$build/kmod-$(uname -r)/kmod/embeng.ko
 check 'the driver is unbound' unbind
 mv "$image" "$folder/image"
-check 'without firmware it does not bind, and says so' binds_not "cannot read firmware embeng/embeng.fw"
+check 'without firmware it does not bind, and says so' binds_not \
+	"cannot read firmware embeng/embeng.fw" 'firmware -2: /lib/firmware/embeng/embeng.fw cannot'
+check 'commands answer for this device or none' answers_for_no_other 10 'embeng.fw cannot be read'
 {
 	printf x
 	tail -c +2 "$folder/image"
 } >"$image"
-check 'nor with what is no image' binds_not 'firmware refused: error 3 at byte 0,'
+check 'nor with what is no image' binds_not 'firmware refused: error 3 at byte 0,' \
+	'firmware -74: refused at byte 0: '
+check 'commands say so' answers 10 'did not take it: firmware -74' info -d "pci:$address"
 check 'an image as large as any is made' largest
 check 'it boots' bind
 check 'and again when it was reset' boots_again
 check 'and goes' unbind
 mv "$folder/image" "$image"
 check 'but with firmware again' bind
+check 'which is told no more' [ -z "$(cat /sys/bus/pci/drivers/embeng/refusals)" ]
+check 'a device that was given up is described' wedges
+check 'and is unbound' unbind
+check 'nothing was refused' answers_for_no_other 9 'is loaded, but not bound'
+check 'and comes back' bind
+check 'the log tells it all' log_tells
 check 'the driver stays while its node is open' with_file stays
 check 'the driver unloads' rmmod embeng
 check 'and loads again, mapped queues forbidden' insmod "$module" mapped_queues=0

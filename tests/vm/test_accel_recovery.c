@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Faults of the whole device: which rung of recovery brings it back, and what contexts are told. */
+#include <sys/mman.h>
+
 #include "../unit/support/suite.h"
+#include "embeng_regs.h"
 #include "fault_file.h"
 #include "recovery.h"
 
@@ -166,6 +169,26 @@ START_TEST(test_link_down_between_looks)
 }
 END_TEST
 
+/* A device that was given up still says why: by its state, and by its registers. */
+static void expect_described(void)
+{
+	struct embeng_accel_device device;
+	struct embeng_accel_query arg = {.what = EMBENG_ACCEL_QUERY_DEVICE,
+					 .size = sizeof(device),
+					 .data = (uintptr_t)&device};
+	const volatile uint32_t *page;
+
+	ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_QUERY, &arg), 0);
+	ck_assert(device.flags & EMBENG_ACCEL_WEDGED);
+	ck_assert_uint_eq(device.boot_state, EMBENG_BOOT_FAILED);
+	ck_assert_uint_ne(device.boot_error, 0);
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, (off_t)device.registers);
+	ck_assert_ptr_ne((const void *)page, MAP_FAILED);
+	ck_assert_uint_eq(page[EMBENG_REG_MAGIC / 4], EMBENG_DEVICE_MAGIC);
+	ck_assert_uint_ne(page[EMBENG_REG_BOOT_STATE / 4], EMBENG_BOOT_RUNNING);
+	munmap((void *)page, 4096);
+}
+
 /* Not even after a reset of the function. */
 START_TEST(test_wedged)
 {
@@ -178,8 +201,10 @@ START_TEST(test_wedged)
 	await_end(POLLHUP);
 	expect_gone();
 	ck_assert_uint_eq(accel_header(&rings[0])->dead, 1);
+	expect_described();
 	bind_anew();
 	expect_gone();
+	REFUSED(ENODEV, fd, DRM_IOCTL_EMBENG_QUERY);
 }
 END_TEST
 

@@ -200,7 +200,7 @@ static int take_device(struct bench_call *call, const struct output *out)
 	if (named) {
 		call->device = with_cores(call, named);
 		/* If the name is from the environment, the library says so in its errors. */
-		err = device_probe(call->device == named ? given : call->device, &info);
+		err = embeng_device_info(call->device == named ? given : call->device, &info);
 	}
 	if (err)
 		return output_library_failure(out, err, device_hint);

@@ -204,7 +204,7 @@ static int run_conform(struct call *call, const struct output *out)
 	int code = vector_list_read(&list, call->paths, call->path_count, out), err;
 
 	if (!code) {
-		err = device_probe(call->run.device, &info);
+		err = embeng_device_info(call->run.device, &info);
 		if (err)
 			code = output_library_failure(out, err,
 						      err == -ENODEV ? device_hint : NULL);

@@ -47,39 +47,6 @@ const char *device_choose(const char *given)
 	return environment && *environment ? environment : NULL;
 }
 
-/* The firmware's limits are known only once the device is open. */
-static int open_and_ask(const char *name, const struct embeng_model *model,
-			struct embeng_device_info *info)
-{
-	struct embeng *e;
-	int err = embeng_open(name, model, &e, NULL);
-
-	if (err)
-		return err;
-	err = embeng_info(e, info);
-	embeng_close(e);
-	return err;
-}
-
-int device_probe(const char *name, struct embeng_device_info *info)
-{
-	struct embeng_table_config table = {.size = sizeof(table), .vocabulary_size = 1, .dim = 1};
-	struct embeng_feature_config feature = {.size = sizeof(feature)};
-	struct embeng_model *model = embeng_model_new();
-	int err = -ENOMEM;
-
-	if (!model)
-		return err;
-	info->size = sizeof(*info);
-	err = embeng_model_add_table(model, &table);
-	if (err >= 0)
-		err = embeng_model_add_feature(model, &feature);
-	if (err >= 0)
-		err = open_and_ask(name, model, info);
-	embeng_model_free(model);
-	return err;
-}
-
 void device_firmware(const struct embeng_device_info *info, char *out, size_t size)
 {
 	uint64_t version = info->firmware_version;

@@ -17,13 +17,6 @@ const char *device_choose(const char *given);
 /* A hint for the case that a device is not there. */
 extern const char device_hint[];
 
-/**
- * device_probe() - open a device with a small model, ask for its info, and close it
- *
- * Return: 0 or a negative errno with embeng_last_error() set.
- */
-int device_probe(const char *name, struct embeng_device_info *info);
-
 /* Writes the version of the firmware, such as "1.2.3 build 4". */
 void device_firmware(const struct embeng_device_info *info, char *out, size_t size);
 

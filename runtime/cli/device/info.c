@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verb `embeng info`: opens a device and shows its limits and capabilities. The device is
- * opened with a model of one small table, since a handle always has a model.
+ * The verb `embeng info`: shows the limits and capabilities of a device. It makes no context, so
+ * that a device whose contexts are all taken is shown as well.
  */
 #include <errno.h>
 
@@ -10,7 +10,7 @@
 #include "device.h"
 
 static const char doc[] =
-	"Open a device and show what it is and what it can do.\v"
+	"Show what a device is and what it can do.\v"
 	"Examples:\n"
 	"  embeng info                            the default device\n"
 	"  embeng info -d /dev/accel/accel0       a device behind the kernel driver\n"
@@ -19,8 +19,8 @@ static const char doc[] =
 	"  embeng info -d soft:variant=portable   the soft device without vector instructions\n"
 	"  embeng info --json                     for scripts\n\n"
 	"The default device is the one that the environment variable EMBENG_DEVICE names. If\n"
-	"it is not set, the default is the first device behind the kernel driver, or the soft\n"
-	"device if there is none.";
+	"it is not set, the default is the first device on the PCI bus, or the soft device if\n"
+	"there is none.";
 
 static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0, "The device, by a name that `embeng list` shows", 0},
@@ -115,7 +115,7 @@ int cmd_info(int argc, char **argv)
 
 	if (code)
 		return code;
-	err = device_probe(device, &info);
+	err = embeng_device_info(device, &info);
 	if (err)
 		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
 	if (!out.json) {

@@ -18,7 +18,7 @@
 static const char doc[] =
 	"Show all registers of a device, or those that are named, for bring-up.\v"
 	"Examples:\n"
-	"  embeng regs                                    show all registers\n"
+	"  embeng regs                                    show all registers of the first device\n"
 	"  embeng regs boot_state boot_error              show two registers\n"
 	"  embeng regs -d soft --json                     for scripts\n"
 	"  embeng regs --log                              show what happened to the device\n"
@@ -179,10 +179,14 @@ static struct json_object *document_register(const struct reg *reg, const char *
 	return row;
 }
 
-static int show_registers(const struct call *call, const struct output *out, const char *page)
+/* The device is told, as the caller may have named none. */
+static int show_registers(const struct call *call, const struct output *out, const char *device,
+			  const char *page)
 {
 	struct json_object *rows = out->json ? json_object_new_array() : NULL, *document;
 
+	if (!rows)
+		printf("registers of %s\n", device);
 	for (size_t i = 0; i < REGISTERS; i++) {
 		if (call->some && !call->wanted[i])
 			continue;
@@ -194,6 +198,7 @@ static int show_registers(const struct call *call, const struct output *out, con
 	if (!rows)
 		return CLI_OK;
 	document = json_document(out);
+	json_add_text(document, "device", device);
 	json_object_object_add(document, "registers", rows);
 	return json_emit(document);
 }
@@ -215,6 +220,7 @@ int cmd_regs(int argc, char **argv)
 					 .args_doc = "[NAME...]",
 					 .doc = doc};
 	struct output out = {.verb = "regs"};
+	struct embeng_device_info info = {.size = sizeof(info)};
 	struct call call = {0};
 	char page[EMBENG_REGISTERS_BYTES];
 	int code = command_parse(&argp, argc, argv, &out, &call), err;
@@ -226,5 +232,7 @@ int cmd_regs(int argc, char **argv)
 		err = embeng_registers_read(call.device, page);
 	if (err)
 		return output_library_failure(&out, err, err == -ENODEV ? device_hint : NULL);
-	return call.log ? events_show(&out, page) : show_registers(&call, &out, page);
+	/* It need not run for that. */
+	(void)embeng_device_info(call.device, &info);
+	return call.log ? events_show(&out, page) : show_registers(&call, &out, info.name, page);
 }

@@ -174,7 +174,7 @@ static int run_plan(struct plan_call *call, const struct output *out)
 
 	if (code)
 		return code;
-	err = device_probe(call->device, &device);
+	err = embeng_device_info(call->device, &device);
 	code = err ? output_library_failure(out, err, "`embeng list` shows the devices")
 		   : report_plan(call, model, &device, out);
 	embeng_model_free(model);

@@ -13,6 +13,8 @@ int accel_open(const struct name *name, uint32_t replicas, struct device **out);
 int accel_attach(int fd, struct device **out);
 /* Calls @fn for all devices. For a device that cannot be opened, info.problem says why. */
 int accel_list(int (*fn)(void *arg, const struct embeng_device_info *info), void *arg);
+/* Asks a device what it is, without a context; @info is filled as far as that went. */
+int accel_info(const struct name *name, struct embeng_device_info *info);
 int accel_registers_read(const struct name *name, char *page);
 int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes, uint64_t value);
 int accel_reset(const struct name *name, enum embeng_reset what);
@@ -47,11 +49,16 @@ static inline int accel_list(int (*fn)(void *arg, const struct embeng_device_inf
 	return 0;
 }
 
+static inline int accel_info(const struct name *name, struct embeng_device_info *info)
+{
+	(void)info;
+	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
+}
+
 static inline int accel_registers_read(const struct name *name, char *page)
 {
-	(void)name;
 	(void)page;
-	return accel_missing();
+	return name->kind == NAME_ANY ? -ENOENT : accel_missing();
 }
 
 static inline int accel_register_write(const struct name *name, uint32_t offset, uint32_t bytes,

@@ -44,6 +44,13 @@ static int read_soft(const struct name *name, char *page)
 	return 0;
 }
 
+/* Bring-up is never done on another device than was asked for. */
+static int no_engine(void)
+{
+	return fail(-ENODEV, "no embedding engine is on this machine's PCI bus; a soft device is "
+			     "only looked at when it is named, \"soft\"");
+}
+
 int embeng_registers_read(const char *name, void *page)
 {
 	struct name parsed;
@@ -57,7 +64,7 @@ int embeng_registers_read(const char *name, void *page)
 	if (parsed.kind == NAME_SOFT)
 		return read_soft(&parsed, page);
 	ret = accel_registers_read(&parsed, page);
-	return parsed.kind == NAME_ANY && ret == -ENOENT ? read_soft(&parsed, page) : ret;
+	return ret == -ENOENT ? no_engine() : ret;
 }
 
 enum writer { DEVICE, DRIVER };
@@ -89,12 +96,11 @@ int embeng_register_write(const char *name, uint32_t offset, uint64_t value)
 	if (bytes == 4 && value > UINT32_MAX)
 		return fail(-ERANGE, "offset 0x%x: value 0x%" PRIx64 " does not fit its 4 bytes",
 			    offset, value);
-	ret = parsed.kind == NAME_SOFT ? -ENOENT
-				       : accel_register_write(&parsed, offset, bytes, value);
-	if (ret == -ENOENT)
-		ret = fail(-ENOTSUP, "a soft device is part of the program that opened it; its "
-				     "registers cannot be written from outside");
-	return ret;
+	if (parsed.kind == NAME_SOFT)
+		return fail(-ENOTSUP, "a soft device is part of the program that opened it; its "
+				      "registers cannot be written from outside");
+	ret = accel_register_write(&parsed, offset, bytes, value);
+	return ret == -ENOENT ? no_engine() : ret;
 }
 
 int embeng_device_reset(const char *name, enum embeng_reset what)
@@ -107,9 +113,9 @@ int embeng_device_reset(const char *name, enum embeng_reset what)
 	if (what != EMBENG_RESET_ENGINE && what != EMBENG_RESET_FUNCTION)
 		return fail(-EINVAL, "embeng_device_reset: reset %d; there are ENGINE and FUNCTION",
 			    (int)what);
-	ret = parsed.kind == NAME_SOFT ? -ENOENT : accel_reset(&parsed, what);
-	if (ret == -ENOENT)
-		ret = fail(-ENOTSUP, "a soft device is part of the program that opened it; it is "
-				     "reset by opening it again");
-	return ret;
+	if (parsed.kind == NAME_SOFT)
+		return fail(-ENOTSUP, "a soft device is part of the program that opened it; it is "
+				      "reset by opening it again");
+	ret = accel_reset(&parsed, what);
+	return ret == -ENOENT ? no_engine() : ret;
 }

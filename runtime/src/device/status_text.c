@@ -7,6 +7,7 @@
  * The completion is only read; texts are constant. No lock is needed.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "status_text.h"
@@ -45,9 +46,16 @@ static const char *field_words(uint32_t field)
 	return "a field that this library does not know";
 }
 
+/* True if the completion has no more to say than its status. */
+static bool tells_no_place(const struct embeng_cqe *c)
+{
+	return c->field == EMBENG_FIELD_NONE && !c->element && !c->value && !c->limit;
+}
+
 int command_error(const char *what, const struct embeng_cqe *c)
 {
 	struct meaning meaning = meaning_of(c->status);
+	const char *field = field_words(c->field);
 
 	if (c->status == EMBENG_STATUS_NO_SPACE)
 		return error_set(meaning.code, c->status,
@@ -61,11 +69,11 @@ int command_error(const char *what, const struct embeng_cqe *c)
 				 "/sys/class/devcoredump",
 				 what, meaning.text, (uint64_t)c->value / 1000000,
 				 (uint64_t)c->element, (uint64_t)c->step);
-	if (c->status == EMBENG_STATUS_ABORTED)
+	if (c->status == EMBENG_STATUS_ABORTED || tells_no_place(c))
 		return error_set(meaning.code, c->status, "%s: %s", what, meaning.text);
 	return error_set(meaning.code, c->status,
-			 "%s: %s (%s, element %" PRIu64 ", value %" PRIu64 ", limit %" PRIu64 ")",
-			 what, meaning.text, field_words(c->field), (uint64_t)c->element,
+			 "%s: %s (%s%selement %" PRIu64 ", value %" PRIu64 ", limit %" PRIu64 ")",
+			 what, meaning.text, field, *field ? ", " : "", (uint64_t)c->element,
 			 (uint64_t)c->value, (uint64_t)c->limit);
 }
 

@@ -29,6 +29,13 @@ int embeng_register_write(const char *name, uint32_t offset, uint64_t value)
 	return count++ == fails_at ? -EPERM : 0;
 }
 
+int embeng_device_info(const char *name, struct embeng_device_info *info)
+{
+	ck_assert_str_eq(name, "device");
+	strcpy(info->name, "the device");
+	return -EHOSTDOWN;
+}
+
 int embeng_registers_read(const char *name, void *page)
 {
 	ck_assert_str_eq(name, "device");

@@ -41,6 +41,8 @@ typedef int (*accel_each_fn)(void *arg, const struct accel_function *function);
  * @each: calls @fn for embeng functions in the order of their nodes, or for those without a driver
  *	when @orphans is set; stops when @fn returns anything but 0, and returns that
  * @describe: returns vendor and device of an embeng function in words
+ * @refusal: why the driver did not take the function of an address; "" if it was not asked to.
+ *	Returns 0, or -ENOENT when the driver is not loaded
  */
 struct accel_system {
 	int (*open)(const char *node);
@@ -51,6 +53,7 @@ struct accel_system {
 	void (*unmap)(void *data, uint64_t length);
 	int (*each)(bool orphans, accel_each_fn fn, void *arg);
 	void (*describe)(char *text, size_t size);
+	int (*refusal)(const char *address, char *text, size_t size);
 };
 
 extern const struct accel_system *accel_system;
@@ -58,6 +61,9 @@ extern const struct accel_system *accel_system;
 /* find.c: @each and @describe of the real system. */
 int accel_find(bool orphans, accel_each_fn fn, void *arg);
 void accel_words(char *text, size_t size);
+
+/* driver.c: @refusal of the real system, from the driver's own folder in sysfs. */
+int accel_refusal(const char *address, char *text, size_t size);
 
 /*
  * GEM handles that this handle made, to tell them from those of others. The lock is held from an
@@ -104,6 +110,8 @@ void accel_close(struct device *d);
  * a->device.info has everything that was found out until then, and a->fd may be open.
  */
 int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts);
+/* search.c: takes the path of the name, or the best that the driver allows; -ENOTSUP. */
+int accel_choose_path(struct accel *a, enum name_path path, const struct accel_facts *facts);
 
 /* query.c */
 int accel_query(int fd, uint32_t what, void *data, uint32_t size);

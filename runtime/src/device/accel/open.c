@@ -16,22 +16,6 @@
 #define REGIONS_PER_REPLICA 256u
 #define QUEUES_PER_REPLICA 3u
 
-static int choose_path(struct accel *a, enum name_path path, const struct accel_facts *facts)
-{
-	bool can_map = (facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
-
-	if (path == NAME_PATH_MAPPED && !can_map)
-		return fail(-ENOTSUP,
-			    "%s: the driver forbids mapped queues here; leave path=mapped "
-			    "out, or open it with path=validated",
-			    a->node);
-	a->mapped = path != NAME_PATH_VALIDATED && can_map;
-	if (path == NAME_PATH_VALIDATED)
-		snprintf(a->device.info.name, sizeof(a->device.info.name), "%s,path=validated",
-			 a->node);
-	return 0;
-}
-
 static int check_replicas(struct accel *a, uint32_t replicas)
 {
 	uint64_t queues = 2 + QUEUES_PER_REPLICA * (uint64_t)replicas;
@@ -65,7 +49,7 @@ static int open_function(struct accel *a, const struct name *name, uint32_t repl
 	if (ret)
 		return ret;
 	a->device.queues = facts.caps.queues;
-	ret = choose_path(a, name->path, &facts);
+	ret = accel_choose_path(a, name->path, &facts);
 	ret = ret ? ret : check_replicas(a, replicas);
 	ret = ret ? ret : make_context(a, replicas, facts.caps.regions);
 	return ret ? ret : accel_event_open(a);

@@ -63,6 +63,19 @@ static const char *boot_state_text(uint32_t state)
 	return state < sizeof(texts) / sizeof(*texts) ? texts[state] : "unknown";
 }
 
+static int say_wedged(const char *node, const struct embeng_accel_device *device,
+		      const struct embeng_device_info *info)
+{
+	const char *address = info->address + strlen("pci:");
+
+	return fail(-EHOSTDOWN,
+		    "%s: it did not come back from a reset (firmware %s%s%s); bind the driver anew "
+		    "with `echo %s >/sys/bus/pci/drivers/embeng/unbind` and the same into bind, as "
+		    "root, or turn the machine off",
+		    node, boot_state_text(device->boot_state), device->boot_error ? ": " : "",
+		    device->boot_error ? boot_error_text(device->boot_error) : "", address);
+}
+
 static int check_boot(const char *node, const struct embeng_accel_device *device)
 {
 	if (device->boot_state == EMBENG_BOOT_RUNNING)
@@ -138,7 +151,8 @@ int accel_inquire(int fd, const char *node, struct embeng_device_info *info,
 		return fail(ret, "%s: the driver does not describe the device: %s", node,
 			    strerror(-ret));
 	note_device(device, info);
-	ret = check_boot(node, device);
+	ret = device->flags & EMBENG_ACCEL_WEDGED ? say_wedged(node, device, info)
+						  : check_boot(node, device);
 	if (ret)
 		return ret;
 	ret = accel_query(fd, EMBENG_ACCEL_QUERY_CAPS, &facts->caps, sizeof(facts->caps));

@@ -27,13 +27,30 @@ static int match_function(void *arg, const struct accel_function *function)
 	return 1;
 }
 
-static int no_driver(const char *where)
+/* Why a function has no node: nobody loaded the driver, or the driver did not take it. */
+static int no_driver(const char *where, const char *address)
 {
-	return fail(-ENXIO, "%s: no driver is bound to it; load it with `modprobe embeng`, as root",
-		    where);
+	char reason[160];
+
+	if (accel_system->refusal(address, reason, sizeof(reason)))
+		return fail(-ENXIO,
+			    "%s: no driver is bound to it; load it with `modprobe embeng`, as root",
+			    where);
+	if (!*reason)
+		return fail(-ENXIO,
+			    "%s: the driver is loaded, but not bound to it; bind it with `echo %s "
+			    ">/sys/bus/pci/drivers/embeng/bind`, as root",
+			    where, address);
+	return fail(strncmp(reason, "firmware ", 9) ? -ENXIO : -EHOSTDOWN,
+		    "%s: the driver did not take it: %s; mend that, then bind it with `echo %s "
+		    ">/sys/bus/pci/drivers/embeng/bind`, as root",
+		    where, reason, address);
 }
 
-/* In words why there is none, for -ENOENT; a node is asked when it is open. */
+/*
+ * In words why there is none, but for -ENOENT; a node is asked when it is open. A machine that has
+ * an engine is not given a soft device instead, because its driver is missing.
+ */
 static int find_function(const struct name *name, struct accel_function *out)
 {
 	struct search search = {.address = name->kind == NAME_PCI ? name->where : NULL};
@@ -45,7 +62,7 @@ static int find_function(const struct name *name, struct accel_function *out)
 		return 0;
 	}
 	ret = accel_system->each(false, match_function, &search);
-	if (!ret && name->kind == NAME_PCI)
+	if (!ret)
 		ret = accel_system->each(true, match_function, &search);
 	if (ret > 0)
 		*out = search.found;
@@ -62,7 +79,7 @@ static int no_node(const char *node)
 	struct search search = {0};
 
 	if (accel_system->each(true, match_function, &search) > 0)
-		return no_driver(node);
+		return no_driver(node, search.found.address);
 	return fail(-ENODEV, "%s: no such device", node);
 }
 
@@ -93,11 +110,20 @@ static int inquire_function(struct accel *a, const struct accel_function *functi
 		 *function->node ? function->node : info->address);
 	memcpy(a->node, info->name, sizeof(a->node) - 1);
 	if (!*function->node)
-		return no_driver(info->name);
+		return no_driver(info->name, function->address);
 	a->fd = accel_system->open(function->node);
 	if (a->fd < 0)
 		return open_failed(function->node, a->fd);
 	return accel_inquire(a->fd, a->node, info, facts);
+}
+
+/* Nobody has named the device that has no driver. */
+static int offer_soft(int error)
+{
+	struct embeng_error last = {.size = sizeof(last)};
+
+	embeng_last_error(&last);
+	return fail(error, "%.480s. To do without it, name the device \"soft\"", last.text);
 }
 
 int accel_reach(struct accel *a, const struct name *name, struct accel_facts *facts)
@@ -105,7 +131,43 @@ int accel_reach(struct accel *a, const struct name *name, struct accel_facts *fa
 	struct accel_function function;
 	int ret = find_function(name, &function);
 
-	return ret ? ret : inquire_function(a, &function, facts);
+	if (ret)
+		return ret;
+	ret = inquire_function(a, &function, facts);
+	return ret && name->kind == NAME_ANY && !*function.node ? offer_soft(ret) : ret;
+}
+
+int accel_choose_path(struct accel *a, enum name_path path, const struct accel_facts *facts)
+{
+	bool can_map = (facts->device.flags & EMBENG_ACCEL_CAN_MAP_QUEUES) != 0;
+
+	if (path == NAME_PATH_MAPPED && !can_map)
+		return fail(-ENOTSUP,
+			    "%s: the driver forbids mapped queues here; leave path=mapped "
+			    "out, or open it with path=validated",
+			    a->node);
+	a->mapped = path != NAME_PATH_VALIDATED && can_map;
+	if (path == NAME_PATH_VALIDATED)
+		snprintf(a->device.info.name, sizeof(a->device.info.name), "%s,path=validated",
+			 a->node);
+	return 0;
+}
+
+int accel_info(const struct name *name, struct embeng_device_info *info)
+{
+	struct accel *a = accel_new();
+	struct accel_facts facts;
+	int ret;
+
+	if (!a)
+		return fail(-ENOMEM, "no memory for a device");
+	ret = accel_reach(a, name, &facts);
+	ret = ret ? ret : accel_choose_path(a, name->path, &facts);
+	*info = a->device.info;
+	if (ret != -ENOENT)
+		accel_system->describe(info->description, sizeof(info->description));
+	accel_close(&a->device);
+	return ret;
 }
 
 struct listing {

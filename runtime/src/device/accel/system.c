@@ -74,6 +74,7 @@ static const struct accel_system real = {
 	.unmap = unmap_node,
 	.each = accel_find,
 	.describe = accel_words,
+	.refusal = accel_refusal,
 };
 
 const struct accel_system *accel_system = &real;

@@ -112,6 +112,17 @@ static int read_node(const struct accel *a, const struct accel_facts *facts, cha
 	return copy_mapped(a->fd, facts->device.registers, a->node, page);
 }
 
+/* A node whose device runs no firmware has registers all the same. */
+static bool is_reached(const struct accel *a, int error)
+{
+	return a->fd >= 0 && (!error || error == -EHOSTDOWN);
+}
+
+static bool is_unbound(const struct accel *a, int error)
+{
+	return a->fd < 0 && *a->device.info.address && (error == -ENXIO || error == -EHOSTDOWN);
+}
+
 int accel_registers_read(const struct name *name, char *page)
 {
 	struct accel *a = accel_new();
@@ -121,9 +132,9 @@ int accel_registers_read(const struct name *name, char *page)
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
 	ret = accel_reach(a, name, &facts);
-	if (!ret || ret == -EHOSTDOWN)
+	if (is_reached(a, ret))
 		ret = read_node(a, &facts, page);
-	else if (ret == -ENXIO && *a->device.info.address)
+	else if (is_unbound(a, ret))
 		ret = read_resource(a, page);
 	accel_close(&a->device);
 	return ret;
@@ -160,10 +171,19 @@ int accel_register_write(const struct name *name, uint32_t offset, uint32_t byte
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
 	ret = accel_reach(a, name, &facts);
-	if (!ret || ret == -EHOSTDOWN || (ret == -ENXIO && *a->device.info.address))
+	if (is_reached(a, ret) || is_unbound(a, ret))
 		ret = write_resource(a, offset, bytes, value);
 	accel_close(&a->device);
 	return ret;
+}
+
+/* A device that did not come back says why, where it can. */
+static int explain_reset(struct accel *a, int error)
+{
+	struct accel_facts facts;
+	int why = error == -ENODEV ? accel_inquire(a->fd, a->node, &a->device.info, &facts) : 0;
+
+	return why == -EHOSTDOWN ? why : accel_failed(a, error, "resetting");
 }
 
 int accel_reset(const struct name *name, enum embeng_reset what)
@@ -172,13 +192,13 @@ int accel_reset(const struct name *name, enum embeng_reset what)
 							   ? EMBENG_ACCEL_RESET_FUNCTION
 							   : EMBENG_ACCEL_RESET_ENGINE};
 	struct accel *a = accel_new();
-	struct accel_facts facts;
+	struct accel_facts facts = {0};
 	int ret;
 
 	if (!a)
 		return fail(-ENOMEM, "no memory for a device");
 	ret = accel_reach(a, name, &facts);
-	if (!ret || ret == -EHOSTDOWN) {
+	if (is_reached(a, ret) && !(facts.device.flags & EMBENG_ACCEL_WEDGED)) {
 		ret = accel_system->ioctl(a->fd, DRM_IOCTL_EMBENG_RESET, &reset);
 		if (ret == -EACCES || ret == -EPERM)
 			ret = fail(ret,
@@ -186,7 +206,7 @@ int accel_reset(const struct name *name, enum embeng_reset what)
 				   "program, needs CAP_SYS_ADMIN; run this as root",
 				   a->node);
 		else if (ret)
-			ret = accel_failed(a, ret, "resetting");
+			ret = explain_reset(a, ret);
 	}
 	accel_close(&a->device);
 	return ret;

@@ -215,6 +215,15 @@ static void fake_describe(char *text, size_t size)
 	strncpy(text, "Embeng model engine", size);
 }
 
+static int fake_refusal(const char *address, char *text, size_t size)
+{
+	ck_assert_uint_eq(strlen(address), strlen(FAKE_ADDRESS));
+	*text = 0;
+	if (fake.refusal)
+		strncat(text, fake.refusal, size - 1);
+	return fake.refusal ? 0 : -ENOENT;
+}
+
 void fake_install(void)
 {
 	static const struct accel_system system = {
@@ -226,6 +235,7 @@ void fake_install(void)
 		.unmap = fake_unmap,
 		.each = fake_each,
 		.describe = fake_describe,
+		.refusal = fake_refusal,
 	};
 
 	fake = (struct fake_driver){

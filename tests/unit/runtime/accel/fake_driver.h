@@ -20,6 +20,7 @@
  * struct fake_driver - behaviour of the driver, and counts of the calls that it got
  * @functions: PCI functions in the list; at first one, with a node
  * @open_error: negative errno of open()
+ * @refusal: why the driver did not take the function that has no node; NULL: it is not loaded
  * @name: name of the driver
  * @version: minor version
  * @device: answer to QUERY_DEVICE
@@ -45,6 +46,7 @@ struct fake_driver {
 	struct accel_function functions[4];
 	unsigned int function_count;
 	int open_error;
+	const char *refusal;
 	const char *name;
 	int version;
 	struct embeng_accel_device device;

@@ -143,6 +143,32 @@ START_TEST(says_what_is_wrong)
 }
 END_TEST
 
+static void refused_unbound(int code, const char *name, const char *refusal, const char *text)
+{
+	fake_install();
+	fake.functions[0].node[0] = fake.functions[0].driver[0] = 0;
+	fake.refusal = refusal;
+	fake.open_error = -ENOENT;
+	refused(code, name, text);
+}
+
+START_TEST(says_why_there_is_no_node)
+{
+	static const char no_file[] = "firmware -2: /lib/firmware/embeng/embeng.fw cannot be read";
+	static const char *const names[] = {"pci:" FAKE_ADDRESS, FAKE_NODE, NULL};
+
+	for (size_t i = 0; i < 3; i++) {
+		refused_unbound(-ENXIO, names[i], NULL, "modprobe embeng");
+		refused_unbound(-ENXIO, names[i], "",
+				"not bound to it; bind it with `echo " FAKE_ADDRESS " >/sys/");
+		refused_unbound(-EHOSTDOWN, names[i], no_file, no_file);
+		refused_unbound(-ENXIO, names[i], "device -5: the kernel's log says why",
+				"did not take it: device -5");
+	}
+	refused_unbound(-EHOSTDOWN, NULL, no_file, "name the device \"soft\"");
+}
+END_TEST
+
 START_TEST(undoes_what_it_began)
 {
 	static const struct {
@@ -260,6 +286,39 @@ START_TEST(lists_also_what_cannot_be_opened)
 }
 END_TEST
 
+/* No context is made: they may all be taken. */
+START_TEST(tells_what_a_device_is)
+{
+	struct embeng_device_info info = {.size = sizeof(info)};
+
+	fake_install();
+	fake.fails = DRM_IOCTL_EMBENG_CONTEXT_CREATE;
+	fake.error = -ENOSPC;
+	ck_assert_int_eq(embeng_device_info(NULL, &info), 0);
+	ck_assert_str_eq(info.name, FAKE_NODE);
+	ck_assert_str_eq(info.description, "Embeng model engine");
+	ck_assert_uint_gt(info.dim, 0);
+	ck_assert_uint_gt(info.table_memory, 0);
+	ck_assert_int_eq(embeng_device_info(FAKE_NODE ",path=validated", &info), 0);
+	ck_assert_str_eq(info.name, FAKE_NODE ",path=validated");
+	fake.device.flags = 0;
+	ck_assert_int_eq(embeng_device_info(FAKE_NODE ",path=mapped", &info), -ENOTSUP);
+	fake.functions[0].node[0] = 0;
+	ck_assert_int_eq(embeng_device_info(NULL, &info), -ENXIO);
+	ck_assert_str_eq(info.name, "pci:" FAKE_ADDRESS);
+	ck_assert_uint_eq(info.dim, 0);
+	fake.function_count = 0;
+	ck_assert_int_eq(embeng_device_info(NULL, &info), 0);
+	ck_assert_str_eq(info.kind, "soft");
+	ck_assert_int_eq(embeng_device_info("soft:cores=3", &info), 0);
+	ck_assert_uint_eq(info.cores, 3);
+	info.size--;
+	ck_assert_int_eq(embeng_device_info("soft", &info), -EINVAL);
+	ck_assert_int_eq(embeng_device_info("soft", NULL), -EINVAL);
+	nothing_left();
+}
+END_TEST
+
 START_TEST(counts_what_the_driver_counts)
 {
 	struct embeng_counter_values v = {.size = sizeof(v)};
@@ -283,5 +342,6 @@ START_TEST(counts_what_the_driver_counts)
 END_TEST
 
 RUN_SUITE("accel", gives_the_bits_of_soft, is_found_by_every_name, takes_soft_where_there_is_none,
-	  chooses_the_path, says_what_is_wrong, undoes_what_it_began, tells_of_loss, can_be_polled,
-	  lists_also_what_cannot_be_opened, counts_what_the_driver_counts)
+	  chooses_the_path, says_what_is_wrong, says_why_there_is_no_node, undoes_what_it_began,
+	  tells_of_loss, can_be_polled, lists_also_what_cannot_be_opened, tells_what_a_device_is,
+	  counts_what_the_driver_counts)

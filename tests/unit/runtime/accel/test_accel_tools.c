@@ -67,6 +67,48 @@ START_TEST(reads_registers)
 }
 END_TEST
 
+/* The firmware was refused: there is a file of the function, but no node. */
+START_TEST(reads_registers_of_what_the_driver_did_not_take)
+{
+	install();
+	unbind();
+	fake.refusal = "firmware -74: refused at byte 0: is no image";
+	expect_page("pci:" FAKE_ADDRESS);
+	expect_page(NULL);
+	ck_assert_int_eq(embeng_register_write(NULL, EMBENG_REG_CONTROL, 1), 0);
+	ck_assert_uint_eq(get(fake.registers, EMBENG_REG_CONTROL, 4), 1);
+}
+END_TEST
+
+/* Nobody has asked for the soft device. */
+START_TEST(looks_at_no_other_device)
+{
+	char page[EMBENG_REGISTERS_BYTES] = "as it was";
+
+	install();
+	fake.function_count = 0;
+	ck_assert_int_eq(embeng_registers_read(NULL, page), -ENODEV);
+	expect_text("named, \"soft\"");
+	ck_assert_str_eq(page, "as it was");
+	ck_assert_int_eq(embeng_register_write(NULL, EMBENG_REG_CONTROL, 1), -ENODEV);
+	ck_assert_int_eq(embeng_device_reset(NULL, EMBENG_RESET_ENGINE), -ENODEV);
+}
+END_TEST
+
+START_TEST(reads_registers_of_a_wedged_device)
+{
+	install();
+	fake.device.flags |= EMBENG_ACCEL_WEDGED;
+	fake.device.boot_state = EMBENG_BOOT_FAILED;
+	fake.device.boot_error = EMBENG_BOOT_ERROR_HASH;
+	expect_page(FAKE_NODE);
+	ck_assert_int_eq(embeng_device_reset(FAKE_NODE, EMBENG_RESET_FUNCTION), -EHOSTDOWN);
+	expect_text("did not come back from a reset (firmware failed: ");
+	expect_text("echo " FAKE_ADDRESS " >/sys/bus/pci/drivers/embeng/unbind");
+	ck_assert_uint_eq(fake.rung, 0);
+}
+END_TEST
+
 START_TEST(writes_a_register)
 {
 	install();
@@ -115,4 +157,5 @@ START_TEST(resets)
 }
 END_TEST
 
-RUN_SUITE("accel_tools", reads_registers, writes_a_register, resets)
+RUN_SUITE("accel_tools", reads_registers, reads_registers_of_what_the_driver_did_not_take,
+	  looks_at_no_other_device, reads_registers_of_a_wedged_device, writes_a_register, resets)
