@@ -151,8 +151,6 @@ static int announce_queue(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq
 	};
 
 	memset(&q->watch, 0, sizeof(q->watch));
-	q->sq_begin = sq_index;
-	q->cq_begin = cq_index;
 	return embeng_context_run_command(q->context, &cmd);
 }
 
@@ -166,6 +164,8 @@ static int announce_queue(struct embeng_queue *q, u8 flags, u32 sq_index, u32 cq
  */
 int embeng_queue_go_on(struct embeng_queue *q, u32 sq_index, u32 cq_index)
 {
+	q->sq_begin = sq_index;
+	q->cq_begin = cq_index;
 	return announce_queue(q, EMBENG_ADMIN_QUEUE_AT, sq_index, cq_index);
 }
 
@@ -177,8 +177,8 @@ static void clear_doorbell(struct embeng_queue *q)
 			return;
 		embeng_doorbell_write(q->doorbell, arm, 0);
 		embeng_doorbell_write(q->doorbell, armed, 0);
-		embeng_doorbell_write(q->doorbell, sq_tail, 0);
-		embeng_doorbell_write(q->doorbell, cq_head, 0);
+		embeng_doorbell_write(q->doorbell, sq_tail, q->sq_begin);
+		embeng_doorbell_write(q->doorbell, cq_head, q->cq_begin);
 	}
 }
 
@@ -195,6 +195,26 @@ static int prepare_queue(struct embeng_queue *q)
 	clear_doorbell(q);
 	embeng_queue_irq_init(q);
 	return 0;
+}
+
+/* The program chooses where both rings begin, and the device finds it in the doorbell. */
+static void choose_first_index(struct embeng_queue *q, u32 first)
+{
+	q->sq_begin = first;
+	q->last_tail = first;
+	q->cq_begin = first;
+	q->last_head = first;
+}
+
+/* Once the device has published the indices in the header, so that nobody counts from 0 to them. */
+static void take_first_index(struct embeng_queue *q)
+{
+	guard(spinlock_irqsave)(&q->vector->lock);
+	q->sq_tail = q->sq_begin;
+	q->given = q->sq_begin;
+	q->cq_head = q->cq_begin;
+	q->walked = q->cq_begin;
+	q->noted_tail = q->cq_begin;
 }
 
 static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
@@ -215,6 +235,7 @@ static struct embeng_queue *allocate_queue(struct embeng_context *ctx,
 	q->priority = arg->priority;
 	q->replica = arg->replica;
 	q->mapped = arg->flags & EMBENG_ACCEL_QUEUE_MAPPED;
+	choose_first_index(q, arg->first);
 	q->coalesce = arg->coalesce_count ?: 1;
 	q->coalesce_us = arg->coalesce_us;
 	q->layout = embeng_ring_layout(arg->sq_entries, arg->cq_entries,
@@ -292,7 +313,9 @@ static int make_queue(struct embeng_queue *q)
 		ret = publish_queue(q);
 	if (!ret)
 		ret = announce_queue(q, 0, 0, 0);
-	if (ret && ret != -EINTR)
+	if (!ret)
+		take_first_index(q);
+	else if (ret != -EINTR)
 		unmake_queue(q);
 	return ret;
 }

@@ -75,7 +75,7 @@ int embeng_queue_check(const struct embeng_device *ed,
 		ret = check_queue_entries(arg);
 	if (!ret)
 		ret = check_queue_coalescing(arg);
-	if (!ret && (arg->queue || arg->reserved || arg->ring || arg->doorbell ||
+	if (!ret && (arg->queue || arg->ring || arg->doorbell ||
 		     memchr_inv(&arg->layout, 0, sizeof(arg->layout))))
 		ret = -EINVAL;
 	return ret;

@@ -543,7 +543,8 @@ struct embeng_accel_unbind {
  * @coalesce_us: in: longest delay of such an event after arming, in microseconds, 1 to
  *	1000000. It is 0 if and only if @coalesce_count is 0 or 1
  * @queue: out: number of the queue, also used in &embeng_fence_point
- * @reserved: in: 0
+ * @first: in: free-running index at which both rings begin, usually 0. An index near 2^32 shows
+ *	early that a program counts on when indices begin anew
  * @layout: out: layout of the ring memory
  * @ring: out: mmap() offset of the ring memory, which has @layout.size bytes; it can be
  *	mapped writable for mapped queues and read-only for validated ones
@@ -560,7 +561,7 @@ struct embeng_accel_queue_create {
 	__u32 coalesce_count;
 	__u32 coalesce_us;
 	__u32 queue;
-	__u32 reserved;
+	__u32 first;
 	struct embeng_queue_layout layout;
 	__u64 ring;
 	__u64 doorbell;

@@ -59,7 +59,6 @@ static const struct {
 	 EINVAL,
 	 {VALID, .flags = MAPPED, .coalesce_count = 2, .coalesce_us = 1}},
 	{"number", EINVAL, {VALID, .queue = 1}},
-	{"reserved", EINVAL, {VALID, .reserved = 1}},
 	{"layout", EINVAL, {VALID, .layout.size = 1}},
 	{"ring", EINVAL, {VALID, .ring = 1}},
 	{"doorbell", EINVAL, {VALID, .doorbell = 1}},
@@ -235,6 +234,34 @@ START_TEST(test_scratch_pages_are_apart)
 END_TEST
 
 /* The mapping of a queue that is no more shows a page of zeros, and harms nobody. */
+/* Indices pass 2^32, also with commands of the ring on either side of it, and in a reset. */
+START_TEST(test_indices_begin_anew)
+{
+	struct embeng_accel_queue_create made = accel_queue(EMBENG_QUEUE_TRANSFER, _i % 2 * MAPPED);
+	struct embeng_accel_reset reset = {.rung = EMBENG_ACCEL_RESET_QUEUE};
+	uint32_t first = made.first = -(uint32_t)(_i / 2), cookie = 0;
+	struct ring ring = accel_ring_of(fd, made);
+
+	ring.sq_tail = ring.cq_head = first;
+	reset.queue = ring.made.queue;
+	for (uint32_t round = 0; round < 4; round++) {
+		for (uint32_t i = 0; i < 7; i++)
+			accel_give(
+				fd, &ring,
+				(struct embeng_cmd){.opcode = EMBENG_OP_NOP, .cookie = cookie + i});
+		for (uint32_t i = 0; i < 7; i++, cookie++) {
+			struct embeng_cqe cqe = accel_take(fd, &ring);
+
+			ck_assert_uint_eq(cqe.cookie, cookie);
+			ck_assert_uint_eq(cqe.index, first + cookie);
+			ck_assert_uint_eq(cqe.status, EMBENG_STATUS_OK);
+		}
+		ck_assert_int_eq(accel_call(fd, DRM_IOCTL_EMBENG_RESET, &reset), 0);
+	}
+	accel_ring_close(fd, &ring);
+}
+END_TEST
+
 START_TEST(test_destroyed_is_scratch)
 {
 	struct ring ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, MAPPED), next;
@@ -314,6 +341,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_mapping);
 	tcase_add_loop_test(tc, test_fork_inherits_nothing, 0, KINDS_OF_MAPPINGS);
 	tcase_add_test(tc, test_nop);
+	tcase_add_loop_test(tc, test_indices_begin_anew, 0, 2 * 15);
 	tcase_add_test(tc, test_destroyed_is_scratch);
 	tcase_add_test(tc, test_scratch_pages_are_apart);
 	tcase_add_loop_test(tc, test_number_taken_anew, 0,

@@ -17,7 +17,7 @@ static _Thread_local struct file *trained;
 static void act_query(struct fuzz *f)
 {
 	struct embeng_accel_query arg = {
-		.what = fuzz_below(f, 6),
+		.what = fuzz_below(f, 8),
 		.size = 256,
 		.data = fuzz_rarely(f, 4) ? world_address(f) : (uintptr_t)actor.area + OUTPUT,
 	};
@@ -105,6 +105,7 @@ static void act_queue_create(struct fuzz *f)
 		.flags = flags,
 		.sq_entries = sq,
 		.cq_entries = 2 * sq,
+		.first = fuzz_rarely(f, 2) ? 0 : -fuzz_below(f, 64),
 		.coalesce_count = flags || !fuzz_rarely(f, 4) ? 0 : 2,
 	};
 

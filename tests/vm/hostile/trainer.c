@@ -53,6 +53,9 @@ static const char *make_queue(struct trainer *t, struct ring *ring, uint32_t kin
 	bool mapped = t->flags & EMBENG_ACCEL_QUEUE_MAPPED;
 
 	ring->made = accel_queue(kind, t->flags);
+	ring->made.first = t->first;
+	ring->sq_tail = t->first;
+	ring->cq_head = t->first;
 	TRY(call(t, "QUEUE_CREATE", DRM_IOCTL_EMBENG_QUEUE_CREATE, &ring->made));
 	TRY(map(t, ring->made.ring, ring->made.layout.size,
 		mapped ? PROT_READ | PROT_WRITE : PROT_READ, &ring->memory));
@@ -202,7 +205,11 @@ const char *trainer_open(struct trainer *t, int fd, uint32_t flags, int64_t pati
 {
 	struct embeng_accel_context_create context = {0};
 
-	*t = (struct trainer){.fd = fd, .flags = flags, .patience = patience, .random = seed};
+	*t = (struct trainer){.fd = fd,
+			      .flags = flags,
+			      .patience = patience,
+			      .random = seed,
+			      .first = seed % 2 ? -(uint32_t)(seed % 64) : 0};
 	TRY(call(t, "CONTEXT_CREATE", DRM_IOCTL_EMBENG_CONTEXT_CREATE, &context));
 	TRY(make_memory(t));
 	TRY(make_queue(t, &t->transfer, EMBENG_QUEUE_TRANSFER));

@@ -27,6 +27,7 @@
  * @fd: device node, not owned
  * @flags: flags of its queues
  * @patience: ns that a completion may take
+ * @first: index at which its rings begin, for every second seed so that indices soon begin anew
  * @transfer: TRANSFER queue
  * @input: INPUT queue
  * @gradient: GRADIENT queue
@@ -48,6 +49,7 @@ struct trainer {
 	int fd;
 	uint32_t flags;
 	int64_t patience;
+	uint32_t first;
 	struct ring transfer, input, gradient;
 	struct embeng_accel_bo_create bo;
 	uint8_t *memory;
