@@ -90,6 +90,7 @@ enum embeng_pace {
  * @loading: model that is being loaded, with queue and index of its MODEL_LOAD; queue 0: none
  * @fences: number of out-fences that have not signalled
  * @held: number of submits that wait for in-fences
+ * @delay_us: sum of the delays of NOPs in validated queues that have not ended
  * @watch: work that looks at fences and sleepers
  * @synced: some submit had a fence, so that callbacks may still run when the context is freed
  * @training: 1 + flags of the INPUT and GRADIENT queues, which all have the same; 0: none was made
@@ -143,6 +144,7 @@ struct embeng_context {
 	} loading;
 	atomic_t fences;
 	atomic_t held;
+	atomic64_t delay_us;
 	struct delayed_work watch;
 	bool synced;
 	u32 training;

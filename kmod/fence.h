@@ -34,6 +34,7 @@ struct embeng_job_wait {
  * @first: index of the first command, free-running
  * @count: number of commands
  * @left: commands that have not completed; under vector->lock
+ * @delay_us: sum of the delays of its NOPs
  * @need: steps that its commands wait for, see fence_steps.h
  * @fence: signalled when the job has ended, or NULL
  * @error: error that @fence will carry, or 0
@@ -49,6 +50,7 @@ struct embeng_job {
 	u32 first;
 	u32 count;
 	u32 left;
+	u64 delay_us;
 	struct embeng_need need;
 	struct embeng_fence *fence;
 	int error;

@@ -63,6 +63,7 @@ static void retire_jobs(struct embeng_queue *q, struct list_head *done)
 			return;
 		if (job->fence)
 			atomic_dec(&q->context->fences);
+		atomic64_sub(job->delay_us, &q->context->delay_us);
 		list_move_tail(&job->link, done);
 	}
 }
@@ -326,6 +327,7 @@ void embeng_ring_end(struct embeng_queue *q, int error)
 				atomic_dec(&q->context->held);
 			if (job->fence)
 				atomic_dec(&q->context->fences);
+			atomic64_sub(job->delay_us, &q->context->delay_us);
 			job->held = false;
 			job->error = job->error ?: error;
 		}

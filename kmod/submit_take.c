@@ -69,6 +69,18 @@ static bool has_drain(const struct embeng_batch *batch)
 	return false;
 }
 
+static u64 sum_delays(const struct embeng_batch *batch)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < batch->count; i++) {
+		if (batch->commands[i].opcode == EMBENG_OP_NOP)
+			sum += batch->commands[i].arg >> EMBENG_NOP_DELAY_SHIFT;
+	}
+	return sum;
+}
+
 static int add_to_ledger(struct embeng_queue *q, const struct embeng_batch *batch)
 {
 	struct embeng_ledger *ledger = &q->context->ledger;
@@ -81,6 +93,17 @@ static int add_to_ledger(struct embeng_queue *q, const struct embeng_batch *batc
 		embeng_ledger_add(ledger, q->kind, q->replica, &batch->commands[i]);
 	}
 	return ret;
+}
+
+/* A NOP may be as late as its program likes, but no fence may. Under ledger_lock. */
+static int judge_delays(const struct embeng_queue *q, const struct embeng_batch *batch)
+{
+	u64 own = batch->job->delay_us;
+
+	if (own > EMBENG_ACCEL_FENCED_DELAY_MAX)
+		return -EOPNOTSUPP;
+	return own + atomic64_read(&q->context->delay_us) > EMBENG_ACCEL_FENCED_DELAY_MAX ?
+	       -EAGAIN : 0;
 }
 
 /*
@@ -103,6 +126,8 @@ static int judge_batch(struct embeng_queue *q, struct embeng_batch *batch)
 	held = gather_queue_needs(q, &all);
 	if (!ret && batch->fenced && !embeng_ledger_met(&ctx->ledger, &all))
 		ret = -EAGAIN;
+	if (!ret && batch->fenced)
+		ret = judge_delays(q, batch);
 	if (!ret && has_drain(batch) && (u32)atomic_read(&ctx->held) != held)
 		ret = -EAGAIN;
 	if (ret)
@@ -154,6 +179,7 @@ static void enter_batch(struct embeng_queue *q, struct embeng_batch *batch)
 		batch->out = embeng_fence_get(job->fence);
 		atomic_inc(&q->context->fences);
 	}
+	atomic64_add(job->delay_us, &q->context->delay_us);
 	list_add_tail(&job->link, &q->jobs);
 }
 
@@ -169,6 +195,7 @@ int embeng_submit_take(struct embeng_queue *q, struct embeng_batch *batch)
 {
 	int ret = -ENOSPC;
 
+	batch->job->delay_us = sum_delays(batch);
 	scoped_guard(spinlock_irqsave, &q->vector->lock) {
 		batch->index = q->sq_tail;
 		if (has_ring_room(q, batch))

@@ -202,11 +202,18 @@ extern "C" {
  * model was not loaded by DRM_IOCTL_EMBENG_MODEL_LOAD. A submit without an out-fence has
  * none of these limits.
  *
+ * A fence is not late by the wish of its program: the delays of all NOPs that the context has in
+ * flight, those of the submit included, are EMBENG_ACCEL_FENCED_DELAY_MAX microseconds at most
+ * when a submit gets an out-fence. It is refused with EOPNOTSUPP when its own NOPs exceed that,
+ * and with EAGAIN when others do.
+ *
  * The engine may still refuse or abort a submitted command. If a fence then waits for
  * something that only its program could do, the driver resets the fence's queue at once: the
  * queue's commands complete with EMBENG_STATUS_ABORTED and its fences with ECANCELED, even
  * if the program submits the missing command at that moment.
  */
+
+#define EMBENG_ACCEL_FENCED_DELAY_MAX 2000000u /* microseconds */
 
 /* -- queries ------------------------------------------------------------- */
 

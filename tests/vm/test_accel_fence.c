@@ -27,6 +27,26 @@ static void teardown(void)
 
 #define give(ring, cmd, in, out) train_give(&t, ring, cmd, in, out)
 
+/* No fence is late by the wish of its program, nor by that of another queue of the context. */
+START_TEST(test_delays_are_short_under_fences)
+{
+	struct embeng_accel_sync out = train_sync(t.fd, 0);
+	struct embeng_cmd half = train_nop(EMBENG_ACCEL_FENCED_DELAY_MAX / 2 + 1);
+	struct embeng_cmd both[] = {half, half};
+	struct ring other = accel_ring(t.fd, EMBENG_QUEUE_TRANSFER, 0);
+
+	ck_assert_int_eq(give(&other, train_nop(EMBENG_ACCEL_FENCED_DELAY_MAX + 1), NULL, &out),
+			 -EOPNOTSUPP);
+	ck_assert_int_eq(train_submit(t.fd, &other, both, 2, NULL, &out), -EOPNOTSUPP);
+	ck_assert_int_eq(give(&t.transfer, half, NULL, NULL), 0);
+	ck_assert_int_eq(give(&other, half, NULL, &out), -EAGAIN);
+	ck_assert_int_eq(give(&other, train_nop(0), NULL, &out), 0);
+	ck_assert_uint_eq(accel_take(t.fd, &t.transfer).status, EMBENG_STATUS_OK);
+	ck_assert_int_eq(give(&other, half, NULL, &out), 0);
+	accel_ring_close(t.fd, &other);
+}
+END_TEST
+
 START_TEST(test_the_capability_is_told)
 {
 	struct embeng_accel_device device;
@@ -259,6 +279,7 @@ END_TEST
 static void add(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, test_delays_are_short_under_fences);
 	tcase_add_test(tc, test_the_capability_is_told);
 	tcase_add_test(tc, test_binary_out);
 	tcase_add_test(tc, test_a_training_on_a_timeline);

@@ -15,7 +15,7 @@
 #include <xf86drm.h>
 
 #define FUNCTION "/sys/bus/pci/devices/0eb0:00:00.0/"
-#define LONG EMBENG_NOP_DELAY_MAX /* nobody waits for it */
+#define LONG EMBENG_ACCEL_FENCED_DELAY_MAX /* nobody waits for it */
 #define give(ring, cmd, in, out) train_give(&t, ring, cmd, in, out)
 
 static struct train t;
