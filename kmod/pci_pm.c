@@ -5,10 +5,12 @@
  * fails, so that a device in trouble does not keep the machine from sleeping.
  *
  * User space is frozen while these run: queues neither come nor go, and what is in flight comes to
- * its end. Both hold reset_lock for writing, as each reset does.
+ * its end. A context whose commands take longer than two seconds is ended alone. Both hold
+ * reset_lock for writing, as each reset does, but where a context is ended under its own lock.
  */
 #include <linux/cleanup.h>
 #include <linux/iopoll.h>
+#include <linux/kref.h>
 #include <linux/pm.h>
 
 #include "context.h"
@@ -32,32 +34,91 @@ static bool is_queue_still(const struct embeng_queue *q)
 	       READ_ONCE(report->cq_head) == embeng_doorbell_head_of(q);
 }
 
-static bool are_queues_still(struct embeng_device *ed)
+static bool is_context_still(struct embeng_context *ctx)
 {
 	struct embeng_queue *q;
 	unsigned long number;
 
-	xa_for_each(&ed->queues, number, q) {
-		if (!q->context->lost && !READ_ONCE(q->destroyed) && !is_queue_still(q))
+	if (READ_ONCE(ctx->lost))
+		return true;
+	guard(mutex)(&ctx->map_lock);
+	xa_for_each(&ctx->queues, number, q) {
+		if (!q->destroyed && !is_queue_still(q))
 			return false;
 	}
 	return true;
+}
+
+/* Return: a context that is not still, with a reference, or NULL. */
+static struct embeng_context *find_busy_context(struct embeng_device *ed)
+{
+	struct embeng_context *ctx;
+
+	guard(mutex)(&ed->contexts_lock);
+	list_for_each_entry(ctx, &ed->contexts, link) {
+		if (READ_ONCE(ctx->on_device) && !is_context_still(ctx)) {
+			kref_get(&ctx->ref);
+			return ctx;
+		}
+	}
+	return NULL;
+}
+
+static bool are_contexts_still(struct embeng_device *ed)
+{
+	struct embeng_context *ctx = find_busy_context(ed);
+
+	if (ctx)
+		embeng_context_put(ctx);
+	return !ctx;
+}
+
+static bool await_standstill(struct embeng_device *ed)
+{
+	bool still;
+
+	guard(rwsem_write)(&ed->reset_lock);
+	return embeng_gone(ed) || !read_poll_timeout(are_contexts_still, still, still, LOOK_US,
+						     STANDSTILL_US, false, ed);
+}
+
+/* A program that is at work when the machine sleeps loses its context, and no other does. */
+static void end_busy_contexts(struct embeng_device *ed)
+{
+	struct embeng_context *ctx;
+	bool lost = true;
+
+	while (lost) {
+		ctx = find_busy_context(ed);
+		if (!ctx)
+			return;
+		scoped_guard(mutex, &ctx->lock) {
+			embeng_reset_context(ctx, &asleep);
+			lost = READ_ONCE(ctx->lost);
+		}
+		embeng_context_put(ctx);
+	}
+}
+
+static void sleep_after_reset(struct embeng_device *ed)
+{
+	drm_warn(&ed->drm, "busy when the system sleeps\n");
+	embeng_reset_before(ed, &asleep);
+	embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
 }
 
 /* User space is frozen: queues neither come nor go, and commands in flight come to their end. */
 static int embeng_suspend(struct device *dev)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
-	bool still;
 
+	if (!await_standstill(ed))
+		end_busy_contexts(ed);
 	guard(rwsem_write)(&ed->reset_lock);
 	if (embeng_gone(ed))
 		return 0;
-	if (read_poll_timeout(are_queues_still, still, still, LOOK_US, STANDSTILL_US, false, ed)) {
-		drm_warn(&ed->drm, "busy when the system sleeps, contexts are lost\n");
-		embeng_reset_before(ed, &asleep);
-		embeng_reset_climb(ed, EMBENG_ACCEL_RESET_ENGINE, &asleep);
-	}
+	if (!are_contexts_still(ed))
+		sleep_after_reset(ed);
 	embeng_readings_look(ed);
 	return 0;
 }

@@ -107,7 +107,7 @@ void accel_check_lost(int fd, struct ring *ring)
 	LOST(context, DRM_IOCTL_EMBENG_CONTEXT_CREATE);
 	LOST(reset, DRM_IOCTL_EMBENG_RESET);
 	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
-	ck_assert_uint_ne(accel_state(fd).reset_sequence, 0);
+	ck_assert_uint_eq(accel_state(fd).reset_sequence, accel_resets(fd).sequence);
 	ck_assert_int_eq(poll(&watched, 1, 0), 1);
 	ck_assert(watched.revents & POLLERR);
 	if (ring->doorbell)

@@ -171,21 +171,46 @@ START_TEST(test_waiting)
 }
 END_TEST
 
-/* Nobody waits for a device that does not come to rest: what it held is lost. */
-START_TEST(test_busy)
+static struct ring start_long_work(int fd, uint32_t flags)
 {
-	int fd = accel_open();
+	struct embeng_cmd nop = {.arg = (uint64_t)EMBENG_NOP_DELAY_MAX << EMBENG_NOP_DELAY_SHIFT};
 	struct ring ring;
 
 	accel_context(fd);
-	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, EMBENG_ACCEL_QUEUE_MAPPED);
-	accel_push(&ring, (struct embeng_cmd){.arg = (uint64_t)EMBENG_NOP_DELAY_MAX
-						     << EMBENG_NOP_DELAY_SHIFT});
+	ring = accel_ring(fd, EMBENG_QUEUE_TRANSFER, flags);
+	accel_give(fd, &ring, nop);
 	while (!embeng_observe_sq_head(&accel_header(&ring)->sq_head))
 		usleep(1000);
+	return ring;
+}
+
+/*
+ * Nobody waits for programs that do not come to rest: they are lost, and the tables of others are
+ * not.
+ */
+START_TEST(test_busy)
+{
+	struct embeng *e = open_device();
+	struct embeng_accel_resets before = resets();
+	float written[ROWS * DIM];
+	struct ring rings[2];
+	int fds[2];
+
+	for (int i = 0; i < ROWS * DIM; i++)
+		written[i] = (float)(i * 11 % 1000) / 16;
+	ck_assert_int_eq(embeng_rows_write(e, 0, NULL, NULL, ROWS, written), 0);
+	for (int i = 0; i < 2; i++) {
+		fds[i] = accel_open();
+		rings[i] = start_long_work(fds[i], i ? EMBENG_ACCEL_QUEUE_MAPPED : 0);
+	}
 	sleep_to("devices");
-	accel_check_lost(fd, &ring);
-	close(fd);
+	for (int i = 0; i < 2; i++) {
+		accel_check_lost(fds[i], &rings[i]);
+		close(fds[i]);
+	}
+	check_tables(e, written, true);
+	embeng_close(e);
+	ck_assert_uint_eq(resets().engines, before.engines);
 	accel_works();
 }
 END_TEST
