@@ -3,7 +3,7 @@
 # types, CONTRIBUTING.md what a change is checked with.
 
 .PHONY: all demo quick check check-sanitizers check-fuzz check-mutation check-compilers \
-	check-kernel check-kernel-debug check-newcomer kmod modules_install dkms_install deps clean
+	check-kernel check-kernel-debug check-chaos check-newcomer kmod modules_install dkms_install deps clean
 
 CHECK = /usr/bin/env python3 scripts/check.py
 # Stages of "make check", as scripts/check.py --help has them; all of them when there is none.
@@ -63,6 +63,16 @@ check-kernel-debug:
 	@scripts/deps.sh kernel
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/env python3 scripts/vm.py --kernel debug
+
+# Everything at once in a virtual machine, for CHAOS_SECONDS, from CHAOS_SEED or a new seed.
+CHAOS_SECONDS ?= 3600
+CHAOS = $(CURDIR)/tests/vm/chaos.sh
+check-chaos:
+	@scripts/deps.sh kernel
+	@$(MAKE) --no-print-directory all
+	@tests/vm/run --kernel $(or $(KERNEL),stock) --timeout $$(($(CHAOS_SECONDS) + 900)) \
+		--carry "$(CHAOS) $(CURDIR)/tests/vm/tap.sh $(CURDIR)/build/tests/vm/vm-hostile_chaos" \
+		-- $(CHAOS) $(CURDIR)/build $(CHAOS_SECONDS) $(CHAOS_SEED)
 
 # The README's commands in pristine systems.
 check-newcomer:

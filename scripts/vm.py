@@ -40,15 +40,15 @@ ROWS = {
     "donor": Row("BARs in shared memory of QEMU's, AVX2 and FMA"),
     "vga": Row("BARs in the half of a standard VGA's memory that text leaves",
                ["--qemu", "-device VGA"], ["donor=1234:1111:0:0x800000"],
-               {"hostile": OWN}),
+               {"chaos": OWN, "hostile": OWN}),
     "memmap": Row("BARs in memory that memmap= keeps free",
                   ["--cmdline", "memmap=16M$0x20000000 pci=no_e820"], ["memmap=16M@0x20000000"],
-                  {"hostile": OWN}),
+                  {"chaos": OWN, "hostile": OWN}),
     "portable": Row("a processor without AVX2 and FMA", ["--cpu", "qemu64"]),
     "swiotlb": Row("all DMA through bounce buffers", ["--cmdline", "swiotlb=force"]),
     "iommu": Row("the emulator's own IOMMU", [], ["iommu=1"],
                  {"emulator": "plays the driver by physical addresses, which the IOMMU refuses; "
-                              "it loads with one where it means to", "hostile": OWN}),
+                              "it loads with one where it means to", "chaos": OWN, "hostile": OWN}),
 }
 
 # Scripts that load the emulator themselves take its parameters.
@@ -59,7 +59,8 @@ QUICK = ("hostile",)
 # memory is reached, not what is computed: there each has its share of them.
 SHARED = ("debug", "accel")
 # Files that a script takes along where the machine's file tree does not outlive it.
-CARRIED = {"sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
+CARRIED = {"chaos": ("tests/vm/chaos.sh", "tests/vm/tap.sh", "build/tests/vm/vm-hostile_chaos"),
+           "sleep": ("tests/vm/sleep.sh", "tests/vm/tap.sh", "build/tests/vm/vm-sleep")}
 # Around every script on that kernel, by tests/vm/run.
 WRAPPERS = ("debug",)
 SECONDS = 1200  # tests/vm/run gives the instrumented kernel more
