@@ -31,7 +31,8 @@ static void finish_function_reset(struct pci_dev *pci)
 
 	if (!embeng_gone(ed)) {
 		ed->resets.functions++;
-		embeng_reset_after(ed, embeng_boot(ed), EMBENG_ACCEL_RESET_FUNCTION, &wanted);
+		embeng_reset_after(ed, embeng_reset_revive(ed), EMBENG_ACCEL_RESET_FUNCTION,
+				   &wanted);
 	} else if (ed->resets.wedged) {
 		embeng_reset_look(ed);
 	}

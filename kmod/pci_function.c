@@ -147,14 +147,33 @@ static bool is_embeng_device(struct embeng_device *ed)
 	return embeng_read32(ed, EMBENG_REG_MAGIC) == EMBENG_DEVICE_MAGIC;
 }
 
-/* A device that was left running is reset; one that comes out of reset needs a moment. */
-static int settle_function(struct embeng_device *ed)
+static bool await_identity(struct embeng_device *ed)
 {
 	bool there;
 
 	read_poll_timeout(is_embeng_device, there, there, LOOK_US, ANSWER_US, false, ed);
-	if (there && !awaits_image(ed) && embeng_device_reset(ed))
-		return dev_err_probe(&ed->pci->dev, -ETIMEDOUT, "a warm reset has no answer\n");
+	return there;
+}
+
+/* A device whose firmware died while it booted answers no warm reset. */
+static int reset_dead_function(struct embeng_device *ed)
+{
+	struct pci_dev *pci = ed->pci;
+
+	dev_warn(&pci->dev, "a warm reset has no answer, the function is reset\n");
+	pci_save_state(pci);
+	if (pcie_reset_flr(pci, PCI_RESET_DO_RESET))
+		return -ETIMEDOUT;
+	pci_restore_state(pci);
+	return await_identity(ed) ? embeng_device_wait_rom(ed) : -ETIMEDOUT;
+}
+
+/* A device that was left running is reset; one that comes out of reset needs a moment. */
+static int settle_function(struct embeng_device *ed)
+{
+	if (await_identity(ed) && !awaits_image(ed) && embeng_device_reset(ed) &&
+	    reset_dead_function(ed))
+		return dev_err_probe(&ed->pci->dev, -ETIMEDOUT, "no reset has an answer\n");
 	return check_identity(ed);
 }
 

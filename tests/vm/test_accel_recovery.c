@@ -234,6 +234,18 @@ START_TEST(test_dead_firmware)
 }
 END_TEST
 
+/* The PCI core resets the function once; that it has to be done again is the driver's to see. */
+START_TEST(test_dead_firmware_after_a_reset_of_the_core)
+{
+	fault_arm("firmware_dies", 1);
+	accel_write("/sys/bus/pci/devices/" ADDRESS "/reset", "1");
+	ck_assert_uint_eq(accel_resets(fd).wedged, 0);
+	ck_assert_uint_eq(accel_resets(fd).functions, before.functions + 2);
+	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
+	accel_works();
+}
+END_TEST
+
 static void add(TCase *tcase)
 {
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -248,6 +260,7 @@ static void add(TCase *tcase)
 	tcase_add_test(tcase, test_wedged);
 	tcase_add_test(tcase, test_slow_firmware);
 	tcase_add_test(tcase, test_dead_firmware);
+	tcase_add_test(tcase, test_dead_firmware_after_a_reset_of_the_core);
 }
 
 int main(void)
