@@ -144,6 +144,15 @@ struct port_thermal {
 };
 bool port_thermal(void *host, struct port_thermal *thermal);
 
+/*
+ * The keys of a device whose host gives it some: such a device boots signed images alone.
+ * port_signature() says whether one of them has signed @image by the PKCS #7 message @message; it
+ * may sleep. Return: enum embeng_boot_error, NONE or one of those about signatures, or MEMORY.
+ */
+bool port_has_keys(void *host);
+u32 port_signature(void *host, const void *image, u64 length, const void *message,
+		   u64 message_length);
+
 enum port_log_level { PORT_LOG_ERROR, PORT_LOG_WARNING, PORT_LOG_INFO, PORT_LOG_DEBUG };
 void port_log(void *host, enum port_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1423,7 +1423,7 @@ struct embeng_record_name {
 #define EMBENG_CAP_PROGRAMS (1u << 3)
 #define EMBENG_CAP_STATISTICS (1u << 4)
 #define EMBENG_CAP_MINIBATCHING (1u << 5)
-#define EMBENG_CAP_SIGNATURE_UNCHECKED (1u << 6)
+#define EMBENG_CAP_SIGNATURE_UNCHECKED (1u << 6) /* nobody has checked who signed the firmware */
 #define EMBENG_CAP_QUANTIZATION (1u << 7)
 #define EMBENG_CAP_PARTITIONED (1u << 8) /* LOOKUP takes partitioned CSR */
 

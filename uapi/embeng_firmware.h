@@ -15,10 +15,11 @@
  *   by zeros up to the next multiple, the last one too; there are no other gaps and no overlaps
  *
  * Sizes and offsets have 64 bits, and all numbers are little-endian. The header says how long
- * the whole image is; an image with bytes beyond that is refused. So is an image with two
- * sections of one of the types below, or with a section whose content does not fit its type. A
- * section of a type that the device does not know is refused with EMBENG_FW_SECTION_MANDATORY
- * and otherwise skipped, however often the type occurs. The place and the hash of a skipped
+ * the whole image is. A device refuses an image that it is given with bytes beyond that; in a file
+ * a signature may follow (see below). It refuses an image with two sections of one of the types
+ * below, or with a section whose content does not fit its type. A section of a type that the device
+ * does not know is refused with EMBENG_FW_SECTION_MANDATORY and otherwise skipped, however often
+ * the type occurs. The place and the hash of a skipped
  * section are checked all the same.
  *
  * A device accepts or refuses an image as a whole. When it refuses, it reports an
@@ -26,19 +27,29 @@
  *
  * DOC: Signature
  *
- * The signature is detached: a file of 64 bytes with the Ed25519 signature (RFC 8032, no prehash)
- * of the image's header and section table, which are its first
- * sizeof(struct embeng_fw_header) + section_count * section_stride bytes. The table holds the
- * SHA-256 of every section and the bytes between sections are zero, so the signature covers the
- * whole image. The tools check the signature, and the ROM of a hardware device would. The device
- * model checks structure, hashes, versions and rollback only, and says so by
- * EMBENG_CAP_SIGNATURE_UNCHECKED.
+ * A file may have a signature behind the image: &struct embeng_fw_signature, a PKCS #7 message
+ * (CMS, RFC 5652, DER) that is detached, and zeros up to a multiple of EMBENG_FW_ALIGN, where the
+ * file ends. The message signs the image, which is the first &embeng_fw_header.length bytes of the
+ * file: everything in front of the signature, and nothing else. Both together have at most
+ * EMBENG_FW_LENGTH_MAX bytes. A file without anything behind the image is unsigned.
+ *
+ * The signer is found among the keys of the one who checks, by what the message says of it.
+ * The message need not contain a certificate, and one that it contains is not trusted for that.
+ *
+ * Drivers, tools and devices check signatures. A driver with keys loads no other image than one
+ * that a key of its own has signed. It hands the signature to the device with the image, and a
+ * device that has keys checks it again, by itself. A device without keys takes the driver's word,
+ * and says so by EMBENG_CAP_SIGNATURE_UNCHECKED.
  *
  * DOC: Rollback
  *
- * A device remembers the greatest minimum_version that it has run, also over warm resets, and
- * refuses images whose version is below it. It also refuses an image whose own version is below
- * its minimum_version, because that image could not be booted a second time.
+ * A device remembers FIRMWARE_MINIMUM, also over warm resets, and refuses images whose version is
+ * below it. An image raises it to its minimum_version, but not above BOOT_RAISE. A driver sets
+ * BOOT_RAISE to 0 unless it has checked the image's signature, and never above the version of an
+ * image that can be booted without it: the one that stands beside for recovery. So no image
+ * can shut out the image that is booted when everything else fails. A device also refuses an image
+ * whose own version is below its minimum_version, because that image could not be booted a second
+ * time.
  */
 #ifndef _EMBENG_FIRMWARE_H_
 #define _EMBENG_FIRMWARE_H_
@@ -89,6 +100,34 @@ enum embeng_fw_section_type {
 	EMBENG_FW_SELF_TEST = 2,  /* at least one &struct embeng_fw_self_test, without gaps */
 	EMBENG_FW_STRINGS = 3,	  /* "NAME=VALUE", UTF-8, each ended by a zero byte; for people */
 	EMBENG_FW_PROGRAMS = 4,	  /* optimizer programs; no device knows this type yet */
+};
+
+#define EMBENG_FW_SIGNATURE_MAGIC 0x47534245u /* "EBSG" */
+/* A message has a few hundred bytes, with certificates a few thousand. */
+#define EMBENG_FW_SIGNATURE_MAX 65536u
+
+enum embeng_fw_signature_kind {
+	EMBENG_FW_SIGNATURE_PKCS7 = 1, /* PKCS #7 or CMS SignedData, detached, DER */
+};
+
+/**
+ * struct embeng_fw_signature - head of a signature behind an image, 64 bytes
+ * @magic: EMBENG_FW_SIGNATURE_MAGIC
+ * @kind: enum embeng_fw_signature_kind
+ * @length: bytes of the message that follows, from 1; head, message and zeros have at most
+ *	EMBENG_FW_SIGNATURE_MAX bytes
+ * @key_id_length: bytes of @key_id, 0: it is not said
+ * @key_id: subject key identifier of the signer's certificate, for messages to people; the rest
+ *	is 0. Nobody trusts it
+ * @reserved: 0
+ */
+struct embeng_fw_signature {
+	__u32 magic;
+	__u32 kind;
+	__u64 length;
+	__u32 key_id_length;
+	__u8 key_id[32];
+	__u8 reserved[12];
 };
 
 #define EMBENG_FW_SECTION_MANDATORY (1u << 0)
@@ -296,6 +335,9 @@ EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_header, build_id) == 40);
 EMBENG_FW_ASSERT(sizeof(struct embeng_fw_section) == 64);
 EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_section, offset) == 8);
 EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_section, sha256) == 32);
+EMBENG_FW_ASSERT(sizeof(struct embeng_fw_signature) == 64);
+EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_signature, length) == 8);
+EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_signature, key_id) == 20);
 EMBENG_FW_ASSERT(sizeof(struct embeng_fw_parameters) == 64);
 EMBENG_FW_ASSERT(__builtin_offsetof(struct embeng_fw_parameters, minimum_version) == 24);
 EMBENG_FW_ASSERT(sizeof(struct embeng_fw_self_test) == 128);

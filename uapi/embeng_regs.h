@@ -19,7 +19,8 @@
  * DOC: Boot
  *
  * After a reset BOOT_STATE is ROM once the device answers. The driver writes BOOT_ADDRESS and
- * BOOT_LENGTH and then adds one to BOOT_SEQUENCE. The device sets BOOT_STATE to LOADING and
+ * BOOT_LENGTH, BOOT_SIGNATURE and BOOT_SIGNATURE_LENGTH (both 0 for an unsigned image), and
+ * BOOT_RAISE, and then adds one to BOOT_SEQUENCE. The device sets BOOT_STATE to LOADING and
  * checks the whole image (embeng_firmware.h). It then sets BOOT_STATE to RUNNING, or to FAILED
  * with BOOT_ERROR and BOOT_ERROR_OFFSET, and last copies BOOT_SEQUENCE into BOOT_DONE. While
  * the device is RUNNING, HEARTBEAT grows, and FIRMWARE_VERSION and the capabilities are valid.
@@ -28,6 +29,11 @@
  * admin ring is at fault, BOOT_ERROR_OFFSET is 0, and BOOT_ERROR is PARAMETER for the ring's
  * sizes or ADDRESS for its memory. BOOT_ERROR_INDEX is valid only with SELF_TEST. A boot of a
  * device that is RUNNING is answered and changes nothing, so the driver resets it first.
+ *
+ * A device that has keys boots no image without a signature by one of them. It copies image and
+ * signature first, so that what it checks is what it runs. BOOT_ERROR_OFFSET counts on behind the
+ * image, as in a file, if the signature is at fault. A device without keys does not look at the
+ * signature, and sets EMBENG_CAP_SIGNATURE_UNCHECKED.
  *
  * A warm reset is asked for by CONTROL = RESET and adding one to CONTROL_SEQUENCE. Everything
  * except FIRMWARE_MINIMUM and the event log is lost, and BOOT_STATE is ROM again. A
@@ -145,6 +151,9 @@ extern "C" {
 	X(ADMIN_SQ_ENTRIES, 0x11c, 4, DRIVER, 0, "admin commands, a power of two")            \
 	X(ADMIN_RING, 0x120, 8, DRIVER, 0, "DMA address of the admin ring memory")            \
 	X(ADMIN_CQ_ENTRIES, 0x128, 4, DRIVER, 0, "admin completions, a power of two")         \
+	X(BOOT_SIGNATURE_LENGTH, 0x12c, 4, DRIVER, 0, "bytes of the signature, 0: none")      \
+	X(BOOT_SIGNATURE, 0x130, 8, DRIVER, 0, "DMA address of the signature's head")         \
+	X(BOOT_RAISE, 0x138, 8, DRIVER, 0, "the image may raise FIRMWARE_MINIMUM up to this") \
 	X(COUNT_COMMANDS, 0x180, 8, DEVICE, 0, "commands completed")                          \
 	X(COUNT_BATCHES, 0x188, 8, DEVICE, 0, "lookups completed")                            \
 	X(COUNT_UPDATES, 0x190, 8, DEVICE, 0, "steps applied")                                \
@@ -283,7 +292,11 @@ enum embeng_boot_state {
 	X(RESERVED, 12, "a reserved field is not zero")                                         \
 	X(MEMORY, 13, "the host has no memory left for the device")                             \
 	X(DUPLICATE, 14, "there are two sections of a type that may be there once")             \
-	X(CONTENT, 15, "the contents of a section do not fit its type")
+	X(CONTENT, 15, "the contents of a section do not fit its type")                         \
+	X(SIGNATURE, 16, "the signature is malformed, or of a kind that is not known")          \
+	X(SIGNATURE_MISSING, 17, "the image is not signed, and a signature is required")        \
+	X(SIGNATURE_KEY, 18, "the image is signed by a key that is not enrolled")               \
+	X(SIGNATURE_MISMATCH, 19, "the signature is not of this image")
 
 enum embeng_boot_error {
 #define EMBENG_BOOT_ERROR_ENUM(name, value, text) EMBENG_BOOT_ERROR_##name = value,

@@ -11,6 +11,7 @@
 #include "firmware.h"
 #include "../queue/internal.h"
 #include "selftest.h"
+#include "signature.h"
 
 #define FEATURES_KNOWN \
 	(EMBENG_CAP_MAPPED_QUEUES | EMBENG_CAP_PIPELINING | EMBENG_CAP_STATISTICS | \
@@ -24,32 +25,60 @@ static u64 lesser_of(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-/* A private copy, so that nobody changes the image between check and use. */
-static u32 copy_image(struct engine *e, u64 length, void **image)
+/* A private copy, so that nobody changes the bytes between check and use. */
+static u32 copy_from_host(struct engine *e, u64 address, u64 length, void **copy)
 {
-	struct embeng_segment segment = { reg_read64(e, EMBENG_REG_BOOT_ADDRESS), length };
-	void *view;
+	struct embeng_segment segment = { address, length };
+	void *view = port_dma_map(e->config.host, &segment, 1, length);
 
-	if (length < sizeof(struct embeng_fw_header) || length > EMBENG_FW_LENGTH_MAX)
-		return EMBENG_BOOT_ERROR_LENGTH;
-	view = port_dma_map(e->config.host, &segment, 1, length);
 	if (!view)
 		return EMBENG_BOOT_ERROR_ADDRESS;
-	*image = port_alloc(length);
-	if (*image)
-		memcpy(*image, view, length);
+	*copy = port_alloc(length);
+	if (*copy)
+		memcpy(*copy, view, length);
 	port_dma_unmap(e->config.host, view, length);
-	return *image ? EMBENG_BOOT_ERROR_NONE : EMBENG_BOOT_ERROR_MEMORY;
+	return *copy ? EMBENG_BOOT_ERROR_NONE : EMBENG_BOOT_ERROR_MEMORY;
 }
 
-static void set_caps(struct engine *e, const struct embeng_fw_parameters *p)
+static u32 copy_image(struct engine *e, u64 length, void **image)
+{
+	if (length < sizeof(struct embeng_fw_header) || length > EMBENG_FW_LENGTH_MAX)
+		return EMBENG_BOOT_ERROR_LENGTH;
+	return copy_from_host(e, reg_read64(e, EMBENG_REG_BOOT_ADDRESS), length, image);
+}
+
+/* A device that has keys asks this. @offset: out on failure, the byte behind the image at fault */
+static u32 check_boot_signature(struct engine *e, const void *image, u64 length, u64 *offset)
+{
+	u32 bytes = reg_read32(e, EMBENG_REG_BOOT_SIGNATURE_LENGTH), error;
+	struct embeng_fw_signature head;
+	void *block = NULL;
+
+	*offset = 0;
+	if (!bytes)
+		return EMBENG_BOOT_ERROR_SIGNATURE_MISSING;
+	if (bytes > EMBENG_FW_SIGNATURE_MAX)
+		return EMBENG_BOOT_ERROR_SIGNATURE;
+	error = copy_from_host(e, reg_read64(e, EMBENG_REG_BOOT_SIGNATURE), bytes, &block);
+	if (!error)
+		error = signature_check(block, bytes, &head, offset);
+	if (!error)
+		error = port_signature(e->config.host, image, length,
+				       (const u8 *)block + sizeof(head), head.length);
+	port_free(block);
+	return error;
+}
+
+static void set_caps(struct engine *e, const struct embeng_fw_parameters *p, bool signer_known)
 {
 	struct embeng_caps *caps = &e->caps;
 
 	memset(caps, 0, sizeof(*caps));
 	caps->interface_major = EMBENG_INTERFACE_MAJOR;
 	caps->interface_minor = EMBENG_INTERFACE_MINOR;
-	caps->features = (p->features & FEATURES_KNOWN) | EMBENG_CAP_SIGNATURE_UNCHECKED;
+	caps->features = p->features & FEATURES_KNOWN;
+	if (!signer_known)
+		caps->features |= EMBENG_CAP_SIGNATURE_UNCHECKED;
 	caps->cores = e->config.cores;
 	caps->queues = (u32)lesser_of(p->queues, e->config.queues);
 	caps->vectors = e->config.vectors;
@@ -98,8 +127,17 @@ static void publish_caps(struct engine *e)
 	reg_write32(e, EMBENG_REG_HEARTBEAT_MS, e->heartbeat_ms);
 }
 
+/* As far as the driver lets the image, which looks that another stays to be booted. */
+static void raise_minimum(struct engine *e, u64 wanted)
+{
+	u64 minimum = lesser_of(wanted, reg_read64(e, EMBENG_REG_BOOT_RAISE));
+
+	if (minimum > e->firmware_minimum)
+		e->firmware_minimum = minimum;
+}
+
 /* The admin ring is the driver's, not the image's: faults of it have offset 0. */
-static u32 start_firmware(struct engine *e, const struct firmware *firmware)
+static u32 start_firmware(struct engine *e, const struct firmware *firmware, bool signer_known)
 {
 	const struct embeng_fw_parameters *p = &firmware->parameters;
 	u32 sq = reg_read32(e, EMBENG_REG_ADMIN_SQ_ENTRIES);
@@ -110,7 +148,7 @@ static u32 start_firmware(struct engine *e, const struct firmware *firmware)
 	if (!sq || sq & (sq - 1) || sq > EMBENG_SQ_ENTRIES_MAX || !cq || cq & (cq - 1) ||
 	    cq > 2 * EMBENG_SQ_ENTRIES_MAX)
 		return EMBENG_BOOT_ERROR_PARAMETER;
-	set_caps(e, p);
+	set_caps(e, p, signer_known);
 	e->contexts = port_alloc(p->contexts * sizeof(struct context *));
 	if (!e->contexts)
 		return EMBENG_BOOT_ERROR_MEMORY;
@@ -127,8 +165,7 @@ static u32 start_firmware(struct engine *e, const struct firmware *firmware)
 	}
 	e->inline_bytes = p->inline_bytes;
 	e->heartbeat_ms = p->heartbeat_ms;
-	if (p->minimum_version > e->firmware_minimum)
-		e->firmware_minimum = p->minimum_version;
+	raise_minimum(e, p->minimum_version);
 	return EMBENG_BOOT_ERROR_NONE;
 }
 
@@ -150,6 +187,7 @@ static u32 self_test(struct engine *e, const u8 *image, const struct firmware *f
 static u32 load_firmware(struct engine *e, struct firmware *firmware, u64 *offset)
 {
 	u64 length = reg_read64(e, EMBENG_REG_BOOT_LENGTH);
+	bool has_keys = port_has_keys(e->config.host);
 	void *image = NULL;
 	u32 error = (u32)port_fault(e->config.host, PORT_FAULT_FIRMWARE_REFUSES, 0);
 
@@ -160,10 +198,14 @@ static u32 load_firmware(struct engine *e, struct firmware *firmware, u64 *offse
 		*offset = lesser_of(length, EMBENG_FW_LENGTH_MAX);
 	if (!error)
 		error = firmware_check(image, length, e->firmware_minimum, firmware, offset);
+	if (!error && has_keys) {
+		error = check_boot_signature(e, image, length, offset);
+		*offset = error ? length + *offset : 0;
+	}
 	if (!error)
 		error = self_test(e, image, firmware, offset);
 	port_free(image);
-	return error ? error : start_firmware(e, firmware);
+	return error ? error : start_firmware(e, firmware, has_keys);
 }
 
 void boot_load(struct engine *e)

@@ -235,6 +235,10 @@ void emu_debugfs_exit(void);
 void emu_debugfs_add(struct emu *emu);
 void emu_debugfs_remove(struct emu *emu);
 
+/* keys.c */
+int emu_keys_init(void);
+void emu_keys_exit(void);
+
 /* bus_error.c */
 void emu_bus_error_add(struct emu *emu);
 void emu_bus_error_remove(struct emu *emu);

@@ -108,9 +108,12 @@ static int __init emu_init(void)
 		pr_err(EMU_NAME ": donor=%s and memmap=%s exclude each other\n", donor, memmap);
 		return -EINVAL;
 	}
-	ret = emu_backing_open(memmap, donor);
+	ret = emu_keys_init();
 	if (ret)
 		return ret;
+	ret = emu_backing_open(memmap, donor);
+	if (ret)
+		goto exit_keys;
 	ret = emu_bridge_init();
 	if (ret)
 		goto close_backing;
@@ -129,6 +132,8 @@ exit_debugfs:
 	emu_bridge_exit();
 close_backing:
 	emu_backing_close();
+exit_keys:
+	emu_keys_exit();
 	return ret;
 }
 module_init(emu_init);
@@ -140,6 +145,7 @@ static void __exit emu_exit(void)
 	emu_debugfs_exit();
 	emu_bridge_exit();
 	emu_backing_close();
+	emu_keys_exit();
 }
 module_exit(emu_exit);
 

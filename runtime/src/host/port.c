@@ -285,6 +285,21 @@ u64 port_fault(void *host, enum port_fault fault, u32 target)
 	return h->fault ? h->fault(h->arg, fault, target) : 0;
 }
 
+bool port_has_keys(void *host)
+{
+	const struct port_host *h = host;
+
+	return h->signature;
+}
+
+u32 port_signature(void *host, const void *image, u64 length, const void *message,
+		   u64 message_length)
+{
+	const struct port_host *h = host;
+
+	return h->signature(h->arg, image, length, message, message_length);
+}
+
 /* A process is itself the device. */
 bool port_speed(void *host, struct port_speed *speed)
 {

@@ -272,11 +272,184 @@ START_TEST(a_warm_reset_keeps_nothing)
 }
 END_TEST
 
+/* An image of GOOD_VERSION with good_parameters and @minimum, to be freed. */
+static void *pack_with_minimum(u64 minimum, size_t *length)
+{
+	struct embeng_fw_parameters p = good_parameters;
+	const struct image_section section = {EMBENG_FW_PARAMETERS, EMBENG_FW_SECTION_MANDATORY, &p,
+					      sizeof(p)};
+	void *image;
+
+	p.minimum_version = minimum;
+	ck_assert_int_eq(image_pack(GOOD_VERSION, "test", &section, 1, &image, length), 0);
+	return image;
+}
+
+/* The driver allows one version, the image wants another, and the device keeps a third. */
+static const struct {
+	u64 allowed, wanted, kept;
+} raises[] = {
+	{0, GOOD_VERSION, 5}, /* unsigned */
+	{4, GOOD_VERSION, 5},
+	{5, GOOD_VERSION, 5},
+	{6, GOOD_VERSION, 6}, /* the recovery image's */
+	{GOOD_VERSION, GOOD_VERSION, GOOD_VERSION},
+	{U64_MAX, GOOD_VERSION, GOOD_VERSION},
+	{U64_MAX, 4, 5},
+	{U64_MAX, 6, 6},
+};
+
+START_TEST(an_image_raises_the_minimum_as_far_as_the_driver_allows)
+{
+	struct rig *rig = rig_power_on(1, 0);
+	size_t length;
+	void *image = pack_with_minimum(raises[_i].wanted, &length);
+
+	rig->engine->firmware_minimum = 5;
+	reg_write64(rig->engine, EMBENG_REG_BOOT_RAISE, raises[_i].allowed);
+	ck_assert_uint_eq(rig_boot(rig, image, length), EMBENG_BOOT_RUNNING);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_FIRMWARE_MINIMUM), raises[_i].kept);
+	ck_assert_uint_eq(engine_firmware_minimum(rig->engine), raises[_i].kept);
+	free(image);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_refused_image_raises_nothing)
+{
+	struct rig *rig = rig_power_on(1, 0);
+	size_t length;
+	u8 *image = pack_with_minimum(GOOD_VERSION, &length);
+
+	image[length - 1] ^= 1;
+	reg_write64(rig->engine, EMBENG_REG_BOOT_RAISE, U64_MAX);
+	ck_assert_uint_eq(rig_boot(rig, image, length), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(engine_firmware_minimum(rig->engine), 0);
+	free(image);
+	rig_free(rig);
+}
+END_TEST
+
+/* A signature of one message byte, 'g': the test's device knows no other. */
+struct signed_image {
+	struct embeng_fw_signature head;
+	u8 message[64];
+};
+
+static const struct signed_image good_signature = {
+	.head = {.magic = EMBENG_FW_SIGNATURE_MAGIC,
+		 .kind = EMBENG_FW_SIGNATURE_PKCS7,
+		 .length = 1},
+	.message = {'g'},
+};
+
+static u32 judge(void *arg, const void *image, u64 length, const void *message, u64 message_length)
+{
+	(void)arg;
+	ck_assert_mem_eq(image, embeng_builtin_image, length);
+	ck_assert_uint_eq(length, sizeof(embeng_builtin_image));
+	ck_assert_uint_eq(message_length, 1);
+	return *(const u8 *)message == 'g'   ? EMBENG_BOOT_ERROR_NONE
+	       : *(const u8 *)message == 'k' ? EMBENG_BOOT_ERROR_SIGNATURE_KEY
+					     : EMBENG_BOOT_ERROR_SIGNATURE_MISMATCH;
+}
+
+static struct rig *power_on_with_keys(void)
+{
+	struct rig *rig = rig_power_on(1, 0);
+
+	rig->host.signature = judge;
+	return rig;
+}
+
+static u32 boot_signed(struct rig *rig, const struct signed_image *s, u32 length)
+{
+	rig_grant(rig, s, sizeof(*s));
+	reg_write64(rig->engine, EMBENG_REG_BOOT_SIGNATURE, (u64)(size_t)s);
+	reg_write32(rig->engine, EMBENG_REG_BOOT_SIGNATURE_LENGTH, length);
+	return rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image));
+}
+
+START_TEST(a_device_with_keys_boots_a_signed_image)
+{
+	struct rig *rig = power_on_with_keys();
+
+	ck_assert_uint_eq(boot_signed(rig, &good_signature, sizeof(good_signature)),
+			  EMBENG_BOOT_RUNNING);
+	ck_assert(!(reg(rig, EMBENG_REG_FEATURES) & EMBENG_CAP_SIGNATURE_UNCHECKED));
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_BOOT_ERROR_OFFSET), 0);
+	rig_free(rig);
+}
+END_TEST
+
+static const struct {
+	u32 length; /* as the driver says it */
+	u32 magic;
+	u8 message;
+	u32 error;
+	u64 offset; /* behind the image */
+} unsigned_images[] = {
+	{0, EMBENG_FW_SIGNATURE_MAGIC, 'g', EMBENG_BOOT_ERROR_SIGNATURE_MISSING, 0},
+	{63, EMBENG_FW_SIGNATURE_MAGIC, 'g', EMBENG_BOOT_ERROR_SIGNATURE, 63},
+	{64, EMBENG_FW_SIGNATURE_MAGIC, 'g', EMBENG_BOOT_ERROR_SIGNATURE, 8},
+	{EMBENG_FW_SIGNATURE_MAX + 1, EMBENG_FW_SIGNATURE_MAGIC, 'g', EMBENG_BOOT_ERROR_SIGNATURE,
+	 0},
+	{128, EMBENG_FW_MAGIC, 'g', EMBENG_BOOT_ERROR_SIGNATURE, 0},
+	{128, EMBENG_FW_SIGNATURE_MAGIC, 'k', EMBENG_BOOT_ERROR_SIGNATURE_KEY, 0},
+	{128, EMBENG_FW_SIGNATURE_MAGIC, 'x', EMBENG_BOOT_ERROR_SIGNATURE_MISMATCH, 0},
+};
+
+START_TEST(a_device_with_keys_boots_no_other_image)
+{
+	struct signed_image s = good_signature;
+	struct rig *rig = power_on_with_keys();
+
+	s.head.magic = unsigned_images[_i].magic;
+	s.message[0] = unsigned_images[_i].message;
+	ck_assert_uint_eq(boot_signed(rig, &s, unsigned_images[_i].length), EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), unsigned_images[_i].error);
+	ck_assert_uint_eq(reg_read64(rig->engine, EMBENG_REG_BOOT_ERROR_OFFSET),
+			  sizeof(embeng_builtin_image) + unsigned_images[_i].offset);
+	/* and is none the worse for it */
+	ck_assert_uint_eq(boot_signed(rig, &good_signature, sizeof(good_signature)),
+			  EMBENG_BOOT_RUNNING);
+	rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_signature_outside_the_given_memory_is_refused)
+{
+	struct rig *rig = power_on_with_keys();
+
+	reg_write64(rig->engine, EMBENG_REG_BOOT_SIGNATURE, (u64)(size_t)&good_signature);
+	reg_write32(rig->engine, EMBENG_REG_BOOT_SIGNATURE_LENGTH, sizeof(good_signature));
+	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
+			  EMBENG_BOOT_FAILED);
+	ck_assert_uint_eq(reg(rig, EMBENG_REG_BOOT_ERROR), EMBENG_BOOT_ERROR_ADDRESS);
+	rig_free(rig);
+}
+END_TEST
+
+/* It says that it has checked nothing. */
+START_TEST(a_device_without_keys_does_not_look_at_signatures)
+{
+	struct rig *rig = rig_power_on(1, 0);
+	struct signed_image s = {{0}, {0}};
+
+	ck_assert_uint_eq(boot_signed(rig, &s, sizeof(s)), EMBENG_BOOT_RUNNING);
+	ck_assert(reg(rig, EMBENG_REG_FEATURES) & EMBENG_CAP_SIGNATURE_UNCHECKED);
+	rig_free(rig);
+}
+END_TEST
+
 START_TEST(rollback_is_refused_after_a_newer_minimum)
 {
-	struct rig *rig = rig_new(1, 0);
+	struct rig *rig = rig_power_on(1, 0);
 	u64 version = 0;
 
+	reg_write64(rig->engine, EMBENG_REG_BOOT_RAISE, U64_MAX);
+	ck_assert_uint_eq(rig_boot(rig, embeng_builtin_image, sizeof(embeng_builtin_image)),
+			  EMBENG_BOOT_RUNNING);
 	rig_warm_reset(rig);
 	memcpy(copy, embeng_builtin_image, sizeof(copy));
 	memcpy(copy + offsetof(struct embeng_fw_header, version), &version, sizeof(version));
@@ -380,6 +553,14 @@ static void add(TCase *t)
 	tcase_add_test(t, a_boot_without_memory_is_refused);
 	tcase_add_test(t, a_boot_while_running_changes_nothing);
 	tcase_add_loop_test(t, a_warm_reset_keeps_nothing, 0, 2);
+	tcase_add_loop_test(t, an_image_raises_the_minimum_as_far_as_the_driver_allows, 0,
+			    (int)(sizeof(raises) / sizeof(raises[0])));
+	tcase_add_test(t, a_refused_image_raises_nothing);
+	tcase_add_test(t, a_device_with_keys_boots_a_signed_image);
+	tcase_add_loop_test(t, a_device_with_keys_boots_no_other_image, 0,
+			    (int)(sizeof(unsigned_images) / sizeof(unsigned_images[0])));
+	tcase_add_test(t, a_signature_outside_the_given_memory_is_refused);
+	tcase_add_test(t, a_device_without_keys_does_not_look_at_signatures);
 	tcase_add_test(t, rollback_is_refused_after_a_newer_minimum);
 	tcase_add_test(t, the_heart_beats);
 	tcase_add_test(t, without_the_bus_no_memory_is_reached);
