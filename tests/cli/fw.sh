@@ -42,7 +42,7 @@ says out 'the strings' '^license=MIT$'
 expect 'inspect as a document' 0 fw inspect a.fw --json
 document 'with all of it' '([s["type"] for s in d["sections"]] == ["parameters", "self-tests",
 	"strings"] and d["parameters"]["step_depth"] == 8 and d["strings"]["product"] == "embeng" and
-	len(d["self_tests"]) == 7 and d["signed_length"] == 320 and
+	len(d["self_tests"]) == 7 and d["signature"] is None and
 	d["parameters"]["minimum_version"] == "0.1.0 build 0" and d["build_id"] == "embeng 0.1.0")'
 expect 'inspect nothing' 2 fw inspect
 expect 'inspect two' 2 fw inspect a.fw page.fw
@@ -59,7 +59,7 @@ says err 'a full disk, said' '/dev/full: No space left'
 # -- verify: each kind of fault at its byte --
 
 expect 'verify' 0 fw verify a.fw
-says out 'unsigned' 'signature unchecked; 7 self-tests passed on .*portable$'
+says out 'unsigned' ' bytes, unsigned; 7 self-tests passed on .*portable$'
 python3 - <<'END'
 import hashlib
 import struct
@@ -81,7 +81,9 @@ put("MAGIC.0", 0, "I", 7)
 put("FORMAT.4", 4, "I", 9)
 put("INTERFACE.8", 8, "I", 9)
 put("INTERFACE.12", 12, "I", 99)
-put("LENGTH.24", 24, "Q", len(good), tail=b"x")
+put("LENGTH.24", 24, "Q", len(good) + 64)
+put(f"SIGNATURE.{len(good) + 1}", 24, "Q", len(good), tail=b"x")
+put(f"SIGNATURE.{len(good)}", 24, "Q", len(good), tail=bytes(128))
 put("RESERVED.127", 127, "B", 1)
 put("SECTION.32", 32, "I", 0)
 put("SECTION.36", 36, "I", 60)
@@ -124,40 +126,122 @@ expect 'a huge file' 2 fw verify huge.fw
 
 # -- sign: openssl made the keys and checks the signature --
 
-for key in one two; do
-	openssl genpkey -algorithm ed25519 -out $key.pem 2>/dev/null
-	openssl pkey -in $key.pem -pubout -out $key.pub
-done
-openssl genpkey -algorithm x25519 -out other.pem 2>/dev/null
+certificate()
+{
+	subject=$1
+	shift
+	openssl req -x509 -nodes -days 3650 -subj "/CN=$subject" -keyout "$subject.pem" -out "$subject.crt" "$@" \
+		2>/dev/null
+}
+certificate one -newkey rsa:2048
+certificate two -newkey rsa:2048
+certificate curve -newkey ec -pkeyopt ec_paramgen_curve:prime256v1
+certificate small -newkey rsa:1024
+certificate edwards -newkey ed25519
+openssl x509 -in one.crt -outform DER -out one.der
 openssl pkey -in one.pem -aes256 -passout pass:x -out locked.pem
+id=$(openssl x509 -in one.crt -noout -ext subjectKeyIdentifier | sed -n '2s/[ :]//gp' | tr A-F a-f)
+bytes=$(wc -c <a.fw)
 
-expect 'sign' 0 fw sign a.fw --key one.pem --json
-document 'and says where' 'd["signature"] == "a.fw.sig" and d["signed_length"] == 320'
-expect 'verify the signature' 0 fw verify a.fw --key one.pub --json
-document 'which is good' 'd["signature"] == "good"'
-head -c 320 a.fw >signed
-openssl pkeyutl -verify -pubin -inkey one.pub -rawin -in signed -sigfile a.fw.sig >out 2>err &&
+expect 'sign' 0 fw sign a.fw --key one.pem --certificate one.crt -o signed.fw --json
+document 'and says how much' "d['signed_length'] == $bytes and d['signature']['offset'] == $bytes + 64"
+document 'and by whom' "d['signature']['key_id'] == '$id' and d['output'] == 'signed.fw'"
+cmp -s -n "$bytes" a.fw signed.fw && report ok 'the image is as it was' || report no 'the image is as it was'
+expect 'verify the signature' 0 fw verify signed.fw --certificate one.der --json
+document 'which is good' 'd["signer"] == "good"'
+expect 'with no certificate' 0 fw verify signed.fw
+says out 'it is unchecked' "signed by key $id (unchecked); 7 self-tests"
+expect 'inspect' 0 fw inspect signed.fw
+says out 'shows who signed' "^signature     signed by key $id\$"
+expect 'inspect an unsigned one' 0 fw inspect a.fw
+says out 'says so' '^signature     unsigned$'
+
+part_of() { python3 -c "import json, sys; d = json.load(sys.stdin)['signature']; print(d['$1'])"; }
+"$embeng" fw inspect signed.fw --json >parts
+tail -c +$(($(part_of offset <parts) + 1)) signed.fw | head -c "$(part_of length <parts)" >message.p7s
+openssl cms -verify -binary -inform DER -in message.p7s -content a.fw -certfile one.crt -nointern \
+	-noverify -out copy.fw 2>err && cmp -s a.fw copy.fw &&
 	report ok 'openssl agrees' || report no 'openssl agrees'
-expect 'the key of another' 10 fw verify a.fw --key two.pub
-says err 'is not the signer' 'the signature in a.fw.sig is not of this image and two.pub'
-expect 'the signature of another' 10 fw verify page.fw --key one.pub --signature a.fw.sig
+
+expect 'the key of another' 10 fw verify signed.fw --certificate two.crt
+says err 'is not the signer' "signed.fw is not signed by the key of two.crt: it is signed by key $id"
+expect 'an unsigned image' 10 fw verify a.fw --certificate one.crt
+says err 'is unsigned' 'a.fw is not signed by the key of one.crt: it is unsigned'
+cp signed.fw again.fw
+expect 'sign again, in place' 0 fw sign again.fw --key curve.pem --certificate curve.crt
+expect 'in place of the first' 0 fw verify again.fw --certificate curve.crt
+expect 'which is gone' 10 fw verify again.fw --certificate one.crt
+
+# -- a signature that openssl made --
+
+openssl cms -sign -binary -in a.fw -signer one.crt -inkey one.pem -nocerts -nosmimecap -outform DER \
+	-out a.p7s
+expect 'take it' 0 fw sign a.fw --signature a.p7s --certificate one.crt -o taken.fw
+expect 'it is good' 0 fw verify taken.fw --certificate one.crt
+expect 'take it unseen' 0 fw sign a.fw --signature a.p7s -o unseen.fw
+says out 'which names no key' 'unseen.fw: signed, by a key that is not named'
+expect 'it is good, too' 0 fw verify unseen.fw --certificate one.crt
 sed 's/^queues.*/queues = 255/' "$sources/firmware.txt" >other.txt
 expect 'change one number' 0 fw pack other.txt "$sources/self-tests.txt" -o b.fw
-expect 'it is another image' 10 fw verify b.fw --key one.pub --signature a.fw.sig
-head -c 63 a.fw.sig >short.sig
-expect 'a short signature' 10 fw verify a.fw --key one.pub --signature short.sig
-expect 'no signature there' 2 fw verify page.fw --key one.pub
-expect 'a signature and no key' 2 fw verify a.fw --signature a.fw.sig
-expect 'elsewhere' 0 fw sign a.fw --key one.pem -o else.sig
-cmp -s a.fw.sig else.sig && report ok 'the same one' || report no 'the same one'
-expect 'a private key is no public one' 2 fw verify a.fw --key one.pem
-expect 'a public key signs nothing' 2 fw sign a.fw --key one.pub
-says err 'and it says how' 'openssl genpkey -algorithm ed25519'
-expect 'a key of another kind' 2 fw sign a.fw --key other.pem
-expect 'a key with a passphrase' 2 fw sign a.fw --key locked.pem
-expect 'no key' 2 fw sign a.fw
-expect 'a bad image is not signed' 10 fw sign HASH.320.fw --key one.pem
-expect 'nowhere to write' 2 fw sign a.fw --key one.pem -o nowhere/a.sig
+expect 'it is another image' 10 fw sign b.fw --signature a.p7s --certificate one.crt -o c.fw
+says err 'is said' 'b.fw: the signature in a.p7s is not of this image by one.crt'
+[ ! -e c.fw ] && report ok 'nothing is written' || report no 'nothing is written'
+expect 'taken unseen' 0 fw sign b.fw --signature a.p7s -o c.fw
+expect 'it is found out' 10 fw verify c.fw --certificate one.crt
+openssl cms -sign -binary -nodetach -in a.fw -signer one.crt -inkey one.pem -outform DER -out all.p7s
+expect 'one with the image in it' 2 fw sign a.fw --signature all.p7s -o c.fw
+head -c 100 a.p7s >short.p7s
+{ cat a.p7s; echo; } >long.p7s
+: >empty.p7s
+for file in a.fw one.crt short.p7s long.p7s empty.p7s; do
+	expect "$file is no signature" 2 fw sign a.fw --signature $file -o c.fw
+done
+
+# -- each part of a signed file, changed --
+
+flip()
+{
+	python3 - "$1" "$2" <<'END'
+import sys
+data = bytearray(open("signed.fw", "rb").read())
+data[int(sys.argv[1])] ^= 1
+open(sys.argv[2], "wb").write(data)
+END
+}
+for byte in 0 4 9 17 63; do
+	flip $((bytes + byte)) flipped.fw
+	expect "byte $byte of its head" 10 fw verify flipped.fw --json
+	document 'is found' "d['refusal']['boot_error'] == 'SIGNATURE'"
+done
+for byte in 64 200 400 600; do
+	flip $((bytes + byte)) flipped.fw
+	expect "byte $byte of the signature" 10 fw verify flipped.fw --certificate one.crt
+done
+flip 40 flipped.fw
+expect 'the build id' 10 fw verify flipped.fw --certificate one.crt
+head -c $((bytes + 64)) signed.fw >cut.fw
+expect 'a signature that was cut' 10 fw verify cut.fw
+
+# -- what is no key --
+
+expect 'a certificate is no key' 2 fw sign a.fw --key one.crt --certificate one.crt
+says err 'and it says which' 'one.crt is no private key'
+expect 'a key is no certificate' 2 fw sign a.fw --key one.pem --certificate one.pem
+says err 'and it says how' 'openssl req -x509 -newkey rsa:4096'
+expect 'the key of another certificate' 2 fw sign a.fw --key two.pem --certificate one.crt
+says err 'is said' 'two.pem is not the key of the certificate'
+for kind in small edwards; do
+	expect "a kind that kernels lack: $kind" 2 fw sign a.fw --key $kind.pem --certificate $kind.crt
+	says err 'is said' "$kind.crt is for a key that kernels cannot check"
+done
+expect 'a key with a passphrase' 2 fw sign a.fw --key locked.pem --certificate one.crt
+expect 'no key' 2 fw sign a.fw --certificate one.crt
+expect 'no certificate' 2 fw sign a.fw --key one.pem
+expect 'a key and a signature' 2 fw sign a.fw --key one.pem --certificate one.crt --signature a.p7s
+expect 'a bad image is not signed' 10 fw sign HASH.320.fw --key one.pem --certificate one.crt
+expect 'nowhere to write' 2 fw sign a.fw --key one.pem --certificate one.crt -o nowhere/a.fw
+cmp -s -n "$bytes" a.fw signed.fw && [ "$(wc -c <a.fw)" = "$bytes" ] &&
+	report ok 'none of these changed the image' || report no 'none of these changed the image'
 
 # -- the command itself --
 

@@ -12,7 +12,7 @@ static const struct group_command list[] = {
 	 fw_inspect},
 	{"verify", "verify IMAGE", "check everything that a device checks, and the signature",
 	 fw_verify},
-	{"sign", "sign IMAGE --key KEY", "write the detached signature", fw_sign},
+	{"sign", "sign IMAGE", "put a signature behind the image", fw_sign},
 };
 
 static const struct group group = {
@@ -26,12 +26,12 @@ static const struct group group = {
 	.end = "\nExamples:\n"
 	       "  embeng fw inspect /lib/firmware/embeng/embeng.fw\n"
 	       "  embeng fw pack firmware.txt self-tests.txt -o embeng.fw\n"
-	       "  embeng fw sign embeng.fw --key private.pem\n"
-	       "  embeng fw verify embeng.fw --key public.pem\n"
+	       "  embeng fw sign embeng.fw --key key.pem --certificate cert.pem\n"
+	       "  embeng fw verify embeng.fw --certificate cert.pem\n"
 	       "  embeng fw pack --help                  show the options of a command\n\n"
 	       "Exit status: 0 ok, 2 usage or a source is wrong, 4 permission, 7 read or write "
 	       "error,\n"
-	       "10 a device would refuse the image, or the signature is not good.\n",
+	       "10 a device would refuse the image, or it is not signed by the certificate.\n",
 };
 
 int cmd_fw(int argc, char **argv)

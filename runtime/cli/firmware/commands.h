@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../../../engine/control/firmware.h"
+#include "../../../engine/control/signature.h"
 #include "../frame/command.h"
 
 int fw_pack(int argc, char **argv);
@@ -17,13 +18,15 @@ int fw_sign(int argc, char **argv);
  * struct fw_image - a firmware image in memory
  * @path: path that it was read from, for messages
  * @data: bytes, malloc'd
- * @length: number of bytes
+ * @length: number of bytes, with a signature
+ * @signature: where the image ends and what follows; fw_check() fills it
  * @firmware: contents that a device would use; fw_check() fills it
  */
 struct fw_image {
 	const char *path;
 	unsigned char *data;
 	size_t length;
+	struct signature signature;
 	struct firmware firmware;
 };
 
@@ -52,18 +55,17 @@ int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum)
 /* Runs the self-tests on every kernel variant that this processor has. Return: as fw_read(). */
 int fw_self_test(const struct output *out, const struct fw_image *image);
 
-/* Number of bytes at the start that a signature covers. */
-size_t fw_signed_length(const struct fw_image *image);
+#define FW_SIGNATURE_TEXT 128
 
-/* Makes the path IMAGE.sig, malloc'd. Return: NULL without memory. */
-char *fw_signature_path(const char *image);
+/* Writes "unsigned", or "signed by key 12ab..." if the signature says by which. */
+const char *fw_signature(const struct fw_image *image, char text[FW_SIGNATURE_TEXT]);
 
 #define FW_VERSION_TEXT 40
 
 /* Writes a version, such as "0.1.0 build 0". */
 const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT]);
 
-/* Adds the members "image", "version" and "length" to a document. */
+/* Adds the members "image", "version", "length", "signed_length" and "signature" to a document. */
 void fw_add_image(struct json_object *to, const struct fw_image *image);
 
 /* An argp parser of one argument, IMAGE, for verbs whose input begins with its path. */

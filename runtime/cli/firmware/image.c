@@ -102,8 +102,11 @@ static int report_refusal(const struct output *out, const struct fw_image *image
 int fw_check(const struct output *out, struct fw_image *image, uint64_t minimum)
 {
 	u64 offset = 0;
-	u32 error = firmware_check(image->data, image->length, minimum, &image->firmware, &offset);
+	u32 error = signature_find(image->data, image->length, &image->signature, &offset);
 
+	if (!error)
+		error = firmware_check(image->data, image->signature.image, minimum,
+				       &image->firmware, &offset);
 	return error ? report_refusal(out, image, error, offset, NULL) : CLI_OK;
 }
 
@@ -128,19 +131,28 @@ int fw_load(const struct output *out, const char *path, uint64_t minimum, struct
 	return code ? code : fw_check(out, image, minimum);
 }
 
-size_t fw_signed_length(const struct fw_image *image)
+/* As hexadecimal digits; "" if the signature does not say it. */
+static void write_key_id(const struct fw_image *image, char text[65])
 {
-	struct embeng_fw_header header;
+	const struct embeng_fw_signature *head = &image->signature.head;
 
-	memcpy(&header, image->data, sizeof(header));
-	return sizeof(header) + (size_t)header.section_count * header.section_stride;
+	*text = '\0';
+	for (uint32_t i = 0; i < head->key_id_length; i++)
+		snprintf(text + 2 * (size_t)i, 3, "%02x", head->key_id[i]);
 }
 
-char *fw_signature_path(const char *image)
+const char *fw_signature(const struct fw_image *image, char text[FW_SIGNATURE_TEXT])
 {
-	char *path;
+	char id[65];
 
-	return asprintf(&path, "%s.sig", image) < 0 ? NULL : path;
+	write_key_id(image, id);
+	if (!image->signature.block)
+		snprintf(text, FW_SIGNATURE_TEXT, "unsigned");
+	else if (*id)
+		snprintf(text, FW_SIGNATURE_TEXT, "signed by key %s", id);
+	else
+		snprintf(text, FW_SIGNATURE_TEXT, "signed, by a key that is not named");
+	return text;
 }
 
 const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT])
@@ -151,6 +163,23 @@ const char *fw_version(uint64_t version, char text[FW_VERSION_TEXT])
 	return text;
 }
 
+/* The member "signature", null for an unsigned image. */
+static void add_signature(struct json_object *to, const struct fw_image *image)
+{
+	struct json_object *signature = NULL;
+	char id[65];
+
+	if (image->signature.block) {
+		write_key_id(image, id);
+		signature = json_object_new_object();
+		json_add_number(signature, "offset",
+				image->signature.image + sizeof(image->signature.head));
+		json_add_number(signature, "length", image->signature.head.length);
+		json_add_text(signature, "key_id", id);
+	}
+	json_object_object_add(to, "signature", signature);
+}
+
 void fw_add_image(struct json_object *to, const struct fw_image *image)
 {
 	char version[FW_VERSION_TEXT];
@@ -158,6 +187,8 @@ void fw_add_image(struct json_object *to, const struct fw_image *image)
 	json_add_text(to, "image", image->path);
 	json_add_text(to, "version", fw_version(image->firmware.version, version));
 	json_add_number(to, "length", image->length);
+	json_add_number(to, "signed_length", image->signature.image);
+	add_signature(to, image);
 }
 
 error_t fw_parse_image(int key, char *arg, struct argp_state *state)

@@ -16,7 +16,8 @@
 static const char doc[] =
 	"Show what a firmware image contains.\v"
 	"The image is checked as a device checks it, except that its self-tests are not run;\n"
-	"embeng fw verify runs them. The signed part is the header and the section table.\n\n"
+	"embeng fw verify runs them. Whoever signed it is named by the signature; whether that is\n"
+	"true is for embeng fw verify --certificate.\n\n"
 	"  embeng fw inspect embeng.fw\n"
 	"  embeng fw inspect embeng.fw --json | jq .parameters\n\n"
 	"Exit status: 0 ok, 2 usage, 4 permission, 7 read error, 10 a device would refuse the\n"
@@ -81,26 +82,17 @@ static const char *build_id(const struct embeng_fw_header *header, char text[HEX
 	return text;
 }
 
-static void signed_digest(const struct fw_image *image, char text[HEX_TEXT])
-{
-	uint8_t digest[SHA256_BYTES];
-
-	sha256_digest(image->data, fw_signed_length(image), digest);
-	write_hex(digest, text);
-}
-
 static void print_header(const struct fw_image *image)
 {
 	struct embeng_fw_header h = header_of(image);
-	char text[HEX_TEXT];
+	char text[HEX_TEXT], signature[FW_SIGNATURE_TEXT];
 
 	printf("image         %s\n", image->path);
 	printf("version       %s\n", fw_version(h.version, text));
 	printf("build id      %s\n", build_id(&h, text));
 	printf("interface     %u.%u\n", h.interface_major, h.interface_minor);
 	printf("length        %" PRIu64 " bytes, format %u\n", (uint64_t)h.length, h.format);
-	signed_digest(image, text);
-	printf("signed part   %zu bytes, SHA-256 %s\n", fw_signed_length(image), text);
+	printf("signature     %s\n", fw_signature(image, signature));
 	printf("\n%-12s %-10s %8s %8s  %s\n", "SECTION", "", "OFFSET", "LENGTH", "SHA-256");
 	for (uint32_t i = 0; i < h.section_count; i++) {
 		struct embeng_fw_section s = section_of(image, i);
@@ -276,9 +268,6 @@ static int emit_image(const struct output *out, const struct fw_image *image)
 	json_add_number(d, "format", h.format);
 	json_add_number(d, "interface_major", h.interface_major);
 	json_add_number(d, "interface_minor", h.interface_minor);
-	json_add_number(d, "signed_length", fw_signed_length(image));
-	signed_digest(image, text);
-	json_add_text(d, "signed_sha256", text);
 	for (uint32_t i = 0; i < h.section_count; i++) {
 		struct embeng_fw_section s = section_of(image, i);
 

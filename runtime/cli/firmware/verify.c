@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The command `embeng fw verify`: checks an image as a device would, runs its self-tests on this
- * processor, and compares its signature.
+ * processor, and checks its signature against a certificate.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,23 +12,22 @@
 #include "key.h"
 
 static const char doc[] =
-	"Check a firmware image as a device does, and its signature.\v"
+	"Check a firmware image as a device does, and who signed it.\v"
 	"The structure, the hashes and the contents are checked. Then the self-tests run on\n"
-	"every kernel variant that this processor supports. The signature is checked only with\n"
-	"--key; a device does not check it. If something is wrong, the message names the byte\n"
-	"of the first fault.\n\n"
+	"every kernel variant that this processor supports. Who signed the image is checked\n"
+	"with --certificate only. If something is wrong, the message names the byte of the\n"
+	"first fault.\n\n"
 	"  embeng fw verify embeng.fw\n"
-	"  embeng fw verify embeng.fw --key public.pem\n"
+	"  embeng fw verify embeng.fw --certificate cert.pem\n"
 	"  embeng fw verify embeng.fw --minimum 0.2.0\n\n"
 	"Exit status: 0 good, 2 usage or a file is missing, 4 permission, 7 read error, 10 a\n"
-	"device would refuse the image, or the signature is not good.";
+	"device would refuse the image, or it is not signed by CERT.";
 
 enum { KEY_MINIMUM = 0x100 };
 
 static const struct argp_option options[] = {
-	{"key", 'k', "KEY", 0,
-	 "Check that the image is signed with the key of this public PEM file", 0},
-	{"signature", 's', "FILE", 0, "Read the signature from FILE instead of IMAGE.sig", 0},
+	{"certificate", 'c', "CERT", 0,
+	 "Check that the key of this X.509 certificate, PEM or DER, signed the image", 0},
 	{"minimum", KEY_MINIMUM, "VERSION", 0,
 	 "Refuse an image with a lower version, to prevent a rollback", 0},
 	{0},
@@ -36,7 +35,7 @@ static const struct argp_option options[] = {
 
 struct arguments {
 	const char *image; /* first, for fw_parse_image() */
-	const char *key, *signature;
+	const char *certificate;
 	__u64 minimum;
 };
 
@@ -45,67 +44,48 @@ static error_t parse_fw_verify_option(int key, char *arg, struct argp_state *sta
 	struct arguments *a = state->input;
 
 	switch (key) {
-	case 'k':
-		a->key = arg;
-		return 0;
-	case 's':
-		a->signature = arg;
+	case 'c':
+		a->certificate = arg;
 		return 0;
 	case KEY_MINIMUM:
 		if (!version_read(arg, &a->minimum))
 			return 0;
 		argp_error(state, "--minimum takes a version like 1.2.3 or 1.2.3.4, not '%s'", arg);
 		return EINVAL;
-	case ARGP_KEY_END:
-		if (a->signature && !a->key) {
-			argp_error(state, "--signature needs --key, the key to check it with");
-			return EINVAL;
-		}
-		return 0;
 	default:
 		return fw_parse_image(key, arg, state);
 	}
 }
 
-static int compare_signature(const struct output *out, const struct arguments *a,
-			     const struct fw_image *image, const char *path)
+static bool is_signed_by(const struct fw_image *image, struct x509_st *certificate)
 {
-	unsigned char *signature;
-	struct evp_pkey_st *key = NULL;
-	size_t length;
-	bool good;
-	int code = fw_key_public(out, a->key, &key);
+	const struct signature *s = &image->signature;
 
-	if (code)
-		return code;
-	code = fw_read(out, path, EMBENG_FW_LENGTH_MAX, &signature, &length);
-	if (!code) {
-		good = length == FW_SIGNATURE_BYTES &&
-		       fw_key_verify(key, image->data, fw_signed_length(image), signature);
-		free(signature);
-		if (!good)
-			code = output_fail(out, CLI_FIRMWARE, EBADMSG, NULL,
-					   "%s: the signature in %s is not of this image and %s",
-					   image->path, path, a->key);
-	}
-	fw_key_free(key);
-	return code;
+	return fw_key_verify(certificate, image->data, s->image,
+			     image->data + s->image + sizeof(s->head), s->head.length);
 }
 
-static int check_signature(const struct output *out, const struct arguments *a,
-			   const struct fw_image *image)
+static int check_certificate(const struct output *out, const struct arguments *a,
+			     const struct fw_image *image)
 {
-	char *path;
+	struct x509_st *certificate = NULL;
+	char text[FW_SIGNATURE_TEXT];
+	bool good;
 	int code;
 
-	if (!a->key)
+	if (!a->certificate)
 		return CLI_OK;
-	path = a->signature ? strdup(a->signature) : fw_signature_path(a->image);
-	if (!path)
-		return output_fail(out, CLI_DEVICE, ENOMEM, NULL, "out of memory");
-	code = compare_signature(out, a, image, path);
-	free(path);
-	return code;
+	code = fw_certificate(out, a->certificate, &certificate);
+	if (code)
+		return code;
+	good = image->signature.block && is_signed_by(image, certificate);
+	fw_certificate_free(certificate);
+	if (good)
+		return CLI_OK;
+	return output_fail(out, CLI_FIRMWARE, EBADMSG,
+			   image->signature.block ? NULL : "embeng fw sign signs it",
+			   "%s is not signed by the key of %s: it is %s", image->path,
+			   a->certificate, fw_signature(image, text));
 }
 
 /* Calls @visit with each variant that this processor has. */
@@ -135,13 +115,18 @@ static void print_variant(void *arg, const char *name)
 static int report_good_image(const struct output *out, const struct arguments *a,
 			     const struct fw_image *image)
 {
-	const char *separator = " self-tests passed on ", *checked = a->key ? "good" : "unchecked";
-	char version[FW_VERSION_TEXT];
+	const char *separator = " self-tests passed on ",
+		   *checked = a->certificate ? "good" : "unchecked";
+	char version[FW_VERSION_TEXT], signature[FW_SIGNATURE_TEXT];
 	struct json_object *d, *variants;
 
+	if (!image->signature.block)
+		checked = "none";
 	if (!out->json) {
-		printf("%s: good: %s, %zu bytes, signature %s; %u", image->path,
-		       fw_version(image->firmware.version, version), image->length, checked,
+		printf("%s: good: %s, %zu bytes, %s%s; %u", image->path,
+		       fw_version(image->firmware.version, version), image->length,
+		       fw_signature(image, signature),
+		       strcmp(checked, "unchecked") ? "" : " (unchecked)",
 		       image->firmware.test_count);
 		each_variant(&separator, print_variant);
 		putchar('\n');
@@ -149,7 +134,7 @@ static int report_good_image(const struct output *out, const struct arguments *a
 	}
 	d = json_document(out);
 	fw_add_image(d, image);
-	json_add_text(d, "signature", checked);
+	json_add_text(d, "signer", checked);
 	json_add_number(d, "self_tests", image->firmware.test_count);
 	variants = json_object_new_array();
 	each_variant(variants, add_variant);
@@ -171,7 +156,7 @@ int fw_verify(int argc, char **argv)
 	if (!code)
 		code = fw_load(&out, a.image, a.minimum, &image);
 	if (!code)
-		code = check_signature(&out, &a, &image);
+		code = check_certificate(&out, &a, &image);
 	if (!code)
 		code = fw_self_test(&out, &image);
 	if (!code)
