@@ -243,10 +243,24 @@ expect 'nowhere to write' 2 fw sign a.fw --key one.pem --certificate one.crt -o 
 cmp -s -n "$bytes" a.fw signed.fw && [ "$(wc -c <a.fw)" = "$bytes" ] &&
 	report ok 'none of these changed the image' || report no 'none of these changed the image'
 
+# -- show --
+
+expect 'show' 0 fw show -d soft
+says out 'the version' '^version       0.1.0.0$'
+says out 'that nobody signed it' '^signature     unsigned$'
+expect 'show it with settings' 0 fw show -d soft:cores=2,memory=1G --json
+document 'as a document' '(d["device"][:4] == "soft" and d["version"] == "0.1.0.0" and
+	d["image"] == "built in" and d["signature"] == "unsigned" and d["refused"] == "none")'
+for device in soft0 sof pci:0000:ff:1f.7 /dev/accel/accel99; do
+	expect "no device '$device'" 6 fw show -d "$device"
+done
+says err 'is named' '/dev/accel/accel99: no such device'
+expect 'an argument too many' 2 fw show soft
+
 # -- the command itself --
 
 expect 'help' 0 fw --help
-for command in pack inspect verify sign; do
+for command in pack inspect verify sign show; do
 	expect "help of $command" 0 fw $command --help
 done
 expect 'no command' 2 fw

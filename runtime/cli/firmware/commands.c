@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verb `embeng fw`: finds its command. The commands are in pack.c, inspect.c, sign.c
- * and verify.c.
+ * The verb `embeng fw`: finds its command. The commands are in pack.c, inspect.c, sign.c,
+ * verify.c and show.c.
  */
 #include "../frame/group.h"
 #include "commands.h"
@@ -13,6 +13,7 @@ static const struct group_command list[] = {
 	{"verify", "verify IMAGE", "check everything that a device checks, and the signature",
 	 fw_verify},
 	{"sign", "sign IMAGE", "put a signature behind the image", fw_sign},
+	{"show", "show", "show which firmware a device runs, and who signed it", fw_show},
 };
 
 static const struct group group = {
@@ -21,8 +22,8 @@ static const struct group group = {
 	.count = sizeof(list) / sizeof(list[0]),
 	.column = 25,
 	.intro = "Usage: embeng fw COMMAND [OPTION...]\n"
-		 "Make and check firmware images. embeng-firmware(5) describes them. No device\n"
-		 "is needed.\n",
+		 "Make and check firmware images, which embeng-firmware(5) describes. Only show\n"
+		 "needs a device.\n",
 	.end = "\nExamples:\n"
 	       "  embeng fw inspect /lib/firmware/embeng/embeng.fw\n"
 	       "  embeng fw pack firmware.txt self-tests.txt -o embeng.fw\n"

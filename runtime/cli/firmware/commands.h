@@ -13,6 +13,7 @@ int fw_pack(int argc, char **argv);
 int fw_inspect(int argc, char **argv);
 int fw_verify(int argc, char **argv);
 int fw_sign(int argc, char **argv);
+int fw_show(int argc, char **argv);
 
 /**
  * struct fw_image - a firmware image in memory
