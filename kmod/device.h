@@ -28,6 +28,9 @@
  * @doorbells: BAR 2
  * @doorbell_stride: bytes from one doorbell to the next
  * @image: firmware image, kept to boot again after a reset; replaced under @reset_lock
+ * @fallback: recovery image, booted when @image is missing or refused; may be missing itself
+ * @running: the one of the two that runs, or ran last; written as @caps
+ * @installed: version of the image that was found by name when the driver was bound, 0: none
  * @upload: the kernel's interface for uploading another image
  * @fresh: image that is being uploaded
  * @upload_canceled: the upload was canceled, and @fresh is not to be booted
@@ -71,6 +74,9 @@ struct embeng_device {
 	void __iomem *doorbells;
 	u32 doorbell_stride;
 	struct embeng_image image;
+	struct embeng_image fallback;
+	const struct embeng_image *running;
+	u64 installed;
 	struct fw_upload *upload;
 	struct embeng_image fresh;
 	bool upload_canceled;
@@ -106,10 +112,6 @@ struct embeng_device {
 	bool resetting;
 	bool gone;
 };
-
-/* A version of the firmware, for a format. */
-#define EMBENG_VERSION "%llu.%llu.%llu.%llu"
-#define embeng_version(v) (v) >> 48, (v) >> 32 & 0xffff, (v) >> 16 & 0xffff, (v) & 0xffff
 
 static inline struct embeng_device *to_embeng(struct drm_device *drm)
 {

@@ -40,6 +40,7 @@
 
 #define EMBENG_NAME "embeng"
 #define EMBENG_FIRMWARE "embeng/embeng.fw"
+#define EMBENG_RECOVERY "embeng/recovery.fw" /* booted when the other is not */
 #define EMBENG_QUEUES_MAX 1024 /* mmap() has offsets for this many */
 
 static inline u32 embeng_read32(const struct embeng_device *ed, enum embeng_register reg)

@@ -236,8 +236,7 @@ static int bind_device(struct pci_dev *pci)
 		let_go_of_device(ed);
 		return ret;
 	}
-	drm_info(&ed->drm, "firmware " EMBENG_VERSION ", interface %u.%u, %llu MiB for tables\n",
-		 embeng_version(ed->firmware_version), ed->caps.interface_major,
+	drm_info(&ed->drm, "interface %u.%u, %llu MiB for tables\n", ed->caps.interface_major,
 		 ed->caps.interface_minor, ed->caps.table_memory >> 20);
 	return 0;
 }
@@ -276,13 +275,21 @@ static struct pci_driver pci_driver = {
 
 static int __init embeng_init(void)
 {
-	int ret = embeng_closing_init();
+	int ret = embeng_keys_init();
 
 	if (ret)
 		return ret;
+	ret = embeng_closing_init();
+	if (ret)
+		goto exit_keys;
 	ret = pci_register_driver(&pci_driver);
 	if (ret)
-		embeng_closing_exit();
+		goto exit_closing;
+	return 0;
+exit_closing:
+	embeng_closing_exit();
+exit_keys:
+	embeng_keys_exit();
 	return ret;
 }
 module_init(embeng_init);
@@ -292,6 +299,7 @@ static void __exit embeng_exit(void)
 	pci_unregister_driver(&pci_driver);
 	/* Contexts of files that were closed may still be ending. */
 	embeng_closing_exit();
+	embeng_keys_exit();
 	/* The last fence may still wait for its grace period. */
 	rcu_barrier();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Another firmware image at run time, through the kernel's firmware-upload interface. The running
- * image stays at hand: a device that refuses the new one boots the old one again.
+ * image stays at hand: a device that refuses the new one boots the old one again. Whatever the
+ * driver can see by itself (fw_check.c) is refused before anything is reset.
  *
  * The kernel calls from a worker, one upload at a time, so that the new image needs no lock until
  * it is booted. It belongs to the upload from prepare_upload() to clean_up_upload().
@@ -17,14 +18,18 @@
 /* Bytes that are copied between two looks at whether the upload was canceled. */
 #define CHUNK SZ_64K
 
-/* An image that no device of this driver could boot is refused before it costs a reset. */
-static bool is_firmware_image(const u8 *data, u32 size)
+/* An image that no device could boot, or nobody vouches for, is refused before it costs a reset. */
+static int check_upload(struct embeng_device *ed, const u8 *data, u32 size)
 {
-	struct embeng_fw_header header;
+	struct embeng_refusal refusal;
+	int ret;
 
-	memcpy(&header, data, sizeof(header));
-	return header.magic == EMBENG_FW_MAGIC && header.format == EMBENG_FW_FORMAT &&
-	       header.interface_major == EMBENG_INTERFACE_MAJOR && header.length == size;
+	ed->fresh = (struct embeng_image){ .name = "upload" };
+	ret = embeng_fw_check(ed, data, size, embeng_reading_of(ed, EMBENG_REG_FIRMWARE_MINIMUM),
+			      &ed->fresh, &refusal);
+	if (ret)
+		embeng_boot_refused(ed, &refusal);
+	return ret;
 }
 
 static enum fw_upload_err prepare_upload(struct fw_upload *upload, const u8 *data, u32 size)
@@ -34,7 +39,7 @@ static enum fw_upload_err prepare_upload(struct fw_upload *upload, const u8 *dat
 	WRITE_ONCE(ed->upload_canceled, false);
 	if (size < sizeof(struct embeng_fw_header) || size > EMBENG_FW_LENGTH_MAX)
 		return FW_UPLOAD_ERR_INVALID_SIZE;
-	if (!is_firmware_image(data, size))
+	if (check_upload(ed, data, size))
 		return FW_UPLOAD_ERR_FW_INVALID;
 	return embeng_image_alloc(ed, &ed->fresh, size) ? FW_UPLOAD_ERR_HW_ERROR :
 							  FW_UPLOAD_ERR_NONE;
@@ -75,8 +80,11 @@ static int replace_image(struct embeng_device *ed)
 
 	embeng_reset_before(ed, &wanted);
 	ret = embeng_device_reset(ed) ?: embeng_boot_image(ed, &ed->fresh);
-	if (!ret)
-		swap(ed->image, ed->fresh);
+	scoped_guard(mutex, &ed->readings.lock) {
+		if (!ret)
+			swap(ed->image, ed->fresh);
+		ed->running = &ed->image;
+	}
 	embeng_reset_after(ed, ret ? embeng_reset_revive(ed) : 0, EMBENG_ACCEL_RESET_ENGINE,
 			   &wanted);
 	return ret;

@@ -46,8 +46,8 @@ static void describe_refusal(const struct embeng_device *ed, int error, char *te
 	if (!ed)
 		snprintf(text, TEXT_BYTES, "device %d: no memory", error);
 	else if (ed->refused.error)
-		snprintf(text, TEXT_BYTES, "firmware %d: refused at byte %llu: %s", error,
-			 ed->refused.offset, embeng_boot_error_text(ed->refused.error));
+		snprintf(text, TEXT_BYTES, "firmware %d: refused: %s", error,
+			 embeng_refusal_text(&ed->refused).text);
 	else if (ed->booting && !ed->image.data)
 		snprintf(text, TEXT_BYTES, "firmware %d: /lib/firmware/%s cannot be read", error,
 			 EMBENG_FIRMWARE);

@@ -229,8 +229,8 @@ void embeng_reset_after(struct embeng_device *ed, int booted, enum embeng_accel_
 		wedge_device(ed);
 		rung = EMBENG_ACCEL_RESET_WEDGED;
 	} else {
-		drm_info(&ed->drm, "it is back after a reset of the %s, firmware " EMBENG_VERSION "\n",
-			 embeng_rung_word(rung), embeng_version(ed->firmware_version));
+		drm_info(&ed->drm, "it is back after a reset of the %s, firmware %s\n",
+			 embeng_rung_word(rung), embeng_version_text(ed->firmware_version).text);
 	}
 	lose_all_contexts(ed, rung, hang);
 	/* Pairs with answer_context(). */

@@ -83,11 +83,41 @@ static ssize_t firmware_version_show(struct device *dev, struct device_attribute
 				     char *buf)
 {
 	struct embeng_device *ed = dev_get_drvdata(dev);
-	u64 v = READ_ONCE(ed->firmware_version);
 
-	return sysfs_emit(buf, EMBENG_VERSION "\n", embeng_version(v));
+	return sysfs_emit(buf, "%s\n",
+			  embeng_version_text(READ_ONCE(ed->firmware_version)).text);
 }
 static DEVICE_ATTR_RO(firmware_version);
+
+static ssize_t firmware_minimum_show(struct device *dev, struct device_attribute *attribute,
+				     char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+	u64 minimum = embeng_reading_of(ed, EMBENG_REG_FIRMWARE_MINIMUM);
+
+	return sysfs_emit(buf, "%s\n", embeng_version_text(minimum).text);
+}
+static DEVICE_ATTR_RO(firmware_minimum);
+
+static ssize_t firmware_image_show(struct device *dev, struct device_attribute *attribute,
+				   char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(mutex)(&ed->readings.lock);
+	return sysfs_emit(buf, "%s\n", ed->running->name);
+}
+static DEVICE_ATTR_RO(firmware_image);
+
+static ssize_t firmware_signature_show(struct device *dev, struct device_attribute *attribute,
+				       char *buf)
+{
+	struct embeng_device *ed = dev_get_drvdata(dev);
+
+	guard(mutex)(&ed->readings.lock);
+	return sysfs_emit(buf, "%s\n", embeng_trust_text(ed->running).text);
+}
+static DEVICE_ATTR_RO(firmware_signature);
 
 static ssize_t firmware_refused_show(struct device *dev, struct device_attribute *attribute,
 				     char *buf)
@@ -98,9 +128,7 @@ static ssize_t firmware_refused_show(struct device *dev, struct device_attribute
 	guard(mutex)(&ed->readings.lock);
 	if (!refused->error)
 		return sysfs_emit(buf, "none\n");
-	return sysfs_emit(buf, "error %u, byte %llu, self-test %u: %s\n", refused->error,
-			  refused->offset, refused->index,
-			  embeng_boot_error_text(refused->error));
+	return sysfs_emit(buf, "%s\n", embeng_refusal_text(refused).text);
 }
 static DEVICE_ATTR_RO(firmware_refused);
 
@@ -156,6 +184,9 @@ NUMBER(table_memory_used, register_show, EMBENG_REG_TABLE_MEMORY_USED);
 
 static struct attribute *device_attributes[] = {
 	&dev_attr_firmware_version.attr,
+	&dev_attr_firmware_minimum.attr,
+	&dev_attr_firmware_image.attr,
+	&dev_attr_firmware_signature.attr,
 	&dev_attr_firmware_refused.attr,
 	&dev_attr_interface_version.attr,
 	&dev_attr_busy_time_ns.attr,

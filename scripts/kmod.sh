@@ -46,6 +46,7 @@ place()
 beside_modules()
 {
 	place "$top/build/firmware-loader/embeng.fw" /lib/firmware/embeng/embeng.fw
+	place "$top/build/firmware-loader/embeng.fw" /lib/firmware/embeng/recovery.fw
 	place "$package/60-embeng.rules" /lib/udev/rules.d/60-embeng.rules
 	place "$package/embeng.conf" /lib/modprobe.d/embeng.conf
 }

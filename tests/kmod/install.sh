@@ -96,6 +96,8 @@ check 'the driver is for the function' says embeng alias '^pci:v'
 check 'the driver names its firmware' says embeng firmware '^embeng/embeng\.fw$'
 check 'which is where it is looked for' cmp "$stage/lib/firmware/embeng/embeng.fw" \
 	"$top/build/firmware-loader/embeng.fw"
+check 'and so is the one for recovery' cmp "$stage/lib/firmware/embeng/recovery.fw" \
+	"$top/build/firmware-loader/embeng.fw"
 check 'modprobe of the emulator loads the driver, and DRM before it' loads_all
 check 'udev has a rule' grep -q '^SUBSYSTEM=="accel"' "$stage/lib/udev/rules.d/60-embeng.rules"
 check 'a DESTDIR may be relative' installs_beside

@@ -8,7 +8,7 @@ build_copy()
 {
 	for part in Kbuild kmod engine uapi firmware-loader; do
 		cp -au "$1/$part" "$2/"
-		find "$2/$part" \( -name '*.[chS]' -o -name Kbuild \) ! -name '*.mod.c'
+		find "$2/$part" \( -name '*.[chS]' -o -name '*.der' -o -name Kbuild \) ! -name '*.mod.c'
 	done | while read -r file; do
 		[ -e "$1/${file#"$2"/}" ] || rm "$file"
 	done

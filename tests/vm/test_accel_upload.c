@@ -143,20 +143,33 @@ START_TEST(test_no_image)
 }
 END_TEST
 
-/* The device refuses, says why, and runs what it ran before. */
-static void refuse(struct image image, uint32_t error, uint64_t offset)
+static void check_refusal(uint32_t error, uint64_t offset)
 {
 	char expected[48];
-	uint64_t before = version();
 
-	ck_assert_str_eq(upload(image), "programming:firmware-invalid\n");
-	snprintf(expected, sizeof(expected), "error %u, byte %" PRIu64 ", self-test 0: ", error,
-		 offset);
+	snprintf(expected, sizeof(expected), "error %u, byte %" PRIu64 "%s: ", error, offset,
+		 error == EMBENG_BOOT_ERROR_SELF_TEST ? ", self-test 0" : "");
 	ck_assert_msg(
 		!strncmp(accel_read_file(FUNCTION "firmware_refused"), expected, strlen(expected)),
 		"%s is not %s", accel_read_file(FUNCTION "firmware_refused"), expected);
+}
+
+/* The device refuses, says why, and runs what it ran before. */
+static void refuse(struct image image, uint32_t error, uint64_t offset)
+{
+	uint64_t before = version();
+
+	ck_assert_str_eq(upload(image), "programming:firmware-invalid\n");
+	check_refusal(error, offset);
 	ck_assert_uint_eq(version(), before);
 	accel_works();
+}
+
+/* The driver sees it by itself, so that nobody loses a context. */
+static void refuse_unheard(struct image image, uint32_t error, uint64_t offset)
+{
+	refuse_at_once(image, "preparing:firmware-invalid\n");
+	check_refusal(error, offset);
 }
 
 START_TEST(test_bad_images)
@@ -165,21 +178,35 @@ START_TEST(test_bad_images)
 	struct embeng_fw_header good = *header_of(image);
 	struct embeng_fw_section *section = (void *)(image.data + sizeof(good));
 
-	image.data[section->offset] ^= 1;
-	refuse(image, EMBENG_BOOT_ERROR_HASH, section->offset);
-	image.data[section->offset] ^= 1;
+	for (uint32_t i = 0; i < good.section_count; i++) {
+		image.data[section[i].offset + section[i].length - 1] ^= 1;
+		refuse_unheard(image, EMBENG_BOOT_ERROR_HASH, section[i].offset);
+		image.data[section[i].offset + section[i].length - 1] ^= 1;
+	}
+	section[0].sha256[31] ^= 0x80;
+	refuse_unheard(image, EMBENG_BOOT_ERROR_HASH, section[0].offset);
+	section[0].sha256[31] ^= 0x80;
 	header_of(image)->interface_minor = UINT32_MAX;
-	refuse(image, EMBENG_BOOT_ERROR_INTERFACE,
-	       offsetof(struct embeng_fw_header, interface_minor));
+	refuse_unheard(image, EMBENG_BOOT_ERROR_INTERFACE,
+		       offsetof(struct embeng_fw_header, interface_minor));
 	*header_of(image) = good;
+	/* below its own minimum_version */
 	header_of(image)->version = 0;
-	refuse(image, EMBENG_BOOT_ERROR_VERSION, offsetof(struct embeng_fw_header, version));
+	refuse_unheard(image, EMBENG_BOOT_ERROR_PARAMETER,
+		       section[0].offset + offsetof(struct embeng_fw_parameters, minimum_version));
 	*header_of(image) = good;
 	header_of(image)->section_count = 0;
-	refuse(image, EMBENG_BOOT_ERROR_SECTION, offsetof(struct embeng_fw_header, section_count));
+	refuse_unheard(image, EMBENG_BOOT_ERROR_SECTION,
+		       offsetof(struct embeng_fw_header, section_count));
 	*header_of(image) = good;
 	header_of(image)->reserved[3] = 1;
-	refuse(image, EMBENG_BOOT_ERROR_RESERVED, offsetof(struct embeng_fw_header, reserved) + 3);
+	refuse_unheard(image, EMBENG_BOOT_ERROR_RESERVED,
+		       offsetof(struct embeng_fw_header, reserved) + 3);
+	*header_of(image) = good;
+	/* bytes that are no signature behind the image */
+	memset(image.data + image.length, 0, 128);
+	image.length += 128;
+	refuse_unheard(image, EMBENG_BOOT_ERROR_SIGNATURE, image.length - 128);
 	free(image.data);
 }
 END_TEST
@@ -235,7 +262,7 @@ static void add(TCase *tc)
 	tcase_add_test(tc, test_a_newer_image_runs);
 	tcase_add_test(tc, test_no_image);
 	tcase_add_test(tc, test_bad_images);
-	tcase_add_loop_test(tc, test_every_refusal, 1, EMBENG_BOOT_ERROR_CONTENT + 1);
+	tcase_add_loop_test(tc, test_every_refusal, 1, EMBENG_BOOT_ERROR_SIGNATURE_MISMATCH + 1);
 	tcase_add_test(tc, test_canceled);
 }
 
