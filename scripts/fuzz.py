@@ -64,7 +64,8 @@ TARGETS = {
         "runtime/examples/item2vec/look.c", "runtime/examples/item2vec/ratings.c",
         "runtime/examples/item2vec/record.c", "runtime/examples/item2vec/sniff.c",
         "runtime/examples/item2vec/source.c"]),
-    "firmware": Target(30000, ["engine/control/firmware.c", "engine/control/boot.c"]),
+    "firmware": Target(30000, [
+        "engine/control/firmware.c", "engine/control/boot.c", "engine/control/signature.c"]),
     "json": Target(50000, ["runtime/json/json_*.c"]),
     "partition": Target(20000, [
         "engine/partition/*.c", "engine/lookup/grid.c", "engine/memory/operand.c",

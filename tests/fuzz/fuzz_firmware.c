@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Firmware images: well-packed ones with some bytes changed, and a device that boots them. */
+/* Firmware images: well-packed ones with some bytes changed, signed or not, and devices that boot them. */
 #include "../../engine/control/firmware.h"
+#include "../../engine/control/signature.h"
 #include "../../engine/hash/sha256.h"
 #include "../unit/support/image_help.h"
 #include "../unit/support/rig.h"
@@ -84,6 +85,27 @@ static void resize(struct fuzz *f, struct image *image)
 	*image = (struct image){data, length};
 }
 
+/* A signature behind the image, of any length and with some bytes of it changed. */
+static void sign(struct fuzz *f, struct image *image)
+{
+	struct embeng_fw_signature head = {.magic = EMBENG_FW_SIGNATURE_MAGIC,
+					   .kind = EMBENG_FW_SIGNATURE_PKCS7,
+					   .length = 1 + fuzz_below(f, 200),
+					   .key_id_length = 1,
+					   .key_id = {7}};
+	size_t block = (size_t)fuzz_near(f, (sizeof(head) + head.length + 63) & ~63ull) % 70000;
+	u8 *data = fuzz_memory(image->length + block);
+	u8 *at = data + image->length;
+
+	memcpy(data, image->data, image->length);
+	memcpy(at, &head, block < sizeof(head) ? block : sizeof(head));
+	if (block > sizeof(head))
+		at[sizeof(head)] = (u8)fuzz_take(f, 1);
+	fuzz_edit(f, at, block, 3);
+	free(image->data);
+	*image = (struct image){data, image->length + block};
+}
+
 static struct image make(struct fuzz *f)
 {
 	struct embeng_fw_parameters parameters = good_parameters;
@@ -97,18 +119,39 @@ static struct image make(struct fuzz *f)
 	fuzz_edit(f, image.data, image.length, 1);
 	if (!fuzz_rarely(f, 8))
 		rehash(&image);
+	if (fuzz_below(f, 4))
+		sign(f, &image);
 	return image;
 }
 
-static u32 check(const struct image *image, u64 minimum)
+/* Looks where the image ends. A file of which that cannot be said is taken as an image. */
+static struct signature find(const struct image *file)
+{
+	struct signature s = {.image = ~0ull};
+	u64 offset = ~0ull;
+	u32 error = signature_find(file->data, file->length, &s, &offset);
+
+	if (error) {
+		fuzz_check(offset <= file->length, "offset %llu of %zu", offset, file->length);
+		fuzz_check(s.image == ~0ull, "an output of a refused file");
+		return (struct signature){.image = file->length};
+	}
+	fuzz_check(offset == ~0ull, "an offset of a good file");
+	fuzz_check(s.image + s.block == file->length, "%llu and %llu", s.image, s.block);
+	fuzz_check(!s.block || (s.head.length && sizeof(s.head) + s.head.length <= s.block),
+		   "%llu of %llu", s.head.length, s.block);
+	return s;
+}
+
+static u32 check(const struct image *image, u64 length, u64 minimum)
 {
 	struct firmware out = {.version = ~0ull};
 	u64 offset = ~0ull;
-	u32 error = firmware_check(image->data, image->length, minimum, &out, &offset);
+	u32 error = firmware_check(image->data, length, minimum, &out, &offset);
 
 	fuzz_check(error <= EMBENG_BOOT_ERROR_CONTENT, "error %u", error);
 	if (error) {
-		fuzz_check(offset <= image->length, "offset %llu of %zu", offset, image->length);
+		fuzz_check(offset <= length, "offset %llu of %llu", offset, length);
 		fuzz_check(out.version == ~0ull, "an output of a refused image");
 	} else {
 		fuzz_check(offset == ~0ull, "an offset of a good image");
@@ -128,15 +171,49 @@ static struct image newest_image(void)
 	return (struct image){copy, sizeof(copy)};
 }
 
+/* The keys of the device: every other signature is of one. */
+static u32 judge(void *arg, const void *image, u64 length, const void *message, u64 message_length)
+{
+	u32 sum = 0;
+
+	(void)arg, (void)image;
+	for (u64 i = 0; i < message_length; i++)
+		sum += ((const u8 *)message)[i];
+	fuzz_check(length && message_length, "%llu and %llu", length, message_length);
+	return sum & 1 ? EMBENG_BOOT_ERROR_SIGNATURE_KEY : EMBENG_BOOT_ERROR_NONE;
+}
+
+/* A device with keys says this of an image that is otherwise good. */
+static u32 expected_of_keys(const struct image *image, const struct signature *s)
+{
+	if (!s->block)
+		return EMBENG_BOOT_ERROR_SIGNATURE_MISSING;
+	return judge(NULL, image->data, s->image, image->data + s->image + sizeof(s->head),
+		     s->head.length);
+}
+
+static u32 boot_file(struct rig *rig, const struct image *image, const struct signature *s)
+{
+	rig_grant(rig, image->data, image->length);
+	reg_write64(rig->engine, EMBENG_REG_BOOT_SIGNATURE, (u64)(size_t)image->data + s->image);
+	reg_write32(rig->engine, EMBENG_REG_BOOT_SIGNATURE_LENGTH, (u32)s->block);
+	return rig_boot(rig, image->data, s->image);
+}
+
 /* The device says the same, unless a self-test fails, and stays one that boots. */
-static void boot(const struct image *image, u32 error, u32 scarce)
+static void boot(const struct image *image, const struct signature *s, u32 error, u32 scarce)
 {
 	struct image newest = newest_image();
 	struct rig *rig = rig_power_on(1, 0);
+	bool keys = image->length & 64;
 	u32 state, said;
 
+	if (keys)
+		rig->host.signature = judge;
+	if (!error && keys)
+		error = expected_of_keys(image, s);
 	scarce_begin(scarce);
-	state = rig_boot(rig, image->data, image->length);
+	state = boot_file(rig, image, s);
 	said = reg_read32(rig->engine, EMBENG_REG_BOOT_ERROR);
 	if (!scarce_end())
 		fuzz_check(said == error || (!error && said == EMBENG_BOOT_ERROR_SELF_TEST),
@@ -144,6 +221,7 @@ static void boot(const struct image *image, u32 error, u32 scarce)
 	if (state != EMBENG_BOOT_RUNNING)
 		fuzz_check(reg_read32(rig->engine, EMBENG_REG_QUEUES) == 0, "caps of no firmware");
 	rig_warm_reset(rig);
+	rig->host.signature = NULL;
 	state = rig_boot(rig, newest.data, newest.length);
 	fuzz_check(state == EMBENG_BOOT_RUNNING, "state %u", state);
 	rig_free(rig);
@@ -155,10 +233,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u32 scarce = fuzz_below(&f, 8);
 	u64 minimum = fuzz_rarely(&f, 16) ? GOOD_VERSION + fuzz_take(&f, 1) - 1 : 0;
 	struct image image = make(&f);
-	u32 error = check(&image, minimum);
+	struct signature s = find(&image);
+	u32 error = check(&image, s.image, minimum);
 
 	if (!minimum && (!error || scarce))
-		boot(&image, error, scarce);
+		boot(&image, &s, error, scarce);
 	free(image.data);
 	return 0;
 }
