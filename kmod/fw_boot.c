@@ -121,7 +121,8 @@ int embeng_boot_request(struct embeng_device *ed)
 	ed->fallback.name = EMBENG_RECOVERY;
 	ret = request_image(ed, &ed->image, false);
 	other = request_image(ed, &ed->fallback, true);
-	ed->installed = ed->image.version;
+	if (!ret)
+		ed->installed = ed->image.version;
 	if (!ret || !other)
 		return ret == -ENOMEM ? ret : 0;
 	if (ret == -EBADMSG)

@@ -140,6 +140,18 @@ START_TEST(a_file_of_another_length_is_refused)
 }
 END_TEST
 
+/* The end of such a message, rounded up, is the end of the head: of 0 bytes, or nearly 2^64. */
+START_TEST(a_message_that_is_empty_or_wraps_around_is_refused)
+{
+	u64 length = (u64)_i - 64;
+
+	make_file(1);
+	memset(file + MESSAGE, 0, 64);
+	memcpy(file + AT(length), &length, sizeof(length));
+	expect(IMAGE + 64, EMBENG_BOOT_ERROR_SIGNATURE, AT(length));
+}
+END_TEST
+
 START_TEST(more_than_a_signature_holds_is_refused)
 {
 	expect(make_file(EMBENG_FW_SIGNATURE_MAX - 63), EMBENG_BOOT_ERROR_SIGNATURE, AT(length));
@@ -154,6 +166,7 @@ static void add(TCase *t)
 			    (int)(sizeof(broken) / sizeof(broken[0])));
 	tcase_add_test(t, a_whole_key_id_fits);
 	tcase_add_loop_test(t, a_file_of_another_length_is_refused, 0, 10);
+	tcase_add_loop_test(t, a_message_that_is_empty_or_wraps_around_is_refused, 0, 65);
 	tcase_add_test(t, more_than_a_signature_holds_is_refused);
 }
 
