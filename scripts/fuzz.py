@@ -85,7 +85,9 @@ TARGETS = {
     "vector": Target(6000, ["runtime/cli/conform/*.c"], 4096, VECTORS),
 }
 
-OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", sanitized.WERROR, *sanitized.OPTIONS]
+# Pieces of work are small, so that the short inputs of a fuzzer have several.
+OPTIONS = ["-Dfuzz=true", "-Db_sanitize=address,undefined", sanitized.WERROR,
+           *sanitized.OPTIONS, "-Dc_args=-g1 -DEMBENG_SMALL_PIECES"]
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1:"
                                "detect_stack_use_after_return=0",
                "UBSAN_OPTIONS": "print_stacktrace=1"}

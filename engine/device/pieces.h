@@ -12,8 +12,18 @@
 struct command;
 struct engine;
 
-/* Ids, occurrences, words or numbers that one core handles between two calls of piece_over(). */
+/*
+ * Ids, occurrences, words or numbers that one core handles between two calls of piece_over(). The
+ * inputs of fuzzers are short, so that they are built with small pieces.
+ */
+#ifdef EMBENG_SMALL_PIECES
+#define PIECE_ROWS 64u
+#else
 #define PIECE_ROWS (1u << 16)
+#endif
+/* Rows and numbers of one call of a kernel, which is not preempted. */
+#define CHUNK_ROWS (PIECE_ROWS / 16)
+#define CHUNK_NUMBERS (PIECE_ROWS * 4u)
 /* Bytes that it copies or clears at most. */
 #define PIECE_BYTES (1u << 20)
 

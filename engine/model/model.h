@@ -9,6 +9,7 @@
 #define EMBENG_ENGINE_MODEL_H
 
 #include "../../uapi/embeng_steps.h"
+#include "../device/pieces.h"
 #include "../blob/blob.h"
 #include "../update/hot_rows.h"
 #include "../update/kept_rows.h"
@@ -229,9 +230,9 @@ u16 snapshot_find(struct command *command, const struct table *table);
 /* Samples, rows or groups of one kernel call: bounds the time without preemption. */
 static inline u64 chunk_rows(u32 dim)
 {
-	u64 rows = (1u << 18) / dim;
+	u64 rows = CHUNK_NUMBERS / dim;
 
-	return rows > 4096 ? 4096 : rows ? rows : 1;
+	return rows > CHUNK_ROWS ? CHUNK_ROWS : rows ? rows : 1;
 }
 
 static inline u64 model_core(u64 row, u32 table, u32 cores)
