@@ -265,6 +265,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fuzz_rarely(&f, 4) && c.head.flags & EMBENG_PARTITION_MINIBATCHING)
 		c.head.splits = fuzz_take(&f, 8) >> 1;
 	cmd.desc = describe(&c, &f);
+	if (fuzz_rarely(&f, 8))
+		cmd.desc.length = fuzz_below(&f, 64);
 	scarce_begin(scarce);
 	status = watch_call(c.rig, &c.transfer, &cmd);
 	scarce_end();
