@@ -209,12 +209,13 @@ static void choose_first_index(struct embeng_queue *q, u32 first)
 /* Once the device has published the indices in the header, so that nobody counts from 0 to them. */
 static void take_first_index(struct embeng_queue *q)
 {
-	guard(spinlock_irqsave)(&q->vector->lock);
-	q->sq_tail = q->sq_begin;
-	q->given = q->sq_begin;
-	q->cq_head = q->cq_begin;
-	q->walked = q->cq_begin;
-	q->noted_tail = q->cq_begin;
+	scoped_guard(spinlock_irqsave, &q->vector->lock) {
+		q->sq_tail = q->sq_begin;
+		q->given = q->sq_begin;
+		q->cq_head = q->cq_begin;
+		q->walked = q->cq_begin;
+		q->noted_tail = q->cq_begin;
+	}
 }
 
 static struct embeng_queue *allocate_queue(struct embeng_context *ctx,

@@ -15,7 +15,7 @@
 
 /* Lines of a page, which is all that sysfs shows of a file. */
 #define REFUSALS 16u
-#define TEXT_BYTES 128u
+#define TEXT_BYTES 192u
 
 struct refusal {
 	char address[32]; /* "": free */

@@ -30,7 +30,7 @@ static int match_function(void *arg, const struct accel_function *function)
 /* Why a function has no node: nobody loaded the driver, or the driver did not take it. */
 static int no_driver(const char *where, const char *address)
 {
-	char reason[160];
+	char reason[224];
 
 	if (accel_system->refusal(address, reason, sizeof(reason)))
 		return fail(-ENXIO,
