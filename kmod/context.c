@@ -232,6 +232,21 @@ static void note_program(struct embeng_context *ctx)
 	get_task_comm(ctx->comm, current->group_leader);
 }
 
+/**
+ * embeng_program_text() - the program that made a context, for people
+ * @ctx: context that was made
+ *
+ * Return: name and process, such as "embeng[42]".
+ */
+struct embeng_program_text embeng_program_text(const struct embeng_context *ctx)
+{
+	struct embeng_program_text program;
+
+	snprintf(program.text, sizeof(program.text), "%*pE[%d]",
+		 (int)strnlen(ctx->comm, sizeof(ctx->comm)), ctx->comm, ctx->tgid);
+	return program;
+}
+
 static int number_context(struct embeng_context *ctx)
 {
 	struct embeng_device *ed = ctx->device;

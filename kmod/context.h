@@ -162,9 +162,10 @@ struct embeng_context {
 	struct page *scratch[EMBENG_PLACE_NONE];
 };
 
-/* The program of a context, for a format; names may hold any byte, and are escaped. */
-#define EMBENG_PROGRAM "%*pE[%d]"
-#define embeng_program(ctx) (int)strnlen((ctx)->comm, TASK_COMM_LEN), (ctx)->comm, (ctx)->tgid
+/* The name of a program, each byte of which may be escaped by four, and its number. */
+struct embeng_program_text {
+	char text[4 * TASK_COMM_LEN + 16];
+};
 
 static inline struct embeng_context *to_embeng_context(struct drm_file *file)
 {
@@ -202,6 +203,7 @@ int embeng_context_usable(const struct embeng_context *ctx);
 void embeng_context_event(struct embeng_context *ctx);
 int embeng_context_end_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
 int embeng_context_run_command(struct embeng_context *ctx, struct embeng_admin_cmd *cmd);
+struct embeng_program_text embeng_program_text(const struct embeng_context *ctx);
 int embeng_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 /* user.c */

@@ -66,9 +66,8 @@ static void show_context(struct seq_file *m, struct embeng_context *ctx)
 	struct embeng_queue *q;
 	unsigned long number;
 
-	seq_printf(m, "context %u%s program " EMBENG_PROGRAM
-		   " regions %u memory %llu of %llu events %lld\n",
-		   ctx->number, READ_ONCE(ctx->lost) ? " lost" : "", embeng_program(ctx),
+	seq_printf(m, "context %u%s program %s regions %u memory %llu of %llu events %lld\n",
+		   ctx->number, READ_ONCE(ctx->lost) ? " lost" : "", embeng_program_text(ctx).text,
 		   READ_ONCE(ctx->region_count),
 		   READ_ONCE(ctx->memory), READ_ONCE(ctx->memory_limit),
 		   atomic64_read(&ctx->events));

@@ -41,8 +41,8 @@ void embeng_reset_lose(struct embeng_device *ed, struct embeng_context *ctx, u32
 	}
 	embeng_hang_record(ctx, rung, hang, culprit);
 	if (culprit && rung != EMBENG_ACCEL_RESET_CONTEXT)
-		drm_warn(&ed->drm, "queue %u of context %u of " EMBENG_PROGRAM " ran meanwhile\n",
-			 culprit->number, ctx->number, embeng_program(ctx));
+		drm_warn(&ed->drm, "queue %u of context %u of %s ran meanwhile\n",
+			 culprit->number, ctx->number, embeng_program_text(ctx).text);
 	xa_for_each(&ctx->queues, number, q) {
 		if (q->ring)
 			embeng_hang_settle(q, rung);

@@ -51,8 +51,8 @@ int embeng_reset_context(struct embeng_context *ctx, const struct embeng_hang *h
 	embeng_context_event(ctx);
 	if (!__ratelimit(&ctx->user->told))
 		return 0;
-	drm_warn(&ctx->device->drm, "context %u of " EMBENG_PROGRAM " is ended: %s\n",
-		 ctx->number, embeng_program(ctx), embeng_cause_word(hang->cause));
+	drm_warn(&ctx->device->drm, "context %u of %s is ended: %s\n",
+		 ctx->number, embeng_program_text(ctx).text, embeng_cause_word(hang->cause));
 	embeng_reset_tell(ctx->device, EMBENG_ACCEL_RESET_CONTEXT, hang);
 	return 0;
 }

@@ -132,8 +132,8 @@ static void print_contexts(struct embeng_device *ed, struct drm_printer *p)
 	list_for_each_entry(ctx, &ed->contexts, link) {
 		if (!READ_ONCE(ctx->on_device) || ctx->lost)
 			continue;
-		drm_printf(p, "context %u program " EMBENG_PROGRAM " regions %u events %lld\n",
-			   ctx->number, embeng_program(ctx), ctx->region_count,
+		drm_printf(p, "context %u program %s regions %u events %lld\n",
+			   ctx->number, embeng_program_text(ctx).text, ctx->region_count,
 			   atomic64_read(&ctx->events));
 		guard(mutex)(&ctx->map_lock);
 		xa_for_each(&ctx->queues, number, q) {

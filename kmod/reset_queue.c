@@ -70,8 +70,8 @@ static void record_queue_hang(struct embeng_queue *q, const struct embeng_hang *
 	embeng_hang_record(q->context, EMBENG_ACCEL_RESET_QUEUE, hang, q);
 	if (!tell)
 		return;
-	drm_warn(&ed->drm, "queue %u of context %u of " EMBENG_PROGRAM ": %s, it is reset\n",
-		 q->number, q->context->number, embeng_program(q->context),
+	drm_warn(&ed->drm, "queue %u of context %u of %s: %s, it is reset\n",
+		 q->number, q->context->number, embeng_program_text(q->context).text,
 		 embeng_cause_word(hang->cause));
 	embeng_coredump(ed, hang, q->mapped);
 }
