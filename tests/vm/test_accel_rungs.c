@@ -147,6 +147,9 @@ START_TEST(test_a_fault_is_told)
 		ck_assert_int_eq(poll(&watched, 1, 60000), 1);
 	} while (!(watched.revents & POLLERR));
 	accel_write(HANG_MS, "10000");
+	/* No query waits for a reset. */
+	while (accel_state(fd).status == EMBENG_ACCEL_CONTEXT_IN_RESET)
+		usleep(1000);
 	ck_assert_uint_eq(accel_resets(fd).engines, before.engines + 1);
 	ck_assert_uint_eq(accel_health(fd).cause, EMBENG_ACCEL_CAUSE_FAULT);
 	ck_assert_uint_eq(accel_state(fd).status, EMBENG_ACCEL_CONTEXT_LOST);
